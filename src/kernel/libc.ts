@@ -1,0 +1,254 @@
+/**
+ * The one place that calls libc. Everything here runs synchronously on the calling thread, which is what makes the
+ * namespace bracket possible: setns changes one thread, and no step of these calls leaves it.
+ *
+ * Cold calls throw a SystemFault that names the call and the errno; the two calls of the data plane (recvmmsg, sendmmsg)
+ * and plain sends return what the kernel returned, because their failures are ordinary and per packet.
+ */
+import { closeSync } from "node:fs";
+import { getSystemErrorName } from "node:util";
+
+import koffi from "koffi";
+
+import { Fault } from "../lib/fault.ts";
+
+const lib = koffi.load(null);
+
+/** Binds one libc function; the definition is C, the type is what TypeScript may rely on. */
+function bind<F extends (...args: never[]) => unknown>(definition: string): F {
+  return lib.func(definition) as unknown as F;
+}
+
+const c = {
+  setns: bind<(fd: number, type: number) => number>("int setns(int fd, int type)"),
+  unshare: bind<(flags: number) => number>("int unshare(int flags)"),
+  socket: bind<(domain: number, type: number, protocol: number) => number>(
+    "int socket(int domain, int type, int protocol)",
+  ),
+  bind: bind<(fd: number, address: Uint8Array, length: number) => number>(
+    "int bind(int fd, const void *address, uint32_t length)",
+  ),
+  connect: bind<(fd: number, address: Uint8Array, length: number) => number>(
+    "int connect(int fd, const void *address, uint32_t length)",
+  ),
+  listen: bind<(fd: number, backlog: number) => number>("int listen(int fd, int backlog)"),
+  getsockname: bind<(fd: number, address: Uint8Array, length: Uint8Array) => number>(
+    "int getsockname(int fd, void *address, void *length)",
+  ),
+  setsockopt: bind<(fd: number, level: number, name: number, value: Uint8Array, length: number) => number>(
+    "int setsockopt(int fd, int level, int name, const void *value, uint32_t length)",
+  ),
+  getsockopt: bind<(fd: number, level: number, name: number, value: Uint8Array, length: Uint8Array) => number>(
+    "int getsockopt(int fd, int level, int name, void *value, void *length)",
+  ),
+  send: bind<(fd: number, data: Uint8Array, length: number, flags: number) => number>(
+    "long send(int fd, const void *data, size_t length, int flags)",
+  ),
+  sendto: bind<
+    (fd: number, data: Uint8Array, length: number, flags: number, address: Uint8Array, addressLength: number) => number
+  >("long sendto(int fd, const void *data, size_t length, int flags, const void *address, uint32_t addressLength)"),
+  recv: bind<(fd: number, data: number, length: number, flags: number) => number>(
+    "long recv(int fd, uintptr_t data, size_t length, int flags)",
+  ),
+  recvmmsg: bind<(fd: number, messages: number, count: number, flags: number, timeout: number) => number>(
+    "int recvmmsg(int fd, uintptr_t messages, unsigned int count, int flags, uintptr_t timeout)",
+  ),
+  sendmmsg: bind<(fd: number, messages: number, count: number, flags: number) => number>(
+    "int sendmmsg(int fd, uintptr_t messages, unsigned int count, int flags)",
+  ),
+  flock: bind<(fd: number, operation: number) => number>("int flock(int fd, int operation)"),
+  ioctl: bind<(fd: number, request: number, argument: number) => number>(
+    "int ioctl(int fd, unsigned long request, long argument)",
+  ),
+  ifNameToIndex: bind<(name: string) => number>("unsigned int if_nametoindex(const char *name)"),
+  alarm: bind<(seconds: number) => number>("unsigned int alarm(unsigned int seconds)"),
+  openat2: bind<(call: number, directory: number, path: string, how: Uint8Array, size: number) => number>(
+    "long syscall(long call, long directory, const char *path, const void *how, size_t size)",
+  ),
+};
+
+export const AF_UNIX = 1;
+export const AF_INET = 2;
+export const AF_INET6 = 10;
+export const AF_NETLINK = 16;
+export const SOCK_STREAM = 1;
+export const SOCK_DGRAM = 2;
+export const SOCK_RAW = 3;
+const SOCK_NONBLOCK = 0o4000;
+const SOCK_CLOEXEC = 0o2000000;
+const CLONE_NEWNET = 0x40000000;
+const SOL_SOCKET = 1;
+const SO_RCVBUF = 8;
+const SO_PEERCRED = 17;
+const SO_MARK = 36;
+const MSG_DONTWAIT = 0x40;
+const MSG_NOSIGNAL = 0x4000;
+const LOCK_EXCLUSIVE_NOW = 2 | 4;
+const NS_GET_NSTYPE = 0xb703;
+const OPENAT2 = 437;
+const O_CLOEXEC = 0o2000000;
+const RESOLVE_IN_ROOT = 0x10;
+
+/** The kernel said no: which call, which errno, and about what. */
+export class SystemFault extends Fault {
+  readonly errno: number;
+
+  constructor(call: string, errno: number, about = "") {
+    const word = errnoName(errno);
+    super(word, `${call}${about === "" ? "" : ` of ${about}`} failed: ${word}`);
+    this.errno = errno;
+  }
+}
+
+/** The word of an errno: "EPERM" for 1. */
+export function errnoName(errno: number): string {
+  try {
+    return getSystemErrorName(-errno);
+  } catch {
+    return `errno ${errno}`;
+  }
+}
+
+/** The errno of the last call that failed on this thread. */
+export function lastErrno(): number {
+  return koffi.errno();
+}
+
+function must(result: number, call: string, about?: string): number {
+  if (result < 0) throw new SystemFault(call, lastErrno(), about);
+  return result;
+}
+
+/** Moves the calling thread into the network namespace behind `fd`. */
+export function setNetworkNamespace(fd: number): void {
+  must(c.setns(fd, CLONE_NEWNET), "setns");
+}
+
+/** Moves the calling thread into a new, empty network namespace. */
+export function unshareNetworkNamespace(): void {
+  must(c.unshare(CLONE_NEWNET), "unshare");
+}
+
+/** Whether `fd` is a network namespace, and nothing else that happens to be a file. */
+export function isNetworkNamespace(fd: number): boolean {
+  return c.ioctl(fd, NS_GET_NSTYPE, 0) === CLONE_NEWNET;
+}
+
+/** A socket that does not block and that no child inherits. */
+export function socket(domain: number, type: number, protocol = 0): number {
+  return must(c.socket(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol), "socket");
+}
+
+export function bindTo(fd: number, address: Uint8Array, about: string): void {
+  must(c.bind(fd, address, address.length), "bind", about);
+}
+
+/** Starts to connect; EINPROGRESS is how a stream begins, not a failure. */
+export function connectTo(fd: number, address: Uint8Array, about: string): void {
+  const EINPROGRESS = 115;
+  if (c.connect(fd, address, address.length) < 0 && lastErrno() !== EINPROGRESS) {
+    throw new SystemFault("connect", lastErrno(), about);
+  }
+}
+
+export function listenOn(fd: number, backlog: number): void {
+  must(c.listen(fd, backlog), "listen");
+}
+
+/** The port, or for netlink the port id, that the kernel chose. */
+export function localAddress(fd: number): Buffer {
+  const address = Buffer.alloc(28);
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(address.length);
+  must(c.getsockname(fd, address, length), "getsockname");
+  return address;
+}
+
+function setOption(fd: number, name: number, value: number, about: string): void {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value >>> 0);
+  must(c.setsockopt(fd, SOL_SOCKET, name, bytes, bytes.length), "setsockopt", about);
+}
+
+export function setMark(fd: number, mark: number): void {
+  setOption(fd, SO_MARK, mark, "SO_MARK");
+}
+
+export function setReceiveBuffer(fd: number, bytes: number): void {
+  setOption(fd, SO_RCVBUF, bytes, "SO_RCVBUF");
+}
+
+/** The process id on the other side of a connected unix socket, as this PID namespace sees it; 0 where it does not. */
+export function peerProcess(fd: number): number {
+  const credentials = Buffer.alloc(12);
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(credentials.length);
+  must(c.getsockopt(fd, SOL_SOCKET, SO_PEERCRED, credentials, length), "getsockopt", "SO_PEERCRED");
+  return credentials.readInt32LE(0);
+}
+
+/** Sends on a connected socket; returns what the kernel returned, and never raises SIGPIPE. */
+export function send(fd: number, data: Uint8Array): number {
+  return c.send(fd, data, data.length, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+export function sendTo(fd: number, data: Uint8Array, address: Uint8Array): number {
+  return c.sendto(fd, data, data.length, MSG_DONTWAIT | MSG_NOSIGNAL, address, address.length);
+}
+
+/** Receives into memory at a fixed address; -1 when there is nothing. */
+export function receive(fd: number, address: number, length: number): number {
+  return c.recv(fd, address, length, MSG_DONTWAIT);
+}
+
+/** The data plane's two calls, on arrays of mmsghdr at fixed addresses. */
+export function receiveMany(fd: number, messages: number, count: number): number {
+  return c.recvmmsg(fd, messages, count, MSG_DONTWAIT, 0);
+}
+
+export function sendMany(fd: number, messages: number, count: number): number {
+  return c.sendmmsg(fd, messages, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/** The address of a buffer's first byte. The buffer must outlive every use, and its memory never moves. */
+export function addressOf(memory: Uint8Array): number {
+  return Number(koffi.address(memory));
+}
+
+/** Takes the whole-file lock, or says that somebody else has it. */
+export function tryLock(fd: number): boolean {
+  if (c.flock(fd, LOCK_EXCLUSIVE_NOW) === 0) return true;
+  const EWOULDBLOCK = 11;
+  if (lastErrno() === EWOULDBLOCK) return false;
+  throw new SystemFault("flock", lastErrno());
+}
+
+/** Asks the kernel for SIGALRM in `seconds`, whatever the event loop does meanwhile; 0 takes it back. */
+export function alarm(seconds: number): void {
+  c.alarm(seconds);
+}
+
+/** The index of an interface in the calling thread's namespace; 0 when there is none of that name. */
+export function interfaceIndex(name: string): number {
+  return c.ifNameToIndex(name);
+}
+
+/**
+ * Opens a path as a process whose root is `root` would see it. Absolute links inside (`/var/run -> /run`) stay inside,
+ * which a path through /proc/PID/root does not give.
+ */
+export function openInRoot(root: number, path: string): number {
+  const how = Buffer.alloc(24);
+  how.writeBigUInt64LE(BigInt(O_CLOEXEC), 0);
+  how.writeBigUInt64LE(BigInt(RESOLVE_IN_ROOT), 16);
+  return must(c.openat2(OPENAT2, root, path, how, how.length), "openat2", path);
+}
+
+/** Closes what may already be closed: the way out of a half-made thing. */
+export function closeQuietly(fd: number): void {
+  try {
+    closeSync(fd);
+  } catch {
+    // Nothing is left to do for a descriptor that the kernel no longer knows.
+  }
+}

@@ -1,0 +1,139 @@
+/**
+ * Netlink's framing, for the one subsystem that dns11 speaks by itself: messages are a header and nested attributes,
+ * all padded to four bytes. Writing appends to one growing buffer; reading walks a received one without copying.
+ */
+
+export const NLM_F_REQUEST = 0x001;
+export const NLM_F_ACK = 0x004;
+export const NLM_F_DUMP = 0x300;
+export const NLM_F_CREATE = 0x400;
+export const NLM_F_APPEND = 0x800;
+const NLMSG_ERROR = 2;
+const NLMSG_DONE = 3;
+const HEADER_BYTES = 16;
+const NESTED = 0x8000;
+
+const align = (length: number): number => (length + 3) & ~3;
+
+/** Builds one or several messages, one after the other, for a single send. */
+export class NetlinkWriter {
+  #bytes = Buffer.alloc(1024);
+  #length = 0;
+
+  /** Appends a message: its header, then what `body` writes. */
+  message(type: number, flags: number, sequence: number, body: () => void): void {
+    const start = this.#length;
+    this.#grow(HEADER_BYTES);
+    body();
+    const end = this.#length;
+    this.#bytes.writeUInt32LE(end - start, start);
+    this.#bytes.writeUInt16LE(type, start + 4);
+    this.#bytes.writeUInt16LE(flags, start + 6);
+    this.#bytes.writeUInt32LE(sequence, start + 8);
+  }
+
+  /** Bytes as they are: the fixed part that follows a header. */
+  raw(bytes: Uint8Array): void {
+    const start = this.#grow(align(bytes.length));
+    this.#bytes.set(bytes, start);
+  }
+
+  attribute(type: number, value: Uint8Array): void {
+    const start = this.#grow(4 + align(value.length));
+    this.#bytes.writeUInt16LE(4 + value.length, start);
+    this.#bytes.writeUInt16LE(type, start + 2);
+    this.#bytes.set(value, start + 4);
+  }
+
+  text(type: number, value: string): void {
+    this.attribute(type, Buffer.from(`${value}\0`, "latin1"));
+  }
+
+  /** A number in network order, as nfnetlink wants all of its numbers. */
+  u32(type: number, value: number): void {
+    const bytes = Buffer.alloc(4);
+    bytes.writeUInt32BE(value >>> 0);
+    this.attribute(type, bytes);
+  }
+
+  nested(type: number, body: () => void): void {
+    const start = this.#grow(4);
+    body();
+    this.#bytes.writeUInt16LE(this.#length - start, start);
+    this.#bytes.writeUInt16LE(type | NESTED, start + 2);
+  }
+
+  get bytes(): Buffer {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  #grow(by: number): number {
+    const start = this.#length;
+    if (start + by > this.#bytes.length) {
+      const larger = Buffer.alloc(Math.max(this.#bytes.length * 2, start + by));
+      this.#bytes.copy(larger);
+      this.#bytes = larger;
+    }
+    this.#length += by;
+    return start;
+  }
+}
+
+/** One received message. */
+export interface NetlinkMessage {
+  readonly type: number;
+  readonly sequence: number;
+  /** The port id of whoever caused it; 0 is the kernel. */
+  readonly port: number;
+  readonly body: Buffer;
+}
+
+/** The messages in one received datagram; what is cut short is left out. */
+export function* messagesIn(datagram: Buffer): Generator<NetlinkMessage> {
+  let at = 0;
+  while (at + HEADER_BYTES <= datagram.length) {
+    const length = datagram.readUInt32LE(at);
+    if (length < HEADER_BYTES || at + length > datagram.length) return;
+    yield {
+      type: datagram.readUInt16LE(at + 4),
+      sequence: datagram.readUInt32LE(at + 8),
+      port: datagram.readUInt32LE(at + 12),
+      body: datagram.subarray(at + HEADER_BYTES, at + length),
+    };
+    at += align(length);
+  }
+}
+
+/** What a message says about the request it answers: an errno (0 for "done well"), the end of a dump, or neither. */
+export function outcomeOf(message: NetlinkMessage): { readonly errno: number } | "end" | undefined {
+  if (message.type === NLMSG_ERROR) return { errno: -message.body.readInt32LE(0) };
+  if (message.type === NLMSG_DONE) return "end";
+  return undefined;
+}
+
+/** The attributes in `bytes` from `offset`, by type; nested ones are read by calling this again on their value. */
+export function attributesIn(bytes: Buffer, offset = 0): Map<number, Buffer> {
+  const found = new Map<number, Buffer>();
+  for (const [type, value] of attributeList(bytes, offset)) found.set(type, value);
+  return found;
+}
+
+/** The same as a list, for the places where one type comes several times. */
+export function attributeList(bytes: Buffer, offset = 0): [number, Buffer][] {
+  const list: [number, Buffer][] = [];
+  let at = offset;
+  while (at + 4 <= bytes.length) {
+    const length = bytes.readUInt16LE(at);
+    if (length < 4 || at + length > bytes.length) break;
+    list.push([bytes.readUInt16LE(at + 2) & 0x3fff, bytes.subarray(at + 4, at + length)]);
+    at += align(length);
+  }
+  return list;
+}
+
+/** A text attribute without the zero that ends it. */
+export function textOf(value: Buffer | undefined): string {
+  if (value === undefined) return "";
+  const end = value.indexOf(0);
+  return value.toString("latin1", 0, end === -1 ? value.length : end);
+}

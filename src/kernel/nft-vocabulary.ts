@@ -1,0 +1,74 @@
+/**
+ * The kernel's numbers for nf_tables (linux/netfilter/nf_tables.h), only those that dns11 writes or reads.
+ */
+export const NFT_MSG_NEWTABLE = 0;
+export const NFT_MSG_GETTABLE = 1;
+export const NFT_MSG_DELTABLE = 2;
+export const NFT_MSG_NEWCHAIN = 3;
+export const NFT_MSG_GETCHAIN = 4;
+export const NFT_MSG_NEWRULE = 6;
+export const NFT_MSG_GETRULE = 7;
+export const NFT_MSG_DELRULE = 8;
+
+export const NFT_TABLE_F_OWNER = 2;
+export const NFTA_TABLE_NAME = 1;
+export const NFTA_TABLE_FLAGS = 2;
+export const NFTA_TABLE_OWNER = 7;
+
+export const NFTA_CHAIN_TABLE = 1;
+export const NFTA_CHAIN_NAME = 3;
+export const NFTA_CHAIN_HOOK = 4;
+export const NFTA_CHAIN_POLICY = 5;
+export const NFTA_CHAIN_TYPE = 7;
+export const NFTA_HOOK_HOOKNUM = 1;
+export const NFTA_HOOK_PRIORITY = 2;
+export const NF_HOOKS = ["prerouting", "input", "forward", "output", "postrouting"] as const;
+
+export const NFTA_RULE_TABLE = 1;
+export const NFTA_RULE_CHAIN = 2;
+export const NFTA_RULE_HANDLE = 3;
+export const NFTA_RULE_EXPRESSIONS = 4;
+export const NFTA_LIST_ELEM = 1;
+export const NFTA_EXPR_NAME = 1;
+export const NFTA_EXPR_DATA = 2;
+
+export const NFTA_PAYLOAD_DREG = 1;
+export const NFTA_PAYLOAD_BASE = 2;
+export const NFTA_PAYLOAD_OFFSET = 3;
+export const NFTA_PAYLOAD_LEN = 4;
+export const NETWORK_HEADER = 1;
+export const TRANSPORT_HEADER = 2;
+
+export const NFTA_META_DREG = 1;
+export const NFTA_META_KEY = 2;
+export const NFT_META_MARK = 3;
+export const NFT_META_L4PROTO = 16;
+
+export const NFTA_CMP_SREG = 1;
+export const NFTA_CMP_OP = 2;
+export const NFTA_CMP_DATA = 3;
+export const NFT_CMP_EQ = 0;
+
+export const NFTA_IMMEDIATE_DREG = 1;
+export const NFTA_IMMEDIATE_DATA = 2;
+export const NFTA_DATA_VALUE = 1;
+export const NFTA_DATA_VERDICT = 2;
+export const NFTA_VERDICT_CODE = 1;
+export const NF_DROP = 0;
+export const NF_ACCEPT = 1;
+export const NFT_RETURN = -5;
+
+export const NFTA_CT_KEY = 2;
+export const NFTA_CT_SREG = 4;
+export const NFT_CT_ZONE = 17;
+
+export const NFTA_NAT_TYPE = 1;
+export const NFTA_NAT_FAMILY = 2;
+export const NFTA_NAT_REG_ADDR_MIN = 3;
+export const NFTA_NAT_REG_PROTO_MIN = 5;
+export const NFT_NAT_SNAT = 0;
+export const NFT_NAT_DNAT = 1;
+
+export const NFT_REG_VERDICT = 0;
+export const NFT_REG_1 = 1;
+export const NFT_REG_2 = 2;
