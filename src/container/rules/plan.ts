@@ -1,0 +1,138 @@
+/**
+ * The rules as values: what should stand in a namespace, decided without touching it. Two chains translate (DNAT and
+ * SNAT, UDP and TCP), one chain before connection tracking puts our conversations into a zone of their own.
+ *
+ * NAT lives in connection tracking, and a process that dies deletes no entries there. In a zone that nobody else looks
+ * at, the entries we leave behind concern nobody: the first packet after our death is tracked afresh, by Docker's rules.
+ */
+import type { Capture } from "../capture/capture.ts";
+
+export type Protocol = "udp" | "tcp";
+
+export type Action =
+  | { readonly kind: "accept" }
+  | { readonly kind: "zone"; readonly zone: number }
+  | { readonly kind: "dnat"; readonly address: string; readonly port: number }
+  | { readonly kind: "snat-port"; readonly port: number };
+
+export interface Match {
+  readonly mark?: number;
+  readonly protocol?: Protocol;
+  readonly source?: string;
+  readonly destination?: string;
+  readonly sourcePort?: number;
+  readonly destinationPort?: number;
+}
+
+export interface RulePlan {
+  readonly match: Match;
+  readonly action: Action;
+}
+
+export interface ChainPlan {
+  readonly name: string;
+  readonly type: "filter" | "nat";
+  readonly hook: "output" | "postrouting";
+  readonly priority: number;
+  readonly rules: readonly RulePlan[];
+}
+
+export interface TablePlan {
+  readonly name: string;
+  readonly chains: readonly ChainPlan[];
+}
+
+/** Where our two sockets of a namespace listen. */
+export interface Listening {
+  readonly address: string;
+  readonly udpPort: number;
+  readonly tcpPort: number;
+}
+
+export interface PlanInput {
+  readonly capture: Capture;
+  readonly listening: Listening;
+  /** The connection tracking zone of this run of dns11. */
+  readonly zone: number;
+  /** Packets with this mark are ours and pass by everything: the door to the resolver behind us. */
+  readonly mark: number;
+}
+
+export const TABLE_NAME = "dns11";
+/** Before connection tracking (-200), where a zone can still be chosen. */
+const PRIORITY_ZONE = -300;
+/** One before Docker's chains, of either of its backends and in any order of registration. */
+const PRIORITY_NAT = -101;
+const DNS_PORT = 53;
+const PROTOCOLS: readonly Protocol[] = ["udp", "tcp"];
+
+/** Everything: queries come to us, replies leave with the port that was asked. */
+export function servingPlan(input: PlanInput): TablePlan {
+  return table(input, [...marked(input), ...zoneOfQueries(input), ...zoneOfReplies(input)], queryRules(input));
+}
+
+/** New queries go to Docker's resolver again, while answers to those already here still find their way. */
+export function drainingPlan(input: PlanInput): TablePlan {
+  return table(input, [...marked(input), ...zoneOfReplies(input)], []);
+}
+
+function table(input: PlanInput, zone: readonly RulePlan[], queries: readonly RulePlan[]): TablePlan {
+  return {
+    name: TABLE_NAME,
+    chains: [
+      { name: "zone", type: "filter", hook: "output", priority: PRIORITY_ZONE, rules: zone },
+      { name: "query", type: "nat", hook: "output", priority: PRIORITY_NAT, rules: queries },
+      { name: "reply", type: "nat", hook: "postrouting", priority: PRIORITY_NAT, rules: replyRules(input) },
+    ],
+  };
+}
+
+function marked(input: PlanInput): RulePlan[] {
+  return [{ match: { mark: input.mark }, action: { kind: "accept" } }];
+}
+
+function zoneOfQueries({ capture, zone }: PlanInput): RulePlan[] {
+  return capture.fromInside.flatMap((destination) =>
+    PROTOCOLS.map((protocol) => ({
+      match: { protocol, destination, destinationPort: DNS_PORT },
+      action: { kind: "zone", zone },
+    })),
+  );
+}
+
+function zoneOfReplies({ listening, zone }: PlanInput): RulePlan[] {
+  return PROTOCOLS.map((protocol) => ({
+    match: { protocol, source: listening.address, sourcePort: portOf(listening, protocol) },
+    action: { kind: "zone", zone },
+  }));
+}
+
+function queryRules(input: PlanInput): RulePlan[] {
+  const { capture, listening } = input;
+  return [
+    ...marked(input),
+    ...capture.fromInside.flatMap((destination) =>
+      PROTOCOLS.map(
+        (protocol): RulePlan => ({
+          match: { protocol, destination, destinationPort: DNS_PORT },
+          action: { kind: "dnat", address: listening.address, port: portOf(listening, protocol) },
+        }),
+      ),
+    ),
+  ];
+}
+
+/**
+ * Connection tracking turns replies round by itself; these two serve the reply whose entry was flushed meanwhile, and
+ * have no destination match because nothing else ever leaves from these ports.
+ */
+function replyRules({ listening }: PlanInput): RulePlan[] {
+  return PROTOCOLS.map((protocol) => ({
+    match: { protocol, source: listening.address, sourcePort: portOf(listening, protocol) },
+    action: { kind: "snat-port", port: DNS_PORT },
+  }));
+}
+
+function portOf(listening: Listening, protocol: Protocol): number {
+  return protocol === "udp" ? listening.udpPort : listening.tcpPort;
+}
