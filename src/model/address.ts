@@ -1,0 +1,55 @@
+/**
+ * IP addresses between their text and their bytes, and the names under which the reverse trees file them.
+ */
+import { isIPv4, isIPv6 } from "node:net";
+
+/** The four or sixteen bytes of an address; undefined for what is not one. A zone (`%eth0`) is not part of the bytes. */
+export function addressBytes(text: string): Uint8Array | undefined {
+  if (isIPv4(text)) return Uint8Array.from(text.split("."), Number);
+  const bare = text.split("%", 1)[0] ?? "";
+  return isIPv6(bare) ? ipv6Bytes(bare) : undefined;
+}
+
+function ipv6Bytes(text: string): Uint8Array {
+  const [head = "", tail] = text.split("::", 2);
+  const front = groups(head);
+  const back = tail === undefined ? [] : groups(tail);
+  const words = [...front, ...Array.from({ length: 8 - front.length - back.length }, () => 0), ...back];
+  return Uint8Array.from(words.flatMap((word) => [word >> 8, word & 0xff]));
+}
+
+function groups(text: string): number[] {
+  if (text === "") return [];
+  return text.split(":").flatMap((group) => {
+    if (!group.includes(".")) return [Number.parseInt(group, 16)];
+    const [a = 0, b = 0, c = 0, d = 0] = group.split(".").map(Number);
+    return [(a << 8) | b, (c << 8) | d];
+  });
+}
+
+/** The labels below in-addr.arpa or ip6.arpa under which an address is filed, as wire labels without an end. */
+export function reverseLabels(address: Uint8Array): Uint8Array {
+  const labels =
+    address.length === 4
+      ? [...address].reverse().map(String)
+      : [...address].reverse().flatMap((byte) => [(byte & 15).toString(16), (byte >> 4).toString(16)]);
+  return Buffer.concat(labels.map((label) => Buffer.from(String.fromCharCode(label.length) + label, "latin1")));
+}
+
+/** Whether the shortest text of an IPv6 address begins or ends with "::", the ones Docker files under a wrong name. */
+export function isOpenEnded(text: string): boolean {
+  return text.startsWith("::") || text.endsWith("::");
+}
+
+const AF_INET = 2;
+const AF_INET6 = 10;
+
+/** A sockaddr_in or sockaddr_in6, as the kernel wants it. */
+export function socketAddress(address: Uint8Array, port: number, scope = 0): Buffer {
+  const bytes = Buffer.alloc(address.length === 4 ? 16 : 28);
+  bytes.writeUInt16LE(address.length === 4 ? AF_INET : AF_INET6, 0);
+  bytes.writeUInt16BE(port, 2);
+  bytes.set(address, address.length === 4 ? 4 : 8);
+  if (address.length === 16) bytes.writeUInt32LE(scope, 24);
+  return bytes;
+}

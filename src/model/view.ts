@@ -1,0 +1,53 @@
+/**
+ * View: what one network namespace may know. It names the networks its container is on, in the order in which they are
+ * asked, and where everything else goes. The registry makes a new one when any of that changes; the names themselves
+ * live in the networks' tables and are shared by all views.
+ */
+import type { NetworkNames } from "./network-names.ts";
+
+/** A `--link target:alias` on one network: a private name for what another container is called. */
+export interface Link {
+  /** Wire labels of the alias as it was typed, and in lower case; undefined where no query can spell it. */
+  readonly alias: Uint8Array | undefined;
+  readonly aliasFolded: Uint8Array | undefined;
+  /** Lower-case wire labels of the target, and their hash. */
+  readonly target: Uint8Array | undefined;
+  readonly targetHash: number;
+}
+
+export interface ViewNetwork {
+  readonly id: string;
+  readonly name: string;
+  /** Wire labels of the network's name as it is, and in lower case: the suffix of `name.network`. */
+  readonly suffix: Uint8Array | undefined;
+  readonly suffixFolded: Uint8Array | undefined;
+  readonly names: NetworkNames;
+  readonly links: readonly Link[];
+}
+
+/** A nameserver, and the namespace it is dialled from: that pair, not the address alone, is a server. */
+export interface Server {
+  readonly from: "host" | "container" | "door";
+  readonly address: string;
+  readonly port: number;
+}
+
+/**
+ * Where a name goes that nobody here holds. "Listed" is what Docker itself would do; "door" asks Docker's own resolver
+ * behind us, for containers whose list of servers no interface tells.
+ */
+export type Upstreams =
+  | {
+      readonly kind: "listed";
+      readonly servers: readonly Server[];
+      /** Whether any network of the container reaches the outside; without it the host's servers are not asked. */
+      readonly hasExternalAccess: boolean;
+      /** Somebody set ndots: a dotless name is then completed by the client and never leaves. */
+      readonly isNdotsSet: boolean;
+    }
+  | { readonly kind: "door" };
+
+export interface View {
+  readonly networks: readonly ViewNetwork[];
+  readonly upstreams: Upstreams;
+}
