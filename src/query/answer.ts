@@ -1,0 +1,176 @@
+/**
+ * The whole way of a query, as one function: bytes in, bytes out, in the same place, at once. Only what nobody here
+ * knows is deferred, and taken from the block before the block is used again.
+ *
+ * The order in which it is decided stands in `#decide`, top to bottom: links and names, reverse names, our own probe,
+ * names that never leave, everything else upstream.
+ */
+import { randomBytes } from "node:crypto";
+
+import type { Behaviour } from "../model/behaviour.ts";
+import { presentation } from "../model/wire-name.ts";
+import type { Asker } from "./asker.ts";
+import { LocalNames } from "./policy/local.ts";
+import { ReverseNames } from "./policy/reverse.ts";
+import { Shuffler } from "./policy/shuffle.ts";
+import { HEADER_BYTES, Question } from "./wire/question.ts";
+import {
+  RCODE,
+  type Shuffle,
+  addressAnswer,
+  badVersion,
+  failure,
+  noData,
+  pointerAnswer,
+  refuseHeader,
+  refuseQuestion,
+  sizeLimit,
+} from "./wire/reply.ts";
+
+/** Nothing is to be sent. */
+export const DROPPED = 0;
+/** Somebody upstream has to be asked: `takeDeferred` has what is needed for that. */
+export const DEFERRED = -1;
+
+/** More than any message, the name that is written out in it, and our own OPT. */
+export const SLOT_BYTES = 65535 + 512;
+
+const TYPE = { A: 1, PTR: 12, MX: 15, TXT: 16, AAAA: 28 } as const;
+
+/** The name under which a namespace asks itself whether its queries arrive here (RFC 6761 keeps .invalid from leaving). */
+const PROBE_SUFFIX = ".dns11.invalid";
+
+export function probeName(nonce: string): string {
+  return nonce + PROBE_SUFFIX;
+}
+
+/** A query that goes upstream, on its own: the block it came in is used again at once. */
+export interface Deferred {
+  /** The query as it is sent on: unusual forms made usual, trailing bytes cut off. */
+  readonly query: Buffer;
+  /** Where its question ends. */
+  readonly questionEnd: number;
+  readonly hasOpt: boolean;
+  /** What the asker takes by UDP, as announced in its OPT; 0 without one. */
+  readonly udpSize: number;
+  /** A name that we hold, asked for a type that we do not: upstream's NXDOMAIN would deny what is there. */
+  readonly isKnown: boolean;
+}
+
+export class Answerer {
+  readonly #behaviour: Behaviour;
+  readonly #question = new Question();
+  readonly #local: LocalNames;
+  readonly #reverse: ReverseNames;
+  readonly #shuffler: Shuffler;
+  #isKnown = false;
+  #limit = 0;
+  readonly #addressOptions: { limit: number; readonly shuffle: Shuffle; readonly behaviour: Behaviour };
+
+  constructor(behaviour: Behaviour, seed: number = randomBytes(4).readInt32LE(0)) {
+    this.#behaviour = behaviour;
+    this.#local = new LocalNames(behaviour);
+    this.#reverse = new ReverseNames(behaviour);
+    this.#shuffler = new Shuffler(seed);
+    const shuffle = (count: number): Uint16Array => this.#shuffler.order(count);
+    this.#addressOptions = { limit: 0, shuffle, behaviour };
+  }
+
+  /**
+   * Answers the `length` bytes at `offset`, in place; the block must have SLOT_BYTES there. Returns the length of the
+   * reply, DROPPED, or DEFERRED.
+   */
+  answer(asker: Asker, block: Buffer, offset: number, length: number, isStream: boolean): number {
+    const question = this.#question;
+    asker.counters.queries++;
+    switch (question.read(block, offset, length)) {
+      case "ignore":
+        asker.counters.ignored++;
+        return DROPPED;
+      case "not-implemented":
+        asker.counters.malformed++;
+        return refuseHeader(block, offset, RCODE.NOTIMP, true);
+      case "malformed":
+        asker.counters.malformed++;
+        return refuseHeader(block, offset, RCODE.FORMERR, false);
+      case "malformed-behind-question":
+        asker.counters.malformed++;
+        return refuseQuestion(block, question, RCODE.FORMERR);
+      case "answer":
+        break;
+    }
+    if (this.#behaviour.speaksEdns && question.records.optCount > 0) {
+      if (question.records.optCount > 1) return refuseQuestion(block, question, RCODE.FORMERR);
+      if (question.records.optVersion > 0) return badVersion(block, question, this.#behaviour);
+    }
+    this.#limit = sizeLimit(question, isStream);
+    const result = this.#decide(asker, block, isStream);
+    if (result === DEFERRED) asker.counters.forwarded++;
+    else asker.counters.local++;
+    return result;
+  }
+
+  /** What the last answer deferred. */
+  takeDeferred(block: Buffer): Deferred {
+    const { offset, end, messageEnd, records } = this.#question;
+    return {
+      query: Buffer.from(block.subarray(offset, messageEnd)),
+      questionEnd: end - offset,
+      hasOpt: records.optCount > 0,
+      udpSize: records.optCount > 0 ? records.optUdpSize : 0,
+      isKnown: this.#isKnown,
+    };
+  }
+
+  #decide(asker: Asker, block: Buffer, isStream: boolean): number {
+    const question = this.#question;
+    const { type } = question;
+    this.#isKnown = false;
+    if (type === TYPE.A || type === TYPE.AAAA || type === TYPE.MX || this.#behaviour.answersAllTypes) {
+      const answer = this.#answerName(asker, block);
+      if (answer !== DEFERRED) return answer;
+    }
+    if (type === TYPE.PTR) {
+      const pointer = this.#reverse.find(question, asker.view);
+      if (pointer !== undefined) {
+        return pointer.target === undefined
+          ? failure(block, question, RCODE.SERVFAIL, this.#behaviour)
+          : pointerAnswer(block, question, pointer.target, this.#behaviour);
+      }
+    }
+    if (type === TYPE.TXT && asker.nonce !== undefined && this.#isProbe(asker.nonce, block)) {
+      asker.seenNonce[isStream ? "tcp" : "udp"] = true;
+      return noData(block, question, this.#behaviour);
+    }
+    const { upstreams } = asker.view;
+    const isAddress = type === TYPE.A || type === TYPE.AAAA;
+    if (isAddress && question.labelCount < 2 && upstreams.kind === "listed" && upstreams.isNdotsSet) {
+      return noData(block, question, this.#behaviour);
+    }
+    return DEFERRED;
+  }
+
+  #answerName(asker: Asker, block: Buffer): number {
+    const question = this.#question;
+    const named = this.#local.find(block, question, asker.view);
+    if (named === undefined) return DEFERRED;
+    const { type } = question;
+    if (type === TYPE.A || type === TYPE.AAAA) {
+      const addresses = type === TYPE.A ? named.v4 : named.v6;
+      if (addresses.length === 0) return noData(block, question, this.#behaviour);
+      this.#addressOptions.limit = this.#limit;
+      return addressAnswer(block, question, addresses, type === TYPE.A ? 4 : 16, this.#addressOptions);
+    }
+    // A dotted name may also exist outside, with a mail exchanger or a certificate policy of its own.
+    if (type === TYPE.MX || this.#local.wasQualified || question.labelCount < 2) {
+      return noData(block, question, this.#behaviour);
+    }
+    this.#isKnown = true;
+    return DEFERRED;
+  }
+
+  #isProbe(nonce: string, block: Buffer): boolean {
+    const { offset, nameEnd } = this.#question;
+    return presentation(block, offset + HEADER_BYTES, nameEnd) === probeName(nonce);
+  }
+}
