@@ -1,3 +1,9 @@
+export interface FaultOptions {
+  readonly remedy?: string;
+  readonly cause?: unknown;
+  readonly isFinal?: boolean;
+}
+
 /**
  * Fault is what dns11 throws when the world, or its user, is at fault: a stable code to branch on, a message that
  * says what was tried, and a remedy that says what to do. A plain Error is a defect of ours and keeps its stack.
@@ -7,11 +13,14 @@ export class Fault extends Error {
   readonly code: string;
   /** What the reader can do about it, as a sentence of its own. */
   readonly remedy: string | undefined;
+  /** Trying again will not help. */
+  readonly isFinal: boolean;
 
-  constructor(code: string, message: string, options: { readonly remedy?: string; readonly cause?: unknown } = {}) {
+  constructor(code: string, message: string, options: FaultOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.remedy = options.remedy;
+    this.isFinal = options.isFinal ?? false;
   }
 }
 

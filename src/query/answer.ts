@@ -8,6 +8,7 @@
 import { randomBytes } from "node:crypto";
 
 import type { Behaviour } from "../model/behaviour.ts";
+import { probeName } from "../model/probe-name.ts";
 import { presentation } from "../model/wire-name.ts";
 import type { Asker } from "./asker.ts";
 import { LocalNames } from "./policy/local.ts";
@@ -36,13 +37,6 @@ export const DEFERRED = -1;
 export const SLOT_BYTES = 65535 + 512;
 
 const TYPE = { A: 1, PTR: 12, MX: 15, TXT: 16, AAAA: 28 } as const;
-
-/** The name under which a namespace asks itself whether its queries arrive here (RFC 6761 keeps .invalid from leaving). */
-const PROBE_SUFFIX = ".dns11.invalid";
-
-export function probeName(nonce: string): string {
-  return nonce + PROBE_SUFFIX;
-}
 
 /** A query that goes upstream, on its own: the block it came in is used again at once. */
 export interface Deferred {

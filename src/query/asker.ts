@@ -2,11 +2,18 @@
  * Asker: one network namespace as the query's way sees it. Queries bring no name of who asks; the socket they came in
  * on does. It holds what that namespace may know now, and what it has asked so far.
  */
-import type { View } from "../model/view.ts";
+import type { Server, View } from "../model/view.ts";
+import { Slots } from "./forward/slots.ts";
+
+/** Opens a socket to a server, from the namespace that the server is dialled from; throws where that cannot be. */
+export type Dial = (server: Server, type: "udp" | "tcp") => number;
 
 export class Asker {
   /** Replaced whole when the registry says so; a query sees one of them from begin to end. */
   view: View;
+  readonly dial: Dial;
+  /** Its share of what may be asked upstream at once. */
+  readonly slots = new Slots();
   /** The nonce that a verification is waiting to see arrive, as hexadecimal text. */
   nonce: string | undefined;
   readonly seenNonce = { udp: false, tcp: false };
@@ -23,7 +30,8 @@ export class Asker {
     failed: 0,
   };
 
-  constructor(view: View) {
+  constructor(view: View, dial: Dial) {
     this.view = view;
+    this.dial = dial;
   }
 }

@@ -1,0 +1,24 @@
+/**
+ * dns11 cleanup: removes what a killed instance left behind.
+ */
+import type { Command } from "commander";
+
+import { onThisPlatform } from "./platform.ts";
+import { stateDirOption } from "./run.ts";
+
+interface CleanupOptions {
+  readonly host?: string;
+  readonly stateDir: string;
+}
+
+export function addCleanup(program: Command): void {
+  program
+    .command("cleanup")
+    .description("Remove what a killed dns11 left behind: rules that nobody owns, its socket and lock")
+    .option("-H, --host <address>", "the engine's socket, as the docker command reads it")
+    .addOption(stateDirOption())
+    .action(async ({ host, stateDir }: CleanupOptions) => {
+      const { cleanup } = await onThisPlatform(async () => await import("../src/daemon/cleanup.ts"));
+      for (const line of await cleanup(stateDir, host)) process.stdout.write(`${line}\n`);
+    });
+}

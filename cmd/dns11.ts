@@ -1,0 +1,39 @@
+#!/usr/bin/env node
+/**
+ * dns11: the command line. Each command is a file beside this one; this is the only file that ends the process.
+ */
+import { readFileSync } from "node:fs";
+
+import { Command, CommanderError } from "commander";
+
+import { addCleanup } from "./cleanup.ts";
+import { EXIT, exitCodeOf, explain } from "./exit-code.ts";
+import { addRun } from "./run.ts";
+import { addStatus } from "./status.ts";
+
+const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+  readonly version: string;
+};
+
+const program = new Command("dns11")
+  .description("The resolver of 127.0.0.11, outside dockerd")
+  .version(manifest.version, "-V, --version", "print the version")
+  .exitOverride()
+  .configureHelp({ sortOptions: false, showGlobalOptions: false });
+addRun(program);
+addStatus(program);
+addCleanup(program);
+for (const command of program.commands) command.exitOverride();
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) {
+    process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  } else {
+    process.stderr.write(`${explain(error)}\n`);
+    process.exitCode = exitCodeOf(error);
+  }
+}
+// What is still pending then is nobody's: a connection that is kept, a retry that will not be.
+process.exit();

@@ -1,0 +1,40 @@
+/**
+ * Exit codes, and what a person is told when a command ends badly. They are documented in README.
+ */
+import { Fault, reasonOf } from "../src/lib/fault.ts";
+
+export const EXIT = {
+  ok: 0,
+  /** Something went wrong on the way. */
+  failure: 1,
+  /** The command line cannot be understood. */
+  usage: 2,
+  /** dns11 cannot work here: capabilities, kernel, platform, or an engine whose namespaces are elsewhere. */
+  cannotServe: 3,
+  /** Another instance serves this engine. */
+  locked: 4,
+} as const;
+
+const BY_CODE = new Map<string, number>([
+  ["USAGE", EXIT.usage],
+  ["BAD_ENGINE", EXIT.usage],
+  ["ENGINE_ELSEWHERE", EXIT.cannotServe],
+  ["ENGINE_ROOTLESS", EXIT.cannotServe],
+  ["ENGINE_TOO_OLD", EXIT.cannotServe],
+  ["MISSING_CAPABILITY", EXIT.cannotServe],
+  ["KERNEL", EXIT.cannotServe],
+  ["PLATFORM", EXIT.cannotServe],
+  ["LOCKED", EXIT.locked],
+]);
+
+export function exitCodeOf(thrown: unknown): number {
+  return thrown instanceof Fault ? (BY_CODE.get(thrown.code) ?? EXIT.failure) : EXIT.failure;
+}
+
+/** A Fault in two lines, what and what to do; a defect with its stack. */
+export function explain(thrown: unknown): string {
+  if (!(thrown instanceof Fault)) {
+    return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
+  }
+  return `dns11: ${reasonOf(thrown)}${thrown.remedy === undefined ? "" : `\n  ${thrown.remedy}`}`;
+}

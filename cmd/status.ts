@@ -1,0 +1,56 @@
+/**
+ * dns11 status: what a running instance does in every container, or why it does nothing there.
+ */
+import type { Command } from "commander";
+
+import type { ContainerStatus, Status } from "../src/daemon/status.ts";
+import { onThisPlatform } from "./platform.ts";
+import { stateDirOption } from "./run.ts";
+import { table } from "./table.ts";
+
+interface StatusOptions {
+  readonly host?: string;
+  readonly stateDir: string;
+  readonly json?: boolean;
+}
+
+export function addStatus(program: Command): void {
+  program
+    .command("status")
+    .description("Show what a running dns11 does in every container, or why it does nothing there")
+    .option("-H, --host <address>", "the engine's socket, as the docker command reads it")
+    .addOption(stateDirOption())
+    .option("--json", "as JSON")
+    .action(async (options: StatusOptions) => {
+      const { locateControl, fetchStatus } = await onThisPlatform(async () => ({
+        ...(await import("../src/daemon/locate.ts")),
+        ...(await import("../src/daemon/control.ts")),
+      }));
+      const status = await fetchStatus(await locateControl(options.stateDir, options.host));
+      process.stdout.write(options.json === true ? `${JSON.stringify(status)}\n` : statusText(status));
+    });
+}
+
+function statusText(status: Status): string {
+  const { engine, containers } = status;
+  const served = containers.filter(({ state }) => state === "attached").length;
+  const readiness = status.isReady ? "ready" : "not ready yet";
+  const link = engine.isConnected ? "" : " (away; last-known names answer)";
+  const head =
+    `dns11 ${status.version}, process ${status.pid}, ${status.character}, ${readiness}, since ${status.since}\n` +
+    `engine ${engine.version} at ${engine.address}${link}\n` +
+    `${served} of ${containers.length} containers attached\n`;
+  return containers.length === 0 ? head : `${head}\n${table(["CONTAINER", "STATE", "PORTS", "VERIFIED", "UPSTREAMS", "WHY"], containers.map(row))}`;
+}
+
+function row(container: ContainerStatus): string[] {
+  const { name, state, ports, verified, upstreams, reason, warning, culprits } = container;
+  return [
+    name,
+    state,
+    ports === undefined ? "-" : `udp ${ports.udp}, tcp ${ports.tcp}`,
+    verified === undefined ? "-" : verified.slice(11, 19),
+    upstreams === undefined ? "-" : upstreams.join(" ") || "none",
+    [reason, ...(culprits ?? []), warning].filter((text) => text !== undefined).join("; "),
+  ];
+}

@@ -1,0 +1,73 @@
+/**
+ * Every bound of dns11, with its reason and what happens when it is reached. Whatever can grow by what a container or
+ * the network sends is bounded here and nowhere else.
+ */
+export const LIMITS = {
+  /**
+   * Packets answered in one go. Past 64 the gain of a larger batch is gone and a neighbour's wait begins; the rest waits
+   * in its socket for the next turn.
+   */
+  udpBatch: 64,
+  /** The longest UDP query read; a longer one is cut and, as it cannot be parsed, gets FORMERR. */
+  udpQueryBytes: 4096,
+  /** What Docker reads of a UDP query, for the strict character. */
+  udpQueryBytesStrict: 512,
+
+  /** Connections of one namespace; the one that has been silent longest makes room for a new one. */
+  tcpConnections: 128,
+  /** Queries on one connection, as Docker has it; then it is closed, and a client that has more opens another. */
+  tcpQueries: 128,
+  /** Queries of one connection worked on at once; the next ones stay in the socket. */
+  tcpPipelined: 32,
+  /** Time for the first query, whole, after the connection; then the connection is closed. */
+  tcpFirstQueryMs: 2_000,
+  /** Time for each further query, whole, and for reading the answers; slow dripping extends neither. */
+  tcpIdleMs: 8_000,
+  /** Unread answers of a connection, in bytes; at this its queries are no longer read. */
+  tcpUnreadBytes: 256 * 1024,
+  /** Connections the kernel keeps for us until we accept them. */
+  tcpBacklog: 128,
+
+  /** Forwarded queries of one container in flight, as Docker has it; the next ones wait. */
+  forwardSlots: 1024,
+  /** Queries of one container waiting for a slot; one more is refused at once. */
+  forwardWaiting: 1024,
+  /** How long a query waits for a slot; then it is refused. */
+  forwardWaitMs: 4_000,
+  /** Nameservers asked for one query, as Docker has it. */
+  forwardServers: 3,
+  /** Time for one server to answer; then the next one is asked. */
+  forwardServerMs: 4_000,
+  /** Time for Docker's own resolver, which asks up to three servers itself. */
+  forwardDoorMs: 13_000,
+
+  /** Time from a nonce query's departure to its arrival; then the rules do not work. */
+  probeMs: 1_000,
+  /** How often rules that nothing was heard of are verified again. */
+  verifyEveryMs: 60_000,
+  /** After foreign rules changed in a namespace: quiet time before a probe, and the least time between two probes. */
+  verifyQuietMs: 50,
+  verifyAtMostEveryMs: 1_000,
+  /** Retries of what failed start here and double up to the second figure. */
+  retryFirstMs: 500,
+  retryLastMs: 60_000,
+  /** Namespaces verified at the same time. */
+  verifyAtOnce: 64,
+
+  /** Inspects in flight: the engine works on one container at a time, and more only queue there. */
+  inspectsAtOnce: 8,
+  /** Time for one inspect; it is then asked again, later. */
+  inspectMs: 10_000,
+  /** Time for a list, for which the engine visits every container. */
+  listMs: 30_000,
+  /** How often the whole list is compared with what is known, in case an event was lost. */
+  resyncEveryMs: 60_000,
+  /** A stream of events that says nothing for so long may be dead: compare the list, which also proves the engine alive. */
+  engineRetryFirstMs: 100,
+  engineRetryLastMs: 5_000,
+
+  /** How long SIGTERM waits for queries that are being answered. */
+  drainMs: 2_000,
+  /** An event loop that does not come round for so long is wedged, and the process is ended. */
+  hangSeconds: 8,
+} as const;

@@ -1,0 +1,252 @@
+/**
+ * Attachment: dns11 in one namespace, from the first look to the last.
+ *
+ *   opening --(sockets, rules)--> verifying --(the probe came through)--> attached
+ *      |                             |                                       |  foreign rules changed, or time passed:
+ *      | a step failed               | it did not, twice                     |  probe again, serving meanwhile
+ *      v                             v                                       v
+ *    failed <-------------------- handed back to Docker's resolver <--- it did not, twice
+ *      |  after a while, or when foreign rules change
+ *      +--> opening                                     any state --(not wanted any more)--> draining --> closed
+ *
+ * Whatever fails, the namespace is left as it was found: with Docker's own resolver answering.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { LIMITS } from "../../config/limits.ts";
+import { NftSocket, type NetlinkMemory } from "../../kernel/nfnetlink.ts";
+import { NftWatch } from "../../kernel/nft-watch.ts";
+import { SystemFault, closeQuietly } from "../../kernel/libc.ts";
+import { Fault, codeOf, reasonOf } from "../../lib/fault.ts";
+import type { View } from "../../model/view.ts";
+import { DOCKER_RESOLVER, USER_DEFINED_NETWORK } from "../capture/capture.ts";
+import type { Bracket, NamespaceId } from "../namespace/bracket.ts";
+import { DOOR_MARK, dialIn } from "../namespace/dial.ts";
+import type { EngineHost } from "../namespace/engine-host.ts";
+import { type NamespaceClaim, proveNamespace } from "../namespace/proof.ts";
+import { type NamespaceSockets, bindSockets } from "../namespace/sockets.ts";
+import { findCulprits } from "../rules/culprit.ts";
+import { createCommands, deleteCommands, replaceCommands } from "../rules/encode.ts";
+import { type Listening, type PlanInput, TABLE_NAME, drainingPlan, servingPlan } from "../rules/plan.ts";
+import { type ProbeResult, probe } from "../rules/probe.ts";
+import type { Endpoint, OpenEndpoint } from "./ports.ts";
+
+export type AttachmentState =
+  | { readonly kind: "opening" }
+  | { readonly kind: "verifying"; readonly sinceMs: number }
+  | { readonly kind: "attached"; readonly sinceMs: number; readonly verifiedMs: number }
+  | {
+      readonly kind: "failed";
+      readonly code: string;
+      readonly reason: string;
+      readonly culprits: readonly string[];
+      readonly atMs: number;
+    }
+  | { readonly kind: "closed" };
+
+export interface AttachmentParts {
+  readonly bracket: Bracket;
+  readonly host: () => EngineHost;
+  readonly memory: NetlinkMemory;
+  /** The connection tracking zone of this run. */
+  readonly zone: number;
+  readonly openEndpoint: OpenEndpoint;
+  readonly onState: (attachment: Attachment) => void;
+  /** Foreign rules changed in this namespace, or may have. */
+  readonly onForeignChange: (attachment: Attachment) => void;
+}
+
+/** What exists while we serve. */
+interface Serving {
+  readonly listening: Listening;
+  readonly endpoint: Endpoint;
+  readonly nft: NftSocket;
+}
+
+export class Attachment {
+  readonly claim: NamespaceClaim;
+  readonly #parts: AttachmentParts;
+  #view: View;
+  #state: AttachmentState = { kind: "opening" };
+  #namespace: { readonly fd: number; readonly id: NamespaceId } | undefined;
+  #watch: NftWatch | undefined;
+  #serving: Serving | undefined;
+  #isVerifying = false;
+
+  constructor(claim: NamespaceClaim, view: View, parts: AttachmentParts) {
+    this.claim = claim;
+    this.#view = view;
+    this.#parts = parts;
+  }
+
+  get state(): AttachmentState {
+    return this.#state;
+  }
+
+  get namespaceId(): NamespaceId | undefined {
+    return this.#namespace?.id;
+  }
+
+  get listening(): Listening | undefined {
+    return this.#serving?.listening;
+  }
+
+  get counters(): Readonly<Record<string, number>> | undefined {
+    return this.#serving?.endpoint.counters;
+  }
+
+  get inFlight(): number {
+    return this.#serving?.endpoint.inFlight ?? 0;
+  }
+
+  setView(view: View): void {
+    this.#view = view;
+    this.#serving?.endpoint.setView(view);
+  }
+
+  /** Goes in, makes sockets and rules, and begins to serve. One synchronous step: it holds whole, or nothing is left. */
+  open(): void {
+    if (this.#state.kind === "closed" || this.#serving !== undefined) return;
+    try {
+      this.#namespace ??= proveNamespace(this.claim, this.#parts.host(), this.#parts.bracket.homeId);
+      this.#serving = this.#begin(this.#namespace.fd);
+      this.#become({ kind: "verifying", sinceMs: Date.now() });
+    } catch (error) {
+      this.#fail(codeOf(error) ?? "ATTACH_FAILED", reasonOf(error), []);
+    }
+  }
+
+  /** Sends a nonce query through the rules. Two that fail in a row hand the namespace back. */
+  async verify(): Promise<void> {
+    const serving = this.#serving;
+    const namespace = this.#namespace;
+    if (serving === undefined || namespace === undefined || this.#isVerifying) return;
+    this.#isVerifying = true;
+    try {
+      let result: ProbeResult = { kind: "works" };
+      for (let round = 0; round < 2; round++) {
+        result = await probe(this.#parts.bracket, namespace.fd, DOCKER_RESOLVER, serving.endpoint.target);
+        if (this.#serving !== serving) return;
+        if (result.kind === "works") break;
+      }
+      if (result.kind === "works") this.#verified();
+      else this.#handBack(namespace.fd, result.failures);
+    } catch (error) {
+      if (this.#serving === serving) this.#fail(codeOf(error) ?? "PROBE_FAILED", reasonOf(error), []);
+    } finally {
+      this.#isVerifying = false;
+    }
+  }
+
+  /** New queries go to Docker's resolver from here on; those that are being answered still are. */
+  async drain(): Promise<void> {
+    const serving = this.#serving;
+    if (serving === undefined) return;
+    serving.nft.transact(replaceCommands(drainingPlan(this.#planInput(serving.listening))));
+    const deadlineMs = performance.now() + LIMITS.drainMs;
+    // One round even when nothing is in flight: what had arrived before the rules changed is answered in it.
+    do await sleep(1);
+    while (serving.endpoint.inFlight > 0 && performance.now() < deadlineMs);
+  }
+
+  /** Leaves, at once and without a trace. */
+  close(): void {
+    if (this.#state.kind === "closed") return;
+    this.#stopServing();
+    this.#watch?.close();
+    if (this.#namespace !== undefined) closeQuietly(this.#namespace.fd);
+    this.#namespace = undefined;
+    this.#become({ kind: "closed" });
+  }
+
+  #begin(fd: number): Serving {
+    const { bracket, memory, openEndpoint, host } = this.#parts;
+    let sockets: NamespaceSockets | undefined;
+    let nft: NftSocket | undefined;
+    try {
+      bracket.within(fd, () => {
+        sockets = bindSockets();
+        nft = new NftSocket(memory);
+        this.#watch ??= new NftWatch(
+          () => this.#serving?.nft.port,
+          () => this.#parts.onForeignChange(this),
+        );
+        installTable(nft, this.#planInput(sockets.listening));
+      });
+      if (sockets === undefined || nft === undefined) throw new Error("The bracket did not run");
+      const endpoint = openEndpoint(sockets, this.#view, (server, type) =>
+        dialIn(bracket, server.from === "host" ? host().network : fd, server, type),
+      );
+      return { listening: sockets.listening, endpoint, nft };
+    } catch (error) {
+      nft?.close();
+      if (sockets !== undefined) {
+        closeQuietly(sockets.udp);
+        closeQuietly(sockets.tcp);
+      }
+      throw error;
+    }
+  }
+
+  #planInput(listening: Listening): PlanInput {
+    return { capture: USER_DEFINED_NETWORK, listening, zone: this.#parts.zone, mark: DOOR_MARK };
+  }
+
+  #verified(): void {
+    const sinceMs = this.#state.kind === "attached" ? this.#state.sinceMs : Date.now();
+    this.#become({ kind: "attached", sinceMs, verifiedMs: Date.now() });
+  }
+
+  #handBack(fd: number, failures: readonly string[]): void {
+    let culprits: readonly string[];
+    try {
+      culprits = this.#parts.bracket.within(fd, () => findCulprits(this.#parts.memory));
+    } catch (error) {
+      culprits = [`the rules of the namespace cannot be read: ${reasonOf(error)}`];
+    }
+    this.#fail("UNVERIFIED", `queries do not come through: ${failures.join("; ")}`, culprits);
+  }
+
+  #fail(code: string, reason: string, culprits: readonly string[]): void {
+    this.#stopServing();
+    this.#become({ kind: "failed", code, reason, culprits, atMs: Date.now() });
+  }
+
+  #stopServing(): void {
+    const serving = this.#serving;
+    this.#serving = undefined;
+    // The rules first: from then on nobody is led to sockets that are going away.
+    serving?.nft.close();
+    serving?.endpoint.close();
+  }
+
+  #become(state: AttachmentState): void {
+    this.#state = state;
+    this.#parts.onState(this);
+  }
+}
+
+/** Makes the table; one that a dead instance of another tier left behind is replaced, one that somebody owns is not. */
+function installTable(nft: NftSocket, input: PlanInput): void {
+  const commands = createCommands(servingPlan(input));
+  try {
+    nft.transact(commands);
+  } catch (error) {
+    if (!(error instanceof SystemFault)) throw error;
+    if (error.code === "EPERM") throw ownedElsewhere(error);
+    try {
+      nft.transact(deleteCommands(TABLE_NAME));
+    } catch {
+      // Then there was no such table, and the first refusal is the one to tell.
+      throw error;
+    }
+    nft.transact(commands);
+  }
+}
+
+function ownedElsewhere(cause: SystemFault): Fault {
+  return new Fault("OWNED_ELSEWHERE", `The table "${TABLE_NAME}" of this namespace belongs to another running instance`, {
+    cause,
+    remedy: "An instance inside the container serves it already, or another one serves the same engine.",
+  });
+}

@@ -1,0 +1,86 @@
+/**
+ * Decision: whether dns11 serves a container, and if not, why: in words for the person who asks `dns11 status`.
+ */
+import type { OnlyFilter } from "../../config/settings.ts";
+import { type ContainerFact, type NetworkFact, isUserDefined } from "../registry/fact.ts";
+
+export type Decision =
+  | { readonly kind: "serve"; readonly warning?: string }
+  | { readonly kind: "leave"; readonly code: LeaveCode; readonly reason: string; readonly warning?: string };
+
+export type LeaveCode =
+  | "host-network"
+  | "no-network"
+  | "shares-namespace"
+  | "default-network-only"
+  | "swarm-network"
+  | "opted-out"
+  | "not-selected";
+
+export const ENABLE_LABEL = "io.dns11.enable";
+const YES = new Set(["true", "1", "yes", "on"]);
+const NO = new Set(["false", "0", "no", "off"]);
+
+export function decide(
+  fact: ContainerFact,
+  networkOf: (id: string) => NetworkFact | undefined,
+  only: readonly OnlyFilter[],
+): Decision {
+  const { networkMode } = fact;
+  if (networkMode === "host") return leave("host-network", "it uses the host's network, which is not ours");
+  if (networkMode.startsWith("container:")) {
+    const other = networkMode.slice("container:".length).slice(0, 12);
+    return leave("shares-namespace", `it shares the namespace of container ${other} and is served with it, if that is`);
+  }
+  const label = readLabel(fact.labels[ENABLE_LABEL]);
+  if (label.value === false) return leave("opted-out", `its label ${ENABLE_LABEL} says so`);
+  return withWarning(decideByNetworks(fact, networkOf, only), label.warning);
+}
+
+function decideByNetworks(
+  fact: ContainerFact,
+  networkOf: (id: string) => NetworkFact | undefined,
+  only: readonly OnlyFilter[],
+): Decision {
+  const userDefined = fact.endpoints.filter((endpoint) => isUserDefined(endpoint.networkName));
+  if (userDefined.length === 0 && fact.networkMode === "none") return leave("no-network", "it has no network");
+  if (userDefined.length === 0) {
+    return leave("default-network-only", "it is on no user-defined network, so it has no resolver at 127.0.0.11");
+  }
+  const swarm = userDefined.find((endpoint) => networkOf(endpoint.networkId)?.scope === "swarm");
+  if (swarm !== undefined) {
+    return leave("swarm-network", `its network "${swarm.networkName}" is a swarm's, whose services only dockerd knows`);
+  }
+  if (!isSelected(fact, only)) return leave("not-selected", "no --only filter selects it");
+  return { kind: "serve" };
+}
+
+/** All labels that were named, and any of the networks: as `docker ps --filter` reads several filters. */
+function isSelected(fact: ContainerFact, only: readonly OnlyFilter[]): boolean {
+  const networks = only.filter((filter) => filter.kind === "network");
+  const hasLabels = only.every((filter) => {
+    if (filter.kind !== "label") return true;
+    const actual = fact.labels[filter.key];
+    return actual !== undefined && (filter.value === undefined || filter.value === actual);
+  });
+  const isOnNetwork = (name: string): boolean => fact.endpoints.some((endpoint) => endpoint.networkName === name);
+  return hasLabels && (networks.length === 0 || networks.some(({ name }) => isOnNetwork(name)));
+}
+
+function readLabel(text: string | undefined): { readonly value: boolean; readonly warning?: string } {
+  const word = text?.trim().toLowerCase();
+  if (word === undefined || YES.has(word)) return { value: true };
+  if (NO.has(word)) return { value: false };
+  return {
+    value: true,
+    warning: `its label ${ENABLE_LABEL}="${text}" is neither true nor false; it is served as if the label were not there`,
+  };
+}
+
+function leave(code: LeaveCode, reason: string): Decision {
+  return { kind: "leave", code, reason };
+}
+
+function withWarning(decision: Decision, warning: string | undefined): Decision {
+  return warning === undefined ? decision : { ...decision, warning };
+}

@@ -1,0 +1,22 @@
+/**
+ * What attaching needs from elsewhere: somebody who listens on the sockets it makes.
+ */
+import type { Server, View } from "../../model/view.ts";
+import type { NamespaceSockets } from "../namespace/sockets.ts";
+import type { ProbeTarget } from "../rules/probe.ts";
+
+/** What serves one namespace, from its sockets. */
+export interface Endpoint {
+  readonly target: ProbeTarget;
+  setView(view: View): void;
+  /** Queries that are being asked upstream for this namespace. */
+  readonly inFlight: number;
+  readonly counters: Readonly<Record<string, number>>;
+  close(): void;
+}
+
+/** Opens a socket to a server, from inside the namespace or from the engine's host. */
+export type DialServer = (server: Server, type: "udp" | "tcp") => number;
+
+/** Takes over both sockets, and closes them in the end. */
+export type OpenEndpoint = (sockets: NamespaceSockets, view: View, dial: DialServer) => Endpoint;

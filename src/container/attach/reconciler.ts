@@ -1,0 +1,203 @@
+/**
+ * Reconciler: makes what is attached into what should be, one namespace at a time and at its own pace. Whoever wants
+ * something changed only says so; the worker looks at what is wanted now, not at how it came about.
+ */
+import { setImmediate as nextRound } from "node:timers/promises";
+
+import { LIMITS } from "../../config/limits.ts";
+import { backoffMs } from "../../lib/backoff.ts";
+import type { View } from "../../model/view.ts";
+import type { NamespaceClaim } from "../namespace/proof.ts";
+import { Attachment, type AttachmentParts, type AttachmentState } from "./attachment.ts";
+
+/** One namespace that should be served, by the container that owns it. */
+export interface Wanted {
+  readonly claim: NamespaceClaim;
+  readonly view: View;
+}
+
+/** Told when a namespace's state changes, for the log. */
+export type OnAttachmentState = (containerId: string, state: AttachmentState) => void;
+
+interface Entry {
+  wanted: Wanted | undefined;
+  attachment: Attachment | undefined;
+  attempts: number;
+  timer: NodeJS.Timeout | undefined;
+  lastProbeMs: number;
+}
+
+export class Reconciler {
+  readonly #parts: Omit<AttachmentParts, "onState" | "onForeignChange">;
+  readonly #onState: OnAttachmentState;
+  readonly #entries = new Map<string, Entry>();
+  readonly #queue = new Set<string>();
+  readonly #closing = new Set<Promise<void>>();
+  readonly #verifyTimer: NodeJS.Timeout;
+  #isWorking = false;
+  #isStopped = false;
+
+  constructor(parts: Omit<AttachmentParts, "onState" | "onForeignChange">, onState: OnAttachmentState) {
+    this.#parts = parts;
+    this.#onState = onState;
+    this.#verifyTimer = setInterval(() => this.#verifyAll(), LIMITS.verifyEveryMs);
+    this.#verifyTimer.unref();
+  }
+
+  /** What is attached, or should be, by container. */
+  *attachments(): Generator<[string, Attachment]> {
+    for (const [id, { attachment }] of this.#entries) if (attachment !== undefined) yield [id, attachment];
+  }
+
+  /** Whether everything wanted is served, or its refusal known. */
+  get isSettled(): boolean {
+    if (this.#queue.size > 0) return false;
+    for (const [, { state }] of this.attachments()) {
+      if (state.kind === "opening" || state.kind === "verifying") return false;
+    }
+    return true;
+  }
+
+  want(containerId: string, wanted: Wanted): void {
+    const entry = this.#entries.get(containerId) ?? newEntry();
+    this.#entries.set(containerId, entry);
+    entry.wanted = wanted;
+    if (entry.attachment !== undefined && isSameClaim(entry.attachment.claim, wanted.claim)) {
+      entry.attachment.setView(wanted.view);
+      // News of the container are a reason to try again what could not be done before.
+      if (entry.attachment.state.kind === "failed") this.#mark(containerId);
+    } else {
+      this.#mark(containerId);
+    }
+  }
+
+  unwant(containerId: string): void {
+    const entry = this.#entries.get(containerId);
+    if (entry === undefined) return;
+    entry.wanted = undefined;
+    this.#mark(containerId);
+  }
+
+  /** Drains and leaves every namespace. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearInterval(this.#verifyTimer);
+    const attachments = [...this.attachments()].map(([, attachment]) => attachment);
+    for (const entry of this.#entries.values()) clearTimeout(entry.timer);
+    this.#entries.clear();
+    await Promise.all([...attachments.map((attachment) => leave(attachment)), ...this.#closing]);
+  }
+
+  #mark(containerId: string): void {
+    this.#queue.add(containerId);
+    if (!this.#isWorking) void this.#work();
+  }
+
+  async #work(): Promise<void> {
+    this.#isWorking = true;
+    // Queries come between two namespaces, however many namespaces there are to do.
+    for (await nextRound(); this.#queue.size > 0 && !this.#isStopped; await nextRound()) {
+      const [containerId] = this.#queue;
+      if (containerId === undefined) break;
+      this.#queue.delete(containerId);
+      this.#reconcile(containerId);
+    }
+    this.#isWorking = false;
+  }
+
+  #reconcile(containerId: string): void {
+    const entry = this.#entries.get(containerId);
+    if (entry === undefined) return;
+    const { wanted, attachment } = entry;
+    const isStale = attachment !== undefined && (wanted === undefined || !isSameClaim(attachment.claim, wanted.claim));
+    if (isStale) {
+      entry.attachment = undefined;
+      entry.attempts = 0;
+      clearTimeout(entry.timer);
+      this.#leaveLater(attachment);
+    }
+    if (wanted === undefined) {
+      this.#entries.delete(containerId);
+      return;
+    }
+    entry.attachment ??= this.#newAttachment(containerId, wanted);
+    entry.attachment.open();
+    if (entry.attachment.state.kind === "verifying") void this.#verify(entry);
+  }
+
+  #newAttachment(containerId: string, { claim, view }: Wanted): Attachment {
+    return new Attachment(claim, view, {
+      ...this.#parts,
+      onState: (attachment) => this.#onAttachmentState(containerId, attachment),
+      onForeignChange: () => this.#onForeignChange(containerId),
+    });
+  }
+
+  #onAttachmentState(containerId: string, attachment: Attachment): void {
+    const entry = this.#entries.get(containerId);
+    if (attachment.state.kind === "failed" && entry?.attachment === attachment) this.#retryLater(containerId, entry);
+    if (attachment.state.kind === "attached" && entry !== undefined) entry.attempts = 0;
+    this.#onState(containerId, attachment.state);
+  }
+
+  #retryLater(containerId: string, entry: Entry): void {
+    const waitMs = backoffMs(entry.attempts++, LIMITS.retryFirstMs, LIMITS.retryLastMs, Math.random());
+    clearTimeout(entry.timer);
+    entry.timer = setTimeout(() => this.#mark(containerId), waitMs);
+    entry.timer.unref();
+  }
+
+  /** Somebody changed rules there: probe soon, or, where we had to leave, try again soon; never more than once a second. */
+  #onForeignChange(containerId: string): void {
+    const entry = this.#entries.get(containerId);
+    if (entry === undefined || this.#isStopped) return;
+    const waitMs = Math.max(
+      LIMITS.verifyQuietMs,
+      entry.lastProbeMs + LIMITS.verifyAtMostEveryMs - performance.now(),
+    );
+    clearTimeout(entry.timer);
+    entry.timer = setTimeout(() => {
+      if (entry.attachment?.state.kind === "failed") this.#mark(containerId);
+      else void this.#verify(entry);
+    }, waitMs);
+    entry.timer.unref();
+  }
+
+  async #verify(entry: Entry): Promise<void> {
+    entry.lastProbeMs = performance.now();
+    await entry.attachment?.verify();
+  }
+
+  #verifyAll(): void {
+    const entries = [...this.#entries.values()].filter(({ attachment }) => attachment?.state.kind === "attached");
+    const everyMs = LIMITS.verifyEveryMs / Math.max(1, entries.length);
+    for (const [index, entry] of entries.entries()) {
+      // Spread over the whole period: a thousand namespaces are sixteen probes a second, not a thousand at once.
+      setTimeout(() => void this.#verify(entry), index * everyMs).unref();
+    }
+  }
+
+  #leaveLater(attachment: Attachment): void {
+    const done = leave(attachment).finally(() => this.#closing.delete(done));
+    this.#closing.add(done);
+  }
+}
+
+function newEntry(): Entry {
+  return { wanted: undefined, attachment: undefined, attempts: 0, timer: undefined, lastProbeMs: -Infinity };
+}
+
+/** A restarted container has the same id and another namespace. */
+function isSameClaim(a: NamespaceClaim, b: NamespaceClaim): boolean {
+  return a.sandboxKey === b.sandboxKey && (a.sandboxKey !== "" || a.pid === b.pid);
+}
+
+async function leave(attachment: Attachment): Promise<void> {
+  try {
+    await attachment.drain();
+  } catch {
+    // The namespace may have died with its container; its rules are nobody's then, and leaving goes on.
+  } finally {
+    attachment.close();
+  }
+}

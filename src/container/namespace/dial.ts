@@ -1,0 +1,46 @@
+/**
+ * Sockets to nameservers, made where the server is to be asked from: the engine's host for the host's own servers, the
+ * container's namespace for those that the user gave it. `--dns 127.0.0.1` is a different server in each container.
+ */
+import { Fault } from "../../lib/fault.ts";
+import {
+  AF_INET,
+  AF_INET6,
+  SOCK_DGRAM,
+  SOCK_STREAM,
+  closeQuietly,
+  connectTo,
+  interfaceIndex,
+  setMark,
+  socket,
+} from "../../kernel/libc.ts";
+import { addressBytes, socketAddress } from "../../model/address.ts";
+import type { Server } from "../../model/view.ts";
+import type { Bracket } from "./bracket.ts";
+
+/** Packets of ours that our own rules let pass: how we reach the resolver that stands behind us. */
+export const DOOR_MARK = 0x646e7331;
+
+/** A connected, or connecting, socket to `server`, made in the namespace behind `fd`. */
+export function dialIn(bracket: Bracket, fd: number, server: Server, type: "udp" | "tcp"): number {
+  const bytes = addressBytes(server.address);
+  if (bytes === undefined) throw new Fault("BAD_SERVER", `"${server.address}" is not an IP address`);
+  return bracket.within(fd, () => {
+    const made = socket(bytes.length === 4 ? AF_INET : AF_INET6, type === "udp" ? SOCK_DGRAM : SOCK_STREAM);
+    try {
+      if (server.from === "door") setMark(made, DOOR_MARK);
+      connectTo(made, socketAddress(bytes, server.port, scopeOf(server.address)), server.address);
+      return made;
+    } catch (error) {
+      closeQuietly(made);
+      throw error;
+    }
+  });
+}
+
+/** The interface of a link-local address, which only the namespace it is used in can number. */
+function scopeOf(address: string): number {
+  const zone = address.split("%", 2)[1];
+  if (zone === undefined) return 0;
+  return /^\d+$/.test(zone) ? Number(zone) : interfaceIndex(zone);
+}

@@ -1,0 +1,86 @@
+/**
+ * The engine's host: the network and mount namespace of the process behind the engine's socket. "The host" always means
+ * that one, so that dns11 does the same on the host itself, in a container that shares its PIDs, and beside a private
+ * engine in a test. The engine's files are read as that process sees them, its servers asked from where it stands.
+ */
+import { closeSync, constants, openSync, readSync, readlinkSync } from "node:fs";
+
+import { Fault, codeOf } from "../../lib/fault.ts";
+import { AF_UNIX, SOCK_STREAM, closeQuietly, connectTo, openInRoot, peerProcess, socket } from "../../kernel/libc.ts";
+import { type NamespaceId, namespaceId } from "./bracket.ts";
+
+const O_PATH = 0o10000000;
+const FILE_BYTES_MAX = 64 * 1024;
+
+export interface EngineHost {
+  readonly pid: number;
+  /** Where the engine's own paths begin. */
+  readonly root: number;
+  readonly network: number;
+  readonly networkId: NamespaceId;
+  /** Whether a PID that the engine names is the same process here. */
+  readonly sharesPids: boolean;
+}
+
+/** The process that listens on a unix socket, as we see it. */
+export function processBehind(socketPath: string): number {
+  const fd = socket(AF_UNIX, SOCK_STREAM);
+  try {
+    const address = Buffer.concat([Buffer.of(AF_UNIX, 0), Buffer.from(socketPath), Buffer.of(0)]);
+    connectTo(fd, address, socketPath);
+    return peerProcess(fd);
+  } finally {
+    closeQuietly(fd);
+  }
+}
+
+export function openEngineHost(pid: number): EngineHost {
+  if (pid <= 0) {
+    throw new Fault("ENGINE_ELSEWHERE", "The engine's process is not visible from here: it runs in another PID namespace", {
+      remedy: "Run dns11 on the engine's machine, or in a container with `--pid host`; or name the process: --engine-pid.",
+      isFinal: true,
+    });
+  }
+  let root = -1;
+  try {
+    root = openSync(`/proc/${pid}/root`, O_PATH | constants.O_DIRECTORY);
+    const network = openSync(`/proc/${pid}/ns/net`, "r");
+    return { pid, root, network, networkId: namespaceId(network), sharesPids: sharesPids(pid) };
+  } catch (error) {
+    closeQuietly(root);
+    const isDenied = codeOf(error) === "EACCES" || codeOf(error) === "EPERM";
+    throw new Fault("ENGINE_ELSEWHERE", `Cannot look into the namespaces of the engine's process ${pid}`, {
+      cause: error,
+      isFinal: isDenied,
+      ...(isDenied && { remedy: "dns11 needs CAP_SYS_PTRACE, and as many capabilities as the engine has." }),
+    });
+  }
+}
+
+export function closeEngineHost(host: EngineHost): void {
+  closeSync(host.root);
+  closeSync(host.network);
+}
+
+/** A file of the engine's, as text; undefined where there is none. */
+export function readEngineFile(host: EngineHost, path: string): string | undefined {
+  let fd;
+  try {
+    fd = openInRoot(host.root, path);
+  } catch {
+    return undefined;
+  }
+  try {
+    // A container may write its own resolv.conf, and as long as it likes.
+    const bytes = Buffer.alloc(FILE_BYTES_MAX);
+    return bytes.toString("utf8", 0, readSync(fd, bytes, 0, FILE_BYTES_MAX, 0));
+  } catch {
+    return undefined;
+  } finally {
+    closeQuietly(fd);
+  }
+}
+
+function sharesPids(pid: number): boolean {
+  return readlinkSync(`/proc/${pid}/ns/pid`) === readlinkSync("/proc/self/ns/pid");
+}

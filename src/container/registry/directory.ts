@@ -1,0 +1,133 @@
+/**
+ * Directory: all names of all networks, kept by applying facts. A change costs what changed: the names of one container
+ * on its networks, and its own view. It is applied in one synchronous step, so a query sees all of it or nothing.
+ */
+import { hashOf } from "../../model/label-table.ts";
+import { NetworkNames } from "../../model/network-names.ts";
+import type { Link, Server, Upstreams, View, ViewNetwork } from "../../model/view.ts";
+import { folded, wireLabels } from "../../model/wire-name.ts";
+import { type ContainerFact, type EndpointFact, type NetworkFact, isUserDefined } from "./fact.ts";
+import { type Joined, inSearchOrder } from "./order.ts";
+
+interface KnownNetwork {
+  readonly fact: NetworkFact;
+  readonly names: NetworkNames;
+  readonly suffix: Uint8Array | undefined;
+}
+
+export interface DirectoryOptions {
+  /** Servers asked for one query; more of a list are never used. */
+  readonly serversMax: number;
+  /** Our own address: as a server of a container it would ask itself. */
+  readonly ownAddress: string;
+}
+
+const DNS_PORT = 53;
+/** Drivers whose networks lead nowhere, with or without a gateway. */
+const DRIVERS_WITHOUT_OUTSIDE = new Set(["null", "host"]);
+
+export class Directory {
+  readonly #options: DirectoryOptions;
+  readonly #networks = new Map<string, KnownNetwork>();
+  readonly #containers = new Map<string, ContainerFact>();
+
+  constructor(options: DirectoryOptions) {
+    this.#options = options;
+  }
+
+  get containers(): ReadonlyMap<string, ContainerFact> {
+    return this.#containers;
+  }
+
+  network(id: string): NetworkFact | undefined {
+    return this.#networks.get(id)?.fact;
+  }
+
+  putNetwork(fact: NetworkFact): void {
+    if (this.#networks.has(fact.id)) return;
+    const names = new NetworkNames(fact.name);
+    this.#networks.set(fact.id, { fact, names, suffix: wireLabels(fact.name) });
+  }
+
+  /** Forgets a network that is gone. Whoever was on it has been told to have left it. */
+  removeNetwork(id: string): void {
+    this.#networks.delete(id);
+  }
+
+  /** Takes a container's facts instead of those that were known. Its networks must be known already. */
+  putContainer(fact: ContainerFact): void {
+    this.#withdraw(fact.id, new Set(fact.endpoints.map((endpoint) => endpoint.networkId)));
+    this.#containers.set(fact.id, fact);
+    for (const endpoint of fact.endpoints) {
+      if (!isUserDefined(endpoint.networkName)) continue;
+      this.#networks.get(endpoint.networkId)?.names.put(fact.id, endpoint);
+    }
+  }
+
+  removeContainer(id: string): void {
+    this.#withdraw(id, new Set());
+    this.#containers.delete(id);
+  }
+
+  /** What the namespace of this container may know now. */
+  viewOf(fact: ContainerFact): View {
+    const joined = fact.endpoints.flatMap((endpoint): Joined[] => {
+      const network = this.#networks.get(endpoint.networkId)?.fact;
+      return network === undefined ? [] : [{ endpoint, network }];
+    });
+    const networks = inSearchOrder(joined)
+      .filter(({ network }) => isUserDefined(network.name))
+      .flatMap(({ endpoint }) => this.#viewNetwork(endpoint));
+    return { networks, upstreams: this.#upstreams(fact, joined) };
+  }
+
+  #withdraw(id: string, staysOn: ReadonlySet<string>): void {
+    for (const { networkId } of this.#containers.get(id)?.endpoints ?? []) {
+      if (!staysOn.has(networkId)) this.#networks.get(networkId)?.names.remove(id);
+    }
+  }
+
+  #viewNetwork(endpoint: EndpointFact): ViewNetwork[] {
+    const network = this.#networks.get(endpoint.networkId);
+    if (network === undefined) return [];
+    const { fact, names, suffix } = network;
+    return [
+      {
+        id: fact.id,
+        name: fact.name,
+        suffix,
+        suffixFolded: suffix && folded(suffix),
+        names,
+        links: endpoint.links.map(linkOf),
+      },
+    ];
+  }
+
+  #upstreams({ nameservers }: ContainerFact, joined: readonly Joined[]): Upstreams {
+    if (nameservers.kind === "unknown") return { kind: "door" };
+    const { ownAddress, serversMax } = this.#options;
+    const servers = nameservers.servers
+      .filter(({ from, address }) => from === "host" || address !== ownAddress)
+      .slice(0, serversMax)
+      .map((server): Server => ({ ...server, port: DNS_PORT }));
+    return {
+      kind: "listed",
+      servers,
+      hasExternalAccess: joined.some(reachesOutside),
+      isNdotsSet: nameservers.isNdotsSet,
+    };
+  }
+}
+
+function reachesOutside({ endpoint, network }: Joined): boolean {
+  if (network.isInternal || DRIVERS_WITHOUT_OUTSIDE.has(network.driver)) return false;
+  return endpoint.hasIpv4Gateway || endpoint.hasIpv6Gateway;
+}
+
+/** `target:alias`; without an alias the target is its own. */
+function linkOf(text: string): Link {
+  const colon = text.indexOf(":");
+  const target = wireLabels((colon === -1 ? text : text.slice(0, colon)).toLowerCase());
+  const alias = wireLabels(colon === -1 ? text : text.slice(colon + 1));
+  return { alias, aliasFolded: alias && folded(alias), target, targetHash: target === undefined ? 0 : hashOf(target) };
+}

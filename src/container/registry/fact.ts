@@ -1,0 +1,58 @@
+/**
+ * Facts: what the engine says, in our words, free of its versions. Everything behind this file decides on facts alone.
+ */
+
+/** A container on one network. */
+export interface EndpointFact {
+  /** Another one every time the container joins. */
+  readonly endpointId: string;
+  readonly networkId: string;
+  readonly networkName: string;
+  /** The names it answers to there, in Docker's order; the first is the one its addresses point back to. */
+  readonly names: readonly string[];
+  /** `target:alias` or `target`, as they were typed. */
+  readonly links: readonly string[];
+  readonly ipv4: string | undefined;
+  readonly ipv6: string | undefined;
+  readonly hasIpv4Gateway: boolean;
+  readonly hasIpv6Gateway: boolean;
+  readonly gatewayPriority: number;
+}
+
+/** What is known of a container's nameservers: the list Docker uses, or that nobody tells. */
+export type NameserversFact =
+  | {
+      readonly kind: "listed";
+      readonly servers: readonly { readonly from: "host" | "container"; readonly address: string }[];
+      readonly isNdotsSet: boolean;
+    }
+  | { readonly kind: "unknown" };
+
+/** A running container. */
+export interface ContainerFact {
+  readonly id: string;
+  readonly name: string;
+  readonly isPaused: boolean;
+  readonly pid: number;
+  readonly sandboxKey: string;
+  readonly networkMode: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly nameservers: NameserversFact;
+  readonly endpoints: readonly EndpointFact[];
+}
+
+export interface NetworkFact {
+  readonly id: string;
+  readonly name: string;
+  readonly driver: string;
+  readonly scope: string;
+  readonly isInternal: boolean;
+}
+
+/** The networks that have no resolver, whatever they are made of. */
+const WITHOUT_RESOLVER = new Set(["bridge", "host", "none", "default"]);
+
+/** Whether a container on this network has Docker's resolver, and a name there. */
+export function isUserDefined(networkName: string): boolean {
+  return !WITHOUT_RESOLVER.has(networkName);
+}

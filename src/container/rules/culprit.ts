@@ -1,0 +1,132 @@
+/**
+ * Culprit: why a probe may have failed. Reads the rules that stand in a namespace and names those that can keep a query
+ * from us: address translation before ours, packets taken out of connection tracking, and drops.
+ */
+import { readFileSync } from "node:fs";
+
+import { type NetlinkMemory, NftSocket } from "../../kernel/nfnetlink.ts";
+import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
+import * as nft from "../../kernel/nft-vocabulary.ts";
+import { TABLE_NAME } from "./plan.ts";
+
+const FAMILY_NAMES = new Map([
+  [1, "inet"],
+  [2, "ip"],
+]);
+const PRIORITY_CONNTRACK = -200;
+const OUR_PRIORITY_NAT = -101;
+
+interface Chain {
+  readonly family: string;
+  readonly table: string;
+  readonly name: string;
+  /** Where the kernel calls it; undefined for a chain that only others jump to. */
+  readonly hook: { readonly name: string; readonly priority: number } | undefined;
+  readonly type: string;
+  readonly isDropPolicy: boolean;
+  /** What its rules do, in order: the names of their expressions, with "drop" for a verdict. */
+  readonly rules: readonly (readonly string[])[];
+}
+
+/** Sentences, the most telling first; to be called inside the namespace. */
+export function findCulprits(memory: NetlinkMemory): string[] {
+  const chains = readChains(memory).filter((chain) => !(chain.family === "ip" && chain.table === TABLE_NAME));
+  return [
+    ...chains.filter(takesOutOfTracking).map((chain) => `${describe(chain)} takes packets out of connection tracking (notrack)`),
+    ...chains.filter(translatesEarlier).map((chain) => `${describe(chain)} translates addresses before dns11 does`),
+    ...chains.filter(drops).map((chain) => `${describe(chain)} drops packets`),
+    ...legacyTables(),
+  ];
+}
+
+function takesOutOfTracking({ rules }: Chain): boolean {
+  return rules.some((rule) => rule.includes("notrack"));
+}
+
+function translatesEarlier({ hook, type, rules }: Chain): boolean {
+  return type === "nat" && hook?.name === "output" && hook.priority <= OUR_PRIORITY_NAT && rules.length > 0;
+}
+
+function drops({ hook, isDropPolicy, rules }: Chain): boolean {
+  if (hook?.name === "forward") return false;
+  return isDropPolicy || rules.some((rule) => rule.includes("drop") || rule.includes("reject"));
+}
+
+function describe({ family, table, name, hook }: Chain): string {
+  const where = hook === undefined ? "" : ` (hook ${hook.name}, priority ${hook.priority})`;
+  const early = hook !== undefined && hook.priority < PRIORITY_CONNTRACK ? ", before connection tracking" : "";
+  return `chain "${name}" of table ${family} "${table}"${where}${early}`;
+}
+
+function readChains(memory: NetlinkMemory): Chain[] {
+  const socket = new NftSocket(memory);
+  try {
+    const rules = readRules(socket);
+    const chains: Chain[] = [];
+    socket.dump(nft.NFT_MSG_GETCHAIN, 0, (familyNumber, bytes) => {
+      const family = FAMILY_NAMES.get(familyNumber);
+      if (family === undefined) return;
+      const attributes = attributesIn(bytes);
+      const table = textOf(attributes.get(nft.NFTA_CHAIN_TABLE));
+      const name = textOf(attributes.get(nft.NFTA_CHAIN_NAME));
+      chains.push({
+        family,
+        table,
+        name,
+        hook: hookOf(attributes.get(nft.NFTA_CHAIN_HOOK)),
+        type: textOf(attributes.get(nft.NFTA_CHAIN_TYPE)),
+        isDropPolicy: attributes.get(nft.NFTA_CHAIN_POLICY)?.readUInt32BE(0) === nft.NF_DROP,
+        rules: rules.get(`${family} ${table} ${name}`) ?? [],
+      });
+    });
+    return chains;
+  } finally {
+    socket.close();
+  }
+}
+
+function readRules(socket: NftSocket): Map<string, (readonly string[])[]> {
+  const rules = new Map<string, (readonly string[])[]>();
+  socket.dump(nft.NFT_MSG_GETRULE, 0, (familyNumber, bytes) => {
+    const attributes = attributesIn(bytes);
+    const table = textOf(attributes.get(nft.NFTA_RULE_TABLE));
+    const chain = textOf(attributes.get(nft.NFTA_RULE_CHAIN));
+    const key = `${FAMILY_NAMES.get(familyNumber) ?? ""} ${table} ${chain}`;
+    const expressions = attributeList(attributes.get(nft.NFTA_RULE_EXPRESSIONS) ?? Buffer.alloc(0));
+    rules.set(key, [...(rules.get(key) ?? []), expressions.map(([, expression]) => wordOf(expression))]);
+  });
+  return rules;
+}
+
+/** An expression's name; "drop" for the verdict that ends a packet. */
+function wordOf(expression: Buffer): string {
+  const attributes = attributesIn(expression);
+  const name = textOf(attributes.get(nft.NFTA_EXPR_NAME));
+  if (name !== "immediate" && name !== "target") return name;
+  const data = attributesIn(attributes.get(nft.NFTA_EXPR_DATA) ?? Buffer.alloc(0));
+  if (name === "target") return textOf(data.get(1)) === "CT" ? "notrack" : name;
+  const verdict = attributesIn(data.get(nft.NFTA_IMMEDIATE_DATA) ?? Buffer.alloc(0)).get(nft.NFTA_DATA_VERDICT);
+  if (verdict === undefined) return name;
+  const code = attributesIn(verdict).get(nft.NFTA_VERDICT_CODE)?.readInt32BE(0);
+  return code === nft.NF_DROP ? "drop" : name;
+}
+
+function hookOf(value: Buffer | undefined): Chain["hook"] {
+  if (value === undefined) return undefined;
+  const attributes = attributesIn(value);
+  const number = attributes.get(nft.NFTA_HOOK_HOOKNUM)?.readUInt32BE(0) ?? 0;
+  const priority = attributes.get(nft.NFTA_HOOK_PRIORITY)?.readInt32BE(0) ?? 0;
+  return { name: nft.NF_HOOKS[number] ?? "unknown", priority };
+}
+
+/** The older iptables keeps its rules where nf_tables does not see them; nat is Docker's, the others are somebody's. */
+function legacyTables(): string[] {
+  let names: string[];
+  try {
+    names = readFileSync("/proc/thread-self/net/ip_tables_names", "utf8").split("\n").filter(Boolean);
+  } catch {
+    return [];
+  }
+  const others = names.filter((name) => name !== "nat");
+  return others.length === 0 ? [] : [`iptables-legacy has rules in: ${others.join(", ")}`];
+}

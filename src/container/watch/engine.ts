@@ -1,0 +1,152 @@
+/**
+ * The engine's API, the few calls that are made of it, each with a limit of time.
+ */
+import { createInterface } from "node:readline";
+
+import Docker from "dockerode";
+
+import { LIMITS } from "../../config/limits.ts";
+import { Fault, codeOf, reasonOf } from "../../lib/fault.ts";
+import type { ContainerJson, ListedJson, NetworkJson } from "./translate.ts";
+
+export interface EngineInfo {
+  readonly id: string;
+  readonly name: string;
+  readonly version: string;
+  readonly majorVersion: number;
+  readonly apiVersion: string;
+  readonly isRootless: boolean;
+}
+
+/** An event, as far as it says what to look at. */
+export interface EngineEvent {
+  readonly Type?: string;
+  readonly Action?: string;
+  readonly Actor?: { readonly ID?: string; readonly Attributes?: Readonly<Record<string, string>> };
+}
+
+/** What changes names, addresses or namespaces. Everything else (exec, attach, health) is not even sent to us. */
+const EVENT_FILTER: Docker.GetEventsOptions["filters"] = {
+  type: ["container", "network"],
+  event: ["start", "die", "destroy", "rename", "pause", "unpause", "connect", "disconnect", "remove"],
+};
+
+interface VersionJson {
+  readonly Version: string;
+  readonly ApiVersion: string;
+}
+
+interface InfoJson {
+  readonly ID?: string;
+  readonly Name?: string;
+  readonly SecurityOptions?: readonly string[] | null;
+}
+
+interface Modem {
+  dial(request: object, done: (error: unknown, body: unknown) => void): void;
+}
+
+/** The only answers that are no error; the package makes an error of every other. */
+const STATUS_CODES = { 200: true };
+
+export class Engine {
+  readonly #docker: Docker;
+  readonly #socketPath: string;
+
+  constructor(socketPath: string) {
+    this.#socketPath = socketPath;
+    this.#docker = new Docker({ socketPath });
+  }
+
+  async describe(): Promise<EngineInfo> {
+    const [version, info] = await Promise.all([
+      this.#get<VersionJson>("/version", LIMITS.inspectMs),
+      this.#get<InfoJson>("/info", LIMITS.listMs),
+    ]);
+    return {
+      id: info.ID ?? "",
+      name: info.Name ?? "",
+      version: version.Version,
+      majorVersion: Number.parseInt(version.Version, 10) || 0,
+      apiVersion: version.ApiVersion,
+      isRootless: (info.SecurityOptions ?? []).some((option) => option.includes("rootless")),
+    };
+  }
+
+  /** The containers that run, in short. */
+  async containers(): Promise<readonly ListedJson[]> {
+    return await this.#get("/containers/json", LIMITS.listMs);
+  }
+
+  /** undefined where there is no such container. */
+  async container(id: string): Promise<ContainerJson | undefined> {
+    return await orNothing(this.#get<ContainerJson>(`/containers/${id}/json`, LIMITS.inspectMs));
+  }
+
+  async network(id: string): Promise<NetworkJson | undefined> {
+    return await orNothing(this.#get<NetworkJson>(`/networks/${id}`, LIMITS.inspectMs));
+  }
+
+  /** Events from now on, until the engine or `signal` ends the stream. */
+  async events(signal: AbortSignal): Promise<AsyncIterable<EngineEvent>> {
+    return eventsIn(await this.#explained(this.#docker.getEvents({ filters: EVENT_FILTER, abortSignal: signal })));
+  }
+
+  /** By the package's own way to the socket: its calls do not all take a limit of time. */
+  async #get<T>(path: string, timeoutMs: number): Promise<T> {
+    const modem = this.#docker.modem as Modem;
+    const request = { path, method: "GET", abortSignal: AbortSignal.timeout(timeoutMs), statusCodes: STATUS_CODES };
+    return await this.#explained(
+      new Promise<T>((resolve, reject) => {
+        modem.dial(request, (error, body) => (error === null ? resolve(body as T) : reject(error as Error)));
+      }),
+    );
+  }
+
+  /** What went wrong, in terms of the socket. */
+  async #explained<T>(call: Promise<T>): Promise<T> {
+    try {
+      return await call;
+    } catch (error) {
+      throw engineFault(error, this.#socketPath);
+    }
+  }
+}
+
+async function* eventsIn(stream: NodeJS.ReadableStream): AsyncGenerator<EngineEvent> {
+  for await (const line of createInterface({ input: stream, crlfDelay: Infinity })) {
+    if (line.trim() === "") continue;
+    yield JSON.parse(line) as EngineEvent;
+  }
+}
+
+async function orNothing<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (codeOf(error) === "ENGINE_NOT_FOUND") return undefined;
+    throw error;
+  }
+}
+
+function engineFault(error: unknown, socketPath: string): Fault {
+  const status = error instanceof Error && "statusCode" in error ? error.statusCode : undefined;
+  if (status === 404) return new Fault("ENGINE_NOT_FOUND", "The engine does not know it", { cause: error });
+  switch (codeOf(error)) {
+    case "ENOENT":
+      return new Fault("ENGINE_NO_SOCKET", `There is no engine socket at "${socketPath}"`, {
+        cause: error,
+        remedy: "Is Docker installed and running? Another socket is named with -H unix://PATH or DOCKER_HOST.",
+      });
+    case "EACCES":
+    case "EPERM":
+      return new Fault("ENGINE_PERMISSION", `Permission denied at the engine socket "${socketPath}"`, {
+        cause: error,
+        remedy: "Run dns11 as root.",
+      });
+    case "ECONNREFUSED":
+      return new Fault("ENGINE_AWAY", `Nobody answers at the engine socket "${socketPath}"`, { cause: error });
+    default:
+      return new Fault("ENGINE_AWAY", `The engine at "${socketPath}" did not answer: ${reasonOf(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,185 @@
+/**
+ * Follower: keeps the facts true. Events mark what to look at, lists tell what was missed, inspects give the facts: so a
+ * lost event, a lost stream and a restarted engine all heal by the same way. While the engine is away nothing is
+ * forgotten, and names go on answering.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { LIMITS } from "../../config/limits.ts";
+import { backoffMs } from "../../lib/backoff.ts";
+import { Fault, reasonOf } from "../../lib/fault.ts";
+import type { ContainerFact, NameserversFact, NetworkFact } from "../registry/fact.ts";
+import type { Engine, EngineEvent, EngineInfo } from "./engine.ts";
+import { type ContainerJson, containerFact, isUp, knownFingerprint, listedFingerprint, networkFact } from "./translate.ts";
+
+/** Who wants to know. */
+export interface FollowerHooks {
+  /** The engine answers, for the first time or again; throws where it must not be followed. */
+  readonly onEngine: (info: EngineInfo) => void;
+  readonly onAway: (reason: string) => void;
+  /** Every running container has been looked at once. */
+  readonly onSynced: () => void;
+  readonly onNetwork: (fact: NetworkFact) => void;
+  readonly onNetworkGone: (id: string) => void;
+  readonly onContainer: (fact: ContainerFact) => void;
+  readonly onContainerGone: (id: string) => void;
+  /** A container could not be looked at; it will be again. */
+  readonly onInspectFailed: (id: string, reason: string) => void;
+  readonly nameserversOf: (json: ContainerJson) => NameserversFact;
+  /** What is known now. */
+  readonly known: () => ReadonlyMap<string, ContainerFact>;
+  readonly hasNetwork: (id: string) => boolean;
+}
+
+export class Follower {
+  readonly #engine: Engine;
+  readonly #hooks: FollowerHooks;
+  readonly #marked = new Set<string>();
+  readonly #inspecting = new Set<string>();
+  #isConnected = false;
+  #hasListed = false;
+  #isSynced = false;
+
+  constructor(engine: Engine, hooks: FollowerHooks) {
+    this.#engine = engine;
+    this.#hooks = hooks;
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected;
+  }
+
+  get isSynced(): boolean {
+    return this.#isSynced;
+  }
+
+  /** Looks at every running container once, without following. */
+  async once(): Promise<void> {
+    const listed = await this.#engine.containers();
+    for (const { Id: id } of listed) await this.#inspect(id);
+  }
+
+  /** Follows until `signal`. */
+  async run(signal: AbortSignal): Promise<void> {
+    for (let attempt = 0; !signal.aborted; attempt++) {
+      const connection = new AbortController();
+      const both = AbortSignal.any([signal, connection.signal]);
+      try {
+        await this.#follow(both, connection, () => (attempt = 0));
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error instanceof Fault && error.isFinal) throw error;
+        this.#hooks.onAway(reasonOf(error));
+      } finally {
+        this.#isConnected = false;
+        connection.abort();
+      }
+      const waitMs = backoffMs(attempt, LIMITS.engineRetryFirstMs, LIMITS.engineRetryLastMs, Math.random());
+      await sleep(waitMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** One connection: stream first, list second, so that nothing falls between them. */
+  async #follow(signal: AbortSignal, connection: AbortController, onConnected: () => void): Promise<void> {
+    const info = await this.#engine.describe();
+    this.#hooks.onEngine(info);
+    const events = await this.#engine.events(signal);
+    this.#isConnected = true;
+    onConnected();
+    let failure: unknown = new Error("the engine ended the stream of events");
+    const resync = (): void => {
+      this.#resync().catch((error: unknown) => {
+        failure = error;
+        connection.abort();
+      });
+    };
+    resync();
+    const timer = setInterval(resync, LIMITS.resyncEveryMs);
+    try {
+      for await (const event of events) this.#onEvent(event);
+    } catch (error) {
+      if (!connection.signal.aborted) failure = error;
+    } finally {
+      clearInterval(timer);
+    }
+    throw failure;
+  }
+
+  #onEvent({ Type: type, Action: action, Actor: actor }: EngineEvent): void {
+    const id = actor?.ID;
+    if (id === undefined) return;
+    if (type === "container") this.#mark(id);
+    if (type !== "network") return;
+    if (action === "destroy" || action === "remove") {
+      this.#hooks.onNetworkGone(id);
+      return;
+    }
+    const container = actor?.Attributes?.["container"];
+    if (container !== undefined) this.#mark(container);
+  }
+
+  /** Marks every container whose listing differs from what is known, and those that are not listed any more. */
+  async #resync(): Promise<void> {
+    const listed = await this.#engine.containers();
+    const known = this.#hooks.known();
+    const ids = new Set(listed.map(({ Id: id }) => id));
+    for (const id of known.keys()) if (!ids.has(id)) this.#mark(id);
+    for (const json of listed) {
+      const fact = known.get(json.Id);
+      if (fact === undefined || knownFingerprint(fact) !== listedFingerprint(json)) this.#mark(json.Id);
+    }
+    this.#hasListed = true;
+    this.#pump();
+    this.#noteSynced();
+  }
+
+  #mark(id: string): void {
+    this.#marked.add(id);
+    this.#pump();
+  }
+
+  /** Inspects what is marked, several at a time and each container once at a time. */
+  #pump(): void {
+    for (const id of this.#marked) {
+      if (this.#inspecting.size >= LIMITS.inspectsAtOnce) return;
+      if (this.#inspecting.has(id)) continue;
+      this.#marked.delete(id);
+      this.#inspecting.add(id);
+      void this.#inspect(id).finally(() => {
+        this.#inspecting.delete(id);
+        if (this.#isConnected) this.#pump();
+        this.#noteSynced();
+      });
+    }
+  }
+
+  async #inspect(id: string): Promise<void> {
+    try {
+      const json = await this.#engine.container(id);
+      if (json === undefined || !isUp(json)) {
+        if (this.#hooks.known().has(id)) this.#hooks.onContainerGone(id);
+        return;
+      }
+      const fact = containerFact(json, this.#hooks.nameserversOf(json));
+      await Promise.all(fact.endpoints.map(({ networkId }) => this.#learnNetwork(networkId)));
+      this.#hooks.onContainer(fact);
+    } catch (error) {
+      this.#hooks.onInspectFailed(id, reasonOf(error));
+      // The next comparison of lists finds what this one missed; a container that changed in place is marked here.
+      setTimeout(() => this.#mark(id), LIMITS.engineRetryLastMs).unref();
+    }
+  }
+
+  /** A network never changes but for its end, so one look is enough. */
+  async #learnNetwork(id: string): Promise<void> {
+    if (this.#hooks.hasNetwork(id)) return;
+    const json = await this.#engine.network(id);
+    if (json !== undefined) this.#hooks.onNetwork(networkFact(json));
+  }
+
+  #noteSynced(): void {
+    if (this.#isSynced || !this.#hasListed || this.#marked.size > 0 || this.#inspecting.size > 0) return;
+    this.#isSynced = true;
+    this.#hooks.onSynced();
+  }
+}

@@ -1,0 +1,154 @@
+/**
+ * The engine's JSON into facts. API versions differ in what they tell; that ends here.
+ */
+import { addressBytes } from "../../model/address.ts";
+import type { ContainerFact, EndpointFact, NameserversFact, NetworkFact } from "../registry/fact.ts";
+
+/** Of `GET /containers/{id}/json`, what we read. */
+export interface ContainerJson {
+  readonly Id: string;
+  readonly Name: string;
+  readonly State?: {
+    readonly Running?: boolean;
+    readonly Paused?: boolean;
+    readonly Restarting?: boolean;
+    readonly Pid?: number;
+  };
+  readonly ResolvConfPath?: string;
+  readonly Config?: { readonly Hostname?: string; readonly Labels?: Readonly<Record<string, string>> | null };
+  readonly HostConfig?: {
+    readonly NetworkMode?: string;
+    readonly Dns?: readonly string[] | null;
+    readonly DnsOptions?: readonly string[] | null;
+  };
+  readonly NetworkSettings?: {
+    readonly SandboxKey?: string;
+    readonly Networks?: Readonly<Record<string, EndpointJson>> | null;
+  };
+}
+
+export interface EndpointJson {
+  readonly NetworkID?: string;
+  readonly EndpointID?: string;
+  readonly IPAddress?: string;
+  readonly GlobalIPv6Address?: string;
+  readonly Gateway?: string;
+  readonly IPv6Gateway?: string;
+  readonly GwPriority?: number;
+  readonly Aliases?: readonly string[] | null;
+  readonly DNSNames?: readonly string[] | null;
+  readonly Links?: readonly string[] | null;
+}
+
+/** Of one entry of `GET /containers/json`. */
+export interface ListedJson {
+  readonly Id: string;
+  readonly Names?: readonly string[];
+  readonly State?: string;
+  readonly NetworkSettings?: { readonly Networks?: Readonly<Record<string, EndpointJson>> | null };
+}
+
+/** Of `GET /networks/{id}`. */
+export interface NetworkJson {
+  readonly Id: string;
+  readonly Name: string;
+  readonly Driver?: string;
+  readonly Scope?: string;
+  readonly Internal?: boolean;
+}
+
+const SHORT_ID_LENGTH = 12;
+
+/** Whether the container runs and its network is up; between two starts of a restart policy it is neither. */
+export function isUp({ State: state }: ContainerJson): boolean {
+  return state?.Running === true && state.Restarting !== true;
+}
+
+export function containerFact(json: ContainerJson, nameservers: NameserversFact): ContainerFact {
+  const networks = Object.entries(json.NetworkSettings?.Networks ?? {});
+  return {
+    id: json.Id,
+    name: bareName(json.Name),
+    isPaused: json.State?.Paused === true,
+    pid: json.State?.Pid ?? 0,
+    sandboxKey: json.NetworkSettings?.SandboxKey ?? "",
+    networkMode: json.HostConfig?.NetworkMode ?? "",
+    labels: json.Config?.Labels ?? {},
+    nameservers,
+    endpoints: networks.flatMap(([name, endpoint]) => endpointFact(json, name, endpoint)),
+  };
+}
+
+export function networkFact(json: NetworkJson): NetworkFact {
+  return {
+    id: json.Id,
+    name: json.Name,
+    driver: json.Driver ?? "",
+    scope: json.Scope ?? "local",
+    isInternal: json.Internal === true,
+  };
+}
+
+/** The networks of a container that is up; one that it is only configured for has no endpoint. */
+function endpointFact(json: ContainerJson, networkName: string, endpoint: EndpointJson): EndpointFact[] {
+  if (!endpoint.NetworkID || !endpoint.EndpointID) return [];
+  return [
+    {
+      endpointId: endpoint.EndpointID,
+      networkId: endpoint.NetworkID,
+      networkName,
+      names: namesOf(json, endpoint),
+      links: endpoint.Links ?? [],
+      ipv4: address(endpoint.IPAddress),
+      ipv6: address(endpoint.GlobalIPv6Address),
+      hasIpv4Gateway: address(endpoint.Gateway) !== undefined,
+      hasIpv6Gateway: address(endpoint.IPv6Gateway) !== undefined,
+      gatewayPriority: endpoint.GwPriority ?? 0,
+    },
+  ];
+}
+
+/** Engines from 25 on tell the names; before, they are put together from what those engines used themselves. */
+function namesOf(json: ContainerJson, endpoint: EndpointJson): string[] {
+  if (endpoint.DNSNames != null) return [...endpoint.DNSNames];
+  const shortId = json.Id.slice(0, SHORT_ID_LENGTH);
+  const names = [bareName(json.Name), ...(endpoint.Aliases ?? []), shortId, json.Config?.Hostname ?? ""];
+  return [...new Set(names.filter((name) => name !== ""))];
+}
+
+function address(text: string | undefined): string | undefined {
+  return text !== undefined && addressBytes(text) !== undefined ? text : undefined;
+}
+
+function bareName(name: string): string {
+  return name.startsWith("/") ? name.slice(1) : name;
+}
+
+/** What a list shows of a container, as one text: two equal ones mean that nothing has to be asked anew. */
+export function listedFingerprint(json: ListedJson): string {
+  // A container that others link to is listed under their names too.
+  const name = json.Names?.find((candidate) => candidate.lastIndexOf("/") === 0) ?? "";
+  const endpoints = Object.values(json.NetworkSettings?.Networks ?? {});
+  return fingerprint(
+    bareName(name),
+    json.State === "paused",
+    endpoints.filter(({ EndpointID }) => EndpointID).map((endpoint) => [
+      endpoint.EndpointID ?? "",
+      address(endpoint.IPAddress),
+      address(endpoint.GlobalIPv6Address),
+    ]),
+  );
+}
+
+/** The same of what is known. */
+export function knownFingerprint(fact: ContainerFact): string {
+  return fingerprint(
+    fact.name,
+    fact.isPaused,
+    fact.endpoints.map(({ endpointId, ipv4, ipv6 }) => [endpointId, ipv4, ipv6]),
+  );
+}
+
+function fingerprint(name: string, isPaused: boolean, endpoints: readonly (string | undefined)[][]): string {
+  return JSON.stringify([name, isPaused, endpoints.map((parts) => parts.join(" ")).sort()]);
+}

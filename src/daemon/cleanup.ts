@@ -1,0 +1,92 @@
+/**
+ * Cleanup: what a killed instance may have left. Owned tables go with their process, so what is looked for is a table
+ * that nobody owns (of another tier, or of somebody's experiment), and the socket and lock of the state folder.
+ */
+import { rmSync } from "node:fs";
+
+import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
+import { type EngineHost, closeEngineHost, openEngineHost, processBehind } from "../container/namespace/engine-host.ts";
+import { proveNamespace } from "../container/namespace/proof.ts";
+import { deleteCommands } from "../container/rules/encode.ts";
+import { TABLE_NAME } from "../container/rules/plan.ts";
+import { Engine } from "../container/watch/engine.ts";
+import { engineAddress } from "../container/watch/engine-address.ts";
+import { type ContainerJson, isUp } from "../container/watch/translate.ts";
+import { closeQuietly } from "../kernel/libc.ts";
+import { attributesIn, textOf } from "../kernel/netlink-message.ts";
+import { NFPROTO_IPV4, NetlinkMemory, NftSocket } from "../kernel/nfnetlink.ts";
+import { NFTA_TABLE_NAME, NFTA_TABLE_OWNER, NFT_MSG_GETTABLE } from "../kernel/nft-vocabulary.ts";
+import { codeOf, reasonOf } from "../lib/fault.ts";
+import { takeInstance } from "./instance.ts";
+import { checkCapabilities } from "./preflight.ts";
+
+/** Does it, and returns what was done, a line each. Refuses while an instance is running. */
+export async function cleanup(stateDir: string, hostFlag: string | undefined): Promise<string[]> {
+  checkCapabilities();
+  await warmThreadPool();
+  const { socketPath } = engineAddress(hostFlag, process.env);
+  const engine = new Engine(socketPath);
+  const { id } = await engine.describe();
+  const instance = takeInstance(stateDir, id);
+  const host = openEngineHost(processBehind(socketPath));
+  const bracket = new Bracket();
+  const memory = new NetlinkMemory();
+  const lines: string[] = [];
+  try {
+    for (const { Id: containerId } of await engine.containers()) {
+      const json = await engine.container(containerId);
+      if (json !== undefined && isUp(json)) lines.push(...cleanContainer(json, { host, bracket, memory }));
+    }
+  } finally {
+    bracket.close();
+    closeEngineHost(host);
+    instance.release();
+  }
+  rmSync(instance.folder, { recursive: true, force: true });
+  return [...lines, `removed ${instance.folder}`];
+}
+
+interface Tools {
+  readonly host: EngineHost;
+  readonly bracket: Bracket;
+  readonly memory: NetlinkMemory;
+}
+
+function cleanContainer(json: ContainerJson, { host, bracket, memory }: Tools): string[] {
+  const name = json.Name.replace(/^\//, "");
+  const claim = {
+    containerId: json.Id,
+    sandboxKey: json.NetworkSettings?.SandboxKey ?? "",
+    pid: json.State?.Pid ?? 0,
+  };
+  let fd = -1;
+  try {
+    const proven = proveNamespace(claim, host, bracket.homeId);
+    fd = proven.fd;
+    const did = bracket.within(fd, () => removeOwnerless(memory));
+    return did === undefined ? [] : [`${name}: ${did}`];
+  } catch (error) {
+    // A container on the host's network, or one that ended meanwhile, has nothing of ours.
+    return codeOf(error)?.startsWith("NAMESPACE_") === true ? [] : [`${name}: ${reasonOf(error)}`];
+  } finally {
+    closeQuietly(fd);
+  }
+}
+
+function removeOwnerless(memory: NetlinkMemory): string | undefined {
+  const nft = new NftSocket(memory);
+  try {
+    let owner: number | "nobody" | undefined;
+    nft.dump(NFT_MSG_GETTABLE, NFPROTO_IPV4, (_, bytes) => {
+      const attributes = attributesIn(bytes);
+      if (textOf(attributes.get(NFTA_TABLE_NAME)) !== TABLE_NAME) return;
+      owner = attributes.get(NFTA_TABLE_OWNER)?.readUInt32BE(0) ?? "nobody";
+    });
+    if (owner === undefined) return undefined;
+    if (owner !== "nobody") return `table "${TABLE_NAME}" belongs to a running process; left alone`;
+    nft.transact(deleteCommands(TABLE_NAME));
+    return `removed table "${TABLE_NAME}", which nobody owned`;
+  } finally {
+    nft.close();
+  }
+}

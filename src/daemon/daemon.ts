@@ -1,0 +1,193 @@
+/**
+ * Daemon: the life of `dns11 run`. What may refuse comes first (platform, capabilities, kernel, engine, lock), then the
+ * containers; the way out runs backwards, and every step of it leaves Docker's own resolver answering.
+ */
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { LIMITS } from "../config/limits.ts";
+import type { RunSettings } from "../config/settings.ts";
+import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
+import { type EngineHost, closeEngineHost, openEngineHost, processBehind } from "../container/namespace/engine-host.ts";
+import { Engine, type EngineInfo } from "../container/watch/engine.ts";
+import { type EngineAddress, engineAddress } from "../container/watch/engine-address.ts";
+import { NetlinkMemory } from "../kernel/nfnetlink.ts";
+import { backoffMs } from "../lib/backoff.ts";
+import { Fault, codeOf } from "../lib/fault.ts";
+import type { Log } from "../observe/log.ts";
+import { type Composition, compose } from "./compose.ts";
+import { Control } from "./control.ts";
+import { HangGuard } from "./hang-guard.ts";
+import { type Instance, takeInstance } from "./instance.ts";
+import { checkCapabilities, checkKernel } from "./preflight.ts";
+import { type ContainerStatus, type Status, containerStatus } from "./status.ts";
+
+/** Docker 20.10 is the oldest engine that tells what is needed. */
+const ENGINE_MAJOR_MIN = 20;
+
+export const VERSION = (
+  JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")) as { readonly version: string }
+).version;
+
+export class Daemon {
+  readonly #settings: RunSettings;
+  readonly #log: Log;
+  readonly #address: EngineAddress;
+  readonly #engine: Engine;
+  readonly #since = new Date();
+  #host: EngineHost | undefined;
+  #info: EngineInfo | undefined;
+  #composition: Composition | undefined;
+
+  constructor(settings: RunSettings, log: Log) {
+    this.#settings = settings;
+    this.#log = log;
+    this.#address = engineAddress(settings.host, process.env);
+    this.#engine = new Engine(this.#address.socketPath);
+  }
+
+  /** Serves until `signal`, then hands everything back. Throws a Fault where it cannot begin. */
+  async run(signal: AbortSignal): Promise<void> {
+    checkCapabilities();
+    await warmThreadPool();
+    const bracket = new Bracket();
+    const memory = new NetlinkMemory();
+    checkKernel(bracket, memory);
+    const info = await this.#waitForEngine(signal);
+    if (info === undefined) return;
+    const instance = takeInstance(this.#settings.stateDir, info.id);
+    try {
+      this.#composition = this.#compose(bracket, memory);
+      await this.#serve(instance, signal);
+    } finally {
+      instance.release();
+      bracket.close();
+      if (this.#host !== undefined) closeEngineHost(this.#host);
+    }
+  }
+
+  /** What a run would do with every container that runs now; touches none of them. */
+  async preview(): Promise<readonly ContainerStatus[]> {
+    checkCapabilities();
+    const bracket = new Bracket();
+    this.#acceptEngine(await this.#engine.describe());
+    const composition = this.#compose(bracket, new NetlinkMemory());
+    // Nothing that is wanted is done: the reconciler is stopped before it starts.
+    await composition.reconciler.stop();
+    await composition.follower.once();
+    const containers = this.#containers(composition);
+    bracket.close();
+    return containers;
+  }
+
+  async #serve(instance: Instance, signal: AbortSignal): Promise<void> {
+    const composition = this.#composition as Composition;
+    const control = await Control.listen(instance.controlPath, () => this.#status(composition));
+    const guard = new HangGuard();
+    const { id, version } = this.#info as EngineInfo;
+    this.#log.info(
+      { engine: id, version, address: this.#address.socketPath, character: this.#character(), control: instance.controlPath },
+      "serving",
+    );
+    try {
+      await composition.follower.run(signal);
+    } finally {
+      this.#log.info("handing back to Docker's resolver");
+      await composition.reconciler.stop();
+      guard.stop();
+      control.close();
+      this.#log.info("stopped");
+    }
+  }
+
+  /** An engine that is not there yet is waited for; one that cannot be reached at all is a mistake of the command's. */
+  async #waitForEngine(signal: AbortSignal): Promise<EngineInfo | undefined> {
+    for (let attempt = 0; !signal.aborted; attempt++) {
+      try {
+        const info = await this.#engine.describe();
+        this.#acceptEngine(info);
+        return info;
+      } catch (error) {
+        if (codeOf(error) !== "ENGINE_AWAY") throw error;
+        if (attempt === 0) {
+          this.#log.warn({ reason: (error as Error).message }, "waiting for the engine");
+        }
+        const waitMs = backoffMs(attempt, LIMITS.engineRetryFirstMs, LIMITS.engineRetryLastMs, Math.random());
+        await sleep(waitMs, undefined, { signal }).catch(() => undefined);
+      }
+    }
+    return undefined;
+  }
+
+  /** Called whenever the engine answers anew: it may be another process by then, and even another engine. */
+  #acceptEngine(info: EngineInfo): void {
+    if (info.isRootless) {
+      throw new Fault("ENGINE_ROOTLESS", "This engine is rootless: its containers' namespaces belong to its user, and so does their resolver", {
+        remedy: "dns11 serves engines that run as root.",
+        isFinal: true,
+      });
+    }
+    if (info.majorVersion < ENGINE_MAJOR_MIN) {
+      throw new Fault("ENGINE_TOO_OLD", `Docker ${info.version} is too old`, {
+        remedy: "dns11 works with Docker 20.10 and later.",
+        isFinal: true,
+      });
+    }
+    if (this.#info !== undefined && this.#info.id !== info.id) {
+      throw new Fault("ENGINE_OTHER", `Another engine (${info.id}) answers at "${this.#address.socketPath}" now`, {
+        remedy: "Start dns11 again to serve that one.",
+        isFinal: true,
+      });
+    }
+    const pid = this.#settings.enginePid ?? processBehind(this.#address.socketPath);
+    const host = openEngineHost(pid);
+    if (this.#host !== undefined) closeEngineHost(this.#host);
+    this.#host = host;
+    this.#info = info;
+  }
+
+  #compose(bracket: Bracket, memory: NetlinkMemory): Composition {
+    return compose({
+      settings: this.#settings,
+      log: this.#log,
+      engine: this.#engine,
+      bracket,
+      memory,
+      host: () => this.#host as EngineHost,
+      onEngine: (info) => this.#acceptEngine(info),
+      engineVersion: () => this.#info?.majorVersion ?? 0,
+    });
+  }
+
+  #status(composition: Composition): Status {
+    const { follower, reconciler } = composition;
+    const info = this.#info as EngineInfo;
+    return {
+      version: VERSION,
+      pid: process.pid,
+      since: this.#since.toISOString(),
+      character: this.#character(),
+      tier: "nft-owner",
+      engine: {
+        id: info.id,
+        version: info.version,
+        address: this.#address.socketPath,
+        isConnected: follower.isConnected,
+      },
+      isReady: follower.isSynced && reconciler.isSettled,
+      memoryBytes: process.memoryUsage.rss(),
+      containers: this.#containers(composition),
+    };
+  }
+
+  #containers({ roster, reconciler, directory }: Composition): ContainerStatus[] {
+    const attachments = new Map(reconciler.attachments());
+    return [...roster.decisions()]
+      .map(([fact, decision]) => containerStatus(fact, decision, attachments.get(fact.id), directory.viewOf(fact)))
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  #character(): Status["character"] {
+    return this.#settings.isStrict ? "strict" : "better";
+  }
+}

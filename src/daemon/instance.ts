@@ -1,0 +1,84 @@
+/**
+ * Instance: one dns11 per engine. The folder of an engine holds the lock and the control socket; the lock is the kernel's,
+ * so it is free the moment its holder is gone, however it went.
+ */
+import { chmodSync, closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync, ftruncateSync } from "node:fs";
+import { join } from "node:path";
+
+import { tryLock } from "../kernel/libc.ts";
+import { Fault } from "../lib/fault.ts";
+
+/** The kernel's limit for the path of a unix socket. */
+const SOCKET_PATH_BYTES_MAX = 107;
+const O_RDWR_CREAT = 0o102;
+
+export interface Instance {
+  readonly folder: string;
+  readonly controlPath: string;
+  release(): void;
+}
+
+/** The folder of an engine, whose id may hold characters that a path should not. */
+export function instanceFolder(stateDir: string, engineId: string): string {
+  return join(stateDir, engineId.replace(/[^\w.-]/g, "_") || "unknown");
+}
+
+export function controlPath(folder: string): string {
+  return join(folder, "control.sock");
+}
+
+/** Takes the lock, or says who has it. */
+export function takeInstance(stateDir: string, engineId: string): Instance {
+  const folder = instanceFolder(stateDir, engineId);
+  const control = controlPath(folder);
+  if (Buffer.byteLength(control) > SOCKET_PATH_BYTES_MAX) {
+    throw stateFault(folder, new Error(`"${control}" is too long for the path of a socket`));
+  }
+  const lock = openLock(folder);
+  if (!tryLock(lock)) {
+    const holder = readHolder(folder);
+    closeSync(lock);
+    throw new Fault("LOCKED", `Another dns11 serves this engine already: ${holder}`, {
+      remedy: "One instance per engine. Stop that one first; Docker's own resolver answers in between.",
+      isFinal: true,
+    });
+  }
+  ftruncateSync(lock);
+  writeSync(lock, JSON.stringify({ pid: process.pid, since: new Date().toISOString() }), 0);
+  return {
+    folder,
+    controlPath: control,
+    release: () => {
+      // The lock file stays: removing it would let two instances lock two files of the same name.
+      rmSync(control, { force: true });
+      closeSync(lock);
+    },
+  };
+}
+
+function openLock(folder: string): number {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o755 });
+    chmodSync(folder, 0o755);
+    return openSync(join(folder, "lock"), O_RDWR_CREAT, 0o644);
+  } catch (error) {
+    throw stateFault(folder, error);
+  }
+}
+
+function readHolder(folder: string): string {
+  try {
+    const { pid, since } = JSON.parse(readFileSync(join(folder, "lock"), "utf8")) as Record<string, unknown>;
+    return `process ${String(pid)}, since ${String(since)}`;
+  } catch {
+    return "its process has not written its number yet";
+  }
+}
+
+function stateFault(folder: string, cause: unknown): Fault {
+  return new Fault("STATE_DIR", `The state folder "${folder}" cannot be used`, {
+    cause,
+    remedy: "Name another one with --state-dir.",
+    isFinal: true,
+  });
+}

@@ -1,0 +1,101 @@
+/**
+ * Status: what `GET /v1/status` tells and `dns11 status` shows. Every running container is in it, served or not.
+ */
+import type { Attachment } from "../container/attach/attachment.ts";
+import type { Decision } from "../container/attach/decision.ts";
+import type { ContainerFact } from "../container/registry/fact.ts";
+import type { View } from "../model/view.ts";
+
+export interface ContainerStatus {
+  readonly id: string;
+  readonly name: string;
+  readonly isPaused: boolean;
+  readonly networks: readonly string[];
+  /** attached and verifying are served by dns11, all others by Docker, if at all. */
+  readonly state: "attached" | "verifying" | "opening" | "failed" | "left-alone";
+  /** A word for programs and a sentence for people, where it is not attached. */
+  readonly code?: string;
+  readonly reason?: string;
+  readonly warning?: string;
+  /** What may keep queries from us, where that is why it failed. */
+  readonly culprits?: readonly string[];
+  /** Device and inode of the network namespace. */
+  readonly namespace?: string;
+  readonly ports?: { readonly udp: number; readonly tcp: number };
+  readonly since?: string;
+  readonly verified?: string;
+  readonly upstreams?: readonly string[];
+  readonly counters?: Readonly<Record<string, number>>;
+}
+
+export interface Status {
+  readonly version: string;
+  readonly pid: number;
+  readonly since: string;
+  readonly character: "strict" | "better";
+  /** How the rules are held: owned tables go with the process. */
+  readonly tier: "nft-owner";
+  readonly engine: {
+    readonly id: string;
+    readonly version: string;
+    readonly address: string;
+    readonly isConnected: boolean;
+  };
+  /** Every running container has been looked at, and is served or its refusal known. */
+  readonly isReady: boolean;
+  readonly memoryBytes: number;
+  readonly containers: readonly ContainerStatus[];
+}
+
+export function containerStatus(
+  fact: ContainerFact,
+  decision: Decision,
+  attachment: Attachment | undefined,
+  view: View,
+): ContainerStatus {
+  const base = {
+    id: fact.id,
+    name: fact.name,
+    isPaused: fact.isPaused,
+    networks: fact.endpoints.map(({ networkName }) => networkName),
+    ...(decision.warning !== undefined && { warning: decision.warning }),
+  };
+  if (decision.kind === "leave") {
+    return { ...base, state: "left-alone", code: decision.code, reason: decision.reason };
+  }
+  return { ...base, ...attachmentStatus(attachment), upstreams: upstreamsOf(view) };
+}
+
+function attachmentStatus(
+  attachment: Attachment | undefined,
+): Pick<ContainerStatus, "state"> & Partial<ContainerStatus> {
+  const state = attachment?.state;
+  if (attachment === undefined || state === undefined || state.kind === "opening" || state.kind === "closed") {
+    return { state: "opening" };
+  }
+  const { listening, namespaceId, counters } = attachment;
+  const common = {
+    state: state.kind,
+    ...(namespaceId !== undefined && { namespace: namespaceId }),
+    ...(listening !== undefined && { ports: { udp: listening.udpPort, tcp: listening.tcpPort } }),
+    ...(counters !== undefined && { counters }),
+  };
+  switch (state.kind) {
+    case "verifying":
+      return { ...common, since: iso(state.sinceMs) };
+    case "attached":
+      return { ...common, since: iso(state.sinceMs), verified: iso(state.verifiedMs) };
+    case "failed":
+      return { ...common, since: iso(state.atMs), code: state.code, reason: state.reason, culprits: state.culprits };
+  }
+}
+
+/** As they are written in a container's resolv.conf: `host(ADDRESS)` is asked from the host's namespace. */
+function upstreamsOf({ upstreams }: View): string[] {
+  if (upstreams.kind === "door") return ["docker"];
+  return upstreams.servers.map(({ from, address }) => (from === "host" ? `host(${address})` : address));
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,151 @@
+/**
+ * The memory that packets are received into, answered in, and sent from. One block serves every UDP socket of the
+ * process, because a batch is received, answered and sent before the event loop turns. The arrays of struct mmsghdr that
+ * the kernel wants are laid out once; per packet only lengths change.
+ */
+import { addressOf, lastErrno, receiveMany, sendMany } from "./libc.ts";
+
+/** struct mmsghdr on a 64-bit machine: name, its length, iovec, their count, control, its length, flags, message length. */
+const HEADER_BYTES = 64;
+const HEADER_WORDS = HEADER_BYTES / 4;
+const NAME_LENGTH_WORD = 2;
+const IOVEC_WORD = 4;
+const IOVEC_COUNT_WORD = 6;
+const MESSAGE_LENGTH_WORD = 14;
+const IOVEC_BYTES = 16;
+const IOVEC_WORDS = IOVEC_BYTES / 4;
+const ADDRESS_BYTES = 28;
+const EINTR = 4;
+
+export class MessageBlock {
+  readonly data: Buffer;
+  readonly slots: number;
+  readonly #stride: number;
+  readonly #addresses: Buffer;
+  readonly #receiveHeaders: Uint32Array;
+  readonly #receiveAddress: number;
+  readonly #sendHeaders: Uint32Array;
+  readonly #sendIovecs: Uint32Array;
+  readonly #sendAddress: number;
+  readonly #receiveIovecs: Uint32Array;
+  readonly #dataAddress: number;
+  readonly #namesAddress: number;
+  #replies = 0;
+
+  constructor(slots: number, slotBytes: number) {
+    this.slots = slots;
+    // A stride that is no multiple of a page keeps the slots' first lines in different cache sets.
+    this.#stride = Math.ceil(slotBytes / 64) * 64 + 64;
+    // Only pages that are written become memory, so room for the largest message costs nothing until one comes.
+    this.data = Buffer.allocUnsafeSlow(slots * this.#stride);
+    this.#addresses = Buffer.alloc(slots * ADDRESS_BYTES);
+    this.#receiveHeaders = new Uint32Array(slots * HEADER_WORDS);
+    this.#sendHeaders = new Uint32Array(slots * HEADER_WORDS);
+    this.#receiveIovecs = new Uint32Array(slots * IOVEC_WORDS);
+    this.#sendIovecs = new Uint32Array(slots * IOVEC_WORDS);
+    this.#dataAddress = addressOf(this.data);
+    this.#namesAddress = addressOf(this.#addresses);
+    this.#receiveAddress = addressOf(bytesOf(this.#receiveHeaders));
+    this.#sendAddress = addressOf(bytesOf(this.#sendHeaders));
+    const receiveIovecs = addressOf(bytesOf(this.#receiveIovecs));
+    const sendIovecs = addressOf(bytesOf(this.#sendIovecs));
+    for (let slot = 0; slot < slots; slot++) {
+      const header = slot * HEADER_WORDS;
+      writePointer(this.#receiveHeaders, header, this.#namesAddress + slot * ADDRESS_BYTES);
+      writePointer(this.#receiveHeaders, header + IOVEC_WORD, receiveIovecs + slot * IOVEC_BYTES);
+      this.#receiveHeaders[header + IOVEC_COUNT_WORD] = 1;
+      writePointer(this.#receiveIovecs, slot * IOVEC_WORDS, this.#dataAddress + slot * this.#stride);
+      writePointer(this.#sendHeaders, header + IOVEC_WORD, sendIovecs + slot * IOVEC_BYTES);
+      this.#sendHeaders[header + IOVEC_COUNT_WORD] = 1;
+    }
+  }
+
+  /** Where a slot's message begins in `data`. */
+  offsetOf(slot: number): number {
+    return slot * this.#stride;
+  }
+
+  /** How long the message received into a slot is. */
+  lengthOf(slot: number): number {
+    return this.#receiveHeaders[slot * HEADER_WORDS + MESSAGE_LENGTH_WORD] as number;
+  }
+
+  /** Receives what is there into the slots from `first`, each message cut at `bytesMax`; the number received. */
+  receive(fd: number, first: number, bytesMax: number): number {
+    const count = this.slots - first;
+    for (let slot = first; slot < this.slots; slot++) {
+      this.#receiveHeaders[slot * HEADER_WORDS + NAME_LENGTH_WORD] = ADDRESS_BYTES;
+      this.#receiveIovecs[slot * IOVEC_WORDS + 2] = bytesMax;
+    }
+    const received = receiveMany(fd, this.#receiveAddress + first * HEADER_BYTES, count);
+    return received < 0 ? 0 : received;
+  }
+
+  /** Puts a message that came another way into a slot, as if it had been received into it. */
+  place(slot: number, message: Uint8Array, length: number, sender: Uint8Array): void {
+    this.data.set(length === message.length ? message : message.subarray(0, length), this.offsetOf(slot));
+    this.#addresses.set(sender, slot * ADDRESS_BYTES);
+    this.#receiveHeaders[slot * HEADER_WORDS + NAME_LENGTH_WORD] = sender.length;
+    this.#receiveHeaders[slot * HEADER_WORDS + MESSAGE_LENGTH_WORD] = length;
+  }
+
+  /** The port that a slot's message came from. */
+  senderPort(slot: number): number {
+    return this.#addresses.readUInt16BE(slot * ADDRESS_BYTES + 2);
+  }
+
+  /** A copy of the address that a slot's message came from, for an answer that comes later. */
+  senderOf(slot: number): Buffer {
+    const start = slot * ADDRESS_BYTES;
+    const length = this.#receiveHeaders[slot * HEADER_WORDS + NAME_LENGTH_WORD] as number;
+    return Buffer.from(this.#addresses.subarray(start, start + length));
+  }
+
+  /** Has a slot's first `length` bytes sent back to where its message came from. */
+  reply(slot: number, length: number): void {
+    const header = this.#replies * HEADER_WORDS;
+    const iovec = this.#replies * IOVEC_WORDS;
+    writePointer(this.#sendHeaders, header, this.#namesAddress + slot * ADDRESS_BYTES);
+    this.#sendHeaders[header + NAME_LENGTH_WORD] = this.#receiveHeaders[
+      slot * HEADER_WORDS + NAME_LENGTH_WORD
+    ] as number;
+    writePointer(this.#sendIovecs, iovec, this.#dataAddress + slot * this.#stride);
+    this.#sendIovecs[iovec + 2] = length;
+    this.#replies++;
+  }
+
+  /**
+   * Sends all replies. The kernel stops at the first that it cannot send; that one is skipped, so that one asker's EPERM
+   * never costs another's answer. Returns how many were skipped.
+   */
+  flush(fd: number): number {
+    const total = this.#replies;
+    this.#replies = 0;
+    let unsent = 0;
+    for (let at = 0; at < total; ) {
+      const sent = sendMany(fd, this.#sendAddress + at * HEADER_BYTES, total - at);
+      if (sent > 0) {
+        at += sent;
+      } else if (lastErrno() !== EINTR) {
+        at++;
+        unsent++;
+      }
+    }
+    return unsent;
+  }
+
+  /** Forgets replies that can no longer be sent, because their socket is gone. */
+  discard(): void {
+    this.#replies = 0;
+  }
+}
+
+function bytesOf(words: Uint32Array): Uint8Array {
+  return new Uint8Array(words.buffer);
+}
+
+/** A pointer, low half first. Addresses are below 2^53, so a number holds one. */
+function writePointer(words: Uint32Array, word: number, address: number): void {
+  words[word] = address >>> 0;
+  words[word + 1] = Math.floor(address / 0x1_0000_0000);
+}

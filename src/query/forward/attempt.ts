@@ -1,0 +1,83 @@
+/**
+ * One attempt: one query to one server over one socket of its own, with one deadline. It ends exactly once, with a reply
+ * that can be read or with the reason why there is none, and the socket ends with it.
+ */
+import { createSocket } from "node:dgram";
+import { Socket } from "node:net";
+
+import { errnoName, lastErrno, send } from "../../kernel/libc.ts";
+import type { Deferred } from "../answer.ts";
+import { StreamReader, framed } from "../listen/stream-reader.ts";
+import { Records, isReadable } from "../wire/records.ts";
+
+export type Outcome =
+  | { readonly kind: "reply"; readonly reply: Buffer }
+  | { readonly kind: "failed"; readonly reason: string };
+
+export type OnOutcome = (outcome: Outcome) => void;
+
+const UDP_REPLY_MAX = 65535;
+const UDP_REPLY_MIN = 512;
+const records = (): Records => new Records();
+
+/** Asks over a connected UDP socket. Replies with another id are somebody else's, or forged: they are passed over. */
+export function askUdp(fd: number, family: 4 | 6, deferred: Deferred, timeoutMs: number, onOutcome: OnOutcome): void {
+  const socket = createSocket(family === 4 ? "udp4" : "udp6");
+  const bytesMax = deferred.hasOpt ? Math.max(UDP_REPLY_MIN, deferred.udpSize) : UDP_REPLY_MAX;
+  const end = once((outcome) => {
+    clearTimeout(timer);
+    socket.close();
+    onOutcome(outcome);
+  });
+  const timer = setTimeout(() => end(failed("no answer in time")), timeoutMs);
+  socket.on("error", (error) => end(failed(error.message)));
+  socket.on("message", (message) => {
+    if (!hasSameId(message, deferred.query)) return;
+    end(judge(message.length > bytesMax ? message.subarray(0, bytesMax) : message));
+  });
+  socket.bind({ fd });
+  if (send(fd, deferred.query) < 0) end(failed(`send: ${errnoName(lastErrno())}`));
+}
+
+/** Asks over a TCP socket that may still be connecting. Another id there is a broken server, not a stranger. */
+export function askTcp(fd: number, deferred: Deferred, timeoutMs: number, onOutcome: OnOutcome): void {
+  const socket = new Socket({ fd, readable: true, writable: true });
+  const reader = new StreamReader();
+  const end = once((outcome) => {
+    clearTimeout(timer);
+    socket.destroy();
+    onOutcome(outcome);
+  });
+  const timer = setTimeout(() => end(failed("no answer in time")), timeoutMs);
+  socket.on("error", (error) => end(failed(error.message)));
+  socket.on("close", () => end(failed("connection closed without an answer")));
+  socket.on("data", (chunk: Buffer) => {
+    reader.push(chunk);
+    const message = reader.next();
+    if (message === undefined) return;
+    end(hasSameId(message, deferred.query) ? judge(message) : failed("the answer has another id"));
+  });
+  socket.write(framed(deferred.query));
+}
+
+function judge(message: Buffer): Outcome {
+  return isReadable(message, records()) ? { kind: "reply", reply: message } : failed("the answer cannot be parsed");
+}
+
+function failed(reason: string): Outcome {
+  return { kind: "failed", reason };
+}
+
+function hasSameId(message: Uint8Array, query: Uint8Array): boolean {
+  return message.length >= 2 && message[0] === query[0] && message[1] === query[1];
+}
+
+/** Only the first call counts: timer, error and close all end the same attempt. */
+function once(act: OnOutcome): OnOutcome {
+  let isDone = false;
+  return (outcome) => {
+    if (isDone) return;
+    isDone = true;
+    act(outcome);
+  };
+}

@@ -1,0 +1,126 @@
+/**
+ * Forwarder: everything that nobody here knows is asked upstream as Docker's own resolver asks it: the first servers of
+ * the list, one after the other, always from the first, by the transport that the asker used. SERVFAIL and REFUSED go on
+ * to the next server, as do silence and what cannot be read; any other reply is the answer and is passed on as it is.
+ */
+import { LIMITS } from "../../config/limits.ts";
+import type { Behaviour } from "../../model/behaviour.ts";
+import type { Server } from "../../model/view.ts";
+import { reasonOf } from "../../lib/fault.ts";
+import type { Deferred } from "../answer.ts";
+import type { Asker } from "../asker.ts";
+import type { Forward, Transport } from "../listen/ports.ts";
+import { Question } from "../wire/question.ts";
+import { RCODE, failure } from "../wire/reply.ts";
+import { type Outcome, askTcp, askUdp } from "./attempt.ts";
+
+const DOOR: Server = { from: "door", address: "127.0.0.11", port: 53 };
+/** Room behind a question for the OPT of a failure. */
+const FAILURE_EXTRA_BYTES = 16;
+
+/** Told of every attempt that failed, for the log. */
+export type OnFailedAttempt = (server: Server, reason: string) => void;
+
+interface Search {
+  readonly asker: Asker;
+  readonly deferred: Deferred;
+  readonly transport: Transport;
+  readonly respond: (reply: Uint8Array) => void;
+  readonly servers: readonly Server[];
+}
+
+export class Forwarder {
+  readonly #behaviour: Behaviour;
+  readonly #onFailedAttempt: OnFailedAttempt;
+  readonly #question = new Question();
+  #inFlight = 0;
+
+  constructor(behaviour: Behaviour, onFailedAttempt: OnFailedAttempt) {
+    this.#behaviour = behaviour;
+    this.#onFailedAttempt = onFailedAttempt;
+  }
+
+  /** Queries that have not been answered yet. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  readonly forward: Forward = (asker, deferred, transport, respond) => {
+    const { upstreams } = asker.view;
+    const servers = upstreams.kind === "door" ? [DOOR] : upstreams.servers;
+    this.#inFlight++;
+    // Answers that are ready go out first; and nobody is called back before this call has returned.
+    queueMicrotask(() => this.#next({ asker, deferred, transport, respond, servers }, 0));
+  };
+
+  #next(search: Search, index: number): void {
+    const { asker, servers } = search;
+    const server = servers[index];
+    if (server === undefined) {
+      this.#fail(search, RCODE.SERVFAIL);
+    } else if (server.from === "host" && !hasExternalAccess(asker)) {
+      this.#next(search, index + 1);
+    } else {
+      asker.slots.take(
+        () => this.#ask(search, server, index),
+        () => {
+          asker.counters.refused++;
+          this.#fail(search, RCODE.REFUSED);
+        },
+      );
+    }
+  }
+
+  #ask(search: Search, server: Server, index: number): void {
+    const { asker, deferred, transport } = search;
+    const timeoutMs = server.from === "door" ? LIMITS.forwardDoorMs : LIMITS.forwardServerMs;
+    const onOutcome = (outcome: Outcome): void => {
+      asker.slots.release();
+      this.#judge(search, server, index, outcome);
+    };
+    let fd;
+    try {
+      fd = asker.dial(server, transport);
+    } catch (error) {
+      onOutcome({ kind: "failed", reason: reasonOf(error) });
+      return;
+    }
+    if (transport === "udp") askUdp(fd, server.address.includes(":") ? 6 : 4, deferred, timeoutMs, onOutcome);
+    else askTcp(fd, deferred, timeoutMs, onOutcome);
+  }
+
+  #judge(search: Search, server: Server, index: number, outcome: Outcome): void {
+    if (outcome.kind === "failed") {
+      this.#onFailedAttempt(server, outcome.reason);
+      this.#next(search, index + 1);
+      return;
+    }
+    const { reply } = outcome;
+    const rcode = (reply[3] as number) & 15;
+    if (rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED) {
+      this.#next(search, index + 1);
+      return;
+    }
+    if (rcode === RCODE.NXDOMAIN && search.deferred.isKnown) reply[3] = (reply[3] as number) & 0xf0;
+    this.#respond(search, reply);
+  }
+
+  #fail(search: Search, rcode: number): void {
+    const { query, questionEnd } = search.deferred;
+    search.asker.counters.failed++;
+    const block = Buffer.alloc(Math.max(query.length, questionEnd) + FAILURE_EXTRA_BYTES);
+    query.copy(block);
+    this.#question.read(block, 0, query.length);
+    this.#respond(search, block.subarray(0, failure(block, this.#question, rcode, this.#behaviour)));
+  }
+
+  #respond(search: Search, reply: Uint8Array): void {
+    this.#inFlight--;
+    search.respond(reply);
+  }
+}
+
+function hasExternalAccess(asker: Asker): boolean {
+  const { upstreams } = asker.view;
+  return upstreams.kind === "door" || upstreams.hasExternalAccess;
+}

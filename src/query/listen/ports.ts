@@ -1,0 +1,23 @@
+/**
+ * What the listeners need from the rest of a query's way: somebody who answers at once, and somebody who asks upstream.
+ */
+import type { Deferred } from "../answer.ts";
+import type { Asker } from "../asker.ts";
+
+export interface AnswersAtOnce {
+  answer(asker: Asker, block: Buffer, offset: number, length: number, isStream: boolean): number;
+  takeDeferred(block: Buffer): Deferred;
+}
+
+export type Transport = "udp" | "tcp";
+
+/** Asks upstream and calls back once with the reply's bytes, never before it returned. */
+export type Forward = (
+  asker: Asker,
+  deferred: Deferred,
+  transport: Transport,
+  respond: (reply: Uint8Array) => void,
+) => void;
+
+/** Told of a defect of ours that one query laid bare; the query is dropped, the next one is served. */
+export type OnDefect = (error: unknown) => void;

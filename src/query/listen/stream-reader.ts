@@ -1,0 +1,52 @@
+/**
+ * Messages out of a byte stream: two bytes of length, then the message. The buffer grows with what has arrived, not with
+ * what a length announces, so that a client pays with its own bytes for ours; it doubles, so that dripping stays cheap.
+ */
+const LENGTH_BYTES = 2;
+const FIRST_BYTES = 512;
+
+export class StreamReader {
+  #buffer = Buffer.allocUnsafe(FIRST_BYTES);
+  #start = 0;
+  #end = 0;
+
+  /** Whether a message has begun that is not whole yet. */
+  get isMidway(): boolean {
+    return this.#end > this.#start;
+  }
+
+  push(chunk: Uint8Array): void {
+    const kept = this.#end - this.#start;
+    if (this.#end + chunk.length > this.#buffer.length) {
+      const needed = kept + chunk.length;
+      const target = needed > this.#buffer.length ? Math.max(needed, this.#buffer.length * 2) : this.#buffer.length;
+      const moved = target === this.#buffer.length ? this.#buffer : Buffer.allocUnsafe(target);
+      this.#buffer.copy(moved, 0, this.#start, this.#end);
+      this.#buffer = moved;
+      this.#start = 0;
+      this.#end = kept;
+    }
+    this.#buffer.set(chunk, this.#end);
+    this.#end += chunk.length;
+  }
+
+  /** The next whole message, valid until the next push; undefined while there is none. */
+  next(): Buffer | undefined {
+    const available = this.#end - this.#start;
+    if (available < LENGTH_BYTES) return undefined;
+    const length = this.#buffer.readUInt16BE(this.#start);
+    if (available < LENGTH_BYTES + length) return undefined;
+    const message = this.#buffer.subarray(this.#start + LENGTH_BYTES, this.#start + LENGTH_BYTES + length);
+    this.#start += LENGTH_BYTES + length;
+    if (this.#start === this.#end) this.#start = this.#end = 0;
+    return message;
+  }
+}
+
+/** A message as it goes into a stream. */
+export function framed(message: Uint8Array): Buffer {
+  const bytes = Buffer.allocUnsafe(LENGTH_BYTES + message.length);
+  bytes.writeUInt16BE(message.length, 0);
+  bytes.set(message, LENGTH_BYTES);
+  return bytes;
+}

@@ -1,0 +1,158 @@
+/**
+ * One TCP connection of an asker: queries in, replies out, each within its time. Docker works on one query after the
+ * other; otherwise several are worked on at once and answered as they are ready, because one that waits for upstream
+ * need not keep the others waiting.
+ *
+ *   reading --(enough in work, or answers unread)--> paused --(answers gone)--> reading
+ *      |  the time for a query, or for reading answers, is over; the client is done; a write fails
+ *      v
+ *   closed
+ */
+import type { Socket } from "node:net";
+
+import { LIMITS } from "../../config/limits.ts";
+import { DEFERRED, SLOT_BYTES } from "../answer.ts";
+import type { Asker } from "../asker.ts";
+import type { AnswersAtOnce, Forward, OnDefect } from "./ports.ts";
+import { StreamReader, framed } from "./stream-reader.ts";
+
+export interface TcpParts {
+  readonly answerer: AnswersAtOnce;
+  readonly forward: Forward;
+  readonly onDefect: OnDefect;
+  /** Queries of one connection in work at once; 1 is Docker's way. */
+  readonly pipelinedMax: number;
+  /** Memory to answer in, for the whole process: an answer is copied out of it before the next one is made. */
+  readonly block: Buffer;
+}
+
+/** Memory enough for one message. */
+export function streamBlock(): Buffer {
+  return Buffer.allocUnsafeSlow(SLOT_BYTES);
+}
+
+export class TcpConnection {
+  readonly #socket: Socket;
+  readonly #asker: Asker;
+  readonly #parts: TcpParts;
+  readonly #reader = new StreamReader();
+  readonly #onClosed: (connection: TcpConnection) => void;
+  #inWork = 0;
+  #queries = 0;
+  #isEnding = false;
+  #isFirst = true;
+  #timer: NodeJS.Timeout;
+  /** When this connection last brought or took anything, on the clock of `performance.now`. */
+  lastActiveMs = performance.now();
+
+  constructor(socket: Socket, asker: Asker, parts: TcpParts, onClosed: (connection: TcpConnection) => void) {
+    this.#socket = socket;
+    this.#asker = asker;
+    this.#parts = parts;
+    this.#onClosed = onClosed;
+    this.#timer = setTimeout(() => this.#onSilence(), LIMITS.tcpFirstQueryMs);
+    socket.on("data", (chunk: Buffer) => this.#onData(chunk));
+    socket.on("end", () => this.#onEnd());
+    socket.on("drain", () => this.#resume());
+    // A client that resets its connection is done with it, which is all that "close" needs to know.
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => {
+      clearTimeout(this.#timer);
+      this.#isEnding = true;
+      this.#onClosed(this);
+    });
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  #onData(chunk: Buffer): void {
+    this.lastActiveMs = performance.now();
+    this.#reader.push(chunk);
+    this.#work();
+  }
+
+  #onEnd(): void {
+    this.#isEnding = true;
+    this.#finishIfDone();
+  }
+
+  /** Takes queries from what has arrived, as many as may be in work. */
+  #work(): void {
+    this.#socket.cork();
+    while (!this.#isFull()) {
+      const message = this.#reader.next();
+      if (message === undefined) break;
+      this.#queries++;
+      this.#expectNext();
+      this.#answer(message);
+      if (this.#queries >= LIMITS.tcpQueries) this.#isEnding = true;
+    }
+    this.#socket.uncork();
+    if (this.#isFull()) this.#socket.pause();
+    this.#finishIfDone();
+  }
+
+  #isFull(): boolean {
+    return (
+      this.#queries >= LIMITS.tcpQueries ||
+      this.#inWork >= this.#parts.pipelinedMax ||
+      this.#socket.writableLength > LIMITS.tcpUnreadBytes
+    );
+  }
+
+  #answer(message: Uint8Array): void {
+    const { answerer, forward, block, onDefect } = this.#parts;
+    block.set(message, 0);
+    try {
+      const result = answerer.answer(this.#asker, block, 0, message.length, true);
+      if (result > 0) {
+        this.#socket.write(framed(block.subarray(0, result)));
+      } else if (result === DEFERRED) {
+        this.#inWork++;
+        forward(this.#asker, answerer.takeDeferred(block), "tcp", (reply) => {
+          this.#inWork--;
+          if (this.#socket.destroyed) return;
+          this.#socket.write(framed(reply));
+          this.#resume();
+        });
+      }
+    } catch (error) {
+      this.#asker.counters.failed++;
+      onDefect(error);
+      this.#socket.destroy();
+    }
+  }
+
+  #resume(): void {
+    if (this.#socket.destroyed) return;
+    this.lastActiveMs = performance.now();
+    if (!this.#isFull()) {
+      this.#expectNext();
+      this.#socket.resume();
+    }
+    this.#work();
+  }
+
+  #finishIfDone(): void {
+    if (this.#isEnding && this.#inWork === 0 && !this.#socket.destroyed) this.#socket.end();
+  }
+
+  /** The time for the next query begins anew. */
+  #expectNext(): void {
+    if (this.#isFirst) {
+      this.#isFirst = false;
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.#onSilence(), LIMITS.tcpIdleMs);
+    } else {
+      this.#timer.refresh();
+    }
+  }
+
+  /** Neither a whole query came in time nor were answers read. What is being asked upstream ends by itself. */
+  #onSilence(): void {
+    if (this.#inWork > 0) this.#expectNext();
+    else this.#socket.destroy();
+  }
+}
