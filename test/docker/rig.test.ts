@@ -1,0 +1,191 @@
+// Proves the test rig itself: what the other tests stand on must be true before they can say anything about dns11. So
+// every resolver asked here is dockerd's own.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+import { check } from "../support/command.ts";
+import { createNetwork, runContainer } from "../support/container.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import { startEngine } from "../support/engine.ts";
+import { startInnerEngine } from "../support/inner-engine.ts";
+import { cgroupsNamed, type Leftovers, processesOf } from "../support/leftovers.ts";
+import { Netns } from "../support/netns.ts";
+import type { Suite } from "../support/suite.ts";
+import { startUpstream } from "../support/upstream.ts";
+import { waitFor } from "../support/wait.ts";
+
+const VERSIONS: Readonly<Record<Suite, RegExp>> = {
+  bookworm: /^20\.10\./,
+  trixie: /^26\.1\./,
+  forky: /^(2[89]|[3-9]\d)\./,
+};
+
+for (const [suite, version] of Object.entries(VERSIONS) as [Suite, RegExp][]) {
+  await test(`an engine of ${suite} serves names and survives a restart`, async () => {
+    const held = await useEngine(suite, version);
+    await assertNothingLeft(held);
+  });
+}
+
+async function useEngine(suite: Suite, version: RegExp): Promise<Held> {
+  await using engine = await startEngine({ suite, liveRestore: true });
+  assert.match(engine.version, version);
+  await using upstream = await startUpstream(engine);
+  await createNetwork(engine, "one");
+  await createNetwork(engine, "two", { ipv6: true });
+  const first = await runContainer(engine, { name: "first", networks: ["one"], hostname: "host1" });
+  const second = await runContainer(engine, {
+    name: "second",
+    networks: [{ name: "one", aliases: ["other"], links: ["first:linked"] }, "two"],
+    labels: { colour: "blue" },
+  });
+
+  assert.deepEqual(dataOf(await dig(first, "second")), [second.address("one")]);
+  assert.deepEqual(dataOf(await dig(first, "other", "+tcp")), [second.address("one")]);
+  assert.deepEqual(dataOf(await dig(second, "linked")), [first.address("one")]);
+  assert.match(second.address6("two"), /^fd11:/);
+  assert.equal((await second.inspect()).Config.Labels["colour"], "blue");
+  assert.equal((await first.exec("hostname")).stdout, "host1\n");
+  assert.match(await first.readFile("/etc/resolv.conf"), /^nameserver 127\.0\.0\.11$/m);
+
+  assert.deepEqual(dataOf(await dig(first, "Name7.OK.test")), ["192.0.2.7"]);
+  assert.deepEqual(
+    (await upstream.askedFor("name7.ok.test")).map(({ name, type, transport }) => ({ name, type, transport })),
+    [{ name: "Name7.OK.test", type: 1, transport: "udp" }],
+  );
+
+  const throughDockerd = statSync(`/proc/${engine.pid}/root${first.sandboxKey}`);
+  assert.equal(throughDockerd.ino, statSync(first.netnsPath).ino);
+  const { pid } = first;
+  await engine.kill("SIGKILL");
+  await engine.startDaemon();
+  assert.equal((await first.inspect()).State.Pid, pid);
+  assert.deepEqual(dataOf(await dig(second, "first")), [first.address("one")]);
+  return heldBy({ id: engine.id, folder: engine.folder });
+}
+
+await test("engines inside a container serve their own containers", async () => {
+  const held = await useInnerEngine();
+  await assertNothingLeft(held);
+});
+
+async function useInnerEngine(): Promise<Held> {
+  // An address that containers reach by themselves, as against a loopback that dockerd has to ask for them.
+  await using engine = await startEngine({ resolvConf: "nameserver 10.53.0.1\n" });
+  await using upstream = await startUpstream(engine, { address: "10.53.0.1" });
+  await createNetwork(engine, "outside");
+  const neighbour = await runContainer(engine, { name: "neighbour", networks: ["outside"] });
+  const inner = await startInnerEngine(engine, { name: "inner", networks: ["outside"], mounts: [process.cwd()] });
+  await createNetwork(inner, "inside");
+  const first = await runContainer(inner, { name: "first", networks: ["inside"] });
+  const second = await runContainer(inner, { name: "second", networks: ["inside"] });
+
+  assert.deepEqual(dataOf(await dig(first, "second")), [second.address("inside")]);
+  assert.deepEqual(dataOf(await dig(second, "first")), [first.address("inside")]);
+  assert.deepEqual(dataOf(await dig(inner, "neighbour")), [neighbour.address("outside")]);
+  assert.deepEqual(dataOf(await dig(first, "deep3.ok.test")), ["192.0.2.3"]);
+  assert.equal((await upstream.askedFor("deep3.ok.test")).length, 1);
+  const node = await inner.exec(process.execPath, ["-p", "process.version"]);
+  assert.equal(node.stdout, `${process.version}\n`);
+  assert.equal((await inner.exec("ls", [process.cwd()])).code, 0);
+  return heldBy({ id: engine.id, folder: engine.folder });
+}
+
+await test("the upstream server behaves as its table says", async () => {
+  await using netns = await Netns.create();
+  await using upstream = await startUpstream(netns, { address: "10.53.0.2" });
+  const ask = async (...args: string[]) => await dig(netns, "@10.53.0.2", ...args);
+
+  assert.deepEqual(dataOf(await ask("x9.ok.test", "AAAA")), ["2001:db8::9"]);
+  assert.deepEqual(dataOf(await ask("x9.cname.test")), ["x9.ok.test.", "192.0.2.9"]);
+  assert.deepEqual((await ask("x.nodata.test")).authority[0]?.type, "SOA");
+  assert.equal((await ask("x.nx.test")).status, "NXDOMAIN");
+  assert.equal((await ask("example.org")).status, "NXDOMAIN");
+  assert.equal((await ask("x.servfail.test")).status, "SERVFAIL");
+  assert.equal((await ask("x.refused.test")).status, "REFUSED");
+  assert.equal((await ask("x.silent.test", "+time=1")).timedOut, true);
+  assert.equal((await ask("x.wrongid.test", "+time=1")).timedOut, true);
+  assert.equal((await ask("x.garbage.test", "+time=1")).status, "");
+  assert.deepEqual(dataOf(await ask("x4.10.slow.test")), ["192.0.2.4"]);
+  assert.equal((await ask("x.tc.test", "+ignore")).flags.has("tc"), true);
+  assert.equal((await ask("x.tc.test")).tcp, true);
+  assert.deepEqual(dataOf(await ask("x.rr.test", "TYPE65280")), ["\\# 4 DEADBEEF"]);
+  for (const type of ["A", "TXT", "TYPE65280"]) {
+    assert.equal((await ask("x.big.test", type, "+bufsize=1232")).size, 992, type);
+    assert.equal((await ask("x.big.test", type, "+noedns", "+ignore")).flags.has("tc"), true, type);
+    assert.equal((await ask("x.oversize.test", type, "+noedns")).size, 992, type);
+  }
+  const chaos = await ask("Version.Bind", "TXT", "CH", "+dnssec", "+tcp");
+  assert.deepEqual(chaos.question, { name: "Version.Bind.", class: "CH", type: "TXT" });
+  const asked = (await upstream.askedFor("version.bind"))[0];
+  assert.equal(asked?.name, "Version.Bind");
+  assert.equal(asked.class, 3);
+  assert.equal(asked.id, chaos.id);
+  assert.equal(asked.transport, "tcp");
+  assert.equal(asked.opt?.dnssecOk, true);
+  await upstream.forget();
+  assert.deepEqual(await upstream.asked(), []);
+});
+
+await test("an engine that cannot start leaves nothing", async () => {
+  await assert.rejects(startEngine({ args: ["--no-such-flag"] }), /no-such-flag/);
+  assert.deepEqual(madeBy(process.pid), []);
+});
+
+await test("a test that is killed leaves nothing", async () => {
+  const engine = JSON.stringify(new URL("../support/engine.js", import.meta.url).href);
+  const container = JSON.stringify(new URL("../support/container.js", import.meta.url).href);
+  const program = `
+    const { startEngine } = await import(${engine});
+    const { runContainer } = await import(${container});
+    const engine = await startEngine();
+    await runContainer(engine);
+    console.log(JSON.stringify({ id: engine.id, folder: engine.folder }));
+    setInterval(() => {}, 1000);
+  `;
+  const args = ["--input-type=module", "--eval", program];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const said = await createInterface({ input: child.stdout })[Symbol.asyncIterator]().next();
+  const held = heldBy(JSON.parse(String(said.value)) as Leftovers);
+  child.kill("SIGKILL");
+  await waitFor("the end of what the test made", () => (madeBy(child.pid).length === 0 ? true : undefined));
+  await assertNothingLeft(held);
+});
+
+type Held = { readonly leftovers: Leftovers; readonly pids: readonly number[] };
+
+function heldBy(leftovers: Leftovers): Held {
+  const pids = processesOf(leftovers);
+  assert.ok(pids.length > 2, "an engine has processes");
+  return { leftovers, pids };
+}
+
+async function assertNothingLeft({ leftovers: { id, folder = "" }, pids }: Held): Promise<void> {
+  const alive = pids.filter((pid) => /^State:\s+[^Z]/m.test(textOf(`/proc/${pid}/status`)));
+  assert.deepEqual(alive, [], "processes");
+  const mounted = readdirSync("/proc").filter((entry) => textOf(`/proc/${entry}/mountinfo`).includes(id));
+  assert.deepEqual(mounted, [], "processes with mounts");
+  assert.doesNotMatch(await check("ip", ["netns", "list"]), new RegExp(`^${id}\\b`, "m"));
+  assert.deepEqual(cgroupsNamed(id), [], "control groups");
+  assert.equal(existsSync(folder), false);
+}
+
+// Whatever bears the name of a test file's process.
+function madeBy(pid: number | undefined): string[] {
+  const folders = ["/run/netns", tmpdir(), "/sys/fs/cgroup", "/sys/fs/cgroup/pids"].filter((folder) =>
+    existsSync(folder),
+  );
+  return folders.flatMap((folder) => readdirSync(folder).filter((name) => name.startsWith(`d11-${pid}-`)));
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,33 @@
+// Owns reading JSON from an HTTP server behind a Unix socket, which is how dockerd speaks.
+
+import { request } from "node:http";
+
+export async function getJson(socketPath: string, path: string): Promise<unknown> {
+  const { status, body } = await get(socketPath, path);
+  if (status !== 200) throw new Error(`GET ${path}: ${status}: ${body.trim()}`);
+  return JSON.parse(body);
+}
+
+export async function answers(socketPath: string, path: string): Promise<boolean> {
+  try {
+    return (await get(socketPath, path)).status === 200;
+  } catch {
+    return false;
+  }
+}
+
+async function get(socketPath: string, path: string): Promise<{ status: number; body: string }> {
+  return await new Promise((resolve, reject) => {
+    // No agent: a connection kept for later would keep the test alive, too.
+    const asked = request({ socketPath, path, agent: false, timeout: 30_000 }, (response) => {
+      let body = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => (body += chunk));
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, body }));
+      response.on("error", reject);
+    });
+    asked.on("timeout", () => asked.destroy(new Error(`GET ${path}: no answer`)));
+    asked.on("error", reject);
+    asked.end();
+  });
+}

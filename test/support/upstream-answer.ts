@@ -1,0 +1,162 @@
+// Owns the table of how the test's upstream server behaves, by the end of the name that is asked for:
+//
+//   *.ok.test         A 192.0.2.N, AAAA 2001:db8::N, TXT, MX; N are the digits at the end of the first label, else 1;
+//                     no data for other types
+//   *.cname.test      CNAME to the same labels below ok.test, and that one's record
+//   *.nodata.test     NOERROR without an answer, SOA
+//   *.nx.test         NXDOMAIN, SOA; and so does every name that is not in this table
+//   *.servfail.test   SERVFAIL
+//   *.refused.test    REFUSED
+//   *.silent.test     no reply
+//   MS.slow.test      like ok.test, after so many milliseconds
+//   *.tc.test         truncated and empty over UDP, like ok.test over TCP
+//   *.rr.test         one record of whatever type was asked for, with the data DE AD BE EF
+//   *.big.test        992 octets, or truncated where the asker does not take so many over UDP
+//   *.oversize.test   992 octets over UDP whatever the asker takes
+//   *.wrongid.test    like ok.test, under another id
+//   *.garbage.test    the right id, followed by octets that are no message
+
+import { type Answer, encode } from "dns-packet";
+import { questionOctets, type UpstreamQuestion } from "./upstream-question.ts";
+
+export type UpstreamReply = { readonly message: Buffer; readonly delayMs: number };
+
+type Section = "answer" | "authority" | "additional";
+type Part = { readonly section: Section; readonly type: number; readonly data: Buffer; readonly owner?: string };
+type Behaviour = (question: UpstreamQuestion, labels: readonly string[]) => UpstreamReply | undefined;
+
+const SERVFAIL = 2;
+const NXDOMAIN = 3;
+const REFUSED = 5;
+const TC = 0x0200;
+const QR_RA = 0x8080;
+const OPCODE_RD_CD = 0x7910;
+const TYPE_TXT = 16;
+const BIG = 992;
+const TTL_S = 60;
+
+const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
+  ok: (question, labels) => now(reply(question, 0, okParts(question, labels))),
+  cname: (question, labels) => now(reply(question, 0, cnameParts(question, labels))),
+  nodata: (question) => now(reply(question, 0, [soa()])),
+  nx: (question) => now(reply(question, NXDOMAIN, [soa()])),
+  servfail: (question) => now(reply(question, SERVFAIL)),
+  refused: (question) => now(reply(question, REFUSED)),
+  silent: () => undefined,
+  slow: (question, labels) => ({
+    message: reply(question, 0, okParts(question, labels)),
+    delayMs: Number(labels.at(-1) ?? 0) || 1000,
+  }),
+  tc: (question, labels) =>
+    now(question.transport === "udp" ? reply(question, TC) : reply(question, 0, okParts(question, labels))),
+  rr: (question) => now(reply(question, 0, [{ section: "answer", type: question.type, data: hex("deadbeef") }])),
+  big: (question) => now(udpLimit(question) < BIG ? reply(question, TC) : bigReply(question)),
+  oversize: (question) => now(bigReply(question)),
+  wrongid: (question, labels) => now(reply({ ...question, id: question.id ^ 0xffff }, 0, okParts(question, labels))),
+  garbage: (question) => now(Buffer.concat([uint16(question.id), Buffer.alloc(30, 0xff)])),
+};
+
+export function replyTo(question: UpstreamQuestion): UpstreamReply | undefined {
+  const labels = question.name.toLowerCase().split(".");
+  const top = labels.pop();
+  const kind = labels.pop() ?? "";
+  const behaviour = top === "test" && labels.length > 0 ? BEHAVIOURS[kind] : undefined;
+  return behaviour === undefined ? now(reply(question, NXDOMAIN, [soa()])) : behaviour(question, labels);
+}
+
+function now(message: Buffer): UpstreamReply {
+  return { message, delayMs: 0 };
+}
+
+function okParts(question: UpstreamQuestion, labels: readonly string[]): Part[] {
+  const last = (Number(/\d+$/.exec(labels[0] ?? "")?.[0] ?? 1) || 1) & 0xff;
+  const known: Readonly<Record<number, Answer>> = {
+    1: { type: "A", name: ".", data: `192.0.2.${last}` },
+    15: { type: "MX", name: ".", data: { preference: 10, exchange: "mail.ok.test" } },
+    16: { type: "TXT", name: ".", data: `text of ${question.name.toLowerCase()}` },
+    28: { type: "AAAA", name: ".", data: `2001:db8::${last.toString(16)}` },
+  };
+  const record = known[question.type];
+  return record === undefined ? [soa()] : [{ section: "answer", type: question.type, data: dataOf(record) }];
+}
+
+function cnameParts(question: UpstreamQuestion, labels: readonly string[]): Part[] {
+  const target = [...labels, "ok", "test"].join(".");
+  const alias: Part = { section: "answer", type: 5, data: dataOf({ type: "CNAME", name: ".", data: target }) };
+  return [alias, ...okParts(question, labels).map((part) => ({ owner: target, ...part }))];
+}
+
+function soa(): Part {
+  const data = { mname: "ns.test", rname: "admin.test", serial: 1, refresh: 60, retry: 60, expire: 60, minimum: 30 };
+  return { section: "authority", type: 6, data: dataOf({ type: "SOA", name: ".", data }), owner: "test" };
+}
+
+// Addresses as far as they were asked for, then one text that fills the rest to the octet.
+function bigReply(question: UpstreamQuestion): Buffer {
+  const addresses =
+    question.type === 1 ? Array.from({ length: 40 }, (_, index) => hex(`c00002${byte(index + 1)}`)) : [];
+  const parts: Part[] = addresses.map((data) => ({ section: "answer", type: 1, data }));
+  const filler = (data: Buffer): Part => {
+    return { section: question.type === TYPE_TXT ? "answer" : "additional", type: TYPE_TXT, data };
+  };
+  const missing = BIG - reply(question, 0, [...parts, filler(Buffer.alloc(0))]).length;
+  return reply(question, 0, [...parts, filler(textOf(missing))]);
+}
+
+// Character strings of at most 255 octets each, so many octets in all.
+function textOf(length: number): Buffer {
+  const data = Buffer.alloc(length, "x");
+  for (let at = 0; at < length; at += 256) data[at] = Math.min(255, length - at - 1);
+  return data;
+}
+
+function udpLimit(question: UpstreamQuestion): number {
+  return question.transport === "tcp" ? 0xffff : Math.max(512, question.opt?.udpSize ?? 0);
+}
+
+// The question goes back octet by octet, whatever its case, type and class.
+function reply(question: UpstreamQuestion, flagsAndRcode: number, parts: readonly Part[] = []): Buffer {
+  const octets = questionOctets(Buffer.from(question.message, "hex")) ?? Buffer.alloc(0);
+  const opt = question.opt === undefined ? [] : [optRecord(question.opt.dnssecOk)];
+  const sections = (["answer", "authority", "additional"] as const).map((section) =>
+    parts.filter((part) => part.section === section).map((part) => recordOctets(part, question.class)),
+  );
+  sections[2]?.push(...opt);
+  const flags = (question.flags & OPCODE_RD_CD) | QR_RA | flagsAndRcode;
+  const header = [question.id, flags, 1, ...sections.map((records) => records.length)].map(uint16);
+  return Buffer.concat([...header, octets, ...sections.flat()]);
+}
+
+function recordOctets({ type, data, owner }: Part, recordClass: number): Buffer {
+  const name = owner === undefined ? hex("c00c") : ownerOctets(owner);
+  const ttl = Buffer.alloc(4);
+  ttl.writeUInt32BE(TTL_S);
+  return Buffer.concat([name, uint16(type), uint16(recordClass), ttl, uint16(data.length), data]);
+}
+
+// The library encodes without compression, so a record of the root begins with a single zero and its data follow at 11.
+function dataOf(record: Answer): Buffer {
+  return encode({ type: "response", answers: [record] }).subarray(12 + 11);
+}
+
+function ownerOctets(name: string): Buffer {
+  return dataOf({ type: "CNAME", name: ".", data: name });
+}
+
+function optRecord(dnssecOk: boolean): Buffer {
+  return hex(`00 0029 04d0 0000 ${dnssecOk ? "8000" : "0000"} 0000`);
+}
+
+function hex(text: string): Buffer {
+  return Buffer.from(text.replaceAll(" ", ""), "hex");
+}
+
+function byte(value: number): string {
+  return value.toString(16).padStart(2, "0");
+}
+
+function uint16(value: number): Buffer {
+  const octets = Buffer.alloc(2);
+  octets.writeUInt16BE(value);
+  return octets;
+}
