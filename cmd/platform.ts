@@ -10,7 +10,8 @@ export async function onThisPlatform<T>(load: () => Promise<T>): Promise<T> {
   } catch (error) {
     throw new Fault("PLATFORM", `dns11 cannot run on ${process.platform}/${process.arch}, ${libc()}`, {
       cause: error,
-      remedy: "It calls libc through koffi, whose builds cover Linux on x64 and arm64; reinstall with optional packages.",
+      remedy:
+        "It calls libc through koffi, whose builds cover Linux on x64 and arm64; reinstall with optional packages.",
       isFinal: true,
     });
   }

@@ -32,8 +32,13 @@ interface RunOptions {
 }
 
 /** A switch of the character: its flag, what it does, and where it stands in Behaviour. */
-const SWITCHES: readonly (readonly [string, string, keyof Behaviour & string, keyof RunOptions])[] = [
-  ["local-nodata", "empty answers for other types of known names, instead of asking upstream", "answersAllTypes", "localNodata"],
+const SWITCHES: readonly (readonly [string, string, keyof Behaviour, keyof RunOptions])[] = [
+  [
+    "local-nodata",
+    "empty answers for other types of known names, instead of asking upstream",
+    "answersAllTypes",
+    "localNodata",
+  ],
   ["negative-soa", "an SOA in empty answers, so that clients may remember them", "hasNegativeSoa", "negativeSoa"],
   ["edns", "answer EDNS as RFC 6891 says", "speaksEdns", "edns"],
   ["long-queries", "read UDP queries over 512 octets", "readsLongQueries", "longQueries"],
@@ -47,7 +52,9 @@ export function addRun(program: Command): void {
   const command = program
     .command("run")
     .description("Serve names on 127.0.0.11 in every container that has Docker's resolver, until told to stop")
-    .addOption(new Option("-H, --host <address>", "the engine's socket, as the docker command reads it").env("DNS11_HOST"))
+    .addOption(
+      new Option("-H, --host <address>", "the engine's socket, as the docker command reads it").env("DNS11_HOST"),
+    )
     .addOption(new Option("--strict", "answer exactly as current Docker does").env("DNS11_STRICT"))
     .option(
       "--only <filter>",
@@ -96,7 +103,11 @@ function settingsOf(options: RunOptions): RunSettings {
   return {
     host: options.host,
     isStrict: options.strict === true,
-    behaviour: { ...base, ...(Object.fromEntries(switched) as Partial<Behaviour>), ttlSeconds: options.ttl ?? base.ttlSeconds },
+    behaviour: {
+      ...base,
+      ...(Object.fromEntries(switched) as Partial<Behaviour>),
+      ttlSeconds: options.ttl ?? base.ttlSeconds,
+    },
     only: options.only,
     stateDir: options.stateDir,
     enginePid: options.enginePid,
@@ -118,7 +129,15 @@ function untilSignalled(): AbortSignal {
   return controller.signal;
 }
 
-function previewText(containers: readonly { readonly name: string; readonly state: string; readonly reason?: string; readonly warning?: string; readonly networks: readonly string[] }[]): string {
+function previewText(
+  containers: readonly {
+    readonly name: string;
+    readonly state: string;
+    readonly reason?: string;
+    readonly warning?: string;
+    readonly networks: readonly string[];
+  }[],
+): string {
   const rows = containers.map(({ name, state, reason, warning, networks }) => [
     name,
     state === "left-alone" ? "leave alone" : "serve",

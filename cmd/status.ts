@@ -40,7 +40,9 @@ function statusText(status: Status): string {
     `dns11 ${status.version}, process ${status.pid}, ${status.character}, ${readiness}, since ${status.since}\n` +
     `engine ${engine.version} at ${engine.address}${link}\n` +
     `${served} of ${containers.length} containers attached\n`;
-  return containers.length === 0 ? head : `${head}\n${table(["CONTAINER", "STATE", "PORTS", "VERIFIED", "UPSTREAMS", "WHY"], containers.map(row))}`;
+  return containers.length === 0
+    ? head
+    : `${head}\n${table(["CONTAINER", "STATE", "PORTS", "VERIFIED", "UPSTREAMS", "WHY"], containers.map(row))}`;
 }
 
 function row(container: ContainerStatus): string[] {

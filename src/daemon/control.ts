@@ -57,7 +57,9 @@ function send(outgoing: ServerResponse, code: number, body: unknown): void {
 
 function groupId(name: string): number | undefined {
   try {
-    const line = readFileSync("/etc/group", "utf8").split("\n").find((entry) => entry.startsWith(`${name}:`));
+    const line = readFileSync("/etc/group", "utf8")
+      .split("\n")
+      .find((entry) => entry.startsWith(`${name}:`));
     return line === undefined ? undefined : Number(line.split(":")[2]);
   } catch {
     return undefined;

@@ -86,7 +86,13 @@ export class Daemon {
     const guard = new HangGuard();
     const { id, version } = this.#info as EngineInfo;
     this.#log.info(
-      { engine: id, version, address: this.#address.socketPath, character: this.#character(), control: instance.controlPath },
+      {
+        engine: id,
+        version,
+        address: this.#address.socketPath,
+        character: this.#character(),
+        control: instance.controlPath,
+      },
       "serving",
     );
     try {
@@ -122,10 +128,14 @@ export class Daemon {
   /** Called whenever the engine answers anew: it may be another process by then, and even another engine. */
   #acceptEngine(info: EngineInfo): void {
     if (info.isRootless) {
-      throw new Fault("ENGINE_ROOTLESS", "This engine is rootless: its containers' namespaces belong to its user, and so does their resolver", {
-        remedy: "dns11 serves engines that run as root.",
-        isFinal: true,
-      });
+      throw new Fault(
+        "ENGINE_ROOTLESS",
+        "This engine is rootless: its containers' namespaces belong to its user, and so does their resolver",
+        {
+          remedy: "dns11 serves engines that run as root.",
+          isFinal: true,
+        },
+      );
     }
     if (info.majorVersion < ENGINE_MAJOR_MIN) {
       throw new Fault("ENGINE_TOO_OLD", `Docker ${info.version} is too old`, {
@@ -184,7 +194,7 @@ export class Daemon {
     const attachments = new Map(reconciler.attachments());
     return [...roster.decisions()]
       .map(([fact, decision]) => containerStatus(fact, decision, attachments.get(fact.id), directory.viewOf(fact)))
-      .sort((a, b) => (a.name < b.name ? -1 : 1));
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   #character(): Status["character"] {

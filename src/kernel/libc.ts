@@ -15,6 +15,7 @@ import { Fault } from "../lib/fault.ts";
 const lib = koffi.load(null);
 
 /** Binds one libc function; the definition is C, the type is what TypeScript may rely on. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the parameter is the assertion
 function bind<F extends (...args: never[]) => unknown>(definition: string): F {
   return lib.func(definition) as unknown as F;
 }

@@ -122,7 +122,7 @@ export class MessageBlock {
     const total = this.#replies;
     this.#replies = 0;
     let unsent = 0;
-    for (let at = 0; at < total; ) {
+    for (let at = 0; at < total;) {
       const sent = sendMany(fd, this.#sendAddress + at * HEADER_BYTES, total - at);
       if (sent > 0) {
         at += sent;

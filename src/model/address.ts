@@ -31,8 +31,8 @@ function groups(text: string): number[] {
 export function reverseLabels(address: Uint8Array): Uint8Array {
   const labels =
     address.length === 4
-      ? [...address].reverse().map(String)
-      : [...address].reverse().flatMap((byte) => [(byte & 15).toString(16), (byte >> 4).toString(16)]);
+      ? [...address].toReversed().map(String)
+      : [...address].toReversed().flatMap((byte) => [(byte & 15).toString(16), (byte >> 4).toString(16)]);
   return Buffer.concat(labels.map((label) => Buffer.from(String.fromCharCode(label.length) + label, "latin1")));
 }
 

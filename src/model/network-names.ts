@@ -97,7 +97,11 @@ export class NetworkNames {
     this.#members.delete(holder);
     for (const key of keysOf(membership)) {
       const held = this.#forward.get(key);
-      if (held !== undefined) this.#hold(key, held.holders.filter((other) => other.holder !== holder));
+      if (held !== undefined)
+        this.#hold(
+          key,
+          held.holders.filter((other) => other.holder !== holder),
+        );
     }
     for (const text of [membership.ipv4, membership.ipv6]) {
       const key = text === undefined ? undefined : reverseKey(text);

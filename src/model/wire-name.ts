@@ -42,7 +42,7 @@ export function sameBytes(a: Uint8Array, aStart: number, b: Uint8Array, bStart: 
 /** The text of wire labels, for people: dots between labels, what is not printable as \DDD. */
 export function presentation(bytes: Uint8Array, start: number, end: number): string {
   let text = "";
-  for (let at = start; at < end; ) {
+  for (let at = start; at < end;) {
     const length = bytes[at] ?? 0;
     if (length === 0 || at + 1 + length > end) break;
     if (text !== "") text += ".";

@@ -28,7 +28,9 @@ export function createLog(level: LogLevel): Log {
 /** "12:30:01 warn  attach failed container=web reason=..." */
 function readable(line: string): string {
   const { level, time, msg, ...rest } = JSON.parse(line) as Record<string, unknown>;
-  const fields = Object.entries(rest).map(([key, value]) => `${key}=${typeof value === "string" ? quoted(value) : JSON.stringify(value)}`);
+  const fields = Object.entries(rest).map(
+    ([key, value]) => `${key}=${typeof value === "string" ? quoted(value) : JSON.stringify(value)}`,
+  );
   return `${String(time).slice(11, 19)} ${String(level).padEnd(5)} ${String(msg)}${fields.map((field) => ` ${field}`).join("")}\n`;
 }
 

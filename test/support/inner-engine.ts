@@ -7,7 +7,7 @@ import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { CommandOptions, CommandResult } from "./command.ts";
 import { SYSTEM_PATH } from "./command.ts";
-import { Container, type NetworkAttachment, runContainer } from "./container.ts";
+import { type Container, type NetworkAttachment, runContainer } from "./container.ts";
 import { DockerClient, type DockerHost } from "./docker-host.ts";
 import type { Engine } from "./engine.ts";
 import { ensureImage, MACHINE_IMAGE } from "./image.ts";

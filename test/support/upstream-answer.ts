@@ -83,7 +83,7 @@ function okParts(question: UpstreamQuestion, labels: readonly string[]): Part[] 
 function cnameParts(question: UpstreamQuestion, labels: readonly string[]): Part[] {
   const target = [...labels, "ok", "test"].join(".");
   const alias: Part = { section: "answer", type: 5, data: dataOf({ type: "CNAME", name: ".", data: target }) };
-  return [alias, ...okParts(question, labels).map((part) => ({ owner: target, ...part }))];
+  return [alias, ...okParts(question, labels).map((part) => Object.assign({ owner: target }, part))];
 }
 
 function soa(): Part {

@@ -58,7 +58,7 @@ export class Upstream implements AsyncDisposable {
     server.stderr.on("data", (chunk: Buffer) => (this.#stderr += chunk.toString()));
     server.stdin.on("error", () => {});
     createInterface({ input: server.stdout }).on("line", (line) => this.#hear(JSON.parse(line) as UpstreamLine));
-    this.#ended = once(server, "close").then(() => {});
+    this.#ended = once(server, "close").then(() => undefined);
     letGo(server);
   }
 

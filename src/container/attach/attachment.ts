@@ -245,8 +245,12 @@ function installTable(nft: NftSocket, input: PlanInput): void {
 }
 
 function ownedElsewhere(cause: SystemFault): Fault {
-  return new Fault("OWNED_ELSEWHERE", `The table "${TABLE_NAME}" of this namespace belongs to another running instance`, {
-    cause,
-    remedy: "An instance inside the container serves it already, or another one serves the same engine.",
-  });
+  return new Fault(
+    "OWNED_ELSEWHERE",
+    `The table "${TABLE_NAME}" of this namespace belongs to another running instance`,
+    {
+      cause,
+      remedy: "An instance inside the container serves it already, or another one serves the same engine.",
+    },
+  );
 }

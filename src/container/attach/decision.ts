@@ -33,7 +33,7 @@ export function decide(
     return leave("shares-namespace", `it shares the namespace of container ${other} and is served with it, if that is`);
   }
   const label = readLabel(fact.labels[ENABLE_LABEL]);
-  if (label.value === false) return leave("opted-out", `its label ${ENABLE_LABEL} says so`);
+  if (!label.isEnabled) return leave("opted-out", `its label ${ENABLE_LABEL} says so`);
   return withWarning(decideByNetworks(fact, networkOf, only), label.warning);
 }
 
@@ -67,12 +67,12 @@ function isSelected(fact: ContainerFact, only: readonly OnlyFilter[]): boolean {
   return hasLabels && (networks.length === 0 || networks.some(({ name }) => isOnNetwork(name)));
 }
 
-function readLabel(text: string | undefined): { readonly value: boolean; readonly warning?: string } {
+function readLabel(text: string | undefined): { readonly isEnabled: boolean; readonly warning?: string } {
   const word = text?.trim().toLowerCase();
-  if (word === undefined || YES.has(word)) return { value: true };
-  if (NO.has(word)) return { value: false };
+  if (word === undefined || YES.has(word)) return { isEnabled: true };
+  if (NO.has(word)) return { isEnabled: false };
   return {
-    value: true,
+    isEnabled: true,
     warning: `its label ${ENABLE_LABEL}="${text}" is neither true nor false; it is served as if the label were not there`,
   };
 }

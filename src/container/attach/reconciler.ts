@@ -151,10 +151,7 @@ export class Reconciler {
   #onForeignChange(containerId: string): void {
     const entry = this.#entries.get(containerId);
     if (entry === undefined || this.#isStopped) return;
-    const waitMs = Math.max(
-      LIMITS.verifyQuietMs,
-      entry.lastProbeMs + LIMITS.verifyAtMostEveryMs - performance.now(),
-    );
+    const waitMs = Math.max(LIMITS.verifyQuietMs, entry.lastProbeMs + LIMITS.verifyAtMostEveryMs - performance.now());
     clearTimeout(entry.timer);
     entry.timer = setTimeout(() => {
       if (entry.attachment?.state.kind === "failed") this.#mark(containerId);

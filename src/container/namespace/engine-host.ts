@@ -36,10 +36,15 @@ export function processBehind(socketPath: string): number {
 
 export function openEngineHost(pid: number): EngineHost {
   if (pid <= 0) {
-    throw new Fault("ENGINE_ELSEWHERE", "The engine's process is not visible from here: it runs in another PID namespace", {
-      remedy: "Run dns11 on the engine's machine, or in a container with `--pid host`; or name the process: --engine-pid.",
-      isFinal: true,
-    });
+    throw new Fault(
+      "ENGINE_ELSEWHERE",
+      "The engine's process is not visible from here: it runs in another PID namespace",
+      {
+        remedy:
+          "Run dns11 on the engine's machine, or in a container with `--pid host`; or name the process: --engine-pid.",
+        isFinal: true,
+      },
+    );
   }
   let root = -1;
   try {

@@ -70,7 +70,10 @@ function openByPid({ containerId, pid }: NamespaceClaim, host: EngineHost): numb
 }
 
 function notOfContainer(pid: number): Fault {
-  return new Fault("PID_NOT_CONTAINER", `Process ${pid} is not in a cgroup of the container: its number was given away`);
+  return new Fault(
+    "PID_NOT_CONTAINER",
+    `Process ${pid} is not in a cgroup of the container: its number was given away`,
+  );
 }
 
 /** The control group names the container, in every cgroup driver's way of writing it. */

@@ -11,7 +11,7 @@ export interface Joined {
 
 /** Higher gateway priority first, internal networks last, more gateways first, then by the bytes of the name. */
 export function inSearchOrder(joined: readonly Joined[]): Joined[] {
-  return [...joined].sort(
+  return joined.toSorted(
     (a, b) =>
       b.endpoint.gatewayPriority - a.endpoint.gatewayPriority ||
       Number(a.network.isInternal) - Number(b.network.isInternal) ||

@@ -32,7 +32,9 @@ interface Chain {
 export function findCulprits(memory: NetlinkMemory): string[] {
   const chains = readChains(memory).filter((chain) => !(chain.family === "ip" && chain.table === TABLE_NAME));
   return [
-    ...chains.filter(takesOutOfTracking).map((chain) => `${describe(chain)} takes packets out of connection tracking (notrack)`),
+    ...chains
+      .filter(takesOutOfTracking)
+      .map((chain) => `${describe(chain)} takes packets out of connection tracking (notrack)`),
     ...chains.filter(translatesEarlier).map((chain) => `${describe(chain)} translates addresses before dns11 does`),
     ...chains.filter(drops).map((chain) => `${describe(chain)} drops packets`),
     ...legacyTables(),

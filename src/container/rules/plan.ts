@@ -112,12 +112,10 @@ function queryRules(input: PlanInput): RulePlan[] {
   return [
     ...marked(input),
     ...capture.fromInside.flatMap((destination) =>
-      PROTOCOLS.map(
-        (protocol): RulePlan => ({
-          match: { protocol, destination, destinationPort: DNS_PORT },
-          action: { kind: "dnat", address: listening.address, port: portOf(listening, protocol) },
-        }),
-      ),
+      PROTOCOLS.map((protocol): RulePlan => ({
+        match: { protocol, destination, destinationPort: DNS_PORT },
+        action: { kind: "dnat", address: listening.address, port: portOf(listening, protocol) },
+      })),
     ),
   ];
 }

@@ -35,7 +35,9 @@ export interface ProbeTarget {
   forget(): void;
 }
 
-export type ProbeResult = { readonly kind: "works" } | { readonly kind: "broken"; readonly failures: readonly string[] };
+export type ProbeResult =
+  | { readonly kind: "works" }
+  | { readonly kind: "broken"; readonly failures: readonly string[] };
 
 const EAGAIN = 11;
 const ENOTCONN = 107;
@@ -129,7 +131,9 @@ function failureWord(): string | undefined {
 function failureOf(leg: Leg, wasSeen: boolean): string[] {
   if (leg.outcome === true) return wasSeen ? [] : [`${leg.protocol}: answered by somebody else`];
   if (leg.outcome !== undefined) return [`${leg.protocol}: ${leg.outcome}`];
-  return [`${leg.protocol}: ${wasSeen ? "the query arrived, the answer did not come back" : "the query did not arrive"}`];
+  return [
+    `${leg.protocol}: ${wasSeen ? "the query arrived, the answer did not come back" : "the query did not arrive"}`,
+  ];
 }
 
 /** A TXT query for the nonce's name: a type that no address policy touches. */

@@ -33,9 +33,13 @@ function parse(text: string, source: string): EngineAddress {
   if (text.startsWith("unix://")) return { socketPath: text.slice("unix://".length) || DEFAULT_SOCKET, source };
   const scheme = /^([a-z]+):\/\//.exec(text)?.[1] ?? "tcp";
   if (scheme === "npipe" || scheme === "fd") {
-    throw new Fault("BAD_ENGINE", `Cannot use the engine address "${text}" of ${source}: ${scheme} is not a unix socket`, {
-      remedy: "Name the engine's socket: -H unix:///var/run/docker.sock",
-    });
+    throw new Fault(
+      "BAD_ENGINE",
+      `Cannot use the engine address "${text}" of ${source}: ${scheme} is not a unix socket`,
+      {
+        remedy: "Name the engine's socket: -H unix:///var/run/docker.sock",
+      },
+    );
   }
   throw new Fault("ENGINE_ELSEWHERE", `The engine of ${source}, "${text}", may be on another machine`, {
     remedy: `dns11 enters the containers' namespaces, so it runs where they are: on that machine, with -H unix://${DEFAULT_SOCKET}`,

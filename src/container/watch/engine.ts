@@ -98,7 +98,7 @@ export class Engine {
     const request = { path, method: "GET", abortSignal: AbortSignal.timeout(timeoutMs), statusCodes: STATUS_CODES };
     return await this.#explained(
       new Promise<T>((resolve, reject) => {
-        modem.dial(request, (error, body) => (error === null ? resolve(body as T) : reject(error as Error)));
+        modem.dial(request, (error, body) => (error === null ? resolve(body as T) : reject(error)));
       }),
     );
   }
@@ -147,6 +147,8 @@ function engineFault(error: unknown, socketPath: string): Fault {
     case "ECONNREFUSED":
       return new Fault("ENGINE_AWAY", `Nobody answers at the engine socket "${socketPath}"`, { cause: error });
     default:
-      return new Fault("ENGINE_AWAY", `The engine at "${socketPath}" did not answer: ${reasonOf(error)}`, { cause: error });
+      return new Fault("ENGINE_AWAY", `The engine at "${socketPath}" did not answer: ${reasonOf(error)}`, {
+        cause: error,
+      });
   }
 }

@@ -10,7 +10,14 @@ import { backoffMs } from "../../lib/backoff.ts";
 import { Fault, reasonOf } from "../../lib/fault.ts";
 import type { ContainerFact, NameserversFact, NetworkFact } from "../registry/fact.ts";
 import type { Engine, EngineEvent, EngineInfo } from "./engine.ts";
-import { type ContainerJson, containerFact, isUp, knownFingerprint, listedFingerprint, networkFact } from "./translate.ts";
+import {
+  type ContainerJson,
+  containerFact,
+  isUp,
+  knownFingerprint,
+  listedFingerprint,
+  networkFact,
+} from "./translate.ts";
 
 /** Who wants to know. */
 export interface FollowerHooks {

@@ -37,12 +37,15 @@ function recorded({ resolvConf, hostServers }: NameserversInput): NameserversFac
   if (list === undefined) {
     return NO_SERVERS.test(resolvConf) ? { kind: "listed", servers: [], isNdotsSet } : { kind: "unknown" };
   }
-  const servers = list.split(/\s+/).filter((item) => item !== "").map((item) => {
-    const hostAddress = FROM_HOST.exec(item)?.[1];
-    return hostAddress === undefined
-      ? { from: "container" as const, address: item }
-      : { from: "host" as const, address: hostAddress };
-  });
+  const servers = list
+    .split(/\s+/)
+    .filter((item) => item !== "")
+    .map((item) => {
+      const hostAddress = FROM_HOST.exec(item)?.[1];
+      return hostAddress === undefined
+        ? { from: "container" as const, address: item }
+        : { from: "host" as const, address: hostAddress };
+    });
   const isBelievable = servers.every(({ from, address }) => from === "container" || hostServers.has(address));
   return isBelievable ? { kind: "listed", servers, isNdotsSet } : { kind: "unknown" };
 }

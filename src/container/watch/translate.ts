@@ -132,11 +132,9 @@ export function listedFingerprint(json: ListedJson): string {
   return fingerprint(
     bareName(name),
     json.State === "paused",
-    endpoints.filter(({ EndpointID }) => EndpointID).map((endpoint) => [
-      endpoint.EndpointID ?? "",
-      address(endpoint.IPAddress),
-      address(endpoint.GlobalIPv6Address),
-    ]),
+    endpoints
+      .filter(({ EndpointID }) => EndpointID)
+      .map((endpoint) => [endpoint.EndpointID ?? "", address(endpoint.IPAddress), address(endpoint.GlobalIPv6Address)]),
   );
 }
 
@@ -150,5 +148,5 @@ export function knownFingerprint(fact: ContainerFact): string {
 }
 
 function fingerprint(name: string, isPaused: boolean, endpoints: readonly (string | undefined)[][]): string {
-  return JSON.stringify([name, isPaused, endpoints.map((parts) => parts.join(" ")).sort()]);
+  return JSON.stringify([name, isPaused, endpoints.map((parts) => parts.join(" ")).toSorted()]);
 }

@@ -111,7 +111,7 @@ export class Question {
     if (behind === -1) return false;
     const name = Buffer.alloc(NAME_BYTES_MAX + 1);
     let out = 0;
-    for (let at = start; ; ) {
+    for (let at = start; ;) {
       const size = block[at] as number;
       if (size >= 0xc0) {
         at = this.offset + (((size & 0x3f) << 8) | (block[at + 1] as number));
