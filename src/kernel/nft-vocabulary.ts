@@ -26,7 +26,6 @@ export const NF_HOOKS = ["prerouting", "input", "forward", "output", "postroutin
 
 export const NFTA_RULE_TABLE = 1;
 export const NFTA_RULE_CHAIN = 2;
-export const NFTA_RULE_HANDLE = 3;
 export const NFTA_RULE_EXPRESSIONS = 4;
 export const NFTA_LIST_ELEM = 1;
 export const NFTA_EXPR_NAME = 1;
@@ -56,7 +55,6 @@ export const NFTA_DATA_VERDICT = 2;
 export const NFTA_VERDICT_CODE = 1;
 export const NF_DROP = 0;
 export const NF_ACCEPT = 1;
-export const NFT_RETURN = -5;
 
 export const NFTA_CT_KEY = 2;
 export const NFTA_CT_SREG = 4;

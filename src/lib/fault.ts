@@ -1,13 +1,14 @@
+/**
+ * Fault is what dns11 throws when the world, or its user, is at fault: a stable code to branch on, a message that
+ * says what was tried, and a remedy that says what to do. A plain Error is a defect of ours and keeps its stack.
+ */
+
 export interface FaultOptions {
   readonly remedy?: string;
   readonly cause?: unknown;
   readonly isFinal?: boolean;
 }
 
-/**
- * Fault is what dns11 throws when the world, or its user, is at fault: a stable code to branch on, a message that
- * says what was tried, and a remedy that says what to do. A plain Error is a defect of ours and keeps its stack.
- */
 export class Fault extends Error {
   override readonly name = "Fault";
   readonly code: string;

@@ -4,7 +4,7 @@
  */
 import { addressBytes, isOpenEnded, reverseLabels } from "./address.ts";
 import { LabelTable } from "./label-table.ts";
-import { folded, wireLabels } from "./wire-name.ts";
+import { wireLabels } from "./wire-name.ts";
 
 /** What a name stands for on one network: all addresses of all containers that hold it, packed for copying. */
 export interface Named {
@@ -145,10 +145,4 @@ function packed(addresses: readonly (Uint8Array | undefined)[]): Uint8Array {
   const distinct = new Map<string, Uint8Array>();
   for (const address of addresses) if (address !== undefined) distinct.set(address.join("."), address);
   return distinct.size === 0 ? NOTHING : Buffer.concat([...distinct.values()]);
-}
-
-/** Lower-case wire labels of a name, for a lookup that starts from text. */
-export function lookupKey(name: string): Uint8Array | undefined {
-  const labels = wireLabels(name);
-  return labels === undefined ? undefined : folded(labels);
 }

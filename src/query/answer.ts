@@ -8,7 +8,7 @@
 import { randomBytes } from "node:crypto";
 
 import type { Behaviour } from "../model/behaviour.ts";
-import { probeName } from "../model/probe-name.ts";
+import { probeName } from "../model/probe-message.ts";
 import { presentation } from "../model/wire-name.ts";
 import type { Asker } from "./asker.ts";
 import { LocalNames } from "./policy/local.ts";

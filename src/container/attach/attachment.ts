@@ -125,7 +125,11 @@ export class Attachment {
     try {
       let result: ProbeResult = { kind: "works" };
       for (let round = 0; round < 2; round++) {
-        result = await probe(this.#parts.bracket, namespace.fd, DOCKER_RESOLVER, serving.endpoint.target);
+        result = await probe(
+          (work) => this.#parts.bracket.within(namespace.fd, work),
+          DOCKER_RESOLVER,
+          serving.endpoint.target,
+        );
         if (this.#serving !== serving) return;
         if (result.kind === "works") break;
       }

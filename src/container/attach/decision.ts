@@ -8,7 +8,7 @@ export type Decision =
   | { readonly kind: "serve"; readonly warning?: string }
   | { readonly kind: "leave"; readonly code: LeaveCode; readonly reason: string; readonly warning?: string };
 
-export type LeaveCode =
+type LeaveCode =
   | "host-network"
   | "no-network"
   | "shares-namespace"

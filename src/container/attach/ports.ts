@@ -16,7 +16,7 @@ export interface Endpoint {
 }
 
 /** Opens a socket to a server, from inside the namespace or from the engine's host. */
-export type DialServer = (server: Server, type: "udp" | "tcp") => number;
+type DialServer = (server: Server, type: "udp" | "tcp") => number;
 
 /** Takes over both sockets, and closes them in the end. */
 export type OpenEndpoint = (sockets: NamespaceSockets, view: View, dial: DialServer) => Endpoint;

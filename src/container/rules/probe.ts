@@ -3,7 +3,7 @@
  * TCP? A list of rules shows only what was written; a chain before ours, a drop, or a packet that is not tracked shows
  * only when a query is really sent. The nonce proves that it was us who got it, and not the resolver behind us.
  */
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";
 
 import { LIMITS } from "../../config/limits.ts";
@@ -20,10 +20,9 @@ import {
   send,
   socket,
 } from "../../kernel/libc.ts";
+import { withLength } from "../../lib/framing.ts";
 import { addressBytes, socketAddress } from "../../model/address.ts";
-import { probeName } from "../../model/probe-name.ts";
-import { wireLabels } from "../../model/wire-name.ts";
-import type { Bracket } from "../namespace/bracket.ts";
+import { probeOutcome, probeQuery } from "../../model/probe-message.ts";
 import type { Protocol } from "./plan.ts";
 
 /** The listeners of the namespace, as the probe sees them. */
@@ -34,6 +33,9 @@ export interface ProbeTarget {
   /** The probe is over. */
   forget(): void;
 }
+
+/** Does something inside the namespace that is probed. */
+export type Within = <T>(work: () => T) => T;
 
 export type ProbeResult =
   | { readonly kind: "works" }
@@ -51,25 +53,21 @@ const SLEEP_MS_MAX = 32;
 interface Leg {
   readonly protocol: Protocol;
   readonly fd: number;
+  readonly id: number;
   readonly query: Buffer;
   isSent: boolean;
   /** undefined while nothing is known; true when the answer came back; else what went wrong. */
   outcome: true | string | undefined;
 }
 
-/** Sends a nonce query to `destination` inside the namespace behind `fd`, by both protocols. */
-export async function probe(
-  bracket: Bracket,
-  fd: number,
-  destination: string,
-  target: ProbeTarget,
-): Promise<ProbeResult> {
+/** Sends a nonce query to `destination`, by both protocols. */
+export async function probe(within: Within, destination: string, target: ProbeTarget): Promise<ProbeResult> {
   const nonce = randomBytes(12).toString("hex");
   const memory = Buffer.allocUnsafeSlow(REPLY_BYTES_MAX);
   const legs: Leg[] = [];
   target.expect(nonce);
   try {
-    bracket.within(fd, () => {
+    within(() => {
       for (const protocol of ["udp", "tcp"] as const) legs.push(depart(protocol, destination, nonce));
     });
     await untilOver(legs, addressOf(memory), memory);
@@ -83,7 +81,10 @@ export async function probe(
 
 function depart(protocol: Protocol, destination: string, nonce: string): Leg {
   const fd = socket(AF_INET, protocol === "udp" ? SOCK_DGRAM : SOCK_STREAM);
-  const leg: Leg = { protocol, fd, query: queryFor(nonce, protocol), isSent: false, outcome: undefined };
+  const id = randomInt(0x10000);
+  const message = probeQuery(nonce, id);
+  const query = protocol === "udp" ? message : withLength(message);
+  const leg: Leg = { protocol, fd, id, query, isSent: false, outcome: undefined };
   try {
     connectTo(fd, socketAddress(addressBytes(destination) as Uint8Array, DNS_PORT), destination);
   } catch (error) {
@@ -117,9 +118,8 @@ function step(leg: Leg, address: number, memory: Buffer): void {
     return;
   }
   const start = leg.protocol === "tcp" ? 2 : 0;
-  const isOurs = length > start + 3 && memory.readUInt16BE(start) === leg.query.readUInt16BE(start);
-  const rcode = isOurs ? (memory[start + 3] as number) & 15 : -1;
-  leg.outcome = rcode === 0 ? true : `answered by somebody else (${rcode === -1 ? "no DNS" : `rcode ${rcode}`})`;
+  const outcome = probeOutcome(memory.subarray(start, length), leg.id);
+  leg.outcome = outcome === "NOERROR" ? true : `answered by somebody else (${outcome ?? "no DNS"})`;
 }
 
 /** The word for an errno that ends a leg; nothing for one that means "not yet". */
@@ -134,12 +134,4 @@ function failureOf(leg: Leg, wasSeen: boolean): string[] {
   return [
     `${leg.protocol}: ${wasSeen ? "the query arrived, the answer did not come back" : "the query did not arrive"}`,
   ];
-}
-
-/** A TXT query for the nonce's name: a type that no address policy touches. */
-function queryFor(nonce: string, protocol: Protocol): Buffer {
-  const header = Buffer.from([...randomBytes(2), 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
-  const question = Buffer.concat([wireLabels(probeName(nonce)) as Uint8Array, Buffer.of(0, 0, 16, 0, 1)]);
-  const message = Buffer.concat([header, question]);
-  return protocol === "udp" ? message : Buffer.concat([Buffer.of(message.length >> 8, message.length & 0xff), message]);
 }

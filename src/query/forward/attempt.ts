@@ -6,8 +6,9 @@ import { createSocket } from "node:dgram";
 import { Socket } from "node:net";
 
 import { errnoName, lastErrno, send } from "../../kernel/libc.ts";
+import { withLength } from "../../lib/framing.ts";
 import type { Deferred } from "../answer.ts";
-import { StreamReader, framed } from "../listen/stream-reader.ts";
+import { StreamReader } from "../listen/stream-reader.ts";
 import { Records, isReadable } from "../wire/records.ts";
 
 export type Outcome =
@@ -57,7 +58,7 @@ export function askTcp(fd: number, deferred: Deferred, timeoutMs: number, onOutc
     if (message === undefined) return;
     end(hasSameId(message, deferred.query) ? judge(message) : failed("the answer has another id"));
   });
-  socket.write(framed(deferred.query));
+  socket.write(withLength(deferred.query));
 }
 
 function judge(message: Buffer): Outcome {

@@ -42,11 +42,3 @@ export class StreamReader {
     return message;
   }
 }
-
-/** A message as it goes into a stream. */
-export function framed(message: Uint8Array): Buffer {
-  const bytes = Buffer.allocUnsafe(LENGTH_BYTES + message.length);
-  bytes.writeUInt16BE(message.length, 0);
-  bytes.set(message, LENGTH_BYTES);
-  return bytes;
-}

@@ -11,10 +11,11 @@
 import type { Socket } from "node:net";
 
 import { LIMITS } from "../../config/limits.ts";
+import { withLength } from "../../lib/framing.ts";
 import { DEFERRED, SLOT_BYTES } from "../answer.ts";
 import type { Asker } from "../asker.ts";
 import type { AnswersAtOnce, Forward, OnDefect } from "./ports.ts";
-import { StreamReader, framed } from "./stream-reader.ts";
+import { StreamReader } from "./stream-reader.ts";
 
 export interface TcpParts {
   readonly answerer: AnswersAtOnce;
@@ -108,13 +109,13 @@ export class TcpConnection {
     try {
       const result = answerer.answer(this.#asker, block, 0, message.length, true);
       if (result > 0) {
-        this.#socket.write(framed(block.subarray(0, result)));
+        this.#socket.write(withLength(block.subarray(0, result)));
       } else if (result === DEFERRED) {
         this.#inWork++;
         forward(this.#asker, answerer.takeDeferred(block), "tcp", (reply) => {
           this.#inWork--;
           if (this.#socket.destroyed) return;
-          this.#socket.write(framed(reply));
+          this.#socket.write(withLength(reply));
           this.#resume();
         });
       }

@@ -1,0 +1,41 @@
+# dns11: every target sets up what it needs. `make` shows the program at work; `make help` lists the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := run
+# Node from here where the machine's own is too old; scripts/node.sh puts it there.
+export PATH := $(CURDIR)/.cache/node/bin:$(PATH)
+
+.PHONY: run test check bench build setup-demo setup-test help clean
+
+run: setup-demo build ## A minute's demonstration: a private engine, a small project, names resolving
+	@node scripts/demo.mjs
+
+test: setup-test build ## All tests, on real engines (needs root); ONLY=word runs those with the word in their path
+	@node scripts/test.mjs $(ONLY)
+
+check: node_modules/.package-lock.json ## Types, lint, format, dead code, layering
+	@npm run --silent check
+
+bench: setup-test build ## The ratios: dns11 beside dockerd, in one run (needs root)
+	@npm run --silent bench
+
+build: node_modules/.package-lock.json ## Compile to dist/
+	@npm run --silent build
+
+setup-demo:
+	@scripts/setup.sh demo
+
+setup-test:
+	@scripts/setup.sh test
+
+node_modules/.package-lock.json: package.json package-lock.json
+	@scripts/node.sh
+	@echo "setup: installing the packages of package-lock.json"
+	@npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+clean: ## Remove what was built
+	@rm -rf dist
+
+help: ## This list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16

@@ -1,0 +1,20 @@
+// @ts-check
+/** The gate that needs no root: types, lint, format, dead code, layering. Runs all of it, and fails if any part did. */
+import { spawnSync } from "node:child_process";
+
+const PARTS = [
+  ["types", "npx", ["tsc"]],
+  ["lint", "npx", ["oxlint", "--type-aware", "--deny-warnings", "cmd", "src", "test", "scripts"]],
+  ["format", "npx", ["oxfmt", "--check", "."]],
+  ["dead code", "npx", ["knip"]],
+  ["layering", process.execPath, ["--test", "dist/test/tidy.test.js"]],
+];
+
+const failed = [];
+for (const [name, command, args] of PARTS) {
+  console.log(`== ${name}`);
+  const { status } = spawnSync(command, args, { stdio: "inherit" });
+  if (status !== 0) failed.push(name);
+}
+console.log(failed.length === 0 ? "check: all parts pass" : `check: failed in ${failed.join(", ")}`);
+process.exit(failed.length === 0 ? 0 : 1);

@@ -1,0 +1,200 @@
+/**
+ * The house's rules as a test: who may import whom, which package lives in which folder, and what every file looks like.
+ * The table is the law; ARCHITECTURE.md explains it.
+ */
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { test } from "node:test";
+
+interface Room {
+  /** Path prefixes, the longest one that fits counts. */
+  readonly room: string;
+  /** Prefixes of files it may import, beside its own. */
+  readonly mayImport: readonly string[];
+  /** Node modules and packages it may import. */
+  readonly modules: readonly string[];
+}
+
+const BASE = ["src/lib", "src/model", "src/config/limits.ts"];
+/** Modules that only compute. */
+const PURE = ["node:crypto", "node:util"];
+
+const ROOMS: readonly Room[] = [
+  { room: "src/lib", mayImport: [], modules: [] },
+  { room: "src/model", mayImport: ["src/lib"], modules: ["node:net", "dns-packet"] },
+  { room: "src/config", mayImport: ["src/lib", "src/model", "src/observe/log.ts"], modules: [] },
+  { room: "src/observe", mayImport: ["src/lib", "src/model"], modules: ["pino"] },
+  {
+    room: "src/kernel",
+    mayImport: ["src/lib", "src/model"],
+    modules: ["koffi", "node-netlink", "node:fs", "node:util"],
+  },
+  { room: "src/query/wire", mayImport: BASE, modules: PURE },
+  { room: "src/query/policy", mayImport: ["src/query/wire", ...BASE], modules: PURE },
+  {
+    room: "src/query/answer.ts",
+    mayImport: ["src/query/wire", "src/query/policy", "src/query/asker.ts", ...BASE],
+    modules: PURE,
+  },
+  { room: "src/query/asker.ts", mayImport: ["src/query/forward/slots.ts", ...BASE], modules: [] },
+  {
+    room: "src/query/listen",
+    mayImport: ["src/query/answer.ts", "src/query/asker.ts", "src/kernel", ...BASE],
+    modules: ["node:dgram", "node:net"],
+  },
+  {
+    room: "src/query/forward",
+    mayImport: [
+      "src/query/answer.ts",
+      "src/query/asker.ts",
+      "src/query/wire",
+      "src/query/listen",
+      "src/kernel",
+      ...BASE,
+    ],
+    modules: ["node:dgram", "node:net"],
+  },
+  { room: "src/container/capture", mayImport: BASE, modules: [] },
+  { room: "src/container/registry", mayImport: BASE, modules: [] },
+  {
+    room: "src/container/rules",
+    mayImport: ["src/container/capture", "src/kernel", ...BASE],
+    modules: ["node:crypto", "node:fs", "node:timers/promises"],
+  },
+  { room: "src/container/rules/plan.ts", mayImport: ["src/container/capture"], modules: [] },
+  {
+    room: "src/container/namespace",
+    mayImport: ["src/container/capture", "src/container/rules/plan.ts", "src/kernel", ...BASE],
+    modules: ["node:fs", "node:fs/promises"],
+  },
+  {
+    room: "src/container/watch",
+    mayImport: ["src/container/registry", ...BASE],
+    modules: ["dockerode", "node:readline", "node:timers/promises", "node:crypto", "node:fs", "node:path"],
+  },
+  {
+    room: "src/container/attach",
+    mayImport: ["src/container", "src/kernel", "src/config/settings.ts", ...BASE],
+    modules: ["node:timers/promises"],
+  },
+  {
+    room: "src/container/attach/decision.ts",
+    mayImport: ["src/container/registry", "src/config/settings.ts"],
+    modules: [],
+  },
+  {
+    room: "src/container/roster.ts",
+    mayImport: ["src/container/attach", "src/container/registry", "src/config/settings.ts"],
+    modules: [],
+  },
+  {
+    room: "src/daemon",
+    mayImport: ["src"],
+    modules: ["node:crypto", "node:fs", "node:http", "node:path", "node:timers/promises"],
+  },
+  { room: "cmd", mayImport: ["src"], modules: ["commander", "node:fs"] },
+];
+
+const LINES_MAX = 400;
+
+test("every import goes where the table of rooms allows", () => {
+  const broken = sources().flatMap(({ path, text }) => {
+    const room = roomOf(path);
+    if (room === undefined) return [`${path} stands in no room of the table`];
+    return importsOf(text).flatMap((specifier) => {
+      if (!specifier.startsWith(".")) {
+        return room.modules.includes(specifier) || specifier === "node:assert"
+          ? []
+          : [`${path} imports "${specifier}"; ${room.room} may import ${list(room.modules)}`];
+      }
+      const target = normalize(join(dirname(path), specifier));
+      const allowed = [room.room, ...room.mayImport];
+      return allowed.some((prefix) => target === prefix || target.startsWith(`${prefix}/`))
+        ? []
+        : [`${path} imports ${target}; ${room.room} may import ${list(room.mayImport)}`];
+    });
+  });
+  assert.deepEqual(broken, []);
+});
+
+test("a query's way and a container's way never import each other", () => {
+  const crossing = sources().flatMap(({ path, text }) =>
+    importsOf(text)
+      .filter((specifier) => specifier.startsWith("."))
+      .map((specifier) => normalize(join(dirname(path), specifier)))
+      .filter(
+        (target) =>
+          [path, target].some((p) => p.startsWith("src/query")) &&
+          [path, target].some((p) => p.startsWith("src/container")),
+      )
+      .map((target) => `${path} -> ${target}`),
+  );
+  assert.deepEqual(crossing, []);
+});
+
+test("each runtime package is imported by one folder only", () => {
+  const { dependencies } = JSON.parse(readFileSync("package.json", "utf8")) as { dependencies: Record<string, string> };
+  for (const name of Object.keys(dependencies)) {
+    const folders = new Set(
+      sources()
+        .filter(({ text }) => importsOf(text).includes(name))
+        .map(({ path }) => dirname(path)),
+    );
+    assert.equal(folders.size, 1, `${name} is imported by ${list([...folders])}`);
+  }
+});
+
+test("every import names a file that exists", () => {
+  const missing = sources().flatMap(({ path, text }) =>
+    importsOf(text)
+      .filter((specifier) => specifier.startsWith("."))
+      .filter((specifier) => !specifier.endsWith(".ts") || !existsSync(join(dirname(path), specifier)))
+      .map((specifier) => `${path}: ${specifier}`),
+  );
+  assert.deepEqual(missing, []);
+});
+
+test("every file of the house says what it is, and stays small", () => {
+  for (const { path, text } of sources()) {
+    const body = text.startsWith("#!") ? text.slice(text.indexOf("\n") + 1) : text;
+    assert.ok(/^\/\*\*|^\/\/ /.test(body) || /^import[^;]+;\n\n?\/\*\*/.test(body), `${path} has no head comment`);
+    assert.ok(text.split("\n").length <= LINES_MAX, `${path} has over ${LINES_MAX} lines: it wants a second noun`);
+  }
+});
+
+test("the top level holds what the mission names, and nothing else", () => {
+  const allowed = ["cmd", "src", "test", "scripts", "package.json", "package-lock.json", "tsconfig.json", "Makefile"];
+  const documents = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE"];
+  const made = ["node_modules", "dist"];
+  const others = readdirSync(".").filter(
+    (name) => !name.startsWith(".") && ![...allowed, ...documents, ...made].includes(name),
+  );
+  assert.deepEqual(others, []);
+});
+
+function sources(): { path: string; text: string }[] {
+  return ["src", "cmd"].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".ts"))
+      .map((file) => join(folder, file))
+      .map((path) => ({ path, text: readFileSync(path, "utf8") })),
+  );
+}
+
+/** Static and dynamic imports, types included. */
+function importsOf(text: string): string[] {
+  return [...text.matchAll(/(?:^import\s[^"]*?|^} from |^export .* from |import\()"([^"]+)"/gm)].map(
+    ([, specifier]) => specifier ?? "",
+  );
+}
+
+function roomOf(path: string): Room | undefined {
+  return ROOMS.filter(({ room }) => path === room || path.startsWith(`${room}/`)).toSorted(
+    (a, b) => b.room.length - a.room.length,
+  )[0];
+}
+
+function list(items: readonly string[]): string {
+  return items.length === 0 ? "nothing" : items.join(", ");
+}
