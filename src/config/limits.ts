@@ -68,6 +68,8 @@ export const LIMITS = {
 
   /** How long SIGTERM waits for queries that are being answered. */
   drainMs: 2_000,
+  /** New queries go elsewhere by then; a namespace that is silent for so long has been answered. */
+  drainQuietMs: 10,
   /** An event loop that does not come round for so long is wedged, and the process is ended. */
   hangSeconds: 8,
 } as const;

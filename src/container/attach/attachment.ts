@@ -148,9 +148,15 @@ export class Attachment {
     if (serving === undefined) return;
     serving.nft.transact(replaceCommands(drainingPlan(this.#planInput(serving.listening))));
     const deadlineMs = performance.now() + LIMITS.drainMs;
-    // One round even when nothing is in flight: what had arrived before the rules changed is answered in it.
-    do await sleep(1);
-    while (serving.endpoint.inFlight > 0 && performance.now() < deadlineMs);
+    // What had arrived before the rules changed still waits in the socket: leave only when nothing came for a while.
+    let before;
+    do {
+      before = serving.endpoint.counters["queries"];
+      await sleep(LIMITS.drainQuietMs);
+    } while (
+      (serving.endpoint.counters["queries"] !== before || serving.endpoint.inFlight > 0) &&
+      performance.now() < deadlineMs
+    );
   }
 
   /** Leaves, at once and without a trace. */

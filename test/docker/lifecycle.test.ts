@@ -1,0 +1,124 @@
+/**
+ * The engine comes and goes, events get lost, containers share namespaces: what is served stays right by itself.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { type Container, createNetwork, runContainer } from "../support/container.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import { type Dns11, startDns11 } from "../support/dns11.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+import { waitFor } from "../support/wait.ts";
+
+let engine: Engine;
+let dns11: Dns11;
+let web: Container;
+let client: Container;
+
+before(async () => {
+  engine = await startEngine({ liveRestore: true });
+  await createNetwork(engine, "n1");
+  web = await runContainer(engine, { name: "web", networks: ["n1"] });
+  client = await runContainer(engine, { name: "client", networks: ["n1"] });
+  dns11 = await startDns11(engine);
+});
+after(async () => {
+  await dns11[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+});
+
+async function untilConnected(isConnected: boolean): Promise<void> {
+  await waitFor(`the engine to be ${isConnected ? "back" : "away"}`, async () =>
+    (await dns11.status()).engine.isConnected === isConnected ? true : undefined,
+  );
+}
+
+test("while dockerd is away the last-known names go on answering", async () => {
+  await engine.kill("SIGKILL");
+  await untilConnected(false);
+  const reply = await dig(client, "web");
+  assert.deepEqual(dataOf(reply), [web.address("n1")]);
+  assert.equal(reply.answer[0]?.ttl, 5, "it was dns11 that answered");
+  assert.match(dns11.log, /the engine is away/);
+});
+
+test("a dockerd that comes back is followed again, and what happened meanwhile is learned", async () => {
+  // The shim of a container outlives dockerd, and ends with the container.
+  process.kill(web.pid, "SIGKILL");
+  await engine.startDaemon();
+  await untilConnected(true);
+  await waitFor("web to be gone", async () => ((await dns11.container("web")) === undefined ? true : undefined));
+  await web.start();
+  await dns11.waitFor("web", "attached");
+  assert.deepEqual(dataOf(await dig(client, "web")), [web.address("n1")]);
+  assert.equal((await dns11.container("client"))?.state, "attached");
+});
+
+test("a container that restarts is served in its new namespace", async () => {
+  const before = (await dns11.container("web"))?.namespace;
+  await web.restart();
+  const now = await waitFor("web in another namespace", async () => {
+    const status = await dns11.container("web");
+    return status?.state === "attached" && status.namespace !== before ? status : undefined;
+  });
+  assert.notEqual(now.ports, undefined);
+  assert.deepEqual(dataOf(await dig(web, "client")), [client.address("n1")]);
+});
+
+test("a container that shares another's namespace is served with it, once", async () => {
+  await using joiner = await runContainer(engine, { name: "joiner", args: ["--network", "container:client"] });
+  const status = await waitFor("joiner to be seen", async () => await dns11.container("joiner"));
+  assert.equal(status.state, "left-alone");
+  assert.equal(status.code, "shares-namespace");
+  assert.deepEqual(dataOf(await dig(joiner, "web")), [web.address("n1")]);
+});
+
+test("a container that joins its first user-defined network while it runs is served from then on, and left again after", async () => {
+  await using late = await runContainer(engine, { name: "late" });
+  const status = await waitFor("late to be seen", async () => await dns11.container("late"));
+  assert.equal(status.code, "default-network-only");
+  await late.connect("n1");
+  await dns11.waitFor("late", "attached");
+  assert.deepEqual(dataOf(await dig(late, "web")), [web.address("n1")]);
+  await late.disconnect("n1");
+  await dns11.waitFor("late", "left-alone");
+  assert.doesNotMatch((await late.enter("nft", ["list", "ruleset"])).stdout, /dns11/);
+});
+
+test("a paused container is attached like any other", async () => {
+  const paused = await runContainer(engine, { name: "paused", networks: ["n1"] });
+  await dns11.waitFor("paused", "attached");
+  await engine.docker("pause", "paused");
+  await waitFor("the pause to be seen", async () =>
+    (await dns11.container("paused"))?.isPaused === true ? true : undefined,
+  );
+  assert.equal((await dns11.container("paused"))?.state, "attached");
+  await engine.docker("unpause", "paused");
+  await paused.remove();
+});
+
+test("many containers that come and go at once leave exactly the right ones attached", async () => {
+  const names = Array.from({ length: 12 }, (_, index) => `many${index}`);
+  const containers = await Promise.all(
+    names.map(async (name) => await runContainer(engine, { name, networks: ["n1"] })),
+  );
+  await Promise.all(containers.slice(0, 6).map(async (container) => await container.remove()));
+  await waitFor("all to be settled", async () => {
+    const { containers: seen } = await dns11.status();
+    const attached = seen.filter(({ name, state }) => name.startsWith("many") && state === "attached");
+    const all = seen.filter(({ name }) => name.startsWith("many"));
+    return attached.length === 6 && all.length === 6 ? true : undefined;
+  });
+  for (const container of containers.slice(6)) {
+    assert.deepEqual(dataOf(await dig(client, container.name)), [container.address("n1")]);
+  }
+  await Promise.all(containers.slice(6).map(async (container) => await container.remove()));
+});
+
+test("SIGTERM leaves no trace in any namespace, and Docker's resolver answers again", async () => {
+  assert.equal(await dns11.stop(), 0);
+  for (const container of [web, client]) {
+    assert.doesNotMatch((await container.enter("nft", ["list", "ruleset"])).stdout, /dns11/);
+    assert.equal((await dig(container, "client")).answer[0]?.ttl, 600);
+  }
+});

@@ -1,0 +1,170 @@
+/**
+ * Names, as a container sees them: what the better character answers, through the rules, asked with dig from inside.
+ * The strict character is compared with Docker itself in differential.test.ts.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { type Container, createNetwork, runContainer } from "../support/container.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import { type Dns11, startDns11 } from "../support/dns11.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+import { type Upstream, startUpstream } from "../support/upstream.ts";
+
+let engine: Engine;
+let upstream: Upstream;
+let dns11: Dns11;
+let web: Container;
+let db: Container;
+let linked: Container;
+
+before(async () => {
+  engine = await startEngine({ suite: "forky" });
+  upstream = await startUpstream(engine);
+  await createNetwork(engine, "n1");
+  await createNetwork(engine, "n2", { ipv6: true, subnet6: "fd11:2::/64" });
+  await createNetwork(engine, "dark", { internal: true });
+  await createNetwork(engine, "br.net1");
+  web = await runContainer(engine, {
+    name: "web",
+    hostname: "hostA",
+    networks: [{ name: "n1", aliases: ["Front", "shared"] }, { name: "n2" }],
+  });
+  db = await runContainer(engine, { name: "db", networks: [{ name: "n1", aliases: ["shared"] }, "n2"] });
+  linked = await runContainer(engine, {
+    name: "c1.net1",
+    networks: [{ name: "n1", links: ["web:Backend", "nobody:db"] }, "br.net1"],
+  });
+  dns11 = await startDns11(engine);
+});
+after(async () => {
+  await dns11[Symbol.asyncDispose]();
+  await upstream[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+});
+
+test("a container answers to its name, aliases, short id and hostname, in any letter case, alone and with its network", async () => {
+  const names = ["web", "WEB", "front", "hosta", "HOSTA", web.id.slice(0, 12), "web.n1", "Web.N1", "front.n1."];
+  for (const name of names) assert.deepEqual(dataOf(await dig(linked, name)), [web.address("n1")], name);
+});
+
+test("a name's other family and other types are empty answers of ours, with an SOA of the name that was asked", async () => {
+  for (const [name, type] of [
+    ["c1.net1", "AAAA"],
+    ["web", "TXT"],
+    ["web", "HTTPS"],
+    ["web.n1", "SRV"],
+    ["web", "MX"],
+  ] as const) {
+    const reply = await dig(db, name, type);
+    assert.equal(reply.status, "NOERROR", `${name} ${type}`);
+    assert.deepEqual(reply.answer, []);
+    assert.equal(reply.authority[0]?.name, `${name}.`);
+    assert.equal(reply.authority[0]?.type, "SOA");
+  }
+});
+
+test("a dotted name that we hold is asked upstream for other types, and upstream's NXDOMAIN does not deny it", async () => {
+  upstream.forget();
+  const reply = await dig(db, "c1.net1", "CAA");
+  assert.equal(reply.status, "NOERROR");
+  assert.deepEqual(reply.answer, []);
+  assert.equal((await upstream.asked()).length, 1);
+});
+
+test("several containers behind one alias are all told, in changing order", async () => {
+  const orders = new Set<string>();
+  for (let i = 0; i < 30; i++) orders.add(dataOf(await dig(linked, "shared")).join(" "));
+  const both = [web.address("n1"), db.address("n1")];
+  assert.deepEqual(orders, new Set([both.join(" "), both.toReversed().join(" ")]));
+});
+
+test("the first network that knows a name answers: more gateways come before the order of the names", async () => {
+  assert.deepEqual(dataOf(await dig(db, "web")), [web.address("n2")], "n2 has a gateway for IPv6, too");
+  assert.deepEqual(dataOf(await dig(db, "web.n1")), [web.address("n1")]);
+  assert.deepEqual(dataOf(await dig(db, "web.n2")), [web.address("n2")]);
+  assert.deepEqual(dataOf(await dig(db, "web.n2", "AAAA")), [web.address6("n2")]);
+});
+
+test("addresses point back to name and network, over IPv4 and IPv6, in any letter case", async () => {
+  assert.deepEqual(dataOf(await dig(db, "-x", web.address("n1"))), ["web.n1."]);
+  assert.deepEqual(dataOf(await dig(db, "-x", web.address6("n2"))), ["web.n2."]);
+  const reverse = web.address("n1").split(".").toReversed().join(".");
+  assert.deepEqual(dataOf(await dig(db, `${reverse}.IN-ADDR.arpa`, "PTR")), ["web.n1."]);
+});
+
+test("links are private names, in any letter case, and one that leads nowhere hides nobody", async () => {
+  for (const name of ["Backend", "backend", "backend.n1"]) {
+    assert.deepEqual(dataOf(await dig(linked, name)), [web.address("n1")], name);
+  }
+  assert.deepEqual(dataOf(await dig(linked, "db")), [db.address("n1")]);
+  assert.equal((await dig(db, "backend.test")).status, "NXDOMAIN");
+});
+
+test("dotted container names on dotted networks answer alone and with the network, not with what goes on behind it", async () => {
+  assert.deepEqual(dataOf(await dig(linked, "c1.net1.br.net1")), [linked.address("br.net1")]);
+  assert.deepEqual(dataOf(await dig(linked, "c1.net1")), [linked.address("br.net1")]);
+  assert.equal((await dig(linked, "c1.net1.br.net1.nx.test")).status, "NXDOMAIN");
+});
+
+test("everything else is forwarded, by the transport it was asked by, with its id, flags and options", async () => {
+  upstream.forget();
+  assert.deepEqual(dataOf(await dig(db, "Mixed.ok.test")), ["192.0.2.1"]);
+  assert.equal((await dig(db, "+tcp", "over.ok.test")).status, "NOERROR");
+  const [first, second] = await upstream.asked();
+  assert.equal(first?.name, "Mixed.ok.test");
+  assert.equal(first?.transport, "udp");
+  assert.equal(second?.transport, "tcp");
+});
+
+test("a container on an internal network has names, and no way out to the host's servers", async () => {
+  await using inside = await runContainer(engine, { name: "inside", networks: ["dark"] });
+  await dns11.waitFor("inside", "attached");
+  assert.deepEqual(dataOf(await dig(inside, "inside")), [inside.address("dark")]);
+  upstream.forget();
+  const reply = await dig(inside, "a.ok.test");
+  assert.equal(reply.status, "SERVFAIL");
+  assert.deepEqual(await upstream.asked(), []);
+  await inside.connect("n1");
+  await dns11.waitFor("inside", "attached");
+  assert.deepEqual(dataOf(await dig(inside, "a.ok.test")), ["192.0.2.1"]);
+  await inside.disconnect("n1");
+});
+
+test("names follow the containers: pause, rename, disconnect, connect, stop, start", async () => {
+  const job = await runContainer(engine, { name: "job", networks: ["n1"] });
+  await dns11.waitFor("job", "attached");
+  const asked = async (name: string): Promise<string[]> => dataOf(await dig(db, name));
+  await engine.docker("pause", "job");
+  assert.deepEqual(await asked("job"), [job.address("n1")], "paused");
+  assert.deepEqual(
+    dataOf(await dig(job, "web")),
+    [web.address("n1")],
+    "a paused container's namespace is still served",
+  );
+  await engine.docker("unpause", "job");
+  await engine.docker("rename", "job", "task");
+  await dns11.waitFor("task", "attached");
+  assert.deepEqual(await asked("task"), [job.address("n1")], "renamed");
+  assert.deepEqual(await asked("job.test"), []);
+  assert.equal((await dig(db, "job.n1")).status, "NXDOMAIN", "the old name is gone");
+  assert.deepEqual(dataOf(await dig(db, "-x", job.address("n1"))), ["task.n1."]);
+  await job.connect({ name: "n2", aliases: ["extra"] });
+  await dns11.waitFor("task", "attached");
+  assert.deepEqual(await asked("extra.n2"), [job.address("n2")], "connected");
+  await job.disconnect("n2");
+  await gone("extra.n2");
+  await job.stop();
+  await gone("task.n1");
+  await job.start();
+  await dns11.waitFor("task", "attached");
+  assert.deepEqual(await asked("task"), [job.address("n1")], "started again");
+  await job.remove();
+  await gone("task.n1");
+});
+
+/** A name that is on its way out is gone in a moment. */
+async function gone(name: string): Promise<void> {
+  for (let i = 0; i < 100; i++) if ((await dig(db, name)).status === "NXDOMAIN") return;
+  assert.fail(`${name} still resolves`);
+}

@@ -1,0 +1,114 @@
+/**
+ * Who is served and who is left alone, and why: by networks, by label, by --only; and what --dry-run says of it.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import type { ContainerStatus } from "../../src/daemon/status.ts";
+import { createNetwork, runContainer } from "../support/container.ts";
+import { dns11, startDns11 } from "../support/dns11.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+
+let engine: Engine;
+
+before(async () => {
+  engine = await startEngine({ suite: "trixie" });
+  await createNetwork(engine, "n1");
+  await createNetwork(engine, "n2");
+  const label = (value: string): { labels: Record<string, string> } => ({ labels: { "io.dns11.enable": value } });
+  await runContainer(engine, { name: "plain", networks: ["n1"] });
+  await runContainer(engine, { name: "other", networks: ["n2"], labels: { tier: "front" } });
+  await runContainer(engine, { name: "refuses", networks: ["n1"], ...label("false") });
+  await runContainer(engine, { name: "typo", networks: ["n1"], ...label("flase") });
+  await runContainer(engine, { name: "host", args: ["--network", "host"] });
+  await runContainer(engine, { name: "none", args: ["--network", "none"] });
+  await runContainer(engine, { name: "default" });
+  await runContainer(engine, { name: "guest", args: ["--network", "container:host"] });
+  await engine.docker("swarm", "init", "--advertise-addr", "127.0.0.1");
+  await engine.docker("network", "create", "--driver", "overlay", "--attachable", "over");
+  await runContainer(engine, { name: "tasklike", networks: ["n1", "over"] });
+});
+after(async () => await engine[Symbol.asyncDispose]());
+
+function decisions(containers: readonly ContainerStatus[]): Record<string, string> {
+  return Object.fromEntries(containers.map(({ name, state, code }) => [name, code ?? state]));
+}
+
+test("each container is attached, or left alone for a reason that is told", async () => {
+  await using instance = await startDns11(engine);
+  const { containers } = await instance.status();
+  assert.deepEqual(decisions(containers), {
+    plain: "attached",
+    other: "attached",
+    refuses: "opted-out",
+    typo: "attached",
+    host: "host-network",
+    none: "no-network",
+    default: "default-network-only",
+    guest: "shares-namespace",
+    tasklike: "swarm-network",
+  });
+  const typo = containers.find(({ name }) => name === "typo");
+  assert.match(typo?.warning ?? "", /"flase" is neither true nor false/);
+  assert.match(instance.log, /odd container/);
+  for (const name of ["refuses", "host", "none", "default", "tasklike"]) {
+    const pid = (await engine.docker("inspect", "-f", "{{.State.Pid}}", name)).trim();
+    const { stdout } = await engine.exec("nsenter", [`--net=/proc/${pid}/ns/net`, "nft", "list", "ruleset"]);
+    assert.doesNotMatch(stdout, /dns11/, name);
+  }
+});
+
+test("--only narrows to networks and labels", async () => {
+  for (const [args, served] of [
+    [["--only", "network=n2"], ["other"]],
+    [["--only", "label=tier=front"], ["other"]],
+    [["--only", "label=tier", "--only", "network=n1"], []],
+    [
+      ["--only", "network=n1", "--only", "network=n2"],
+      ["other", "plain", "typo"],
+    ],
+  ] as const) {
+    await using instance = await startDns11(engine, { args });
+    const { containers } = await instance.status();
+    const attached = containers.filter(({ state }) => state === "attached").map(({ name }) => name);
+    assert.deepEqual(attached, served, args.join(" "));
+  }
+});
+
+test("--dry-run says what would be done, and does nothing", async () => {
+  const { code, stdout } = await dns11(["run", "-H", engine.host, "--dry-run"]);
+  assert.equal(code, 0);
+  assert.match(stdout, /^plain\s+serve\s+n1/m);
+  assert.match(stdout, /^refuses\s+leave alone\s+n1\s+its label io\.dns11\.enable says so$/m);
+  assert.match(stdout, /^tasklike\s+leave alone\s+.*"over" is a swarm's/m);
+  const pid = (await engine.docker("inspect", "-f", "{{.State.Pid}}", "plain")).trim();
+  const rules = await engine.exec("nsenter", [`--net=/proc/${pid}/ns/net`, "nft", "list", "ruleset"]);
+  assert.doesNotMatch(rules.stdout, /dns11/);
+});
+
+test("a second instance refuses and says who holds the engine; after the first has gone it may", async () => {
+  await using first = await startDns11(engine);
+  const second = await dns11(["run", "-H", engine.host, "--state-dir", first.stateDir]);
+  assert.equal(second.code, 4);
+  assert.match(second.stderr, new RegExp(`Another dns11 serves this engine already: process ${first.pid}, since 20`));
+  first.kill("SIGKILL");
+  await first.exited;
+  await using third = await startDns11(engine, { stateDir: first.stateDir });
+  assert.equal((await third.status()).isReady, true);
+});
+
+test("cleanup refuses while an instance runs, and removes what nobody owns after one was killed", async () => {
+  await using instance = await startDns11(engine);
+  const args = ["cleanup", "-H", engine.host, "--state-dir", instance.stateDir];
+  assert.equal((await dns11(args)).code, 4);
+  instance.kill("SIGKILL");
+  await instance.exited;
+  const pid = (await engine.docker("inspect", "-f", "{{.State.Pid}}", "plain")).trim();
+  const enter = [`--net=/proc/${pid}/ns/net`, "nft"];
+  await engine.exec("nsenter", [...enter, "add table ip dns11"]);
+  const { code, stdout } = await dns11(args);
+  assert.equal(code, 0, stdout);
+  assert.match(stdout, /^plain: removed table "dns11", which nobody owned$/m);
+  assert.match(stdout, /^removed .*$/m);
+  assert.doesNotMatch((await engine.exec("nsenter", [...enter, "list", "ruleset"])).stdout, /dns11/);
+});
