@@ -1,6 +1,7 @@
 /**
  * Culprit: why a probe may have failed. Reads the rules that stand in a namespace and names those that can keep a query
- * from us: address translation before ours, packets taken out of connection tracking, and drops.
+ * from us: address translation before ours, and drops. A notrack rule is not among them: the zone that our first chain
+ * sets has the packet tracked, whether the rule comes before or after.
  */
 import { readFileSync } from "node:fs";
 
@@ -32,17 +33,10 @@ interface Chain {
 export function findCulprits(memory: NetlinkMemory): string[] {
   const chains = readChains(memory).filter((chain) => !(chain.family === "ip" && chain.table === TABLE_NAME));
   return [
-    ...chains
-      .filter(takesOutOfTracking)
-      .map((chain) => `${describe(chain)} takes packets out of connection tracking (notrack)`),
     ...chains.filter(translatesEarlier).map((chain) => `${describe(chain)} translates addresses before dns11 does`),
     ...chains.filter(drops).map((chain) => `${describe(chain)} drops packets`),
     ...legacyTables(),
   ];
-}
-
-function takesOutOfTracking({ rules }: Chain): boolean {
-  return rules.some((rule) => rule.includes("notrack"));
 }
 
 function translatesEarlier({ hook, type, rules }: Chain): boolean {
@@ -104,9 +98,8 @@ function readRules(socket: NftSocket): Map<string, (readonly string[])[]> {
 function wordOf(expression: Buffer): string {
   const attributes = attributesIn(expression);
   const name = textOf(attributes.get(nft.NFTA_EXPR_NAME));
-  if (name !== "immediate" && name !== "target") return name;
+  if (name !== "immediate") return name;
   const data = attributesIn(attributes.get(nft.NFTA_EXPR_DATA) ?? Buffer.alloc(0));
-  if (name === "target") return textOf(data.get(1)) === "CT" ? "notrack" : name;
   const verdict = attributesIn(data.get(nft.NFTA_IMMEDIATE_DATA) ?? Buffer.alloc(0)).get(nft.NFTA_DATA_VERDICT);
   if (verdict === undefined) return name;
   const code = attributesIn(verdict).get(nft.NFTA_VERDICT_CODE)?.readInt32BE(0);

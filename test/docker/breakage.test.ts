@@ -1,0 +1,112 @@
+/**
+ * Staged breakages: somebody's rules keep queries from us. The probe notices, because it really asks; the namespace goes
+ * back to Docker's resolver, the culprit is named, and when the rules are gone dns11 comes back by itself.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { type Container, createNetwork, runContainer } from "../support/container.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import { type Dns11, startDns11 } from "../support/dns11.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+
+let engine: Engine;
+let dns11: Dns11;
+let web: Container;
+
+before(async () => {
+  engine = await startEngine();
+  await createNetwork(engine, "n1");
+  web = await runContainer(engine, { name: "web", networks: ["n1"] });
+  dns11 = await startDns11(engine);
+});
+after(async () => {
+  await dns11[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+});
+
+const STAGED = [
+  {
+    what: "a nat chain before ours",
+    rules:
+      "table ip early { chain out { type nat hook output priority -150; ip daddr 127.0.0.11 udp dport 53 dnat to 127.0.0.1:9; ip daddr 127.0.0.11 tcp dport 53 dnat to 127.0.0.1:9; }; }",
+    table: "ip early",
+    culprit: /chain "out" of table ip "early" \(hook output, priority -150\) translates addresses before dns11 does/,
+  },
+  {
+    what: "a drop in output",
+    // After our DNAT the port is another one, so the wall stands where the query still has it.
+    rules:
+      "table inet wall { chain out { type filter hook output priority -250; udp dport 53 drop; tcp dport 53 drop; }; }",
+    table: "inet wall",
+    culprit:
+      /chain "out" of table inet "wall" \(hook output, priority -250\), before connection tracking drops packets/,
+  },
+  {
+    what: "a policy that drops all that comes in",
+    rules: "table ip shut { chain in { type filter hook input priority 0; policy drop; }; }",
+    table: "ip shut",
+    culprit: /chain "in" of table ip "shut" \(hook input, priority 0\) drops packets/,
+  },
+] as const;
+
+for (const staged of STAGED) {
+  test(`${staged.what} is noticed and named, and dns11 comes back when it is gone`, async () => {
+    assert.equal((await web.enter("nft", [staged.rules])).code, 0);
+    const broken = await dns11.waitFor("web", "failed");
+    assert.equal(broken.code, "UNVERIFIED");
+    assert.match(broken.reason ?? "", /queries do not come through/);
+    assert.match((broken.culprits ?? []).join("\n"), staged.culprit);
+    assert.doesNotMatch((await web.enter("nft", ["list", "ruleset"])).stdout, /table ip dns11/);
+    assert.equal((await web.enter("nft", ["delete", "table", ...staged.table.split(" ")])).code, 0);
+    await dns11.waitFor("web", "attached");
+    assert.deepEqual(dataOf(await dig(web, "web")), [web.address("n1")]);
+  });
+}
+
+test("notrack, before or behind our first chain, takes nothing from us: the zone that is set there tracks the packet", async () => {
+  for (const priority of [-301, -299]) {
+    const rule = `ip daddr 127.0.0.11 notrack; ip saddr 127.0.0.11 notrack;`;
+    await web.enter("nft", [`table ip quick { chain out { type filter hook output priority ${priority}; ${rule} }; }`]);
+    const reply = await dig(web, "web");
+    assert.deepEqual(dataOf(reply), [web.address("n1")], `priority ${priority}`);
+    assert.equal(reply.answer[0]?.ttl, 5, "it was dns11 that answered");
+    await web.enter("nft", ["delete", "table", "ip", "quick"]);
+  }
+});
+
+test("foreign rules that do no harm are probed and change nothing", async () => {
+  const since = (await dns11.container("web"))?.since;
+  const verified = (await dns11.container("web"))?.verified;
+  await web.enter("nft", [
+    "add table ip harmless { chain c { type filter hook output priority 0; udp dport 9999 accept; }; }",
+  ]);
+  await waitForNewer(verified);
+  assert.equal((await dns11.container("web"))?.since, since, "it was attached all the time");
+  await web.enter("nft", ["delete", "table", "ip", "harmless"]);
+});
+
+test("nft flush ruleset and iptables -F by others leave our rules standing", async () => {
+  await web.enter("iptables", ["-t", "nat", "-F"]);
+  await web.enter("nft", ["flush", "ruleset"]);
+  assert.match((await web.enter("nft", ["list", "ruleset"])).stdout, /table ip dns11/);
+  const reply = await dig(web, "web");
+  assert.equal(reply.answer[0]?.ttl, 5, "dns11 answers where Docker's own rules are gone");
+  const deletion = await web.enter("nft", ["delete", "table", "ip", "dns11"]);
+  assert.notEqual(deletion.code, 0);
+  assert.match(deletion.stderr, /not permitted/i);
+});
+
+test("replies find their way after conntrack was flushed", async () => {
+  await web.enter("conntrack", ["-F"]);
+  assert.deepEqual(dataOf(await dig(web, "web")), [web.address("n1")]);
+  assert.deepEqual(dataOf(await dig(web, "+tcp", "web")), [web.address("n1")]);
+});
+
+async function waitForNewer(verified: string | undefined): Promise<void> {
+  for (let i = 0; i < 200; i++) {
+    const now = (await dns11.container("web"))?.verified;
+    if (now !== undefined && now !== verified) return;
+  }
+  assert.fail("no probe after foreign rules changed");
+}
