@@ -1,0 +1,146 @@
+/**
+ * The bracket on the real kernel: whatever is thrown inside, at whatever step, the thread is home again; and if it
+ * cannot come home, the process does not go on.
+ */
+import assert from "node:assert/strict";
+import { closeSync, openSync, readdirSync, readlinkSync } from "node:fs";
+import { test } from "node:test";
+
+import { Bracket, namespaceId, warmThreadPool } from "../../src/container/namespace/bracket.ts";
+import { bindSockets } from "../../src/container/namespace/sockets.ts";
+import { createCommands } from "../../src/container/rules/encode.ts";
+import { servingPlan } from "../../src/container/rules/plan.ts";
+import { USER_DEFINED_NETWORK } from "../../src/container/capture/capture.ts";
+import { closeQuietly, setNetworkNamespace } from "../../src/kernel/libc.ts";
+import { NetlinkMemory, NftSocket } from "../../src/kernel/nfnetlink.ts";
+import { Netns } from "../support/netns.ts";
+
+const here = (): string => readlinkSync("/proc/thread-self/ns/net");
+
+test("work is done inside, and its result and the thread come home", async () => {
+  await using netns = await Netns.create();
+  const bracket = new Bracket();
+  const home = here();
+  const fd = openSync(netns.netnsPath, "r");
+  const inside = bracket.within(fd, here);
+  assert.notEqual(inside, home);
+  assert.equal(here(), home);
+  closeSync(fd);
+  bracket.close();
+});
+
+test("a throw at every step of the work leaves the thread at home and nothing of ours inside", async () => {
+  await using netns = await Netns.create();
+  const bracket = new Bracket();
+  const memory = new NetlinkMemory();
+  const home = here();
+  const fd = openSync(netns.netnsPath, "r");
+  const steps = ["enter", "sockets", "nft socket", "transaction", "after"] as const;
+  for (const failing of steps) {
+    const reach = (step: (typeof steps)[number]): void => {
+      if (step === failing) throw new Error(`at ${step}`);
+    };
+    let nft: NftSocket | undefined;
+    let sockets: ReturnType<typeof bindSockets> | undefined;
+    assert.throws(
+      () =>
+        bracket.within(fd, () => {
+          try {
+            reach("enter");
+            sockets = bindSockets();
+            reach("sockets");
+            nft = new NftSocket(memory);
+            reach("nft socket");
+            const { listening } = sockets;
+            nft.transact(createCommands(servingPlan({ capture: USER_DEFINED_NETWORK, listening, zone: 1, mark: 1 })));
+            reach("transaction");
+            reach("after");
+          } catch (error) {
+            nft?.close();
+            if (sockets !== undefined) [sockets.udp, sockets.tcp].forEach(closeQuietly);
+            throw error;
+          }
+        }),
+      { message: `at ${failing}` },
+    );
+    assert.equal(here(), home, failing);
+    assert.equal((await netns.enter("nft", ["list", "ruleset"])).stdout, "", failing);
+  }
+  closeSync(fd);
+  bracket.close();
+});
+
+test("a namespace that cannot be entered throws, at home", () => {
+  const bracket = new Bracket();
+  const home = here();
+  const notOne = openSync("/proc/self/status", "r");
+  let ran = false;
+  assert.throws(() => bracket.within(notOne, () => (ran = true)), { code: "EINVAL" });
+  assert.equal(ran, false);
+  assert.equal(here(), home);
+  closeSync(notOne);
+  bracket.close();
+});
+
+test("if the way home fails the process is ended, whatever the work did", async () => {
+  await using netns = await Netns.create();
+  const fd = openSync(netns.netnsPath, "r");
+  let entered = 0;
+  let aborted = 0;
+  class Ended extends Error {}
+  const bracket = new Bracket({
+    enter: () => {
+      // The way in works; the way home does not.
+      if (++entered % 2 === 0) throw new Error("no way home");
+    },
+    abort: () => {
+      aborted++;
+      throw new Ended();
+    },
+  });
+  assert.throws(() => bracket.within(fd, () => 1), Ended);
+  assert.throws(
+    () =>
+      bracket.within(fd, () => {
+        throw new Error("work");
+      }),
+    Ended,
+  );
+  assert.equal(aborted, 2);
+  closeSync(fd);
+  bracket.close();
+});
+
+test("the scratch namespace is empty, and gone afterwards", () => {
+  const bracket = new Bracket();
+  const home = here();
+  const scratch = bracket.withinScratch(here);
+  assert.notEqual(scratch, home);
+  assert.equal(here(), home);
+  bracket.close();
+});
+
+test("the pool's threads are at home, also when they are first needed after a visit", async () => {
+  await using netns = await Netns.create();
+  await warmThreadPool();
+  const bracket = new Bracket();
+  const fd = openSync(netns.netnsPath, "r");
+  bracket.within(fd, () => undefined);
+  const namespaces = new Set(
+    readdirSync("/proc/self/task").map((task) => readlinkSync(`/proc/self/task/${task}/ns/net`)),
+  );
+  assert.deepEqual([...namespaces], [here()]);
+  closeSync(fd);
+  bracket.close();
+});
+
+test("two descriptors of one namespace have the same id, those of two do not", async () => {
+  await using one = await Netns.create();
+  await using two = await Netns.create();
+  const [a, b, c] = [one, one, two].map(({ netnsPath }) => openSync(netnsPath, "r")) as [number, number, number];
+  assert.equal(namespaceId(a), namespaceId(b));
+  assert.notEqual(namespaceId(a), namespaceId(c));
+  const home = openSync("/proc/thread-self/ns/net", "r");
+  setNetworkNamespace(home);
+  [a, b, c, home].forEach((fd) => closeSync(fd));
+});
