@@ -1,0 +1,170 @@
+/**
+ * Bad input: each gets a message that names what was wrong and what to do, and an exit code that README documents.
+ */
+import assert from "node:assert/strict";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync, readdirSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { check, run } from "../support/command.ts";
+import { Dns11, dns11, startDns11 } from "../support/dns11.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+import { waitFor } from "../support/wait.ts";
+
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+let engine: Engine;
+let folder: string;
+
+before(async () => {
+  engine = await startEngine();
+  folder = mkdtempSync(join(tmpdir(), "d11-bad-"));
+});
+after(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await engine[Symbol.asyncDispose]();
+});
+
+async function refused(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): Promise<{ code: number; stderr: string }> {
+  const { code, stderr } = await dns11(args, { env: { DOCKER_HOST: "", ...env }, timeoutMs: 20_000 });
+  return { code, stderr };
+}
+
+test("unknown commands, flags and values are usage errors that say what would do", async () => {
+  for (const [args, message] of [
+    [["serve"], /unknown command 'serve'/],
+    [["run", "--fast"], /unknown option '--fast'/],
+    [["run", "--only", "name=web"], /It is label=KEY, label=KEY=VALUE or network=NAME/],
+    [["run", "--ttl", "soon"], /It is a number of seconds/],
+    [["run", "--log-level", "loud"], /Allowed choices are debug, info, warn, error, silent/],
+    [["run", "--engine-pid", "-1"], /It is a process number/],
+    [["run", "-H", "npipe:////./pipe/docker"], /not a unix socket[\s\S]*-H unix:/],
+  ] as const) {
+    const { code, stderr } = await refused(args);
+    assert.equal(code, 2, `${args.join(" ")}: ${stderr}`);
+    assert.match(stderr, message);
+  }
+});
+
+test("no socket at all is told with the path, and ends with 1", async () => {
+  const { code, stderr } = await refused(["run", "-H", `unix://${folder}/nothing.sock`]);
+  assert.equal(code, 1);
+  assert.match(stderr, /There is no engine socket at ".*nothing\.sock"[\s\S]*Is Docker installed and running\?/);
+});
+
+test("an engine that is not there yet is waited for, and served when it comes", async () => {
+  await engine.kill("SIGKILL");
+  await using early = new Dns11(engine.host);
+  await waitFor("dns11 to say that it waits", () => (early.log.includes("waiting for the engine") ? true : undefined));
+  assert.match(early.log, /Nobody answers at the engine socket/);
+  await engine.startDaemon();
+  await early.waitUntilReady();
+  assert.equal(await early.stop(), 0);
+});
+
+test("engines whose namespaces are elsewhere are refused: tcp, ssh", async () => {
+  for (const host of ["tcp://127.0.0.1:2375", "ssh://root@box", "127.0.0.1:2375"]) {
+    const { code, stderr } = await refused(["run", "-H", host]);
+    assert.equal(code, 3, stderr);
+    assert.match(stderr, /may be on another machine[\s\S]*runs where they are/);
+  }
+  assert.equal((await refused(["run"], { DOCKER_HOST: "tcp://127.0.0.1:2375" })).code, 3);
+});
+
+test("an engine in a PID namespace that is not visible from here is refused", async () => {
+  const args = ["unshare", "--pid", "--fork", "--mount-proc", process.execPath, join(ROOT, "dist/cmd/dns11.js")];
+  const [command = "", ...rest] = [...args, "run", "-H", engine.host, "--state-dir", folder];
+  const { code, stderr } = await run(command, rest, { timeoutMs: 20_000 });
+  assert.equal(code, 3, stderr);
+  assert.match(stderr, /not visible from here: it runs in another PID namespace[\s\S]*--pid host/);
+});
+
+test("without root, or without a capability, the missing ones are named", async () => {
+  const program = ["--", process.execPath, join(ROOT, "dist/cmd/dns11.js"), "run", "-H", engine.host];
+  const drop = async (...args: string[]): Promise<{ code: number; stderr: string }> =>
+    await run("setpriv", [...args, ...program, "--state-dir", folder], { timeoutMs: 20_000 });
+  const withoutOne = await drop("--bounding-set", "-net_admin");
+  assert.equal(withoutOne.code, 3, withoutOne.stderr);
+  assert.match(withoutOne.stderr, /dns11 lacks CAP_NET_ADMIN \(to install rules there\)[\s\S]*--cap-add/);
+  assert.doesNotMatch(withoutOne.stderr, /CAP_SYS_ADMIN/);
+  const without = await drop("--bounding-set", "-all", "--inh-caps", "-all");
+  assert.match(without.stderr, /CAP_SYS_ADMIN .*CAP_NET_ADMIN .*CAP_SYS_PTRACE/);
+});
+
+test("permission denied at the socket says so", async () => {
+  // Capabilities without the right to pass by file modes: what a service with a narrow bounding set has.
+  await check("chmod", ["0000", engine.socketPath]);
+  await check("chown", ["65534:65534", engine.socketPath]);
+  const program = [process.execPath, join(ROOT, "dist/cmd/dns11.js"), "run", "-H", engine.host, "--state-dir", folder];
+  const { code, stderr } = await run("setpriv", ["--bounding-set", "-dac_override,-dac_read_search", "--", ...program]);
+  await check("chown", ["0:0", engine.socketPath]);
+  await check("chmod", ["0660", engine.socketPath]);
+  assert.equal(code, 1, stderr);
+  assert.match(stderr, /Permission denied at the engine socket "[\s\S]*as root/);
+});
+
+test("a state folder that cannot be used is named", async () => {
+  writeFileSync(join(folder, "file"), "");
+  const file = await refused(["run", "-H", engine.host, "--state-dir", join(folder, "file")]);
+  assert.equal(file.code, 1, file.stderr);
+  assert.match(file.stderr, /The state folder ".*file.*" cannot be used: .*ENOTDIR[\s\S]*--state-dir/);
+  const long = await refused(["run", "-H", engine.host, "--state-dir", join(folder, "x".repeat(120))]);
+  assert.match(long.stderr, /too long for the path of a socket/);
+});
+
+test("a kernel without owned tables is told from other refusals", async () => {
+  // The kernel's answer to an unknown table flag, put in the place of its real one.
+  const inject = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=sendto", "-e", "inject=sendto:error=EOPNOTSUPP:when=1"];
+  await using instance = new Dns11(engine.host, { prefix: ["strace", ...inject] });
+  assert.equal(await instance.exited, 3, instance.log);
+  assert.match(instance.log, /no nf_tables tables that belong to a process \(flag owner\)[\s\S]*Linux 5\.12/);
+});
+
+test("a rootless engine is refused, by what it says of itself", async () => {
+  const socket = join(folder, "rootless.sock");
+  // What no engine of this rig can be; its two answers are those of a real one, with the option that makes it rootless.
+  const version = await engine.api("/version");
+  const info = { ...((await engine.api("/info")) as object), SecurityOptions: ["name=seccomp", "name=rootless"] };
+  const server = createServer((connection) => {
+    connection.on("data", (request) => {
+      const body = JSON.stringify(request.includes("GET /version") ? version : info);
+      connection.end(
+        `HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      );
+    });
+  }).listen(socket);
+  const { code, stderr } = await refused(["run", "-H", `unix://${socket}`, "--state-dir", folder]);
+  server.close();
+  assert.equal(code, 3, stderr);
+  assert.match(stderr, /This engine is rootless[\s\S]*serves engines that run as root/);
+});
+
+test("a platform that koffi has no build for is named", async () => {
+  const copy = join(folder, "copy");
+  mkdirSync(join(copy, "node_modules"), { recursive: true });
+  for (const part of ["dist", "package.json"]) cpSync(join(ROOT, part), join(copy, part), { recursive: true });
+  for (const name of readdirSync(join(ROOT, "node_modules"))) {
+    if (name !== "koffi") symlinkSync(join(ROOT, "node_modules", name), join(copy, "node_modules", name));
+  }
+  const { code, stderr } = await run(process.execPath, [join(copy, "dist/cmd/dns11.js"), "run", "-H", engine.host]);
+  assert.equal(code, 3, stderr);
+  assert.match(stderr, /dns11 cannot run on linux\/\w+, glibc [\d.]+: Cannot find package 'koffi'/);
+});
+
+test("status says when nothing runs, with 1; and a running one is found by the engine's id", async () => {
+  const nothing = await refused(["status", "-H", engine.host, "--state-dir", join(folder, "empty")]);
+  assert.equal(nothing.code, 1);
+  assert.match(nothing.stderr, /No dns11 is running for this engine[\s\S]*dns11 run/);
+  await using instance = await startDns11(engine);
+  const found = await dns11(["status", "-H", engine.host, "--state-dir", instance.stateDir]);
+  assert.equal(found.code, 0);
+  assert.match(found.stdout, /^dns11 \d.*, process \d+, better, ready/);
+  const [sub = ""] = readdirSync(instance.stateDir);
+  assert.ok(readdirSync(join(instance.stateDir, sub)).includes("control.sock"));
+  assert.notEqual(dirname(sub), "/");
+});

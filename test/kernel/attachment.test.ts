@@ -1,0 +1,183 @@
+/**
+ * An attachment in a real namespace, without an engine: the rules as the kernel lists them, what a failing step leaves
+ * behind (nothing), and namespaces that disappear midway.
+ */
+import assert from "node:assert/strict";
+import { readdirSync, readlinkSync } from "node:fs";
+import { after, before, test } from "node:test";
+
+import { Attachment, type AttachmentParts } from "../../src/container/attach/attachment.ts";
+import type { Endpoint, OpenEndpoint } from "../../src/container/attach/ports.ts";
+import { Bracket } from "../../src/container/namespace/bracket.ts";
+import { type EngineHost, closeEngineHost, openEngineHost } from "../../src/container/namespace/engine-host.ts";
+import { closeQuietly } from "../../src/kernel/libc.ts";
+import { NetlinkMemory } from "../../src/kernel/nfnetlink.ts";
+import type { View } from "../../src/model/view.ts";
+import { Netns } from "../support/netns.ts";
+
+const ZONE = 4711;
+const VIEW: View = { networks: [], upstreams: { kind: "door" } };
+
+const bracket = new Bracket();
+const memory = new NetlinkMemory();
+let host: EngineHost;
+
+before(() => {
+  host = openEngineHost(process.pid);
+});
+after(() => {
+  closeEngineHost(host);
+  bracket.close();
+});
+
+/** Takes the sockets over and answers nobody. */
+const silent: OpenEndpoint = (sockets): Endpoint => ({
+  target: { expect: () => undefined, hasSeen: () => false, forget: () => undefined },
+  setView: () => undefined,
+  inFlight: 0,
+  counters: {},
+  close: () => [sockets.udp, sockets.tcp].forEach(closeQuietly),
+});
+
+function attachmentIn(path: string, openEndpoint: OpenEndpoint = silent): Attachment {
+  const parts: AttachmentParts = {
+    bracket,
+    memory,
+    zone: ZONE,
+    host: () => host,
+    openEndpoint,
+    onState: () => undefined,
+    onForeignChange: () => undefined,
+  };
+  return new Attachment({ containerId: "x", sandboxKey: path, pid: 0 }, VIEW, parts);
+}
+
+async function rulesIn(netns: Netns): Promise<string> {
+  return (await netns.enter("nft", ["list", "ruleset"])).stdout;
+}
+
+/** Descriptors of this process, by what they are. */
+function sockets(): number {
+  const links = readdirSync("/proc/self/fd").map((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`);
+    } catch {
+      return "";
+    }
+  });
+  return links.filter((link) => link.startsWith("socket:")).length;
+}
+
+test("the rules are these, as the kernel lists them, and nothing once it is closed", async () => {
+  await using netns = await Netns.create();
+  const attachment = attachmentIn(netns.netnsPath);
+  attachment.open();
+  const { udpPort: udp = 0, tcpPort: tcp = 0 } = attachment.listening ?? {};
+  assert.equal(
+    (await rulesIn(netns)).replace(/ # progname .*/, ""),
+    `table ip dns11 {
+	flags owner
+
+	chain zone {
+		type filter hook output priority raw; policy accept;
+		meta mark 0x646e7331 accept
+		ip daddr 127.0.0.11 udp dport 53 ct zone set ${ZONE}
+		ip daddr 127.0.0.11 tcp dport 53 ct zone set ${ZONE}
+		ip saddr 127.0.0.11 udp sport ${udp} ct zone set ${ZONE}
+		ip saddr 127.0.0.11 tcp sport ${tcp} ct zone set ${ZONE}
+	}
+
+	chain query {
+		type nat hook output priority -101; policy accept;
+		meta mark 0x646e7331 accept
+		ip daddr 127.0.0.11 udp dport 53 dnat to 127.0.0.11:${udp}
+		ip daddr 127.0.0.11 tcp dport 53 dnat to 127.0.0.11:${tcp}
+	}
+
+	chain reply {
+		type nat hook postrouting priority -101; policy accept;
+		ip saddr 127.0.0.11 udp sport ${udp} snat to :53
+		ip saddr 127.0.0.11 tcp sport ${tcp} snat to :53
+	}
+}
+`,
+  );
+  attachment.close();
+  assert.equal(await rulesIn(netns), "");
+});
+
+test("draining takes the query side away in one step and leaves the reply side", async () => {
+  await using netns = await Netns.create();
+  const attachment = attachmentIn(netns.netnsPath);
+  attachment.open();
+  const drained = attachment.drain();
+  const rules = await rulesIn(netns);
+  assert.doesNotMatch(rules, /dnat|dport/);
+  assert.match(rules, /snat to :53/);
+  await drained;
+  attachment.close();
+});
+
+test("a second instance does not take a namespace that another one owns", async () => {
+  await using netns = await Netns.create();
+  const first = attachmentIn(netns.netnsPath);
+  const second = attachmentIn(netns.netnsPath);
+  first.open();
+  const before = await rulesIn(netns);
+  second.open();
+  assert.equal(second.state.kind === "failed" && second.state.code, "OWNED_ELSEWHERE");
+  assert.equal(await rulesIn(netns), before);
+  second.close();
+  first.close();
+});
+
+test("a table that nobody owns is a dead instance's, and is replaced", async () => {
+  await using netns = await Netns.create();
+  await netns.enter("nft", [
+    "table ip dns11 { chain old { type filter hook output priority 0; udp dport 53 drop; }; }",
+  ]);
+  const attachment = attachmentIn(netns.netnsPath);
+  attachment.open();
+  assert.equal(attachment.state.kind, "verifying");
+  assert.doesNotMatch(await rulesIn(netns), /chain old/);
+  attachment.close();
+});
+
+test("a step that throws leaves no rule in the namespace and no descriptor here", async () => {
+  await using netns = await Netns.create();
+  const open = sockets();
+  const attachment = attachmentIn(netns.netnsPath, () => {
+    throw new Error("no listener");
+  });
+  attachment.open();
+  assert.equal(attachment.state.kind === "failed" && attachment.state.reason, "no listener");
+  assert.equal(await rulesIn(netns), "");
+  attachment.close();
+  assert.equal(sockets(), open);
+});
+
+test("a namespace that is gone before it is opened fails, and one that goes midway is left without a crash", async () => {
+  const gone = attachmentIn("/run/netns/d11-gone");
+  gone.open();
+  assert.equal(gone.state.kind === "failed" && gone.state.code, "NAMESPACE_GONE");
+  gone.close();
+  const netns = await Netns.create();
+  const midway = attachmentIn(netns.netnsPath);
+  midway.open();
+  await netns[Symbol.asyncDispose]();
+  const verified = midway.verify();
+  await midway.drain();
+  midway.close();
+  await verified;
+  assert.equal(midway.state.kind, "closed");
+});
+
+test("nobody who answers means handed back, and it is told that the query did not come through", async () => {
+  await using netns = await Netns.create();
+  const attachment = attachmentIn(netns.netnsPath);
+  attachment.open();
+  await attachment.verify();
+  assert.equal(attachment.state.kind === "failed" && attachment.state.code, "UNVERIFIED");
+  assert.equal(await rulesIn(netns), "");
+  attachment.close();
+});
