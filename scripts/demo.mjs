@@ -1,0 +1,72 @@
+// @ts-check
+/**
+ * The demonstration of `make run`: a private engine with a small project, dns11 beside it, names resolving before the
+ * reader's eyes. Everything is made here and removed at the end; no container and no service of the machine is touched.
+ */
+import { createNetwork, runContainer } from "../dist/test/support/container.js";
+import { dig } from "../dist/test/support/dig.js";
+import { dns11, startDns11 } from "../dist/test/support/dns11.js";
+import { startEngine } from "../dist/test/support/engine.js";
+import { startUpstream } from "../dist/test/support/upstream.js";
+
+const bold =
+  process.stdout.isTTY && process.env["NO_COLOR"] === undefined
+    ? (/** @type {string} */ text) => `\x1b[1m${text}\x1b[0m`
+    : String;
+const say = (/** @type {string} */ text) => console.log(`\n${bold(text)}`);
+
+/** Asks inside a container, and shows question, answer and who it came from: Docker's names live 600 s, ours 5. */
+async function show(/** @type {any} */ container, /** @type {string[]} */ ...args) {
+  const reply = await dig(container, ...args);
+  const [first] = reply.answer;
+  const data = reply.answer.map((/** @type {{data: string}} */ record) => record.data).join("  ") || "(no records)";
+  const ttl = first === undefined ? "" : `  ttl ${first.ttl}`;
+  console.log(`  ${container.name}$ dig ${args.join(" ").padEnd(24)} ${reply.status || "no answer"}  ${data}${ttl}`);
+  return reply;
+}
+
+const engine = await startEngine();
+try {
+  say(`A private Docker ${engine.version}, in a network namespace of its own, with a small project:`);
+  const upstream = await startUpstream(engine);
+  await createNetwork(engine, "shop");
+  await createNetwork(engine, "backstage");
+  const web = await runContainer(engine, { name: "web", networks: [{ name: "shop", aliases: ["www"] }] });
+  await runContainer(engine, { name: "api-1", networks: [{ name: "shop", aliases: ["api"] }, "backstage"] });
+  await runContainer(engine, { name: "api-2", networks: [{ name: "shop", aliases: ["api"] }, "backstage"] });
+  await runContainer(engine, { name: "db", networks: ["backstage"], labels: { "io.dns11.enable": "false" } });
+  console.log((await engine.docker("ps", "--format", "  {{.Names}}\t{{.Networks}}")).replace(/\n/g, "\n"));
+
+  say("Docker's own resolver answers at 127.0.0.11 in each of them (ttl 600):");
+  await show(web, "api");
+
+  say(`dns11 run -H ${engine.host}`);
+  const instance = await startDns11(engine);
+  const status = await dns11(["status", "-H", engine.host, "--state-dir", instance.stateDir]);
+  console.log(status.stdout.replace(/^/gm, "  "));
+
+  say("The same question is now answered by dns11 (ttl 5):");
+  await show(web, "api");
+  await show(web, "WWW.shop");
+  await show(web, "-x", web.address("shop"));
+  await show(web, "api", "TXT");
+  await show(web, "+tcp", "api-2.shop");
+  await show(web, "example.ok.test");
+
+  say("A container that comes is known at once, and one that goes is forgotten:");
+  const late = await runContainer(engine, { name: "late", networks: ["shop"] });
+  await instance.waitFor("late", "attached");
+  await show(web, "late");
+  await show(late, "web");
+  await late.remove();
+
+  say("kill -9: the kernel takes our rules away with the process, and Docker's resolver answers again:");
+  instance.kill("SIGKILL");
+  await instance.exited;
+  await show(web, "api");
+  await instance[Symbol.asyncDispose]();
+  await upstream[Symbol.asyncDispose]();
+} finally {
+  await engine[Symbol.asyncDispose]();
+}
+say("All of it is removed again. To serve this machine's own engine:  sudo node dist/cmd/dns11.js run");
