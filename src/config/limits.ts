@@ -68,6 +68,11 @@ export const LIMITS = {
 
   /** How long SIGTERM waits for queries that are being answered. */
   drainMs: 2_000,
+  /**
+   * How long descriptors of nf_tables outlive their table. Closing one at once waits for the kernel to be done with what
+   * was deleted, a grace period of 10 ms and more in which no query is answered; by then it no longer waits.
+   */
+  nftLingerMs: 1_000,
   /** New queries go elsewhere by then; a namespace that is silent for so long has been answered. */
   drainQuietMs: 10,
   /** An event loop that does not come round for so long is wedged, and the process is ended. */

@@ -163,7 +163,8 @@ export class Attachment {
   close(): void {
     if (this.#state.kind === "closed") return;
     this.#stopServing();
-    this.#watch?.close();
+    const watch = this.#watch;
+    linger(() => watch?.close());
     if (this.#namespace !== undefined) closeQuietly(this.#namespace.fd);
     this.#namespace = undefined;
     this.#become({ kind: "closed" });
@@ -175,8 +176,10 @@ export class Attachment {
     let nft: NftSocket | undefined;
     try {
       bracket.within(fd, () => {
-        sockets = bindSockets();
+        // First, so that its number is the lowest: the kernel closes a dead process's descriptors in their order, and the
+        // rules must be gone before the sockets that they lead to.
         nft = new NftSocket(memory);
+        sockets = bindSockets();
         this.#watch ??= new NftWatch(
           () => this.#serving?.nft.port,
           () => this.#parts.onForeignChange(this),
@@ -189,7 +192,7 @@ export class Attachment {
       );
       return { listening: sockets.listening, endpoint, nft };
     } catch (error) {
-      nft?.close();
+      if (nft !== undefined) removeTable(nft);
       if (sockets !== undefined) {
         closeQuietly(sockets.udp);
         closeQuietly(sockets.tcp);
@@ -224,16 +227,32 @@ export class Attachment {
 
   #stopServing(): void {
     const serving = this.#serving;
+    if (serving === undefined) return;
     this.#serving = undefined;
+    const { nft, endpoint } = serving;
     // The rules first: from then on nobody is led to sockets that are going away.
-    serving?.nft.close();
-    serving?.endpoint.close();
+    removeTable(nft);
+    endpoint.close();
   }
 
   #become(state: AttachmentState): void {
     this.#state = state;
     this.#parts.onState(this);
   }
+}
+
+/** Takes the table away; the socket that owned it follows when that costs nothing any more. */
+function removeTable(nft: NftSocket): void {
+  try {
+    nft.transact(deleteCommands(TABLE_NAME));
+    linger(() => nft.close());
+  } catch {
+    nft.close();
+  }
+}
+
+function linger(close: () => void): void {
+  setTimeout(close, LIMITS.nftLingerMs).unref();
 }
 
 /** Makes the table; one that a dead instance of another tier left behind is replaced, one that somebody owns is not. */

@@ -1,0 +1,135 @@
+// Attaching: from the facts of a container to rules that were verified, in real namespaces; one after the other, and a
+// thousand at once; and what each of them costs in memory. The engine is left out: its answers are what this starts from.
+
+import { LIMITS } from "../../src/config/limits.ts";
+import { Bracket, warmThreadPool } from "../../src/container/namespace/bracket.ts";
+import { openEngineHost } from "../../src/container/namespace/engine-host.ts";
+import type { ContainerFact } from "../../src/container/registry/fact.ts";
+import { Engine } from "../../src/container/watch/engine.ts";
+import { type Composition, compose } from "../../src/daemon/compose.ts";
+import { NetlinkMemory } from "../../src/kernel/nfnetlink.ts";
+import { BETTER } from "../../src/model/behaviour.ts";
+import { createLog } from "../../src/observe/log.ts";
+import { removeNetnses, makeNetnses } from "./namespaces.ts";
+import { type Row, median, quantile } from "./figures.ts";
+
+const ONE_BY_ONE = 200;
+const AT_ONCE = 1000;
+const NETWORK = { id: "n1", name: "n1", driver: "bridge", scope: "local", isInternal: false };
+
+export async function benchAttach(): Promise<Row[]> {
+  const paths = await makeNetnses(AT_ONCE);
+  try {
+    const composition = await composeHere();
+    const idleBytes = settledRss();
+    const times: number[] = [];
+    for (const [index, path] of paths.slice(0, ONE_BY_ONE).entries()) {
+      const startMs = performance.now();
+      composition.roster.put(factOf(index, path));
+      await untilAttached(composition, index + 1);
+      times.push(performance.now() - startMs);
+    }
+    for (let index = 0; index < ONE_BY_ONE; index++) composition.roster.remove(idOf(index));
+    await untilAttached(composition, 0);
+    const startMs = performance.now();
+    for (const [index, path] of paths.entries()) composition.roster.put(factOf(index, path));
+    await untilAttached(composition, AT_ONCE);
+    const allMs = performance.now() - startMs;
+    const perContainer = (settledRss() - idleBytes) / AT_ONCE;
+    await composition.reconciler.stop();
+    const [p50, p99] = [median(times), quantile(times, 0.99)];
+    return [
+      row("attach and verify, one by one, p50", `${p50.toFixed(2)} ms`, "<= 2 ms", p50 <= 2),
+      row("attach and verify, one by one, p99", `${p99.toFixed(2)} ms`, "<= 20 ms", p99 <= 20),
+      row(`attach and verify, ${AT_ONCE} at once`, `${allMs.toFixed(0)} ms`, "<= 2000 ms", allMs <= 2000),
+      row("memory with nothing attached", megabytes(idleBytes), "<= 110 MB", idleBytes <= 110e6),
+      row("memory a container", `${(perContainer / 1e3).toFixed(1)} kB`, "<= 40 kB", perContainer <= 40e3),
+    ];
+  } finally {
+    removeNetnses(paths);
+  }
+}
+
+async function composeHere(): Promise<Composition> {
+  await warmThreadPool();
+  const host = openEngineHost(process.pid);
+  return compose({
+    settings: {
+      host: undefined,
+      behaviour: BETTER,
+      isStrict: false,
+      only: [],
+      stateDir: "",
+      enginePid: undefined,
+      resolvConf: undefined,
+      isBatching: true,
+      logLevel: "warn",
+    },
+    log: createLog("warn"),
+    engine: new Engine("/nowhere"),
+    bracket: new Bracket(),
+    memory: new NetlinkMemory(),
+    host: () => host,
+    onEngine: () => undefined,
+    engineVersion: () => 28,
+  });
+}
+
+async function untilAttached({ reconciler, directory }: Composition, count: number): Promise<void> {
+  if (directory.containers.size === 0 && count > 0) throw new Error("No facts");
+  const deadlineMs = performance.now() + LIMITS.listMs;
+  for (;;) {
+    let attached = 0;
+    for (const [, { state }] of reconciler.attachments()) {
+      if (state.kind === "failed") throw new Error(`Not attached: ${state.reason}`);
+      if (state.kind === "attached") attached++;
+    }
+    if (attached === count) return;
+    if (performance.now() > deadlineMs) throw new Error(`Only ${attached} of ${count} were attached in time`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+function factOf(index: number, path: string): ContainerFact {
+  const endpoint = {
+    endpointId: `e${index}`,
+    networkId: NETWORK.id,
+    networkName: NETWORK.name,
+    names: [`c${index}`, idOf(index).slice(0, 12)],
+    links: [],
+    ipv4: `10.0.${index >> 8}.${index & 255}`,
+    ipv6: undefined,
+    hasIpv4Gateway: true,
+    hasIpv6Gateway: false,
+    gatewayPriority: 0,
+  };
+  return {
+    id: idOf(index),
+    name: `c${index}`,
+    isPaused: false,
+    pid: 0,
+    sandboxKey: path,
+    networkMode: NETWORK.name,
+    labels: {},
+    nameservers: { kind: "unknown" },
+    endpoints: [endpoint],
+  };
+}
+
+function idOf(index: number): string {
+  return index.toString(16).padStart(64, "0");
+}
+
+// After what can be collected was collected.
+function settledRss(): number {
+  globalThis.gc?.();
+  return process.memoryUsage.rss();
+}
+
+function row(what: string, measured: string, target: string, isReached: boolean): Row {
+  return { what, measured, target, isReached };
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(0)} MB`;
+}
