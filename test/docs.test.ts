@@ -1,0 +1,89 @@
+/**
+ * What the documents say is what the program does: help texts, exit codes, switches, states and targets, compared.
+ */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { EXIT } from "../cmd/exit-code.ts";
+import { LIMITS } from "../src/config/limits.ts";
+import { BETTER, STRICT } from "../src/model/behaviour.ts";
+
+const readme = readFileSync("README.md", "utf8");
+const architecture = readFileSync("ARCHITECTURE.md", "utf8");
+
+test("README shows every help text as the program prints it", () => {
+  const blocks = [...readme.matchAll(/```text (dns11 [^\n]*--help)\n([\s\S]*?)\n```/g)];
+  assert.deepEqual(
+    blocks.map(([, command]) => command),
+    ["dns11 --help", "dns11 run --help", "dns11 status --help", "dns11 cleanup --help"],
+  );
+  for (const [, command = "", shown] of blocks) {
+    const { stdout } = spawnSync(process.execPath, ["dist/cmd/dns11.js", ...command.split(" ").slice(1)], {
+      encoding: "utf8",
+    });
+    assert.equal(stdout.trimEnd(), shown, command);
+  }
+});
+
+test("README lists every exit code, and no other", () => {
+  const section = readme.slice(readme.indexOf("Exit codes:"), readme.indexOf("- **The engine"));
+  const codes = [...section.matchAll(/^\| (\d) \|/gm)].map(([, code]) => Number(code));
+  assert.deepEqual(codes, Object.values(EXIT));
+});
+
+test("README's table of differences has a row for every switch of the character", () => {
+  const rows = [...readme.matchAll(/^\| `--(?:no-)?([a-z0-9-]+)/gm)].map(([, flag]) => flag);
+  const help = spawnSync(process.execPath, ["dist/cmd/dns11.js", "run", "--help"], { encoding: "utf8" }).stdout;
+  for (const flag of rows) assert.match(help, new RegExp(`--(no-)?${flag}`));
+  // Compression is the one difference that no client can see in what it is told.
+  assert.equal(rows.length, Object.keys(BETTER).length - 1);
+  assert.match(readme, new RegExp(`--ttl ${BETTER.ttlSeconds}\``));
+  assert.match(readme, new RegExp(`\\| ${STRICT.ttlSeconds} seconds \\|`));
+});
+
+test("README names every state and code that status can tell", () => {
+  const decision = readFileSync("src/container/attach/decision.ts", "utf8");
+  const codes = [...decision.matchAll(/\| "([a-z-]+)"/g)].map(([, code = ""]) => code);
+  assert.equal(codes.length, 7);
+  const faults = ["proof.ts", "../attach/attachment.ts"].flatMap((file) =>
+    [...readFileSync(join("src/container/namespace", file), "utf8").matchAll(/"([A-Z]+_[A-Z_]+)"/g)].map(
+      ([, code = ""]) => code,
+    ),
+  );
+  const shown = new Set(["UNVERIFIED", ...faults].filter((code) => !["ATTACH_FAILED", "PROBE_FAILED"].includes(code)));
+  for (const code of [...codes, ...shown]) assert.ok(readme.includes(`\`${code}\``), code);
+});
+
+test("README's figures are those of the program", () => {
+  assert.match(readme, new RegExp(`has not come round for ${LIMITS.hangSeconds} seconds`));
+  assert.match(readme, new RegExp(`UDP queries up to ${LIMITS.udpQueryBytes} octets`));
+});
+
+test("ARCHITECTURE names every folder of src, and only files that exist", () => {
+  const folders = readdirSync("src", { recursive: true, encoding: "utf8" })
+    .filter((path) => statSync(join("src", path)).isDirectory())
+    .map((path) => path.split("/").at(-1) ?? "");
+  for (const folder of folders) assert.ok(architecture.includes(`${folder}/`), `src/**/${folder}`);
+  const named = [...architecture.matchAll(/`((?:src|cmd|test|scripts)\/[\w./-]+)`/g)].map(([, path = ""]) => path);
+  assert.ok(named.length > 10);
+  for (const path of named) assert.ok(existsSync(path), path);
+});
+
+test("every runtime package has its reason in ARCHITECTURE", () => {
+  const { dependencies } = JSON.parse(readFileSync("package.json", "utf8")) as { dependencies: Record<string, string> };
+  for (const name of Object.keys(dependencies)) assert.match(architecture, new RegExp(`\\| \`${name}\` \\|`));
+});
+
+test("the version of package.json is the newest of CHANGELOG or unreleased", () => {
+  const changelog = readFileSync("CHANGELOG.md", "utf8");
+  assert.match(changelog, /^# Changelog\n\n## (Unreleased|\d+\.\d+\.\d+)/);
+});
+
+test("make help lists the targets that README and the gates name", () => {
+  const { stdout } = spawnSync("make", ["--no-print-directory", "help"], { encoding: "utf8" });
+  for (const target of ["run", "test", "check", "bench", "build", "help"])
+    assert.match(stdout, new RegExp(`make ${target} `));
+});
