@@ -17,7 +17,8 @@ const align = (length: number): number => (length + 3) & ~3;
 
 /** Builds one or several messages, one after the other, for a single send. */
 export class NetlinkWriter {
-  #bytes = Buffer.alloc(1024);
+  /** Zeroed, because the bytes that pad an attribute are sent, too. Enough for the whole table at once. */
+  #bytes = Buffer.alloc(8192);
   #length = 0;
 
   /** Appends a message: its header, then what `body` writes. */
@@ -39,21 +40,17 @@ export class NetlinkWriter {
   }
 
   attribute(type: number, value: Uint8Array): void {
-    const start = this.#grow(4 + align(value.length));
-    this.#bytes.writeUInt16LE(4 + value.length, start);
-    this.#bytes.writeUInt16LE(type, start + 2);
-    this.#bytes.set(value, start + 4);
+    this.#bytes.set(value, this.#header(type, value.length));
   }
 
   text(type: number, value: string): void {
-    this.attribute(type, Buffer.from(`${value}\0`, "latin1"));
+    const start = this.#header(type, value.length + 1);
+    this.#bytes.write(value, start, "latin1");
   }
 
   /** A number in network order, as nfnetlink wants all of its numbers. */
   u32(type: number, value: number): void {
-    const bytes = Buffer.alloc(4);
-    bytes.writeUInt32BE(value >>> 0);
-    this.attribute(type, bytes);
+    this.#bytes.writeUInt32BE(value >>> 0, this.#header(type, 4));
   }
 
   nested(type: number, body: () => void): void {
@@ -65,6 +62,14 @@ export class NetlinkWriter {
 
   get bytes(): Buffer {
     return this.#bytes.subarray(0, this.#length);
+  }
+
+  /** An attribute's own four bytes, and room for its value, whose place is returned. */
+  #header(type: number, length: number): number {
+    const start = this.#grow(4 + align(length));
+    this.#bytes.writeUInt16LE(4 + length, start);
+    this.#bytes.writeUInt16LE(type, start + 2);
+    return start + 4;
   }
 
   #grow(by: number): number {

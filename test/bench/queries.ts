@@ -1,7 +1,8 @@
 // Queries a second and CPU a query: dockerd's own resolver and dns11, asked for the same name in the same container
 // through the same address, in turn. The rules lead to Docker while no dns11 runs, and to dns11 while one does.
 
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 
 import { stdoutOf } from "../support/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/container.ts";
@@ -24,7 +25,10 @@ export async function benchQueries(): Promise<Row[]> {
   await createNetwork(engine, "n1");
   await runContainer(engine, { name: "web", networks: ["n1"] });
   const client = await runContainer(engine, { name: "client", networks: ["n1"] });
-  const questions = { local: "web A", forwarded: "a.ok.test A" };
+  const questions = { local: join(engine.folder, "local"), forwarded: join(engine.folder, "forwarded") };
+  // dnsperf reads its questions again and again, so it wants a file.
+  writeFileSync(questions.local, "web A\n");
+  writeFileSync(questions.forwarded, "a.ok.test A\n");
   const samples: Record<keyof typeof questions, Samples> = {
     local: { dockerd: [], dns11: [] },
     forwarded: { dockerd: [], dns11: [] },
@@ -42,10 +46,10 @@ export async function benchQueries(): Promise<Row[]> {
 }
 
 // dnsperf's own words, and what the kernel says the server used meanwhile.
-async function measure(client: Container, question: string, pid: number, seconds: number): Promise<Sample> {
+async function measure(client: Container, questionFile: string, pid: number, seconds: number): Promise<Sample> {
   const before = cpuSeconds(pid);
-  const args = ["-s", "127.0.0.11", "-d", "/dev/stdin", "-l", String(seconds), "-c", "8", "-q", "100", "-T", "1"];
-  const { code, stdout, stderr } = await client.enter("dnsperf", args, { input: `${question}\n` });
+  const args = ["-s", "127.0.0.11", "-d", questionFile, "-l", String(seconds), "-c", "8", "-q", "100", "-T", "1"];
+  const { code, stdout, stderr } = await client.enter("dnsperf", args);
   const text = stdoutOf({ code, stdout, stderr }, "dnsperf");
   const used = cpuSeconds(pid) - before;
   const completed = Number(/Queries completed:\s+(\d+)/.exec(text)?.[1] ?? 0);

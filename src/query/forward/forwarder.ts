@@ -15,6 +15,8 @@ import { RCODE, failure } from "../wire/reply.ts";
 import { type Outcome, askTcp, askUdp } from "./attempt.ts";
 
 const DOOR: Server = { from: "door", address: "127.0.0.11", port: 53 };
+/** The longest message there is. A query outgrows it when its compressed name is written out: then nobody can be asked. */
+const MESSAGE_BYTES_MAX = 65535;
 /** Room behind a question for the OPT of a failure. */
 const FAILURE_EXTRA_BYTES = 16;
 
@@ -47,7 +49,8 @@ export class Forwarder {
 
   readonly forward: Forward = (asker, deferred, transport, respond) => {
     const { upstreams } = asker.view;
-    const servers = upstreams.kind === "door" ? [DOOR] : upstreams.servers;
+    const listed = upstreams.kind === "door" ? [DOOR] : upstreams.servers;
+    const servers = deferred.query.length > MESSAGE_BYTES_MAX ? [] : listed;
     this.#inFlight++;
     // Answers that are ready go out first; and nobody is called back before this call has returned.
     queueMicrotask(() => this.#next({ asker, deferred, transport, respond, servers }, 0));
