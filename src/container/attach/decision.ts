@@ -60,8 +60,8 @@ function isSelected(fact: ContainerFact, only: readonly OnlyFilter[]): boolean {
   const networks = only.filter((filter) => filter.kind === "network");
   const hasLabels = only.every((filter) => {
     if (filter.kind !== "label") return true;
-    const actual = fact.labels[filter.key];
-    return actual !== undefined && (filter.value === undefined || filter.value === actual);
+    if (!Object.hasOwn(fact.labels, filter.key)) return false;
+    return filter.value === undefined || filter.value === fact.labels[filter.key];
   });
   const isOnNetwork = (name: string): boolean => fact.endpoints.some((endpoint) => endpoint.networkName === name);
   return hasLabels && (networks.length === 0 || networks.some(({ name }) => isOnNetwork(name)));

@@ -21,7 +21,7 @@ export function engineAddress(flag: string | undefined, env: NodeJS.ProcessEnv):
   if (flag !== undefined && flag !== "") return parse(flag, "-H");
   const host = env["DOCKER_HOST"];
   if (host !== undefined && host !== "") return parse(host, "DOCKER_HOST");
-  const folder = env["DOCKER_CONFIG"] ?? join(env["HOME"] ?? "/root", ".docker");
+  const folder = env["DOCKER_CONFIG"] || join(env["HOME"] || "/root", ".docker");
   const context = env["DOCKER_CONTEXT"] || readJson(join(folder, "config.json"))?.["currentContext"];
   if (typeof context !== "string" || context === "" || context === "default") {
     return { socketPath: DEFAULT_SOCKET, source: "the default" };

@@ -38,8 +38,11 @@ export interface FollowerHooks {
   readonly hasNetwork: (id: string) => boolean;
 }
 
+/** What is asked of an engine. */
+export type FollowedEngine = Pick<Engine, "describe" | "containers" | "container" | "network" | "events">;
+
 export class Follower {
-  readonly #engine: Engine;
+  readonly #engine: FollowedEngine;
   readonly #hooks: FollowerHooks;
   readonly #marked = new Set<string>();
   readonly #inspecting = new Set<string>();
@@ -47,7 +50,7 @@ export class Follower {
   #hasListed = false;
   #isSynced = false;
 
-  constructor(engine: Engine, hooks: FollowerHooks) {
+  constructor(engine: FollowedEngine, hooks: FollowerHooks) {
     this.#engine = engine;
     this.#hooks = hooks;
   }

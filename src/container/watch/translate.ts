@@ -27,7 +27,7 @@ export interface ContainerJson {
   };
 }
 
-interface EndpointJson {
+export interface EndpointJson {
   readonly NetworkID?: string;
   readonly EndpointID?: string;
   readonly IPAddress?: string;

@@ -1,0 +1,249 @@
+/**
+ * The follower against a scripted engine, for what a real one does not do on demand: lose an event, end a stream, answer
+ * an inspect late, or in the words of another version.
+ */
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, mock, test } from "node:test";
+
+import { LIMITS } from "../../../../src/config/limits.ts";
+import type { ContainerFact, NetworkFact } from "../../../../src/container/registry/fact.ts";
+import type { EngineEvent, EngineInfo } from "../../../../src/container/watch/engine.ts";
+import { type FollowedEngine, Follower } from "../../../../src/container/watch/follower.ts";
+import type { ContainerJson, ListedJson, NetworkJson } from "../../../../src/container/watch/translate.ts";
+import { Fault } from "../../../../src/lib/fault.ts";
+
+const INFO: EngineInfo = {
+  id: "e",
+  name: "here",
+  version: "28.5.2",
+  majorVersion: 28,
+  apiVersion: "1.51",
+  isRootless: false,
+};
+
+/** An engine whose containers, events and moods are a test's to set. */
+class ScriptedEngine implements FollowedEngine {
+  readonly running = new Map<string, ContainerJson>();
+  inspected: string[] = [];
+  /** Inspects wait for this, as they do while a container starts. */
+  gate: Promise<void> = Promise.resolve();
+  isAway = false;
+  #push: (event: EngineEvent | "end") => void = () => undefined;
+
+  async describe(): Promise<EngineInfo> {
+    if (this.isAway) throw new Fault("ENGINE_AWAY", "nobody");
+    return INFO;
+  }
+
+  async containers(): Promise<readonly ListedJson[]> {
+    return [...this.running.values()].map((json) => ({
+      Id: json.Id,
+      Names: [json.Name],
+      State: json.State?.Paused === true ? "paused" : "running",
+      NetworkSettings: { Networks: json.NetworkSettings?.Networks ?? {} },
+    }));
+  }
+
+  async container(id: string): Promise<ContainerJson | undefined> {
+    this.inspected.push(id);
+    await this.gate;
+    return this.running.get(id);
+  }
+
+  async network(id: string): Promise<NetworkJson> {
+    return { Id: id, Name: id, Driver: "bridge", Scope: "local" };
+  }
+
+  async events(signal: AbortSignal): Promise<AsyncIterable<EngineEvent>> {
+    const queue: (EngineEvent | "end")[] = [];
+    let wake: () => void = () => undefined;
+    this.#push = (event) => {
+      queue.push(event);
+      wake();
+    };
+    signal.addEventListener("abort", () => this.#push("end"));
+    return (async function* () {
+      for (;;) {
+        const event = queue.shift();
+        if (event === "end") return;
+        if (event !== undefined) yield event;
+        else await new Promise<void>((resolve) => (wake = resolve));
+      }
+    })();
+  }
+
+  emit(event: EngineEvent | "end"): void {
+    this.#push(event);
+  }
+
+  put(
+    id: string,
+    change: {
+      readonly name?: string;
+      readonly ip?: string;
+      readonly endpoint?: string;
+      readonly isRunning?: boolean;
+    } = {},
+  ): void {
+    this.running.set(id, {
+      Id: id,
+      Name: `/${change.name ?? id}`,
+      State: { Running: change.isRunning ?? true, Pid: change.isRunning === false ? 0 : 77 },
+      NetworkSettings: {
+        SandboxKey: `/run/docker/netns/${id}`,
+        Networks: {
+          n1: {
+            NetworkID: "n1",
+            EndpointID: change.endpoint ?? `e-${id}`,
+            IPAddress: change.ip ?? "10.0.0.2",
+            DNSNames: [id],
+          },
+        },
+      },
+    });
+  }
+}
+
+let engine: ScriptedEngine;
+let known: Map<string, ContainerFact>;
+let networks: NetworkFact[];
+let away: string[];
+let synced: number;
+let stop: AbortController;
+let ended: Promise<void>;
+
+beforeEach(() => {
+  engine = new ScriptedEngine();
+  known = new Map();
+  networks = [];
+  away = [];
+  synced = 0;
+  stop = new AbortController();
+});
+afterEach(async () => {
+  mock.timers.reset();
+  stop.abort();
+  await ended;
+});
+
+function follow(): Follower {
+  const follower = new Follower(engine, {
+    onEngine: () => undefined,
+    onAway: (reason) => away.push(reason),
+    onSynced: () => synced++,
+    onNetwork: (fact) => networks.push(fact),
+    onNetworkGone: () => undefined,
+    onContainer: (fact) => known.set(fact.id, fact),
+    onContainerGone: (id) => known.delete(id),
+    onInspectFailed: () => undefined,
+    nameserversOf: () => ({ kind: "unknown" }),
+    known: () => known,
+    hasNetwork: (id) => networks.some((network) => network.id === id),
+  });
+  ended = follower.run(stop.signal);
+  return follower;
+}
+
+/** Lets everything that is ready happen. */
+async function settle(): Promise<void> {
+  for (let i = 0; i < 30; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+test("what runs at the start is inspected once, with its network, and then it is synced", async () => {
+  engine.put("a");
+  engine.put("b");
+  follow();
+  await settle();
+  assert.deepEqual([...known.keys()], ["a", "b"]);
+  assert.deepEqual(engine.inspected, ["a", "b"]);
+  assert.deepEqual(networks.map(({ id }) => id).slice(0, 1), ["n1"]);
+  assert.equal(synced, 1);
+});
+
+test("an event marks its container, and only that one is inspected", async () => {
+  engine.put("a");
+  engine.put("b");
+  follow();
+  await settle();
+  engine.inspected = [];
+  engine.put("a", { name: "renamed" });
+  engine.emit({ Type: "container", Action: "rename", Actor: { ID: "a" } });
+  await settle();
+  assert.deepEqual(engine.inspected, ["a"]);
+  assert.equal(known.get("a")?.name, "renamed");
+});
+
+test("network connect before the start (Pid 0, not running) is not taken for a running container; the start is", async () => {
+  follow();
+  await settle();
+  engine.put("a", { isRunning: false });
+  engine.emit({ Type: "network", Action: "connect", Actor: { ID: "n1", Attributes: { container: "a" } } });
+  await settle();
+  assert.equal(known.size, 0);
+  engine.put("a");
+  engine.emit({ Type: "container", Action: "start", Actor: { ID: "a" } });
+  await settle();
+  assert.equal(known.get("a")?.pid, 77);
+});
+
+test("an inspect that waits holds up nobody else, and marks that come meanwhile are not lost", async () => {
+  engine.put("a");
+  let open: () => void = () => undefined;
+  engine.gate = new Promise((resolve) => (open = resolve));
+  follow();
+  await settle();
+  engine.gate = Promise.resolve();
+  engine.put("b");
+  engine.emit({ Type: "container", Action: "start", Actor: { ID: "b" } });
+  await settle();
+  assert.deepEqual([...known.keys()], ["b"]);
+  engine.put("a", { ip: "10.0.0.9" });
+  engine.emit({ Type: "container", Action: "start", Actor: { ID: "a" } });
+  open();
+  await settle();
+  assert.equal(known.get("a")?.endpoints[0]?.ipv4, "10.0.0.9");
+});
+
+test("a lost event is found by the next comparison of lists: one that came, one that went, one that joined anew", async () => {
+  mock.timers.enable({ apis: ["setInterval"] });
+  engine.put("stays");
+  engine.put("goes");
+  engine.put("rejoins");
+  follow();
+  await settle();
+  engine.running.delete("goes");
+  engine.put("comes");
+  engine.put("rejoins", { endpoint: "another" });
+  engine.inspected = [];
+  mock.timers.tick(LIMITS.resyncEveryMs);
+  await settle();
+  assert.deepEqual([...known.keys()].toSorted(), ["comes", "rejoins", "stays"]);
+  assert.deepEqual(engine.inspected.toSorted(), ["comes", "goes", "rejoins"]);
+  assert.equal(known.get("rejoins")?.endpoints[0]?.endpointId, "another");
+});
+
+test("a lost stream is told, what is known stays known, and it is followed again", async () => {
+  engine.put("a");
+  const follower = follow();
+  await settle();
+  engine.isAway = true;
+  engine.emit("end");
+  await settle();
+  assert.equal(follower.isConnected, false);
+  assert.deepEqual([...known.keys()], ["a"]);
+  engine.isAway = false;
+  engine.put("b");
+  while (!follower.isConnected) await new Promise((resolve) => setTimeout(resolve, 5));
+  await settle();
+  assert.deepEqual([...known.keys()], ["a", "b"]);
+  assert.match(away[0] ?? "", /ended the stream/);
+});
+
+test("a refusal that trying again will not change ends it", async () => {
+  engine.describe = async () => {
+    throw new Fault("ENGINE_OTHER", "another one", { isFinal: true });
+  };
+  follow();
+  await assert.rejects(ended, { code: "ENGINE_OTHER" });
+  ended = Promise.resolve();
+});
