@@ -8,6 +8,7 @@ import { USER_DEFINED_NETWORK, DOCKER_RESOLVER } from "../container/capture/capt
 import type { Bracket } from "../container/namespace/bracket.ts";
 import { DOOR_MARK } from "../container/namespace/dial.ts";
 import { createCommands } from "../container/rules/encode.ts";
+import { TRIAL_MARK } from "../container/rules/probe.ts";
 import { servingPlan } from "../container/rules/plan.ts";
 import { SystemFault } from "../kernel/libc.ts";
 import { type NetlinkMemory, NftSocket } from "../kernel/nfnetlink.ts";
@@ -46,7 +47,8 @@ export function checkKernel(bracket: Bracket, memory: NetlinkMemory): void {
     capture: USER_DEFINED_NETWORK,
     listening: { address: DOCKER_RESOLVER, udpPort: 1, tcpPort: 1 },
     zone: 1,
-    mark: DOOR_MARK,
+    doorMark: DOOR_MARK,
+    trialMark: TRIAL_MARK,
   });
   try {
     bracket.withinScratch(() => {

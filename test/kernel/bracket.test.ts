@@ -52,7 +52,11 @@ test("a throw at every step of the work leaves the thread at home and nothing of
             nft = new NftSocket(memory);
             reach("nft socket");
             const { listening } = sockets;
-            nft.transact(createCommands(servingPlan({ capture: USER_DEFINED_NETWORK, listening, zone: 1, mark: 1 })));
+            nft.transact(
+              createCommands(
+                servingPlan({ capture: USER_DEFINED_NETWORK, listening, zone: 1, doorMark: 1, trialMark: 2 }),
+              ),
+            );
             reach("transaction");
             reach("after");
           } catch (error) {

@@ -56,8 +56,8 @@ export class Dns11 implements AsyncDisposable {
     this.#host = host;
     this.#ownsStateDir = options.stateDir === undefined;
     this.stateDir = options.stateDir ?? makeStateDir();
-    const run_ = ["run", "-H", host, "--state-dir", this.stateDir, "--log-level", "debug", ...(options.args ?? [])];
-    const [command = "", ...args] = [...(options.prefix ?? []), process.execPath, PROGRAM, ...run_];
+    const words = ["run", "-H", host, "--state-dir", this.stateDir, "--log-level", "debug", ...(options.args ?? [])];
+    const [command = "", ...args] = [...(options.prefix ?? []), process.execPath, PROGRAM, ...words];
     this.#child = spawn(command, args, {
       stdio: ["ignore", "inherit", "pipe"],
       env: { ...process.env, ...options.env, PATH: SYSTEM_PATH },
@@ -107,14 +107,16 @@ export class Dns11 implements AsyncDisposable {
 
   // Until a container is in this state.
   async waitFor(name: string, state: ContainerStatus["state"], timeoutMs = 10_000): Promise<ContainerStatus> {
-    return await waitFor(
-      `${name} to be ${state}`,
-      async () => {
-        const container = await this.container(name);
-        return container?.state === state ? container : undefined;
-      },
-      { timeoutMs, everyMs: 20 },
-    );
+    let last: ContainerStatus | undefined;
+    const look = async (): Promise<ContainerStatus | undefined> => {
+      last = await this.container(name);
+      return last?.state === state ? last : undefined;
+    };
+    try {
+      return await waitFor(`${name} to be ${state}`, look, { timeoutMs, everyMs: 20 });
+    } catch (error) {
+      throw new Error(`It was ${JSON.stringify(last)}, and dns11 said:\n${this.#log}`, { cause: error });
+    }
   }
 
   kill(signal: NodeJS.Signals): void {

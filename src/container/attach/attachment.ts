@@ -7,9 +7,12 @@
  *      v                             v                                       v
  *    failed <-------------------- handed back to Docker's resolver <--- it did not, twice
  *      |  after a while, or when foreign rules change
- *      +--> opening                                     any state --(not wanted any more)--> draining --> closed
+ *      +--> on trial, still called failed: rules that lead only probes to us --(one came through; rules for all)--> attached
  *
- * Whatever fails, the namespace is left as it was found: with Docker's own resolver answering.
+ *   any state --(not wanted any more)--> draining --> closed
+ *
+ * Whatever fails, the namespace is left as it was found, with Docker's own resolver answering; and as long as it would
+ * fail again, trying again touches nobody's queries but our own.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -27,8 +30,16 @@ import { type NamespaceClaim, proveNamespace } from "../namespace/proof.ts";
 import { type NamespaceSockets, bindSockets } from "../namespace/sockets.ts";
 import { findCulprits } from "../rules/culprit.ts";
 import { createCommands, deleteCommands, replaceCommands } from "../rules/encode.ts";
-import { type Listening, type PlanInput, TABLE_NAME, drainingPlan, servingPlan } from "../rules/plan.ts";
-import { type ProbeResult, probe } from "../rules/probe.ts";
+import {
+  type Listening,
+  type PlanInput,
+  TABLE_NAME,
+  type TablePlan,
+  drainingPlan,
+  servingPlan,
+  trialPlan,
+} from "../rules/plan.ts";
+import { type ProbeResult, TRIAL_MARK, probe } from "../rules/probe.ts";
 import type { Endpoint, OpenEndpoint } from "./ports.ts";
 
 export type AttachmentState =
@@ -61,6 +72,8 @@ interface Serving {
   readonly listening: Listening;
   readonly endpoint: Endpoint;
   readonly nft: NftSocket;
+  /** Only probes are led to us so far. */
+  isTrial: boolean;
 }
 
 export class Attachment {
@@ -110,29 +123,37 @@ export class Attachment {
     try {
       this.#namespace ??= proveNamespace(this.claim, this.#parts.host(), this.#parts.bracket.homeId);
       this.#serving = this.#begin(this.#namespace.fd);
-      this.#become({ kind: "verifying", sinceMs: Date.now() });
+      // One that failed before is called so until a probe has come through.
+      if (this.#state.kind === "opening") this.#become({ kind: "verifying", sinceMs: Date.now() });
     } catch (error) {
       this.#fail(codeOf(error) ?? "ATTACH_FAILED", reasonOf(error), []);
     }
   }
 
-  /** Sends a nonce query through the rules. Two that fail in a row hand the namespace back. */
+  /** Whether there are rules to be verified. */
+  get isOpen(): boolean {
+    return this.#serving !== undefined;
+  }
+
+  /** Sends a nonce query through the rules. One that fails on trial, or two in a row while serving, hand back. */
   async verify(): Promise<void> {
     const serving = this.#serving;
     const namespace = this.#namespace;
     if (serving === undefined || namespace === undefined || this.#isVerifying) return;
     this.#isVerifying = true;
     try {
-      let result: ProbeResult = { kind: "works" };
-      for (let round = 0; round < 2; round++) {
-        result = await probe(
-          (work) => this.#parts.bracket.within(namespace.fd, work),
-          DOCKER_RESOLVER,
-          serving.endpoint.target,
-        );
-        if (this.#serving !== serving) return;
-        if (result.kind === "works") break;
+      let result = await this.#probe(serving, namespace.fd);
+      if (result.kind === "works" && serving.isTrial && this.#serving === serving) {
+        serving.nft.transact(replaceCommands(servingPlan(this.#planInput(serving.listening))));
+        serving.isTrial = false;
+        this.#verified();
+        // Once more as everybody's queries go, which foreign rules about marks may tell from the trial's.
+        result = await this.#probe(serving, namespace.fd);
       }
+      if (result.kind === "broken" && !serving.isTrial && this.#serving === serving) {
+        result = await this.#probe(serving, namespace.fd);
+      }
+      if (this.#serving !== serving) return;
       if (result.kind === "works") this.#verified();
       else this.#handBack(namespace.fd, result.failures);
     } catch (error) {
@@ -170,7 +191,13 @@ export class Attachment {
     this.#become({ kind: "closed" });
   }
 
+  async #probe({ endpoint, isTrial }: Serving, fd: number): Promise<ProbeResult> {
+    const within = <T>(work: () => T): T => this.#parts.bracket.within(fd, work);
+    return await probe(within, DOCKER_RESOLVER, endpoint.target, isTrial);
+  }
+
   #begin(fd: number): Serving {
+    const isTrial = this.#state.kind === "failed";
     const { bracket, memory, openEndpoint, host } = this.#parts;
     let sockets: NamespaceSockets | undefined;
     let nft: NftSocket | undefined;
@@ -184,13 +211,14 @@ export class Attachment {
           () => this.#serving?.nft.port,
           () => this.#parts.onForeignChange(this),
         );
-        installTable(nft, this.#planInput(sockets.listening));
+        const input = this.#planInput(sockets.listening);
+        installTable(nft, isTrial ? trialPlan(input) : servingPlan(input));
       });
       if (sockets === undefined || nft === undefined) throw new Error("The bracket did not run");
       const endpoint = openEndpoint(sockets, this.#view, (server, type) =>
         dialIn(bracket, server.from === "host" ? host().network : fd, server, type),
       );
-      return { listening: sockets.listening, endpoint, nft };
+      return { listening: sockets.listening, endpoint, nft, isTrial };
     } catch (error) {
       if (nft !== undefined) removeTable(nft);
       if (sockets !== undefined) {
@@ -202,7 +230,13 @@ export class Attachment {
   }
 
   #planInput(listening: Listening): PlanInput {
-    return { capture: USER_DEFINED_NETWORK, listening, zone: this.#parts.zone, mark: DOOR_MARK };
+    return {
+      capture: USER_DEFINED_NETWORK,
+      listening,
+      zone: this.#parts.zone,
+      doorMark: DOOR_MARK,
+      trialMark: TRIAL_MARK,
+    };
   }
 
   #verified(): void {
@@ -256,8 +290,8 @@ function linger(close: () => void): void {
 }
 
 /** Makes the table; one that a dead instance of another tier left behind is replaced, one that somebody owns is not. */
-function installTable(nft: NftSocket, input: PlanInput): void {
-  const commands = createCommands(servingPlan(input));
+function installTable(nft: NftSocket, plan: TablePlan): void {
+  const commands = createCommands(plan);
   try {
     nft.transact(commands);
   } catch (error) {

@@ -122,7 +122,7 @@ export class Reconciler {
     }
     entry.attachment ??= this.#newAttachment(containerId, wanted);
     entry.attachment.open();
-    if (entry.attachment.state.kind === "verifying") void this.#verify(entry);
+    if (entry.attachment.isOpen) void this.#verify(entry);
   }
 
   #newAttachment(containerId: string, { claim, view }: Wanted): Attachment {

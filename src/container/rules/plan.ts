@@ -55,7 +55,9 @@ export interface PlanInput {
   /** The connection tracking zone of this run of dns11. */
   readonly zone: number;
   /** Packets with this mark are ours and pass by everything: the door to the resolver behind us. */
-  readonly mark: number;
+  readonly doorMark: number;
+  /** Packets with this mark are a probe's: on trial, only they are led to us. */
+  readonly trialMark: number;
 }
 
 export const TABLE_NAME = "dns11";
@@ -68,27 +70,36 @@ const PROTOCOLS: readonly Protocol[] = ["udp", "tcp"];
 
 /** Everything: queries come to us, replies leave with the port that was asked. */
 export function servingPlan(input: PlanInput): TablePlan {
-  return table(input, [...marked(input), ...zoneOfQueries(input), ...zoneOfReplies(input)], queryRules(input));
+  return table(input, zoneOfQueries(input), queryRules(input));
+}
+
+/** The same for a probe's queries only: whether it works is found out before anybody depends on it. */
+export function trialPlan(input: PlanInput): TablePlan {
+  const onTrial = (rule: RulePlan): RulePlan => ({ ...rule, match: { mark: input.trialMark, ...rule.match } });
+  return table(input, zoneOfQueries(input).map(onTrial), queryRules(input).map(onTrial));
 }
 
 /** New queries go to Docker's resolver again, while answers to those already here still find their way. */
 export function drainingPlan(input: PlanInput): TablePlan {
-  return table(input, [...marked(input), ...zoneOfReplies(input)], []);
+  return table(input, [], []);
 }
 
 function table(input: PlanInput, zone: readonly RulePlan[], queries: readonly RulePlan[]): TablePlan {
+  const door: RulePlan = { match: { mark: input.doorMark }, action: { kind: "accept" } };
   return {
     name: TABLE_NAME,
     chains: [
-      { name: "zone", type: "filter", hook: "output", priority: PRIORITY_ZONE, rules: zone },
-      { name: "query", type: "nat", hook: "output", priority: PRIORITY_NAT, rules: queries },
+      {
+        name: "zone",
+        type: "filter",
+        hook: "output",
+        priority: PRIORITY_ZONE,
+        rules: [door, ...zone, ...zoneOfReplies(input)],
+      },
+      { name: "query", type: "nat", hook: "output", priority: PRIORITY_NAT, rules: [door, ...queries] },
       { name: "reply", type: "nat", hook: "postrouting", priority: PRIORITY_NAT, rules: replyRules(input) },
     ],
   };
-}
-
-function marked(input: PlanInput): RulePlan[] {
-  return [{ match: { mark: input.mark }, action: { kind: "accept" } }];
 }
 
 function zoneOfQueries({ capture, zone }: PlanInput): RulePlan[] {
@@ -107,17 +118,13 @@ function zoneOfReplies({ listening, zone }: PlanInput): RulePlan[] {
   }));
 }
 
-function queryRules(input: PlanInput): RulePlan[] {
-  const { capture, listening } = input;
-  return [
-    ...marked(input),
-    ...capture.fromInside.flatMap((destination) =>
-      PROTOCOLS.map((protocol): RulePlan => ({
-        match: { protocol, destination, destinationPort: DNS_PORT },
-        action: { kind: "dnat", address: listening.address, port: portOf(listening, protocol) },
-      })),
-    ),
-  ];
+function queryRules({ capture, listening }: PlanInput): RulePlan[] {
+  return capture.fromInside.flatMap((destination) =>
+    PROTOCOLS.map((protocol) => ({
+      match: { protocol, destination, destinationPort: DNS_PORT },
+      action: { kind: "dnat", address: listening.address, port: portOf(listening, protocol) },
+    })),
+  );
 }
 
 /**

@@ -18,6 +18,7 @@ import {
   lastErrno,
   receive,
   send,
+  setMark,
   socket,
 } from "../../kernel/libc.ts";
 import { withLength } from "../../lib/framing.ts";
@@ -60,15 +61,23 @@ interface Leg {
   outcome: true | string | undefined;
 }
 
-/** Sends a nonce query to `destination`, by both protocols. */
-export async function probe(within: Within, destination: string, target: ProbeTarget): Promise<ProbeResult> {
+/** Packets of a probe that is on trial carry it. */
+export const TRIAL_MARK = 0x646e7332;
+
+/** Sends a nonce query to `destination`, by both protocols; on trial, in packets that only rules on trial look at. */
+export async function probe(
+  within: Within,
+  destination: string,
+  target: ProbeTarget,
+  isTrial: boolean,
+): Promise<ProbeResult> {
   const nonce = randomBytes(12).toString("hex");
   const memory = Buffer.allocUnsafeSlow(REPLY_BYTES_MAX);
   const legs: Leg[] = [];
   target.expect(nonce);
   try {
     within(() => {
-      for (const protocol of ["udp", "tcp"] as const) legs.push(depart(protocol, destination, nonce));
+      for (const protocol of ["udp", "tcp"] as const) legs.push(depart(protocol, destination, nonce, isTrial));
     });
     await untilOver(legs, addressOf(memory), memory);
     const failures = legs.flatMap((leg) => failureOf(leg, target.hasSeen(leg.protocol)));
@@ -79,13 +88,14 @@ export async function probe(within: Within, destination: string, target: ProbeTa
   }
 }
 
-function depart(protocol: Protocol, destination: string, nonce: string): Leg {
+function depart(protocol: Protocol, destination: string, nonce: string, isTrial: boolean): Leg {
   const fd = socket(AF_INET, protocol === "udp" ? SOCK_DGRAM : SOCK_STREAM);
   const id = randomInt(0x10000);
   const message = probeQuery(nonce, id);
   const query = protocol === "udp" ? message : withLength(message);
   const leg: Leg = { protocol, fd, id, query, isSent: false, outcome: undefined };
   try {
+    if (isTrial) setMark(fd, TRIAL_MARK);
     connectTo(fd, socketAddress(addressBytes(destination) as Uint8Array, DNS_PORT), destination);
   } catch (error) {
     leg.outcome = error instanceof Error ? error.message : String(error);
