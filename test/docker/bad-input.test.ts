@@ -77,9 +77,9 @@ test("engines whose namespaces are elsewhere are refused: tcp, ssh", async () =>
 });
 
 test("an engine in a PID namespace that is not visible from here is refused", async () => {
-  const args = ["unshare", "--pid", "--fork", "--mount-proc", process.execPath, join(ROOT, "dist/cmd/dns11.js")];
-  const [command = "", ...rest] = [...args, "run", "-H", engine.host, "--state-dir", folder];
-  const { code, stderr } = await run(command, rest, { timeoutMs: 20_000 });
+  const words = ["--pid", "--fork", "--mount-proc", process.execPath, join(ROOT, "dist/cmd/dns11.js")];
+  const rest = [...words, "run", "-H", engine.host, "--state-dir", folder];
+  const { code, stderr } = await run("unshare", rest, { timeoutMs: 20_000 });
   assert.equal(code, 3, stderr);
   assert.match(stderr, /not visible from here: it runs in another PID namespace[\s\S]*--pid host/);
 });

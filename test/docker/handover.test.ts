@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/container.ts";
 import { dataOf, dig } from "../support/dig.ts";
-import { Dns11, makeStateDir, startDns11 } from "../support/dns11.ts";
+import { Dns11, startDns11 } from "../support/dns11.ts";
 import { type Engine, startEngine } from "../support/engine.ts";
 import { type LoadReport, failuresAfter, load } from "../support/load.ts";
 import { inTime, pause, waitFor } from "../support/wait.ts";
@@ -51,17 +51,15 @@ function assertServed(reports: readonly LoadReport[], sinceMs: number): void {
 }
 
 test("taking over loses no query, neither of fresh sockets nor of one that is kept", async () => {
-  const stateDir = makeStateDir();
-  let pid = 0;
+  let dns11: Dns11 | undefined;
   const { reports } = await whileAsking(async () => {
-    const dns11 = await startDns11(engine, { stateDir });
-    pid = dns11.pid;
+    dns11 = await startDns11(engine);
     const { counters } = (await dns11.container("client")) ?? {};
     await pause(300);
     const later = (await dns11.container("client"))?.counters;
     assert.ok((later?.["local"] ?? 0) > (counters?.["local"] ?? 0), "the queries came to dns11");
   });
-  process.kill(pid, "SIGKILL");
+  await dns11?.[Symbol.asyncDispose]();
   assertServed(reports, 0);
 });
 
@@ -108,11 +106,10 @@ test("a crash at any moment of attaching leaves Docker's resolver answering and 
 });
 
 test("starting again at once serves again, in a zone of its own", async () => {
-  const stateDir = makeStateDir();
-  await using first = await startDns11(engine, { stateDir });
+  await using first = await startDns11(engine);
   first.kill("SIGKILL");
   await first.exited;
-  await using second = await startDns11(engine, { stateDir });
+  await using second = await startDns11(engine, { stateDir: first.stateDir });
   assert.equal((await second.container("client"))?.state, "attached");
   const report = await load(client, { name: "web", perSecond: PER_SECOND, forMs: 1_000 });
   assert.deepEqual(failuresAfter(report, 0), []);

@@ -55,11 +55,11 @@ test("a dockerd that comes back is followed again, and what happened meanwhile i
 });
 
 test("a container that restarts is served in its new namespace", async () => {
-  const before = (await dns11.container("web"))?.namespace;
+  const old = (await dns11.container("web"))?.namespace;
   await web.restart();
   const now = await waitFor("web in another namespace", async () => {
     const status = await dns11.container("web");
-    return status?.state === "attached" && status.namespace !== before ? status : undefined;
+    return status?.state === "attached" && status.namespace !== old ? status : undefined;
   });
   assert.notEqual(now.ports, undefined);
   assert.deepEqual(dataOf(await dig(web, "client")), [client.address("n1")]);

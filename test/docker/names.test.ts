@@ -65,7 +65,7 @@ test("a name's other family and other types are empty answers of ours, with an S
 });
 
 test("a dotted name that we hold is asked upstream for other types, and upstream's NXDOMAIN does not deny it", async () => {
-  upstream.forget();
+  await upstream.forget();
   const reply = await dig(db, "c1.net1", "CAA");
   assert.equal(reply.status, "NOERROR");
   assert.deepEqual(reply.answer, []);
@@ -108,7 +108,7 @@ test("dotted container names on dotted networks answer alone and with the networ
 });
 
 test("everything else is forwarded, by the transport it was asked by, with its id, flags and options", async () => {
-  upstream.forget();
+  await upstream.forget();
   assert.deepEqual(dataOf(await dig(db, "Mixed.ok.test")), ["192.0.2.1"]);
   assert.equal((await dig(db, "+tcp", "over.ok.test")).status, "NOERROR");
   const [first, second] = await upstream.asked();
@@ -121,7 +121,7 @@ test("a container on an internal network has names, and no way out to the host's
   await using inside = await runContainer(engine, { name: "inside", networks: ["dark"] });
   await dns11.waitFor("inside", "attached");
   assert.deepEqual(dataOf(await dig(inside, "inside")), [inside.address("dark")]);
-  upstream.forget();
+  await upstream.forget();
   const reply = await dig(inside, "a.ok.test");
   assert.equal(reply.status, "SERVFAIL");
   assert.deepEqual(await upstream.asked(), []);

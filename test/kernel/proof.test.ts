@@ -127,10 +127,10 @@ async function inside(command: readonly string[]): Promise<ChildProcess> {
 
 /** Of whichever control group hierarchy this machine has, a folder that names the container. */
 function cgroupFolder(): string {
-  const [line = ""] = readFileSync("/proc/mounts", "utf8")
+  const line = readFileSync("/proc/mounts", "utf8")
     .split("\n")
-    .filter((mount) => / cgroup2? /.test(mount) && / rw[, ]/.test(mount));
-  return `${line.split(" ")[1]}/d11-${id}`;
+    .find((mount) => / cgroup2? /.test(mount) && / rw[, ]/.test(mount));
+  return `${line?.split(" ")[1]}/d11-${id}`;
 }
 
 async function until(isTrue: () => boolean): Promise<void> {

@@ -27,7 +27,7 @@ export async function dns11(args: readonly string[], options: CommandOptions = {
   return await run(process.execPath, [PROGRAM, ...args], options);
 }
 
-export function makeStateDir(): string {
+function makeStateDir(): string {
   return mkdtempSync(join(tmpdir(), "d11-state-"));
 }
 
