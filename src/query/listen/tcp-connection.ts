@@ -74,6 +74,7 @@ export class TcpConnection {
     this.#work();
   }
 
+  /** The client has asked all it wanted; what it has asked is still answered. */
   #onEnd(): void {
     this.#isEnding = true;
     this.#finishIfDone();
@@ -88,19 +89,23 @@ export class TcpConnection {
       this.#queries++;
       this.#expectNext();
       this.#answer(message);
-      if (this.#queries >= LIMITS.tcpQueries) this.#isEnding = true;
     }
     this.#socket.uncork();
     if (this.#isFull()) this.#socket.pause();
     this.#finishIfDone();
   }
 
+  /** Whether queries that have arrived must wait: some go on when others are answered, some never. */
   #isFull(): boolean {
-    return (
-      this.#queries >= LIMITS.tcpQueries ||
-      this.#inWork >= this.#parts.pipelinedMax ||
-      this.#socket.writableLength > LIMITS.tcpUnreadBytes
-    );
+    return this.#isExhausted() || this.#isBusy();
+  }
+
+  #isExhausted(): boolean {
+    return this.#queries >= LIMITS.tcpQueries;
+  }
+
+  #isBusy(): boolean {
+    return this.#inWork >= this.#parts.pipelinedMax || this.#socket.writableLength > LIMITS.tcpUnreadBytes;
   }
 
   #answer(message: Uint8Array): void {
@@ -137,7 +142,8 @@ export class TcpConnection {
   }
 
   #finishIfDone(): void {
-    if (this.#isEnding && this.#inWork === 0 && !this.#socket.destroyed) this.#socket.end();
+    const isLast = this.#isExhausted() || (this.#isEnding && !this.#isBusy());
+    if (isLast && this.#inWork === 0 && !this.#socket.destroyed) this.#socket.end();
   }
 
   /** The time for the next query begins anew. */
