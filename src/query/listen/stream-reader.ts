@@ -10,9 +10,10 @@ export class StreamReader {
   #start = 0;
   #end = 0;
 
-  /** Whether a message has begun that is not whole yet. */
-  get isMidway(): boolean {
-    return this.#end > this.#start;
+  /** Whether `next` has something to give. */
+  get hasWhole(): boolean {
+    const available = this.#end - this.#start;
+    return available >= LENGTH_BYTES && available >= LENGTH_BYTES + this.#buffer.readUInt16BE(this.#start);
   }
 
   push(chunk: Uint8Array): void {
@@ -32,10 +33,8 @@ export class StreamReader {
 
   /** The next whole message, valid until the next push; undefined while there is none. */
   next(): Buffer | undefined {
-    const available = this.#end - this.#start;
-    if (available < LENGTH_BYTES) return undefined;
+    if (!this.hasWhole) return undefined;
     const length = this.#buffer.readUInt16BE(this.#start);
-    if (available < LENGTH_BYTES + length) return undefined;
     const message = this.#buffer.subarray(this.#start + LENGTH_BYTES, this.#start + LENGTH_BYTES + length);
     this.#start += LENGTH_BYTES + length;
     if (this.#start === this.#end) this.#start = this.#end = 0;

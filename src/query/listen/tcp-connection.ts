@@ -77,7 +77,7 @@ export class TcpConnection {
   /** The client has asked all it wanted; what it has asked is still answered. */
   #onEnd(): void {
     this.#isEnding = true;
-    this.#finishIfDone();
+    this.#work();
   }
 
   /** Takes queries from what has arrived, as many as may be in work. */
@@ -95,17 +95,17 @@ export class TcpConnection {
     this.#finishIfDone();
   }
 
-  /** Whether queries that have arrived must wait: some go on when others are answered, some never. */
+  /** Whether queries that have arrived must wait, for others to be answered or for ever. */
   #isFull(): boolean {
-    return this.#isExhausted() || this.#isBusy();
+    return (
+      this.#isExhausted() ||
+      this.#inWork >= this.#parts.pipelinedMax ||
+      this.#socket.writableLength > LIMITS.tcpUnreadBytes
+    );
   }
 
   #isExhausted(): boolean {
     return this.#queries >= LIMITS.tcpQueries;
-  }
-
-  #isBusy(): boolean {
-    return this.#inWork >= this.#parts.pipelinedMax || this.#socket.writableLength > LIMITS.tcpUnreadBytes;
   }
 
   #answer(message: Uint8Array): void {
@@ -142,7 +142,7 @@ export class TcpConnection {
   }
 
   #finishIfDone(): void {
-    const isLast = this.#isExhausted() || (this.#isEnding && !this.#isBusy());
+    const isLast = this.#isExhausted() || (this.#isEnding && !this.#reader.hasWhole);
     if (isLast && this.#inWork === 0 && !this.#socket.destroyed) this.#socket.end();
   }
 
