@@ -22,7 +22,7 @@ const CAPABILITIES = [
 ] as const;
 
 /** The capabilities that are missing, with their reasons. */
-export function missingCapabilities(status: string): string[] {
+function missingCapabilities(status: string): string[] {
   const effective = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? "0"}`);
   return CAPABILITIES.filter(({ bit }) => ((effective >> BigInt(bit)) & 1n) === 0n).map(
     ({ name, reason }) => `${name} (${reason})`,
@@ -65,7 +65,7 @@ export function checkKernel(bracket: Bracket, memory: NetlinkMemory): void {
 }
 
 /** An unknown table flag answers EOPNOTSUPP; anything else is told as it is. */
-export function kernelFault(error: unknown): Fault {
+function kernelFault(error: unknown): Fault {
   const isUnowned = error instanceof SystemFault && (error.code === "EOPNOTSUPP" || error.code === "ENOTSUP");
   const message = isUnowned
     ? "This kernel has no nf_tables tables that belong to a process (flag owner)"

@@ -3,7 +3,7 @@
 
 import type { NetworkPlace } from "./netns.ts";
 
-export type DigRecord = {
+type DigRecord = {
   readonly name: string;
   readonly ttl: number;
   readonly class: string;
@@ -11,9 +11,9 @@ export type DigRecord = {
   readonly data: string;
 };
 
-export type DigQuestion = { readonly name: string; readonly class: string; readonly type: string };
+type DigQuestion = { readonly name: string; readonly class: string; readonly type: string };
 
-export type DigEdns = { readonly version: number; readonly flags: readonly string[]; readonly udp: number };
+type DigEdns = { readonly version: number; readonly flags: readonly string[]; readonly udp: number };
 
 export type DigReply = {
   // "NOERROR", "NXDOMAIN", ...; empty when there was no reply.
@@ -47,7 +47,7 @@ export function dataOf(reply: DigReply): string[] {
   return reply.answer.map(({ data }) => data);
 }
 
-export function parseDig(raw: string): DigReply {
+function parseDig(raw: string): DigReply {
   const header = /^;; ->>HEADER<<- opcode: \S+, status: (\S+), id: (\d+)$/m.exec(raw);
   const size = /^;; MSG SIZE {2}rcvd: (\d+)/m.exec(raw)?.[1];
   return {

@@ -17,7 +17,7 @@ export type Image = {
 
 const SEARCH_PATH = "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-export const BUSYBOX_IMAGE: Image = {
+const BUSYBOX_IMAGE: Image = {
   name: "dns11-test",
   // The first process of a container ignores what it has no handler for, and a stop would take ten seconds.
   changes: [SEARCH_PATH, 'CMD ["sh", "-c", "trap exit TERM INT; sleep infinity & wait"]'],

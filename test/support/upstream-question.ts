@@ -5,7 +5,7 @@ import { decode, type OptAnswer } from "dns-packet";
 
 export type Transport = "udp" | "tcp";
 
-export type UpstreamOpt = {
+type UpstreamOpt = {
   readonly udpSize: number;
   readonly version: number;
   readonly dnssecOk: boolean;
