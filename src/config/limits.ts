@@ -12,6 +12,12 @@ export const LIMITS = {
   udpQueryBytes: 4096,
   /** What Docker reads of a UDP query, for the strict character. */
   udpQueryBytesStrict: 512,
+  /**
+   * Steps, from label to label and along pointers, that reading the names of a message may take for each of its bytes; a
+   * message that takes more counts as malformed. Two bytes can lead through 127 labels, so that 64 KB would otherwise
+   * keep everybody waiting for 11 ms; names as servers compress them take one or two steps a byte.
+   */
+  nameStepsPerByte: 8,
 
   /** Connections of one namespace; the one that has been silent longest makes room for a new one. */
   tcpConnections: 128,

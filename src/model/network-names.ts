@@ -3,8 +3,8 @@
  * it when a container joins or leaves, the query's way reads it.
  */
 import { addressBytes, isOpenEnded, reverseLabels } from "./address.ts";
+import { nameKey, packedName } from "./docker-name.ts";
 import { LabelTable } from "./label-table.ts";
-import { wireLabels } from "./wire-name.ts";
 
 /** What a name stands for on one network: all addresses of all containers that hold it, packed for copying. */
 export interface Named {
@@ -81,12 +81,10 @@ export class NetworkNames {
     }
     const [first] = membership.names;
     if (first === undefined) return;
-    const target = targetOf(`${first}.${this.#network}`);
-    for (const text of [membership.ipv4, membership.ipv6]) {
-      const key = text === undefined ? undefined : reverseKey(text);
-      if (key === undefined || text === undefined) continue;
+    const target = packedName(`${first}.${this.#network}`);
+    for (const { key, onlyBetter } of reverseKeysOf(membership)) {
       const others = this.#reverse.get(key) ?? [];
-      this.#reverse.set(key, [...others, { target, holder, onlyBetter: isOpenEnded(text) }]);
+      this.#reverse.set(key, [...others, { target, holder, onlyBetter }]);
     }
   }
 
@@ -103,9 +101,7 @@ export class NetworkNames {
           held.holders.filter((other) => other.holder !== holder),
         );
     }
-    for (const text of [membership.ipv4, membership.ipv6]) {
-      const key = text === undefined ? undefined : reverseKey(text);
-      if (key === undefined) continue;
+    for (const { key } of reverseKeysOf(membership)) {
       const left = (this.#reverse.get(key) ?? []).filter((pointer) => pointer.holder !== holder);
       if (left.length === 0) this.#reverse.delete(key);
       else this.#reverse.set(key, left);
@@ -123,21 +119,34 @@ export class NetworkNames {
   }
 }
 
-/** The distinct keys of a membership's names, without those no query can ask for. */
-function keysOf(membership: Membership): Uint8Array[] {
-  const names = new Set(membership.names.map((name) => name.toLowerCase()));
-  return [...names].map((name) => wireLabels(name)).filter((labels) => labels !== undefined);
+function keysOf({ names }: Membership): Uint8Array[] {
+  return [...new Set(names)].map((name) => nameKey(name));
 }
 
-function reverseKey(address: string): Uint8Array | undefined {
-  const bytes = addressBytes(address);
-  return bytes === undefined ? undefined : reverseLabels(bytes);
+interface ReverseKey {
+  readonly key: Uint8Array;
+  readonly onlyBetter: boolean;
 }
 
-/** The name a PTR answer carries, as it is written, with the zero at its end. */
-function targetOf(name: string): Uint8Array | undefined {
-  const labels = wireLabels(name);
-  return labels === undefined ? undefined : Buffer.concat([labels, Buffer.of(0)]);
+function reverseKeysOf({ ipv4, ipv6 }: Membership): ReverseKey[] {
+  return [ipv4, ipv6].flatMap((text) => {
+    const bytes = text === undefined ? undefined : addressBytes(text);
+    if (text === undefined || bytes === undefined) return [];
+    const key = reverseLabels(bytes);
+    if (!isOpenEnded(text)) return [{ key, onlyBetter: false }];
+    return [
+      { key, onlyBetter: true },
+      { key: openEndedLabels(text), onlyBetter: false },
+    ];
+  });
+}
+
+/** Docker writes out "::" at the end of an address twice, for the empty text on both of its sides: the wrong name. */
+function openEndedLabels(text: string): Uint8Array {
+  const groups = text.split(":");
+  const zeros = "0000".repeat(9 - groups.length);
+  const nibbles = groups.map((group) => (group === "" ? zeros : group.padStart(4, "0"))).join("");
+  return Buffer.from([...nibbles].toReversed().join("").replaceAll(/./g, "\x01$&"), "latin1");
 }
 
 /** Distinct addresses, one after the other. */

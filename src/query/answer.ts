@@ -129,7 +129,7 @@ export class Answerer {
       if (pointer !== undefined) {
         return pointer.target === undefined
           ? failure(block, question, RCODE.SERVFAIL, this.#behaviour)
-          : pointerAnswer(block, question, pointer.target, this.#behaviour);
+          : pointerAnswer(block, question, pointer.target, this.#behaviour, this.#limit);
       }
     }
     if (type === TYPE.TXT && asker.nonce !== undefined && this.#isProbe(asker.nonce, block)) {

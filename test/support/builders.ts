@@ -20,14 +20,15 @@ export const TYPE = {
   SRV: 33,
   DNAME: 39,
   OPT: 41,
+  HIP: 55,
   HTTPS: 65,
   SPF: 99,
   ANY: 255,
 } as const;
 
-export const CLASS_IN = 1;
+const CLASS_IN = 1;
 // What a client usually sets: recursion desired.
-export const RD = 0x0100;
+const RD = 0x0100;
 
 export function u16(value: number): Buffer {
   return Buffer.of((value >> 8) & 0xff, value & 0xff);
@@ -129,7 +130,7 @@ export function aReplyTo(query: Buffer, rcode = 0, answers: readonly Buffer[] = 
   return Buffer.concat([header, query.subarray(12, end), ...answers]);
 }
 
-export type MemberParts = {
+type MemberParts = {
   readonly names: readonly string[];
   readonly ipv4?: string;
   readonly ipv6?: string;

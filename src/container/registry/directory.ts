@@ -2,10 +2,11 @@
  * Directory: all names of all networks, kept by applying facts. A change costs what changed: the names of one container
  * on its networks, and its own view. It is applied in one synchronous step, so a query sees all of it or nothing.
  */
+import { nameKey, spelledLabels } from "../../model/docker-name.ts";
 import { hashOf } from "../../model/label-table.ts";
 import { NetworkNames } from "../../model/network-names.ts";
 import type { Link, Server, Upstreams, View, ViewNetwork } from "../../model/view.ts";
-import { folded, wireLabels } from "../../model/wire-name.ts";
+import { folded } from "../../model/wire-name.ts";
 import { type ContainerFact, type EndpointFact, type NetworkFact, isUserDefined } from "./fact.ts";
 import { type Joined, inSearchOrder } from "./order.ts";
 
@@ -46,7 +47,7 @@ export class Directory {
   putNetwork(fact: NetworkFact): void {
     if (this.#networks.has(fact.id)) return;
     const names = new NetworkNames(fact.name);
-    this.#networks.set(fact.id, { fact, names, suffix: wireLabels(fact.name) });
+    this.#networks.set(fact.id, { fact, names, suffix: spelledLabels(fact.name) });
   }
 
   /** Forgets a network that is gone. Whoever was on it has been told to have left it. */
@@ -98,7 +99,7 @@ export class Directory {
         suffix,
         suffixFolded: suffix && folded(suffix),
         names,
-        links: endpoint.links.map(linkOf),
+        links: linksOf(endpoint.links),
       },
     ];
   }
@@ -124,10 +125,22 @@ function reachesOutside({ endpoint, network }: Joined): boolean {
   return endpoint.hasIpv4Gateway || endpoint.hasIpv6Gateway;
 }
 
-/** `target:alias`; without an alias the target is its own. */
-function linkOf(text: string): Link {
+/** The last link of an alias counts. */
+function linksOf(texts: readonly string[]): Link[] {
+  const targets = new Map(texts.map((text) => linkParts(text)));
+  return [...targets].map(([aliasText, targetText]) => {
+    const alias = spelledLabels(aliasText);
+    // Docker takes a dot at the end of what it looks up for the root's.
+    const target = nameKey(targetText.replace(/\.$/, ""));
+    return { alias, aliasFolded: alias && folded(alias), target, targetHash: hashOf(target) };
+  });
+}
+
+/** Alias and target of `target:alias`; without an alias the target is its own. */
+function linkParts(text: string): [string, string] {
   const colon = text.indexOf(":");
-  const target = wireLabels((colon === -1 ? text : text.slice(0, colon)).toLowerCase());
-  const alias = wireLabels(colon === -1 ? text : text.slice(colon + 1));
-  return { alias, aliasFolded: alias && folded(alias), target, targetHash: target === undefined ? 0 : hashOf(target) };
+  if (colon === -1) return [text, text];
+  const [target, alias] = [text.slice(0, colon), text.slice(colon + 1)];
+  // As engines once told links, and still take them: `/target:/container/alias`.
+  return target.startsWith("/") ? [alias.slice(alias.lastIndexOf("/") + 1), target.slice(1)] : [alias, target];
 }

@@ -9,17 +9,16 @@ import { errnoName, lastErrno, send } from "../../kernel/libc.ts";
 import { withLength } from "../../lib/framing.ts";
 import type { Deferred } from "../answer.ts";
 import { StreamReader } from "../listen/stream-reader.ts";
-import { Records, isReadable } from "../wire/records.ts";
+import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 
 export type Outcome =
-  | { readonly kind: "reply"; readonly reply: Buffer }
+  | { readonly kind: "reply"; readonly reply: UpstreamReply }
   | { readonly kind: "failed"; readonly reason: string };
 
 export type OnOutcome = (outcome: Outcome) => void;
 
 const UDP_REPLY_MAX = 65535;
 const UDP_REPLY_MIN = 512;
-const records = (): Records => new Records();
 
 /** Asks over a connected UDP socket. Replies with another id are somebody else's, or forged: they are passed over. */
 export function askUdp(fd: number, family: 4 | 6, deferred: Deferred, timeoutMs: number, onOutcome: OnOutcome): void {
@@ -62,7 +61,8 @@ export function askTcp(fd: number, deferred: Deferred, timeoutMs: number, onOutc
 }
 
 function judge(message: Buffer): Outcome {
-  return isReadable(message, records()) ? { kind: "reply", reply: message } : failed("the answer cannot be parsed");
+  const reply = readReply(message);
+  return reply === undefined ? failed("the answer cannot be parsed") : { kind: "reply", reply };
 }
 
 function failed(reason: string): Outcome {

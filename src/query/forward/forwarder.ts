@@ -98,14 +98,13 @@ export class Forwarder {
       this.#next(search, index + 1);
       return;
     }
-    const { reply } = outcome;
-    const rcode = (reply[3] as number) & 15;
+    const { message, rcode } = outcome.reply;
     if (rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED) {
       this.#next(search, index + 1);
       return;
     }
-    if (rcode === RCODE.NXDOMAIN && search.deferred.isKnown) reply[3] = (reply[3] as number) & 0xf0;
-    this.#respond(search, reply);
+    if (rcode === RCODE.NXDOMAIN && search.deferred.isKnown) message[3] = (message[3] as number) & 0xf0;
+    this.#respond(search, message);
   }
 
   #fail(search: Search, rcode: number): void {

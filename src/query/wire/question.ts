@@ -7,7 +7,8 @@
  */
 import { FOLD, NAME_BYTES_MAX } from "../../model/wire-name.ts";
 import { HASH_BASIS, hashByte } from "../../model/label-table.ts";
-import { Records, skipName } from "./records.ts";
+import { beginNames, skipName } from "./name.ts";
+import { Records } from "./records.ts";
 
 export const HEADER_BYTES = 12;
 export const OPCODE_QUERY = 0;
@@ -55,6 +56,7 @@ export class Question {
     this.offset = offset;
     this.length = length;
     if (length < HEADER_BYTES) return "ignore";
+    beginNames(length);
     const flags = block[offset + 2] as number;
     if (flags >= 0x80) return "ignore";
     const opcode = (flags >> 3) & 15;
@@ -149,6 +151,8 @@ export class Question {
     if (answers + authorities + additionals > 0) {
       at = this.#readSection(block, 6, at, end, answers);
       if (at !== -1) at = this.#readSection(block, 8, at, end, authorities);
+      // Elsewhere than among the additional records an OPT says nothing.
+      records.reset();
       if (at !== -1) at = this.#readSection(block, 10, at, end, additionals);
       if (at === -1) return "malformed-behind-question";
     }

@@ -65,9 +65,21 @@ export function badVersion(block: Buffer, question: Question, behaviour: Behavio
 }
 
 /** Where an address points back to. */
-export function pointerAnswer(block: Buffer, question: Question, target: Uint8Array, behaviour: Behaviour): number {
+export function pointerAnswer(
+  block: Buffer,
+  question: Question,
+  target: Uint8Array,
+  behaviour: Behaviour,
+  limit: number = TCP_BYTES_MAX,
+): number {
   writeHeader(block, question, RCODE.NOERROR, true);
-  const ownerBytes = behaviour.compresses ? 2 : question.foldedLength + 1;
+  const nameBytes = question.foldedLength + 1;
+  const room = roomBehind(question, limit, behaviour) - (RECORD_BYTES - 2) - target.length;
+  const ownerBytes = behaviour.compresses || nameBytes > room ? 2 : nameBytes;
+  if (ownerBytes > room) {
+    setTruncated(block, question);
+    return finish(block, question, question.end, 0, 0, behaviour, RCODE.NOERROR);
+  }
   let at = writeOwner(block, question, question.end, ownerBytes);
   at = writeFixed(block, at, TYPE_PTR, behaviour.ttlSeconds, target.length);
   block.set(target, at);
@@ -91,13 +103,12 @@ export function addressAnswer(
   const { behaviour, shuffle } = options;
   const count = addresses.length / size;
   const nameBytes = question.foldedLength + 1;
-  const questionBytes = question.end - question.offset;
-  const room = options.limit - questionBytes - (hasOpt(question, behaviour) ? OPT_BYTES : 0);
+  const room = roomBehind(question, options.limit, behaviour);
   const isWhole = !behaviour.compresses && count * (nameBytes + RECORD_BYTES - 2 + size) <= room;
-  const ownerBytes = isWhole ? nameBytes : 2;
+  const ownerBytes = isWhole ? nameBytes : Math.min(2, nameBytes);
   const fitting = Math.min(count, Math.floor(room / (ownerBytes + RECORD_BYTES - 2 + size)));
   writeHeader(block, question, RCODE.NOERROR, true);
-  if (fitting < count) block[question.offset + 2] = (block[question.offset + 2] as number) | 0x02;
+  if (fitting < count) setTruncated(block, question);
   const order = count > 1 ? shuffle(count) : undefined;
   let at = question.end;
   for (let i = 0; i < fitting; i++) {
@@ -107,6 +118,15 @@ export function addressAnswer(
     for (let b = 0; b < size; b++) block[at++] = addresses[from + b] as number;
   }
   return finish(block, question, at, fitting, 0, behaviour, RCODE.NOERROR);
+}
+
+/** The bytes that records may take up. */
+function roomBehind(question: Question, limit: number, behaviour: Behaviour): number {
+  return limit - (question.end - question.offset) - (hasOpt(question, behaviour) ? OPT_BYTES : 0);
+}
+
+function setTruncated(block: Buffer, { offset }: Question): void {
+  block[offset + 2] = (block[offset + 2] as number) | 0x02;
 }
 
 /** QR, the opcode, and what a reply repeats of a query's flags; a NOTIFY's are not repeated. */

@@ -1,0 +1,177 @@
+/**
+ * The data of a record: are they what its type says? Read as the library behind Docker's resolver reads them, type by
+ * type, because what it cannot read is a malformed message to it. Data may end early where a field ends; a type that is
+ * not listed here is opaque. Nothing is allocated.
+ */
+import { areOptionsSane } from "./options.ts";
+import { areParametersSane } from "./parameters.ts";
+import { skipName } from "./name.ts";
+
+/**
+ * The fields of a type, a letter each: digits are so many octets, `n` a name, `N` names to the end, `s` a string behind
+ * its length, `t` such strings to the end, `d` and `D` data behind a length of one and two octets, `b` a bitmap of types,
+ * `a` address prefixes, `o` EDNS options, `p` service parameters, `g` a gateway, `h` and `k` what HIP has in front of its
+ * names, `*` everything to the end.
+ */
+const LAYOUTS: ReadonlyMap<number, string> = new Map([
+  [1, "4"],
+  ...each([2, 3, 4, 5, 7, 8, 9, 12, 23, 39], "n"),
+  [6, "nn44444"],
+  [13, "ss"],
+  ...each([14, 17, 58], "nn"),
+  ...each([15, 18, 21, 36, 107], "2n"),
+  ...each([16, 56, 99, 258, 261], "t"),
+  ...each([19, 100], "s"),
+  [20, "ss"],
+  ...each([24, 46], "2114442n*"),
+  ...each([25, 48, 57, 60], "211*"),
+  [26, "2nn"],
+  [27, "sss"],
+  [28, "G"],
+  [29, "1111444"],
+  ...each([30, 47], "nb"),
+  [33, "222n"],
+  [35, "22sssn"],
+  [37, "221*"],
+  [41, "o"],
+  [42, "a"],
+  ...each([43, 59, 32768, 32769], "211*"),
+  [44, "11*"],
+  [45, "111g*"],
+  [50, "112ddb"],
+  [51, "112d"],
+  ...each([52, 53], "111*"),
+  [55, "112hkN"],
+  [62, "42b"],
+  [63, "411*"],
+  ...each([64, 65], "2np"),
+  ...each([101, 102, 105], "4"),
+  ...each([104, 106], "28"),
+  [105, "24"],
+  [108, "6"],
+  [109, "8"],
+  ...each([128, 255], ""),
+  [249, "n4422DD"],
+  [250, "n62D22D"],
+  [256, "22*"],
+  [257, "1s*"],
+  [260, "11g"],
+]);
+
+function each(types: readonly number[], layout: string): (readonly [number, string])[] {
+  return types.map((type) => [type, layout]);
+}
+
+/** Whether the data from `at` to `end` of a message that begins at `start` can be read as data of their type. */
+export function isDataSane(type: number, bytes: Uint8Array, start: number, at: number, end: number): boolean {
+  const layout = LAYOUTS.get(type);
+  if (layout === undefined) return true;
+  let cursor = at;
+  for (let i = 0; i < layout.length && cursor !== end; i++) {
+    cursor = behindField(layout.charCodeAt(i), bytes, start, cursor, end, at);
+    if (cursor === -1 || cursor > end) return false;
+  }
+  return cursor === end;
+}
+
+/** The offset behind a field, or -1. It may lie behind the end. */
+function behindField(
+  field: number,
+  bytes: Uint8Array,
+  start: number,
+  at: number,
+  end: number,
+  dataStart: number,
+): number {
+  switch (field) {
+    case 0x47: // G
+      return at + 16;
+    case 0x6e: // n
+      return skipName(bytes, start, at, end);
+    case 0x4e: // N
+      return behindNames(bytes, start, at, end);
+    case 0x73: // s
+      return at + 1 + (bytes[at] as number);
+    case 0x74: // t
+      return behindStrings(bytes, at, end);
+    case 0x64: // d
+      return at + 1 === end ? end : at + 1 + (bytes[at] as number);
+    case 0x44: // D
+      return at + 2 >= end ? at + 2 : at + 2 + u16(bytes, at);
+    case 0x62: // b
+      return behindBitmap(bytes, at, end);
+    case 0x61: // a
+      return behindPrefixes(bytes, at, end);
+    case 0x6f: // o
+      return areOptionsSane(bytes, at, end) ? end : -1;
+    case 0x70: // p
+      return areParametersSane(bytes, at, end) ? end : -1;
+    case 0x67: // g
+      return behindGateway(bytes[dataStart + 1] as number, bytes, start, at, end);
+    case 0x68: // h
+      return at + (bytes[dataStart] as number);
+    case 0x6b: // k
+      return at + u16(bytes, dataStart + 2);
+    case 0x2a: // *
+      return end;
+    default:
+      return at + field - 0x30;
+  }
+}
+
+function behindNames(bytes: Uint8Array, start: number, at: number, end: number): number {
+  let cursor = at;
+  while (cursor !== -1 && cursor < end) cursor = skipName(bytes, start, cursor, end);
+  return cursor;
+}
+
+function behindStrings(bytes: Uint8Array, at: number, end: number): number {
+  let cursor = at;
+  while (cursor < end) cursor += 1 + (bytes[cursor] as number);
+  return cursor;
+}
+
+/** Blocks of at most 32 octets, none of them empty, their numbers rising. */
+function behindBitmap(bytes: Uint8Array, at: number, end: number): number {
+  let cursor = at;
+  let before = -1;
+  while (cursor < end) {
+    const block = bytes[cursor] as number;
+    const length = bytes[cursor + 1] as number;
+    if (cursor + 2 > end || block <= before || length === 0 || length > 32) return -1;
+    before = block;
+    cursor += 2 + length;
+  }
+  return cursor;
+}
+
+function behindPrefixes(bytes: Uint8Array, at: number, end: number): number {
+  let cursor = at;
+  while (cursor < end) {
+    if (cursor + 4 > end) return -1;
+    const family = u16(bytes, cursor);
+    const octets = family === 1 ? 4 : family === 2 ? 16 : -1;
+    const length = (bytes[cursor + 3] as number) & 0x7f;
+    if ((bytes[cursor + 2] as number) > octets * 8 || length > octets) return -1;
+    cursor += 4 + length;
+    if (cursor > end || (length > 0 && bytes[cursor - 1] === 0)) return -1;
+  }
+  return cursor;
+}
+
+function behindGateway(type: number, bytes: Uint8Array, start: number, at: number, end: number): number {
+  switch (type & 0x7f) {
+    case 1:
+      return at + 4;
+    case 2:
+      return at + 16;
+    case 3:
+      return skipName(bytes, start, at, end);
+    default:
+      return at;
+  }
+}
+
+function u16(bytes: Uint8Array, at: number): number {
+  return ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
+}

@@ -1,0 +1,40 @@
+/**
+ * A name in a message, passed over: where it ends, if it is one at all.
+ */
+import { LIMITS } from "../../config/limits.ts";
+
+const NAME_BYTES_MAX = 254;
+/** As many as a name of 255 octets can need; more is a loop. */
+const POINTERS_MAX = 126;
+
+/** What is left of the steps that the names of the message at hand may take. */
+let stepsLeft = 0x3fffffff;
+
+/** Comes before the names of another message, which has so many bytes. */
+export function beginNames(messageBytes: number): void {
+  stepsLeft = messageBytes * LIMITS.nameStepsPerByte;
+}
+
+/** The offset behind the name at `at`, or -1. Compressed names are followed, because a broken one breaks the message. */
+export function skipName(bytes: Uint8Array, start: number, at: number, end: number): number {
+  let next = -1;
+  let length = 0;
+  let pointers = 0;
+  let cursor = at;
+  for (;;) {
+    if (cursor >= end || --stepsLeft < 0) return -1;
+    const byte = bytes[cursor] as number;
+    if (byte === 0) return next === -1 ? cursor + 1 : next;
+    if (byte < 64) {
+      length += byte + 1;
+      cursor += byte + 1;
+      if (cursor > end || length > NAME_BYTES_MAX) return -1;
+    } else if (byte >= 0xc0) {
+      if (cursor + 1 >= end || ++pointers > POINTERS_MAX) return -1;
+      if (next === -1) next = cursor + 2;
+      cursor = start + (((byte & 0x3f) << 8) | (bytes[cursor + 1] as number));
+    } else {
+      return -1;
+    }
+  }
+}

@@ -1,0 +1,31 @@
+/**
+ * A reply from upstream as it is handed on: what can be read of it, and no more. Docker reads a reply and writes it anew,
+ * so whoever asked gets counts that are true and nothing behind the last record; the records themselves stay as they are.
+ */
+import { Records, isReadable } from "./records.ts";
+
+export interface UpstreamReply {
+  readonly message: Buffer;
+  /** With the upper bits that EDNS adds. */
+  readonly rcode: number;
+}
+
+const HEADER_BYTES = 12;
+const SECTIONS_AT = 6;
+const MESSAGE_BYTES_MAX = 65535;
+const records = new Records();
+
+/** Undefined where it cannot be read. The reply is corrected in place where that is possible. */
+export function readReply(message: Buffer): UpstreamReply | undefined {
+  if (!isReadable(message, records)) return undefined;
+  const { counts, end, missing, optRcode } = records;
+  // Made whole it would be longer than any message, and nobody could be sent it.
+  if (message.length + missing > MESSAGE_BYTES_MAX) return undefined;
+  for (let section = 0; section < counts.length; section++) {
+    message.writeUInt16BE(counts[section] as number, SECTIONS_AT + section * 2);
+  }
+  // A bare header has no question, whatever it announces.
+  if (message.length === HEADER_BYTES) message.writeUInt16BE(0, 4);
+  const whole = missing > 0 ? Buffer.concat([message, Buffer.alloc(missing)]) : message.subarray(0, end);
+  return { message: whole, rcode: optRcode | ((message[3] as number) & 15) };
+}

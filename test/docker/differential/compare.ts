@@ -1,0 +1,111 @@
+// Owns the judgement whether two replies are the same for whoever asked. What a resolver makes itself has to be the same
+// to the octet, but for the order of the answers, which both draw anew for every query. What came from upstream may be
+// compressed differently, and then has to be the same in everything it says.
+
+import type { Outcome } from "./asker.ts";
+import { type RawMessage, type RawRecord, readMessage } from "./message.ts";
+import { TYPE } from "./octets.ts";
+
+// How two messages are to be alike.
+export type Measure = "octets" | "records" | "question";
+
+// A difference of its own, for it is known.
+export const FILLED_UP = "data are filled up with zeros";
+
+// Replies that come so late tell of servers that were waited for; how many is what the time tells.
+const LATE_MS = 1_500;
+const LATE_APART_MS = 1_500;
+
+// Nothing where they are alike.
+export function difference(docker: Outcome, ours: Outcome, measure: Measure): string | undefined {
+  if (docker.ended !== ours.ended) return "they end differently";
+  if (docker.replies.length !== ours.replies.length) return "they have different numbers of replies";
+  for (const [index, reply] of docker.replies.entries()) {
+    const found = replyDifference(octetsOf(reply), octetsOf(ours.replies[index] ?? ""), measure);
+    if (found !== undefined) return docker.replies.length > 1 ? `reply ${index + 1}: ${found}` : found;
+  }
+  if (Math.max(docker.elapsedMs, ours.elapsedMs) < LATE_MS) return undefined;
+  return Math.abs(docker.elapsedMs - ours.elapsedMs) > LATE_APART_MS ? "one is later than the other" : undefined;
+}
+
+export function replyDifference(docker: Buffer, ours: Buffer, measure: Measure): string | undefined {
+  if (!docker.subarray(0, 2).equals(ours.subarray(0, 2))) return "the ids differ";
+  const [theirs, own] = [readMessage(docker), readMessage(ours)];
+  if (theirs.header !== own.header) return "the headers differ";
+  if (theirs.questions.join() !== own.questions.join()) return "the questions differ";
+  if (measure === "question") return undefined;
+  if (theirs.rest !== own.rest) return "what follows the records differs";
+  if (measure === "records") return recordsDifference(theirs, own);
+  if (theirs.length !== own.length) return "the lengths differ";
+  if (theirs.records.length !== own.records.length) return "the numbers of records differ";
+  // Which addresses are left out is drawn by lot.
+  if (theirs.isTruncated && areAddresses(theirs) && areAddresses(own)) return undefined;
+  return sortedOctets(theirs) === sortedOctets(own) ? undefined : "the records differ";
+}
+
+function recordsDifference(theirs: RawMessage, own: RawMessage): string | undefined {
+  if (recordsOf(theirs, told) === recordsOf(own, told)) return undefined;
+  return recordsOf(theirs, toldWithoutZeros) === recordsOf(own, toldWithoutZeros) ? FILLED_UP : "the records differ";
+}
+
+function recordsOf({ records }: RawMessage, tell: (record: RawRecord) => unknown): string {
+  return JSON.stringify(records.map(tell));
+}
+
+function told({ section, owner, type, class: class_, ttl, data }: RawRecord): unknown {
+  return [section, owner, type, class_, ttl, data];
+}
+
+function toldWithoutZeros(record: RawRecord): unknown {
+  return told({ ...record, data: record.data.replace(/(00)+$/, "") });
+}
+
+function sortedOctets({ records }: RawMessage): string {
+  return records
+    .map(({ section, octets }) => `${section} ${octets}`)
+    .toSorted()
+    .join("\n");
+}
+
+function areAddresses({ records }: RawMessage): boolean {
+  return records.every(({ section, type }) => section === "answer" && (type === TYPE.A || type === TYPE.AAAA));
+}
+
+export function readable(outcome: Outcome): string {
+  const replies = outcome.replies.map((reply) => readableMessage(octetsOf(reply)));
+  return [`${outcome.ended}, ${outcome.elapsedMs} ms`, ...replies].join("\n    ");
+}
+
+export function readableMessage(octets: Buffer): string {
+  const { length, header, questions, records, rest } = readMessage(octets);
+  const id = octets.toString("hex", 0, 2);
+  return [
+    `${length} octets, id ${id}, flags ${header.slice(0, 4)}, counts ${header.slice(4).replaceAll(/(.{4})(?!$)/g, "$1 ")}`,
+    ...questions.map((question) => `  question ${readableQuestion(question)}`),
+    ...records.map((record) => `  ${readableRecord(record)}`),
+    ...(rest === "" ? [] : [`  rest ${rest}`]),
+  ].join("\n    ");
+}
+
+function readableQuestion(question: string): string {
+  const [name = "", typeAndClass = ""] = question.split(" ");
+  const fixed = octetsOf(typeAndClass);
+  return `${readableName(name)} type ${fixed.readUInt16BE(0)} class ${fixed.readUInt16BE(2)}`;
+}
+
+function readableRecord({ section, owner, type, class: class_, ttl, data }: RawRecord): string {
+  return `${section} ${readableName(owner)} type ${type} class ${class_} ttl ${ttl} data ${data}`;
+}
+
+function readableName(octets: string): string {
+  const labels: string[] = [];
+  const name = octetsOf(octets);
+  for (let at = 0, length = name[0] ?? 0; length > 0; at += 1 + length, length = name[at] ?? 0) {
+    labels.push(JSON.stringify(name.toString("latin1", at + 1, at + 1 + length)).slice(1, -1));
+  }
+  return `${labels.join(" . ")} .`;
+}
+
+function octetsOf(text: string): Buffer {
+  return Buffer.from(text, "hex");
+}

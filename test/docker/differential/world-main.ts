@@ -1,0 +1,81 @@
+// Owns the process of the world's name servers: one at each address it is given, by UDP and TCP, all of them told apart
+// by their place in the list. What they say stands in world-answer.ts. It ends with the pipe to the test.
+
+import { createSocket } from "node:dgram";
+import { createServer, isIPv6, type Socket } from "node:net";
+import { createInterface } from "node:readline";
+
+import { readQuestion, type Transport } from "../../support/upstream-question.ts";
+import { worldReply } from "./world-answer.ts";
+import type { WorldLine } from "./world.ts";
+
+const PORT = 53;
+
+function tell(line: WorldLine): void {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}
+
+type Send = (reply: Buffer) => void;
+
+function handle(message: Buffer, transport: Transport, server: number, send: Send): void {
+  tell({ server, transport, message: message.toString("hex") });
+  const question = readQuestion(message, transport, "");
+  if (question === undefined) return;
+  const { replies, delayMs } = worldReply(question, server);
+  if (delayMs === 0) for (const reply of replies) send(reply);
+  else setTimeout(() => replies.map(send), delayMs);
+}
+
+async function serveUdp(address: string, server: number): Promise<void> {
+  const socket = createSocket(isIPv6(address) ? "udp6" : "udp4");
+  socket.on("message", (message, { address: peer, port }) => {
+    handle(message, "udp", server, (reply) => socket.send(reply, port, peer));
+  });
+  await new Promise<void>((resolve, reject) => {
+    socket.once("error", reject);
+    socket.bind(PORT, address, resolve);
+  });
+}
+
+async function serveTcp(address: string, server: number): Promise<void> {
+  const listener = createServer((connection) => serveConnection(connection, server));
+  await new Promise<void>((resolve, reject) => {
+    listener.once("error", reject);
+    listener.listen(PORT, address, resolve);
+  });
+}
+
+function serveConnection(connection: Socket, server: number): void {
+  let pending = Buffer.alloc(0);
+  connection.on("error", () => connection.destroy());
+  connection.on("data", (chunk) => {
+    pending = Buffer.concat([pending, chunk]);
+    while (pending.length >= 2 && pending.length >= 2 + pending.readUInt16BE(0)) {
+      const end = 2 + pending.readUInt16BE(0);
+      const message = pending.subarray(2, end);
+      pending = pending.subarray(end);
+      handle(message, "tcp", server, (reply) => sendFramed(connection, reply));
+    }
+  });
+}
+
+// An empty reply stands for the end of the connection.
+function sendFramed(connection: Socket, reply: Buffer): void {
+  if (!connection.writable) return;
+  if (reply.length === 0) {
+    connection.destroy();
+    return;
+  }
+  const length = Buffer.alloc(2);
+  length.writeUInt16BE(reply.length);
+  connection.write(Buffer.concat([length, reply]));
+}
+
+const addresses = process.argv.slice(2);
+await Promise.all(addresses.flatMap((address, server) => [serveUdp(address, server), serveTcp(address, server)]));
+tell("ready");
+for await (const _ of createInterface({ input: process.stdin })) {
+  // After the sockets had their turn: a datagram that came before this line is told before it.
+  setImmediate(() => tell("told"));
+}
+process.exit(0);

@@ -1,0 +1,201 @@
+// Owns what must be true of every message that comes in, whatever it is. Each check throws where it is not.
+
+import assert from "node:assert/strict";
+
+import { decode } from "dns-packet";
+
+import { LIMITS } from "../../src/config/limits.ts";
+import { withLength } from "../../src/lib/framing.ts";
+import { BETTER, type Behaviour, STRICT } from "../../src/model/behaviour.ts";
+import { NAME_BYTES_MAX } from "../../src/model/wire-name.ts";
+import { Answerer, DEFERRED, DROPPED, type Deferred, SLOT_BYTES } from "../../src/query/answer.ts";
+import type { Asker } from "../../src/query/asker.ts";
+import { StreamReader } from "../../src/query/listen/stream-reader.ts";
+import { Question, type Verdict } from "../../src/query/wire/question.ts";
+import { Records, isReadable } from "../../src/query/wire/records.ts";
+import { readReply as readUpstreamReply } from "../../src/query/wire/upstream-reply.ts";
+import { RCODE, failure, sizeLimit } from "../../src/query/wire/reply.ts";
+import { TYPE, anAsker } from "../support/builders.ts";
+import { readReply } from "../unit/support/reply.ts";
+import { NONCE, aWorld } from "./corpus.ts";
+import type { Random } from "./random.ts";
+
+const CANARY_BYTES = 64;
+const STALE_BYTES = 2048;
+
+// A place in memory with something before and behind it that must stay as it is.
+class Slot {
+  readonly block: Buffer;
+  readonly offset: number;
+  readonly #stale: number;
+
+  // Different places and different leftovers: an answer that differs has read what is not its own.
+  constructor(offset: number, stale: number) {
+    this.offset = offset;
+    this.#stale = stale;
+    this.block = Buffer.alloc(offset + SLOT_BYTES + CANARY_BYTES, stale);
+  }
+
+  place(message: Buffer): void {
+    message.copy(this.block, this.offset);
+    const end = this.offset + message.length;
+    this.block.fill(this.#stale, end, Math.min(end + STALE_BYTES, this.block.length));
+  }
+
+  isIntact(): boolean {
+    const { block, offset } = this;
+    for (let at = Math.max(0, offset - CANARY_BYTES); at < offset; at++) if (block[at] !== this.#stale) return false;
+    for (let at = offset + SLOT_BYTES; at < block.length; at++) if (block[at] !== this.#stale) return false;
+    return true;
+  }
+}
+
+export class AnswerCheck {
+  readonly #behaviour: Behaviour;
+  readonly #isStream: boolean;
+  readonly #asker: Asker;
+  readonly #answerers: readonly [Answerer, Answerer];
+  readonly #slots = [new Slot(CANARY_BYTES, 0xa5), new Slot(CANARY_BYTES + 37, 0x00)] as const;
+  readonly #question = new Question();
+  readonly #scratch = Buffer.alloc(SLOT_BYTES * 2);
+  // How long the answer alone took the last time, in microseconds.
+  lastMicros = 0;
+  readonly outcomes = { dropped: 0, deferred: 0, answered: 0, refused: 0 };
+
+  constructor(character: "strict" | "better", isStream: boolean, seed: number) {
+    this.#behaviour = character === "strict" ? STRICT : BETTER;
+    this.#isStream = isStream;
+    this.#asker = anAsker(aWorld(isStream));
+    this.#asker.nonce = NONCE;
+    this.#answerers = [new Answerer(this.#behaviour, seed), new Answerer(this.#behaviour, seed)];
+  }
+
+  // What a listener would hand over of such a message.
+  cut(message: Buffer): Buffer {
+    const { readsLongQueries } = this.#behaviour;
+    if (this.#isStream) return message;
+    return message.subarray(0, readsLongQueries ? LIMITS.udpQueryBytes : LIMITS.udpQueryBytesStrict);
+  }
+
+  run(message: Buffer): void {
+    const [first, second] = this.#slots;
+    const [one, other] = this.#answerers;
+    first.place(message);
+    second.place(message);
+    const start = performance.now();
+    const result = one.answer(this.#asker, first.block, first.offset, message.length, this.#isStream);
+    this.lastMicros = (performance.now() - start) * 1000;
+    const again = other.answer(this.#asker, second.block, second.offset, message.length, this.#isStream);
+    assert.equal(again, result, "the same message has the same outcome anywhere");
+    assert.ok(first.isIntact() && second.isIntact(), "nothing beyond the slot is written");
+    if (message.length < 12 || (message[2] ?? 0) >= 0x80)
+      assert.equal(result, DROPPED, "what is no query gets no reply");
+    if (result === DROPPED) {
+      this.outcomes.dropped++;
+    } else if (result === DEFERRED) {
+      this.outcomes.deferred++;
+      const deferred = one.takeDeferred(first.block);
+      assert.deepEqual(other.takeDeferred(second.block), deferred);
+      this.#checkDeferred(message, deferred);
+    } else {
+      const reply = first.block.subarray(first.offset, first.offset + result);
+      assert.ok(
+        reply.equals(second.block.subarray(second.offset, second.offset + result)),
+        "replies are the same anywhere",
+      );
+      this.#checkReply(message, reply);
+    }
+  }
+
+  #checkReply(message: Buffer, reply: Buffer): void {
+    const verdict = this.#read(message);
+    const limit = verdict === "answer" ? sizeLimit(this.#question, this.#isStream) : 512;
+    assert.ok(reply.length >= 12 && reply.length <= limit, `${reply.length} octets of ${limit} are a reply`);
+    const { id, flags, opcode, rcode, counts, answers } = readReply(reply);
+    assert.equal(id, message.readUInt16BE(0), "a reply has the id of its query");
+    assert.ok(flags.startsWith("qr"), "a reply says that it is one");
+    assert.ok(opcode === 0 || opcode === (((message[2] ?? 0) >> 3) & 15), "a reply has the opcode of its query");
+    if (rcode === RCODE.NOERROR) {
+      assert.ok(verdict === "answer" && counts[0] === 1, "only what could be read is answered");
+      // Docker's way: an address may point to a name that is longer than a name may be.
+      if (answers.every(({ type, data }) => type !== TYPE.PTR || data.length <= NAME_BYTES_MAX + 1)) decode(reply);
+      this.outcomes.answered++;
+    } else {
+      this.outcomes.refused++;
+    }
+  }
+
+  // What goes upstream must be what was asked, in a form that the forwarder can make a failure of.
+  #checkDeferred(message: Buffer, { query, questionEnd }: Deferred): void {
+    assert.equal(this.#read(message), "answer", "only what could be read is sent on");
+    const { type, labelCount, foldedLength } = this.#question;
+    const name = Buffer.from(this.#question.folded.subarray(0, foldedLength));
+    const verdict = this.#read(query);
+    // Writing out a compressed name moves what pointers behind it lead to.
+    assert.ok(
+      verdict === "answer" || (message[12] ?? 0) >= 64 || query.length !== message.length,
+      "what is sent on can be read",
+    );
+    assert.deepEqual(
+      [this.#question.type, this.#question.labelCount, this.#question.end],
+      [type, labelCount, questionEnd],
+    );
+    assert.ok(
+      name.equals(this.#question.folded.subarray(0, foldedLength)),
+      "the name that is sent on is the one asked",
+    );
+    const length = failure(this.#scratch, this.#question, RCODE.SERVFAIL, this.#behaviour);
+    assert.ok(length <= 512);
+    assert.equal(readReply(this.#scratch.subarray(0, length)).id, message.readUInt16BE(0));
+  }
+
+  #read(message: Buffer): Verdict {
+    message.copy(this.#scratch);
+    return this.#question.read(this.#scratch, 0, message.length);
+  }
+}
+
+export class ReplyCheck {
+  readonly #records = new Records();
+  lastMicros = 0;
+
+  // What is handed on of a reply is no longer than a message may be, and whoever reads it finds the same once more.
+  run(reply: Buffer): void {
+    const first = Buffer.from(reply);
+    const start = performance.now();
+    const read = readUpstreamReply(first);
+    this.lastMicros = (performance.now() - start) * 1000;
+    assert.equal(
+      isReadable(reply, this.#records),
+      isReadable(reply, new Records()),
+      "nothing of the last reply is left",
+    );
+    const again = readUpstreamReply(Buffer.from(reply));
+    assert.equal(read === undefined, again === undefined, "the same reply is read the same again");
+    if (read === undefined) return;
+    const { message, rcode } = read;
+    assert.ok(message.length >= 12 && message.length <= 65_535, `${message.length} octets are handed on`);
+    assert.equal(message.readUInt16BE(0), reply.readUInt16BE(0), "the id stays");
+    assert.equal(message.readUInt16BE(2), reply.readUInt16BE(2), "the flags stay");
+    // A name may point into what stood behind the last record, and nothing does any more.
+    if (message.length < reply.length) return;
+    const handedOn = readUpstreamReply(Buffer.from(message));
+    assert.ok(handedOn?.message.equals(message) && handedOn.rcode === rcode, "what is handed on can be read");
+  }
+}
+
+// Whatever goes into a stream comes out of it, however it is cut.
+export function checkStream(messages: readonly Buffer[], random: Random): void {
+  const stream = Buffer.concat(messages.map((message) => withLength(message)));
+  const reader = new StreamReader();
+  let taken = 0;
+  for (let at = 0; at < stream.length;) {
+    const size = random.once(3) ? 1 + random.below(4) : 1 + random.below(3000);
+    reader.push(stream.subarray(at, at + size));
+    at += size;
+    if (random.once(4)) continue;
+    for (let next = reader.next(); next !== undefined; next = reader.next()) assert.ok(messages[taken++]?.equals(next));
+  }
+  for (let next = reader.next(); next !== undefined; next = reader.next()) assert.ok(messages[taken++]?.equals(next));
+  assert.equal(taken, messages.length, "every message comes out of the stream");
+}

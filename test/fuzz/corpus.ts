@@ -1,0 +1,235 @@
+// Owns what the fuzzer starts from: a small world of names, sound queries for it, replies of upstream servers, and messages
+// made to hurt.
+
+import { addressBytes, reverseLabels } from "../../src/model/address.ts";
+import type { View } from "../../src/model/view.ts";
+import { presentation } from "../../src/model/wire-name.ts";
+import {
+  TYPE,
+  aName,
+  aNetwork,
+  aPointer,
+  aQuery,
+  aRecord,
+  aReplyTo,
+  aView,
+  anOpt,
+  u16,
+  upstreams,
+} from "../support/builders.ts";
+
+const MANY = Array.from({ length: 300 }, (_, index) => ({
+  names: ["many"],
+  ipv4: `10.7.${index >> 8}.${index & 0xff}`,
+  ipv6: `fd77::7:${(index + 1).toString(16)}`,
+}));
+
+export const NONCE = "00112233445566778899aabbccddeeff";
+
+// Two networks that share names, one with dots in its name; links that lead somewhere and links that do not.
+export function aWorld(isNdotsSet: boolean): View {
+  const one = aNetwork({
+    name: "one",
+    members: [
+      { names: ["Web", "shared", "0123456789ab"], ipv4: "172.20.0.2", ipv6: "fd11::1:2" },
+      { names: ["db", "shared"], ipv4: "172.20.0.3", ipv6: "fd11::" },
+      { names: ["mail.example.org"], ipv4: "172.20.0.4" },
+      { names: ["x".repeat(64), "long"], ipv4: "172.20.0.5" },
+      // An address points back to the first name, and it is longer than any question.
+      { names: [Array.from({ length: 9 }, () => "w".repeat(63)).join(".")], ipv4: "172.20.0.7" },
+      { names: [`${"y".repeat(63)}.${"z".repeat(63)}.${"y".repeat(63)}`], ipv4: "172.20.0.6" },
+      ...MANY,
+    ],
+    links: ["web:Site", "nosuch:db", "db:b.c"],
+  });
+  const two = aNetwork({ name: "br.net1", members: [{ names: ["c1.net1", "shared"], ipv4: "10.3.0.1" }] });
+  return aView([one, two], upstreams({ isNdotsSet }));
+}
+
+const NAMES = [
+  "web",
+  "WEB.One",
+  "shared",
+  "many",
+  "many.one",
+  "Site",
+  "db",
+  "b.c.one",
+  "mail.example.org",
+  "c1.net1.br.net1",
+  "long",
+  "nope",
+  "example.org",
+  ".",
+  `${NONCE}.dns11.invalid`,
+  "2.0.20.172.in-addr.arpa",
+  "5.0.20.172.in-addr.arpa",
+  "6.0.20.172.IN-ADDR.arpa",
+  "7.0.20.172.in-addr.arpa",
+  `${nibbles("fd11::1:2")}.ip6.arpa`,
+  `${nibbles("fd11::")}.ip6.arpa`,
+  `${"y".repeat(63)}.${"z".repeat(63)}.${"y".repeat(63)}`,
+];
+
+const TYPES = Object.values(TYPE);
+
+export const QUERIES: readonly Buffer[] = NAMES.flatMap((name) => [
+  ...TYPES.map((type) => aQuery({ name, type })),
+  ...[TYPE.A, TYPE.AAAA, TYPE.PTR, TYPE.TXT].flatMap((type) => [
+    aQuery({ name, type, opt: { udpSize: 1232 } }),
+    aQuery({
+      name,
+      type,
+      opt: {
+        udpSize: 65_535,
+        isDnssecOk: true,
+        options: [
+          [10, Buffer.alloc(8)],
+          [12, Buffer.alloc(200)],
+        ],
+      },
+    }),
+    aQuery({ name, type, flags: 0x2000, opt: { version: 1 } }),
+    aQuery({ name, type, answers: [aRecord({ owner: aPointer(12), type: TYPE.A, data: Buffer.alloc(4) })] }),
+    aQuery({ name, type, authorities: [aSoa()], additionals: [anOpt(), anOpt({ udpSize: 512 })] }),
+  ]),
+]);
+
+const LABELS_127 = Array.from({ length: 127 }, () => "b").join(".");
+const LONGEST = [63, 63, 63, 61].map((size) => "a".repeat(size)).join(".");
+const ALL = 0xffff;
+
+// In a message that asks for "web" and has one record of the root behind that: where the record's data begin.
+const DATA_AT = 12 + aName("web").length + 4 + 11;
+
+// So many pointers, each to the one before, and the first to the question.
+function pointers(count: number): Buffer {
+  const targets = Array.from({ length: count }, (_, index) => (index === 0 ? 12 : DATA_AT + (index - 1) * 2));
+  return Buffer.concat(targets.map((target) => aPointer(target)));
+}
+
+// A name that takes so many pointers to read.
+function farPointer(count: number): Buffer {
+  return aPointer(DATA_AT + (count - 2) * 2);
+}
+
+function withChain(count: number): Buffer {
+  const chain = aRecord({ type: 10, data: pointers(count - 1) });
+  return aQuery({ answers: [chain], additionals: [aRecord({ owner: farPointer(count), type: TYPE.A })] });
+}
+
+export const HOSTILE: readonly Buffer[] = [
+  aQuery({ counts: [ALL, ALL, ALL, ALL] }),
+  aQuery({ counts: [1, ALL, ALL, ALL], opt: {} }),
+  aQuery({ name: aPointer(12) }),
+  aQuery({ name: aPointer(0) }),
+  aQuery({ name: aPointer(4) }),
+  aQuery({ name: Buffer.concat([aPointer(14), aPointer(12)]) }),
+  aQuery({ name: Buffer.concat([Buffer.from("\x01a"), aPointer(12)]) }),
+  aQuery({
+    name: Buffer.concat([Buffer.from("\x03web"), aPointer(12 + 6 + 4 + 11)]),
+    additionals: [aRecord({ type: 10, data: aName("one") })],
+  }),
+  aQuery({ name: aPointer(12 + 2 + 4 + 11), additionals: [aRecord({ type: 10, data: aName(LONGEST) })] }),
+  aQuery({
+    name: aPointer(12 + 2 + 4 + 11),
+    additionals: [aRecord({ type: 10, data: aName(LABELS_127) }), aRecord({ owner: aPointer(12), type: TYPE.A })],
+  }),
+  ...[2, 3, 125, 126, 127, 200].map((count) => withChain(count)),
+  aQuery({ name: LABELS_127 }),
+  aQuery({ name: `${LABELS_127}.b` }),
+  aQuery({ name: LONGEST, type: TYPE.AAAA, opt: {} }),
+  aQuery({ name: `${LONGEST}a` }),
+  aQuery({ name: Buffer.from(`\x3f${"a".repeat(62)}\x00`) }),
+  aQuery({
+    name: Buffer.concat([Buffer.of(63), Buffer.from(Array.from({ length: 63 }, (_, octet) => octet)), Buffer.of(0)]),
+  }),
+  aQuery({ typeAndClass: Buffer.alloc(0), counts: [1, 1, 1, 2] }),
+  aQuery({ opt: { options: Array.from({ length: 100 }, () => [8, Buffer.of(0, 1, 33, 0)] as const) } }),
+  Buffer.alloc(512),
+  Buffer.alloc(512, 0xff),
+  Buffer.alloc(512, 0xc0),
+  Buffer.alloc(12),
+  Buffer.alloc(0),
+];
+
+function filled(bytes: number, head: Buffer, record: Buffer): Buffer {
+  const left = Math.floor((bytes - head.length) / record.length);
+  return Buffer.concat([head, ...Array.from({ length: left }, () => record)]);
+}
+
+const HEAD = aQuery({ counts: [1, ALL, ALL, ALL] });
+const ONE_OPT_65K = 65_535 - 12 - 5 - 4 - 11;
+
+// A name that takes as many pointers as there may be.
+const FAR = farPointer(126);
+
+// One record of as many names as fit: the servers of a host identity, each of two octets.
+function withNames(name: Buffer): Buffer {
+  const chain = aRecord({ type: 10, data: pointers(125) });
+  const room = 65_535 - aQuery({ answers: [chain], additionals: [aRecord({ type: TYPE.HIP })] }).length - 4;
+  const data = Buffer.concat([Buffer.alloc(4), Buffer.alloc(room - (room % 2), name)]);
+  return aQuery({ answers: [chain], additionals: [aRecord({ type: TYPE.HIP, data })] });
+}
+
+// As long as a stream's message can be; each of them costs as much as hundreds of others.
+export const HUGE: readonly Buffer[] = [
+  withNames(FAR),
+  withNames(aPointer(12)),
+  filled(65_535, HEAD, aRecord({ owner: aPointer(12), type: TYPE.A, data: Buffer.alloc(4) })),
+  filled(65_535, aQuery({ counts: [1, 1, 1, 2] }), aRecord({ type: TYPE.TXT, data: Buffer.from("\x01a") })),
+  aQuery({
+    opt: { options: Array.from({ length: Math.floor(ONE_OPT_65K / 4) }, () => [3, Buffer.alloc(0)] as const) },
+  }),
+  aQuery({ additionals: [aRecord({ type: TYPE.TXT, data: Buffer.alloc(ONE_OPT_65K) })], name: "web" }),
+  aQuery({
+    additionals: [aRecord({ type: 10, data: Buffer.concat([aName(LONGEST), Buffer.alloc(ONE_OPT_65K + 3 - 255)]) })],
+    name: aPointer(12 + 2 + 4 + 11),
+  }),
+  Buffer.alloc(65_535, aQuery()),
+  Buffer.alloc(65_535, 0xc0),
+];
+
+export const REPLIES: readonly Buffer[] = [
+  aReplyTo(aQuery({ name: "example.org" }), 0, [
+    aRecord({ owner: aPointer(12), type: TYPE.CNAME, data: aName("www.example.org") }),
+    aRecord({ owner: "www.example.org", type: TYPE.A, data: Buffer.alloc(4) }),
+    aRecord({ owner: aPointer(12), type: TYPE.AAAA, data: Buffer.alloc(16) }),
+    aRecord({ owner: aPointer(12), type: TYPE.MX, data: Buffer.concat([u16(10), aPointer(12)]) }),
+    aRecord({ owner: aPointer(12), type: TYPE.SRV, data: Buffer.concat([u16(1), u16(1), u16(1), aPointer(12)]) }),
+    aRecord({ owner: aPointer(12), type: TYPE.TXT, data: Buffer.from("\x03abc\x00") }),
+    aSoa(),
+    anOpt({
+      options: [
+        [15, Buffer.from("\0\x16no")],
+        [8, Buffer.of(0, 1, 24, 0, 192, 0, 2)],
+      ],
+    }),
+  ]),
+  aReplyTo(aQuery({ name: "nope" }), 3, [aSoa()]),
+];
+
+// Thousands of records, each of whose names takes as many pointers as there may be, and one of thousands of such names.
+export const HUGE_REPLIES: readonly Buffer[] = [
+  withNames(FAR),
+  filled(65_535, HEAD, aRecord({ owner: aPointer(12), type: TYPE.A, data: Buffer.alloc(4) })),
+  chained(aRecord({ owner: FAR, type: 10 })),
+  chained(aRecord({ owner: FAR, type: TYPE.CNAME, data: FAR })),
+  chained(aRecord({ owner: FAR, type: TYPE.SOA, data: Buffer.concat([FAR, FAR, Buffer.alloc(20)]) })),
+  // As many questions as a header can announce.
+  Buffer.concat([u16(1), u16(0x8180), u16(ALL), Buffer.alloc(6), Buffer.alloc(60_000, Buffer.of(0, 0, 1, 0, 1))]),
+];
+
+function chained(record: Buffer): Buffer {
+  const head = aQuery({ answers: [aRecord({ type: 10, data: pointers(125) })], counts: [1, ALL, ALL, ALL] });
+  return filled(65_535, head, record);
+}
+
+function aSoa(): Buffer {
+  return aRecord({ type: TYPE.SOA, data: Buffer.concat([aName("ns"), aName("mail"), Buffer.alloc(20)]) });
+}
+
+function nibbles(address: string): string {
+  const labels = Buffer.from(reverseLabels(addressBytes(address) ?? Buffer.alloc(0)));
+  return presentation(labels, 0, labels.length);
+}

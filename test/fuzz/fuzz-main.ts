@@ -1,0 +1,52 @@
+// Owns the long run of the fuzzer: `node dist/test/fuzz/fuzz-main.js --inputs 1000000 --seed 1`. Prints what it found and
+// what it took; exits with 1 at the first message that breaks a rule, with all that is needed to see it again.
+
+import { parseArgs } from "node:util";
+
+import { heldBytes } from "../unit/support/memory.ts";
+import { type Run, fuzz } from "./run.ts";
+
+const { values } = parseArgs({
+  options: { inputs: { type: "string" }, seed: { type: "string" }, from: { type: "string" } },
+});
+const inputs = Number(values.inputs ?? 1_000_000);
+const seed = Number(values.seed ?? Date.now() % 1_000_000);
+const from = Number(values.from ?? 0);
+if (![inputs, seed, from].every((value) => Number.isSafeInteger(value) && value >= 0)) {
+  console.error("usage: fuzz-main [--inputs N] [--seed N] [--from N]");
+  process.exit(2);
+}
+
+// What is compiled and grown on the way belongs to the program, not to the inputs.
+fuzz({ seed, inputs: Math.min(inputs, 20_000), from });
+const before = held();
+const run = fuzz({ seed, inputs, from });
+const grown = held() - before;
+report(run);
+process.exit(run.violation === undefined ? 0 : 1);
+
+function report({ seconds, violation, times, outcomes, inputs: count }: Run): void {
+  console.log(`seed ${seed}: ${count} inputs in ${seconds.toFixed(1)} s, ${Math.round(count / seconds)} inputs/s`);
+  console.log(
+    `outcomes: ${Object.entries(outcomes)
+      .map(([word, sum]) => `${word} ${sum}`)
+      .join(", ")}`,
+  );
+  for (const [kind, { median, slowest, slowestBytes, slowestIndex }] of Object.entries(times)) {
+    if (slowestIndex === -1) continue;
+    const ratio = Math.round(slowest / median);
+    console.log(
+      `${kind.padEnd(10)} median ${median.toFixed(1)} us, slowest ${slowest.toFixed(1)} us (${ratio} x; ${slowestBytes} octets, input ${slowestIndex})`,
+    );
+  }
+  console.log(`memory grew by ${Math.round(grown / 1024)} KB`);
+  if (violation === undefined) return;
+  console.error(`violation in input ${violation.index} (${violation.what}): ${String(violation.error)}`);
+  console.error(violation.hex);
+  console.error(`again: --seed ${seed} --from ${violation.index} --inputs 1`);
+}
+
+function held(): number {
+  const buffers = heldBytes();
+  return buffers + process.memoryUsage().heapUsed;
+}

@@ -1,0 +1,40 @@
+// Owns the draws of the fuzzer: each input is drawn from the run's seed and its own number alone, so that one input can be
+// made again without those before it.
+
+export class Random {
+  #state: number;
+
+  constructor(seed: number, index: number) {
+    // Neighbouring numbers begin far apart.
+    this.#state = (Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(index + 1, 0xc2b2ae35)) | 0;
+    this.bits();
+  }
+
+  // 32 bits, by splitmix.
+  bits(): number {
+    this.#state = (this.#state + 0x9e3779b9) | 0;
+    let x = this.#state;
+    x = Math.imul(x ^ (x >>> 16), 0x21f0aaad);
+    x = Math.imul(x ^ (x >>> 15), 0x735a2d97);
+    return (x ^ (x >>> 15)) >>> 0;
+  }
+
+  below(bound: number): number {
+    return Math.floor((this.bits() / 0x1_0000_0000) * bound);
+  }
+
+  // True once in so many times.
+  once(inSoMany: number): boolean {
+    return this.below(inSoMany) === 0;
+  }
+
+  pick<T>(from: readonly T[]): T {
+    const picked = from[this.below(from.length)];
+    if (picked === undefined) throw new Error("nothing to pick from");
+    return picked;
+  }
+
+  bytes(length: number): Buffer {
+    return Buffer.from(Array.from({ length }, () => this.below(256)));
+  }
+}

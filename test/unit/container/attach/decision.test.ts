@@ -1,0 +1,129 @@
+// Proves which containers are served, and the word for why one is not.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { type OnlyFilter, parseOnly } from "../../../../src/config/settings.ts";
+import { type Decision, ENABLE_LABEL, decide } from "../../../../src/container/attach/decision.ts";
+import type { ContainerFact, NetworkFact } from "../../../../src/container/registry/fact.ts";
+import { aContainer, aNetworkFact, anEndpoint } from "../../../support/builders.ts";
+
+const ON_BRIDGE = anEndpoint({ networkName: "bridge" });
+
+test("a container on a user-defined network is served", () => {
+  assert.deepEqual(decided({}), { kind: "serve" });
+  assert.deepEqual(decided({ endpoints: [ON_BRIDGE, anEndpoint()], networkMode: "bridge" }), { kind: "serve" });
+  assert.deepEqual(decided({ isPaused: true }), { kind: "serve" });
+});
+
+const LEFT: Readonly<Record<string, readonly [Partial<ContainerFact>, string, RegExp]>> = {
+  "on the host's network": [{ networkMode: "host", endpoints: [] }, "host-network", /host's network/],
+  "in another container's namespace": [
+    { networkMode: "container:0123456789abcdef", endpoints: [] },
+    "shares-namespace",
+    /container 0123456789ab /,
+  ],
+  "without a network": [
+    { networkMode: "none", endpoints: [anEndpoint({ networkName: "none" })] },
+    "no-network",
+    /no network/,
+  ],
+  "on the default bridge alone": [
+    { networkMode: "default", endpoints: [ON_BRIDGE] },
+    "default-network-only",
+    /127\.0\.0\.11/,
+  ],
+  "with endpoints nowhere yet": [{ endpoints: [] }, "default-network-only", /no user-defined network/],
+  "that opted out": [{ labels: { [ENABLE_LABEL]: "false" } }, "opted-out", /io\.dns11\.enable/],
+  "on a swarm's network": [
+    { endpoints: [anEndpoint(), anEndpoint({ networkName: "mesh" })] },
+    "swarm-network",
+    /"mesh"/,
+  ],
+};
+
+for (const [what, [parts, code, reason]] of Object.entries(LEFT)) {
+  test(`a container ${what} is left, as "${code}"`, () => {
+    const decision = decided(parts);
+    assert.ok(decision.kind === "leave" && decision.code === code);
+    assert.match(decision.reason, reason);
+  });
+}
+
+test("a container on no network but the default one that was later joined to another is served", () => {
+  assert.equal(decided({ networkMode: "none", endpoints: [anEndpoint()] }).kind, "serve");
+});
+
+test("a network that nobody told of yet is no swarm's", () => {
+  assert.equal(decide(aContainer(), () => undefined, []).kind, "serve");
+});
+
+test("a container in the host's or another's namespace is left for that, whatever its labels say", () => {
+  const labels = { [ENABLE_LABEL]: "perhaps" };
+  for (const networkMode of ["host", "container:abc"]) {
+    assert.equal(decided({ networkMode, labels }).warning, undefined);
+  }
+});
+
+for (const word of ["true", "1", "yes", "on", "TRUE", " On "]) {
+  test(`a label of "${word}" serves, as no label does`, () => {
+    assert.deepEqual(decided({ labels: { [ENABLE_LABEL]: word } }), { kind: "serve" });
+  });
+}
+
+for (const word of ["false", "0", "no", "off", "False", " off "]) {
+  test(`a label of "${word}" opts out`, () => {
+    const decision = decided({ labels: { [ENABLE_LABEL]: word } });
+    assert.ok(decision.kind === "leave" && decision.code === "opted-out");
+  });
+}
+
+for (const word of ["", "maybe", "2", "truefalse"]) {
+  test(`a label of "${word}" is as none, with a warning that quotes it`, () => {
+    const labels = { [ENABLE_LABEL]: word };
+    const decision = decided({ labels });
+    assert.equal(decision.kind, "serve");
+    assert.ok(decision.warning?.includes(`"${word}"`));
+    assert.equal(decided({ labels, endpoints: [ON_BRIDGE] }).warning, decision.warning);
+  });
+}
+
+const LABELS = { tier: "web", empty: "" };
+
+// Filters, and whether a container on networks "one" and "bridge" with those labels is selected.
+for (const [filters, isSelected] of [
+  [[], true],
+  [["label=tier"], true],
+  [["label=tier=web"], true],
+  [["label=tier=db"], false],
+  [["label=tier="], false],
+  [["label=empty"], true],
+  [["label=empty="], true],
+  [["label=other"], false],
+  [["label=constructor"], false],
+  [["label=tier", "label=other"], false],
+  [["label=tier", "label=empty"], true],
+  [["network=one"], true],
+  [["network=two"], false],
+  [["network=two", "network=one"], true],
+  [["network=bridge"], true],
+  [["network=One"], false],
+  [["network=one", "label=tier=web"], true],
+  [["network=one", "label=tier=db"], false],
+  [["network=two", "label=tier=web"], false],
+] as const) {
+  test(`"${filters.join(" ")}" ${isSelected ? "selects" : "does not select"} the container`, () => {
+    const only = filters.map((text): OnlyFilter => parseOnly(text) ?? assert.fail());
+    const decision = decided({ labels: LABELS, endpoints: [anEndpoint(), ON_BRIDGE] }, only);
+    assert.equal(decision.kind === "leave" ? decision.code : decision.kind, isSelected ? "serve" : "not-selected");
+  });
+}
+
+function decided(parts: Partial<ContainerFact>, only: readonly OnlyFilter[] = []): Decision {
+  return decide(aContainer(parts), networkOf, only);
+}
+
+function networkOf(id: string): NetworkFact {
+  const name = id.replace(/^id-of-/, "");
+  return aNetworkFact({ name, scope: name === "mesh" ? "swarm" : "local" });
+}

@@ -1,0 +1,204 @@
+// Proves that the names follow the facts: who joins, leaves, is renamed, and where each container's unknown names go.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Directory } from "../../../../src/container/registry/directory.ts";
+import type { ContainerFact, EndpointFact, NameserversFact } from "../../../../src/container/registry/fact.ts";
+import { STRICT } from "../../../../src/model/behaviour.ts";
+import type { Server, View } from "../../../../src/model/view.ts";
+import { LocalNames } from "../../../../src/query/policy/local.ts";
+import { aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../support/builders.ts";
+import { placed } from "../../support/reply.ts";
+
+const OPTIONS = { serversMax: 3, ownAddress: "127.0.0.11" };
+
+test("a container's names are known to every container on its network, itself included", () => {
+  const directory = directoryOf("one");
+  const web = container("web", [on("one", "172.20.0.2")]);
+  const db = container("db", [on("one", "172.20.0.3")]);
+  directory.putContainer(web);
+  directory.putContainer(db);
+  assert.deepEqual(found(directory, db, "web"), "172.20.0.2");
+  assert.deepEqual(found(directory, web, "web"), "172.20.0.2");
+});
+
+test("a view that was made before a container joined knows it, too", () => {
+  const directory = directoryOf("one");
+  const web = container("web", [on("one", "172.20.0.2")]);
+  directory.putContainer(web);
+  const view = directory.viewOf(web);
+  directory.putContainer(container("db", [on("one", "172.20.0.3")]));
+  assert.equal(foundIn(view, "db"), "172.20.0.3");
+  directory.removeContainer("db");
+  assert.equal(foundIn(view, "db"), undefined);
+});
+
+test("names of a network are unknown to who is not on it", () => {
+  const directory = directoryOf("one", "two");
+  const web = container("web", [on("one", "172.20.0.2")]);
+  directory.putContainer(web);
+  directory.putContainer(container("db", [on("two", "172.21.0.3")]));
+  assert.equal(found(directory, web, "db"), undefined);
+});
+
+test("leaving one network takes the names there away, and no others", () => {
+  const directory = directoryOf("one", "two");
+  const both = container("both", [on("one", "172.20.0.2"), on("two", "172.21.0.2")]);
+  directory.putContainer(both);
+  const view = directory.viewOf(both);
+  directory.putContainer(container("both", [on("two", "172.21.0.2")]));
+  assert.deepEqual([foundIn(view, "both.one"), foundIn(view, "both.two")], [undefined, "172.21.0.2"]);
+});
+
+test("a rename moves the name and keeps the aliases", () => {
+  const directory = directoryOf("one");
+  const web = container("web", [on("one", "172.20.0.2", { names: ["web", "alias"] })]);
+  directory.putContainer(web);
+  const renamed = { ...web, name: "site", endpoints: [on("one", "172.20.0.2", { names: ["site", "alias"] })] };
+  directory.putContainer(renamed);
+  assert.deepEqual(
+    ["web", "site", "alias"].map((name) => found(directory, renamed, name)),
+    [undefined, "172.20.0.2", "172.20.0.2"],
+  );
+  assert.equal(directory.containers.get("web")?.name, "site");
+});
+
+test("names on the default bridge are no names", () => {
+  const directory = directoryOf("one", "bridge");
+  const web = container("web", [on("bridge", "172.17.0.2"), on("one", "172.20.0.2")]);
+  directory.putContainer(web);
+  const view = directory.viewOf(web);
+  assert.deepEqual(
+    view.networks.map(({ name }) => name),
+    ["one"],
+  );
+  assert.equal(foundIn(view, "web.bridge"), undefined);
+});
+
+test("a view names the networks in the order in which they are asked", () => {
+  const directory = directoryOf("a", "b", "c");
+  const web = container("web", [on("b", "10.0.2.2"), on("c", "10.0.3.2", { gatewayPriority: 5 }), on("a", "10.0.1.2")]);
+  directory.putContainer(web);
+  assert.deepEqual(
+    directory.viewOf(web).networks.map(({ name }) => name),
+    ["c", "a", "b"],
+  );
+});
+
+test("a network that nobody told of is left out, and so are its names", () => {
+  const directory = directoryOf("one");
+  const web = container("web", [on("one", "172.20.0.2"), on("gone", "172.29.0.2")]);
+  directory.putContainer(web);
+  assert.deepEqual(
+    directory.viewOf(web).networks.map(({ name }) => name),
+    ["one"],
+  );
+  directory.removeNetwork("id-of-one");
+  assert.deepEqual(directory.viewOf(web).networks, []);
+  directory.removeContainer("web");
+  assert.equal(directory.containers.size, 0);
+});
+
+test("a network that is told of again keeps its names", () => {
+  const directory = directoryOf("one");
+  const web = container("web", [on("one", "172.20.0.2")]);
+  directory.putContainer(web);
+  directory.putNetwork(aNetworkFact({ name: "one" }));
+  assert.equal(found(directory, web, "web"), "172.20.0.2");
+});
+
+test("links are their container's own: target and alias, or a target that is its own alias", () => {
+  const directory = directoryOf("one");
+  const web = container("web", [on("one", "172.20.0.2")]);
+  const client = container("client", [on("one", "172.20.0.4", { links: ["Web:Site", "web"] })]);
+  directory.putContainer(web);
+  directory.putContainer(client);
+  assert.deepEqual([found(directory, client, "Site"), found(directory, client, "site")], ["172.20.0.2", undefined]);
+  assert.deepEqual([found(directory, client, "web"), found(directory, web, "Site")], ["172.20.0.2", undefined]);
+});
+
+test("of the servers, our own address is dropped before they are cut to three; the host's stays", () => {
+  const servers = [
+    { from: "container" as const, address: "127.0.0.11" },
+    { from: "host" as const, address: "127.0.0.11" },
+    ...["10.0.0.1", "10.0.0.2", "10.0.0.3"].map((address) => ({ from: "container" as const, address })),
+  ];
+  assert.deepEqual(upstreamsOf({ kind: "listed", servers, isNdotsSet: true }), {
+    kind: "listed",
+    servers: [
+      { from: "host", address: "127.0.0.11", port: 53 },
+      { from: "container", address: "10.0.0.1", port: 53 },
+      { from: "container", address: "10.0.0.2", port: 53 },
+    ] satisfies Server[],
+    hasExternalAccess: true,
+    isNdotsSet: true,
+  });
+});
+
+test("a list that nobody tells is asked for at the door", () => {
+  assert.deepEqual(upstreamsOf({ kind: "unknown" }), { kind: "door" });
+});
+
+// Driver, whether the network is internal, the endpoint's gateways, and whether that leads outside.
+for (const [driver, isInternal, hasIpv4Gateway, hasIpv6Gateway, expected] of [
+  ["bridge", false, true, false, true],
+  ["bridge", false, false, true, true],
+  ["bridge", false, false, false, false],
+  ["bridge", true, true, true, false],
+  ["macvlan", false, true, false, true],
+  ["null", false, true, false, false],
+  ["host", false, true, false, false],
+] as const) {
+  const what = `${isInternal ? "an internal" : "a"} ${driver} network with${hasIpv4Gateway ? "" : "out"} IPv4 and with${hasIpv6Gateway ? "" : "out"} IPv6 gateway`;
+  test(`${what} leads ${expected ? "" : "not "}outside`, () => {
+    const directory = new Directory(OPTIONS);
+    directory.putNetwork(aNetworkFact({ driver, isInternal }));
+    const view = directory.viewOf(aContainer({ endpoints: [anEndpoint({ hasIpv4Gateway, hasIpv6Gateway })] }));
+    assert.ok(view.upstreams.kind === "listed" && view.upstreams.hasExternalAccess === expected);
+  });
+}
+
+test("the default bridge leads outside, too, for who is also on an internal network", () => {
+  const directory = new Directory(OPTIONS);
+  directory.putNetwork(aNetworkFact({ name: "one", isInternal: true }));
+  directory.putNetwork(aNetworkFact({ name: "bridge" }));
+  const inside = container("web", [on("one", "172.20.0.2")]);
+  const both = container("web", [on("one", "172.20.0.2"), on("bridge", "172.17.0.2")]);
+  const access = [inside, both].map((fact) => directory.viewOf(fact).upstreams);
+  assert.deepEqual(
+    access.map((upstreams) => upstreams.kind === "listed" && upstreams.hasExternalAccess),
+    [false, true],
+  );
+});
+
+function directoryOf(...networks: readonly string[]): Directory {
+  const directory = new Directory(OPTIONS);
+  for (const name of networks) directory.putNetwork(aNetworkFact({ name }));
+  return directory;
+}
+
+function container(name: string, endpoints: readonly EndpointFact[]): ContainerFact {
+  return aContainer({
+    id: name,
+    name,
+    endpoints: endpoints.map((endpoint) => (endpoint.names.length > 0 ? endpoint : { ...endpoint, names: [name] })),
+  });
+}
+
+function on(networkName: string, ipv4: string, parts: Partial<EndpointFact> = {}): EndpointFact {
+  return anEndpoint({ networkName, ipv4, names: [], ...parts });
+}
+
+function upstreamsOf(nameservers: NameserversFact): View["upstreams"] {
+  return directoryOf("one").viewOf(aContainer({ nameservers })).upstreams;
+}
+
+function found(directory: Directory, asking: ContainerFact, name: string): string | undefined {
+  return foundIn(directory.viewOf(asking), name);
+}
+
+function foundIn(view: View, name: string): string | undefined {
+  const { block, question } = placed(aQuery({ name }));
+  return new LocalNames(STRICT).find(block, question, view)?.v4.join(".");
+}

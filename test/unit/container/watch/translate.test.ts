@@ -1,0 +1,200 @@
+// Proves the translation of what engines tell, of the versions that differ.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import {
+  type ContainerJson,
+  type ListedJson,
+  containerFact,
+  isUp,
+  knownFingerprint,
+  listedFingerprint,
+  networkFact,
+} from "../../../../src/container/watch/translate.ts";
+
+type EndpointJson = NonNullable<NonNullable<ContainerJson["NetworkSettings"]>["Networks"]>[string];
+
+const ID = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+const SHORT_ID = "0123456789ab";
+const NAMESERVERS = { kind: "unknown" } as const;
+
+// As 20.10 tells it: no DNSNames, and the short id among the aliases.
+const OLD_ENDPOINT: EndpointJson = {
+  Links: ["db:store"],
+  Aliases: ["shared", SHORT_ID],
+  NetworkID: "net1",
+  EndpointID: "end1",
+  Gateway: "172.20.0.1",
+  IPAddress: "172.20.0.2",
+  IPv6Gateway: "",
+  GlobalIPv6Address: "",
+};
+
+// As 28 tells it.
+const NEW_ENDPOINT: EndpointJson = {
+  ...OLD_ENDPOINT,
+  Aliases: ["shared"],
+  DNSNames: ["web", "shared", SHORT_ID, "host1"],
+  GwPriority: 7,
+  GlobalIPv6Address: "fd11::2",
+  IPv6Gateway: "fd11::1",
+};
+
+const CONTAINER: ContainerJson = {
+  Id: ID,
+  Name: "/web",
+  State: { Running: true, Paused: false, Restarting: false, Pid: 4711 },
+  ResolvConfPath: "/var/lib/docker/containers/0123/resolv.conf",
+  Config: { Hostname: "host1", Labels: { colour: "blue" } },
+  HostConfig: { NetworkMode: "one", Dns: [], DnsOptions: [] },
+  NetworkSettings: { SandboxKey: "/var/run/docker/netns/0123", Networks: { one: NEW_ENDPOINT } },
+};
+
+test("a container of a current engine becomes a fact", () => {
+  assert.deepEqual(containerFact(CONTAINER, NAMESERVERS), {
+    id: ID,
+    name: "web",
+    isPaused: false,
+    pid: 4711,
+    sandboxKey: "/var/run/docker/netns/0123",
+    networkMode: "one",
+    labels: { colour: "blue" },
+    nameservers: NAMESERVERS,
+    endpoints: [
+      {
+        endpointId: "end1",
+        networkId: "net1",
+        networkName: "one",
+        names: ["web", "shared", SHORT_ID, "host1"],
+        links: ["db:store"],
+        ipv4: "172.20.0.2",
+        ipv6: "fd11::2",
+        hasIpv4Gateway: true,
+        hasIpv6Gateway: true,
+        gatewayPriority: 7,
+      },
+    ],
+  });
+});
+
+test("an engine that tells no DNS names has them put together: name, aliases, short id, hostname, each once", () => {
+  assert.deepEqual(namesOf(OLD_ENDPOINT), ["web", "shared", SHORT_ID, "host1"]);
+  assert.deepEqual(namesOf({ ...OLD_ENDPOINT, Aliases: null }), ["web", SHORT_ID, "host1"]);
+  assert.deepEqual(namesOf({ ...OLD_ENDPOINT, Aliases: ["web", "host1"] }), ["web", "host1", SHORT_ID]);
+  assert.deepEqual(namesOf({ ...OLD_ENDPOINT, DNSNames: null }), ["web", "shared", SHORT_ID, "host1"]);
+});
+
+test("where the hostname is the short id, as it is by default, it is one name", () => {
+  const json = { ...CONTAINER, Config: { Hostname: SHORT_ID }, NetworkSettings: { Networks: { one: OLD_ENDPOINT } } };
+  assert.deepEqual(containerFact(json, NAMESERVERS).endpoints[0]?.names, ["web", "shared", SHORT_ID]);
+});
+
+test("an engine that tells that there are no DNS names is believed", () => {
+  assert.deepEqual(namesOf({ ...OLD_ENDPOINT, DNSNames: [] }), []);
+});
+
+test("a container of an old engine has neither IPv6 nor a gateway priority", () => {
+  const [endpoint] = factWith(OLD_ENDPOINT).endpoints;
+  assert.deepEqual(
+    [endpoint?.ipv6, endpoint?.hasIpv6Gateway, endpoint?.hasIpv4Gateway, endpoint?.gatewayPriority],
+    [undefined, false, true, 0],
+  );
+});
+
+test("a network that the container is only configured for, or not joined to yet, is no endpoint", () => {
+  for (const endpoint of [{}, { ...OLD_ENDPOINT, EndpointID: "" }, { ...OLD_ENDPOINT, NetworkID: "" }]) {
+    assert.deepEqual(factWith(endpoint).endpoints, []);
+  }
+});
+
+test("what is no address is none, whatever the engine writes for it", () => {
+  for (const text of ["", "invalid IP", "<nil>", "172.20.0.2/16"]) {
+    const [endpoint] = factWith({ ...NEW_ENDPOINT, IPAddress: text, Gateway: text }).endpoints;
+    assert.deepEqual([endpoint?.ipv4, endpoint?.hasIpv4Gateway], [undefined, false], text);
+  }
+});
+
+test("a container of which next to nothing is told becomes a fact, too", () => {
+  const fact = containerFact({ Id: ID, Name: "web" }, NAMESERVERS);
+  assert.deepEqual(
+    [fact.name, fact.pid, fact.sandboxKey, fact.networkMode, fact.labels, fact.endpoints],
+    ["web", 0, "", "", {}, []],
+  );
+  const nulls = { ...CONTAINER, Config: { Labels: null }, NetworkSettings: { Networks: null } };
+  assert.deepEqual(containerFact(nulls, NAMESERVERS).labels, {});
+});
+
+test("a container is up while it runs, paused or not, and not between two starts", () => {
+  assert.deepEqual(
+    [
+      up({ Running: true }),
+      up({ Running: true, Paused: true }),
+      up({ Running: true, Restarting: true }),
+      up({ Running: false }),
+      isUp({ Id: ID, Name: "web" }),
+    ],
+    [true, true, false, false, false],
+  );
+});
+
+test("a network becomes a fact, local and not internal unless told otherwise", () => {
+  const bare = { id: "net1", name: "one", driver: "", scope: "local", isInternal: false };
+  assert.deepEqual(networkFact({ Id: "net1", Name: "one" }), bare);
+  assert.deepEqual(networkFact({ Id: "net1", Name: "one", Driver: "overlay", Scope: "swarm", Internal: true }), {
+    ...bare,
+    driver: "overlay",
+    scope: "swarm",
+    isInternal: true,
+  });
+});
+
+const LISTED: ListedJson = {
+  Id: ID,
+  Names: ["/client/alias", "/web"],
+  State: "running",
+  NetworkSettings: { Networks: { one: NEW_ENDPOINT } },
+};
+
+test("what a list shows of a container equals what is known of it, until something changes", () => {
+  const known = knownFingerprint(containerFact(CONTAINER, NAMESERVERS));
+  assert.equal(listedFingerprint(LISTED), known);
+  const two = { ...NEW_ENDPOINT, EndpointID: "end2" };
+  for (const [what, listed] of Object.entries<ListedJson>({
+    "another name": { ...LISTED, Names: ["/site"] },
+    "a pause": { ...LISTED, State: "paused" },
+    "another address": {
+      ...LISTED,
+      NetworkSettings: { Networks: { one: { ...NEW_ENDPOINT, IPAddress: "172.20.0.9" } } },
+    },
+    "another IPv6 address": {
+      ...LISTED,
+      NetworkSettings: { Networks: { one: { ...NEW_ENDPOINT, GlobalIPv6Address: "" } } },
+    },
+    "a network left and joined again": { ...LISTED, NetworkSettings: { Networks: { one: two } } },
+    "one network more": { ...LISTED, NetworkSettings: { Networks: { one: NEW_ENDPOINT, two } } },
+    "no network": { ...LISTED, NetworkSettings: { Networks: {} } },
+    "a list without networks": { ...LISTED, NetworkSettings: { Networks: null } },
+  })) {
+    assert.notEqual(listedFingerprint(listed), known, what);
+  }
+});
+
+test("neither the order of networks nor one that is only configured makes a difference in a list", () => {
+  const two = { ...NEW_ENDPOINT, EndpointID: "end2" };
+  const fact = containerFact({ ...CONTAINER, NetworkSettings: { Networks: { one: NEW_ENDPOINT, two } } }, NAMESERVERS);
+  const listed = { ...LISTED, NetworkSettings: { Networks: { three: {}, two, one: NEW_ENDPOINT } } };
+  assert.equal(listedFingerprint(listed), knownFingerprint(fact));
+});
+
+function up(state: NonNullable<ContainerJson["State"]>): boolean {
+  return isUp({ ...CONTAINER, State: state });
+}
+
+function factWith(endpoint: EndpointJson): ReturnType<typeof containerFact> {
+  return containerFact({ ...CONTAINER, NetworkSettings: { Networks: { one: endpoint } } }, NAMESERVERS);
+}
+
+function namesOf(endpoint: EndpointJson): readonly string[] | undefined {
+  return factWith(endpoint).endpoints[0]?.names;
+}

@@ -1,0 +1,196 @@
+// Proves the whole way of a query through the answerer, in both characters: what is answered here, and what is deferred.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { BETTER, STRICT } from "../../../src/model/behaviour.ts";
+import type { Asker } from "../../../src/query/asker.ts";
+import { TYPE, aNetwork, aQuery, aRecord, aView, anAsker, upstreams } from "../../support/builders.ts";
+import { type Answered, addressesIn, answerOnce, replyOnce } from "../support/reply.ts";
+
+const CHARACTERS = { strict: STRICT, better: BETTER };
+const REVERSE = "2.0.20.172.in-addr.arpa";
+
+const ONE = aNetwork({
+  name: "one",
+  members: [
+    { names: ["web", "shared"], ipv4: "172.20.0.2", ipv6: "fd11::a:2" },
+    { names: ["db", "shared"], ipv4: "172.20.0.3" },
+    { names: ["mail.example.org"], ipv4: "172.20.0.4" },
+    { names: ["x".repeat(64)], ipv4: "172.20.0.5" },
+  ],
+});
+
+for (const [character, behaviour] of Object.entries(CHARACTERS)) {
+  test(`${character}: A and AAAA of a container are its addresses`, () => {
+    const asker = asking();
+    const { flags, rcode, question, answers } = replyOnce(aQuery({ name: "Web.one" }), { behaviour, asker });
+    assert.deepEqual([flags, rcode], ["qr rd ra", 0]);
+    assert.equal(question?.name, "Web.one");
+    assert.deepEqual(
+      answers.map(({ owner, type, ttl, data }) => [owner, type, ttl, data.join(".")]),
+      [["Web.one", TYPE.A, behaviour.ttlSeconds, "172.20.0.2"]],
+    );
+    const v6 = replyOnce(aQuery({ name: "web", type: TYPE.AAAA }), { behaviour, asker });
+    assert.deepEqual(addressesIn(v6), ["fd11:0000:0000:0000:0000:0000:000a:0002"]);
+  });
+
+  test(`${character}: a name that several hold gets all of their addresses`, () => {
+    const reply = replyOnce(aQuery({ name: "shared" }), { behaviour, asker: asking() });
+    assert.deepEqual(addressesIn(reply), ["172.20.0.2", "172.20.0.3"]);
+  });
+
+  test(`${character}: a known name without an address of that family gets an empty answer`, () => {
+    const reply = replyOnce(aQuery({ name: "db", type: TYPE.AAAA }), { behaviour, asker: asking() });
+    assert.deepEqual([reply.rcode, reply.answers.length, reply.flags], [0, 0, "qr rd ra"]);
+  });
+
+  test(`${character}: MX of a known name is empty, dotted or not; of an unknown one it is asked upstream`, () => {
+    for (const name of ["web", "mail.example.org"]) {
+      assert.equal(replyOnce(aQuery({ name, type: TYPE.MX }), { behaviour, asker: asking() }).answers.length, 0);
+    }
+    assert.equal(answerOnce(aQuery({ name: "nope", type: TYPE.MX }), { behaviour, asker: asking() }).kind, "deferred");
+  });
+
+  test(`${character}: PTR of a container's address is its name`, () => {
+    const reply = replyOnce(aQuery({ name: REVERSE, type: TYPE.PTR }), { behaviour, asker: asking() });
+    assert.equal(reply.answers[0]?.data.toString("latin1"), "\x03web\x03one\0");
+  });
+
+  test(`${character}: PTR of an address whose name the wire has no room for is a server's failure`, () => {
+    const query = aQuery({ name: REVERSE.replace("2", "5"), type: TYPE.PTR });
+    const reply = replyOnce(query, { behaviour, asker: asking() });
+    assert.deepEqual([reply.rcode, reply.flags, reply.counts], [2, "qr rd", [1, 0, 0, 0]]);
+  });
+
+  test(`${character}: the class of a question is not looked at`, () => {
+    const reply = replyOnce(aQuery({ class: 3 }), { behaviour, asker: asking() });
+    assert.deepEqual([reply.question?.class, addressesIn(reply)], [3, ["172.20.0.2"]]);
+  });
+
+  test(`${character}: unknown names, reverse names of strangers and other trees are asked upstream`, () => {
+    for (const [name, type] of [
+      ["example.org", TYPE.A],
+      ["nope", TYPE.A],
+      [".", TYPE.NS],
+      ["1.0.20.172.in-addr.arpa", TYPE.PTR],
+      ["_http._tcp.local", TYPE.PTR],
+      ["nope", TYPE.TXT],
+    ] as const) {
+      assert.equal(answerOnce(aQuery({ name, type }), { behaviour, asker: asking() }).kind, "deferred", name);
+    }
+  });
+
+  test(`${character}: where ndots was set, addresses of dotless unknown names are empty, and all else goes upstream`, () => {
+    const asker = anAsker(aView([ONE], upstreams({ isNdotsSet: true })));
+    for (const type of [TYPE.A, TYPE.AAAA]) {
+      for (const name of ["nope", "."]) assert.equal(replyOnce(aQuery({ name, type }), { behaviour, asker }).rcode, 0);
+    }
+    for (const [name, type] of [
+      ["nope", TYPE.TXT],
+      ["nope", TYPE.MX],
+      ["nope.one", TYPE.A],
+    ] as const) {
+      assert.equal(answerOnce(aQuery({ name, type }), { behaviour, asker }).kind, "deferred", name);
+    }
+  });
+
+  test(`${character}: replies and stumps get no answer`, () => {
+    for (const message of [aQuery({ flags: 0x8180 }), aQuery().subarray(0, 11), Buffer.alloc(0)]) {
+      assert.equal(answerOnce(message, { behaviour, asker: asking() }).kind, "dropped");
+    }
+  });
+
+  test(`${character}: other opcodes, impossible headers and broken bodies get their codes`, () => {
+    const asker = asking();
+    assert.equal(replyOnce(aQuery({ flags: 0x2800 }), { behaviour, asker }).rcode, 4);
+    const header = replyOnce(aQuery({ counts: [2, 0, 0, 0] }), { behaviour, asker });
+    assert.deepEqual([header.rcode, header.counts], [1, [0, 0, 0, 0]]);
+    const broken = aQuery({ answers: [aRecord({ type: TYPE.A, data: Buffer.of(1) })] });
+    const body = replyOnce(broken, { behaviour, asker });
+    assert.deepEqual([body.rcode, body.counts], [1, [1, 0, 0, 0]]);
+  });
+
+  test(`${character}: over UDP an answer fits what the asker announced, over TCP there is room for all`, () => {
+    const members = Array.from({ length: 300 }, (_, index) => ({
+      names: ["many"],
+      ipv4: `10.0.${index >> 8}.${index & 0xff}`,
+    }));
+    const asker = anAsker(aView([aNetwork({ members })]));
+    const query = aQuery({ name: "many", opt: { udpSize: 1232 } });
+    const cut = answerOnce(query, { behaviour, asker });
+    assert.ok(cut.kind === "reply" && cut.message.length <= 1232 && cut.reply.flags === "qr tc rd ra");
+    const whole = replyOnce(query, { behaviour, asker, isStream: true });
+    assert.deepEqual([whole.answers.length, whole.flags], [300, "qr rd ra"]);
+  });
+
+  test(`${character}: a deferred query is sent on as it came, without the junk behind it`, () => {
+    const sound = aQuery({ id: 0xbeef, flags: 0x0110, name: "Example.org", class: 3, opt: { udpSize: 900 } });
+    const query = Buffer.concat([sound, Buffer.alloc(9, 1)]);
+    assert.deepEqual(deferred(answerOnce(query, { behaviour, asker: asking() })), {
+      query: sound,
+      questionEnd: 12 + "Example.org".length + 2 + 4,
+      hasOpt: true,
+      udpSize: 900,
+      isKnown: false,
+    });
+    assert.equal(deferred(answerOnce(aQuery({ name: "nope" }), { behaviour, asker: asking() })).hasOpt, false);
+  });
+
+  test(`${character}: a probe is seen by the transport it came by, and answered`, () => {
+    const asker = asking();
+    const query = aQuery({ name: "00ff.dns11.invalid", type: TYPE.TXT });
+    assert.equal(answerOnce(query, { behaviour, asker }).kind, "deferred");
+    asker.nonce = "00ff";
+    assert.equal(replyOnce(query, { behaviour, asker }).rcode, 0);
+    assert.deepEqual(asker.seenNonce, { udp: true, tcp: false });
+    assert.equal(replyOnce(query, { behaviour, asker, isStream: true }).rcode, 0);
+    assert.deepEqual(asker.seenNonce, { udp: true, tcp: true });
+  });
+
+  test(`${character}: another nonce, another type and another name are no probe`, () => {
+    const asker = asking();
+    asker.nonce = "00ff";
+    for (const [name, type] of [
+      ["00fe.dns11.invalid", TYPE.TXT],
+      ["00ff.dns11.invalid", TYPE.A],
+      ["00ff.dns11.invalid.x", TYPE.TXT],
+    ] as const) {
+      assert.equal(answerOnce(aQuery({ name, type }), { behaviour, asker }).kind, "deferred");
+    }
+    assert.deepEqual(asker.seenNonce, { udp: false, tcp: false });
+  });
+}
+
+test("every query is counted once more by what became of it", () => {
+  const asker = asking();
+  const broken = aQuery({ counts: [0, 0, 0, 0] });
+  for (const query of [
+    aQuery(),
+    aQuery({ name: "nope" }),
+    broken,
+    aQuery({ flags: 0x2800 }),
+    aQuery({ flags: 0x8000 }),
+  ]) {
+    answerOnce(query, { behaviour: BETTER, asker });
+  }
+  const { queries, local, forwarded, malformed, ignored } = asker.counters;
+  assert.deepEqual(
+    { queries, local, forwarded, malformed, ignored },
+    { queries: 5, local: 1, forwarded: 1, malformed: 2, ignored: 1 },
+  );
+});
+
+test("behind the door to Docker's own resolver a dotless name is asked, whatever ndots is there", () => {
+  const asker = anAsker(aView([ONE], { kind: "door" }));
+  assert.equal(answerOnce(aQuery({ name: "nope" }), { behaviour: STRICT, asker }).kind, "deferred");
+});
+
+function asking(): Asker {
+  return anAsker(aView([ONE]));
+}
+
+function deferred(answered: Answered): Extract<Answered, { kind: "deferred" }>["deferred"] {
+  assert.equal(answered.kind, "deferred");
+  return answered.deferred;
+}

@@ -1,0 +1,103 @@
+// Proves who may ask whom: the host's servers, a container's share of slots, the door to Docker's own resolver.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { LIMITS } from "../../../../src/config/limits.ts";
+import type { Server } from "../../../../src/model/view.ts";
+import { aQuery, aReplyTo, aView, anAsker, upstreams } from "../../../support/builders.ts";
+import { Clock } from "../../support/clock.ts";
+import { Forwarding } from "../../support/forwarding.ts";
+import { dialHere } from "../../support/loopback.ts";
+import { readReply } from "../../support/reply.ts";
+import { UdpUpstream } from "../../support/upstreams.ts";
+
+const QUERY = aQuery({ name: "example.org" });
+
+test("without external access the host's servers are not asked, and the container's own are", async () => {
+  await using host = new UdpUpstream((query, reply) => reply(aReplyTo(query, 3)), "host");
+  await using own = new UdpUpstream((query, reply) => reply(aReplyTo(query)));
+  const servers = [host.server, own.server];
+  const inside = new Forwarding({ query: QUERY, servers, hasExternalAccess: false });
+  assert.deepEqual(await inside.reply, aReplyTo(QUERY));
+  assert.deepEqual([host.queries.length, own.queries.length], [0, 1]);
+  const outside = new Forwarding({ query: QUERY, servers });
+  assert.deepEqual(await outside.reply, aReplyTo(QUERY, 3));
+});
+
+test("without external access and with servers of the host alone, the answer is a failure at once", async () => {
+  using clock = new Clock();
+  await using host = new UdpUpstream(assert.fail, "host");
+  const servers = [host.server, host.server, host.server];
+  const { reply } = new Forwarding({ query: QUERY, servers, hasExternalAccess: false });
+  assert.equal(readReply(await reply).rcode, 2);
+  assert.equal(clock.pending, 0);
+});
+
+test("a query that finds no slot in time is refused, without recursion available", async () => {
+  using clock = new Clock();
+  await using upstream = new UdpUpstream(assert.fail);
+  const asker = anAsker(aView([], upstreams({ servers: [upstream.server] })), dialHere);
+  for (let count = 0; count < LIMITS.forwardSlots; count++) asker.slots.take(() => undefined, assert.fail);
+  const forwarding = new Forwarding({ query: QUERY, asker });
+  await Promise.resolve();
+  clock.advance(LIMITS.forwardWaitMs);
+  const { rcode, flags, question } = readReply(await forwarding.reply);
+  assert.deepEqual([rcode, flags, question?.name], [5, "qr rd", "example.org"]);
+  const { refused, failed } = asker.counters;
+  assert.deepEqual([refused, failed, forwarding.forwarder.inFlight], [1, 1, 0]);
+  assert.equal(asker.slots.taken, LIMITS.forwardSlots);
+});
+
+test("a query that waits for a slot goes on when there is one", async () => {
+  await using upstream = new UdpUpstream((query, reply) => reply(aReplyTo(query)));
+  const asker = anAsker(aView([], upstreams({ servers: [upstream.server] })), dialHere);
+  for (let count = 0; count < LIMITS.forwardSlots; count++) asker.slots.take(() => undefined, assert.fail);
+  const forwarding = new Forwarding({ query: QUERY, asker });
+  await Promise.resolve();
+  asker.slots.release();
+  assert.deepEqual(await forwarding.reply, aReplyTo(QUERY));
+  assert.equal(asker.slots.taken, LIMITS.forwardSlots - 1);
+});
+
+test("more queries wait than have slots, and all are answered though every server fails at once", async () => {
+  const asker = anAsker(
+    aView([], upstreams({ servers: [{ from: "container", address: "nowhere", port: 1 }] })),
+    dialHere,
+  );
+  const all = Array.from({ length: LIMITS.forwardSlots * 2 }, () => new Forwarding({ query: QUERY, asker }));
+  const rcodes = await Promise.all(all.map(async ({ reply }) => readReply(await reply).rcode));
+  assert.deepEqual(new Set(rcodes), new Set([2]));
+  assert.equal(asker.slots.taken, 0);
+});
+
+test("each server that is asked holds one slot, as long as it is asked", async () => {
+  using clock = new Clock();
+  await using first = new UdpUpstream(() => undefined);
+  await using second = new UdpUpstream((query, reply) => reply(aReplyTo(query)));
+  const forwarding = new Forwarding({ query: QUERY, servers: [first.server, second.server] });
+  await first.asked(1);
+  assert.deepEqual([forwarding.asker.slots.taken, forwarding.forwarder.inFlight], [1, 1]);
+  clock.advance(LIMITS.forwardServerMs);
+  assert.equal(forwarding.asker.slots.taken, 1);
+  await forwarding.reply;
+  assert.deepEqual([forwarding.asker.slots.taken, forwarding.forwarder.inFlight], [0, 0]);
+});
+
+test("the door leads to Docker's own resolver, which has the time it needs to ask three servers", async () => {
+  using clock = new Clock();
+  await using docker = new UdpUpstream(() => undefined);
+  const dialled: Server[] = [];
+  const asker = anAsker(aView([], { kind: "door" }), (server, type) => {
+    dialled.push(server);
+    return dialHere(docker.server, type);
+  });
+  const forwarding = new Forwarding({ query: QUERY, asker });
+  await docker.asked(1);
+  assert.deepEqual(dialled, [{ from: "door", address: "127.0.0.11", port: 53 }]);
+  clock.advance(LIMITS.forwardDoorMs - 1);
+  assert.deepEqual(forwarding.reasons, []);
+  clock.advance(1);
+  assert.equal(readReply(await forwarding.reply).rcode, 2);
+  assert.deepEqual(forwarding.reasons, ["no answer in time"]);
+});

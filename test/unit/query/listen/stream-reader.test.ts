@@ -1,0 +1,121 @@
+// Proves that messages come out of a stream whole, in order and at once, however the stream was cut into chunks.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import * as fc from "fast-check";
+
+import { withLength } from "../../../../src/lib/framing.ts";
+import { StreamReader } from "../../../../src/query/listen/stream-reader.ts";
+import { heldBytes } from "../../support/memory.ts";
+
+test("a message comes out when its last byte is there", () => {
+  const reader = new StreamReader();
+  const stream = withLength(Buffer.from("query"));
+  for (const byte of stream.subarray(0, -1)) {
+    reader.push(Buffer.of(byte));
+    assert.equal(reader.next(), undefined);
+  }
+  reader.push(stream.subarray(-1));
+  assert.deepEqual(reader.next(), Buffer.from("query"));
+  assert.equal(reader.next(), undefined);
+});
+
+test("hasWhole tells whether there is a message to take, and takes none", () => {
+  const reader = new StreamReader();
+  const told = [];
+  for (const byte of withLength(Buffer.of(7))) {
+    told.push(reader.hasWhole);
+    reader.push(Buffer.of(byte));
+  }
+  told.push(reader.hasWhole, reader.hasWhole);
+  reader.next();
+  told.push(reader.hasWhole);
+  assert.deepEqual(told, [false, false, false, true, true, false]);
+});
+
+test("several messages of one chunk come out in their order", () => {
+  const reader = new StreamReader();
+  const messages = ["one", "", "three"].map((text) => Buffer.from(text));
+  reader.push(Buffer.concat(messages.map((message) => withLength(message))));
+  assert.deepEqual([reader.next(), reader.next(), reader.next(), reader.next()], [...messages, undefined]);
+});
+
+test("a message stays what it is while the next ones are taken", () => {
+  const reader = new StreamReader();
+  reader.push(Buffer.concat([withLength(Buffer.from("first")), withLength(Buffer.from("other"))]));
+  const first = reader.next();
+  reader.next();
+  assert.deepEqual(first, Buffer.from("first"));
+});
+
+test("the longest message comes out", () => {
+  const reader = new StreamReader();
+  const message = Buffer.alloc(65_535, 0xab);
+  const stream = withLength(message);
+  for (let at = 0; at < stream.length; at += 1000) reader.push(stream.subarray(at, at + 1000));
+  assert.deepEqual(reader.next(), message);
+});
+
+test("a length that announces much costs no memory until it comes", () => {
+  // Each connection may announce 64 KB; if that alone took memory, two bytes would cost 64 KB.
+  const before = heldBytes();
+  const readers = Array.from({ length: 1000 }, () => new StreamReader());
+  for (const reader of readers) reader.push(Buffer.of(0xff, 0xff, 0));
+  const grown = heldBytes() - before;
+  assert.ok(grown < 4_000_000, `${grown} bytes for 1000 readers of three bytes each`);
+  assert.ok(readers.every((reader) => reader.next() === undefined));
+});
+
+test("a stream of small messages without an end needs the memory of a few", () => {
+  const reader = new StreamReader();
+  const message = withLength(Buffer.alloc(200, 1));
+  // A message and a half at a time, so that one is always midway and the start keeps moving on.
+  const stream = Buffer.concat(Array.from({ length: 300 }, () => message));
+  const before = heldBytes();
+  let taken = 0;
+  for (let round = 0; round < 200; round++) {
+    for (let at = 0; at < stream.length; at += 303) {
+      reader.push(stream.subarray(at, at + 303));
+      while (reader.next() !== undefined) taken++;
+    }
+  }
+  assert.equal(taken, 200 * 300);
+  assert.ok(heldBytes() - before < 1_000_000);
+});
+
+test("whatever messages go into a stream, and however it is cut, the same messages come out", () => {
+  const message = fc.oneof(
+    { weight: 8, arbitrary: fc.uint8Array({ maxLength: 60 }) },
+    { weight: 1, arbitrary: fc.uint8Array({ minLength: 500, maxLength: 3000 }) },
+  );
+  const chunk = fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 1500 }));
+  fc.assert(
+    fc.property(
+      fc.array(message, { maxLength: 30 }),
+      fc.array(chunk, { minLength: 1 }),
+      fc.boolean(),
+      (messages, cuts, isLate) => {
+        const stream = Buffer.concat(messages.map((bytes) => withLength(bytes)));
+        const reader = new StreamReader();
+        const taken: Buffer[] = [];
+        const take = (): void => {
+          for (let next = reader.next(); next !== undefined; next = reader.next()) taken.push(Buffer.from(next));
+        };
+        for (let at = 0, turn = 0; at < stream.length; turn++) {
+          const size = cuts[turn % cuts.length] ?? 1;
+          reader.push(stream.subarray(at, at + size));
+          at += size;
+          // Somebody who is busy takes messages later, while more comes in.
+          if (!isLate || turn % 3 === 0) take();
+        }
+        take();
+        assert.deepEqual(
+          taken,
+          messages.map((bytes) => Buffer.from(bytes)),
+        );
+        assert.equal(reader.next(), undefined);
+      },
+    ),
+  );
+});

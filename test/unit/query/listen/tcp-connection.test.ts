@@ -1,0 +1,151 @@
+// Proves one TCP connection on real sockets: queries however they arrive, answers in whatever order they may come, and an
+// end to everything.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { LIMITS } from "../../../../src/config/limits.ts";
+import { withLength } from "../../../../src/lib/framing.ts";
+import { BETTER } from "../../../../src/model/behaviour.ts";
+import { Answerer } from "../../../../src/query/answer.ts";
+import type { AnswersAtOnce } from "../../../../src/query/listen/ports.ts";
+import { aQuery } from "../../../support/builders.ts";
+import { TcpClient } from "../../support/loopback.ts";
+import { WEB } from "../../support/listening.ts";
+import { addressesIn, readReply } from "../../support/reply.ts";
+import { tcpListening } from "../../support/tcp-rig.ts";
+
+test("several queries of one segment are answered in their order", async () => {
+  await using rig = await tcpListening();
+  await rig.client.send(aQuery({ id: 1 }), aQuery({ id: 2 }), aQuery({ id: 3 }));
+  for (const id of [1, 2, 3]) {
+    const reply = readReply(await rig.client.receive());
+    assert.deepEqual([reply.id, addressesIn(reply)], [id, [WEB]]);
+  }
+});
+
+test("a query that comes byte by byte is answered when it is whole", async () => {
+  await using rig = await tcpListening();
+  for (const byte of withLength(aQuery({ id: 7 }))) await rig.client.sendRaw(Buffer.of(byte));
+  assert.equal(readReply(await rig.client.receive()).id, 7);
+});
+
+test("answers from upstream come as they are ready, and local ones before them", async () => {
+  await using rig = await tcpListening();
+  await rig.client.send(aQuery({ id: 1, name: "slow" }), aQuery({ id: 2, name: "slow" }), aQuery({ id: 3 }));
+  assert.equal(readReply(await rig.client.receive()).id, 3);
+  await rig.upstream.until(2);
+  rig.upstream.answer(1);
+  assert.equal(readReply(await rig.client.receive()).id, 2);
+  rig.upstream.answer(0);
+  assert.equal(readReply(await rig.client.receive()).id, 1);
+});
+
+test("one at a time, a query waits until the one before it is answered", async () => {
+  await using rig = await tcpListening({ pipelinedMax: 1 });
+  await rig.client.send(aQuery({ id: 1, name: "slow" }), aQuery({ id: 2 }), aQuery({ id: 3, name: "slow" }));
+  await rig.upstream.until(1);
+  await rig.client.send(aQuery({ id: 4 }));
+  rig.upstream.answer(0);
+  assert.equal(readReply(await rig.client.receive()).id, 1);
+  assert.equal(readReply(await rig.client.receive()).id, 2);
+  await rig.upstream.until(2);
+  assert.equal(rig.upstream.length, 2);
+  rig.upstream.answer(1);
+  assert.equal(readReply(await rig.client.receive()).id, 3);
+  assert.equal(readReply(await rig.client.receive()).id, 4);
+});
+
+test("no more queries are in work than may be, and the others come when one is answered", async () => {
+  await using rig = await tcpListening({ pipelinedMax: 3 });
+  await rig.client.send(...Array.from({ length: 5 }, (_, id) => aQuery({ id, name: "slow" })));
+  await rig.upstream.until(3);
+  assert.equal(rig.upstream.length, 3);
+  rig.upstream.answer(2);
+  assert.equal(readReply(await rig.client.receive()).id, 2);
+  await rig.upstream.until(4);
+  for (const index of [3, 0, 1]) rig.upstream.answer(index);
+  for (const id of [3, 0, 1]) assert.equal(readReply(await rig.client.receive()).id, id);
+  await rig.upstream.until(5);
+});
+
+test("what gets no answer is passed over, and the next one is answered", async () => {
+  await using rig = await tcpListening();
+  await rig.client.send(aQuery({ id: 1, flags: 0x8000 }), Buffer.alloc(0), Buffer.alloc(5), aQuery({ id: 2 }));
+  assert.equal(readReply(await rig.client.receive()).id, 2);
+  assert.equal(rig.asker.counters.ignored, 3);
+});
+
+test("after 128 queries, all answered, the connection ends", async () => {
+  await using rig = await tcpListening();
+  await rig.client.send(...Array.from({ length: LIMITS.tcpQueries + 2 }, (_, id) => aQuery({ id })));
+  for (let id = 0; id < LIMITS.tcpQueries; id++) assert.equal(readReply(await rig.client.receive()).id, id);
+  assert.equal(await rig.client.gone, "end");
+  assert.equal(rig.asker.counters.queries, LIMITS.tcpQueries);
+});
+
+test("the last of 128 queries is answered though it has to be asked upstream", async () => {
+  await using rig = await tcpListening();
+  const before = Array.from({ length: LIMITS.tcpQueries - 1 }, (_, id) => aQuery({ id }));
+  await rig.client.send(...before, aQuery({ id: 999, name: "slow" }));
+  for (const { length } = before; rig.asker.counters.local < length;) await rig.client.receive();
+  await rig.upstream.until(1);
+  rig.upstream.answer(0);
+  let last = await rig.client.receive();
+  while (readReply(last).id !== 999) last = await rig.client.receive();
+  assert.equal(await rig.client.gone, "end");
+});
+
+for (const pipelinedMax of [1, LIMITS.tcpPipelined]) {
+  test(`a client that has said its last word still gets its answers (${pipelinedMax} at a time)`, async () => {
+    await using rig = await tcpListening({ pipelinedMax });
+    await rig.client.send(aQuery({ id: 1, name: "slow" }), aQuery({ id: 2, name: "slow" }), aQuery({ id: 3 }));
+    rig.client.socket.end();
+    await rig.upstream.until(1);
+    rig.upstream.answer(0);
+    await rig.upstream.until(2);
+    rig.upstream.answer(1);
+    const ids = new Set<number>();
+    while (ids.size < 3) ids.add(readReply(await rig.client.receive()).id);
+    assert.deepEqual(ids, new Set([1, 2, 3]));
+    assert.equal(await rig.client.gone, "end");
+  });
+}
+
+test("a client that says its last word amidst a query is sent away", async () => {
+  await using rig = await tcpListening();
+  await rig.client.sendRaw(Buffer.of(0, 50, 1, 2, 3));
+  rig.client.socket.end();
+  assert.equal(await rig.client.gone, "end");
+  assert.equal(rig.asker.counters.queries, 0);
+});
+
+test("an answer for a client that has gone is dropped", async () => {
+  await using rig = await tcpListening();
+  await rig.client.send(aQuery({ id: 1, name: "slow" }));
+  await rig.upstream.until(1);
+  rig.client.socket.resetAndDestroy();
+  await rig.until(() => rig.listener.connections === 0);
+  rig.upstream.answer(0);
+  await using other = await TcpClient.open(rig.port);
+  await other.send(aQuery({ id: 2 }));
+  assert.equal(readReply(await other.receive()).id, 2);
+});
+
+test("a defect in answering one query ends its connection, and no other", async () => {
+  const sound = new Answerer(BETTER, 1);
+  const answerer: AnswersAtOnce = {
+    answer: (asker, block, offset, length, isStream) => {
+      if (block.readUInt16BE(offset) === 2) throw new Error("a defect");
+      return sound.answer(asker, block, offset, length, isStream);
+    },
+    takeDeferred: (block) => sound.takeDeferred(block),
+  };
+  await using rig = await tcpListening({ answerer });
+  await using other = await TcpClient.open(rig.port);
+  await rig.client.send(aQuery({ id: 2 }));
+  assert.notEqual(await rig.client.gone, undefined);
+  await other.send(aQuery({ id: 3 }));
+  assert.equal(readReply(await other.receive()).id, 3);
+  assert.deepEqual([rig.defects.length, rig.asker.counters.failed], [1, 1]);
+});

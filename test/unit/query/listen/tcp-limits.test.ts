@@ -1,0 +1,169 @@
+// Proves the bounds of TCP: connections of a namespace, time for a query and for reading answers, memory of a connection.
+// The clock of the program's own timers stands still; sockets go on as ever.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { LIMITS } from "../../../../src/config/limits.ts";
+import { withLength } from "../../../../src/lib/framing.ts";
+import type { AnswersAtOnce } from "../../../../src/query/listen/ports.ts";
+import { aQuery } from "../../../support/builders.ts";
+import { Clock } from "../../support/clock.ts";
+import { TcpClient } from "../../support/loopback.ts";
+import { heldBytes } from "../../support/memory.ts";
+import { readReply } from "../../support/reply.ts";
+import { type TcpRig, tcpListening } from "../../support/tcp-rig.ts";
+
+test("one connection more than may be sends away the one that has been silent longest", async () => {
+  await using rig = await tcpListening();
+  const clients = [rig.client];
+  await answered(rig.client);
+  while (clients.length < LIMITS.tcpConnections) {
+    const client = await TcpClient.open(rig.port);
+    await answered(client);
+    clients.push(client);
+  }
+  assert.equal(rig.listener.connections, LIMITS.tcpConnections);
+  // The first one speaks again, so that the second has been silent longest.
+  await answered(rig.client);
+  await using late = await TcpClient.open(rig.port);
+  await answered(late);
+  await clients[1]?.gone;
+  assert.equal(rig.listener.connections, LIMITS.tcpConnections);
+  await Promise.all(clients.filter((_, index) => index !== 1).map((client) => answered(client)));
+  await disposeAll(clients);
+});
+
+test("however many connect at once, no more connections are kept than may be", async () => {
+  await using rig = await tcpListening();
+  const clients: TcpClient[] = [];
+  // Each burst is accepted in one round of the event loop, in which nothing that was sent away is gone yet.
+  for (let burst = 0; burst < 5; burst++) {
+    clients.push(...(await Promise.all(Array.from({ length: 100 }, () => TcpClient.open(rig.port)))));
+    assert.ok(rig.listener.connections <= LIMITS.tcpConnections, `${rig.listener.connections} connections are kept`);
+  }
+  const gone = await Promise.all(clients.slice(0, 300).map((client) => client.gone));
+  assert.equal(gone.length, 300);
+  await disposeAll(clients);
+});
+
+test("a connection without a whole query ends after the time for the first one, however it drips", async () => {
+  using clock = new Clock();
+  await using rig = await tcpListening();
+  await rig.until(() => rig.listener.connections === 1);
+  clock.advance(LIMITS.tcpFirstQueryMs - 1);
+  await rig.client.sendRaw(withLength(aQuery()).subarray(0, -1));
+  clock.advance(1);
+  await rig.client.gone;
+  await rig.until(() => rig.listener.connections === 0);
+  assert.deepEqual([clock.pending, rig.asker.counters.queries], [0, 0]);
+});
+
+test("each query begins the time for the next one anew", async () => {
+  using clock = new Clock();
+  await using rig = await tcpListening();
+  for (let count = 0; count < 3; count++) {
+    await answered(rig.client);
+    clock.advance(LIMITS.tcpIdleMs - 1);
+  }
+  await answered(rig.client);
+  clock.advance(LIMITS.tcpIdleMs);
+  await rig.client.gone;
+});
+
+test("while a query is asked upstream its connection is kept, and ends in time behind its answer", async () => {
+  using clock = new Clock();
+  await using rig = await tcpListening();
+  await rig.client.send(aQuery({ id: 1, name: "slow" }));
+  await rig.upstream.until(1);
+  clock.advance(LIMITS.tcpIdleMs * 3);
+  rig.upstream.answer(0);
+  assert.equal(readReply(await rig.client.receive()).id, 1);
+  clock.advance(LIMITS.tcpIdleMs);
+  await rig.client.gone;
+});
+
+test("a client that reads no answers is asked no further, and sent away in time", async () => {
+  using clock = new Clock();
+  let answers = 0;
+  const answerer: AnswersAtOnce = { answer: () => (answers++, 60_000), takeDeferred: () => assert.fail() };
+  await using rig = await tcpListening({ answerer });
+  rig.client.socket.pause();
+  await rig.client.send(...Array.from({ length: 120 }, (_, id) => aQuery({ id })));
+  await settled(rig);
+  // The kernel takes some megabytes by itself; behind those there are as many as may be unread, and one.
+  assert.ok(answers > 10 && answers < 120, `${answers} of 120 are answered`);
+  assert.equal(rig.listener.connections, 1);
+  clock.advance(LIMITS.tcpIdleMs);
+  await rig.until(() => rig.listener.connections === 0);
+});
+
+test("a client that says its last word before it reads any answer still gets all of them", async () => {
+  // More than the kernel takes by itself, so that queries are left over when the last word comes.
+  const answerer: AnswersAtOnce = { answer: () => 60_000, takeDeferred: () => assert.fail() };
+  await using rig = await tcpListening({ answerer });
+  rig.client.socket.pause();
+  await rig.client.send(...Array.from({ length: 127 }, (_, id) => aQuery({ id })));
+  rig.client.socket.end();
+  await settled(rig);
+  rig.client.socket.resume();
+  for (let count = 0; count < 127; count++)
+    assert.equal((await rig.client.receive()).length, 60_000, `answer ${count}`);
+  assert.equal(await rig.client.gone, "end");
+});
+
+test("a client whose queries are in work is read no further, whatever it sends", async () => {
+  await using rig = await tcpListening({ pipelinedMax: 1 });
+  const flood = Buffer.alloc(32 * 1024 * 1024, withLength(aQuery({ name: "slow" })));
+  const before = heldBytes();
+  rig.client.socket.write(flood);
+  await rig.upstream.until(1);
+  await settled(rig);
+  assert.ok(rig.client.socket.writableLength > 0, "the client is kept waiting");
+  assert.ok(heldBytes() - before < 1_000_000);
+  assert.equal(rig.upstream.length, 1);
+});
+
+test("a message that never ends is kept as far as it came, and no further", async () => {
+  await using rig = await tcpListening();
+  const clients = await Promise.all(Array.from({ length: 50 }, () => TcpClient.open(rig.port)));
+  const before = heldBytes();
+  for (const client of clients) await client.sendRaw(Buffer.of(0xff, 0xff, 1, 2, 3));
+  await settled(rig);
+  assert.ok(heldBytes() - before < 50 * 16_384);
+  await disposeAll(clients);
+});
+
+test("closing the listener cuts off whoever is there, also amidst a query asked upstream", async () => {
+  using clock = new Clock();
+  await using rig = await tcpListening();
+  await rig.client.send(aQuery({ id: 1, name: "slow" }));
+  await rig.upstream.until(1);
+  rig.listener.close();
+  await rig.client.gone;
+  await rig.until(() => rig.listener.connections === 0);
+  rig.upstream.answer(0);
+  assert.equal(clock.pending, 0);
+});
+
+async function answered(client: TcpClient): Promise<void> {
+  await client.send(aQuery({ id: 5 }));
+  assert.equal(readReply(await client.receive()).id, 5);
+}
+
+// Until nothing has gone into the client's socket for many rounds.
+async function settled(rig: TcpRig): Promise<void> {
+  const { socket } = rig.client;
+  let last = -1;
+  let rounds = 0;
+  await rig.until(() => {
+    const gone = socket.bytesWritten - socket.writableLength;
+    rounds = gone === last ? rounds + 1 : 0;
+    last = gone;
+    return rounds > 200;
+  });
+}
+
+async function disposeAll(clients: readonly TcpClient[]): Promise<void> {
+  await Promise.all(clients.map((client) => client[Symbol.asyncDispose]()));
+}

@@ -1,0 +1,219 @@
+// Proves the UDP listener on real sockets: what waits is answered together, and nothing that one asker does costs another.
+
+import assert from "node:assert/strict";
+import { closeSync } from "node:fs";
+import { test } from "node:test";
+
+import { LIMITS } from "../../../../src/config/limits.ts";
+import { SOCK_RAW, AF_INET, sendTo, socket } from "../../../../src/kernel/libc.ts";
+import { BETTER } from "../../../../src/model/behaviour.ts";
+import { Answerer } from "../../../../src/query/answer.ts";
+import type { Asker } from "../../../../src/query/asker.ts";
+import type { AnswersAtOnce } from "../../../../src/query/listen/ports.ts";
+import { UdpListener } from "../../../../src/query/listen/udp.ts";
+import { aQuery, aReplyTo, u16 } from "../../../support/builders.ts";
+import { LOOPBACK, UdpClient, bindUdp, sockaddr } from "../../support/loopback.ts";
+import { type UdpTestParts, WEB, askerOfOne, udpParts } from "../../support/listening.ts";
+import { addressesIn, readReply } from "../../support/reply.ts";
+
+const ROOT = process.getuid?.() === 0;
+const IPPROTO_UDP = 17;
+
+test("queries that wait together are answered in one batch", async () => {
+  await using rig = listening();
+  for (let id = 0; id < 40; id++) sendNow(rig, aQuery({ id }));
+  for (let id = 0; id < 40; id++) {
+    const reply = readReply(await rig.client.receive());
+    assert.deepEqual([reply.id, addressesIn(reply)], [id, [WEB]]);
+  }
+  assert.deepEqual([rig.parts.block.receives.length, rig.parts.block.flushes.length], [1, 1]);
+});
+
+test("of more than a batch, each turn takes one batch, so that neighbours come between", async () => {
+  await using rig = listening();
+  const total = LIMITS.udpBatch * 3;
+  for (let id = 0; id < total; id++) sendNow(rig, aQuery({ id }));
+  const ids = new Set<number>();
+  while (ids.size < total) ids.add(readReply(await rig.client.receive()).id);
+  const { receives } = rig.parts.block;
+  assert.equal(new Set(receives).size, receives.length);
+});
+
+test("without batches every packet is answered by itself, each asker's to that asker", async () => {
+  await using rig = listening({ isBatching: false });
+  await using other = new UdpClient();
+  for (let id = 0; id < 4; id++) {
+    sendNow(rig, aQuery({ id }));
+    other.send(aQuery({ id: 100 + id }), rig.port);
+  }
+  for (let id = 0; id < 4; id++) {
+    assert.equal(readReply(await rig.client.receive()).id, id);
+    assert.equal(readReply(await other.receive()).id, 100 + id);
+  }
+  assert.deepEqual([rig.parts.block.receives.length, rig.parts.block.flushes.length], [0, 8]);
+});
+
+test("every asker gets its own answer", async () => {
+  await using rig = listening();
+  await using other = new UdpClient();
+  sendNow(rig, aQuery({ id: 1 }));
+  other.send(aQuery({ id: 2 }), rig.port);
+  sendNow(rig, aQuery({ id: 3 }));
+  assert.equal(readReply(await other.receive()).id, 2);
+  assert.deepEqual([readReply(await rig.client.receive()).id, readReply(await rig.client.receive()).id], [1, 3]);
+});
+
+test("answers from upstream go to whoever asked, in the order they come, beside those that were ready", async () => {
+  await using rig = listening();
+  await using other = new UdpClient();
+  sendNow(rig, aQuery({ id: 1, name: "slow" }));
+  other.send(aQuery({ id: 2, name: "fast" }), rig.port);
+  sendNow(rig, aQuery({ id: 3 }));
+  assert.equal(readReply(await rig.client.receive()).id, 3);
+  await rig.parts.upstream.until(2);
+  rig.parts.upstream.answer(1);
+  assert.equal(readReply(await other.receive()).id, 2);
+  rig.parts.upstream.answer(0);
+  assert.equal(readReply(await rig.client.receive()).id, 1);
+});
+
+test(
+  "a query from port 0 is dropped, first or amidst others, and the others are answered",
+  { skip: !ROOT },
+  async () => {
+    await using rig = listening();
+    sendFromPortZero(rig.port, aQuery({ id: 1 }));
+    sendNow(rig, aQuery({ id: 2 }));
+    sendFromPortZero(rig.port, aQuery({ id: 3 }));
+    sendNow(rig, aQuery({ id: 4 }));
+    assert.deepEqual([readReply(await rig.client.receive()).id, readReply(await rig.client.receive()).id], [2, 4]);
+    const { ignored, queries, unsent } = rig.asker.counters;
+    assert.deepEqual({ ignored, queries, unsent }, { ignored: 2, queries: 2, unsent: 0 });
+  },
+);
+
+test("a defect in answering one query costs that query alone", async () => {
+  const sound = new Answerer(BETTER, 1);
+  const answerer: AnswersAtOnce = {
+    answer: (asker, block, offset, length, isStream) => {
+      if (block.readUInt16BE(offset) === 2) throw new Error("a defect");
+      return sound.answer(asker, block, offset, length, isStream);
+    },
+    takeDeferred: (block) => sound.takeDeferred(block),
+  };
+  await using rig = listening({ answerer });
+  for (const id of [1, 2, 3]) sendNow(rig, aQuery({ id }));
+  assert.deepEqual([readReply(await rig.client.receive()).id, readReply(await rig.client.receive()).id], [1, 3]);
+  assert.deepEqual([rig.parts.defects.length, rig.asker.counters.failed], [1, 1]);
+});
+
+test("a longer query than is read is cut, received either way", async () => {
+  await using rig = listening({ queryBytesMax: LIMITS.udpQueryBytesStrict });
+  const fits = padded(LIMITS.udpQueryBytesStrict - padded(0).length);
+  const tooLong = padded(fits.length - padded(0).length + 1);
+  assert.deepEqual([fits.length, tooLong.length], [512, 513]);
+  for (const query of [tooLong, fits, tooLong]) sendNow(rig, query);
+  const replies = [await rig.client.receive(), await rig.client.receive(), await rig.client.receive()].map(readReply);
+  assert.deepEqual(
+    replies.map(({ rcode, counts }) => [rcode, counts[0]]),
+    [
+      [1, 1],
+      [0, 1],
+      [1, 1],
+    ],
+  );
+});
+
+test("an empty packet is dropped, and the next one answered", async () => {
+  await using rig = listening();
+  for (const message of [Buffer.alloc(0), aQuery({ id: 2 }), Buffer.alloc(0), aQuery({ id: 4 })]) sendNow(rig, message);
+  assert.deepEqual([readReply(await rig.client.receive()).id, readReply(await rig.client.receive()).id], [2, 4]);
+  assert.equal(rig.asker.counters.ignored, 2);
+});
+
+test("a listener that is closed while its batch is answered sends nothing, though another has its descriptor", async () => {
+  let fd = -1;
+  let heirs: readonly number[] = [];
+  const sound = new Answerer(BETTER, 1);
+  const answerer: AnswersAtOnce = {
+    answer: (asker, block, offset, length, isStream) => {
+      if (block.readUInt16BE(offset) === 3) {
+        rig.listener.close();
+        // The kernel gives the lowest number that is free: sooner or later that of the closed socket.
+        heirs = Array.from({ length: 30 }, () => bindUdp().fd);
+      }
+      return sound.answer(asker, block, offset, length, isStream);
+    },
+    takeDeferred: (block) => sound.takeDeferred(block),
+  };
+  const rig = listening({ answerer });
+  fd = rig.fd;
+  for (const id of [1, 2, 3, 4]) sendNow(rig, aQuery({ id, name: id === 1 ? "slow" : "web" }));
+  await rig.parts.upstream.until(1);
+  assert.ok(heirs.includes(fd), "another socket has the number now");
+  // An answer that comes later finds no listener either. The word of an heir is the first thing that arrives.
+  rig.parts.upstream.answer(0);
+  sendTo(fd, Buffer.from("the heir"), sockaddr(LOOPBACK, rig.client.port));
+  assert.equal((await rig.client.receive()).toString(), "the heir");
+  assert.deepEqual([rig.parts.block.flushes.length, rig.asker.counters.unsent, rig.asker.counters.queries], [0, 0, 3]);
+  rig.listener.close();
+  for (const heir of heirs) closeSync(heir);
+  await rig.client[Symbol.asyncDispose]();
+});
+
+test("the batch of one listener holds nothing of another's, closed before it", async () => {
+  const parts = udpParts();
+  await using first = listening({}, parts);
+  await using second = listening({}, parts);
+  sendNow(first, aQuery({ id: 1 }));
+  assert.equal(readReply(await first.client.receive()).id, 1);
+  first.listener.close();
+  sendNow(second, aQuery({ id: 2 }));
+  assert.equal(readReply(await second.client.receive()).id, 2);
+});
+
+test("an answer larger than UDP can carry is counted as unsent", async () => {
+  await using rig = listening();
+  sendNow(rig, aQuery({ id: 1, name: "slow" }));
+  await rig.parts.upstream.until(1);
+  rig.parts.upstream.answer(0, Buffer.concat([aReplyTo(aQuery({ id: 1 })), Buffer.alloc(65_535)]));
+  assert.equal(rig.asker.counters.unsent, 1);
+});
+
+function padded(bytes: number): Buffer {
+  return aQuery({ opt: { options: [[12, Buffer.alloc(bytes)]] } });
+}
+
+type Rig = AsyncDisposable & {
+  readonly fd: number;
+  readonly port: number;
+  readonly asker: Asker;
+  readonly parts: UdpTestParts;
+  readonly listener: UdpListener;
+  readonly client: UdpClient;
+};
+
+function listening(overrides: Parameters<typeof udpParts>[0] = {}, parts = udpParts(overrides)): Rig {
+  const { fd, port } = bindUdp();
+  const asker = askerOfOne();
+  const client = new UdpClient();
+  const listener = new UdpListener(fd, asker, parts);
+  const dispose = async (): Promise<void> => {
+    listener.close();
+    await client[Symbol.asyncDispose]();
+    assert.equal(parts.defects.length, asker.counters.failed);
+  };
+  return { fd, port, asker, parts, listener, client, [Symbol.asyncDispose]: dispose };
+}
+
+function sendNow(rig: Rig, message: Buffer): void {
+  rig.client.send(message, rig.port);
+}
+
+// A raw socket writes any source port, as a container with NET_RAW may.
+function sendFromPortZero(port: number, message: Buffer): void {
+  const raw = socket(AF_INET, SOCK_RAW, IPPROTO_UDP);
+  const header = Buffer.concat([u16(0), u16(port), u16(8 + message.length), u16(0)]);
+  assert.ok(sendTo(raw, Buffer.concat([header, message]), sockaddr(LOOPBACK, 0)) > 0);
+  closeSync(raw);
+}

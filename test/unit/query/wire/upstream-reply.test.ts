@@ -1,0 +1,76 @@
+// Proves what is handed on of a reply from upstream.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { readReply } from "../../../../src/query/wire/upstream-reply.ts";
+import { TYPE, aQuery, aRecord, aReplyTo, anOpt, u16 } from "../../../support/builders.ts";
+
+const QUERY = aQuery({ name: "example.org" });
+const ADDRESS = aRecord({ owner: "example.org", type: TYPE.A, data: Buffer.of(192, 0, 2, 1) });
+const MESSAGE_BYTES_MAX = 65_535;
+
+test("a sound reply is handed on as it is", () => {
+  const reply = aReplyTo(QUERY, 3, [ADDRESS]);
+  assert.deepEqual(readReply(Buffer.from(reply)), { message: reply, rcode: 3 });
+});
+
+test("a reply that cannot be read is none", () => {
+  for (const broken of [Buffer.alloc(0), QUERY.subarray(0, 11), aReplyTo(QUERY, 0, [ADDRESS]).subarray(0, -1)]) {
+    assert.equal(readReply(Buffer.from(broken)), undefined);
+  }
+});
+
+test("what stands behind the last record is left out", () => {
+  const reply = aReplyTo(QUERY, 0, [ADDRESS]);
+  assert.deepEqual(readReply(Buffer.concat([reply, Buffer.alloc(9, 1)]))?.message, reply);
+});
+
+test("a reply that ends between two records has the count of those that are there", () => {
+  const whole = aReplyTo(QUERY, 0, [ADDRESS, ADDRESS]);
+  assert.deepEqual(readReply(whole.subarray(0, whole.length - ADDRESS.length))?.message, aReplyTo(QUERY, 0, [ADDRESS]));
+});
+
+test("a bare header has no question and no record, whatever it announces", () => {
+  const header = aQuery({ flags: 0x8185, counts: [1, 2, 3, 4] }).subarray(0, 12);
+  assert.deepEqual(readReply(Buffer.from(header)), {
+    message: aQuery({ flags: 0x8185, counts: [0, 0, 0, 0] }).subarray(0, 12),
+    rcode: 5,
+  });
+});
+
+test("a type and a class that are not there become zero", () => {
+  for (const typeAndClass of [Buffer.alloc(0), u16(TYPE.TXT)]) {
+    const reply = aQuery({ flags: 0x8180, typeAndClass });
+    const type = typeAndClass.length === 0 ? 0 : TYPE.TXT;
+    assert.deepEqual(readReply(Buffer.from(reply))?.message, aQuery({ flags: 0x8180, type, class: 0 }));
+  }
+});
+
+test("a type or a class that is cut makes the reply unreadable", () => {
+  for (const typeAndClass of [Buffer.of(0), Buffer.of(0, 1, 0)]) {
+    assert.equal(readReply(aQuery({ flags: 0x8180, typeAndClass })), undefined);
+  }
+});
+
+test("the response code has the upper bits that an OPT among the additional records adds, and no other", () => {
+  const opt = anOpt({});
+  opt[5] = 1;
+  assert.equal(readReply(aQuery({ flags: 0x8180, additionals: [opt] }))?.rcode, 16);
+  assert.equal(readReply(aQuery({ flags: 0x8183, additionals: [opt] }))?.rcode, 19);
+  assert.equal(readReply(aQuery({ flags: 0x8183, answers: [opt] }))?.rcode, 3);
+});
+
+test("a reply that would outgrow a message when it is made whole is none, for nobody could be sent it", () => {
+  // Questions for the root until the message is full to the last octet; the last one ends behind its type.
+  const count = Math.floor((MESSAGE_BYTES_MAX - 12) / 5);
+  const head = aQuery({ flags: 0x8180, counts: [count + 1, 0, 0, 0] }).subarray(0, 12);
+  const message = Buffer.concat([head, Buffer.alloc(count * 5), Buffer.alloc(3)]);
+  assert.equal(message.length, MESSAGE_BYTES_MAX);
+  assert.equal(readReply(message), undefined);
+  const fits = Buffer.concat([
+    aQuery({ flags: 0x8180, counts: [count, 0, 0, 0] }).subarray(0, 12),
+    Buffer.alloc(count * 5 - 2),
+  ]);
+  assert.equal(readReply(fits)?.message.length, fits.length + 2);
+});

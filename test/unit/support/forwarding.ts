@@ -1,0 +1,48 @@
+// Owns the asking of the forwarder: a query as the answerer would defer it, to these servers, and the reply that comes.
+
+import { BETTER, type Behaviour } from "../../../src/model/behaviour.ts";
+import type { Server } from "../../../src/model/view.ts";
+import type { Asker } from "../../../src/query/asker.ts";
+import { Forwarder } from "../../../src/query/forward/forwarder.ts";
+import type { Transport } from "../../../src/query/listen/ports.ts";
+import { type UpstreamParts, aQuery, aView, anAsker, upstreams } from "../../support/builders.ts";
+import { dialHere } from "./loopback.ts";
+import { answerOnce } from "./reply.ts";
+
+export type Asking = UpstreamParts & {
+  readonly query?: Buffer;
+  readonly transport?: Transport;
+  readonly behaviour?: Behaviour;
+  // The name is one that we hold, asked for a type that we do not.
+  readonly isKnown?: boolean;
+  readonly asker?: Asker;
+};
+
+export class Forwarding {
+  readonly asker: Asker;
+  readonly forwarder: Forwarder;
+  readonly reply: Promise<Buffer>;
+  // How often the asker was called back; once is right.
+  replies = 0;
+  // The servers whose attempts failed, and why.
+  readonly failures: { readonly server: Server; readonly reason: string }[] = [];
+
+  constructor(asking: Asking) {
+    const { query = aQuery({ name: "example.org" }), transport = "udp", behaviour = BETTER, isKnown = false } = asking;
+    this.asker = asking.asker ?? anAsker(aView([], upstreams(asking)), dialHere);
+    this.forwarder = new Forwarder(behaviour, (server, reason) => this.failures.push({ server, reason }));
+    const answered = answerOnce(query, { behaviour, asker: anAsker(), isStream: transport === "tcp" });
+    if (answered.kind !== "deferred") throw new Error("the query of a forwarder's test must be one that is deferred");
+    const deferred = { ...answered.deferred, isKnown };
+    this.reply = new Promise((resolve) => {
+      this.forwarder.forward(this.asker, deferred, transport, (reply) => {
+        this.replies++;
+        resolve(Buffer.from(reply));
+      });
+    });
+  }
+
+  get reasons(): string[] {
+    return this.failures.map(({ reason }) => reason);
+  }
+}

@@ -1,0 +1,114 @@
+// Owns the parts that a listener is made of in its tests: the real answerer over one small network, an upstream that
+// answers when the test says so, and memory that counts how often it is received into and sent from.
+
+import assert from "node:assert/strict";
+
+import { LIMITS } from "../../../src/config/limits.ts";
+import { MessageBlock } from "../../../src/kernel/message-block.ts";
+import { BETTER } from "../../../src/model/behaviour.ts";
+import { Answerer, type Deferred, SLOT_BYTES } from "../../../src/query/answer.ts";
+import type { Asker } from "../../../src/query/asker.ts";
+import type { Forward } from "../../../src/query/listen/ports.ts";
+import { type TcpParts, streamBlock } from "../../../src/query/listen/tcp-connection.ts";
+import { Turn } from "../../../src/query/listen/turn.ts";
+import type { UdpParts } from "../../../src/query/listen/udp.ts";
+import { aNetwork, aReplyTo, aView, anAsker } from "../../support/builders.ts";
+
+export const WEB = "172.20.0.2";
+
+export function askerOfOne(): Asker {
+  const many = Array.from({ length: 200 }, (_, index) => ({ names: ["many"], ipv4: `10.0.0.${index}` }));
+  return anAsker(aView([aNetwork({ members: [{ names: ["web"], ipv4: WEB }, ...many] })]));
+}
+
+// Whatever is forwarded waits here until it is answered, in any order.
+export class HeldUpstream {
+  readonly #held: { readonly deferred: Deferred; readonly respond: (reply: Uint8Array) => void }[] = [];
+  readonly #waiting: { readonly count: number; readonly resolve: () => void }[] = [];
+
+  get length(): number {
+    return this.#held.length;
+  }
+
+  readonly forward: Forward = (_asker, deferred, _transport, respond) => {
+    this.#held.push({ deferred, respond });
+    for (const { count, resolve } of this.#waiting) if (this.#held.length >= count) resolve();
+  };
+
+  // Until so many have come in all.
+  async until(count: number): Promise<void> {
+    if (this.#held.length >= count) return;
+    await new Promise<void>((resolve) => this.#waiting.push({ count, resolve }));
+  }
+
+  queryOf(index: number): Buffer {
+    return (this.#held[index] ?? assert.fail(`nothing of number ${index} was forwarded`)).deferred.query;
+  }
+
+  // Answers the one that came as number `index`, without records, unless others are given.
+  answer(index: number, reply: Buffer = aReplyTo(this.queryOf(index))): void {
+    (this.#held[index] ?? assert.fail()).respond(reply);
+  }
+}
+
+class CountingBlock extends MessageBlock {
+  // The turn of each call.
+  readonly receives: number[] = [];
+  readonly flushes: number[] = [];
+  readonly turn = new Turn();
+
+  constructor() {
+    super(LIMITS.udpBatch, SLOT_BYTES);
+  }
+
+  override receive(fd: number, first: number, bytesMax: number): number {
+    this.receives.push(this.turn.now);
+    return super.receive(fd, first, bytesMax);
+  }
+
+  override flush(fd: number): number {
+    this.flushes.push(this.turn.now);
+    return super.flush(fd);
+  }
+}
+
+export type UdpTestParts = UdpParts & {
+  readonly block: CountingBlock;
+  readonly upstream: HeldUpstream;
+  readonly defects: unknown[];
+};
+
+export function udpParts(parts: Partial<UdpParts> = {}): UdpTestParts {
+  const block = new CountingBlock();
+  const upstream = new HeldUpstream();
+  const defects: unknown[] = [];
+  return {
+    turn: block.turn,
+    answerer: new Answerer(BETTER, 1),
+    forward: upstream.forward,
+    onDefect: (error) => defects.push(error),
+    queryBytesMax: LIMITS.udpQueryBytes,
+    isBatching: true,
+    ...parts,
+    block,
+    upstream,
+    defects,
+  };
+}
+
+export type TcpTestParts = TcpParts & { readonly upstream: HeldUpstream; readonly defects: unknown[] };
+
+export function tcpParts(parts: Partial<TcpParts> = {}): TcpTestParts {
+  const upstream = new HeldUpstream();
+  const defects: unknown[] = [];
+  return {
+    answerer: new Answerer(BETTER, 1),
+    forward: upstream.forward,
+    onDefect: (error) => defects.push(error),
+    pipelinedMax: LIMITS.tcpPipelined,
+    block: streamBlock(),
+    ...parts,
+    upstream,
+    defects,
+  };
+}

@@ -1,0 +1,45 @@
+// Owns a TCP listener on loopback with one client that is connected to it.
+
+import assert from "node:assert/strict";
+import { setImmediate as nextRound } from "node:timers/promises";
+
+import type { Asker } from "../../../src/query/asker.ts";
+import { TcpListener } from "../../../src/query/listen/tcp.ts";
+import type { TcpParts } from "../../../src/query/listen/tcp-connection.ts";
+import { type HeldUpstream, askerOfOne, tcpParts } from "./listening.ts";
+import { TcpClient, bindTcp } from "./loopback.ts";
+
+export type TcpRig = AsyncDisposable & {
+  readonly port: number;
+  readonly asker: Asker;
+  readonly listener: TcpListener;
+  readonly client: TcpClient;
+  readonly upstream: HeldUpstream;
+  readonly defects: readonly unknown[];
+  // Round by round of the event loop, until the listener has come to it; the test's own limit of time bounds it.
+  until(isSo: () => boolean): Promise<void>;
+};
+
+export async function tcpListening(overrides: Partial<TcpParts> = {}): Promise<TcpRig> {
+  const { fd, port } = bindTcp();
+  const parts = tcpParts(overrides);
+  const asker = askerOfOne();
+  const listener = new TcpListener(fd, asker, parts);
+  const client = await TcpClient.open(port);
+  return {
+    port,
+    asker,
+    listener,
+    client,
+    upstream: parts.upstream,
+    defects: parts.defects,
+    until: async (isSo) => {
+      while (!isSo()) await nextRound();
+    },
+    [Symbol.asyncDispose]: async () => {
+      await client[Symbol.asyncDispose]();
+      listener.close();
+      assert.equal(parts.defects.length, asker.counters.failed);
+    },
+  };
+}

@@ -1,0 +1,116 @@
+// Owns the upstream servers of the forwarder's tests: real sockets on loopback that do with each query what the test says,
+// and remember what they were asked.
+
+import { type Socket as UdpSocket, createSocket } from "node:dgram";
+import { once } from "node:events";
+import { type AddressInfo, type Server as TcpServer, type Socket, createServer } from "node:net";
+
+import { withLength } from "../../../src/lib/framing.ts";
+import type { Server } from "../../../src/model/view.ts";
+import { StreamReader } from "../../../src/query/listen/stream-reader.ts";
+import { LOOPBACK, bindUdp } from "./loopback.ts";
+
+export type UdpScript = (query: Buffer, reply: (message: Uint8Array) => void) => void;
+export type TcpScript = (query: Buffer, socket: Socket) => void;
+
+abstract class Upstream implements AsyncDisposable {
+  readonly queries: Buffer[] = [];
+  abstract readonly server: Server;
+  #onQuery: (() => void) | undefined;
+
+  protected noteQuery(query: Buffer): void {
+    this.queries.push(query);
+    this.#onQuery?.();
+  }
+
+  // Until so many queries have come in all.
+  async asked(count: number): Promise<void> {
+    while (this.queries.length < count) await new Promise<void>((resolve) => (this.#onQuery = resolve));
+  }
+
+  abstract [Symbol.asyncDispose](): Promise<void>;
+}
+
+export class UdpUpstream extends Upstream {
+  readonly server: Server;
+  readonly #socket: UdpSocket = createSocket("udp4");
+
+  constructor(script: UdpScript, from: Server["from"] = "container") {
+    super();
+    const { fd, port } = bindUdp();
+    this.server = { from, address: LOOPBACK, port };
+    this.#socket.on("message", (query, asker) => {
+      this.noteQuery(query);
+      script(query, (message) => this.#socket.send(message, asker.port, asker.address));
+    });
+    this.#socket.bind({ fd });
+  }
+
+  override async [Symbol.asyncDispose](): Promise<void> {
+    this.#socket.close();
+    await once(this.#socket, "close");
+  }
+}
+
+export class TcpUpstream extends Upstream {
+  readonly server: Server;
+  readonly #listener: TcpServer;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(listener: TcpServer) {
+    super();
+    this.#listener = listener;
+    this.server = { from: "container", address: LOOPBACK, port: (listener.address() as AddressInfo).port };
+  }
+
+  static async start(script: TcpScript): Promise<TcpUpstream> {
+    const listener = createServer((socket) => upstream.#serve(socket, script));
+    listener.listen(0, LOOPBACK);
+    await once(listener, "listening");
+    const upstream = new TcpUpstream(listener);
+    return upstream;
+  }
+
+  // Connections that have not been closed by whoever asked.
+  get open(): number {
+    return this.#sockets.size;
+  }
+
+  override async [Symbol.asyncDispose](): Promise<void> {
+    this.#listener.close();
+    for (const socket of this.#sockets) socket.destroy();
+    await once(this.#listener, "close");
+  }
+
+  #serve(socket: Socket, script: TcpScript): void {
+    const reader = new StreamReader();
+    this.#sockets.add(socket);
+    socket.on("close", () => this.#sockets.delete(socket));
+    socket.on("error", () => socket.destroy());
+    socket.on("data", (chunk: Buffer) => {
+      reader.push(chunk);
+      const query = reader.next();
+      if (query === undefined) return;
+      this.noteQuery(Buffer.from(query));
+      script(Buffer.from(query), socket);
+    });
+  }
+}
+
+// A port at which nobody is: it was somebody's a moment ago.
+export async function closedUdpServer(): Promise<Server> {
+  const upstream = new UdpUpstream(() => undefined);
+  await upstream[Symbol.asyncDispose]();
+  return upstream.server;
+}
+
+export async function closedTcpServer(): Promise<Server> {
+  const upstream = await TcpUpstream.start(() => undefined);
+  await upstream[Symbol.asyncDispose]();
+  return upstream.server;
+}
+
+// Says it over a stream, as one message.
+export function say(socket: Socket, message: Uint8Array): void {
+  socket.write(withLength(message));
+}
