@@ -52,10 +52,8 @@ export function addRun(program: Command): void {
   const command = program
     .command("run")
     .description("Serve names on 127.0.0.11 in every container that has Docker's resolver, until told to stop")
-    .addOption(
-      new Option("-H, --host <address>", "the engine's socket, as the docker command reads it").env("DNS11_HOST"),
-    )
-    .addOption(new Option("--strict", "answer exactly as current Docker does").env("DNS11_STRICT"))
+    .addOption(new Option("-H, --host <address>", "the engine's socket, as the docker command reads it"))
+    .addOption(new Option("--strict", "answer exactly as current Docker does"))
     .option(
       "--only <filter>",
       "serve only label=KEY[=VALUE] (all that are named) or network=NAME (any of them)",

@@ -36,6 +36,11 @@ export const LIMITS = {
 
   /** Forwarded queries of one container in flight, as Docker has it; the next ones wait. */
   forwardSlots: 1024,
+  /** Forwarded queries of all containers in flight or waiting, and their bytes; one more is refused. */
+  forwardQueriesWhole: 8192,
+  forwardBytesWhole: 64 * 1024 * 1024,
+  /** The share of its descriptors that the process lets forwarded queries have; the rest is for serving. */
+  forwardShareOfDescriptors: 0.5,
   /** Queries of one container waiting for a slot; one more is refused at once. */
   forwardWaiting: 1024,
   /** How long a query waits for a slot; then it is refused. */
@@ -57,8 +62,10 @@ export const LIMITS = {
   /** Retries of what failed start here and double up to the second figure. */
   retryFirstMs: 500,
   retryLastMs: 60_000,
-  /** Namespaces verified at the same time. */
+  /** Namespaces verified at the same time; the next ones wait. */
   verifyAtOnce: 64,
+  /** Rules looked at for what may be in the way; in a namespace with more, the rest is not. */
+  culpritRules: 2_000,
 
   /** Inspects in flight: the engine works on one container at a time, and more only queue there. */
   inspectsAtOnce: 8,

@@ -2,8 +2,6 @@
  * Cleanup: what a killed instance may have left. Owned tables go with their process, so what is looked for is a table
  * that nobody owns (of another tier, or of somebody's experiment), and the socket and lock of the state folder.
  */
-import { rmSync } from "node:fs";
-
 import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
 import { type EngineHost, closeEngineHost, openEngineHost, processBehind } from "../container/namespace/engine-host.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
@@ -40,9 +38,8 @@ export async function cleanup(stateDir: string, hostFlag: string | undefined): P
   } finally {
     bracket.close();
     closeEngineHost(host);
-    instance.release();
+    instance.remove();
   }
-  rmSync(instance.folder, { recursive: true, force: true });
   return [...lines, `removed ${instance.folder}`];
 }
 

@@ -4,6 +4,7 @@
  * listeners.
  */
 import { randomInt } from "node:crypto";
+import { readFileSync } from "node:fs";
 
 import { LIMITS } from "../config/limits.ts";
 import type { RunSettings } from "../config/settings.ts";
@@ -67,9 +68,13 @@ function composeQueryWay({ settings, log }: ComposeParts): OpenEndpoint {
     defects.run((heldBack) => log.error({ err: error, heldBack }, "a query laid bare a defect of dns11"));
   };
   const answerer = new Answerer(behaviour);
-  const { forward } = new Forwarder(behaviour, ({ from, address }, reason) => {
-    failures.run((heldBack) => log.warn({ server: address, from, reason, heldBack }, "nameserver failed"));
-  });
+  const { forward } = new Forwarder(
+    behaviour,
+    ({ from, address }, reason) => {
+      failures.run((heldBack) => log.warn({ server: address, from, reason, heldBack }, "nameserver failed"));
+    },
+    Math.min(LIMITS.forwardQueriesWhole, descriptorsMax() * LIMITS.forwardShareOfDescriptors),
+  );
   const common = { answerer, forward, onDefect };
   const udp = {
     ...common,
@@ -116,6 +121,13 @@ function composeContainerWay(parts: ComposeParts, openEndpoint: OpenEndpoint): C
     hasNetwork: (id) => directory.network(id) !== undefined,
   });
   return { roster, directory, reconciler, follower };
+}
+
+/** How many files and sockets this process may have. */
+function descriptorsMax(): number {
+  const limits = readFileSync("/proc/self/limits", "utf8");
+  const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
+  return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
 }
 
 function readNameservers(json: ContainerJson, { host, settings, engineVersion }: ComposeParts): NameserversFact {

@@ -32,14 +32,24 @@ export class Control {
       server.listen(path, resolve);
     });
     chmodSync(path, MODE);
-    const group = groupId("docker");
-    if (group !== undefined) chownSync(path, ROOT, group);
+    shareWith("docker", path);
     return new Control(server);
   }
 
   close(): void {
     this.#server.close();
     this.#server.closeAllConnections();
+  }
+}
+
+/** Where the group does not exist, or files may not be given to it, root alone may ask. */
+function shareWith(group: string, path: string): void {
+  const id = groupId(group);
+  if (id === undefined) return;
+  try {
+    chownSync(path, ROOT, id);
+  } catch (error) {
+    if (codeOf(error) !== "EPERM") throw error;
   }
 }
 

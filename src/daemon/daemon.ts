@@ -110,10 +110,11 @@ export class Daemon {
   async #waitForEngine(signal: AbortSignal): Promise<EngineInfo | undefined> {
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
-        const info = await this.#engine.describe();
+        const info = await this.#engine.describe(signal);
         this.#acceptEngine(info);
         return info;
       } catch (error) {
+        if (signal.aborted) return undefined;
         if (codeOf(error) !== "ENGINE_AWAY") throw error;
         if (attempt === 0) {
           this.#log.warn({ reason: (error as Error).message }, "waiting for the engine");

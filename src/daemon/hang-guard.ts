@@ -16,8 +16,9 @@ export class HangGuard {
     this.#timer.unref();
   }
 
+  /** The alarm stays set: the way out must come to its end, too, also where somebody does not read our last words. */
   stop(): void {
     clearInterval(this.#timer);
-    alarm(0);
+    alarm(LIMITS.hangSeconds);
   }
 }

@@ -2,7 +2,19 @@
  * Instance: one dns11 per engine. The folder of an engine holds the lock and the control socket; the lock is the kernel's,
  * so it is free the moment its holder is gone, however it went.
  */
-import { chmodSync, closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync, ftruncateSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 
 import { tryLock } from "../kernel/libc.ts";
@@ -16,11 +28,13 @@ export interface Instance {
   readonly folder: string;
   readonly controlPath: string;
   release(): void;
+  /** Removes the folder, while nobody else can be in it. */
+  remove(): void;
 }
 
 /** The folder of an engine, whose id may hold characters that a path should not. */
 export function instanceFolder(stateDir: string, engineId: string): string {
-  return join(stateDir, engineId.replace(/[^\w.-]/g, "_") || "unknown");
+  return join(stateDir, engineId.replaceAll(/[^\w-]/g, "_") || "unknown");
 }
 
 export function controlPath(folder: string): string {
@@ -35,7 +49,7 @@ export function takeInstance(stateDir: string, engineId: string): Instance {
     throw stateFault(folder, new Error(`"${control}" is too long for the path of a socket`));
   }
   const lock = openLock(folder);
-  if (!tryLock(lock)) {
+  if (!tryLock(lock) || !isStillThere(lock, folder)) {
     const holder = readHolder(folder);
     closeSync(lock);
     throw new Fault("LOCKED", `Another dns11 serves this engine already: ${holder}`, {
@@ -53,14 +67,23 @@ export function takeInstance(stateDir: string, engineId: string): Instance {
       rmSync(control, { force: true });
       closeSync(lock);
     },
+    remove: () => {
+      rmSync(folder, { recursive: true, force: true });
+      closeSync(lock);
+    },
   };
+}
+
+/** Somebody may have removed the folder between our opening and our locking; then we hold a lock that nobody looks at. */
+function isStillThere(lock: number, folder: string): boolean {
+  return statSync(join(folder, "lock"), { throwIfNoEntry: false })?.ino === fstatSync(lock).ino;
 }
 
 function openLock(folder: string): number {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o755 });
     chmodSync(folder, 0o755);
-    return openSync(join(folder, "lock"), O_RDWR_CREAT, 0o644);
+    return openSync(join(folder, "lock"), O_RDWR_CREAT | constants.O_NOFOLLOW, 0o644);
   } catch (error) {
     throw stateFault(folder, error);
   }

@@ -47,6 +47,7 @@ export function checkKernel(bracket: Bracket, memory: NetlinkMemory): void {
     capture: USER_DEFINED_NETWORK,
     listening: { address: DOCKER_RESOLVER, udpPort: 1, tcpPort: 1 },
     zone: 1,
+    spared: [],
     doorMark: DOOR_MARK,
     trialMark: TRIAL_MARK,
   });

@@ -79,7 +79,10 @@ const SOCK_NONBLOCK = 0o4000;
 const SOCK_CLOEXEC = 0o2000000;
 const CLONE_NEWNET = 0x40000000;
 const SOL_SOCKET = 1;
+const SO_REUSEADDR = 2;
 const SO_RCVBUF = 8;
+const SOL_NETLINK = 270;
+const NETLINK_NO_ENOBUFS = 5;
 const SO_PEERCRED = 17;
 const SO_MARK = 36;
 const MSG_DONTWAIT = 0x40;
@@ -165,10 +168,30 @@ export function localAddress(fd: number): Buffer {
   return address;
 }
 
-function setOption(fd: number, name: number, value: number, about: string): void {
+function setOption(fd: number, name: number, value: number, about: string, level = SOL_SOCKET): void {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32LE(value >>> 0);
-  must(c.setsockopt(fd, SOL_SOCKET, name, bytes, bytes.length), "setsockopt", about);
+  must(c.setsockopt(fd, level, name, bytes, bytes.length), "setsockopt", about);
+}
+
+/** Has the kernel drop what a netlink socket has no room for, instead of making an error of it. */
+export function ignoreOverflow(fd: number): void {
+  setOption(fd, NETLINK_NO_ENOBUFS, 1, "NETLINK_NO_ENOBUFS", SOL_NETLINK);
+}
+
+/** Lets nobody else bind the address of this socket: the newest of several such UDP sockets would get the packets. */
+export function keepAddress(fd: number): void {
+  setOption(fd, SO_REUSEADDR, 0, "SO_REUSEADDR");
+}
+
+/** The port id of a netlink socket; undefined for a descriptor that is none. */
+export function netlinkPort(fd: number): number | undefined {
+  try {
+    const address = localAddress(fd);
+    return address.readUInt16LE(0) === AF_NETLINK ? address.readUInt32LE(4) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 export function setMark(fd: number, mark: number): void {

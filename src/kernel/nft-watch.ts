@@ -2,8 +2,11 @@
  * The watch on a namespace's rules: told whenever somebody else changes nf_tables there. It stands on the netlink package,
  * whose socket opens synchronously on the calling thread (so in the namespace that the thread is in) and waits in libuv.
  */
+import { closeSync, openSync, readdirSync } from "node:fs";
+
 import netlink from "node-netlink";
 
+import { ignoreOverflow, netlinkPort } from "./libc.ts";
 import { NETLINK_NETFILTER } from "./nfnetlink.ts";
 import { messagesIn } from "./netlink-message.ts";
 
@@ -11,27 +14,36 @@ import { messagesIn } from "./netlink-message.ts";
 const NFTABLES_GROUP = 1 << (7 - 1);
 const ANY_PORT = 0;
 
+type Socket = InstanceType<typeof netlink.RawNetlinkSocket>;
+
 export class NftWatch {
-  readonly #socket: InstanceType<typeof netlink.RawNetlinkSocket>;
+  readonly #socket: Socket;
   #isClosed = false;
 
-  /** Opens the watch in the namespace that the thread is in; changes caused by `ownPort` are not told. */
-  constructor(ownPort: () => number | undefined, onChange: () => void) {
+  /** Opens the watch in the namespace that the thread is in; changes caused by one of `ownPorts` are not told. */
+  constructor(ownPorts: ReadonlySet<number>, onChange: () => void) {
     this.#socket = new netlink.RawNetlinkSocket(NETLINK_NETFILTER, {
       localPort: ANY_PORT,
       localGroups: NFTABLES_GROUP,
       recvBufferSize: 0,
       sendBufferSize: 0,
     });
+    try {
+      // An overflow is an error, and at an error of the socket the package ends the process. Of what overflows it, enough
+      // arrives to tell that something changed.
+      ignoreOverflow(descriptorOf(this.#socket));
+    } catch (error) {
+      this.#socket.close();
+      throw error;
+    }
     this.#socket.on("message", (datagram) => {
       for (const message of messagesIn(datagram)) {
-        if (message.port !== ownPort()) {
+        if (!ownPorts.has(message.port)) {
           onChange();
           return;
         }
       }
     });
-    // The one error of such a socket is that it overflowed: then something changed, and more than once.
     this.#socket.on("error", onChange);
     this.#socket.on("truncatedMessage", onChange);
     this.#socket.unref();
@@ -42,4 +54,15 @@ export class NftWatch {
     this.#isClosed = true;
     this.#socket.close();
   }
+}
+
+/** The package does not tell its descriptor; among ours it is the one with its port. */
+function descriptorOf(socket: Socket): number {
+  const { port } = socket.address();
+  // It was made last, and the kernel gives the lowest number that is free: what is opened now lies near it.
+  const near = openSync("/dev/null", "r");
+  closeSync(near);
+  for (let fd = near - 1; fd >= 0; fd--) if (netlinkPort(fd) === port) return fd;
+  for (const name of readdirSync("/proc/self/fd")) if (netlinkPort(Number(name)) === port) return Number(name);
+  throw new Error("The descriptor of the netlink socket is not among ours");
 }

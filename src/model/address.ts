@@ -41,6 +41,20 @@ export function isOpenEnded(text: string): boolean {
   return text.startsWith("::") || text.endsWith("::");
 }
 
+const IPV4_IN_IPV6 = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff);
+
+/** Whether two texts mean one address, also where one of them writes an IPv4 address as an IPv6 one. */
+export function isSameAddress(a: string, b: string): boolean {
+  const [one, other] = [plain(a), plain(b)];
+  return one !== undefined && other !== undefined && Buffer.compare(one, other) === 0;
+}
+
+function plain(text: string): Uint8Array | undefined {
+  const bytes = addressBytes(text);
+  const isMapped = bytes?.length === 16 && IPV4_IN_IPV6.every((byte, index) => bytes[index] === byte);
+  return isMapped ? bytes.subarray(12) : bytes;
+}
+
 const AF_INET = 2;
 const AF_INET6 = 10;
 

@@ -29,13 +29,37 @@ export interface Membership {
 }
 
 interface Holder {
-  readonly holder: string;
   readonly v4: Uint8Array | undefined;
   readonly v6: Uint8Array | undefined;
 }
 
-interface Held extends Named {
-  readonly holders: readonly Holder[];
+/** A name and who holds it. The addresses are put together when somebody asks, not at each of many changes. */
+class Held implements Named {
+  readonly #holders = new Map<string, Holder>();
+  #v4: Uint8Array | undefined;
+  #v6: Uint8Array | undefined;
+
+  get v4(): Uint8Array {
+    return (this.#v4 ??= packed([...this.#holders.values()].map((holder) => holder.v4)));
+  }
+
+  get v6(): Uint8Array {
+    return (this.#v6 ??= packed([...this.#holders.values()].map((holder) => holder.v6)));
+  }
+
+  get isHeld(): boolean {
+    return this.#holders.size > 0;
+  }
+
+  put(holder: string, addresses: Holder): void {
+    this.#holders.set(holder, addresses);
+    this.#v4 = this.#v6 = undefined;
+  }
+
+  remove(holder: string): void {
+    this.#holders.delete(holder);
+    this.#v4 = this.#v6 = undefined;
+  }
 }
 
 interface HeldPointer extends Pointer {
@@ -77,7 +101,9 @@ export class NetworkNames {
     const v6 = membership.ipv6 === undefined ? undefined : addressBytes(membership.ipv6);
     if (v4 === undefined && v6 === undefined) return;
     for (const key of keysOf(membership)) {
-      this.#hold(key, [...(this.#forward.get(key)?.holders ?? []), { holder, v4, v6 }]);
+      const held = this.#forward.get(key) ?? new Held();
+      held.put(holder, { v4, v6 });
+      this.#forward.set(key, held);
     }
     const [first] = membership.names;
     if (first === undefined) return;
@@ -95,27 +121,14 @@ export class NetworkNames {
     this.#members.delete(holder);
     for (const key of keysOf(membership)) {
       const held = this.#forward.get(key);
-      if (held !== undefined)
-        this.#hold(
-          key,
-          held.holders.filter((other) => other.holder !== holder),
-        );
+      held?.remove(holder);
+      if (held?.isHeld === false) this.#forward.delete(key);
     }
     for (const { key } of reverseKeysOf(membership)) {
       const left = (this.#reverse.get(key) ?? []).filter((pointer) => pointer.holder !== holder);
       if (left.length === 0) this.#reverse.delete(key);
       else this.#reverse.set(key, left);
     }
-  }
-
-  #hold(key: Uint8Array, holders: readonly Holder[]): void {
-    if (holders.length === 0) {
-      this.#forward.delete(key);
-      return;
-    }
-    const v4 = packed(holders.map((holder) => holder.v4));
-    const v6 = packed(holders.map((holder) => holder.v6));
-    this.#forward.set(key, { holders, v4, v6 });
   }
 }
 

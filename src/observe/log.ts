@@ -1,6 +1,7 @@
 /**
- * The log: one line an event, JSON for machines, short text on a terminal. Written synchronously, because the line before
- * a crash is the one that is wanted; and never from the query's way, where a name from the wire could fill it.
+ * The log: one line an event, JSON for machines, short text on a terminal; never from the query's way, where a name from
+ * the wire could fill it. It is written beside the event loop: a reader that stalls loses lines, and nobody loses answers.
+ * What is left is written at the end, because the line before the end is the one that is wanted.
  */
 import { pino } from "pino";
 
@@ -10,6 +11,8 @@ export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const STDERR = 2;
+/** Of what nobody reads, so much is kept; further lines are dropped. */
+const UNREAD_BYTES_MAX = 1024 * 1024;
 
 export function createLog(level: LogLevel): Log {
   const options: pino.LoggerOptions = {
@@ -19,10 +22,19 @@ export function createLog(level: LogLevel): Log {
     formatters: { level: (label) => ({ level: label }) },
   };
   if (process.stderr.isTTY) return pino(options, { write: (line) => void process.stderr.write(readable(line)) });
-  const destination = pino.destination({ fd: STDERR, sync: true });
+  const destination = pino.destination({ fd: STDERR, sync: false, maxLength: UNREAD_BYTES_MAX });
+  process.on("exit", () => flush(destination));
   // Whoever read our log has gone; that is no reason to stop answering names.
   destination.on("error", () => undefined);
   return pino(options, destination);
+}
+
+function flush(destination: ReturnType<typeof pino.destination>): void {
+  try {
+    destination.flushSync();
+  } catch {
+    // It was never opened, or nobody is there to read it.
+  }
 }
 
 /** "12:30:01 warn  attach failed container=web reason=..." */

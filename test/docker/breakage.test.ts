@@ -9,6 +9,7 @@ import { type Container, createNetwork, runContainer } from "../support/containe
 import { dataOf, dig } from "../support/dig.ts";
 import { type Dns11, startDns11 } from "../support/dns11.ts";
 import { type Engine, startEngine } from "../support/engine.ts";
+import { pause } from "../support/wait.ts";
 
 let engine: Engine;
 let dns11: Dns11;
@@ -97,6 +98,37 @@ test("nft flush ruleset and iptables -F by others leave our rules standing", asy
   const deletion = await web.enter("nft", ["delete", "table", "ip", "dns11"]);
   assert.notEqual(deletion.code, 0);
   assert.match(deletion.stderr, /not permitted/i);
+});
+
+test("a burst of rules in one namespace, as a firewall loads them, is survived and noticed", async () => {
+  const verified = (await dns11.container("web"))?.verified;
+  const rules = Array.from({ length: 20_000 }, (_, port) => `add rule ip big c udp dport ${port + 1000} counter drop`);
+  const chain = "table ip big { chain c { type filter hook forward priority 0; }; }";
+  const loaded = await web.enter("nft", ["-f", "-"], { input: `${chain}\n${rules.join("\n")}\n` });
+  assert.equal(loaded.code, 0, loaded.stderr);
+  await waitForNewer(verified);
+  assert.equal((await dns11.container("web"))?.state, "attached");
+  await web.enter("nft", ["delete", "table", "ip", "big"]);
+});
+
+test("as long as something is in the way it is tried less and less often, and said once each time", async () => {
+  const before = handBacks();
+  await web.enter("nft", ["table ip shut { chain in { type filter hook input priority 0; policy drop; }; }"]);
+  await dns11.waitFor("web", "failed");
+  await pause(6_000);
+  assert.ok(handBacks() - before <= 4, `${handBacks() - before} times in six seconds`);
+  await web.enter("nft", ["delete", "table", "ip", "shut"]);
+  await dns11.waitFor("web", "attached");
+});
+
+function handBacks(): number {
+  return dns11.log.split("UNVERIFIED").length;
+}
+
+test("our ports answer also when they are asked directly, as Docker's do", async () => {
+  const { udp, tcp } = (await dns11.container("web"))?.ports ?? assert.fail();
+  assert.deepEqual(dataOf(await dig(web, "-p", String(udp), "web")), [web.address("n1")]);
+  assert.deepEqual(dataOf(await dig(web, "-p", String(tcp), "+tcp", "web")), [web.address("n1")]);
 });
 
 test("replies find their way after conntrack was flushed", async () => {

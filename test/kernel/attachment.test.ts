@@ -3,6 +3,8 @@
  * behind (nothing), and namespaces that disappear midway.
  */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readdirSync, readlinkSync } from "node:fs";
 import { after, before, test } from "node:test";
 
@@ -19,7 +21,7 @@ import { Answerer, SLOT_BYTES } from "../../src/query/answer.ts";
 import { Endpoint as ListeningEndpoint } from "../../src/query/listen/endpoint.ts";
 import { streamBlock } from "../../src/query/listen/tcp-connection.ts";
 import { Turn } from "../../src/query/listen/turn.ts";
-import { Netns } from "../support/netns.ts";
+import { Netns, inNetns } from "../support/netns.ts";
 import { waitFor } from "../support/wait.ts";
 
 const ZONE = 4711;
@@ -42,6 +44,7 @@ const silent: OpenEndpoint = (bound): Endpoint => ({
   target: { expect: () => undefined, hasSeen: () => false, forget: () => undefined },
   setView: () => undefined,
   inFlight: 0,
+  conversations: [],
   counters: {},
   close: () => [bound.udp, bound.tcp].forEach(closeQuietly),
 });
@@ -87,7 +90,9 @@ function rulesText(attachment: Attachment, onTrial: string): string {
 		${onTrial}ip daddr 127.0.0.11 udp dport 53 ct zone set ${ZONE}
 		${onTrial}ip daddr 127.0.0.11 tcp dport 53 ct zone set ${ZONE}
 		ip saddr 127.0.0.11 udp sport ${udp} ct zone set ${ZONE}
+		ip daddr 127.0.0.11 udp dport ${udp} ct zone set ${ZONE}
 		ip saddr 127.0.0.11 tcp sport ${tcp} ct zone set ${ZONE}
+		ip daddr 127.0.0.11 tcp dport ${tcp} ct zone set ${ZONE}
 	}
 
 	chain query {
@@ -160,7 +165,7 @@ test("draining takes the query side away in one step and leaves the reply side",
   attachment.open();
   const drained = attachment.drain();
   const rules = await rulesIn(netns);
-  assert.doesNotMatch(rules, /dnat|dport/);
+  assert.doesNotMatch(rules, /dnat|dport 53/);
   assert.match(rules, /snat to :53/);
   await drained;
   attachment.close();
@@ -218,6 +223,68 @@ test("a namespace that is gone before it is opened fails, and one that goes midw
   midway.close();
   await verified;
   assert.equal(midway.state.kind, "closed");
+});
+
+test("once it is closed, nothing is dialled any more through a number that may be another namespace's", async () => {
+  await using netns = await Netns.create();
+  let dial: Parameters<OpenEndpoint>[2] = () => assert.fail();
+  const attachment = attachmentIn(netns.netnsPath, (bound, view, dialled) => {
+    dial = dialled;
+    return silent(bound, view, dialled);
+  });
+  attachment.open();
+  const server = { from: "container", address: "127.0.0.1", port: 53 } as const;
+  closeQuietly(dial(server, "udp"));
+  attachment.close();
+  assert.throws(() => dial(server, "udp"), { code: "ENDED" });
+});
+
+test("nobody else can bind our UDP port and be given our queries", async () => {
+  await using netns = await Netns.create();
+  const attachment = attachmentIn(netns.netnsPath, answering);
+  attachment.open();
+  const program = `
+    const socket = require("node:dgram").createSocket({ type: "udp4", reuseAddr: true });
+    socket.on("error", (error) => { console.log(error.code); process.exit(0); });
+    socket.bind(${attachment.listening?.udpPort}, "127.0.0.11", () => { console.log("bound"); process.exit(0); });`;
+  assert.equal((await netns.enter(process.execPath, ["-e", program])).stdout.trim(), "EADDRINUSE");
+  attachment.close();
+});
+
+test("a verification that is under way when it drains does not take away what is being answered", async () => {
+  await using netns = await Netns.create();
+  let closed = 0;
+  const attachment = attachmentIn(netns.netnsPath, (bound, view, dial) => {
+    const endpoint = silent(bound, view, dial);
+    return { ...endpoint, inFlight: 1, close: () => (closed++, endpoint.close()) };
+  });
+  attachment.open();
+  const verified = attachment.verify();
+  const drained = attachment.drain();
+  await verified;
+  assert.equal(closed, 0);
+  await drained;
+  attachment.close();
+  assert.equal(closed, 1);
+});
+
+test("a TCP conversation with Docker's resolver that was under way is spared", async () => {
+  await using netns = await Netns.create();
+  // In the place of Docker's resolver: somebody on its address and port, and a client that is connected to it.
+  const program = `
+    const net = require("node:net");
+    const server = net.createServer().listen(53, "127.0.0.11", () => {
+      const client = net.connect({ port: 53, host: "127.0.0.11" }, () => console.log(client.localPort));
+    });`;
+  const [command = "", ...args] = inNetns(netns.netnsPath, process.execPath, ["-e", program]);
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const port = String(((await once(child.stdout, "data")) as [Buffer])[0]).trim();
+  const attachment = attachmentIn(netns.netnsPath);
+  attachment.open();
+  const rules = await rulesIn(netns);
+  assert.equal(rules.split(`tcp sport ${port} tcp dport 53 accept`).length, 3, rules);
+  attachment.close();
+  child.kill("SIGKILL");
 });
 
 test("nobody who answers means handed back, and it is told that the query did not come through", async () => {

@@ -54,7 +54,14 @@ test("a throw at every step of the work leaves the thread at home and nothing of
             const { listening } = sockets;
             nft.transact(
               createCommands(
-                servingPlan({ capture: USER_DEFINED_NETWORK, listening, zone: 1, doorMark: 1, trialMark: 2 }),
+                servingPlan({
+                  capture: USER_DEFINED_NETWORK,
+                  listening,
+                  zone: 1,
+                  spared: [],
+                  doorMark: 1,
+                  trialMark: 2,
+                }),
               ),
             );
             reach("transaction");

@@ -28,6 +28,7 @@ import { DOOR_MARK, dialIn } from "../namespace/dial.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";
 import { type NamespaceClaim, proveNamespace } from "../namespace/proof.ts";
 import { type NamespaceSockets, bindSockets } from "../namespace/sockets.ts";
+import { conversationsWith } from "../namespace/conversations.ts";
 import { findCulprits } from "../rules/culprit.ts";
 import { createCommands, deleteCommands, replaceCommands } from "../rules/encode.ts";
 import {
@@ -74,6 +75,8 @@ interface Serving {
   readonly nft: NftSocket;
   /** Only probes are led to us so far. */
   isTrial: boolean;
+  /** The namespace's descriptor is not ours any more: its number may be another's. */
+  isOver: boolean;
 }
 
 export class Attachment {
@@ -85,6 +88,11 @@ export class Attachment {
   #watch: NftWatch | undefined;
   #serving: Serving | undefined;
   #isVerifying = false;
+  #isDraining = false;
+  /** Under these the kernel tells of changes of ours, also of those of a socket that is on its way out. */
+  readonly #ownPorts = new Set<number>();
+  /** TCP conversations with Docker's resolver that were under way when we came. */
+  #spared: readonly number[] = [];
 
   constructor(claim: NamespaceClaim, view: View, parts: AttachmentParts) {
     this.claim = claim;
@@ -139,22 +147,24 @@ export class Attachment {
   async verify(): Promise<void> {
     const serving = this.#serving;
     const namespace = this.#namespace;
-    if (serving === undefined || namespace === undefined || this.#isVerifying) return;
+    if (serving === undefined || namespace === undefined || this.#isVerifying || this.#isDraining) return;
     this.#isVerifying = true;
     try {
       let result = await this.#probe(serving, namespace.fd);
-      if (result.kind === "works" && serving.isTrial && this.#serving === serving) {
+      if (result.kind === "works" && serving.isTrial && this.#serving === serving && !this.#isDraining) {
         serving.nft.transact(replaceCommands(servingPlan(this.#planInput(serving.listening))));
         serving.isTrial = false;
         this.#verified();
         // Once more as everybody's queries go, which foreign rules about marks may tell from the trial's.
         result = await this.#probe(serving, namespace.fd);
       }
-      if (result.kind === "broken" && !serving.isTrial && this.#serving === serving) {
+      if (result.kind === "broken" && !serving.isTrial && this.#serving === serving && !this.#isDraining) {
         result = await this.#probe(serving, namespace.fd);
       }
-      if (this.#serving !== serving) return;
+      // While it drains nothing new comes through, and must not.
+      if (this.#serving !== serving || this.#isDraining) return;
       if (result.kind === "works") this.#verified();
+      else if (result.kind === "unknown") this.#postpone();
       else this.#handBack(namespace.fd, result.failures);
     } catch (error) {
       if (this.#serving === serving) this.#fail(codeOf(error) ?? "PROBE_FAILED", reasonOf(error), []);
@@ -167,15 +177,17 @@ export class Attachment {
   async drain(): Promise<void> {
     const serving = this.#serving;
     if (serving === undefined) return;
-    serving.nft.transact(replaceCommands(drainingPlan(this.#planInput(serving.listening))));
+    this.#isDraining = true;
+    const { endpoint, listening, nft } = serving;
+    nft.transact(replaceCommands(drainingPlan(this.#planInput(listening), endpoint.conversations)));
     const deadlineMs = performance.now() + LIMITS.drainMs;
     // What had arrived before the rules changed still waits in the socket: leave only when nothing came for a while.
     let before;
     do {
-      before = serving.endpoint.counters["queries"];
+      before = endpoint.counters["queries"];
       await sleep(LIMITS.drainQuietMs);
     } while (
-      (serving.endpoint.counters["queries"] !== before || serving.endpoint.inFlight > 0) &&
+      (endpoint.counters["queries"] !== before || endpoint.inFlight > 0 || endpoint.conversations.length > 0) &&
       performance.now() < deadlineMs
     );
   }
@@ -206,21 +218,22 @@ export class Attachment {
         // First, so that its number is the lowest: the kernel closes a dead process's descriptors in their order, and the
         // rules must be gone before the sockets that they lead to.
         nft = new NftSocket(memory);
+        this.#ownPorts.add(nft.port);
         sockets = bindSockets();
-        this.#watch ??= new NftWatch(
-          () => this.#serving?.nft.port,
-          () => this.#parts.onForeignChange(this),
-        );
+        this.#watch ??= new NftWatch(this.#ownPorts, () => this.#parts.onForeignChange(this));
+        this.#spared = conversationsWith(DOCKER_RESOLVER);
         const input = this.#planInput(sockets.listening);
         installTable(nft, isTrial ? trialPlan(input) : servingPlan(input));
       });
       if (sockets === undefined || nft === undefined) throw new Error("The bracket did not run");
-      const endpoint = openEndpoint(sockets, this.#view, (server, type) =>
-        dialIn(bracket, server.from === "host" ? host().network : fd, server, type),
-      );
-      return { listening: sockets.listening, endpoint, nft, isTrial };
+      const lifetime = { isOver: false };
+      const endpoint = openEndpoint(sockets, this.#view, (server, type) => {
+        if (lifetime.isOver) throw new Fault("ENDED", "The namespace is not served any more");
+        return dialIn(bracket, server.from === "host" ? host().network : fd, server, type);
+      });
+      return Object.assign(lifetime, { listening: sockets.listening, endpoint, nft, isTrial });
     } catch (error) {
-      if (nft !== undefined) removeTable(nft);
+      if (nft !== undefined) this.#removeTable(nft);
       if (sockets !== undefined) {
         closeQuietly(sockets.udp);
         closeQuietly(sockets.tcp);
@@ -234,14 +247,32 @@ export class Attachment {
       capture: USER_DEFINED_NETWORK,
       listening,
       zone: this.#parts.zone,
+      spared: this.#spared,
       doorMark: DOOR_MARK,
       trialMark: TRIAL_MARK,
     };
   }
 
   #verified(): void {
+    this.#forgetSpared();
     const sinceMs = this.#state.kind === "attached" ? this.#state.sinceMs : Date.now();
     this.#become({ kind: "attached", sinceMs, verifiedMs: Date.now() });
+  }
+
+  /** Conversations that were under way when we came are over by the first routine verification. */
+  #forgetSpared(): void {
+    const serving = this.#serving;
+    if (this.#state.kind !== "attached" || this.#spared.length === 0 || serving === undefined) return;
+    if (Date.now() - this.#state.sinceMs < LIMITS.verifyEveryMs / 2) return;
+    this.#spared = [];
+    serving.nft.transact(replaceCommands(servingPlan(this.#planInput(serving.listening))));
+  }
+
+  /** What serves goes on serving, and is asked again later; what does not serve yet is tried again later. */
+  #postpone(): void {
+    if (this.#state.kind !== "attached") {
+      this.#fail("PROBE_FAILED", "no probe could be sent: the process is out of descriptors or memory", []);
+    }
   }
 
   #handBack(fd: number, failures: readonly string[]): void {
@@ -263,25 +294,28 @@ export class Attachment {
     const serving = this.#serving;
     if (serving === undefined) return;
     this.#serving = undefined;
-    const { nft, endpoint } = serving;
+    serving.isOver = true;
     // The rules first: from then on nobody is led to sockets that are going away.
-    removeTable(nft);
-    endpoint.close();
+    this.#removeTable(serving.nft);
+    serving.endpoint.close();
+  }
+
+  /** Takes the table away; the socket that owned it follows when that costs nothing any more. */
+  #removeTable(nft: NftSocket): void {
+    try {
+      nft.transact(deleteCommands(TABLE_NAME));
+    } catch {
+      // Then closing the socket takes it away.
+    }
+    linger(() => {
+      nft.close();
+      this.#ownPorts.delete(nft.port);
+    });
   }
 
   #become(state: AttachmentState): void {
     this.#state = state;
     this.#parts.onState(this);
-  }
-}
-
-/** Takes the table away; the socket that owned it follows when that costs nothing any more. */
-function removeTable(nft: NftSocket): void {
-  try {
-    nft.transact(deleteCommands(TABLE_NAME));
-    linger(() => nft.close());
-  } catch {
-    nft.close();
   }
 }
 

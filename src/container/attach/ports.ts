@@ -11,6 +11,8 @@ export interface Endpoint {
   setView(view: View): void;
   /** Queries that are being asked upstream for this namespace. */
   readonly inFlight: number;
+  /** Client ports of TCP connections on which something is still to be said. */
+  readonly conversations: readonly number[];
   readonly counters: Readonly<Record<string, number>>;
   close(): void;
 }

@@ -23,7 +23,10 @@ interface Entry {
   wanted: Wanted | undefined;
   attachment: Attachment | undefined;
   attempts: number;
+  /** Trying again what failed, later and later. */
   timer: NodeJS.Timeout | undefined;
+  /** A look at what foreign rules have changed. */
+  changeTimer: NodeJS.Timeout | undefined;
   lastProbeMs: number;
 }
 
@@ -34,6 +37,8 @@ export class Reconciler {
   readonly #queue = new Set<string>();
   readonly #closing = new Set<Promise<void>>();
   readonly #verifyTimer: NodeJS.Timeout;
+  readonly #toVerify = new Set<Entry>();
+  #verifying = 0;
   #isWorking = false;
   #isStopped = false;
 
@@ -83,7 +88,8 @@ export class Reconciler {
     this.#isStopped = true;
     clearInterval(this.#verifyTimer);
     const attachments = [...this.attachments()].map(([, attachment]) => attachment);
-    for (const entry of this.#entries.values()) clearTimeout(entry.timer);
+    for (const { timer, changeTimer } of this.#entries.values())
+      [timer, changeTimer].forEach((one) => clearTimeout(one));
     this.#entries.clear();
     await Promise.all([...attachments.map((attachment) => leave(attachment)), ...this.#closing]);
   }
@@ -122,7 +128,7 @@ export class Reconciler {
     }
     entry.attachment ??= this.#newAttachment(containerId, wanted);
     entry.attachment.open();
-    if (entry.attachment.isOpen) void this.#verify(entry);
+    if (entry.attachment.isOpen) this.#verify(entry);
   }
 
   #newAttachment(containerId: string, { claim, view }: Wanted): Attachment {
@@ -147,22 +153,39 @@ export class Reconciler {
     entry.timer.unref();
   }
 
-  /** Somebody changed rules there: probe soon, or, where we had to leave, try again soon; never more than once a second. */
+  /**
+   * Somebody changed rules there: probe soon, or, where we had to leave, try again soon; never more than once a second,
+   * and not later because rules keep changing.
+   */
   #onForeignChange(containerId: string): void {
     const entry = this.#entries.get(containerId);
-    if (entry === undefined || this.#isStopped) return;
+    if (entry === undefined || this.#isStopped || entry.changeTimer !== undefined) return;
     const waitMs = Math.max(LIMITS.verifyQuietMs, entry.lastProbeMs + LIMITS.verifyAtMostEveryMs - performance.now());
-    clearTimeout(entry.timer);
-    entry.timer = setTimeout(() => {
+    entry.changeTimer = setTimeout(() => {
+      entry.changeTimer = undefined;
       if (entry.attachment?.state.kind === "failed") this.#mark(containerId);
-      else void this.#verify(entry);
+      else this.#verify(entry);
     }, waitMs);
-    entry.timer.unref();
+    entry.changeTimer.unref();
   }
 
-  async #verify(entry: Entry): Promise<void> {
+  /** Probes as soon as there is room among those that are under way. */
+  #verify(entry: Entry): void {
+    this.#toVerify.add(entry);
+    for (const next of this.#toVerify) {
+      if (this.#verifying >= LIMITS.verifyAtOnce || this.#isStopped) return;
+      this.#toVerify.delete(next);
+      void this.#verifyNow(next);
+    }
+  }
+
+  async #verifyNow(entry: Entry): Promise<void> {
+    this.#verifying++;
     entry.lastProbeMs = performance.now();
     await entry.attachment?.verify();
+    this.#verifying--;
+    const [next] = this.#toVerify;
+    if (next !== undefined) this.#verify(next);
   }
 
   #verifyAll(): void {
@@ -170,7 +193,7 @@ export class Reconciler {
     const everyMs = LIMITS.verifyEveryMs / Math.max(1, entries.length);
     for (const [index, entry] of entries.entries()) {
       // Spread over the whole period: a thousand namespaces are sixteen probes a second, not a thousand at once.
-      setTimeout(() => void this.#verify(entry), index * everyMs).unref();
+      setTimeout(() => this.#verify(entry), index * everyMs).unref();
     }
   }
 
@@ -181,7 +204,14 @@ export class Reconciler {
 }
 
 function newEntry(): Entry {
-  return { wanted: undefined, attachment: undefined, attempts: 0, timer: undefined, lastProbeMs: -Infinity };
+  return {
+    wanted: undefined,
+    attachment: undefined,
+    attempts: 0,
+    timer: undefined,
+    changeTimer: undefined,
+    lastProbeMs: -Infinity,
+  };
 }
 
 /** A restarted container has the same id and another namespace. */

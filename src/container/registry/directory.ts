@@ -2,6 +2,7 @@
  * Directory: all names of all networks, kept by applying facts. A change costs what changed: the names of one container
  * on its networks, and its own view. It is applied in one synchronous step, so a query sees all of it or nothing.
  */
+import { isSameAddress } from "../../model/address.ts";
 import { nameKey, spelledLabels } from "../../model/docker-name.ts";
 import { hashOf } from "../../model/label-table.ts";
 import { NetworkNames } from "../../model/network-names.ts";
@@ -105,19 +106,28 @@ export class Directory {
   }
 
   #upstreams({ nameservers }: ContainerFact, joined: readonly Joined[]): Upstreams {
-    if (nameservers.kind === "unknown") return { kind: "door" };
+    const hasExternalAccess = joined.some(reachesOutside);
+    // Some drivers lead outside by ways that no interface tells; only Docker knows then whether the host's servers serve.
+    const isUnclear = !hasExternalAccess && joined.some(mayReachOutside);
+    if (nameservers.kind === "unknown" || isUnclear) return { kind: "door" };
     const { ownAddress, serversMax } = this.#options;
     const servers = nameservers.servers
-      .filter(({ from, address }) => from === "host" || address !== ownAddress)
+      .filter(({ from, address }) => from === "host" || !isSameAddress(address, ownAddress))
       .slice(0, serversMax)
       .map((server): Server => ({ ...server, port: DNS_PORT }));
     return {
       kind: "listed",
       servers,
-      hasExternalAccess: joined.some(reachesOutside),
+      hasExternalAccess,
       isNdotsSet: nameservers.isNdotsSet,
     };
   }
+}
+
+/** A bridge without a gateway leads nowhere; what another driver does without one (ipvlan l3 routes) is its own affair. */
+function mayReachOutside({ network }: Joined): boolean {
+  const isKnown = network.driver === "bridge" || DRIVERS_WITHOUT_OUTSIDE.has(network.driver);
+  return !network.isInternal && !isKnown;
 }
 
 function reachesOutside({ endpoint, network }: Joined): boolean {

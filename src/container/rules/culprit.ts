@@ -5,6 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 
+import { LIMITS } from "../../config/limits.ts";
 import { type NetlinkMemory, NftSocket } from "../../kernel/nfnetlink.ts";
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
@@ -81,15 +82,21 @@ function readChains(memory: NetlinkMemory): Chain[] {
   }
 }
 
-function readRules(socket: NftSocket): Map<string, (readonly string[])[]> {
-  const rules = new Map<string, (readonly string[])[]>();
+/** Of a namespace with very many rules the first ones, which is where a person would begin to look, too. */
+function readRules(socket: NftSocket): Map<string, string[][]> {
+  const rules = new Map<string, string[][]>();
+  let count = 0;
   socket.dump(nft.NFT_MSG_GETRULE, 0, (familyNumber, bytes) => {
+    if (++count > LIMITS.culpritRules) return;
     const attributes = attributesIn(bytes);
     const table = textOf(attributes.get(nft.NFTA_RULE_TABLE));
     const chain = textOf(attributes.get(nft.NFTA_RULE_CHAIN));
     const key = `${FAMILY_NAMES.get(familyNumber) ?? ""} ${table} ${chain}`;
     const expressions = attributeList(attributes.get(nft.NFTA_RULE_EXPRESSIONS) ?? Buffer.alloc(0));
-    rules.set(key, [...(rules.get(key) ?? []), expressions.map(([, expression]) => wordOf(expression))]);
+    const words = expressions.map(([, expression]) => wordOf(expression));
+    const others = rules.get(key);
+    if (others === undefined) rules.set(key, [words]);
+    else others.push(words);
   });
   return rules;
 }

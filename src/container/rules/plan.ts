@@ -54,6 +54,8 @@ export interface PlanInput {
   readonly listening: Listening;
   /** The connection tracking zone of this run of dns11. */
   readonly zone: number;
+  /** Client ports of TCP conversations that began before us and are not ours. */
+  readonly spared: readonly number[];
   /** Packets with this mark are ours and pass by everything: the door to the resolver behind us. */
   readonly doorMark: number;
   /** Packets with this mark are a probe's: on trial, only they are led to us. */
@@ -79,13 +81,26 @@ export function trialPlan(input: PlanInput): TablePlan {
   return table(input, zoneOfQueries(input).map(onTrial), queryRules(input).map(onTrial));
 }
 
-/** New queries go to Docker's resolver again, while answers to those already here still find their way. */
-export function drainingPlan(input: PlanInput): TablePlan {
-  return table(input, [], []);
+/**
+ * New queries go to Docker's resolver again, while answers to those already here still find their way, and so do the
+ * TCP conversations that go on: by their client ports.
+ */
+export function drainingPlan(input: PlanInput, conversations: readonly number[]): TablePlan {
+  const only = (rules: readonly RulePlan[]): RulePlan[] =>
+    rules
+      .filter(({ match }) => match.protocol === "tcp")
+      .flatMap((rule) => conversations.map((sourcePort) => ({ ...rule, match: { ...rule.match, sourcePort } })));
+  return table(input, only(zoneOfQueries(input)), only(queryRules(input)));
 }
 
 function table(input: PlanInput, zone: readonly RulePlan[], queries: readonly RulePlan[]): TablePlan {
-  const door: RulePlan = { match: { mark: input.doorMark }, action: { kind: "accept" } };
+  const passing: RulePlan[] = [
+    { match: { mark: input.doorMark }, action: { kind: "accept" } },
+    ...input.spared.map((sourcePort) => ({
+      match: { protocol: "tcp" as const, sourcePort, destinationPort: DNS_PORT },
+      action: { kind: "accept" as const },
+    })),
+  ];
   return {
     name: TABLE_NAME,
     chains: [
@@ -94,9 +109,9 @@ function table(input: PlanInput, zone: readonly RulePlan[], queries: readonly Ru
         type: "filter",
         hook: "output",
         priority: PRIORITY_ZONE,
-        rules: [door, ...zone, ...zoneOfReplies(input)],
+        rules: [...passing, ...zone, ...zoneOfOurPorts(input)],
       },
-      { name: "query", type: "nat", hook: "output", priority: PRIORITY_NAT, rules: [door, ...queries] },
+      { name: "query", type: "nat", hook: "output", priority: PRIORITY_NAT, rules: [...passing, ...queries] },
       { name: "reply", type: "nat", hook: "postrouting", priority: PRIORITY_NAT, rules: replyRules(input) },
     ],
   };
@@ -111,11 +126,16 @@ function zoneOfQueries({ capture, zone }: PlanInput): RulePlan[] {
   );
 }
 
-function zoneOfReplies({ listening, zone }: PlanInput): RulePlan[] {
-  return PROTOCOLS.map((protocol) => ({
-    match: { protocol, source: listening.address, sourcePort: portOf(listening, protocol) },
-    action: { kind: "zone", zone },
-  }));
+/** Replies, and queries that were sent to our ports as they are: both sides of a conversation belong to one zone. */
+function zoneOfOurPorts({ listening, zone }: PlanInput): RulePlan[] {
+  return PROTOCOLS.flatMap((protocol): RulePlan[] => {
+    const port = portOf(listening, protocol);
+    const action = { kind: "zone", zone } as const;
+    return [
+      { match: { protocol, source: listening.address, sourcePort: port }, action },
+      { match: { protocol, destination: listening.address, destinationPort: port }, action },
+    ];
+  });
 }
 
 function queryRules({ capture, listening }: PlanInput): RulePlan[] {

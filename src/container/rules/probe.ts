@@ -21,6 +21,7 @@ import {
   setMark,
   socket,
 } from "../../kernel/libc.ts";
+import { codeOf } from "../../lib/fault.ts";
 import { withLength } from "../../lib/framing.ts";
 import { addressBytes, socketAddress } from "../../model/address.ts";
 import { probeOutcome, probeQuery } from "../../model/probe-message.ts";
@@ -40,8 +41,12 @@ export type Within = <T>(work: () => T) => T;
 
 export type ProbeResult =
   | { readonly kind: "works" }
-  | { readonly kind: "broken"; readonly failures: readonly string[] };
+  | { readonly kind: "broken"; readonly failures: readonly string[] }
+  /** We could not even ask, for want of descriptors or memory: that says nothing of the rules. */
+  | { readonly kind: "unknown" };
 
+/** What the kernel says when we, and not the rules, lack something. */
+const WANTS = new Set(["EMFILE", "ENFILE", "ENOMEM", "ENOBUFS"]);
 const EAGAIN = 11;
 const ENOTCONN = 107;
 const DNS_PORT = 53;
@@ -82,6 +87,9 @@ export async function probe(
     await untilOver(legs, addressOf(memory), memory);
     const failures = legs.flatMap((leg) => failureOf(leg, target.hasSeen(leg.protocol)));
     return failures.length === 0 ? { kind: "works" } : { kind: "broken", failures };
+  } catch (error) {
+    if (WANTS.has(codeOf(error) ?? "")) return { kind: "unknown" };
+    throw error;
   } finally {
     target.forget();
     for (const leg of legs) closeQuietly(leg.fd);

@@ -58,10 +58,10 @@ export class Engine {
     this.#docker = new Docker({ socketPath });
   }
 
-  async describe(): Promise<EngineInfo> {
+  async describe(signal?: AbortSignal): Promise<EngineInfo> {
     const [version, info] = await Promise.all([
-      this.#get<VersionJson>("/version", LIMITS.inspectMs),
-      this.#get<InfoJson>("/info", LIMITS.listMs),
+      this.#get<VersionJson>("/version", LIMITS.inspectMs, signal),
+      this.#get<InfoJson>("/info", LIMITS.listMs, signal),
     ]);
     return {
       id: info.ID ?? "",
@@ -93,9 +93,11 @@ export class Engine {
   }
 
   /** By the package's own way to the socket: its calls do not all take a limit of time. */
-  async #get<T>(path: string, timeoutMs: number): Promise<T> {
+  async #get<T>(path: string, timeoutMs: number, signal?: AbortSignal): Promise<T> {
+    const timeout = AbortSignal.timeout(timeoutMs);
+    const abortSignal = signal === undefined ? timeout : AbortSignal.any([timeout, signal]);
     const modem = this.#docker.modem as Modem;
-    const request = { path, method: "GET", abortSignal: AbortSignal.timeout(timeoutMs), statusCodes: STATUS_CODES };
+    const request = { path, method: "GET", abortSignal, statusCodes: STATUS_CODES };
     return await this.#explained(
       new Promise<T>((resolve, reject) => {
         modem.dial(request, (error, body) => (error === null ? resolve(body as T) : reject(error)));

@@ -91,7 +91,7 @@ export class Follower {
 
   /** One connection: stream first, list second, so that nothing falls between them. */
   async #follow(signal: AbortSignal, connection: AbortController, onConnected: () => void): Promise<void> {
-    const info = await this.#engine.describe();
+    const info = await this.#engine.describe(signal);
     this.#hooks.onEngine(info);
     const events = await this.#engine.events(signal);
     this.#isConnected = true;

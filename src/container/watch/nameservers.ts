@@ -7,6 +7,7 @@
  * so a server of the host's is believed only if the host's own file names it too. Everything else is asked from inside
  * the container, which can do that by itself.
  */
+import { addressBytes } from "../../model/address.ts";
 import type { NameserversFact } from "../registry/fact.ts";
 
 export interface NameserversInput {
@@ -46,7 +47,9 @@ function recorded({ resolvConf, hostServers }: NameserversInput): NameserversFac
         ? { from: "container" as const, address: item }
         : { from: "host" as const, address: hostAddress };
     });
-  const isBelievable = servers.every(({ from, address }) => from === "container" || hostServers.has(address));
+  const isBelievable = servers.every(
+    ({ from, address }) => addressBytes(address) !== undefined && (from === "container" || hostServers.has(address)),
+  );
   return isBelievable ? { kind: "listed", servers, isNdotsSet } : { kind: "unknown" };
 }
 

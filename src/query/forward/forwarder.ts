@@ -35,11 +35,15 @@ export class Forwarder {
   readonly #behaviour: Behaviour;
   readonly #onFailedAttempt: OnFailedAttempt;
   readonly #question = new Question();
+  readonly #queriesMax: number;
   #inFlight = 0;
+  #bytes = 0;
 
-  constructor(behaviour: Behaviour, onFailedAttempt: OnFailedAttempt) {
+  /** `queriesMax` bounds what all containers together have in flight: each may need a descriptor. */
+  constructor(behaviour: Behaviour, onFailedAttempt: OnFailedAttempt, queriesMax: number = LIMITS.forwardQueriesWhole) {
     this.#behaviour = behaviour;
     this.#onFailedAttempt = onFailedAttempt;
+    this.#queriesMax = queriesMax;
   }
 
   /** Queries that have not been answered yet. */
@@ -51,9 +55,12 @@ export class Forwarder {
     const { upstreams } = asker.view;
     const listed = upstreams.kind === "door" ? [DOOR] : upstreams.servers;
     const servers = deferred.query.length > MESSAGE_BYTES_MAX ? [] : listed;
+    const search = { asker, deferred, transport, respond, servers };
+    const isOver = this.#inFlight >= this.#queriesMax || this.#bytes >= LIMITS.forwardBytesWhole;
     this.#inFlight++;
+    this.#bytes += deferred.query.length;
     // Answers that are ready go out first; and nobody is called back before this call has returned.
-    queueMicrotask(() => this.#next({ asker, deferred, transport, respond, servers }, 0));
+    queueMicrotask(() => (isOver ? this.#refuse(search) : this.#next(search, 0)));
   };
 
   #next(search: Search, index: number): void {
@@ -66,10 +73,7 @@ export class Forwarder {
     } else {
       asker.slots.take(
         () => this.#ask(search, server, index),
-        () => {
-          asker.counters.refused++;
-          this.#fail(search, RCODE.REFUSED);
-        },
+        () => this.#refuse(search),
       );
     }
   }
@@ -107,6 +111,11 @@ export class Forwarder {
     this.#respond(search, message);
   }
 
+  #refuse(search: Search): void {
+    search.asker.counters.refused++;
+    this.#fail(search, RCODE.REFUSED);
+  }
+
   #fail(search: Search, rcode: number): void {
     const { query, questionEnd } = search.deferred;
     search.asker.counters.failed++;
@@ -118,6 +127,7 @@ export class Forwarder {
 
   #respond(search: Search, reply: Uint8Array): void {
     this.#inFlight--;
+    this.#bytes -= search.deferred.query.length;
     search.respond(reply);
   }
 }

@@ -42,6 +42,10 @@ export class Endpoint {
     return this.#asker.slots.taken;
   }
 
+  get conversations(): readonly number[] {
+    return this.#tcp.busyPorts;
+  }
+
   setView(view: View): void {
     this.#asker.view = view;
   }

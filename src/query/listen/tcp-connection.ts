@@ -64,6 +64,12 @@ export class TcpConnection {
     });
   }
 
+  /** The client's port, while a query is in work or an answer not sent. */
+  get busyPort(): number | undefined {
+    const isBusy = this.#inWork > 0 || this.#socket.writableLength > 0;
+    return isBusy ? this.#socket.remotePort : undefined;
+  }
+
   destroy(): void {
     this.#socket.destroy();
   }

@@ -28,6 +28,11 @@ export class TcpListener {
     return this.#connections.size;
   }
 
+  /** Client ports of the connections on which something is still to be said. */
+  get busyPorts(): number[] {
+    return [...this.#connections].flatMap((connection) => connection.busyPort ?? []);
+  }
+
   /** Accepts nobody any more and cuts off whoever is there. */
   close(): void {
     this.#server.close();

@@ -7,7 +7,7 @@
  */
 import { type Socket, createSocket } from "node:dgram";
 
-import { sendTo } from "../../kernel/libc.ts";
+import { keepAddress, sendTo } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
 import { addressBytes, socketAddress } from "../../model/address.ts";
 import { DEFERRED } from "../answer.ts";
@@ -46,6 +46,8 @@ export class UdpListener {
     this.#socket.on("message", (message, sender) => this.#onMessage(message, sender));
     this.#socket.on("error", parts.onDefect);
     this.#socket.bind({ fd });
+    // libuv allows others to share the address, and then the newest of them gets the packets.
+    keepAddress(fd);
   }
 
   close(): void {

@@ -8,7 +8,7 @@ import { areParametersSane } from "./parameters.ts";
 import { skipName } from "./name.ts";
 
 /**
- * The fields of a type, a letter each: digits are so many octets, `n` a name, `N` names to the end, `s` a string behind
+ * The fields of a type, a letter each: digits are so many octets, `G` sixteen, `n` a name, `N` names to the end, `s` a string behind
  * its length, `t` such strings to the end, `d` and `D` data behind a length of one and two octets, `b` a bitmap of types,
  * `a` address prefixes, `o` EDNS options, `p` service parameters, `g` a gateway, `h` and `k` what HIP has in front of its
  * names, `*` everything to the end.
@@ -45,7 +45,7 @@ const LAYOUTS: ReadonlyMap<number, string> = new Map([
   [62, "42b"],
   [63, "411*"],
   ...each([64, 65], "2np"),
-  ...each([101, 102, 105], "4"),
+  ...each([101, 102], "4"),
   ...each([104, 106], "28"),
   [105, "24"],
   [108, "6"],

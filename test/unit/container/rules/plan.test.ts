@@ -17,6 +17,7 @@ const INPUT: PlanInput = {
   capture: USER_DEFINED_NETWORK,
   listening: { address: OURS, udpPort: 40_001, tcpPort: 40_002 },
   zone: 77,
+  spared: [],
   doorMark: 0x11,
   trialMark: 0x22,
 };
@@ -25,7 +26,9 @@ const DOOR = { match: { mark: 0x11 }, action: { kind: "accept" } };
 const ZONE = { kind: "zone", zone: 77 };
 const ZONE_OF_REPLIES = [
   { match: { protocol: "udp", source: OURS, sourcePort: 40_001 }, action: ZONE },
+  { match: { protocol: "udp", destination: OURS, destinationPort: 40_001 }, action: ZONE },
   { match: { protocol: "tcp", source: OURS, sourcePort: 40_002 }, action: ZONE },
+  { match: { protocol: "tcp", destination: OURS, destinationPort: 40_002 }, action: ZONE },
 ];
 const REPLIES = [
   { match: { protocol: "udp", source: OURS, sourcePort: 40_001 }, action: { kind: "snat-port", port: 53 } },
@@ -72,7 +75,7 @@ test("serving, queries go to our ports and replies leave from port 53, both in o
 
 test("draining, no query is touched, and replies to those that are here still are", () => {
   const serving = servingPlan(INPUT);
-  const draining = drainingPlan(INPUT);
+  const draining = drainingPlan(INPUT, []);
   assert.deepEqual(
     draining.chains.map(({ name, rules }) => [name, rules]),
     [
@@ -91,7 +94,7 @@ test("on trial, the same is done to a probe's queries alone, and replies find th
     const { rules: whole, ...same } = serving.chains[index] ?? assert.fail();
     assert.deepEqual(chain, same);
     const expected = whole.map((rule) =>
-      rule.match.destination === undefined ? rule : { ...rule, match: { mark: 0x22, ...rule.match } },
+      rule.match.destinationPort !== 53 ? rule : { ...rule, match: { mark: 0x22, ...rule.match } },
     );
     assert.deepEqual(rules, expected);
   }
@@ -99,13 +102,15 @@ test("on trial, the same is done to a probe's queries alone, and replies find th
 
 test("every captured address has its rules, both protocols each", () => {
   const { chains } = servingPlan({ ...INPUT, capture: { fromInside: ["192.0.2.1", "192.0.2.2"] } });
-  const destinations = chains.map(({ rules }) => rules.flatMap(({ match }) => match.destination ?? []));
+  const destinations = chains.map(({ rules }) =>
+    rules.flatMap(({ match }) => (match.destinationPort === 53 ? [match.destination] : [])),
+  );
   const both = ["192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.2"];
   assert.deepEqual(destinations, [both, both, []]);
 });
 
 test("our own packets pass by before any rule that chooses a zone or another destination", () => {
-  for (const plan of [trialPlan(INPUT), servingPlan(INPUT), drainingPlan(INPUT)]) {
+  for (const plan of [trialPlan(INPUT), servingPlan(INPUT), drainingPlan(INPUT, [])]) {
     for (const { rules } of plan.chains) {
       const first = rules.findIndex(({ action }) => action.kind === "zone" || action.kind === "dnat");
       if (first !== -1) assert.deepEqual(rules[0], DOOR);
@@ -113,18 +118,22 @@ test("our own packets pass by before any rule that chooses a zone or another des
   }
 });
 
-test("on trial, only packets of a probe are led to us", () => {
-  const onTrial = trialPlan(INPUT).chains.flatMap(({ rules }) =>
-    rules.filter(({ match }) => match.destination !== undefined),
-  );
-  assert.equal(onTrial.length, 4);
-  for (const { match } of onTrial) assert.equal(match.mark, INPUT.trialMark);
-  const [zone, query] = servingPlan(INPUT).chains;
-  const served = [...(zone?.rules ?? []), ...(query?.rules ?? [])].filter(
-    ({ match }) => match.destination !== undefined,
-  );
+test("draining, TCP conversations that go on are still led to us, by their clients' ports; what is spared never is", () => {
+  const rules = drainingPlan(INPUT, [5000, 5001]).chains.flatMap((chain) => chain.rules);
+  const kept = rules.filter(({ match }) => match.destinationPort === 53);
   assert.deepEqual(
-    onTrial.map(({ action }) => action),
-    served.map(({ action }) => action),
+    kept.map(({ match, action }) => [match.protocol, match.sourcePort, action.kind]),
+    [
+      ["tcp", 5000, "zone"],
+      ["tcp", 5001, "zone"],
+      ["tcp", 5000, "dnat"],
+      ["tcp", 5001, "dnat"],
+    ],
   );
+  for (const chain of servingPlan({ ...INPUT, spared: [6000] }).chains.slice(0, 2)) {
+    assert.deepEqual(chain.rules[1], {
+      match: { protocol: "tcp", sourcePort: 6000, destinationPort: 53 },
+      action: { kind: "accept" },
+    });
+  }
 });
