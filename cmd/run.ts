@@ -29,6 +29,7 @@ interface RunOptions {
   readonly reverseIpv6?: boolean;
   readonly skipDanglingLinks?: boolean;
   readonly pipeline?: boolean;
+  readonly compress?: boolean;
 }
 
 /** A switch of the character: its flag, what it does, and where it stands in Behaviour. */
@@ -46,6 +47,7 @@ const SWITCHES: readonly (readonly [string, string, keyof Behaviour, keyof RunOp
   ["reverse-ipv6", "answer ip6.arpa for every address", "reversesAllIpv6", "reverseIpv6"],
   ["skip-dangling-links", "a link to nobody hides nobody's name", "skipsDanglingLinks", "skipDanglingLinks"],
   ["pipeline", "work on several queries of a TCP connection at once", "pipelines", "pipeline"],
+  ["compress", "compress owner names always, not only to fit more", "compresses", "compress"],
 ];
 
 export function addRun(program: Command): void {

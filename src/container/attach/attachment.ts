@@ -20,7 +20,7 @@ import { LIMITS } from "../../config/limits.ts";
 import { NftSocket, type NetlinkMemory } from "../../kernel/nfnetlink.ts";
 import { NftWatch } from "../../kernel/nft-watch.ts";
 import { SystemFault, closeQuietly } from "../../kernel/libc.ts";
-import { Fault, codeOf, reasonOf } from "../../lib/fault.ts";
+import { Fault, reasonOf } from "../../lib/fault.ts";
 import type { View } from "../../model/view.ts";
 import { DOCKER_RESOLVER, USER_DEFINED_NETWORK } from "../capture/capture.ts";
 import type { Bracket, NamespaceId } from "../namespace/bracket.ts";
@@ -134,7 +134,7 @@ export class Attachment {
       // One that failed before is called so until a probe has come through.
       if (this.#state.kind === "opening") this.#become({ kind: "verifying", sinceMs: Date.now() });
     } catch (error) {
-      this.#fail(codeOf(error) ?? "ATTACH_FAILED", reasonOf(error), []);
+      this.#fail(failureCode(error, "ATTACH_FAILED"), reasonOf(error), []);
     }
   }
 
@@ -167,7 +167,7 @@ export class Attachment {
       else if (result.kind === "unknown") this.#postpone();
       else this.#handBack(namespace.fd, result.failures);
     } catch (error) {
-      if (this.#serving === serving) this.#fail(codeOf(error) ?? "PROBE_FAILED", reasonOf(error), []);
+      if (this.#serving === serving) this.#fail(failureCode(error, "PROBE_FAILED"), reasonOf(error), []);
     } finally {
       this.#isVerifying = false;
     }
@@ -317,6 +317,11 @@ export class Attachment {
     this.#state = state;
     this.#parts.onState(this);
   }
+}
+
+/** Our own word for what failed; what the kernel calls it stands in the reason. */
+function failureCode(error: unknown, otherwise: string): string {
+  return error instanceof Fault && !(error instanceof SystemFault) ? error.code : otherwise;
 }
 
 function linger(close: () => void): void {
