@@ -22,8 +22,8 @@ import { World } from "./differential/world.ts";
 const OURS: Ports = { udp: 53, tcp: 53 };
 const MAJOR_MIN = 28;
 // After a change Docker answers at once, and dns11 when it has heard of it.
-const SETTLE_TRIES = 20;
-const SETTLE_MS = 250;
+const SETTLE_TRIES = 10;
+const SETTLE_MS = 500;
 
 await test("--strict answers as a current Docker engine does", { timeout: 180_000 }, async (context) => {
   // Where the suite cannot be had this throws, and tells what was tried.

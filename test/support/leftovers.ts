@@ -2,8 +2,9 @@
 // data, not objects, so that another process can clean up after a test that was killed. Nothing here asks a daemon
 // for help: a half-started or stuck engine goes the same way as a healthy one.
 
-import { readFileSync, readdirSync, readlinkSync, rmdirSync, statSync } from "node:fs";
+import { readFileSync, readdirSync, readlinkSync, rmdirSync, statSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { check } from "./command.ts";
 import { waitFor } from "./wait.ts";
 
@@ -41,6 +42,8 @@ export async function removeLeftovers(leftovers: Leftovers): Promise<void> {
   await waitFor(`the end of the processes of ${leftovers.id}`, () => {
     const pids = processesOf(leftovers);
     for (const pid of pids) endProcess(pid);
+    // The process of a paused container is frozen, and dies when it thaws.
+    if (pids.length > 0) for (const group of cgroupsNamed(leftovers.id)) thaw(group);
     return pids.length === 0 ? true : undefined;
   });
   if (inodeOf(netnsPathOf(leftovers.id)) !== undefined) await check("ip", ["netns", "delete", leftovers.id]);
@@ -60,6 +63,20 @@ function endProcess(pid: number): void {
   } catch {
     // It ended by itself in between.
   }
+}
+
+function thaw(folder: string): void {
+  for (const [file, word] of [
+    ["freezer.state", "THAWED"],
+    ["cgroup.freeze", "0"],
+  ] as const) {
+    try {
+      writeFileSync(join(folder, file), word, { flag: "r+" });
+    } catch {
+      // This hierarchy freezes in the other way, or not at all.
+    }
+  }
+  for (const inner of foldersIn(folder)) thaw(inner);
 }
 
 // A control group goes only by rmdir of empty groups, the innermost first; a group just emptied may still be busy.

@@ -27,7 +27,7 @@ export interface ContainerJson {
   };
 }
 
-export interface EndpointJson {
+interface EndpointJson {
   readonly NetworkID?: string;
   readonly EndpointID?: string;
   readonly IPAddress?: string;

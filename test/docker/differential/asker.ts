@@ -78,7 +78,7 @@ export class Asker implements Disposable {
   }
 }
 
-export function withId(message: Buffer, id: number): Buffer {
+function withId(message: Buffer, id: number): Buffer {
   if (message.length < 2) return message;
   const octets = Buffer.from(message);
   octets.writeUInt16BE(id);

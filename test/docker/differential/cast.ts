@@ -8,7 +8,7 @@ export const SERVERS = ["10.53.0.1", "10.53.0.2", "10.53.0.3", "10.53.0.4", "fd5
 // There is a host, but nobody listens.
 export const CLOSED_SERVER = "10.53.0.9";
 // The way there leads nowhere.
-const LOST_SERVER = "192.0.2.53";
+export const LOST_SERVER = "192.0.2.53";
 
 export const NETWORKS = {
   net1: "net1",
@@ -23,7 +23,7 @@ export const NETWORKS = {
   wide: `${"w".repeat(60)}.`.repeat(4).slice(0, -1),
 } as const;
 
-export const CROWD = 45;
+const CROWD = 45;
 export const CROWD_LONG_ALIAS = `${"crowd-of-many-".repeat(4)}x.${"y".repeat(60)}.${"Z".repeat(60)}`;
 
 const { net1, dotted, dual, six, inner, odd, escaped, halfEscaped, endsInDot, wide } = NETWORKS;

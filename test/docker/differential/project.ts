@@ -5,7 +5,7 @@ import type { ContainerInspectInfo } from "dockerode";
 import { type ContainerOptions, createNetwork, runContainer } from "../../support/container.ts";
 import type { Engine } from "../../support/engine.ts";
 import { ensureImage } from "../../support/image.ts";
-import { NETWORKS, STAGES } from "./cast.ts";
+import { LOST_SERVER, NETWORKS, STAGES } from "./cast.ts";
 
 const { net1, dual, six, inner, ...others } = NETWORKS;
 
@@ -49,7 +49,8 @@ async function arrange(engine: Engine, ids: Map<string, string>): Promise<void> 
   await engine.docker("rename", "bridged", "bridged-too");
   const template = `{{.NetworkSettings.Networks.${inner}.IPAddress}}`;
   const address = await engine.docker("inspect", "--format", template, "server");
-  ids.set("innerGiven", (await runContainer(engine, { name: "inner-given", networks: [inner], dns: [address] })).id);
+  const dns = [LOST_SERVER, address];
+  ids.set("innerGiven", (await runContainer(engine, { name: "inner-given", networks: [inner], dns })).id);
 }
 
 async function inspectAll(engine: Engine, ids: ReadonlyMap<string, string>): Promise<Project> {
