@@ -112,11 +112,11 @@ test("a burst of rules in one namespace, as a firewall loads them, is survived a
 });
 
 test("as long as something is in the way it is tried less and less often, and said once each time", async () => {
-  const before = handBacks();
+  const already = handBacks();
   await web.enter("nft", ["table ip shut { chain in { type filter hook input priority 0; policy drop; }; }"]);
   await dns11.waitFor("web", "failed");
   await pause(6_000);
-  assert.ok(handBacks() - before <= 4, `${handBacks() - before} times in six seconds`);
+  assert.ok(handBacks() - already <= 4, `${handBacks() - already} times in six seconds`);
   await web.enter("nft", ["delete", "table", "ip", "shut"]);
   await dns11.waitFor("web", "attached");
 });

@@ -8,7 +8,7 @@ import { hashOf } from "../../model/label-table.ts";
 import { NetworkNames } from "../../model/network-names.ts";
 import type { Link, Server, Upstreams, View, ViewNetwork } from "../../model/view.ts";
 import { folded } from "../../model/wire-name.ts";
-import { type ContainerFact, type EndpointFact, type NetworkFact, isUserDefined } from "./fact.ts";
+import { type ContainerFact, type EndpointFact, type NetworkFact } from "./fact.ts";
 import { type Joined, inSearchOrder } from "./order.ts";
 
 interface KnownNetwork {
@@ -61,7 +61,6 @@ export class Directory {
     this.#withdraw(fact.id, new Set(fact.endpoints.map((endpoint) => endpoint.networkId)));
     this.#containers.set(fact.id, fact);
     for (const endpoint of fact.endpoints) {
-      if (!isUserDefined(endpoint.networkName)) continue;
       this.#networks.get(endpoint.networkId)?.names.put(fact.id, endpoint);
     }
   }
@@ -77,9 +76,7 @@ export class Directory {
       const network = this.#networks.get(endpoint.networkId)?.fact;
       return network === undefined ? [] : [{ endpoint, network }];
     });
-    const networks = inSearchOrder(joined)
-      .filter(({ network }) => isUserDefined(network.name))
-      .flatMap(({ endpoint }) => this.#viewNetwork(endpoint));
+    const networks = inSearchOrder(joined).flatMap(({ endpoint }) => this.#viewNetwork(endpoint));
     return { networks, upstreams: this.#upstreams(fact, joined) };
   }
 

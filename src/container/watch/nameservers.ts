@@ -31,9 +31,12 @@ export function nameserversOf(input: NameserversInput): NameserversFact {
   return input.isRecorded ? recorded(input) : derived(input);
 }
 
-function recorded({ resolvConf, hostServers }: NameserversInput): NameserversFact {
+function recorded({ resolvConf, hostServers, dnsOptions }: NameserversInput): NameserversFact {
   if (resolvConf === undefined) return { kind: "unknown" };
-  const isNdotsSet = ["host", "override"].includes(NDOTS.exec(resolvConf)?.[1] ?? "");
+  // An invalid one counts as well, but the engine drops it from the file.
+  const isNdotsSet =
+    ["host", "override"].includes(NDOTS.exec(resolvConf)?.[1] ?? "") ||
+    dnsOptions.some((option) => /^ndots(:|$)/.test(option));
   const list = LIST.exec(resolvConf)?.[1];
   if (list === undefined) {
     return NO_SERVERS.test(resolvConf) ? { kind: "listed", servers: [], isNdotsSet } : { kind: "unknown" };

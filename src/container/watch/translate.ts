@@ -2,7 +2,13 @@
  * The engine's JSON into facts. API versions differ in what they tell; that ends here.
  */
 import { addressBytes } from "../../model/address.ts";
-import type { ContainerFact, EndpointFact, NameserversFact, NetworkFact } from "../registry/fact.ts";
+import {
+  type ContainerFact,
+  type EndpointFact,
+  type NameserversFact,
+  type NetworkFact,
+  isUserDefined,
+} from "../registry/fact.ts";
 
 /** Of `GET /containers/{id}/json`, what we read. */
 export interface ContainerJson {
@@ -97,7 +103,7 @@ function endpointFact(json: ContainerJson, networkName: string, endpoint: Endpoi
       endpointId: endpoint.EndpointID,
       networkId: endpoint.NetworkID,
       networkName,
-      names: namesOf(json, endpoint),
+      names: namesOf(json, networkName, endpoint),
       links: endpoint.Links ?? [],
       ipv4: address(endpoint.IPAddress),
       ipv6: address(endpoint.GlobalIPv6Address),
@@ -109,8 +115,10 @@ function endpointFact(json: ContainerJson, networkName: string, endpoint: Endpoi
 }
 
 /** Engines from 25 on tell the names; before, they are put together from what those engines used themselves. */
-function namesOf(json: ContainerJson, endpoint: EndpointJson): string[] {
+function namesOf(json: ContainerJson, networkName: string, endpoint: EndpointJson): string[] {
   if (endpoint.DNSNames != null) return [...endpoint.DNSNames];
+  // On the default bridge there are none, until the container is renamed and the engine gives it some there too.
+  if (!isUserDefined(networkName)) return [];
   const shortId = json.Id.slice(0, SHORT_ID_LENGTH);
   const names = [bareName(json.Name), ...(endpoint.Aliases ?? []), shortId, json.Config?.Hostname ?? ""];
   return [...new Set(names.filter((name) => name !== ""))];

@@ -64,16 +64,16 @@ test("a rename moves the name and keeps the aliases", () => {
   assert.equal(directory.containers.get("web")?.name, "site");
 });
 
-test("names on the default bridge are no names", () => {
+test("the default bridge has no names of its own accord, and those that a rename gave", () => {
   const directory = directoryOf("one", "bridge");
-  const web = container("web", [on("bridge", "172.17.0.2"), on("one", "172.20.0.2")]);
-  directory.putContainer(web);
-  const view = directory.viewOf(web);
-  assert.deepEqual(
-    view.networks.map(({ name }) => name),
-    ["one"],
-  );
+  const endpoints = [on("bridge", "172.17.0.2"), on("one", "172.20.0.2")];
+  const nameless = aContainer({ id: "id-of-web", name: "web", endpoints });
+  const renamed = container("job", [on("bridge", "172.17.0.3", { names: ["job"] })]);
+  directory.putContainer(nameless);
+  directory.putContainer(renamed);
+  const view = directory.viewOf(nameless);
   assert.equal(foundIn(view, "web.bridge"), undefined);
+  assert.notEqual(foundIn(view, "job.bridge"), undefined);
 });
 
 test("a view names the networks in the order in which they are asked", () => {
