@@ -24,7 +24,7 @@ import { MessageBlock } from "../kernel/message-block.ts";
 import type { NetlinkMemory } from "../kernel/nfnetlink.ts";
 import { type Log, Throttle } from "../observe/log.ts";
 import { Answerer, SLOT_BYTES } from "../query/answer.ts";
-import { Forwarder } from "../query/forward/forwarder.ts";
+import { SequentialForwarder } from "../query/forward/sequential.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { streamBlock } from "../query/listen/tcp-connection.ts";
 import { Turn } from "../query/listen/turn.ts";
@@ -68,7 +68,7 @@ function composeQueryWay({ settings, log }: ComposeParts): OpenEndpoint {
     defects.run((heldBack) => log.error({ err: error, heldBack }, "a query laid bare a defect of dns11"));
   };
   const answerer = new Answerer(behaviour);
-  const { forward } = new Forwarder(
+  const { forward } = new SequentialForwarder(
     behaviour,
     ({ from, address }, reason) => {
       failures.run((heldBack) => log.warn({ server: address, from, reason, heldBack }, "nameserver failed"));

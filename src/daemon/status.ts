@@ -4,7 +4,9 @@
 import type { Attachment } from "../container/attach/attachment.ts";
 import type { Decision } from "../container/attach/decision.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
+import { serverText } from "../model/server-text.ts";
 import type { View } from "../model/view.ts";
+import { presentation } from "../model/wire-name.ts";
 
 export interface ContainerStatus {
   readonly id: string;
@@ -90,10 +92,12 @@ function attachmentStatus(
   }
 }
 
-/** As they are written in a container's resolv.conf: `host(ADDRESS)` is asked from the host's namespace. */
+/** Servers as Docker writes them: `host(ADDRESS)` is asked from the host. Those of a domain stand behind its name. */
 function upstreamsOf({ upstreams }: View): string[] {
-  if (upstreams.kind === "door") return ["docker"];
-  return upstreams.servers.map(({ from, address }) => (from === "host" ? `host(${address})` : address));
+  return upstreams.routes.toReversed().map(({ suffix, servers, isLocal }) => {
+    const who = isLocal ? "nobody" : servers.map((server) => serverText(server)).join(" ") || "none";
+    return suffix.length === 0 ? who : `/${presentation(suffix, 0, suffix.length)}/${who}`;
+  });
 }
 
 function iso(ms: number): string {

@@ -27,25 +27,32 @@ export interface ViewNetwork {
 
 /** A nameserver, and the namespace it is dialled from: that pair, not the address alone, is a server. */
 export interface Server {
+  /** "door": Docker's own resolver behind us, for containers whose list of servers no interface tells. */
   readonly from: "host" | "container" | "door";
   readonly address: string;
   readonly port: number;
+  /** Asked only when the servers before it cannot be reached at all: what stands behind a stub resolver. */
+  readonly isBackup?: boolean;
 }
 
-/**
- * Where a name goes that nobody here holds. "Listed" is what Docker itself would do; "door" asks Docker's own resolver
- * behind us, for containers whose list of servers no interface tells.
- */
-export type Upstreams =
-  | {
-      readonly kind: "listed";
-      readonly servers: readonly Server[];
-      /** Whether any network of the container reaches the outside; without it the host's servers are not asked. */
-      readonly hasExternalAccess: boolean;
-      /** Somebody set ndots: a dotless name is then completed by the client and never leaves. */
-      readonly isNdotsSet: boolean;
-    }
-  | { readonly kind: "door" };
+/** Who is asked for the names below one suffix. */
+export interface Route {
+  /** Lower-case wire labels that a name ends with, and how many they are; none for every name. */
+  readonly suffix: Uint8Array;
+  readonly labelCount: number;
+  /** In their order, those that this container may ask; without any, nobody can tell. */
+  readonly servers: readonly Server[];
+  /** Such names exist nowhere outside: they are denied here. */
+  readonly isLocal: boolean;
+}
+
+/** Where a name goes that nobody here holds. */
+export interface Upstreams {
+  /** The longest suffix first; the last route has none, so that there is one for every name. */
+  readonly routes: readonly Route[];
+  /** Somebody set ndots: a dotless name is then completed by the client and never leaves. */
+  readonly isNdotsSet: boolean;
+}
 
 export interface View {
   readonly networks: readonly ViewNetwork[];

@@ -8,11 +8,13 @@
 import { randomBytes } from "node:crypto";
 
 import type { Behaviour } from "../model/behaviour.ts";
+import type { Route, Upstreams } from "../model/view.ts";
 import { probeName } from "../model/probe-message.ts";
 import { presentation } from "../model/wire-name.ts";
 import type { Asker } from "./asker.ts";
 import { LocalNames } from "./policy/local.ts";
 import { ReverseNames } from "./policy/reverse.ts";
+import { routeOf } from "./policy/route.ts";
 import { Shuffler } from "./policy/shuffle.ts";
 import { HEADER_BYTES, Question } from "./wire/question.ts";
 import {
@@ -21,6 +23,7 @@ import {
   addressAnswer,
   badVersion,
   failure,
+  nameError,
   noData,
   pointerAnswer,
   refuseHeader,
@@ -49,6 +52,8 @@ export interface Deferred {
   readonly udpSize: number;
   /** A name that we hold, asked for a type that we do not: upstream's NXDOMAIN would deny what is there. */
   readonly isKnown: boolean;
+  /** Who is to be asked. */
+  readonly route: Route;
 }
 
 export class Answerer {
@@ -58,6 +63,7 @@ export class Answerer {
   readonly #reverse: ReverseNames;
   readonly #shuffler: Shuffler;
   #isKnown = false;
+  #route: Route | undefined;
   #limit = 0;
   readonly #addressOptions: { limit: number; readonly shuffle: Shuffle; readonly behaviour: Behaviour };
 
@@ -113,6 +119,7 @@ export class Answerer {
       hasOpt: records.optCount > 0,
       udpSize: records.optCount > 0 ? records.optUdpSize : 0,
       isKnown: this.#isKnown,
+      route: this.#route as Route,
     };
   }
 
@@ -136,11 +143,20 @@ export class Answerer {
       asker.seenNonce[isStream ? "tcp" : "udp"] = true;
       return noData(block, question, this.#behaviour);
     }
-    const { upstreams } = asker.view;
+    return this.#leave(block, asker.view.upstreams);
+  }
+
+  /** What is decided of a name before it leaves: whether it does, and to whom. A route of its own goes before all rules. */
+  #leave(block: Buffer, upstreams: Upstreams): number {
+    const question = this.#question;
+    const { type } = question;
+    const route = routeOf(question, upstreams);
+    if (route.isLocal) return nameError(block, question, this.#behaviour);
     const isAddress = type === TYPE.A || type === TYPE.AAAA;
-    if (isAddress && question.labelCount < 2 && upstreams.kind === "listed" && upstreams.isNdotsSet) {
+    if (isAddress && question.labelCount < 2 && upstreams.isNdotsSet && route.labelCount === 0) {
       return noData(block, question, this.#behaviour);
     }
+    this.#route = route;
     return DEFERRED;
   }
 

@@ -25,7 +25,7 @@ import { Netns, inNetns } from "../support/netns.ts";
 import { waitFor } from "../support/wait.ts";
 
 const ZONE = 4711;
-const VIEW: View = { networks: [], upstreams: { kind: "door" } };
+const VIEW: View = { networks: [], upstreams: { routes: [], isNdotsSet: false } };
 
 const bracket = new Bracket();
 const memory = new NetlinkMemory();

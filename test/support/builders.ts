@@ -4,7 +4,8 @@
 import type { ContainerFact, EndpointFact, NetworkFact } from "../../src/container/registry/fact.ts";
 import { hashOf } from "../../src/model/label-table.ts";
 import { NetworkNames } from "../../src/model/network-names.ts";
-import type { Link, Server, Upstreams, View, ViewNetwork } from "../../src/model/view.ts";
+import { domainLabels } from "../../src/model/server-text.ts";
+import type { Link, Route, Server, Upstreams, View, ViewNetwork } from "../../src/model/view.ts";
 import { folded, wireLabels } from "../../src/model/wire-name.ts";
 import { Asker, type Dial } from "../../src/query/asker.ts";
 
@@ -160,16 +161,24 @@ function aLink(text: string): Link {
 
 export type UpstreamParts = {
   readonly servers?: readonly Server[];
-  readonly hasExternalAccess?: boolean;
+  // The longest suffix first.
+  readonly routes?: readonly Route[];
   readonly isNdotsSet?: boolean;
 };
 
-export function upstreams({
-  servers = [],
-  hasExternalAccess = true,
-  isNdotsSet = false,
-}: UpstreamParts = {}): Upstreams {
-  return { kind: "listed", servers, hasExternalAccess, isNdotsSet };
+export function upstreams({ servers = [], routes = [], isNdotsSet = false }: UpstreamParts = {}): Upstreams {
+  return { routes: [...routes, aRoute("", servers)], isNdotsSet };
+}
+
+// Who is asked for the names below a domain; nobody, where it is local.
+export function aRoute(domain: string, servers: readonly Server[] | "local"): Route {
+  const isLocal = servers === "local";
+  return {
+    suffix: domainLabels(domain),
+    labelCount: domain === "" ? 0 : domain.split(".").length,
+    servers: isLocal ? [] : servers,
+    isLocal,
+  };
 }
 
 export function aView(networks: readonly ViewNetwork[] = [aNetwork()], asked: Upstreams = upstreams()): View {
@@ -210,7 +219,7 @@ export function aContainer(parts: Partial<ContainerFact> = {}): ContainerFact {
     sandboxKey: "/var/run/docker/netns/c0ffee",
     networkMode: "one",
     labels: {},
-    nameservers: { kind: "listed", servers: [], isNdotsSet: false },
+    nameservers: { kind: "listed", servers: [], isNdotsSet: false, isOwn: false },
     endpoints: [anEndpoint()],
     ...parts,
   };

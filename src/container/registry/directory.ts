@@ -8,8 +8,9 @@ import { hashOf } from "../../model/label-table.ts";
 import { NetworkNames } from "../../model/network-names.ts";
 import type { Link, Server, Upstreams, View, ViewNetwork } from "../../model/view.ts";
 import { folded } from "../../model/wire-name.ts";
-import { type ContainerFact, type EndpointFact, type NetworkFact } from "./fact.ts";
+import { type ContainerFact, type EndpointFact, type NameserversFact, type NetworkFact } from "./fact.ts";
 import { type Joined, inSearchOrder } from "./order.ts";
+import { NO_RULES, type RouteRules, type Say, ownSay, routesOf } from "./routes.ts";
 
 interface KnownNetwork {
   readonly fact: NetworkFact;
@@ -25,6 +26,8 @@ export interface DirectoryOptions {
 }
 
 const DNS_PORT = 53;
+/** Docker's own resolver behind us. */
+const DOOR: Server = { from: "door", address: "127.0.0.11", port: DNS_PORT };
 /** Drivers whose networks lead nowhere, with or without a gateway. */
 const DRIVERS_WITHOUT_OUTSIDE = new Set(["null", "host"]);
 
@@ -32,6 +35,8 @@ export class Directory {
   readonly #options: DirectoryOptions;
   readonly #networks = new Map<string, KnownNetwork>();
   readonly #containers = new Map<string, ContainerFact>();
+  #host: readonly Server[] = [];
+  #rules: RouteRules = NO_RULES;
 
   constructor(options: DirectoryOptions) {
     this.#options = options;
@@ -39,6 +44,16 @@ export class Directory {
 
   get containers(): ReadonlyMap<string, ContainerFact> {
     return this.#containers;
+  }
+
+  /** The host's own servers, from now on. Views made before do not change. */
+  setHost(servers: readonly Server[]): void {
+    this.#host = servers;
+  }
+
+  /** What settings say about who is asked, from now on. Views made before do not change. */
+  setRules(rules: RouteRules): void {
+    this.#rules = rules;
   }
 
   network(id: string): NetworkFact | undefined {
@@ -76,8 +91,9 @@ export class Directory {
       const network = this.#networks.get(endpoint.networkId)?.fact;
       return network === undefined ? [] : [{ endpoint, network }];
     });
-    const networks = inSearchOrder(joined).flatMap(({ endpoint }) => this.#viewNetwork(endpoint));
-    return { networks, upstreams: this.#upstreams(fact, joined) };
+    const ordered = inSearchOrder(joined);
+    const networks = ordered.flatMap(({ endpoint }) => this.#viewNetwork(endpoint));
+    return { networks, upstreams: this.#upstreams(fact, ordered) };
   }
 
   #withdraw(id: string, staysOn: ReadonlySet<string>): void {
@@ -102,22 +118,34 @@ export class Directory {
     ];
   }
 
-  #upstreams({ nameservers }: ContainerFact, joined: readonly Joined[]): Upstreams {
-    const hasExternalAccess = joined.some(reachesOutside);
+  #upstreams({ labels, nameservers }: ContainerFact, joined: readonly Joined[]): Upstreams {
+    const { everyone, networks } = this.#rules;
+    const reaches = joined.some(reachesOutside);
     // Some drivers lead outside by ways that no interface tells; only Docker knows then whether the host's servers serve.
-    const isUnclear = !hasExternalAccess && joined.some(mayReachOutside);
-    if (nameservers.kind === "unknown" || isUnclear) return { kind: "door" };
+    const isUnclear = !reaches && joined.some(mayReachOutside);
+    const listed = isUnclear ? [DOOR] : this.#listed(nameservers);
+    const isOwn = nameservers.kind === "listed" && nameservers.isOwn && !isUnclear;
+    const says: Say[] = [
+      ownSay(labels).say,
+      isOwn ? [{ domains: [""], servers: listed, isLocal: false }] : [],
+      ...joined.map(({ network }) => networks.get(network.name) ?? []),
+      everyone,
+    ];
+    return {
+      routes: routesOf({ says, fallback: listed, host: this.#host, hasExternalAccess: reaches || isUnclear }),
+      isNdotsSet: !isUnclear && nameservers.kind !== "unknown" && nameservers.isNdotsSet,
+    };
+  }
+
+  /** The list that Docker would ask. */
+  #listed(nameservers: NameserversFact): readonly Server[] {
     const { ownAddress, serversMax } = this.#options;
-    const servers = nameservers.servers
+    if (nameservers.kind === "unknown") return [DOOR];
+    if (nameservers.kind === "host") return this.#host;
+    return nameservers.servers
       .filter(({ from, address }) => from === "host" || !isSameAddress(address, ownAddress))
       .slice(0, serversMax)
       .map((server): Server => ({ ...server, port: DNS_PORT }));
-    return {
-      kind: "listed",
-      servers,
-      hasExternalAccess,
-      isNdotsSet: nameservers.isNdotsSet,
-    };
   }
 }
 

@@ -19,13 +19,19 @@ export interface EndpointFact {
   readonly gatewayPriority: number;
 }
 
-/** What is known of a container's nameservers: the list Docker uses, or that nobody tells. */
+/** What is known of a container's nameservers. */
 export type NameserversFact =
   | {
+      /** The list that Docker uses. */
       readonly kind: "listed";
       readonly servers: readonly { readonly from: "host" | "container"; readonly address: string }[];
       readonly isNdotsSet: boolean;
+      /** Whether the user gave it to this very container (--dns). */
+      readonly isOwn: boolean;
     }
+  /** The servers of the host's own file, whichever they are at the time. */
+  | { readonly kind: "host"; readonly isNdotsSet: boolean }
+  /** Nobody tells. */
   | { readonly kind: "unknown" };
 
 /** A running container. */

@@ -31,7 +31,7 @@ export function nameserversOf(input: NameserversInput): NameserversFact {
   return input.isRecorded ? recorded(input) : derived(input);
 }
 
-function recorded({ resolvConf, hostServers, dnsOptions }: NameserversInput): NameserversFact {
+function recorded({ resolvConf, hostServers, dns, dnsOptions }: NameserversInput): NameserversFact {
   if (resolvConf === undefined) return { kind: "unknown" };
   // An invalid one counts as well, but the engine drops it from the file.
   const isNdotsSet =
@@ -39,7 +39,9 @@ function recorded({ resolvConf, hostServers, dnsOptions }: NameserversInput): Na
     dnsOptions.some((option) => /^ndots(:|$)/.test(option));
   const list = LIST.exec(resolvConf)?.[1];
   if (list === undefined) {
-    return NO_SERVERS.test(resolvConf) ? { kind: "listed", servers: [], isNdotsSet } : { kind: "unknown" };
+    return NO_SERVERS.test(resolvConf)
+      ? { kind: "listed", servers: [], isNdotsSet, isOwn: false }
+      : { kind: "unknown" };
   }
   const servers = list
     .split(/\s+/)
@@ -53,7 +55,7 @@ function recorded({ resolvConf, hostServers, dnsOptions }: NameserversInput): Na
   const isBelievable = servers.every(
     ({ from, address }) => addressBytes(address) !== undefined && (from === "container" || hostServers.has(address)),
   );
-  return isBelievable ? { kind: "listed", servers, isNdotsSet } : { kind: "unknown" };
+  return isBelievable ? { kind: "listed", servers, isNdotsSet, isOwn: dns.length > 0 } : { kind: "unknown" };
 }
 
 /** Older engines: the user's list is used as it is; without one, a list of the daemon's may apply that nobody tells. */
@@ -63,6 +65,7 @@ function derived({ dns, dnsOptions }: NameserversInput): NameserversFact {
     kind: "listed",
     servers: dns.map((address) => ({ from: "container", address })),
     isNdotsSet: dnsOptions.some((option) => option.startsWith("ndots")),
+    isOwn: true,
   };
 }
 

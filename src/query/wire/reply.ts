@@ -52,10 +52,19 @@ export function failure(block: Buffer, question: Question, rcode: number, behavi
 
 /** A name that is there, without the records that were asked for. */
 export function noData(block: Buffer, question: Question, behaviour: Behaviour): number {
-  writeHeader(block, question, RCODE.NOERROR, true);
+  return negative(block, question, RCODE.NOERROR, behaviour);
+}
+
+/** A name that does not exist. */
+export function nameError(block: Buffer, question: Question, behaviour: Behaviour): number {
+  return negative(block, question, RCODE.NXDOMAIN, behaviour);
+}
+
+function negative(block: Buffer, question: Question, rcode: number, behaviour: Behaviour): number {
+  writeHeader(block, question, rcode, true);
   let at = question.end;
   if (behaviour.hasNegativeSoa) at = writeSoa(block, question, at, behaviour.ttlSeconds);
-  return finish(block, question, at, 0, behaviour.hasNegativeSoa ? 1 : 0, behaviour, RCODE.NOERROR);
+  return finish(block, question, at, 0, behaviour.hasNegativeSoa ? 1 : 0, behaviour, rcode);
 }
 
 /** A version of EDNS that nobody knows here. */

@@ -5,7 +5,8 @@ import { test } from "node:test";
 
 import { BETTER, STRICT } from "../../../src/model/behaviour.ts";
 import type { Asker } from "../../../src/query/asker.ts";
-import { TYPE, aNetwork, aQuery, aRecord, aView, anAsker, upstreams } from "../../support/builders.ts";
+import type { Server } from "../../../src/model/view.ts";
+import { TYPE, aNetwork, aQuery, aRecord, aRoute, aView, anAsker, upstreams } from "../../support/builders.ts";
 import { type Answered, addressesIn, answerOnce, replyOnce } from "../support/reply.ts";
 
 const CHARACTERS = { strict: STRICT, better: BETTER };
@@ -133,6 +134,7 @@ for (const [character, behaviour] of Object.entries(CHARACTERS)) {
       hasOpt: true,
       udpSize: 900,
       isKnown: false,
+      route: aRoute("", []),
     });
     assert.equal(deferred(answerOnce(aQuery({ name: "nope" }), { behaviour, asker: asking() })).hasOpt, false);
   });
@@ -181,10 +183,40 @@ test("every query is counted once more by what became of it", () => {
   );
 });
 
-test("behind the door to Docker's own resolver a dotless name is asked, whatever ndots is there", () => {
-  const asker = anAsker(aView([ONE], { kind: "door" }));
-  assert.equal(answerOnce(aQuery({ name: "nope" }), { behaviour: STRICT, asker }).kind, "deferred");
+test("a name below a route's domain is deferred to it, the longest suffix first, whatever its letter case", () => {
+  const [one, two, rest] = [aServer("10.0.0.1"), aServer("10.0.0.2"), aServer("10.0.0.3")];
+  const routes = [aRoute("eu.corp.example", [one]), aRoute("corp.example", [two])];
+  const asker = anAsker(aView([ONE], upstreams({ servers: [rest], routes })));
+  for (const [name, server] of [
+    ["a.eu.corp.example", one],
+    ["EU.corp.Example", one],
+    ["corp.example", two],
+    ["x.noteu.corp.example", two],
+    ["notcorp.example", rest],
+    ["example", rest],
+    [".", rest],
+  ] as const) {
+    const answered = answerOnce(aQuery({ name }), { behaviour: BETTER, asker });
+    assert.deepEqual(deferred(answered).route.servers, [server], name);
+  }
 });
+
+test("a name below a domain that exists nowhere outside is denied here", () => {
+  const asker = anAsker(aView([ONE], upstreams({ routes: [aRoute("lan", "local")] })));
+  const answered = answerOnce(aQuery({ name: "printer.lan" }), { behaviour: BETTER, asker });
+  assert.ok(answered.kind === "reply");
+  assert.deepEqual([answered.reply.rcode, answered.reply.authorities.length], [3, 1]);
+});
+
+test("a dotless name with a route of its own is asked there, whatever ndots is set", () => {
+  const asker = anAsker(aView([ONE], upstreams({ routes: [aRoute("lan", [aServer("10.0.0.1")])], isNdotsSet: true })));
+  assert.equal(answerOnce(aQuery({ name: "lan" }), { behaviour: STRICT, asker }).kind, "deferred");
+  assert.equal(answerOnce(aQuery({ name: "wan" }), { behaviour: STRICT, asker }).kind, "reply");
+});
+
+function aServer(address: string): Server {
+  return { from: "host", address, port: 53 };
+}
 
 function asking(): Asker {
   return anAsker(aView([ONE]));

@@ -3,7 +3,7 @@
 import { BETTER, type Behaviour } from "../../../src/model/behaviour.ts";
 import type { Server } from "../../../src/model/view.ts";
 import type { Asker } from "../../../src/query/asker.ts";
-import { Forwarder } from "../../../src/query/forward/forwarder.ts";
+import { SequentialForwarder } from "../../../src/query/forward/sequential.ts";
 import type { Transport } from "../../../src/query/listen/ports.ts";
 import { type UpstreamParts, aQuery, aView, anAsker, upstreams } from "../../support/builders.ts";
 import { dialHere } from "./loopback.ts";
@@ -20,7 +20,7 @@ export type Asking = UpstreamParts & {
 
 export class Forwarding {
   readonly asker: Asker;
-  readonly forwarder: Forwarder;
+  readonly forwarder: SequentialForwarder;
   readonly reply: Promise<Buffer>;
   // How often the asker was called back; once is right.
   replies = 0;
@@ -30,8 +30,12 @@ export class Forwarding {
   constructor(asking: Asking) {
     const { query = aQuery({ name: "example.org" }), transport = "udp", behaviour = BETTER, isKnown = false } = asking;
     this.asker = asking.asker ?? anAsker(aView([], upstreams(asking)), dialHere);
-    this.forwarder = new Forwarder(behaviour, (server, reason) => this.failures.push({ server, reason }));
-    const answered = answerOnce(query, { behaviour, asker: anAsker(), isStream: transport === "tcp" });
+    this.forwarder = new SequentialForwarder(behaviour, (server, reason) => this.failures.push({ server, reason }));
+    const answered = answerOnce(query, {
+      behaviour,
+      asker: anAsker(aView([], this.asker.view.upstreams)),
+      isStream: transport === "tcp",
+    });
     if (answered.kind !== "deferred") throw new Error("the query of a forwarder's test must be one that is deferred");
     const deferred = { ...answered.deferred, isKnown };
     this.reply = new Promise((resolve) => {

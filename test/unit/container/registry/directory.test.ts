@@ -8,10 +8,14 @@ import type { ContainerFact, EndpointFact, NameserversFact } from "../../../../s
 import { STRICT } from "../../../../src/model/behaviour.ts";
 import type { Server, View } from "../../../../src/model/view.ts";
 import { LocalNames } from "../../../../src/query/policy/local.ts";
-import { aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../support/builders.ts";
+import { aContainer, aNetworkFact, aQuery, aRoute, anEndpoint } from "../../../support/builders.ts";
 import { placed } from "../../support/reply.ts";
 
 const OPTIONS = { serversMax: 3, ownAddress: "127.0.0.11" };
+const DOOR: Server = { from: "door", address: "127.0.0.11", port: 53 };
+const HOST = { from: "host" as const, address: "10.0.0.1", port: 53 };
+const OWN = { from: "container" as const, address: "10.0.0.2", port: 53 };
+const BOTH: NameserversFact = { kind: "listed", servers: [HOST, OWN], isNdotsSet: false, isOwn: false };
 
 test("a container's names are known to every container on its network, itself included", () => {
   const directory = directoryOf("one");
@@ -124,20 +128,20 @@ test("of the servers, our own address is dropped before they are cut to three; t
     { from: "host" as const, address: "127.0.0.11" },
     ...["10.0.0.1", "10.0.0.2", "10.0.0.3"].map((address) => ({ from: "container" as const, address })),
   ];
-  assert.deepEqual(upstreamsOf({ kind: "listed", servers, isNdotsSet: true }), {
-    kind: "listed",
-    servers: [
-      { from: "host", address: "127.0.0.11", port: 53 },
-      { from: "container", address: "10.0.0.1", port: 53 },
-      { from: "container", address: "10.0.0.2", port: 53 },
-    ] satisfies Server[],
-    hasExternalAccess: true,
+  assert.deepEqual(upstreamsOf({ kind: "listed", servers, isNdotsSet: true, isOwn: false }), {
+    routes: [
+      aRoute("", [
+        { from: "host", address: "127.0.0.11", port: 53 },
+        { from: "container", address: "10.0.0.1", port: 53 },
+        { from: "container", address: "10.0.0.2", port: 53 },
+      ]),
+    ],
     isNdotsSet: true,
   });
 });
 
 test("a list that nobody tells is asked for at the door", () => {
-  assert.deepEqual(upstreamsOf({ kind: "unknown" }), { kind: "door" });
+  assert.deepEqual(upstreamsOf({ kind: "unknown" }), { routes: [aRoute("", [DOOR])], isNdotsSet: false });
 });
 
 // Driver, whether the network is internal, the endpoint's gateways, and whether that leads outside.
@@ -154,8 +158,10 @@ for (const [driver, isInternal, hasIpv4Gateway, hasIpv6Gateway, expected] of [
   test(`${what} leads ${expected ? "" : "not "}outside`, () => {
     const directory = new Directory(OPTIONS);
     directory.putNetwork(aNetworkFact({ driver, isInternal }));
-    const view = directory.viewOf(aContainer({ endpoints: [anEndpoint({ hasIpv4Gateway, hasIpv6Gateway })] }));
-    assert.ok(view.upstreams.kind === "listed" && view.upstreams.hasExternalAccess === expected);
+    const view = directory.viewOf(
+      aContainer({ endpoints: [anEndpoint({ hasIpv4Gateway, hasIpv6Gateway })], nameservers: BOTH }),
+    );
+    assert.deepEqual(view.upstreams.routes, [aRoute("", expected ? [HOST, OWN] : [OWN])]);
   });
 }
 
@@ -165,11 +171,8 @@ test("the default bridge leads outside, too, for who is also on an internal netw
   directory.putNetwork(aNetworkFact({ name: "bridge" }));
   const inside = container("web", [on("one", "172.20.0.2")]);
   const both = container("web", [on("one", "172.20.0.2"), on("bridge", "172.17.0.2")]);
-  const access = [inside, both].map((fact) => directory.viewOf(fact).upstreams);
-  assert.deepEqual(
-    access.map((upstreams) => upstreams.kind === "listed" && upstreams.hasExternalAccess),
-    [false, true],
-  );
+  const asked = [inside, both].map((fact) => directory.viewOf({ ...fact, nameservers: BOTH }).upstreams.routes);
+  assert.deepEqual(asked, [[aRoute("", [OWN])], [aRoute("", [HOST, OWN])]]);
 });
 
 function directoryOf(...networks: readonly string[]): Directory {

@@ -1,5 +1,5 @@
 /**
- * Forwarder: everything that nobody here knows is asked upstream as Docker's own resolver asks it: the first servers of
+ * SequentialForwarder: everything that nobody here knows is asked upstream as Docker's own resolver asks it: the first servers of
  * the list, one after the other, always from the first, by the transport that the asker used. SERVFAIL and REFUSED go on
  * to the next server, as do silence and what cannot be read; any other reply is the answer and is passed on as it is.
  */
@@ -14,7 +14,6 @@ import { Question } from "../wire/question.ts";
 import { RCODE, failure } from "../wire/reply.ts";
 import { type Outcome, askTcp, askUdp } from "./attempt.ts";
 
-const DOOR: Server = { from: "door", address: "127.0.0.11", port: 53 };
 /** The longest message there is. A query outgrows it when its compressed name is written out: then nobody can be asked. */
 const MESSAGE_BYTES_MAX = 65535;
 /** Room behind a question for the OPT of a failure. */
@@ -31,7 +30,7 @@ interface Search {
   readonly servers: readonly Server[];
 }
 
-export class Forwarder {
+export class SequentialForwarder {
   readonly #behaviour: Behaviour;
   readonly #onFailedAttempt: OnFailedAttempt;
   readonly #question = new Question();
@@ -52,9 +51,7 @@ export class Forwarder {
   }
 
   readonly forward: Forward = (asker, deferred, transport, respond) => {
-    const { upstreams } = asker.view;
-    const listed = upstreams.kind === "door" ? [DOOR] : upstreams.servers;
-    const servers = deferred.query.length > MESSAGE_BYTES_MAX ? [] : listed;
+    const servers = deferred.query.length > MESSAGE_BYTES_MAX ? [] : deferred.route.servers;
     const search = { asker, deferred, transport, respond, servers };
     const isOver = this.#inFlight >= this.#queriesMax || this.#bytes >= LIMITS.forwardBytesWhole;
     this.#inFlight++;
@@ -68,8 +65,6 @@ export class Forwarder {
     const server = servers[index];
     if (server === undefined) {
       this.#fail(search, RCODE.SERVFAIL);
-    } else if (server.from === "host" && !hasExternalAccess(asker)) {
-      this.#next(search, index + 1);
     } else {
       asker.slots.take(
         () => this.#ask(search, server, index),
@@ -130,9 +125,4 @@ export class Forwarder {
     this.#bytes -= search.deferred.query.length;
     search.respond(reply);
   }
-}
-
-function hasExternalAccess(asker: Asker): boolean {
-  const { upstreams } = asker.view;
-  return upstreams.kind === "door" || upstreams.hasExternalAccess;
 }

@@ -12,27 +12,8 @@ import { dialHere } from "../../support/loopback.ts";
 import { readReply } from "../../support/reply.ts";
 import { UdpUpstream } from "../../support/upstreams.ts";
 
+const DOOR: Server = { from: "door", address: "127.0.0.11", port: 53 };
 const QUERY = aQuery({ name: "example.org" });
-
-test("without external access the host's servers are not asked, and the container's own are", async () => {
-  await using host = new UdpUpstream((query, reply) => reply(aReplyTo(query, 3)), "host");
-  await using own = new UdpUpstream((query, reply) => reply(aReplyTo(query)));
-  const servers = [host.server, own.server];
-  const inside = new Forwarding({ query: QUERY, servers, hasExternalAccess: false });
-  assert.deepEqual(await inside.reply, aReplyTo(QUERY));
-  assert.deepEqual([host.queries.length, own.queries.length], [0, 1]);
-  const outside = new Forwarding({ query: QUERY, servers });
-  assert.deepEqual(await outside.reply, aReplyTo(QUERY, 3));
-});
-
-test("without external access and with servers of the host alone, the answer is a failure at once", async () => {
-  using clock = new Clock();
-  await using host = new UdpUpstream(assert.fail, "host");
-  const servers = [host.server, host.server, host.server];
-  const { reply } = new Forwarding({ query: QUERY, servers, hasExternalAccess: false });
-  assert.equal(readReply(await reply).rcode, 2);
-  assert.equal(clock.pending, 0);
-});
 
 test("a query that finds no slot in time is refused, without recursion available", async () => {
   using clock = new Clock();
@@ -88,13 +69,13 @@ test("the door leads to Docker's own resolver, which has the time it needs to as
   using clock = new Clock();
   await using docker = new UdpUpstream(() => undefined);
   const dialled: Server[] = [];
-  const asker = anAsker(aView([], { kind: "door" }), (server, type) => {
+  const asker = anAsker(aView([], upstreams({ servers: [DOOR] })), (server, type) => {
     dialled.push(server);
     return dialHere(docker.server, type);
   });
   const forwarding = new Forwarding({ query: QUERY, asker });
   await docker.asked(1);
-  assert.deepEqual(dialled, [{ from: "door", address: "127.0.0.11", port: 53 }]);
+  assert.deepEqual(dialled, [DOOR]);
   clock.advance(LIMITS.forwardDoorMs - 1);
   assert.deepEqual(forwarding.reasons, []);
   clock.advance(1);

@@ -1,0 +1,88 @@
+/**
+ * Routes: who is asked for the names that nobody here holds, put together for one container from all who have a say. The
+ * longest suffix decides; for one suffix the container's own word counts before its networks', theirs before everybody's,
+ * and what Docker would ask comes last. Servers asked from the host are left out where the container has no way outside:
+ * that is decided here, before any cache is looked into.
+ */
+import { type NamedServer, type RouteText, domainLabels, parseRoute } from "../../model/server-text.ts";
+import type { Route, Server } from "../../model/view.ts";
+
+/** What settings say about who is asked. */
+export interface RouteRules {
+  readonly everyone: readonly RouteText[];
+  /** By the name of a network. */
+  readonly networks: ReadonlyMap<string, readonly RouteText[]>;
+}
+
+export const NO_RULES: RouteRules = { everyone: [], networks: new Map() };
+
+/** One who has a say: the texts that apply, in the order in which they were written. */
+export type Say = readonly RouteText[];
+
+/** Where a container itself says whom to ask, as `--dns` does: texts with blanks or commas between them. */
+export const DNS_LABEL = "io.dns11.dns";
+
+/** What a container's label says; texts that are wrong are left out, and the first of them is told. */
+export function ownSay(labels: Readonly<Record<string, string>>): { readonly say: Say; readonly warning?: string } {
+  const texts = (labels[DNS_LABEL] ?? "").split(/[\s,]+/).filter((text) => text !== "");
+  const say: RouteText[] = [];
+  let problem: string | undefined;
+  for (const text of texts) {
+    try {
+      say.push(parseRoute(text));
+    } catch (error) {
+      problem ??= (error as Error).message;
+    }
+  }
+  return problem === undefined ? { say } : { say, warning: `its label ${DNS_LABEL} is wrong: ${problem}` };
+}
+
+export interface RouteParts {
+  /** Whoever counts more stands first. */
+  readonly says: readonly Say[];
+  /** What Docker would ask for every name. */
+  readonly fallback: readonly Server[];
+  /** The host's own servers, as they are now. */
+  readonly host: readonly Server[];
+  readonly hasExternalAccess: boolean;
+}
+
+export function routesOf({ says, fallback, host, hasExternalAccess }: RouteParts): Route[] {
+  const byDomain = new Map<string, Gathered>();
+  for (const say of says) {
+    for (const [domain, gathered] of gather(say)) if (!byDomain.has(domain)) byDomain.set(domain, gathered);
+  }
+  if (!byDomain.has("")) byDomain.set("", { servers: fallback, isLocal: false });
+  return [...byDomain]
+    .map(([domain, { servers, isLocal }]): Route => {
+      const suffix = domainLabels(domain);
+      const all = isLocal ? [] : servers.flatMap((server) => (server === "host" ? host : server));
+      return {
+        suffix,
+        labelCount: domain === "" ? 0 : domain.split(".").length,
+        servers: all.filter(({ from }) => from !== "host" || hasExternalAccess),
+        isLocal,
+      };
+    })
+    .toSorted((a, b) => b.labelCount - a.labelCount);
+}
+
+interface Gathered {
+  readonly servers: readonly NamedServer[];
+  readonly isLocal: boolean;
+}
+
+/** Texts of one who has a say, by domain: several servers for one domain are one list. */
+function gather(say: Say): Map<string, Gathered> {
+  const byDomain = new Map<string, Gathered>();
+  for (const { domains, servers, isLocal } of say) {
+    for (const domain of domains) {
+      const before = byDomain.get(domain);
+      byDomain.set(domain, {
+        servers: [...(before?.servers ?? []), ...servers],
+        isLocal: isLocal && (before?.isLocal ?? true),
+      });
+    }
+  }
+  return byDomain;
+}

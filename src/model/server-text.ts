@@ -1,0 +1,101 @@
+/**
+ * How a person writes a nameserver, and the names it is for: on the command line, in the settings file and in a label.
+ *
+ *   10.0.0.53   10.0.0.53:5353   10.0.0.53#5353   fd00::53   [fd00::53]:5353   fe80::1%eth0
+ *   host                        the host's own servers, whichever they are at the time
+ *   container:10.0.0.53         asked from inside the container instead of from the host
+ *   /corp.example/10.0.0.53     for the names below corp.example; several domains: /one/two/10.0.0.53
+ *   /corp.example/              such names exist nowhere outside
+ */
+import { isIPv4, isIPv6 } from "node:net";
+
+import { addressBytes } from "./address.ts";
+import type { Server } from "./view.ts";
+import { folded, wireLabels } from "./wire-name.ts";
+
+/** A server by its address, or the host's own servers. */
+export type NamedServer = Server | "host";
+
+/** What one text says: these servers are asked for names below these domains; "" is the domain of every name. */
+export interface RouteText {
+  readonly domains: readonly string[];
+  readonly servers: readonly NamedServer[];
+  /** Such names exist nowhere outside: nobody is asked, and they are denied. */
+  readonly isLocal: boolean;
+}
+
+const DNS_PORT = 53;
+const PORT_MAX = 65535;
+const FROM_CONTAINER = "container:";
+/** Where dns11 itself listens: asked from inside a container, it would ask itself. */
+const OWN_ADDRESS = "127.0.0.11";
+
+/** Reads one server; throws an Error that says what is wrong with the text. */
+export function parseServer(text: string): NamedServer {
+  if (text === "host") return "host";
+  const isInside = text.startsWith(FROM_CONTAINER);
+  const { address, port } = splitPort(isInside ? text.slice(FROM_CONTAINER.length) : text);
+  const [bare = "", zone] = address.split("%", 2);
+  const isAddress = zone === undefined ? isIPv4(bare) || isIPv6(bare) : isIPv6(bare) && /^[\w.:-]+$/.test(zone);
+  if (!isAddress) {
+    throw new Error(
+      `"${text}" is no nameserver: it is "host" or an IP address, with :PORT or #PORT where that is not 53`,
+    );
+  }
+  if (isInside && bare === OWN_ADDRESS) {
+    throw new Error(`"${text}" is where dns11 itself listens: it would ask itself`);
+  }
+  return { from: isInside ? "container" : "host", address, port };
+}
+
+/** Reads `SERVER` or `/DOMAIN[/DOMAIN...]/[SERVER]`; throws an Error that says what is wrong with the text. */
+export function parseRoute(text: string): RouteText {
+  if (!text.startsWith("/")) return { domains: [""], servers: [parseServer(text)], isLocal: false };
+  const parts = text.slice(1).split("/");
+  const server = parts.pop() ?? "";
+  if (parts.length === 0) throw new Error(`"${text}" lacks a second slash: /DOMAIN/SERVER`);
+  return {
+    domains: parts.map((domain) => parseDomain(domain)),
+    servers: server === "" ? [] : [parseServer(server)],
+    isLocal: server === "",
+  };
+}
+
+/** A domain without the dots around it, in lower case; throws an Error where it is none. "" and "." mean every name. */
+export function parseDomain(text: string): string {
+  const domain = text
+    .replace(/^\*?\./, "")
+    .replace(/\.$/, "")
+    .toLowerCase();
+  if (domain !== "" && wireLabels(domain) === undefined) throw new Error(`"${text}" is no domain name`);
+  return domain;
+}
+
+/** The wire labels of a domain as `parseDomain` gives it. */
+export function domainLabels(domain: string): Uint8Array {
+  return domain === "" ? new Uint8Array(0) : folded(wireLabels(domain) as Uint8Array);
+}
+
+export function serverText({ from, address, port }: Server): string {
+  if (from === "door") return "docker";
+  const isIpv6 = addressBytes(address)?.length === 16;
+  const withPort = port === DNS_PORT ? address : `${isIpv6 ? `[${address}]` : address}:${port}`;
+  return from === "host" ? `host(${withPort})` : withPort;
+}
+
+function splitPort(text: string): { readonly address: string; readonly port: number } {
+  const [, bracketed, afterBrackets] = /^\[([^\]]*)\](?::(\d+))?$/.exec(text) ?? [];
+  if (bracketed !== undefined) return { address: bracketed, port: readPort(text, afterBrackets) };
+  const [, beforeHash, afterHash] = /^(.+)#(\d+)$/.exec(text) ?? [];
+  if (beforeHash !== undefined) return { address: beforeHash, port: readPort(text, afterHash) };
+  const [, beforeColon, afterColon] = /^([^:]+):(\d+)$/.exec(text) ?? [];
+  if (beforeColon !== undefined) return { address: beforeColon, port: readPort(text, afterColon) };
+  return { address: text, port: DNS_PORT };
+}
+
+function readPort(text: string, port: string | undefined): number {
+  if (port === undefined) return DNS_PORT;
+  const number = Number(port);
+  if (number < 1 || number > PORT_MAX) throw new Error(`"${text}" has a port that is none: 1 to ${PORT_MAX}`);
+  return number;
+}

@@ -1,0 +1,23 @@
+/**
+ * Which route a question takes when nobody here knows the name: the one with the longest suffix that the name ends with.
+ */
+import type { Route, Upstreams } from "../../model/view.ts";
+import { sameBytes } from "../../model/wire-name.ts";
+import type { Question } from "../wire/question.ts";
+
+export function routeOf(question: Question, { routes }: Upstreams): Route {
+  const last = routes.length - 1;
+  for (let i = 0; i < last; i++) {
+    const route = routes[i] as Route;
+    if (endsWith(question, route)) return route;
+  }
+  return routes[last] as Route;
+}
+
+/** Labels are compared from a label's beginning, so that "notcorp.example" is not below "corp.example". */
+function endsWith(question: Question, { suffix, labelCount }: Route): boolean {
+  const labels = question.labelCount - labelCount;
+  if (labels < 0) return false;
+  const start = question.lengthOf[labels] as number;
+  return question.foldedLength - start === suffix.length && sameBytes(question.folded, start, suffix, 0, suffix.length);
+}
