@@ -5,6 +5,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 
 import { DEFAULT_STATE_DIR, type OnlyFilter, type RunSettings, parseOnly } from "../src/config/settings.ts";
 import { BETTER, type Behaviour, STRICT } from "../src/model/behaviour.ts";
+import { UPSTREAM_DEFAULTS } from "../src/model/upstream-policy.ts";
 import { LOG_LEVELS, type LogLevel, createLog } from "../src/observe/log.ts";
 import { onThisPlatform } from "./platform.ts";
 import { table } from "./table.ts";
@@ -30,6 +31,17 @@ interface RunOptions {
   readonly skipDanglingLinks?: boolean;
   readonly pipeline?: boolean;
   readonly compress?: boolean;
+  readonly failover?: boolean;
+  readonly cache?: boolean;
+  readonly prefetch?: boolean;
+  readonly stale?: boolean;
+  readonly merge?: boolean;
+  readonly hedge?: boolean;
+  readonly fit?: boolean;
+  readonly explainFailures?: boolean;
+  readonly loopGuard?: boolean;
+  readonly specialNames?: boolean;
+  readonly followHost?: boolean;
 }
 
 /** A switch of the character: its flag, what it does, and where it stands in Behaviour. */
@@ -48,6 +60,22 @@ const SWITCHES: readonly (readonly [string, string, keyof Behaviour, keyof RunOp
   ["skip-dangling-links", "a link to nobody hides nobody's name", "skipsDanglingLinks", "skipDanglingLinks"],
   ["pipeline", "work on several queries of a TCP connection at once", "pipelines", "pipeline"],
   ["compress", "compress owner names always, not only to fit more", "compresses", "compress"],
+  [
+    "failover",
+    "ask within one budget of time, healthy servers first; needed by all that follow",
+    "failsOver",
+    "failover",
+  ],
+  ["cache", "keep servers' replies for as long as they live", "caches", "cache"],
+  ["prefetch", "ask popular replies anew before they are over", "prefetches", "prefetch"],
+  ["stale", "let replies that are over stand in for servers that do not answer", "servesStale", "stale"],
+  ["merge", "ask identical questions in flight once", "merges", "merge"],
+  ["hedge", "ask a second server when the first is slower than usual", "hedges", "hedge"],
+  ["fit", "fetch truncated replies whole, and truncate for whoever asked", "fitsReplies", "fit"],
+  ["explain-failures", "say in failures why they are (RFC 8914)", "explainsFailures", "explainFailures"],
+  ["loop-guard", "notice servers that lead back to us", "guardsLoops", "loopGuard"],
+  ["special-names", "answer special names (RFC 6761) here", "answersSpecialNames", "specialNames"],
+  ["follow-host", "follow changes of the host's resolv.conf at once", "followsHost", "followHost"],
 ];
 
 export function addRun(program: Command): void {
@@ -108,6 +136,8 @@ function settingsOf(options: RunOptions): RunSettings {
       ...(Object.fromEntries(switched) as Partial<Behaviour>),
       ttlSeconds: options.ttl ?? base.ttlSeconds,
     },
+    upstream: UPSTREAM_DEFAULTS,
+    routes: { everyone: [], networks: new Map() },
     only: options.only,
     stateDir: options.stateDir,
     enginePid: options.enginePid,

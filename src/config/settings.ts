@@ -3,12 +3,17 @@
  */
 import type { LogLevel } from "../observe/log.ts";
 import type { Behaviour } from "../model/behaviour.ts";
+import type { RouteText } from "../model/server-text.ts";
+import type { UpstreamPolicy } from "../model/upstream-policy.ts";
 
 export interface RunSettings {
   /** -H as it was given. */
   readonly host: string | undefined;
   readonly behaviour: Behaviour;
   readonly isStrict: boolean;
+  readonly upstream: UpstreamPolicy;
+  /** Who is asked, beside what Docker would do. */
+  readonly routes: RouteSettings;
   readonly only: readonly OnlyFilter[];
   readonly stateDir: string;
   /** The engine's process, where the socket does not tell it. */
@@ -17,6 +22,13 @@ export interface RunSettings {
   readonly resolvConf: string | undefined;
   readonly isBatching: boolean;
   readonly logLevel: LogLevel;
+}
+
+/** Servers and routes by who they are for. */
+export interface RouteSettings {
+  readonly everyone: readonly RouteText[];
+  /** By the name of a network. */
+  readonly networks: ReadonlyMap<string, readonly RouteText[]>;
 }
 
 /** `--only label=KEY[=VALUE]` and `--only network=NAME`. */

@@ -91,6 +91,7 @@ function composeQueryWay({ settings, log }: ComposeParts): OpenEndpoint {
 function composeContainerWay(parts: ComposeParts, openEndpoint: OpenEndpoint): Composition {
   const { settings, log, engine, bracket, memory, host, onEngine } = parts;
   const directory = new Directory({ serversMax: LIMITS.forwardServers, ownAddress: DOCKER_RESOLVER });
+  directory.setRules(settings.routes);
   // A zone of a run before could hold entries that lead to its dead ports, so each run draws one.
   const zone = randomInt(1, 0xffff);
   const nameOf = (id: string): string => directory.containers.get(id)?.name ?? id.slice(0, 12);

@@ -21,6 +21,31 @@ export interface Behaviour {
   readonly compresses: boolean;
   /** Several queries of one TCP connection are worked on at once (RFC 7766). */
   readonly pipelines: boolean;
+  /**
+   * Servers are asked within one budget of time, the healthy ones first, a second one early, and never one and the same
+   * socket for long. Without it they are asked as Docker asks them, and none of the switches below has an effect.
+   */
+  readonly failsOver: boolean;
+  /** Replies of servers are kept for as long as they live. */
+  readonly caches: boolean;
+  /** A reply that is asked for often is asked anew before it is over. */
+  readonly prefetches: boolean;
+  /** A reply that is over stands in for servers that do not answer (RFC 8767). */
+  readonly servesStale: boolean;
+  /** Identical questions in flight are asked once. */
+  readonly merges: boolean;
+  /** A server that is slower than usual gets company before it has failed. */
+  readonly hedges: boolean;
+  /** Truncated replies are fetched whole, over TCP; and what is too large for whoever asked is truncated for it. */
+  readonly fitsReplies: boolean;
+  /** Failures say why (RFC 8914). */
+  readonly explainsFailures: boolean;
+  /** A server that leads back to us is noticed and not asked. */
+  readonly guardsLoops: boolean;
+  /** Special names (RFC 6761: localhost, invalid, onion ...) are answered here. */
+  readonly answersSpecialNames: boolean;
+  /** Changes of the host's resolv.conf count at once, not only for containers that start later. */
+  readonly followsHost: boolean;
   readonly ttlSeconds: number;
 }
 
@@ -34,6 +59,17 @@ export const STRICT: Behaviour = {
   skipsDanglingLinks: false,
   compresses: false,
   pipelines: false,
+  failsOver: false,
+  caches: false,
+  prefetches: false,
+  servesStale: false,
+  merges: false,
+  hedges: false,
+  fitsReplies: false,
+  explainsFailures: false,
+  guardsLoops: false,
+  answersSpecialNames: false,
+  followsHost: false,
   ttlSeconds: 600,
 };
 
@@ -47,5 +83,16 @@ export const BETTER: Behaviour = {
   skipsDanglingLinks: true,
   compresses: true,
   pipelines: true,
+  failsOver: true,
+  caches: true,
+  prefetches: true,
+  servesStale: true,
+  merges: true,
+  hedges: true,
+  fitsReplies: true,
+  explainsFailures: true,
+  guardsLoops: true,
+  answersSpecialNames: true,
+  followsHost: true,
   ttlSeconds: 5,
 };
