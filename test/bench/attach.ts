@@ -1,6 +1,7 @@
 // Attaching: from the facts of a container to rules that were verified, in real namespaces; one after the other, and a
 // thousand at once; and what each of them costs in memory. The engine is left out: its answers are what this starts from.
 
+import { UPSTREAM_DEFAULTS } from "../../src/model/upstream-policy.ts";
 import { LIMITS } from "../../src/config/limits.ts";
 import { Bracket, warmThreadPool } from "../../src/container/namespace/bracket.ts";
 import { openEngineHost } from "../../src/container/namespace/engine-host.ts";
@@ -58,6 +59,8 @@ async function composeHere(): Promise<Composition> {
       host: undefined,
       behaviour: BETTER,
       isStrict: false,
+      upstream: UPSTREAM_DEFAULTS,
+      routes: { everyone: [], networks: new Map() },
       only: [],
       stateDir: "",
       enginePid: undefined,
