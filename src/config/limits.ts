@@ -39,6 +39,8 @@ export const LIMITS = {
   /** Forwarded queries of all containers in flight or waiting, and their bytes; one more is refused. */
   forwardQueriesWhole: 8192,
   forwardBytesWhole: 64 * 1024 * 1024,
+  /** The same where queries share sockets, and cost memory alone. */
+  forwardQueriesShared: 32_768,
   /** The share of its descriptors that the process lets forwarded queries have; the rest is for serving. */
   forwardShareOfDescriptors: 0.5,
   /** Queries of one container waiting for a slot; one more is refused at once. */
@@ -51,6 +53,60 @@ export const LIMITS = {
   forwardServerMs: 4_000,
   /** Time for Docker's own resolver, which asks up to three servers itself. */
   forwardDoorMs: 13_000,
+
+  /**
+   * Sockets to one server of the host's, and to one of a container's own. Each query draws one, so that whoever forges a
+   * reply has to guess the port as well as the id; more of them would cost more than they add.
+   */
+  upstreamSockets: 16,
+  upstreamSocketsOwn: 4,
+  /** Sockets to servers in all; past this a query shares one that is there. */
+  upstreamSocketsWhole: 4096,
+  /** The share of its descriptors that the process lets sockets to servers have. */
+  upstreamShareOfDescriptors: 0.25,
+  /** After so many queries, or so long, a socket is exchanged for one on another port. */
+  upstreamSocketQueries: 256,
+  upstreamSocketMs: 10_000,
+  /** Wrong replies on one socket until what waits there is asked by TCP: somebody is guessing. */
+  upstreamWrongReplies: 3,
+  /** TCP connections to servers at once; the next query waits for the next server's turn. */
+  upstreamConnections: 1024,
+  /** How often one server is asked for one query: packets get lost. */
+  upstreamAsksPerServer: 3,
+  /** Servers of one list that are used; the rest of a longer one is not. */
+  upstreamServers: 8,
+  /** Company for a server that is slower than usual: never earlier than this, never later than that. */
+  hedgeMsMin: 40,
+  hedgeMsMax: 1_000,
+  /** The same for a server that has not answered yet. */
+  hedgeMsFirst: 300,
+  /** From asking the last server of the list until the first is asked again; then it doubles. */
+  askAgainMs: 700,
+  /** Unanswered queries in a row, and the time they must span, after which a server counts as down. */
+  downAfterQueries: 3,
+  downAfterMs: 1_000,
+  /** Useless answers (SERVFAIL, REFUSED) in a row after which a server is asked last. */
+  downAfterUseless: 8,
+  /** How long until a server that is down gets a query on trial, beside the one that another server gets. */
+  trialMsFirst: 500,
+  trialMsLast: 30_000,
+  /** How long a server that takes no EDNS is asked without. */
+  plainMs: 15 * 60_000,
+  /** How long a server that leads back to us is not asked, and how often that is looked into. */
+  loopMs: 60_000,
+  loopProbeEveryMs: 30_000,
+  /** Time after which a reply that is over goes out, if there is no better one yet (RFC 8767, 5). */
+  staleAfterMs: 1_800,
+  /** The TTL such a reply has, and for how long after a failure it goes out at once. */
+  staleTtlSeconds: 30,
+  staleForMs: 30_000,
+  /** How long a name is not asked for again after servers were silent, and after they said that they failed (RFC 9520). */
+  failureSilentMs: 1_000,
+  failureToldMs: 5_000,
+  /** What has so much of its life left and was asked for so often is asked anew; whole, and so many at once. */
+  prefetchShare: 0.1,
+  prefetchHits: 2,
+  prefetchesAtOnce: 256,
 
   /** Time from a nonce query's departure to its arrival; then the rules do not work. */
   probeMs: 1_000,
@@ -66,6 +122,17 @@ export const LIMITS = {
   verifyAtOnce: 64,
   /** Rules looked at for what may be in the way; in a namespace with more, the rest is not. */
   culpritRules: 2_000,
+
+  /** Servers of the host's resolv.conf, with those behind a stub, that are used; the C library itself uses three. */
+  hostServers: 8,
+  /** After the host's resolv.conf was touched: quiet time before it is read, and the longest wait for quiet. */
+  hostFileQuietMs: 50,
+  hostFileBusyMs: 300,
+  /** How long a file that names no server any more may be on its way to be a new one; then it is believed. */
+  hostFileMissingMs: 500,
+  /** How often it is read although nobody said that it changed; and how often where the kernel gave no watch. */
+  hostFilePollMs: 10_000,
+  hostFileBlindMs: 500,
 
   /** Inspects in flight: the engine works on one container at a time, and more only queue there. */
   inspectsAtOnce: 8,

@@ -16,6 +16,7 @@ const IOVEC_BYTES = 16;
 const IOVEC_WORDS = IOVEC_BYTES / 4;
 const ADDRESS_BYTES = 28;
 const EINTR = 4;
+const EAGAIN = 11;
 
 export class MessageBlock {
   readonly data: Buffer;
@@ -31,6 +32,8 @@ export class MessageBlock {
   readonly #dataAddress: number;
   readonly #namesAddress: number;
   #replies = 0;
+  /** Why the last receive brought nothing; 0 where there was nothing to bring. A connected socket tells refusals so. */
+  receiveErrno = 0;
 
   constructor(slots: number, slotBytes: number) {
     this.slots = slots;
@@ -78,7 +81,9 @@ export class MessageBlock {
       this.#receiveIovecs[slot * IOVEC_WORDS + 2] = bytesMax;
     }
     const received = receiveMany(fd, this.#receiveAddress + first * HEADER_BYTES, count);
-    return received < 0 ? 0 : received;
+    const errno = received < 0 ? lastErrno() : 0;
+    this.receiveErrno = errno === EAGAIN || errno === EINTR ? 0 : errno;
+    return Math.max(0, received);
   }
 
   /** Puts a message that came another way into a slot, as if it had been received into it. */

@@ -8,14 +8,19 @@
 import { randomBytes } from "node:crypto";
 
 import type { Behaviour } from "../model/behaviour.ts";
-import type { Route, Upstreams } from "../model/view.ts";
+import { LEAVE_DEFAULTS, type LeavePolicy } from "../model/upstream-policy.ts";
+import type { Route } from "../model/view.ts";
 import { probeName } from "../model/probe-message.ts";
 import { presentation } from "../model/wire-name.ts";
 import type { Asker } from "./asker.ts";
 import { LocalNames } from "./policy/local.ts";
+import { type Memory, UNKNOWN } from "./cache/memory.ts";
+import { shareBits } from "./cache/shareable.ts";
+import type { LoopGuard } from "./forward/loop-guard.ts";
 import { ReverseNames } from "./policy/reverse.ts";
 import { routeOf } from "./policy/route.ts";
 import { Shuffler } from "./policy/shuffle.ts";
+import { SpecialNames } from "./policy/special.ts";
 import { HEADER_BYTES, Question } from "./wire/question.ts";
 import {
   RCODE,
@@ -54,10 +59,27 @@ export interface Deferred {
   readonly isKnown: boolean;
   /** Who is to be asked. */
   readonly route: Route;
+  readonly type: number;
+  /** DO and CD, where the question has one answer for all who ask; NOT_SHAREABLE otherwise. */
+  readonly bits: number;
+  /** The name in lower case, without its end, and its hash. */
+  readonly name: Uint8Array;
+  readonly nameHash: number;
+  readonly isDnssecOk: boolean;
+}
+
+/** What answers before somebody is asked, and what is looked out for; none of it where queries only go to the forwarder. */
+export interface AnswererParts {
+  readonly memory?: Memory | undefined;
+  readonly guard?: LoopGuard | undefined;
+  readonly leave?: LeavePolicy;
+  readonly seed?: number;
 }
 
 export class Answerer {
   readonly #behaviour: Behaviour;
+  readonly #parts: AnswererParts;
+  readonly #special: SpecialNames;
   readonly #question = new Question();
   readonly #local: LocalNames;
   readonly #reverse: ReverseNames;
@@ -67,8 +89,11 @@ export class Answerer {
   #limit = 0;
   readonly #addressOptions: { limit: number; readonly shuffle: Shuffle; readonly behaviour: Behaviour };
 
-  constructor(behaviour: Behaviour, seed: number = randomBytes(4).readInt32LE(0)) {
+  constructor(behaviour: Behaviour, parts: AnswererParts = {}) {
     this.#behaviour = behaviour;
+    this.#parts = parts;
+    const { seed = randomBytes(4).readInt32LE(0), leave = LEAVE_DEFAULTS } = parts;
+    this.#special = new SpecialNames(behaviour, leave);
     this.#local = new LocalNames(behaviour);
     this.#reverse = new ReverseNames(behaviour);
     this.#shuffler = new Shuffler(seed);
@@ -103,16 +128,17 @@ export class Answerer {
       if (question.records.optCount > 1) return refuseQuestion(block, question, RCODE.FORMERR);
       if (question.records.optVersion > 0) return badVersion(block, question, this.#behaviour);
     }
-    this.#limit = sizeLimit(question, isStream);
+    this.#limit = sizeLimit(question.records.optUdpSize, isStream);
+    const { cached } = asker.counters;
     const result = this.#decide(asker, block, isStream);
     if (result === DEFERRED) asker.counters.forwarded++;
-    else asker.counters.local++;
+    else if (asker.counters.cached === cached) asker.counters.local++;
     return result;
   }
 
   /** What the last answer deferred. */
   takeDeferred(block: Buffer): Deferred {
-    const { offset, end, messageEnd, records } = this.#question;
+    const { offset, end, messageEnd, records, type, folded, foldedLength, hash } = this.#question;
     return {
       query: Buffer.from(block.subarray(offset, messageEnd)),
       questionEnd: end - offset,
@@ -120,6 +146,11 @@ export class Answerer {
       udpSize: records.optCount > 0 ? records.optUdpSize : 0,
       isKnown: this.#isKnown,
       route: this.#route as Route,
+      type,
+      bits: shareBits(block, this.#question),
+      name: folded.slice(0, foldedLength),
+      nameHash: hash,
+      isDnssecOk: records.isDnssecOk,
     };
   }
 
@@ -143,21 +174,41 @@ export class Answerer {
       asker.seenNonce[isStream ? "tcp" : "udp"] = true;
       return noData(block, question, this.#behaviour);
     }
-    return this.#leave(block, asker.view.upstreams);
+    const { guard } = this.#parts;
+    if (type === TYPE.TXT && guard?.isExpecting === true) {
+      const { offset, nameEnd } = question;
+      if (guard.sees(block, offset + HEADER_BYTES, nameEnd)) return nameError(block, question, this.#behaviour);
+    }
+    return this.#leave(asker, block);
   }
 
   /** What is decided of a name before it leaves: whether it does, and to whom. A route of its own goes before all rules. */
-  #leave(block: Buffer, upstreams: Upstreams): number {
+  #leave(asker: Asker, block: Buffer): number {
     const question = this.#question;
+    const { upstreams } = asker.view;
     const { type } = question;
     const route = routeOf(question, upstreams);
     if (route.isLocal) return nameError(block, question, this.#behaviour);
-    const isAddress = type === TYPE.A || type === TYPE.AAAA;
-    if (isAddress && question.labelCount < 2 && upstreams.isNdotsSet && route.labelCount === 0) {
-      return noData(block, question, this.#behaviour);
+    if (route.labelCount === 0) {
+      const isAddress = type === TYPE.A || type === TYPE.AAAA;
+      if (isAddress && question.labelCount < 2 && upstreams.isNdotsSet) {
+        return noData(block, question, this.#behaviour);
+      }
+      const special = this.#special.answer(block, question, this.#limit);
+      if (special > 0) return special;
     }
     this.#route = route;
-    return DEFERRED;
+    return this.#remember(asker, block, route);
+  }
+
+  /** What servers said before, if that is still good. */
+  #remember(asker: Asker, block: Buffer, route: Route): number {
+    const { memory } = this.#parts;
+    if (memory === undefined) return DEFERRED;
+    const length = memory.answer(asker, block, this.#question, route, this.#limit, this.#isKnown);
+    if (length === UNKNOWN) return DEFERRED;
+    asker.counters.cached++;
+    return length;
   }
 
   #answerName(asker: Asker, block: Buffer): number {

@@ -13,13 +13,17 @@ export class Asker {
   view: View;
   readonly dial: Dial;
   /** Its share of what may be asked upstream at once. */
-  readonly slots = new Slots();
+  readonly slots: Slots;
+  isClosed = false;
+  readonly #closers: (() => void)[] = [];
   /** The nonce that a verification is waiting to see arrive, as hexadecimal text. */
   nonce: string | undefined;
   readonly seenNonce = { udp: false, tcp: false };
   readonly counters = {
     queries: 0,
     local: 0,
+    /** Answered from replies of servers that were kept. */
+    cached: 0,
     forwarded: 0,
     malformed: 0,
     ignored: 0,
@@ -30,8 +34,19 @@ export class Asker {
     failed: 0,
   };
 
-  constructor(view: View, dial: Dial) {
+  constructor(view: View, dial: Dial, slots: Slots = new Slots()) {
     this.view = view;
     this.dial = dial;
+    this.slots = slots;
+  }
+
+  /** Has something done when nobody asks here any more. */
+  atClose(act: () => void): void {
+    this.#closers.push(act);
+  }
+
+  close(): void {
+    this.isClosed = true;
+    for (const act of this.#closers) act();
   }
 }

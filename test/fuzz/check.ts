@@ -67,7 +67,7 @@ export class AnswerCheck {
     this.#isStream = isStream;
     this.#asker = anAsker(aWorld(isStream));
     this.#asker.nonce = NONCE;
-    this.#answerers = [new Answerer(this.#behaviour, seed), new Answerer(this.#behaviour, seed)];
+    this.#answerers = [new Answerer(this.#behaviour, { seed }), new Answerer(this.#behaviour, { seed })];
   }
 
   // What a listener would hand over of such a message.
@@ -109,7 +109,7 @@ export class AnswerCheck {
 
   #checkReply(message: Buffer, reply: Buffer): void {
     const verdict = this.#read(message);
-    const limit = verdict === "answer" ? sizeLimit(this.#question, this.#isStream) : 512;
+    const limit = verdict === "answer" ? sizeLimit(this.#question.records.optUdpSize, this.#isStream) : 512;
     assert.ok(reply.length >= 12 && reply.length <= limit, `${reply.length} octets of ${limit} are a reply`);
     const { id, flags, opcode, rcode, counts, answers } = readReply(reply);
     assert.equal(id, message.readUInt16BE(0), "a reply has the id of its query");

@@ -40,7 +40,7 @@ export function askUdp(fd: number, family: 4 | 6, deferred: Deferred, timeoutMs:
 }
 
 /** Asks over a TCP socket that may still be connecting. Another id there is a broken server, not a stranger. */
-export function askTcp(fd: number, deferred: Deferred, timeoutMs: number, onOutcome: OnOutcome): void {
+export function askTcp(fd: number, query: Buffer, timeoutMs: number, onOutcome: OnOutcome): Socket {
   const socket = new Socket({ fd, readable: true, writable: true });
   const reader = new StreamReader();
   const end = once((outcome) => {
@@ -55,9 +55,10 @@ export function askTcp(fd: number, deferred: Deferred, timeoutMs: number, onOutc
     reader.push(chunk);
     const message = reader.next();
     if (message === undefined) return;
-    end(hasSameId(message, deferred.query) ? judge(message) : failed("the answer has another id"));
+    end(hasSameId(message, query) ? judge(message) : failed("the answer has another id"));
   });
-  socket.write(withLength(deferred.query));
+  socket.write(withLength(query));
+  return socket;
 }
 
 function judge(message: Buffer): Outcome {

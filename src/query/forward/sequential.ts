@@ -88,7 +88,7 @@ export class SequentialForwarder {
       return;
     }
     if (transport === "udp") askUdp(fd, server.address.includes(":") ? 6 : 4, deferred, timeoutMs, onOutcome);
-    else askTcp(fd, deferred, timeoutMs, onOutcome);
+    else askTcp(fd, deferred.query, timeoutMs, onOutcome);
   }
 
   #judge(search: Search, server: Server, index: number, outcome: Outcome): void {

@@ -10,9 +10,19 @@ interface Waiting {
   readonly timer: NodeJS.Timeout;
 }
 
+/** How many slots a container has; settings may change it while they are in use. */
+export interface SlotLimit {
+  readonly max: number;
+}
+
 export class Slots {
+  readonly #limit: SlotLimit;
   #taken = 0;
   readonly #waiting = new Set<Waiting>();
+
+  constructor(limit: SlotLimit = { max: LIMITS.forwardSlots }) {
+    this.#limit = limit;
+  }
 
   get taken(): number {
     return this.#taken;
@@ -20,7 +30,7 @@ export class Slots {
 
   /** Calls `begin` when there is a slot, at once if possible; `refuse` if there is none in time. */
   take(begin: () => void, refuse: () => void): void {
-    if (this.#taken < LIMITS.forwardSlots) {
+    if (this.#taken < this.#limit.max) {
       this.#taken++;
       begin();
       return;

@@ -4,6 +4,7 @@
  */
 import type { View } from "../../model/view.ts";
 import { Asker, type Dial } from "../asker.ts";
+import { type SlotLimit, Slots } from "../forward/slots.ts";
 import { TcpListener } from "./tcp.ts";
 import type { TcpParts } from "./tcp-connection.ts";
 import { UdpListener, type UdpParts } from "./udp.ts";
@@ -27,9 +28,9 @@ export class Endpoint {
   constructor(
     sockets: { readonly udp: number; readonly tcp: number },
     asked: { readonly view: View; readonly dial: Dial },
-    parts: { readonly udp: UdpParts; readonly tcp: TcpParts },
+    parts: { readonly udp: UdpParts; readonly tcp: TcpParts; readonly slots?: SlotLimit },
   ) {
-    this.#asker = new Asker(asked.view, asked.dial);
+    this.#asker = new Asker(asked.view, asked.dial, new Slots(parts.slots));
     this.#udp = new UdpListener(sockets.udp, this.#asker, parts.udp);
     this.#tcp = new TcpListener(sockets.tcp, this.#asker, parts.tcp);
   }
@@ -53,5 +54,6 @@ export class Endpoint {
   close(): void {
     this.#udp.close();
     this.#tcp.close();
+    this.#asker.close();
   }
 }

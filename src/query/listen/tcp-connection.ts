@@ -17,12 +17,13 @@ import type { Asker } from "../asker.ts";
 import type { AnswersAtOnce, Forward, OnDefect } from "./ports.ts";
 import { StreamReader } from "./stream-reader.ts";
 
+/** Shared by the connections of all namespaces; what can be written is exchanged when settings change. */
 export interface TcpParts {
-  readonly answerer: AnswersAtOnce;
-  readonly forward: Forward;
+  answerer: AnswersAtOnce;
+  forward: Forward;
   readonly onDefect: OnDefect;
   /** Queries of one connection in work at once; 1 is Docker's way. */
-  readonly pipelinedMax: number;
+  pipelinedMax: number;
   /** Memory to answer in, for the whole process: an answer is copied out of it before the next one is made. */
   readonly block: Buffer;
 }

@@ -15,14 +15,15 @@ import type { Asker } from "../asker.ts";
 import type { AnswersAtOnce, Forward, OnDefect } from "./ports.ts";
 import type { Turn } from "./turn.ts";
 
+/** Shared by the listeners of all namespaces; what can be written is exchanged when settings change. */
 export interface UdpParts {
   readonly block: MessageBlock;
   readonly turn: Turn;
-  readonly answerer: AnswersAtOnce;
-  readonly forward: Forward;
+  answerer: AnswersAtOnce;
+  forward: Forward;
   readonly onDefect: OnDefect;
   /** A longer query is cut to this. */
-  readonly queryBytesMax: number;
+  queryBytesMax: number;
   /** Without batches every packet is answered by itself; for comparison. */
   readonly isBatching: boolean;
 }

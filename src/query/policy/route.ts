@@ -14,8 +14,10 @@ export function routeOf(question: Question, { routes }: Upstreams): Route {
   return routes[last] as Route;
 }
 
+export type Suffix = Pick<Route, "suffix" | "labelCount">;
+
 /** Labels are compared from a label's beginning, so that "notcorp.example" is not below "corp.example". */
-function endsWith(question: Question, { suffix, labelCount }: Route): boolean {
+export function endsWith(question: Question, { suffix, labelCount }: Suffix): boolean {
   const labels = question.labelCount - labelCount;
   if (labels < 0) return false;
   const start = question.lengthOf[labels] as number;

@@ -23,6 +23,9 @@ export class Records {
   /** The upper bits of the rcode, in their place. */
   optRcode = 0;
   isDnssecOk = false;
+  /** Where the options of the OPT begin and end. */
+  optDataAt = 0;
+  optDataEnd = 0;
   /** Of a reply: the records of each section that are there, and where they end. */
   readonly counts = new Uint16Array(3);
   end = 0;
@@ -36,6 +39,8 @@ export class Records {
     this.optVersion = 0;
     this.optRcode = 0;
     this.isDnssecOk = false;
+    this.optDataAt = 0;
+    this.optDataEnd = 0;
   }
 
   /** Walks `announced` records from `at`; the offset behind them, or -1 where one is malformed. */
@@ -56,6 +61,8 @@ export class Records {
         this.optRcode = (bytes[fixed + 4] as number) << 4;
         this.optVersion = bytes[fixed + 5] as number;
         this.isDnssecOk = (bytes[fixed + 6] as number) >= 0x80;
+        this.optDataAt = data;
+        this.optDataEnd = dataEnd;
       }
       this.count++;
       cursor = dataEnd;

@@ -22,10 +22,10 @@ const UDP_BYTES_MIN = 512;
 const UDP_BYTES_MAX = 65507;
 const TCP_BYTES_MAX = 65535;
 
-/** How large a reply may be for who asked. */
-export function sizeLimit(question: Question, isStream: boolean): number {
+/** How large a reply may be for who announced `udpSize`; 0 without an announcement. */
+export function sizeLimit(udpSize: number, isStream: boolean): number {
   if (isStream) return TCP_BYTES_MAX;
-  return Math.min(UDP_BYTES_MAX, Math.max(UDP_BYTES_MIN, question.records.optUdpSize));
+  return Math.min(UDP_BYTES_MAX, Math.max(UDP_BYTES_MIN, udpSize));
 }
 
 /** A reply of the header alone. What was asked beside the opcode's bits stays as it came, as Docker's library has it. */

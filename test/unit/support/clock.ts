@@ -20,6 +20,9 @@ export class Clock implements Disposable {
     globalThis.clearTimeout = ((timer: object) => this.#timers.delete(timer as Timer)) as typeof clearTimeout;
   }
 
+  // The time on it, for what reads a clock of its own.
+  readonly now = (): number => this.#nowMs;
+
   // Timers that have neither fired nor been cleared.
   get pending(): number {
     return this.#timers.size;

@@ -84,7 +84,7 @@ export function udpParts(parts: Partial<UdpParts> = {}): UdpTestParts {
   const defects: unknown[] = [];
   return {
     turn: block.turn,
-    answerer: new Answerer(BETTER, 1),
+    answerer: new Answerer(BETTER, { seed: 1 }),
     forward: upstream.forward,
     onDefect: (error) => defects.push(error),
     queryBytesMax: LIMITS.udpQueryBytes,
@@ -102,7 +102,7 @@ export function tcpParts(parts: Partial<TcpParts> = {}): TcpTestParts {
   const upstream = new HeldUpstream();
   const defects: unknown[] = [];
   return {
-    answerer: new Answerer(BETTER, 1),
+    answerer: new Answerer(BETTER, { seed: 1 }),
     forward: upstream.forward,
     onDefect: (error) => defects.push(error),
     pipelinedMax: LIMITS.tcpPipelined,

@@ -141,7 +141,7 @@ export function placed(query: Buffer): { readonly block: Buffer; readonly questi
 
 // One query through the whole answerer.
 export function answerOnce(query: Buffer, { behaviour, asker, isStream = false }: Asked): Answered {
-  const answerer = new Answerer(behaviour, 1);
+  const answerer = new Answerer(behaviour, { seed: 1 });
   const block = Buffer.alloc(OFFSET + SLOT_BYTES, 0xee);
   query.copy(block, OFFSET);
   const length = answerer.answer(asker, block, OFFSET, query.length, isStream);

@@ -63,9 +63,9 @@ export class TcpUpstream extends Upstream {
     this.server = { from: "container", address: LOOPBACK, port: (listener.address() as AddressInfo).port };
   }
 
-  static async start(script: TcpScript): Promise<TcpUpstream> {
+  static async start(script: TcpScript, port = 0): Promise<TcpUpstream> {
     const listener = createServer((socket) => upstream.#serve(socket, script));
-    listener.listen(0, LOOPBACK);
+    listener.listen(port, LOOPBACK);
     await once(listener, "listening");
     const upstream = new TcpUpstream(listener);
     return upstream;
@@ -94,6 +94,19 @@ export class TcpUpstream extends Upstream {
       this.noteQuery(Buffer.from(query));
       script(Buffer.from(query), socket);
     });
+  }
+}
+
+// A server that is there by both transports, at one port.
+export async function startBoth(udp: UdpScript, tcp: TcpScript): Promise<readonly [UdpUpstream, TcpUpstream]> {
+  for (;;) {
+    const datagrams = new UdpUpstream(udp);
+    try {
+      return [datagrams, await TcpUpstream.start(tcp, datagrams.server.port)];
+    } catch {
+      // The port is somebody else's by TCP.
+      await datagrams[Symbol.asyncDispose]();
+    }
   }
 }
 

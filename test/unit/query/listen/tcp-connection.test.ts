@@ -133,7 +133,7 @@ test("an answer for a client that has gone is dropped", async () => {
 });
 
 test("a defect in answering one query ends its connection, and no other", async () => {
-  const sound = new Answerer(BETTER, 1);
+  const sound = new Answerer(BETTER, { seed: 1 });
   const answerer: AnswersAtOnce = {
     answer: (asker, block, offset, length, isStream) => {
       if (block.readUInt16BE(offset) === 2) throw new Error("a defect");

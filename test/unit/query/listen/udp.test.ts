@@ -93,7 +93,7 @@ test(
 );
 
 test("a defect in answering one query costs that query alone", async () => {
-  const sound = new Answerer(BETTER, 1);
+  const sound = new Answerer(BETTER, { seed: 1 });
   const answerer: AnswersAtOnce = {
     answer: (asker, block, offset, length, isStream) => {
       if (block.readUInt16BE(offset) === 2) throw new Error("a defect");
@@ -134,7 +134,7 @@ test("an empty packet is dropped, and the next one answered", async () => {
 test("a listener that is closed while its batch is answered sends nothing, though another has its descriptor", async () => {
   let fd = -1;
   let heirs: readonly number[] = [];
-  const sound = new Answerer(BETTER, 1);
+  const sound = new Answerer(BETTER, { seed: 1 });
   const answerer: AnswersAtOnce = {
     answer: (asker, block, offset, length, isStream) => {
       if (block.readUInt16BE(offset) === 3) {

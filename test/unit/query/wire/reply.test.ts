@@ -153,7 +153,7 @@ test("a TTL of more than 16 bits is written whole", () => {
 });
 
 function limitOf(query: Buffer, isStream: boolean): number {
-  return sizeLimit(placed(query).question, isStream);
+  return sizeLimit(placed(query).question.records.optUdpSize, isStream);
 }
 
 type Write = (block: Buffer, question: Question, behaviour: Behaviour) => number;

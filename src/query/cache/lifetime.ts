@@ -1,0 +1,36 @@
+/**
+ * How long a reply lives: as long as its records say, or for a denial as its SOA says (RFC 2308), between the floor and
+ * the ceiling of the settings. TTLs are rewritten to it once, so that whoever is told them counts the same time as we do.
+ */
+import type { CachePolicy } from "../../model/upstream-policy.ts";
+import { RCODE } from "../wire/reply.ts";
+import { type StoredReply, ttlAt } from "../wire/stored-reply.ts";
+
+/** Seconds for which it may be kept; 0: not at all. `secondsMax` cuts it further where the source calls for that. */
+export function settleLifetime(reply: StoredReply, policy: CachePolicy, secondsMax = Number.POSITIVE_INFINITY): number {
+  const seconds = Math.min(lifetime(reply, policy), secondsMax);
+  const floor = Math.min(policy.ttlSecondsMin, secondsMax);
+  const ceiling = reply.isNegative ? Math.max(seconds, floor) : Math.min(policy.ttlSecondsMax, secondsMax);
+  for (const at of reply.ttlOffsets) {
+    const ttl = ttlAt(reply.message, at);
+    reply.message.writeUInt32BE(Math.max(floor, Math.min(ceiling, ttl)), at);
+  }
+  return seconds;
+}
+
+function lifetime(reply: StoredReply, policy: CachePolicy): number {
+  const isAnswer = reply.rcode === RCODE.NOERROR || reply.rcode === RCODE.NXDOMAIN;
+  if (!isAnswer || reply.isTruncated) return 0;
+  const { ttlSecondsMin, ttlSecondsMax, negativeSecondsMax, negativeSecondsWithoutSoa } = policy;
+  if (!reply.isNegative) return clamp(reply.ttlSeconds ?? 0, ttlSecondsMin, ttlSecondsMax);
+  if (negativeSecondsMax === 0) return 0;
+  const told = reply.soaSeconds ?? negativeSecondsWithoutSoa;
+  // A chain of aliases that ends in a denial lives no longer than its links.
+  const chain = reply.answers > 0 ? (reply.ttlSeconds ?? 0) : Number.POSITIVE_INFINITY;
+  const isReferral = reply.soaSeconds === undefined && negativeSecondsWithoutSoa === 0;
+  return isReferral ? 0 : clamp(Math.min(told, chain), ttlSecondsMin, negativeSecondsMax);
+}
+
+function clamp(value: number, least: number, most: number): number {
+  return Math.min(most, Math.max(least, value));
+}

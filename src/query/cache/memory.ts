@@ -1,0 +1,123 @@
+/**
+ * Memory: answers a question from what servers said before, at once. What is about to be over is asked anew while it is
+ * still good; what is over stands in for servers that have just failed.
+ */
+import { LIMITS } from "../../config/limits.ts";
+import type { Behaviour } from "../../model/behaviour.ts";
+import type { CachePolicy } from "../../model/upstream-policy.ts";
+import type { Route } from "../../model/view.ts";
+import type { Asker } from "../asker.ts";
+import type { Fleet, Lane } from "../upstream/fleet.ts";
+import type { Question } from "../wire/question.ts";
+import { type Asked, extendedError, relay, relayFailure } from "../wire/relay.ts";
+import { RCODE } from "../wire/reply.ts";
+import { type Entry, type Key, type ReplyCache, keyHash } from "./reply-cache.ts";
+import { NOT_SHAREABLE, asksForAuthentic, shareBits } from "./shareable.ts";
+
+/** Nothing is known that would do. */
+export const UNKNOWN = 0;
+
+/** Told to ask for an entry anew. */
+export type OnRefresh = (asker: Asker, lane: Lane, entry: Entry) => void;
+
+export interface MemoryParts {
+  readonly cache: ReplyCache;
+  readonly fleet: Fleet;
+  readonly behaviour: Behaviour;
+  readonly policy: CachePolicy;
+  readonly now: () => number;
+  readonly onRefresh: OnRefresh;
+}
+
+const STALE_ANSWER = extendedError(3, "");
+const STALE_DENIAL = extendedError(19, "");
+
+export class Memory {
+  readonly #parts: MemoryParts;
+  /** Filled in for each question; nothing is made on this way. */
+  readonly #key = { hash: 0, name: new Uint8Array(0), length: 0, type: 0, bits: 0, scope: 0 } satisfies Key;
+  readonly #asked = { limit: 0, hasOpt: false, isDnssecOk: false, wantsAuthentic: false, isKnown: false };
+  readonly #age = { seconds: 0 };
+
+  constructor(parts: MemoryParts) {
+    this.#parts = parts;
+  }
+
+  /** Answers over the query, in place; the length of the reply, or UNKNOWN. */
+  answer(asker: Asker, block: Buffer, question: Question, route: Route, limit: number, isKnown: boolean): number {
+    const bits = shareBits(block, question);
+    if (bits === NOT_SHAREABLE) return UNKNOWN;
+    const { cache, fleet, now } = this.#parts;
+    const lane = fleet.laneOf(asker, route);
+    const entry = cache.find(this.#keyOf(question, bits, lane.scope));
+    if (entry === undefined) return UNKNOWN;
+    const nowMs = now();
+    const asked = this.#askedOf(block, question, limit, isKnown);
+    const { offset, end } = question;
+    if (entry.reply !== undefined && nowMs < entry.expiresMs) {
+      cache.touch(entry);
+      entry.hits++;
+      if (this.#isDue(entry, nowMs)) this.#refresh(asker, lane, entry);
+      this.#age.seconds = Math.floor((nowMs - entry.storedMs) / 1000);
+      return relay(block, offset, asked, entry.reply, this.#age);
+    }
+    if (nowMs >= entry.failedUntilMs) return UNKNOWN;
+    const stale = this.staleReply(entry, lane, nowMs);
+    if (stale === undefined) {
+      if (nowMs >= entry.failureUntilMs) return UNKNOWN;
+      return relayFailure(block, offset, end - offset, asked, RCODE.SERVFAIL, entry.failure);
+    }
+    cache.touch(entry);
+    // As long as servers fail they are tried, but not for everyone who asks.
+    if (nowMs >= entry.failureUntilMs) this.#refresh(asker, lane, entry);
+    return relay(block, offset, asked, stale, STALE_AGE, staleError(stale));
+  }
+
+  /** What of an entry may stand in for servers that fail. */
+  staleReply(entry: Entry, lane: Lane, nowMs: number): Entry["reply"] {
+    const { behaviour, policy } = this.#parts;
+    const isOver = nowMs >= entry.expiresMs + policy.staleSecondsMax * 1000;
+    return !behaviour.servesStale || lane.isDoor || isOver ? undefined : entry.reply;
+  }
+
+  #isDue(entry: Entry, nowMs: number): boolean {
+    const leftMs = entry.expiresMs - nowMs;
+    return (
+      this.#parts.behaviour.prefetches &&
+      entry.hits >= LIMITS.prefetchHits &&
+      leftMs < (entry.expiresMs - entry.storedMs) * LIMITS.prefetchShare
+    );
+  }
+
+  #refresh(asker: Asker, lane: Lane, entry: Entry): void {
+    if (!entry.isRefreshing) this.#parts.onRefresh(asker, lane, entry);
+  }
+
+  #keyOf(question: Question, bits: number, scope: number): Key {
+    const key = this.#key;
+    key.hash = keyHash(question.hash, question.type, bits, scope);
+    key.name = question.folded;
+    key.length = question.foldedLength;
+    key.type = question.type;
+    key.bits = bits;
+    key.scope = scope;
+    return key;
+  }
+
+  #askedOf(block: Buffer, { offset, records }: Question, limit: number, isKnown: boolean): Asked {
+    const asked = this.#asked;
+    asked.limit = this.#parts.behaviour.fitsReplies ? limit : Number.POSITIVE_INFINITY;
+    asked.hasOpt = records.optCount > 0;
+    asked.isDnssecOk = records.isDnssecOk;
+    asked.wantsAuthentic = records.isDnssecOk || asksForAuthentic(block, offset);
+    asked.isKnown = isKnown;
+    return asked;
+  }
+}
+
+/** A reply that is over says so, and is not to be remembered for long. */
+export const STALE_AGE = { seconds: 0, staleTtl: LIMITS.staleTtlSeconds };
+
+export function staleError({ rcode }: { readonly rcode: number }): Buffer {
+  return rcode === RCODE.NXDOMAIN ? STALE_DENIAL : STALE_ANSWER;
+}

@@ -1,0 +1,330 @@
+/**
+ * AdaptiveForwarder: asks upstream for everybody. Identical questions in flight are one flight with several who wait for
+ * it; what comes back is kept, and handed to each in the form in which it asked. When all servers fail, a reply that is
+ * over stands in for them, and where there is none the failure says why.
+ */
+import { LIMITS } from "../../config/limits.ts";
+import type { RandomIds } from "../../lib/random-ids.ts";
+import type { Behaviour } from "../../model/behaviour.ts";
+import type { UpstreamPolicy } from "../../model/upstream-policy.ts";
+import type { Asker } from "../asker.ts";
+import { settleLifetime } from "../cache/lifetime.ts";
+import { type Memory, STALE_AGE, staleError } from "../cache/memory.ts";
+import { type Entry, type Key, type Owner, type ReplyCache, keyHash, newOwner } from "../cache/reply-cache.ts";
+import { NOT_SHAREABLE, isDnssecOk, upstreamFlags } from "../cache/shareable.ts";
+import type { Forward } from "../listen/ports.ts";
+import type { Fleet, Lane } from "../upstream/fleet.ts";
+import type { Nameserver } from "../upstream/nameserver.ts";
+import { extendedError } from "../wire/relay.ts";
+import { RCODE } from "../wire/reply.ts";
+import { type StoredReply, storedReply } from "../wire/stored-reply.ts";
+import { Delivery } from "./delivery.ts";
+import { Flight, type Landing } from "./flight.ts";
+import type { LoopGuard } from "./loop-guard.ts";
+
+/** Told of every query that no server answered, for the log. */
+export type OnFailure = (reason: string) => void;
+
+export interface AdaptiveParts {
+  readonly behaviour: Behaviour;
+  readonly policy: UpstreamPolicy;
+  readonly fleet: Fleet;
+  readonly cache: ReplyCache;
+  readonly memory: Memory;
+  readonly guard: LoopGuard;
+  readonly ids: RandomIds;
+  readonly now: () => number;
+  readonly onFailure: OnFailure;
+  /** What all containers together may have in flight. */
+  readonly queriesMax: number;
+}
+
+/** A flight with all who wait for it. */
+interface Trip {
+  readonly flight: Flight;
+  readonly lane: Lane;
+  readonly asker: Asker;
+  /** Undefined for a question of its own. */
+  readonly key: Key | undefined;
+  readonly waiting: Delivery[];
+  /** The question as it went out; its name begins behind the header. */
+  readonly message: Buffer;
+}
+
+const HEADER_BYTES = 12;
+const OPT_BYTES = 11;
+const OUR_UDP_BYTES = 1232;
+const TYPE_OPT = 41;
+const RD = 0x01;
+const FRESH = { seconds: 0 };
+/** Extended errors (RFC 8914). */
+const ERROR = { other: 0, cached: 13, prohibited: 18, unreachable: 22, network: 23 } as const;
+/** A message may not be longer; a query outgrows it when its compressed name is written out. */
+const MESSAGE_BYTES_MAX = 65535;
+/** Who joins a flight later than this would have too little of its time. */
+const JOIN_SHARE = 0.5;
+
+export class AdaptiveForwarder {
+  readonly #parts: AdaptiveParts;
+  readonly #trips = new Map<number, Trip>();
+  readonly #all = new Set<Trip>();
+  readonly #connections = { open: 0 };
+  readonly #heir = newOwner();
+  readonly #owners = new WeakMap<Asker, Owner>();
+  #inFlight = 0;
+  #bytes = 0;
+  #refreshing = 0;
+  #turn = 0;
+
+  constructor(parts: AdaptiveParts) {
+    this.#parts = parts;
+  }
+
+  /** Queries that have not been answered yet. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  readonly forward: Forward = (asker, deferred, transport, respond) => {
+    const { behaviour, queriesMax } = this.#parts;
+    const bytes = deferred.query.length;
+    const delivery = new Delivery(asker, deferred, transport, behaviour.fitsReplies, (reply) => {
+      this.#inFlight--;
+      this.#bytes -= bytes;
+      respond(reply);
+    });
+    const isOver = this.#inFlight >= queriesMax || this.#bytes >= LIMITS.forwardBytesWhole;
+    this.#inFlight++;
+    this.#bytes += bytes;
+    if (isOver) {
+      queueMicrotask(() => this.#refuse(delivery));
+      return;
+    }
+    asker.slots.take(
+      () => this.#board(delivery),
+      // Nobody is called back before this call has returned.
+      () => queueMicrotask(() => this.#refuse(delivery)),
+    );
+  };
+
+  /** Asks for a kept reply anew; nobody waits for it. */
+  refresh(asker: Asker, lane: Lane, entry: Entry): void {
+    if (this.#refreshing >= LIMITS.prefetchesAtOnce || entry.reply === undefined || this.#trips.has(entry.hash)) return;
+    const { message, questionEnd } = entry.reply;
+    this.#refreshing++;
+    entry.isRefreshing = true;
+    this.#depart(asker, lane, entry, queryFor(message, questionEnd, entry.bits), questionEnd, []);
+  }
+
+  /** A server was found to lead back to us: nobody waits for it any longer. */
+  leaveOut(nameserver: Nameserver): void {
+    for (const { flight } of this.#all) flight.leaveOut(nameserver);
+  }
+
+  #board(delivery: Delivery): void {
+    const { behaviour, fleet } = this.#parts;
+    const { asker, deferred } = delivery;
+    const lane = fleet.laneOf(asker, deferred.route);
+    if (lane.nameservers.length === 0 || deferred.query.length > MESSAGE_BYTES_MAX) {
+      queueMicrotask(() => this.#deliver(delivery, () => delivery.fail(RCODE.SERVFAIL, this.#error(...NOBODY))));
+      return;
+    }
+    if (deferred.bits === NOT_SHAREABLE) {
+      this.#depart(asker, lane, undefined, Buffer.from(deferred.query), deferred.questionEnd, [delivery]);
+      return;
+    }
+    const key = keyOf(delivery, lane);
+    const trip = this.#tripOf(key);
+    if (trip !== undefined) this.#suspectLoop(trip);
+    if (trip !== undefined && behaviour.merges && this.#isEarly(trip)) {
+      trip.waiting.push(delivery);
+      return;
+    }
+    const message = queryFor(deferred.query, deferred.questionEnd, deferred.bits);
+    this.#depart(asker, lane, key, message, deferred.questionEnd, [delivery]);
+  }
+
+  #depart(
+    asker: Asker,
+    lane: Lane,
+    key: Key | undefined,
+    message: Buffer,
+    questionEnd: number,
+    waiting: Delivery[],
+  ): void {
+    const { behaviour, policy, ids, now } = this.#parts;
+    const flight = new Flight(
+      {
+        nameservers: lane.nameservers,
+        policy: policy.ask,
+        hedges: behaviour.hedges,
+        fetchesWhole: behaviour.fitsReplies,
+        dial: asker.dial,
+        message,
+        questionEnd,
+        isOptOurs: key !== undefined,
+        turn: this.#turn++,
+      },
+      {
+        now,
+        random: () => ids.next(),
+        connections: this.#connections,
+        onLanded: (landing) => this.#land(trip, landing),
+        onLate: () => this.#standIn(trip),
+      },
+    );
+    const trip: Trip = { flight, lane, asker, key, waiting, message };
+    this.#all.add(trip);
+    if (key !== undefined) this.#trips.set(key.hash, trip);
+    flight.start();
+  }
+
+  #land(trip: Trip, landing: Landing): void {
+    const { key } = trip;
+    this.#all.delete(trip);
+    if (key !== undefined && this.#trips.get(key.hash) === trip) this.#trips.delete(key.hash);
+    if (key !== undefined && "isRefreshing" in key && key.isRefreshing) {
+      (key as Entry).isRefreshing = false;
+      this.#refreshing--;
+    }
+    if (landing.kind === "failed") return this.#landFailed(trip, landing);
+    const stored = key === undefined ? undefined : storedReply(landing.message);
+    if (key === undefined || stored === undefined || stored.questionEnd !== questionEndOf(trip)) {
+      for (const delivery of trip.waiting) this.#deliver(delivery, () => delivery.handRaw(landing.message));
+      return;
+    }
+    this.#keep(trip, key, stored);
+    for (const delivery of trip.waiting) this.#deliver(delivery, () => delivery.hand(stored, FRESH));
+  }
+
+  #keep({ asker, lane }: Trip, key: Key, stored: StoredReply): void {
+    const { behaviour, policy, cache, now } = this.#parts;
+    const seconds = settleLifetime(stored, policy.cache, lane.isDoor ? behaviour.ttlSeconds : undefined);
+    if (!behaviour.caches || seconds <= 0) return;
+    const entry = cache.put(key, this.#ownerOf(asker), stored);
+    entry.storedMs = now();
+    entry.expiresMs = entry.storedMs + seconds * 1000;
+    entry.failureUntilMs = entry.failedUntilMs = 0;
+    entry.hits = 0;
+  }
+
+  #landFailed(trip: Trip, { failures, wasSilent, told }: Extract<Landing, { kind: "failed" }>): void {
+    const { behaviour, cache, now, onFailure } = this.#parts;
+    const { key, asker } = trip;
+    const reason = failures.map(({ server, reason: what }) => `${server}: ${what}`).join("; ") || NOBODY[1];
+    onFailure(reason);
+    this.#standIn(trip);
+    const why = told ?? this.#error(wasSilent ? ERROR.unreachable : ERROR.network, reason);
+    if (key !== undefined && behaviour.caches) {
+      const entry = cache.put(key, this.#ownerOf(asker), undefined);
+      entry.failureUntilMs = now() + (wasSilent ? LIMITS.failureSilentMs : LIMITS.failureToldMs);
+      entry.failedUntilMs = Math.max(entry.failureUntilMs, entry.reply === undefined ? 0 : now() + LIMITS.staleForMs);
+      entry.failure = why ?? this.#error(ERROR.cached, reason);
+    }
+    for (const delivery of trip.waiting) {
+      if (!delivery.isDone) this.#deliver(delivery, () => delivery.fail(RCODE.SERVFAIL, why));
+    }
+  }
+
+  /** Answers those who wait with a reply that is over, if there is one. The flight goes on. */
+  #standIn({ key, lane, waiting }: Trip): void {
+    const { cache, memory, now } = this.#parts;
+    const entry = key === undefined ? undefined : cache.find(key);
+    const stale = entry === undefined ? undefined : memory.staleReply(entry, lane, now());
+    if (stale === undefined) return;
+    for (const delivery of waiting) {
+      this.#deliver(delivery, () =>
+        delivery.hand(stale, STALE_AGE, this.#parts.behaviour.explainsFailures ? staleError(stale) : undefined),
+      );
+    }
+  }
+
+  #deliver(delivery: Delivery, act: () => void): void {
+    if (delivery.isDone) return;
+    delivery.asker.slots.release();
+    act();
+  }
+
+  #refuse(delivery: Delivery): void {
+    delivery.asker.counters.refused++;
+    delivery.fail(RCODE.REFUSED, this.#error(ERROR.other, "too many queries of this container are in flight"));
+  }
+
+  #tripOf(key: Key): Trip | undefined {
+    const trip = this.#trips.get(key.hash);
+    const other = trip?.key;
+    if (trip === undefined || other === undefined) return undefined;
+    const isSame =
+      other.scope === key.scope &&
+      other.type === key.type &&
+      other.bits === key.bits &&
+      Buffer.compare(other.name, key.name) === 0;
+    return isSame ? trip : undefined;
+  }
+
+  #isEarly({ flight }: Trip): boolean {
+    const { policy, now } = this.#parts;
+    return now() - flight.startMs < policy.ask.budgetMs * JOIN_SHARE;
+  }
+
+  /** The same question again while it is being asked: somebody else's, or ours, by way of the server. */
+  #suspectLoop({ lane, asker, key }: Trip): void {
+    const { behaviour, guard } = this.#parts;
+    if (!behaviour.guardsLoops || key === undefined) return;
+    for (const nameserver of lane.nameservers) {
+      const message = guard.probe(nameserver, key.name);
+      if (message === undefined) continue;
+      try {
+        const socket = nameserver.sockets.draw(() => asker.dial(nameserver.server, "udp"));
+        socket.ask({ message, questionEnd: message.length, onReply: ignore, onUnreachable: ignore, onForgery: ignore });
+      } catch {
+        // A server that cannot be reached leads nowhere.
+      }
+    }
+  }
+
+  /** What a container asked for is its own as long as it is there. */
+  #ownerOf(asker: Asker): Owner {
+    const { cache, fleet } = this.#parts;
+    if (asker.isClosed) return this.#heir;
+    const known = this.#owners.get(asker);
+    if (known !== undefined) return known;
+    const owner = newOwner();
+    this.#owners.set(asker, owner);
+    asker.atClose(() => cache.inherit(owner, this.#heir, (scope) => fleet.isShared(scope)));
+    return owner;
+  }
+
+  #error(code: number, text: string): Buffer | undefined {
+    return this.#parts.behaviour.explainsFailures ? extendedError(code, text) : undefined;
+  }
+}
+
+const NOBODY = [ERROR.prohibited, "no nameserver may be asked from here"] as const;
+
+function ignore(): void {
+  // A probe is looked out for where queries come in; its reply says nothing.
+}
+
+function keyOf({ deferred }: Delivery, { scope }: Lane): Key {
+  const { name, nameHash, type, bits } = deferred;
+  return { hash: keyHash(nameHash, type, bits, scope), name, length: name.length, type, bits, scope };
+}
+
+/** The query that goes out for all who ask the same: header and question of one of them, and an OPT of ours. */
+function queryFor(message: Buffer, questionEnd: number, bits: number): Buffer {
+  const query = Buffer.alloc(questionEnd + OPT_BYTES);
+  message.copy(query, HEADER_BYTES, HEADER_BYTES, questionEnd);
+  query[2] = RD;
+  query[3] = upstreamFlags(bits);
+  query[5] = 1;
+  query[11] = 1;
+  query.writeUInt16BE(TYPE_OPT, questionEnd + 1);
+  query.writeUInt16BE(OUR_UDP_BYTES, questionEnd + 3);
+  query[questionEnd + 7] = isDnssecOk(bits) ? 0x80 : 0;
+  return query;
+}
+
+function questionEndOf({ message }: Trip): number {
+  return message.length - OPT_BYTES;
+}

@@ -1,0 +1,100 @@
+/**
+ * Delivery: one who waits for a reply from upstream, and how it is handed to it: under its own id, in its letter case, as
+ * long as it can take, with what it wants to know.
+ */
+import { SLOT_BYTES, type Deferred } from "../answer.ts";
+import type { Asker } from "../asker.ts";
+import { asksForAuthentic } from "../cache/shareable.ts";
+import type { Transport } from "../listen/ports.ts";
+import { type Age, type Asked, relay, relayFailure } from "../wire/relay.ts";
+import { RCODE, sizeLimit } from "../wire/reply.ts";
+import type { StoredReply } from "../wire/stored-reply.ts";
+
+/** Replies are sent before the next one is made, so one place serves all. */
+const scratch = Buffer.allocUnsafeSlow(SLOT_BYTES);
+const UNLIMITED = 65535;
+
+export class Delivery {
+  readonly asker: Asker;
+  readonly deferred: Deferred;
+  readonly transport: Transport;
+  readonly #fits: boolean;
+  readonly #respond: (reply: Uint8Array) => void;
+  #isDone = false;
+
+  constructor(
+    asker: Asker,
+    deferred: Deferred,
+    transport: Transport,
+    fits: boolean,
+    respond: (reply: Uint8Array) => void,
+  ) {
+    this.asker = asker;
+    this.deferred = deferred;
+    this.transport = transport;
+    this.#fits = fits;
+    this.#respond = respond;
+  }
+
+  /** It has had its answer. */
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  /** A reply that many may have. */
+  hand(reply: StoredReply, age: Age, extendedError?: Uint8Array): void {
+    this.#place();
+    this.#finish(relay(scratch, 0, this.#asked(), reply, age, extendedError));
+  }
+
+  /** A reply to this very query, as it came. */
+  handRaw(message: Buffer): void {
+    const { query, questionEnd, isKnown } = this.deferred;
+    const reply = Buffer.from(message);
+    query.copy(reply, 0, 0, 2);
+    if (isKnown && ((reply[3] as number) & 15) === RCODE.NXDOMAIN) reply[3] = (reply[3] as number) & 0xf0;
+    if (reply.length <= this.#limit()) {
+      this.#done(reply);
+      return;
+    }
+    // Header and question alone, truncated: it may ask again by TCP.
+    reply[2] = (reply[2] as number) | 0x02;
+    reply.fill(0, 6, 12);
+    this.#done(reply.subarray(0, questionEnd));
+  }
+
+  fail(rcode: number, extendedError?: Uint8Array): void {
+    this.asker.counters.failed++;
+    this.#place();
+    this.#finish(relayFailure(scratch, 0, this.deferred.questionEnd, this.#asked(), rcode, extendedError));
+  }
+
+  #place(): void {
+    const { query, questionEnd } = this.deferred;
+    query.copy(scratch, 0, 0, questionEnd);
+  }
+
+  #finish(length: number): void {
+    this.#done(scratch.subarray(0, length));
+  }
+
+  #done(reply: Uint8Array): void {
+    this.#isDone = true;
+    this.#respond(reply);
+  }
+
+  #limit(): number {
+    return this.#fits ? sizeLimit(this.deferred.udpSize, this.transport === "tcp") : UNLIMITED;
+  }
+
+  #asked(): Asked {
+    const { query, hasOpt, isDnssecOk, isKnown } = this.deferred;
+    return {
+      limit: this.#limit(),
+      hasOpt,
+      isDnssecOk,
+      wantsAuthentic: isDnssecOk || asksForAuthentic(query, 0),
+      isKnown,
+    };
+  }
+}

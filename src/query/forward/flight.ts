@@ -1,0 +1,376 @@
+/**
+ * Flight: one question on its way through a list of servers, within one budget of time. It ends exactly once, with a reply
+ * or with what each server did instead; who waits for it is not its concern.
+ *
+ *   ask the first --(its patience is over)--> ask the next as well --(nobody left)--> ask again, less and less often
+ *        |  it fails, refuses, says SERVFAIL or REFUSED: the next at once; nobody left: over
+ *        |  it truncates: the same server by TCP
+ *        v
+ *      the first good reply ends it; so does the end of the budget
+ */
+import { LIMITS } from "../../config/limits.ts";
+import { reasonOf } from "../../lib/fault.ts";
+import { serverText } from "../../model/server-text.ts";
+import type { AskPolicy } from "../../model/upstream-policy.ts";
+import type { Dial } from "../asker.ts";
+import type { Nameserver } from "../upstream/nameserver.ts";
+import { type Exchange, isReplyTo } from "../upstream/udp-socket.ts";
+import { RCODE } from "../wire/reply.ts";
+import { storedReply } from "../wire/stored-reply.ts";
+import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
+import { type Outcome, askTcp } from "./attempt.ts";
+
+export type Landing =
+  | { readonly kind: "reply"; readonly message: Buffer; readonly rcode: number; readonly isWhole: boolean }
+  | {
+      readonly kind: "failed";
+      readonly failures: readonly Failure[];
+      readonly wasSilent: boolean;
+      /** What a server itself said of why, as an option. */
+      readonly told: Buffer | undefined;
+    };
+
+/** What one server did instead of answering. */
+export interface Failure {
+  readonly server: string;
+  readonly reason: string;
+}
+
+export interface FlightPlan {
+  readonly nameservers: readonly Nameserver[];
+  readonly policy: AskPolicy;
+  readonly hedges: boolean;
+  readonly fetchesWhole: boolean;
+  readonly dial: Dial;
+  /** The query; the flight writes ids into it. */
+  readonly message: Buffer;
+  readonly questionEnd: number;
+  /** The EDNS in it is ours, and may be left out for a server that takes none. */
+  readonly isOptOurs: boolean;
+  /** With which of the servers to begin, where they take turns. */
+  readonly turn: number;
+}
+
+export interface FlightHooks {
+  readonly now: () => number;
+  readonly random: () => number;
+  /** How many connections to servers all flights together have. */
+  readonly connections: { open: number };
+  readonly onLanded: (landing: Landing) => void;
+  /** It takes so long that an old reply would do. */
+  readonly onLate: () => void;
+}
+
+/** A server in its place in this flight. */
+interface Candidate {
+  readonly nameserver: Nameserver;
+  state: "unasked" | "asked" | "bad";
+  asks: number;
+  reason: string;
+  /** It could not be reached at all, which is what lets a backup in. */
+  isUnreachable: boolean;
+}
+
+const OPT_BYTES = 11;
+const ADDITIONALS_AT = 10;
+const RCODE_NAMES = new Map<number, string>([
+  [RCODE.SERVFAIL, "SERVFAIL"],
+  [RCODE.REFUSED, "REFUSED"],
+]);
+/** Timers are set in steps of this, so that many of them share one. */
+const TIMER_STEP_MS = 10;
+
+export class Flight {
+  readonly startMs: number;
+  readonly #plan: FlightPlan;
+  readonly #hooks: FlightHooks;
+  readonly #line: readonly Candidate[];
+  readonly #endMs: number;
+  #lateMs: number;
+  #stepMs = Number.POSITIVE_INFINITY;
+  #againMs: number = LIMITS.askAgainMs;
+  #timer: NodeJS.Timeout | undefined;
+  readonly #connections: { destroy(): void }[] = [];
+  #truncated: UpstreamReply | undefined;
+  #told: Buffer | undefined;
+  #isStarting = true;
+  #isOver = false;
+
+  constructor(plan: FlightPlan, hooks: FlightHooks) {
+    this.#plan = plan;
+    this.#hooks = hooks;
+    this.startMs = hooks.now();
+    this.#endMs = this.startMs + plan.policy.budgetMs;
+    this.#lateMs = this.startMs + LIMITS.staleAfterMs;
+    this.#line = lineUp(plan, this.startMs);
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  start(): void {
+    const { policy } = this.#plan;
+    const now = this.startMs;
+    const up = this.#line.filter(({ nameserver }) => !nameserver.health.isDown(now));
+    if (policy.order === "race" || (up.length === 0 && policy.order === "adaptive")) {
+      // Where nobody is known to answer there is no order to keep, and an old reply is as good as any.
+      if (up.length === 0) this.#lateMs = now;
+      this.#stepMs = now + LIMITS.askAgainMs;
+      for (const candidate of this.#line) if (this.#isEligible(candidate)) this.#ask(candidate);
+    } else {
+      for (const candidate of this.#line) if (candidate.nameserver.health.takeTrial(now)) this.#ask(candidate);
+      if (!this.#isOver) this.#askFresh();
+    }
+    if (!this.#isOver && !this.#line.some(({ state }) => state === "asked")) this.#giveUp();
+    this.#isStarting = false;
+    if (!this.#isOver) this.#arm();
+  }
+
+  /** A server was found to lead back to us. */
+  leaveOut(nameserver: Nameserver): void {
+    const candidate = this.#line.find((one) => one.nameserver === nameserver && one.state !== "bad");
+    if (candidate !== undefined) this.#fail(candidate, "it leads back to dns11");
+  }
+
+  #onTimer(): void {
+    const now = this.#hooks.now();
+    if (now >= this.#endMs) return this.#giveUp();
+    if (now >= this.#lateMs) {
+      this.#lateMs = Number.POSITIVE_INFINITY;
+      this.#hooks.onLate();
+    }
+    if (now >= this.#stepMs) this.#next();
+    if (!this.#isOver) this.#arm();
+  }
+
+  #arm(): void {
+    const waitMs = Math.min(this.#endMs, this.#lateMs, this.#stepMs) - this.#hooks.now();
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#onTimer(), Math.max(0, Math.ceil(waitMs / TIMER_STEP_MS) * TIMER_STEP_MS));
+  }
+
+  /** Asks the next server; where all have been asked, one that has not answered yet once more. */
+  #next(): void {
+    if (this.#askFresh()) return;
+    this.#againMs *= 2;
+    this.#stepMs = this.#hooks.now() + this.#againMs;
+    const waiting = this.#line.filter(({ state, asks }) => state === "asked" && asks < LIMITS.upstreamAsksPerServer);
+    const [again] = waiting.toSorted((a, b) => a.asks - b.asks);
+    if (again !== undefined) this.#ask(again);
+  }
+
+  /** Asks one that has not been asked; whether there was one. */
+  #askFresh(): boolean {
+    const fresh = this.#line.find((candidate) => candidate.state === "unasked" && this.#isEligible(candidate));
+    if (fresh === undefined) return false;
+    this.#stepMs = this.#hooks.now() + this.#patienceMs(fresh);
+    this.#ask(fresh);
+    return true;
+  }
+
+  /** A stub resolver knows who is to be asked for what; those behind it do not, and serve only where it is not there. */
+  #isEligible({ nameserver }: Candidate): boolean {
+    if (nameserver.server.isBackup !== true) return true;
+    return this.#line.every((one) => one.nameserver.server.isBackup === true || one.isUnreachable);
+  }
+
+  #patienceMs({ nameserver }: Candidate): number {
+    const { policy, hedges } = this.#plan;
+    // Docker's own resolver asks several servers itself, one after the other, and loses nothing on the way.
+    if (nameserver.server.from === "door") return policy.budgetMs;
+    const isLast = !this.#line.some((one) => one.state === "unasked" && one.nameserver !== nameserver);
+    if (isLast) return Math.max(LIMITS.askAgainMs, nameserver.health.patienceMs);
+    if (policy.order === "strict" || !hedges) return policy.budgetMs / this.#line.length;
+    return nameserver.health.patienceMs;
+  }
+
+  #ask(candidate: Candidate): void {
+    candidate.state = "asked";
+    candidate.asks++;
+    if (this.#plan.policy.usesTcp) return this.#askTcp(candidate);
+    const { nameserver } = candidate;
+    const now = this.#hooks.now();
+    let socket;
+    try {
+      socket = nameserver.sockets.draw(() => this.#plan.dial(nameserver.server, "udp"));
+    } catch (error) {
+      this.#onUnreachable(candidate, reasonOf(error));
+      return;
+    }
+    nameserver.health.asked(now);
+    socket.ask(
+      new UdpAttempt(this.#messageFor(nameserver, now), this.#plan.questionEnd, {
+        onReply: (message) => this.#onReply(candidate, message, now),
+        onUnreachable: (reason) => this.#onUnreachable(candidate, reason),
+        onForgery: () => this.#onForgery(candidate),
+      }),
+    );
+  }
+
+  #messageFor(nameserver: Nameserver, now: number): Buffer {
+    const { message, isOptOurs } = this.#plan;
+    if (!isOptOurs || nameserver.speaksEdns(now)) return message;
+    const plain = Buffer.from(message.subarray(0, message.length - OPT_BYTES));
+    plain.writeUInt16BE(0, ADDITIONALS_AT);
+    return plain;
+  }
+
+  #askTcp(candidate: Candidate): void {
+    const { nameserver } = candidate;
+    const { connections } = this.#hooks;
+    const now = this.#hooks.now();
+    if (connections.open >= LIMITS.upstreamConnections) return this.#fail(candidate, "too many connections are open");
+    let fd;
+    try {
+      fd = this.#plan.dial(nameserver.server, "tcp");
+    } catch (error) {
+      this.#onUnreachable(candidate, reasonOf(error));
+      return;
+    }
+    const query = Buffer.from(this.#messageFor(nameserver, now));
+    query.writeUInt16BE(this.#hooks.random(), 0);
+    nameserver.health.asked(now);
+    connections.open++;
+    this.#connections.push(
+      askTcp(fd, query, this.#endMs - now, (outcome) => {
+        connections.open--;
+        this.#onTcpOutcome(candidate, query, now, outcome);
+      }),
+    );
+  }
+
+  #onTcpOutcome(candidate: Candidate, query: Buffer, sentMs: number, outcome: Outcome): void {
+    if (outcome.kind === "failed") {
+      this.#fail(candidate, outcome.reason);
+    } else if (isReplyTo(outcome.reply.message, { message: query, questionEnd: this.#plan.questionEnd })) {
+      this.#judge(candidate, outcome.reply, sentMs, true);
+    } else {
+      this.#fail(candidate, "it answered another question");
+    }
+  }
+
+  #onReply(candidate: Candidate, message: Buffer, sentMs: number): void {
+    const reply = readReply(message);
+    if (reply === undefined) {
+      candidate.nameserver.health.answered(this.#hooks.now(), undefined, false);
+      this.#fail(candidate, "its answer cannot be parsed");
+    } else {
+      this.#judge(candidate, reply, sentMs, false);
+    }
+  }
+
+  #judge(candidate: Candidate, reply: UpstreamReply, sentMs: number, isStream: boolean): void {
+    const { nameserver } = candidate;
+    const now = this.#hooks.now();
+    const failure = RCODE_NAMES.get(reply.rcode);
+    nameserver.health.answered(now, isStream ? undefined : now - sentMs, failure === undefined);
+    // What comes after the end tells how the server is, and nothing else.
+    if (this.#isOver) return;
+    if (failure !== undefined) {
+      this.#told ??= storedReply(reply.message)?.extendedError;
+      return this.#fail(candidate, failure);
+    }
+    if (this.#deniesEdns(reply) && nameserver.speaksEdns(now)) {
+      nameserver.takesNoEdns(now);
+      this.#ask(candidate);
+      return;
+    }
+    const isTruncated = ((reply.message[2] as number) & 0x02) !== 0;
+    if (isTruncated && !isStream && this.#plan.fetchesWhole) {
+      this.#truncated ??= { ...reply, message: Buffer.from(reply.message) };
+      this.#stepMs = now + this.#patienceMs(candidate);
+      this.#askTcp(candidate);
+      return;
+    }
+    this.#end();
+    this.#hooks.onLanded({ kind: "reply", message: reply.message, rcode: reply.rcode, isWhole: !isTruncated });
+  }
+
+  /** A server that knows EDNS says so when it refuses a query that has it (RFC 6891, 7). */
+  #deniesEdns({ message, rcode }: UpstreamReply): boolean {
+    if (!this.#plan.isOptOurs) return false;
+    const isRefusal = rcode === RCODE.FORMERR || rcode === RCODE.NOTIMP || rcode === RCODE.BADVERS;
+    return isRefusal && (rcode === RCODE.BADVERS || message.readUInt16BE(ADDITIONALS_AT) === 0);
+  }
+
+  #onUnreachable(candidate: Candidate, reason: string): void {
+    candidate.isUnreachable = true;
+    candidate.nameserver.health.failed(this.#hooks.now(), reason);
+    this.#fail(candidate, reason);
+  }
+
+  /** Somebody guesses at the id: over TCP they would have to guess at much more. */
+  #onForgery(candidate: Candidate): void {
+    if (!this.#isOver) this.#askTcp(candidate);
+  }
+
+  #fail(candidate: Candidate, reason: string): void {
+    if (this.#isOver) return;
+    candidate.state = "bad";
+    candidate.reason = reason;
+    // Nobody left to ask, and none of those asked may still answer: there is nothing to wait for.
+    if (!this.#askFresh() && !this.#line.some(({ state }) => state === "asked")) this.#giveUp();
+    if (!this.#isOver && !this.#isStarting) this.#arm();
+  }
+
+  #giveUp(): void {
+    this.#end();
+    const truncated = this.#truncated;
+    const landing: Landing =
+      truncated === undefined
+        ? {
+            kind: "failed",
+            failures: this.#line
+              .filter(({ asks, state }) => asks > 0 || state === "bad")
+              .map(({ nameserver, reason }) => ({ server: serverText(nameserver.server), reason })),
+            wasSilent: this.#line.some(({ state, isUnreachable }) => state === "asked" || isUnreachable),
+            told: this.#told,
+          }
+        : { kind: "reply", message: truncated.message, rcode: truncated.rcode, isWhole: false };
+    // Nobody is called back before the call that started it has returned.
+    if (this.#isStarting) queueMicrotask(() => this.#hooks.onLanded(landing));
+    else this.#hooks.onLanded(landing);
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    for (const connection of this.#connections) connection.destroy();
+  }
+}
+
+/** One sending of the query; each has an id of its own, so that a late reply to the first tells how long it took. */
+class UdpAttempt implements Exchange {
+  readonly message: Buffer;
+  readonly questionEnd: number;
+  readonly onReply: Exchange["onReply"];
+  readonly onUnreachable: Exchange["onUnreachable"];
+  readonly onForgery: Exchange["onForgery"];
+
+  constructor(message: Buffer, questionEnd: number, on: Pick<Exchange, "onReply" | "onUnreachable" | "onForgery">) {
+    this.message = message;
+    this.questionEnd = questionEnd;
+    this.onReply = on.onReply;
+    this.onUnreachable = on.onUnreachable;
+    this.onForgery = on.onForgery;
+  }
+}
+
+/** Healthy servers in their order, then those that are down; a server that leads back to us is not asked. */
+function lineUp({ nameservers, policy, turn }: FlightPlan, now: number): Candidate[] {
+  const usable = nameservers.filter((nameserver) => !nameserver.isLooping(now));
+  const start = policy.rotates && usable.length > 0 ? turn % usable.length : 0;
+  const rotated = [...usable.slice(start), ...usable.slice(0, start)];
+  const rank = (nameserver: Nameserver): number =>
+    Number(nameserver.server.isBackup === true) * 2 +
+    Number(policy.order === "adaptive" && nameserver.health.isDown(now));
+  const ordered = rotated.length > 1 ? rotated.toSorted((a, b) => rank(a) - rank(b)) : rotated;
+  return ordered.map((nameserver) => ({
+    nameserver,
+    state: "unasked",
+    asks: 0,
+    reason: "no answer in time",
+    isUnreachable: false,
+  }));
+}

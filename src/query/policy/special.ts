@@ -1,0 +1,87 @@
+/**
+ * Names that are not asked outside unless a route of their own says so: the special ones of RFC 6761 and its successors,
+ * and by setting names without a dot and the reverse names of private addresses.
+ */
+import type { Behaviour } from "../../model/behaviour.ts";
+import type { LeavePolicy } from "../../model/upstream-policy.ts";
+import { wireLabels } from "../../model/wire-name.ts";
+import type { Question } from "../wire/question.ts";
+import { addressAnswer, nameError, noData, pointerAnswer } from "../wire/reply.ts";
+import { type Suffix, endsWith } from "./route.ts";
+
+const TYPE = { A: 1, PTR: 12, AAAA: 28 } as const;
+const LOCALHOST = suffix("localhost");
+const LOOPBACK_V4 = Uint8Array.of(127, 0, 0, 1);
+const LOOPBACK_V6 = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1);
+const LOOPBACK_REVERSE = [suffix("1.0.0.127.in-addr.arpa"), suffix(`1.${"0.".repeat(31)}ip6.arpa`)];
+const LOCALHOST_TARGET = Buffer.concat([LOCALHOST.suffix, Buffer.of(0)]);
+
+/** They exist nowhere: RFC 6761 (invalid), RFC 7686 (onion). */
+const NOWHERE = ["invalid", "onion"].map(suffix);
+/** Of the resolver itself, which has nothing to say there (RFC 9462, 6.4). */
+const RESOLVER = suffix("resolver.arpa");
+
+/** RFC 6303: private, link-local and documentation addresses, whose names nobody outside can know. */
+const PRIVATE_REVERSE = [
+  "10.in-addr.arpa",
+  ...Array.from({ length: 16 }, (_, i) => `${16 + i}.172.in-addr.arpa`),
+  "168.192.in-addr.arpa",
+  "254.169.in-addr.arpa",
+  "127.in-addr.arpa",
+  "0.in-addr.arpa",
+  "d.f.ip6.arpa",
+  "c.f.ip6.arpa",
+  ...["8", "9", "a", "b"].map((nibble) => `${nibble}.e.f.ip6.arpa`),
+].map(suffix);
+
+const NOTHING = 0;
+
+export class SpecialNames {
+  readonly #behaviour: Behaviour;
+  readonly #leave: LeavePolicy;
+
+  constructor(behaviour: Behaviour, leave: LeavePolicy) {
+    this.#behaviour = behaviour;
+    this.#leave = leave;
+  }
+
+  /** Answers over the query, in place; the length of the reply, or 0 where the name may leave. */
+  answer(block: Buffer, question: Question, limit: number): number {
+    const { type, labelCount } = question;
+    if (this.#behaviour.answersSpecialNames) {
+      const length = this.#special(block, question, limit);
+      if (length !== NOTHING) return length;
+    }
+    const { keepsDotless, keepsPrivateReverse } = this.#leave;
+    const isDotless = keepsDotless && labelCount < 2 && (type === TYPE.A || type === TYPE.AAAA);
+    const isPrivate = keepsPrivateReverse && PRIVATE_REVERSE.some((zone) => endsWith(question, zone));
+    return isDotless || isPrivate ? nameError(block, question, this.#behaviour) : NOTHING;
+  }
+
+  #special(block: Buffer, question: Question, limit: number): number {
+    const behaviour = this.#behaviour;
+    if (endsWith(question, LOCALHOST)) return this.#localhost(block, question, limit);
+    if (NOWHERE.some((zone) => endsWith(question, zone))) return nameError(block, question, behaviour);
+    if (endsWith(question, RESOLVER)) return noData(block, question, behaviour);
+    if (question.type === TYPE.PTR && LOOPBACK_REVERSE.some((name) => endsWith(question, name))) {
+      return pointerAnswer(block, question, LOCALHOST_TARGET, behaviour, limit);
+    }
+    return NOTHING;
+  }
+
+  #localhost(block: Buffer, question: Question, limit: number): number {
+    const behaviour = this.#behaviour;
+    const options = { limit, shuffle: inOrder, behaviour };
+    if (question.type === TYPE.A) return addressAnswer(block, question, LOOPBACK_V4, 4, options);
+    if (question.type === TYPE.AAAA) return addressAnswer(block, question, LOOPBACK_V6, 16, options);
+    return noData(block, question, behaviour);
+  }
+}
+
+function inOrder(count: number): Uint16Array {
+  return Uint16Array.from({ length: count }, (_, i) => i);
+}
+
+function suffix(name: string): Suffix {
+  return { suffix: wireLabels(name) as Uint8Array, labelCount: name.split(".").length };
+}

@@ -1,0 +1,114 @@
+/**
+ * Fleet: every server there is to ask, each once. A server of the host's is the same for all containers; one that is asked
+ * from inside a container is that container's alone, whatever its address. A lane is a list of servers as one container
+ * takes it, and its scope a number that two lanes share only if they are the same servers in the same order.
+ */
+import { serverText } from "../../model/server-text.ts";
+import type { Route, Server } from "../../model/view.ts";
+import type { Asker } from "../asker.ts";
+import { Nameserver, type OnHealth } from "./nameserver.ts";
+import type { PoolParts } from "./socket-pool.ts";
+
+export interface Lane {
+  readonly nameservers: readonly Nameserver[];
+  readonly scope: number;
+  /** Docker's own resolver behind us: what it says of its own names holds for as long as ours do. */
+  readonly isDoor: boolean;
+  /** The only one who may take it; undefined where all servers are the host's. */
+  readonly asker: Asker | undefined;
+}
+
+export class Fleet {
+  readonly #parts: PoolParts;
+  readonly #onHealth: OnHealth;
+  readonly #lanes = new WeakMap<Route, Lane>();
+  readonly #host = new Map<string, Nameserver>();
+  readonly #own = new WeakMap<Asker, Own>();
+  readonly #scopes = new Map<string, number>();
+  #scopesGiven = 0;
+
+  constructor(parts: PoolParts, onHealth: OnHealth) {
+    this.#parts = parts;
+    this.#onHealth = onHealth;
+  }
+
+  /** Servers of the host's that have been asked. */
+  get nameservers(): Iterable<Nameserver> {
+    return this.#host.values();
+  }
+
+  laneOf(asker: Asker, route: Route): Lane {
+    const known = this.#lanes.get(route);
+    if (known !== undefined && (known.asker === undefined || known.asker === asker)) return known;
+    const isOwn = route.servers.some(({ from }) => from !== "host");
+    const key = route.servers.map(keyOf).join(" ");
+    const lane: Lane = {
+      nameservers: route.servers.map((server) => this.#nameserver(asker, server)),
+      scope: isOwn ? this.#ownScope(asker, key) : this.#scope(key),
+      isDoor: route.servers.some(({ from }) => from === "door"),
+      asker: isOwn ? asker : undefined,
+    };
+    this.#lanes.set(route, lane);
+    return lane;
+  }
+
+  /** Whether replies of this scope are everybody's who asks the same servers of the host's. */
+  isShared(scope: number): boolean {
+    return scope % 2 === 0;
+  }
+
+  /** Sockets to the host's servers are closed, because there is another host, or other servers. */
+  forget(): void {
+    for (const { sockets } of this.#host.values()) sockets.close();
+    this.#host.clear();
+    this.#scopes.clear();
+  }
+
+  #nameserver(asker: Asker, server: Server): Nameserver {
+    const servers = server.from === "host" ? this.#host : this.#ownOf(asker).nameservers;
+    const key = keyOf(server);
+    const known = servers.get(key);
+    if (known !== undefined) return known;
+    const made = new Nameserver(server, this.#parts, this.#onHealth);
+    servers.set(key, made);
+    return made;
+  }
+
+  #ownOf(asker: Asker): Own {
+    const known = this.#own.get(asker);
+    if (known !== undefined) return known;
+    const made: Own = { nameservers: new Map(), scopes: new Map() };
+    this.#own.set(asker, made);
+    asker.atClose(() => {
+      for (const { sockets } of made.nameservers.values()) sockets.close();
+    });
+    return made;
+  }
+
+  /** Even numbers for lists of the host's servers, odd ones for a container's own. */
+  #scope(key: string): number {
+    return scopeIn(this.#scopes, key, () => ++this.#scopesGiven * 2);
+  }
+
+  #ownScope(asker: Asker, key: string): number {
+    return scopeIn(this.#ownOf(asker).scopes, key, () => ++this.#scopesGiven * 2 + 1);
+  }
+}
+
+/** What one container has to itself. */
+interface Own {
+  readonly nameservers: Map<string, Nameserver>;
+  readonly scopes: Map<string, number>;
+}
+
+function scopeIn(scopes: Map<string, number>, key: string, give: () => number): number {
+  const known = scopes.get(key);
+  if (known !== undefined) return known;
+  const given = give();
+  scopes.set(key, given);
+  return given;
+}
+
+function keyOf(server: Server): string {
+  return `${server.from} ${serverText(server)}${server.isBackup === true ? " backup" : ""}`;
+}

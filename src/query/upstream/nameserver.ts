@@ -1,0 +1,44 @@
+/**
+ * Nameserver: one server, which is an address and the namespace it is asked from, with all that is known of it: its
+ * health, the sockets to it, and what it cannot do.
+ */
+import { LIMITS } from "../../config/limits.ts";
+import type { Server } from "../../model/view.ts";
+import { Health } from "./health.ts";
+import { type PoolParts, SocketPool } from "./socket-pool.ts";
+
+/** Told when a server goes down, and when it is back. */
+export type OnHealth = (server: Server, isUp: boolean, reason: string) => void;
+
+export class Nameserver {
+  readonly server: Server;
+  readonly health: Health;
+  readonly sockets: SocketPool;
+  #plainUntilMs = -Infinity;
+  #loopsUntilMs = -Infinity;
+
+  constructor(server: Server, parts: PoolParts, onHealth: OnHealth) {
+    this.server = server;
+    this.health = new Health((isUp, reason) => onHealth(server, isUp, reason));
+    const places = server.from === "host" ? LIMITS.upstreamSockets : LIMITS.upstreamSocketsOwn;
+    this.sockets = new SocketPool(server.address.includes(":") ? 6 : 4, places, parts);
+  }
+
+  /** It answered a query with EDNS as if it could not read it. */
+  takesNoEdns(nowMs: number): void {
+    this.#plainUntilMs = nowMs + LIMITS.plainMs;
+  }
+
+  speaksEdns(nowMs: number): boolean {
+    return nowMs >= this.#plainUntilMs;
+  }
+
+  /** A query to it came back to us. */
+  leadsBack(nowMs: number): void {
+    this.#loopsUntilMs = nowMs + LIMITS.loopMs;
+  }
+
+  isLooping(nowMs: number): boolean {
+    return nowMs < this.#loopsUntilMs;
+  }
+}

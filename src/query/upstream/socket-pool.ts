@@ -1,0 +1,91 @@
+/**
+ * SocketPool: the UDP sockets to one server. Each query draws one of them at random; those that have had their time are
+ * exchanged for new ones, which the kernel puts on other random ports, and where nothing is asked any more all are closed.
+ */
+import { LIMITS } from "../../config/limits.ts";
+import { UpstreamSocket, type SocketParts } from "./udp-socket.ts";
+
+/** What all pools share: the memory they receive into, and how many sockets there are and may be. */
+export interface PoolParts extends SocketParts {
+  readonly socketsMax: number;
+  /** Those that have sockets. */
+  readonly pools: Set<SocketPool>;
+  readonly sockets: { open: number };
+}
+
+const SWEEP_MS = 1_000;
+const IDLE_MS = 3_000;
+
+export class SocketPool {
+  readonly #parts: PoolParts;
+  readonly #family: 4 | 6;
+  readonly #places: (UpstreamSocket | undefined)[];
+  /** Spent, but somebody still waits there. */
+  readonly #leaving = new Set<UpstreamSocket>();
+
+  constructor(family: 4 | 6, places: number, parts: PoolParts) {
+    this.#parts = parts;
+    this.#family = family;
+    this.#places = Array.from({ length: places }, () => undefined);
+  }
+
+  /** A socket for one query; `dial` opens a connected one, and may throw. */
+  draw(dial: () => number): UpstreamSocket {
+    const { ids, now, pools, sockets, socketsMax } = this.#parts;
+    const place = ids.next() % this.#places.length;
+    const drawn = this.#places[place];
+    if (drawn !== undefined && !drawn.isSpent(now())) return drawn;
+    if (drawn !== undefined) this.#leaving.add(drawn);
+    this.#places[place] = undefined;
+    if (sockets.open >= socketsMax) {
+      const shared = this.#places.find((socket) => socket !== undefined);
+      if (shared !== undefined) return shared;
+    }
+    const socket = new UpstreamSocket(dial(), this.#family, this.#parts);
+    sockets.open++;
+    this.#places[place] = socket;
+    if (pools.size === 0) startSweeping(pools, now);
+    pools.add(this);
+    return socket;
+  }
+
+  /** Closes what is no longer needed; whether anything is left. */
+  sweep(nowMs: number): boolean {
+    for (const [place, socket] of this.#places.entries()) {
+      if (socket === undefined) continue;
+      if (socket.isSpent(nowMs) || nowMs - socket.lastAskedMs >= IDLE_MS) {
+        this.#places[place] = undefined;
+        this.#leaving.add(socket);
+      }
+    }
+    for (const socket of this.#leaving) {
+      // A late reply tells that a slow server lives; past the budget nobody waits for one.
+      if (!socket.isIdle && nowMs - socket.lastAskedMs < LIMITS.upstreamSocketMs) continue;
+      this.#close(socket);
+      this.#leaving.delete(socket);
+    }
+    return this.#leaving.size > 0 || this.#places.some((socket) => socket !== undefined);
+  }
+
+  close(): void {
+    for (const socket of this.#places) if (socket !== undefined) this.#close(socket);
+    for (const socket of this.#leaving) this.#close(socket);
+    this.#places.fill(undefined);
+    this.#leaving.clear();
+    this.#parts.pools.delete(this);
+  }
+
+  #close(socket: UpstreamSocket): void {
+    socket.close();
+    this.#parts.sockets.open--;
+  }
+}
+
+/** One timer for all pools, and none while there is no socket. */
+function startSweeping(pools: Set<SocketPool>, now: () => number): void {
+  const timer = setInterval(() => {
+    for (const pool of pools) if (!pool.sweep(now())) pools.delete(pool);
+    if (pools.size === 0) clearInterval(timer);
+  }, SWEEP_MS);
+  timer.unref();
+}

@@ -1,0 +1,170 @@
+/**
+ * UpstreamSocket: one connected UDP socket to a server, shared by many queries and exchanged for another one before
+ * anybody can learn its port. The kernel passes on only what the server sends; of that, a reply counts that has the id
+ * and the question of a query that waits here. Several that have not are a sign that somebody is guessing.
+ */
+import { type Socket, createSocket } from "node:dgram";
+
+import { LIMITS } from "../../config/limits.ts";
+import { errnoName, lastErrno, send } from "../../kernel/libc.ts";
+import type { MessageBlock } from "../../kernel/message-block.ts";
+import type { RandomIds } from "../../lib/random-ids.ts";
+import { FOLD } from "../../model/wire-name.ts";
+
+/** One query that waits for its reply. Exactly one of the three is called, once. */
+export interface Exchange {
+  /** The whole query; its id is written by the socket. Its question ends at `questionEnd`. */
+  readonly message: Buffer;
+  readonly questionEnd: number;
+  /** The bytes are valid until it returns. */
+  onReply(message: Buffer): void;
+  /** The server cannot be reached. */
+  onUnreachable(reason: string): void;
+  /** Somebody is forging replies. */
+  onForgery(): void;
+}
+
+export interface SocketParts {
+  readonly block: MessageBlock;
+  readonly ids: RandomIds;
+  readonly now: () => number;
+}
+
+const HEADER_BYTES = 12;
+const REPLY_BYTES_MAX = 65535;
+const ECONNREFUSED = 111;
+const EAGAIN = 11;
+/** A query that has been answered, or that nobody waits for: a late reply to it is no forgery. */
+const OVER = Symbol("over");
+
+export class UpstreamSocket {
+  readonly #fd: number;
+  readonly #socket: Socket;
+  readonly #parts: SocketParts;
+  readonly #waiting = new Map<number, Exchange | typeof OVER>();
+  readonly #bornMs: number;
+  #pending = 0;
+  #asked = 0;
+  #wrong = 0;
+  #lastAskedMs: number;
+  #isClosed = false;
+
+  /** Takes over a connected socket. */
+  constructor(fd: number, family: 4 | 6, parts: SocketParts) {
+    this.#fd = fd;
+    this.#parts = parts;
+    this.#bornMs = this.#lastAskedMs = parts.now();
+    this.#socket = createSocket(family === 4 ? "udp4" : "udp6");
+    this.#socket.on("message", (message) => this.#onReadable(message));
+    this.#socket.on("error", (error) => this.#onUnreachable(error.message));
+    this.#socket.bind({ fd });
+    // It is kept open for queries to come; that is no reason for the process to live.
+    this.#socket.unref();
+  }
+
+  /** Nobody waits for anything here. */
+  get isIdle(): boolean {
+    return this.#pending === 0;
+  }
+
+  get lastAskedMs(): number {
+    return this.#lastAskedMs;
+  }
+
+  /** It has had its queries, or its time. */
+  isSpent(nowMs: number): boolean {
+    return (
+      this.#asked >= LIMITS.upstreamSocketQueries ||
+      this.#wrong >= LIMITS.upstreamWrongReplies ||
+      nowMs - this.#bornMs >= LIMITS.upstreamSocketMs
+    );
+  }
+
+  ask(exchange: Exchange): void {
+    const { message } = exchange;
+    const id = this.#freshId();
+    message.writeUInt16BE(id, 0);
+    this.#waiting.set(id, exchange);
+    this.#pending++;
+    this.#asked++;
+    this.#lastAskedMs = this.#parts.now();
+    // A refusal that came for an earlier query is told by the next send; it is one of this server's all the same.
+    if (send(this.#fd, message) < 0 && lastErrno() !== EAGAIN) this.#onUnreachable(errnoName(lastErrno()));
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#waiting.clear();
+    this.#socket.close();
+  }
+
+  #freshId(): number {
+    for (;;) {
+      const id = this.#parts.ids.next();
+      if (!this.#waiting.has(id)) return id;
+    }
+  }
+
+  #onReadable(first: Buffer): void {
+    const { block } = this.#parts;
+    this.#onReply(first);
+    if (this.#isClosed) return;
+    const count = block.receive(this.#fd, 0, REPLY_BYTES_MAX);
+    const errno = block.receiveErrno;
+    for (let slot = 0; slot < count && !this.#isClosed; slot++) {
+      const at = block.offsetOf(slot);
+      this.#onReply(block.data.subarray(at, at + block.lengthOf(slot)));
+    }
+    if (errno === ECONNREFUSED && !this.#isClosed) this.#onUnreachable(errnoName(errno));
+  }
+
+  #onReply(message: Buffer): void {
+    if (message.length < HEADER_BYTES) return this.#onWrong();
+    const id = message.readUInt16BE(0);
+    const exchange = this.#waiting.get(id);
+    if (exchange === OVER) return;
+    if (exchange === undefined || !isReplyTo(message, exchange)) return this.#onWrong();
+    this.#end(id);
+    exchange.onReply(message);
+  }
+
+  #end(id: number): void {
+    this.#waiting.set(id, OVER);
+    this.#pending--;
+  }
+
+  #onWrong(): void {
+    this.#wrong++;
+    if (this.#wrong !== LIMITS.upstreamWrongReplies) return;
+    for (const [id, exchange] of this.#takeAll()) {
+      this.#waiting.set(id, OVER);
+      exchange.onForgery();
+    }
+  }
+
+  #onUnreachable(reason: string): void {
+    for (const [id, exchange] of this.#takeAll()) {
+      this.#waiting.set(id, OVER);
+      exchange.onUnreachable(reason);
+    }
+  }
+
+  #takeAll(): [number, Exchange][] {
+    const all: [number, Exchange][] = [];
+    for (const [id, exchange] of this.#waiting) if (exchange !== OVER) all.push([id, exchange]);
+    this.#pending = 0;
+    return all;
+  }
+}
+
+/** The same question, in whatever letter case. A server that refuses a query as malformed may leave the question out. */
+export function isReplyTo(reply: Buffer, { message, questionEnd }: Pick<Exchange, "message" | "questionEnd">): boolean {
+  if ((reply[2] as number) < 0x80) return false;
+  if (reply.readUInt16BE(4) === 0) return reply.length === HEADER_BYTES && ((reply[3] as number) & 15) !== 0;
+  if (reply.readUInt16BE(4) !== 1 || reply.length < questionEnd) return false;
+  for (let at = HEADER_BYTES; at < questionEnd - 4; at++) {
+    if (FOLD[reply[at] as number] !== FOLD[message[at] as number]) return false;
+  }
+  return reply.compare(message, questionEnd - 4, questionEnd, questionEnd - 4, questionEnd) === 0;
+}

@@ -1,0 +1,129 @@
+/**
+ * StoredReply: an upstream's reply in the form in which it is kept and handed to many: its bytes, without the OPT that
+ * was between that server and us, and where in them the TTLs stand. Records are never decoded, so that a type nobody
+ * here knows is handed on byte for byte.
+ */
+import { beginNames, skipName } from "./name.ts";
+import { HEADER_BYTES } from "./question.ts";
+import { RCODE } from "./reply.ts";
+
+const TYPE_SOA = 6;
+const TYPE_OPT = 41;
+const OPTION_EXTENDED_ERROR = 15;
+/** Behind an owner: type, class, TTL, length of the data. */
+const TTL_AT = 4;
+const DATA_AT = 10;
+const SOA_MINIMUM_BYTES = 4;
+const SECTIONS_AT = 6;
+const QUESTION_FIXED_BYTES = 4;
+
+export interface StoredReply {
+  /** Header, question, records. The question has the letter case of whoever asked first. */
+  readonly message: Buffer;
+  readonly questionEnd: number;
+  /** Where the TTL of each record stands, in their order. */
+  readonly ttlOffsets: readonly number[];
+  readonly answers: number;
+  /** With the bits that EDNS adds. */
+  readonly rcode: number;
+  /** Nothing of the type that was asked for is in it. */
+  readonly isNegative: boolean;
+  readonly isTruncated: boolean;
+  /** The server says that it has verified the records. */
+  readonly isAuthentic: boolean;
+  /** The shortest TTL of all records; undefined without any. */
+  readonly ttlSeconds: number | undefined;
+  /** How long the SOA of a denial lets it live. */
+  readonly soaSeconds: number | undefined;
+  /** An extended error of the server's, as an option. */
+  readonly extendedError: Buffer | undefined;
+}
+
+/** Takes a copy of a reply that can be read; undefined where its question cannot be one. */
+export function storedReply(message: Buffer): StoredReply | undefined {
+  const end = message.length;
+  beginNames(end);
+  const nameEnd = message.readUInt16BE(4) === 1 ? skipName(message, 0, HEADER_BYTES, end) : -1;
+  if (nameEnd === -1 || nameEnd + QUESTION_FIXED_BYTES > end) return undefined;
+  const questionEnd = nameEnd + QUESTION_FIXED_BYTES;
+  const asked = message.readUInt16BE(nameEnd);
+  const walk = new Walk(message, questionEnd, asked);
+  const rcode = walk.rcodeBits | ((message[3] as number) & 15);
+  const kept = Buffer.allocUnsafeSlow(walk.end);
+  message.copy(kept, 0, 0, walk.end);
+  for (let section = 0; section < walk.counts.length; section++) {
+    kept.writeUInt16BE(walk.counts[section] as number, SECTIONS_AT + section * 2);
+  }
+  return {
+    message: kept,
+    questionEnd,
+    ttlOffsets: walk.ttlOffsets,
+    answers: walk.counts[0] as number,
+    rcode,
+    isNegative: rcode === RCODE.NXDOMAIN || !walk.hasAnswer,
+    isTruncated: ((message[2] as number) & 0x02) !== 0,
+    isAuthentic: ((message[3] as number) & 0x20) !== 0,
+    ttlSeconds: walk.ttlSeconds,
+    soaSeconds: walk.soaSeconds,
+    extendedError: walk.extendedError,
+  };
+}
+
+/** TTLs with the highest bit set count as none (RFC 2181, 8). */
+export function ttlAt(message: Buffer, offset: number): number {
+  const ttl = message.readUInt32BE(offset);
+  return ttl > 0x7fffffff ? 0 : ttl;
+}
+
+/** One pass over the records of a message that is known to be readable. */
+class Walk {
+  readonly counts = [0, 0, 0];
+  readonly ttlOffsets: number[] = [];
+  end: number;
+  hasAnswer = false;
+  rcodeBits = 0;
+  ttlSeconds: number | undefined;
+  soaSeconds: number | undefined;
+  extendedError: Buffer | undefined;
+
+  constructor(message: Buffer, at: number, asked: number) {
+    this.end = at;
+    for (let section = 0; section < this.counts.length; section++) {
+      for (let left = message.readUInt16BE(SECTIONS_AT + section * 2); left > 0; left--) {
+        // Behind an OPT there is nothing that whoever asked us could need: additional records are extras (RFC 2181, 9).
+        if (!this.#read(message, section, asked)) return;
+      }
+    }
+  }
+
+  #read(message: Buffer, section: number, asked: number): boolean {
+    const fixed = skipName(message, 0, this.end, message.length);
+    const type = message.readUInt16BE(fixed);
+    const dataEnd = fixed + DATA_AT + message.readUInt16BE(fixed + DATA_AT - 2);
+    if (type === TYPE_OPT && section === 2) {
+      this.rcodeBits = (message[fixed + TTL_AT] as number) << 4;
+      this.extendedError = extendedErrorIn(message, fixed + DATA_AT, dataEnd);
+      return false;
+    }
+    const ttl = ttlAt(message, fixed + TTL_AT);
+    this.ttlOffsets.push(fixed + TTL_AT);
+    this.ttlSeconds = Math.min(this.ttlSeconds ?? ttl, ttl);
+    if (section === 0 && type === asked) this.hasAnswer = true;
+    if (section === 1 && type === TYPE_SOA) {
+      this.soaSeconds = Math.min(ttl, ttlAt(message, dataEnd - SOA_MINIMUM_BYTES));
+    }
+    this.counts[section] = (this.counts[section] as number) + 1;
+    this.end = dataEnd;
+    return true;
+  }
+}
+
+function extendedErrorIn(message: Buffer, start: number, end: number): Buffer | undefined {
+  for (let at = start; at + 4 <= end;) {
+    const behind = at + 4 + message.readUInt16BE(at + 2);
+    if (behind > end) return undefined;
+    if (message.readUInt16BE(at) === OPTION_EXTENDED_ERROR) return Buffer.from(message.subarray(at, behind));
+    at = behind;
+  }
+  return undefined;
+}

@@ -1,0 +1,84 @@
+// Proves the bounds of what is kept: bytes in all, and that one container's many replies throw out its own.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { hashOf } from "../../../../src/model/label-table.ts";
+import { type Key, type Owner, ReplyCache, keyHash, newOwner } from "../../../../src/query/cache/reply-cache.ts";
+import { storedReply } from "../../../../src/query/wire/stored-reply.ts";
+import { aName, aQuery, aReplyTo } from "../../../support/builders.ts";
+
+const HOST = 2;
+const OWN = 3;
+
+test("it is bounded in bytes, and what was not asked for longest goes first", () => {
+  const cache = new ReplyCache(20_000);
+  const owner = newOwner();
+  for (let i = 0; i < 1000; i++) put(cache, owner, `n${i}`);
+  assert.ok(cache.bytes <= 20_000 && cache.size > 10);
+  assert.equal(cache.find(key("n0")), undefined);
+  assert.notEqual(cache.find(key("n999")), undefined);
+  const kept = cache.find(key(`n${1000 - cache.size}`));
+  assert.ok(kept);
+  cache.touch(kept);
+  put(cache, owner, "one more");
+  assert.equal(cache.find(kept), kept);
+});
+
+test("a container that asks for ever new names throws out its own replies", () => {
+  const cache = new ReplyCache(20_000);
+  const [quiet, noisy] = [newOwner(), newOwner()];
+  for (let i = 0; i < 3; i++) put(cache, quiet, `quiet${i}`);
+  for (let i = 0; i < 1000; i++) put(cache, noisy, `noisy${i}`);
+  for (let i = 0; i < 3; i++) assert.ok(cache.find(key(`quiet${i}`)), `quiet${i}`);
+  assert.equal(quiet.bytes + noisy.bytes, cache.bytes);
+});
+
+test("a container that comes late makes room for itself at the cost of who has most", () => {
+  const cache = new ReplyCache(20_000);
+  const [noisy, late] = [newOwner(), newOwner()];
+  for (let i = 0; i < 1000; i++) put(cache, noisy, `noisy${i}`);
+  for (let i = 0; i < 5; i++) put(cache, late, `late${i}`);
+  for (let i = 0; i < 5; i++) assert.ok(cache.find(key(`late${i}`)), `late${i}`);
+});
+
+test("names with the same hash are never mistaken for each other", () => {
+  const cache = new ReplyCache(20_000);
+  put(cache, newOwner(), "one");
+  assert.equal(cache.find({ ...key("two"), hash: key("one").hash }), undefined);
+  assert.equal(cache.find({ ...key("one"), scope: OWN, hash: key("one").hash }), undefined);
+  assert.equal(cache.find({ ...key("one"), bits: 1, hash: key("one").hash }), undefined);
+  cache.put({ ...key("two"), hash: key("one").hash }, newOwner(), undefined);
+  assert.deepEqual([cache.find(key("one")), cache.size], [undefined, 1]);
+});
+
+test("when a container goes, its own replies go, and what others may want stays", () => {
+  const cache = new ReplyCache(20_000);
+  const [owner, heir] = [newOwner(), newOwner()];
+  put(cache, owner, "shared");
+  cache.put(key("own", OWN), owner, undefined);
+  cache.inherit(owner, heir, (scope) => scope === HOST);
+  assert.equal(cache.find(key("own", OWN)), undefined);
+  assert.equal(cache.find(key("shared"))?.owner, heir);
+  assert.deepEqual([owner.bytes, heir.bytes], [0, cache.bytes]);
+});
+
+test("cleared, it is empty, and takes new replies", () => {
+  const cache = new ReplyCache(20_000);
+  const owner = newOwner();
+  put(cache, owner, "one");
+  cache.clear();
+  assert.deepEqual([cache.bytes, cache.size, owner.bytes], [0, 0, 0]);
+  put(cache, owner, "one");
+  assert.deepEqual([cache.size, owner.bytes], [1, cache.bytes]);
+});
+
+function put(cache: ReplyCache, owner: Owner, name: string): void {
+  cache.put(key(name), owner, storedReply(aReplyTo(aQuery({ name }))));
+}
+
+function key(text: string, scope = HOST): Key {
+  const name = aName(text).subarray(0, -1);
+  const type = 1;
+  return { hash: keyHash(hashOf(name), type, 0, scope), name, length: name.length, type, bits: 0, scope };
+}

@@ -1,0 +1,234 @@
+// Proves how servers are asked in the better character: each query within its budget, whatever servers do.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import type { Server } from "../../../../src/model/view.ts";
+import { TYPE, aQuery, aRecord, aReplyTo, anOpt } from "../../../support/builders.ts";
+import { Asking, askerOf } from "../../support/asking.ts";
+import { readReply } from "../../support/reply.ts";
+import { UdpUpstream, type UdpScript, closedUdpServer, say, startBoth } from "../../support/upstreams.ts";
+
+const QUERY = aQuery({ id: 0xbeef, name: "Example.org" });
+const answer = (data = Buffer.of(192, 0, 2, 1)): Buffer =>
+  aRecord({ owner: Buffer.of(0xc0, 12), type: TYPE.A, ttl: 60, data });
+const good: UdpScript = (query, reply) => reply(aReplyTo(query, 0, [answer()]));
+const coded =
+  (rcode: number): UdpScript =>
+  (query, reply) =>
+    reply(aReplyTo(query, rcode));
+const silent: UdpScript = () => undefined;
+
+test("a reply comes back under the asker's id and in its letter case, and the query went out with EDNS of ours", async () => {
+  await using upstream = new UdpUpstream(good);
+  const reply = await new Asking().ask(askerOf(upstream.server), QUERY);
+  assert.deepEqual([reply.id, reply.flags, reply.rcode, reply.question?.name], [0xbeef, "qr rd ra", 0, "Example.org"]);
+  assert.deepEqual(reply.answers[0]?.data, Buffer.of(192, 0, 2, 1));
+  assert.equal(reply.additionals.length, 0);
+  const [asked = Buffer.alloc(0)] = upstream.queries;
+  assert.ok(asked.includes(Buffer.from("Example")));
+  assert.equal(asked.readUInt16BE(2), 0x0120);
+  assert.deepEqual(asked.subarray(-11), anOpt({ udpSize: 1232 }));
+});
+
+for (const [what, rcode] of Object.entries({ SERVFAIL: 2, REFUSED: 5 })) {
+  test(`${what} goes on to the next server at once`, async () => {
+    await using first = new UdpUpstream(coded(rcode));
+    await using second = new UdpUpstream(good);
+    const reply = await new Asking().ask(askerOf(first.server, second.server), QUERY);
+    assert.deepEqual([reply.rcode, reply.answers.length], [0, 1]);
+  });
+}
+
+test("NXDOMAIN is final", async () => {
+  await using first = new UdpUpstream(coded(3));
+  await using second = new UdpUpstream(good);
+  const reply = await new Asking().ask(askerOf(first.server, second.server), QUERY);
+  assert.equal(reply.rcode, 3);
+  assert.equal(second.queries.length, 0);
+});
+
+test("a silent server gets company, and a port at which nobody is costs nothing", async () => {
+  await using first = new UdpUpstream(silent);
+  await using third = new UdpUpstream(good);
+  const servers = [first.server, await closedUdpServer(), third.server];
+  const reply = await new Asking().ask(askerOf(...servers), QUERY);
+  assert.equal(reply.answers.length, 1);
+  assert.equal(first.queries.length, 1);
+});
+
+test("a server that stays silent is asked last after a while, and first again when it answers", async () => {
+  let nowMs = 0;
+  let isSilent = true;
+  await using first = new UdpUpstream((query, reply) => void (isSilent || good(query, reply)));
+  await using second = new UdpUpstream(good);
+  const asking = new Asking({ now: () => nowMs, behaviour: { caches: false } });
+  const asker = askerOf(first.server, second.server);
+  for (let i = 0; i < 4; i++) {
+    nowMs += 400;
+    const pending = asking.ask(asker, aQuery({ name: `n${i}.example.org` }));
+    await second.asked(0);
+    nowMs += 400;
+    await pending;
+  }
+  assert.deepEqual(asking.health, ["down: it does not answer"]);
+  const asked = first.queries.length;
+  await asking.ask(asker, aQuery({ name: "m.example.org" }));
+  assert.equal(first.queries.length, asked);
+  isSilent = false;
+  nowMs += 1_000;
+  await asking.ask(asker, aQuery({ name: "trial.example.org" }));
+  await first.asked(asked + 1);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.deepEqual(asking.health.at(-1), "up: it answers again");
+});
+
+test("when all fail, the failure says what each did", async () => {
+  await using first = new UdpUpstream(coded(2));
+  await using second = new UdpUpstream(coded(5));
+  const asking = new Asking();
+  const query = aQuery({ name: "example.org", opt: {} });
+  const reply = await asking.ask(askerOf(first.server, second.server), query);
+  assert.deepEqual([reply.rcode, reply.flags], [2, "qr rd ra"]);
+  const text = reply.additionals[0]?.data.subarray(6).toString() ?? "";
+  assert.match(text, /^127\.0\.0\.1:\d+: SERVFAIL; 127\.0\.0\.1:\d+: REFUSED$/);
+  assert.deepEqual(asking.failures, [text]);
+});
+
+test("without a server that may be asked, the failure says so", async () => {
+  const reply = await new Asking().ask(askerOf(), aQuery({ name: "example.org", opt: {} }));
+  assert.equal(reply.rcode, 2);
+  assert.deepEqual(reply.additionals[0]?.data.readUInt16BE(4), 18);
+});
+
+test("a server's own extended error is handed on", async () => {
+  const bogus = Buffer.concat([Buffer.of(0, 15, 0, 2, 0, 6)]);
+  await using upstream = new UdpUpstream((query, reply) => {
+    const message = Buffer.concat([aReplyTo(query, 2), aRecord({ type: TYPE.OPT, class: 1232, data: bogus })]);
+    message.writeUInt16BE(1, 10);
+    reply(message);
+  });
+  const reply = await new Asking().ask(askerOf(upstream.server), aQuery({ name: "example.org", opt: {} }));
+  assert.deepEqual(reply.additionals[0]?.data, bogus);
+});
+
+test("a truncated reply is fetched whole over TCP from the same server", async () => {
+  const whole = Array.from({ length: 100 }, () => answer());
+  const [udp, tcp] = await startBoth(
+    (query, reply) => {
+      const message = aReplyTo(query);
+      message[2] = (message[2] ?? 0) | 2;
+      reply(message);
+    },
+    (query, socket) => say(socket, aReplyTo(query, 0, whole)),
+  );
+  await using upstream = udp;
+  await using stream = tcp;
+  const asking = new Asking();
+  const asker = askerOf(upstream.server);
+  const large = await asking.ask(asker, aQuery({ name: "example.org", opt: { udpSize: 4096 } }));
+  assert.deepEqual([large.answers.length, large.flags], [100, "qr rd ra"]);
+  const small = await asking.raw(asker, aQuery({ name: "example.org" }));
+  assert.ok(small.length <= 512);
+  assert.equal(readReply(small).flags, "qr tc rd ra");
+  assert.equal((await asking.ask(asker, aQuery({ name: "example.org" }), "tcp")).answers.length, 100);
+  assert.deepEqual([upstream.queries.length, stream.queries.length], [1, 1]);
+});
+
+test("a server that takes no EDNS is asked without, and remembered", async () => {
+  await using upstream = new UdpUpstream((query, reply) =>
+    query.readUInt16BE(10) > 0 ? reply(aReplyTo(query, 1)) : good(query, reply),
+  );
+  const asking = new Asking();
+  const asker = askerOf(upstream.server);
+  assert.equal((await asking.ask(asker, QUERY)).answers.length, 1);
+  assert.equal((await asking.ask(asker, aQuery({ name: "other.org" }))).answers.length, 1);
+  assert.equal(upstream.queries.length, 3);
+});
+
+test("somebody who guesses at ids is noticed, and the question is asked over TCP", async () => {
+  const [udp, tcp] = await startBoth(
+    (query, reply) => {
+      for (let guess = 1; guess <= 3; guess++) {
+        const forged = aReplyTo(query, 0, [answer(Buffer.of(6, 6, 6, 6))]);
+        forged.writeUInt16BE((query.readUInt16BE(0) + guess) & 0xffff, 0);
+        reply(forged);
+      }
+    },
+    (query, socket) => say(socket, aReplyTo(query, 0, [answer()])),
+  );
+  await using upstream = udp;
+  await using stream = tcp;
+  const reply = await new Asking().ask(askerOf(upstream.server), QUERY);
+  assert.deepEqual(reply.answers[0]?.data, Buffer.of(192, 0, 2, 1));
+  assert.equal(stream.queries.length, 1);
+});
+
+test("a reply to another question does not count", async () => {
+  await using upstream = new UdpUpstream((query, reply) => {
+    const other = aReplyTo(aQuery({ id: query.readUInt16BE(0), name: "example.net" }), 3);
+    reply(other);
+    good(query, reply);
+  });
+  assert.equal((await new Asking().ask(askerOf(upstream.server), QUERY)).answers.length, 1);
+});
+
+test("identical questions in flight are asked once, and each gets its own form", async () => {
+  const replies: (() => void)[] = [];
+  await using upstream = new UdpUpstream((query, reply) => replies.push(() => good(query, reply)));
+  const asking = new Asking({ behaviour: { guardsLoops: false } });
+  const [one, other] = [askerOf(upstream.server), askerOf(upstream.server)];
+  const host: Server = { ...upstream.server, from: "host" };
+  const [a, b] = [askerOf(host), askerOf(host)];
+  const all = [
+    asking.ask(a, aQuery({ id: 1, name: "example.org" })),
+    asking.ask(b, aQuery({ id: 2, name: "EXAMPLE.org", opt: {} })),
+    asking.ask(b, aQuery({ id: 3, name: "example.ORG" }), "tcp"),
+  ];
+  await upstream.asked(1);
+  for (const say1 of replies) say1();
+  const got = await Promise.all(all);
+  assert.deepEqual(
+    got.map(({ id, question, additionals }) => [id, question?.name, additionals.length]),
+    [
+      [1, "example.org", 0],
+      [2, "EXAMPLE.org", 1],
+      [3, "example.ORG", 0],
+    ],
+  );
+  assert.equal(upstream.queries.length, 1);
+  void Promise.all([asking.ask(one, QUERY), asking.ask(other, QUERY)]);
+  await upstream.asked(3);
+});
+
+test("a query with options of its own, or without recursion, is sent on as it is", async () => {
+  await using upstream = new UdpUpstream(good);
+  const asking = new Asking();
+  const asker = askerOf(upstream.server);
+  const subnet = aQuery({ name: "example.org", opt: { options: [[8, Buffer.of(0, 1, 24, 0, 192, 0, 2)]] } });
+  const plain = aQuery({ name: "example.org", flags: 0 });
+  for (const query of [subnet, subnet, plain]) {
+    const { id, answers } = await asking.ask(asker, query);
+    assert.deepEqual([id, answers.length], [0x1234, 1]);
+  }
+  assert.deepEqual(
+    upstream.queries.map((query) => query.subarray(2)),
+    [subnet, subnet, plain].map((query) => query.subarray(2)),
+  );
+});
+
+test("a server that leads back to us is noticed, and not waited for", async () => {
+  const asking = new Asking();
+  const inner = askerOf();
+  const host: { server?: Server } = {};
+  // What it is asked it asks us, as a container whose resolver we are does.
+  await using upstream = new UdpUpstream((query, reply) => {
+    const { server } = host;
+    assert.ok(server);
+    void asking.raw(Object.assign(inner, { view: askerOf(server).view }), query).then((answered) => reply(answered));
+  }, "host");
+  host.server = upstream.server;
+  const reply = await asking.ask(askerOf(upstream.server), aQuery({ name: "example.org", opt: {} }));
+  assert.equal(reply.rcode, 2);
+  assert.match(reply.additionals[0]?.data.toString() ?? "", /leads back to dns11/);
+});

@@ -1,0 +1,110 @@
+// Owns the asking of the whole of a query's way without its sockets: a query goes in, is answered from memory or forwarded
+// adaptively to servers on loopback, and its reply comes out.
+
+import { LIMITS } from "../../../src/config/limits.ts";
+import { MessageBlock } from "../../../src/kernel/message-block.ts";
+import { RandomIds } from "../../../src/lib/random-ids.ts";
+import { BETTER, type Behaviour } from "../../../src/model/behaviour.ts";
+import {
+  ASK_DEFAULTS,
+  type AskPolicy,
+  CACHE_DEFAULTS,
+  type CachePolicy,
+  LEAVE_DEFAULTS,
+} from "../../../src/model/upstream-policy.ts";
+import type { Server } from "../../../src/model/view.ts";
+import { Answerer, DEFERRED, SLOT_BYTES } from "../../../src/query/answer.ts";
+import type { Asker } from "../../../src/query/asker.ts";
+import { Memory } from "../../../src/query/cache/memory.ts";
+import { ReplyCache } from "../../../src/query/cache/reply-cache.ts";
+import { AdaptiveForwarder } from "../../../src/query/forward/adaptive.ts";
+import { LoopGuard } from "../../../src/query/forward/loop-guard.ts";
+import type { Transport } from "../../../src/query/listen/ports.ts";
+import { Fleet } from "../../../src/query/upstream/fleet.ts";
+import { aView, anAsker, upstreams } from "../../support/builders.ts";
+import { dialHere } from "./loopback.ts";
+import { type Reply, readReply } from "./reply.ts";
+
+export type AskingParts = {
+  readonly behaviour?: Partial<Behaviour>;
+  readonly ask?: Partial<AskPolicy>;
+  readonly cache?: Partial<CachePolicy>;
+  readonly now?: () => number;
+  readonly queriesMax?: number;
+};
+
+export class Asking {
+  readonly cache: ReplyCache;
+  readonly fleet: Fleet;
+  readonly forwarder: AdaptiveForwarder;
+  readonly guard: LoopGuard;
+  readonly health: string[] = [];
+  readonly failures: string[] = [];
+  readonly #answerer: Answerer;
+  readonly #block = Buffer.alloc(SLOT_BYTES);
+
+  constructor(parts: AskingParts = {}) {
+    const behaviour = { ...BETTER, ...parts.behaviour };
+    const policy = {
+      ask: { ...ASK_DEFAULTS, ...parts.ask },
+      cache: { ...CACHE_DEFAULTS, ...parts.cache },
+      leave: LEAVE_DEFAULTS,
+    };
+    const { now = () => performance.now(), queriesMax = LIMITS.forwardQueriesShared } = parts;
+    const ids = new RandomIds();
+    const block = new MessageBlock(8, SLOT_BYTES);
+    this.fleet = new Fleet(
+      { block, ids, now, socketsMax: 64, pools: new Set(), sockets: { open: 0 } },
+      (_, isUp, reason) => this.health.push(`${isUp ? "up" : "down"}: ${reason}`),
+    );
+    this.cache = new ReplyCache(policy.cache.bytesMax);
+    const { cache, fleet } = this;
+    const memory = new Memory({
+      cache,
+      fleet,
+      behaviour,
+      policy: policy.cache,
+      now,
+      onRefresh: (asker, lane, entry) => this.forwarder.refresh(asker, lane, entry),
+    });
+    this.guard = new LoopGuard(now, (nameserver) => this.forwarder.leaveOut(nameserver));
+    this.forwarder = new AdaptiveForwarder({
+      behaviour,
+      policy,
+      fleet,
+      cache,
+      memory,
+      guard: this.guard,
+      ids,
+      now,
+      onFailure: (reason) => this.failures.push(reason),
+      queriesMax,
+    });
+    this.#answerer = new Answerer(behaviour, { guard: this.guard, seed: 1, ...(behaviour.caches && { memory }) });
+  }
+
+  // One query of one asker, to its reply as it is sent.
+  async raw(asker: Asker, query: Buffer, transport: Transport = "udp"): Promise<Buffer> {
+    query.copy(this.#block);
+    const length = this.#answerer.answer(asker, this.#block, 0, query.length, transport === "tcp");
+    if (length !== DEFERRED) return Buffer.from(this.#block.subarray(0, length));
+    const deferred = this.#answerer.takeDeferred(this.#block);
+    return await new Promise((resolve) => {
+      let hasReturned = false;
+      this.forwarder.forward(asker, deferred, transport, (reply) => {
+        if (!hasReturned) throw new Error("called back before the call returned");
+        resolve(Buffer.from(reply));
+      });
+      hasReturned = true;
+    });
+  }
+
+  async ask(asker: Asker, query: Buffer, transport: Transport = "udp"): Promise<Reply> {
+    return readReply(await this.raw(asker, query, transport));
+  }
+}
+
+// A container whose every name is asked of these servers.
+export function askerOf(...servers: readonly Server[]): Asker {
+  return anAsker(aView([], upstreams({ servers })), dialHere);
+}
