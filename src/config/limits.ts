@@ -45,8 +45,9 @@ export const LIMITS = {
   forwardShareOfDescriptors: 0.5,
   /** Queries of one container waiting for a slot; one more is refused at once. */
   forwardWaiting: 1024,
-  /** How long a query waits for a slot; then it is refused. */
+  /** How long a query waits for a slot, as Docker has it, and within one budget; then it is refused. */
   forwardWaitMs: 4_000,
+  forwardWaitShortMs: 2_000,
   /** Nameservers asked for one query, as Docker has it. */
   forwardServers: 3,
   /** Time for one server to answer; then the next one is asked. */
@@ -75,6 +76,8 @@ export const LIMITS = {
   upstreamAsksPerServer: 3,
   /** Servers of one list that are used; the rest of a longer one is not. */
   upstreamServers: 8,
+  /** From a truncated reply to the whole one, by TCP; then the truncated one is passed on. */
+  wholeMs: 1_500,
   /** Company for a server that is slower than usual: never earlier than this, never later than that. */
   hedgeMsMin: 40,
   hedgeMsMax: 1_000,

@@ -17,8 +17,9 @@ import { Answerer, SLOT_BYTES } from "../query/answer.ts";
 import { Memory } from "../query/cache/memory.ts";
 import { ReplyCache } from "../query/cache/reply-cache.ts";
 import { AdaptiveForwarder } from "../query/forward/adaptive.ts";
-import { LoopGuard } from "../query/forward/loop-guard.ts";
+import { LoopGuard } from "../query/upstream/loop-guard.ts";
 import { SequentialForwarder } from "../query/forward/sequential.ts";
+import type { SlotLimit } from "../query/forward/slots.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import { Turn } from "../query/listen/turn.ts";
@@ -46,7 +47,7 @@ export function composeQueryWay(settings: RunSettings, log: Log): QueryWay {
     defects.run((heldBack) => log.error({ err: error, heldBack }, "a query laid bare a defect of dns11"));
   };
   const block = new MessageBlock(LIMITS.udpBatch, SLOT_BYTES);
-  const slots = { max: settings.upstream.ask.queriesMax };
+  const slots = slotLimit(settings);
   let current = settings;
   let answering = composeAnswering(settings, block, log);
   const udp: UdpParts = { ...answering, onDefect, block, turn: new Turn(), isBatching: settings.isBatching };
@@ -60,7 +61,7 @@ export function composeQueryWay(settings: RunSettings, log: Log): QueryWay {
       current = next;
       if (isSame) return;
       answering = composeAnswering(next, block, log);
-      slots.max = next.upstream.ask.queriesMax;
+      Object.assign(slots, slotLimit(next));
       Object.assign(udp, answering);
       Object.assign(tcp, answering);
     },
@@ -145,6 +146,11 @@ function logHealth(log: Log, server: Server, isUp: boolean, reason: string): voi
   const about = { server: serverText(server), reason };
   if (isUp) log.info(about, "nameserver is back");
   else log.warn(about, "nameserver is down; it is asked last");
+}
+
+function slotLimit({ behaviour, upstream }: RunSettings): SlotLimit {
+  const waitMs = behaviour.failsOver ? LIMITS.forwardWaitShortMs : LIMITS.forwardWaitMs;
+  return { max: upstream.ask.queriesMax, waitMs };
 }
 
 /** How many files and sockets this process may have. */

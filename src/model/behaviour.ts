@@ -23,7 +23,8 @@ export interface Behaviour {
   readonly pipelines: boolean;
   /**
    * Servers are asked within one budget of time, the healthy ones first, a second one early, and never one and the same
-   * socket for long. Without it they are asked as Docker asks them, and none of the switches below has an effect.
+   * socket for long. Without it they are asked as Docker asks them, and of the switches below only the last two have an
+   * effect.
    */
   readonly failsOver: boolean;
   /** Replies of servers are kept for as long as they live. */

@@ -3,10 +3,15 @@
  * makes no object and compares bytes once. It is changed in place, by what changed: a container that joins 9,999 others
  * costs as much as the first one. Queries never see half a change, because both run on one thread.
  */
+import { randomInt } from "node:crypto";
+
 import { sameBytes } from "./wire-name.ts";
 
-/** FNV-1a, a label at a time, so that the hash of every leading part of a name falls out on the way. */
-export const HASH_BASIS = 0x811c9dc5 | 0;
+/**
+ * FNV-1a, a label at a time, so that the hash of every leading part of a name falls out on the way. It begins with another
+ * number in each process, so that nobody can prepare names that fall into one place.
+ */
+export const HASH_BASIS = randomInt(0x7fffffff);
 
 export function hashByte(hash: number, byte: number): number {
   return Math.imul(hash ^ byte, 0x01000193);

@@ -9,7 +9,6 @@
  */
 import { isIPv4, isIPv6 } from "node:net";
 
-import { addressBytes } from "./address.ts";
 import type { Server } from "./view.ts";
 import { folded, wireLabels } from "./wire-name.ts";
 
@@ -29,14 +28,17 @@ const PORT_MAX = 65535;
 const FROM_CONTAINER = "container:";
 /** Where dns11 itself listens: asked from inside a container, it would ask itself. */
 const OWN_ADDRESS = "127.0.0.11";
+const LINK_LOCAL = /^fe[89ab][0-9a-f]:/i;
+/** What names are made of; an international one is written in its xn-- form, because that is what queries bring. */
+const DOMAIN = /^[\w.-]*$/;
 
 /** Reads one server; throws an Error that says what is wrong with the text. */
 export function parseServer(text: string): NamedServer {
   if (text === "host") return "host";
   const isInside = text.startsWith(FROM_CONTAINER);
   const { address, port } = splitPort(isInside ? text.slice(FROM_CONTAINER.length) : text);
-  const [bare = "", zone] = address.split("%", 2);
-  const isAddress = zone === undefined ? isIPv4(bare) || isIPv6(bare) : isIPv6(bare) && /^[\w.:-]+$/.test(zone);
+  const [bare = "", zone] = address.split(/%(.*)/s, 2);
+  const isAddress = zone === undefined ? isIPv4(bare) || isIPv6(bare) : isIPv6(bare) && /^[\w.-]+$/.test(zone);
   if (!isAddress) {
     throw new Error(
       `"${text}" is no nameserver: it is "host" or an IP address, with :PORT or #PORT where that is not 53`,
@@ -44,6 +46,9 @@ export function parseServer(text: string): NamedServer {
   }
   if (isInside && bare === OWN_ADDRESS) {
     throw new Error(`"${text}" is where dns11 itself listens: it would ask itself`);
+  }
+  if (zone === undefined && LINK_LOCAL.test(bare)) {
+    throw new Error(`"${text}" is an address of one link and lacks its interface: ${bare}%eth0`);
   }
   return { from: isInside ? "container" : "host", address, port };
 }
@@ -67,7 +72,9 @@ export function parseDomain(text: string): string {
     .replace(/^\*?\./, "")
     .replace(/\.$/, "")
     .toLowerCase();
-  if (domain !== "" && wireLabels(domain) === undefined) throw new Error(`"${text}" is no domain name`);
+  if (!DOMAIN.test(domain) || (domain !== "" && wireLabels(domain) === undefined)) {
+    throw new Error(`"${text}" is no domain name`);
+  }
   return domain;
 }
 
@@ -76,11 +83,27 @@ export function domainLabels(domain: string): Uint8Array {
   return domain === "" ? new Uint8Array(0) : folded(wireLabels(domain) as Uint8Array);
 }
 
-export function serverText({ from, address, port }: Server): string {
-  if (from === "door") return "docker";
-  const isIpv6 = addressBytes(address)?.length === 16;
-  const withPort = port === DNS_PORT ? address : `${isIpv6 ? `[${address}]` : address}:${port}`;
-  return from === "host" ? `host(${withPort})` : withPort;
+/** Writes what `parseRoute` reads. */
+export function routeText({ domains, servers, isLocal }: RouteText): string {
+  const server = isLocal ? "" : servers.map((each) => namedServerText(each)).join(" ");
+  const isForAll = domains.length === 1 && domains[0] === "" && !isLocal;
+  return isForAll ? server : `/${domains.join("/")}/${server}`;
+}
+
+function namedServerText(server: NamedServer): string {
+  if (server === "host") return server;
+  return `${server.from === "container" ? FROM_CONTAINER : ""}${withPort(server)}`;
+}
+
+/** A server of a view as Docker writes it in a container's resolv.conf. */
+export function serverText(server: Server): string {
+  if (server.from === "door") return "docker";
+  return server.from === "host" ? `host(${withPort(server)})` : withPort(server);
+}
+
+function withPort({ address, port }: Server): string {
+  if (port === DNS_PORT) return address;
+  return `${address.includes(":") ? `[${address}]` : address}:${port}`;
 }
 
 function splitPort(text: string): { readonly address: string; readonly port: number } {

@@ -16,7 +16,7 @@ import type { Asker } from "./asker.ts";
 import { LocalNames } from "./policy/local.ts";
 import { type Memory, UNKNOWN } from "./cache/memory.ts";
 import { shareBits } from "./cache/shareable.ts";
-import type { LoopGuard } from "./forward/loop-guard.ts";
+import type { LoopGuard } from "./upstream/loop-guard.ts";
 import { ReverseNames } from "./policy/reverse.ts";
 import { routeOf } from "./policy/route.ts";
 import { Shuffler } from "./policy/shuffle.ts";

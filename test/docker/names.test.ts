@@ -107,14 +107,14 @@ test("dotted container names on dotted networks answer alone and with the networ
   assert.equal((await dig(linked, "c1.net1.br.net1.nx.test")).status, "NXDOMAIN");
 });
 
-test("everything else is forwarded, by the transport it was asked by, with its id, flags and options", async () => {
+test("everything else is forwarded, in the letter case it was asked in, whatever the transport", async () => {
   await upstream.forget();
   assert.deepEqual(dataOf(await dig(db, "Mixed.ok.test")), ["192.0.2.1"]);
   assert.equal((await dig(db, "+tcp", "over.ok.test")).status, "NOERROR");
-  const [first, second] = await upstream.asked();
-  assert.equal(first?.name, "Mixed.ok.test");
-  assert.equal(first?.transport, "udp");
-  assert.equal(second?.transport, "tcp");
+  assert.deepEqual(
+    (await upstream.asked()).map(({ name }) => name),
+    ["Mixed.ok.test", "over.ok.test"],
+  );
 });
 
 test("a container on an internal network has names, and no way out to the host's servers", async () => {

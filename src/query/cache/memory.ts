@@ -9,7 +9,7 @@ import type { Route } from "../../model/view.ts";
 import type { Asker } from "../asker.ts";
 import type { Fleet, Lane } from "../upstream/fleet.ts";
 import type { Question } from "../wire/question.ts";
-import { type Asked, extendedError, relay, relayFailure } from "../wire/relay.ts";
+import { type Asked, errorOption, relay, relayFailure } from "../wire/relay.ts";
 import { RCODE } from "../wire/reply.ts";
 import { type Entry, type Key, type ReplyCache, keyHash } from "./reply-cache.ts";
 import { NOT_SHAREABLE, asksForAuthentic, shareBits } from "./shareable.ts";
@@ -18,7 +18,7 @@ import { NOT_SHAREABLE, asksForAuthentic, shareBits } from "./shareable.ts";
 export const UNKNOWN = 0;
 
 /** Told to ask for an entry anew. */
-export type OnRefresh = (asker: Asker, lane: Lane, entry: Entry) => void;
+type OnRefresh = (asker: Asker, lane: Lane, entry: Entry) => void;
 
 export interface MemoryParts {
   readonly cache: ReplyCache;
@@ -29,8 +29,8 @@ export interface MemoryParts {
   readonly onRefresh: OnRefresh;
 }
 
-const STALE_ANSWER = extendedError(3, "");
-const STALE_DENIAL = extendedError(19, "");
+const STALE_ANSWER = errorOption(3, "");
+const STALE_DENIAL = errorOption(19, "");
 
 export class Memory {
   readonly #parts: MemoryParts;

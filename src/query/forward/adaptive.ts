@@ -15,15 +15,15 @@ import { NOT_SHAREABLE, isDnssecOk, upstreamFlags } from "../cache/shareable.ts"
 import type { Forward } from "../listen/ports.ts";
 import type { Fleet, Lane } from "../upstream/fleet.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
-import { extendedError } from "../wire/relay.ts";
+import { errorOption } from "../wire/relay.ts";
 import { RCODE } from "../wire/reply.ts";
 import { type StoredReply, storedReply } from "../wire/stored-reply.ts";
 import { Delivery } from "./delivery.ts";
 import { Flight, type Landing } from "./flight.ts";
-import type { LoopGuard } from "./loop-guard.ts";
+import type { LoopGuard } from "../upstream/loop-guard.ts";
 
 /** Told of every query that no server answered, for the log. */
-export type OnFailure = (reason: string) => void;
+type OnFailure = (reason: string) => void;
 
 export interface AdaptiveParts {
   readonly behaviour: Behaviour;
@@ -47,8 +47,11 @@ interface Trip {
   /** Undefined for a question of its own. */
   readonly key: Key | undefined;
   readonly waiting: Delivery[];
-  /** The question as it went out; its name begins behind the header. */
+  /** The query that goes out, and where its question ends. */
   readonly message: Buffer;
+  readonly questionEnd: number;
+  /** The kept reply that is asked for anew. */
+  readonly refreshes?: Entry;
 }
 
 const HEADER_BYTES = 12;
@@ -86,12 +89,19 @@ export class AdaptiveForwarder {
   }
 
   readonly forward: Forward = (asker, deferred, transport, respond) => {
-    const { behaviour, queriesMax } = this.#parts;
+    const { behaviour, queriesMax, now } = this.#parts;
     const bytes = deferred.query.length;
-    const delivery = new Delivery(asker, deferred, transport, behaviour.fitsReplies, (reply) => {
-      this.#inFlight--;
-      this.#bytes -= bytes;
-      respond(reply);
+    const delivery = new Delivery({
+      asker,
+      deferred,
+      transport,
+      arrivedMs: now(),
+      fits: behaviour.fitsReplies,
+      respond: (reply) => {
+        this.#inFlight--;
+        this.#bytes -= bytes;
+        respond(reply);
+      },
     });
     const isOver = this.#inFlight >= queriesMax || this.#bytes >= LIMITS.forwardBytesWhole;
     this.#inFlight++;
@@ -113,7 +123,8 @@ export class AdaptiveForwarder {
     const { message, questionEnd } = entry.reply;
     this.#refreshing++;
     entry.isRefreshing = true;
-    this.#depart(asker, lane, entry, queryFor(message, questionEnd, entry.bits), questionEnd, []);
+    const query = queryFor(message, questionEnd, entry.bits);
+    this.#depart({ asker, lane, key: entry, refreshes: entry, message: query, questionEnd, waiting: [] });
   }
 
   /** A server was found to lead back to us: nobody waits for it any longer. */
@@ -130,35 +141,35 @@ export class AdaptiveForwarder {
       return;
     }
     if (deferred.bits === NOT_SHAREABLE) {
-      this.#depart(asker, lane, undefined, Buffer.from(deferred.query), deferred.questionEnd, [delivery]);
+      const message = Buffer.from(deferred.query);
+      this.#depart({ asker, lane, key: undefined, message, questionEnd: deferred.questionEnd, waiting: [delivery] });
       return;
     }
     const key = keyOf(delivery, lane);
     const trip = this.#tripOf(key);
     if (trip !== undefined) this.#suspectLoop(trip);
-    if (trip !== undefined && behaviour.merges && this.#isEarly(trip)) {
+    const isAlike = behaviour.fitsReplies || delivery.transport === "udp";
+    if (trip !== undefined && behaviour.merges && isAlike && this.#isEarly(trip)) {
       trip.waiting.push(delivery);
       return;
     }
     const message = queryFor(deferred.query, deferred.questionEnd, deferred.bits);
-    this.#depart(asker, lane, key, message, deferred.questionEnd, [delivery]);
+    this.#depart({ asker, lane, key, message, questionEnd: deferred.questionEnd, waiting: [delivery] });
   }
 
-  #depart(
-    asker: Asker,
-    lane: Lane,
-    key: Key | undefined,
-    message: Buffer,
-    questionEnd: number,
-    waiting: Delivery[],
-  ): void {
+  #depart(parts: Omit<Trip, "flight">): void {
     const { behaviour, policy, ids, now } = this.#parts;
+    const { asker, lane, key, message, questionEnd, waiting } = parts;
+    const isStream = waiting[0]?.transport === "tcp";
     const flight = new Flight(
       {
         nameservers: lane.nameservers,
         policy: policy.ask,
         hedges: behaviour.hedges,
-        fetchesWhole: behaviour.fitsReplies,
+        fetchesWhole: behaviour.fitsReplies || isStream,
+        // A question of its own may be one that only a stream can answer, as a transfer is.
+        usesTcp: policy.ask.usesTcp || (isStream && key === undefined),
+        endMs: (waiting[0]?.arrivedMs ?? now()) + policy.ask.budgetMs,
         dial: asker.dial,
         message,
         questionEnd,
@@ -173,7 +184,7 @@ export class AdaptiveForwarder {
         onLate: () => this.#standIn(trip),
       },
     );
-    const trip: Trip = { flight, lane, asker, key, waiting, message };
+    const trip: Trip = { ...parts, flight };
     this.#all.add(trip);
     if (key !== undefined) this.#trips.set(key.hash, trip);
     flight.start();
@@ -183,18 +194,21 @@ export class AdaptiveForwarder {
     const { key } = trip;
     this.#all.delete(trip);
     if (key !== undefined && this.#trips.get(key.hash) === trip) this.#trips.delete(key.hash);
-    if (key !== undefined && "isRefreshing" in key && key.isRefreshing) {
-      (key as Entry).isRefreshing = false;
+    if (trip.refreshes !== undefined) {
+      trip.refreshes.isRefreshing = false;
       this.#refreshing--;
     }
     if (landing.kind === "failed") return this.#landFailed(trip, landing);
     const stored = key === undefined ? undefined : storedReply(landing.message);
-    if (key === undefined || stored === undefined || stored.questionEnd !== questionEndOf(trip)) {
-      for (const delivery of trip.waiting) this.#deliver(delivery, () => delivery.handRaw(landing.message));
-      return;
+    if (key !== undefined && stored?.questionEnd === trip.questionEnd) this.#keep(trip, key, stored);
+    for (const delivery of trip.waiting) {
+      this.#deliver(delivery, () => {
+        // A stream has room for everything: truncated there means that nobody could get the rest.
+        if (!landing.isWhole && delivery.transport === "tcp") delivery.fail(RCODE.SERVFAIL, this.#error(...NOT_WHOLE));
+        else if (stored?.questionEnd === trip.questionEnd) delivery.hand(stored, FRESH);
+        else delivery.handRaw(landing.message);
+      });
     }
-    this.#keep(trip, key, stored);
-    for (const delivery of trip.waiting) this.#deliver(delivery, () => delivery.hand(stored, FRESH));
   }
 
   #keep({ asker, lane }: Trip, key: Key, stored: StoredReply): void {
@@ -296,10 +310,14 @@ export class AdaptiveForwarder {
   }
 
   #error(code: number, text: string): Buffer | undefined {
-    return this.#parts.behaviour.explainsFailures ? extendedError(code, text) : undefined;
+    return this.#parts.behaviour.explainsFailures ? errorOption(code, text) : undefined;
   }
 }
 
+const NOT_WHOLE = [
+  ERROR.network,
+  "the reply is too large for UDP, and the nameserver cannot be reached by TCP",
+] as const;
 const NOBODY = [ERROR.prohibited, "no nameserver may be asked from here"] as const;
 
 function ignore(): void {
@@ -323,8 +341,4 @@ function queryFor(message: Buffer, questionEnd: number, bits: number): Buffer {
   query.writeUInt16BE(OUR_UDP_BYTES, questionEnd + 3);
   query[questionEnd + 7] = isDnssecOk(bits) ? 0x80 : 0;
   return query;
-}
-
-function questionEndOf({ message }: Trip): number {
-  return message.length - OPT_BYTES;
 }

@@ -14,26 +14,32 @@ import type { StoredReply } from "../wire/stored-reply.ts";
 const scratch = Buffer.allocUnsafeSlow(SLOT_BYTES);
 const UNLIMITED = 65535;
 
+export interface DeliveryParts {
+  readonly asker: Asker;
+  readonly deferred: Deferred;
+  readonly transport: Transport;
+  readonly arrivedMs: number;
+  /** What is too large for it is truncated. */
+  readonly fits: boolean;
+  readonly respond: (reply: Uint8Array) => void;
+}
+
 export class Delivery {
   readonly asker: Asker;
   readonly deferred: Deferred;
   readonly transport: Transport;
+  readonly arrivedMs: number;
   readonly #fits: boolean;
   readonly #respond: (reply: Uint8Array) => void;
   #isDone = false;
 
-  constructor(
-    asker: Asker,
-    deferred: Deferred,
-    transport: Transport,
-    fits: boolean,
-    respond: (reply: Uint8Array) => void,
-  ) {
-    this.asker = asker;
-    this.deferred = deferred;
-    this.transport = transport;
-    this.#fits = fits;
-    this.#respond = respond;
+  constructor(parts: DeliveryParts) {
+    this.asker = parts.asker;
+    this.deferred = parts.deferred;
+    this.transport = parts.transport;
+    this.arrivedMs = parts.arrivedMs;
+    this.#fits = parts.fits;
+    this.#respond = parts.respond;
   }
 
   /** It has had its answer. */
@@ -42,9 +48,9 @@ export class Delivery {
   }
 
   /** A reply that many may have. */
-  hand(reply: StoredReply, age: Age, extendedError?: Uint8Array): void {
+  hand(reply: StoredReply, age: Age, why?: Uint8Array): void {
     this.#place();
-    this.#finish(relay(scratch, 0, this.#asked(), reply, age, extendedError));
+    this.#finish(relay(scratch, 0, this.#asked(), reply, age, why));
   }
 
   /** A reply to this very query, as it came. */
@@ -63,10 +69,10 @@ export class Delivery {
     this.#done(reply.subarray(0, questionEnd));
   }
 
-  fail(rcode: number, extendedError?: Uint8Array): void {
+  fail(rcode: number, why?: Uint8Array): void {
     this.asker.counters.failed++;
     this.#place();
-    this.#finish(relayFailure(scratch, 0, this.deferred.questionEnd, this.#asked(), rcode, extendedError));
+    this.#finish(relayFailure(scratch, 0, this.deferred.questionEnd, this.#asked(), rcode, why));
   }
 
   #place(): void {

@@ -31,7 +31,7 @@ export type Landing =
     };
 
 /** What one server did instead of answering. */
-export interface Failure {
+interface Failure {
   readonly server: string;
   readonly reason: string;
 }
@@ -41,6 +41,9 @@ export interface FlightPlan {
   readonly policy: AskPolicy;
   readonly hedges: boolean;
   readonly fetchesWhole: boolean;
+  readonly usesTcp: boolean;
+  /** When whoever asked first has waited long enough. */
+  readonly endMs: number;
   readonly dial: Dial;
   /** The query; the flight writes ids into it. */
   readonly message: Buffer;
@@ -85,7 +88,8 @@ export class Flight {
   readonly #plan: FlightPlan;
   readonly #hooks: FlightHooks;
   readonly #line: readonly Candidate[];
-  readonly #endMs: number;
+  /** When it is over, whatever has come until then. */
+  #endMs: number;
   #lateMs: number;
   #stepMs = Number.POSITIVE_INFINITY;
   #againMs: number = LIMITS.askAgainMs;
@@ -100,7 +104,7 @@ export class Flight {
     this.#plan = plan;
     this.#hooks = hooks;
     this.startMs = hooks.now();
-    this.#endMs = this.startMs + plan.policy.budgetMs;
+    this.#endMs = plan.endMs;
     this.#lateMs = this.startMs + LIMITS.staleAfterMs;
     this.#line = lineUp(plan, this.startMs);
   }
@@ -188,7 +192,7 @@ export class Flight {
   #ask(candidate: Candidate): void {
     candidate.state = "asked";
     candidate.asks++;
-    if (this.#plan.policy.usesTcp) return this.#askTcp(candidate);
+    if (this.#plan.usesTcp) return this.#askTcp(candidate);
     const { nameserver } = candidate;
     const now = this.#hooks.now();
     let socket;
@@ -242,7 +246,8 @@ export class Flight {
 
   #onTcpOutcome(candidate: Candidate, query: Buffer, sentMs: number, outcome: Outcome): void {
     if (outcome.kind === "failed") {
-      this.#fail(candidate, outcome.reason);
+      if (this.#plan.usesTcp && !this.#isOver) this.#onUnreachable(candidate, outcome.reason);
+      else this.#fail(candidate, outcome.reason);
     } else if (isReplyTo(outcome.reply.message, { message: query, questionEnd: this.#plan.questionEnd })) {
       this.#judge(candidate, outcome.reply, sentMs, true);
     } else {
@@ -279,7 +284,9 @@ export class Flight {
     const isTruncated = ((reply.message[2] as number) & 0x02) !== 0;
     if (isTruncated && !isStream && this.#plan.fetchesWhole) {
       this.#truncated ??= { ...reply, message: Buffer.from(reply.message) };
-      this.#stepMs = now + this.#patienceMs(candidate);
+      // Where connections are swallowed, what there is has to do.
+      this.#endMs = Math.min(this.#endMs, now + LIMITS.wholeMs);
+      this.#stepMs = Number.POSITIVE_INFINITY;
       this.#askTcp(candidate);
       return;
     }

@@ -13,14 +13,17 @@ interface Waiting {
 /** How many slots a container has; settings may change it while they are in use. */
 export interface SlotLimit {
   readonly max: number;
+  readonly waitMs: number;
 }
+
+const AS_DOCKER: SlotLimit = { max: LIMITS.forwardSlots, waitMs: LIMITS.forwardWaitMs };
 
 export class Slots {
   readonly #limit: SlotLimit;
   #taken = 0;
   readonly #waiting = new Set<Waiting>();
 
-  constructor(limit: SlotLimit = { max: LIMITS.forwardSlots }) {
+  constructor(limit: SlotLimit = AS_DOCKER) {
     this.#limit = limit;
   }
 
@@ -45,7 +48,7 @@ export class Slots {
       timer: setTimeout(() => {
         this.#waiting.delete(waiting);
         refuse();
-      }, LIMITS.forwardWaitMs),
+      }, this.#limit.waitMs),
     };
     this.#waiting.add(waiting);
   }

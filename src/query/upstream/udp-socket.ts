@@ -6,7 +6,7 @@
 import { type Socket, createSocket } from "node:dgram";
 
 import { LIMITS } from "../../config/limits.ts";
-import { errnoName, lastErrno, send } from "../../kernel/libc.ts";
+import { errnoName, keepAddress, lastErrno, send } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
 import type { RandomIds } from "../../lib/random-ids.ts";
 import { FOLD } from "../../model/wire-name.ts";
@@ -58,6 +58,7 @@ export class UpstreamSocket {
     this.#socket.on("message", (message) => this.#onReadable(message));
     this.#socket.on("error", (error) => this.#onUnreachable(error.message));
     this.#socket.bind({ fd });
+    keepAddress(fd);
     // It is kept open for queries to come; that is no reason for the process to live.
     this.#socket.unref();
   }

@@ -37,7 +37,7 @@ export function relay(
   asked: Asked,
   reply: StoredReply,
   age: Age,
-  extendedError: Uint8Array | undefined = reply.extendedError,
+  why: Uint8Array | undefined = reply.extendedError,
 ): number {
   const { message, questionEnd } = reply;
   const rcode = asked.isKnown && reply.rcode === RCODE.NXDOMAIN ? RCODE.NOERROR : reply.rcode;
@@ -58,7 +58,7 @@ export function relay(
   } else {
     length = writeWhatFits(block, offset, reply, room, age);
   }
-  return asked.hasOpt ? writeOpt(block, offset, length, asked, rcode, extendedError) : length;
+  return asked.hasOpt ? writeOpt(block, offset, length, asked, rcode, why) : length;
 }
 
 /** A failure of our making: the question, and nothing but why. */
@@ -68,15 +68,15 @@ export function relayFailure(
   questionEnd: number,
   asked: Asked,
   rcode: number,
-  extendedError?: Uint8Array,
+  why?: Uint8Array,
 ): number {
   writeFlags(block, offset, rcode, false);
   block.fill(0, offset + 6, offset + 12);
-  return asked.hasOpt ? writeOpt(block, offset, questionEnd, asked, rcode, extendedError) : questionEnd;
+  return asked.hasOpt ? writeOpt(block, offset, questionEnd, asked, rcode, why) : questionEnd;
 }
 
 /** An extended error as an option (RFC 8914). */
-export function extendedError(code: number, text: string): Buffer {
+export function errorOption(code: number, text: string): Buffer {
   const words = Buffer.from(text.slice(0, EXTENDED_TEXT_MAX), "latin1");
   const option = Buffer.alloc(6 + words.length);
   option.writeUInt16BE(15, 0);

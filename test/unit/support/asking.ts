@@ -18,7 +18,7 @@ import type { Asker } from "../../../src/query/asker.ts";
 import { Memory } from "../../../src/query/cache/memory.ts";
 import { ReplyCache } from "../../../src/query/cache/reply-cache.ts";
 import { AdaptiveForwarder } from "../../../src/query/forward/adaptive.ts";
-import { LoopGuard } from "../../../src/query/forward/loop-guard.ts";
+import { LoopGuard } from "../../../src/query/upstream/loop-guard.ts";
 import type { Transport } from "../../../src/query/listen/ports.ts";
 import { Fleet } from "../../../src/query/upstream/fleet.ts";
 import { aView, anAsker, upstreams } from "../../support/builders.ts";

@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 
 import { LIMITS } from "../../config/limits.ts";
 import { NAME_BYTES_MAX, presentation } from "../../model/wire-name.ts";
-import type { Nameserver } from "../upstream/nameserver.ts";
+import type { Nameserver } from "./nameserver.ts";
 
 const TYPE_TXT = 16;
 const CLASS_IN = 1;

@@ -1,0 +1,190 @@
+// Proves how nameservers and routes are read: every form, every bad one, and that what is written back reads the same.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import fc from "fast-check";
+
+import {
+  type NamedServer,
+  type RouteText,
+  domainLabels,
+  parseDomain,
+  parseRoute,
+  parseServer,
+  routeText,
+  serverText,
+} from "../../../src/model/server-text.ts";
+
+const SERVERS: Readonly<Record<string, NamedServer>> = {
+  host: "host",
+  "10.0.0.53": { from: "host", address: "10.0.0.53", port: 53 },
+  "10.0.0.53:5353": { from: "host", address: "10.0.0.53", port: 5353 },
+  "10.0.0.53#5353": { from: "host", address: "10.0.0.53", port: 5353 },
+  "fd00::53": { from: "host", address: "fd00::53", port: 53 },
+  "::1": { from: "host", address: "::1", port: 53 },
+  "[fd00::53]": { from: "host", address: "fd00::53", port: 53 },
+  "[fd00::53]:5353": { from: "host", address: "fd00::53", port: 5353 },
+  "fd00::53#5353": { from: "host", address: "fd00::53", port: 5353 },
+  "fe80::1%eth0": { from: "host", address: "fe80::1%eth0", port: 53 },
+  "fe80::1%br-0.100": { from: "host", address: "fe80::1%br-0.100", port: 53 },
+  "[fe80::1%eth0]:5353": { from: "host", address: "fe80::1%eth0", port: 5353 },
+  "fe80::1%eth0#5353": { from: "host", address: "fe80::1%eth0", port: 5353 },
+  "container:10.0.0.53": { from: "container", address: "10.0.0.53", port: 53 },
+  "container:10.0.0.53:5353": { from: "container", address: "10.0.0.53", port: 5353 },
+  "container:[fd00::53]:5353": { from: "container", address: "fd00::53", port: 5353 },
+  // Docker in Docker: the host may well be a container.
+  "127.0.0.11": { from: "host", address: "127.0.0.11", port: 53 },
+};
+
+for (const [text, server] of Object.entries(SERVERS)) {
+  test(`"${text}" is a nameserver`, () => {
+    assert.deepEqual(parseServer(text), server);
+    assert.deepEqual(parseRoute(text), { domains: [""], servers: [server], isLocal: false });
+  });
+}
+
+const BAD_SERVERS: Readonly<Record<string, RegExp>> = {
+  "": /no nameserver/,
+  " 10.0.0.53": /no nameserver/,
+  "10.0.0": /no nameserver/,
+  "10.0.0.256": /no nameserver/,
+  "010.0.0.1": /no nameserver/,
+  "dns.example": /no nameserver/,
+  HOST: /no nameserver/,
+  "host:53": /no nameserver/,
+  "container:host": /no nameserver/,
+  "container:": /no nameserver/,
+  "10.0.0.53:": /no nameserver/,
+  "10.0.0.53:0": /port that is none: 1 to 65535/,
+  "10.0.0.53:65536": /port that is none/,
+  "10.0.0.53#99999999999999999999": /port that is none/,
+  "10.0.0.53:dns": /no nameserver/,
+  "10.0.0.53:53:53": /no nameserver/,
+  "10.0.0.53%eth0": /no nameserver/,
+  "[10.0.0.53": /no nameserver/,
+  "[]:53": /no nameserver/,
+  "[fd00::53]5353": /no nameserver/,
+  "fd00::53%": /no nameserver/,
+  "fe80::1%eth 0": /no nameserver/,
+  "fe80::1%eth0:5353": /no nameserver/,
+  "fe80::1%a%b": /no nameserver/,
+  "fe80::1%../x": /no nameserver/,
+  "fe80::1": /lacks its interface: fe80::1%eth0/,
+  "[FEBF::1]:53": /lacks its interface/,
+  "container:127.0.0.11": /ask itself/,
+  "container:127.0.0.11:5353": /ask itself/,
+  "https://10.0.0.53": /no nameserver/,
+};
+
+for (const [text, message] of Object.entries(BAD_SERVERS)) {
+  test(`"${text}" is no nameserver, and the error quotes it`, () => {
+    assert.throws(
+      () => parseServer(text),
+      (error: Error) => message.test(error.message) && error.message.startsWith(`"${text}"`),
+    );
+  });
+}
+
+const SERVER = { from: "host" as const, address: "10.0.0.53", port: 53 };
+
+const ROUTES: Readonly<Record<string, RouteText>> = {
+  "/corp.example/10.0.0.53": { domains: ["corp.example"], servers: [SERVER], isLocal: false },
+  "/Corp.Example./10.0.0.53": { domains: ["corp.example"], servers: [SERVER], isLocal: false },
+  "/.corp.example/10.0.0.53": { domains: ["corp.example"], servers: [SERVER], isLocal: false },
+  "/*.corp.example/10.0.0.53": { domains: ["corp.example"], servers: [SERVER], isLocal: false },
+  "/one/two/10.0.0.53": { domains: ["one", "two"], servers: [SERVER], isLocal: false },
+  "/corp.example/host": { domains: ["corp.example"], servers: ["host"], isLocal: false },
+  "/168.192.in-addr.arpa/10.0.0.53": { domains: ["168.192.in-addr.arpa"], servers: [SERVER], isLocal: false },
+  "/_tcp.corp-1.example/[fd00::53]:5353": {
+    domains: ["_tcp.corp-1.example"],
+    servers: [{ from: "host", address: "fd00::53", port: 5353 }],
+    isLocal: false,
+  },
+  "/corp.example/": { domains: ["corp.example"], servers: [], isLocal: true },
+  "//": { domains: [""], servers: [], isLocal: true },
+  "/./10.0.0.53": { domains: [""], servers: [SERVER], isLocal: false },
+};
+
+for (const [text, route] of Object.entries(ROUTES)) {
+  test(`"${text}" is a route`, () => assert.deepEqual(parseRoute(text), route));
+}
+
+const BAD_ROUTES: Readonly<Record<string, RegExp>> = {
+  "/": /lacks a second slash/,
+  "/corp.example": /lacks a second slash/,
+  "/10.0.0.53": /lacks a second slash/,
+  "/corp..example/10.0.0.53": /"corp..example" is no domain name/,
+  "/#/10.0.0.53": /"#" is no domain name/,
+  "/corp example/10.0.0.53": /no domain name/,
+  "/b\u00fccher.example/10.0.0.53": /no domain name/,
+  "/corp.example/10.0.0": /"10.0.0" is no nameserver/,
+};
+
+for (const [text, message] of Object.entries(BAD_ROUTES)) {
+  test(`"${text}" is no route`, () => assert.throws(() => parseRoute(text), { message }));
+}
+
+test("a label of 63 octets is a domain, one of 64 is none, nor are 255 octets in all", () => {
+  assert.equal(parseDomain("a".repeat(63)), "a".repeat(63));
+  assert.throws(() => parseDomain("a".repeat(64)), /no domain name/);
+  assert.throws(() => parseDomain(Array.from({ length: 128 }, () => "a").join(".")), /no domain name/);
+});
+
+test("a domain on the wire is in lower case and without an end; that of every name is nothing", () => {
+  assert.deepEqual(domainLabels("corp.example"), Buffer.from("\x04corp\x07example"));
+  assert.equal(domainLabels("").length, 0);
+});
+
+test("what is written back reads the same", () => {
+  for (const text of [...Object.keys(SERVERS), ...Object.keys(ROUTES)]) {
+    const route = parseRoute(text);
+    assert.deepEqual(parseRoute(routeText(route)), route, routeText(route));
+  }
+});
+
+test("whatever the text, it is read or refused with an Error that says why", () => {
+  const pieces = fc.constantFrom(
+    "/",
+    ":",
+    "#",
+    "[",
+    "]",
+    "%",
+    "host",
+    "container:",
+    "10.0.0.1",
+    "fd00::1",
+    "53",
+    "a.b",
+  );
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string(),
+        fc.array(pieces).map((all) => all.join("")),
+      ),
+      (text) => {
+        try {
+          const route = parseRoute(text);
+          assert.deepEqual(parseRoute(routeText(route)), route);
+        } catch (error) {
+          assert.ok(error instanceof Error && / is | lacks | has /.test(error.message), String(error));
+        }
+      },
+    ),
+  );
+});
+
+test("a server of a view is written as Docker writes it", () => {
+  const written = (["host", "container", "door"] as const).map((from) => [
+    serverText({ from, address: "10.0.0.53", port: 53 }),
+    serverText({ from, address: "fd00::53", port: 5353 }),
+    serverText({ from, address: "fe80::1%eth0", port: 5353 }),
+  ]);
+  assert.deepEqual(written, [
+    ["host(10.0.0.53)", "host([fd00::53]:5353)", "host([fe80::1%eth0]:5353)"],
+    ["10.0.0.53", "[fd00::53]:5353", "[fe80::1%eth0]:5353"],
+    ["docker", "docker", "docker"],
+  ]);
+});
