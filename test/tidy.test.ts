@@ -21,9 +21,14 @@ const BASE = ["src/lib", "src/model", "src/config/limits.ts"];
 const PURE = ["node:crypto", "node:util"];
 
 const ROOMS: readonly Room[] = [
-  { room: "src/lib", mayImport: [], modules: [] },
-  { room: "src/model", mayImport: ["src/lib"], modules: ["node:net", "dns-packet"] },
+  { room: "src/lib", mayImport: [], modules: PURE },
+  { room: "src/model", mayImport: ["src/lib"], modules: ["node:net", "dns-packet", ...PURE] },
   { room: "src/config", mayImport: ["src/lib", "src/model", "src/observe/log.ts"], modules: [] },
+  {
+    room: "src/config/file",
+    mayImport: ["src/config", "src/lib"],
+    modules: ["yaml", "zod", "node:fs", "node:fs/promises", "node:worker_threads"],
+  },
   { room: "src/observe", mayImport: ["src/lib", "src/model"], modules: ["pino"] },
   {
     room: "src/kernel",
@@ -34,13 +39,30 @@ const ROOMS: readonly Room[] = [
   { room: "src/query/policy", mayImport: ["src/query/wire", ...BASE], modules: PURE },
   {
     room: "src/query/answer.ts",
-    mayImport: ["src/query/wire", "src/query/policy", "src/query/asker.ts", ...BASE],
+    mayImport: [
+      "src/query/wire",
+      "src/query/policy",
+      "src/query/cache",
+      "src/query/upstream",
+      "src/query/asker.ts",
+      ...BASE,
+    ],
     modules: PURE,
   },
   { room: "src/query/asker.ts", mayImport: ["src/query/forward/slots.ts", ...BASE], modules: [] },
   {
+    room: "src/query/cache",
+    mayImport: ["src/query/wire", "src/query/upstream/fleet.ts", "src/query/asker.ts", ...BASE],
+    modules: [],
+  },
+  {
+    room: "src/query/upstream",
+    mayImport: ["src/query/asker.ts", "src/kernel", ...BASE],
+    modules: ["node:crypto", "node:dgram"],
+  },
+  {
     room: "src/query/listen",
-    mayImport: ["src/query/answer.ts", "src/query/asker.ts", "src/kernel", ...BASE],
+    mayImport: ["src/query/answer.ts", "src/query/asker.ts", "src/query/forward/slots.ts", "src/kernel", ...BASE],
     modules: ["node:dgram", "node:net"],
   },
   {
@@ -48,6 +70,8 @@ const ROOMS: readonly Room[] = [
     mayImport: [
       "src/query/answer.ts",
       "src/query/asker.ts",
+      "src/query/cache",
+      "src/query/upstream",
       "src/query/wire",
       "src/query/listen",
       "src/kernel",
@@ -70,28 +94,28 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/container/watch",
-    mayImport: ["src/container/registry", ...BASE],
+    mayImport: ["src/container/registry", "src/container/namespace/engine-host.ts", "src/kernel/libc.ts", ...BASE],
     modules: ["dockerode", "node:readline", "node:timers/promises", "node:crypto", "node:fs", "node:path"],
   },
   {
     room: "src/container/attach",
-    mayImport: ["src/container", "src/kernel", "src/config/settings.ts", ...BASE],
+    mayImport: ["src/container", "src/kernel", "src/config/only.ts", ...BASE],
     modules: ["node:timers/promises"],
   },
   {
     room: "src/container/attach/decision.ts",
-    mayImport: ["src/container/registry", "src/config/settings.ts"],
+    mayImport: ["src/container/registry", "src/config/only.ts"],
     modules: [],
   },
   {
     room: "src/container/roster.ts",
-    mayImport: ["src/container/attach", "src/container/registry", "src/config/settings.ts"],
+    mayImport: ["src/container/attach", "src/container/registry", "src/config/only.ts"],
     modules: [],
   },
   {
     room: "src/daemon",
     mayImport: ["src"],
-    modules: ["node:crypto", "node:fs", "node:http", "node:path", "node:timers/promises"],
+    modules: ["node:crypto", "node:fs", "node:http", "node:path", "node:timers/promises", "node:util"],
   },
   { room: "cmd", mayImport: ["src"], modules: ["commander", "node:fs"] },
 ];

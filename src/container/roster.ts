@@ -2,7 +2,7 @@
  * Roster: what became of every running container. It takes the facts, has the names kept and the namespace attached, and
  * remembers the decision, so that whoever asks why a container is not served gets an answer.
  */
-import type { OnlyFilter } from "../config/settings.ts";
+import type { OnlyFilter } from "../config/only.ts";
 import { type Decision, decide } from "./attach/decision.ts";
 import type { Reconciler } from "./attach/reconciler.ts";
 import type { Directory } from "./registry/directory.ts";
@@ -18,25 +18,26 @@ export interface RosterParts {
 export class Roster {
   readonly #parts: RosterParts;
   readonly #decisions = new Map<string, Decision>();
+  #only: readonly OnlyFilter[];
 
   constructor(parts: RosterParts) {
     this.#parts = parts;
+    this.#only = parts.only;
+  }
+
+  /** Who may be served, from now on. Decisions made before do not change. */
+  setOnly(only: readonly OnlyFilter[]): void {
+    this.#only = only;
+  }
+
+  /** Decides anew about every container, for settings or the host that changed. */
+  refresh(): void {
+    for (const fact of this.#parts.directory.containers.values()) this.#decide(fact);
   }
 
   put(fact: ContainerFact): void {
-    const { directory, reconciler, only, onWarning } = this.#parts;
-    directory.putContainer(fact);
-    const decision = decide(fact, (id) => directory.network(id), only);
-    if (decision.warning !== undefined && this.#decisions.get(fact.id)?.warning !== decision.warning) {
-      onWarning(fact, decision.warning);
-    }
-    this.#decisions.set(fact.id, decision);
-    if (decision.kind === "leave") {
-      reconciler.unwant(fact.id);
-      return;
-    }
-    const claim = { containerId: fact.id, sandboxKey: fact.sandboxKey, pid: fact.pid };
-    reconciler.want(fact.id, { claim, view: directory.viewOf(fact) });
+    this.#parts.directory.putContainer(fact);
+    this.#decide(fact);
   }
 
   remove(containerId: string): void {
@@ -51,5 +52,20 @@ export class Roster {
       const fact = this.#parts.directory.containers.get(id);
       if (fact !== undefined) yield [fact, decision];
     }
+  }
+
+  #decide(fact: ContainerFact): void {
+    const { directory, reconciler, onWarning } = this.#parts;
+    const decision = decide(fact, (id) => directory.network(id), this.#only);
+    if (decision.warning !== undefined && this.#decisions.get(fact.id)?.warning !== decision.warning) {
+      onWarning(fact, decision.warning);
+    }
+    this.#decisions.set(fact.id, decision);
+    if (decision.kind === "leave") {
+      reconciler.unwant(fact.id);
+      return;
+    }
+    const claim = { containerId: fact.id, sandboxKey: fact.sandboxKey, pid: fact.pid };
+    reconciler.want(fact.id, { claim, view: directory.viewOf(fact) });
   }
 }

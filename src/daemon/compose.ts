@@ -4,39 +4,38 @@
  * listeners.
  */
 import { randomInt } from "node:crypto";
-import { readFileSync } from "node:fs";
 
 import { LIMITS } from "../config/limits.ts";
 import type { RunSettings } from "../config/settings.ts";
 import { Reconciler } from "../container/attach/reconciler.ts";
-import type { OpenEndpoint } from "../container/attach/ports.ts";
 import { DOCKER_RESOLVER } from "../container/capture/capture.ts";
 import type { Bracket } from "../container/namespace/bracket.ts";
-import { type EngineHost, readEngineFile } from "../container/namespace/engine-host.ts";
+import type { EngineHost } from "../container/namespace/engine-host.ts";
 import { Directory } from "../container/registry/directory.ts";
-import type { NameserversFact } from "../container/registry/fact.ts";
 import { Roster } from "../container/roster.ts";
 import type { Engine, EngineInfo } from "../container/watch/engine.ts";
 import { Follower } from "../container/watch/follower.ts";
-import { nameserversOf, serversIn } from "../container/watch/nameservers.ts";
-import type { ContainerJson } from "../container/watch/translate.ts";
-import { MessageBlock } from "../kernel/message-block.ts";
 import type { NetlinkMemory } from "../kernel/nfnetlink.ts";
-import { type Log, Throttle } from "../observe/log.ts";
-import { Answerer, SLOT_BYTES } from "../query/answer.ts";
-import { SequentialForwarder } from "../query/forward/sequential.ts";
-import { Endpoint } from "../query/listen/endpoint.ts";
-import { streamBlock } from "../query/listen/tcp-connection.ts";
-import { Turn } from "../query/listen/turn.ts";
+import type { Server } from "../model/view.ts";
+import type { Log } from "../observe/log.ts";
+import { HostUpstreams } from "./host-upstreams.ts";
+import { type QueryWay, composeQueryWay } from "./query-way.ts";
 
-export interface Composition {
+export interface Composition extends ContainerWay {
+  /** Goes by other settings from now on, as far as a reload may change them. */
+  readonly reconfigure: (settings: RunSettings) => void;
+}
+
+interface ContainerWay {
   readonly roster: Roster;
   readonly directory: Directory;
   readonly reconciler: Reconciler;
   readonly follower: Follower;
+  readonly hostUpstreams: HostUpstreams;
 }
 
 export interface ComposeParts {
+  /** The settings of the start. */
   readonly settings: RunSettings;
   readonly log: Log;
   readonly engine: Engine;
@@ -48,49 +47,27 @@ export interface ComposeParts {
   readonly engineVersion: () => number;
 }
 
-/** Engines from this version on write the servers of a container into its resolv.conf. */
-const RECORDS_NAMESERVERS = 26;
-const HOST_FILES = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"];
-/** Failures of servers and defects are told at most this often. */
-const LOG_EVERY_MS = 10_000;
-
 export function compose(parts: ComposeParts): Composition {
-  const openEndpoint = composeQueryWay(parts);
-  return composeContainerWay(parts, openEndpoint);
-}
-
-/** listen -> answer (wire, policy) -> forward. */
-function composeQueryWay({ settings, log }: ComposeParts): OpenEndpoint {
-  const { behaviour, isBatching } = settings;
-  const failures = new Throttle(LOG_EVERY_MS);
-  const defects = new Throttle(LOG_EVERY_MS);
-  const onDefect = (error: unknown): void => {
-    defects.run((heldBack) => log.error({ err: error, heldBack }, "a query laid bare a defect of dns11"));
-  };
-  const answerer = new Answerer(behaviour);
-  const { forward } = new SequentialForwarder(
-    behaviour,
-    ({ from, address }, reason) => {
-      failures.run((heldBack) => log.warn({ server: address, from, reason, heldBack }, "nameserver failed"));
+  const queryWay = composeQueryWay(parts.settings, parts.log);
+  const containerWay = composeContainerWay(parts, queryWay);
+  const { directory, roster, follower, hostUpstreams } = containerWay;
+  return {
+    ...containerWay,
+    reconfigure: (settings) => {
+      queryWay.reconfigure(settings);
+      directory.setRules(settings.routes);
+      directory.setServersMax(serversMax(settings));
+      roster.setOnly(settings.only);
+      if (hostUpstreams.configure(settings)) follower.lookAgain();
+      roster.refresh();
     },
-    Math.min(LIMITS.forwardQueriesWhole, descriptorsMax() * LIMITS.forwardShareOfDescriptors),
-  );
-  const common = { answerer, forward, onDefect };
-  const udp = {
-    ...common,
-    block: new MessageBlock(LIMITS.udpBatch, SLOT_BYTES),
-    turn: new Turn(),
-    queryBytesMax: behaviour.readsLongQueries ? LIMITS.udpQueryBytes : LIMITS.udpQueryBytesStrict,
-    isBatching,
   };
-  const tcp = { ...common, pipelinedMax: behaviour.pipelines ? LIMITS.tcpPipelined : 1, block: streamBlock() };
-  return (sockets, view, dial) => new Endpoint(sockets, { view, dial }, { udp, tcp });
 }
 
 /** watch -> registry -> attach (capture, namespace, rules). */
-function composeContainerWay(parts: ComposeParts, openEndpoint: OpenEndpoint): Composition {
-  const { settings, log, engine, bracket, memory, host, onEngine } = parts;
-  const directory = new Directory({ serversMax: LIMITS.forwardServers, ownAddress: DOCKER_RESOLVER });
+function composeContainerWay(parts: ComposeParts, { openEndpoint, onUpstreamsChanged }: QueryWay): ContainerWay {
+  const { settings, log, engine, bracket, memory, host, onEngine, engineVersion } = parts;
+  const directory = new Directory({ serversMax: serversMax(settings), ownAddress: DOCKER_RESOLVER });
   directory.setRules(settings.routes);
   // A zone of a run before could hold entries that lead to its dead ports, so each run draws one.
   const zone = randomInt(1, 0xffff);
@@ -108,8 +85,18 @@ function composeContainerWay(parts: ComposeParts, openEndpoint: OpenEndpoint): C
     only: settings.only,
     onWarning: (fact, warning) => log.warn({ container: fact.name, warning }, "odd container"),
   });
+  const onChange = (servers: readonly Server[]): void => {
+    directory.setHost(servers);
+    roster.refresh();
+    onUpstreamsChanged();
+  };
+  const hostUpstreams = new HostUpstreams({ log, host, engineVersion, onChange }, settings);
+  directory.setHost(hostUpstreams.servers);
   const follower = new Follower(engine, {
-    onEngine,
+    onEngine: (info) => {
+      onEngine(info);
+      hostUpstreams.look();
+    },
     onAway: (reason) => log.warn({ reason }, "the engine is away; last-known names keep answering"),
     onSynced: () => log.info({ containers: directory.containers.size }, "every running container is known"),
     onNetwork: (fact) => directory.putNetwork(fact),
@@ -117,29 +104,14 @@ function composeContainerWay(parts: ComposeParts, openEndpoint: OpenEndpoint): C
     onContainer: (fact) => roster.put(fact),
     onContainerGone: (id) => roster.remove(id),
     onInspectFailed: (id, reason) => log.warn({ container: nameOf(id), reason }, "cannot inspect; trying again"),
-    nameserversOf: (json) => readNameservers(json, parts),
+    nameserversOf: (json) => hostUpstreams.nameserversOf(json),
     known: () => directory.containers,
     hasNetwork: (id) => directory.network(id) !== undefined,
   });
-  return { roster, directory, reconciler, follower };
+  return { roster, directory, reconciler, follower, hostUpstreams };
 }
 
-/** How many files and sockets this process may have. */
-function descriptorsMax(): number {
-  const limits = readFileSync("/proc/self/limits", "utf8");
-  const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
-  return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
-}
-
-function readNameservers(json: ContainerJson, { host, settings, engineVersion }: ComposeParts): NameserversFact {
-  const engineHost = host();
-  const path = json.ResolvConfPath;
-  const hostFiles = settings.resolvConf === undefined ? HOST_FILES : [settings.resolvConf];
-  return nameserversOf({
-    resolvConf: path === undefined || path === "" ? undefined : readEngineFile(engineHost, path),
-    hostServers: new Set(hostFiles.flatMap((file) => serversIn(readEngineFile(engineHost, file) ?? ""))),
-    dns: json.HostConfig?.Dns ?? [],
-    dnsOptions: json.HostConfig?.DnsOptions ?? [],
-    isRecorded: engineVersion() >= RECORDS_NAMESERVERS,
-  });
+/** Docker uses three servers of a list and says nothing of the others. */
+function serversMax({ behaviour }: RunSettings): number {
+  return behaviour.failsOver ? LIMITS.upstreamServers : LIMITS.forwardServers;
 }

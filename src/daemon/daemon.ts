@@ -6,14 +6,14 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { LIMITS } from "../config/limits.ts";
-import type { RunSettings } from "../config/settings.ts";
+import { type RunSettings, changedKeys } from "../config/settings.ts";
 import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
 import { type EngineHost, closeEngineHost, openEngineHost, processBehind } from "../container/namespace/engine-host.ts";
 import { Engine, type EngineInfo } from "../container/watch/engine.ts";
 import { type EngineAddress, engineAddress } from "../container/watch/engine-address.ts";
 import { NetlinkMemory } from "../kernel/nfnetlink.ts";
 import { backoffMs } from "../lib/backoff.ts";
-import { Fault, codeOf } from "../lib/fault.ts";
+import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
 import type { Log } from "../observe/log.ts";
 import { type Composition, compose } from "./compose.ts";
 import { Control } from "./control.ts";
@@ -30,7 +30,8 @@ export const VERSION = (
 ).version;
 
 export class Daemon {
-  readonly #settings: RunSettings;
+  #settings: RunSettings;
+  #reloading: Promise<void> = Promise.resolve();
   readonly #log: Log;
   readonly #address: EngineAddress;
   readonly #engine: Engine;
@@ -66,6 +67,11 @@ export class Daemon {
     }
   }
 
+  /** Goes by what the settings file says now; where that is wrong, by what it said before. One after the other. */
+  reload(read: () => Promise<RunSettings>): void {
+    this.#reloading = this.#reloading.then(async () => await this.#reload(read));
+  }
+
   /** What a run would do with every container that runs now; touches none of them. */
   async preview(): Promise<readonly ContainerStatus[]> {
     checkCapabilities();
@@ -74,10 +80,32 @@ export class Daemon {
     const composition = this.#compose(bracket, new NetlinkMemory());
     // Nothing that is wanted is done: the reconciler is stopped before it starts.
     await composition.reconciler.stop();
+    composition.hostUpstreams.close();
     await composition.follower.once();
     const containers = this.#containers(composition);
     bracket.close();
     return containers;
+  }
+
+  async #reload(read: () => Promise<RunSettings>): Promise<void> {
+    const { config } = this.#settings;
+    if (config === undefined) {
+      this.#log.warn("there is no settings file to read again; name one with --config");
+      return;
+    }
+    let settings;
+    try {
+      settings = await read();
+    } catch (error) {
+      const reason = reasonOf(error).replaceAll("\n", "; ");
+      this.#log.error({ config, reason }, "settings not read again; the old ones stay");
+      return;
+    }
+    const changed = changedKeys(this.#settings.origins, settings.origins);
+    this.#settings = settings;
+    this.#composition?.reconfigure(settings);
+    this.#log.info({ config, changed }, "settings read again");
+    this.#log.level = settings.logLevel;
   }
 
   async #serve(instance: Instance, signal: AbortSignal): Promise<void> {
@@ -100,6 +128,7 @@ export class Daemon {
     } finally {
       this.#log.info("handing back to Docker's resolver");
       await composition.reconciler.stop();
+      composition.hostUpstreams.close();
       guard.stop();
       control.close();
       this.#log.info("stopped");
@@ -185,6 +214,8 @@ export class Daemon {
         address: this.#address.socketPath,
         isConnected: follower.isConnected,
       },
+      config: this.#settings.config ?? null,
+      settings: this.#settings.origins,
       isReady: follower.isSynced && reconciler.isSettled,
       memoryBytes: process.memoryUsage.rss(),
       containers: this.#containers(composition),

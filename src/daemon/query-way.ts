@@ -135,10 +135,7 @@ function adaptive({ behaviour, upstream }: RunSettings, block: MessageBlock, log
       ...(behaviour.caches && { memory }),
     }),
     forward: forwarder.forward,
-    forget: () => {
-      cache.clear();
-      fleet.forget();
-    },
+    forget: () => forwarder.forget(),
   };
 }
 

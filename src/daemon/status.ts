@@ -1,6 +1,7 @@
 /**
  * Status: what `GET /v1/status` tells and `dns11 status` shows. Every running container is in it, served or not.
  */
+import type { Origins } from "../config/settings.ts";
 import type { Attachment } from "../container/attach/attachment.ts";
 import type { Decision } from "../container/attach/decision.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
@@ -43,6 +44,10 @@ export interface Status {
     readonly address: string;
     readonly isConnected: boolean;
   };
+  /** The settings file. */
+  readonly config: string | null;
+  /** What counts under each key of the settings file, and who said so. */
+  readonly settings: Origins;
   /** Every running container has been looked at, and is served or its refusal known. */
   readonly isReady: boolean;
   readonly memoryBytes: number;

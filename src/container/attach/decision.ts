@@ -1,8 +1,9 @@
 /**
  * Decision: whether dns11 serves a container, and if not, why: in words for the person who asks `dns11 status`.
  */
-import type { OnlyFilter } from "../../config/settings.ts";
+import type { OnlyFilter } from "../../config/only.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../registry/fact.ts";
+import { ownSay } from "../registry/routes.ts";
 
 export type Decision =
   | { readonly kind: "serve"; readonly warning?: string }
@@ -34,7 +35,7 @@ export function decide(
   }
   const label = readLabel(fact.labels[ENABLE_LABEL]);
   if (!label.isEnabled) return leave("opted-out", `its label ${ENABLE_LABEL} says so`);
-  return withWarning(decideByNetworks(fact, networkOf, only), label.warning);
+  return withWarnings(decideByNetworks(fact, networkOf, only), [label.warning, ownSay(fact.labels).warning]);
 }
 
 function decideByNetworks(
@@ -81,6 +82,7 @@ function leave(code: LeaveCode, reason: string): Decision {
   return { kind: "leave", code, reason };
 }
 
-function withWarning(decision: Decision, warning: string | undefined): Decision {
-  return warning === undefined ? decision : { ...decision, warning };
+function withWarnings(decision: Decision, warnings: readonly (string | undefined)[]): Decision {
+  const warning = warnings.filter((text) => text !== undefined).join("; ");
+  return warning === "" ? decision : { ...decision, warning };
 }

@@ -67,8 +67,8 @@ export function closeEngineHost(host: EngineHost): void {
   closeSync(host.network);
 }
 
-/** A file of the engine's, as text; undefined where there is none. */
-export function readEngineFile(host: EngineHost, path: string): string | undefined {
+/** A file of the engine's, as text; undefined where there is none. Of a file that is too long, the first whole lines. */
+export function readEngineFile(host: Pick<EngineHost, "root">, path: string): string | undefined {
   let fd;
   try {
     fd = openInRoot(host.root, path);
@@ -78,7 +78,8 @@ export function readEngineFile(host: EngineHost, path: string): string | undefin
   try {
     // A container may write its own resolv.conf, and as long as it likes.
     const bytes = Buffer.alloc(FILE_BYTES_MAX);
-    return bytes.toString("utf8", 0, readSync(fd, bytes, 0, FILE_BYTES_MAX, 0));
+    const length = readSync(fd, bytes, 0, FILE_BYTES_MAX, 0);
+    return bytes.toString("utf8", 0, length < FILE_BYTES_MAX ? length : bytes.lastIndexOf("\n") + 1);
   } catch {
     return undefined;
   } finally {

@@ -6,11 +6,12 @@ import { isSameAddress } from "../../model/address.ts";
 import { nameKey, spelledLabels } from "../../model/docker-name.ts";
 import { hashOf } from "../../model/label-table.ts";
 import { NetworkNames } from "../../model/network-names.ts";
+import { NO_RULES, type RouteRules } from "../../model/route-rules.ts";
 import type { Link, Server, Upstreams, View, ViewNetwork } from "../../model/view.ts";
 import { folded } from "../../model/wire-name.ts";
 import { type ContainerFact, type EndpointFact, type NameserversFact, type NetworkFact } from "./fact.ts";
 import { type Joined, inSearchOrder } from "./order.ts";
-import { NO_RULES, type RouteRules, type Say, ownSay, routesOf } from "./routes.ts";
+import { type Say, ownSay, routesOf } from "./routes.ts";
 
 interface KnownNetwork {
   readonly fact: NetworkFact;
@@ -19,7 +20,7 @@ interface KnownNetwork {
 }
 
 export interface DirectoryOptions {
-  /** Servers asked for one query; more of a list are never used. */
+  /** Of Docker's list, so many servers are used. */
   readonly serversMax: number;
   /** Our own address: as a server of a container it would ask itself. */
   readonly ownAddress: string;
@@ -37,9 +38,11 @@ export class Directory {
   readonly #containers = new Map<string, ContainerFact>();
   #host: readonly Server[] = [];
   #rules: RouteRules = NO_RULES;
+  #serversMax: number;
 
   constructor(options: DirectoryOptions) {
     this.#options = options;
+    this.#serversMax = options.serversMax;
   }
 
   get containers(): ReadonlyMap<string, ContainerFact> {
@@ -54,6 +57,11 @@ export class Directory {
   /** What settings say about who is asked, from now on. Views made before do not change. */
   setRules(rules: RouteRules): void {
     this.#rules = rules;
+  }
+
+  /** How many servers of Docker's list are used, from now on. */
+  setServersMax(serversMax: number): void {
+    this.#serversMax = serversMax;
   }
 
   network(id: string): NetworkFact | undefined {
@@ -119,7 +127,7 @@ export class Directory {
   }
 
   #upstreams({ labels, nameservers }: ContainerFact, joined: readonly Joined[]): Upstreams {
-    const { everyone, networks } = this.#rules;
+    const { everyone, networks, isNdotsSet } = this.#rules;
     const reaches = joined.some(reachesOutside);
     // Some drivers lead outside by ways that no interface tells; only Docker knows then whether the host's servers serve.
     const isUnclear = !reaches && joined.some(mayReachOutside);
@@ -133,18 +141,19 @@ export class Directory {
     ];
     return {
       routes: routesOf({ says, fallback: listed, host: this.#host, hasExternalAccess: reaches || isUnclear }),
-      isNdotsSet: !isUnclear && nameservers.kind !== "unknown" && nameservers.isNdotsSet,
+      isNdotsSet: isNdotsSet || (!isUnclear && nameservers.kind !== "unknown" && nameservers.isNdotsSet),
     };
   }
 
   /** The list that Docker would ask. */
   #listed(nameservers: NameserversFact): readonly Server[] {
-    const { ownAddress, serversMax } = this.#options;
+    const { ownAddress } = this.#options;
     if (nameservers.kind === "unknown") return [DOOR];
-    if (nameservers.kind === "host") return this.#host;
+    // Where the host names nobody, engines up to 27 have somebody to ask all the same.
+    if (nameservers.kind === "host") return this.#host.length > 0 ? this.#host : [DOOR];
     return nameservers.servers
       .filter(({ from, address }) => from === "host" || !isSameAddress(address, ownAddress))
-      .slice(0, serversMax)
+      .slice(0, this.#serversMax)
       .map((server): Server => ({ ...server, port: DNS_PORT }));
   }
 }

@@ -7,15 +7,6 @@
 import { type NamedServer, type RouteText, domainLabels, parseRoute } from "../../model/server-text.ts";
 import type { Route, Server } from "../../model/view.ts";
 
-/** What settings say about who is asked. */
-export interface RouteRules {
-  readonly everyone: readonly RouteText[];
-  /** By the name of a network. */
-  readonly networks: ReadonlyMap<string, readonly RouteText[]>;
-}
-
-export const NO_RULES: RouteRules = { everyone: [], networks: new Map() };
-
 /** One who has a say: the texts that apply, in the order in which they were written. */
 export type Say = readonly RouteText[];
 

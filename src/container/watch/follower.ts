@@ -69,6 +69,12 @@ export class Follower {
     for (const { Id: id } of listed) await this.#inspect(id);
   }
 
+  /** Looks at every container anew, because what is read of it means something else now; later, if the engine is away. */
+  lookAgain(): void {
+    for (const id of this.#hooks.known().keys()) this.#marked.add(id);
+    if (this.#isConnected) this.#pump();
+  }
+
   /** Follows until `signal`. */
   async run(signal: AbortSignal): Promise<void> {
     for (let attempt = 0; !signal.aborted; attempt++) {

@@ -1,7 +1,8 @@
 /**
  * The nameservers of a container, as Docker itself recorded them: engines from 26 on write the list that their resolver
  * uses into the container's resolv.conf, as a comment. Where no list is told, or it cannot be believed, it is "unknown",
- * and Docker's own resolver is asked instead.
+ * and Docker's own resolver is asked instead. A list that came from the host's file is the host's, whatever that file
+ * says by now, if the character follows it.
  *
  * A container can write its own resolv.conf. What it could gain is that we ask a server from the host's namespace for it;
  * so a server of the host's is believed only if the host's own file names it too. Everything else is asked from inside
@@ -9,6 +10,7 @@
  */
 import { addressBytes } from "../../model/address.ts";
 import type { NameserversFact } from "../registry/fact.ts";
+import { parseResolvConf } from "./resolv-conf.ts";
 
 export interface NameserversInput {
   /** The container's file; undefined where it cannot be read. */
@@ -20,23 +22,31 @@ export interface NameserversInput {
   readonly dnsOptions: readonly string[];
   /** Whether this engine writes the comment. */
   readonly isRecorded: boolean;
+  /** Whether the host's file counts as it is now, not as it was when the container started. */
+  readonly followsHost: boolean;
+  /** Whether the engine's own settings are known to give no list; asked only where no comment tells. */
+  readonly isDaemonWithoutDns: () => boolean;
 }
 
 const LIST = /^# ExtServers: \[(.*)\]$/m;
 const NO_SERVERS = /^# NO EXTERNAL NAMESERVERS DEFINED$/m;
 const NDOTS = /^# Option ndots from: (\w+)$/m;
+/** Where the engine says that the file is one for its resolver, and what of the host's file it put something else for. */
+const FOR_RESOLVER = /^# Based on host file: '.*' \(internal resolver\)$/m;
+const OVERRIDES = /^# Overrides: \[(.*)\]$/m;
 const FROM_HOST = /^host\((.+)\)$/;
 
 export function nameserversOf(input: NameserversInput): NameserversFact {
   return input.isRecorded ? recorded(input) : derived(input);
 }
 
-function recorded({ resolvConf, hostServers, dns, dnsOptions }: NameserversInput): NameserversFact {
+function recorded({ resolvConf, hostServers, dns, dnsOptions, followsHost }: NameserversInput): NameserversFact {
   if (resolvConf === undefined) return { kind: "unknown" };
   // An invalid one counts as well, but the engine drops it from the file.
   const isNdotsSet =
     ["host", "override"].includes(NDOTS.exec(resolvConf)?.[1] ?? "") ||
     dnsOptions.some((option) => /^ndots(:|$)/.test(option));
+  if (followsHost && dns.length === 0 && isFromHost(resolvConf)) return { kind: "host", isNdotsSet };
   const list = LIST.exec(resolvConf)?.[1];
   if (list === undefined) {
     return NO_SERVERS.test(resolvConf)
@@ -58,21 +68,29 @@ function recorded({ resolvConf, hostServers, dns, dnsOptions }: NameserversInput
   return isBelievable ? { kind: "listed", servers, isNdotsSet, isOwn: dns.length > 0 } : { kind: "unknown" };
 }
 
-/** Older engines: the user's list is used as it is; without one, a list of the daemon's may apply that nobody tells. */
-function derived({ dns, dnsOptions }: NameserversInput): NameserversFact {
-  if (dns.length === 0) return { kind: "unknown" };
-  return {
-    kind: "listed",
-    servers: dns.map((address) => ({ from: "container", address })),
-    isNdotsSet: dnsOptions.some((option) => option.startsWith("ndots")),
-    isOwn: true,
-  };
+/**
+ * Whether neither the container nor the daemon put a list of its own for the host's. What marks the servers themselves
+ * does not tell: engines before 28 have most of the host's asked from inside. A container that forges this gets what any
+ * other gets.
+ */
+function isFromHost(resolvConf: string): boolean {
+  const overrides = OVERRIDES.exec(resolvConf)?.[1];
+  return FOR_RESOLVER.test(resolvConf) && overrides !== undefined && !overrides.split(" ").includes("nameservers");
 }
 
-/** The addresses that a resolv.conf names. */
-export function serversIn(resolvConf: string): string[] {
-  return resolvConf.split("\n").flatMap((line) => {
-    const [directive, address] = line.trim().split(/\s+/);
-    return directive === "nameserver" && address !== undefined ? [address] : [];
-  });
+/** Older engines: the user's list is used as it is; without one, a list of the daemon's may apply that nobody tells. */
+function derived(input: NameserversInput): NameserversFact {
+  const { resolvConf, dns, dnsOptions, followsHost, isDaemonWithoutDns } = input;
+  const isNdotsSet = dnsOptions.some((option) => option.startsWith("ndots"));
+  if (dns.length > 0) {
+    const servers = dns.map((address) => ({ from: "container" as const, address }));
+    return { kind: "listed", servers, isNdotsSet, isOwn: true };
+  }
+  if (!followsHost || !isDaemonWithoutDns()) return { kind: "unknown" };
+  return { kind: "host", isNdotsSet: isNdotsSet || hasNdotsOfSomebody(resolvConf ?? "") };
+}
+
+/** The engine itself writes no other than "ndots:0". */
+function hasNdotsOfSomebody(resolvConf: string): boolean {
+  return parseResolvConf(resolvConf).options.some((option) => option.startsWith("ndots") && option !== "ndots:0");
 }

@@ -127,6 +127,13 @@ export class AdaptiveForwarder {
     this.#depart({ asker, lane, key: entry, refreshes: entry, message: query, questionEnd, waiting: [] });
   }
 
+  /** What servers say from now on may be something else: nothing that is on its way is kept, and nobody joins it. */
+  forget(): void {
+    this.#trips.clear();
+    this.#parts.cache.clear();
+    this.#parts.fleet.forget();
+  }
+
   /** A server was found to lead back to us: nobody waits for it any longer. */
   leaveOut(nameserver: Nameserver): void {
     for (const { flight } of this.#all) flight.leaveOut(nameserver);
@@ -192,15 +199,16 @@ export class AdaptiveForwarder {
 
   #land(trip: Trip, landing: Landing): void {
     const { key } = trip;
+    const isCurrent = key !== undefined && this.#trips.get(key.hash) === trip;
     this.#all.delete(trip);
-    if (key !== undefined && this.#trips.get(key.hash) === trip) this.#trips.delete(key.hash);
+    if (isCurrent) this.#trips.delete(key.hash);
     if (trip.refreshes !== undefined) {
       trip.refreshes.isRefreshing = false;
       this.#refreshing--;
     }
-    if (landing.kind === "failed") return this.#landFailed(trip, landing);
+    if (landing.kind === "failed") return this.#landFailed(trip, landing, isCurrent);
     const stored = key === undefined ? undefined : storedReply(landing.message);
-    if (key !== undefined && stored?.questionEnd === trip.questionEnd) this.#keep(trip, key, stored);
+    if (isCurrent && stored?.questionEnd === trip.questionEnd) this.#keep(trip, key, stored);
     for (const delivery of trip.waiting) {
       this.#deliver(delivery, () => {
         // A stream has room for everything: truncated there means that nobody could get the rest.
@@ -222,14 +230,15 @@ export class AdaptiveForwarder {
     entry.hits = 0;
   }
 
-  #landFailed(trip: Trip, { failures, wasSilent, told }: Extract<Landing, { kind: "failed" }>): void {
+  #landFailed(trip: Trip, landing: Extract<Landing, { kind: "failed" }>, isCurrent: boolean): void {
+    const { failures, wasSilent, told } = landing;
     const { behaviour, cache, now, onFailure } = this.#parts;
     const { key, asker } = trip;
     const reason = failures.map(({ server, reason: what }) => `${server}: ${what}`).join("; ") || NOBODY[1];
     onFailure(reason);
     this.#standIn(trip);
     const why = told ?? this.#error(wasSilent ? ERROR.unreachable : ERROR.network, reason);
-    if (key !== undefined && behaviour.caches) {
+    if (key !== undefined && isCurrent && behaviour.caches) {
       const entry = cache.put(key, this.#ownerOf(asker), undefined);
       entry.failureUntilMs = now() + (wasSilent ? LIMITS.failureSilentMs : LIMITS.failureToldMs);
       entry.failedUntilMs = Math.max(entry.failureUntilMs, entry.reply === undefined ? 0 : now() + LIMITS.staleForMs);

@@ -57,9 +57,9 @@ export class Fleet {
     return scope % 2 === 0;
   }
 
-  /** Sockets to the host's servers are closed, because there is another host, or other servers. */
+  /** The host's servers are other ones from now on, or in another place. */
   forget(): void {
-    for (const { sockets } of this.#host.values()) sockets.close();
+    for (const { sockets } of this.#host.values()) sockets.retire();
     this.#host.clear();
     this.#scopes.clear();
   }

@@ -67,6 +67,12 @@ export class SocketPool {
     return this.#leaving.size > 0 || this.#places.some((socket) => socket !== undefined);
   }
 
+  /** Asks nothing more on these sockets; what was asked may still be answered. */
+  retire(): void {
+    for (const socket of this.#places) if (socket !== undefined) this.#leaving.add(socket);
+    this.#places.fill(undefined);
+  }
+
   close(): void {
     for (const socket of this.#places) if (socket !== undefined) this.#close(socket);
     for (const socket of this.#leaving) this.#close(socket);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type OnlyFilter, parseOnly } from "../../../../src/config/settings.ts";
+import { type OnlyFilter, parseOnly } from "../../../../src/config/only.ts";
 import { type Decision, ENABLE_LABEL, decide } from "../../../../src/container/attach/decision.ts";
 import type { ContainerFact, NetworkFact } from "../../../../src/container/registry/fact.ts";
 import { aContainer, aNetworkFact, anEndpoint } from "../../../support/builders.ts";

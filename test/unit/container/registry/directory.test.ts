@@ -144,6 +144,19 @@ test("a list that nobody tells is asked for at the door", () => {
   assert.deepEqual(upstreamsOf({ kind: "unknown" }), { routes: [aRoute("", [DOOR])], isNdotsSet: false });
 });
 
+test("a list that is the host's is the host's as it is now, with those behind a stub; without any, Docker knows", () => {
+  const directory = directoryOf("one");
+  const web = aContainer({ nameservers: { kind: "host", isNdotsSet: false } });
+  const routes = (): View["upstreams"]["routes"] => directory.viewOf(web).upstreams.routes;
+  assert.deepEqual(routes(), [aRoute("", [DOOR])]);
+  const before = directory.viewOf(web);
+  for (const servers of [[HOST], [HOST, { ...HOST, address: "10.0.0.2", isBackup: true }]]) {
+    directory.setHost(servers);
+    assert.deepEqual(routes(), [aRoute("", servers)]);
+  }
+  assert.deepEqual(before.upstreams.routes, [aRoute("", [DOOR])], "views that were made before stay as they were");
+});
+
 // Driver, whether the network is internal, the endpoint's gateways, and whether that leads outside.
 for (const [driver, isInternal, hasIpv4Gateway, hasIpv6Gateway, expected] of [
   ["bridge", false, true, false, true],

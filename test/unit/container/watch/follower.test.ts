@@ -239,6 +239,27 @@ test("a lost stream is told, what is known stays known, and it is followed again
   assert.match(away[0] ?? "", /ended the stream/);
 });
 
+test("asked to look again, it inspects everything that is known; while the engine is away, when it is back", async () => {
+  engine.put("a");
+  engine.put("b");
+  const follower = follow();
+  await settle();
+  engine.inspected = [];
+  follower.lookAgain();
+  await settle();
+  assert.deepEqual(engine.inspected, ["a", "b"]);
+  engine.isAway = true;
+  engine.emit("end");
+  await settle();
+  follower.lookAgain();
+  await settle();
+  assert.deepEqual(engine.inspected, ["a", "b"]);
+  engine.isAway = false;
+  while (!follower.isConnected) await new Promise((resolve) => setTimeout(resolve, 5));
+  await settle();
+  assert.deepEqual(engine.inspected, ["a", "b", "a", "b"]);
+});
+
 test("a refusal that trying again will not change ends it", async () => {
   engine.describe = async () => {
     throw new Fault("ENGINE_OTHER", "another one", { isFinal: true });

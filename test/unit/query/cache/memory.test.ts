@@ -200,6 +200,20 @@ test("a name that we hold is not denied, neither by a server nor from memory", a
   assert.deepEqual([rcodes, world.asked], [[0, 0, 3], 1]);
 });
 
+test("what was on its way when everything was forgotten is answered and not kept, and nobody joins it", async () => {
+  const late: (() => void)[] = [];
+  await using upstream = new UdpUpstream((query, reply) => late.push(() => reply(aReplyTo(query, 3))));
+  const asking = new Asking();
+  const asker = askerOf({ ...upstream.server, from: "host" });
+  const before = asking.ask(asker, aQuery());
+  await upstream.asked(1);
+  asking.forwarder.forget();
+  const after = asking.ask(asker, aQuery());
+  await upstream.asked(2);
+  for (const say of late) say();
+  assert.deepEqual([(await before).rcode, (await after).rcode, asking.cache.size], [3, 3, 0]);
+});
+
 async function settled(): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, 20));
 }

@@ -1,0 +1,156 @@
+/**
+ * HostFile: the servers of the engine's host, as its resolv.conf names them, and followed where that is wanted. Behind
+ * the stub of systemd-resolved stand the servers that the stub asks itself, which another file names: they are asked when
+ * the stub cannot be reached, and when they change, what the stub said before may be wrong.
+ */
+import { LIMITS } from "../../config/limits.ts";
+import { addressBytes, isSameAddress } from "../../model/address.ts";
+import type { Server } from "../../model/view.ts";
+import { type EngineHost, readEngineFile } from "../namespace/engine-host.ts";
+import { PathWatch } from "./path-watch.ts";
+import { parseResolvConf } from "./resolv-conf.ts";
+
+const USUAL_PATH = "/etc/resolv.conf";
+const UPLINKS_PATH = "/run/systemd/resolve/resolv.conf";
+/** Where systemd-resolved answers: with everything it does, and as a mere proxy. */
+const STUBS = new Set(["127.0.0.53", "127.0.0.54"]);
+const DNS_PORT = 53;
+
+type HostRoot = Pick<EngineHost, "root">;
+
+/** What the files say at one moment. */
+export interface HostServers {
+  /** In their order, those behind a stub last. */
+  readonly servers: readonly Server[];
+  /** What stands in the file where an address should. */
+  readonly invalid: readonly string[];
+  /** All addresses of the file, and those behind the stub, if it is one. */
+  readonly named: readonly string[];
+  readonly uplinks: readonly string[];
+}
+
+/** The files that may name servers of the host's. */
+export function hostFiles(path: string | undefined): readonly string[] {
+  return path === undefined ? [USUAL_PATH, UPLINKS_PATH] : [path];
+}
+
+export function readHostServers(host: HostRoot, path = USUAL_PATH): HostServers {
+  const { nameservers: named, invalid } = parseResolvConf(readEngineFile(host, path) ?? "");
+  const isStub = named.length > 0 && named.every((address) => STUBS.has(address));
+  const behind = isStub ? parseResolvConf(readEngineFile(host, UPLINKS_PATH) ?? "").nameservers : [];
+  const uplinks = behind.filter((address) => !isLoopback(address));
+  return { servers: serversOf(named, uplinks), invalid, named, uplinks };
+}
+
+function serversOf(named: readonly string[], uplinks: readonly string[]): Server[] {
+  const known = new Set<string>();
+  const all = [
+    ...named.map((address): Server => ({ from: "host", address, port: DNS_PORT })),
+    ...uplinks.map((address): Server => ({ from: "host", address, port: DNS_PORT, isBackup: true })),
+  ];
+  return all
+    .filter(({ address }) => {
+      const key = keyOf(address);
+      const isNew = !known.has(key);
+      known.add(key);
+      return isNew;
+    })
+    .slice(0, LIMITS.hostServers);
+}
+
+/** One text for every way to write an address. */
+function keyOf(address: string): string {
+  const [, zone = ""] = address.split("%", 2);
+  return `${Buffer.from(addressBytes(address) ?? []).toString("hex")}%${zone}`;
+}
+
+function isLoopback(address: string): boolean {
+  return address.startsWith("127.") || isSameAddress(address, "::1");
+}
+
+export interface HostFileParts {
+  /** The engine's host as it is now. */
+  readonly host: () => HostRoot;
+  /** Where it is not in its usual place. */
+  readonly path: string | undefined;
+  readonly onChange: (now: HostServers) => void;
+}
+
+export class HostFile {
+  readonly #parts: HostFileParts;
+  readonly #watch = new PathWatch(() => this.#onEvent());
+  #now: HostServers;
+  #timer: NodeJS.Timeout | undefined;
+  /** Since when something happens that has not been looked at, and since when servers are missing. */
+  #eventMs: number | undefined;
+  #missingMs: number | undefined;
+
+  constructor(parts: HostFileParts) {
+    this.#parts = parts;
+    this.#arm();
+    this.#now = this.#read();
+    this.#lookIn(this.#pollMs);
+  }
+
+  get now(): HostServers {
+    return this.#now;
+  }
+
+  /** To be called when the engine's host may be another one, and whenever somebody wants to be sure. */
+  look(): void {
+    this.#eventMs = undefined;
+    this.#arm();
+    const [before, now] = [this.#now, this.#read()];
+    if (hasLost(now, before)) {
+      this.#missingMs ??= performance.now();
+      const leftMs = this.#missingMs + LIMITS.hostFileMissingMs - performance.now();
+      if (leftMs > 0) return this.#lookIn(leftMs);
+    }
+    this.#missingMs = undefined;
+    this.#lookIn(this.#pollMs);
+    if (isSame(now.named, before.named) && isSame(now.uplinks, before.uplinks)) return;
+    this.#now = now;
+    this.#parts.onChange(now);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#watch.close();
+  }
+
+  get #pollMs(): number {
+    return this.#watch.isBlind ? LIMITS.hostFileBlindMs : LIMITS.hostFilePollMs;
+  }
+
+  /** Armed before it is read, so that nothing falls in between. */
+  #arm(): void {
+    this.#watch.arm(this.#parts.host().root, [this.#parts.path ?? USUAL_PATH, UPLINKS_PATH]);
+  }
+
+  #read(): HostServers {
+    return readHostServers(this.#parts.host(), this.#parts.path);
+  }
+
+  /** Waits until it has been quiet for a moment, because editors do several things to one file; but not for ever. */
+  #onEvent(): void {
+    this.#eventMs ??= performance.now();
+    const leftMs = this.#eventMs + LIMITS.hostFileBusyMs - performance.now();
+    this.#lookIn(Math.max(0, Math.min(LIMITS.hostFileQuietMs, leftMs)));
+  }
+
+  #lookIn(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.look(), ms);
+    this.#timer.unref();
+  }
+}
+
+/** A file that names nobody any more may only be on its way to be a new one. */
+function hasLost(now: HostServers, before: HostServers): boolean {
+  if (now.named.length === 0) return before.named.length > 0;
+  return now.uplinks.length === 0 && before.uplinks.length > 0 && isSame(now.named, before.named);
+}
+
+function isSame(one: readonly string[], other: readonly string[]): boolean {
+  return one.join(" ") === other.join(" ");
+}

@@ -1,0 +1,178 @@
+// Proves who is asked for which names, when several have a say: the longest suffix first, and for one suffix the
+// container before its networks, those before everybody, and Docker's list last.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Directory } from "../../../../src/container/registry/directory.ts";
+import type { EndpointFact, NameserversFact } from "../../../../src/container/registry/fact.ts";
+import { DNS_LABEL, type Say, ownSay, routesOf } from "../../../../src/container/registry/routes.ts";
+import { NO_RULES } from "../../../../src/model/route-rules.ts";
+import { parseRoute, serverText } from "../../../../src/model/server-text.ts";
+import type { Route, Server, Upstreams } from "../../../../src/model/view.ts";
+import { presentation } from "../../../../src/model/wire-name.ts";
+import { routeOf } from "../../../../src/query/policy/route.ts";
+import { aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../support/builders.ts";
+import { placed } from "../../support/reply.ts";
+
+const DOCKERS: readonly Server[] = [{ from: "host", address: "10.9.0.1", port: 53 }];
+const HOSTS: readonly Server[] = [
+  { from: "host", address: "10.8.0.1", port: 53 },
+  { from: "host", address: "10.8.0.2", port: 53 },
+];
+
+test("nobody has a say: Docker's list for every name", () => {
+  assert.deepEqual(told(routes()), ["host(10.9.0.1)"]);
+});
+
+test("who has a say for every name replaces Docker's list", () => {
+  assert.deepEqual(told(routes(["10.0.0.1", "10.0.0.2:5353"])), ["host(10.0.0.1) host(10.0.0.2:5353)"]);
+});
+
+test("a say for one domain leaves every other name to Docker's list", () => {
+  assert.deepEqual(told(routes(["/corp.example/10.0.0.1"])), ["/corp.example/host(10.0.0.1)", "host(10.9.0.1)"]);
+});
+
+test("longer suffixes stand before shorter ones, whoever said them", () => {
+  assert.deepEqual(told(routes(["/example/10.0.0.1"], ["/a.b.example/10.0.0.3", "/b.example/10.0.0.2"])), [
+    "/a.b.example/host(10.0.0.3)",
+    "/b.example/host(10.0.0.2)",
+    "/example/host(10.0.0.1)",
+    "host(10.9.0.1)",
+  ]);
+});
+
+test("several texts for one domain are one list; of several who have a say the first one's counts, whole", () => {
+  assert.deepEqual(told(routes(["/lan/10.0.0.1", "/lan/10.0.0.2"], ["/lan/10.0.0.3", "10.0.0.4"])), [
+    "/lan/host(10.0.0.1) host(10.0.0.2)",
+    "host(10.0.0.4)",
+  ]);
+});
+
+test("one text may name several domains", () => {
+  assert.deepEqual(told(routes(["/one/two/10.0.0.1"])), [
+    "/one/host(10.0.0.1)",
+    "/two/host(10.0.0.1)",
+    "host(10.9.0.1)",
+  ]);
+});
+
+test("the word host is the host's own servers, in its place of the list", () => {
+  assert.deepEqual(told(routes(["10.0.0.1", "host", "container:10.0.0.2"])), [
+    "host(10.0.0.1) host(10.8.0.1) host(10.8.0.2) 10.0.0.2",
+  ]);
+});
+
+test("without a way outside no server is asked from the host, named or not; those of its own stay", () => {
+  const says = [["host", "10.0.0.1", "container:10.0.0.2"], ["/lan/10.0.0.3"]].map(sayOf);
+  const found = routesOf({ says, fallback: DOCKERS, host: HOSTS, hasExternalAccess: false });
+  assert.deepEqual(told(found), ["/lan/none", "10.0.0.2"]);
+});
+
+test("a domain without a server is local; with one somewhere in the same say it is not", () => {
+  assert.deepEqual(told(routes(["/lan/"])), ["/lan/nobody", "host(10.9.0.1)"]);
+  assert.deepEqual(told(routes(["/lan/", "/lan/10.0.0.1"])), ["/lan/host(10.0.0.1)", "host(10.9.0.1)"]);
+  assert.deepEqual(told(routes(["//"])), ["nobody"]);
+  assert.deepEqual(told(routes(["/lan/"], ["/lan/10.0.0.1"])), ["/lan/nobody", "host(10.9.0.1)"]);
+});
+
+test("a name takes the route with the longest suffix, at the border of a label and without letter case", () => {
+  const upstreams = { routes: routes(["/example/10.0.0.1", "/corp.example/10.0.0.2"]), isNdotsSet: false };
+  for (const [name, server] of [
+    ["corp.example", "10.0.0.2"],
+    ["a.b.CORP.Example", "10.0.0.2"],
+    ["notcorp.example", "10.0.0.1"],
+    ["example", "10.0.0.1"],
+    ["corp.example.org", "10.9.0.1"],
+    [".", "10.9.0.1"],
+  ] as const) {
+    assert.equal(serverFor(name, upstreams), server, name);
+  }
+});
+
+test("a label says as --dns does, with blanks or commas between; what is wrong of it is told and left out", () => {
+  assert.deepEqual(ownSay({}), { say: [] });
+  assert.deepEqual(ownSay({ [DNS_LABEL]: " 10.0.0.1, /lan/host\n/corp/ " }), {
+    say: sayOf(["10.0.0.1", "/lan/host", "/corp/"]),
+  });
+  const wrong = ownSay({ [DNS_LABEL]: "10.0.0.1,10.0.0,/lan" });
+  assert.deepEqual(wrong.say, sayOf(["10.0.0.1"]));
+  assert.match(wrong.warning ?? "", /^its label io\.dns11\.dns is wrong: "10\.0\.0" is no nameserver/);
+});
+
+// Label, --dns, network one, network two, everyone: the first that says anything counts.
+const LADDER = ["label", "own", "one", "two", "everyone"] as const;
+
+for (const [index, first] of LADDER.entries()) {
+  test(`${first} counts before ${LADDER.slice(index + 1).join(", ") || "Docker's list"}`, () => {
+    const speaking = new Set<string>(LADDER.slice(index));
+    const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+    for (const name of ["one", "two"]) directory.putNetwork(aNetworkFact({ name }));
+    directory.setHost(HOSTS);
+    const networks = (["one", "two"] as const)
+      .filter((name) => speaking.has(name))
+      .map((name) => [name, sayOf([`container:10.0.0.${LADDER.indexOf(name)}`])] as const);
+    directory.setRules({
+      ...NO_RULES,
+      everyone: speaking.has("everyone") ? sayOf(["container:10.0.0.4"]) : [],
+      networks: new Map(networks),
+    });
+    const own: NameserversFact = { kind: "listed", ...listed("10.0.0.1"), isOwn: true };
+    const dockers: NameserversFact = { kind: "listed", ...listed("10.0.0.9"), isOwn: false };
+    const view = directory.viewOf(
+      aContainer({
+        endpoints: [joined("two"), joined("one")],
+        labels: speaking.has("label") ? { [DNS_LABEL]: "container:10.0.0.0" } : {},
+        nameservers: speaking.has("own") ? own : dockers,
+      }),
+    );
+    assert.deepEqual(told(view.upstreams.routes), [`10.0.0.${index}`]);
+  });
+}
+
+test("a container's own --dns is for every name: routes by domain of others stay", () => {
+  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+  directory.putNetwork(aNetworkFact({ name: "one" }));
+  directory.setRules({ ...NO_RULES, everyone: sayOf(["/lan/10.0.0.2", "10.0.0.3"]) });
+  const nameservers: NameserversFact = { kind: "listed", ...listed("10.0.0.1"), isOwn: true };
+  const { upstreams } = directory.viewOf(aContainer({ endpoints: [joined("one")], nameservers }));
+  assert.deepEqual(told(upstreams.routes), ["/lan/host(10.0.0.2)", "10.0.0.1"]);
+});
+
+test("ndots that settings set is set for everybody, also where nobody tells the container's own", () => {
+  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+  directory.putNetwork(aNetworkFact({ name: "one" }));
+  const fact = aContainer({ endpoints: [joined("one")], nameservers: { kind: "unknown" } });
+  assert.equal(directory.viewOf(fact).upstreams.isNdotsSet, false);
+  directory.setRules({ ...NO_RULES, isNdotsSet: true });
+  assert.equal(directory.viewOf(fact).upstreams.isNdotsSet, true);
+});
+
+function routes(...says: readonly (readonly string[])[]): Route[] {
+  return routesOf({ says: says.map(sayOf), fallback: DOCKERS, host: HOSTS, hasExternalAccess: true });
+}
+
+function sayOf(texts: readonly string[]): Say {
+  return texts.map((text) => parseRoute(text));
+}
+
+function listed(address: string): Omit<Extract<NameserversFact, { kind: "listed" }>, "kind" | "isOwn"> {
+  return { servers: [{ from: "container", address }], isNdotsSet: false };
+}
+
+function joined(networkName: string): EndpointFact {
+  return anEndpoint({ networkName });
+}
+
+// As `dns11 status` shows them.
+function told(all: readonly Route[]): string[] {
+  return all.map(({ suffix, servers, isLocal }) => {
+    const who = isLocal ? "nobody" : servers.map((server) => serverText(server)).join(" ") || "none";
+    return suffix.length === 0 ? who : `/${presentation(suffix, 0, suffix.length)}/${who}`;
+  });
+}
+
+function serverFor(name: string, upstreams: Upstreams): string | undefined {
+  const { question } = placed(aQuery({ name }));
+  return routeOf(question, upstreams).servers[0]?.address;
+}

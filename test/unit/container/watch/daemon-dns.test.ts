@@ -1,0 +1,113 @@
+// Proves when an engine is believed to give its containers no list of its own: real processes that are called dockerd,
+// with real command lines and files.
+
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { copyFileSync, mkdirSync, realpathSync, symlinkSync } from "node:fs";
+import { test } from "node:test";
+
+import { DaemonDns } from "../../../../src/container/watch/daemon-dns.ts";
+import { MachineRoot } from "../../support/machine-root.ts";
+
+const USUAL = "/etc/docker/daemon.json";
+
+class FakeDaemon implements Disposable {
+  readonly #process: ChildProcess;
+
+  // A shell that waits for a word that never comes, and has the words of an engine in its command line.
+  constructor(machine: MachineRoot, words: readonly string[], program = "dockerd") {
+    mkdirSync(machine.at("/usr/bin"), { recursive: true });
+    copyFileSync(realpathSync("/bin/sh"), machine.at(`/usr/bin/${program}`));
+    this.#process = spawn(machine.at(`/usr/bin/${program}`), ["-c", "read word", ...words], {
+      stdio: ["pipe", "ignore", "ignore"],
+    });
+  }
+
+  get pid(): number {
+    return this.#process.pid ?? 0;
+  }
+
+  [Symbol.dispose](): void {
+    this.#process.kill("SIGKILL");
+  }
+}
+
+type Case = { readonly words?: readonly string[]; readonly files?: Readonly<Record<string, string>> };
+
+function isKnownNone({ words = [], files = {} }: Case, program?: string): boolean {
+  using machine = new MachineRoot(files);
+  using daemon = new FakeDaemon(machine, words, program);
+  const host = { pid: daemon.pid, root: machine.root, sharesPids: true };
+  return new DaemonDns(() => host).isKnownNone;
+}
+
+for (const [what, oneCase] of [
+  ["no word and no file", {}],
+  ["a file without it", { files: { [USUAL]: '{"log-driver":"local"}' } }],
+  ["a file with an empty list", { files: { [USUAL]: '{"dns":[]}' } }],
+  ["search domains and options", { words: ["--dns-search", "lan", "--dns-opt=ndots:1"] }],
+  ["another file without it", { words: ["--config-file", "/opt/d.json"], files: { "/opt/d.json": "{}" } }],
+  [
+    "another file without it, beside the usual one with it",
+    { words: ["--config-file=/opt/d.json"], files: { "/opt/d.json": "{}", [USUAL]: '{"dns":["192.0.2.1"]}' } },
+  ],
+] as const) {
+  test(`an engine with ${what} gives no list`, () => assert.equal(isKnownNone(oneCase), true));
+}
+
+for (const [what, oneCase] of [
+  ["a server as a word of its own", { words: ["--dns", "192.0.2.1"] }],
+  ["a server in one word", { words: ["--debug", "--dns=192.0.2.1"] }],
+  ["a server in its file", { files: { [USUAL]: '{"dns":["192.0.2.1"]}' } }],
+  [
+    "a server in another file",
+    { words: ["--config-file=/opt/d.json"], files: { "/opt/d.json": '{"dns":["192.0.2.1"]}' } },
+  ],
+  ["another file that is not there", { words: ["--config-file=/opt/d.json"] }],
+  ["a file that cannot be understood", { files: { [USUAL]: '{"dns":' } }],
+  ["a file with something else in its place", { files: { [USUAL]: '{"dns":"192.0.2.1"}' } }],
+  ["a file that is no settings", { files: { [USUAL]: "null" } }],
+] as const) {
+  test(`an engine with ${what} may give a list`, () => assert.equal(isKnownNone(oneCase), false));
+}
+
+test("the file is looked for below the engine's own root, along its own links", () => {
+  using machine = new MachineRoot({ "/usr/lib/engine.json": '{"dns":["192.0.2.1"]}' });
+  mkdirSync(machine.at("/etc/docker"), { recursive: true });
+  symlinkSync("/usr/lib/engine.json", machine.at(USUAL));
+  using daemon = new FakeDaemon(machine, []);
+  const host = { pid: daemon.pid, root: machine.root, sharesPids: true };
+  assert.equal(new DaemonDns(() => host).isKnownNone, false);
+});
+
+test("a process of another name is no engine, so nobody can tell", () => {
+  assert.equal(isKnownNone({}, "systemd"), false);
+});
+
+for (const [what, words, sharesPids, expected] of [
+  ["that takes its sockets from the service manager is the one behind them", ["-H", "fd://"], true, true],
+  ["that has sockets of its own is another one", ["-H", "unix:///run/docker.sock"], true, false],
+  ["of other process numbers is not to be found", ["-H", "fd://"], false, false],
+  ["with a server gives a list", ["-H", "fd://", "--dns", "192.0.2.1"], true, false],
+] as const) {
+  test(`behind the socket of a service manager, an engine ${what}`, () => {
+    using machine = new MachineRoot();
+    using daemon = new FakeDaemon(machine, words);
+    using manager = new FakeDaemon(machine, [], "systemd");
+    machine.write("/var/run/docker.pid", `${daemon.pid}`);
+    const host = { pid: manager.pid, root: machine.root, sharesPids };
+    assert.equal(new DaemonDns(() => host).isKnownNone, expected);
+  });
+}
+
+test("settings count as they were when the engine was met, until it is another one", () => {
+  using machine = new MachineRoot();
+  using daemon = new FakeDaemon(machine, []);
+  let host = { pid: daemon.pid, root: machine.root, sharesPids: true };
+  const dns = new DaemonDns(() => host);
+  assert.equal(dns.isKnownNone, true);
+  machine.write(USUAL, '{"dns":["192.0.2.1"]}');
+  assert.equal(dns.isKnownNone, true);
+  host = { ...host };
+  assert.equal(dns.isKnownNone, false);
+});

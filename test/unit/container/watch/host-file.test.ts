@@ -1,0 +1,322 @@
+// Proves that the host's resolv.conf is followed whatever is done to it: with real files, links and folders below a root
+// of the test's own, and the kernel's own watches.
+
+import assert from "node:assert/strict";
+import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { type TestContext, test } from "node:test";
+
+import { LIMITS } from "../../../../src/config/limits.ts";
+import { HostFile, type HostServers, readHostServers } from "../../../../src/container/watch/host-file.ts";
+import { pause, waitFor } from "../../../support/wait.ts";
+import { MachineRoot } from "../../support/machine-root.ts";
+
+const FILE = "/etc/resolv.conf";
+const STUB_FILE = "/run/systemd/resolve/stub-resolv.conf";
+const UPLINKS = "/run/systemd/resolve/resolv.conf";
+const A = "nameserver 192.0.2.1\n";
+const B = "nameserver 192.0.2.2\n";
+const STUB = "nameserver 127.0.0.53\noptions edns0 trust-ad\n";
+// Longer than whatever the file is given before it is believed.
+const QUIET_MS = LIMITS.hostFileMissingMs + LIMITS.hostFileBusyMs;
+
+class Followed {
+  readonly changes: string[] = [];
+  readonly file: HostFile;
+
+  constructor(t: TestContext, machine: { readonly root: number }, path?: string) {
+    this.file = new HostFile({ host: () => machine, path, onChange: (now) => this.changes.push(textOf(now)) });
+    t.after(() => this.file.close());
+  }
+
+  get now(): string {
+    return textOf(this.file.now);
+  }
+
+  async waitFor(servers: string): Promise<void> {
+    try {
+      await waitFor(`"${servers}"`, () => (this.now === servers ? true : undefined), { timeoutMs: 5_000 });
+    } catch (error) {
+      throw new Error(`It is "${this.now}" after ${JSON.stringify(this.changes)}`, { cause: error });
+    }
+  }
+}
+
+function textOf({ servers }: HostServers): string {
+  return servers.map(({ address, isBackup }) => (isBackup === true ? `(${address})` : address)).join(" ");
+}
+
+function machineOf(t: TestContext, files: Readonly<Record<string, string>>): MachineRoot {
+  const machine = new MachineRoot(files);
+  t.after(() => machine[Symbol.dispose]());
+  return machine;
+}
+
+function relink(machine: MachineRoot, path: string, target: string): void {
+  symlinkSync(target, `${machine.at(path)}.new`);
+  renameSync(`${machine.at(path)}.new`, machine.at(path));
+}
+
+test("what is there at the start is known at once, and is no change", async (t) => {
+  const followed = new Followed(t, machineOf(t, { [FILE]: A + B }));
+  assert.equal(followed.now, "192.0.2.1 192.0.2.2");
+  await pause(LIMITS.hostFileQuietMs * 2);
+  assert.deepEqual(followed.changes, []);
+});
+
+// Everything that programs do to put other words into a file; each begins with A and ends with B.
+for (const [what, act] of [
+  ["written to in place", (machine) => machine.write(FILE, B)],
+  [
+    "replaced by another one",
+    (machine) => {
+      machine.write("/etc/new", B);
+      renameSync(machine.at("/etc/new"), machine.at(FILE));
+    },
+  ],
+  [
+    "removed and made anew",
+    (machine) => {
+      unlinkSync(machine.at(FILE));
+      machine.write(FILE, B);
+    },
+  ],
+  [
+    "moved away, as editors do, and made anew",
+    (machine) => {
+      renameSync(machine.at(FILE), machine.at(`${FILE}~`));
+      machine.write(FILE, B);
+    },
+  ],
+  [
+    "replaced by a link",
+    (machine) => {
+      machine.write("/run/resolvconf/resolv.conf", B);
+      relink(machine, FILE, "../run/resolvconf/resolv.conf");
+    },
+  ],
+  [
+    "in a folder that is removed and made anew",
+    (machine) => {
+      rmSync(machine.at("/etc"), { recursive: true });
+      machine.write(FILE, B);
+    },
+  ],
+  [
+    "in a folder that another one replaces",
+    (machine) => {
+      machine.write("/etc.new/resolv.conf", B);
+      renameSync(machine.at("/etc"), machine.at("/etc.old"));
+      renameSync(machine.at("/etc.new"), machine.at("/etc"));
+    },
+  ],
+] as const satisfies readonly (readonly [string, (machine: MachineRoot) => void])[]) {
+  test(`a file that is ${what} is followed, and then its changes are`, async (t) => {
+    const machine = machineOf(t, { [FILE]: A });
+    const followed = new Followed(t, machine);
+    act(machine);
+    await followed.waitFor("192.0.2.2");
+    machine.write(FILE, A);
+    await followed.waitFor("192.0.2.1");
+    assert.deepEqual(followed.changes, ["192.0.2.2", "192.0.2.1"]);
+  });
+}
+
+test("a link's target is followed, through folders that come and go, and so is the link", async (t) => {
+  const machine = machineOf(t, { [STUB_FILE]: A, "/run/other/resolv.conf": B });
+  mkdirSync(machine.at("/etc"));
+  relink(machine, FILE, "../run/systemd/resolve/stub-resolv.conf");
+  const followed = new Followed(t, machine);
+  machine.write(STUB_FILE, B);
+  await followed.waitFor("192.0.2.2");
+  rmSync(machine.at("/run/systemd"), { recursive: true });
+  await pause(LIMITS.hostFileQuietMs * 2);
+  machine.write(STUB_FILE, A);
+  await followed.waitFor("192.0.2.1");
+  relink(machine, FILE, "../run/other/resolv.conf");
+  await followed.waitFor("192.0.2.2");
+  machine.write("/run/other/resolv.conf", A);
+  await followed.waitFor("192.0.2.1");
+  assert.deepEqual(followed.changes, ["192.0.2.2", "192.0.2.1", "192.0.2.2", "192.0.2.1"]);
+});
+
+test("links that are absolute stay inside the root, one after the other, and cannot climb out", async (t) => {
+  const machine = machineOf(t, { "/run/here/resolv.conf": A });
+  mkdirSync(machine.at("/etc"));
+  mkdirSync(machine.at("/var"));
+  symlinkSync("/run", machine.at("/var/run"));
+  symlinkSync("/../../var/run/../run/here/resolv.conf", machine.at(FILE));
+  const followed = new Followed(t, machine);
+  assert.equal(followed.now, "192.0.2.1");
+  machine.write("/run/here/resolv.conf", B);
+  await followed.waitFor("192.0.2.2");
+});
+
+test("links that lead in a circle are as good as no file, until they lead somewhere", async (t) => {
+  const machine = machineOf(t, {});
+  mkdirSync(machine.at("/etc"));
+  symlinkSync("other.conf", machine.at(FILE));
+  symlinkSync("resolv.conf", machine.at("/etc/other.conf"));
+  const followed = new Followed(t, machine);
+  assert.equal(followed.now, "");
+  relink(machine, FILE, "real.conf");
+  machine.write("/etc/real.conf", A);
+  await followed.waitFor("192.0.2.1");
+});
+
+test("a file that appears later, with all its folders, is found", async (t) => {
+  const machine = machineOf(t, {});
+  const followed = new Followed(t, machine, "/opt/dns/resolv.conf");
+  mkdirSync(machine.at("/opt"));
+  await pause(LIMITS.hostFileQuietMs * 2);
+  machine.write("/opt/dns/resolv.conf", A);
+  await followed.waitFor("192.0.2.1");
+});
+
+test("a file that another path writes to is followed", async (t) => {
+  // As the engine of a container whose resolv.conf is a mount of another engine's file.
+  const machine = machineOf(t, { [FILE]: A });
+  const followed = new Followed(t, machine);
+  writeFileSync(`/proc/self/fd/${machine.root}${FILE}`, B);
+  await followed.waitFor("192.0.2.2");
+});
+
+test("a file that is empty or missing for a moment changes nothing", async (t) => {
+  const machine = machineOf(t, { [FILE]: A });
+  const followed = new Followed(t, machine);
+  machine.write(FILE, "");
+  await pause(LIMITS.hostFileQuietMs * 2);
+  unlinkSync(machine.at(FILE));
+  await pause(LIMITS.hostFileQuietMs * 2);
+  machine.write(FILE, A);
+  await pause(QUIET_MS);
+  assert.deepEqual([followed.now, followed.changes], ["192.0.2.1", []]);
+});
+
+test("a file that stays empty is believed, once, and one that comes back is, too", async (t) => {
+  const machine = machineOf(t, { [FILE]: A });
+  const followed = new Followed(t, machine);
+  machine.write(FILE, "# nobody\n");
+  await followed.waitFor("");
+  await pause(QUIET_MS);
+  machine.write(FILE, B);
+  await followed.waitFor("192.0.2.2");
+  assert.deepEqual(followed.changes, ["", "192.0.2.2"]);
+});
+
+test("a burst of changes is one", async (t) => {
+  const machine = machineOf(t, { [FILE]: A });
+  const followed = new Followed(t, machine);
+  for (let last = 2; last <= 50; last++) machine.write(FILE, `nameserver 192.0.2.${last}\n`);
+  await followed.waitFor("192.0.2.50");
+  await pause(QUIET_MS);
+  assert.deepEqual(followed.changes, ["192.0.2.50"]);
+});
+
+test("changes that never stop are noticed all the same", async (t) => {
+  const machine = machineOf(t, { [FILE]: A });
+  const followed = new Followed(t, machine);
+  const writer = setInterval(() => machine.write(FILE, B), LIMITS.hostFileQuietMs / 5);
+  t.after(() => clearInterval(writer));
+  await followed.waitFor("192.0.2.2");
+});
+
+test("other words around the same servers are no change", async (t) => {
+  const machine = machineOf(t, { [FILE]: A });
+  const followed = new Followed(t, machine);
+  machine.write(FILE, `# a comment\nsearch example.org\noptions ndots:2\n${A}nameserver nobody\n`);
+  await pause(QUIET_MS);
+  assert.deepEqual(followed.changes, []);
+});
+
+test("behind the stub of systemd-resolved stand the servers that it asks, and a change of those is one", async (t) => {
+  const machine = machineOf(t, { [FILE]: STUB, [UPLINKS]: `${A}nameserver 127.0.0.1\nnameserver ::1\n` });
+  const followed = new Followed(t, machine);
+  assert.equal(followed.now, "127.0.0.53 (192.0.2.1)");
+  machine.write(UPLINKS, B);
+  await followed.waitFor("127.0.0.53 (192.0.2.2)");
+  machine.write(FILE, A);
+  await followed.waitFor("192.0.2.1");
+  machine.write(UPLINKS, A);
+  machine.write(FILE, "nameserver 127.0.0.54\n");
+  await followed.waitFor("127.0.0.54 (192.0.2.1)");
+  assert.deepEqual(followed.changes, ["127.0.0.53 (192.0.2.2)", "192.0.2.1", "127.0.0.54 (192.0.2.1)"]);
+});
+
+test("a change of the servers behind the stub counts even where too many are named to use them all", async (t) => {
+  const many = Array.from({ length: LIMITS.hostServers }, (_, index) => `nameserver 192.0.2.${index}\n`).join("");
+  const machine = machineOf(t, { [FILE]: STUB, [UPLINKS]: many });
+  const followed = new Followed(t, machine);
+  const before = followed.now;
+  machine.write(UPLINKS, `${many}nameserver 192.0.2.99\n`);
+  await waitFor("the change", () => (followed.changes.length > 0 ? true : undefined));
+  assert.deepEqual(followed.changes, [before]);
+});
+
+test("the stub without its uplinks for a moment, as systemd-resolved starts anew, changes nothing", async (t) => {
+  const machine = machineOf(t, { [FILE]: STUB, [UPLINKS]: A });
+  const followed = new Followed(t, machine);
+  rmSync(machine.at("/run/systemd"), { recursive: true });
+  await pause(LIMITS.hostFileQuietMs * 2);
+  machine.write(UPLINKS, A);
+  await pause(QUIET_MS);
+  assert.deepEqual([followed.now, followed.changes], ["127.0.0.53 (192.0.2.1)", []]);
+});
+
+test("another root, as after the engine's restart, is looked at when it is said, and followed from then on", async (t) => {
+  const [first, second] = [machineOf(t, { [FILE]: A }), machineOf(t, { [FILE]: B })];
+  const place = { root: first.root };
+  const followed = new Followed(t, place);
+  place.root = second.root;
+  followed.file.look();
+  assert.deepEqual(followed.changes, ["192.0.2.2"]);
+  second.write(FILE, A);
+  await followed.waitFor("192.0.2.1");
+  followed.file.look();
+  assert.deepEqual(followed.changes, ["192.0.2.2", "192.0.2.1"]);
+});
+
+test("after close() nothing is followed", async (t) => {
+  const machine = machineOf(t, { [FILE]: A });
+  const followed = new Followed(t, machine);
+  machine.write(FILE, B);
+  followed.file.close();
+  await pause(QUIET_MS);
+  assert.deepEqual(followed.changes, []);
+});
+
+for (const [what, text, expected] of [
+  ["each once, however it is written", `${A}${A}nameserver 2001:db8::1\nnameserver 2001:DB8:0::1\n`, 2],
+  ["the same address in two zones twice", "nameserver fe80::1%eth0\nnameserver fe80::1%eth1\n", 2],
+  ["of very many the first", Array.from({ length: 99 }, (_, index) => `nameserver 192.0.2.${index}\n`).join(""), 8],
+] as const) {
+  test(`the file's servers are ${what}`, () => {
+    using machine = new MachineRoot({ [FILE]: text });
+    assert.equal(readHostServers(machine).servers.length, expected);
+  });
+}
+
+test("all are asked from the host at port 53, and only what stands behind a stub is a backup", () => {
+  using machine = new MachineRoot({ [FILE]: STUB, [UPLINKS]: `${A}nameserver 127.0.0.53\n` });
+  assert.deepEqual(readHostServers(machine).servers, [
+    { from: "host", address: "127.0.0.53", port: 53 },
+    { from: "host", address: "192.0.2.1", port: 53, isBackup: true },
+  ]);
+  machine.write(FILE, `${STUB}${B}`);
+  assert.deepEqual(readHostServers(machine).servers, [
+    { from: "host", address: "127.0.0.53", port: 53 },
+    { from: "host", address: "192.0.2.2", port: 53 },
+  ]);
+});
+
+test("a file that is longer than what is read of it ends with its last whole line", () => {
+  const line = "nameserver 192.0.2.1\n";
+  using machine = new MachineRoot({
+    [FILE]: `#${"-".repeat(64 * 1024 - line.length - 20)}\n${line}nameserver 192.0.2.255\n`,
+  });
+  assert.deepEqual(readHostServers(machine).named, ["192.0.2.1"]);
+});
+
+test("what is no address is kept, so that it can be told", () => {
+  using machine = new MachineRoot({ [FILE]: `nameserver dns.example\n${A}` });
+  assert.deepEqual(readHostServers(machine).invalid, ["dns.example"]);
+});
