@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 
 import { Command, CommanderError } from "commander";
 
+import { addCheckConfig } from "./check-config.ts";
 import { addCleanup } from "./cleanup.ts";
 import { EXIT, exitCodeOf, explain } from "./exit-code.ts";
 import { addRun } from "./run.ts";
@@ -22,6 +23,7 @@ const program = new Command("dns11")
   .configureHelp({ sortOptions: false, showGlobalOptions: false });
 addRun(program);
 addStatus(program);
+addCheckConfig(program);
 addCleanup(program);
 for (const command of program.commands) command.exitOverride();
 

@@ -1,13 +1,14 @@
 /**
  * Exit codes, and what a person is told when a command ends badly. They are documented in README.
  */
+import { BadSettings } from "../src/config/bad-settings.ts";
 import { Fault, reasonOf } from "../src/lib/fault.ts";
 
 export const EXIT = {
   ok: 0,
   /** Something went wrong on the way. */
   failure: 1,
-  /** The command line cannot be understood. */
+  /** The command line, the environment or the settings file cannot be understood. */
   usage: 2,
   /** dns11 cannot work here: capabilities, kernel, platform, or an engine whose namespaces are elsewhere. */
   cannotServe: 3,
@@ -17,6 +18,7 @@ export const EXIT = {
 
 const BY_CODE = new Map<string, number>([
   ["USAGE", EXIT.usage],
+  ["BAD_SETTINGS", EXIT.usage],
   ["BAD_ENGINE", EXIT.usage],
   ["ENGINE_ELSEWHERE", EXIT.cannotServe],
   ["ENGINE_ROOTLESS", EXIT.cannotServe],
@@ -31,8 +33,9 @@ export function exitCodeOf(thrown: unknown): number {
   return thrown instanceof Fault ? (BY_CODE.get(thrown.code) ?? EXIT.failure) : EXIT.failure;
 }
 
-/** A Fault in two lines, what and what to do; a defect with its stack. */
+/** A Fault in two lines, what and what to do; a defect with its stack. Wrong settings begin with their place each. */
 export function explain(thrown: unknown): string {
+  if (thrown instanceof BadSettings) return thrown.message;
   if (!(thrown instanceof Fault)) {
     return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
   }

@@ -39,10 +39,17 @@ function statusText(status: Status): string {
   const head =
     `dns11 ${status.version}, process ${status.pid}, ${status.character}, ${readiness}, since ${status.since}\n` +
     `engine ${engine.version} at ${engine.address}${link}\n` +
+    `settings ${status.config === null ? "" : `of ${status.config}, `}not as by default: ${saidText(status)}\n` +
     `${served} of ${containers.length} containers attached\n`;
   return containers.length === 0
     ? head
     : `${head}\n${table(["CONTAINER", "STATE", "PORTS", "VERIFIED", "UPSTREAMS", "WHY"], containers.map(row))}`;
+}
+
+/** The keys that somebody said anything under, and who. */
+function saidText({ settings }: Status): string {
+  const said = Object.entries(settings).filter(([, { source }]) => source !== "default");
+  return said.map(([key, { source }]) => `${key} (${source})`).join(", ") || "nothing";
 }
 
 function row(container: ContainerStatus): string[] {

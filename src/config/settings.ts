@@ -1,51 +1,54 @@
 /**
- * Settings of one run, checked and complete: what the command line was turned into.
+ * Settings of one run, checked and complete: what flags, environment, settings file and defaults came to together.
  */
-import type { LogLevel } from "../observe/log.ts";
 import type { Behaviour } from "../model/behaviour.ts";
-import type { RouteText } from "../model/server-text.ts";
+import type { RouteRules } from "../model/route-rules.ts";
 import type { UpstreamPolicy } from "../model/upstream-policy.ts";
+import type { LogLevel } from "../observe/log.ts";
+import type { OnlyFilter } from "./only.ts";
 
-export interface RunSettings {
-  /** -H as it was given. */
-  readonly host: string | undefined;
+/** What the settings file may say, and reading it again may change. */
+export interface Settings {
   readonly behaviour: Behaviour;
   readonly isStrict: boolean;
   readonly upstream: UpstreamPolicy;
   /** Who is asked, beside what Docker would do. */
-  readonly routes: RouteSettings;
+  readonly routes: RouteRules;
   readonly only: readonly OnlyFilter[];
+  /** The host's resolv.conf, in the engine's mount namespace, where it is not in its usual place. */
+  readonly resolvConf: string | undefined;
+  readonly logLevel: LogLevel;
+  /** Every key of the settings file: what counts, as the file would say it, and who said so. */
+  readonly origins: Origins;
+}
+
+export interface RunSettings extends Settings {
+  /** -H as it was given. */
+  readonly host: string | undefined;
   readonly stateDir: string;
   /** The engine's process, where the socket does not tell it. */
   readonly enginePid: number | undefined;
-  /** The host's resolv.conf, in the engine's mount namespace, where it is not in its usual place. */
-  readonly resolvConf: string | undefined;
   readonly isBatching: boolean;
-  readonly logLevel: LogLevel;
+  /** The settings file. */
+  readonly config: string | undefined;
 }
 
-/** Servers and routes by who they are for. */
-export interface RouteSettings {
-  readonly everyone: readonly RouteText[];
-  /** By the name of a network. */
-  readonly networks: ReadonlyMap<string, readonly RouteText[]>;
+/** Who said what counts; whoever stands first here goes before the others. */
+export type Source = "flag" | "environment" | "file" | "default";
+
+export interface Origin {
+  readonly value: unknown;
+  readonly source: Source;
 }
 
-/** `--only label=KEY[=VALUE]` and `--only network=NAME`. */
-export type OnlyFilter =
-  | { readonly kind: "label"; readonly key: string; readonly value: string | undefined }
-  | { readonly kind: "network"; readonly name: string };
+export type Origins = Readonly<Record<string, Origin>>;
+
+/** Keys under which something else counts now, each as `KEY: BEFORE -> NOW`. */
+export function changedKeys(before: Origins, now: Origins): string[] {
+  return Object.entries(now).flatMap(([key, { value }]) => {
+    const [old, young] = [before[key]?.value, value].map((each) => JSON.stringify(each) ?? "");
+    return old === young ? [] : [`${key}: ${old ?? ""} -> ${young ?? ""}`];
+  });
+}
 
 export const DEFAULT_STATE_DIR = "/run/dns11";
-
-/** Reads one --only; undefined where it is neither form. */
-export function parseOnly(text: string): OnlyFilter | undefined {
-  const [, kind, rest] = /^(label|network)=(.+)$/s.exec(text) ?? [];
-  if (rest === undefined) return undefined;
-  if (kind === "network") return { kind: "network", name: rest };
-  const equals = rest.indexOf("=");
-  if (equals === 0) return undefined;
-  return equals === -1
-    ? { kind: "label", key: rest, value: undefined }
-    : { kind: "label", key: rest.slice(0, equals), value: rest.slice(equals + 1) };
-}

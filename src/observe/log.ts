@@ -21,10 +21,11 @@ export function createLog(level: LogLevel): Log {
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
   };
+  // Whoever read our log has gone; that is no reason to stop answering names.
+  process.stderr.on("error", () => undefined);
   if (process.stderr.isTTY) return pino(options, { write: (line) => void process.stderr.write(readable(line)) });
   const destination = pino.destination({ fd: STDERR, sync: false, maxLength: UNREAD_BYTES_MAX });
   process.on("exit", () => flush(destination));
-  // Whoever read our log has gone; that is no reason to stop answering names.
   destination.on("error", () => undefined);
   return pino(options, destination);
 }

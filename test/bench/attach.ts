@@ -1,15 +1,14 @@
 // Attaching: from the facts of a container to rules that were verified, in real namespaces; one after the other, and a
 // thousand at once; and what each of them costs in memory. The engine is left out: its answers are what this starts from.
 
-import { UPSTREAM_DEFAULTS } from "../../src/model/upstream-policy.ts";
 import { LIMITS } from "../../src/config/limits.ts";
+import { settle } from "../../src/config/settle.ts";
 import { Bracket, warmThreadPool } from "../../src/container/namespace/bracket.ts";
 import { openEngineHost } from "../../src/container/namespace/engine-host.ts";
 import type { ContainerFact } from "../../src/container/registry/fact.ts";
 import { Engine } from "../../src/container/watch/engine.ts";
 import { type Composition, compose } from "../../src/daemon/compose.ts";
 import { NetlinkMemory } from "../../src/kernel/nfnetlink.ts";
-import { BETTER } from "../../src/model/behaviour.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { removeNetnses, makeNetnses } from "./namespaces.ts";
 import { type Row, median, quantile } from "./figures.ts";
@@ -56,17 +55,12 @@ async function composeHere(): Promise<Composition> {
   const host = openEngineHost(process.pid);
   return compose({
     settings: {
+      ...settle([]),
       host: undefined,
-      behaviour: BETTER,
-      isStrict: false,
-      upstream: UPSTREAM_DEFAULTS,
-      routes: { everyone: [], networks: new Map() },
-      only: [],
       stateDir: "",
       enginePid: undefined,
-      resolvConf: undefined,
       isBatching: true,
-      logLevel: "warn",
+      config: undefined,
     },
     log: createLog("warn"),
     engine: new Engine("/nowhere"),

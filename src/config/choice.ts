@@ -1,0 +1,52 @@
+/**
+ * Choice: of what several sources say under one key, what counts; and who said it.
+ */
+import type { Key, Layer, Values } from "./said.ts";
+import type { Origin } from "./settings.ts";
+
+export class Choice {
+  readonly #layers: readonly Layer[];
+  /** Of every key that was taken: what counts, as a settings file would say it. */
+  readonly origins = new Map<Key, Origin>();
+  readonly #changed = new Set<Key>();
+
+  /** Whoever counts more stands first. */
+  constructor(layers: readonly Layer[]) {
+    this.#layers = layers;
+  }
+
+  /** `write` turns a value into what a settings file would say. */
+  take<K extends Key>(key: K, fallback: Values[K], write: (value: Values[K]) => unknown = (value) => value): Values[K] {
+    const layer = this.layerOf(key);
+    const value = layer?.said[key] ?? fallback;
+    if (value !== fallback) this.#changed.add(key);
+    this.origins.set(key, { value: write(value), source: layer?.source ?? "default" });
+    return value;
+  }
+
+  /** For a key without a default. */
+  takeIfSaid<K extends Key>(key: K): Values[K] | undefined {
+    const value = this.said(key);
+    this.origins.set(key, { value: value ?? null, source: this.layerOf(key)?.source ?? "default" });
+    return value;
+  }
+
+  said<K extends Key>(key: K): Values[K] | undefined {
+    return this.layerOf(key)?.said[key];
+  }
+
+  layerOf(key: Key): Layer | undefined {
+    return this.#layers.find(({ said }) => said[key] !== undefined);
+  }
+
+  /** Whether whoever said the one counts more than whoever said the other. */
+  isBefore(one: Key, other: Key): boolean {
+    const rank = (key: Key): number => this.#layers.findIndex(({ said }) => said[key] !== undefined);
+    return rank(one) !== -1 && (rank(other) === -1 || rank(one) < rank(other));
+  }
+
+  /** The keys that begin so, and do not have their default. */
+  changed(...prefixes: readonly string[]): Key[] {
+    return [...this.#changed].filter((key) => prefixes.some((prefix) => key.startsWith(prefix)));
+  }
+}

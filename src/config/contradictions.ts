@@ -1,0 +1,56 @@
+/**
+ * Contradictions: what cannot be meant together, each with the place where it was said.
+ */
+import type { Choice } from "./choice.ts";
+import type { DnsOption } from "./dns-option.ts";
+import { durationText } from "./quantity.ts";
+import type { Key } from "./said.ts";
+import type { Settings } from "./settings.ts";
+import { NEEDING_FAILOVER } from "./switches.ts";
+
+/** A line each. `options` are those of dns-opt that count. */
+export function contradictionsIn(choice: Choice, settings: Settings, options: readonly DnsOption[]): string[] {
+  return [
+    ...withoutEffect(choice, settings, options).map(([key, what]) => told(choice, key, what)),
+    ...crossed(choice, settings).map(([key, what]) => told(choice, key, what)),
+    ...twice(choice, options).map(([key, what]) => told(choice, key, what)),
+  ];
+}
+
+type Complaint = readonly [Key, string];
+
+function told(choice: Choice, key: Key, what: string): string {
+  return `${choice.layerOf(key)?.where(key) ?? key}: ${what}`;
+}
+
+/** Docker's way of asking has nothing to set. */
+function withoutEffect(
+  choice: Choice,
+  { behaviour, isStrict }: Settings,
+  options: readonly DnsOption[],
+): readonly Complaint[] {
+  if (behaviour.failsOver) return [];
+  const what =
+    `has no effect without the switch failover${isStrict ? ", which strict turns off" : ""}: ` +
+    "turn failover on as well, or leave this out";
+  const switches = NEEDING_FAILOVER.filter((each) => behaviour[each.behaviour]).map(({ key }) => key);
+  const isAskedOtherwise = options.some(({ kind }) => kind !== "ndots");
+  const ways = isStrict ? [...choice.changed("forward.", "cache."), ...(isAskedOtherwise ? DNS_OPT : [])] : [];
+  return [...switches, ...ways].map((key) => [key, what]);
+}
+
+const DNS_OPT: readonly Key[] = ["dns-opt"];
+
+function crossed(choice: Choice, { upstream: { cache } }: Settings): readonly Complaint[] {
+  if (cache.ttlSecondsMin <= cache.ttlSecondsMax) return [];
+  const [least, longest] = [cache.ttlSecondsMin, cache.ttlSecondsMax].map((seconds) => durationText(seconds * 1000));
+  const key = choice.layerOf("cache.min-ttl") === undefined ? "cache.max-ttl" : "cache.min-ttl";
+  return [[key, `cache.min-ttl (${least}) is longer than cache.max-ttl (${longest})`]];
+}
+
+function twice(choice: Choice, options: readonly DnsOption[]): readonly Complaint[] {
+  const layer = choice.layerOf("forward.budget");
+  const isTwice = layer !== undefined && layer === choice.layerOf("dns-opt");
+  if (!isTwice || !options.some(({ kind }) => kind === "timeout")) return [];
+  return [["forward.budget", "the option timeout of dns-opt says the same: leave one of them out"]];
+}

@@ -1,0 +1,53 @@
+/**
+ * Environment: the common settings as variables, for those who start dns11 where flags are awkward. An empty variable says
+ * nothing.
+ */
+import { BadSettings } from "./bad-settings.ts";
+import { READERS, shown } from "./readers.ts";
+import type { Key, Layer, Said } from "./said.ts";
+
+/** Each key that has a variable, and how its text is read. */
+const VARIABLES = {
+  strict: ["DNS11_STRICT", readYesNo],
+  only: ["DNS11_ONLY", (text: string) => words(text, /\s+/).map((word) => READERS.only(word))],
+  ttl: ["DNS11_TTL", READERS.ttl],
+  dns: ["DNS11_DNS", (text: string) => words(text, /[\s,]+/).map((word) => READERS.dns(word))],
+  "dns-opt": ["DNS11_DNS_OPT", (text: string) => words(text, /[\s,]+/).map((word) => READERS["dns-opt"](word))],
+  "log-level": ["DNS11_LOG_LEVEL", READERS["log-level"]],
+} as const satisfies { readonly [K in Key]?: readonly [string, (text: string) => Said[K]] };
+
+export type VariableKey = keyof typeof VARIABLES;
+
+export function variableOf(key: VariableKey): string {
+  return VARIABLES[key][0];
+}
+
+export function readEnvironment(environment: Readonly<Record<string, string | undefined>>): Layer {
+  const said: Record<string, unknown> = {};
+  const problems: string[] = [];
+  for (const [key, [variable, read]] of Object.entries(VARIABLES)) {
+    const text = environment[variable];
+    if (text === undefined || text === "") continue;
+    try {
+      said[key] = read(text);
+    } catch (error) {
+      problems.push(`${variable}: ${(error as Error).message}`);
+    }
+  }
+  if (problems.length > 0) throw new BadSettings(problems);
+  return { source: "environment", said, where: (key) => variableOf(key as VariableKey) };
+}
+
+const YES = new Set(["true", "1", "yes", "on"]);
+const NO = new Set(["false", "0", "no", "off"]);
+
+function readYesNo(text: string): boolean {
+  const word = text.trim().toLowerCase();
+  if (YES.has(word)) return true;
+  if (NO.has(word)) return false;
+  throw new Error(`${shown(text)} is neither true nor false`);
+}
+
+function words(text: string, between: RegExp): string[] {
+  return text.split(between).filter((word) => word !== "");
+}

@@ -1,0 +1,21 @@
+/**
+ * The thread that reads a settings file, for `apart.ts`.
+ */
+import { parentPort, workerData } from "node:worker_threads";
+
+import { BadSettings } from "../bad-settings.ts";
+import type { Key } from "../said.ts";
+import type { ReadApart } from "./apart.ts";
+import { readSettingsFile } from "./settings-file.ts";
+
+async function read(path: string): Promise<ReadApart> {
+  try {
+    const { said, where } = await readSettingsFile(path);
+    return { said, places: Object.fromEntries(Object.keys(said).map((key) => [key, where(key as Key)])) };
+  } catch (error) {
+    if (error instanceof BadSettings) return { mistakes: error.lines, count: error.count };
+    throw error;
+  }
+}
+
+parentPort?.postMessage(await read(workerData as string));

@@ -1,0 +1,104 @@
+/**
+ * Schema: which keys a settings file may have, and what each of them takes.
+ */
+import { z } from "zod";
+
+import { nearest } from "../../lib/nearest.ts";
+import { NO_SEARCH } from "../dns-option.ts";
+import { READERS, readBoolean, shown } from "../readers.ts";
+import { SWITCHES } from "../switches.ts";
+
+export const VERSION = 1;
+
+/** One value, read by a reader of `READERS`. */
+function leaf<T>(read: (value: unknown) => T): z.ZodType<T> {
+  return z.unknown().transform((value, context) => {
+    try {
+      return read(value);
+    } catch (error) {
+      context.addIssue({ code: "custom", message: value === null ? EMPTY : (error as Error).message });
+      return z.NEVER;
+    }
+  });
+}
+
+const EMPTY = "has no value: give it one, or leave the key out for its default";
+
+function list<T>(read: (value: unknown) => T): z.ZodOptional<z.ZodArray<z.ZodType<T>>> {
+  return z.array(leaf(read), { error: ({ input }) => notA("list, such as [one, two]", input) }).optional();
+}
+
+function notA(what: string, value: unknown): string {
+  return value === null ? EMPTY : `${shown(value)} is no ${what}`;
+}
+
+function map<S extends z.ZodRawShape>(shape: S): z.ZodObject<S, z.core.$strict> {
+  const keys = Object.keys(shape).join(", ");
+  return z.strictObject(shape, { error: ({ input }) => notA(`map; its keys are ${keys}`, input) });
+}
+
+const servers = list(READERS.dns);
+
+export const SCHEMA = map({
+  version: z.literal(VERSION),
+  "log-level": leaf(READERS["log-level"]).optional(),
+  strict: leaf(READERS.strict).optional(),
+  only: list(READERS.only),
+  ttl: leaf(READERS.ttl).optional(),
+  dns: servers,
+  "dns-opt": list(READERS["dns-opt"]),
+  networks: z
+    .record(z.string().min(1), map({ dns: servers }), {
+      error: ({ code, input }) =>
+        code === "invalid_key" ? "a network has a name" : notA("map from the names of networks to {dns: [...]}", input),
+    })
+    .optional(),
+  "resolv-conf": leaf(READERS["resolv-conf"]).optional(),
+  switches: map(Object.fromEntries(SWITCHES.map(({ name }) => [name, leaf(readBoolean).optional()]))).optional(),
+  forward: map({
+    order: leaf(READERS["forward.order"]).optional(),
+    budget: leaf(READERS["forward.budget"]).optional(),
+    max: leaf(READERS["forward.max"]).optional(),
+  }).optional(),
+  cache: map({
+    size: leaf(READERS["cache.size"]).optional(),
+    "min-ttl": leaf(READERS["cache.min-ttl"]).optional(),
+    "max-ttl": leaf(READERS["cache.max-ttl"]).optional(),
+    negative: leaf(READERS["cache.negative"]).optional(),
+    "negative-without-soa": leaf(READERS["cache.negative-without-soa"]).optional(),
+    stale: leaf(READERS["cache.stale"]).optional(),
+  }).optional(),
+  leave: map({
+    "domain-needed": leaf(readBoolean).optional(),
+    "bogus-priv": leaf(readBoolean).optional(),
+  }).optional(),
+});
+
+export type FileSettings = z.infer<typeof SCHEMA>;
+
+/** The keys that a map at this path may have; undefined where they are anybody's. */
+export function keysAt(path: readonly PropertyKey[]): readonly string[] | undefined {
+  let schema: unknown = SCHEMA;
+  for (const step of path) {
+    schema = bare(schema);
+    if (schema instanceof z.ZodObject) schema = (schema.shape as Record<PropertyKey, unknown>)[step];
+    else if (schema instanceof z.ZodRecord) schema = schema.valueType;
+    else return undefined;
+  }
+  const found = bare(schema);
+  return found instanceof z.ZodObject ? Object.keys(found.shape) : undefined;
+}
+
+function bare(schema: unknown): unknown {
+  return schema instanceof z.ZodOptional ? schema.unwrap() : schema;
+}
+
+/** What to say of a key that is none. */
+export function unknownKey(key: string, path: readonly PropertyKey[]): string {
+  if (key === "dns-search") return `is not offered: ${NO_SEARCH}`;
+  const keys = keysAt(path) ?? [];
+  const meant = nearest(key, keys);
+  return meant === undefined
+    ? `is no key here; there are ${keys.join(", ")}`
+    : `is no key here; did you mean "${meant}"?`;
+}

@@ -1,0 +1,60 @@
+/**
+ * Quantity: how a person writes a length of time and an amount of memory, and how dns11 writes them back.
+ *
+ *   4.4s   250ms   1h30m   1d   90      seconds, where no unit is said
+ *   32MiB  64k     1GiB    65536        bytes, where no unit is said; k, m and g as docker reads them
+ */
+const MS_OF = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const BYTES_OF: Readonly<Record<string, number>> = {
+  "": 1,
+  b: 1,
+  k: 2 ** 10,
+  kib: 2 ** 10,
+  m: 2 ** 20,
+  mib: 2 ** 20,
+  g: 2 ** 30,
+  gib: 2 ** 30,
+};
+
+/** Milliseconds; undefined for what is no length of time. */
+export function parseDuration(said: string | number): number | undefined {
+  const text = String(said);
+  if (/^\d+(\.\d+)?$/.test(text)) return milliseconds(Number(text) * MS_OF.s);
+  if (!/^(\d+(\.\d+)?(ms|[smhd]))+$/.test(text)) return undefined;
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|[smhd])/g)];
+  return milliseconds(
+    parts.reduce((sum, [, number, unit]) => sum + Number(number) * MS_OF[unit as keyof typeof MS_OF], 0),
+  );
+}
+
+function milliseconds(ms: number): number | undefined {
+  return Number.isSafeInteger(Math.round(ms)) ? Math.round(ms) : undefined;
+}
+
+/** In the largest unit that leaves no more than one decimal. */
+export function durationText(ms: number): string {
+  if (ms === 0) return "0";
+  const units = Object.entries(MS_OF).toReversed();
+  const [unit, unitMs] = units.find(([, each]) => ms % each === 0 || (each === MS_OF.s && ms % 100 === 0)) ?? ["ms", 1];
+  return `${ms / unitMs}${unit}`;
+}
+
+/** Bytes; undefined for what is no amount of memory. */
+export function parseSize(said: string | number): number | undefined {
+  const [, number, unit = ""] = /^(\d+)([a-z]*)$/i.exec(String(said)) ?? [];
+  const each = BYTES_OF[unit.toLowerCase()];
+  const bytes = Number(number) * (each ?? Number.NaN);
+  return Number.isSafeInteger(bytes) ? bytes : undefined;
+}
+
+export function sizeText(bytes: number): string {
+  if (bytes === 0) return "0";
+  const [unit, each] = (
+    [
+      ["GiB", 2 ** 30],
+      ["MiB", 2 ** 20],
+      ["KiB", 2 ** 10],
+    ] as const
+  ).find(([, size]) => bytes % size === 0) ?? ["B", 1];
+  return `${bytes / each}${unit}`;
+}

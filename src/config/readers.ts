@@ -1,0 +1,106 @@
+/**
+ * Readers: for each key what may be said under it, however it was said: a flag's text, the environment's, or a value of
+ * the settings file. A reader throws an Error that quotes what was said and tells what is allowed.
+ */
+import { parseRoute } from "../model/server-text.ts";
+import { SERVER_ORDERS } from "../model/upstream-policy.ts";
+import { LOG_LEVELS } from "../observe/log.ts";
+import { parseDnsOption } from "./dns-option.ts";
+import { LIMITS } from "./limits.ts";
+import { ONLY_FORMS, type OnlyFilter, parseOnly } from "./only.ts";
+import { durationText, parseDuration, parseSize, sizeText } from "./quantity.ts";
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+const KIB = 1024;
+const GIB = 1024 ** 3;
+
+export const READERS = {
+  "log-level": oneOf(LOG_LEVELS),
+  strict: readBoolean,
+  /** One filter. */
+  only: readFilter,
+  ttl: duration(0, 7 * DAY_MS, SECOND_MS),
+  /** One server or route. */
+  dns: (value: unknown) => parseRoute(readText(value)),
+  /** One option. */
+  "dns-opt": (value: unknown) => parseDnsOption(readText(value)),
+  "resolv-conf": readPath,
+  "forward.order": oneOf(SERVER_ORDERS),
+  "forward.budget": duration(100, MINUTE_MS, 1),
+  "forward.max": count(1, LIMITS.forwardQueriesWhole),
+  "cache.size": size(64 * KIB, 4 * GIB),
+  "cache.min-ttl": duration(0, DAY_MS, SECOND_MS),
+  "cache.max-ttl": duration(SECOND_MS, 7 * DAY_MS, SECOND_MS),
+  "cache.negative": duration(0, DAY_MS, SECOND_MS),
+  "cache.negative-without-soa": duration(0, HOUR_MS, SECOND_MS),
+  "cache.stale": duration(0, 7 * DAY_MS, SECOND_MS),
+} as const;
+
+const SHOWN_MAX = 60;
+
+/** What was said, for the person who said it. */
+export function shown(value: unknown): string {
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "object" && value !== null) return "a map";
+  const text = typeof value === "string" ? JSON.stringify(value) : String(value);
+  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}...` : text;
+}
+
+export function readBoolean(value: unknown): boolean {
+  if (typeof value === "boolean") return value;
+  throw new Error(`${shown(value)} is neither true nor false`);
+}
+
+export function readText(value: unknown): string {
+  if (typeof value === "string") return value;
+  throw new Error(`${shown(value)} is no text`);
+}
+
+function readFilter(value: unknown): OnlyFilter {
+  const filter = parseOnly(readText(value));
+  if (filter === undefined) throw new Error(`${shown(value)} is no filter: it is ${ONLY_FORMS}`);
+  return filter;
+}
+
+function readPath(value: unknown): string {
+  const path = readText(value);
+  if (path.startsWith("/") && !path.includes("\0")) return path;
+  throw new Error(`${shown(value)} is no path that begins with "/"`);
+}
+
+function oneOf<T extends string>(words: readonly T[]): (value: unknown) => T {
+  return (value) => {
+    const word = words.find((each) => each === value);
+    if (word !== undefined) return word;
+    throw new Error(`${shown(value)} is none of ${words.join(", ")}`);
+  };
+}
+
+function duration(leastMs: number, mostMs: number, stepMs: number): (value: unknown) => number {
+  return (value) => {
+    const ms = typeof value === "string" || typeof value === "number" ? parseDuration(value) : undefined;
+    if (ms !== undefined && ms >= leastMs && ms <= mostMs && ms % stepMs === 0) return ms;
+    const whole = stepMs === SECOND_MS ? "whole seconds " : "";
+    const range = `${whole}from ${durationText(leastMs)} to ${durationText(mostMs)}`;
+    throw new Error(`${shown(value)} is no length of time that fits: ${range}, such as 90, 90s, 5m or 1h`);
+  };
+}
+
+function size(leastBytes: number, mostBytes: number): (value: unknown) => number {
+  return (value) => {
+    const bytes = typeof value === "string" || typeof value === "number" ? parseSize(value) : undefined;
+    if (bytes !== undefined && bytes >= leastBytes && bytes <= mostBytes) return bytes;
+    const range = `from ${sizeText(leastBytes)} to ${sizeText(mostBytes)}`;
+    throw new Error(`${shown(value)} is no amount of memory that fits: ${range}, such as 32MiB`);
+  };
+}
+
+function count(least: number, most: number): (value: unknown) => number {
+  return (value) => {
+    if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
+    throw new Error(`${shown(value)} is no whole number from ${least} to ${most}`);
+  };
+}

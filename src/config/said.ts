@@ -1,0 +1,45 @@
+/**
+ * Said: what one source (flags, environment, settings file) says, under the keys of the settings file. A key that is not
+ * there says nothing.
+ */
+import type { RouteText } from "../model/server-text.ts";
+import type { ServerOrder } from "../model/upstream-policy.ts";
+import type { LogLevel } from "../observe/log.ts";
+import type { DnsOption } from "./dns-option.ts";
+import type { OnlyFilter } from "./only.ts";
+import type { Source } from "./settings.ts";
+import type { SwitchKey } from "./switches.ts";
+
+/** Lengths of time in milliseconds, sizes in bytes. */
+export type Values = {
+  "log-level": LogLevel;
+  strict: boolean;
+  only: readonly OnlyFilter[];
+  ttl: number;
+  dns: readonly RouteText[];
+  "dns-opt": readonly DnsOption[];
+  networks: ReadonlyMap<string, readonly RouteText[]>;
+  "resolv-conf": string;
+  "forward.order": ServerOrder;
+  "forward.budget": number;
+  "forward.max": number;
+  "cache.size": number;
+  "cache.min-ttl": number;
+  "cache.max-ttl": number;
+  "cache.negative": number;
+  "cache.negative-without-soa": number;
+  "cache.stale": number;
+  "leave.domain-needed": boolean;
+  "leave.bogus-priv": boolean;
+} & Record<SwitchKey, boolean>;
+
+export type Key = keyof Values;
+
+export type Said = { readonly [K in Key]?: Values[K] | undefined };
+
+export interface Layer {
+  readonly source: Exclude<Source, "default">;
+  readonly said: Said;
+  /** How the reader finds what was said under a key: `--strict`, `DNS11_STRICT`, `dns11.yaml:3:1: strict`. */
+  readonly where: (key: Key) => string;
+}

@@ -1,0 +1,103 @@
+/**
+ * Settle: what several sources say becomes the settings of a run. For each key the first source that says anything counts,
+ * whole: a list replaces a list. What cannot be meant together is told, all of it at once, each with its place.
+ */
+import { BETTER, type Behaviour, STRICT } from "../model/behaviour.ts";
+import { routeText } from "../model/server-text.ts";
+import { ASK_DEFAULTS, CACHE_DEFAULTS, LEAVE_DEFAULTS, type UpstreamPolicy } from "../model/upstream-policy.ts";
+import { BadSettings } from "./bad-settings.ts";
+import { Choice } from "./choice.ts";
+import { contradictionsIn } from "./contradictions.ts";
+import type { DnsOption } from "./dns-option.ts";
+import { onlyText } from "./only.ts";
+import { durationText, sizeText } from "./quantity.ts";
+import type { Key, Layer, Values } from "./said.ts";
+import type { Settings } from "./settings.ts";
+import { NEEDING_FAILOVER, SWITCHES } from "./switches.ts";
+
+/** Whoever counts more stands first. Throws a Fault where what was said contradicts itself. */
+export function settle(layers: readonly Layer[]): Settings {
+  const choice = new Choice(layers);
+  const logLevel = choice.take("log-level", "info");
+  const isStrict = choice.take("strict", false);
+  const only = choice.take("only", [], (filters) => filters.map((filter) => onlyText(filter)));
+  const behaviour = behaviourOf(choice, isStrict);
+  const everyone = choice.take("dns", [], (routes) => routes.map((route) => routeText(route)));
+  const options = choice.take("dns-opt", [], (all) => all.map(({ text }) => text));
+  const networks = choice.take("networks", new Map(), networksText);
+  const resolvConf = choice.takeIfSaid("resolv-conf");
+  const upstream = upstreamOf(choice, options);
+  const settings: Settings = {
+    behaviour,
+    isStrict,
+    upstream,
+    routes: { everyone, networks, isNdotsSet: options.some(({ kind }) => kind === "ndots") },
+    only,
+    resolvConf,
+    logLevel,
+    origins: Object.fromEntries(choice.origins),
+  };
+  const contradictions = contradictionsIn(choice, settings, options);
+  if (contradictions.length > 0) throw new BadSettings(contradictions);
+  return settings;
+}
+
+function behaviourOf(choice: Choice, isStrict: boolean): Behaviour {
+  const base = isStrict ? STRICT : BETTER;
+  const ttlMs = choice.take("ttl", base.ttlSeconds * 1000, durationText);
+  const failsOver = choice.said("switches.failover") ?? base.failsOver;
+  const switched = SWITCHES.map((each): [keyof Behaviour, boolean] => {
+    const fallback = base[each.behaviour] && (failsOver || !NEEDING_FAILOVER.includes(each));
+    return [each.behaviour, choice.take(each.key, fallback)];
+  });
+  return { ...base, ...(Object.fromEntries(switched) as Partial<Behaviour>), ttlSeconds: seconds(ttlMs) };
+}
+
+function upstreamOf(choice: Choice, options: readonly DnsOption[]): UpstreamPolicy {
+  const has = (kind: DnsOption["kind"]): boolean => options.some((option) => option.kind === kind);
+  const duration = (key: Key & `cache.${string}`, defaultSeconds: number): number =>
+    seconds(choice.take(key, defaultSeconds * 1000, durationText));
+  return {
+    ask: {
+      order: choice.take("forward.order", ASK_DEFAULTS.order),
+      rotates: has("rotate"),
+      usesTcp: has("use-vc"),
+      budgetMs: budgetOf(choice, options),
+      queriesMax: choice.take("forward.max", ASK_DEFAULTS.queriesMax),
+    },
+    cache: {
+      bytesMax: choice.take("cache.size", CACHE_DEFAULTS.bytesMax, sizeText),
+      ttlSecondsMin: duration("cache.min-ttl", CACHE_DEFAULTS.ttlSecondsMin),
+      ttlSecondsMax: duration("cache.max-ttl", CACHE_DEFAULTS.ttlSecondsMax),
+      negativeSecondsMax: duration("cache.negative", CACHE_DEFAULTS.negativeSecondsMax),
+      negativeSecondsWithoutSoa: duration("cache.negative-without-soa", CACHE_DEFAULTS.negativeSecondsWithoutSoa),
+      staleSecondsMax: duration("cache.stale", CACHE_DEFAULTS.staleSecondsMax),
+    },
+    leave: {
+      keepsDotless: choice.take("leave.domain-needed", LEAVE_DEFAULTS.keepsDotless),
+      keepsPrivateReverse: choice.take("leave.bogus-priv", LEAVE_DEFAULTS.keepsPrivateReverse),
+    },
+  };
+}
+
+/** `timeout:N` among the options says the same; whichever of the two was said by who counts more is taken. */
+function budgetOf(choice: Choice, options: readonly DnsOption[]): number {
+  const timeout = options.findLast(({ kind }) => kind === "timeout")?.number;
+  const budgetMs = choice.take("forward.budget", ASK_DEFAULTS.budgetMs, durationText);
+  const optionLayer = choice.layerOf("dns-opt");
+  if (timeout === undefined || optionLayer === undefined || choice.isBefore("forward.budget", "dns-opt")) {
+    return budgetMs;
+  }
+  choice.origins.set("forward.budget", { value: durationText(timeout * 1000), source: optionLayer.source });
+  return timeout * 1000;
+}
+
+function networksText(networks: Values["networks"]): unknown {
+  return Object.fromEntries(
+    [...networks].map(([name, routes]) => [name, { dns: routes.map((route) => routeText(route)) }]),
+  );
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms / 1000);
+}

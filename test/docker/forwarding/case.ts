@@ -1,0 +1,56 @@
+// Owns one case of forwarding: a container that dns11 serves, and name servers of its own on its loopback that play a
+// scenario. Of its own, because of every server something is remembered: its answers, and whether it gave any.
+
+import { type Container, runContainer } from "../../support/container.ts";
+import { type DigReply, dig } from "../../support/dig.ts";
+import type { Dns11 } from "../../support/dns11.ts";
+import type { Engine } from "../../support/engine.ts";
+import { type ScriptedServers, startScripted } from "../../support/scripted.ts";
+import { type StormReport, storm } from "../../support/storm.ts";
+
+export type CaseOptions = {
+  readonly scenario: string;
+  // One server at each; the first one is at place 1 of the scenario.
+  readonly addresses?: readonly string[];
+  // Those of them that the container is told, if not all.
+  readonly dns?: readonly string[];
+  readonly network?: string;
+};
+
+export const LOOPBACKS = ["127.1.0.1", "127.1.0.2", "127.1.0.3"] as const;
+
+export async function startCase(engine: Engine, dns11: Dns11, options: CaseOptions): Promise<Case> {
+  const { scenario, addresses = LOOPBACKS.slice(0, 1), dns = addresses, network = "n1" } = options;
+  const container = await runContainer(engine, { networks: [network], dns });
+  const servers = await startScripted(container, scenario, { addresses });
+  await dns11.waitFor(container.name, "attached");
+  return new Case(container, servers);
+}
+
+export class Case implements AsyncDisposable {
+  readonly container: Container;
+  readonly servers: ScriptedServers;
+
+  constructor(container: Container, servers: ScriptedServers) {
+    this.container = container;
+    this.servers = servers;
+  }
+
+  async dig(...args: string[]): Promise<DigReply> {
+    return await dig(this.container, ...args);
+  }
+
+  async storm(suffix: string, count: number, atOnce: number): Promise<StormReport> {
+    return await storm(this.container, { suffix, load: { count, atOnce } });
+  }
+
+  // How often servers were asked for this name.
+  async timesAsked(name: string): Promise<number> {
+    return (await this.servers.askedFor(name)).length;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.container[Symbol.asyncDispose]();
+    await this.servers[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,173 @@
+// Proves the scripted name servers: a test that stands on a scenario may believe that it is played as it is written.
+
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { test } from "node:test";
+
+import { dataOf, dig } from "../support/dig.ts";
+import { Netns } from "../support/netns.ts";
+import { actOf, parseScenario } from "../support/scenario.ts";
+import { readScenario, startScripted } from "../support/scripted.ts";
+import { pause } from "../support/wait.ts";
+
+// What one server does over time, in words.
+function played(text: string, timesMs: readonly number[], server = 1, name = "x.test"): (string | undefined)[] {
+  const scenario = parseScenario(text, "test");
+  return timesMs.map((atMs) => actOf(scenario, server, name, atMs)?.word);
+}
+
+test("a line holds until the next one, or for as long as it says, and a loop begins anew", () => {
+  assert.deepEqual(played("servfail", [0, 1e9]), ["servfail", "servfail"]);
+  assert.deepEqual(played("0s silent\n1.5s ok", [0, 1499, 1500]), ["silent", "silent", "ok"]);
+  const flapping = "for 1s silent # a comment\n\nfor 500ms refused\nloop";
+  assert.deepEqual(played(flapping, [0, 1000, 1499, 1500, 2600]), [
+    "silent",
+    "refused",
+    "refused",
+    "silent",
+    "refused",
+  ]);
+  assert.deepEqual(played("for 1s silent\nok", [999, 1000]), ["silent", "ok"]);
+  assert.deepEqual(played("for 1s silent\n2s ok", [1000, 2000]), ["silent", "ok"]);
+});
+
+test("what is told of a name goes before what is told of all, and the same of servers", () => {
+  const text = "ok\nserver 2: refused\nname *.gone.test\nnxdomain\nserver 2\nfor 1s silent\nservfail";
+  assert.deepEqual(played(text, [0]), ["ok"]);
+  assert.deepEqual(played(text, [0], 2), ["refused"]);
+  assert.deepEqual(played(text, [0], 1, "X.Gone.test"), ["nxdomain"]);
+  assert.deepEqual(played(text, [0, 1000], 2, "x.gone.test"), ["silent", "servfail"]);
+  assert.deepEqual(played("name x.test\nok", [0], 1, "y.test"), [undefined]);
+});
+
+test("numbers belong to the line that has them, and to those below", () => {
+  const scenario = parseScenario(
+    "slow 300ms servfail\nname a.test\nttl 5\nminimum 7\nspoof 9\nname b.test\nslow 2s",
+    "",
+  );
+  const [all, a, b] = ["x", "a.test", "b.test"].map((name) => actOf(scenario, 1, name, 0));
+  assert.deepEqual(all, { word: "servfail", amount: 0, delayMs: 300, ttlS: 60, minimumS: 30 });
+  assert.deepEqual(a, { word: "spoof", amount: 9, delayMs: 0, ttlS: 5, minimumS: 7 });
+  assert.deepEqual(b, { word: "ok", amount: 0, delayMs: 2000, ttlS: 5, minimumS: 7 });
+});
+
+test("a line that cannot be read is named, and what was wrong with it", () => {
+  for (const [text, message] of [
+    ["ok\nsilence", /^Error: test:2: nobody knows "silence"; a server can be ok, .*: "silence"$/],
+    ["servfail\nok", /test:2: the line before has no end/],
+    ["0s servfail\nfor 1s ok", /test:2: the line before has no end: it wants `for`, too/],
+    ["1s ok", /the first line begins at 0s/],
+    ["for 2s ok\n1s servfail", /it begins before the line before ends/],
+    ["for ever ok", /"ever" is no time/],
+    ["for 0s ok", /it lasts no time/],
+    ["loop", /there is nothing to repeat/],
+    ["ok\nloop", /the line before has no end: it wants `for`/],
+    ["for 1s ok\nloop\nok", /nothing comes after `loop`/],
+    ["server two: ok", /it is `server NUMBER`/],
+    ["server 2 ok", /what a server does stands behind a colon/],
+    ["name", /it is `name PATTERN`/],
+    ["name x\nclosed", /nobody is closed for some names/],
+    ["spoof", /"spoof" wants to know how many replies/],
+    ["ok 3", /"ok" has no number/],
+    ["ok then", /"ok" has no number/],
+    ["big 3 4", /there are words too many/],
+    ["ttl long", /it is a whole number of seconds/],
+  ] as const) {
+    assert.throws(() => parseScenario(text, "test"), message, text);
+  }
+});
+
+test("every scenario of the folder can be read", () => {
+  const files = readdirSync(new URL("../../../test/scenarios", import.meta.url));
+  assert.ok(files.length > 0);
+  for (const file of files) assert.ok(readScenario(file).length > 0, file);
+});
+
+const [ONE, TWO] = ["10.53.0.1", "10.53.0.2"];
+
+test("the servers do what the words say, each in its place, and remember", async () => {
+  await using netns = await Netns.create();
+  const names = [
+    ...["ok", "count", "signed", "nodata", "nodata-without-soa", "nxdomain", "nxdomain-without-soa", "servfail"],
+    ...["refused", "formerr", "notimp", "formerr-to-edns", "notimp-to-edns", "silent", "garbage", "wrong-id"],
+    ...["wrong-source", "wrong-question", "truncated", "midway", "big 60", "oversized 60", "spoof 5"],
+  ];
+  const lines = names.map((words) => `name ${words.split(" ")[0]}.test\n${words}`);
+  const scenario = ["ttl 17", "minimum 19", ...lines, "name slow.test", "slow 300ms nxdomain"].join("\n");
+  await using servers = await startScripted(netns, scenario, { addresses: [ONE, TWO] });
+  const ask = async (name: string, ...args: string[]) => await dig(netns, `@${ONE}`, `${name}.test`, ...args);
+
+  assert.deepEqual(dataOf(await ask("ok")), ["192.0.2.1"]);
+  assert.deepEqual(dataOf(await dig(netns, `@${TWO}`, "ok.test")), ["192.0.2.2"]);
+  assert.equal((await ask("ok")).answer[0]?.ttl, 17);
+  assert.deepEqual(dataOf(await ask("ok", "AAAA")), ["2001:db8::1"]);
+  assert.deepEqual(dataOf(await ask("ok", "TXT")), ['"server 1"']);
+  assert.equal((await ask("ok", "MX")).authority[0]?.type, "SOA");
+  assert.deepEqual(dataOf(await ask("count")), ["198.18.0.1"]);
+  assert.deepEqual(dataOf(await ask("COUNT")), ["198.18.0.2"]);
+
+  const [plain, secure, unchecked] = [
+    await ask("signed", "+noad"),
+    await ask("signed", "+do"),
+    await ask("signed", "+cd"),
+  ];
+  assert.deepEqual([dataOf(plain), plain.flags.has("ad")], [["192.0.2.1"], false]);
+  assert.deepEqual([secure.answer.map(({ type }) => type), secure.flags.has("ad")], [["A", "RRSIG"], true]);
+  assert.deepEqual([dataOf(unchecked), unchecked.flags.has("ad")], [["192.0.2.101"], false]);
+
+  const nodata = await ask("nodata");
+  assert.deepEqual([nodata.status, nodata.answer.length], ["NOERROR", 0]);
+  const [soa] = nodata.authority;
+  assert.deepEqual([soa?.name, soa?.ttl, soa?.data], ["test.", 17, "ns.test. admin.test. 1 7200 3600 1209600 19"]);
+  assert.deepEqual((await ask("nodata-without-soa")).authority, []);
+  const nxdomain = await ask("nxdomain");
+  assert.deepEqual([nxdomain.status, nxdomain.authority.length], ["NXDOMAIN", 1]);
+  const bare = await ask("nxdomain-without-soa");
+  assert.deepEqual([bare.status, bare.authority.length], ["NXDOMAIN", 0]);
+  for (const word of ["servfail", "refused", "formerr", "notimp"]) {
+    assert.equal((await ask(word, "+noedns")).status, word.toUpperCase());
+  }
+  for (const word of ["formerr", "notimp"]) {
+    const [with_, without] = [await ask(`${word}-to-edns`, "+edns=0"), await ask(`${word}-to-edns`, "+noedns")];
+    assert.deepEqual([with_.status, with_.edns, dataOf(without)], [word.toUpperCase(), undefined, ["192.0.2.1"]]);
+  }
+
+  const silent = ["silent", "wrong-id", "wrong-source"].map(async (word) => (await ask(word, "+time=1")).timedOut);
+  assert.deepEqual(await Promise.all(silent), [true, true, true]);
+  assert.equal((await ask("garbage", "+time=1")).status, "");
+  assert.deepEqual((await ask("wrong-question", "+time=1")).answer, []);
+  for (const word of ["wrong-id", "wrong-source", "wrong-question", "truncated"]) {
+    assert.deepEqual(dataOf(await ask(word, "+tcp")), ["192.0.2.1"], word);
+  }
+  assert.deepEqual([(await ask("truncated", "+ignore")).flags.has("tc"), (await ask("truncated")).tcp], [true, true]);
+  assert.equal((await ask("midway", "+tcp", "+retry=0")).status, "");
+  assert.equal((await ask("big", "+noedns", "+ignore")).flags.has("tc"), true);
+  assert.equal((await ask("big", "+bufsize=1232")).answer.length, 60);
+  assert.equal((await ask("oversized", "+noedns")).answer.length, 60);
+  assert.equal((await ask("oversized", "TXT", "+noedns")).size, 12 + 20 + 12 + 960);
+  assert.deepEqual(dataOf(await ask("spoof")), ["192.0.2.1"]);
+  assert.equal((await ask("slow")).status, "NXDOMAIN");
+  assert.deepEqual(dataOf(await ask("x7.ok")), ["192.0.2.7"], "a name of upstream-answer.ts");
+
+  await servers.forget();
+  await dig(netns, `@${TWO}`, "Ok.test", "+tcp");
+  await ask("ok");
+  const asked = (await servers.askedFor("ok.test")).map(({ server, name, transport }) => [server, name, transport]);
+  assert.deepEqual(asked, [
+    [2, "Ok.test", "tcp"],
+    [1, "ok.test", "udp"],
+  ]);
+});
+
+test("a server closes and opens in its time, and a new scenario begins at once", async () => {
+  await using netns = await Netns.create();
+  await using servers = await startScripted(netns, "server 1\nfor 1s ok\nfor 10m closed", { addresses: [ONE, TWO] });
+  const ask = async (server: string, ...args: string[]) => await dig(netns, `@${server}`, "x.test", "+time=1", ...args);
+  assert.equal((await ask(ONE)).status, "NOERROR");
+  await pause(1_200);
+  assert.match((await ask(ONE)).raw, /connection refused/);
+  assert.match((await ask(ONE, "+tcp")).raw, /connection refused/);
+  assert.equal((await ask(TWO)).status, "NXDOMAIN");
+  await servers.play("count");
+  assert.deepEqual(dataOf(await ask(ONE, "+tcp")), ["198.18.0.2"]);
+});

@@ -1,0 +1,83 @@
+// Owns the process that asks for ever new names, to be run inside a container's network namespace: so many in all with so
+// many at once, or so many a second for so long. Each from a socket of its own, as a C library asks, and given up as late
+// as one does. Bounded in count and in time.
+
+import { createSocket } from "node:dgram";
+
+import { type DecodedPacket, decode, encode } from "dns-packet";
+
+import type { StormOptions, StormReport } from "./storm.ts";
+
+const TICK_MS = 5;
+const GIVE_UP_MS = 5_000;
+const RCODES = ["NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
+
+const { suffix, load, port = 53 } = JSON.parse(process.argv[2] ?? "") as StormOptions;
+const waitsMs: number[] = [];
+const outcomes = new Map<string, number>();
+let asked = 0;
+
+async function ask(): Promise<void> {
+  const id = (asked += 1) & 0xffff;
+  const question = { type: "A", name: `q${asked}.${suffix}` } as const;
+  const startMs = performance.now();
+  const outcome = await new Promise<string>((resolve) => {
+    const socket = createSocket("udp4");
+    const end = (how: string): void => {
+      clearTimeout(timer);
+      socket.close();
+      resolve(how);
+    };
+    const timer = setTimeout(() => end("silence"), GIVE_UP_MS);
+    socket.on("error", (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
+    socket.on("message", (message) => end(outcomeOf(decode(message), id)));
+    const query = encode({ type: "query", id, flags: 0x100, questions: [question] });
+    socket.connect(port, "127.0.0.11", () => socket.send(query));
+  });
+  waitsMs.push(performance.now() - startMs);
+  outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+}
+
+// The addresses, or why there are none.
+function outcomeOf({ id, flags = 0, answers = [] }: DecodedPacket, expectedId: number): string {
+  if (id !== expectedId) return "another id";
+  const addresses = answers.flatMap((record) => (record.type === "A" ? [record.data] : []));
+  const rcode = flags & 15;
+  return addresses.length > 0 ? addresses.join(" ") : (RCODES[rcode] ?? `rcode ${rcode}`);
+}
+
+async function askAtOnce(count: number, atOnce: number): Promise<void> {
+  const askOn = async (): Promise<void> => {
+    while (asked < count) await ask();
+  };
+  await Promise.all(Array.from({ length: atOnce }, askOn));
+}
+
+async function askSteadily(perSecond: number, forMs: number): Promise<void> {
+  const startMs = performance.now();
+  const asking: Promise<void>[] = [];
+  await new Promise<void>((resolve) => {
+    const timer = setInterval(() => {
+      const elapsedMs = Math.min(performance.now() - startMs, forMs);
+      while (asked < elapsedMs * (perSecond / 1000)) asking.push(ask());
+      if (elapsedMs < forMs) return;
+      clearInterval(timer);
+      resolve();
+    }, TICK_MS);
+  });
+  await Promise.all(asking);
+}
+
+if ("count" in load) await askAtOnce(load.count, load.atOnce);
+else await askSteadily(load.perSecond, load.forMs);
+const sorted = waitsMs.toSorted((a, b) => a - b);
+const quantile = (q: number): number =>
+  Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? 0);
+const report: StormReport = {
+  asked,
+  outcomes: Object.fromEntries(outcomes),
+  p50Ms: quantile(0.5),
+  p99Ms: quantile(0.99),
+  maxMs: quantile(1),
+};
+process.stdout.write(JSON.stringify(report));

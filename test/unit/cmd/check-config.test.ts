@@ -1,0 +1,90 @@
+// Proves check-config, and what run says to settings that are wrong, from the command line: neither needs root, an engine
+// or anything of the kernel's.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+
+import { dns11 } from "../../support/dns11.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "d11-check-"));
+after(() => rmSync(folder, { recursive: true }));
+let files = 0;
+
+test("a good file: what it comes to, and who said what", async () => {
+  const path = file("version: 1\nttl: 1m\ndns: [host, /lan/]\nnetworks: {web: {dns: [10.0.0.1]}}\n");
+  const { code, stdout, stderr } = await dns11(["check-config", path]);
+  assert.deepEqual([code, stderr], [0, ""]);
+  assert.ok(stdout.startsWith(`${path} is good\n\nSETTING`), stdout);
+  assert.match(stdout, /^ttl +file +1m$/m);
+  assert.match(stdout, /^dns +file +host \/lan\/$/m);
+  assert.match(stdout, /^networks +file +\{"web":\{"dns":\["10\.0\.0\.1"\]\}\}$/m);
+  assert.match(stdout, /^cache\.size +default +32MiB$/m);
+  assert.match(stdout, /^resolv-conf +default +-$/m);
+});
+
+test("the same as JSON", async () => {
+  const path = file("version: 1\nstrict: true\n");
+  const { code, stdout } = await dns11(["check-config", "--json", path]);
+  assert.equal(code, 0);
+  const told = JSON.parse(stdout) as { file: string; settings: Record<string, unknown> };
+  assert.equal(told.file, path);
+  assert.deepEqual(told.settings["strict"], { value: true, source: "file" });
+  assert.deepEqual(told.settings["ttl"], { value: "10m", source: "default" });
+});
+
+test("a bad file: a line for each mistake, and exit code 2", async () => {
+  const path = file("version: 1\nttl: x\ncache: {sise: 1}\n");
+  const { code, stdout, stderr } = await dns11(["check-config", path]);
+  assert.deepEqual([code, stdout], [2, ""]);
+  assert.match(
+    stderr,
+    new RegExp(`^${path}:2:6: ttl: .*\n${path}:3:9: cache.sise: is no key here; did you mean "size".\n$`),
+  );
+});
+
+test("what contradicts itself is told with its place, too", async () => {
+  const path = file("version: 1\nstrict: true\nswitches:\n  cache: true\n");
+  const { code, stderr } = await dns11(["check-config", path]);
+  assert.equal(code, 2);
+  assert.match(stderr, new RegExp(`^${path}:4:3: switches\\.cache: has no effect without the switch failover`));
+});
+
+// Arguments of run, its environment, and what is said; each is said before an engine is looked for.
+const REFUSED: readonly (readonly [readonly string[], NodeJS.ProcessEnv, RegExp])[] = [
+  [["--dns", "10.0.0"], {}, /option '--dns <server>' argument '10\.0\.0' is invalid\. "10\.0\.0" is no nameserver/],
+  [["--dns-opt", "attempts:2"], {}, /for the library in the container/],
+  [["--dns-search", "lan"], {}, /search lists are applied by the library in the container/],
+  [["--ttl", "-1"], {}, /no length of time that fits/],
+  [["--only", "web"], {}, /"web" is no filter: it is label=KEY/],
+  [["--resolv-conf", "resolv.conf"], {}, /no path that begins with/],
+  [["--log-level", "loud"], {}, /none of debug, info/],
+  [["--strict", "--cache"], {}, /^--cache: has no effect without the switch failover, which strict turns off/],
+  [["--hedge"], { DNS11_STRICT: "1" }, /^--hedge: has no effect without the switch failover/],
+  [["--strict"], { DNS11_DNS_OPT: "rotate" }, /^DNS11_DNS_OPT: has no effect without the switch failover/],
+  [[], { DNS11_STRICT: "perhaps", DNS11_TTL: "x" }, /^DNS11_STRICT: "perhaps" .*\nDNS11_TTL: "x" /],
+  [["--config", join(folder, "nowhere")], {}, /nowhere: cannot be read: ENOENT/],
+  [[], { DNS11_CONFIG: join(folder, "nowhere") }, /nowhere: cannot be read: ENOENT/],
+  [["--config", file("version: 1\nttl: x\n")], {}, /:2:6: ttl: "x" is no length of time/],
+  [
+    ["--no-failover", "--config", file("version: 1\nswitches: {cache: true}\n")],
+    {},
+    /:2:12: switches\.cache: has no effect/,
+  ],
+];
+
+for (const [args, env, said] of REFUSED) {
+  test(`run ${args.join(" ")} ${Object.keys(env).join(" ")} is refused`, async () => {
+    const { code, stdout, stderr } = await dns11(["run", "-H", "unix:///nowhere", ...args], { env });
+    assert.match(stderr, said);
+    assert.deepEqual([code, stdout], [2, ""]);
+  });
+}
+
+function file(text: string): string {
+  const path = join(folder, `settings-${(files += 1)}.yaml`);
+  writeFileSync(path, text);
+  return path;
+}

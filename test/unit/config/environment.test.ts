@@ -1,0 +1,76 @@
+// Proves what the environment can say, and that everything wrong with it is told at once.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { BadSettings } from "../../../src/config/bad-settings.ts";
+import { readEnvironment } from "../../../src/config/environment.ts";
+import { parseRoute } from "../../../src/model/server-text.ts";
+
+test("an environment that says nothing of dns11 says nothing", () => {
+  assert.deepEqual(readEnvironment({ PATH: "/bin", DNS11: "x" }).said, {});
+});
+
+test("an empty variable says nothing", () => {
+  assert.deepEqual(readEnvironment({ DNS11_STRICT: "", DNS11_DNS: "", DNS11_TTL: "" }).said, {});
+});
+
+test("each variable is read", () => {
+  const layer = readEnvironment({
+    DNS11_STRICT: "Yes",
+    DNS11_ONLY: "label=tier=a,b network=one",
+    DNS11_TTL: "1m",
+    DNS11_DNS: "host, /corp.example/10.0.0.53\n10.0.0.54",
+    DNS11_DNS_OPT: "ndots:1 rotate",
+    DNS11_LOG_LEVEL: "warn",
+  });
+  assert.equal(layer.source, "environment");
+  assert.deepEqual(layer.said, {
+    strict: true,
+    only: [
+      { kind: "label", key: "tier", value: "a,b" },
+      { kind: "network", name: "one" },
+    ],
+    ttl: 60_000,
+    dns: ["host", "/corp.example/10.0.0.53", "10.0.0.54"].map((text) => parseRoute(text)),
+    "dns-opt": [
+      { text: "ndots:1", kind: "ndots", number: 1 },
+      { text: "rotate", kind: "rotate", number: undefined },
+    ],
+    "log-level": "warn",
+  });
+  assert.equal(layer.where("dns-opt"), "DNS11_DNS_OPT");
+});
+
+for (const word of ["true", "1", "yes", "on", " TRUE "]) {
+  test(`DNS11_STRICT="${word}" turns strict on`, () => {
+    assert.equal(readEnvironment({ DNS11_STRICT: word }).said.strict, true);
+  });
+}
+
+for (const word of ["false", "0", "no", "off"]) {
+  test(`DNS11_STRICT="${word}" turns strict off`, () => {
+    assert.equal(readEnvironment({ DNS11_STRICT: word }).said.strict, false);
+  });
+}
+
+test("all that is wrong is told, with the variable's name", () => {
+  const wrong = {
+    DNS11_STRICT: "maybe",
+    DNS11_TTL: "long",
+    DNS11_ONLY: "web",
+    DNS11_DNS: "1.2.3",
+    DNS11_LOG_LEVEL: "x",
+  };
+  assert.throws(
+    () => readEnvironment(wrong),
+    (error) => {
+      assert.ok(error instanceof BadSettings);
+      assert.deepEqual(
+        error.lines.map((line) => line.split(":")[0]),
+        ["DNS11_STRICT", "DNS11_ONLY", "DNS11_TTL", "DNS11_DNS", "DNS11_LOG_LEVEL"],
+      );
+      return true;
+    },
+  );
+});

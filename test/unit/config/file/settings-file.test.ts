@@ -1,0 +1,318 @@
+// Proves how a settings file is read: what each key comes to, and for each mistake its file, line, column and key.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+
+import fc from "fast-check";
+
+import { BadSettings } from "../../../../src/config/bad-settings.ts";
+import { readSettingsApart } from "../../../../src/config/file/apart.ts";
+import { readSettings, readSettingsFile } from "../../../../src/config/file/settings-file.ts";
+import type { Layer } from "../../../../src/config/said.ts";
+import { parseRoute } from "../../../../src/model/server-text.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "d11-settings-"));
+after(() => rmSync(folder, { recursive: true }));
+
+const WHOLE = `
+version: 1
+log-level: warn
+strict: true
+only: [label=app, network=web]
+ttl: 1m
+dns: [host, 10.0.0.53:5353, /corp.example/10.1.0.53, /lan/, "[fd00::53]:5353", fe80::1%eth0]
+dns-opt: [ndots:1, rotate]
+networks:
+  backend: {dns: [container:172.30.0.2]}
+  idle: {}
+  1234: {dns: []}
+resolv-conf: /run/resolv.conf
+switches: {failover: true, cache: false}
+forward: {order: race, budget: 2.5s, max: 10}
+cache: {size: 1MiB, min-ttl: 1, max-ttl: 2s, negative: 0, negative-without-soa: 3s, stale: 1d}
+leave: {domain-needed: true, bogus-priv: true}
+`;
+
+test("every key is read", () => {
+  const { source, said } = read(WHOLE);
+  assert.equal(source, "file");
+  assert.deepEqual(said, {
+    "log-level": "warn",
+    strict: true,
+    only: [
+      { kind: "label", key: "app", value: undefined },
+      { kind: "network", name: "web" },
+    ],
+    ttl: 60_000,
+    dns: ["host", "10.0.0.53:5353", "/corp.example/10.1.0.53", "/lan/", "[fd00::53]:5353", "fe80::1%eth0"].map((text) =>
+      parseRoute(text),
+    ),
+    "dns-opt": [
+      { text: "ndots:1", kind: "ndots", number: 1 },
+      { text: "rotate", kind: "rotate", number: undefined },
+    ],
+    networks: new Map([
+      ["backend", [parseRoute("container:172.30.0.2")]],
+      ["idle", []],
+      ["1234", []],
+    ]),
+    "resolv-conf": "/run/resolv.conf",
+    "switches.failover": true,
+    "switches.cache": false,
+    "forward.order": "race",
+    "forward.budget": 2_500,
+    "forward.max": 10,
+    "cache.size": 2 ** 20,
+    "cache.min-ttl": 1_000,
+    "cache.max-ttl": 2_000,
+    "cache.negative": 0,
+    "cache.negative-without-soa": 3_000,
+    "cache.stale": 86_400_000,
+    "leave.domain-needed": true,
+    "leave.bogus-priv": true,
+  });
+});
+
+test("a key's place is where it stands, in its group too", () => {
+  const { where } = read(WHOLE);
+  assert.equal(where("strict"), "f:4:1: strict");
+  assert.equal(where("cache.max-ttl"), "f:16:28: cache.max-ttl");
+});
+
+test("a file that says no more than its version says nothing", () => {
+  assert.deepEqual(read("version: 1").said, {});
+  assert.deepEqual(read("\uFEFF# nothing yet\r\nversion: 1\r\n").said, {});
+});
+
+test("a name for a value may be used again", () => {
+  const { said } = read("version: 1\ndns: &all [host]\nnetworks: {web: {dns: *all}}");
+  assert.deepEqual(said.networks?.get("web"), said.dns);
+});
+
+// A file, and the beginnings of what is told of it, in order.
+const WRONG: readonly (readonly [string, string, readonly string[]])[] = [
+  ["nothing in it", "", ['f:1:1: is empty: its first line is "version: 1"']],
+  ["a comment alone", "# soon\n", ["f:1:1: is empty"]],
+  ["a list", "- version: 1", ["f:1:1: is no map"]],
+  ["a text", "version 1", ["f:1:1: is no map"]],
+  ["no version", "ttl: 5", ['f:1:1: lacks its version: its first line is "version: 1"']],
+  ["another version, of whose keys nothing is said", "version: 2\nnew: 1", ["f:1:10: version: 2 is not known"]],
+  ["a version as text", 'version: "1"', ['f:1:10: version: "1" is not known']],
+  ["a version without a value", "version:", ["f:1:1: version: null is not known"]],
+  ["a tab", "version: 1\ndns:\n\t- host", ["f:3:1: a tab stands where blanks must"]],
+  ["a key twice", "version: 1\nttl: 5\nttl: 6", ["f:3:1: ttl: stands here twice"]],
+  ["a key of a group twice", "version: 1\ncache: {size: 1MiB, size: 2MiB}", ["f:2:21: size: stands here twice"]],
+  ["two documents", "version: 1\n---\nversion: 1", ["f:2:1: a second document begins here"]],
+  ["a bracket that never ends", "version: 1\ndns: [host", ["f:2:11: "]],
+  ["a name that nothing has", "version: 1\ndns: *all", ['f:2:6: nothing above is called "&all"']],
+  ["a tag", "version: 1\nttl: !time 5", ["f:2:6: unresolved tag"]],
+  ["a key that is no text", "version: 1\n? [a]\n: 5", ["f:2:3: this key is no text"]],
+  ["the key of all objects", "version: 1\nnetworks: {__proto__: {}}", ["f:2:12: __proto__: cannot be a key"]],
+  [
+    "a key that is near one",
+    "version: 1\nlog-levle: warn",
+    ['f:2:1: log-levle: is no key here; did you mean "log-level"?'],
+  ],
+  [
+    "a key that is near none",
+    "version: 1\nservers: []",
+    ["f:2:1: servers: is no key here; there are version, log-level,"],
+  ],
+  ["a key of a group", "version: 1\ncache:\n  sise: 5", ['f:3:3: cache.sise: is no key here; did you mean "size"?']],
+  [
+    "a switch",
+    "version: 1\nswitches: {chace: true}",
+    ['f:2:12: switches.chace: is no key here; did you mean "cache"?'],
+  ],
+  [
+    "a key of a network",
+    "version: 1\nnetworks: {web: {dsn: []}}",
+    ["f:2:18: networks.web.dsn: is no key here; did you mean"],
+  ],
+  ["search lists", "version: 1\ndns-search: [lan]", ["f:2:1: dns-search: is not offered: search lists are applied by"]],
+  ["a key without a value", "version: 1\nttl:\nstrict: true", ["f:2:1: ttl: has no value: give it one, or leave"]],
+  ["a group without a value", "version: 1\ncache:", ["f:2:1: cache: has no value"]],
+  ["a list without a value", "version: 1\ndns:", ["f:2:1: dns: has no value"]],
+  ["a group that is none", "version: 1\ncache: 5", ["f:2:8: cache: 5 is no map; its keys are size, min-ttl,"]],
+  ["networks that are a list", "version: 1\nnetworks: [web]", ["f:2:11: networks: a list is no map from the names"]],
+  ["a network without a name", 'version: 1\nnetworks: {"": {dns: []}}', ["f:2:16: networks.: a network has a name"]],
+  [
+    "a network that is a list",
+    "version: 1\nnetworks: {web: [host]}",
+    ["f:2:17: networks.web: a list is no map; its keys are dns"],
+  ],
+  ["a text for a list", "version: 1\ndns: host", ['f:2:6: dns: "host" is no list, such as [one, two]']],
+  ["yes for true", "version: 1\nstrict: yes", ['f:2:9: strict: "yes" is neither true nor false']],
+  [
+    "a number for a switch",
+    "version: 1\nswitches: {cache: 1}",
+    ["f:2:19: switches.cache: 1 is neither true nor false"],
+  ],
+  ["a level", "version: 1\nlog-level: loud", ['f:2:12: log-level: "loud" is none of debug, info, warn, error, silent']],
+  ["an order", "version: 1\nforward: {order: all}", ['f:2:18: forward.order: "all" is none of adaptive, strict, race']],
+  ["a filter", "version: 1\nonly: [network=a, web]", ['f:2:19: only[1]: "web" is no filter: it is label=KEY']],
+  ["a server", "version: 1\ndns:\n  - host\n  - 10.0.0", ['f:4:5: dns[1]: "10.0.0" is no nameserver']],
+  ["a number for a server", "version: 1\ndns: [10.5]", ["f:2:7: dns[0]: 10.5 is no text"]],
+  ["a list that holds itself", "version: 1\ndns: &a [*a]", ["f:2:10: dns[0]: a list is no text"]],
+  ["a route", "version: 1\ndns: [/lan]", ['f:2:7: dns[0]: "/lan" lacks a second slash']],
+  [
+    "a server of a network",
+    "version: 1\nnetworks: {web: {dns: [x]}}",
+    ['f:2:24: networks.web.dns[0]: "x" is no nameserver'],
+  ],
+  ["an option", "version: 1\ndns-opt: [edns0]", ['f:2:11: dns-opt[0]: "edns0" is for the library']],
+  [
+    "a path",
+    "version: 1\nresolv-conf: resolv.conf",
+    ['f:2:14: resolv-conf: "resolv.conf" is no path that begins with "/"'],
+  ],
+  [
+    "a time without a known unit",
+    "version: 1\nttl: 5w",
+    ['f:2:6: ttl: "5w" is no length of time that fits: whole seconds from 0'],
+  ],
+  ["half a second where whole ones are meant", "version: 1\ncache: {stale: 0.5s}", ["f:2:16: cache.stale: "]],
+  [
+    "too long a time",
+    "version: 1\nforward: {budget: 2m}",
+    ['f:2:19: forward.budget: "2m" is no length of time that fits: from 0.1s to 1m'],
+  ],
+  ["infinity", "version: 1\nttl: .inf", ["f:2:6: ttl: Infinity is no length of time"]],
+  [
+    "too little memory",
+    "version: 1\ncache: {size: 1}",
+    ["f:2:15: cache.size: 1 is no amount of memory that fits: from 64KiB"],
+  ],
+  [
+    "a number that is too large",
+    "version: 1\nforward: {max: 1e6}",
+    ["f:2:16: forward.max: 1000000 is no whole number from 1 to"],
+  ],
+  [
+    "several mistakes, told in the order of the lines",
+    "version: 1\nnonsense: 1\nttl: x\ncache: {sise: 1, stale: x}\ndns: [x, y]",
+    [
+      "f:2:1: nonsense:",
+      "f:3:6: ttl:",
+      "f:4:9: cache.sise:",
+      "f:4:25: cache.stale:",
+      "f:5:7: dns[0]:",
+      "f:5:10: dns[1]:",
+    ],
+  ],
+];
+
+for (const [what, text, beginnings] of WRONG) {
+  test(`wrong: ${what}`, () => {
+    const { lines } = mistakesIn(text);
+    assert.equal(lines.length, beginnings.length, lines.join("\n"));
+    for (const [index, beginning] of beginnings.entries()) assert.ok(lines[index]?.startsWith(beginning), lines[index]);
+  });
+}
+
+test("of very many mistakes the first are told, and how many more there are", () => {
+  const text = `version: 1\ndns:\n${"- x\n".repeat(70)}`;
+  const { lines, count, message } = mistakesIn(text);
+  assert.deepEqual([lines.length, count], [50, 70]);
+  assert.match(message, /\n\.\.\. and 20 more$/);
+});
+
+test("what nests too deeply or multiplies itself is refused", () => {
+  assert.match(mistakesIn(`version: 1\ndns: ${"[".repeat(20_000)}`).message, /^f:2:\d+: nests too deeply$/);
+  const names = [..."bcdefgh"].map((name, index) => `${name}: &${name} [${`*${"abcdefg"[index]},`.repeat(9)}]`);
+  assert.match(mistakesIn(`version: 1\na: &a [x]\n${names.join("\n")}`).message, /stand for more than/);
+});
+
+test("what is not UTF-8 is refused", () => {
+  assert.throws(() => readSettings(Buffer.from("version: 1 # \xff", "latin1"), "f"), {
+    message: "f: is not written in UTF-8",
+  });
+});
+
+for (const [what, make, reason] of [
+  ["that is not there", (path: string) => path, /: cannot be read: ENOENT/],
+  ["that is a folder", () => folder, /: cannot be read: it is no regular file$/],
+  ["over 1 MB", (path: string) => written(path, `version: 1 #${"x".repeat(1024 * 1024)}`), /: it is longer than 1 MB$/],
+] as const) {
+  test(`a file ${what} is refused by its name, in whichever thread it is read`, async () => {
+    const path = make(join(folder, what));
+    for (const readFile of [readSettingsFile, readSettingsApart]) {
+      await assert.rejects(readFile(path), (error) => {
+        assert.ok(error instanceof BadSettings && error.message.startsWith(`${path}: `));
+        assert.match(error.message, reason);
+        return true;
+      });
+    }
+  });
+}
+
+test("a thread of its own reads the same", async () => {
+  const path = written(join(folder, "good"), WHOLE);
+  const [here, apart] = [await readSettingsFile(path), await readSettingsApart(path)];
+  assert.deepEqual(apart.said, here.said);
+  assert.equal(apart.where("cache.max-ttl"), `${path}:16:28: cache.max-ttl`);
+  const bad = written(join(folder, "bad"), `version: 1\ndns:\n${"- x\n".repeat(70)}`);
+  await assert.rejects(readSettingsApart(bad), (error) => error instanceof BadSettings && error.count === 70);
+});
+
+test("whatever stands in the file, it is read or refused, line by line", () => {
+  const keys = fc.constantFrom(
+    ...WHOLE.matchAll(/[a-z-]+(?=:)/g).map(([key]) => key),
+    "<<",
+    "__proto__",
+    "constructor",
+  );
+  const leaf = fc.oneof(fc.string(), fc.double(), fc.boolean(), fc.constantFrom(null, "host", "/lan/", "5s", "1MiB"));
+  const { tree } = fc.letrec((tie) => ({
+    tree: fc.oneof({ depthSize: "small" }, leaf, fc.array(tie("tree")), fc.dictionary(keys, tie("tree"))),
+  }));
+  // Flow style is JSON's, so that any tree is YAML as it stands.
+  const ordered = fc.dictionary(keys, tree).map((map) => JSON.stringify({ version: 1, ...map }));
+  const mutated = fc
+    .tuple(
+      fc.nat({ max: WHOLE.length }),
+      fc.nat({ max: 9 }),
+      fc.oneof(fc.string(), fc.constantFrom("\t", "\n", ": ", "&a ", "*a")),
+    )
+    .map(([at, cut, text]) => WHOLE.slice(0, at) + text + WHOLE.slice(at + cut));
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        ordered,
+        mutated,
+        fc.string().map((text) => `version: 1\n${text}`),
+      ),
+      (text) => {
+        try {
+          read(text);
+        } catch (error) {
+          assert.ok(error instanceof BadSettings, String(error));
+          assert.ok(error.lines.length > 0 && error.lines.every((line) => /^f:\d+:\d+: ./.test(line)), error.message);
+        }
+      },
+    ),
+    { numRuns: 1_000 },
+  );
+});
+
+function read(text: string): Layer {
+  return readSettings(Buffer.from(text), "f");
+}
+
+function mistakesIn(text: string): BadSettings {
+  try {
+    read(text);
+  } catch (error) {
+    if (error instanceof BadSettings) return error;
+    throw error;
+  }
+  throw new assert.AssertionError({ message: "the file is good" });
+}
+
+function written(path: string, text: string): string {
+  writeFileSync(path, text);
+  return path;
+}

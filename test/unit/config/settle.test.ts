@@ -1,0 +1,203 @@
+// Proves whose word counts (flag, environment, file, default), what that comes to, and what cannot be meant together.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { BadSettings } from "../../../src/config/bad-settings.ts";
+import { parseDnsOption } from "../../../src/config/dns-option.ts";
+import type { Layer, Said } from "../../../src/config/said.ts";
+import { changedKeys } from "../../../src/config/settings.ts";
+import { settle } from "../../../src/config/settle.ts";
+import { NEEDING_FAILOVER, SWITCHES } from "../../../src/config/switches.ts";
+import { BETTER, STRICT } from "../../../src/model/behaviour.ts";
+import { parseRoute } from "../../../src/model/server-text.ts";
+import { UPSTREAM_DEFAULTS } from "../../../src/model/upstream-policy.ts";
+
+test("nobody said anything: the defaults", () => {
+  const settings = settle([]);
+  assert.deepEqual(settings.behaviour, BETTER);
+  assert.deepEqual(settings.upstream, UPSTREAM_DEFAULTS);
+  assert.deepEqual(settings.routes, { everyone: [], networks: new Map(), isNdotsSet: false });
+  assert.deepEqual([settings.isStrict, settings.logLevel, settings.only], [false, "info", []]);
+  assert.equal(settings.resolvConf, undefined);
+  assert.ok(Object.values(settings.origins).every(({ source }) => source === "default"));
+  assert.deepEqual(settings.origins["cache.size"], { value: "32MiB", source: "default" });
+});
+
+test("strict alone is Docker's character", () => {
+  assert.deepEqual(settle([flags({ strict: true })]).behaviour, STRICT);
+});
+
+test("there is a switch for everything that the characters differ in, but the TTL", () => {
+  const keys = Object.keys(BETTER).filter((key) => key !== "ttlSeconds");
+  assert.deepEqual(SWITCHES.map(({ behaviour }) => behaviour).toSorted(), keys.toSorted());
+});
+
+for (const { name, key, behaviour, needsFailover } of SWITCHES) {
+  test(`the switch ${name} turns that one thing off, and on again in strict`, () => {
+    const off = settle([flags({ [key]: false })]).behaviour;
+    assert.equal(off[behaviour], false);
+    const failover = needsFailover === true ? { "switches.failover": true } : {};
+    const on = settle([flags({ strict: true, ...failover, [key]: true })]).behaviour;
+    assert.deepEqual({ ...on, [behaviour]: false, failsOver: false }, STRICT);
+    assert.equal(on[behaviour], true);
+  });
+}
+
+test("a flag goes before the environment, that before the file, that before the default", () => {
+  const all = [flags({ ttl: 1_000 }), environment({ ttl: 2_000 }), file({ ttl: 3_000 })];
+  const told = [0, 1, 2, 3].map((first) => settle(all.slice(first)));
+  assert.deepEqual(
+    told.map(({ behaviour, origins }) => [behaviour.ttlSeconds, origins["ttl"]?.source]),
+    [
+      [1, "flag"],
+      [2, "environment"],
+      [3, "file"],
+      [5, "default"],
+    ],
+  );
+});
+
+test("false counts as said, and so does an empty list", () => {
+  const low = file({ strict: true, dns: [parseRoute("host")] });
+  const settings = settle([flags({ strict: false, dns: [] }), low]);
+  assert.deepEqual([settings.isStrict, settings.routes.everyone], [false, []]);
+});
+
+test("a list replaces a list", () => {
+  const [mine, theirs] = ["10.0.0.1", "10.0.0.2"].map((text) => [parseRoute(text)]);
+  const { routes, origins } = settle([flags({ dns: mine }), file({ dns: theirs })]);
+  assert.deepEqual(routes.everyone, mine);
+  assert.deepEqual(origins["dns"], { value: ["10.0.0.1"], source: "flag" });
+});
+
+test("options become what they mean for a server", () => {
+  const options = ["ndots:1", "rotate", "use-vc", "timeout:2"].map((text) => parseDnsOption(text));
+  const { upstream, routes, origins } = settle([flags({ "dns-opt": options })]);
+  assert.equal(routes.isNdotsSet, true);
+  assert.deepEqual([upstream.ask.rotates, upstream.ask.usesTcp, upstream.ask.budgetMs], [true, true, 2_000]);
+  assert.deepEqual(origins["forward.budget"], { value: "2s", source: "flag" });
+});
+
+test("of timeout and forward.budget the one counts that was said by who counts more", () => {
+  const timeout = { "dns-opt": [parseDnsOption("timeout:2")] };
+  const budget = { "forward.budget": 3_000 };
+  const budgetOf = (...layers: Layer[]): number => settle(layers).upstream.ask.budgetMs;
+  assert.equal(budgetOf(flags(timeout), file(budget)), 2_000);
+  assert.equal(budgetOf(flags(budget), file(timeout)), 3_000);
+});
+
+test("everything of forward, cache and leave arrives", () => {
+  const { upstream } = settle([
+    file({
+      "forward.order": "race",
+      "forward.budget": 2_500,
+      "forward.max": 10,
+      "cache.size": 2 ** 20,
+      "cache.min-ttl": 1_000,
+      "cache.max-ttl": 2_000,
+      "cache.negative": 0,
+      "cache.negative-without-soa": 3_000,
+      "cache.stale": 0,
+      "leave.domain-needed": true,
+      "leave.bogus-priv": true,
+    }),
+  ]);
+  assert.deepEqual(upstream, {
+    ask: { order: "race", rotates: false, usesTcp: false, budgetMs: 2_500, queriesMax: 10 },
+    cache: {
+      bytesMax: 2 ** 20,
+      ttlSecondsMin: 1,
+      ttlSecondsMax: 2,
+      negativeSecondsMax: 0,
+      negativeSecondsWithoutSoa: 3,
+      staleSecondsMax: 0,
+    },
+    leave: { keepsDotless: true, keepsPrivateReverse: true },
+  });
+});
+
+test("without failover nothing that needs it is on, and nobody who said nothing of it is bothered", () => {
+  const { behaviour } = settle([flags({ "switches.failover": false })]);
+  assert.ok(NEEDING_FAILOVER.every((each) => !behaviour[each.behaviour]));
+  assert.ok(behaviour.answersSpecialNames && behaviour.followsHost);
+});
+
+// What was said by flags, and the beginnings of the lines about it.
+const CONTRADICTIONS: readonly (readonly [string, Said, readonly string[]])[] = [
+  ...NEEDING_FAILOVER.map(
+    ({ name, key }) =>
+      [
+        `${name} in strict`,
+        { strict: true, [key]: true },
+        [`--${key}: has no effect without the switch failover`],
+      ] as const,
+  ),
+  [
+    "cache without failover",
+    { "switches.failover": false, "switches.cache": true },
+    ["--switches.cache: has no effect"],
+  ],
+  [
+    "other ways of asking in strict",
+    { strict: true, "forward.order": "race", "cache.size": 2 ** 20, "cache.stale": 86_400_000 },
+    ["--forward.order: has no effect", "--cache.size: has no effect"],
+  ],
+  ["rotate in strict", { strict: true, "dns-opt": [parseDnsOption("rotate")] }, ["--dns-opt: has no effect"]],
+  [
+    "min-ttl over max-ttl",
+    { "cache.min-ttl": 60_000, "cache.max-ttl": 5_000 },
+    ["--cache.min-ttl: cache.min-ttl (1m) is"],
+  ],
+  ["min-ttl's default over nothing", { "cache.min-ttl": 60_000 }, []],
+  [
+    "timeout and budget",
+    { "dns-opt": [parseDnsOption("timeout:2")], "forward.budget": 1_000 },
+    ["--forward.budget: the"],
+  ],
+  ["ndots in strict", { strict: true, "dns-opt": [parseDnsOption("ndots:1")] }, []],
+  ["cache and failover in strict", { strict: true, "switches.failover": true, "switches.cache": true }, []],
+  ["special names and leave in strict", { strict: true, "switches.special-names": true, "leave.bogus-priv": true }, []],
+];
+
+for (const [what, said, beginnings] of CONTRADICTIONS) {
+  test(`${what}: ${beginnings.length === 0 ? "can be meant" : "cannot be meant"}`, () => {
+    const lines = linesOf(() => settle([flags(said)]));
+    assert.equal(lines.length, beginnings.length, lines.join("\n"));
+    for (const [index, beginning] of beginnings.entries()) assert.ok(lines[index]?.startsWith(beginning), lines[index]);
+  });
+}
+
+test("a contradiction between two sources is told at the place of whoever asks for what cannot be", () => {
+  const lines = linesOf(() => settle([flags({ strict: true }), file({ "switches.cache": true })]));
+  assert.deepEqual(lines.length, 1);
+  assert.match(lines[0] ?? "", /^f:1:1: switches\.cache: .* which strict turns off: turn failover on as well/);
+});
+
+test("what changed between two settings is told with before and after", () => {
+  const before = settle([file({ ttl: 1_000, dns: [parseRoute("host")] })]);
+  const now = settle([file({ ttl: 2_000, dns: [parseRoute("host")] }), environment({ strict: false })]);
+  assert.deepEqual(changedKeys(before.origins, now.origins), ['ttl: "1s" -> "2s"']);
+});
+
+function flags(said: Said): Layer {
+  return { source: "flag", said, where: (key) => `--${key}` };
+}
+
+function environment(said: Said): Layer {
+  return { source: "environment", said, where: (key) => key };
+}
+
+function file(said: Said): Layer {
+  return { source: "file", said, where: (key) => `f:1:1: ${key}` };
+}
+
+function linesOf(act: () => void): readonly string[] {
+  try {
+    act();
+    return [];
+  } catch (error) {
+    if (error instanceof BadSettings) return error.lines;
+    throw error;
+  }
+}

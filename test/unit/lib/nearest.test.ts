@@ -1,0 +1,27 @@
+// Proves which word a mistyped one is taken for, and that far ones are not guessed at.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { nearest } from "../../../src/lib/nearest.ts";
+
+const WORDS = ["size", "stale", "cache", "max-ttl", "min-ttl", "negative", "negative-without-soa"];
+
+for (const [word, expected] of [
+  ["sise", "size"],
+  ["chace", "cache"],
+  ["caches", "cache"],
+  ["max-tll", "max-ttl"],
+  ["max_ttl", "max-ttl"],
+  ["negativ", "negative"],
+  ["negative-without-soas", "negative-without-soa"],
+  ["size", "size"],
+  ["x", undefined],
+  ["", undefined],
+  ["servers", undefined],
+  ["x".repeat(10_000), undefined],
+] as const) {
+  test(`"${word.slice(0, 20)}" is ${expected === undefined ? "nobody's mistyping" : `taken for "${expected}"`}`, () => {
+    assert.equal(nearest(word, WORDS), expected);
+  });
+}
