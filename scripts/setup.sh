@@ -19,9 +19,11 @@ ps          procps          a look at what runs
 '
 readonly TEST_ONLY='
 conntrack   conntrack       a look at the connections that the kernel tracks
+dnsmasq     dnsmasq-base    a name server to ask, and to be measured beside
 dnsperf     dnsperf         many questions at once
 mmdebstrap  mmdebstrap      root file systems of other Debian releases, for other versions of dockerd
 strace      strace          a look at system calls
+unbound     unbound         another name server to ask, and to be measured beside
 '
 readonly POLICY=/usr/sbin/policy-rc.d
 

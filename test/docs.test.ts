@@ -3,14 +3,17 @@
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
 import { EXIT } from "../cmd/exit-code.ts";
+import { SWITCHES } from "../src/config/switches.ts";
 import { LIMITS } from "../src/config/limits.ts";
 import { BETTER, STRICT } from "../src/model/behaviour.ts";
 
+const PROGRAM = "dist/cmd/dns11.js";
 const readme = readFileSync("README.md", "utf8");
 const architecture = readFileSync("ARCHITECTURE.md", "utf8");
 
@@ -18,7 +21,7 @@ test("README shows every help text as the program prints it", () => {
   const blocks = [...readme.matchAll(/```text (dns11 [^\n]*--help)\n([\s\S]*?)\n```/g)];
   assert.deepEqual(
     blocks.map(([, command]) => command),
-    ["dns11 --help", "dns11 run --help", "dns11 status --help", "dns11 cleanup --help"],
+    ["dns11 --help", "dns11 run --help", "dns11 status --help", "dns11 check-config --help", "dns11 cleanup --help"],
   );
   for (const [, command = "", shown] of blocks) {
     const { stdout } = spawnSync(process.execPath, ["dist/cmd/dns11.js", ...command.split(" ").slice(1)], {
@@ -55,6 +58,49 @@ test("README names every state and code that status can tell", () => {
   const shown = new Set(["UNVERIFIED", ...faults].filter((code) => code !== "ENDED"));
   for (const code of [...codes, ...shown]) assert.ok(readme.includes(`\`${code}\``), code);
 });
+
+test("the settings file of README is good, and every setting has its line in it", () => {
+  const shown = /```yaml\n([\s\S]*?)\n```/.exec(readme)?.[1] ?? "";
+  const settings = checked(shown);
+  for (const key of Object.keys(settings).filter((name) => !name.startsWith("switches."))) {
+    assert.match(shown, new RegExp(`^ *${key.split(".").at(-1) ?? ""}:`, "m"), key);
+  }
+  for (const { name } of SWITCHES) assert.match(readme, new RegExp(`^\\| .--no-${name}. `, "m"), name);
+});
+
+test("what README offers for each line of dnsmasq's is good", () => {
+  const rows = [...readme.matchAll(/^\| `([a-z-]+)[^|]*\| `((?:dns|leave|cache|forward|switches): [^`]+)` +\|$/gm)];
+  for (const option of [
+    "no-resolv",
+    "no-negcache",
+    "max-cache-ttl",
+    "dns-forward-max",
+    "strict-order",
+    "all-servers",
+  ]) {
+    assert.ok(
+      rows.some(([, name]) => name === option),
+      option,
+    );
+  }
+  for (const [, , setting = ""] of rows) checked(`version: 1\n${setting}\n`);
+});
+
+// The settings that a file comes to, by key.
+function checked(text: string): Record<string, unknown> {
+  const folder = mkdtempSync(join(tmpdir(), "d11-docs-"));
+  try {
+    const file = join(folder, "settings.yaml");
+    writeFileSync(file, text);
+    const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, "check-config", "--json", file], {
+      encoding: "utf8",
+    });
+    assert.equal(status, 0, stderr + stdout);
+    return (JSON.parse(stdout) as { settings: Record<string, unknown> }).settings;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
 
 test("README's figures are those of the program", () => {
   assert.match(readme, new RegExp(`has not come round for ${LIMITS.hangSeconds} seconds`));

@@ -10,7 +10,7 @@ export interface DnsOption {
 }
 
 /** What an option leads to. */
-export const DNS_OPTION_FORMS = ["ndots:N", "rotate", "use-vc", "timeout:N"] as const;
+const DNS_OPTION_FORMS = ["ndots:N", "rotate", "use-vc", "timeout:N"] as const;
 
 /** What resolv.conf knows beside (resolv.conf(5), glibc and musl). */
 const OF_THE_LIBRARY = new Set([

@@ -54,7 +54,7 @@ export function readBoolean(value: unknown): boolean {
   throw new Error(`${shown(value)} is neither true nor false`);
 }
 
-export function readText(value: unknown): string {
+function readText(value: unknown): string {
   if (typeof value === "string") return value;
   throw new Error(`${shown(value)} is no text`);
 }

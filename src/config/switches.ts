@@ -75,7 +75,7 @@ const NAMED = [
   { name: "follow-host", does: "follow changes of the host's resolv.conf at once", behaviour: "followsHost" },
 ] as const satisfies readonly Switch[];
 
-export type SwitchName = (typeof NAMED)[number]["name"];
+type SwitchName = (typeof NAMED)[number]["name"];
 
 export type SwitchKey = `switches.${SwitchName}`;
 

@@ -5,12 +5,16 @@ import { cpus } from "node:os";
 
 import { benchAttach } from "./attach.ts";
 import { benchEvents } from "./events.ts";
+import { benchFailover } from "./failover.ts";
 import { type Row, printRows } from "./figures.ts";
+import { benchForward } from "./forward.ts";
 import { benchQueries } from "./queries.ts";
 
 const PARTS: readonly (readonly [string, string, () => Promise<Row[]>])[] = [
   ["attach", "Attaching, in real namespaces", benchAttach],
   ["queries", "Answering, against dockerd in the same container", benchQueries],
+  ["forward", "Forwarding, against dockerd, dnsmasq and unbound in the same container", benchForward],
+  ["failover", "Name servers that fail under load", benchFailover],
   ["events", "From an event to an answer", benchEvents],
 ];
 

@@ -18,7 +18,7 @@
 // `slow 300ms` before it, or alone, lets it wait.
 
 // What a server can do, and the number that belongs to it.
-export const ACTS = {
+const ACTS = {
   // Addresses that tell the server: 192.0.2.N, 2001:db8::N; a text that does; DEADBEEF for types of private use; no data
   // of other types.
   ok: "",
@@ -69,7 +69,7 @@ export type Act = {
 
 type Step = { readonly fromMs: number; readonly act: Act };
 
-export type Part = {
+type Part = {
   readonly names: string | undefined;
   // The place in the list, from 1.
   readonly server: number | undefined;

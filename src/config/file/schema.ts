@@ -77,7 +77,7 @@ export const SCHEMA = map({
 export type FileSettings = z.infer<typeof SCHEMA>;
 
 /** The keys that a map at this path may have; undefined where they are anybody's. */
-export function keysAt(path: readonly PropertyKey[]): readonly string[] | undefined {
+function keysAt(path: readonly PropertyKey[]): readonly string[] | undefined {
   let schema: unknown = SCHEMA;
   for (const step of path) {
     schema = bare(schema);

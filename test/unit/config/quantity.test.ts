@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import fc from "fast-check";
+import * as fc from "fast-check";
 
 import { durationText, parseDuration, parseSize, sizeText } from "../../../src/config/quantity.ts";
 

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 
-import fc from "fast-check";
+import * as fc from "fast-check";
 
 import { BadSettings } from "../../../../src/config/bad-settings.ts";
 import { readSettingsApart } from "../../../../src/config/file/apart.ts";
@@ -260,7 +260,7 @@ test("a thread of its own reads the same", async () => {
 
 test("whatever stands in the file, it is read or refused, line by line", () => {
   const keys = fc.constantFrom(
-    ...WHOLE.matchAll(/[a-z-]+(?=:)/g).map(([key]) => key),
+    ...Array.from(WHOLE.matchAll(/[a-z-]+(?=:)/g), ([key]) => key),
     "<<",
     "__proto__",
     "constructor",
