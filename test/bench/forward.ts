@@ -129,7 +129,9 @@ async function leadTo(client: Container, port: number | undefined): Promise<void
   const rules = [
     "table ip beside",
     "delete table ip beside",
-    ...(port === undefined ? [] : [`table ip beside { ${chain} ip daddr ${RESOLVER} udp dport 53 dnat to ${RESOLVER}:${port} } }`]),
+    ...(port === undefined
+      ? []
+      : [`table ip beside { ${chain} ip daddr ${RESOLVER} udp dport 53 dnat to ${RESOLVER}:${port} } }`]),
   ];
   stdoutOf(await client.enter("nft", ["-f", "-"], { input: `${rules.join("\n")}\n` }), "nft");
 }
