@@ -15,16 +15,22 @@ export function nearest(word: string, words: readonly string[]): string | undefi
   return best;
 }
 
-/** Letters to exchange, to put in or to leave out (Levenshtein). */
+/** Letters to exchange, to put in or to leave out, and neighbours to swap. */
 function changesBetween(a: string, b: string): number {
-  let before = Array.from({ length: b.length + 1 }, (_, index) => index);
+  let [last, before] = [[] as number[], Array.from({ length: b.length + 1 }, (_, index) => index)];
   for (let i = 1; i <= a.length; i++) {
     const now = [i];
     for (let j = 1; j <= b.length; j++) {
-      const exchanged = (before[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      now.push(Math.min(exchanged, (before[j] ?? 0) + 1, (now[j - 1] ?? 0) + 1));
+      const exchanged = at(before, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const swapped = isSwapped ? at(last, j - 2) + 1 : exchanged;
+      now.push(Math.min(exchanged, swapped, at(before, j) + 1, at(now, j - 1) + 1));
     }
-    before = now;
+    [last, before] = [before, now];
   }
-  return before[b.length] ?? 0;
+  return at(before, b.length);
+}
+
+function at(row: readonly number[], index: number): number {
+  return row[index] ?? 0;
 }

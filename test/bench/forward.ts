@@ -125,13 +125,14 @@ function namesOf(word: string, count: number): string {
 
 // Queries of the container go to this port of the resolver's address, or again where they went before.
 async function leadTo(client: Container, port: number | undefined): Promise<void> {
-  const chain = "chain output { type nat hook output priority -110;";
-  const rules = [
-    "table ip beside",
-    "delete table ip beside",
-    ...(port === undefined
-      ? []
-      : [`table ip beside { ${chain} ip daddr ${RESOLVER} udp dport 53 dnat to ${RESOLVER}:${port} } }`]),
-  ];
+  const rules = ["add table ip beside", "delete table ip beside", ...(port === undefined ? [] : leading(port))];
   stdoutOf(await client.enter("nft", ["-f", "-"], { input: `${rules.join("\n")}\n` }), "nft");
+}
+
+function leading(port: number): string[] {
+  return [
+    "add table ip beside",
+    "add chain ip beside output { type nat hook output priority -110; }",
+    `add rule ip beside output ip daddr ${RESOLVER} udp dport 53 dnat to ${RESOLVER}:${port}`,
+  ];
 }

@@ -39,9 +39,13 @@ test("unknown commands, flags and values are usage errors that say what would do
   for (const [args, message] of [
     [["serve"], /unknown command 'serve'/],
     [["run", "--fast"], /unknown option '--fast'/],
-    [["run", "--only", "name=web"], /It is label=KEY, label=KEY=VALUE or network=NAME/],
-    [["run", "--ttl", "soon"], /It is a number of seconds/],
-    [["run", "--log-level", "loud"], /Allowed choices are debug, info, warn, error, silent/],
+    [["run", "--only", "name=web"], /"name=web" is no filter: it is label=KEY, label=KEY=VALUE or network=NAME/],
+    [["run", "--ttl", "soon"], /"soon" is no length of time[\s\S]*such as 90, 90s, 5m or 1h/],
+    [["run", "--log-level", "loud"], /"loud" is none of debug, info, warn, error, silent/],
+    [["run", "--dns", "10.0.0"], /"10\.0\.0" is no nameserver: it is "host" or an IP address/],
+    [["run", "--dns-search", "corp"], /search lists are applied by the library in the container/],
+    [["run", "--strict", "--cache"], /no effect without the switch failover/],
+    [["run", "--config", "/nonexistent"], /\/nonexistent/],
     [["run", "--engine-pid", "-1"], /It is a process number/],
     [["run", "-H", "npipe:////./pipe/docker"], /not a unix socket[\s\S]*-H unix:/],
   ] as const) {

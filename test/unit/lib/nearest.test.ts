@@ -10,6 +10,8 @@ const WORDS = ["size", "stale", "cache", "max-ttl", "min-ttl", "negative", "nega
 for (const [word, expected] of [
   ["sise", "size"],
   ["chace", "cache"],
+  ["cahce", "cache"],
+  ["sizes", "size"],
   ["caches", "cache"],
   ["max-tll", "max-ttl"],
   ["max_ttl", "max-ttl"],

@@ -79,7 +79,7 @@ test("every key is read", () => {
 test("a key's place is where it stands, in its group too", () => {
   const { where } = read(WHOLE);
   assert.equal(where("strict"), "f:4:1: strict");
-  assert.equal(where("cache.max-ttl"), "f:16:28: cache.max-ttl");
+  assert.equal(where("cache.max-ttl"), "f:16:33: cache.max-ttl");
 });
 
 test("a file that says no more than its version says nothing", () => {
@@ -101,7 +101,7 @@ const WRONG: readonly (readonly [string, string, readonly string[]])[] = [
   ["no version", "ttl: 5", ['f:1:1: lacks its version: its first line is "version: 1"']],
   ["another version, of whose keys nothing is said", "version: 2\nnew: 1", ["f:1:10: version: 2 is not known"]],
   ["a version as text", 'version: "1"', ['f:1:10: version: "1" is not known']],
-  ["a version without a value", "version:", ["f:1:1: version: null is not known"]],
+  ["a version without a value", "version:", ["f:1:9: version: null is not known"]],
   ["a tab", "version: 1\ndns:\n\t- host", ["f:3:1: a tab stands where blanks must"]],
   ["a key twice", "version: 1\nttl: 5\nttl: 6", ["f:3:1: ttl: stands here twice"]],
   ["a key of a group twice", "version: 1\ncache: {size: 1MiB, size: 2MiB}", ["f:2:21: size: stands here twice"]],
@@ -133,9 +133,9 @@ const WRONG: readonly (readonly [string, string, readonly string[]])[] = [
     ["f:2:18: networks.web.dsn: is no key here; did you mean"],
   ],
   ["search lists", "version: 1\ndns-search: [lan]", ["f:2:1: dns-search: is not offered: search lists are applied by"]],
-  ["a key without a value", "version: 1\nttl:\nstrict: true", ["f:2:1: ttl: has no value: give it one, or leave"]],
-  ["a group without a value", "version: 1\ncache:", ["f:2:1: cache: has no value"]],
-  ["a list without a value", "version: 1\ndns:", ["f:2:1: dns: has no value"]],
+  ["a key without a value", "version: 1\nttl:\nstrict: true", ["f:2:5: ttl: has no value: give it one, or leave"]],
+  ["a group without a value", "version: 1\ncache:", ["f:2:7: cache: has no value"]],
+  ["a list without a value", "version: 1\ndns:", ["f:2:5: dns: has no value"]],
   ["a group that is none", "version: 1\ncache: 5", ["f:2:8: cache: 5 is no map; its keys are size, min-ttl,"]],
   ["networks that are a list", "version: 1\nnetworks: [web]", ["f:2:11: networks: a list is no map from the names"]],
   ["a network without a name", 'version: 1\nnetworks: {"": {dns: []}}', ["f:2:16: networks.: a network has a name"]],
@@ -253,7 +253,7 @@ test("a thread of its own reads the same", async () => {
   const path = written(join(folder, "good"), WHOLE);
   const [here, apart] = [await readSettingsFile(path), await readSettingsApart(path)];
   assert.deepEqual(apart.said, here.said);
-  assert.equal(apart.where("cache.max-ttl"), `${path}:16:28: cache.max-ttl`);
+  assert.equal(apart.where("cache.max-ttl"), `${path}:16:33: cache.max-ttl`);
   const bad = written(join(folder, "bad"), `version: 1\ndns:\n${"- x\n".repeat(70)}`);
   await assert.rejects(readSettingsApart(bad), (error) => error instanceof BadSettings && error.count === 70);
 });
