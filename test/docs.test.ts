@@ -11,6 +11,8 @@ import { test } from "node:test";
 import { EXIT } from "../cmd/exit-code.ts";
 import { SWITCHES } from "../src/config/switches.ts";
 import { LIMITS } from "../src/config/limits.ts";
+import type { Origins } from "../src/config/settings.ts";
+import { settle } from "../src/config/settle.ts";
 import { BETTER, STRICT } from "../src/model/behaviour.ts";
 
 const PROGRAM = "dist/cmd/dns11.js";
@@ -65,6 +67,11 @@ test("the settings file of README is good, and every setting has its line in it"
   for (const key of Object.keys(settings).filter((name) => !name.startsWith("switches."))) {
     assert.match(shown, new RegExp(`^ *${key.split(".").at(-1) ?? ""}:`, "m"), key);
   }
+  // What it shows is the default, but for a network's servers and the path that is the usual one.
+  const others = new Set(["networks", "resolv-conf"]);
+  for (const [key, { value }] of Object.entries(settle([]).origins)) {
+    if (!others.has(key)) assert.deepEqual(settings[key]?.value, value, key);
+  }
   for (const { name } of SWITCHES) assert.match(readme, new RegExp(`^\\| .--no-${name}. `, "m"), name);
 });
 
@@ -87,7 +94,7 @@ test("what README offers for each line of dnsmasq's is good", () => {
 });
 
 // The settings that a file comes to, by key.
-function checked(text: string): Record<string, unknown> {
+function checked(text: string): Origins {
   const folder = mkdtempSync(join(tmpdir(), "d11-docs-"));
   try {
     const file = join(folder, "settings.yaml");
@@ -96,7 +103,7 @@ function checked(text: string): Record<string, unknown> {
       encoding: "utf8",
     });
     assert.equal(status, 0, stderr + stdout);
-    return (JSON.parse(stdout) as { settings: Record<string, unknown> }).settings;
+    return (JSON.parse(stdout) as { settings: Origins }).settings;
   } finally {
     rmSync(folder, { recursive: true });
   }

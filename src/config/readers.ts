@@ -30,7 +30,7 @@ export const READERS = {
   "resolv-conf": readPath,
   "forward.order": oneOf(SERVER_ORDERS),
   "forward.budget": duration(100, MINUTE_MS, 1),
-  "forward.max": count(1, LIMITS.forwardQueriesWhole),
+  "forward.max": count(1, LIMITS.forwardQueriesShared),
   "cache.size": size(64 * KIB, 4 * GIB),
   "cache.min-ttl": duration(0, DAY_MS, SECOND_MS),
   "cache.max-ttl": duration(SECOND_MS, 7 * DAY_MS, SECOND_MS),

@@ -31,20 +31,16 @@ before(async () => {
 });
 after(async () => await engine[Symbol.asyncDispose]());
 
-/** Two clients ask all the time; `act` happens in the middle of it. Returns the moment and what the clients saw. */
-async function whileAsking(
-  act: () => Promise<void> | void,
-  forMs = FOR_MS,
-): Promise<{ momentMs: number; reports: LoadReport[] }> {
+/** Two clients ask all the time; `act` happens in the middle of it. Returns what the clients saw. */
+async function whileAsking(act: () => Promise<void> | void, forMs = FOR_MS): Promise<{ reports: LoadReport[] }> {
   const name = "web";
   const clients = [
     load(client, { name, perSecond: PER_SECOND, forMs }),
     load(client, { name, perSecond: KEPT_PER_SECOND, forMs, isKept: true }),
   ];
   await pause(1_000);
-  const momentMs = Date.now();
   await act();
-  return { momentMs, reports: await Promise.all(clients) };
+  return { reports: await Promise.all(clients) };
 }
 
 function assertServed(reports: readonly LoadReport[], sinceMs: number): void {
@@ -76,11 +72,14 @@ test("SIGTERM hands back without losing a query, and nothing is left", async () 
 
 test("SIGKILL hands back: nothing is refused after the first 100 ms, and Docker answers", async () => {
   await using dns11 = await startDns11(engine);
-  const { momentMs, reports } = await whileAsking(async () => {
+  // On a busy machine it takes the kernel a while to end a process; what it owes us begins then.
+  let endMs = 0;
+  const { reports } = await whileAsking(async () => {
     dns11.kill("SIGKILL");
     await dns11.exited;
+    endMs = Date.now();
   });
-  assertServed(reports, momentMs + GRACE_MS);
+  assertServed(reports, endMs + GRACE_MS);
   const [fresh, kept] = reports.map((report) => failuresAfter(report, 0).length);
   console.log(`SIGKILL under ${PER_SECOND} queries/s: ${fresh} fresh and ${kept} kept queries lost in all`);
   const reply = await dig(client, "web");

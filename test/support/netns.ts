@@ -31,7 +31,9 @@ export async function makeNetns(name: string): Promise<void> {
 // An address on loopback is enough for a server that containers reach: their packets come in by the bridge.
 export async function addAddress(netnsPath: string, address: string): Promise<void> {
   const prefix = address.includes(":") ? 128 : 32;
-  const args = ["address", "replace", `${address}/${prefix}`, "dev", "lo", ...(prefix === 128 ? ["nodad"] : [])];
+  // A zone says which link the address is on; here it is always lo.
+  const bare = address.split("%", 1)[0] ?? "";
+  const args = ["address", "replace", `${bare}/${prefix}`, "dev", "lo", ...(prefix === 128 ? ["nodad"] : [])];
   const [command = "", ...rest] = inNetns(netnsPath, "ip", args);
   await check(command, rest);
 }
