@@ -5,7 +5,7 @@
  * Cold calls throw a SystemFault that names the call and the errno; the two calls of the data plane (recvmmsg, sendmmsg)
  * and plain sends return what the kernel returned, because their failures are ordinary and per packet.
  */
-import { closeSync } from "node:fs";
+import { closeSync, constants } from "node:fs";
 import { getSystemErrorName } from "node:util";
 
 import koffi from "koffi";
@@ -155,6 +155,12 @@ export function connectTo(fd: number, address: Uint8Array, about: string): void 
   }
 }
 
+/** Takes back what `connectTo` did; the other side of a stream hears of it by a reset. */
+export function disconnect(fd: number): void {
+  const unspecified = Buffer.alloc(16);
+  must(c.connect(fd, unspecified, unspecified.length), "connect", "nobody");
+}
+
 export function listenOn(fd: number, backlog: number): void {
   must(c.listen(fd, backlog), "listen");
 }
@@ -259,11 +265,11 @@ export function interfaceIndex(name: string): number {
 
 /**
  * Opens a path as a process whose root is `root` would see it. Absolute links inside (`/var/run -> /run`) stay inside,
- * which a path through /proc/PID/root does not give.
+ * which a path through /proc/PID/root does not give. The flags are those of open(2); nothing is made, as no mode is given.
  */
-export function openInRoot(root: number, path: string): number {
+export function openInRoot(root: number, path: string, flags: number = constants.O_RDONLY): number {
   const how = Buffer.alloc(24);
-  how.writeBigUInt64LE(BigInt(O_CLOEXEC), 0);
+  how.writeBigUInt64LE(BigInt(O_CLOEXEC | flags), 0);
   how.writeBigUInt64LE(BigInt(RESOLVE_IN_ROOT), 16);
   return must(c.openat2(OPENAT2, root, path, how, how.length), "openat2", path);
 }

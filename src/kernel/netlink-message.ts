@@ -1,10 +1,11 @@
 /**
- * Netlink's framing, for the one subsystem that dns11 speaks by itself: messages are a header and nested attributes,
+ * Netlink's framing, for the subsystems that dns11 speaks by itself: messages are a header and nested attributes,
  * all padded to four bytes. Writing appends to one growing buffer; reading walks a received one without copying.
  */
 
 export const NLM_F_REQUEST = 0x001;
 export const NLM_F_ACK = 0x004;
+export const NLM_F_EXCL = 0x200;
 export const NLM_F_DUMP = 0x300;
 export const NLM_F_CREATE = 0x400;
 export const NLM_F_APPEND = 0x800;
@@ -40,7 +41,8 @@ export class NetlinkWriter {
   }
 
   attribute(type: number, value: Uint8Array): void {
-    this.#bytes.set(value, this.#header(type, value.length));
+    const start = this.#header(type, value.length);
+    this.#bytes.set(value, start);
   }
 
   text(type: number, value: string): void {
@@ -50,7 +52,14 @@ export class NetlinkWriter {
 
   /** A number in network order, as nfnetlink wants all of its numbers. */
   u32(type: number, value: number): void {
-    this.#bytes.writeUInt32BE(value >>> 0, this.#header(type, 4));
+    const start = this.#header(type, 4);
+    this.#bytes.writeUInt32BE(value >>> 0, start);
+  }
+
+  /** A number in the machine's order, as the rest of netlink wants it. */
+  nativeU32(type: number, value: number): void {
+    const start = this.#header(type, 4);
+    this.#bytes.writeUInt32LE(value >>> 0, start);
   }
 
   nested(type: number, body: () => void): void {
@@ -64,7 +73,7 @@ export class NetlinkWriter {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** An attribute's own four bytes, and room for its value, whose place is returned. */
+  /** An attribute's own four bytes, and room for its value, whose place is returned. The bytes are others afterwards. */
   #header(type: number, length: number): number {
     const start = this.#grow(4 + align(length));
     this.#bytes.writeUInt16LE(4 + length, start);

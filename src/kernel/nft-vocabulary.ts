@@ -41,12 +41,20 @@ export const TRANSPORT_HEADER = 2;
 export const NFTA_META_DREG = 1;
 export const NFTA_META_KEY = 2;
 export const NFT_META_MARK = 3;
+export const NFT_META_IIF = 4;
 export const NFT_META_L4PROTO = 16;
 
 export const NFTA_CMP_SREG = 1;
 export const NFTA_CMP_OP = 2;
 export const NFTA_CMP_DATA = 3;
 export const NFT_CMP_EQ = 0;
+export const NFT_CMP_NEQ = 1;
+
+export const NFTA_BITWISE_SREG = 1;
+export const NFTA_BITWISE_DREG = 2;
+export const NFTA_BITWISE_LEN = 3;
+export const NFTA_BITWISE_MASK = 4;
+export const NFTA_BITWISE_XOR = 5;
 
 export const NFTA_IMMEDIATE_DREG = 1;
 export const NFTA_IMMEDIATE_DATA = 2;
@@ -56,9 +64,15 @@ export const NFTA_VERDICT_CODE = 1;
 export const NF_DROP = 0;
 export const NF_ACCEPT = 1;
 
+export const NFTA_COUNTER_PACKETS = 2;
+
+export const NFTA_CT_DREG = 1;
 export const NFTA_CT_KEY = 2;
 export const NFTA_CT_SREG = 4;
+export const NFT_CT_STATUS = 2;
 export const NFT_CT_ZONE = 17;
+/** linux/netfilter/nf_conntrack_common.h: the destination was changed. */
+export const IPS_DST_NAT = 1 << 5;
 
 export const NFTA_NAT_TYPE = 1;
 export const NFTA_NAT_FAMILY = 2;

@@ -1,7 +1,7 @@
 /**
  * IP addresses between their text and their bytes, and the names under which the reverse trees file them.
  */
-import { isIPv4, isIPv6 } from "node:net";
+import { SocketAddress, isIPv4, isIPv6 } from "node:net";
 
 /** The four or sixteen bytes of an address; undefined for what is not one. A zone (`%eth0`) is not part of the bytes. */
 export function addressBytes(text: string): Uint8Array | undefined {
@@ -25,6 +25,13 @@ function groups(text: string): number[] {
     const [a = 0, b = 0, c = 0, d = 0] = group.split(".").map(Number);
     return [(a << 8) | b, (c << 8) | d];
   });
+}
+
+/** The text of the four or sixteen bytes of an address, in the one form that all write it in. */
+export function addressText(bytes: Uint8Array): string {
+  if (bytes.length === 4) return bytes.join(".");
+  const address = Buffer.from(bytes).toString("hex").match(/..../g)?.join(":") ?? "";
+  return new SocketAddress({ address, family: "ipv6" }).address;
 }
 
 /** The labels below in-addr.arpa or ip6.arpa under which an address is filed, as wire labels without an end. */

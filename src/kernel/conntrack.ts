@@ -1,0 +1,101 @@
+/**
+ * Connection tracking's memory of a client that is gone. An entry outlives its conversation by minutes, and whoever gets
+ * the client's address next would be led where it was led.
+ */
+import { addressBytes } from "../model/address.ts";
+import { AF_INET, AF_INET6, SystemFault } from "./libc.ts";
+import { NLM_F_ACK, NLM_F_DUMP, type NetlinkWriter, attributesIn } from "./netlink-message.ts";
+import { type NetlinkMemory, NetlinkSocket } from "./netlink-socket.ts";
+import { GENERIC_MESSAGE_BYTES, NETLINK_NETFILTER, genericMessage } from "./nfnetlink.ts";
+
+/** linux/netfilter/nfnetlink_conntrack.h */
+const SUBSYSTEM_CONNTRACK = 1;
+const IPCTNL_MSG_CT_GET = 1;
+const IPCTNL_MSG_CT_DELETE = 2;
+const CTA_TUPLE_ORIGINAL = 1;
+const CTA_ID = 12;
+const CTA_ZONE = 18;
+const CTA_FILTER = 25;
+const CTA_TUPLE_IP = 1;
+const CTA_IP_V4_SOURCE = 1;
+const CTA_IP_V6_SOURCE = 3;
+const CTA_FILTER_ORIGINAL_FLAGS = 1;
+const CTA_FILTER_BY_SOURCE = 1;
+/** What tells an entry from all others; the zone, because the same addresses and ports may stand in several. */
+const IDENTITY = [CTA_TUPLE_ORIGINAL, CTA_ID, CTA_ZONE];
+
+type Entry = readonly (readonly [attribute: number, value: Buffer])[];
+
+/**
+ * Deletes every entry, of any zone, of a conversation that `address` began, in the namespace that the thread is in.
+ * Returns how many there were.
+ */
+export function forgetConversationsOf(memory: NetlinkMemory, address: string): number {
+  const bytes = addressBytes(address);
+  if (bytes === undefined) throw new TypeError(`Not an IP address: "${address}"`);
+  const source = Buffer.from(bytes);
+  const socket = new NetlinkSocket(memory, NETLINK_NETFILTER);
+  try {
+    return entriesFrom(socket, source, address).filter((entry) => remove(socket, familyOf(source), entry)).length;
+  } finally {
+    socket.close();
+  }
+}
+
+function entriesFrom(socket: NetlinkSocket, source: Buffer, about: string): Entry[] {
+  const family = familyOf(source);
+  const sourceType = family === AF_INET ? CTA_IP_V4_SOURCE : CTA_IP_V6_SOURCE;
+  const entries: Entry[] = [];
+  const write = (w: NetlinkWriter): void => {
+    w.raw(genericMessage(family, 0));
+    // A node has many thousands of entries. Since 5.8 the kernel leaves out the others' where it is asked to; for IPv6 it
+    // leaves out those that were asked for.
+    if (family !== AF_INET) return;
+    w.nested(CTA_TUPLE_ORIGINAL, () => w.nested(CTA_TUPLE_IP, () => w.attribute(CTA_IP_V4_SOURCE, source)));
+    w.nested(CTA_FILTER, () => w.nativeU32(CTA_FILTER_ORIGINAL_FLAGS, CTA_FILTER_BY_SOURCE));
+  };
+  socket.request(
+    { type: typeOf(IPCTNL_MSG_CT_GET), flags: NLM_F_DUMP, call: "conntrack dump", about, write },
+    (body) => {
+      // Most that are told have nothing to do with this address, and need no closer look.
+      if (!body.includes(source)) return;
+      const attributes = attributesIn(body, GENERIC_MESSAGE_BYTES);
+      const tuple = attributesIn(attributes.get(CTA_TUPLE_ORIGINAL) ?? Buffer.alloc(0));
+      const from = attributesIn(tuple.get(CTA_TUPLE_IP) ?? Buffer.alloc(0)).get(sourceType);
+      if (from?.equals(source) === true) entries.push(identityOf(attributes));
+    },
+  );
+  return entries;
+}
+
+/** Copied, because the next answers are received into the same memory. */
+function identityOf(attributes: ReadonlyMap<number, Buffer>): Entry {
+  return IDENTITY.flatMap((attribute) => {
+    const value = attributes.get(attribute);
+    return value === undefined ? [] : [[attribute, Buffer.from(value)] as const];
+  });
+}
+
+/** Whether it was there to be removed: it may have ended by itself. */
+function remove(socket: NetlinkSocket, family: number, entry: Entry): boolean {
+  const write = (w: NetlinkWriter): void => {
+    w.raw(genericMessage(family, 0));
+    for (const [attribute, value] of entry) w.attribute(attribute, value);
+  };
+  const type = typeOf(IPCTNL_MSG_CT_DELETE);
+  try {
+    socket.request({ type, flags: NLM_F_ACK, call: "conntrack delete", about: "an entry", write });
+    return true;
+  } catch (error) {
+    if (error instanceof SystemFault && error.code === "ENOENT") return false;
+    throw error;
+  }
+}
+
+function familyOf(address: Uint8Array): number {
+  return address.length === 4 ? AF_INET : AF_INET6;
+}
+
+function typeOf(command: number): number {
+  return (SUBSYSTEM_CONNTRACK << 8) | command;
+}

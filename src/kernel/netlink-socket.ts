@@ -1,0 +1,110 @@
+/**
+ * A netlink socket of the namespace it was made in. The kernel works a request off inside send, so the answers can be
+ * read at once and every exchange is one synchronous call: nothing awaits between going into a namespace and coming home.
+ */
+import {
+  AF_NETLINK,
+  SOCK_RAW,
+  SystemFault,
+  addressOf,
+  bindTo,
+  closeQuietly,
+  lastErrno,
+  localAddress,
+  receive,
+  send,
+  setReceiveBuffer,
+  socket,
+} from "./libc.ts";
+import { NLM_F_REQUEST, type NetlinkMessage, NetlinkWriter, messagesIn, outcomeOf } from "./netlink-message.ts";
+
+const RECEIVE_BYTES = 64 * 1024;
+/** Room for the answers to the longest transaction, so that no refusal is lost. */
+const RECEIVE_QUEUE_BYTES = 256 * 1024;
+const EAGAIN = 11;
+
+/** The memory that answers are received into, shared by all sockets because every exchange is synchronous. */
+export class NetlinkMemory {
+  readonly bytes = Buffer.allocUnsafeSlow(RECEIVE_BYTES);
+  readonly address = addressOf(this.bytes);
+}
+
+/** One request: its number, flags beside REQUEST (ACK or DUMP, so that its answers have an end), and what it holds. */
+export interface NetlinkRequest {
+  readonly type: number;
+  readonly flags: number;
+  /** The two words of the message when the kernel refuses it. */
+  readonly call: string;
+  readonly about: string;
+  readonly write: (writer: NetlinkWriter) => void;
+}
+
+export class NetlinkSocket {
+  readonly #memory: NetlinkMemory;
+  readonly #fd: number;
+  #sequence = 0;
+  /** The id by which the kernel names this socket as the cause of a change. */
+  readonly port: number;
+
+  /** Opens the socket in the namespace that the calling thread is in. */
+  constructor(memory: NetlinkMemory, protocol: number) {
+    this.#memory = memory;
+    this.#fd = socket(AF_NETLINK, SOCK_RAW, protocol);
+    try {
+      const anyPort = Buffer.alloc(12);
+      anyPort.writeUInt16LE(AF_NETLINK, 0);
+      bindTo(this.#fd, anyPort, "netlink");
+      setReceiveBuffer(this.#fd, RECEIVE_QUEUE_BYTES);
+      this.port = localAddress(this.#fd).readUInt32LE(4);
+    } catch (error) {
+      closeQuietly(this.#fd);
+      throw error;
+    }
+  }
+
+  /** Makes one request, hands over what answers it, and throws if the kernel refuses. `visit` must not ask in turn. */
+  request({ type, flags, call, about, write }: NetlinkRequest, visit?: (body: Buffer) => void): void {
+    const writer = new NetlinkWriter();
+    const sequence = this.nextSequence();
+    writer.message(type, NLM_F_REQUEST | flags, sequence, () => write(writer));
+    this.send(writer.bytes);
+    for (const message of this.received()) {
+      if (message.sequence !== sequence) continue;
+      const outcome = outcomeOf(message);
+      if (outcome === undefined) visit?.(message.body);
+      else if (outcome === "end" || outcome.errno === 0) return;
+      else throw new SystemFault(call, outcome.errno, about);
+    }
+    throw new Error(`netlink did not say how ${call} ended`);
+  }
+
+  nextSequence(): number {
+    return ++this.#sequence;
+  }
+
+  send(bytes: Uint8Array): void {
+    if (send(this.#fd, bytes) < 0) throw new SystemFault("send", lastErrno(), "netlink");
+  }
+
+  /** The messages that are there now, until nothing is left: a dump continues itself while it is read. */
+  *received(): Generator<NetlinkMessage> {
+    for (;;) {
+      const length = receive(this.#fd, this.#memory.address, RECEIVE_BYTES);
+      if (length < 0) {
+        const errno = lastErrno();
+        if (errno === EAGAIN) return;
+        throw new SystemFault("recv", errno, "netlink");
+      }
+      yield* messagesIn(this.#memory.bytes.subarray(0, length));
+    }
+  }
+
+  /** What is there now belongs to something that has already failed. */
+  discard(): void {
+    while (receive(this.#fd, this.#memory.address, RECEIVE_BYTES) >= 0);
+  }
+
+  close(): void {
+    closeQuietly(this.#fd);
+  }
+}

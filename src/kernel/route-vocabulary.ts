@@ -1,0 +1,63 @@
+/**
+ * The kernel's numbers for links, addresses and routes (linux/rtnetlink.h, if_link.h, if_addr.h), only those that dns11
+ * writes or reads.
+ */
+export const NETLINK_ROUTE = 0;
+
+/** The requests, by the kernel's words for them. */
+export const CALLS = {
+  RTM_NEWLINK: 16,
+  RTM_DELLINK: 17,
+  RTM_GETLINK: 18,
+  RTM_NEWADDR: 20,
+  RTM_DELADDR: 21,
+  RTM_GETADDR: 22,
+  RTM_NEWROUTE: 24,
+  RTM_GETROUTE: 26,
+} as const;
+
+export const LINK_HEADER_BYTES = 16;
+export const LINK_INDEX_OFFSET = 4;
+export const LINK_FLAGS_OFFSET = 8;
+export const LINK_CHANGE_OFFSET = 12;
+export const IFF_UP = 0x1;
+export const IFF_LOOPBACK = 0x8;
+export const IFLA_IFNAME = 3;
+export const IFLA_MASTER = 10;
+export const IFLA_OPERSTATE = 16;
+export const IFLA_LINKINFO = 18;
+export const IFLA_NET_NS_FD = 28;
+export const IFLA_INFO_KIND = 1;
+export const IFLA_INFO_DATA = 2;
+export const VETH_INFO_PEER = 1;
+export const IF_OPER_UP = 6;
+
+export const ADDRESS_HEADER_BYTES = 8;
+export const ADDRESS_PREFIX_OFFSET = 1;
+export const ADDRESS_INDEX_OFFSET = 4;
+export const IFA_ADDRESS = 1;
+export const IFA_LOCAL = 2;
+export const IFA_LABEL = 3;
+export const IFA_FLAGS = 8;
+export const IFA_F_NODAD = 0x02;
+
+export const ROUTE_HEADER_BYTES = 12;
+export const ROUTE_PREFIX_OFFSET = 1;
+export const ROUTE_TABLE_OFFSET = 4;
+export const ROUTE_TYPE_OFFSET = 7;
+export const RT_TABLE_MAIN = 254;
+export const RTPROT_STATIC = 4;
+export const RT_SCOPE_UNIVERSE = 0;
+export const RT_SCOPE_LINK = 253;
+export const RT_SCOPE_HOST = 254;
+export const RTN_UNICAST = 1;
+export const RTN_LOCAL = 2;
+/** Blackhole, unreachable, prohibit, throw: routes that lead nowhere. */
+export const REFUSING_ROUTES: ReadonlySet<number> = new Set([6, 7, 8, 9]);
+export const RTA_DST = 1;
+export const RTA_OIF = 4;
+export const RTA_GATEWAY = 5;
+export const RTA_PRIORITY = 6;
+export const RTA_MULTIPATH = 9;
+export const NEXT_HOP_HEADER_BYTES = 8;
+export const NEXT_HOP_INDEX_OFFSET = 4;

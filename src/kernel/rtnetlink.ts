@@ -1,0 +1,319 @@
+/**
+ * A netlink socket to the links, addresses and routes of the namespace it was made in: what is there, and what dns11 adds
+ * to it. Every method is one synchronous exchange, as everything that happens inside a bracket.
+ */
+import { addressBytes, addressText } from "../model/address.ts";
+import { AF_INET, AF_INET6, SystemFault } from "./libc.ts";
+import {
+  NLM_F_ACK,
+  NLM_F_CREATE,
+  NLM_F_DUMP,
+  NLM_F_EXCL,
+  type NetlinkWriter,
+  attributesIn,
+  textOf,
+} from "./netlink-message.ts";
+import { type NetlinkMemory, NetlinkSocket } from "./netlink-socket.ts";
+import * as rt from "./route-vocabulary.ts";
+
+export interface Link {
+  readonly index: number;
+  readonly name: string;
+  readonly isUp: boolean;
+  readonly isLoopback: boolean;
+  /** Packets leave by it: it is up, so is its other side, and the kernel has taken notice of both. */
+  readonly isRunning: boolean;
+  /** The index of the bridge that it is a port of. */
+  readonly master?: number;
+}
+
+export interface InterfaceAddress {
+  readonly index: number;
+  readonly address: string;
+  readonly prefixLength: number;
+  readonly label: string | undefined;
+}
+
+export interface DefaultGateway {
+  readonly family: 4 | 6;
+  readonly gateway: string;
+  readonly index: number;
+}
+
+export interface VethPair {
+  readonly name: string;
+  /** The other end: its name, and a descriptor of the namespace that it is put into. */
+  readonly peer: { readonly name: string; readonly namespace: number };
+}
+
+export interface NewRoute {
+  /** undefined is everything that no other route leads to; then there has to be a gateway. */
+  readonly destination: string | undefined;
+  readonly prefixLength: number;
+  readonly gateway?: string;
+  readonly index: number;
+}
+
+type MeasuredGateway = DefaultGateway & { readonly metric: number };
+
+type Call = keyof typeof rt.CALLS;
+
+interface Answer<T> {
+  readonly read: (body: Buffer) => T;
+  readonly absent: ReadonlySet<string>;
+}
+
+/** The interface lo has this index in every namespace. */
+const LOOPBACK_INDEX = 1;
+const CREATE = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
+const NO_LINK = new Set(["ENODEV"]);
+/** How the kernel says that no packet gets there: no route, a route that refuses, or no such family at all. */
+const NO_ROUTE = new Set(["ENETUNREACH", "EHOSTUNREACH", "EINVAL", "EACCES", "EAFNOSUPPORT", "EOPNOTSUPP"]);
+
+export class RouteSocket {
+  readonly #socket: NetlinkSocket;
+
+  /** Opens the socket in the namespace that the calling thread is in. */
+  constructor(memory: NetlinkMemory) {
+    this.#socket = new NetlinkSocket(memory, rt.NETLINK_ROUTE);
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+
+  links(): readonly Link[] {
+    const links: Link[] = [];
+    const write = (w: NetlinkWriter): void => w.raw(linkHeader(0));
+    this.#dump("RTM_GETLINK", "links", write, (body) => links.push(linkOf(body)));
+    return links;
+  }
+
+  /**
+   * One link. When the kernel is asked for a single one it first works off what is left to do of its going up; kernels
+   * before 6.8 do that in their own time, until when it is not running.
+   */
+  linkNamed(name: string): Link | undefined {
+    const write = (w: NetlinkWriter): void => {
+      w.raw(linkHeader(0));
+      w.text(rt.IFLA_IFNAME, name);
+    };
+    return this.#one("RTM_GETLINK", name, write, { read: linkOf, absent: NO_LINK });
+  }
+
+  /** The addresses of both families. */
+  addresses(): readonly InterfaceAddress[] {
+    const addresses: InterfaceAddress[] = [];
+    const write = (w: NetlinkWriter): void => w.raw(Buffer.alloc(rt.ADDRESS_HEADER_BYTES));
+    this.#dump("RTM_GETADDR", "addresses", write, (body) => {
+      const address = interfaceAddressOf(body);
+      if (address !== undefined) addresses.push(address);
+    });
+    return addresses;
+  }
+
+  /** Through whom everything else goes: of each family the route that is taken first stands first. */
+  defaultGateways(): readonly DefaultGateway[] {
+    const found: MeasuredGateway[] = [];
+    const write = (w: NetlinkWriter): void => w.raw(Buffer.alloc(rt.ROUTE_HEADER_BYTES));
+    this.#dump("RTM_GETROUTE", "routes", write, (body) => {
+      const gateway = defaultGatewayOf(body);
+      if (gateway !== undefined) found.push(gateway);
+    });
+    return found
+      .toSorted((a, b) => a.family - b.family || a.metric - b.metric)
+      .map(({ family, gateway, index }) => ({ family, gateway, index }));
+  }
+
+  /** Whether a packet to `address` would leave, or arrive here. */
+  hasRouteTo(address: string): boolean {
+    const type = this.#routeTypeTo(address);
+    return type !== undefined && !rt.REFUSING_ROUTES.has(type);
+  }
+
+  /** Whether packets to `address` are taken in here. An IPv6 address that was just added is not at once. */
+  isLocal(address: string): boolean {
+    return this.#routeTypeTo(address) === rt.RTN_LOCAL;
+  }
+
+  /** Adds an address; the fault has the code EEXIST where it is there already. */
+  addAddress(added: {
+    readonly index: number;
+    readonly address: string;
+    readonly prefixLength: number;
+    readonly label?: string;
+  }): void {
+    this.#ask("RTM_NEWADDR", CREATE, aboutAddress(added), (w) => {
+      writeAddress(w, added);
+      if (added.label !== undefined) w.text(rt.IFA_LABEL, added.label);
+      // Asking around first whether somebody else has it takes a second, and nobody can.
+      if (added.address.includes(":")) w.nativeU32(rt.IFA_FLAGS, rt.IFA_F_NODAD);
+    });
+  }
+
+  removeAddress(removed: { readonly index: number; readonly address: string; readonly prefixLength: number }): void {
+    this.#ask("RTM_DELADDR", NLM_F_ACK, aboutAddress(removed), (w) => writeAddress(w, removed));
+  }
+
+  /** Makes a pair of links, one end here, the other in another namespace. */
+  createVeth({ name, peer }: VethPair): void {
+    this.#ask("RTM_NEWLINK", CREATE, `veth ${name}`, (w) => {
+      w.raw(linkHeader(0));
+      w.text(rt.IFLA_IFNAME, name);
+      w.nested(rt.IFLA_LINKINFO, () => {
+        w.text(rt.IFLA_INFO_KIND, "veth");
+        w.nested(rt.IFLA_INFO_DATA, () => {
+          w.nested(rt.VETH_INFO_PEER, () => {
+            w.raw(linkHeader(0));
+            w.text(rt.IFLA_IFNAME, peer.name);
+            w.nativeU32(rt.IFLA_NET_NS_FD, peer.namespace);
+          });
+        });
+      });
+    });
+  }
+
+  setUp(index: number): void {
+    this.#ask("RTM_NEWLINK", NLM_F_ACK, `interface ${index}`, (w) => w.raw(linkHeader(index, rt.IFF_UP)));
+  }
+
+  removeLink(index: number): void {
+    this.#ask("RTM_DELLINK", NLM_F_ACK, `interface ${index}`, (w) => w.raw(linkHeader(index)));
+  }
+
+  addRoute({ destination, prefixLength, gateway, index }: NewRoute): void {
+    const to = destination === undefined ? undefined : bytesOf(destination);
+    const via = gateway === undefined ? undefined : bytesOf(gateway);
+    const known = to ?? via;
+    if (known === undefined) throw new TypeError("A default route wants a gateway");
+    const family = familyOf(known);
+    const scope = via === undefined && family === AF_INET ? rt.RT_SCOPE_LINK : rt.RT_SCOPE_UNIVERSE;
+    this.#ask("RTM_NEWROUTE", CREATE, `${destination ?? "default"}/${prefixLength}`, (w) => {
+      w.raw(
+        Buffer.of(family, prefixLength, 0, 0, rt.RT_TABLE_MAIN, rt.RTPROT_STATIC, scope, rt.RTN_UNICAST, 0, 0, 0, 0),
+      );
+      if (to !== undefined) w.attribute(rt.RTA_DST, to);
+      if (via !== undefined) w.attribute(rt.RTA_GATEWAY, via);
+      w.nativeU32(rt.RTA_OIF, index);
+    });
+  }
+
+  #routeTypeTo(address: string): number | undefined {
+    const to = bytesOf(address);
+    const write = (w: NetlinkWriter): void => {
+      w.raw(Buffer.of(familyOf(to), to.length * 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+      w.attribute(rt.RTA_DST, to);
+    };
+    const read = (body: Buffer): number => body.readUInt8(rt.ROUTE_TYPE_OFFSET);
+    return this.#one("RTM_GETROUTE", address, write, { read, absent: NO_ROUTE });
+  }
+
+  /** One thing; nothing where the kernel refuses with a word that says that there is none. */
+  #one<T>(call: Call, about: string, write: (writer: NetlinkWriter) => void, answer: Answer<T>): T | undefined {
+    let found: T | undefined;
+    try {
+      this.#socket.request({ type: rt.CALLS[call], flags: NLM_F_ACK, call, about, write }, (body) => {
+        found = answer.read(body);
+      });
+    } catch (error) {
+      if (!(error instanceof SystemFault && answer.absent.has(error.code))) throw error;
+    }
+    return found;
+  }
+
+  #dump(call: Call, about: string, write: (writer: NetlinkWriter) => void, visit: (body: Buffer) => void): void {
+    this.#socket.request({ type: rt.CALLS[call], flags: NLM_F_DUMP, call, about, write }, visit);
+  }
+
+  #ask(call: Call, flags: number, about: string, write: (writer: NetlinkWriter) => void): void {
+    this.#socket.request({ type: rt.CALLS[call], flags, call, about, write });
+  }
+}
+
+function linkHeader(index: number, flags = 0): Buffer {
+  const header = Buffer.alloc(rt.LINK_HEADER_BYTES);
+  header.writeInt32LE(index, rt.LINK_INDEX_OFFSET);
+  header.writeUInt32LE(flags, rt.LINK_FLAGS_OFFSET);
+  header.writeUInt32LE(flags, rt.LINK_CHANGE_OFFSET);
+  return header;
+}
+
+function linkOf(body: Buffer): Link {
+  const flags = body.readUInt32LE(rt.LINK_FLAGS_OFFSET);
+  const attributes = attributesIn(body, rt.LINK_HEADER_BYTES);
+  const master = attributes.get(rt.IFLA_MASTER)?.readUInt32LE(0);
+  return {
+    index: body.readInt32LE(rt.LINK_INDEX_OFFSET),
+    name: textOf(attributes.get(rt.IFLA_IFNAME)),
+    isUp: (flags & rt.IFF_UP) !== 0,
+    isLoopback: (flags & rt.IFF_LOOPBACK) !== 0,
+    isRunning: attributes.get(rt.IFLA_OPERSTATE)?.readUInt8(0) === rt.IF_OPER_UP,
+    ...(master === undefined ? {} : { master }),
+  };
+}
+
+function interfaceAddressOf(body: Buffer): InterfaceAddress | undefined {
+  const attributes = attributesIn(body, rt.ADDRESS_HEADER_BYTES);
+  // Where two ends share no network, the one is the other's address and ours is told apart.
+  const bytes = attributes.get(rt.IFA_LOCAL) ?? attributes.get(rt.IFA_ADDRESS);
+  if (bytes === undefined) return undefined;
+  const label = attributes.get(rt.IFA_LABEL);
+  return {
+    index: body.readUInt32LE(rt.ADDRESS_INDEX_OFFSET),
+    address: addressText(bytes),
+    prefixLength: body.readUInt8(rt.ADDRESS_PREFIX_OFFSET),
+    label: label === undefined ? undefined : textOf(label),
+  };
+}
+
+function defaultGatewayOf(body: Buffer): MeasuredGateway | undefined {
+  const family = body.readUInt8(0);
+  if (family !== AF_INET && family !== AF_INET6) return undefined;
+  if (body.readUInt8(rt.ROUTE_PREFIX_OFFSET) !== 0) return undefined;
+  if (body.readUInt8(rt.ROUTE_TABLE_OFFSET) !== rt.RT_TABLE_MAIN) return undefined;
+  if (body.readUInt8(rt.ROUTE_TYPE_OFFSET) !== rt.RTN_UNICAST) return undefined;
+  const attributes = attributesIn(body, rt.ROUTE_HEADER_BYTES);
+  const hop = hopOf(attributes);
+  if (hop === undefined) return undefined;
+  const metric = attributes.get(rt.RTA_PRIORITY)?.readUInt32LE(0) ?? 0;
+  return { family: family === AF_INET ? 4 : 6, ...hop, metric };
+}
+
+/** Where a route leads; of several hops, to the first. Nowhere for one that has no gateway of its own family. */
+function hopOf(attributes: ReadonlyMap<number, Buffer>): { gateway: string; index: number } | undefined {
+  const hops = attributes.get(rt.RTA_MULTIPATH);
+  const own = hops === undefined ? attributes : attributesIn(firstOf(hops), rt.NEXT_HOP_HEADER_BYTES);
+  const gateway = own.get(rt.RTA_GATEWAY);
+  const index = hops?.readUInt32LE(rt.NEXT_HOP_INDEX_OFFSET) ?? attributes.get(rt.RTA_OIF)?.readUInt32LE(0);
+  return gateway === undefined || index === undefined ? undefined : { gateway: addressText(gateway), index };
+}
+
+function firstOf(hops: Buffer): Buffer {
+  return hops.subarray(0, hops.readUInt16LE(0));
+}
+
+function writeAddress(w: NetlinkWriter, { index, address, prefixLength }: Omit<InterfaceAddress, "label">): void {
+  const bytes = bytesOf(address);
+  // What is on lo is for those who ask here, and no source for packets that leave.
+  const scope = index === LOOPBACK_INDEX ? rt.RT_SCOPE_HOST : rt.RT_SCOPE_UNIVERSE;
+  const header = Buffer.alloc(rt.ADDRESS_HEADER_BYTES);
+  header.set([familyOf(bytes), prefixLength, 0, scope]);
+  header.writeUInt32LE(index, rt.ADDRESS_INDEX_OFFSET);
+  w.raw(header);
+  w.attribute(rt.IFA_LOCAL, bytes);
+  w.attribute(rt.IFA_ADDRESS, bytes);
+}
+
+function aboutAddress({ index, address, prefixLength }: Omit<InterfaceAddress, "label">): string {
+  return `${address}/${prefixLength} on interface ${index}`;
+}
+
+function bytesOf(address: string): Uint8Array {
+  const bytes = addressBytes(address);
+  if (bytes === undefined) throw new TypeError(`Not an IP address: "${address}"`);
+  return bytes;
+}
+
+function familyOf(address: Uint8Array): number {
+  return address.length === 4 ? AF_INET : AF_INET6;
+}

@@ -1,0 +1,80 @@
+/**
+ * Forgetting on the real kernel, with `conntrack` as the judge: of many conversations only those of one client go, of
+ * both protocols and families and in whatever zone they are.
+ */
+import assert from "node:assert/strict";
+import { closeSync, openSync } from "node:fs";
+import { test } from "node:test";
+
+import { Bracket } from "../../src/container/namespace/bracket.ts";
+import { forgetConversationsOf } from "../../src/kernel/conntrack.ts";
+import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
+import { stdoutOf } from "../support/command.ts";
+import { Netns } from "../support/netns.ts";
+
+async function conversations(netns: Netns, family: "ipv4" | "ipv6"): Promise<string[]> {
+  const listed = stdoutOf(await netns.enter("conntrack", ["-L", "-f", family]), "conntrack");
+  return listed.split("\n").filter((line) => line !== "");
+}
+
+interface Conversation {
+  readonly source: string;
+  readonly destination: string;
+  readonly protocol: "udp" | "tcp";
+  readonly port: number;
+  readonly zone: number;
+}
+
+async function begin(netns: Netns, conversation: Conversation): Promise<void> {
+  const { source, destination, protocol, port, zone } = conversation;
+  const tuple = ["-s", source, "-d", destination, "-p", protocol, "--sport", String(port), "--dport", "53"];
+  const state = protocol === "tcp" ? ["--state", "ESTABLISHED"] : [];
+  const args = ["-I", ...tuple, ...state, "--timeout", "300", "--zone", String(zone)];
+  stdoutOf(await netns.enter("conntrack", args), "conntrack");
+}
+
+async function forget(netns: Netns, ...addresses: string[]): Promise<number[]> {
+  const bracket = new Bracket();
+  const fd = openSync(netns.netnsPath, "r");
+  const memory = new NetlinkMemory();
+  try {
+    return bracket.within(fd, () => addresses.map((address) => forgetConversationsOf(memory, address)));
+  } finally {
+    closeSync(fd);
+    bracket.close();
+  }
+}
+
+test("of all conversations those that one client began are forgotten, in every zone", async () => {
+  await using netns = await Netns.create();
+  const clients = {
+    ipv4: { gone: "10.1.0.5", other: "10.1.0.6", server: "10.1.0.1" },
+    ipv6: { gone: "fd00:1::5", other: "fd00:1::6", server: "fd00:1::1" },
+  } as const;
+  for (const { gone, other, server } of Object.values(clients)) {
+    // The same addresses and ports in two zones are two conversations; who is asked by the one that goes stays.
+    for (const zone of [0, 53, 0xfffe]) {
+      for (const protocol of ["udp", "tcp"] as const) {
+        await begin(netns, { source: gone, destination: server, protocol, port: 4000, zone });
+        await begin(netns, { source: other, destination: gone, protocol, port: 4001, zone });
+      }
+    }
+  }
+  for (const [family, { gone, other }] of Object.entries(clients) as [keyof typeof clients, typeof clients.ipv4][]) {
+    assert.equal((await conversations(netns, family)).length, 12, family);
+    assert.deepEqual(await forget(netns, gone), [6], family);
+    const left = await conversations(netns, family);
+    assert.equal(left.length, 6, left.join("\n"));
+    assert.ok(
+      left.every((line) => new RegExp(`^[^=]*src=${other} `).test(line)),
+      left.join("\n"),
+    );
+    assert.deepEqual(await forget(netns, gone, other), [0, 6], family);
+    assert.deepEqual(await conversations(netns, family), []);
+  }
+});
+
+test("where there is nothing there is nothing to forget", async () => {
+  await using netns = await Netns.create();
+  assert.deepEqual(await forget(netns, "10.1.0.5", "fd00:1::5"), [0, 0]);
+});
