@@ -11,7 +11,8 @@ import { createCommands } from "../container/rules/encode.ts";
 import { TRIAL_MARK } from "../container/rules/probe.ts";
 import { servingPlan } from "../container/rules/plan.ts";
 import { SystemFault } from "../kernel/libc.ts";
-import { type NetlinkMemory, NftSocket } from "../kernel/nfnetlink.ts";
+import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
+import { NftSocket } from "../kernel/nfnetlink.ts";
 import { Fault } from "../lib/fault.ts";
 
 /** What each capability is for, by its number in the kernel. */
@@ -45,7 +46,7 @@ export function checkCapabilities(): void {
 export function checkKernel(bracket: Bracket, memory: NetlinkMemory): void {
   const plan = servingPlan({
     capture: USER_DEFINED_NETWORK,
-    listening: { address: DOCKER_RESOLVER, udpPort: 1, tcpPort: 1 },
+    listening: [{ address: DOCKER_RESOLVER, udpPort: 1, tcpPort: 1 }],
     zone: 1,
     spared: [],
     doorMark: DOOR_MARK,

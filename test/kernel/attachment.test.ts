@@ -9,12 +9,14 @@ import { readdirSync, readlinkSync } from "node:fs";
 import { after, before, test } from "node:test";
 
 import { Attachment, type AttachmentParts } from "../../src/container/attach/attachment.ts";
+import { CONTAINER_MODE } from "../../src/container/attach/mode.ts";
 import type { Endpoint, OpenEndpoint } from "../../src/container/attach/ports.ts";
 import { Bracket } from "../../src/container/namespace/bracket.ts";
 import { type EngineHost, closeEngineHost, openEngineHost } from "../../src/container/namespace/engine-host.ts";
+import { closeSockets } from "../../src/container/namespace/sockets.ts";
 import { closeQuietly } from "../../src/kernel/libc.ts";
 import { MessageBlock } from "../../src/kernel/message-block.ts";
-import { NetlinkMemory } from "../../src/kernel/nfnetlink.ts";
+import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { BETTER } from "../../src/model/behaviour.ts";
 import type { View } from "../../src/model/view.ts";
 import { Answerer, SLOT_BYTES } from "../../src/query/answer.ts";
@@ -46,7 +48,7 @@ const silent: OpenEndpoint = (bound): Endpoint => ({
   inFlight: 0,
   conversations: [],
   counters: {},
-  close: () => [bound.udp, bound.tcp].forEach(closeQuietly),
+  close: () => closeSockets(bound),
 });
 
 function attachmentIn(path: string, openEndpoint: OpenEndpoint = silent): Attachment {
@@ -59,7 +61,7 @@ function attachmentIn(path: string, openEndpoint: OpenEndpoint = silent): Attach
     onState: () => undefined,
     onForeignChange: () => undefined,
   };
-  return new Attachment({ containerId: "x", sandboxKey: path, pid: 0 }, VIEW, parts);
+  return new Attachment({ containerId: "x", sandboxKey: path, pid: 0 }, CONTAINER_MODE, VIEW, parts);
 }
 
 async function rulesIn(netns: Netns): Promise<string> {
@@ -80,7 +82,7 @@ function sockets(): number {
 
 /** The rules as the kernel lists them, with what stands before each rule that leads a query to us. */
 function rulesText(attachment: Attachment, onTrial: string): string {
-  const { udpPort: udp = 0, tcpPort: tcp = 0 } = attachment.listening ?? {};
+  const [{ udpPort: udp, tcpPort: tcp } = assert.fail()] = attachment.listening;
   return `table ip dns11 {
 	flags owner
 
@@ -246,7 +248,7 @@ test("nobody else can bind our UDP port and be given our queries", async () => {
   const program = `
     const socket = require("node:dgram").createSocket({ type: "udp4", reuseAddr: true });
     socket.on("error", (error) => { console.log(error.code); process.exit(0); });
-    socket.bind(${attachment.listening?.udpPort}, "127.0.0.11", () => { console.log("bound"); process.exit(0); });`;
+    socket.bind(${attachment.listening[0]?.udpPort}, "127.0.0.11", () => { console.log("bound"); process.exit(0); });`;
   assert.equal((await netns.enter(process.execPath, ["-e", program])).stdout.trim(), "EADDRINUSE");
   attachment.close();
 });

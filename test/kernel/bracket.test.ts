@@ -7,12 +7,13 @@ import { closeSync, openSync, readdirSync, readlinkSync } from "node:fs";
 import { test } from "node:test";
 
 import { Bracket, namespaceId, warmThreadPool } from "../../src/container/namespace/bracket.ts";
-import { bindSockets } from "../../src/container/namespace/sockets.ts";
+import { bindSockets, closeSockets } from "../../src/container/namespace/sockets.ts";
 import { createCommands } from "../../src/container/rules/encode.ts";
 import { servingPlan } from "../../src/container/rules/plan.ts";
 import { USER_DEFINED_NETWORK } from "../../src/container/capture/capture.ts";
-import { closeQuietly, setNetworkNamespace } from "../../src/kernel/libc.ts";
-import { NetlinkMemory, NftSocket } from "../../src/kernel/nfnetlink.ts";
+import { setNetworkNamespace } from "../../src/kernel/libc.ts";
+import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
+import { NftSocket } from "../../src/kernel/nfnetlink.ts";
 import { Netns } from "../support/netns.ts";
 
 const here = (): string => readlinkSync("/proc/thread-self/ns/net");
@@ -47,11 +48,11 @@ test("a throw at every step of the work leaves the thread at home and nothing of
         bracket.within(fd, () => {
           try {
             reach("enter");
-            sockets = bindSockets();
+            sockets = bindSockets(USER_DEFINED_NETWORK.leads);
             reach("sockets");
             nft = new NftSocket(memory);
             reach("nft socket");
-            const { listening } = sockets;
+            const listening = sockets.map((pair) => pair.listening);
             nft.transact(
               createCommands(
                 servingPlan({
@@ -68,7 +69,7 @@ test("a throw at every step of the work leaves the thread at home and nothing of
             reach("after");
           } catch (error) {
             nft?.close();
-            if (sockets !== undefined) [sockets.udp, sockets.tcp].forEach(closeQuietly);
+            closeSockets(sockets ?? []);
             throw error;
           }
         }),

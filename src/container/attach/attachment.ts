@@ -17,30 +17,25 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { LIMITS } from "../../config/limits.ts";
-import { NftSocket, type NetlinkMemory } from "../../kernel/nfnetlink.ts";
+import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { NftSocket } from "../../kernel/nfnetlink.ts";
 import { NftWatch } from "../../kernel/nft-watch.ts";
 import { SystemFault, closeQuietly } from "../../kernel/libc.ts";
 import { Fault, reasonOf } from "../../lib/fault.ts";
 import type { View } from "../../model/view.ts";
-import { DOCKER_RESOLVER, USER_DEFINED_NETWORK } from "../capture/capture.ts";
+import { type Capture, DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { Bracket, NamespaceId } from "../namespace/bracket.ts";
 import { DOOR_MARK, dialIn } from "../namespace/dial.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";
 import { type NamespaceClaim, proveNamespace } from "../namespace/proof.ts";
-import { type NamespaceSockets, bindSockets } from "../namespace/sockets.ts";
+import { type NamespaceSockets, bindSockets, closeSockets } from "../namespace/sockets.ts";
 import { conversationsWith } from "../namespace/conversations.ts";
 import { findCulprits } from "../rules/culprit.ts";
-import { createCommands, deleteCommands, replaceCommands } from "../rules/encode.ts";
-import {
-  type Listening,
-  type PlanInput,
-  TABLE_NAME,
-  type TablePlan,
-  drainingPlan,
-  servingPlan,
-  trialPlan,
-} from "../rules/plan.ts";
+import { replaceCommands } from "../rules/encode.ts";
+import { installTables, removeTables } from "../rules/install.ts";
+import { type Listening, type PlanInput, drainingPlan, servingPlan, trialPlan } from "../rules/plan.ts";
 import { type ProbeResult, TRIAL_MARK, probe } from "../rules/probe.ts";
+import type { Mode } from "./mode.ts";
 import type { Endpoint, OpenEndpoint } from "./ports.ts";
 
 export type AttachmentState =
@@ -70,7 +65,8 @@ export interface AttachmentParts {
 
 /** What exists while we serve. */
 interface Serving {
-  readonly listening: Listening;
+  capture: Capture;
+  readonly listening: readonly Listening[];
   readonly endpoint: Endpoint;
   readonly nft: NftSocket;
   /** Only probes are led to us so far. */
@@ -81,6 +77,7 @@ interface Serving {
 
 export class Attachment {
   readonly claim: NamespaceClaim;
+  readonly mode: Mode;
   readonly #parts: AttachmentParts;
   #view: View;
   #state: AttachmentState = { kind: "opening" };
@@ -94,8 +91,9 @@ export class Attachment {
   /** TCP conversations with Docker's resolver that were under way when we came. */
   #spared: readonly number[] = [];
 
-  constructor(claim: NamespaceClaim, view: View, parts: AttachmentParts) {
+  constructor(claim: NamespaceClaim, mode: Mode, view: View, parts: AttachmentParts) {
     this.claim = claim;
+    this.mode = mode;
     this.#view = view;
     this.#parts = parts;
   }
@@ -108,8 +106,8 @@ export class Attachment {
     return this.#namespace?.id;
   }
 
-  get listening(): Listening | undefined {
-    return this.#serving?.listening;
+  get listening(): readonly Listening[] {
+    return this.#serving?.listening ?? [];
   }
 
   get counters(): Readonly<Record<string, number>> | undefined {
@@ -152,7 +150,7 @@ export class Attachment {
     try {
       let result = await this.#probe(serving, namespace.fd);
       if (result.kind === "works" && serving.isTrial && this.#serving === serving && !this.#isDraining) {
-        serving.nft.transact(replaceCommands(servingPlan(this.#planInput(serving.listening))));
+        serving.nft.transact(replaceCommands(servingPlan(this.#planInput(serving))));
         serving.isTrial = false;
         this.#verified();
         // Once more as everybody's queries go, which foreign rules about marks may tell from the trial's.
@@ -163,7 +161,7 @@ export class Attachment {
       }
       // While it drains nothing new comes through, and must not.
       if (this.#serving !== serving || this.#isDraining) return;
-      if (result.kind === "works") this.#verified();
+      if (result.kind === "works") await this.#verifiedWhole(serving, namespace.fd);
       else if (result.kind === "unknown") this.#postpone();
       else this.#handBack(namespace.fd, result.failures);
     } catch (error) {
@@ -173,13 +171,26 @@ export class Attachment {
     }
   }
 
+  /** Other addresses may be ours now: the rules are made anew, in one step. */
+  refit(): void {
+    const serving = this.#serving;
+    if (serving === undefined || this.#namespace === undefined || this.#isDraining) return;
+    try {
+      serving.capture = this.#parts.bracket.within(this.#namespace.fd, () => this.mode.capture());
+      if (!serving.isTrial) serving.nft.transact(replaceCommands(servingPlan(this.#planInput(serving))));
+    } catch (error) {
+      this.#fail(failureCode(error, "REFIT_FAILED"), reasonOf(error), []);
+    }
+  }
+
   /** New queries go to Docker's resolver from here on; those that are being answered still are. */
   async drain(): Promise<void> {
     const serving = this.#serving;
     if (serving === undefined) return;
     this.#isDraining = true;
-    const { endpoint, listening, nft } = serving;
-    nft.transact(replaceCommands(drainingPlan(this.#planInput(listening), endpoint.conversations)));
+    this.mode.withdraw();
+    const { endpoint, nft } = serving;
+    nft.transact(replaceCommands(drainingPlan(this.#planInput(serving), endpoint.conversations)));
     const deadlineMs = performance.now() + LIMITS.drainMs;
     // What had arrived before the rules changed still waits in the socket: leave only when nothing came for a while.
     let before;
@@ -203,15 +214,16 @@ export class Attachment {
     this.#become({ kind: "closed" });
   }
 
-  async #probe({ endpoint, isTrial }: Serving, fd: number): Promise<ProbeResult> {
-    const within = <T>(work: () => T): T => this.#parts.bracket.within(fd, work);
-    return await probe(within, DOCKER_RESOLVER, endpoint.target, isTrial);
+  async #probe({ endpoint, isTrial }: Serving, from: number, destination = DOCKER_RESOLVER): Promise<ProbeResult> {
+    const within = <T>(work: () => T): T => this.#parts.bracket.within(from, work);
+    return await probe(within, destination, endpoint.target, isTrial);
   }
 
   #begin(fd: number): Serving {
     const isTrial = this.#state.kind === "failed";
     const { bracket, memory, openEndpoint, host } = this.#parts;
-    let sockets: NamespaceSockets | undefined;
+    let sockets: readonly NamespaceSockets[] = [];
+    let capture: Capture | undefined;
     let nft: NftSocket | undefined;
     try {
       bracket.within(fd, () => {
@@ -219,32 +231,32 @@ export class Attachment {
         // rules must be gone before the sockets that they lead to.
         nft = new NftSocket(memory);
         this.#ownPorts.add(nft.port);
-        sockets = bindSockets();
+        capture = this.mode.capture();
+        sockets = bindSockets(capture.leads);
         this.#watch ??= new NftWatch(this.#ownPorts, () => this.#parts.onForeignChange(this));
         this.#spared = conversationsWith(DOCKER_RESOLVER);
-        const input = this.#planInput(sockets.listening);
-        installTable(nft, isTrial ? trialPlan(input) : servingPlan(input));
+        const input = this.#planInput({ capture, listening: sockets.map((pair) => pair.listening) });
+        installTables(nft, isTrial ? trialPlan(input) : servingPlan(input));
       });
-      if (sockets === undefined || nft === undefined) throw new Error("The bracket did not run");
+      if (capture === undefined || nft === undefined) throw new Error("The bracket did not run");
       const lifetime = { isOver: false };
       const endpoint = openEndpoint(sockets, this.#view, (server, type) => {
         if (lifetime.isOver) throw new Fault("ENDED", "The namespace is not served any more");
         return dialIn(bracket, server.from === "host" ? host().network : fd, server, type);
       });
-      return Object.assign(lifetime, { listening: sockets.listening, endpoint, nft, isTrial });
+      const listening = sockets.map((pair) => pair.listening);
+      return Object.assign(lifetime, { capture, listening, endpoint, nft, isTrial });
     } catch (error) {
-      if (nft !== undefined) this.#removeTable(nft);
-      if (sockets !== undefined) {
-        closeQuietly(sockets.udp);
-        closeQuietly(sockets.tcp);
-      }
+      if (nft !== undefined) this.#removeTables(nft, capture);
+      closeSockets(sockets);
+      this.#undo(fd);
       throw error;
     }
   }
 
-  #planInput(listening: Listening): PlanInput {
+  #planInput({ capture, listening }: Pick<Serving, "capture" | "listening">): PlanInput {
     return {
-      capture: USER_DEFINED_NETWORK,
+      capture,
       listening,
       zone: this.#parts.zone,
       spared: this.#spared,
@@ -259,13 +271,23 @@ export class Attachment {
     this.#become({ kind: "attached", sinceMs, verifiedMs: Date.now() });
   }
 
+  /** What the mode needs is seen to before it is said that all is well. */
+  async #verifiedWhole(serving: Serving, fd: number): Promise<void> {
+    await this.mode.onVerified({
+      fd,
+      within: (work) => this.#parts.bracket.within(fd, work),
+      probe: async (destination, from = fd) => await this.#probe(serving, from, destination),
+    });
+    if (this.#serving === serving && !this.#isDraining) this.#verified();
+  }
+
   /** Conversations that were under way when we came are over by the first routine verification. */
   #forgetSpared(): void {
     const serving = this.#serving;
     if (this.#state.kind !== "attached" || this.#spared.length === 0 || serving === undefined) return;
     if (Date.now() - this.#state.sinceMs < LIMITS.verifyEveryMs / 2) return;
     this.#spared = [];
-    serving.nft.transact(replaceCommands(servingPlan(this.#planInput(serving.listening))));
+    serving.nft.transact(replaceCommands(servingPlan(this.#planInput(serving))));
   }
 
   /** What serves goes on serving, and is asked again later; what does not serve yet is tried again later. */
@@ -295,17 +317,23 @@ export class Attachment {
     if (serving === undefined) return;
     this.#serving = undefined;
     serving.isOver = true;
+    this.mode.withdraw();
     // The rules first: from then on nobody is led to sockets that are going away.
-    this.#removeTable(serving.nft);
+    this.#removeTables(serving.nft, serving.capture);
     serving.endpoint.close();
+    if (this.#namespace !== undefined) this.#undo(this.#namespace.fd);
   }
 
-  /** Takes the table away; the socket that owned it follows when that costs nothing any more. */
-  #removeTable(nft: NftSocket): void {
+  #undo(fd: number): void {
+    this.#parts.bracket.within(fd, () => this.mode.undo());
+  }
+
+  /** Takes the tables away; the socket that owned them follows when that costs nothing any more. */
+  #removeTables(nft: NftSocket, capture: Capture | undefined): void {
     try {
-      nft.transact(deleteCommands(TABLE_NAME));
+      removeTables(nft, capture?.leads ?? []);
     } catch {
-      // Then closing the socket takes it away.
+      // Then closing the socket takes them away.
     }
     linger(() => {
       nft.close();
@@ -326,33 +354,4 @@ function failureCode(error: unknown, otherwise: string): string {
 
 function linger(close: () => void): void {
   setTimeout(close, LIMITS.nftLingerMs).unref();
-}
-
-/** Makes the table; one that a dead instance of another tier left behind is replaced, one that somebody owns is not. */
-function installTable(nft: NftSocket, plan: TablePlan): void {
-  const commands = createCommands(plan);
-  try {
-    nft.transact(commands);
-  } catch (error) {
-    if (!(error instanceof SystemFault)) throw error;
-    if (error.code === "EPERM") throw ownedElsewhere(error);
-    try {
-      nft.transact(deleteCommands(TABLE_NAME));
-    } catch {
-      // Then there was no such table, and the first refusal is the one to tell.
-      throw error;
-    }
-    nft.transact(commands);
-  }
-}
-
-function ownedElsewhere(cause: SystemFault): Fault {
-  return new Fault(
-    "OWNED_ELSEWHERE",
-    `The table "${TABLE_NAME}" of this namespace belongs to another running instance`,
-    {
-      cause,
-      remedy: "An instance inside the container serves it already, or another one serves the same engine.",
-    },
-  );
 }

@@ -16,6 +16,7 @@ type LeaveCode =
   | "default-network-only"
   | "swarm-network"
   | "opted-out"
+  | "kind-detached"
   | "not-selected";
 
 export const ENABLE_LABEL = "io.dns11.enable";
@@ -77,6 +78,12 @@ function readLabel(text: string | undefined): { readonly isEnabled: boolean; rea
     warning: `its label ${ENABLE_LABEL}="${text}" is neither true nor false; it is served as if the label were not there`,
   };
 }
+
+/** A node that somebody wanted back as it was. */
+export const DETACHED: Decision = leave(
+  "kind-detached",
+  "it was detached with `dns11 kind detach`, until it is started anew or attached again",
+);
 
 function leave(code: LeaveCode, reason: string): Decision {
   return { kind: "leave", code, reason };

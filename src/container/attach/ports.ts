@@ -20,5 +20,5 @@ export interface Endpoint {
 /** Opens a socket to a server, from inside the namespace or from the engine's host. */
 type DialServer = (server: Server, type: "udp" | "tcp") => number;
 
-/** Takes over both sockets, and closes them in the end. */
-export type OpenEndpoint = (sockets: NamespaceSockets, view: View, dial: DialServer) => Endpoint;
+/** Takes over the sockets, and closes them in the end. */
+export type OpenEndpoint = (sockets: readonly NamespaceSockets[], view: View, dial: DialServer) => Endpoint;

@@ -9,11 +9,14 @@ import { backoffMs } from "../../lib/backoff.ts";
 import type { View } from "../../model/view.ts";
 import type { NamespaceClaim } from "../namespace/proof.ts";
 import { Attachment, type AttachmentParts, type AttachmentState } from "./attachment.ts";
+import type { Mode } from "./mode.ts";
 
 /** One namespace that should be served, by the container that owns it. */
 export interface Wanted {
   readonly claim: NamespaceClaim;
   readonly view: View;
+  /** The same object as long as nothing else is to be done with the namespace. */
+  readonly mode: Mode;
 }
 
 /** Told when a namespace's state changes, for the log. */
@@ -67,13 +70,21 @@ export class Reconciler {
     const entry = this.#entries.get(containerId) ?? newEntry();
     this.#entries.set(containerId, entry);
     entry.wanted = wanted;
-    if (entry.attachment !== undefined && isSameClaim(entry.attachment.claim, wanted.claim)) {
+    if (entry.attachment !== undefined && isStillFor(entry.attachment, wanted)) {
       entry.attachment.setView(wanted.view);
       // News of the container are a reason to try again what could not be done before.
       if (entry.attachment.state.kind === "failed") this.#mark(containerId);
     } else {
       this.#mark(containerId);
     }
+  }
+
+  /** Other addresses may be ours in there now. */
+  refit(containerId: string): void {
+    const entry = this.#entries.get(containerId);
+    if (entry?.attachment?.isOpen !== true) return;
+    entry.attachment.refit();
+    this.#verify(entry);
   }
 
   unwant(containerId: string): void {
@@ -115,12 +126,17 @@ export class Reconciler {
     const entry = this.#entries.get(containerId);
     if (entry === undefined) return;
     const { wanted, attachment } = entry;
-    const isStale = attachment !== undefined && (wanted === undefined || !isSameClaim(attachment.claim, wanted.claim));
+    const isStale = attachment !== undefined && (wanted === undefined || !isStillFor(attachment, wanted));
     if (isStale) {
       entry.attachment = undefined;
       entry.attempts = 0;
       clearTimeout(entry.timer);
-      this.#leaveLater(attachment);
+      const left = this.#leaveLater(attachment);
+      // The same namespace, to be served otherwise: as long as we are in it, nobody else can be.
+      if (wanted !== undefined && isSameClaim(attachment.claim, wanted.claim)) {
+        void left.then(() => this.#mark(containerId));
+        return;
+      }
     }
     if (wanted === undefined) {
       this.#entries.delete(containerId);
@@ -131,8 +147,8 @@ export class Reconciler {
     if (entry.attachment.isOpen) this.#verify(entry);
   }
 
-  #newAttachment(containerId: string, { claim, view }: Wanted): Attachment {
-    return new Attachment(claim, view, {
+  #newAttachment(containerId: string, { claim, mode, view }: Wanted): Attachment {
+    return new Attachment(claim, mode, view, {
       ...this.#parts,
       onState: (attachment) => this.#onAttachmentState(containerId, attachment),
       onForeignChange: () => this.#onForeignChange(containerId),
@@ -197,9 +213,10 @@ export class Reconciler {
     }
   }
 
-  #leaveLater(attachment: Attachment): void {
+  async #leaveLater(attachment: Attachment): Promise<void> {
     const done = leave(attachment).finally(() => this.#closing.delete(done));
     this.#closing.add(done);
+    await done;
   }
 }
 
@@ -212,6 +229,10 @@ function newEntry(): Entry {
     changeTimer: undefined,
     lastProbeMs: -Infinity,
   };
+}
+
+function isStillFor({ claim, mode }: Attachment, wanted: Wanted): boolean {
+  return mode === wanted.mode && isSameClaim(claim, wanted.claim);
 }
 
 /** A restarted container has the same id and another namespace. */

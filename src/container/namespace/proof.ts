@@ -77,7 +77,7 @@ function notOfContainer(pid: number): Fault {
 }
 
 /** The control group names the container, in every cgroup driver's way of writing it. */
-function isOfContainer(pid: number, containerId: string): boolean {
+export function isOfContainer(pid: number, containerId: string): boolean {
   try {
     return readFileSync(`/proc/${pid}/cgroup`, "utf8").includes(containerId);
   } catch {

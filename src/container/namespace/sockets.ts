@@ -1,9 +1,10 @@
 /**
- * What is made inside a container's namespace in one visit: a UDP and a TCP socket on random high ports of 127.0.0.11, the
- * socket that owns the rules, and the watch on everybody else's rules. All of them, or none.
+ * What listens inside a container's namespace: for each lead of its capture a UDP and a TCP socket on random high ports.
+ * All of them, or none.
  */
 import {
   AF_INET,
+  AF_INET6,
   SOCK_DGRAM,
   SOCK_STREAM,
   bindTo,
@@ -14,7 +15,7 @@ import {
 } from "../../kernel/libc.ts";
 import { LIMITS } from "../../config/limits.ts";
 import { addressBytes, socketAddress } from "../../model/address.ts";
-import { DOCKER_RESOLVER } from "../capture/capture.ts";
+import type { Lead } from "../capture/capture.ts";
 import type { Listening } from "../rules/plan.ts";
 
 export interface NamespaceSockets {
@@ -23,21 +24,37 @@ export interface NamespaceSockets {
   readonly listening: Listening;
 }
 
-/** Binds both sockets in the namespace that the thread is in. */
-export function bindSockets(): NamespaceSockets {
-  const anyPort = socketAddress(addressBytes(DOCKER_RESOLVER) as Uint8Array, 0);
+/** Binds a pair for each lead in the namespace that the thread is in. */
+export function bindSockets(leads: readonly Pick<Lead, "bind">[]): NamespaceSockets[] {
+  const bound: NamespaceSockets[] = [];
+  try {
+    for (const { bind } of leads) bound.push(bindPair(bind));
+    return bound;
+  } catch (error) {
+    closeSockets(bound);
+    throw error;
+  }
+}
+
+export function closeSockets(sockets: readonly NamespaceSockets[]): void {
+  for (const { udp, tcp } of sockets) for (const fd of [udp, tcp]) closeQuietly(fd);
+}
+
+function bindPair(address: string): NamespaceSockets {
+  const bytes = addressBytes(address) as Uint8Array;
+  const family = bytes.length === 4 ? AF_INET : AF_INET6;
+  const anyPort = socketAddress(bytes, 0);
   let udp = -1;
   let tcp = -1;
   try {
-    udp = socket(AF_INET, SOCK_DGRAM);
-    bindTo(udp, anyPort, DOCKER_RESOLVER);
-    tcp = socket(AF_INET, SOCK_STREAM);
-    bindTo(tcp, anyPort, DOCKER_RESOLVER);
+    udp = socket(family, SOCK_DGRAM);
+    bindTo(udp, anyPort, address);
+    tcp = socket(family, SOCK_STREAM);
+    bindTo(tcp, anyPort, address);
     listenOn(tcp, LIMITS.tcpBacklog);
-    return { udp, tcp, listening: { address: DOCKER_RESOLVER, udpPort: portOf(udp), tcpPort: portOf(tcp) } };
+    return { udp, tcp, listening: { address, udpPort: portOf(udp), tcpPort: portOf(tcp) } };
   } catch (error) {
-    closeQuietly(udp);
-    closeQuietly(tcp);
+    for (const fd of [udp, tcp]) closeQuietly(fd);
     throw error;
   }
 }

@@ -6,7 +6,8 @@
 import { readFileSync } from "node:fs";
 
 import { LIMITS } from "../../config/limits.ts";
-import { type NetlinkMemory, NftSocket } from "../../kernel/nfnetlink.ts";
+import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { NftSocket } from "../../kernel/nfnetlink.ts";
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
 import { TABLE_NAME } from "./plan.ts";

@@ -3,63 +3,79 @@
  */
 import { addressBytes } from "../../model/address.ts";
 import { NLM_F_APPEND, NLM_F_CREATE, type NetlinkWriter } from "../../kernel/netlink-message.ts";
-import { NFPROTO_IPV4, type NftCommand } from "../../kernel/nfnetlink.ts";
+import { NFPROTO_IPV4, NFPROTO_IPV6, type NftCommand } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
-import type { Action, ChainPlan, Match, Protocol, RulePlan, TablePlan } from "./plan.ts";
+import type { Action, ChainPlan, Family, Match, Protocol, TablePlan } from "./plan.ts";
 
 const PROTOCOL_NUMBER: Record<Protocol, number> = { udp: 17, tcp: 6 };
-const IP_SOURCE_OFFSET = 12;
-const IP_DESTINATION_OFFSET = 16;
+const FAMILY_NUMBER: Record<Family, number> = { ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 };
+/** Where in its header an address is, and how long. */
+const ADDRESSES = {
+  ip: { source: 12, destination: 16, length: 4 },
+  ip6: { source: 8, destination: 24, length: 16 },
+} as const;
+const LOOPBACK_FIRST_OCTET = 127;
+/** The interface lo has this index in every namespace. */
+const LOOPBACK_INDEX = 1;
+const NOT_TRANSLATED = 0;
 const SOURCE_PORT_OFFSET = 0;
 const DESTINATION_PORT_OFFSET = 2;
 
-/** Makes the table, owned by the socket that sends this, with everything in it. */
-export function createCommands(plan: TablePlan): NftCommand[] {
-  return [
+/** Makes the tables with everything in them, owned by the socket that sends this. */
+export function createCommands(plans: readonly TablePlan[]): NftCommand[] {
+  return plans.flatMap((plan) => [
     {
+      family: FAMILY_NUMBER[plan.family],
       command: nft.NFT_MSG_NEWTABLE,
       flags: NLM_F_CREATE,
-      about: `table ip ${plan.name} with flag owner`,
-      write: (w) => {
+      about: `${titleOf(plan)} with flag owner`,
+      write: (w: NetlinkWriter) => {
         w.text(nft.NFTA_TABLE_NAME, plan.name);
         w.u32(nft.NFTA_TABLE_FLAGS, nft.NFT_TABLE_F_OWNER);
       },
     },
     ...plan.chains.map((chain) => createChain(plan, chain)),
     ...createRules(plan),
-  ];
+  ]);
 }
 
 /** Puts other rules into the chains that stand, in one step: no query meets a gap. */
-export function replaceCommands(plan: TablePlan): NftCommand[] {
-  return [
+export function replaceCommands(plans: readonly TablePlan[]): NftCommand[] {
+  return plans.flatMap((plan) => [
     {
+      family: FAMILY_NUMBER[plan.family],
       command: nft.NFT_MSG_DELRULE,
       flags: 0,
-      about: `all rules of table ip ${plan.name}`,
-      write: (w) => w.text(nft.NFTA_RULE_TABLE, plan.name),
+      about: `all rules of ${titleOf(plan)}`,
+      write: (w: NetlinkWriter) => w.text(nft.NFTA_RULE_TABLE, plan.name),
     },
     ...createRules(plan),
+  ]);
+}
+
+/** Removes a table and all in it; the kernel refuses where somebody else owns it, and where there is none. */
+export function deleteCommands({ family, name }: Pick<TablePlan, "family" | "name">): NftCommand[] {
+  return [
+    {
+      family: FAMILY_NUMBER[family],
+      command: nft.NFT_MSG_DELTABLE,
+      flags: 0,
+      about: `table ${family} ${name}`,
+      write: (w) => w.text(nft.NFTA_TABLE_NAME, name),
+    },
   ];
 }
 
-/** Removes a table and all in it; the kernel refuses where somebody else owns it. */
-export function deleteCommands(tableName: string): NftCommand[] {
-  return [
-    {
-      command: nft.NFT_MSG_DELTABLE,
-      flags: 0,
-      about: `table ip ${tableName}`,
-      write: (w) => w.text(nft.NFTA_TABLE_NAME, tableName),
-    },
-  ];
+function titleOf({ family, name }: TablePlan): string {
+  return `table ${family} ${name}`;
 }
 
 function createChain(plan: TablePlan, chain: ChainPlan): NftCommand {
   return {
+    family: FAMILY_NUMBER[plan.family],
     command: nft.NFT_MSG_NEWCHAIN,
     flags: NLM_F_CREATE,
-    about: `chain ${chain.name} of table ip ${plan.name}`,
+    about: `chain ${chain.name} of ${titleOf(plan)}`,
     write: (w) => {
       w.text(nft.NFTA_CHAIN_TABLE, plan.name);
       w.text(nft.NFTA_CHAIN_NAME, chain.name);
@@ -76,39 +92,51 @@ function createChain(plan: TablePlan, chain: ChainPlan): NftCommand {
 function createRules(plan: TablePlan): NftCommand[] {
   return plan.chains.flatMap((chain) =>
     chain.rules.map((rule, index) => ({
+      family: FAMILY_NUMBER[plan.family],
       command: nft.NFT_MSG_NEWRULE,
       flags: NLM_F_CREATE | NLM_F_APPEND,
       about: `rule ${index + 1} of chain ${chain.name} (${rule.action.kind})`,
       write: (w: NetlinkWriter) => {
         w.text(nft.NFTA_RULE_TABLE, plan.name);
         w.text(nft.NFTA_RULE_CHAIN, chain.name);
-        w.nested(nft.NFTA_RULE_EXPRESSIONS, () => writeRule(w, rule));
+        w.nested(nft.NFTA_RULE_EXPRESSIONS, () => {
+          writeMatch(w, plan.family, rule.match);
+          writeAction(w, plan.family, rule.action);
+        });
       },
     })),
   );
 }
 
-function writeRule(w: NetlinkWriter, { match, action }: RulePlan): void {
-  writeMatch(w, match);
-  writeAction(w, action);
-}
-
-function writeMatch(w: NetlinkWriter, match: Match): void {
+function writeMatch(w: NetlinkWriter, family: Family, match: Match): void {
+  const { source, destination, length } = ADDRESSES[family];
   if (match.mark !== undefined) {
     loadMeta(w, nft.NFT_META_MARK);
     compare(w, nativeU32(match.mark));
+  }
+  if (match.device !== undefined) {
+    loadMeta(w, nft.NFT_META_IIF);
+    compare(w, nativeU32(match.device));
+  }
+  if (match.isFromOutside === true) {
+    loadMeta(w, nft.NFT_META_IIF);
+    compare(w, nativeU32(LOOPBACK_INDEX), nft.NFT_CMP_NEQ);
   }
   if (match.protocol !== undefined) {
     loadMeta(w, nft.NFT_META_L4PROTO);
     compare(w, Buffer.of(PROTOCOL_NUMBER[match.protocol]));
   }
   if (match.source !== undefined) {
-    loadPayload(w, nft.NETWORK_HEADER, IP_SOURCE_OFFSET, 4);
-    compare(w, ipv4(match.source));
+    loadPayload(w, nft.NETWORK_HEADER, source, length);
+    compare(w, bytesOf(match.source, family));
   }
   if (match.destination !== undefined) {
-    loadPayload(w, nft.NETWORK_HEADER, IP_DESTINATION_OFFSET, 4);
-    compare(w, ipv4(match.destination));
+    loadPayload(w, nft.NETWORK_HEADER, destination, length);
+    compare(w, bytesOf(match.destination, family));
+  }
+  if (match.isToLoopback === true) {
+    loadPayload(w, nft.NETWORK_HEADER, destination, 1);
+    compare(w, Buffer.of(LOOPBACK_FIRST_OCTET));
   }
   if (match.sourcePort !== undefined) {
     loadPayload(w, nft.TRANSPORT_HEADER, SOURCE_PORT_OFFSET, 2);
@@ -118,17 +146,24 @@ function writeMatch(w: NetlinkWriter, match: Match): void {
     loadPayload(w, nft.TRANSPORT_HEADER, DESTINATION_PORT_OFFSET, 2);
     compare(w, networkU16(match.destinationPort));
   }
+  if (match.isUntranslated === true) {
+    expression(w, "ct", () => {
+      w.u32(nft.NFTA_CT_KEY, nft.NFT_CT_STATUS);
+      w.u32(nft.NFTA_CT_DREG, nft.NFT_REG_1);
+    });
+    keepBits(w, nft.IPS_DST_NAT);
+    compare(w, nativeU32(NOT_TRANSLATED));
+  }
 }
 
-function writeAction(w: NetlinkWriter, action: Action): void {
+function writeAction(w: NetlinkWriter, family: Family, action: Action): void {
   switch (action.kind) {
     case "accept":
-      expression(w, "immediate", () => {
-        w.u32(nft.NFTA_IMMEDIATE_DREG, nft.NFT_REG_VERDICT);
-        w.nested(nft.NFTA_IMMEDIATE_DATA, () => {
-          w.nested(nft.NFTA_DATA_VERDICT, () => w.u32(nft.NFTA_VERDICT_CODE, nft.NF_ACCEPT));
-        });
-      });
+      verdict(w, nft.NF_ACCEPT);
+      return;
+    case "drop":
+      expression(w, "counter", () => undefined);
+      verdict(w, nft.NF_DROP);
       return;
     case "zone":
       loadImmediate(w, nft.NFT_REG_1, nativeU16(action.zone));
@@ -138,24 +173,31 @@ function writeAction(w: NetlinkWriter, action: Action): void {
       });
       return;
     case "dnat":
-      loadImmediate(w, nft.NFT_REG_1, ipv4(action.address));
-      loadImmediate(w, nft.NFT_REG_2, networkU16(action.port));
-      expression(w, "nat", () => {
-        w.u32(nft.NFTA_NAT_TYPE, nft.NFT_NAT_DNAT);
-        w.u32(nft.NFTA_NAT_FAMILY, NFPROTO_IPV4);
-        w.u32(nft.NFTA_NAT_REG_ADDR_MIN, nft.NFT_REG_1);
-        w.u32(nft.NFTA_NAT_REG_PROTO_MIN, nft.NFT_REG_2);
-      });
-      return;
-    case "snat-port":
-      loadImmediate(w, nft.NFT_REG_1, networkU16(action.port));
-      expression(w, "nat", () => {
-        w.u32(nft.NFTA_NAT_TYPE, nft.NFT_NAT_SNAT);
-        w.u32(nft.NFTA_NAT_FAMILY, NFPROTO_IPV4);
-        w.u32(nft.NFTA_NAT_REG_PROTO_MIN, nft.NFT_REG_1);
-      });
+    case "snat":
+      translate(w, family, action);
       return;
   }
+}
+
+function verdict(w: NetlinkWriter, code: number): void {
+  expression(w, "immediate", () => {
+    w.u32(nft.NFTA_IMMEDIATE_DREG, nft.NFT_REG_VERDICT);
+    w.nested(nft.NFTA_IMMEDIATE_DATA, () => {
+      w.nested(nft.NFTA_DATA_VERDICT, () => w.u32(nft.NFTA_VERDICT_CODE, code));
+    });
+  });
+}
+
+function translate(w: NetlinkWriter, family: Family, action: Extract<Action, { kind: "dnat" | "snat" }>): void {
+  const { kind, address, port } = action;
+  if (address !== undefined) loadImmediate(w, nft.NFT_REG_1, bytesOf(address, family));
+  loadImmediate(w, nft.NFT_REG_2, networkU16(port));
+  expression(w, "nat", () => {
+    w.u32(nft.NFTA_NAT_TYPE, kind === "dnat" ? nft.NFT_NAT_DNAT : nft.NFT_NAT_SNAT);
+    w.u32(nft.NFTA_NAT_FAMILY, FAMILY_NUMBER[family]);
+    if (address !== undefined) w.u32(nft.NFTA_NAT_REG_ADDR_MIN, nft.NFT_REG_1);
+    w.u32(nft.NFTA_NAT_REG_PROTO_MIN, nft.NFT_REG_2);
+  });
 }
 
 function expression(w: NetlinkWriter, name: string, body: () => void): void {
@@ -181,11 +223,23 @@ function loadPayload(w: NetlinkWriter, base: number, offset: number, length: num
   });
 }
 
-function compare(w: NetlinkWriter, value: Uint8Array): void {
+function compare(w: NetlinkWriter, value: Uint8Array, operation: number = nft.NFT_CMP_EQ): void {
   expression(w, "cmp", () => {
     w.u32(nft.NFTA_CMP_SREG, nft.NFT_REG_1);
-    w.u32(nft.NFTA_CMP_OP, nft.NFT_CMP_EQ);
+    w.u32(nft.NFTA_CMP_OP, operation);
     w.nested(nft.NFTA_CMP_DATA, () => w.attribute(nft.NFTA_DATA_VALUE, value));
+  });
+}
+
+/** Of the number that was loaded, these bits. */
+function keepBits(w: NetlinkWriter, mask: number): void {
+  const value = (number: number): void => w.attribute(nft.NFTA_DATA_VALUE, nativeU32(number));
+  expression(w, "bitwise", () => {
+    w.u32(nft.NFTA_BITWISE_SREG, nft.NFT_REG_1);
+    w.u32(nft.NFTA_BITWISE_DREG, nft.NFT_REG_1);
+    w.u32(nft.NFTA_BITWISE_LEN, 4);
+    w.nested(nft.NFTA_BITWISE_MASK, () => value(mask));
+    w.nested(nft.NFTA_BITWISE_XOR, () => value(0));
   });
 }
 
@@ -196,9 +250,9 @@ function loadImmediate(w: NetlinkWriter, register: number, value: Uint8Array): v
   });
 }
 
-function ipv4(text: string): Uint8Array {
+function bytesOf(text: string, family: Family): Uint8Array {
   const bytes = addressBytes(text);
-  if (bytes?.length !== 4) throw new TypeError(`Not an IPv4 address: "${text}"`);
+  if (bytes?.length !== ADDRESSES[family].length) throw new TypeError(`Not an ${family} address: "${text}"`);
   return bytes;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Endpoint: both listeners of one namespace and the asker they serve. Whoever attaches opens one and closes it; in
+ * Endpoint: the listeners of one namespace and the asker they serve. Whoever attaches opens one and closes it; in
  * between it exchanges what the namespace may know, and tells whether a probe has arrived.
  */
 import type { View } from "../../model/view.ts";
@@ -9,10 +9,17 @@ import { TcpListener } from "./tcp.ts";
 import type { TcpParts } from "./tcp-connection.ts";
 import { UdpListener, type UdpParts } from "./udp.ts";
 
+/** A bound UDP socket and a listening TCP socket at the same address. */
+export interface SocketPair {
+  readonly udp: number;
+  readonly tcp: number;
+  readonly listening: { readonly address: string };
+}
+
 export class Endpoint {
   readonly #asker: Asker;
-  readonly #udp: UdpListener;
-  readonly #tcp: TcpListener;
+  readonly #udp: readonly UdpListener[];
+  readonly #tcp: readonly TcpListener[];
   readonly target = {
     expect: (nonce: string): void => {
       this.#asker.nonce = nonce;
@@ -24,15 +31,15 @@ export class Endpoint {
     },
   };
 
-  /** Takes over a bound UDP socket and a listening TCP socket. */
+  /** Takes over the sockets. */
   constructor(
-    sockets: { readonly udp: number; readonly tcp: number },
+    pairs: readonly SocketPair[],
     asked: { readonly view: View; readonly dial: Dial },
     parts: { readonly udp: UdpParts; readonly tcp: TcpParts; readonly slots?: SlotLimit },
   ) {
     this.#asker = new Asker(asked.view, asked.dial, new Slots(parts.slots));
-    this.#udp = new UdpListener(sockets.udp, this.#asker, parts.udp);
-    this.#tcp = new TcpListener(sockets.tcp, this.#asker, parts.tcp);
+    this.#udp = pairs.map(({ udp, listening }) => new UdpListener(udp, listening.address, this.#asker, parts.udp));
+    this.#tcp = pairs.map(({ tcp }) => new TcpListener(tcp, this.#asker, parts.tcp));
   }
 
   get counters(): Readonly<Record<string, number>> {
@@ -44,7 +51,7 @@ export class Endpoint {
   }
 
   get conversations(): readonly number[] {
-    return this.#tcp.busyPorts;
+    return this.#tcp.flatMap((listener) => listener.busyPorts);
   }
 
   setView(view: View): void {
@@ -52,8 +59,7 @@ export class Endpoint {
   }
 
   close(): void {
-    this.#udp.close();
-    this.#tcp.close();
+    for (const listener of [...this.#udp, ...this.#tcp]) listener.close();
     this.#asker.close();
   }
 }

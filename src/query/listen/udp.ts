@@ -6,6 +6,7 @@
  * once closed, the number of the descriptor may already belong to another container's socket.
  */
 import { type Socket, createSocket } from "node:dgram";
+import { isIPv6 } from "node:net";
 
 import { keepAddress, sendTo } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
@@ -38,12 +39,12 @@ export class UdpListener {
   #lastSender = "";
   #lastSenderAddress: Buffer = Buffer.alloc(16);
 
-  /** Takes over a bound socket. */
-  constructor(fd: number, asker: Asker, parts: UdpParts) {
+  /** Takes over a socket that is bound to an address. */
+  constructor(fd: number, address: string, asker: Asker, parts: UdpParts) {
     this.#fd = fd;
     this.#asker = asker;
     this.#parts = parts;
-    this.#socket = createSocket("udp4");
+    this.#socket = createSocket(isIPv6(address) ? "udp6" : "udp4");
     this.#socket.on("message", (message, sender) => this.#onMessage(message, sender));
     this.#socket.on("error", parts.onDefect);
     this.#socket.bind({ fd });

@@ -7,6 +7,7 @@ import { USER_DEFINED_NETWORK } from "../../../../src/container/capture/capture.
 import {
   type PlanInput,
   TABLE_NAME,
+  type TablePlan,
   drainingPlan,
   servingPlan,
   trialPlan,
@@ -15,7 +16,7 @@ import {
 const OURS = "127.0.0.11";
 const INPUT: PlanInput = {
   capture: USER_DEFINED_NETWORK,
-  listening: { address: OURS, udpPort: 40_001, tcpPort: 40_002 },
+  listening: [{ address: OURS, udpPort: 40_001, tcpPort: 40_002 }],
   zone: 77,
   spared: [],
   doorMark: 0x11,
@@ -31,12 +32,18 @@ const ZONE_OF_REPLIES = [
   { match: { protocol: "tcp", destination: OURS, destinationPort: 40_002 }, action: ZONE },
 ];
 const REPLIES = [
-  { match: { protocol: "udp", source: OURS, sourcePort: 40_001 }, action: { kind: "snat-port", port: 53 } },
-  { match: { protocol: "tcp", source: OURS, sourcePort: 40_002 }, action: { kind: "snat-port", port: 53 } },
+  { match: { protocol: "udp", source: OURS, sourcePort: 40_001 }, action: { kind: "snat", port: 53 } },
+  { match: { protocol: "tcp", source: OURS, sourcePort: 40_002 }, action: { kind: "snat", port: 53 } },
 ];
 
+function one(plans: readonly TablePlan[]): TablePlan {
+  assert.equal(plans.length, 1);
+  return plans[0] ?? assert.fail();
+}
+
 test("serving, queries go to our ports and replies leave from port 53, both in our zone", () => {
-  assert.deepEqual(servingPlan(INPUT), {
+  assert.deepEqual(one(servingPlan(INPUT)), {
+    family: "ip",
     name: TABLE_NAME,
     chains: [
       {
@@ -74,8 +81,8 @@ test("serving, queries go to our ports and replies leave from port 53, both in o
 });
 
 test("draining, no query is touched, and replies to those that are here still are", () => {
-  const serving = servingPlan(INPUT);
-  const draining = drainingPlan(INPUT, []);
+  const serving = one(servingPlan(INPUT));
+  const draining = one(drainingPlan(INPUT, []));
   assert.deepEqual(
     draining.chains.map(({ name, rules }) => [name, rules]),
     [
@@ -89,7 +96,7 @@ test("draining, no query is touched, and replies to those that are here still ar
 });
 
 test("on trial, the same is done to a probe's queries alone, and replies find their way", () => {
-  const [serving, trial] = [servingPlan(INPUT), trialPlan(INPUT)];
+  const [serving, trial] = [one(servingPlan(INPUT)), one(trialPlan(INPUT))];
   for (const [index, { rules, ...chain }] of trial.chains.entries()) {
     const { rules: whole, ...same } = serving.chains[index] ?? assert.fail();
     assert.deepEqual(chain, same);
@@ -101,7 +108,8 @@ test("on trial, the same is done to a probe's queries alone, and replies find th
 });
 
 test("every captured address has its rules, both protocols each", () => {
-  const { chains } = servingPlan({ ...INPUT, capture: { fromInside: ["192.0.2.1", "192.0.2.2"] } });
+  const lead = { bind: OURS, fromInside: ["192.0.2.1", "192.0.2.2"], fromPods: [] };
+  const { chains } = one(servingPlan({ ...INPUT, capture: { ...USER_DEFINED_NETWORK, leads: [lead] } }));
   const destinations = chains.map(({ rules }) =>
     rules.flatMap(({ match }) => (match.destinationPort === 53 ? [match.destination] : [])),
   );
@@ -110,7 +118,7 @@ test("every captured address has its rules, both protocols each", () => {
 });
 
 test("our own packets pass by before any rule that chooses a zone or another destination", () => {
-  for (const plan of [trialPlan(INPUT), servingPlan(INPUT), drainingPlan(INPUT, [])]) {
+  for (const plan of [trialPlan(INPUT), servingPlan(INPUT), drainingPlan(INPUT, [])].map(one)) {
     for (const { rules } of plan.chains) {
       const first = rules.findIndex(({ action }) => action.kind === "zone" || action.kind === "dnat");
       if (first !== -1) assert.deepEqual(rules[0], DOOR);
@@ -119,7 +127,7 @@ test("our own packets pass by before any rule that chooses a zone or another des
 });
 
 test("draining, TCP conversations that go on are still led to us, by their clients' ports; what is spared never is", () => {
-  const rules = drainingPlan(INPUT, [5000, 5001]).chains.flatMap((chain) => chain.rules);
+  const rules = one(drainingPlan(INPUT, [5000, 5001])).chains.flatMap((chain) => chain.rules);
   const kept = rules.filter(({ match }) => match.destinationPort === 53);
   assert.deepEqual(
     kept.map(({ match, action }) => [match.protocol, match.sourcePort, action.kind]),
@@ -130,10 +138,106 @@ test("draining, TCP conversations that go on are still led to us, by their clien
       ["tcp", 5001, "dnat"],
     ],
   );
-  for (const chain of servingPlan({ ...INPUT, spared: [6000] }).chains.slice(0, 2)) {
+  for (const chain of one(servingPlan({ ...INPUT, spared: [6000] })).chains.slice(0, 2)) {
     assert.deepEqual(chain.rules[1], {
       match: { protocol: "tcp", sourcePort: 6000, destinationPort: 53 },
       action: { kind: "accept" },
     });
   }
+});
+
+const GATEWAY = "172.18.0.1";
+const DEDICATED = "169.254.53.53";
+const NODE: PlanInput = {
+  ...INPUT,
+  capture: {
+    leads: [
+      { bind: OURS, fromInside: [OURS], fromPods: [] },
+      { bind: DEDICATED, fromInside: [GATEWAY], fromPods: [GATEWAY], repliesAs: GATEWAY },
+      { bind: "fd64::53", fromInside: ["fd00::1"], fromPods: ["fd00::1"] },
+    ],
+    passedDevices: [7],
+    guardsLoopback: false,
+  },
+  listening: [
+    { address: OURS, udpPort: 1, tcpPort: 2 },
+    { address: DEDICATED, udpPort: 3, tcpPort: 4 },
+    { address: "fd64::53", udpPort: 5, tcpPort: 6 },
+  ],
+};
+
+function chainOf(plans: readonly TablePlan[], family: string, name: string): readonly object[] {
+  const chains = plans.find((plan) => plan.family === family)?.chains ?? [];
+  return chains.find((chain) => chain.name === name)?.rules ?? assert.fail(name);
+}
+
+test("a node has a table a family, and what pods ask is led to us, but not what comes in from Docker's networks", () => {
+  const plans = servingPlan(NODE);
+  assert.deepEqual(
+    plans.map(({ family, chains }) => [
+      family,
+      chains.map(({ name, hook, priority }) => `${name} ${hook} ${priority}`),
+    ]),
+    ["ip", "ip6"].map((family) => [
+      family,
+      [
+        "zone output -300",
+        "query output -101",
+        "reply postrouting -101",
+        "pod-zone prerouting -300",
+        "pod-query prerouting -101",
+        "guard input -5",
+      ],
+    ]),
+  );
+  const passed = { match: { device: 7 }, action: { kind: "accept" } };
+  assert.deepEqual(chainOf(plans, "ip", "pod-query"), [
+    passed,
+    {
+      match: { protocol: "udp", destination: GATEWAY, destinationPort: 53 },
+      action: { kind: "dnat", address: DEDICATED, port: 3 },
+    },
+    {
+      match: { protocol: "tcp", destination: GATEWAY, destinationPort: 53 },
+      action: { kind: "dnat", address: DEDICATED, port: 4 },
+    },
+  ]);
+  assert.deepEqual(chainOf(plans, "ip6", "pod-zone"), [
+    passed,
+    { match: { protocol: "udp", destination: "fd00::1", destinationPort: 53 }, action: ZONE },
+    { match: { protocol: "tcp", destination: "fd00::1", destinationPort: 53 }, action: ZONE },
+  ]);
+});
+
+test("only those who were led there reach the ports that pods are led to; with 127.0.0.0/8 open, none of it", () => {
+  const guards = chainOf(servingPlan(NODE), "ip", "guard");
+  const match = { isFromOutside: true, destination: DEDICATED, isUntranslated: true };
+  assert.deepEqual(guards, [
+    { match: { ...match, protocol: "udp", destinationPort: 3 }, action: { kind: "drop" } },
+    { match: { ...match, protocol: "tcp", destinationPort: 4 }, action: { kind: "drop" } },
+  ]);
+  const open = servingPlan({ ...NODE, capture: { ...NODE.capture, guardsLoopback: true } });
+  assert.deepEqual(chainOf(open, "ip", "guard"), [
+    { match: { isFromOutside: true, isToLoopback: true, isUntranslated: true }, action: { kind: "drop" } },
+  ]);
+});
+
+test("a reply whose conversation was forgotten leaves with what pods asked", () => {
+  const rescued = chainOf(servingPlan(NODE), "ip", "reply").slice(2);
+  assert.deepEqual(rescued, [
+    {
+      match: { protocol: "udp", source: DEDICATED, sourcePort: 3 },
+      action: { kind: "snat", address: GATEWAY, port: 53 },
+    },
+    {
+      match: { protocol: "tcp", source: DEDICATED, sourcePort: 4 },
+      action: { kind: "snat", address: GATEWAY, port: 53 },
+    },
+  ]);
+});
+
+test("pods are led nowhere on trial, and guarded all the same", () => {
+  const trial = trialPlan(NODE);
+  assert.deepEqual(chainOf(trial, "ip", "pod-query"), [{ match: { device: 7 }, action: { kind: "accept" } }]);
+  assert.deepEqual(chainOf(trial, "ip", "guard"), chainOf(servingPlan(NODE), "ip", "guard"));
 });

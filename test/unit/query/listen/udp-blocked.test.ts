@@ -30,7 +30,7 @@ test(
     const { fd, port } = bindUdp();
     const asker = askerOfOne();
     const parts = udpParts();
-    const listener = new UdpListener(fd, asker, parts);
+    const listener = new UdpListener(fd, "127.0.0.1", asker, parts);
     // First, in the middle, twice in a row, last: sendmmsg stops at each of them.
     const order = [blocked, good, good, blocked, blocked, good, blocked];
     for (const [id, client] of order.entries()) client.send(aQuery({ id }), port);

@@ -197,7 +197,7 @@ function listening(overrides: Parameters<typeof udpParts>[0] = {}, parts = udpPa
   const { fd, port } = bindUdp();
   const asker = askerOfOne();
   const client = new UdpClient();
-  const listener = new UdpListener(fd, asker, parts);
+  const listener = new UdpListener(fd, "127.0.0.1", asker, parts);
   const dispose = async (): Promise<void> => {
     listener.close();
     await client[Symbol.asyncDispose]();

@@ -1,0 +1,35 @@
+/**
+ * Mode: what makes one namespace different from another for whoever attaches to it: which addresses are ours there, and
+ * what has to stand beside sockets and rules. A container with Docker's resolver needs nothing beside.
+ */
+import { type Capture, USER_DEFINED_NETWORK } from "../capture/capture.ts";
+import type { ProbeResult } from "../rules/probe.ts";
+
+export interface Mode {
+  /**
+   * Inside the namespace, before anything of ours is there: makes what the sockets need, and tells what is to lead to us.
+   * Called again when something may have changed: then each lead is bound where it was before.
+   */
+  capture(): Capture;
+  /** The namespace's own queries come through, as they have just been seen to. */
+  onVerified(site: Site): Promise<void>;
+  /** From here on new queries go to Docker's resolver again. */
+  withdraw(): void;
+  /** Inside the namespace, where nothing of ours listens any more: takes back what `capture` made. */
+  undo(): void;
+}
+
+/** The namespace that is served, for whoever has to look into it. */
+export interface Site {
+  readonly fd: number;
+  readonly within: <T>(work: () => T) => T;
+  /** Sends a nonce query to an address, from inside the namespace or from another one. */
+  readonly probe: (destination: string, from?: number) => Promise<ProbeResult>;
+}
+
+export const CONTAINER_MODE: Mode = {
+  capture: () => USER_DEFINED_NETWORK,
+  onVerified: () => Promise.resolve(),
+  withdraw: () => undefined,
+  undo: () => undefined,
+};

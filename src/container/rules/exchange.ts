@@ -1,0 +1,146 @@
+/**
+ * Exchange: one message to an address, by UDP and by TCP, from inside a namespace, and what came back. The sockets are
+ * made in there and asked from home, so that nothing waits inside the bracket.
+ */
+import { randomInt } from "node:crypto";
+import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";
+
+import { LIMITS } from "../../config/limits.ts";
+import {
+  AF_INET,
+  AF_INET6,
+  SOCK_DGRAM,
+  SOCK_STREAM,
+  addressOf,
+  closeQuietly,
+  connectTo,
+  disconnect,
+  errnoName,
+  lastErrno,
+  receive,
+  send,
+  setMark,
+  socket,
+} from "../../kernel/libc.ts";
+import { withLength } from "../../lib/framing.ts";
+import { addressBytes, socketAddress } from "../../model/address.ts";
+import type { Protocol } from "./plan.ts";
+
+/** Does something inside the namespace that is asked from. */
+export type Within = <T>(work: () => T) => T;
+
+export interface Asking {
+  readonly destination: string;
+  /** The message with this id. */
+  readonly message: (id: number) => Buffer;
+  /** What the packets carry, if anything. */
+  readonly mark?: number | undefined;
+  /** How long the answers may take. */
+  readonly waitMs?: number;
+}
+
+/** How it went by one protocol: a reply, a failure, or neither when there was silence. */
+export interface Exchanged {
+  readonly protocol: Protocol;
+  readonly id: number;
+  readonly reply: Buffer | undefined;
+  readonly failure: string | undefined;
+}
+
+const EAGAIN = 11;
+const ENOTCONN = 107;
+const DNS_PORT = 53;
+const REPLY_BYTES_MAX = 4096;
+const PREFIX_BYTES = 2;
+/** Most answers are there in the next rounds of the event loop; after that, looking more and more rarely is enough. */
+const ROUNDS_BEFORE_SLEEPING = 8;
+const SLEEP_MS_MAX = 32;
+
+/** One query on its way by one protocol. */
+interface Leg {
+  readonly protocol: Protocol;
+  readonly fd: number;
+  readonly id: number;
+  readonly query: Buffer;
+  isSent: boolean;
+  reply: Buffer | undefined;
+  failure: string | undefined;
+}
+
+/** Throws where a socket cannot even be made. */
+export async function exchange(within: Within, asking: Asking): Promise<readonly Exchanged[]> {
+  const memory = Buffer.allocUnsafeSlow(REPLY_BYTES_MAX);
+  const legs: Leg[] = [];
+  try {
+    within(() => {
+      for (const protocol of ["udp", "tcp"] as const) legs.push(depart(protocol, asking));
+    });
+    await untilOver(legs, memory, asking.waitMs ?? LIMITS.probeMs);
+    return legs.map(({ protocol, id, reply, failure }) => ({ protocol, id, reply, failure }));
+  } finally {
+    for (const leg of legs) end(leg);
+  }
+}
+
+/**
+ * A conversation that is closed goes on saying goodbye, which from a namespace that is taken away strays to wherever the
+ * default route leads. One that is reset is over.
+ */
+function end({ fd, protocol }: Leg): void {
+  try {
+    if (protocol === "tcp") disconnect(fd);
+  } catch {
+    // It never came to be.
+  }
+  closeQuietly(fd);
+}
+
+function depart(protocol: Protocol, { destination, message, mark }: Asking): Leg {
+  const address = addressBytes(destination) as Uint8Array;
+  const fd = socket(address.length === 4 ? AF_INET : AF_INET6, protocol === "udp" ? SOCK_DGRAM : SOCK_STREAM);
+  const id = randomInt(0x10000);
+  const query = protocol === "udp" ? message(id) : withLength(message(id));
+  const leg: Leg = { protocol, fd, id, query, isSent: false, reply: undefined, failure: undefined };
+  try {
+    if (mark !== undefined) setMark(fd, mark);
+    connectTo(fd, socketAddress(address, DNS_PORT), destination);
+  } catch (error) {
+    leg.failure = error instanceof Error ? error.message : String(error);
+  }
+  return leg;
+}
+
+async function untilOver(legs: readonly Leg[], memory: Buffer, waitMs: number): Promise<void> {
+  const address = addressOf(memory);
+  const deadlineMs = performance.now() + waitMs;
+  for (let round = 0; ; round++) {
+    for (const leg of legs) step(leg, address, memory);
+    if (legs.every(isOver) || performance.now() > deadlineMs) return;
+    if (round < ROUNDS_BEFORE_SLEEPING) await nextRound();
+    else await sleep(Math.min(SLEEP_MS_MAX, 2 ** (round - ROUNDS_BEFORE_SLEEPING)));
+  }
+}
+
+function isOver({ reply, failure }: Leg): boolean {
+  return reply !== undefined || failure !== undefined;
+}
+
+function step(leg: Leg, address: number, memory: Buffer): void {
+  if (isOver(leg)) return;
+  if (!leg.isSent) {
+    if (send(leg.fd, leg.query) < 0) {
+      leg.failure = failureWord();
+      return;
+    }
+    leg.isSent = true;
+  }
+  const length = receive(leg.fd, address, REPLY_BYTES_MAX);
+  if (length < 0) leg.failure = failureWord();
+  else leg.reply = Buffer.from(memory.subarray(leg.protocol === "tcp" ? PREFIX_BYTES : 0, length));
+}
+
+/** The word for an errno that ends a leg; nothing for one that means "not yet". */
+function failureWord(): string | undefined {
+  const errno = lastErrno();
+  return errno === EAGAIN || errno === ENOTCONN ? undefined : errnoName(errno);
+}
