@@ -8,10 +8,22 @@ import { type VariableKey, variableOf } from "../src/config/environment.ts";
 import { READERS } from "../src/config/readers.ts";
 import type { Key, Layer } from "../src/config/said.ts";
 import { SWITCHES } from "../src/config/switches.ts";
+import { NODE_ADDRESS_WORDS, NODE_WAYS } from "../src/model/kind-policy.ts";
 import { LOG_LEVELS } from "../src/observe/log.ts";
 
-/** Keys of the settings file that are a flag of the same name. */
-const KEYS = ["strict", "only", "dns", "dns-opt", "resolv-conf", "ttl", "log-level"] as const;
+/** Keys of the settings file that are a flag, and the flag's name. */
+const FLAGS = {
+  strict: "strict",
+  only: "only",
+  dns: "dns",
+  "dns-opt": "dns-opt",
+  "resolv-conf": "resolv-conf",
+  ttl: "ttl",
+  "kind.nodes": "kind",
+  "kind.ip": "kind-ip",
+  "kind.way": "kind-way",
+  "log-level": "log-level",
+} as const satisfies { readonly [K in Key]?: string };
 
 export function addFlags(command: Command): void {
   command
@@ -37,12 +49,31 @@ export function addFlags(command: Command): void {
     .addOption(one("--resolv-conf <path>", "the host's resolv.conf, as the engine sees paths", READERS["resolv-conf"]))
     .addOption(one("--ttl <time>", `how long names may be remembered, in seconds or as 1m ${or("ttl")}`, READERS.ttl))
     .addOption(
+      several(
+        "--kind <nodes>",
+        `serve the pods of KIND nodes, too: auto, label=KEY[=VALUE] or name=PATTERN ${or("kind.nodes")}`,
+        READERS["kind.nodes"],
+      ),
+    )
+    .addOption(nodeAddressOption())
+    .addOption(
+      one("--kind-way <way>", `how pods are let in: ${NODE_WAYS.join(", ")} ${or("kind.way")}`, READERS["kind.way"]),
+    )
+    .addOption(
       one(
         "--log-level <level>",
         `how much to log: ${LOG_LEVELS.join(", ")} (default: "info", env: ${variableOf("log-level")})`,
         READERS["log-level"],
       ),
     );
+}
+
+export function nodeAddressOption(): Option {
+  return one(
+    "--kind-ip <address>",
+    `where pods ask: ${NODE_ADDRESS_WORDS.join(", ")}, or an address ${or("kind.ip")}`,
+    READERS["kind.ip"],
+  );
 }
 
 /** On and off for every difference between the characters. */
@@ -55,12 +86,12 @@ export function addSwitches(command: Command): void {
 
 /** What was said by flags. */
 export function flagLayer(options: Readonly<Record<string, unknown>>): Layer {
-  const flags = [...KEYS.map((key) => [key, key] as const), ...SWITCHES.map(({ key, name }) => [key, name] as const)];
+  const flags = [...Object.entries(FLAGS), ...SWITCHES.map(({ key, name }) => [key, name] as const)];
   const said = flags.map(([key, flag]) => [key, options[new Option(`--${flag}`).attributeName()]] as const);
   return {
     source: "flag",
     said: Object.fromEntries(said.filter(([, value]) => value !== undefined)),
-    where: (key: Key) => `--${key.replace(/^switches\./, "")}`,
+    where: (key: Key) => `--${(FLAGS as Partial<Record<Key, string>>)[key] ?? key.replace(/^switches\./, "")}`,
   };
 }
 

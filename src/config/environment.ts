@@ -13,6 +13,9 @@ const VARIABLES = {
   ttl: ["DNS11_TTL", READERS.ttl],
   dns: ["DNS11_DNS", (text: string) => words(text, /[\s,]+/).map((word) => READERS.dns(word))],
   "dns-opt": ["DNS11_DNS_OPT", (text: string) => words(text, /[\s,]+/).map((word) => READERS["dns-opt"](word))],
+  "kind.nodes": ["DNS11_KIND", (text: string) => words(text, /[\s,]+/).map((word) => READERS["kind.nodes"](word))],
+  "kind.ip": ["DNS11_KIND_IP", READERS["kind.ip"]],
+  "kind.way": ["DNS11_KIND_WAY", READERS["kind.way"]],
   "log-level": ["DNS11_LOG_LEVEL", READERS["log-level"]],
 } as const satisfies { readonly [K in Key]?: readonly [string, (text: string) => Said[K]] };
 

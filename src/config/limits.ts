@@ -48,6 +48,8 @@ export const LIMITS = {
   /** How long a query waits for a slot, as Docker has it, and within one budget; then it is refused. */
   forwardWaitMs: 4_000,
   forwardWaitShortMs: 2_000,
+  /** A query's budget in a KIND node: the forwarder of its pods (CoreDNS) gives up after 2 s. */
+  nodeBudgetMs: 1_900,
   /** Nameservers asked for one query, as Docker has it. */
   forwardServers: 3,
   /** Time for one server to answer; then the next one is asked. */
@@ -121,6 +123,11 @@ export const LIMITS = {
   /** Retries of what failed start here and double up to the second figure. */
   retryFirstMs: 500,
   retryLastMs: 60_000,
+  /**
+   * How often a pod of our own making asks in a node, where nothing is wrong: each is a link that comes and goes there, and
+   * taking it away costs 40 ms in which nobody is answered.
+   */
+  podProbeEveryMs: 300_000,
   /** Namespaces verified at the same time; the next ones wait. */
   verifyAtOnce: 64,
   /** Rules looked at for what may be in the way; in a namespace with more, the rest is not. */

@@ -2,11 +2,21 @@
  * Readers: for each key what may be said under it, however it was said: a flag's text, the environment's, or a value of
  * the settings file. A reader throws an Error that quotes what was said and tells what is allowed.
  */
+import {
+  HOST_NAME_WORDS,
+  NODE_ADDRESS_WORDS,
+  NODE_FAMILIES,
+  NODE_WAYS,
+  type NodeFilter,
+  ROUTE_LOCALNET_SCOPES,
+} from "../model/kind-policy.ts";
+import { addressBytes } from "../model/address.ts";
 import { parseRoute } from "../model/server-text.ts";
 import { SERVER_ORDERS } from "../model/upstream-policy.ts";
 import { LOG_LEVELS } from "../observe/log.ts";
 import { parseDnsOption } from "./dns-option.ts";
 import { LIMITS } from "./limits.ts";
+import { NODE_FILTER_FORMS, parseNodeFilter } from "./node-filter.ts";
 import { ONLY_FORMS, type OnlyFilter, parseOnly } from "./only.ts";
 import { durationText, parseDuration, parseSize, sizeText } from "./quantity.ts";
 
@@ -37,6 +47,13 @@ export const READERS = {
   "cache.negative": duration(0, DAY_MS, SECOND_MS),
   "cache.negative-without-soa": duration(0, HOUR_MS, SECOND_MS),
   "cache.stale": duration(0, 7 * DAY_MS, SECOND_MS),
+  /** One filter. */
+  "kind.nodes": readNodeFilter,
+  "kind.ip": wordOrAddress(NODE_ADDRESS_WORDS, "pods cannot reach"),
+  "kind.way": oneOf(NODE_WAYS),
+  "kind.families": oneOf(NODE_FAMILIES),
+  "kind.route-localnet": oneOf(ROUTE_LOCALNET_SCOPES),
+  "kind.host-name": wordOrAddress(HOST_NAME_WORDS, "in each pod is the pod itself"),
 } as const;
 
 const SHOWN_MAX = 60;
@@ -63,6 +80,27 @@ function readFilter(value: unknown): OnlyFilter {
   const filter = parseOnly(readText(value));
   if (filter === undefined) throw new Error(`${shown(value)} is no filter: it is ${ONLY_FORMS}`);
   return filter;
+}
+
+function readNodeFilter(value: unknown): NodeFilter {
+  const filter = parseNodeFilter(readText(value));
+  if (filter === undefined) throw new Error(`${shown(value)} names no nodes: it is ${NODE_FILTER_FORMS}`);
+  return filter;
+}
+
+const LOOPBACK = /^127\.|^::1?$|^0\./;
+
+/** An address that means the same wherever it is asked from. */
+function wordOrAddress(words: readonly string[], why: string): (value: unknown) => string {
+  return (value) => {
+    const text = readText(value);
+    if (words.includes(text)) return text;
+    if (addressBytes(text) === undefined || text.includes("%")) {
+      throw new Error(`${shown(value)} is neither ${words.join(", ")} nor an IP address`);
+    }
+    if (LOOPBACK.test(text)) throw new Error(`${shown(value)} is a loopback address, which ${why}`);
+    return text;
+  };
 }
 
 function readPath(value: unknown): string {

@@ -2,6 +2,7 @@
  * Said: what one source (flags, environment, settings file) says, under the keys of the settings file. A key that is not
  * there says nothing.
  */
+import type { KindPolicy, NodeFilter } from "../model/kind-policy.ts";
 import type { RouteText } from "../model/server-text.ts";
 import type { ServerOrder } from "../model/upstream-policy.ts";
 import type { LogLevel } from "../observe/log.ts";
@@ -29,6 +30,14 @@ export type Values = {
   "cache.negative": number;
   "cache.negative-without-soa": number;
   "cache.stale": number;
+  "kind.nodes": readonly NodeFilter[];
+  "kind.ip": string;
+  "kind.way": KindPolicy["way"];
+  "kind.families": KindPolicy["families"];
+  "kind.route-localnet": KindPolicy["routeLocalnet"];
+  "kind.expose": boolean;
+  "kind.force": boolean;
+  "kind.host-name": string;
   "leave.domain-needed": boolean;
   "leave.bogus-priv": boolean;
 } & Record<SwitchKey, boolean>;

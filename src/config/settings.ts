@@ -2,6 +2,7 @@
  * Settings of one run, checked and complete: what flags, environment, settings file and defaults came to together.
  */
 import type { Behaviour } from "../model/behaviour.ts";
+import type { KindPolicy } from "../model/kind-policy.ts";
 import type { RouteRules } from "../model/route-rules.ts";
 import type { UpstreamPolicy } from "../model/upstream-policy.ts";
 import type { LogLevel } from "../observe/log.ts";
@@ -15,6 +16,8 @@ export interface Settings {
   /** Who is asked, beside what Docker would do. */
   readonly routes: RouteRules;
   readonly only: readonly OnlyFilter[];
+  /** Which containers are KIND nodes, and how their pods reach us. */
+  readonly kind: KindPolicy;
   /** The host's resolv.conf, in the engine's mount namespace, where it is not in its usual place. */
   readonly resolvConf: string | undefined;
   readonly logLevel: LogLevel;

@@ -3,12 +3,14 @@
  * whole: a list replaces a list. What cannot be meant together is told, all of it at once, each with its place.
  */
 import { BETTER, type Behaviour, STRICT } from "../model/behaviour.ts";
+import { KIND_DEFAULTS, type KindPolicy } from "../model/kind-policy.ts";
 import { routeText } from "../model/server-text.ts";
 import { ASK_DEFAULTS, CACHE_DEFAULTS, LEAVE_DEFAULTS, type UpstreamPolicy } from "../model/upstream-policy.ts";
 import { BadSettings } from "./bad-settings.ts";
 import { Choice } from "./choice.ts";
 import { contradictionsIn } from "./contradictions.ts";
 import type { DnsOption } from "./dns-option.ts";
+import { nodeFilterText } from "./node-filter.ts";
 import { onlyText } from "./only.ts";
 import { durationText, sizeText } from "./quantity.ts";
 import type { Key, Layer, Values } from "./said.ts";
@@ -33,6 +35,7 @@ export function settle(layers: readonly Layer[]): Settings {
     upstream,
     routes: { everyone, networks, isNdotsSet: options.some(({ kind }) => kind === "ndots") },
     only,
+    kind: kindOf(choice),
     resolvConf,
     logLevel,
     origins: Object.fromEntries(choice.origins),
@@ -77,6 +80,19 @@ function upstreamOf(choice: Choice, options: readonly DnsOption[]): UpstreamPoli
       keepsDotless: choice.take("leave.domain-needed", LEAVE_DEFAULTS.keepsDotless),
       keepsPrivateReverse: choice.take("leave.bogus-priv", LEAVE_DEFAULTS.keepsPrivateReverse),
     },
+  };
+}
+
+function kindOf(choice: Choice): KindPolicy {
+  return {
+    nodes: choice.take("kind.nodes", KIND_DEFAULTS.nodes, (filters) => filters.map((filter) => nodeFilterText(filter))),
+    address: choice.take("kind.ip", KIND_DEFAULTS.address),
+    way: choice.take("kind.way", KIND_DEFAULTS.way),
+    families: choice.take("kind.families", KIND_DEFAULTS.families),
+    routeLocalnet: choice.take("kind.route-localnet", KIND_DEFAULTS.routeLocalnet),
+    isExposed: choice.take("kind.expose", KIND_DEFAULTS.isExposed),
+    isForced: choice.take("kind.force", KIND_DEFAULTS.isForced),
+    hostName: choice.take("kind.host-name", KIND_DEFAULTS.hostName),
   };
 }
 

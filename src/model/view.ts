@@ -57,4 +57,6 @@ export interface Upstreams {
 export interface View {
   readonly networks: readonly ViewNetwork[];
   readonly upstreams: Upstreams;
+  /** Whoever asks in there gives up sooner than others do. */
+  readonly budgetMs?: number;
 }

@@ -68,6 +68,16 @@ export const SCHEMA = map({
     "negative-without-soa": leaf(READERS["cache.negative-without-soa"]).optional(),
     stale: leaf(READERS["cache.stale"]).optional(),
   }).optional(),
+  kind: map({
+    nodes: list(READERS["kind.nodes"]),
+    ip: leaf(READERS["kind.ip"]).optional(),
+    way: leaf(READERS["kind.way"]).optional(),
+    families: leaf(READERS["kind.families"]).optional(),
+    "route-localnet": leaf(READERS["kind.route-localnet"]).optional(),
+    expose: leaf(readBoolean).optional(),
+    force: leaf(readBoolean).optional(),
+    "host-name": leaf(READERS["kind.host-name"]).optional(),
+  }).optional(),
   leave: map({
     "domain-needed": leaf(readBoolean).optional(),
     "bogus-priv": leaf(readBoolean).optional(),

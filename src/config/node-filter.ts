@@ -1,0 +1,22 @@
+/**
+ * Node filters: which containers are KIND nodes, as settings say it.
+ */
+import type { NodeFilter } from "../model/kind-policy.ts";
+
+export const NODE_FILTER_FORMS = "auto, label=KEY, label=KEY=VALUE or name=PATTERN";
+
+/** Reads one filter; undefined where it is none of the forms. */
+export function parseNodeFilter(text: string): NodeFilter | undefined {
+  if (text === "auto") return { kind: "auto" };
+  const [, kind, rest] = /^(label|name)=(.+)$/s.exec(text) ?? [];
+  if (rest === undefined) return undefined;
+  if (kind === "name") return { kind: "name", pattern: rest };
+  const [, key, value] = /^([^=]+)(?:=(.*))?$/s.exec(rest) ?? [];
+  return key === undefined ? undefined : { kind: "label", key, value };
+}
+
+export function nodeFilterText(filter: NodeFilter): string {
+  if (filter.kind === "auto") return "auto";
+  if (filter.kind === "name") return `name=${filter.pattern}`;
+  return `label=${filter.key}${filter.value === undefined ? "" : `=${filter.value}`}`;
+}
