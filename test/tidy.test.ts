@@ -98,6 +98,11 @@ const ROOMS: readonly Room[] = [
     modules: ["dockerode", "node:readline", "node:timers/promises", "node:crypto", "node:fs", "node:path"],
   },
   {
+    room: "src/container/kind",
+    mayImport: ["src/container", "src/kernel", ...BASE],
+    modules: ["node:crypto", "node:fs", "node:net", "node:path"],
+  },
+  {
     room: "src/container/attach",
     mayImport: ["src/container", "src/kernel", "src/config/only.ts", ...BASE],
     modules: ["node:timers/promises"],
@@ -109,7 +114,13 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/container/roster.ts",
-    mayImport: ["src/container/attach", "src/container/registry", "src/config/only.ts"],
+    mayImport: [
+      "src/container/attach",
+      "src/container/kind",
+      "src/container/registry",
+      "src/config/only.ts",
+      "src/model",
+    ],
     modules: [],
   },
   {

@@ -3,14 +3,18 @@
  * remembers the decision, so that whoever asks why a container is not served gets an answer.
  */
 import type { OnlyFilter } from "../config/only.ts";
-import { type Decision, decide } from "./attach/decision.ts";
+import { DETACHED, type Decision, decide } from "./attach/decision.ts";
+import { CONTAINER_MODE } from "./attach/mode.ts";
 import type { Reconciler } from "./attach/reconciler.ts";
+import type { Nodes } from "./kind/nodes.ts";
 import type { Directory } from "./registry/directory.ts";
 import type { ContainerFact } from "./registry/fact.ts";
+import type { View } from "../model/view.ts";
 
 export interface RosterParts {
   readonly directory: Directory;
   readonly reconciler: Reconciler;
+  readonly nodes: Nodes;
   readonly only: readonly OnlyFilter[];
   readonly onWarning: (fact: ContainerFact, warning: string) => void;
 }
@@ -43,7 +47,20 @@ export class Roster {
   remove(containerId: string): void {
     this.#parts.directory.removeContainer(containerId);
     this.#parts.reconciler.unwant(containerId);
+    this.#parts.nodes.forget(containerId);
     this.#decisions.delete(containerId);
+  }
+
+  /** What the namespace of this container may know now. */
+  viewOf(fact: ContainerFact): View {
+    const { directory, nodes } = this.#parts;
+    return directory.viewOf(fact, nodes.isNode(fact) ? nodes.placeOf(fact) : undefined);
+  }
+
+  /** Leaves a node as it was, or serves it again. */
+  setDetached(fact: ContainerFact, isDetached: boolean): void {
+    this.#parts.nodes.setDetached(fact, isDetached);
+    this.#decide(fact);
   }
 
   /** Every running container with what was decided about it. */
@@ -55,8 +72,9 @@ export class Roster {
   }
 
   #decide(fact: ContainerFact): void {
-    const { directory, reconciler, onWarning } = this.#parts;
-    const decision = decide(fact, (id) => directory.network(id), this.#only);
+    const { directory, reconciler, nodes, onWarning } = this.#parts;
+    const networkOf = directory.network.bind(directory);
+    const decision = nodes.isDetached(fact) ? DETACHED : decide(fact, networkOf, this.#only);
     if (decision.warning !== undefined && this.#decisions.get(fact.id)?.warning !== decision.warning) {
       onWarning(fact, decision.warning);
     }
@@ -66,6 +84,7 @@ export class Roster {
       return;
     }
     const claim = { containerId: fact.id, sandboxKey: fact.sandboxKey, pid: fact.pid };
-    reconciler.want(fact.id, { claim, view: directory.viewOf(fact) });
+    const mode = nodes.isNode(fact) ? nodes.modeOf(fact) : CONTAINER_MODE;
+    reconciler.want(fact.id, { claim, mode, view: this.viewOf(fact) });
   }
 }

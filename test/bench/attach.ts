@@ -6,9 +6,10 @@ import { settle } from "../../src/config/settle.ts";
 import { Bracket, warmThreadPool } from "../../src/container/namespace/bracket.ts";
 import { openEngineHost } from "../../src/container/namespace/engine-host.ts";
 import type { ContainerFact } from "../../src/container/registry/fact.ts";
+import { Journal } from "../../src/container/kind/journal.ts";
 import { Engine } from "../../src/container/watch/engine.ts";
 import { type Composition, compose } from "../../src/daemon/compose.ts";
-import { NetlinkMemory } from "../../src/kernel/nfnetlink.ts";
+import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { removeNetnses, makeNetnses } from "./namespaces.ts";
 import { type Row, median, quantile } from "./figures.ts";
@@ -66,6 +67,7 @@ async function composeHere(): Promise<Composition> {
     engine: new Engine("/nowhere"),
     bracket: new Bracket(),
     memory: new NetlinkMemory(),
+    journal: new Journal("/nowhere"),
     host: () => host,
     onEngine: () => undefined,
     engineVersion: () => 28,
@@ -96,8 +98,8 @@ function factOf(index: number, path: string): ContainerFact {
     links: [],
     ipv4: `10.0.${index >> 8}.${index & 255}`,
     ipv6: undefined,
-    hasIpv4Gateway: true,
-    hasIpv6Gateway: false,
+    ipv4Gateway: "192.0.2.1",
+    ipv6Gateway: undefined,
     gatewayPriority: 0,
   };
   return {
@@ -108,6 +110,10 @@ function factOf(index: number, path: string): ContainerFact {
     sandboxKey: path,
     networkMode: NETWORK.name,
     labels: {},
+    startedAt: "",
+    resolvConfPath: undefined,
+    kindSearch: undefined,
+    hostGateway: undefined,
     nameservers: { kind: "unknown" },
     endpoints: [endpoint],
   };

@@ -2,7 +2,6 @@
 // 127.0.0.11 is served in two storeys at once, which is where a resolver that looks at namespaces can go astray.
 
 import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process";
-import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { CommandOptions, CommandResult } from "./command.ts";
@@ -11,6 +10,7 @@ import { type Container, type NetworkAttachment, runContainer } from "./containe
 import { DockerClient, type DockerHost } from "./docker-host.ts";
 import type { Engine } from "./engine.ts";
 import { ensureImage, MACHINE_IMAGE } from "./image.ts";
+import { MACHINE_RIGHTS, machineVolumes } from "./machine-container.ts";
 import type { NetworkPlace } from "./netns.ts";
 import { answers } from "./unix-http.ts";
 import { waitFor } from "./wait.ts";
@@ -25,21 +25,7 @@ export type InnerEngineOptions = {
   readonly args?: readonly string[] | undefined;
 };
 
-// With these the machine's programs run inside: dockerd, runc, iptables, dig, node.
-const MACHINE_FILES = ["/usr", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ssl", "/etc/services", "/etc/protocols"];
-
-// Not --privileged, which asks for capabilities that a machine in a sandbox may not hold itself. What it would have
-// lifted besides, the script lifts: the read-only mounts of /proc/sys and /sys.
-const RIGHTS = [
-  "--cap-add=ALL",
-  "--cap-drop=SYS_RESOURCE",
-  "--security-opt=seccomp=unconfined",
-  "--security-opt=apparmor=unconfined",
-  "--cgroupns=host",
-  "--volume=/sys/fs/cgroup:/sys/fs/cgroup:rw",
-  "--tmpfs=/run:exec",
-  "--tmpfs=/tmp:exec",
-];
+const RIGHTS = [...MACHINE_RIGHTS, "--cgroupns=host", "--volume=/sys/fs/cgroup:/sys/fs/cgroup:rw"];
 
 const RUN_DOCKERD = `
 set -eu
@@ -55,7 +41,6 @@ export async function startInnerEngine(engine: Engine, options: InnerEngineOptio
   const folder = join(engine.folder, `inner-${started}`);
   await mkdir(join(folder, "data"), { recursive: true });
   const node = dirname(dirname(process.execPath));
-  const seen = [...MACHINE_FILES, ...(node.startsWith("/usr") ? [] : [node]), ...(options.mounts ?? [])];
   const container = await runContainer(engine, {
     name: options.name,
     networks: options.networks,
@@ -65,7 +50,7 @@ export async function startInnerEngine(engine: Engine, options: InnerEngineOptio
       // On a disk, for an overlay on the overlay that a container lives in does not go.
       `--volume=${join(folder, "data")}:/var/lib/docker`,
       `--volume=${folder}:/inner`,
-      ...seen.filter((path) => existsSync(path)).map((path) => `--volume=${path}:${path}:ro`),
+      ...machineVolumes([...(node.startsWith("/usr") ? [] : [node]), ...(options.mounts ?? [])]),
     ],
     command: ["sh", "-c", RUN_DOCKERD, "dockerd", ...dockerdArgs(engine, started), ...(options.args ?? [])],
   });

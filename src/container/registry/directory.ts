@@ -2,6 +2,7 @@
  * Directory: all names of all networks, kept by applying facts. A change costs what changed: the names of one container
  * on its networks, and its own view. It is applied in one synchronous step, so a query sees all of it or nothing.
  */
+import { LIMITS } from "../../config/limits.ts";
 import { isSameAddress } from "../../model/address.ts";
 import { nameKey, spelledLabels } from "../../model/docker-name.ts";
 import { hashOf } from "../../model/label-table.ts";
@@ -26,6 +27,16 @@ export interface DirectoryOptions {
   readonly ownAddress: string;
 }
 
+/** What is different for a KIND node. */
+export interface NodePlace {
+  /** Where its pods ask us: as servers of the node, it would ask itself. */
+  readonly ownAddresses: readonly string[];
+  /** What host.docker.internal is in there: nothing, whatever a server says, or an address. */
+  readonly hostName: "deny" | "ask" | (string & {});
+}
+
+/** As Docker Desktop calls the host; KIND asks for it at each start of a node. */
+const HOST_NAME = "host.docker.internal";
 const DNS_PORT = 53;
 /** Docker's own resolver behind us. */
 const DOOR: Server = { from: "door", address: "127.0.0.11", port: DNS_PORT };
@@ -94,14 +105,16 @@ export class Directory {
   }
 
   /** What the namespace of this container may know now. */
-  viewOf(fact: ContainerFact): View {
+  viewOf(fact: ContainerFact, node?: NodePlace): View {
     const joined = fact.endpoints.flatMap((endpoint): Joined[] => {
       const network = this.#networks.get(endpoint.networkId)?.fact;
       return network === undefined ? [] : [{ endpoint, network }];
     });
     const ordered = inSearchOrder(joined);
     const networks = ordered.flatMap(({ endpoint }) => this.#viewNetwork(endpoint));
-    return { networks, upstreams: this.#upstreams(fact, ordered) };
+    const upstreams = this.#upstreams(fact, ordered, node);
+    if (node === undefined) return { networks, upstreams };
+    return { networks: [...networks, ...hostNetwork(node)], upstreams, budgetMs: LIMITS.nodeBudgetMs };
   }
 
   #withdraw(id: string, staysOn: ReadonlySet<string>): void {
@@ -126,18 +139,26 @@ export class Directory {
     ];
   }
 
-  #upstreams({ labels, nameservers }: ContainerFact, joined: readonly Joined[]): Upstreams {
+  #upstreams(
+    { labels, nameservers }: ContainerFact,
+    joined: readonly Joined[],
+    node: NodePlace | undefined,
+  ): Upstreams {
     const { everyone, networks, isNdotsSet } = this.#rules;
     const reaches = joined.some(reachesOutside);
     // Some drivers lead outside by ways that no interface tells; only Docker knows then whether the host's servers serve.
     const isUnclear = !reaches && joined.some(mayReachOutside);
-    const listed = isUnclear ? [DOOR] : this.#listed(nameservers);
+    const ownAddresses = [this.#options.ownAddress, ...(node?.ownAddresses ?? [])];
+    // Where KIND's entrypoint has been, Docker's own resolver answers at another address.
+    const doors = [DOOR, ...(node?.ownAddresses ?? []).map((address): Server => ({ ...DOOR, address }))];
+    const listed = isUnclear ? doors : this.#listed(nameservers, doors, ownAddresses);
     const isOwn = nameservers.kind === "listed" && nameservers.isOwn && !isUnclear;
     const says: Say[] = [
       ownSay(labels).say,
       isOwn ? [{ domains: [""], servers: listed, isLocal: false }] : [],
       ...joined.map(({ network }) => networks.get(network.name) ?? []),
       everyone,
+      node?.hostName === "deny" ? [{ domains: [HOST_NAME], servers: [], isLocal: true }] : [],
     ];
     return {
       routes: routesOf({ says, fallback: listed, host: this.#host, hasExternalAccess: reaches || isUnclear }),
@@ -146,16 +167,28 @@ export class Directory {
   }
 
   /** The list that Docker would ask. */
-  #listed(nameservers: NameserversFact): readonly Server[] {
-    const { ownAddress } = this.#options;
-    if (nameservers.kind === "unknown") return [DOOR];
+  #listed(nameservers: NameserversFact, doors: readonly Server[], ownAddresses: readonly string[]): readonly Server[] {
+    if (nameservers.kind === "unknown") return doors;
     // Where the host names nobody, engines up to 27 have somebody to ask all the same.
-    if (nameservers.kind === "host") return this.#host.length > 0 ? this.#host : [DOOR];
+    if (nameservers.kind === "host") return this.#host.length > 0 ? this.#host : doors;
     return nameservers.servers
-      .filter(({ from, address }) => from === "host" || !isSameAddress(address, ownAddress))
+      .filter(({ from, address }) => from === "host" || !ownAddresses.some((own) => isSameAddress(address, own)))
       .slice(0, this.#serversMax)
       .map((server): Server => ({ ...server, port: DNS_PORT }));
   }
+}
+
+/** The engine's host, as a name that only a node knows. It is on no network, so nothing is found below it. */
+function hostNetwork({ hostName }: NodePlace): ViewNetwork[] {
+  if (hostName === "deny" || hostName === "ask") return [];
+  const isIpv6 = hostName.includes(":");
+  const names = new NetworkNames("");
+  names.put(HOST_NAME, {
+    names: [HOST_NAME],
+    ipv4: isIpv6 ? undefined : hostName,
+    ipv6: isIpv6 ? hostName : undefined,
+  });
+  return [{ id: "", name: "", suffix: undefined, suffixFolded: undefined, names, links: [] }];
 }
 
 /** A bridge without a gateway leads nowhere; what another driver does without one (ipvlan l3 routes) is its own affair. */
@@ -166,7 +199,7 @@ function mayReachOutside({ network }: Joined): boolean {
 
 function reachesOutside({ endpoint, network }: Joined): boolean {
   if (network.isInternal || DRIVERS_WITHOUT_OUTSIDE.has(network.driver)) return false;
-  return endpoint.hasIpv4Gateway || endpoint.hasIpv6Gateway;
+  return endpoint.ipv4Gateway !== undefined || endpoint.ipv6Gateway !== undefined;
 }
 
 /** The last link of an alias counts. */

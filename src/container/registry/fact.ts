@@ -14,8 +14,8 @@ export interface EndpointFact {
   readonly links: readonly string[];
   readonly ipv4: string | undefined;
   readonly ipv6: string | undefined;
-  readonly hasIpv4Gateway: boolean;
-  readonly hasIpv6Gateway: boolean;
+  readonly ipv4Gateway: string | undefined;
+  readonly ipv6Gateway: string | undefined;
   readonly gatewayPriority: number;
 }
 
@@ -38,11 +38,19 @@ export type NameserversFact =
 export interface ContainerFact {
   readonly id: string;
   readonly name: string;
+  /** Another one for each start. */
+  readonly startedAt: string;
   readonly isPaused: boolean;
   readonly pid: number;
   readonly sandboxKey: string;
   readonly networkMode: string;
   readonly labels: Readonly<Record<string, string>>;
+  /** The engine's path to the container's resolv.conf. */
+  readonly resolvConfPath: string | undefined;
+  /** What a KIND node's search list is to be, if anybody says. */
+  readonly kindSearch: string | undefined;
+  /** What the user says that the host is called in there: the address behind host.docker.internal. */
+  readonly hostGateway: string | undefined;
   readonly nameservers: NameserversFact;
   readonly endpoints: readonly EndpointFact[];
 }

@@ -20,6 +20,6 @@ export function inSearchOrder(joined: readonly Joined[]): Joined[] {
   );
 }
 
-function gateways({ hasIpv4Gateway, hasIpv6Gateway }: EndpointFact): number {
-  return Number(hasIpv4Gateway) + Number(hasIpv6Gateway);
+function gateways({ ipv4Gateway, ipv6Gateway }: EndpointFact): number {
+  return Number(ipv4Gateway !== undefined) + Number(ipv6Gateway !== undefined);
 }

@@ -19,13 +19,19 @@ export interface ContainerJson {
     readonly Paused?: boolean;
     readonly Restarting?: boolean;
     readonly Pid?: number;
+    readonly StartedAt?: string;
   };
   readonly ResolvConfPath?: string;
-  readonly Config?: { readonly Hostname?: string; readonly Labels?: Readonly<Record<string, string>> | null };
+  readonly Config?: {
+    readonly Hostname?: string;
+    readonly Env?: readonly string[] | null;
+    readonly Labels?: Readonly<Record<string, string>> | null;
+  };
   readonly HostConfig?: {
     readonly NetworkMode?: string;
     readonly Dns?: readonly string[] | null;
     readonly DnsOptions?: readonly string[] | null;
+    readonly ExtraHosts?: readonly string[] | null;
   };
   readonly NetworkSettings?: {
     readonly SandboxKey?: string;
@@ -61,9 +67,13 @@ export interface NetworkJson {
   readonly Driver?: string;
   readonly Scope?: string;
   readonly Internal?: boolean;
+  readonly IPAM?: { readonly Config?: readonly { readonly Gateway?: string }[] | null };
 }
 
 const SHORT_ID_LENGTH = 12;
+/** KIND gives its nodes this variable where the cluster's settings name a search list. */
+const KIND_SEARCH = "KIND_DNS_SEARCH";
+const HOST_NAME = "host.docker.internal";
 
 /** Whether the container runs and its network is up; between two starts of a restart policy it is neither. */
 export function isUp({ State: state }: ContainerJson): boolean {
@@ -80,6 +90,10 @@ export function containerFact(json: ContainerJson, nameservers: NameserversFact)
     sandboxKey: json.NetworkSettings?.SandboxKey ?? "",
     networkMode: json.HostConfig?.NetworkMode ?? "",
     labels: json.Config?.Labels ?? {},
+    startedAt: json.State?.StartedAt ?? "",
+    resolvConfPath: json.ResolvConfPath || undefined,
+    kindSearch: variable(json.Config?.Env ?? [], KIND_SEARCH),
+    hostGateway: (json.HostConfig?.ExtraHosts ?? []).flatMap(hostGateway).at(0),
     nameservers,
     endpoints: networks.flatMap(([name, endpoint]) => endpointFact(json, name, endpoint)),
   };
@@ -107,8 +121,8 @@ function endpointFact(json: ContainerJson, networkName: string, endpoint: Endpoi
       links: endpoint.Links ?? [],
       ipv4: address(endpoint.IPAddress),
       ipv6: address(endpoint.GlobalIPv6Address),
-      hasIpv4Gateway: address(endpoint.Gateway) !== undefined,
-      hasIpv6Gateway: address(endpoint.IPv6Gateway) !== undefined,
+      ipv4Gateway: address(endpoint.Gateway),
+      ipv6Gateway: address(endpoint.IPv6Gateway),
       gatewayPriority: endpoint.GwPriority ?? 0,
     },
   ];
@@ -122,6 +136,18 @@ function namesOf(json: ContainerJson, networkName: string, endpoint: EndpointJso
   const shortId = json.Id.slice(0, SHORT_ID_LENGTH);
   const names = [bareName(json.Name), ...(endpoint.Aliases ?? []), shortId, json.Config?.Hostname ?? ""];
   return [...new Set(names.filter((name) => name !== ""))];
+}
+
+/** The last one counts, as for every program. */
+function variable(all: readonly string[], name: string): string | undefined {
+  return all.findLast((text) => text.startsWith(`${name}=`))?.slice(name.length + 1);
+}
+
+/** Of `--add-host`; its word host-gateway stands for an address that only the engine knows. */
+function hostGateway(text: string): string[] {
+  const [, name, value] = /^([^:=]+)[:=](.*)$/s.exec(text) ?? [];
+  const bare = value?.replace(/^\[(.*)\]$/, "$1");
+  return name === HOST_NAME && address(bare) !== undefined ? [bare as string] : [];
 }
 
 function address(text: string | undefined): string | undefined {

@@ -176,7 +176,7 @@ export class AdaptiveForwarder {
         fetchesWhole: behaviour.fitsReplies || isStream,
         // A question of its own may be one that only a stream can answer, as a transfer is.
         usesTcp: policy.ask.usesTcp || (isStream && key === undefined),
-        endMs: (waiting[0]?.arrivedMs ?? now()) + policy.ask.budgetMs,
+        endMs: (waiting[0]?.arrivedMs ?? now()) + Math.min(policy.ask.budgetMs, asker.view.budgetMs ?? Infinity),
         dial: asker.dial,
         message,
         questionEnd,

@@ -169,10 +169,12 @@ for (const [driver, isInternal, hasIpv4Gateway, hasIpv6Gateway, expected] of [
 ] as const) {
   const what = `${isInternal ? "an internal" : "a"} ${driver} network with${hasIpv4Gateway ? "" : "out"} IPv4 and with${hasIpv6Gateway ? "" : "out"} IPv6 gateway`;
   test(`${what} leads ${expected ? "" : "not "}outside`, () => {
+    const ipv4Gateway = hasIpv4Gateway ? "192.0.2.1" : undefined;
+    const ipv6Gateway = hasIpv6Gateway ? "2001:db8::1" : undefined;
     const directory = new Directory(OPTIONS);
     directory.putNetwork(aNetworkFact({ driver, isInternal }));
     const view = directory.viewOf(
-      aContainer({ endpoints: [anEndpoint({ hasIpv4Gateway, hasIpv6Gateway })], nameservers: BOTH }),
+      aContainer({ endpoints: [anEndpoint({ ipv4Gateway, ipv6Gateway })], nameservers: BOTH }),
     );
     assert.deepEqual(view.upstreams.routes, [aRoute("", expected ? [HOST, OWN] : [OWN])]);
   });

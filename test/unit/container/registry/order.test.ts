@@ -9,6 +9,9 @@ import type { EndpointFact, NetworkFact } from "../../../../src/container/regist
 import { type Joined, inSearchOrder } from "../../../../src/container/registry/order.ts";
 import { aNetworkFact, anEndpoint } from "../../../support/builders.ts";
 
+const V4 = "192.0.2.1";
+const V6 = "2001:db8::1";
+
 test("networks are asked by the bytes of their names, capitals first", () => {
   assert.deepEqual(ordered(["b", "a", "B", "10", "9", "a-b", "a.b", "ab"].map((name) => joined(name))), [
     "10",
@@ -23,22 +26,22 @@ test("networks are asked by the bytes of their names, capitals first", () => {
 });
 
 test("more gateways go before the name: both families, then one of either, then none", () => {
-  const both = joined("d", { hasIpv4Gateway: true, hasIpv6Gateway: true });
-  const v6 = joined("c", { hasIpv4Gateway: false, hasIpv6Gateway: true });
-  const v4 = joined("b", { hasIpv4Gateway: true });
-  const none = joined("a", { hasIpv4Gateway: false });
+  const both = joined("d", { ipv4Gateway: V4, ipv6Gateway: V6 });
+  const v6 = joined("c", { ipv4Gateway: undefined, ipv6Gateway: V6 });
+  const v4 = joined("b", { ipv4Gateway: V4 });
+  const none = joined("a", { ipv4Gateway: undefined });
   assert.deepEqual(ordered([none, v4, v6, both]), ["d", "b", "c", "a"]);
 });
 
 test("internal networks come behind all others, whatever their gateways", () => {
-  const internal = joined("a", { hasIpv6Gateway: true }, { isInternal: true });
-  const other = joined("b", { hasIpv4Gateway: false });
+  const internal = joined("a", { ipv6Gateway: V6 }, { isInternal: true });
+  const other = joined("b", { ipv4Gateway: undefined });
   assert.deepEqual(ordered([internal, other]), ["b", "a"]);
 });
 
 test("the gateway priority goes before everything else, negative ones last", () => {
-  const high = joined("z", { gatewayPriority: 1, hasIpv4Gateway: false }, { isInternal: true });
-  const low = joined("a", { gatewayPriority: -1, hasIpv6Gateway: true });
+  const high = joined("z", { gatewayPriority: 1, ipv4Gateway: undefined }, { isInternal: true });
+  const low = joined("a", { gatewayPriority: -1, ipv6Gateway: V6 });
   assert.deepEqual(ordered([low, joined("m"), high]), ["z", "m", "a"]);
 });
 
@@ -47,8 +50,8 @@ test("the order does not depend on the order in which the networks are told", ()
     name: fc.string({ maxLength: 3 }),
     gatewayPriority: fc.integer({ min: -1, max: 1 }),
     isInternal: fc.boolean(),
-    hasIpv4Gateway: fc.boolean(),
-    hasIpv6Gateway: fc.boolean(),
+    ipv4Gateway: fc.constantFrom(V4, undefined),
+    ipv6Gateway: fc.constantFrom(V6, undefined),
   });
   const networks = fc.uniqueArray(network, { selector: ({ name }) => name, maxLength: 6 });
   fc.assert(

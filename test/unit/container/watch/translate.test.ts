@@ -44,7 +44,7 @@ const NEW_ENDPOINT: EndpointJson = {
 const CONTAINER: ContainerJson = {
   Id: ID,
   Name: "/web",
-  State: { Running: true, Paused: false, Restarting: false, Pid: 4711 },
+  State: { Running: true, Paused: false, Restarting: false, Pid: 4711, StartedAt: "2026-01-01T00:00:00Z" },
   ResolvConfPath: "/var/lib/docker/containers/0123/resolv.conf",
   Config: { Hostname: "host1", Labels: { colour: "blue" } },
   HostConfig: { NetworkMode: "one", Dns: [], DnsOptions: [] },
@@ -60,6 +60,10 @@ test("a container of a current engine becomes a fact", () => {
     sandboxKey: "/var/run/docker/netns/0123",
     networkMode: "one",
     labels: { colour: "blue" },
+    startedAt: "2026-01-01T00:00:00Z",
+    resolvConfPath: "/var/lib/docker/containers/0123/resolv.conf",
+    kindSearch: undefined,
+    hostGateway: undefined,
     nameservers: NAMESERVERS,
     endpoints: [
       {
@@ -70,8 +74,8 @@ test("a container of a current engine becomes a fact", () => {
         links: ["db:store"],
         ipv4: "172.20.0.2",
         ipv6: "fd11::2",
-        hasIpv4Gateway: true,
-        hasIpv6Gateway: true,
+        ipv4Gateway: "172.20.0.1",
+        ipv6Gateway: "fd11::1",
         gatewayPriority: 7,
       },
     ],
@@ -97,8 +101,8 @@ test("an engine that tells that there are no DNS names is believed", () => {
 test("a container of an old engine has neither IPv6 nor a gateway priority", () => {
   const [endpoint] = factWith(OLD_ENDPOINT).endpoints;
   assert.deepEqual(
-    [endpoint?.ipv6, endpoint?.hasIpv6Gateway, endpoint?.hasIpv4Gateway, endpoint?.gatewayPriority],
-    [undefined, false, true, 0],
+    [endpoint?.ipv6, endpoint?.ipv6Gateway, endpoint?.ipv4Gateway, endpoint?.gatewayPriority],
+    [undefined, undefined, "172.20.0.1", 0],
   );
 });
 
@@ -111,7 +115,7 @@ test("a network that the container is only configured for, or not joined to yet,
 test("what is no address is none, whatever the engine writes for it", () => {
   for (const text of ["", "invalid IP", "<nil>", "172.20.0.2/16"]) {
     const [endpoint] = factWith({ ...NEW_ENDPOINT, IPAddress: text, Gateway: text }).endpoints;
-    assert.deepEqual([endpoint?.ipv4, endpoint?.hasIpv4Gateway], [undefined, false], text);
+    assert.deepEqual([endpoint?.ipv4, endpoint?.ipv4Gateway], [undefined, undefined], text);
   }
 });
 

@@ -1,0 +1,62 @@
+/**
+ * NodeFact: what the engine says of a KIND node's place in its networks, from which follows where its pods can ask.
+ */
+import type { ContainerFact, EndpointFact, NetworkFact } from "../registry/fact.ts";
+import { type Joined, inSearchOrder } from "../registry/order.ts";
+
+/** An address of each family, where there is one. */
+export interface AddressPair {
+  readonly ipv4: string | undefined;
+  readonly ipv6: string | undefined;
+}
+
+export interface NodeFact {
+  readonly containerId: string;
+  readonly name: string;
+  /** Another one for each start of the container. */
+  readonly startedAt: string;
+  readonly sandboxKey: string;
+  readonly pid: number;
+  readonly resolvConfPath: string | undefined;
+  /** KIND_DNS_SEARCH: the search list that its resolv.conf is to have; empty for none. */
+  readonly search: string | undefined;
+  /** The way out, on the network that Docker prefers. */
+  readonly gateway: AddressPair;
+  /** The node itself, on that network. */
+  readonly own: AddressPair;
+  /** The node on all its networks. */
+  readonly addresses: readonly string[];
+  /** The engine's host as containers are told of it. */
+  readonly hostGateway: string | undefined;
+}
+
+export function nodeFactOf(
+  fact: ContainerFact,
+  networkOf: (id: string) => NetworkFact | undefined,
+  hostGateway: string | undefined,
+): NodeFact {
+  const joined = fact.endpoints.flatMap((endpoint): Joined[] => {
+    const network = networkOf(endpoint.networkId);
+    return network === undefined ? [] : [{ endpoint, network }];
+  });
+  const endpoints = inSearchOrder(joined).map(({ endpoint }) => endpoint);
+  const first = (key: "ipv4" | "ipv6" | "ipv4Gateway" | "ipv6Gateway"): string | undefined =>
+    endpoints.find((endpoint) => endpoint[key] !== undefined)?.[key];
+  return {
+    containerId: fact.id,
+    name: fact.name,
+    startedAt: fact.startedAt,
+    sandboxKey: fact.sandboxKey,
+    pid: fact.pid,
+    resolvConfPath: fact.resolvConfPath,
+    search: fact.kindSearch,
+    gateway: { ipv4: first("ipv4Gateway"), ipv6: first("ipv6Gateway") },
+    own: { ipv4: first("ipv4"), ipv6: first("ipv6") },
+    addresses: endpoints.flatMap(addressesOf),
+    hostGateway: fact.hostGateway ?? hostGateway,
+  };
+}
+
+function addressesOf({ ipv4, ipv6 }: EndpointFact): string[] {
+  return [ipv4, ipv6].filter((address) => address !== undefined);
+}

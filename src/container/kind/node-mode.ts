@@ -1,0 +1,360 @@
+/**
+ * NodeMode: a KIND node's namespace. Beside Docker's own address, those are ours under which the node's pods ask, also
+ * when they ask through the node; the node's resolv.conf tells them where. What this changes in the node stands in the
+ * journal before it is done, and is taken back to the byte.
+ */
+import { readFileSync } from "node:fs";
+
+import { LIMITS } from "../../config/limits.ts";
+import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { type InterfaceAddress, RouteSocket } from "../../kernel/rtnetlink.ts";
+import { reasonOf } from "../../lib/fault.ts";
+import { isSameAddress } from "../../model/address.ts";
+import type { KindPolicy } from "../../model/kind-policy.ts";
+import type { Mode, Site } from "../attach/mode.ts";
+import { type Capture, DOCKER_LEAD, DOCKER_RESOLVER, type Lead } from "../capture/capture.ts";
+import type { Bracket } from "../namespace/bracket.ts";
+import { countDropped } from "../rules/guard-count.ts";
+import type { Journal, NodeRecord } from "./journal.ts";
+import { listenersAt } from "./listeners.ts";
+import { chooseDedicated, holdAddresses, oursToHold, releaseAddresses } from "./lo-addresses.ts";
+import type { NodeFact } from "./node-fact.ts";
+import { openPodNamespace } from "./pod-namespace.ts";
+import { DEDICATED, type Published, publishedAddresses } from "./published.ts";
+import { allowRouteLocalnet, lackingRouteLocalnet, podDevices, restoreRouteLocalnet } from "./route-localnet.ts";
+import type { NodeResolver } from "./node-resolver.ts";
+
+/** What a node's mode tells of itself. */
+export interface NodeReport {
+  readonly state: "starting" | "working" | "degraded" | "refused";
+  /** What resolv.conf is to name, and what is ours at port 53. */
+  readonly published: readonly string[];
+  readonly captured: readonly string[];
+  /** Where we listen for pods, without the ports. */
+  readonly target: readonly string[];
+  readonly families: readonly ("ipv4" | "ipv6")[];
+  readonly way: KindPolicy["way"];
+  /** What became of the node's resolv.conf. */
+  readonly resolvConf: string;
+  readonly lastChange: string | null;
+  /** When a pod's query was last seen to come through, or not to. */
+  readonly lastProbe: string | null;
+  /** Packets that somebody sent to our ports without having been led there. */
+  readonly dropped: number;
+  readonly reasons: readonly string[];
+}
+
+export interface NodeParts {
+  readonly policy: KindPolicy;
+  readonly bracket: Bracket;
+  readonly memory: NetlinkMemory;
+  readonly journal: Journal;
+  /** The node's resolv.conf. */
+  readonly resolver: NodeResolver;
+  /** Other addresses may be ours now. */
+  readonly onChange: () => void;
+  /** Something that a person may want to know. */
+  readonly onNews: (about: Readonly<Record<string, unknown>>, text: string) => void;
+}
+
+const DNS_PORT = 53;
+export class NodeMode implements Mode {
+  readonly #parts: NodeParts;
+  #fact: NodeFact;
+  #record: NodeRecord;
+  #published: Published = { told: [], captured: [], foreign: [] };
+  /** Interfaces that pods may come in by, when we last looked. */
+  #podDevices: readonly string[] = [];
+  #targets: readonly string[] = [];
+  #refusal: string | undefined;
+  #site: Site | undefined;
+  #isWithdrawn = false;
+  #lastChangeMs = 0;
+  #lastPodProbeMs = 0;
+  /** What pods are led to has changed since. */
+  #isPodProbeDue = true;
+  #troubles: readonly string[] = [];
+
+  constructor(fact: NodeFact, parts: NodeParts) {
+    this.#fact = fact;
+    this.#parts = parts;
+    const { record, damaged } = parts.journal.read(fact.containerId);
+    if (damaged !== undefined) this.#news({ reason: damaged }, "the journal of the node cannot be read");
+    this.#record = record?.startedAt === fact.startedAt ? record : emptyRecord(fact, parts.policy);
+  }
+
+  get fact(): NodeFact {
+    return this.#fact;
+  }
+
+  /** Where the node stands by now; returns whether that may make other addresses ours. */
+  update(fact: NodeFact): boolean {
+    const before = this.#fact;
+    this.#fact = fact;
+    const places = [before, fact].map(({ gateway, own, addresses, hostGateway }) =>
+      JSON.stringify([gateway, own, addresses, hostGateway]),
+    );
+    return places[0] !== places[1];
+  }
+
+  capture(): Capture {
+    const { policy, memory } = this.#parts;
+    this.#isWithdrawn = false;
+    const route = new RouteSocket(memory);
+    try {
+      const held = route.addresses();
+      const hasIpv6 = canUseIpv6();
+      this.#published = this.#choose(hasIpv6);
+      this.#refusal = this.#refusalOf(this.#published);
+      if (this.#refusal !== undefined) return { leads: [DOCKER_LEAD], passedDevices: [], guardsLoopback: false };
+      const docker = held.filter(({ address }) => this.#fact.addresses.some((own) => isSameAddress(own, address)));
+      const dockerDevices = new Set(docker.map(({ index }) => index));
+      this.#podDevices = route
+        .links()
+        .filter(({ index, isLoopback }) => !isLoopback && !dockerDevices.has(index))
+        .map(({ name }) => name);
+      const leads = this.#leads(route, held, hasIpv6);
+      this.#targets = leads.map(({ bind }) => bind);
+      if (policy.way === "loopback") this.#letIn();
+      this.#lastChangeMs = Date.now();
+      this.#isPodProbeDue = true;
+      return {
+        leads: [DOCKER_LEAD, ...leads],
+        passedDevices: policy.isExposed ? [] : [...dockerDevices],
+        guardsLoopback: policy.way === "loopback",
+      };
+    } finally {
+      route.close();
+    }
+  }
+
+  async onVerified(site: Site): Promise<void> {
+    this.#site = site;
+    if (this.#refusal !== undefined) return;
+    const inside = await this.#probeAll(site, this.#published.captured, "the node itself");
+    if (inside.length === 0) this.#publish();
+    const devices = site.within(() => this.#closedDevices());
+    const pods = await this.#probeFromPod(site);
+    this.#tell([...inside, ...devices, ...pods]);
+  }
+
+  withdraw(): void {
+    this.#site = undefined;
+    if (this.#isWithdrawn) return;
+    this.#isWithdrawn = true;
+    this.#parts.resolver.close();
+    const { resolvConf, ...rest } = this.#record;
+    if (resolvConf === undefined) return;
+    try {
+      const outcome = this.#parts.resolver.restore(resolvConf);
+      if (outcome === "changed")
+        this.#news({}, "resolv.conf of the node is not as dns11 wrote it; it is left as it is");
+      this.#keep(rest);
+    } catch (error) {
+      this.#news({ reason: reasonOf(error) }, "resolv.conf of the node could not be put back");
+    }
+  }
+
+  undo(): void {
+    try {
+      undoIn(this.#record, this.#parts.memory);
+      this.#parts.journal.remove(this.#fact.containerId);
+      this.#record = { ...emptyRecord(this.#fact, this.#parts.policy), published: this.#record.published };
+    } catch (error) {
+      this.#news({ reason: reasonOf(error) }, "the node could not be put back as it was; dns11 cleanup tries again");
+    }
+  }
+
+  report(): NodeReport {
+    const reasons = this.#refusal === undefined ? this.#reasons() : [this.#refusal];
+    return {
+      state: this.#refusal === undefined ? this.#state(reasons) : "refused",
+      published: this.#refusal === undefined ? this.#published.told : [],
+      captured: this.#refusal === undefined ? this.#published.captured : [],
+      target: this.#targets,
+      families: [...new Set(this.#targets.map((address) => (isIpv6(address) ? "ipv6" : "ipv4")))],
+      way: this.#parts.policy.way,
+      resolvConf: this.#parts.resolver.state,
+      lastChange: this.#lastChangeMs === 0 ? null : new Date(this.#lastChangeMs).toISOString(),
+      lastProbe: this.#lastPodProbeMs === 0 ? null : new Date(this.#lastPodProbeMs).toISOString(),
+      dropped: this.#site?.within(() => countDropped(this.#parts.memory)) ?? 0,
+      reasons,
+    };
+  }
+
+  #state(reasons: readonly string[]): NodeReport["state"] {
+    if (this.#lastPodProbeMs === 0) return "starting";
+    return reasons.length === 0 ? "working" : "degraded";
+  }
+
+  #reasons(): string[] {
+    const { foreign } = this.#published;
+    const named = foreign.length === 0 ? [] : [`its resolv.conf names ${foreign.join(", ")}, which is not ours`];
+    return [...this.#troubles, ...named];
+  }
+
+  #choose(hasIpv6: boolean): Published {
+    const { policy, resolver } = this.#parts;
+    const published = publishedAddresses({
+      policy,
+      fact: this.#fact,
+      hasIpv6,
+      named: resolver.named(),
+      before: this.#record.published,
+      byEntrypoint: resolver.namedByEntrypoint(),
+      isWishNew: this.#record.wish !== policy.address,
+    });
+    const all = [...new Set([...this.#record.published, ...published.told])];
+    this.#record = { ...this.#record, wish: policy.address, published: all };
+    return published;
+  }
+
+  /** Whoever listens at port 53 of the node would lose what is asked there. */
+  #refusalOf({ captured }: Published): string | undefined {
+    if (this.#parts.policy.isForced) return undefined;
+    const own = captured.filter((address) => this.#fact.addresses.some((each) => isSameAddress(each, address)));
+    const taken = own.flatMap((address) =>
+      listenersAt(address, DNS_PORT).map((protocol) => `${address} by ${protocol}`),
+    );
+    if (taken.length === 0) return undefined;
+    return `somebody listens at port 53 of ${taken.join(" and ")}: choose another kind.ip, or set kind.force`;
+  }
+
+  #leads(route: RouteSocket, held: readonly InterfaceAddress[], hasIpv6: boolean): Lead[] {
+    const { captured, told } = this.#published;
+    const dedicated = chooseDedicated(held);
+    const isLoopback = this.#parts.policy.way === "loopback";
+    const binds = [isLoopback ? DOCKER_RESOLVER : dedicated, ...(hasIpv6 ? [DEDICATED.ipv6] : [])];
+    const local = [...(isLoopback ? [] : [dedicated]), ...(hasIpv6 ? [DEDICATED.ipv6] : [])];
+    // An address that no route leads to is never sent to, so the rules would not see it.
+    const unrouted = captured.filter((address) => !local.includes(address) && !route.hasRouteTo(address));
+    this.#hold(route, held, [...local, ...unrouted]);
+    return binds.map((bind): Lead => {
+      const ofFamily = captured.filter((address) => isIpv6(address) === isIpv6(bind));
+      const repliesAs = told.find((address) => isIpv6(address) === isIpv6(bind)) ?? ofFamily[0];
+      return { bind, fromInside: ofFamily, fromPods: ofFamily, ...(repliesAs !== undefined && { repliesAs }) };
+    });
+  }
+
+  /** Has lo hold these addresses, and remembers which of them it holds for us. */
+  #hold(route: RouteSocket, held: readonly InterfaceAddress[], wanted: readonly string[]): void {
+    const ours = oursToHold(wanted, held, this.#record.addresses);
+    const merged = new Map([...this.#record.addresses, ...ours].map((each) => [each.address, each]));
+    this.#keep({ ...this.#record, addresses: [...merged.values()] });
+    holdAddresses(route, held, ours);
+  }
+
+  #letIn(): void {
+    const lacking = lackingRouteLocalnet(podDevices(this.#podDevices, this.#parts.policy.routeLocalnet));
+    const names = Object.keys(lacking);
+    if (names.length === 0) return;
+    this.#keep({ ...this.#record, routeLocalnet: { ...lacking, ...this.#record.routeLocalnet } });
+    allowRouteLocalnet(names);
+  }
+
+  #closedDevices(): string[] {
+    if (this.#parts.policy.way !== "loopback") return [];
+    const closed = Object.keys(lackingRouteLocalnet(podDevices(this.#podDevices, this.#parts.policy.routeLocalnet)));
+    return closed.length === 0
+      ? []
+      : [`route_localnet is off on ${closed.join(", ")}: queries of its pods are dropped`];
+  }
+
+  #publish(): void {
+    const { resolver } = this.#parts;
+    const news = resolver.publish({
+      addresses: this.#published.told,
+      search: this.#fact.search,
+      record: this.#record.resolvConf,
+      keep: (resolvConf) => this.#keep({ ...this.#record, resolvConf }),
+      onRewritten: () => this.#parts.onChange(),
+    });
+    if (news !== undefined) this.#news({ resolvConf: news }, "resolv.conf of the node");
+  }
+
+  async #probeAll(site: Site, addresses: readonly string[], who: string, from?: number): Promise<string[]> {
+    const failures: string[] = [];
+    for (const address of addresses) {
+      const result = await site.probe(address, from);
+      if (result.kind === "broken") failures.push(`${who} cannot ask ${address}: ${result.failures.join("; ")}`);
+    }
+    return failures;
+  }
+
+  /** From where it counts: a probe of the node itself comes through where a pod's does not. */
+  async #probeFromPod(site: Site): Promise<readonly string[]> {
+    const isDue = Date.now() - this.#lastPodProbeMs >= LIMITS.podProbeEveryMs || this.#troubles.length > 0;
+    if ((!isDue && !this.#isPodProbeDue) || this.#site !== site) return [];
+    this.#isPodProbeDue = false;
+    let pod;
+    try {
+      pod = openPodNamespace(this.#parts.bracket, this.#parts.memory, site.fd);
+    } catch (error) {
+      return [`no pod could be made to ask from: ${reasonOf(error)}`];
+    }
+    try {
+      const addresses = this.#published.told.filter((each) => !isIpv6(each) || pod.addresses.ipv6 !== undefined);
+      return await this.#probeAll(site, addresses, "a pod", pod.fd);
+    } finally {
+      pod.close();
+      this.#lastPodProbeMs = Date.now();
+    }
+  }
+
+  #tell(troubles: readonly string[]): void {
+    const before = this.#troubles.join("; ");
+    const now = troubles.join("; ");
+    this.#troubles = troubles;
+    if (now === before) return;
+    if (now === "") this.#news({}, "pods of the node resolve again");
+    else this.#news({ reasons: troubles }, "pods of the node may not resolve");
+  }
+
+  #keep(record: NodeRecord): void {
+    this.#record = record;
+    this.#parts.journal.write(record);
+  }
+
+  #news(about: Readonly<Record<string, unknown>>, text: string): void {
+    this.#parts.onNews({ node: this.#fact.name, ...about }, text);
+  }
+}
+
+/** Takes back what a record says of lo and of the kernel's switches; to be called inside the namespace. */
+export function undoIn(record: NodeRecord, memory: NetlinkMemory): void {
+  restoreRouteLocalnet(record.routeLocalnet);
+  const route = new RouteSocket(memory);
+  try {
+    releaseAddresses(route, record.addresses);
+  } finally {
+    route.close();
+  }
+}
+
+function emptyRecord(fact: NodeFact, { address }: KindPolicy): NodeRecord {
+  const { containerId, name, startedAt, sandboxKey, pid } = fact;
+  return {
+    version: 1,
+    containerId,
+    name,
+    startedAt,
+    sandboxKey,
+    pid,
+    wish: address,
+    addresses: [],
+    routeLocalnet: {},
+    published: [],
+  };
+}
+
+function isIpv6(address: string): boolean {
+  return address.includes(":");
+}
+
+function canUseIpv6(): boolean {
+  try {
+    return readFileSync("/proc/sys/net/ipv6/conf/lo/disable_ipv6", "utf8").trim() === "0";
+  } catch {
+    return false;
+  }
+}

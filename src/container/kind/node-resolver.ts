@@ -1,0 +1,114 @@
+/**
+ * NodeResolver: the resolv.conf of a node, as its mode sees it: what it names, what KIND's own entrypoint made of it, and
+ * our address published in it for as long as the node is served.
+ */
+import type { ResolvConfRecord } from "./journal.ts";
+import { Publication, type PublishResult, type Reaction, type RestoreResult, restoreFile } from "./publication.ts";
+import { type OpenFile, ResolverFile } from "./resolver-file.ts";
+import { isLoopback, nameserversIn } from "./resolv-text.ts";
+
+export interface NodeFiles {
+  /** What the file is called where it is written, for the journal. */
+  readonly path: string;
+  /** The file that is written, which Docker mounts into the container. */
+  readonly openWritten: OpenFile;
+  /** What the container itself finds at /etc/resolv.conf. */
+  readonly openRead: OpenFile;
+  /** What KIND's entrypoint keeps of the file as Docker wrote it; throws where there is none. */
+  readonly openOriginal: OpenFile;
+  /** Whether what is written is what the container reads; a user may have mounted a file of their own there. */
+  readonly isSame: () => boolean;
+}
+
+export interface PublishOrder {
+  readonly addresses: readonly string[];
+  readonly search: string | undefined;
+  readonly record: ResolvConfRecord | undefined;
+  /** Called before the file is touched. */
+  readonly keep: (record: ResolvConfRecord) => void;
+  readonly onRewritten: (reaction: Exclude<Reaction, "ours">) => void;
+}
+
+const NOT_MOUNTED = "a file of somebody else's is mounted at its /etc/resolv.conf";
+
+export class NodeResolver {
+  readonly #files: NodeFiles;
+  #publication: Publication | undefined;
+  #state = "as it was";
+
+  constructor(files: NodeFiles) {
+    this.#files = files;
+  }
+
+  /** In words, for people. */
+  get state(): string {
+    return this.#state;
+  }
+
+  /** The servers that a pod could ask which was born now. */
+  named(): string[] {
+    return this.#servers(this.#files.openRead).filter((address) => !isLoopback(address));
+  }
+
+  /** What KIND's entrypoint, or another one of its kind, put in the place of 127.0.0.11. */
+  namedByEntrypoint(): string[] {
+    const original = this.#servers(this.#files.openOriginal);
+    return original.some(isLoopback) ? this.named().filter((address) => !original.includes(address)) : [];
+  }
+
+  /** Names the addresses in the file. Returns what is new of that, in words. */
+  publish({ addresses, search, record, keep, onRewritten }: PublishOrder): string | undefined {
+    const before = this.#state;
+    if (!this.#files.isSame()) {
+      this.#state = `not written: ${NOT_MOUNTED}`;
+    } else {
+      this.#publication ??= new Publication({
+        file: new ResolverFile(this.#files.openWritten),
+        keep: ({ original, written }) => keep({ path: this.#files.path, ...inText({ original, written }) }),
+        onRewritten,
+      });
+      this.#state = stateAfter(this.#publication.publish({ addresses, search, record }));
+    }
+    return this.#state === before ? undefined : this.#state;
+  }
+
+  /** Puts back what was there before, where the file still says what we wrote. */
+  restore(record: ResolvConfRecord): RestoreResult {
+    this.close();
+    this.#state = "as it was";
+    return restoreRecord(this.#files.openWritten, record);
+  }
+
+  close(): void {
+    this.#publication?.close();
+    this.#publication = undefined;
+  }
+
+  #servers(open: OpenFile): readonly string[] {
+    return nameserversIn(new ResolverFile(open).read() ?? "");
+  }
+}
+
+export function restoreRecord(open: OpenFile, { original, written }: ResolvConfRecord): RestoreResult {
+  return restoreFile(new ResolverFile(open), {
+    original: Buffer.from(original, "base64"),
+    written: Buffer.from(written, "base64"),
+  });
+}
+
+function stateAfter(result: PublishResult): string {
+  switch (result.outcome) {
+    case "published":
+      return `names ${result.addresses.join(", ")}, written by dns11`;
+    case "already":
+      return `names ${result.addresses.join(", ")}, written by somebody else`;
+    case "unsettled":
+      return "being written by somebody else";
+    case "read-only":
+      return `not written: ${result.reason}`;
+  }
+}
+
+function inText({ original, written }: { original: Buffer; written: Buffer }): Omit<ResolvConfRecord, "path"> {
+  return { original: original.toString("base64"), written: written.toString("base64") };
+}

@@ -1,0 +1,159 @@
+/**
+ * Nodes: which of the running containers are KIND nodes, each with its mode for as long as it runs.
+ */
+import { constants, openSync } from "node:fs";
+
+import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { closeQuietly, openInRoot } from "../../kernel/libc.ts";
+import type { KindPolicy } from "../../model/kind-policy.ts";
+import type { Bracket } from "../namespace/bracket.ts";
+import type { EngineHost } from "../namespace/engine-host.ts";
+import { isOfContainer } from "../namespace/proof.ts";
+import type { NodePlace } from "../registry/directory.ts";
+import type { ContainerFact, NetworkFact } from "../registry/fact.ts";
+import type { Journal } from "./journal.ts";
+import { type NodeFact, nodeFactOf } from "./node-fact.ts";
+import { NodeMode } from "./node-mode.ts";
+import { type NodeFiles, NodeResolver } from "./node-resolver.ts";
+import { wishedAddresses } from "./published.ts";
+import { isMountedIn } from "./resolver-file.ts";
+import { isNode } from "./selection.ts";
+
+export interface NodesParts {
+  readonly bracket: Bracket;
+  readonly memory: NetlinkMemory;
+  readonly journal: Journal;
+  readonly host: () => EngineHost;
+  readonly networkOf: (id: string) => NetworkFact | undefined;
+  /** Other addresses may be a node's now. */
+  readonly onChange: (containerId: string) => void;
+  readonly onNews: (about: Readonly<Record<string, unknown>>, text: string) => void;
+}
+
+interface Known {
+  readonly mode: NodeMode;
+  readonly policy: KindPolicy;
+}
+
+const O_PATH = 0o10000000;
+
+export class Nodes {
+  readonly #parts: NodesParts;
+  readonly #known = new Map<string, Known>();
+  /** By container, the start that somebody wanted to be left alone. */
+  readonly #detached = new Map<string, string>();
+  #policy: KindPolicy;
+  #hostGateway: string | undefined;
+
+  constructor(parts: NodesParts, policy: KindPolicy) {
+    this.#parts = parts;
+    this.#policy = policy;
+  }
+
+  /** From now on; modes made before go on until their containers are decided about again. */
+  setPolicy(policy: KindPolicy): void {
+    // A mode is made anew for another policy, so an equal one must stay the same object.
+    if (JSON.stringify(policy) !== JSON.stringify(this.#policy)) this.#policy = policy;
+  }
+
+  /** How the engine's host can be reached from any container, where that is known; returns whether any node cares. */
+  setHostGateway(address: string | undefined): boolean {
+    const isNew = address !== this.#hostGateway;
+    this.#hostGateway = address;
+    return isNew && this.#policy.nodes.length > 0;
+  }
+
+  isNode(fact: ContainerFact): boolean {
+    return isNode(fact, this.#policy.nodes);
+  }
+
+  isDetached(fact: ContainerFact): boolean {
+    return this.#detached.get(fact.id) === fact.startedAt;
+  }
+
+  /** Until the container is started anew, or attached again. */
+  setDetached(fact: ContainerFact, isDetached: boolean): void {
+    if (isDetached) this.#detached.set(fact.id, fact.startedAt);
+    else this.#detached.delete(fact.id);
+  }
+
+  /** The mode of this start of the node, the same object each time unless settings want another one. */
+  modeOf(container: ContainerFact): NodeMode {
+    const fact = nodeFactOf(container, this.#parts.networkOf, this.#hostGateway);
+    const known = this.#known.get(container.id);
+    if (known?.policy === this.#policy && known.mode.fact.startedAt === fact.startedAt) {
+      if (known.mode.update(fact)) this.#parts.onChange(container.id);
+      return known.mode;
+    }
+    const mode = new NodeMode(fact, {
+      ...this.#parts,
+      policy: this.#policy,
+      resolver: new NodeResolver(this.#filesOf(fact)),
+      onChange: () => this.#parts.onChange(container.id),
+    });
+    this.#known.set(container.id, { mode, policy: this.#policy });
+    return mode;
+  }
+
+  /** What its view has to know. */
+  placeOf(container: ContainerFact): NodePlace {
+    const fact = nodeFactOf(container, this.#parts.networkOf, this.#hostGateway);
+    const { ipv4, ipv6 } = wishedAddresses(this.#policy, fact);
+    const { hostName } = this.#policy;
+    return {
+      ownAddresses: [ipv4, ipv6].filter((address) => address !== undefined),
+      hostName: hostName === "gateway" ? (fact.hostGateway ?? fact.gateway.ipv4 ?? "deny") : hostName,
+    };
+  }
+
+  /** The mode that was last asked for. */
+  knownMode(containerId: string): NodeMode | undefined {
+    return this.#known.get(containerId)?.mode;
+  }
+
+  forget(containerId: string): void {
+    this.#known.delete(containerId);
+    this.#detached.delete(containerId);
+  }
+
+  #filesOf({ resolvConfPath, pid, containerId }: NodeFact): NodeFiles {
+    const { host } = this.#parts;
+    const path = resolvConfPath ?? "";
+    const inContainer =
+      (name: string) =>
+      (flags: number): number =>
+        withRoot(pid, containerId, host(), (root) => openInRoot(root, name, flags));
+    return {
+      path,
+      openWritten: (flags) => openInRoot(host().root, path, flags),
+      openRead: inContainer("/etc/resolv.conf"),
+      openOriginal: inContainer("/etc/resolv.conf.original"),
+      isSame: () => isWhatContainerReads(host(), path, pid, containerId),
+    };
+  }
+}
+
+function isWhatContainerReads(host: EngineHost, path: string, pid: number, containerId: string): boolean {
+  let file = -1;
+  try {
+    file = openInRoot(host.root, path, O_PATH);
+    const engineFile = file;
+    return withRoot(pid, containerId, host, (root) => isMountedIn(engineFile, root));
+  } catch {
+    return false;
+  } finally {
+    closeQuietly(file);
+  }
+}
+
+/** The container's own tree of files, as long as the process is the container's. */
+function withRoot<T>(pid: number, containerId: string, { sharesPids }: EngineHost, use: (root: number) => T): T {
+  if (!sharesPids || pid <= 0) throw new Error("The container's process is not visible from here");
+  const root = openSync(`/proc/${pid}/root`, O_PATH | constants.O_DIRECTORY);
+  try {
+    if (!isOfContainer(pid, containerId)) throw new Error("The process is not the container's any more");
+    return use(root);
+  } finally {
+    closeQuietly(root);
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * Selection: which containers are KIND nodes. A cluster's load balancer carries the same labels and is none: it has no
+ * pods, and what it asks it asks at 127.0.0.11 as any container does.
+ */
+import type { NodeFilter } from "../../model/kind-policy.ts";
+import type { ContainerFact } from "../registry/fact.ts";
+
+/** Every container of a KIND cluster has it; its value is the cluster's name. */
+const CLUSTER_LABEL = "io.x-k8s.kind.cluster";
+/** Where a container itself says whether it is a node. */
+const OWN_LABEL = "io.dns11.kind";
+/** Labels whose values here say that a container only leads to a cluster. */
+const IN_FRONT: readonly (readonly [string, string])[] = [
+  ["io.x-k8s.kind.role", "external-load-balancer"],
+  ["k3d.role", "loadbalancer"],
+];
+
+export function isNode(
+  { name, labels }: Pick<ContainerFact, "name" | "labels">,
+  filters: readonly NodeFilter[],
+): boolean {
+  if (filters.length === 0) return false;
+  const own = labels[OWN_LABEL]?.trim().toLowerCase();
+  if (own === "true" || own === "false") return own === "true";
+  if (IN_FRONT.some(([key, value]) => labels[key] === value)) return false;
+  return filters.some((filter) => selects(filter, name, labels));
+}
+
+function selects(filter: NodeFilter, name: string, labels: Readonly<Record<string, string>>): boolean {
+  switch (filter.kind) {
+    case "auto":
+      return Object.hasOwn(labels, CLUSTER_LABEL);
+    case "label":
+      return Object.hasOwn(labels, filter.key) && (filter.value === undefined || labels[filter.key] === filter.value);
+    case "name":
+      return patternOf(filter.pattern).test(name);
+  }
+}
+
+/** `*` stands for anything, everything else for itself. */
+function patternOf(pattern: string): RegExp {
+  const parts = pattern.split("*").map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(`^${parts.join(".*")}$`, "s");
+}

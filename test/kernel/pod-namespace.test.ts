@@ -1,0 +1,324 @@
+/**
+ * A pod to ask from, on the real kernel: a node of KIND's shape (a way out by eth0, reverse path filter on, an address
+ * that is its gateway's led to a server on lo), whose server is asked from the pod. Afterwards nothing is left of it.
+ */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync, readFileSync, readdirSync, readlinkSync } from "node:fs";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { type PodNamespace, openPodNamespace } from "../../src/container/kind/pod-namespace.ts";
+import { Bracket } from "../../src/container/namespace/bracket.ts";
+import { type ProbeTarget, probe } from "../../src/container/rules/probe.ts";
+import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
+import { check, run, stdoutOf } from "../support/command.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import { Netns, type NetworkPlace, inNetns } from "../support/netns.ts";
+import { type RealServer, startDnsmasq } from "../support/real-server.ts";
+import { waitFor } from "../support/wait.ts";
+
+const VIP = { ipv4: "10.77.0.1", ipv6: "fd00:77::1" } as const;
+const LISTENER = { ipv4: "169.254.53.53", ipv6: "fd00:53::53" } as const;
+const PORT = 5353;
+const ZONE = 4711;
+
+/** What in production leads queries of pods to dns11: a zone of our own, then the listener. */
+const RULES = `
+table inet lead {
+  chain zone {
+    type filter hook prerouting priority -300
+    ip daddr ${VIP.ipv4} meta l4proto { tcp, udp } th dport 53 ct zone set ${ZONE}
+    ip6 daddr ${VIP.ipv6} meta l4proto { tcp, udp } th dport 53 ct zone set ${ZONE}
+  }
+  chain reply {
+    type filter hook output priority -300
+    ip saddr ${LISTENER.ipv4} meta l4proto { tcp, udp } th sport ${PORT} ct zone set ${ZONE}
+    ip6 saddr ${LISTENER.ipv6} meta l4proto { tcp, udp } th sport ${PORT} ct zone set ${ZONE}
+  }
+  chain query {
+    type nat hook prerouting priority -101
+    ip daddr ${VIP.ipv4} meta l4proto { tcp, udp } th dport 53 dnat ip to ${LISTENER.ipv4}:${PORT}
+    ip6 daddr ${VIP.ipv6} meta l4proto { tcp, udp } th dport 53 dnat ip6 to [${LISTENER.ipv6}]:${PORT}
+  }
+}`;
+
+class Node implements AsyncDisposable {
+  readonly netns: Netns;
+  readonly fd: number;
+  readonly bracket = new Bracket();
+  readonly memory = new NetlinkMemory();
+  readonly #outside: Netns;
+  readonly #servers: RealServer[] = [];
+
+  private constructor(netns: Netns, outside: Netns) {
+    this.netns = netns;
+    this.#outside = outside;
+    this.fd = openSync(netns.netnsPath, "r");
+  }
+
+  static async create(): Promise<Node> {
+    const node = new Node(await Netns.create(), await Netns.create());
+    const { name } = node.netns;
+    await check("ip", ["-n", name, "link", "add", "eth0", "type", "veth", "peer", "eth0", "netns", node.#outside.name]);
+    await node.ip("address", "add", "10.77.0.2/24", "dev", "eth0");
+    await node.ip("address", "add", "fd00:77::2/64", "dev", "eth0", "nodad");
+    // Its own address would come a second later than the rest, in the midst of a comparison.
+    await node.ip("link", "set", "eth0", "addrgenmode", "none", "up");
+    await check("ip", ["-n", node.#outside.name, "link", "set", "eth0", "up"]);
+    await node.ip("route", "add", "default", "via", VIP.ipv4);
+    await node.ip("-6", "route", "add", "default", "via", VIP.ipv6);
+    for (const which of ["all", "default"]) {
+      await node.set(`net.ipv4.conf.${which}.rp_filter=1`);
+      await node.set(`net.ipv6.conf.${which}.forwarding=1`);
+    }
+    await node.set("net.ipv4.ip_forward=1");
+    return node;
+  }
+
+  async ip(...args: string[]): Promise<void> {
+    await check("ip", ["-n", this.netns.name, ...args]);
+  }
+
+  async set(what: string): Promise<void> {
+    stdoutOf(await this.netns.enter("sysctl", ["-q", "-w", what]), what);
+  }
+
+  async serve(): Promise<void> {
+    stdoutOf(await this.netns.enter("nft", ["-f", "-"], { input: RULES }), "nft");
+    for (const address of Object.values(LISTENER)) {
+      const lines = ["host-record=web.test,10.88.0.3", "txt-record=dns11.invalid,any", "local=/dns11.invalid/"];
+      this.#servers.push(
+        await startDnsmasq(this.netns, { address, port: PORT, lines: [...lines, "address=/dns11.invalid/192.0.2.1"] }),
+      );
+    }
+  }
+
+  open(): PodNamespace {
+    return openPodNamespace(this.bracket, this.memory, this.fd);
+  }
+
+  /** All that a pod could leave: links, addresses, connection tracking's entries, namespaces behind links. */
+  async traces(): Promise<Record<string, string>> {
+    const told = async (command: string, ...args: string[]): Promise<string> =>
+      stdoutOf(await this.netns.enter(command, args), command);
+    return {
+      links: (await told("ip", "-brief", "link")).replaceAll(/ +/g, " "),
+      addresses: (await told("ip", "-brief", "address")).replaceAll(/ +/g, " "),
+      routes: await told("ip", "route", "show", "table", "all"),
+      conversations: await told("conntrack", "-L"),
+    };
+  }
+
+  /** The kernel numbers the namespaces that it has heard of here, and forgets those that are no more. */
+  async knownNamespaces(): Promise<number> {
+    const listed = await check("ip", ["-n", this.netns.name, "-json", "netns", "list-id"]);
+    return listed.trim() === "" ? 0 : (JSON.parse(listed) as unknown[]).length;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const server of this.#servers) await server[Symbol.asyncDispose]();
+    closeSync(this.fd);
+    this.bracket.close();
+    await this.netns[Symbol.asyncDispose]();
+    await this.#outside[Symbol.asyncDispose]();
+  }
+}
+
+function insideOf(pod: PodNamespace): NetworkPlace {
+  return {
+    enter: async (command, args = [], options = {}) => {
+      const [first = "", ...rest] = inNetns(`/proc/${process.pid}/fd/${pod.fd}`, command, args);
+      return await run(first, rest, options);
+    },
+  };
+}
+
+/** Whoever answers here is not told what he is asked: that the reply comes is what counts. */
+const ANYBODY: ProbeTarget = { expect: () => {}, hasSeen: () => true, forget: () => {} };
+
+function descriptors(): string[] {
+  return readdirSync("/proc/self/fd").flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`)];
+    } catch {
+      return [];
+    }
+  });
+}
+
+const ways = [
+  [VIP.ipv4, "+notcp"],
+  [VIP.ipv4, "+tcp"],
+  [VIP.ipv6, "+notcp"],
+  [VIP.ipv6, "+tcp"],
+] as const;
+
+test("a pod reaches by both protocols and families what the node leads queries to, and nothing of it stays", async () => {
+  await using node = await Node.create();
+  await node.serve();
+  const before = await node.traces();
+  const known = await node.knownNamespaces();
+  const pod = node.open();
+  const inside = insideOf(pod);
+  for (const [address, protocol] of ways) {
+    const reply = await dig(inside, `@${address}`, protocol, "web.test");
+    assert.deepEqual(dataOf(reply), ["10.88.0.3"], `${address} ${protocol}: ${reply.raw}`);
+  }
+  const { conversations = "" } = await node.traces();
+  const listed = conversations.split("\n").filter((line) => line !== "");
+  assert.equal(listed.length, 4, listed.join("\n"));
+  assert.ok(
+    listed.every((line) => line.includes(`zone=${ZONE}`)),
+    listed.join("\n"),
+  );
+  for (const address of Object.values(pod.addresses)) {
+    assert.equal(listed.filter((line) => new RegExp(`^[^=]*src=${address} `).test(line)).length, 2, listed.join("\n"));
+  }
+  assert.equal(await node.knownNamespaces(), known + 1);
+  pod.close();
+  assert.deepEqual(await node.traces(), before);
+  await waitFor("the end of the namespace", async () => ((await node.knownNamespaces()) === known ? true : undefined));
+  pod.close();
+  assert.deepEqual(await node.traces(), before);
+});
+
+test("the probe asks from a pod at once, by IPv6, too, and the first packet is not lost", async () => {
+  await using node = await Node.create();
+  await node.serve();
+  const before = await node.traces();
+  const known = await node.knownNamespaces();
+  for (let round = 0; round < 10; round++) {
+    const pod = node.open();
+    for (const address of Object.values(VIP)) {
+      const startMs = performance.now();
+      const result = await probe((work) => node.bracket.within(pod.fd, work), address, ANYBODY, false);
+      assert.deepEqual(result, { kind: "works" }, `${address}, round ${round}`);
+      // A packet that is lost is sent again after a second, and by UDP not at all.
+      assert.ok(performance.now() - startMs < 500, `${address}, round ${round}`);
+    }
+    pod.close();
+  }
+  assert.deepEqual(await node.traces(), before);
+  await waitFor("the end of the namespaces", async () => ((await node.knownNamespaces()) === known ? true : undefined));
+});
+
+test("a pod whose queries nobody answers says so, and goes as well", async () => {
+  await using node = await Node.create();
+  const before = await node.traces();
+  const pod = node.open();
+  const results = await Promise.all(
+    Object.values(VIP).map((address) => probe((work) => node.bracket.within(pod.fd, work), address, ANYBODY, false)),
+  );
+  pod.close();
+  assert.deepEqual(
+    results.map(({ kind }) => kind),
+    ["broken", "broken"],
+  );
+  assert.deepEqual(await node.traces(), before);
+});
+
+test("several pods of one node, of one process or of two, do not get in each other's way", async () => {
+  await using node = await Node.create();
+  await node.serve();
+  const before = await node.traces();
+  const pods = Array.from({ length: 20 }, () => node.open());
+  assert.equal(new Set(pods.flatMap(({ addresses }) => [addresses.ipv4, addresses.ipv6])).size, 40);
+  for (const pod of [pods[0], pods[19]] as PodNamespace[]) {
+    assert.deepEqual(dataOf(await dig(insideOf(pod), `@${VIP.ipv4}`, "web.test")), ["10.88.0.3"]);
+    assert.deepEqual(dataOf(await dig(insideOf(pod), `@${VIP.ipv6}`, "web.test")), ["10.88.0.3"]);
+  }
+  for (const pod of pods) pod.close();
+  assert.deepEqual(await node.traces(), before);
+});
+
+test("when all addresses are taken that is an error with a name, and nothing is left", async () => {
+  await using node = await Node.create();
+  const lines = Array.from({ length: 128 }, (_, index) => `address add 169.254.54.${2 * index}/32 dev lo`);
+  await check("ip", ["-n", node.netns.name, "-batch", "-"], { input: lines.join("\n") });
+  const before = await node.traces();
+  const held = descriptors();
+  assert.throws(() => node.open(), { code: "NO_FREE_ADDRESS" });
+  assert.deepEqual(await node.traces(), before);
+  assert.deepEqual(descriptors(), held);
+  await node.ip("address", "delete", "169.254.54.84/32", "dev", "lo");
+  const pod = node.open();
+  assert.equal(pod.addresses.ipv4, "169.254.54.85");
+  pod.close();
+});
+
+test("what fails when the link stands already takes the link away again", async () => {
+  await using node = await Node.create();
+  const before = await node.traces();
+  const known = await node.knownNamespaces();
+  const held = descriptors();
+  let entered = 0;
+  class Broken extends Bracket {
+    override withinScratch<T>(work: () => T): T {
+      const made = super.withinScratch(work);
+      // The pod's hand is gone, so the first thing that is done in there fails.
+      const { inside } = made as { inside: { close(): void } };
+      inside.close();
+      entered += 1;
+      return made;
+    }
+  }
+  const broken = new Broken();
+  assert.throws(() => openPodNamespace(broken, node.memory, node.fd), { code: "EBADF" });
+  broken.close();
+  assert.equal(entered, 1);
+  assert.deepEqual(await node.traces(), before);
+  assert.deepEqual(descriptors(), held);
+  await waitFor("the end of the namespace", async () => ((await node.knownNamespaces()) === known ? true : undefined));
+});
+
+test("where the node has no IPv6 the pod has none", async () => {
+  await using node = await Node.create();
+  await node.serve();
+  await node.set("net.ipv6.conf.default.disable_ipv6=1");
+  const pod = node.open();
+  assert.equal(pod.addresses.ipv6, undefined);
+  assert.deepEqual(dataOf(await dig(insideOf(pod), `@${VIP.ipv4}`, "web.test")), ["10.88.0.3"]);
+  pod.close();
+});
+
+test("a pod whose link somebody else removed is closed all the same", async () => {
+  await using node = await Node.create();
+  const before = await node.traces();
+  const pod = node.open();
+  const links = (await node.traces())["links"] ?? "";
+  const name = /dns11-pod-\d+/.exec(links)?.[0] ?? "";
+  await node.ip("link", "delete", name);
+  pod.close();
+  assert.deepEqual(await node.traces(), before);
+});
+
+test("nothing of a pod outlives the process that made it, however it ends", async () => {
+  await using node = await Node.create();
+  const before = await node.traces();
+  const known = await node.knownNamespaces();
+  const program = fileURLToPath(new URL("../support/pod-main.js", import.meta.url));
+  const child = spawn(process.execPath, [program, node.netns.netnsPath], { stdio: ["pipe", "pipe", "inherit"] });
+  const ended = once(child, "exit");
+  try {
+    await once(child.stdout, "data");
+    assert.notDeepEqual(await node.traces(), before);
+    assert.equal(await node.knownNamespaces(), known + 1);
+  } finally {
+    child.kill("SIGKILL");
+  }
+  await ended;
+  await waitFor("the end of the namespace", async () => ((await node.knownNamespaces()) === known ? true : undefined));
+  assert.deepEqual(await node.traces(), before);
+});
+
+test("many pods leave no descriptor, and their maker is at home", async () => {
+  await using node = await Node.create();
+  const home = readlinkSync("/proc/thread-self/ns/net");
+  const held = descriptors();
+  for (let round = 0; round < 30; round++) node.open().close();
+  assert.deepEqual(descriptors(), held);
+  assert.equal(readlinkSync("/proc/thread-self/ns/net"), home);
+  assert.ok(!readFileSync("/proc/net/dev", "utf8").includes("dns11-pod"));
+});

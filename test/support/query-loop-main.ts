@@ -1,0 +1,108 @@
+// Owns the process that asks the same question at a steady rate; see query-loop.ts. Bounded in count and in time.
+
+import { createSocket, type Socket } from "node:dgram";
+import { once } from "node:events";
+
+import { type DecodedPacket, decode, encode } from "dns-packet";
+
+import type { QueryEnd, QueryLoopOptions } from "./query-loop.ts";
+
+const TICK_MS = 5;
+const GIVE_UP_MS = 1_000;
+const REFUSED_WITHIN_MS = 50;
+const RCODES = ["NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
+const ERRORS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "refused",
+  EHOSTUNREACH: "unreachable",
+  ENETUNREACH: "unreachable",
+};
+
+const options = JSON.parse(process.argv[2] ?? "") as QueryLoopOptions;
+const { server, name, forMs, port = 53, type = "A", perSecond = 200, sourcePort } = options;
+const family = server.includes(":") ? "udp6" : "udp4";
+
+const ends: QueryEnd[] = [];
+type Waiting = { readonly startMs: number; readonly end: (outcome: string) => void };
+
+// By its id; an id comes again only long after its query was given up.
+const waiting = new Map<number, Waiting>();
+let asked = 0;
+
+// Ends exactly once, whoever is first.
+function begin(id: number, onEnd: () => void): void {
+  const [atMs, startMs] = [Date.now(), performance.now()];
+  const place = ends.push({ atMs, tookMs: 0, outcome: "unfinished" }) - 1;
+  const timer = setTimeout(() => waiting.get(id)?.end("timeout"), GIVE_UP_MS);
+  const end = (outcome: string): void => {
+    clearTimeout(timer);
+    waiting.delete(id);
+    ends[place] = { atMs, tookMs: Math.round(performance.now() - startMs), outcome };
+    onEnd();
+  };
+  waiting.set(id, { startMs, end });
+}
+
+function send(socket: Socket, id: number, fail: (outcome: string) => void): void {
+  const query = encode({ type: "query", id, flags: 0x100, questions: [{ type, name }] });
+  socket.send(query, (error) => (error === null ? undefined : fail(wordOf(error))));
+}
+
+function receive(message: Buffer): void {
+  waiting.get(message.readUInt16BE(0))?.end(outcomeOf(decode(message)));
+}
+
+function askFresh(): void {
+  const id = (asked += 1) & 0xffff;
+  const socket = createSocket(family);
+  begin(id, () => socket.close());
+  const fail = (outcome: string): void => waiting.get(id)?.end(outcome);
+  socket.on("error", (error) => fail(wordOf(error)));
+  socket.on("message", receive);
+  // By the event, for a callback would be called after a failure, too.
+  socket.once("connect", () => send(socket, id, fail));
+  socket.connect(port, server);
+}
+
+// An error that the network reports does not say which query it is about. It comes at once, on its own or with the next
+// send, so it is about those that have not waited long.
+function endYoungest(outcome: string): void {
+  for (const { startMs, end } of [...waiting.values()]) {
+    if (performance.now() - startMs < REFUSED_WITHIN_MS) end(outcome);
+  }
+}
+
+async function askerOfOneSocket(): Promise<() => void> {
+  const socket = createSocket(family);
+  socket.on("error", (error) => endYoungest(wordOf(error)));
+  socket.on("message", receive);
+  await new Promise<void>((resolve) => socket.bind(sourcePort, resolve));
+  socket.connect(port, server);
+  await once(socket, "connect");
+  // The open socket does not keep the process: the timers of its queries do.
+  socket.unref();
+  return () => {
+    const id = (asked += 1) & 0xffff;
+    begin(id, () => undefined);
+    send(socket, id, endYoungest);
+  };
+}
+
+function outcomeOf({ flags = 0, answers = [] }: DecodedPacket): string {
+  const rcode = flags & 15;
+  if (rcode === 0 && answers.length === 0) return "NODATA";
+  return RCODES[rcode] ?? `rcode ${rcode}`;
+}
+
+function wordOf(error: NodeJS.ErrnoException): string {
+  return ERRORS[error.code ?? ""] ?? error.code ?? error.message;
+}
+
+const ask = sourcePort === undefined ? askFresh : await askerOfOneSocket();
+const beginMs = performance.now();
+const timer = setInterval(() => {
+  const elapsedMs = Math.min(performance.now() - beginMs, forMs);
+  while (asked < elapsedMs * (perSecond / 1000)) ask();
+  if (elapsedMs >= forMs) clearInterval(timer);
+}, TICK_MS);
+
+process.on("exit", () => process.stdout.write(JSON.stringify(ends)));
