@@ -9,6 +9,7 @@ import { Command, CommanderError } from "commander";
 import { addCheckConfig } from "./check-config.ts";
 import { addCleanup } from "./cleanup.ts";
 import { EXIT, exitCodeOf, explain } from "./exit-code.ts";
+import { addKind } from "./kind.ts";
 import { addRun } from "./run.ts";
 import { addStatus } from "./status.ts";
 
@@ -23,6 +24,7 @@ const program = new Command("dns11")
   .configureHelp({ sortOptions: false, showGlobalOptions: false });
 addRun(program);
 addStatus(program);
+addKind(program);
 addCheckConfig(program);
 addCleanup(program);
 for (const command of program.commands) command.exitOverride();

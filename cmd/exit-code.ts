@@ -6,7 +6,7 @@ import { Fault, reasonOf } from "../src/lib/fault.ts";
 
 export const EXIT = {
   ok: 0,
-  /** Something went wrong on the way. */
+  /** Something went wrong on the way, or is wrong where somebody asked. */
   failure: 1,
   /** The command line, the environment or the settings file cannot be understood. */
   usage: 2,
@@ -14,6 +14,8 @@ export const EXIT = {
   cannotServe: 3,
   /** Another instance serves this engine. */
   locked: 4,
+  /** Nothing wrong was found, but not everything could be looked at. */
+  unchecked: 5,
 } as const;
 
 const BY_CODE = new Map<string, number>([

@@ -5,15 +5,17 @@
 import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
 import { type EngineHost, closeEngineHost, openEngineHost, processBehind } from "../container/namespace/engine-host.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
+import { Journal } from "../container/kind/journal.ts";
+import { undoNode } from "../container/kind/undo.ts";
 import { deleteCommands } from "../container/rules/encode.ts";
 import { TABLE_NAME } from "../container/rules/plan.ts";
+import { tableOwner } from "../container/rules/table-owner.ts";
 import { Engine } from "../container/watch/engine.ts";
 import { engineAddress } from "../container/watch/engine-address.ts";
 import { type ContainerJson, isUp } from "../container/watch/translate.ts";
 import { closeQuietly } from "../kernel/libc.ts";
-import { attributesIn, textOf } from "../kernel/netlink-message.ts";
-import { NFPROTO_IPV4, NetlinkMemory, NftSocket } from "../kernel/nfnetlink.ts";
-import { NFTA_TABLE_NAME, NFTA_TABLE_OWNER, NFT_MSG_GETTABLE } from "../kernel/nft-vocabulary.ts";
+import { NetlinkMemory } from "../kernel/netlink-socket.ts";
+import { NftSocket } from "../kernel/nfnetlink.ts";
 import { codeOf, reasonOf } from "../lib/fault.ts";
 import { takeInstance } from "./instance.ts";
 import { checkCapabilities } from "./preflight.ts";
@@ -30,7 +32,15 @@ export async function cleanup(stateDir: string, hostFlag: string | undefined): P
   const bracket = new Bracket();
   const memory = new NetlinkMemory();
   const lines: string[] = [];
+  const journal = new Journal(instance.folder);
   try {
+    for (const record of journal.all().records) {
+      // Another start of a container has made everything anew.
+      const json = await engine.container(record.containerId);
+      const isSameStart = json?.State?.StartedAt === record.startedAt && isUp(json);
+      const did = isSameStart ? undoNode(record, { bracket, memory, host }) : [];
+      lines.push(...did.map((line) => `${record.name}: ${line}`));
+    }
     for (const { Id: containerId } of await engine.containers()) {
       const json = await engine.container(containerId);
       if (json !== undefined && isUp(json)) lines.push(...cleanContainer(json, { host, bracket, memory }));
@@ -60,8 +70,7 @@ function cleanContainer(json: ContainerJson, { host, bracket, memory }: Tools): 
   try {
     const proven = proveNamespace(claim, host, bracket.homeId);
     fd = proven.fd;
-    const did = bracket.within(fd, () => removeOwnerless(memory));
-    return did === undefined ? [] : [`${name}: ${did}`];
+    return bracket.within(fd, () => removeOwnerless(memory)).map((did) => `${name}: ${did}`);
   } catch (error) {
     // A container on the host's network, or one that ended meanwhile, has nothing of ours.
     return codeOf(error)?.startsWith("NAMESPACE_") === true ? [] : [`${name}: ${reasonOf(error)}`];
@@ -70,20 +79,18 @@ function cleanContainer(json: ContainerJson, { host, bracket, memory }: Tools): 
   }
 }
 
-function removeOwnerless(memory: NetlinkMemory): string | undefined {
-  const nft = new NftSocket(memory);
-  try {
-    let owner: number | "nobody" | undefined;
-    nft.dump(NFT_MSG_GETTABLE, NFPROTO_IPV4, (_, bytes) => {
-      const attributes = attributesIn(bytes);
-      if (textOf(attributes.get(NFTA_TABLE_NAME)) !== TABLE_NAME) return;
-      owner = attributes.get(NFTA_TABLE_OWNER)?.readUInt32BE(0) ?? "nobody";
-    });
-    if (owner === undefined) return undefined;
-    if (owner !== "nobody") return `table "${TABLE_NAME}" belongs to a running process; left alone`;
-    nft.transact(deleteCommands(TABLE_NAME));
-    return `removed table "${TABLE_NAME}", which nobody owned`;
-  } finally {
-    nft.close();
-  }
+function removeOwnerless(memory: NetlinkMemory): string[] {
+  return (["ip", "ip6"] as const).flatMap((family) => {
+    const owner = tableOwner(memory, family);
+    if (owner === undefined) return [];
+    const title = `table ${family} "${TABLE_NAME}"`;
+    if (owner !== "nobody") return [`${title} belongs to a running process; left alone`];
+    const nft = new NftSocket(memory);
+    try {
+      nft.transact(deleteCommands({ family, name: TABLE_NAME }));
+    } finally {
+      nft.close();
+    }
+    return [`removed ${title}, which nobody owned`];
+  });
 }

@@ -11,11 +11,14 @@ import { Reconciler } from "../container/attach/reconciler.ts";
 import { DOCKER_RESOLVER } from "../container/capture/capture.ts";
 import type { Bracket } from "../container/namespace/bracket.ts";
 import type { EngineHost } from "../container/namespace/engine-host.ts";
+import type { Journal } from "../container/kind/journal.ts";
+import { Nodes } from "../container/kind/nodes.ts";
+import { undoNode } from "../container/kind/undo.ts";
 import { Directory } from "../container/registry/directory.ts";
 import { Roster } from "../container/roster.ts";
 import type { Engine, EngineInfo } from "../container/watch/engine.ts";
 import { Follower } from "../container/watch/follower.ts";
-import type { NetlinkMemory } from "../kernel/nfnetlink.ts";
+import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import type { Server } from "../model/view.ts";
 import type { Log } from "../observe/log.ts";
 import { HostUpstreams } from "./host-upstreams.ts";
@@ -28,6 +31,7 @@ export interface Composition extends ContainerWay {
 
 interface ContainerWay {
   readonly roster: Roster;
+  readonly nodes: Nodes;
   readonly directory: Directory;
   readonly reconciler: Reconciler;
   readonly follower: Follower;
@@ -41,6 +45,8 @@ export interface ComposeParts {
   readonly engine: Engine;
   readonly bracket: Bracket;
   readonly memory: NetlinkMemory;
+  /** What is to be undone in KIND nodes. */
+  readonly journal: Journal;
   /** The engine's host as it is now; another one after the engine was restarted. */
   readonly host: () => EngineHost;
   readonly onEngine: (info: EngineInfo) => void;
@@ -50,7 +56,7 @@ export interface ComposeParts {
 export function compose(parts: ComposeParts): Composition {
   const queryWay = composeQueryWay(parts.settings, parts.log);
   const containerWay = composeContainerWay(parts, queryWay);
-  const { directory, roster, follower, hostUpstreams } = containerWay;
+  const { directory, roster, nodes, follower, hostUpstreams } = containerWay;
   return {
     ...containerWay,
     reconfigure: (settings) => {
@@ -58,6 +64,7 @@ export function compose(parts: ComposeParts): Composition {
       directory.setRules(settings.routes);
       directory.setServersMax(serversMax(settings));
       roster.setOnly(settings.only);
+      nodes.setPolicy(settings.kind);
       if (hostUpstreams.configure(settings)) follower.lookAgain();
       roster.refresh();
     },
@@ -66,7 +73,7 @@ export function compose(parts: ComposeParts): Composition {
 
 /** watch -> registry -> attach (capture, namespace, rules). */
 function composeContainerWay(parts: ComposeParts, { openEndpoint, onUpstreamsChanged }: QueryWay): ContainerWay {
-  const { settings, log, engine, bracket, memory, host, onEngine, engineVersion } = parts;
+  const { settings, log, engine, bracket, memory, journal, host, onEngine, engineVersion } = parts;
   const directory = new Directory({ serversMax: serversMax(settings), ownAddress: DOCKER_RESOLVER });
   directory.setRules(settings.routes);
   // A zone of a run before could hold entries that lead to its dead ports, so each run draws one.
@@ -79,12 +86,28 @@ function composeContainerWay(parts: ComposeParts, { openEndpoint, onUpstreamsCha
       log.warn({ container: nameOf(id), code, reason, culprits }, "not attached; Docker's resolver answers");
     }
   });
+  const nodes = new Nodes(
+    {
+      bracket,
+      memory,
+      journal,
+      host,
+      networkOf: (id) => directory.network(id),
+      onChange: (id) => reconciler.refit(id),
+      onNews: (about, text) => log.info(about, text),
+    },
+    settings.kind,
+  );
   const roster = new Roster({
     directory,
     reconciler,
+    nodes,
     only: settings.only,
     onWarning: (fact, warning) => log.warn({ container: fact.name, warning }, "odd container"),
   });
+  const refreshHostGateway = async (): Promise<void> => {
+    if (nodes.setHostGateway(await learnHostGateway(engine))) roster.refresh();
+  };
   const onChange = (servers: readonly Server[]): void => {
     directory.setHost(servers);
     roster.refresh();
@@ -96,9 +119,13 @@ function composeContainerWay(parts: ComposeParts, { openEndpoint, onUpstreamsCha
     onEngine: (info) => {
       onEngine(info);
       hostUpstreams.look();
+      void refreshHostGateway();
     },
     onAway: (reason) => log.warn({ reason }, "the engine is away; last-known names keep answering"),
-    onSynced: () => log.info({ containers: directory.containers.size }, "every running container is known"),
+    onSynced: () => {
+      log.info({ containers: directory.containers.size }, "every running container is known");
+      for (const line of undoOldNodes(parts, { directory, nodes })) log.info(line, "left behind by a dns11 before");
+    },
     onNetwork: (fact) => directory.putNetwork(fact),
     onNetworkGone: (id) => directory.removeNetwork(id),
     onContainer: (fact) => roster.put(fact),
@@ -108,7 +135,33 @@ function composeContainerWay(parts: ComposeParts, { openEndpoint, onUpstreamsCha
     known: () => directory.containers,
     hasNetwork: (id) => directory.network(id) !== undefined,
   });
-  return { roster, directory, reconciler, follower, hostUpstreams };
+  return { roster, nodes, directory, reconciler, follower, hostUpstreams };
+}
+
+/** Where containers reach the engine's host unless somebody says otherwise: the default bridge's side of it. */
+async function learnHostGateway(engine: Engine): Promise<string | undefined> {
+  try {
+    const json = await engine.network("bridge");
+    return json?.IPAM?.Config?.map(({ Gateway: gateway }) => gateway).find((gateway) => gateway !== undefined);
+  } catch {
+    // Nodes have other ways to be reached, and the next connection asks again.
+    return undefined;
+  }
+}
+
+/** Nodes that a killed instance left, and that are none by now. Another start of a container undoes everything by itself. */
+function undoOldNodes(
+  { journal, bracket, memory, host }: ComposeParts,
+  { directory, nodes }: Pick<ContainerWay, "directory" | "nodes">,
+): object[] {
+  return journal.all().records.flatMap((record) => {
+    const fact = directory.containers.get(record.containerId);
+    const isRunning = fact?.startedAt === record.startedAt;
+    if (isRunning && nodes.isNode(fact)) return [];
+    const did = isRunning ? undoNode(record, { bracket, memory, host: host() }) : [];
+    journal.remove(record.containerId);
+    return did.length === 0 ? [] : [{ node: record.name, did }];
+  });
 }
 
 /** Docker uses three servers of a list and says nothing of the others. */

@@ -11,14 +11,15 @@ import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
 import { type EngineHost, closeEngineHost, openEngineHost, processBehind } from "../container/namespace/engine-host.ts";
 import { Engine, type EngineInfo } from "../container/watch/engine.ts";
 import { type EngineAddress, engineAddress } from "../container/watch/engine-address.ts";
-import { NetlinkMemory } from "../kernel/nfnetlink.ts";
+import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { backoffMs } from "../lib/backoff.ts";
 import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
 import type { Log } from "../observe/log.ts";
+import { Journal } from "../container/kind/journal.ts";
 import { type Composition, compose } from "./compose.ts";
 import { Control } from "./control.ts";
 import { HangGuard } from "./hang-guard.ts";
-import { type Instance, takeInstance } from "./instance.ts";
+import { type Instance, instanceFolder, takeInstance } from "./instance.ts";
 import { checkCapabilities, checkKernel } from "./preflight.ts";
 import { type ContainerStatus, type Status, containerStatus } from "./status.ts";
 
@@ -58,7 +59,7 @@ export class Daemon {
     if (info === undefined) return;
     const instance = takeInstance(this.#settings.stateDir, info.id);
     try {
-      this.#composition = this.#compose(bracket, memory);
+      this.#composition = this.#compose(bracket, memory, new Journal(instance.folder));
       await this.#serve(instance, signal);
     } finally {
       instance.release();
@@ -76,8 +77,10 @@ export class Daemon {
   async preview(): Promise<readonly ContainerStatus[]> {
     checkCapabilities();
     const bracket = new Bracket();
-    this.#acceptEngine(await this.#engine.describe());
-    const composition = this.#compose(bracket, new NetlinkMemory());
+    const info = await this.#engine.describe();
+    this.#acceptEngine(info);
+    const journal = new Journal(instanceFolder(this.#settings.stateDir, info.id));
+    const composition = this.#compose(bracket, new NetlinkMemory(), journal);
     // Nothing that is wanted is done: the reconciler is stopped before it starts.
     await composition.reconciler.stop();
     composition.hostUpstreams.close();
@@ -110,7 +113,11 @@ export class Daemon {
 
   async #serve(instance: Instance, signal: AbortSignal): Promise<void> {
     const composition = this.#composition as Composition;
-    const control = await Control.listen(instance.controlPath, () => this.#status(composition));
+    const control = await Control.listen(instance.controlPath, {
+      "GET /v1/status": () => this.#status(composition),
+      "POST /v1/kind/detach": (body) => setDetached(composition, body, true),
+      "POST /v1/kind/attach": (body) => setDetached(composition, body, false),
+    });
     const guard = new HangGuard();
     const { id, version } = this.#info as EngineInfo;
     this.#log.info(
@@ -186,13 +193,14 @@ export class Daemon {
     this.#info = info;
   }
 
-  #compose(bracket: Bracket, memory: NetlinkMemory): Composition {
+  #compose(bracket: Bracket, memory: NetlinkMemory, journal: Journal): Composition {
     return compose({
       settings: this.#settings,
       log: this.#log,
       engine: this.#engine,
       bracket,
       memory,
+      journal,
       host: () => this.#host as EngineHost,
       onEngine: (info) => this.#acceptEngine(info),
       engineVersion: () => this.#info?.majorVersion ?? 0,
@@ -222,14 +230,35 @@ export class Daemon {
     };
   }
 
-  #containers({ roster, reconciler, directory }: Composition): ContainerStatus[] {
+  #containers({ roster, nodes, reconciler }: Composition): ContainerStatus[] {
     const attachments = new Map(reconciler.attachments());
     return [...roster.decisions()]
-      .map(([fact, decision]) => containerStatus(fact, decision, attachments.get(fact.id), directory.viewOf(fact)))
+      .map(([fact, decision]) => {
+        const node = nodes.isNode(fact) ? nodes.knownMode(fact.id)?.report() : undefined;
+        return containerStatus(fact, decision, attachments.get(fact.id), roster.viewOf(fact), node);
+      })
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   #character(): Status["character"] {
     return this.#settings.isStrict ? "strict" : "better";
   }
+}
+
+/** By the node's name, or by the beginning of its id. */
+function setDetached({ roster, nodes, directory }: Composition, body: unknown, isDetached: boolean): { name: string } {
+  const node = typeof body === "object" && body !== null && "node" in body ? body.node : undefined;
+  if (typeof node !== "string" || node === "") {
+    throw new Fault("NO_NODE", 'Which node? It is told as {"node": "NAME"}');
+  }
+  const facts = [...directory.containers.values()];
+  const found = facts.filter(({ id, name }) => name === node || id.startsWith(node));
+  const [fact, ...others] = found;
+  if (fact === undefined || others.length > 0) {
+    const which = others.length > 0 ? `Several containers are called "${node}"` : `No running container is "${node}"`;
+    throw new Fault("NO_SUCH_NODE", which);
+  }
+  if (!nodes.isNode(fact)) throw new Fault("NO_SUCH_NODE", `"${fact.name}" is no KIND node to this dns11`);
+  roster.setDetached(fact, isDetached);
+  return { name: fact.name };
 }

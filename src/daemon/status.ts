@@ -6,6 +6,7 @@ import type { Attachment } from "../container/attach/attachment.ts";
 import type { Decision } from "../container/attach/decision.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import { serverText } from "../model/server-text.ts";
+import type { NodeReport } from "../container/kind/node-mode.ts";
 import type { View } from "../model/view.ts";
 import { presentation } from "../model/wire-name.ts";
 
@@ -27,6 +28,8 @@ export interface ContainerStatus {
   readonly ports?: { readonly udp: number; readonly tcp: number };
   readonly since?: string;
   readonly verified?: string;
+  /** What it is to its pods, where it is a KIND node that we serve. */
+  readonly node?: NodeReport;
   readonly upstreams?: readonly string[];
   readonly counters?: Readonly<Record<string, number>>;
 }
@@ -59,6 +62,7 @@ export function containerStatus(
   decision: Decision,
   attachment: Attachment | undefined,
   view: View,
+  node: NodeReport | undefined,
 ): ContainerStatus {
   const base = {
     id: fact.id,
@@ -70,7 +74,12 @@ export function containerStatus(
   if (decision.kind === "leave") {
     return { ...base, state: "left-alone", code: decision.code, reason: decision.reason };
   }
-  return { ...base, ...attachmentStatus(attachment), upstreams: upstreamsOf(view) };
+  return {
+    ...base,
+    ...attachmentStatus(attachment),
+    ...(node !== undefined && { node }),
+    upstreams: upstreamsOf(view),
+  };
 }
 
 function attachmentStatus(
@@ -80,7 +89,8 @@ function attachmentStatus(
   if (attachment === undefined || state === undefined || state.kind === "opening" || state.kind === "closed") {
     return { state: "opening" };
   }
-  const { listening, namespaceId, counters } = attachment;
+  const { namespaceId, counters } = attachment;
+  const [listening] = attachment.listening;
   const common = {
     state: state.kind,
     ...(namespaceId !== undefined && { namespace: namespaceId }),

@@ -1,0 +1,135 @@
+/**
+ * dns11 kind: what is done for the pods of KIND nodes, whether it works, and how to undo it.
+ */
+import { type Command, Option } from "commander";
+
+import type { fetchStatus, postKind } from "../src/daemon/control.ts";
+import type { NodeDiagnosis } from "../src/daemon/kind-doctor.ts";
+import type { locateControl } from "../src/daemon/locate.ts";
+import type { ContainerStatus } from "../src/daemon/status.ts";
+import { READERS } from "../src/config/readers.ts";
+import type { NodeFilter } from "../src/model/kind-policy.ts";
+import { EXIT } from "./exit-code.ts";
+import { onThisPlatform } from "./platform.ts";
+import { stateDirOption } from "./run.ts";
+import { table } from "./table.ts";
+
+interface KindOptions {
+  readonly host?: string;
+  readonly stateDir: string;
+  readonly json?: boolean;
+  readonly kind?: readonly NodeFilter[];
+}
+
+interface ControlModules {
+  readonly locateControl: typeof locateControl;
+  readonly fetchStatus: typeof fetchStatus;
+  readonly postKind: typeof postKind;
+}
+
+export function addKind(program: Command): void {
+  const kind = program.command("kind").description("See to the pods of KIND nodes");
+  verb(kind, "status", "Show what a running dns11 is to each node")
+    .option("--json", "as JSON")
+    .action(async (options: KindOptions) => await showStatus(options));
+  verb(kind, "doctor [node]", "Ask from a pod made for it, in one node or in all of them, and say what is wrong")
+    .addOption(
+      new Option("--kind <nodes>", "which containers are nodes: auto, label=KEY[=VALUE] or name=PATTERN").argParser(
+        (text, before: readonly NodeFilter[] | undefined) => [...(before ?? []), READERS["kind.nodes"](text)],
+      ),
+    )
+    .option("--json", "as JSON")
+    .action(async (node: string | undefined, options: KindOptions) => await diagnose(node, options));
+  verb(kind, "detach <node>", "Put a node back as it was, until it is started anew or attached again").action(
+    async (node: string, options: KindOptions) => await setDetached(node, options, true),
+  );
+  verb(kind, "attach <node>", "Serve a node again that was detached").action(
+    async (node: string, options: KindOptions) => await setDetached(node, options, false),
+  );
+}
+
+function verb(kind: Command, name: string, description: string): Command {
+  return kind
+    .command(name)
+    .description(description)
+    .option("-H, --host <address>", "the engine's socket, as the docker command reads it")
+    .addOption(stateDirOption())
+    .exitOverride();
+}
+
+async function showStatus(options: KindOptions): Promise<void> {
+  const modules = await control();
+  const { containers } = await modules.fetchStatus(await modules.locateControl(options.stateDir, options.host));
+  const nodes = containers.filter(({ node, code }) => node !== undefined || code === "kind-detached");
+  process.stdout.write(options.json === true ? `${JSON.stringify(nodes)}\n` : statusText(nodes));
+}
+
+function statusText(nodes: readonly ContainerStatus[]): string {
+  if (nodes.length === 0)
+    return "no KIND node is served; nodes are looked for only with --kind (see dns11 run --help)\n";
+  const head = [
+    "NODE",
+    "STATE",
+    "PODS ASK",
+    "SERVED AT",
+    "FAMILIES",
+    "CHANGED",
+    "PROBED",
+    "DROPPED",
+    "RESOLV.CONF",
+    "WHY",
+  ];
+  return table(
+    head,
+    nodes.map(({ name, state, node, reason }) => [
+      name,
+      state === "attached" ? (node?.state ?? "-") : state,
+      node?.published.join(" ") || "-",
+      node?.target.join(" ") || "-",
+      node?.families.join(" ") || "-",
+      timeOf(node?.lastChange),
+      timeOf(node?.lastProbe),
+      String(node?.dropped ?? "-"),
+      node?.resolvConf ?? "-",
+      [reason, ...(node?.reasons ?? [])].filter((text) => text !== undefined).join("; "),
+    ]),
+  );
+}
+
+function timeOf(iso: string | null | undefined): string {
+  return iso?.slice(11, 19) ?? "-";
+}
+
+async function diagnose(node: string | undefined, { host, json, kind }: KindOptions): Promise<void> {
+  const { diagnoseNodes } = await onThisPlatform(async () => await import("../src/daemon/kind-doctor.ts"));
+  const reports = await diagnoseNodes({ hostFlag: host, node, filters: kind ?? [{ kind: "auto" }] });
+  process.stdout.write(
+    json === true ? `${JSON.stringify(reports)}\n` : reports.map(reportText).join("\n") || "there is no KIND node\n",
+  );
+  const states = new Set(reports.flatMap(({ findings }) => findings.map(({ state }) => state)));
+  if (states.has("problem")) process.exitCode = EXIT.failure;
+  else if (states.has("unknown")) process.exitCode = EXIT.unchecked;
+}
+
+function reportText({ node, findings }: NodeDiagnosis): string {
+  const rows = findings.map(({ state, what, detail, remedy }) => [
+    state,
+    what,
+    `${detail}${remedy === undefined ? "" : `. ${remedy}`}`,
+  ]);
+  return `${node}\n${table(["STATE", "WHAT", "FOUND"], rows)}`;
+}
+
+async function setDetached(node: string, { stateDir, host }: KindOptions, isDetached: boolean): Promise<void> {
+  const modules = await control();
+  const verbName = isDetached ? "detach" : "attach";
+  const { name } = await modules.postKind(await modules.locateControl(stateDir, host), verbName, node);
+  process.stdout.write(`${name} is ${isDetached ? "as it was before dns11" : "served again"}\n`);
+}
+
+async function control(): Promise<ControlModules> {
+  return await onThisPlatform(async () => ({
+    ...(await import("../src/daemon/locate.ts")),
+    ...(await import("../src/daemon/control.ts")),
+  }));
+}
