@@ -25,55 +25,68 @@ const FLAGS = {
   "log-level": "log-level",
 } as const satisfies { readonly [K in Key]?: string };
 
-export function addFlags(command: Command): void {
-  command
-    .addOption(new Option("--strict", `answer exactly as current Docker does ${or("strict")}`))
-    .addOption(
-      several(
-        "--only <filter>",
-        `serve only label=KEY[=VALUE] (all that are named) or network=NAME (any of them) ${or("only")}`,
-        READERS.only,
-      ),
-    )
-    .addOption(
-      several(
-        "--dns <server>",
-        `ask this server, or /DOMAIN/SERVER for the names below a domain ${or("dns")}`,
-        READERS.dns,
-      ),
-    )
-    .addOption(
-      several("--dns-opt <option>", `ndots:N, rotate, use-vc or timeout:N ${or("dns-opt")}`, READERS["dns-opt"]),
-    )
-    .addOption(new Option("--dns-search <domain>").argParser(refuseSearch).hideHelp())
-    .addOption(one("--resolv-conf <path>", "the host's resolv.conf, as the engine sees paths", READERS["resolv-conf"]))
-    .addOption(one("--ttl <time>", `how long names may be remembered, in seconds or as 1m ${or("ttl")}`, READERS.ttl))
-    .addOption(
-      several(
-        "--kind <nodes>",
-        `serve the pods of KIND nodes, too: auto, label=KEY[=VALUE] or name=PATTERN ${or("kind.nodes")}`,
-        READERS["kind.nodes"],
-      ),
-    )
-    .addOption(nodeAddressOption())
-    .addOption(
-      one("--kind-way <way>", `how pods are let in: ${NODE_WAYS.join(", ")} ${or("kind.way")}`, READERS["kind.way"]),
-    )
-    .addOption(
-      one(
-        "--log-level <level>",
-        `how much to log: ${LOG_LEVELS.join(", ")} (default: "info", env: ${variableOf("log-level")})`,
-        READERS["log-level"],
-      ),
-    );
+type FlagKey = keyof typeof FLAGS;
+
+/** What makes sense where there is no engine. */
+export const IN_NODE_FLAGS: readonly FlagKey[] = [
+  "strict",
+  "dns",
+  "dns-opt",
+  "ttl",
+  "kind.ip",
+  "kind.way",
+  "log-level",
+];
+
+/** All of them, or those that make sense. */
+export function addFlags(command: Command, keys: readonly FlagKey[] = Object.keys(FLAGS) as FlagKey[]): void {
+  for (const key of keys) command.addOption(optionOf(key));
+  command.addOption(new Option("--dns-search <domain>").argParser(refuseSearch).hideHelp());
 }
 
-export function nodeAddressOption(): Option {
-  return one(
-    "--kind-ip <address>",
-    `where pods ask: ${NODE_ADDRESS_WORDS.join(", ")}, or an address ${or("kind.ip")}`,
-    READERS["kind.ip"],
-  );
+function optionOf(key: FlagKey): Option {
+  switch (key) {
+    case "strict":
+      return new Option("--strict", `answer exactly as current Docker does ${or(key)}`);
+    case "only":
+      return several(
+        "--only <filter>",
+        `serve only label=KEY[=VALUE] (all that are named) or network=NAME (any of them) ${or(key)}`,
+        READERS.only,
+      );
+    case "dns":
+      return several(
+        "--dns <server>",
+        `ask this server, or /DOMAIN/SERVER for the names below a domain ${or(key)}`,
+        READERS.dns,
+      );
+    case "dns-opt":
+      return several("--dns-opt <option>", `ndots:N, rotate, use-vc or timeout:N ${or(key)}`, READERS["dns-opt"]);
+    case "resolv-conf":
+      return one("--resolv-conf <path>", "the host's resolv.conf, as the engine sees paths", READERS["resolv-conf"]);
+    case "ttl":
+      return one("--ttl <time>", `how long names may be remembered, in seconds or as 1m ${or(key)}`, READERS.ttl);
+    case "kind.nodes":
+      return several(
+        "--kind <nodes>",
+        `serve the pods of KIND nodes, too: auto, label=KEY[=VALUE] or name=PATTERN ${or(key)}`,
+        READERS["kind.nodes"],
+      );
+    case "kind.ip":
+      return one(
+        "--kind-ip <address>",
+        `where pods ask: ${NODE_ADDRESS_WORDS.join(", ")}, or an address ${or(key)}`,
+        READERS["kind.ip"],
+      );
+    case "kind.way":
+      return one("--kind-way <way>", `how pods are let in: ${NODE_WAYS.join(", ")} ${or(key)}`, READERS["kind.way"]);
+    case "log-level":
+      return one(
+        "--log-level <level>",
+        `how much to log: ${LOG_LEVELS.join(", ")} (default: "info", env: ${variableOf(key)})`,
+        READERS["log-level"],
+      );
+  }
 }
 
 /** On and off for every difference between the characters. */

@@ -7,11 +7,13 @@ import type { fetchStatus, postKind } from "../src/daemon/control.ts";
 import type { NodeDiagnosis } from "../src/daemon/kind-doctor.ts";
 import type { locateControl } from "../src/daemon/locate.ts";
 import type { ContainerStatus } from "../src/daemon/status.ts";
+import { createLog } from "../src/observe/log.ts";
 import { READERS } from "../src/config/readers.ts";
 import type { NodeFilter } from "../src/model/kind-policy.ts";
 import { EXIT } from "./exit-code.ts";
 import { onThisPlatform } from "./platform.ts";
-import { stateDirOption } from "./run.ts";
+import { IN_NODE_FLAGS, addFlags } from "./flags.ts";
+import { type SettingsOptions, settingsReader, stateDirOption, untilSignalled } from "./run.ts";
 import { table } from "./table.ts";
 
 interface KindOptions {
@@ -21,6 +23,12 @@ interface KindOptions {
   readonly kind?: readonly NodeFilter[];
 }
 
+interface InNodeOptions extends SettingsOptions {
+  readonly inNode?: boolean;
+  readonly once?: boolean;
+  readonly undo?: boolean;
+}
+
 interface ControlModules {
   readonly locateControl: typeof locateControl;
   readonly fetchStatus: typeof fetchStatus;
@@ -28,7 +36,17 @@ interface ControlModules {
 }
 
 export function addKind(program: Command): void {
-  const kind = program.command("kind").description("See to the pods of KIND nodes");
+  const kind = program
+    .command("kind")
+    .description("See to the pods of KIND nodes; inside a node's image, serve them: dns11 kind --in-node")
+    .enablePositionalOptions()
+    .option("--in-node", "serve the pods of the node that this runs in, until told to stop; no engine is asked")
+    .option("--once", "with --in-node: lead pods to Docker's resolver by rules that stay, and end (IPv4 alone)")
+    .option("--undo", "with --in-node: take back what --once made, or one that stayed and was killed")
+    .addOption(new Option("--config <file>", "the settings file").env("DNS11_CONFIG"))
+    .addOption(stateDirOption());
+  addFlags(kind, IN_NODE_FLAGS);
+  kind.action(async (options: InNodeOptions, command: Command) => await serveInNode(options, command));
   verb(kind, "status", "Show what a running dns11 is to each node")
     .option("--json", "as JSON")
     .action(async (options: KindOptions) => await showStatus(options));
@@ -55,6 +73,20 @@ function verb(kind: Command, name: string, description: string): Command {
     .option("-H, --host <address>", "the engine's socket, as the docker command reads it")
     .addOption(stateDirOption())
     .exitOverride();
+}
+
+async function serveInNode(options: InNodeOptions, command: Command): Promise<void> {
+  if (options.inNode !== true) command.help({ error: true });
+  const inNode = await onThisPlatform(async () => await import("../src/daemon/in-node.ts"));
+  if (options.undo === true) return tell(inNode.undoInNode(options.stateDir));
+  const settings = await settingsReader(options)();
+  const log = createLog(settings.logLevel);
+  if (options.once === true) return tell(await inNode.serveOnce(settings, log));
+  return await inNode.stayInNode(settings, log, untilSignalled());
+}
+
+function tell(lines: readonly string[]): void {
+  for (const line of lines) process.stdout.write(`${line}\n`);
 }
 
 async function showStatus(options: KindOptions): Promise<void> {

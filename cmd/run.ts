@@ -12,14 +12,18 @@ import { addFlags, addSwitches, flagLayer } from "./flags.ts";
 import { onThisPlatform } from "./platform.ts";
 import { table } from "./table.ts";
 
-interface RunOptions {
+/** What settings are made from. */
+export interface SettingsOptions {
   readonly config?: string;
   readonly host?: string;
-  readonly dryRun?: boolean;
-  readonly json?: boolean;
   readonly stateDir: string;
   readonly enginePid?: number;
-  readonly batch: boolean;
+  readonly batch?: boolean;
+}
+
+interface RunOptions extends SettingsOptions {
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
 }
 
 export function addRun(program: Command): void {
@@ -59,18 +63,18 @@ async function run(options: RunOptions): Promise<void> {
 }
 
 /** Flags and environment stay as they were at the start; the file is read anew each time. */
-function settingsReader(options: RunOptions): () => Promise<RunSettings> {
+export function settingsReader(options: SettingsOptions): () => Promise<RunSettings> {
   const { host, stateDir, enginePid } = options;
   const config = options.config === "" ? undefined : options.config;
   const layers = [flagLayer(options as unknown as Readonly<Record<string, unknown>>), readEnvironment(process.env)];
   return async () => {
     const settings = settle(config === undefined ? layers : [...layers, await readSettingsApart(config)]);
-    return { ...settings, host, stateDir, enginePid, isBatching: options.batch, config };
+    return { ...settings, host, stateDir, enginePid, isBatching: options.batch !== false, config };
   };
 }
 
 /** The first SIGTERM or SIGINT asks for a good end; a second one does not wait for it. */
-function untilSignalled(): AbortSignal {
+export function untilSignalled(): AbortSignal {
   const controller = new AbortController();
   const onSignal = (): void => {
     if (controller.signal.aborted) process.exit(1);

@@ -35,10 +35,12 @@ function statusText(status: Status): string {
   const { engine, containers } = status;
   const served = containers.filter(({ state }) => state === "attached").length;
   const readiness = status.isReady ? "ready" : "not ready yet";
-  const link = engine.isConnected ? "" : " (away; last-known names answer)";
+  const link = engine?.isConnected === false ? " (away; last-known names answer)" : "";
+  const where =
+    engine === null ? "in the node, without an engine" : `engine ${engine.version} at ${engine.address}${link}`;
   const head =
     `dns11 ${status.version}, process ${status.pid}, ${status.character}, ${readiness}, since ${status.since}\n` +
-    `engine ${engine.version} at ${engine.address}${link}\n` +
+    `${where}\n` +
     `settings ${status.config === null ? "" : `of ${status.config}, `}not as by default: ${saidText(status)}\n` +
     `${served} of ${containers.length} containers attached\n`;
   return containers.length === 0

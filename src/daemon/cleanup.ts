@@ -84,6 +84,7 @@ function removeOwnerless(memory: NetlinkMemory): string[] {
     const owner = tableOwner(memory, family);
     if (owner === undefined) return [];
     const title = `table ${family} "${TABLE_NAME}"`;
+    if (owner === "stays") return [`${title} was made in the node, to stay; left alone`];
     if (owner !== "nobody") return [`${title} belongs to a running process; left alone`];
     const nft = new NftSocket(memory);
     try {

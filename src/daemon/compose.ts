@@ -14,6 +14,7 @@ import type { EngineHost } from "../container/namespace/engine-host.ts";
 import type { Journal } from "../container/kind/journal.ts";
 import { Nodes } from "../container/kind/nodes.ts";
 import { undoNode } from "../container/kind/undo.ts";
+import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../container/namespace/proof.ts";
 import { Directory } from "../container/registry/directory.ts";
 import { Roster } from "../container/roster.ts";
 import type { Engine, EngineInfo } from "../container/watch/engine.ts";
@@ -76,10 +77,11 @@ function composeContainerWay(parts: ComposeParts, { openEndpoint, onUpstreamsCha
   const { settings, log, engine, bracket, memory, journal, host, onEngine, engineVersion } = parts;
   const directory = new Directory({ serversMax: serversMax(settings), ownAddress: DOCKER_RESOLVER });
   directory.setRules(settings.routes);
+  const prove = (claim: NamespaceClaim): ProvenNamespace => proveNamespace(claim, host(), bracket.homeId);
   // A zone of a run before could hold entries that lead to its dead ports, so each run draws one.
   const zone = randomInt(1, 0xffff);
   const nameOf = (id: string): string => directory.containers.get(id)?.name ?? id.slice(0, 12);
-  const reconciler = new Reconciler({ bracket, memory, host, zone, openEndpoint }, (id, state) => {
+  const reconciler = new Reconciler({ bracket, memory, host, prove, zone, openEndpoint }, (id, state) => {
     if (state.kind === "attached") log.debug({ container: nameOf(id) }, "attached");
     if (state.kind === "failed") {
       const { code, reason, culprits } = state;

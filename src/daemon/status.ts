@@ -41,12 +41,13 @@ export interface Status {
   readonly character: "strict" | "better";
   /** How the rules are held: owned tables go with the process. */
   readonly tier: "nft-owner";
+  /** null inside a node, where there is none. */
   readonly engine: {
     readonly id: string;
     readonly version: string;
     readonly address: string;
     readonly isConnected: boolean;
-  };
+  } | null;
   /** The settings file. */
   readonly config: string | null;
   /** What counts under each key of the settings file, and who said so. */

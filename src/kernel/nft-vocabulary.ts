@@ -13,7 +13,10 @@ export const NFT_MSG_DELRULE = 8;
 export const NFT_TABLE_F_OWNER = 2;
 export const NFTA_TABLE_NAME = 1;
 export const NFTA_TABLE_FLAGS = 2;
+export const NFTA_TABLE_USERDATA = 6;
 export const NFTA_TABLE_OWNER = 7;
+/** In user data, which nft(8) shows: type, length, then a text with the zero that ends it. */
+export const UDATA_COMMENT = 0;
 
 export const NFTA_CHAIN_TABLE = 1;
 export const NFTA_CHAIN_NAME = 3;

@@ -97,7 +97,7 @@ function namedServerText(server: NamedServer): string {
 
 /** A server of a view as Docker writes it in a container's resolv.conf. */
 export function serverText(server: Server): string {
-  if (server.from === "door") return "docker";
+  if (server.from === "door") return server.address === "127.0.0.11" ? "docker" : `docker(${server.address})`;
   return server.from === "host" ? `host(${withPort(server)})` : withPort(server);
 }
 

@@ -127,7 +127,7 @@ test("behind the stub of systemd-resolved, the servers that it asks stand in for
 test("after a restart of the engine it is followed as before", async () => {
   await using dns11 = await startDns11(world.engine);
   await world.engine.restartDaemon();
-  await waitFor("the engine to be back", async () => ((await dns11.status()).engine.isConnected ? true : undefined));
+  await waitFor("the engine to be back", async () => ((await dns11.status()).engine?.isConnected ? true : undefined));
   assert.equal(await world.serverOf(world.client), A);
   await world.onHost(`echo nameserver ${B} > ${FILE}`);
   await world.waitFor(B);

@@ -29,7 +29,7 @@ after(async () => {
 
 async function untilConnected(isConnected: boolean): Promise<void> {
   await waitFor(`the engine to be ${isConnected ? "back" : "away"}`, async () =>
-    (await dns11.status()).engine.isConnected === isConnected ? true : undefined,
+    (await dns11.status()).engine?.isConnected === isConnected ? true : undefined,
   );
 }
 

@@ -13,6 +13,7 @@ import { CONTAINER_MODE } from "../../src/container/attach/mode.ts";
 import type { Endpoint, OpenEndpoint } from "../../src/container/attach/ports.ts";
 import { Bracket } from "../../src/container/namespace/bracket.ts";
 import { type EngineHost, closeEngineHost, openEngineHost } from "../../src/container/namespace/engine-host.ts";
+import { proveNamespace } from "../../src/container/namespace/proof.ts";
 import { closeSockets } from "../../src/container/namespace/sockets.ts";
 import { closeQuietly } from "../../src/kernel/libc.ts";
 import { MessageBlock } from "../../src/kernel/message-block.ts";
@@ -57,6 +58,7 @@ function attachmentIn(path: string, openEndpoint: OpenEndpoint = silent): Attach
     memory,
     zone: ZONE,
     host: () => host,
+    prove: (claim) => proveNamespace(claim, host, bracket.homeId),
     openEndpoint,
     onState: () => undefined,
     onForeignChange: () => undefined,

@@ -27,7 +27,7 @@ import { type Capture, DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { Bracket, NamespaceId } from "../namespace/bracket.ts";
 import { DOOR_MARK, dialIn } from "../namespace/dial.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";
-import { type NamespaceClaim, proveNamespace } from "../namespace/proof.ts";
+import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
 import { type NamespaceSockets, bindSockets, closeSockets } from "../namespace/sockets.ts";
 import { conversationsWith } from "../namespace/conversations.ts";
 import { findCulprits } from "../rules/culprit.ts";
@@ -35,6 +35,7 @@ import { replaceCommands } from "../rules/encode.ts";
 import { installTables, removeTables } from "../rules/install.ts";
 import { type Listening, type PlanInput, drainingPlan, servingPlan, trialPlan } from "../rules/plan.ts";
 import { type ProbeResult, TRIAL_MARK, probe } from "../rules/probe.ts";
+import { refuseOwned } from "../rules/table-owner.ts";
 import type { Mode } from "./mode.ts";
 import type { Endpoint, OpenEndpoint } from "./ports.ts";
 
@@ -54,6 +55,8 @@ export type AttachmentState =
 export interface AttachmentParts {
   readonly bracket: Bracket;
   readonly host: () => EngineHost;
+  /** Opens the namespace that is claimed, or throws a Fault that says why it is not to be believed. */
+  readonly prove: (claim: NamespaceClaim) => ProvenNamespace;
   readonly memory: NetlinkMemory;
   /** The connection tracking zone of this run. */
   readonly zone: number;
@@ -127,7 +130,7 @@ export class Attachment {
   open(): void {
     if (this.#state.kind === "closed" || this.#serving !== undefined) return;
     try {
-      this.#namespace ??= proveNamespace(this.claim, this.#parts.host(), this.#parts.bracket.homeId);
+      this.#namespace ??= this.#parts.prove(this.claim);
       this.#serving = this.#begin(this.#namespace.fd);
       // One that failed before is called so until a probe has come through.
       if (this.#state.kind === "opening") this.#become({ kind: "verifying", sinceMs: Date.now() });
@@ -225,8 +228,11 @@ export class Attachment {
     let sockets: readonly NamespaceSockets[] = [];
     let capture: Capture | undefined;
     let nft: NftSocket | undefined;
+    let isTouched = false;
     try {
       bracket.within(fd, () => {
+        refuseOwned(memory);
+        isTouched = true;
         // First, so that its number is the lowest: the kernel closes a dead process's descriptors in their order, and the
         // rules must be gone before the sockets that they lead to.
         nft = new NftSocket(memory);
@@ -249,7 +255,7 @@ export class Attachment {
     } catch (error) {
       if (nft !== undefined) this.#removeTables(nft, capture);
       closeSockets(sockets);
-      this.#undo(fd);
+      if (isTouched) this.#undo(fd);
       throw error;
     }
   }

@@ -71,10 +71,9 @@ function resolvConfFinding(
 
 function holderFinding(memory: NetlinkMemory): Finding {
   const owner = tableOwner(memory, "ip");
-  const detail =
-    owner === undefined
-      ? "no rules of dns11"
-      : `rules of dns11, ${owner === "nobody" ? "owned by nobody" : "owned by a running process"}`;
+  const words = { nobody: "owned by nobody", stays: "made in the node, to stay" };
+  const held = typeof owner === "number" ? "owned by a running process" : owner && words[owner];
+  const detail = held === undefined ? "no rules of dns11" : `rules of dns11, ${held}`;
   return { what: "rules", state: "well", detail };
 }
 

@@ -7,21 +7,42 @@ import { readFileSync } from "node:fs";
 import { addressBytes } from "../../model/address.ts";
 
 /** What the kernel calls a socket that waits for whoever comes. */
-const WAITING: Readonly<Record<string, string>> = { udp: "07", tcp: "0A" };
+const WAITING: Readonly<Record<Protocol, string>> = { udp: "07", tcp: "0A" };
+
+type Protocol = "udp" | "tcp";
 
 /** The protocols of those who would get what is sent to this address and port, in the namespace that the thread is in. */
-export function listenersAt(address: string, port: number): string[] {
+export function listenersAt(address: string, port: number): Protocol[] {
   const bytes = addressBytes(address) ?? new Uint8Array(4);
   const places = new Set([inKernelsOrder(bytes), "0".repeat(bytes.length * 2), "0".repeat(32)]);
-  const suffix = port.toString(16).padStart(4, "0").toUpperCase();
-  return Object.entries(WAITING).flatMap(([protocol, waiting]) => {
-    const sockets = [protocol, `${protocol}6`].flatMap((table) => rowsOf(table));
-    const isThere = sockets.some(([, local, , state]) => {
-      const [where, which] = (local ?? "").split(":");
-      return which === suffix && state === waiting && places.has(where ?? "");
+  return (["udp", "tcp"] as const).filter((protocol) =>
+    [protocol, `${protocol}6`].some((table) =>
+      waitingIn(table, protocol).some((place) => place.port === port && places.has(place.address)),
+    ),
+  );
+}
+
+/** The ports at which somebody listens on exactly this IPv4 address. */
+export function boundPorts(address: string, protocol: Protocol): number[] {
+  const place = inKernelsOrder(addressBytes(address) ?? new Uint8Array(4));
+  return waitingIn(protocol, protocol)
+    .filter((each) => each.address === place)
+    .map(({ port }) => port);
+}
+
+/** An address as the kernel prints it, and a port. */
+interface Place {
+  readonly address: string;
+  readonly port: number;
+}
+
+function waitingIn(table: string, protocol: Protocol): Place[] {
+  return rowsOf(table)
+    .filter(([, , , state]) => state === WAITING[protocol])
+    .map(([, local = ""]) => {
+      const [address = "", port = ""] = local.split(":");
+      return { address, port: Number.parseInt(port, 16) };
     });
-    return isThere ? [protocol] : [];
-  });
 }
 
 function rowsOf(table: string): string[][] {

@@ -63,7 +63,7 @@ export class NodeMode implements Mode {
   #fact: NodeFact;
   #record: NodeRecord;
   #published: Published = { told: [], captured: [], foreign: [] };
-  /** Interfaces that pods may come in by, when we last looked. */
+  /** Interfaces by which whoever may ask comes in, when we last looked. */
   #podDevices: readonly string[] = [];
   #targets: readonly string[] = [];
   #refusal: string | undefined;
@@ -111,7 +111,7 @@ export class NodeMode implements Mode {
       const dockerDevices = new Set(docker.map(({ index }) => index));
       this.#podDevices = route
         .links()
-        .filter(({ index, isLoopback }) => !isLoopback && !dockerDevices.has(index))
+        .filter(({ index, isLoopback }) => !isLoopback && (policy.isExposed || !dockerDevices.has(index)))
         .map(({ name }) => name);
       const leads = this.#leads(route, held, hasIpv6);
       this.#targets = leads.map(({ bind }) => bind);
@@ -132,7 +132,7 @@ export class NodeMode implements Mode {
     this.#site = site;
     if (this.#refusal !== undefined) return;
     const inside = await this.#probeAll(site, this.#published.captured, "the node itself");
-    if (inside.length === 0) this.#publish();
+    if (inside.length === 0) this.publish();
     const devices = site.within(() => this.#closedDevices());
     const pods = await this.#probeFromPod(site);
     this.#tell([...inside, ...devices, ...pods]);
@@ -260,7 +260,8 @@ export class NodeMode implements Mode {
       : [`route_localnet is off on ${closed.join(", ")}: queries of its pods are dropped`];
   }
 
-  #publish(): void {
+  /** Has the node's resolv.conf say where pods are to ask. */
+  publish(): void {
     const { resolver } = this.#parts;
     const news = resolver.publish({
       addresses: this.#published.told,

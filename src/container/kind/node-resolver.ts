@@ -45,6 +45,11 @@ export class NodeResolver {
     return this.#state;
   }
 
+  /** What a pod would get that was born now; undefined where it cannot be read. */
+  text(): string | undefined {
+    return new ResolverFile(this.#files.openRead).read();
+  }
+
   /** The servers that a pod could ask which was born now. */
   named(): string[] {
     return this.#servers(this.#files.openRead).filter((address) => !isLoopback(address));

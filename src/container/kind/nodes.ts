@@ -97,13 +97,7 @@ export class Nodes {
 
   /** What its view has to know. */
   placeOf(container: ContainerFact): NodePlace {
-    const fact = nodeFactOf(container, this.#parts.networkOf, this.#hostGateway);
-    const { ipv4, ipv6 } = wishedAddresses(this.#policy, fact);
-    const { hostName } = this.#policy;
-    return {
-      ownAddresses: [ipv4, ipv6].filter((address) => address !== undefined),
-      hostName: hostName === "gateway" ? (fact.hostGateway ?? fact.gateway.ipv4 ?? "deny") : hostName,
-    };
+    return nodePlaceOf(this.#policy, nodeFactOf(container, this.#parts.networkOf, this.#hostGateway));
   }
 
   /** The mode that was last asked for. */
@@ -131,6 +125,15 @@ export class Nodes {
       isSame: () => isWhatContainerReads(host(), path, pid, containerId),
     };
   }
+}
+
+export function nodePlaceOf(policy: KindPolicy, fact: NodeFact): NodePlace {
+  const { ipv4, ipv6 } = wishedAddresses(policy, fact);
+  const { hostName } = policy;
+  return {
+    ownAddresses: [ipv4, ipv6].filter((address) => address !== undefined),
+    hostName: hostName === "gateway" ? (fact.hostGateway ?? fact.gateway.ipv4 ?? "deny") : hostName,
+  };
 }
 
 function isWhatContainerReads(host: EngineHost, path: string, pid: number, containerId: string): boolean {

@@ -8,6 +8,7 @@ import { isIPv6 } from "node:net";
 import { isSameAddress } from "../../model/address.ts";
 import type { KindPolicy } from "../../model/kind-policy.ts";
 import type { AddressPair, NodeFact } from "./node-fact.ts";
+import { isLoopback } from "./resolv-text.ts";
 
 /** Where nothing better is known, pods can reach what the node itself holds on lo. */
 export const DEDICATED: { readonly ipv4: string; readonly ipv6: string } = {
@@ -67,10 +68,15 @@ export function wishedAddresses({ address }: KindPolicy, { gateway, own, hostGat
     case "node":
       return own;
     case "host":
-      return hostGateway === undefined || isIPv6(hostGateway) ? gateway : { ...gateway, ipv4: hostGateway };
+      return isForPods(hostGateway) ? { ...gateway, ipv4: hostGateway } : gateway;
     default:
       return isIPv6(address) ? { ...gateway, ipv6: address } : { ...gateway, ipv4: address };
   }
+}
+
+/** Machines whose engine runs in another one may call the host by a loopback address, which is each pod itself. */
+function isForPods(hostGateway: string | undefined): hostGateway is string {
+  return hostGateway !== undefined && !isIPv6(hostGateway) && !isLoopback(hostGateway);
 }
 
 /** A pod without IPv4 would wait for a server that it cannot reach, and the other way round. */

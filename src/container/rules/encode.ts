@@ -23,6 +23,17 @@ const DESTINATION_PORT_OFFSET = 2;
 
 /** Makes the tables with everything in them, owned by the socket that sends this. */
 export function createCommands(plans: readonly TablePlan[]): NftCommand[] {
+  return makeCommands(plans, (w) => w.u32(nft.NFTA_TABLE_FLAGS, nft.NFT_TABLE_F_OWNER));
+}
+
+/** The same as tables that stay, until somebody removes them; whoever finds them reads what they are. */
+export function lastingCommands(plans: readonly TablePlan[], comment: string): NftCommand[] {
+  const text = Buffer.from(`${comment}\0`, "latin1");
+  const userData = Buffer.concat([Buffer.of(nft.UDATA_COMMENT, text.length), text]);
+  return makeCommands(plans, (w) => w.attribute(nft.NFTA_TABLE_USERDATA, userData));
+}
+
+function makeCommands(plans: readonly TablePlan[], kind: (w: NetlinkWriter) => void): NftCommand[] {
   return plans.flatMap((plan) => [
     {
       family: FAMILY_NUMBER[plan.family],
@@ -31,7 +42,7 @@ export function createCommands(plans: readonly TablePlan[]): NftCommand[] {
       about: `${titleOf(plan)} with flag owner`,
       write: (w: NetlinkWriter) => {
         w.text(nft.NFTA_TABLE_NAME, plan.name);
-        w.u32(nft.NFTA_TABLE_FLAGS, nft.NFT_TABLE_F_OWNER);
+        kind(w);
       },
     },
     ...plan.chains.map((chain) => createChain(plan, chain)),

@@ -3,11 +3,12 @@
  * already is nobody's, or another instance's.
  */
 import { SystemFault } from "../../kernel/libc.ts";
-import type { NftSocket } from "../../kernel/nfnetlink.ts";
-import { Fault } from "../../lib/fault.ts";
+import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { NftSocket } from "../../kernel/nfnetlink.ts";
 import type { Lead } from "../capture/capture.ts";
-import { createCommands, deleteCommands } from "./encode.ts";
+import { createCommands, deleteCommands, lastingCommands } from "./encode.ts";
 import { TABLE_NAME, type TablePlan, familyOf } from "./plan.ts";
+import { STAYING_COMMENT, ownedElsewhere, tableOwner } from "./table-owner.ts";
 
 /** Makes the tables; one that a dead instance of another tier left behind is replaced, one that somebody owns is not. */
 export function installTables(nft: NftSocket, plans: readonly TablePlan[]): void {
@@ -32,19 +33,33 @@ function wasRemoved(nft: NftSocket, plan: TablePlan): boolean {
   }
 }
 
-function ownedElsewhere(cause: SystemFault): Fault {
-  return new Fault(
-    "OWNED_ELSEWHERE",
-    `The table "${TABLE_NAME}" of this namespace belongs to another running instance`,
-    {
-      cause,
-      remedy: "An instance inside the container serves it already, or another one serves the same engine.",
-    },
-  );
-}
-
 /** Of the families in which these leads are. */
 export function removeTables(nft: NftSocket, leads: readonly Pick<Lead, "bind">[]): void {
   const families = new Set(leads.map(({ bind }) => familyOf(bind)));
   nft.transact([...families].flatMap((family) => deleteCommands({ family, name: TABLE_NAME })));
+}
+
+/** Tables that stay when we are gone, instead of those that stay already. */
+export function makeLasting(memory: NetlinkMemory, plans: readonly TablePlan[]): void {
+  removeLasting(memory);
+  withSocket(memory, (nft) => nft.transact(lastingCommands(plans, STAYING_COMMENT)));
+}
+
+/** Removes what nobody owns any more, or was meant to stay; returns which tables those were. */
+export function removeLasting(memory: NetlinkMemory): string[] {
+  return (["ip", "ip6"] as const).flatMap((family) => {
+    const owner = tableOwner(memory, family);
+    if (owner === undefined || typeof owner === "number") return [];
+    withSocket(memory, (nft) => nft.transact(deleteCommands({ family, name: TABLE_NAME })));
+    return [`table ${family} ${TABLE_NAME}`];
+  });
+}
+
+function withSocket(memory: NetlinkMemory, use: (nft: NftSocket) => void): void {
+  const nft = new NftSocket(memory);
+  try {
+    use(nft);
+  } finally {
+    nft.close();
+  }
 }

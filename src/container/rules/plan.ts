@@ -210,9 +210,11 @@ const LOOPBACK_GUARD: RulePlan = {
   action: { kind: "drop" },
 };
 
-/** Whoever asks must have asked an address that is captured: our ports themselves are for nobody. */
-function portGuards({ lead, listening }: Led): RulePlan[] {
-  if (lead.fromPods.length === 0) return [];
+/**
+ * Whoever asks must have asked an address that is captured: our ports themselves are for nobody. Those at 127.0.0.11 too:
+ * KIND itself lets packets for it in.
+ */
+function portGuards({ listening }: Led): RulePlan[] {
   return PROTOCOLS.map((protocol) => ({
     match: {
       isFromOutside: true,

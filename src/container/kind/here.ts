@@ -1,0 +1,92 @@
+/**
+ * Here: the node that we are in ourselves, told by its kernel instead of an engine: its place in the networks, its files,
+ * and the sockets of Docker's resolver.
+ */
+import { openSync, readFileSync } from "node:fs";
+import { hostname } from "node:os";
+
+import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { RouteSocket } from "../../kernel/rtnetlink.ts";
+import { Fault } from "../../lib/fault.ts";
+import { DOCKER_RESOLVER } from "../capture/capture.ts";
+import type { Listening } from "../rules/plan.ts";
+import { boundPorts } from "./listeners.ts";
+import type { NodeFact } from "./node-fact.ts";
+import type { NodeFiles } from "./node-resolver.ts";
+
+/** There is one node here, so any name serves; the journal wants it to look like a container's id. */
+export const NODE_HERE = "0";
+
+/** Docker calls the interfaces of a container so; CNIs call theirs otherwise. */
+const DOCKER_DEVICE = /^eth\d+$/;
+const START_TIME_FIELD = 21;
+
+export const FILES_HERE: NodeFiles = {
+  path: "/etc/resolv.conf",
+  openWritten: (flags) => openSync("/etc/resolv.conf", flags),
+  openRead: (flags) => openSync("/etc/resolv.conf", flags),
+  openOriginal: (flags) => openSync("/etc/resolv.conf.original", flags),
+  isSame: () => true,
+};
+
+export function nodeHere(memory: NetlinkMemory): NodeFact {
+  const route = new RouteSocket(memory);
+  try {
+    const gateways = route.defaultGateways();
+    const links = new Map(route.links().map(({ index, name }) => [index, name]));
+    const ways = new Set(gateways.map(({ index }) => index));
+    const addresses = route
+      .addresses()
+      .filter(({ index, address }) => isDockers(links.get(index), ways.has(index)) && !isLinkLocal(address))
+      .map(({ address }) => address);
+    const gatewayOf = (family: 4 | 6): string | undefined =>
+      gateways.find((each) => each.family === family && !isLinkLocal(each.gateway))?.gateway;
+    return {
+      containerId: NODE_HERE,
+      name: hostname(),
+      startedAt: startOfNode(),
+      sandboxKey: "",
+      pid: 1,
+      resolvConfPath: FILES_HERE.path,
+      search: process.env["KIND_DNS_SEARCH"],
+      gateway: { ipv4: gatewayOf(4), ipv6: gatewayOf(6) },
+      own: {
+        ipv4: addresses.find((address) => !address.includes(":")),
+        ipv6: addresses.find((address) => address.includes(":")),
+      },
+      addresses,
+      hostGateway: undefined,
+    };
+  } finally {
+    route.close();
+  }
+}
+
+/** Where Docker's own resolver listens, as the kernel lists its sockets: no rule has to be read for that. */
+export function dockerListening(): Listening {
+  const [[udpPort], [tcpPort]] = (["udp", "tcp"] as const).map((protocol) => boundPorts(DOCKER_RESOLVER, protocol)) as [
+    number[],
+    number[],
+  ];
+  if (udpPort === undefined || tcpPort === undefined) {
+    throw new Fault("NO_DOCKER_RESOLVER", `Nobody listens on ${DOCKER_RESOLVER} here, by UDP and by TCP`, {
+      remedy: "Docker gives containers its resolver on networks that users made, not on its default bridge.",
+    });
+  }
+  return { address: DOCKER_RESOLVER, udpPort, tcpPort };
+}
+
+function isDockers(name: string | undefined, isWayOut: boolean): boolean {
+  return name !== undefined && (isWayOut || DOCKER_DEVICE.test(name));
+}
+
+function isLinkLocal(address: string): boolean {
+  return /^fe[89ab]/i.test(address) || address.startsWith("169.254.");
+}
+
+/** When the container's first process began, in the kernel's clock: another one for each start. */
+function startOfNode(): string {
+  const stat = readFileSync("/proc/1/stat", "utf8");
+  // The command's name stands in brackets, and may hold blanks and brackets itself.
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[START_TIME_FIELD - 2] ?? "";
+}

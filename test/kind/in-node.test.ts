@@ -1,0 +1,176 @@
+/**
+ * dns11 inside a node, as an image of a node would start it: without an engine, with Docker's resolver behind it. The rig
+ * is made of plain namespaces; a dnsmasq plays Docker's resolver.
+ */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { test } from "node:test";
+
+import { SYSTEM_PATH } from "../support/command.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import type { DockerRules } from "../support/docker-rules.ts";
+import { startPod } from "../support/pod.ts";
+import { RIG_A, type RigA, type RigNode, startRigA } from "../support/rig-a.ts";
+import { inTime, waitFor } from "../support/wait.ts";
+
+const PROGRAM = fileURLToPath(new URL("../../cmd/dns11.js", import.meta.url));
+const VIP = `@${RIG_A.gateway}`;
+const WEB = [RIG_A.names.web];
+const TRANSPORTS = ["+notcp", "+tcp"] as const;
+
+/** The command in the node, as its image would have it. */
+function kind(node: RigNode, ...args: string[]): ReturnType<RigNode["enter"]> {
+  return node.enter(process.execPath, [PROGRAM, "kind", ...args]);
+}
+
+class Staying implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  log = "";
+
+  constructor(node: RigNode, ...args: string[]) {
+    const words = ["kind", "--in-node", "--log-level", "debug", ...args];
+    const [command = "", ...rest] = [...node.prefix, process.execPath, PROGRAM, ...words];
+    this.#child = spawn(command, rest, {
+      stdio: ["ignore", "ignore", "pipe"],
+      env: { ...process.env, PATH: SYSTEM_PATH },
+    });
+    this.#child.stderr?.on("data", (chunk: Buffer) => (this.log += chunk.toString()));
+  }
+
+  async says(what: RegExp): Promise<void> {
+    try {
+      await waitFor(`dns11 in the node to say ${what}`, () => (what.test(this.log) ? true : undefined));
+    } catch (error) {
+      throw new Error(this.log, { cause: error });
+    }
+  }
+
+  async end(signal: NodeJS.Signals): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const ended = once(this.#child, "exit");
+    this.#child.kill(signal);
+    await inTime(ended, "dns11 in the node to end");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end("SIGKILL");
+  }
+}
+
+async function staying(node: RigNode, ...args: string[]): Promise<Staying> {
+  const instance = new Staying(node, ...args);
+  await instance.says(/serving the node and its pods/);
+  return instance;
+}
+
+async function linesOf(node: RigNode, command: string, ...args: string[]): Promise<string> {
+  return (await node.enter(command, args)).stdout;
+}
+
+/** Everything of a node that dns11 may change. */
+async function stateOf(rig: RigA): Promise<object> {
+  const { node } = rig;
+  return {
+    rules: await linesOf(node, "nft", "-s", "list", "ruleset"),
+    addresses: await linesOf(node, "ip", "-o", "addr", "show", "dev", "lo"),
+    localnet: await linesOf(node, "sh", "-c", "cat /proc/sys/net/ipv4/conf/*/route_localnet"),
+    resolvConf: await node.resolvConf(),
+  };
+}
+
+for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const satisfies readonly DockerRules[]) {
+  test(`staying beside ${rules} rules, node and pods resolve, and nothing is left when it goes`, async () => {
+    await using rig = await startRigA({ rules });
+    const untouched = await stateOf(rig);
+    {
+      await using instance = await staying(rig.node);
+      await using pod = await startPod(rig.node);
+      assert.deepEqual(pod.nameservers, [RIG_A.gateway]);
+      for (const transport of TRANSPORTS) {
+        assert.deepEqual(dataOf(await dig(pod, VIP, "web", transport)), WEB, instance.log);
+        assert.deepEqual(dataOf(await dig(rig.node, VIP, "web", transport)), WEB);
+        assert.deepEqual(dataOf(await dig(rig.node, "@127.0.0.11", "web", transport)), WEB);
+      }
+      const status = await kind(rig.node, "status", "--json");
+      const [shown] = JSON.parse(status.stdout) as { node: { state: string; published: string[] } }[];
+      assert.deepEqual([shown?.node.state, shown?.node.published], ["working", [RIG_A.gateway]]);
+      await pod[Symbol.asyncDispose]();
+      await instance.end("SIGTERM");
+    }
+    const left = (await stateOf(rig)) as { rules: string };
+    // A pod's masquerading is the rig's own.
+    assert.deepEqual({ ...left, rules: "" }, { ...untouched, rules: "" });
+    assert.doesNotMatch(left.rules, /dns11/);
+  });
+
+  test(`once, beside ${rules} rules, pods are led to Docker's resolver, and it is undone`, async () => {
+    await using rig = await startRigA({ rules });
+    const untouched = await stateOf(rig);
+    const once = await kind(rig.node, "--in-node", "--once");
+    assert.equal(once.code, 0, once.stderr);
+    assert.match(once.stdout, /^pods ask 10\.88\.0\.1, led to Docker's resolver \(udp 41053, tcp 41053\)\n$/);
+    {
+      await using pod = await startPod(rig.node);
+      for (const transport of TRANSPORTS) {
+        assert.deepEqual(dataOf(await dig(pod, VIP, "web", transport)), WEB);
+        assert.deepEqual(dataOf(await dig(rig.node, VIP, "web", transport)), WEB);
+        assert.deepEqual(dataOf(await dig(rig.node, "@127.0.0.11", "web", transport)), WEB);
+      }
+      const again = await kind(rig.node, "--in-node", "--once");
+      assert.match(again.stdout, /^nothing done: .*was made by dns11 in the node, to stay/);
+    }
+    const undone = await kind(rig.node, "--in-node", "--undo");
+    assert.equal(undone.code, 0, undone.stderr);
+    const left = (await stateOf(rig)) as { rules: string };
+    assert.deepEqual({ ...left, rules: "" }, { ...untouched, rules: "" });
+    assert.doesNotMatch(left.rules, /dns11/);
+    assert.match((await kind(rig.node, "--in-node", "--undo")).stdout, /^there was nothing to undo$/m);
+  });
+}
+
+test("where KIND's entrypoint has been, or comes, Docker's resolver is found all the same", async () => {
+  await using rig = await startRigA();
+  await rig.node.rewrite();
+  await using _ = await staying(rig.node);
+  await using pod = await startPod(rig.node);
+  for (const transport of TRANSPORTS) {
+    assert.deepEqual(dataOf(await dig(pod, VIP, "web", transport)), WEB);
+    assert.deepEqual(dataOf(await dig(rig.node, "@127.0.0.11", "web", transport)), WEB);
+  }
+  await rig.node.rewrite();
+  assert.deepEqual(dataOf(await dig(pod, VIP, "web")), WEB);
+});
+
+test("after a SIGKILL no rules are left, and --undo puts back the rest", async () => {
+  await using rig = await startRigA();
+  const untouched = await stateOf(rig);
+  await using instance = await staying(rig.node);
+  await instance.end("SIGKILL");
+  await waitFor("the rules to be gone", async () =>
+    (await linesOf(rig.node, "nft", "list", "tables")).includes("dns11") ? undefined : true,
+  );
+  const undone = await kind(rig.node, "--in-node", "--undo");
+  assert.match(undone.stdout, /^resolv\.conf: restored$/m);
+  assert.deepEqual(await stateOf(rig), untouched);
+});
+
+test("a second one in the node is refused, and what cannot be meant is told", async () => {
+  await using rig = await startRigA();
+  await using _ = await staying(rig.node);
+  const second = await kind(rig.node, "--in-node");
+  assert.deepEqual([second.code, /Another dns11 serves/.test(second.stderr)], [4, true]);
+  assert.match((await kind(rig.node, "--in-node", "--once")).stdout, /^nothing done: .*another running instance/);
+  const nothing = await kind(rig.node);
+  assert.deepEqual([nothing.code, /Usage: dns11 kind/.test(nothing.stderr)], [2, true]);
+});
+
+test("without Docker's resolver, --once says so and changes nothing", async () => {
+  await using rig = await startRigA();
+  await rig.resolver[Symbol.asyncDispose]();
+  const untouched = await stateOf(rig);
+  const once = await kind(rig.node, "--in-node", "--once");
+  assert.deepEqual([once.code, /Nobody listens on 127\.0\.0\.11/.test(once.stderr)], [1, true]);
+  assert.deepEqual(await stateOf(rig), untouched);
+});
