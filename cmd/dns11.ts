@@ -21,6 +21,8 @@ const program = new Command("dns11")
   .description("The resolver of 127.0.0.11, outside dockerd")
   .version(manifest.version, "-V, --version", "print the version")
   .exitOverride()
+  // A command of a command has options of its own, also of the same name.
+  .enablePositionalOptions()
   .configureHelp({ sortOptions: false, showGlobalOptions: false });
 addRun(program);
 addStatus(program);

@@ -1,0 +1,188 @@
+/**
+ * What people ask about nodes: dns11 kind status, doctor, detach and attach, on a real engine; and an instance outside that
+ * meets one inside.
+ */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { after, before, test } from "node:test";
+
+import { SYSTEM_PATH } from "../support/command.ts";
+import { createNetwork, runContainer } from "../support/container.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import { type Dns11, dns11, startDns11 } from "../support/dns11.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+import { type KindNode, runKindNode } from "../support/kind-node.ts";
+import { startPod } from "../support/pod.ts";
+import { type Upstream, startUpstream } from "../support/upstream.ts";
+import { waitFor } from "../support/wait.ts";
+
+const PROGRAM = fileURLToPath(new URL("../../cmd/dns11.js", import.meta.url));
+const NETWORK = "kind";
+const GATEWAY = "10.77.0.1";
+const UPSTREAM = "10.53.0.1";
+const KIND = ["--kind", "auto"];
+
+interface Finding {
+  readonly what: string;
+  readonly state: string;
+  readonly detail: string;
+}
+
+let engine: Engine;
+let upstream: Upstream;
+
+before(async () => {
+  engine = await startEngine({ resolvConf: `nameserver ${UPSTREAM}\n` });
+  upstream = await startUpstream(engine, { address: UPSTREAM });
+  await createNetwork(engine, NETWORK, { subnet: "10.77.0.0/24", args: ["--gateway", GATEWAY] });
+});
+after(async () => {
+  await upstream[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+});
+
+async function doctor(...args: string[]): Promise<{ code: number; nodes: Map<string, readonly Finding[]> }> {
+  const { code, stdout, stderr } = await dns11(["kind", "doctor", "-H", engine.host, "--json", ...args]);
+  assert.equal(stderr, "");
+  const reports = JSON.parse(stdout) as { node: string; findings: Finding[] }[];
+  return { code, nodes: new Map(reports.map(({ node, findings }) => [node, findings])) };
+}
+
+async function control(instance: Dns11, verb: string, ...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await dns11([
+    "kind",
+    verb,
+    "-H",
+    engine.host,
+    "--state-dir",
+    instance.stateDir,
+    ...args,
+  ]);
+  return code === 0 ? stdout : `${code} ${stderr}`;
+}
+
+/** What a node is made of, as far as anybody may change it. */
+async function stateOf(node: KindNode): Promise<Record<string, string>> {
+  const commands = {
+    rules: ["nft", "-s", "list", "ruleset"],
+    links: ["ip", "-o", "addr"],
+    conntrack: ["sh", "-c", "conntrack -L 2>/dev/null | grep -c 169.254.54. || true"],
+  };
+  const entries = await Promise.all(
+    Object.entries(commands).map(async ([key, [command = "", ...args]]) => {
+      const { stdout } = await node.enter(command, args);
+      return [key, stdout.replaceAll(/valid_lft \S+ preferred_lft \S+/g, "")] as const;
+    }),
+  );
+  return { ...Object.fromEntries(entries), resolvConf: await node.resolvConf() };
+}
+
+test("a node whose resolv.conf names 127.0.0.11 is told to have no DNS for pods; with dns11 it is well (K51)", async () => {
+  await using node = await runKindNode(engine, { name: "sick", networks: [NETWORK], entrypoint: "none" });
+  const untouched = await stateOf(node);
+  const sick = await doctor();
+  assert.equal(sick.code, 1);
+  const findings = sick.nodes.get("sick") ?? assert.fail();
+  const conf = findings.find(({ what }) => what === "resolv.conf");
+  assert.deepEqual([conf?.state, /which in a pod is the pod itself/.test(conf?.detail ?? "")], ["problem", true]);
+  assert.ok(
+    findings.some(({ what, state }) => /the node itself asks 127\.0\.0\.11 by tcp/.test(what) && state === "well"),
+  );
+  await using instance = await startDns11(engine, { args: KIND });
+  const well = await doctor("sick");
+  assert.deepEqual([well.code, well.nodes.get("sick")?.filter(({ state }) => state !== "well")], [0, []], instance.log);
+  assert.ok(well.nodes.get("sick")?.some(({ what }) => what === `a pod asks ${GATEWAY} by udp`));
+  await instance.stop();
+  assert.deepEqual(await stateOf(node), untouched);
+});
+
+test("where only pods fail the doctor sees it, and what the node itself gets does not hide it (K51)", async () => {
+  await using node = await runKindNode(engine, { name: "half", networks: [NETWORK] });
+  await node.waitForEntrypoint();
+  assert.deepEqual([(await doctor("half")).code, node.vip], [1, GATEWAY], "127.0.0.11 is dead, as KIND leaves it");
+  await node.setSysctl("net.ipv4.conf.all.route_localnet", 0);
+  const { code, nodes } = await doctor("half");
+  assert.equal(code, 1);
+  const states = new Map(nodes.get("half")?.map(({ what, state }) => [what, state]));
+  assert.equal(states.get(`the node itself asks ${GATEWAY} by udp`), "well");
+  assert.equal(states.get(`a pod asks ${GATEWAY} by udp`), "problem");
+  assert.equal(states.get("route_localnet"), "problem");
+});
+
+test("the doctor tells people the same, and what it cannot look at", async () => {
+  await using _ = await runKindNode(engine, { name: "seen", networks: [NETWORK], entrypoint: "none" });
+  const { code, stdout } = await dns11(["kind", "doctor", "-H", engine.host]);
+  assert.equal(code, 1);
+  assert.match(stdout, /^seen\nSTATE +WHAT +FOUND\n/);
+  assert.match(stdout, /problem +resolv\.conf +names 127\.0\.0\.11.*Start dns11 with --kind auto/);
+  const nobody = await dns11(["kind", "doctor", "-H", engine.host, "nobody"]);
+  assert.equal(nobody.code, 1);
+  assert.match(nobody.stderr, /^dns11: The engine has no running container "nobody"\n {2}Name a node/);
+  const none = await dns11(["kind", "doctor", "-H", engine.host, "--kind", "name=no*"]);
+  assert.deepEqual([none.code, none.stdout], [0, "there is no KIND node\n"]);
+});
+
+test("status shows nodes; detach puts one back as it was, attach and a new start serve it again (K52, K55)", async () => {
+  await using node = await runKindNode(engine, { name: "worker", networks: [NETWORK], entrypoint: "none" });
+  await using other = await runContainer(engine, { name: "plain", networks: [NETWORK] });
+  const untouched = await stateOf(node);
+  await using instance = await startDns11(engine, { args: KIND });
+  assert.match(
+    await control(instance, "status"),
+    /\nworker +working +10\.77\.0\.1 +169\.254\.53\.53 .* written by dns11\n$/,
+  );
+  assert.equal(await control(instance, "detach", "worker"), "worker is as it was before dns11\n");
+  await waitFor("the node to be as it was", async () =>
+    JSON.stringify(await stateOf(node)) === JSON.stringify(untouched) ? true : undefined,
+  );
+  assert.deepEqual(await stateOf(node), untouched);
+  assert.deepEqual(dataOf(await dig(node, "plain")), [other.address(NETWORK)], "by Docker's resolver");
+  assert.match(await control(instance, "status"), /\nworker +left-alone .*detached/);
+  assert.match(await control(instance, "detach", "plain"), /^1 dns11: "plain" is no KIND node to this dns11/);
+  assert.match(await control(instance, "detach", "nobody"), /^1 dns11: No running container is "nobody"/);
+  assert.equal(await control(instance, "attach", "worker"), "worker is served again\n");
+  await instance.waitFor("worker", "attached");
+  await control(instance, "detach", "worker");
+  await instance.waitFor("worker", "left-alone");
+  await node.restart();
+  await instance.waitFor("worker", "attached");
+});
+
+test("an instance outside that meets one in the node says so and leaves the node to it", async () => {
+  await using node = await runKindNode(engine, { name: "baked", networks: [NETWORK], entrypoint: "none" });
+  const stateDir = mkdtempSync(join(tmpdir(), "d11-inner-"));
+  // The node's namespaces and its resolv.conf, the machine's programs.
+  const script = `mount --bind /proc/${node.container.pid}/root/etc/resolv.conf /etc/resolv.conf && exec "$@"`;
+  const inner = ["--mount", "sh", "-c", script, "inner", process.execPath, PROGRAM];
+  const args = [`--net=${node.netnsPath}`, "--", "unshare", ...inner, "kind", "--in-node", "--state-dir", stateDir];
+  const child = spawn("nsenter", args, {
+    stdio: ["ignore", "ignore", "pipe"],
+    env: { ...process.env, PATH: SYSTEM_PATH },
+  });
+  const ended = once(child, "exit");
+  let log = "";
+  child.stderr.on("data", (chunk: Buffer) => (log += chunk.toString()));
+  try {
+    await waitFor("the one inside to serve", () => (log.includes("serving the node") ? true : undefined));
+    const served = await stateOf(node);
+    await using instance = await startDns11(engine, { args: KIND });
+    const { code, reason } = await instance.waitFor("baked", "failed");
+    assert.deepEqual([code, /another running instance/.test(reason ?? "")], ["OWNED_ELSEWHERE", true]);
+    await using pod = await startPod(node);
+    assert.deepEqual(dataOf(await dig(pod, `@${GATEWAY}`, "baked")), [node.address(NETWORK)]);
+    await pod[Symbol.asyncDispose]();
+    await instance.stop();
+    const { rules: _, ...left } = await stateOf(node);
+    const { rules: __, ...expected } = served;
+    assert.deepEqual(left, expected);
+  } finally {
+    child.kill("SIGTERM");
+    await ended;
+    rmSync(stateDir, { recursive: true });
+  }
+});
