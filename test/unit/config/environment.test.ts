@@ -22,6 +22,9 @@ test("each variable is read", () => {
     DNS11_TTL: "1m",
     DNS11_DNS: "host, /corp.example/10.0.0.53\n10.0.0.54",
     DNS11_DNS_OPT: "ndots:1 rotate",
+    DNS11_KIND: "auto, name=a*",
+    DNS11_KIND_IP: "gateway",
+    DNS11_KIND_WAY: "loopback",
     DNS11_LOG_LEVEL: "warn",
   });
   assert.equal(layer.source, "environment");
@@ -37,6 +40,9 @@ test("each variable is read", () => {
       { text: "ndots:1", kind: "ndots", number: 1 },
       { text: "rotate", kind: "rotate", number: undefined },
     ],
+    "kind.nodes": [{ kind: "auto" }, { kind: "name", pattern: "a*" }],
+    "kind.ip": "gateway",
+    "kind.way": "loopback",
     "log-level": "warn",
   });
   assert.equal(layer.where("dns-opt"), "DNS11_DNS_OPT");

@@ -33,6 +33,7 @@ resolv-conf: /run/resolv.conf
 switches: {failover: true, cache: false}
 forward: {order: race, budget: 2.5s, max: 10}
 cache: {size: 1MiB, min-ttl: 1, max-ttl: 2s, negative: 0, negative-without-soa: 3s, stale: 1d}
+kind: {nodes: [auto, name=k3d-*], ip: node, way: loopback, families: both, route-localnet: all, expose: true, force: true, host-name: ask}
 leave: {domain-needed: true, bogus-priv: true}
 `;
 
@@ -71,6 +72,14 @@ test("every key is read", () => {
     "cache.negative": 0,
     "cache.negative-without-soa": 3_000,
     "cache.stale": 86_400_000,
+    "kind.nodes": [{ kind: "auto" }, { kind: "name", pattern: "k3d-*" }],
+    "kind.ip": "node",
+    "kind.way": "loopback",
+    "kind.families": "both",
+    "kind.route-localnet": "all",
+    "kind.expose": true,
+    "kind.force": true,
+    "kind.host-name": "ask",
     "leave.domain-needed": true,
     "leave.bogus-priv": true,
   });

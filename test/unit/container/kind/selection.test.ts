@@ -1,0 +1,41 @@
+// Proves which containers are KIND nodes.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { isNode } from "../../../../src/container/kind/selection.ts";
+import type { NodeFilter } from "../../../../src/model/kind-policy.ts";
+import { aContainer } from "../../../support/builders.ts";
+
+const AUTO: readonly NodeFilter[] = [{ kind: "auto" }];
+const CLUSTER = { "io.x-k8s.kind.cluster": "kind" };
+const BALANCER = { ...CLUSTER, "io.x-k8s.kind.role": "external-load-balancer" };
+
+const CASES: readonly (readonly [string, Readonly<Record<string, string>>, readonly NodeFilter[], boolean])[] = [
+  ["nobody, where nodes are not looked for", { ...CLUSTER, "io.dns11.kind": "true" }, [], false],
+  ["a container of a cluster", CLUSTER, AUTO, true],
+  ["any other container", {}, AUTO, false],
+  ["the load balancer of a cluster", BALANCER, AUTO, false],
+  ["a load balancer that says it is one", { ...BALANCER, "io.dns11.kind": "true" }, AUTO, true],
+  ["a node that says it is none", { ...CLUSTER, "io.dns11.kind": " FALSE" }, AUTO, false],
+  ["a node that says what nobody understands", { ...CLUSTER, "io.dns11.kind": "maybe" }, AUTO, true],
+  ["a label's holder", { "k3d.role": "agent" }, [{ kind: "label", key: "k3d.role", value: undefined }], true],
+  ["a label's holder with another value", { tier: "a" }, [{ kind: "label", key: "tier", value: "b" }], false],
+  [
+    "k3d's load balancer",
+    { "k3d.role": "loadbalancer" },
+    [{ kind: "label", key: "k3d.role", value: undefined }],
+    false,
+  ],
+  ["what is inherited by every object", {}, [{ kind: "label", key: "toString", value: undefined }], false],
+  ["a name of the pattern", {}, [{ kind: "name", pattern: "my-*-worker*" }], true],
+  ["a name that only begins so", {}, [{ kind: "name", pattern: "my-" }], false],
+  ["a pattern whose dot is a dot", {}, [{ kind: "name", pattern: "my.one*" }], false],
+  ["the second of two filters", {}, [...AUTO, { kind: "name", pattern: "*worker2" }], true],
+];
+
+for (const [who, labels, filters, expected] of CASES) {
+  test(`${who} is ${expected ? "" : "not "}a node`, () => {
+    assert.equal(isNode(aContainer({ name: "my-one-worker2", labels }), filters), expected);
+  });
+}
