@@ -18,6 +18,7 @@ import type { Nameserver } from "../upstream/nameserver.ts";
 import { errorOption } from "../wire/relay.ts";
 import { RCODE } from "../wire/reply.ts";
 import { type StoredReply, storedReply } from "../wire/stored-reply.ts";
+import { Deadlines } from "./deadlines.ts";
 import { Delivery } from "./delivery.ts";
 import { Flight, type Landing } from "./flight.ts";
 import type { LoopGuard } from "../upstream/loop-guard.ts";
@@ -72,6 +73,7 @@ export class AdaptiveForwarder {
   readonly #trips = new Map<number, Trip>();
   readonly #all = new Set<Trip>();
   readonly #connections = { open: 0 };
+  readonly #deadlines: Deadlines;
   readonly #heir = newOwner();
   readonly #owners = new WeakMap<Asker, Owner>();
   #inFlight = 0;
@@ -81,6 +83,7 @@ export class AdaptiveForwarder {
 
   constructor(parts: AdaptiveParts) {
     this.#parts = parts;
+    this.#deadlines = new Deadlines(parts.now);
   }
 
   /** Queries that have not been answered yet. */
@@ -186,6 +189,7 @@ export class AdaptiveForwarder {
       {
         now,
         random: () => ids.next(),
+        deadlines: this.#deadlines,
         connections: this.#connections,
         onLanded: (landing) => this.#land(trip, landing),
         onLate: () => this.#standIn(trip),

@@ -19,6 +19,7 @@ import { RCODE } from "../wire/reply.ts";
 import { storedReply } from "../wire/stored-reply.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 import { type Outcome, askTcp } from "./attempt.ts";
+import type { Deadlines, Due } from "./deadlines.ts";
 
 export type Landing =
   | { readonly kind: "reply"; readonly message: Buffer; readonly rcode: number; readonly isWhole: boolean }
@@ -57,6 +58,7 @@ export interface FlightPlan {
 export interface FlightHooks {
   readonly now: () => number;
   readonly random: () => number;
+  readonly deadlines: Deadlines;
   /** How many connections to servers all flights together have. */
   readonly connections: { open: number };
   readonly onLanded: (landing: Landing) => void;
@@ -80,10 +82,9 @@ const RCODE_NAMES = new Map<number, string>([
   [RCODE.SERVFAIL, "SERVFAIL"],
   [RCODE.REFUSED, "REFUSED"],
 ]);
-/** Timers are set in steps of this, so that many of them share one. */
-const TIMER_STEP_MS = 10;
 
-export class Flight {
+export class Flight implements Due {
+  step: number | undefined;
   readonly startMs: number;
   readonly #plan: FlightPlan;
   readonly #hooks: FlightHooks;
@@ -93,7 +94,6 @@ export class Flight {
   #lateMs: number;
   #stepMs = Number.POSITIVE_INFINITY;
   #againMs: number = LIMITS.askAgainMs;
-  #timer: NodeJS.Timeout | undefined;
   readonly #connections: { destroy(): void }[] = [];
   #truncated: UpstreamReply | undefined;
   #told: Buffer | undefined;
@@ -137,7 +137,7 @@ export class Flight {
     if (candidate !== undefined) this.#fail(candidate, "it leads back to dns11");
   }
 
-  #onTimer(): void {
+  onDue(): void {
     const now = this.#hooks.now();
     if (now >= this.#endMs) return this.#giveUp();
     if (now >= this.#lateMs) {
@@ -149,9 +149,7 @@ export class Flight {
   }
 
   #arm(): void {
-    const waitMs = Math.min(this.#endMs, this.#lateMs, this.#stepMs) - this.#hooks.now();
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#onTimer(), Math.max(0, Math.ceil(waitMs / TIMER_STEP_MS) * TIMER_STEP_MS));
+    this.#hooks.deadlines.set(this, Math.min(this.#endMs, this.#lateMs, this.#stepMs));
   }
 
   /** Asks the next server; where all have been asked, one that has not answered yet once more. */
@@ -342,7 +340,7 @@ export class Flight {
 
   #end(): void {
     this.#isOver = true;
-    clearTimeout(this.#timer);
+    this.#hooks.deadlines.clear(this);
     for (const connection of this.#connections) connection.destroy();
   }
 }
