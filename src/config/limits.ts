@@ -8,6 +8,12 @@ export const LIMITS = {
    * in its socket for the next turn.
    */
   udpBatch: 64,
+  /**
+   * Room in the kernel for queries of one namespace that wait while we work for others, in its bookkeeping (768 bytes and
+   * more for a short query, of which it keeps twice this): some 2,700 queries instead of 270. What finds no room is lost,
+   * and asked again by its client after seconds.
+   */
+  udpReceiveBytes: 1024 * 1024,
   /** The longest UDP query read; a longer one is cut and, as it cannot be parsed, gets FORMERR. */
   udpQueryBytes: 4096,
   /** What Docker reads of a UDP query, for the strict character. */
@@ -67,6 +73,10 @@ export const LIMITS = {
   upstreamSocketsWhole: 4096,
   /** The share of its descriptors that the process lets sockets to servers have. */
   upstreamShareOfDescriptors: 0.25,
+  /** What is left to clients' TCP connections when it is counted for how many containers there is room. */
+  connectionShareOfDescriptors: 0.25,
+  /** A machine with room for fewer containers is told at start. */
+  containersExpected: 1_000,
   /** After so many queries, or so long, a socket is exchanged for one on another port. */
   upstreamSocketQueries: 256,
   upstreamSocketMs: 10_000,

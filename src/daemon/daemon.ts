@@ -18,6 +18,7 @@ import type { Log } from "../observe/log.ts";
 import { Journal } from "../container/kind/journal.ts";
 import { type Composition, compose } from "./compose.ts";
 import { Control } from "./control.ts";
+import { descriptorsMax, roomForContainers } from "./descriptors.ts";
 import { HangGuard } from "./hang-guard.ts";
 import { type Instance, instanceFolder, takeInstance } from "./instance.ts";
 import { checkCapabilities, checkKernel } from "./preflight.ts";
@@ -55,6 +56,7 @@ export class Daemon {
     const bracket = new Bracket();
     const memory = new NetlinkMemory();
     checkKernel(bracket, memory);
+    this.#checkRoom();
     const info = await this.#waitForEngine(signal);
     if (info === undefined) return;
     const instance = takeInstance(this.#settings.stateDir, info.id);
@@ -140,6 +142,17 @@ export class Daemon {
       control.close();
       this.#log.info("stopped");
     }
+  }
+
+  /** Whoever has no room is not attached, and Docker's resolver answers there. */
+  #checkRoom(): void {
+    const descriptors = descriptorsMax();
+    const room = roomForContainers(descriptors);
+    if (room >= LIMITS.containersExpected) return;
+    this.#log.warn(
+      { descriptors, room, remedy: "Raise the limit of open files: LimitNOFILE= under systemd, ulimit -n in a shell." },
+      "there are descriptors for few containers; more are left to Docker's resolver",
+    );
   }
 
   /** An engine that is not there yet is waited for; one that cannot be reached at all is a mistake of the command's. */

@@ -2,7 +2,6 @@
  * The query's way, built from its parts in the order in which a query meets them: listen, answer (wire, policy, cache),
  * forward, upstream. Settings that change have it built anew; queries that are on their way end where they began.
  */
-import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 
 import { LIMITS } from "../config/limits.ts";
@@ -25,6 +24,7 @@ import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import { Turn } from "../query/listen/turn.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
 import { Fleet } from "../query/upstream/fleet.ts";
+import { descriptorsMax } from "./descriptors.ts";
 
 export interface QueryWay {
   readonly openEndpoint: OpenEndpoint;
@@ -148,11 +148,4 @@ function logHealth(log: Log, server: Server, isUp: boolean, reason: string): voi
 function slotLimit({ behaviour, upstream }: RunSettings): SlotLimit {
   const waitMs = behaviour.failsOver ? LIMITS.forwardWaitShortMs : LIMITS.forwardWaitMs;
   return { max: upstream.ask.queriesMax, waitMs };
-}
-
-/** How many files and sockets this process may have. */
-function descriptorsMax(): number {
-  const limits = readFileSync("/proc/self/limits", "utf8");
-  const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
-  return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
 }

@@ -81,6 +81,7 @@ const CLONE_NEWNET = 0x40000000;
 const SOL_SOCKET = 1;
 const SO_REUSEADDR = 2;
 const SO_RCVBUF = 8;
+const SO_RCVBUFFORCE = 33;
 const SOL_NETLINK = 270;
 const NETLINK_NO_ENOBUFS = 5;
 const SO_PEERCRED = 17;
@@ -206,6 +207,11 @@ export function setMark(fd: number, mark: number): void {
 
 export function setReceiveBuffer(fd: number, bytes: number): void {
   setOption(fd, SO_RCVBUF, bytes, "SO_RCVBUF");
+}
+
+/** The same past what net.core.rmem_max allows, which takes CAP_NET_ADMIN. */
+export function forceReceiveBuffer(fd: number, bytes: number): void {
+  setOption(fd, SO_RCVBUFFORCE, bytes, "SO_RCVBUFFORCE");
 }
 
 /** The process id on the other side of a connected unix socket, as this PID namespace sees it; 0 where it does not. */

@@ -21,7 +21,7 @@ import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { NftSocket } from "../../kernel/nfnetlink.ts";
 import { NftWatch } from "../../kernel/nft-watch.ts";
 import { SystemFault, closeQuietly } from "../../kernel/libc.ts";
-import { Fault, reasonOf } from "../../lib/fault.ts";
+import { Fault, codeOf, reasonOf } from "../../lib/fault.ts";
 import type { View } from "../../model/view.ts";
 import { type Capture, DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { Bracket, NamespaceId } from "../namespace/bracket.ts";
@@ -355,6 +355,7 @@ export class Attachment {
 
 /** Our own word for what failed; what the kernel calls it stands in the reason. */
 function failureCode(error: unknown, otherwise: string): string {
+  if (codeOf(error) === "EMFILE" || codeOf(error) === "ENFILE") return "NO_DESCRIPTORS";
   return error instanceof Fault && !(error instanceof SystemFault) ? error.code : otherwise;
 }
 

@@ -52,6 +52,8 @@ export interface ResolvConfRecord {
   /** Base64, as both may hold any bytes. */
   readonly original: string;
   readonly written: string;
+  /** What is put back instead of the original, where KIND's entrypoint has run since. */
+  readonly afterwards?: string;
 }
 
 /** A damaged file is no reason to fail: it says why it was left out, and whoever asks may tell somebody. */
@@ -167,7 +169,14 @@ const RECORD: Readonly<Record<keyof NodeRecord, Check>> = {
   sandboxKey: isText,
   pid: isCount,
   wish: isText,
-  resolvConf: (value) => value === undefined || has(value, { path: isPath, original: isBytes, written: isBytes }),
+  resolvConf: (value) =>
+    value === undefined ||
+    has(value, {
+      path: isPath,
+      original: isBytes,
+      written: isBytes,
+      afterwards: (bytes) => bytes === undefined || isBytes(bytes),
+    }),
   addresses: listOf((value) => has(value, { address: isAddress, prefixLength: isPrefixLength })),
   routeLocalnet: (value) =>
     isObject(value) &&

@@ -107,12 +107,8 @@ export class NodeMode implements Mode {
       this.#published = this.#choose(hasIpv6);
       this.#refusal = this.#refusalOf(this.#published);
       if (this.#refusal !== undefined) return { leads: [DOCKER_LEAD], passedDevices: [], guardsLoopback: false };
-      const docker = held.filter(({ address }) => this.#fact.addresses.some((own) => isSameAddress(own, address)));
-      const dockerDevices = new Set(docker.map(({ index }) => index));
-      this.#podDevices = route
-        .links()
-        .filter(({ index, isLoopback }) => !isLoopback && (policy.isExposed || !dockerDevices.has(index)))
-        .map(({ name }) => name);
+      const dockerDevices = this.#dockerDevices(held);
+      this.#podDevices = this.#devicesOfAskers(route, held);
       const leads = this.#leads(route, held, hasIpv6);
       this.#targets = leads.map(({ bind }) => bind);
       if (policy.way === "loopback") this.#letIn();
@@ -146,7 +142,10 @@ export class NodeMode implements Mode {
     const { resolvConf, ...rest } = this.#record;
     if (resolvConf === undefined) return;
     try {
-      const outcome = this.#parts.resolver.restore(resolvConf);
+      const outcome = this.#parts.resolver.restore(resolvConf, {
+        gateway: this.#fact.gateway.ipv4,
+        search: this.#fact.search,
+      });
       if (outcome === "changed")
         this.#news({}, "resolv.conf of the node is not as dns11 wrote it; it is left as it is");
       this.#keep(rest);
@@ -183,7 +182,7 @@ export class NodeMode implements Mode {
   }
 
   #state(reasons: readonly string[]): NodeReport["state"] {
-    if (this.#lastPodProbeMs === 0) return "starting";
+    if (this.#lastPodProbeMs === 0 || this.#site === undefined) return "starting";
     return reasons.length === 0 ? "working" : "degraded";
   }
 
@@ -254,10 +253,32 @@ export class NodeMode implements Mode {
 
   #closedDevices(): string[] {
     if (this.#parts.policy.way !== "loopback") return [];
+    this.#podDevices = this.#devicesNow();
     const closed = Object.keys(lackingRouteLocalnet(podDevices(this.#podDevices, this.#parts.policy.routeLocalnet)));
     return closed.length === 0
       ? []
       : [`route_localnet is off on ${closed.join(", ")}: queries of its pods are dropped`];
+  }
+
+  /** Each pod may bring one, and take it along. */
+  #devicesNow(): string[] {
+    const route = new RouteSocket(this.#parts.memory);
+    try {
+      return this.#devicesOfAskers(route, route.addresses());
+    } finally {
+      route.close();
+    }
+  }
+
+  #devicesOfAskers(route: RouteSocket, held: readonly InterfaceAddress[]): string[] {
+    const passed = this.#parts.policy.isExposed ? new Set<number>() : this.#dockerDevices(held);
+    const links = route.links().filter(({ index, isLoopback }) => !isLoopback && !passed.has(index));
+    return links.map(({ name }) => name);
+  }
+
+  #dockerDevices(held: readonly InterfaceAddress[]): Set<number> {
+    const docker = held.filter(({ address }) => this.#fact.addresses.some((own) => isSameAddress(own, address)));
+    return new Set(docker.map(({ index }) => index));
   }
 
   /** Has the node's resolv.conf say where pods are to ask. */
@@ -267,6 +288,7 @@ export class NodeMode implements Mode {
       addresses: this.#published.told,
       search: this.#fact.search,
       record: this.#record.resolvConf,
+      gateway: this.#fact.gateway.ipv4,
       keep: (resolvConf) => this.#keep({ ...this.#record, resolvConf }),
       onRewritten: () => this.#parts.onChange(),
     });

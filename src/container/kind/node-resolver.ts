@@ -5,7 +5,7 @@
 import type { ResolvConfRecord } from "./journal.ts";
 import { Publication, type PublishResult, type Reaction, type RestoreResult, restoreFile } from "./publication.ts";
 import { type OpenFile, ResolverFile } from "./resolver-file.ts";
-import { isLoopback, nameserversIn } from "./resolv-text.ts";
+import { isLoopback, nameserversIn, publishedText } from "./resolv-text.ts";
 
 export interface NodeFiles {
   /** What the file is called where it is written, for the journal. */
@@ -24,6 +24,8 @@ export interface PublishOrder {
   readonly addresses: readonly string[];
   readonly search: string | undefined;
   readonly record: ResolvConfRecord | undefined;
+  /** Where KIND's entrypoint has Docker's resolver answer. */
+  readonly gateway: string | undefined;
   /** Called before the file is touched. */
   readonly keep: (record: ResolvConfRecord) => void;
   readonly onRewritten: (reaction: Exclude<Reaction, "ours">) => void;
@@ -62,14 +64,22 @@ export class NodeResolver {
   }
 
   /** Names the addresses in the file. Returns what is new of that, in words. */
-  publish({ addresses, search, record, keep, onRewritten }: PublishOrder): string | undefined {
+  publish({ addresses, search, record: known, gateway, keep, onRewritten }: PublishOrder): string | undefined {
     const before = this.#state;
+    const record = known && this.#afterEntrypoint(known, { gateway, search });
+    if (record !== undefined && record !== known) keep(record);
+    const afterwards = record?.afterwards;
     if (!this.#files.isSame()) {
       this.#state = `not written: ${NOT_MOUNTED}`;
     } else {
       this.#publication ??= new Publication({
         file: new ResolverFile(this.#files.openWritten),
-        keep: ({ original, written }) => keep({ path: this.#files.path, ...inText({ original, written }) }),
+        keep: ({ original, written }) =>
+          keep({
+            path: this.#files.path,
+            ...inText({ original, written }),
+            ...(afterwards !== undefined && { afterwards }),
+          }),
         onRewritten,
       });
       this.#state = stateAfter(this.#publication.publish({ addresses, search, record }));
@@ -78,10 +88,10 @@ export class NodeResolver {
   }
 
   /** Puts back what was there before, where the file still says what we wrote. */
-  restore(record: ResolvConfRecord): RestoreResult {
+  restore(record: ResolvConfRecord, by: Pick<PublishOrder, "gateway" | "search">): RestoreResult {
     this.close();
     this.#state = "as it was";
-    return restoreRecord(this.#files.openWritten, record);
+    return restoreRecord(this.#files.openWritten, this.#afterEntrypoint(record, by));
   }
 
   close(): void {
@@ -89,16 +99,35 @@ export class NodeResolver {
     this.#publication = undefined;
   }
 
+  /**
+   * KIND's entrypoint leads Docker's resolver to its own address, whatever it found in the file; nothing leads from
+   * 127.0.0.11 any more then, and what Docker wrote would be wrong. It keeps a copy of what it found: Docker's or ours.
+   */
+  #afterEntrypoint(
+    record: ResolvConfRecord,
+    { gateway, search }: Pick<PublishOrder, "gateway" | "search">,
+  ): ResolvConfRecord {
+    if (record.afterwards !== undefined || gateway === undefined) return record;
+    const copied = new ResolverFile(this.#files.openOriginal).read()?.trimEnd();
+    const original = latin1Of(record.original);
+    if (copied !== original.trimEnd() && copied !== latin1Of(record.written).trimEnd()) return record;
+    const searchText = search === undefined ? undefined : Buffer.from(search).toString("latin1");
+    const text = publishedText(original, { addresses: [gateway], search: searchText });
+    return { ...record, afterwards: Buffer.from(text, "latin1").toString("base64") };
+  }
+
   #servers(open: OpenFile): readonly string[] {
     return nameserversIn(new ResolverFile(open).read() ?? "");
   }
 }
 
-export function restoreRecord(open: OpenFile, { original, written }: ResolvConfRecord): RestoreResult {
-  return restoreFile(new ResolverFile(open), {
-    original: Buffer.from(original, "base64"),
-    written: Buffer.from(written, "base64"),
-  });
+export function restoreRecord(open: OpenFile, { original, written, afterwards }: ResolvConfRecord): RestoreResult {
+  const undo = { original: Buffer.from(original, "base64"), written: Buffer.from(written, "base64") };
+  return restoreFile(new ResolverFile(open), undo, Buffer.from(afterwards ?? original, "base64"));
+}
+
+function latin1Of(base64: string): string {
+  return Buffer.from(base64, "base64").toString("latin1");
 }
 
 function stateAfter(result: PublishResult): string {

@@ -136,7 +136,9 @@ export function nodePlaceOf(policy: KindPolicy, fact: NodeFact): NodePlace {
   };
 }
 
+/** Where a user has mounted a file at that place the engine names that one, which may be anybody's. */
 function isWhatContainerReads(host: EngineHost, path: string, pid: number, containerId: string): boolean {
+  if (!path.endsWith(`/${containerId}/resolv.conf`)) return false;
   let file = -1;
   try {
     file = openInRoot(host.root, path, O_PATH);

@@ -61,12 +61,12 @@ export function reactionTo(text: string, published: readonly string[]): Reaction
 }
 
 /** Also for a file that another process of ours has published. Throws a Fault where the file cannot be written any more. */
-export function restoreFile(file: ResolverFile, undo: Undo): RestoreResult {
+export function restoreFile(file: ResolverFile, undo: Undo, wanted = undo.original): RestoreResult {
   const text = file.read();
   if (text === undefined) return "gone";
   if (!isOurs(text, undo)) return "changed";
-  const original = textOf(undo.original);
-  return text === original || file.write(original) ? "restored" : "changed";
+  const before = textOf(wanted);
+  return text === before || file.write(before) ? "restored" : "changed";
 }
 
 export class Publication {

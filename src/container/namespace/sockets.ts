@@ -9,6 +9,7 @@ import {
   SOCK_STREAM,
   bindTo,
   closeQuietly,
+  forceReceiveBuffer,
   listenOn,
   localAddress,
   socket,
@@ -48,6 +49,7 @@ function bindPair(address: string): NamespaceSockets {
   let tcp = -1;
   try {
     udp = socket(family, SOCK_DGRAM);
+    forceReceiveBuffer(udp, LIMITS.udpReceiveBytes);
     bindTo(udp, anyPort, address);
     tcp = socket(family, SOCK_STREAM);
     bindTo(tcp, anyPort, address);

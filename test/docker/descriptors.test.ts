@@ -1,0 +1,35 @@
+/**
+ * Few descriptors: dns11 says so at start, serves as many containers as it has room for, and leaves the others to Docker's
+ * resolver with a reason.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { type Container, createNetwork, runContainer } from "../support/container.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import { startDns11 } from "../support/dns11.ts";
+import { startEngine } from "../support/engine.ts";
+
+const FILES = 60;
+const CONTAINERS = 8;
+
+test("with few descriptors some are served, the others are Docker's, and everybody resolves", async () => {
+  await using engine = await startEngine();
+  await createNetwork(engine, "n1");
+  const containers: Container[] = [];
+  for (let index = 0; index < CONTAINERS; index++) {
+    containers.push(await runContainer(engine, { name: `c${index}`, networks: ["n1"] }));
+  }
+  await using instance = await startDns11(engine, { prefix: ["prlimit", `--nofile=${FILES}:${FILES}`] });
+  assert.match(instance.log, /"descriptors":60,"room":0,.*there are descriptors for few containers/);
+  const { containers: shown } = await instance.status();
+  const codes = new Set(shown.map(({ state, code }) => code ?? state));
+  assert.deepEqual(
+    [...codes].toSorted(),
+    ["NO_DESCRIPTORS", "attached"],
+    JSON.stringify(shown.map(({ reason }) => reason)),
+  );
+  for (const container of containers) {
+    assert.deepEqual(dataOf(await dig(container, "c0")), [containers[0]?.address("n1")]);
+  }
+});

@@ -1,0 +1,40 @@
+// Proves what holds for the sockets that we listen on in a namespace: all of them or none, and room for queries that wait.
+
+import assert from "node:assert/strict";
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { readdirSync } from "node:fs";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { bindSockets, closeSockets } from "../../src/container/namespace/sockets.ts";
+import { check } from "../support/command.ts";
+
+const BURST = 2_000;
+
+test("a burst that comes while nobody reads is kept whole", async () => {
+  const [pair] = bindSockets([{ bind: "127.0.0.1" }]);
+  const { udp, tcp, listening } = pair ?? assert.fail();
+  const program = `
+    const socket = require("node:dgram").createSocket("udp4");
+    let left = ${BURST};
+    const next = () => (left-- > 0 ? socket.send(Buffer.alloc(40), ${listening.udpPort}, "127.0.0.1", next) : socket.close());
+    next();`;
+  await check(process.execPath, ["-e", program]);
+  const reader = createSocket("udp4");
+  let received = 0;
+  reader.on("message", () => received++);
+  const isListening = once(reader, "listening");
+  reader.bind({ fd: udp });
+  await isListening;
+  for (let round = 0; received < BURST && round < 100; round++) await sleep(10);
+  assert.equal(received, BURST);
+  reader.close();
+  closeSockets([{ udp: -1, tcp, listening }]);
+});
+
+test("a pair that cannot be bound leaves none of the others behind", () => {
+  const before = readdirSync("/proc/self/fd").length;
+  assert.throws(() => bindSockets([{ bind: "127.0.0.1" }, { bind: "192.0.2.1" }]), { code: "EADDRNOTAVAIL" });
+  assert.equal(readdirSync("/proc/self/fd").length, before);
+});
