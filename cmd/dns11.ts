@@ -41,5 +41,6 @@ try {
     process.exitCode = exitCodeOf(error);
   }
 }
-// What is still pending then is nobody's: a connection that is kept, a retry that will not be.
-process.exit();
+// What is still pending then is nobody's: a connection that is kept, a retry that will not be. But a long answer may still be
+// on its way to a reader that takes its time.
+process.stdout.write("", () => process.exit());

@@ -1,0 +1,107 @@
+/**
+ * Very many containers, over real namespaces: a thousand are attached, half of them die and come back in new namespaces
+ * within seconds, and at the end each is served in the namespace that it has, knows the others by their new addresses, and
+ * nothing is left of the old ones. The engine is scripted, because a real one starts six containers a second here.
+ */
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { after, before, test } from "node:test";
+
+import { removeNetnses, makeNetnses } from "../bench/namespaces.ts";
+import { run } from "../support/command.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import { type Dns11, startDns11 } from "../support/dns11.ts";
+import { inNetns, type NetworkPlace } from "../support/netns.ts";
+import { ScriptedEngine } from "../support/scripted-engine.ts";
+import { waitFor } from "../support/wait.ts";
+
+const COUNT = 1_000;
+const STORM = 500;
+
+let engine: ScriptedEngine;
+let instance: Dns11;
+let paths: readonly string[] = [];
+const placeOf = new Map<string, { readonly path: string; readonly address: string }>();
+
+before(async () => {
+  paths = await makeNetnses(COUNT + STORM);
+  engine = await ScriptedEngine.start();
+  for (let index = 0; index < COUNT; index++) start(index, index);
+  instance = await startDns11(engine);
+});
+after(async () => {
+  await instance[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+  removeNetnses(paths);
+});
+
+/** Container `index` in namespace `place`. */
+function start(index: number, place: number): void {
+  const path = paths[place] ?? assert.fail();
+  const address = `10.${1 + (place >> 16)}.${(place >> 8) & 255}.${place & 255}`;
+  placeOf.set(`c${index}`, { path, address });
+  engine.run({ name: `c${index}`, path, address, aliases: ["everybody"] });
+}
+
+function inside(name: string): NetworkPlace {
+  const path = placeOf.get(name)?.path ?? assert.fail();
+  return {
+    enter: async (command, args = [], options) => {
+      const [first = "", ...rest] = inNetns(path, command, args);
+      return await run(first, rest, options);
+    },
+  };
+}
+
+async function untilSettled(): Promise<void> {
+  await waitFor(
+    "all to be attached where they are",
+    async () => {
+      const { containers } = await instance.status();
+      const attached = containers.filter(({ state }) => state === "attached");
+      return attached.length === COUNT ? true : undefined;
+    },
+    { timeoutMs: 100_000, everyMs: 500 },
+  );
+}
+
+function descriptors(): number {
+  return readdirSync(`/proc/${instance.pid}/fd`).length;
+}
+
+async function look(names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const [from, to] = [name, names[(names.indexOf(name) + 1) % names.length] ?? assert.fail()];
+    assert.deepEqual(dataOf(await dig(inside(from), to)), [placeOf.get(to)?.address], `${from} asks for ${to}`);
+  }
+}
+
+test("a thousand are attached, and each knows the others", async () => {
+  await untilSettled();
+  await look(["c0", "c1", "c499", "c500", "c999"]);
+});
+
+test("half of them die and come back elsewhere, and everybody is served and known where they are now", async () => {
+  const before_ = descriptors();
+  for (let index = 0; index < STORM; index++) {
+    engine.die(`c${index}`);
+    start(index, COUNT + index);
+    // As events come: in bursts, not one a round of the event loop.
+    if (index % 50 === 49) await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  await waitFor("the last to be known", async () =>
+    dataOf(await dig(inside("c999"), `c${STORM - 1}`))[0] === placeOf.get(`c${STORM - 1}`)?.address ? true : undefined,
+  );
+  await untilSettled();
+  await look(["c0", "c1", "c499", "c500", "c999"]);
+  const left = await run("nsenter", [`--net=${paths[0] ?? ""}`, "nft", "list", "tables"]);
+  assert.equal(left.stdout, "", "nothing is left in a namespace that is nobody's any more");
+  await waitFor("descriptors to be given back", () => (descriptors() <= before_ + 50 ? true : undefined));
+});
+
+test("a name that all share has all their addresses, cut to what fits", async () => {
+  const reply = await dig(inside("c7"), "everybody", "+tcp");
+  assert.equal(new Set(dataOf(reply)).size, COUNT);
+  const short = await dig(inside("c7"), "everybody", "+ignore", "+notcp", "+noedns");
+  assert.ok(short.flags.has("tc"));
+});
