@@ -1,0 +1,131 @@
+// make soak: hours in minutes. Names, kept replies and misses are asked for all the time while containers come and go, and
+// at the end it is told, for people and as one line of JSON, whether anything was lost, and whether memory or descriptors
+// grew. SECONDS=N makes it longer or shorter than ten minutes.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { type Container, createNetwork, runContainer } from "../support/container.ts";
+import { SYSTEM_PATH } from "../support/command.ts";
+import { startDns11 } from "../support/dns11.ts";
+import { startEngine } from "../support/engine.ts";
+import { inNetns } from "../support/netns.ts";
+import { startUnbound } from "../support/real-server.ts";
+import { median } from "./figures.ts";
+
+const SECONDS = Number(process.env["SECONDS"] ?? 600);
+const SECONDS_MIN = 30;
+const PER_SECOND = 4_000;
+const UPSTREAM = "10.53.0.1";
+const NAMES = 1_000;
+const CHURN_EVERY_MS = 500;
+const LOOK_EVERY_MS = 2_000;
+// Code that is compiled, caches that fill: what comes later is growth.
+const WARM_SHARE = 0.3;
+const GROWTH_MAX = 1.1;
+const DESCRIPTORS_MAX = 40;
+// Of ten questions one is asked anew; a few of those meet on the way.
+const MISSED_SHARE_MIN = 0.08;
+
+type Look = { readonly memoryBytes: number; readonly descriptors: number };
+
+type Summary = {
+  readonly seconds: number;
+  readonly asked: number;
+  readonly lost: number;
+  readonly wrong: number;
+  // How it was answered.
+  readonly local: number;
+  readonly cached: number;
+  readonly forwarded: number;
+  readonly churned: number;
+  // Medians of the time after the beginning, and of the last part.
+  readonly memoryBytes: readonly [number, number];
+  readonly descriptors: readonly [number, number];
+  readonly isWell: boolean;
+};
+
+if (!Number.isInteger(SECONDS) || SECONDS < SECONDS_MIN) {
+  console.error(`SECONDS=${process.env["SECONDS"] ?? ""} is no whole number of seconds from ${SECONDS_MIN} on`);
+  process.exit(2);
+}
+const summary = await soak();
+const [early, late] = summary.memoryBytes.map((bytes) => (bytes / 1e6).toFixed(0));
+console.log(`asked ${summary.asked} in ${summary.seconds} s while ${summary.churned} containers came and went`);
+console.log(`${summary.local} names, ${summary.cached} kept, ${summary.forwarded} asked anew`);
+console.log(`lost ${summary.lost}, wrong ${summary.wrong}; memory ${early} MB early, ${late} MB late`);
+console.log(`descriptors ${summary.descriptors.join(" early, ")} late; ${summary.isWell ? "all is well" : "NOT WELL"}`);
+console.log(JSON.stringify(summary));
+process.exit(summary.isWell ? 0 : 1);
+
+async function soak(): Promise<Summary> {
+  await using engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${UPSTREAM}\n` });
+  const zones = ['local-zone: "kept.test." redirect', 'local-data: "kept.test. 3600 A 192.0.2.1"'];
+  // What lives for no time is asked anew each time.
+  const missed = ['local-zone: "missed.test." redirect', 'local-data: "missed.test. 0 A 192.0.2.2"'];
+  await using _upstream = await startUnbound(engine, { address: UPSTREAM, lines: [...zones, ...missed] });
+  await createNetwork(engine, "n1");
+  await runContainer(engine, { name: "web", networks: ["n1"] });
+  const client = await runContainer(engine, { name: "client", networks: ["n1"] });
+  const questions = join(engine.folder, "questions");
+  writeFileSync(questions, questionLines().join(""));
+  await using instance = await startDns11(engine);
+  const asking = ask(client, questions);
+  const looks: Look[] = [];
+  const ending = Date.now() + SECONDS * 1_000;
+  let churned = 0;
+  const churn = (async () => {
+    for (; Date.now() < ending; churned++) {
+      await using _ = await runContainer(engine, { name: `short-${churned}`, networks: ["n1"] });
+      await sleep(CHURN_EVERY_MS);
+    }
+  })();
+  for (; Date.now() < ending; await sleep(LOOK_EVERY_MS)) looks.push(lookAt(instance.pid));
+  await churn;
+  const { asked, lost, wrong } = await asking;
+  const { local = 0, cached = 0, forwarded = 0 } = (await instance.container("client"))?.counters ?? {};
+  await instance.stop();
+  const after = looks.slice(Math.floor(looks.length * WARM_SHARE));
+  const half = Math.floor(after.length / 2);
+  const halves = (figure: keyof Look): [number, number] => [
+    median(after.slice(0, half).map((look) => look[figure])),
+    median(after.slice(half).map((look) => look[figure])),
+  ];
+  const [memoryBytes, descriptors] = [halves("memoryBytes"), halves("descriptors")];
+  const isFlat = memoryBytes[1] <= memoryBytes[0] * GROWTH_MAX && descriptors[1] - descriptors[0] <= DESCRIPTORS_MAX;
+  const isMixed = churned > 0 && local > cached && cached > forwarded && forwarded > asked * MISSED_SHARE_MIN;
+  const isWell = isFlat && isMixed && lost === 0 && wrong === 0;
+  return { seconds: SECONDS, asked, lost, wrong, local, cached, forwarded, churned, memoryBytes, descriptors, isWell };
+}
+
+// Of ten questions seven are for a container, two for what is kept, one for what is not.
+function questionLines(): string[] {
+  return Array.from({ length: NAMES }, (_, index) => {
+    if (index % 10 < 7) return "web A\n";
+    return index % 10 < 9 ? `n${index}.kept.test A\n` : `n${index}.missed.test A\n`;
+  });
+}
+
+async function ask(client: Container, questions: string): Promise<Pick<Summary, "asked" | "lost" | "wrong">> {
+  const args = ["-s", "127.0.0.11", "-d", questions, "-l", String(SECONDS), "-Q", String(PER_SECOND), "-c", "8"];
+  const [command = "", ...rest] = inNetns(client.netnsPath, "dnsperf", args);
+  const child = spawn(command, rest, {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, PATH: SYSTEM_PATH },
+  });
+  let text = "";
+  child.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  await once(child, "close");
+  const figure = (pattern: RegExp): number => Number(pattern.exec(text)?.[1] ?? 0);
+  const completed = figure(/Queries completed:\s+(\d+)/);
+  const right = figure(/Response codes:\s+NOERROR (\d+)/);
+  return { asked: figure(/Queries sent:\s+(\d+)/), lost: figure(/Queries lost:\s+(\d+)/), wrong: completed - right };
+}
+
+function lookAt(pid: number): Look {
+  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  return { memoryBytes: Number(kilobytes) * 1024, descriptors: readdirSync(`/proc/${pid}/fd`).length };
+}

@@ -1,0 +1,254 @@
+/**
+ * Under which addresses pods ask: where each setting leads, that it is always an address, that what a pod was told once
+ * goes on for as long as there is the node; and what these addresses are to everybody else.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { createNetwork, runContainer } from "../support/container.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import type { Dns11 } from "../support/dns11.ts";
+import type { KindNode } from "../support/kind-node.ts";
+import {
+  addressesOnLo,
+  GATEWAY,
+  type KindWorld,
+  NETWORK,
+  NOBODY,
+  startKindWorld,
+  waitForNode,
+  waitForWorkingNode,
+} from "../support/kind-world.ts";
+import { startPod } from "../support/pod.ts";
+import { checkIn } from "../support/pod-host.ts";
+import { startDnsmasq } from "../support/real-server.ts";
+import { startUpstream } from "../support/upstream.ts";
+
+const LITERAL = "192.0.2.99";
+const HOST = "192.0.2.53";
+const ADD_HOST = ["--add-host", `host.docker.internal:${HOST}`];
+/** Said, because an old dockerd does not tell at its first start what it has chosen itself. */
+const DEFAULT_BRIDGE = "10.76.0.1";
+
+let world: KindWorld;
+
+before(async () => (world = await startKindWorld({ daemonJson: { bip: `${DEFAULT_BRIDGE}/24` } })));
+after(async () => await world[Symbol.asyncDispose]());
+
+/** The one address that pods are told is this, and they are served at it. */
+async function assertServedAt(instance: Dns11, node: KindNode, address: string): Promise<void> {
+  const report = await waitForWorkingNode(instance, node.name);
+  assert.deepEqual(report.published, [address], JSON.stringify(report));
+  await using pod = await startPod(node);
+  assert.deepEqual(pod.nameservers, [address]);
+  for (const place of [pod, node]) assert.deepEqual(await world.webFrom(place, address), world.found);
+}
+
+test("each word of kind.ip, and an address, is where pods are told to ask and are answered (K10)", async () => {
+  for (const [ip, args, wanted] of [
+    ["auto", [], GATEWAY],
+    ["auto", ADD_HOST, GATEWAY],
+    ["gateway", ADD_HOST, GATEWAY],
+    ["node", [], undefined],
+    ["host", ADD_HOST, HOST],
+    ["host", [], DEFAULT_BRIDGE],
+    ["host", ["--add-host", "host.docker.internal:127.0.0.1"], GATEWAY],
+    [LITERAL, [], LITERAL],
+  ] as const) {
+    await using node = await world.node("words", { args });
+    await using instance = await world.serve(["--kind-ip", ip]);
+    await assertServedAt(instance, node, wanted ?? node.address(NETWORK));
+  }
+});
+
+test("with kind.ip=auto the address that KIND's entrypoint chose is kept (K10)", async () => {
+  await using node = await world.node("chosen", { entrypoint: "kind", args: ADD_HOST });
+  await node.waitForEntrypoint();
+  assert.equal(node.vip, HOST);
+  await using instance = await world.serve();
+  await assertServedAt(instance, node, HOST);
+});
+
+test("routes that KIND's entrypoint stumbles over change nothing: two ways out, one without a gateway, none (K10)", async () => {
+  for (const [index, lines] of [
+    ["route add default via 10.77.0.254 dev eth0 metric 50"],
+    ["route replace default dev eth0"],
+    ["route delete default"],
+  ].entries()) {
+    await using node = await world.node(`routes-${index}`);
+    await checkIn(node.netnsPath, "ip", ["-batch", "-"], `${lines.join("\n")}\n`);
+    await using instance = await world.serve();
+    await assertServedAt(instance, node, GATEWAY);
+    await instance.stop();
+  }
+});
+
+test("a network without a way out has a dedicated address, which the node reaches, too (K10)", async () => {
+  await createNetwork(world.engine, "inner", { internal: true });
+  await using web = await runContainer(world.engine, { name: "inner-web", networks: ["inner"] });
+  await using node = await world.node("shut-in", { networks: ["inner"] });
+  await using instance = await world.serve();
+  const { published } = await waitForWorkingNode(instance, node.name);
+  const [address = ""] = published;
+  assert.match(address, /^\d+\.\d+\.\d+\.\d+$/);
+  await using pod = await startPod(node);
+  assert.deepEqual(pod.nameservers, [address]);
+  for (const place of [pod, node]) {
+    assert.deepEqual(dataOf(await dig(place, `@${address}`, "inner-web")), [web.address("inner")]);
+  }
+});
+
+test("other settings give new pods another address, and pods of before are answered at theirs (K11)", async () => {
+  await using node = await world.node("moving");
+  const settings = world.settings("ip: gateway");
+  await using instance = await world.serveWith(settings);
+  await waitForWorkingNode(instance, node.name);
+  await using first = await startPod(node);
+  assert.deepEqual(first.nameservers, [GATEWAY]);
+  const own = node.address(NETWORK);
+  const told = [GATEWAY];
+  for (const [ip, address] of [
+    [LITERAL, LITERAL],
+    ["node", own],
+    ["gateway", GATEWAY],
+  ] as const) {
+    await settings.reload(instance, `ip: ${ip}`);
+    const report = await waitForNode(
+      instance,
+      node.name,
+      ({ state, published }) => state === "working" && published.includes(address),
+    );
+    told.push(address);
+    assert.deepEqual(new Set(report.captured.filter((one) => !one.includes(":"))), new Set(told));
+    await using next = await startPod(node);
+    assert.deepEqual(next.nameservers, [address]);
+    for (const pod of [first, next]) {
+      for (const each of told) assert.deepEqual(await world.webFrom(pod, each), world.found, `${ip}: ${each}`);
+    }
+  }
+});
+
+test("pods of before a restart of dns11 with another kind.ip are answered at theirs (K11)", async () => {
+  await using node = await world.node("moved-by-restart");
+  const first = await world.serve(["--kind-ip", LITERAL]);
+  await using _ = first;
+  await waitForWorkingNode(first, node.name);
+  await using pod = await startPod(node);
+  first.kill("SIGKILL");
+  await first.exited;
+  await using second = await world.serve(["--kind-ip", "gateway"], { stateDir: first.stateDir });
+  await assertServedAt(second, node, GATEWAY);
+  assert.deepEqual(await world.webFrom(pod, LITERAL), world.found);
+});
+
+test("joining and leaving networks, also the first one, changes no address that pods are told (K12)", async () => {
+  await createNetwork(world.engine, "a-first", { subnet: "10.79.0.0/24" });
+  await using node = await world.node("joining");
+  await using instance = await world.serve();
+  await waitForWorkingNode(instance, node.name);
+  await using pod = await startPod(node);
+  const change = async (work: Promise<void>, networks: readonly string[]): Promise<void> => {
+    await work;
+    await waitForNode(instance, node.name, () => true);
+    const deadline = performance.now() + 10_000;
+    for (;;) {
+      const status = await instance.container(node.name);
+      if (JSON.stringify(status?.networks.toSorted()) === JSON.stringify(networks)) break;
+      assert.ok(performance.now() < deadline, JSON.stringify(status));
+    }
+    const report = await waitForWorkingNode(instance, node.name);
+    assert.deepEqual(report.published, [GATEWAY]);
+    await using next = await startPod(node);
+    assert.deepEqual(next.nameservers, [GATEWAY]);
+    for (const each of [pod, next]) {
+      assert.notEqual((await dig(each, `@${GATEWAY}`, node.name)).status, "", networks.join());
+    }
+  };
+  const { container } = node;
+  await change(container.connect("a-first"), ["a-first", NETWORK]);
+  await change(container.disconnect(NETWORK), ["a-first"]);
+  await change(container.connect(NETWORK), ["a-first", NETWORK]);
+  assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
+});
+
+test("with kind.ip=node neighbours and the host get nothing at the node's port 53, unless kind.expose says so (K13)", async () => {
+  await using node = await world.node("closed");
+  const own = node.address(NETWORK);
+  await using neighbour = await runContainer(world.engine, { name: "neighbour", networks: [NETWORK] });
+  for (const way of ["listener", "loopback"]) {
+    const settings = world.settings(`ip: node, way: ${way}`);
+    await using instance = await world.serveWith(settings);
+    await assertServedAt(instance, node, own);
+    for (const place of [neighbour, world.engine]) assert.deepEqual(await world.webFrom(place, own), NOBODY, way);
+    await settings.reload(instance, `ip: node, way: ${way}, expose: true`);
+    await instance.waitFor(node.name, "attached");
+    await assertServedAt(instance, node, own);
+    for (const place of [neighbour, world.engine]) assert.deepEqual(await world.webFrom(place, own), world.found, way);
+    assert.equal(await instance.stop(), 0);
+  }
+});
+
+test("neighbours get nothing of the node either when it has left its network and joined it again (K13, K29)", async () => {
+  await using node = await world.node("rejoining", { networks: [{ name: NETWORK, ip: "10.77.0.77" }] });
+  await using neighbour = await runContainer(world.engine, { name: "neighbour", networks: [NETWORK] });
+  await using instance = await world.serve(["--kind-ip", "node"]);
+  await waitForWorkingNode(instance, node.name);
+  await using pod = await startPod(node);
+  const own = node.address(NETWORK);
+  // The same address at another interface; both changes are one to whoever looks a moment later.
+  await node.container.disconnect(NETWORK);
+  await node.container.connect({ name: NETWORK, ip: own });
+  await waitForNode(instance, node.name, ({ state }) => state === "working");
+  for (let count = 0; count < 3; count++) {
+    assert.deepEqual(await world.webFrom(neighbour, own), NOBODY);
+    assert.deepEqual(await world.webFrom(pod, own), world.found);
+  }
+});
+
+test("with kind.ip=gateway neighbours still reach a server at the gateway's port 53, and pods reach us (K14)", async () => {
+  await createNetwork(world.engine, "served", { subnet: "10.78.0.0/24", args: ["--gateway", "10.78.0.1"] });
+  await using server = await startUpstream(world.engine, { address: "10.78.0.1" });
+  await using neighbour = await runContainer(world.engine, { name: "beside", networks: ["served"] });
+  await using node = await world.node("gated", { networks: ["served"] });
+  await using instance = await world.serve(["--kind-ip", "gateway"]);
+  await waitForWorkingNode(instance, node.name);
+  await using pod = await startPod(node);
+  assert.deepEqual(dataOf(await dig(neighbour, "@10.78.0.1", "x5.ok.test")), ["192.0.2.5"]);
+  assert.equal((await server.askedFor("x5.ok.test")).length, 1);
+  assert.deepEqual(dataOf(await dig(pod, "@10.78.0.1", "beside")), [neighbour.address("served")]);
+  assert.equal((await server.askedFor("beside")).length, 0);
+});
+
+test("where somebody listens at the node's port 53 kind.ip=node is refused, says why, and changes nothing, unless forced (K15)", async () => {
+  await using node = await world.node("taken");
+  const own = node.address(NETWORK);
+  const lines = [`listen-address=${own}`, "address=/owner.test/192.0.2.1"];
+  await using server = await startDnsmasq(node, { address: "127.0.0.1", lines });
+  assert.ok(server.pid > 0);
+  const text = await node.resolvConf();
+  const settings = world.settings("ip: node");
+  await using instance = await world.serveWith(settings);
+  await instance.waitFor(node.name, "attached");
+  const refused = await waitForNode(instance, node.name, ({ state }) => state === "refused");
+  assert.match(refused.reasons.join(), /somebody listens at port 53 of 10\.77\.0\.\d+ by udp.*kind\.force/);
+  assert.deepEqual([refused.published, refused.captured], [[], []]);
+  assert.equal(await node.resolvConf(), text);
+  assert.deepEqual(await addressesOnLo(node.netnsPath), []);
+  await using pod = await startPod(node);
+  assert.deepEqual(dataOf(await dig(pod, `@${own}`, "owner.test")), ["192.0.2.1"]);
+  assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
+  await settings.reload(instance, "ip: node, force: true");
+  await waitForWorkingNode(instance, node.name);
+  assert.deepEqual(await world.webFrom(pod, own), world.found);
+  // Neighbours go on being served by whoever listens.
+  assert.deepEqual(dataOf(await dig(world.engine, `@${own}`, "owner.test")), ["192.0.2.1"]);
+});
+
+test("where port 53 of the node is led to a pod kind.ip=node is refused unless forced (K15)", async () => {
+  await using node = await world.node("led");
+  const lead = ["-t", "nat", "-A", "PREROUTING", "-p", "udp", "--dport", "53", "-m", "addrtype", "--dst-type", "LOCAL"];
+  await checkIn(node.netnsPath, "iptables-nft", [...lead, "-j", "DNAT", "--to-destination", "10.244.0.9:53"]);
+  await using instance = await world.serve(["--kind-ip", "node"]);
+  await instance.waitFor(node.name, "attached");
+  await waitForNode(instance, node.name, ({ state }) => state === "refused", 3_000);
+});

@@ -1,0 +1,183 @@
+/**
+ * What pods are answered: the host's name, names that nobody knows and types that nobody has, the questions by which
+ * forwarders find loops, and names of the node's networks in both families.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { createNetwork, runContainer } from "../support/container.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import { GATEWAY, type KindWorld, NETWORK, startKindWorld, waitForWorkingNode } from "../support/kind-world.ts";
+import { startPod } from "../support/pod.ts";
+import { loopProbe, startPodForwarder } from "../support/pod-forwarder.ts";
+import { startUpstream } from "../support/upstream.ts";
+import { waitFor } from "../support/wait.ts";
+
+const HOST_NAME = "host.docker.internal";
+const POD = "10.244.0.200";
+
+let world: KindWorld;
+
+before(async () => (world = await startKindWorld()));
+after(async () => await world[Symbol.asyncDispose]());
+
+test("host.docker.internal is nobody, the gateway, an address or the servers' affair, as settings say (K45)", async () => {
+  await using node = await world.node("hosted");
+  for (const [word, wanted, isAsked] of [
+    ["deny", "NXDOMAIN", false],
+    ["gateway", GATEWAY, false],
+    ["192.0.2.77", "192.0.2.77", false],
+    ["ask", "NXDOMAIN", true],
+  ] as const) {
+    await world.upstream.forget();
+    await using instance = await world.serveWith(world.settings(`host-name: ${word}`));
+    await waitForWorkingNode(instance, node.name);
+    await using pod = await startPod(node);
+    for (const place of [pod, node]) {
+      const reply = await dig(place, `@${GATEWAY}`, HOST_NAME);
+      assert.deepEqual(dataOf(reply).concat(reply.status === "NOERROR" ? [] : [reply.status]), [wanted], word);
+    }
+    assert.equal((await world.upstream.askedFor(HOST_NAME)).length > 0, isAsked, word);
+  }
+});
+
+test("host.docker.internal as --add-host has it is what a node answers with host-name: gateway (K45)", async () => {
+  await using node = await world.node("added", { args: ["--add-host", `${HOST_NAME}:192.0.2.53`] });
+  await using instance = await world.serveWith(world.settings("host-name: gateway"));
+  await waitForWorkingNode(instance, node.name);
+  assert.deepEqual(dataOf(await dig(node, HOST_NAME)), ["192.0.2.53"]);
+});
+
+test("types that nobody has and servers that are silent are answered before a client gives up, never with silence (K46)", async () => {
+  await using node = await world.node("odd");
+  await using instance = await world.serve();
+  await waitForWorkingNode(instance, node.name);
+  await using pod = await startPod(node);
+  for (const [name, type, wanted] of [
+    ["never.heard.of", "HINFO", ["NXDOMAIN"]],
+    ["never.heard.of", "TXT", ["NXDOMAIN"]],
+    ["x1.ok.test", "TYPE65", ["NOERROR"]],
+    ["x1.ok.test", "TYPE4711", ["NOERROR"]],
+    ["web", "HINFO", ["NOERROR", "NXDOMAIN"]],
+    ["web", "TXT", ["NOERROR", "NXDOMAIN"]],
+    ["x.servfail.test", "TXT", ["SERVFAIL"]],
+    ["x.refused.test", "TXT", ["SERVFAIL", "REFUSED"]],
+    ["x.silent.test", "A", ["SERVFAIL"]],
+    ["y.silent.test", "HINFO", ["SERVFAIL"]],
+  ] as const) {
+    const reply = await dig(pod, `@${GATEWAY}`, name, type, "+time=2");
+    assert.ok((wanted as readonly string[]).includes(reply.status), `${name} ${type}: ${reply.raw}`);
+  }
+});
+
+for (const program of ["dnsmasq", "unbound"] as const) {
+  test(`${program} in a pod forwards to us, and its question whether it asks itself comes back once (K46)`, async () => {
+    await using node = await world.node(`forwarding-${program}`);
+    await using instance = await world.serve();
+    await waitForWorkingNode(instance, node.name);
+    await using pod = await startPod(node);
+    await using asker = await startPod(node);
+    await using forwarder = await startPodForwarder(pod, program);
+    assert.ok(forwarder.pid > 0);
+    assert.deepEqual(dataOf(await dig(asker, `@${pod.address}`, "web")), [world.web.address(NETWORK)]);
+    assert.deepEqual(dataOf(await dig(asker, `@${pod.address}`, "x6.ok.test")), ["192.0.2.6"]);
+    for (let count = 0; count < 3; count++) {
+      const { seen, reply } = await loopProbe(pod);
+      assert.equal(seen, 1);
+      assert.notEqual(reply.status, "");
+    }
+  });
+}
+
+test("a server of a node's list that is one of our own addresses is not asked, and the others are (K47)", async () => {
+  const own = { address: "10.53.0.2" };
+  await using second = await startUpstream(world.engine, own);
+  await using node = await world.node("listing", {
+    args: ["--dns", GATEWAY, "--dns", "127.0.0.11", "--dns", own.address],
+  });
+  await using instance = await world.serve();
+  await waitForWorkingNode(instance, node.name);
+  const { upstreams } = (await instance.container(node.name)) ?? {};
+  assert.match(upstreams?.join(" ") ?? "", /10\.53\.0\.2/);
+  assert.doesNotMatch(upstreams?.join(" ") ?? "", /10\.77\.0\.1|127\.0\.0\.11/);
+  await using pod = await startPod(node);
+  assert.deepEqual(dataOf(await dig(pod, `@${GATEWAY}`, "x4.ok.test")), ["192.0.2.4"]);
+  assert.equal((await second.askedFor("x4.ok.test")).length, 1);
+});
+
+test("a server that is left out for being ourselves is told (K47)", async () => {
+  await using node = await world.node("told", { args: ["--dns", GATEWAY] });
+  await using instance = await world.serve();
+  const { reasons } = await waitForWorkingNode(instance, node.name);
+  const status = JSON.stringify(await instance.container(node.name));
+  assert.match([...reasons, status, instance.log].join(), /10\.77\.0\.1\b[^,]*(loop|ourselves|not asked|left out)/);
+});
+
+test("a server that asks us in turn is no endless round: each question ends, in time for a client (K47)", async () => {
+  await using node = await world.node("circling", { args: ["--dns", POD] });
+  await using instance = await world.serve();
+  await waitForWorkingNode(instance, node.name);
+  await using pod = await startPod(node, { address: POD });
+  await using forwarder = await startPodForwarder(pod, "dnsmasq", [GATEWAY]);
+  assert.ok(forwarder.pid > 0);
+  for (let count = 0; count < 2; count++) {
+    const { seen, reply } = await loopProbe(pod);
+    assert.ok(seen <= 4, `it came round ${seen} times`);
+    assert.equal(reply.status, "SERVFAIL", reply.raw);
+  }
+  assert.deepEqual(dataOf(await dig(pod, `@${GATEWAY}`, "web")), [world.web.address(NETWORK)]);
+});
+
+test("a node's own name and its neighbours' have the families that there are; of the other there is no data (K48)", async () => {
+  await createNetwork(world.engine, "six", { ipv6: true });
+  await using both = await runContainer(world.engine, { name: "both", networks: ["six"] });
+  await using node = await world.node("named", { networks: [NETWORK, "six"] });
+  await using instance = await world.serve();
+  const { published } = await waitForWorkingNode(instance, node.name);
+  const server = `@${published[0]}`;
+  await using pod = await startPod(node);
+  const info = await node.container.inspect();
+  const ask = async (name: string, type: string): Promise<[string, ...string[]]> => {
+    const reply = await dig(pod, server, name, type);
+    return [reply.status, ...dataOf(reply).toSorted()];
+  };
+  const networks = Object.values(info.NetworkSettings.Networks);
+  const own = new Set(networks.map(({ IPAddress }) => IPAddress).filter((address) => address !== ""));
+  const found = await ask("named", "A");
+  assert.equal(found[0], "NOERROR");
+  assert.ok(found.slice(1).length > 0 && found.slice(1).every((address) => own.has(address)), found.join());
+  assert.deepEqual(await ask("both", "A"), ["NOERROR", both.address("six")]);
+  assert.deepEqual(await ask("both", "AAAA"), ["NOERROR", both.address6("six")]);
+  assert.deepEqual(await ask("web", "A"), ["NOERROR", world.web.address(NETWORK)]);
+  assert.deepEqual(await ask("web", "AAAA"), ["NOERROR"]);
+  assert.deepEqual(await ask("nobody-there", "A"), ["NXDOMAIN"]);
+});
+
+test("pods ask other servers as soon as the host's resolv.conf names others (K49)", async () => {
+  await using second = await startUpstream(world.engine, { address: "10.53.0.3" });
+  await using node = await world.node("following");
+  await using instance = await world.serve();
+  await waitForWorkingNode(instance, node.name);
+  await using pod = await startPod(node);
+  let count = 0;
+  const isAsked = async (): Promise<boolean> => {
+    const name = `n${(count += 1)}.ok.test`;
+    await dig(pod, `@${GATEWAY}`, name, "+time=1");
+    return (await second.askedFor(name)).length > 0;
+  };
+  assert.equal(await isAsked(), false);
+  const write = async (address: string): Promise<void> => {
+    const script = `echo nameserver ${address} > /etc/resolv.conf`;
+    const args = ["--target", String(world.engine.hostPid), "--mount", "--", "sh", "-ceu", script];
+    const { code, stderr } = await world.engine.exec("nsenter", args);
+    assert.equal(code, 0, stderr);
+  };
+  await write(second.address);
+  await waitFor("the other server to be asked", async () => ((await isAsked()) ? true : undefined), {
+    timeoutMs: 15_000,
+  });
+  await write(world.upstream.address);
+  await waitFor("the first server to be asked", async () => ((await isAsked()) ? undefined : true), {
+    timeoutMs: 15_000,
+  });
+});

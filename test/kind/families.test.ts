@@ -1,0 +1,178 @@
+/**
+ * IPv4 and IPv6: pods of either family resolve, and are told of no server that they cannot reach.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { check } from "../support/command.ts";
+import { createNetwork, runContainer, type Container } from "../support/container.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import { startEngine } from "../support/engine.ts";
+import type { KindNode } from "../support/kind-node.ts";
+import {
+  addressesOnLo,
+  type KindWorld,
+  NETWORK,
+  ownTables,
+  startKindWorld,
+  waitForNode,
+  waitForWorkingNode,
+} from "../support/kind-world.ts";
+import { startDns11 } from "../support/dns11.ts";
+import { type Pod, startPod } from "../support/pod.ts";
+import { outcomesOf, queryLoop } from "../support/query-loop.ts";
+import { startUpstream } from "../support/upstream.ts";
+
+const LITERAL6 = "fd00:99::53";
+const DEDICATED6 = "fd64:6e73:3131::53";
+const IPV4 = /^\d+\.\d+\.\d+\.\d+$/;
+
+let world: KindWorld;
+let peer: Container;
+
+before(async () => {
+  world = await startKindWorld();
+  await createNetwork(world.engine, "six", { ipv6: true });
+  peer = await runContainer(world.engine, { name: "peer", networks: ["six"] });
+});
+after(async () => await world[Symbol.asyncDispose]());
+
+async function nodeWithBoth(name: string): Promise<KindNode> {
+  return await world.node(name, { networks: ["six"] });
+}
+
+/** By UDP and by TCP, whatever family is asked for. */
+async function assertAnswered(place: KindNode | Pod, server: string): Promise<void> {
+  for (const transport of ["+notcp", "+tcp"]) {
+    const [ipv4, ipv6] = [
+      await dig(place, `@${server}`, "peer", "A", transport),
+      await dig(place, `@${server}`, "peer", "AAAA", transport),
+    ];
+    assert.deepEqual(dataOf(ipv4), [peer.address("six")], ipv4.raw);
+    assert.deepEqual(dataOf(ipv6), [peer.address6("six")], ipv6.raw);
+  }
+}
+
+function serversIn(text: string): string[] {
+  return [...text.matchAll(/^nameserver (\S+)$/gm)].map(([, server = ""]) => server);
+}
+
+for (const way of ["listener", "loopback"]) {
+  test(`${way}: pods with IPv6 alone resolve at the gateway's, the node's and any other IPv6 address (K41, K42)`, async () => {
+    for (const ip of ["gateway", "node", LITERAL6]) {
+      await using node = await nodeWithBoth("six-node");
+      const info = (await node.container.inspect()).NetworkSettings.Networks["six"];
+      const own = { gateway: info?.IPv6Gateway, node: info?.GlobalIPv6Address }[ip] ?? ip;
+      await using instance = await world.serveWith(
+        world.settings(`families: ipv6, way: ${way}, ip: ${JSON.stringify(ip)}`),
+      );
+      const report = await waitForWorkingNode(instance, node.name);
+      assert.deepEqual(report.published, [own]);
+      for (const cni of ["ptp", "bridge"] as const) {
+        await using pod = await startPod(node, { family: "ipv6", cni });
+        assert.deepEqual(pod.nameservers, [own]);
+        await assertAnswered(pod, own);
+      }
+      await assertAnswered(node, own);
+      await assertAnswered(node, "127.0.0.11");
+      const tables = (await ownTables(node.netnsPath)).join("");
+      assert.match(tables, /^table ip6 dns11/m);
+      assert.doesNotMatch(tables, /dnat to \[?::1\b/);
+    }
+  });
+}
+
+test("a node without an IPv6 network has a dedicated IPv6 address for its pods (K41)", async () => {
+  await using node = await world.node("ula");
+  for (const scope of ["all", "default", "lo"]) await node.setSysctl(`net.ipv6.conf.${scope}.disable_ipv6`, 0);
+  await using instance = await world.serveWith(world.settings("families: ipv6"));
+  const report = await waitForWorkingNode(instance, node.name);
+  assert.deepEqual(report.published, [DEDICATED6]);
+  await using pod = await startPod(node, { family: "ipv6" });
+  assert.deepEqual(await world.webFrom(pod, DEDICATED6), world.found);
+});
+
+test("a file names addresses of the families that settings say, and of no other (K43)", async () => {
+  for (const [families, wanted] of [
+    ["auto", [true]],
+    ["ipv4", [true]],
+    ["ipv6", [false]],
+    ["both", [true, false]],
+  ] as const) {
+    await using node = await nodeWithBoth("told");
+    await using instance = await world.serveWith(world.settings(`families: ${families}`));
+    const { published } = await waitForWorkingNode(instance, node.name);
+    const servers = serversIn(await node.resolvConf());
+    assert.deepEqual(servers, published);
+    assert.deepEqual(
+      servers.map((server) => IPV4.test(server)),
+      wanted,
+      families,
+    );
+    await using pod = await startPod(node, { family: "dual" });
+    for (const server of servers) await assertAnswered(pod, server);
+    assert.equal(await instance.stop(), 0);
+  }
+});
+
+test("a node that has IPv6 switched off is served by IPv4, also where both were asked for (K43)", async () => {
+  await using node = await world.node("four");
+  await node.setSysctl("net.ipv6.conf.all.disable_ipv6", 1);
+  await using instance = await world.serveWith(world.settings("families: both"));
+  const { published } = await waitForWorkingNode(instance, node.name);
+  assert.deepEqual(
+    published.map((server) => IPV4.test(server)),
+    [true],
+  );
+  assert.doesNotMatch((await ownTables(node.netnsPath)).join(""), /table ip6/);
+});
+
+test("a node that gets IPv6 later has an address of that family as soon as it joins a network with it (K41)", async () => {
+  await using node = await world.node("later");
+  const setIpv6 = async (isOff: 0 | 1): Promise<void> => {
+    for (const scope of ["all", "default", "lo"]) await node.setSysctl(`net.ipv6.conf.${scope}.disable_ipv6`, isOff);
+  };
+  await setIpv6(1);
+  await using instance = await world.serveWith(world.settings("families: both"));
+  assert.equal((await waitForWorkingNode(instance, node.name)).published.length, 1);
+  await using first = await startPod(node);
+  const [server4 = ""] = first.nameservers;
+  const asking = queryLoop(first, { server: server4, name: "web", forMs: 5_000 }).then((ends) => outcomesOf(ends));
+  asking.catch(() => undefined);
+  await setIpv6(0);
+  await node.container.connect("six");
+  await waitForNode(instance, node.name, ({ published, state }) => published.length === 2 && state === "working");
+  await using pod = await startPod(node, { family: "ipv6" });
+  const server = pod.nameservers.find((each) => !IPV4.test(each)) ?? "";
+  assert.deepEqual(await world.webFrom(pod, server), world.found);
+  assert.deepEqual(Object.keys(await asking), ["NOERROR"]);
+});
+
+test("a node of a network without IPv4 is served by IPv6 alone (K44)", async () => {
+  await using engine = await startEngine({ suite: "forky", resolvConf: "nameserver 10.53.0.1\n" });
+  await using upstream = await startUpstream(engine, { address: "10.53.0.1" });
+  assert.ok(upstream.port > 0);
+  const config = { Name: NETWORK, EnableIPv4: false, EnableIPv6: true, IPAM: { Config: [{ Subnet: "fd77::/64" }] } };
+  const json = ["-H", "Content-Type: application/json", "-d", JSON.stringify(config)];
+  await check("curl", ["-fsS", "--unix-socket", engine.socketPath, ...json, "http://docker/networks/create"]);
+  await using web = await runContainer(engine, { name: "web", networks: [NETWORK] });
+  const labels = { "io.x-k8s.kind.cluster": "kind", "io.x-k8s.kind.role": "worker" };
+  const node = await runContainer(engine, { name: "six-only", networks: [NETWORK], labels });
+  assert.equal(node.address(NETWORK), "");
+  const resolvConf = async (): Promise<string> => await node.readFile("/etc/resolv.conf");
+  const host = { netnsPath: node.netnsPath, iptables: "nft", resolvConf } as const;
+  await using instance = await startDns11(engine, { args: ["--kind", "auto"] });
+  const { published } = await waitForWorkingNode(instance, node.name);
+  const servers = serversIn(await resolvConf());
+  assert.deepEqual(servers, published);
+  assert.deepEqual(
+    servers.map((server) => IPV4.test(server)),
+    [false],
+  );
+  await using pod = await startPod(host, { family: "ipv6" });
+  for (const place of [pod, node]) {
+    assert.deepEqual(dataOf(await dig(place, `@${servers[0]}`, "web", "AAAA")), [web.address6(NETWORK)]);
+  }
+  assert.equal(await instance.stop(), 0);
+  assert.deepEqual(await addressesOnLo(node.netnsPath), []);
+});

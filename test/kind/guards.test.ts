@@ -1,0 +1,234 @@
+/**
+ * What dns11 touches in a node beside its own tables, and whom it keeps out: the kernel's switches, the ports of its own
+ * sockets, everybody else's rules, and that its rules come first whoever else has some.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { type Container, runContainer } from "../support/container.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import { moveDockerRulesToNftables, writeDockerRules } from "../support/docker-rules.ts";
+import type { Dns11 } from "../support/dns11.ts";
+import type { KindNode } from "../support/kind-node.ts";
+import {
+  GATEWAY,
+  type KindWorld,
+  NETWORK,
+  routeLocalnet,
+  rulesOfOthers,
+  savedRules,
+  startKindWorld,
+  waitForNode,
+  waitForWorkingNode,
+} from "../support/kind-world.ts";
+import { leadLoopbackTo } from "../support/loopback-route.ts";
+import { startPod } from "../support/pod.ts";
+import { checkIn } from "../support/pod-host.ts";
+
+const DEDICATED = "169.254.53.53";
+const WAYS = ["listener", "loopback"] as const;
+const DEAD_PORTS = { udp: 9, tcp: 9 };
+/** What only dns11 answers so. */
+const TOLD = "192.0.2.77";
+
+let world: KindWorld;
+let neighbour: Container;
+
+before(async () => {
+  world = await startKindWorld();
+  neighbour = await runContainer(world.engine, { name: "neighbour", networks: [NETWORK] });
+});
+after(async () => await world[Symbol.asyncDispose]());
+
+/** The high ports of our sockets at an address of the node. */
+async function portsAt(node: KindNode, address: string, instance: Dns11): Promise<string[]> {
+  const text = await checkIn(node.netnsPath, "ss", ["-Hlnup"]);
+  const ours = text.split("\n").filter((line) => line.includes(`pid=${instance.pid},`));
+  return ours.flatMap((line) => {
+    const [, port] = new RegExp(`\\s${address.replaceAll(".", "\\.")}:(\\d+)\\s`).exec(line) ?? [];
+    return port === undefined ? [] : [port];
+  });
+}
+
+test("with the way listener every route_localnet stays as it was (K16)", async () => {
+  for (const entrypoint of ["none", "kind"] as const) {
+    await using node = await world.node(`kept-${entrypoint}`, { entrypoint });
+    await node.waitForEntrypoint();
+    await using first = await startPod(node);
+    const earlier = await routeLocalnet(node.netnsPath);
+    assert.equal(earlier["all"], entrypoint === "kind" ? "1" : "0");
+    const instance = await world.serve();
+    await using _ = instance;
+    await waitForWorkingNode(instance, node.name);
+    assert.deepEqual(await world.webFrom(first, GATEWAY), world.found);
+    assert.deepEqual(await routeLocalnet(node.netnsPath), earlier);
+    assert.equal(await instance.stop(), 0);
+    assert.deepEqual(await routeLocalnet(node.netnsPath), earlier);
+  }
+});
+
+test("with the way loopback route_localnet is set on the pods' interfaces, or on all, and put back at the end (K17)", async () => {
+  await using node = await world.node("opened");
+  await using ptp = await startPod(node);
+  await using bridged = await startPod(node, { cni: "bridge" });
+  // A value of somebody else's has to come back as it was.
+  await node.setSysctl(`net.ipv4.conf.${bridged.device}.route_localnet`, 1);
+  const earlier = await routeLocalnet(node.netnsPath);
+  for (const [scope, changed] of [
+    ["devices", { [ptp.device]: "1", default: "1" }],
+    ["all", { all: "1" }],
+  ] as const) {
+    await using instance = await world.serveWith(world.settings(`way: loopback, route-localnet: ${scope}`));
+    await waitForWorkingNode(instance, node.name);
+    const during = await routeLocalnet(node.netnsPath);
+    for (const [name, value] of Object.entries(changed)) assert.equal(during[name], value, `${scope}: ${name}`);
+    for (const name of ["lo", "eth0", ...(scope === "devices" ? ["all"] : ["default"])]) {
+      assert.equal(during[name], earlier[name], `${scope}: ${name}`);
+    }
+    for (const pod of [ptp, bridged]) assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
+    assert.equal(await instance.stop(), 0);
+    assert.deepEqual(await routeLocalnet(node.netnsPath), earlier);
+  }
+});
+
+test("with the way loopback a neighbour's packets for 127.0.0.11 get nowhere, and pods are served (K18)", async () => {
+  await using node = await world.node("guarded", { entrypoint: "kind" });
+  await node.waitForEntrypoint();
+  await using _route = await leadLoopbackTo(neighbour, node.address(NETWORK));
+  const dockers = await dockersPort(node);
+  const ask = async (port: string): Promise<string[]> =>
+    dataOf(await dig(neighbour, "@127.0.0.11", "-p", port, "web", "+time=1"));
+  // KIND leaves Docker's own resolver open to neighbours.
+  assert.deepEqual(await ask(dockers), [world.web.address(NETWORK)]);
+  await using instance = await world.serve(["--kind-way", "loopback"]);
+  await waitForWorkingNode(instance, node.name);
+  const ours = await portsAt(node, "127.0.0.11", instance);
+  assert.equal(ours.length, 2);
+  for (const port of [...ours, dockers]) assert.deepEqual(await ask(port), [], port);
+  const { dropped } = await waitForNode(instance, node.name, (report) => report.dropped >= 3);
+  assert.ok(dropped >= 3);
+  await using pod = await startPod(node);
+  for (const place of [pod, node]) assert.deepEqual(await world.webFrom(place, GATEWAY), world.found);
+});
+
+test("nobody gets in by the high port of our sockets, neither a pod nor a neighbour (K19)", async () => {
+  await using node = await world.node("ports");
+  const own = node.address(NETWORK);
+  await using instance = await world.serve();
+  await waitForWorkingNode(instance, node.name);
+  await using pod = await startPod(node);
+  const [port = ""] = await portsAt(node, DEDICATED, instance);
+  await checkIn(neighbour.netnsPath, "ip", ["route", "replace", DEDICATED, "via", own]);
+  for (const place of [pod, neighbour]) {
+    assert.deepEqual(dataOf(await dig(place, `@${DEDICATED}`, "-p", port, "web", "+time=1")), []);
+  }
+  assert.ok((await waitForNode(instance, node.name, (report) => report.dropped >= 2)).dropped >= 2);
+  assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
+});
+
+test("nor by the high port of 127.0.0.11 where KIND has let packets for it in (K19)", async () => {
+  await using node = await world.node("ports-kind", { entrypoint: "kind" });
+  await node.waitForEntrypoint();
+  await using _route = await leadLoopbackTo(neighbour, node.address(NETWORK));
+  await using instance = await world.serve();
+  await waitForWorkingNode(instance, node.name);
+  // An answer that comes from another port would not count for dig, but the question would have got in.
+  for (const port of await portsAt(node, "127.0.0.11", instance)) {
+    const asked = async (): Promise<number | undefined> => (await instance.container(node.name))?.counters?.["queries"];
+    const earlier = await asked();
+    assert.deepEqual(dataOf(await dig(neighbour, "@127.0.0.11", "-p", port, "web", "+time=1")), []);
+    assert.equal(await asked(), earlier);
+  }
+  assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
+});
+
+for (const way of WAYS) {
+  test(`${way}: the rules of everybody else are the same to the byte before, meanwhile and afterwards (K20)`, async () => {
+    for (const entrypoint of ["none", "kind"] as const) {
+      await using node = await world.node(`rules-${way}-${entrypoint}`, { entrypoint });
+      await node.waitForEntrypoint();
+      await using pod = await startPod(node, { family: "dual" });
+      const look = async (): Promise<string[]> => [
+        await rulesOfOthers(node.netnsPath),
+        await savedRules(node.netnsPath),
+      ];
+      const earlier = await look();
+      assert.match(earlier.join(), /DOCKER_OUTPUT.*KIND-MASQ-AGENT/s);
+      const instance = await world.serve(["--kind-way", way]);
+      await using _ = instance;
+      await waitForWorkingNode(instance, node.name);
+      assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
+      assert.deepEqual(await look(), earlier);
+      assert.equal(await instance.stop(), 0);
+      assert.deepEqual(await look(), earlier);
+      const whole = await checkIn(node.netnsPath, "nft", ["--stateless", "list", "ruleset"]);
+      assert.doesNotMatch(whole, /dns11/);
+    }
+  });
+}
+
+/** Both of the node's ways to ask are led to us, and a pod's. */
+async function assertOurs(node: KindNode): Promise<void> {
+  await using pod = await startPod(node);
+  for (const [place, server] of [
+    [pod, GATEWAY],
+    [node, GATEWAY],
+    [node, "127.0.0.11"],
+  ] as const) {
+    for (const transport of ["+notcp", "+tcp"]) {
+      const reply = await dig(place, `@${server}`, "host.docker.internal", transport, "+time=1");
+      assert.deepEqual(dataOf(reply), [TOLD], reply.raw);
+    }
+  }
+}
+
+test("our rules come first beside those of a dockerd that writes them with nftables, and iptables shows none (K23, K24)", async () => {
+  await using node = await world.node("nftables");
+  await moveDockerRulesToNftables(node.netnsPath);
+  assert.doesNotMatch(await savedRules(node.netnsPath), /^-A/m);
+  await using instance = await world.serveWith(world.settings(`host-name: ${TOLD}`));
+  await waitForWorkingNode(instance, node.name);
+  await assertOurs(node);
+  assert.equal(await instance.stop(), 0);
+  assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
+});
+
+/** As KIND would have rewritten them for the gateway, to ports at which nobody listens. */
+async function writeDeadRules(node: KindNode, shape: "iptables-legacy" | "iptables-nft"): Promise<void> {
+  if (shape === "iptables-legacy") await writeDockerRules(node.netnsPath, shape, DEAD_PORTS);
+  const lead = ["-d", GATEWAY, "-p", "udp", "--dport", "53", "-j", "DNAT", "--to-destination", "127.0.0.11:9"];
+  for (const chain of ["PREROUTING", "OUTPUT"]) {
+    await checkIn(node.netnsPath, shape, ["-t", "nat", "-A", chain, ...lead]);
+  }
+}
+
+test("our rules come first beside others that lead elsewhere, of both iptables, written before or after ours (K23)", async () => {
+  for (const shape of ["iptables-legacy", "iptables-nft"] as const) {
+    await using early = await world.node(`early-${shape}`);
+    await using late = await world.node(`late-${shape}`);
+    await writeDeadRules(early, shape);
+    await using instance = await world.serveWith(world.settings(`host-name: ${TOLD}`));
+    for (const { name } of [early, late]) await waitForWorkingNode(instance, name);
+    await writeDeadRules(late, shape);
+    for (const node of [early, late]) await assertOurs(node);
+  }
+});
+
+test("a node whose only rules are iptables-legacy's is served (K24)", async () => {
+  await using node = await world.node("legacy");
+  const { udp, tcp } = await moveDockerRulesToNftables(node.netnsPath);
+  await checkIn(node.netnsPath, "nft", ["flush", "ruleset"]);
+  await writeDockerRules(node.netnsPath, "iptables-legacy", { udp, tcp });
+  assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
+  await using instance = await world.serveWith(world.settings(`host-name: ${TOLD}`));
+  await waitForWorkingNode(instance, node.name);
+  await assertOurs(node);
+  assert.equal(await instance.stop(), 0);
+  assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
+});
+
+/** Where dockerd's own resolver listens at 127.0.0.11. */
+async function dockersPort(node: KindNode): Promise<string> {
+  const saved = await checkIn(node.netnsPath, "iptables-nft-save", ["-t", "nat"]);
+  return /-p udp .*--to-destination 127\.0\.0\.11:(\d+)$/m.exec(saved)?.[1] ?? "";
+}

@@ -1,0 +1,94 @@
+/**
+ * How queries of a node and of its pods come to us: in both ways, for both kinds of pod networks, before and after KIND's
+ * own rewrite; and that nothing else than queries does.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { createNetwork, runContainer } from "../support/container.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import { type KindWorld, GATEWAY, NETWORK, startKindWorld, waitForWorkingNode } from "../support/kind-world.ts";
+import { startPod } from "../support/pod.ts";
+import { startUpstream } from "../support/upstream.ts";
+
+const WAYS = ["listener", "loopback"] as const;
+const ENTRYPOINTS = ["none", "kind"] as const;
+
+let world: KindWorld;
+
+before(async () => (world = await startKindWorld()));
+after(async () => await world[Symbol.asyncDispose]());
+
+for (const way of WAYS) {
+  for (const entrypoint of ENTRYPOINTS) {
+    const whose = entrypoint === "kind" ? "after KIND's own rewrite" : "without KIND's rewrite";
+    test(`${way}, ${whose}: pods of every network and the node resolve, also at 127.0.0.11 (K4, K5, K7, K8)`, async () => {
+      await using node = await world.node(`${way}-${entrypoint}`, { entrypoint });
+      await node.waitForEntrypoint();
+      await using earlier = await startPod(node, { cni: "bridge", bridgeNfCall: 0 });
+      await using instance = await world.serve(["--kind-way", way]);
+      const report = await waitForWorkingNode(instance, node.name);
+      assert.deepEqual([report.published, report.way], [[GATEWAY], way]);
+      // Whoever is there before the bridge's setting changes, whoever comes after, and with devices of their own.
+      assert.deepEqual(await world.webFrom(earlier, GATEWAY), world.found, "bridge, nf-call 0");
+      await using bridged = await startPod(node, { cni: "bridge", bridgeNfCall: 1 });
+      await using ptp = await startPod(node);
+      assert.deepEqual(ptp.nameservers, [GATEWAY]);
+      for (const [who, pod] of Object.entries({ earlier, bridged, ptp })) {
+        assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found, who);
+        assert.deepEqual(dataOf(await dig(pod, `@${GATEWAY}`, "x7.ok.test")), ["192.0.2.7"], who);
+      }
+      assert.deepEqual(await world.webFrom(node, GATEWAY), world.found, "the node, at the gateway");
+      assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found, "the node, at Docker's address");
+    });
+  }
+
+  test(`${way}: only port 53 is taken; another port of the gateway reaches the gateway (K6)`, async () => {
+    await using node = await world.node(`${way}-ports`);
+    await using instance = await world.serve(["--kind-way", way]);
+    await waitForWorkingNode(instance, node.name);
+    // At the gateway for real, which is the engine.
+    await using other = await startUpstream(world.engine, { address: GATEWAY, port: 8080 });
+    await using pod = await startPod(node);
+    for (const place of [pod, node]) {
+      for (const transport of ["+notcp", "+tcp"]) {
+        const reply = await dig(place, `@${GATEWAY}`, "-p", "8080", "x9.ok.test", transport);
+        assert.deepEqual(dataOf(reply), ["192.0.2.9"], reply.raw);
+      }
+    }
+    assert.equal((await other.askedFor("x9.ok.test")).length, 4);
+  });
+}
+
+test("a pod gets the names that its node would get, of the node's networks and of no other (K9)", async () => {
+  const { engine } = world;
+  await createNetwork(engine, "second");
+  await createNetwork(engine, "foreign");
+  await using mine = await runContainer(engine, {
+    name: "mine",
+    networks: [{ name: "second", aliases: ["my-alias"] }],
+  });
+  await using theirs = await runContainer(engine, { name: "theirs", networks: ["foreign"] });
+  assert.notEqual(theirs.address("foreign"), "");
+  await using node = await world.node("two-networks", { networks: [NETWORK, "second"] });
+  await using instance = await world.serve();
+  const { published } = await waitForWorkingNode(instance, node.name);
+  const [server = ""] = published;
+  await using pod = await startPod(node);
+  for (const name of ["mine", "my-alias", "mine.second"]) {
+    assert.deepEqual(dataOf(await dig(pod, `@${server}`, name)), [mine.address("second")], name);
+  }
+  assert.equal((await dig(pod, `@${server}`, "theirs")).status, "NXDOMAIN");
+});
+
+test("the server sees the address of the pod that asks, not the node's (K9)", async () => {
+  await using node = await world.node("seen");
+  await using instance = await world.serve();
+  await waitForWorkingNode(instance, node.name);
+  await using pod = await startPod(node);
+  await dig(pod, `@${GATEWAY}`, "web");
+  const { stdout } = await node.enter("conntrack", ["-L", "-p", "udp", "--orig-port-dst", "53"]);
+  const line = stdout.split("\n").find((one) => one.includes(`src=${pod.address} dst=${GATEWAY}`)) ?? stdout;
+  // The other direction is from our socket to the pod itself: nobody has masqueraded it.
+  assert.match(line, new RegExp(String.raw`src=169\.254\.53\.53 dst=${pod.address.replaceAll(".", String.raw`\.`)} `));
+});

@@ -1,0 +1,225 @@
+/**
+ * A node's life and ours: it starts again, elsewhere, with other networks; its engine starts again; we are killed and
+ * come back; somebody throws all rules away. Pods go on being answered, or are again at once.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { createNetwork, runContainer } from "../support/container.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import type { Dns11 } from "../support/dns11.ts";
+import type { KindNode } from "../support/kind-node.ts";
+import {
+  GATEWAY,
+  type KindWorld,
+  NETWORK,
+  ownTables,
+  startKindWorld,
+  waitForNode,
+  waitForWorkingNode,
+} from "../support/kind-world.ts";
+import { type Pod, startPod } from "../support/pod.ts";
+import { checkIn } from "../support/pod-host.ts";
+import { outcomesOf, type QueryEnd, queryLoop } from "../support/query-loop.ts";
+import { pause, waitFor } from "../support/wait.ts";
+
+const ENTRYPOINTS = ["none", "kind"] as const;
+
+let world: KindWorld;
+
+before(async () => (world = await startKindWorld({ liveRestore: true })));
+after(async () => await world[Symbol.asyncDispose]());
+
+async function assertServed(node: KindNode, pod: Pod): Promise<void> {
+  assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
+  for (const server of [GATEWAY, "127.0.0.11"])
+    assert.deepEqual(await world.webFrom(node, server), world.found, server);
+}
+
+/** Until the state is that of the container's present start. */
+async function waitForRestarted(instance: Dns11, node: KindNode): Promise<void> {
+  const info = await node.container.inspect();
+  await waitFor(`${node.name} to be served again`, async () => {
+    const found = await instance.container(node.name);
+    const isNew = Date.parse(found?.since ?? "") > Date.parse(info.State.StartedAt);
+    return isNew && found?.node?.state === "working" ? true : undefined;
+  });
+}
+
+for (const entrypoint of ENTRYPOINTS) {
+  test(`a node that was restarted is served again, with KIND's entrypoint "${entrypoint}" (K27)`, async (t) => {
+    await using node = await world.node(`restarted-${entrypoint}`, { entrypoint });
+    await using instance = await world.serve();
+    await waitForWorkingNode(instance, node.name);
+    await node.restart();
+    const startedMs = Date.parse((await node.container.inspect()).State.StartedAt);
+    await waitForRestarted(instance, node);
+    await node.waitForEntrypoint();
+    await using pod = await startPod(node);
+    assert.deepEqual(pod.nameservers, [GATEWAY]);
+    await assertServed(node, pod);
+    const { verified } = (await instance.container(node.name)) ?? {};
+    t.diagnostic(`verified ${Date.parse(verified ?? "") - startedMs} ms after the start`);
+  });
+}
+
+test("a node that comes back with another address is served, and nothing of ours names the old one (K28)", async () => {
+  await using node = await world.node("readdressed");
+  await using instance = await world.serve(["--kind-ip", "node"]);
+  const old = node.address(NETWORK);
+  assert.deepEqual((await waitForWorkingNode(instance, node.name)).published, [old]);
+  await node.container.stop();
+  await using thief = await runContainer(world.engine, { name: "thief", networks: [NETWORK] });
+  assert.equal(thief.address(NETWORK), old);
+  await node.container.start();
+  const own = node.address(NETWORK);
+  assert.notEqual(own, old);
+  await waitForRestarted(instance, node);
+  const report = await waitForWorkingNode(instance, node.name);
+  assert.deepEqual([report.published, report.captured], [[own], [own]]);
+  const ours = [...(await ownTables(node.netnsPath)), await node.resolvConf()].join("");
+  assert.doesNotMatch(ours, new RegExp(`\\b${old.replaceAll(".", "\\.")}\\b`));
+  await using pod = await startPod(node);
+  assert.deepEqual(pod.nameservers, [own]);
+  for (const [place, server] of [
+    [pod, own],
+    [node, own],
+    [node, "127.0.0.11"],
+  ] as const) {
+    assert.deepEqual(await world.webFrom(place, server), world.found);
+  }
+});
+
+test("a pod is answered while its node joins a network, leaves the first one and joins it again (K29)", async () => {
+  await createNetwork(world.engine, "other");
+  await using both = await runContainer(world.engine, { name: "both", networks: [NETWORK, "other"] });
+  assert.notEqual(both.address("other"), "");
+  await using node = await world.node("joining");
+  await using instance = await world.serve();
+  await waitForWorkingNode(instance, node.name);
+  await using pod = await startPod(node);
+  const asking = queryLoop(pod, { server: GATEWAY, name: "both", forMs: 5_000, perSecond: 100 });
+  await pause(300);
+  await node.container.connect("other");
+  await pause(700);
+  await node.container.disconnect(NETWORK);
+  await pause(700);
+  await node.container.connect(NETWORK);
+  assert.deepEqual(Object.keys(outcomesOf(await asking)), ["NOERROR"]);
+  await waitForWorkingNode(instance, node.name);
+  assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
+});
+
+for (const entrypoint of ENTRYPOINTS) {
+  test(`known names are answered while dockerd is away and after it is back, entrypoint "${entrypoint}" (K12, K30)`, async () => {
+    await using node = await world.node(`bereft-${entrypoint}`, { entrypoint });
+    await node.waitForEntrypoint();
+    await using instance = await world.serve();
+    await waitForWorkingNode(instance, node.name);
+    await using pod = await startPod(node);
+    assert.deepEqual(dataOf(await dig(pod, `@${GATEWAY}`, "x8.ok.test")), ["192.0.2.8"]);
+    const asking = queryLoop(pod, { server: GATEWAY, name: "web", forMs: 8_000, perSecond: 50 });
+    await world.engine.stopDaemon();
+    await assertServed(node, pod);
+    assert.deepEqual(dataOf(await dig(pod, `@${GATEWAY}`, "x8.ok.test")), ["192.0.2.8"]);
+    await world.engine.startDaemon();
+    const isConnected = async (): Promise<true | undefined> =>
+      (await instance.status()).engine?.isConnected ? true : undefined;
+    await waitFor("the engine to be followed again", isConnected);
+    assert.deepEqual(Object.keys(outcomesOf(await asking)), ["NOERROR"]);
+    const report = await waitForWorkingNode(instance, node.name);
+    assert.deepEqual(report.published, [GATEWAY]);
+    await assertServed(node, pod);
+    await using late = await runContainer(world.engine, { name: `late-${entrypoint}`, networks: [NETWORK] });
+    await waitFor("a name that came later", async () => {
+      const found = dataOf(await dig(pod, `@${GATEWAY}`, `late-${entrypoint}`));
+      return found.includes(late.address(NETWORK)) ? true : undefined;
+    });
+  });
+}
+
+/** From the first to the last query that was not answered. */
+function awayMs(ends: readonly QueryEnd[]): number {
+  const lost = ends.filter(({ outcome }) => outcome !== "NOERROR");
+  return lost.length === 0 ? 0 : (lost.at(-1)?.atMs ?? 0) - (lost[0]?.atMs ?? 0);
+}
+
+for (const entrypoint of ENTRYPOINTS) {
+  test(`after SIGKILL and a new start pods are answered again, also from the same port, entrypoint "${entrypoint}" (K31, K53)`, async (t) => {
+    await using node = await world.node(`killed-${entrypoint}`, { entrypoint });
+    await node.waitForEntrypoint();
+    const first = await world.serve();
+    await using _ = first;
+    await waitForWorkingNode(first, node.name);
+    await using pod = await startPod(node);
+    const ask = async (sourcePort?: number): Promise<readonly QueryEnd[]> =>
+      await queryLoop(pod, { server: GATEWAY, name: "web", forMs: 5_000, perSecond: 100, sourcePort });
+    const asking = Promise.all([ask(), ask(40_053)]);
+    await pause(1_000);
+    first.kill("SIGKILL");
+    await first.exited;
+    await using second = await world.serve([], { stateDir: first.stateDir });
+    await waitForWorkingNode(second, node.name);
+    const sinceMs = Date.now();
+    for (const [index, ends] of (await asking).entries()) {
+      const whose = index === 0 ? "fresh ports" : "one port";
+      t.diagnostic(`${whose}: away for ${awayMs(ends)} ms: ${JSON.stringify(outcomesOf(ends))}`);
+      assert.deepEqual(Object.keys(outcomesOf(ends, sinceMs)), ["NOERROR"], whose);
+    }
+    await assertServed(node, pod);
+    const tables = (await ownTables(node.netnsPath)).map((table) => table.split(" {", 1)[0]);
+    assert.equal(tables.length, new Set(tables).size);
+  });
+}
+
+test("when we end in peace and start again a pod that keeps its port is answered at its next query (K31)", async (t) => {
+  await using node = await world.node("relieved", { entrypoint: "kind" });
+  await node.waitForEntrypoint();
+  const first = await world.serve();
+  await using _ = first;
+  await waitForWorkingNode(first, node.name);
+  await using pod = await startPod(node);
+  const asking = queryLoop(pod, { server: GATEWAY, name: "web", forMs: 5_000, perSecond: 100, sourcePort: 40_054 });
+  await pause(1_000);
+  assert.equal(await first.stop(), 0);
+  await pause(500);
+  await using second = await world.serve([], { stateDir: first.stateDir });
+  await waitForWorkingNode(second, node.name);
+  const sinceMs = Date.now();
+  const ends = await asking;
+  t.diagnostic(JSON.stringify(outcomesOf(ends)));
+  assert.deepEqual(Object.keys(outcomesOf(ends, sinceMs)), ["NOERROR"]);
+});
+
+test("who flushes all rules, or deletes our table, does not end our service (K32)", async () => {
+  await using node = await world.node("flushed");
+  await using instance = await world.serve();
+  await waitForWorkingNode(instance, node.name);
+  await using pod = await startPod(node);
+  const asking = queryLoop(pod, { server: GATEWAY, name: "web", forMs: 3_000 });
+  await pause(300);
+  await checkIn(node.netnsPath, "nft", ["flush", "ruleset"]);
+  const { stderr } = await node.enter("nft", ["delete", "table", "ip", "dns11"]);
+  assert.match(stderr, /not permitted/);
+  for (const program of ["iptables-nft", "iptables-legacy"])
+    await checkIn(node.netnsPath, program, ["-t", "nat", "-F"]);
+  assert.deepEqual(Object.keys(outcomesOf(await asking)), ["NOERROR"]);
+  await assertServed(node, pod);
+  assert.equal((await waitForWorkingNode(instance, node.name)).reasons.length, 0);
+});
+
+test("a question that was on its way before we came does not keep its port from us (K34)", async () => {
+  await using node = await world.node("unreplied");
+  await using pod = await startPod(node);
+  // It goes to the gateway, where nobody answers it; connection tracking keeps it for half a minute.
+  const asking = queryLoop(pod, { server: GATEWAY, name: "web", forMs: 4_000, perSecond: 20, sourcePort: 40_055 });
+  await pause(1_000);
+  const listed = await checkIn(node.netnsPath, "conntrack", ["-L", "-p", "udp", "--orig-port-src", "40055"]);
+  assert.match(listed, /UNREPLIED/);
+  await using instance = await world.serve();
+  await waitForNode(instance, node.name, ({ state }) => state === "working");
+  const sinceMs = Date.now();
+  const ends = await asking;
+  assert.deepEqual(Object.keys(outcomesOf(ends, sinceMs)), ["NOERROR"]);
+  assert.notEqual(outcomesOf(ends)["refused"] ?? outcomesOf(ends)["timeout"], undefined);
+});

@@ -1,0 +1,193 @@
+/**
+ * A node's resolv.conf end to end: what dns11 makes of it, what it leaves, how it is put back, and that no reader ever
+ * meets it half written.
+ */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { stdoutOf } from "../support/command.ts";
+import type { KindNode } from "../support/kind-node.ts";
+import { GATEWAY, type KindWorld, startKindWorld, waitForNode, waitForWorkingNode } from "../support/kind-world.ts";
+import { startPod } from "../support/pod.ts";
+import { waitFor } from "../support/wait.ts";
+
+const FILE = "/etc/resolv.conf";
+const LITERAL = "192.0.2.99";
+
+const folder = mkdtempSync(join(tmpdir(), "d11-resolv-"));
+let world: KindWorld;
+
+before(async () => (world = await startKindWorld()));
+after(async () => {
+  await world[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+/** As a program of the node would, in place. */
+async function write(node: KindNode, text: string): Promise<void> {
+  stdoutOf(await node.exec("sh", ["-c", `cat > ${FILE}`], { input: text }), `writing ${FILE}`);
+}
+
+async function mountOf(node: KindNode): Promise<string> {
+  const text = stdoutOf(await node.exec("cat", ["/proc/self/mountinfo"]), "mountinfo");
+  return text.split("\n").find((line) => line.includes(` ${FILE} `)) ?? "";
+}
+
+test("the file is written in place: the same inode, the same mount, and Docker's file is the container's (K35)", async () => {
+  await using node = await world.node("in-place");
+  const path = (await node.container.inspect()).ResolvConfPath;
+  const [earlier, mount] = [statSync(path).ino, await mountOf(node)];
+  assert.match(mount, /resolv\.conf/);
+  const instance = await world.serve();
+  await using _ = instance;
+  const report = await waitForWorkingNode(instance, node.name);
+  assert.match(report.resolvConf, /names 10\.77\.0\.1, written by dns11/);
+  assert.match(await node.resolvConf(), /^nameserver 10\.77\.0\.1$/m);
+  assert.deepEqual([statSync(path).ino, await mountOf(node)], [earlier, mount]);
+  assert.equal(await instance.stop(), 0);
+  assert.deepEqual([statSync(path).ino, await mountOf(node)], [earlier, mount]);
+});
+
+test("only what pods cannot ask is replaced; comments, options, order and other servers stay, three at most (K36)", async () => {
+  for (const [text, wanted] of [
+    [
+      "# ours 127.0.0.11\nsearch a.test b.test\nnameserver 127.0.0.11\noptions ndots:0 timeout:1\n; end\n",
+      `# ours 127.0.0.11\nsearch a.test b.test\nnameserver ${GATEWAY}\noptions ndots:0 timeout:1\n; end\n`,
+    ],
+    ["nameserver 127.0.0.11 # local", `nameserver ${GATEWAY} # local`],
+    [
+      "nameserver 127.0.0.11\nnameserver 192.0.2.1\nnameserver 192.0.2.2\nnameserver 192.0.2.3\n",
+      `nameserver ${GATEWAY}\nnameserver 192.0.2.1\nnameserver 192.0.2.2\n`,
+    ],
+    // Another address of the same machine is as useless to a pod as Docker's.
+    ["nameserver 127.0.0.110\noptions 127.0.0.112\n", `nameserver ${GATEWAY}\noptions 127.0.0.112\n`],
+  ] as const) {
+    await using node = await world.node("tokens");
+    await write(node, text);
+    const instance = await world.serve();
+    await using _ = instance;
+    await waitForNode(instance, node.name, ({ resolvConf }) => resolvConf.includes("written by dns11"));
+    assert.equal(await node.resolvConf(), wanted);
+    assert.equal(await instance.stop(), 0);
+    assert.equal(await node.resolvConf(), text);
+  }
+});
+
+test("KIND_DNS_SEARCH does what it does to KIND: unset keeps, empty removes, set replaces the search list (K37)", async () => {
+  for (const [search, wanted] of [
+    [undefined, "search docker.example\n"],
+    ["", ""],
+    ["a.test b.test", "search a.test b.test\n"],
+  ] as const) {
+    await using node = await world.node("searching", {
+      args: ["--dns-search", "docker.example"],
+      ...(search === undefined ? {} : { env: { KIND_DNS_SEARCH: search } }),
+    });
+    const earlier = await node.resolvConf();
+    const instance = await world.serve();
+    await using _ = instance;
+    await waitForWorkingNode(instance, node.name);
+    const text = await node.resolvConf();
+    assert.equal(/^search.*\n/m.exec(text)?.[0] ?? "", wanted);
+    assert.match(text, /^nameserver 10\.77\.0\.1$/m);
+    assert.equal(await instance.stop(), 0);
+    assert.equal(await node.resolvConf(), earlier);
+  }
+});
+
+test("at the end the file is as it was, unless somebody has changed it since; then it is left, and told (K38)", async () => {
+  await using same = await world.node("unchanged");
+  await using other = await world.node("changed");
+  const earlier = await same.resolvConf();
+  const instance = await world.serve();
+  await using _ = instance;
+  for (const { name } of [same, other]) await waitForWorkingNode(instance, name);
+  const text = `${await other.resolvConf()}options edns0\n`;
+  await write(other, text);
+  assert.equal(await instance.stop(), 0);
+  assert.equal(await same.resolvConf(), earlier);
+  assert.equal(await other.resolvConf(), text);
+  assert.match(instance.log, /"changed".*it is left as it is/);
+});
+
+test("somebody else's servers are left and told, ours among them are taken over, useless ones are written again (K33)", async () => {
+  await using node = await world.node("rewritten");
+  await using instance = await world.serve(["--kind-ip", LITERAL]);
+  await waitForWorkingNode(instance, node.name);
+  const written = await node.resolvConf();
+  assert.match(written, /^nameserver 192\.0\.2\.99$/m);
+
+  await write(node, "nameserver 192.0.2.200\n");
+  const foreign = await waitForNode(instance, node.name, ({ reasons }) => reasons.join().includes("192.0.2.200"));
+  assert.equal(foreign.state, "degraded");
+  assert.equal(await node.resolvConf(), "nameserver 192.0.2.200\n");
+
+  await write(node, `nameserver ${GATEWAY}\n`);
+  await waitForNode(instance, node.name, ({ captured }) => captured.includes(GATEWAY));
+  await waitForWorkingNode(instance, node.name);
+  await using pod = await startPod(node);
+  assert.deepEqual(pod.nameservers, [GATEWAY]);
+  assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
+
+  for (const useless of ["nameserver 127.0.0.11\noptions ndots:0\n", "nameserver ::1\n", ""]) {
+    await write(node, useless);
+    await waitFor(
+      "an address that pods can ask",
+      async () => (/^nameserver (192\.0\.2\.99|10\.77\.0\.1)$/m.test(await node.resolvConf()) ? true : undefined),
+      { timeoutMs: 15_000, everyMs: 100 },
+    );
+  }
+});
+
+test("a file that cannot be written, or is somebody else's, is left; the node is served, and told why (K39)", async () => {
+  const own = join(folder, "own-resolv.conf");
+  writeFileSync(own, "nameserver 127.0.0.11\n");
+  for (const mode of ["ro", "rw"]) {
+    await using node = await world.node(`mounted-${mode}`, { args: ["--volume", `${own}:${FILE}:${mode}`] });
+    await using instance = await world.serve();
+    await instance.waitFor(node.name, "attached");
+    const report = await waitForNode(instance, node.name, ({ state }) => state !== "starting");
+    assert.match(report.resolvConf, /^not written: .*somebody else's/);
+    assert.equal(await node.resolvConf(), "nameserver 127.0.0.11\n");
+    await using pod = await startPod(node);
+    assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
+    assert.equal(await instance.stop(), 0);
+    assert.equal(await node.resolvConf(), "nameserver 127.0.0.11\n");
+  }
+});
+
+/** Reads as fast as it can, as a kubelet would at a bad moment; prints each text without a server, and how many it read. */
+const READER = `
+const fs = require("node:fs");
+const [file, end] = process.argv.slice(1);
+let reads = 0;
+for (; !fs.existsSync(end); reads++) {
+  const text = fs.readFileSync(file, "utf8");
+  if (!/^nameserver \\S+$/m.test(text)) console.log(JSON.stringify(text));
+}
+console.log("reads", reads);
+`;
+
+test("nobody who reads it meanwhile finds it without a server, however often it is rewritten (K40)", async () => {
+  await using node = await world.node("read");
+  const settings = world.settings("ip: gateway");
+  await using instance = await world.serveWith(settings);
+  await waitForWorkingNode(instance, node.name);
+  const path = `/proc/${node.container.pid}/root${FILE}`;
+  const end = join(folder, "end");
+  const reading = node.enter(process.execPath, ["-e", READER, path, end]);
+  for (let count = 0; count < 20; count++) {
+    const address = count % 2 === 0 ? LITERAL : GATEWAY;
+    await settings.reload(instance, `ip: ${address}`);
+    await waitForNode(instance, node.name, ({ resolvConf }) => resolvConf === `names ${address}, written by dns11`);
+  }
+  writeFileSync(end, "");
+  const said = stdoutOf(await reading, "the reader")
+    .trim()
+    .split("\n");
+  assert.equal(said.length, 1, said.slice(0, 3).join());
+  assert.ok(Number(said[0]?.split(" ")[1]) > 1000, said[0]);
+});

@@ -1,0 +1,203 @@
+// Proves the rig that needs no engine: KIND's way behaves in plain namespaces as it does in containers, with the rules of
+// every kind of dockerd, and what the tests of the KIND mode measure with tells the truth.
+
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { test } from "node:test";
+
+import { check } from "../support/command.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import type { DockerRules } from "../support/docker-rules.ts";
+import { leadLoopbackTo } from "../support/loopback-route.ts";
+import { POD_GATEWAY6, startPod } from "../support/pod.ts";
+import { checkIn } from "../support/pod-host.ts";
+import { loopProbe, startPodForwarder } from "../support/pod-forwarder.ts";
+import { outcomesOf, queryLoop } from "../support/query-loop.ts";
+import { startDnsmasq } from "../support/real-server.ts";
+import { RIG_A, type RigA, startRigA } from "../support/rig-a.ts";
+import { pause } from "../support/wait.ts";
+
+const VIP = `@${RIG_A.gateway}`;
+const WEB = [RIG_A.names.web];
+// Around a moment, what happened just before it may end just after.
+const EDGE_MS = 60;
+const DROP = `table ip block {
+  chain input { type filter hook input priority 0; udp dport ${RIG_A.resolverPort} drop; }
+}
+`;
+const ALL_LOCALNET = "net.ipv4.conf.all.route_localnet";
+
+async function startKind(rules?: DockerRules): Promise<RigA> {
+  const rig = await startRigA({ rules });
+  await rig.node.rewrite();
+  await rig.node.setSysctl(ALL_LOCALNET, 1);
+  return rig;
+}
+
+for (const rules of ["iptables-nft", "iptables-legacy"] as const) {
+  await test(`with ${rules} rules KIND serves pods through the gateway, and 127.0.0.11 is dead on the node`, async () => {
+    await using rig = await startRigA({ rules });
+    const { node } = rig;
+    assert.deepEqual(dataOf(await dig(node, "web")), WEB);
+    await node.rewrite();
+    await using pod = await startPod(node);
+    assert.deepEqual(pod.nameservers, [RIG_A.gateway]);
+    assert.deepEqual(dataOf(await dig(node, VIP, "web")), WEB);
+    assert.equal((await dig(pod, VIP, "web", "+time=1")).timedOut, true, "no route_localnet");
+    await node.setSysctl(ALL_LOCALNET, 1);
+    for (const transport of ["+notcp", "+tcp"]) assert.deepEqual(dataOf(await dig(pod, VIP, "web", transport)), WEB);
+    assert.match((await dig(node, "web")).raw, /connection refused/);
+    assert.match((await dig(pod, "web")).raw, /connection refused/);
+  });
+}
+
+await test("rules that no iptables shows are not rewritten: KIND alone leaves node and pods without DNS", async () => {
+  await using rig = await startKind("nftables");
+  await using pod = await startPod(rig.node);
+  assert.deepEqual(pod.nameservers, [RIG_A.gateway]);
+  for (const place of [rig.node, pod]) {
+    assert.match((await dig(place, VIP, "web")).raw, /connection refused/);
+  }
+  assert.deepEqual(dataOf(await dig(rig.node, "web")), WEB);
+});
+
+await test("the node's files are its own, and one of them is mounted", async () => {
+  const before = [readdirSync("/etc"), readdirSync("/run")];
+  await using rig = await startRigA({
+    resolvConf: "# 127.0.0.1\nsearch a.test\nnameserver 127.0.0.11\noptions ndots:0\n",
+  });
+  await rig.node.rewrite({ KIND_DNS_SEARCH: "b.test c.test" });
+  const text = `search b.test c.test\n# 127.0.0.1\nnameserver ${RIG_A.gateway}\noptions ndots:0\n`;
+  assert.equal(await rig.node.resolvConf(), text);
+  assert.equal((await rig.node.enter("cat", ["/etc/resolv.conf"])).stdout, text);
+  assert.match((await rig.node.enter("cat", ["/etc/resolv.conf.original"])).stdout, /^nameserver 127\.0\.0\.11$/m);
+  assert.match((await rig.node.enter("mv", ["/etc/hosts", "/etc/resolv.conf"])).stderr, /busy/);
+  assert.equal((await rig.node.enter("uname", ["-n"])).stdout, "node\n");
+  assert.deepEqual([readdirSync("/etc"), readdirSync("/run")], before, "the machine's");
+});
+
+await test("pods on a bridge are served like those on links of their own", async () => {
+  await using rig = await startKind();
+  for (const bridgeNfCall of [0, 1] as const) {
+    await using pod = await startPod(rig.node, { cni: "bridge", bridgeNfCall });
+    await using other = await startPod(rig.node, { cni: "bridge", address: "10.244.0.99" });
+    await using ownLink = await startPod(rig.node);
+    for (const transport of ["+notcp", "+tcp"]) assert.deepEqual(dataOf(await dig(pod, VIP, "web", transport)), WEB);
+    assert.equal((await pod.enter("busybox", ["ping", "-c1", "-W1", other.address])).code, 0, "pod to pod");
+    assert.equal(
+      (await ownLink.enter("busybox", ["ping", "-c1", "-W1", RIG_A.peer])).code,
+      0,
+      "pod to the network, masqueraded",
+    );
+    await rig.node.setSysctl(ALL_LOCALNET, 0);
+    assert.equal((await dig(pod, VIP, "web", "+time=1")).timedOut, true);
+    // The device of all of a bridge's pods is the bridge.
+    await rig.node.setSysctl(`net.ipv4.conf.${pod.device}.route_localnet`, 1);
+    assert.deepEqual(dataOf(await dig(pod, VIP, "web")), WEB);
+    await rig.node.setSysctl(`net.ipv4.conf.${pod.device}.route_localnet`, 0);
+    await rig.node.setSysctl(ALL_LOCALNET, 1);
+  }
+});
+
+await test("pods with IPv6 reach the node by it", async () => {
+  await using rig = await startKind();
+  for (const cni of ["ptp", "bridge"] as const) {
+    await using dual = await startPod(rig.node, { cni, family: "dual" });
+    await using only = await startPod(rig.node, { cni, family: "ipv6" });
+    await using server = await startDnsmasq(rig.node, { address: POD_GATEWAY6, lines: ["host-record=six,192.0.2.6"] });
+    assert.ok(server.pid > 0);
+    for (const pod of [dual, only]) {
+      for (const transport of ["+notcp", "+tcp"]) {
+        assert.deepEqual(dataOf(await dig(pod, `@${POD_GATEWAY6}`, "six", transport)), ["192.0.2.6"], cni);
+      }
+    }
+    assert.equal((await dual.enter("busybox", ["ping", "-c1", "-W1", only.addresses[0] ?? ""])).code, 0, "pod to pod");
+    assert.deepEqual(dataOf(await dig(dual, VIP, "web")), WEB);
+    assert.match((await dig(only, VIP, "web")).raw, /unreachable/);
+  }
+});
+
+for (const program of ["dnsmasq", "unbound"] as const) {
+  await test(`${program} in a pod forwards to the node's nameserver, and a loop is seen`, async () => {
+    await using rig = await startKind();
+    await using pod = await startPod(rig.node);
+    await using asker = await startPod(rig.node);
+    {
+      await using forwarder = await startPodForwarder(pod, program);
+      assert.ok(forwarder.pid > 0);
+      assert.deepEqual(dataOf(await dig(asker, `@${pod.address}`, "web")), WEB);
+      const { seen, reply } = await loopProbe(pod);
+      assert.equal(seen, 1);
+      assert.equal(reply.timedOut, false);
+    }
+    await using forwarder = await startPodForwarder(pod, program, ["127.0.0.11"]);
+    assert.ok(forwarder.pid > 0);
+    const { seen } = await loopProbe(pod);
+    assert.ok(seen > 1, `seen ${seen} times`);
+    assert.doesNotMatch((await pod.enter("nft", ["list", "ruleset"])).stdout, /loop-/);
+  });
+}
+
+for (const sourcePort of [undefined, 34_567]) {
+  const socket = sourcePort === undefined ? "fresh sockets" : "one socket";
+  await test(`a query loop with ${socket} tells how and when its queries ended`, async () => {
+    await using rig = await startKind();
+    await using pod = await startPod(rig.node);
+    const looping = queryLoop(pod, { server: RIG_A.gateway, name: "web", forMs: 2_500, sourcePort });
+    // The program takes a while to start.
+    await pause(1_000);
+    const closedMs = Date.now();
+    await checkIn(rig.node.netnsPath, "nft", ["-f", "-"], DROP);
+    await pause(400);
+    const openedMs = Date.now();
+    await checkIn(rig.node.netnsPath, "nft", ["delete", "table", "ip", "block"]);
+    await pause(400);
+    const endedMs = Date.now();
+    await rig.resolver[Symbol.asyncDispose]();
+    const ends = await looping;
+    assert.ok(ends.length >= 500, `${ends.length} asked`);
+    const during = (fromMs: number, toMs: number): string[] => {
+      const part = ends.filter(({ atMs }) => atMs > fromMs + EDGE_MS && atMs < toMs - EDGE_MS);
+      return Object.keys(outcomesOf(part));
+    };
+    assert.deepEqual(during(0, closedMs), ["NOERROR"]);
+    assert.deepEqual(during(closedMs, openedMs), ["timeout"]);
+    assert.deepEqual(during(openedMs, endedMs), ["NOERROR"]);
+    assert.deepEqual(during(endedMs, Infinity), ["refused"]);
+    const slowMs = Math.max(...ends.filter(({ outcome }) => outcome === "NOERROR").map(({ tookMs }) => tookMs));
+    assert.ok(slowMs < 500, `${slowMs} ms`);
+  });
+}
+
+await test("a query loop in a pod that cannot reach the server's family says so", async () => {
+  await using rig = await startKind();
+  await using pod = await startPod(rig.node, { family: "ipv6" });
+  const ends = await queryLoop(pod, { server: RIG_A.gateway, name: "web", forMs: 100 });
+  assert.deepEqual(Object.keys(outcomesOf(ends)), ["unreachable"]);
+});
+
+await test("a neighbour that sends to 127.0.0.11 reaches the node, once that lets loopback in", async () => {
+  await using rig = await startKind();
+  const ask = async () => await dig(rig.peer, "-p", String(RIG_A.resolverPort), "web", "+time=1");
+  {
+    await using route = await leadLoopbackTo(rig.peer, RIG_A.node);
+    assert.ok(route);
+    assert.deepEqual(dataOf(await ask()), WEB);
+    await rig.node.setSysctl(ALL_LOCALNET, 0);
+    assert.equal((await ask()).timedOut, true);
+  }
+  assert.match((await ask()).raw, /connection refused/, "as before");
+});
+
+await test("nothing of a rig is left when it goes", async () => {
+  const named = (names: readonly string[]) => names.filter((name) => name.startsWith(`d11-${process.pid}-`));
+  {
+    await using rig = await startRigA();
+    await using pod = await startPod(rig.node);
+    assert.equal(named(readdirSync("/run/netns")).length, 4, pod.address);
+  }
+  assert.deepEqual(named(readdirSync("/run/netns")), []);
+  assert.deepEqual(named(readdirSync(tmpdir())), []);
+  assert.doesNotMatch(await check("cat", ["/proc/self/mountinfo"]), new RegExp(`d11-${process.pid}-`));
+});

@@ -1,0 +1,150 @@
+/**
+ * Which containers are KIND nodes to dns11, and that all others are what they are without it: served at 127.0.0.11, with
+ * no rule, address or line of resolv.conf more.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { runContainer } from "../support/container.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import type { Dns11 } from "../support/dns11.ts";
+import type { KindNode } from "../support/kind-node.ts";
+import {
+  addressesOnLo,
+  GATEWAY,
+  type KindWorld,
+  NETWORK,
+  ownTables,
+  rulesOfOthers,
+  startKindWorld,
+  waitForWorkingNode,
+} from "../support/kind-world.ts";
+import { startPod } from "../support/pod.ts";
+
+const KIND_LABEL = "io.x-k8s.kind.cluster";
+
+let world: KindWorld;
+
+before(async () => (world = await startKindWorld()));
+after(async () => await world[Symbol.asyncDispose]());
+
+type Place = { readonly netnsPath: string; readonly resolvConf: () => Promise<string> };
+
+/** What dns11 may change in a container, beside its own table for 127.0.0.11. */
+async function marksOf(place: Place): Promise<unknown> {
+  const { netnsPath } = place;
+  return [await place.resolvConf(), await rulesOfOthers(netnsPath), await addressesOnLo(netnsPath)];
+}
+
+/** No pod is led to us by a container that is none of the nodes. */
+async function assertPlain(instance: Dns11, place: Place & Pick<KindNode, "enter" | "name">): Promise<void> {
+  const status = await instance.waitFor(place.name, "attached");
+  assert.equal(status.node, undefined);
+  assert.match((await ownTables(place.netnsPath)).join(""), /hook output/);
+  assert.doesNotMatch((await ownTables(place.netnsPath)).join(""), /prerouting|10\.77\.0\.1|ip6/);
+  for (const transport of ["+notcp", "+tcp"]) {
+    assert.deepEqual(dataOf(await dig(place, "web", transport)), [world.web.address(NETWORK)]);
+  }
+}
+
+test("without settings that name nodes a KIND node is a container like any other, unchanged to the byte (K1)", async () => {
+  await using node = await world.node("off");
+  const marks = await marksOf(node);
+  const settings = world.settings("nodes: []");
+  await using instance = await world.serveWith(settings);
+  await assertPlain(instance, node);
+  assert.deepEqual(await marksOf(node), marks);
+});
+
+test("a container without KIND's label is unchanged to the byte beside a node that is served (K1)", async () => {
+  await using node = await world.node("labelled");
+  const container = await runContainer(world.engine, { name: "plain", networks: [NETWORK] });
+  await using _ = container;
+  const plain: Place & Pick<KindNode, "enter" | "name"> = {
+    name: "plain",
+    netnsPath: container.netnsPath,
+    resolvConf: async () => await container.readFile("/etc/resolv.conf"),
+    enter: container.enter.bind(container),
+  };
+  const marks = await marksOf(plain);
+  await using instance = await world.serve();
+  await waitForWorkingNode(instance, node.name);
+  await assertPlain(instance, plain);
+  assert.deepEqual(await marksOf(plain), marks);
+});
+
+test("a cluster's load balancer is served at 127.0.0.11 and has no address for pods, k3d's too (K2)", async () => {
+  await using kind = await world.node("kind-lb", { role: "external-load-balancer" });
+  await using k3d = await world.node("k3d-lb", { labels: { "k3d.cluster": "c", "k3d.role": "loadbalancer" } });
+  const marks = [await marksOf(kind), await marksOf(k3d)];
+  await using instance = await world.serve(["--kind", "label=k3d.cluster"]);
+  for (const node of [kind, k3d]) await assertPlain(instance, node);
+  assert.deepEqual([await marksOf(kind), await marksOf(k3d)], marks);
+});
+
+test("nodes are chosen by a label with or without a value, and by a pattern of the name (K1)", async () => {
+  await using k3d = await world.node("k3d-c-server-0", { labels: { "k3d.role": "server" } });
+  await using agent = await world.node("k3d-c-agent-0", { labels: { "k3d.role": "agent" } });
+  await using other = await world.node("unlike-k3d");
+  for (const [filters, wanted] of [
+    ["label=k3d.role", [k3d, agent]],
+    ["label=k3d.role=agent", [agent]],
+    ["name=k3d-*-server-?", []],
+    ["name=k3d-*", [k3d, agent]],
+    ["auto", [k3d, agent, other]],
+  ] as const) {
+    const settings = world.settings(`nodes: ["${filters}"]`);
+    await using instance = await world.serveWith(settings);
+    const { containers } = await instance.status();
+    const nodes = containers.filter(({ node }) => node !== undefined).map(({ name }) => name);
+    assert.deepEqual(nodes.toSorted(), wanted.map(({ name }) => name).toSorted(), filters);
+    for (const node of wanted) {
+      await waitForWorkingNode(instance, node.name);
+      await using pod = await startPod(node);
+      assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
+    }
+  }
+});
+
+test("a container says itself with io.dns11.kind whether it is a node (K1)", async () => {
+  await using yes = await world.node("says-yes", { labels: { [KIND_LABEL]: "c", "io.dns11.kind": "true" } });
+  await using no = await world.node("says-no", { labels: { "io.dns11.kind": "false" } });
+  const settings = world.settings("nodes: [label=nobody.has.it]");
+  await using instance = await world.serveWith(settings);
+  await waitForWorkingNode(instance, yes.name);
+  await assertPlain(instance, no);
+});
+
+/** Three that are labelled as nodes and cannot be any, with the word for each refusal. */
+async function runUnservable(owner: KindNode, prefix: string): Promise<[name: string, code: string][]> {
+  const labels = { [KIND_LABEL]: "c" };
+  const refusals: [string, string][] = [];
+  for (const [word, network, code] of [
+    ["host", "host", "host-network"],
+    ["none", "none", "no-network"],
+    ["owner", `container:${owner.container.id}`, "shares-namespace"],
+  ] as const) {
+    const name = `${prefix}-on-${word}`;
+    await runContainer(world.engine, { name, labels, args: ["--network", network] });
+    refusals.push([name, code]);
+  }
+  return refusals;
+}
+
+test("on the host's, no or another container's network a node is refused, and status says why (K3)", async () => {
+  await using owner = await world.node("owner");
+  const refusals = await runUnservable(owner, "told");
+  await using instance = await world.serve();
+  for (const [name, code] of refusals) {
+    const status = await instance.container(name);
+    assert.deepEqual([status?.state, status?.code, status?.node], ["left-alone", code, undefined]);
+  }
+  await waitForWorkingNode(instance, owner.name);
+});
+
+test("a node that is refused for its network is logged, once, with the reason (K3)", async () => {
+  await using owner = await world.node("owner");
+  const refusals = await runUnservable(owner, "logged");
+  await using instance = await world.serve();
+  for (const [name] of refusals) assert.equal(instance.log.split(`"${name}"`).length - 1, 1, instance.log);
+});

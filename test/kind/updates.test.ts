@@ -1,0 +1,179 @@
+/**
+ * Rules that change under load: a pod asks all the time, while networks come and go, settings are read again, connection
+ * tracking forgets, or KIND rewrites everybody else's rules and the node's resolv.conf.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { createNetwork } from "../support/container.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import type { KindNode } from "../support/kind-node.ts";
+import { GATEWAY, type KindWorld, ownTables, startKindWorld, waitForWorkingNode } from "../support/kind-world.ts";
+import { startPod } from "../support/pod.ts";
+import { checkIn } from "../support/pod-host.ts";
+import { outcomesOf, queryLoop } from "../support/query-loop.ts";
+import { pause, waitFor } from "../support/wait.ts";
+
+const WAYS = ["listener", "loopback"] as const;
+const LITERAL = "192.0.2.99";
+/** Each takes dockerd a fifth of a second. */
+const UPDATES = { listener: 100, loopback: 20 } as const;
+
+let world: KindWorld;
+
+before(async () => (world = await startKindWorld()));
+after(async () => await world[Symbol.asyncDispose]());
+
+/** Rules without what is another one for each attachment. */
+async function shapeOf(node: KindNode): Promise<string[]> {
+  const tables = await ownTables(node.netnsPath);
+  return tables.map((table) => table.replaceAll(/:\d+|\b(dport|sport) \d+|zone set \d+|# progname.*/g, "$1"));
+}
+
+test("reading settings again a hundred times, faster than they are gone by, leaves one table with the same rules (K21)", async () => {
+  await using node = await world.node("reread");
+  const settings = world.settings("ip: gateway");
+  await using instance = await world.serveWith(settings);
+  await waitForWorkingNode(instance, node.name);
+  const earlier = await shapeOf(node);
+  assert.equal(earlier.length, new Set(earlier.map((table) => table.slice(0, 10))).size);
+  for (let count = 0; count < 100; count++) {
+    settings.write(count % 2 === 0 ? "ip: gateway, way: loopback" : "ip: gateway");
+    instance.kill("SIGHUP");
+    await pause(5);
+  }
+  await waitFor("the last settings to be those that count", async () => {
+    const { node: report, state } = (await instance.container(node.name)) ?? {};
+    return state === "attached" && report?.way === "listener" && report.state === "working" ? true : undefined;
+  });
+  assert.deepEqual(await shapeOf(node), earlier);
+  await using pod = await startPod(node);
+  assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
+});
+
+for (const way of WAYS) {
+  test(`${way}: a pod that asks 200 times a second loses no answer while rules are made anew ${UPDATES[way]} times (K22)`, async () => {
+    await using node = await world.node(`updated-${way}`);
+    await createNetwork(world.engine, `other-${way}`);
+    await using instance = await world.serve(["--kind-way", way]);
+    await waitForWorkingNode(instance, node.name);
+    await using pod = await startPod(node);
+    const monitored = node.enter("timeout", [String(2 + UPDATES[way] * 0.22), "nft", "monitor"]);
+    const asking = queryLoop(pod, { server: GATEWAY, name: "web", forMs: 1_000 + UPDATES[way] * 220 });
+    const endMs = performance.now() + UPDATES[way] * 220;
+    let isConnected = false;
+    let changes = 0;
+    while (performance.now() < endMs && changes < UPDATES[way]) {
+      const verb = isConnected ? "disconnect" : "connect";
+      await world.engine.docker("network", verb, `other-${way}`, node.container.id);
+      isConnected = !isConnected;
+      changes += 1;
+    }
+    const { stdout } = await monitored;
+    const generations = stdout.split(`by process ${instance.pid} `).length - 1;
+    assert.ok(generations >= changes / 2, `${generations} of ${changes}`);
+    assert.deepEqual(Object.keys(outcomesOf(await asking)), ["NOERROR"]);
+  });
+}
+
+test("a pod that asks 200 times a second loses no answer while other settings lead elsewhere (K22)", async () => {
+  await using node = await world.node("resettled");
+  const settings = world.settings("ip: gateway");
+  await using instance = await world.serveWith(settings);
+  await waitForWorkingNode(instance, node.name);
+  await using pod = await startPod(node);
+  const asking = queryLoop(pod, { server: GATEWAY, name: "web", forMs: 8_000 });
+  for (let count = 0; count < 6; count++) {
+    await settings.reload(instance, count % 2 === 0 ? `ip: ${LITERAL}` : "ip: gateway");
+    await waitForWorkingNode(instance, node.name);
+    await pause(200);
+  }
+  const outcomes = outcomesOf(await asking);
+  assert.deepEqual(Object.keys(outcomes), ["NOERROR"], JSON.stringify(outcomes));
+});
+
+for (const way of WAYS) {
+  test(`${way}: an answer that comes late finds its pod although connection tracking was flushed meanwhile (K25)`, async () => {
+    await using node = await world.node(`flushed-${way}`);
+    await using instance = await world.serve(["--kind-way", way]);
+    await waitForWorkingNode(instance, node.name);
+    const replies = (await ownTables(node.netnsPath))
+      .join("")
+      .split("\n")
+      .filter((line) => /\bsnat\b/.test(line));
+    assert.ok(replies.length > 0);
+    for (const line of replies) assert.doesNotMatch(line, /daddr/);
+    await using ptp = await startPod(node);
+    await using bridged = await startPod(node, { cni: "bridge" });
+    for (const pod of [ptp, bridged]) {
+      const asking = dig(pod, `@${GATEWAY}`, "1200.slow.test", "+time=3");
+      await pause(400);
+      await checkIn(node.netnsPath, "conntrack", ["-F"]);
+      const reply = await asking;
+      assert.equal(reply.status, "NOERROR", reply.raw);
+      assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
+    }
+  });
+}
+
+/** Node and pods resolve, and 127.0.0.11 goes on, which KIND alone ends. */
+async function assertServed(node: KindNode): Promise<void> {
+  await using pod = await startPod(node);
+  // Twice, where KIND's entrypoint copied the file at the very moment when we wrote it.
+  assert.deepEqual(new Set(pod.nameservers), new Set([GATEWAY]));
+  assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
+  for (const server of [GATEWAY, "127.0.0.11"])
+    assert.deepEqual(await world.webFrom(node, server), world.found, server);
+}
+
+/** As KIND alone would have left it, with Docker's own resolver behind its rules. */
+async function assertLikeKindAlone(node: KindNode): Promise<void> {
+  assert.match(await node.resolvConf(), /^nameserver 10\.77\.0\.1$/m);
+  await using pod = await startPod(node);
+  for (const place of [pod, node]) assert.deepEqual(await world.webFrom(place, GATEWAY), world.found);
+}
+
+test("KIND's rewrite before us changes nothing for node and pods, and is what is left after us (K26)", async () => {
+  await using node = await world.node("rewritten-before", { entrypoint: "kind" });
+  await node.waitForEntrypoint();
+  await using instance = await world.serve();
+  await waitForWorkingNode(instance, node.name);
+  await assertServed(node);
+  assert.equal(await instance.stop(), 0);
+  await assertLikeKindAlone(node);
+});
+
+test("KIND's rewrite while a pod is asking us loses no answer, and is what is left after us (K26)", async () => {
+  await using node = await world.node("rewritten-after");
+  await using instance = await world.serve();
+  await waitForWorkingNode(instance, node.name);
+  await using pod = await startPod(node);
+  const asking = queryLoop(pod, { server: GATEWAY, name: "web", forMs: 4_000 });
+  await node.rewrite();
+  await node.setSysctl("net.ipv4.conf.all.route_localnet", 1);
+  assert.deepEqual(Object.keys(outcomesOf(await asking)), ["NOERROR"]);
+  await assertServed(node);
+  assert.equal(await instance.stop(), 0);
+  await assertLikeKindAlone(node);
+});
+
+test("a node that starts while we run is served, whenever its entrypoint rewrites, and is left as KIND leaves it (K26)", async () => {
+  const instance = await world.serve();
+  await using _ = instance;
+  const nodes: KindNode[] = [];
+  for (let count = 0; count < 4; count++) {
+    nodes.push(await world.node(`rewritten-during-${count}`, { entrypoint: "kind" }));
+  }
+  for (const node of nodes) {
+    await node.waitForEntrypoint();
+    await waitForWorkingNode(instance, node.name);
+    await assertServed(node);
+  }
+  // Its own words, which a real entrypoint looks up.
+  assert.deepEqual(dataOf(await dig(nodes[0] as KindNode, nodes[0]?.name ?? "")).length, 1);
+  assert.equal(await instance.stop(), 0);
+  for (const node of nodes) {
+    await assertLikeKindAlone(node);
+    await node[Symbol.asyncDispose]();
+  }
+});
