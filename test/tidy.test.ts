@@ -100,7 +100,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/container/kind",
     mayImport: ["src/container", "src/kernel", ...BASE],
-    modules: ["node:crypto", "node:fs", "node:net", "node:path"],
+    modules: ["node:crypto", "node:fs", "node:net", "node:os", "node:path"],
   },
   {
     room: "src/container/attach",

@@ -3,12 +3,13 @@
  * remembers the decision, so that whoever asks why a container is not served gets an answer.
  */
 import type { OnlyFilter } from "../config/only.ts";
-import { DETACHED, type Decision, decide } from "./attach/decision.ts";
+import { DETACHED, type Decision, decide, withWarnings } from "./attach/decision.ts";
 import { CONTAINER_MODE } from "./attach/mode.ts";
 import type { Reconciler } from "./attach/reconciler.ts";
 import type { Nodes } from "./kind/nodes.ts";
-import type { Directory } from "./registry/directory.ts";
+import type { Directory, NodePlace } from "./registry/directory.ts";
 import type { ContainerFact } from "./registry/fact.ts";
+import { isSameAddress } from "../model/address.ts";
 import type { View } from "../model/view.ts";
 
 export interface RosterParts {
@@ -17,6 +18,19 @@ export interface RosterParts {
   readonly nodes: Nodes;
   readonly only: readonly OnlyFilter[];
   readonly onWarning: (fact: ContainerFact, warning: string) => void;
+}
+
+/** Who has a node served wants to hear why it is not, and which server would be itself. */
+function withNodeWarnings(decision: Decision, { nameservers }: ContainerFact, place: NodePlace): Decision {
+  const servers = nameservers.kind === "listed" ? nameservers.servers : [];
+  const ourselves = servers.filter(
+    ({ from, address }) => from === "container" && place.ownAddresses.some((own) => isSameAddress(own, address)),
+  );
+  return withWarnings(decision, [
+    decision.warning,
+    decision.kind === "leave" ? `it is a KIND node, and its pods are not served: ${decision.reason}` : undefined,
+    ...ourselves.map(({ address }) => `its nameserver ${address} is not asked: that is where its pods ask us`),
+  ]);
 }
 
 export class Roster {
@@ -74,7 +88,8 @@ export class Roster {
   #decide(fact: ContainerFact): void {
     const { directory, reconciler, nodes, onWarning } = this.#parts;
     const networkOf = directory.network.bind(directory);
-    const decision = nodes.isDetached(fact) ? DETACHED : decide(fact, networkOf, this.#only);
+    const decided = nodes.isDetached(fact) ? DETACHED : decide(fact, networkOf, this.#only);
+    const decision = nodes.isNode(fact) ? withNodeWarnings(decided, fact, nodes.placeOf(fact)) : decided;
     if (decision.warning !== undefined && this.#decisions.get(fact.id)?.warning !== decision.warning) {
       onWarning(fact, decision.warning);
     }

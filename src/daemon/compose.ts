@@ -144,11 +144,16 @@ function composeContainerWay(parts: ComposeParts, { openEndpoint, onUpstreamsCha
 async function learnHostGateway(engine: Engine): Promise<string | undefined> {
   try {
     const json = await engine.network("bridge");
-    return json?.IPAM?.Config?.map(({ Gateway: gateway }) => gateway).find((gateway) => gateway !== undefined);
+    return (json?.IPAM?.Config ?? []).map(gatewayOf).find((gateway) => gateway !== undefined);
   } catch {
     // Nodes have other ways to be reached, and the next connection asks again.
     return undefined;
   }
+}
+
+/** An engine that has just been started may not tell its own side of the bridge: it is the first address. */
+function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Subnet?: string }): string | undefined {
+  return gateway ?? /^(\d+\.\d+\.\d+)\.0\//.exec(subnet ?? "")?.[1]?.concat(".1");
 }
 
 /** Nodes that a killed instance left, and that are none by now. Another start of a container undoes everything by itself. */

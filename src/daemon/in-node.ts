@@ -92,7 +92,7 @@ export async function stayInNode(settings: RunSettings, log: Log, signal: AbortS
   const guard = new HangGuard();
   want();
   const timer = setInterval(() => {
-    if (!mode.update(nodeHere(memory))) return;
+    if (!mode.update(nodeHere(memory), settings.kind)) return;
     want();
     reconciler.refit(NODE_HERE);
   }, LOOK_EVERY_MS);
@@ -180,8 +180,7 @@ interface ModeParts {
 }
 
 function modeHere(policy: KindPolicy, { bracket, memory, log, folder }: ModeParts, onChange: () => void): NodeMode {
-  return new NodeMode(nodeHere(memory), {
-    policy,
+  return new NodeMode(nodeHere(memory), policy, {
     bracket,
     memory,
     journal: new Journal(folder),

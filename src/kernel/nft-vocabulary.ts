@@ -77,6 +77,9 @@ export const NFT_CT_ZONE = 17;
 /** linux/netfilter/nf_conntrack_common.h: the destination was changed. */
 export const IPS_DST_NAT = 1 << 5;
 
+/** iptables' own targets, as nf_tables carries them. */
+export const NFTA_TARGET_NAME = 1;
+
 export const NFTA_NAT_TYPE = 1;
 export const NFTA_NAT_FAMILY = 2;
 export const NFTA_NAT_REG_ADDR_MIN = 3;

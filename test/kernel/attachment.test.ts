@@ -46,6 +46,7 @@ after(() => {
 const silent: OpenEndpoint = (bound): Endpoint => ({
   target: { expect: () => undefined, hasSeen: () => false, forget: () => undefined },
   setView: () => undefined,
+  add: closeSockets,
   inFlight: 0,
   conversations: [],
   counters: {},

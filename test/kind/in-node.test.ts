@@ -108,9 +108,9 @@ for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const sat
   test(`once, beside ${rules} rules, pods are led to Docker's resolver, and it is undone`, async () => {
     await using rig = await startRigA({ rules });
     const untouched = await stateOf(rig);
-    const once = await kind(rig.node, "--in-node", "--once");
-    assert.equal(once.code, 0, once.stderr);
-    assert.match(once.stdout, /^pods ask 10\.88\.0\.1, led to Docker's resolver \(udp 41053, tcp 41053\)\n$/);
+    const made = await kind(rig.node, "--in-node", "--once");
+    assert.equal(made.code, 0, made.stderr);
+    assert.match(made.stdout, /^pods ask 10\.88\.0\.1, led to Docker's resolver \(udp 41053, tcp 41053\)\n$/);
     {
       await using pod = await startPod(rig.node);
       for (const transport of TRANSPORTS) {
@@ -170,7 +170,7 @@ test("without Docker's resolver, --once says so and changes nothing", async () =
   await using rig = await startRigA();
   await rig.resolver[Symbol.asyncDispose]();
   const untouched = await stateOf(rig);
-  const once = await kind(rig.node, "--in-node", "--once");
-  assert.deepEqual([once.code, /Nobody listens on 127\.0\.0\.11/.test(once.stderr)], [1, true]);
+  const refused = await kind(rig.node, "--in-node", "--once");
+  assert.deepEqual([refused.code, /Nobody listens on 127\.0\.0\.11/.test(refused.stderr)], [1, true]);
   assert.deepEqual(await stateOf(rig), untouched);
 });

@@ -153,7 +153,7 @@ for (const entrypoint of ENTRYPOINTS) {
     await waitForWorkingNode(first, node.name);
     await using pod = await startPod(node);
     const ask = async (sourcePort?: number): Promise<readonly QueryEnd[]> =>
-      await queryLoop(pod, { server: GATEWAY, name: "web", forMs: 5_000, perSecond: 100, sourcePort });
+      await queryLoop(pod, { server: GATEWAY, name: "web", forMs: 12_000, perSecond: 100, sourcePort });
     const asking = Promise.all([ask(), ask(40_053)]);
     await pause(1_000);
     first.kill("SIGKILL");
@@ -179,7 +179,7 @@ test("when we end in peace and start again a pod that keeps its port is answered
   await using _ = first;
   await waitForWorkingNode(first, node.name);
   await using pod = await startPod(node);
-  const asking = queryLoop(pod, { server: GATEWAY, name: "web", forMs: 5_000, perSecond: 100, sourcePort: 40_054 });
+  const asking = queryLoop(pod, { server: GATEWAY, name: "web", forMs: 8_000, perSecond: 100, sourcePort: 40_054 });
   await pause(1_000);
   assert.equal(await first.stop(), 0);
   await pause(500);

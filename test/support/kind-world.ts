@@ -19,7 +19,7 @@ import { waitFor } from "./wait.ts";
 export const NETWORK = "kind";
 export const GATEWAY = "10.77.0.1";
 // Not the loopback of the engine's host: dockerd 20.10 asks that from inside a container.
-export const UPSTREAM = "10.53.0.1";
+const UPSTREAM = "10.53.0.1";
 
 export type NodeReport = NonNullable<ContainerStatus["node"]>;
 

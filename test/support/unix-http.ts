@@ -16,18 +16,29 @@ export async function answers(socketPath: string, path: string): Promise<boolean
   }
 }
 
+export async function postJson(socketPath: string, path: string, json: unknown): Promise<void> {
+  const { status, body } = await exchange(socketPath, path, json);
+  if (status >= 300) throw new Error(`POST ${path}: ${status}: ${body.trim()}`);
+}
+
 async function get(socketPath: string, path: string): Promise<{ status: number; body: string }> {
+  return await exchange(socketPath, path);
+}
+
+async function exchange(socketPath: string, path: string, json?: unknown): Promise<{ status: number; body: string }> {
+  const method = json === undefined ? "GET" : "POST";
+  const headers = json === undefined ? {} : { "content-type": "application/json" };
   return await new Promise((resolve, reject) => {
     // No agent: a connection kept for later would keep the test alive, too.
-    const asked = request({ socketPath, path, agent: false, timeout: 30_000 }, (response) => {
+    const asked = request({ socketPath, path, method, headers, agent: false, timeout: 30_000 }, (response) => {
       let body = "";
       response.setEncoding("utf8");
       response.on("data", (chunk: string) => (body += chunk));
       response.on("end", () => resolve({ status: response.statusCode ?? 0, body }));
       response.on("error", reject);
     });
-    asked.on("timeout", () => asked.destroy(new Error(`GET ${path}: no answer`)));
+    asked.on("timeout", () => asked.destroy(new Error(`${method} ${path}: no answer`)));
     asked.on("error", reject);
-    asked.end();
+    asked.end(json === undefined ? undefined : JSON.stringify(json));
   });
 }

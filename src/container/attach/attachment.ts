@@ -28,11 +28,11 @@ import type { Bracket, NamespaceId } from "../namespace/bracket.ts";
 import { DOOR_MARK, dialIn } from "../namespace/dial.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
-import { type NamespaceSockets, bindSockets, closeSockets } from "../namespace/sockets.ts";
+import { type NamespaceSockets, bindSockets, closeSockets, pairsFor } from "../namespace/sockets.ts";
 import { conversationsWith } from "../namespace/conversations.ts";
 import { findCulprits } from "../rules/culprit.ts";
 import { replaceCommands } from "../rules/encode.ts";
-import { installTables, removeTables } from "../rules/install.ts";
+import { exchangeTables, installTables, removeTables } from "../rules/install.ts";
 import { type Listening, type PlanInput, drainingPlan, servingPlan, trialPlan } from "../rules/plan.ts";
 import { type ProbeResult, TRIAL_MARK, probe } from "../rules/probe.ts";
 import { refuseOwned } from "../rules/table-owner.ts";
@@ -69,7 +69,8 @@ export interface AttachmentParts {
 /** What exists while we serve. */
 interface Serving {
   capture: Capture;
-  readonly listening: readonly Listening[];
+  /** One pair for each lead of the capture. */
+  pairs: readonly NamespaceSockets[];
   readonly endpoint: Endpoint;
   readonly nft: NftSocket;
   /** Only probes are led to us so far. */
@@ -110,7 +111,7 @@ export class Attachment {
   }
 
   get listening(): readonly Listening[] {
-    return this.#serving?.listening ?? [];
+    return listeningOf(this.#serving?.pairs ?? []);
   }
 
   get counters(): Readonly<Record<string, number>> | undefined {
@@ -174,15 +175,32 @@ export class Attachment {
     }
   }
 
-  /** Other addresses may be ours now: the rules are made anew, in one step. */
+  /** Other addresses may be ours now: what is missing is bound, and the rules are made anew, in one step. */
   refit(): void {
     const serving = this.#serving;
-    if (serving === undefined || this.#namespace === undefined || this.#isDraining) return;
+    const namespace = this.#namespace;
+    if (serving === undefined || namespace === undefined || this.#isDraining) return;
     try {
-      serving.capture = this.#parts.bracket.within(this.#namespace.fd, () => this.mode.capture());
-      if (!serving.isTrial) serving.nft.transact(replaceCommands(servingPlan(this.#planInput(serving))));
+      const { capture, pairs, added } = this.#parts.bracket.within(namespace.fd, () => this.#exchange(serving));
+      serving.endpoint.add(added);
+      Object.assign(serving, { capture, pairs });
     } catch (error) {
       this.#fail(failureCode(error, "REFIT_FAILED"), reasonOf(error), []);
+    }
+  }
+
+  #exchange({ capture: before, pairs: known, nft, isTrial }: Serving): Pick<Serving, "capture" | "pairs"> & {
+    readonly added: readonly NamespaceSockets[];
+  } {
+    const capture = this.mode.capture();
+    const { pairs, added } = pairsFor(capture.leads, known);
+    try {
+      const input = this.#planInput({ capture, pairs });
+      exchangeTables(nft, before.leads, isTrial ? trialPlan(input) : servingPlan(input));
+      return { capture, pairs, added };
+    } catch (error) {
+      closeSockets(added);
+      throw error;
     }
   }
 
@@ -241,7 +259,7 @@ export class Attachment {
         sockets = bindSockets(capture.leads);
         this.#watch ??= new NftWatch(this.#ownPorts, () => this.#parts.onForeignChange(this));
         this.#spared = conversationsWith(DOCKER_RESOLVER);
-        const input = this.#planInput({ capture, listening: sockets.map((pair) => pair.listening) });
+        const input = this.#planInput({ capture, pairs: sockets });
         installTables(nft, isTrial ? trialPlan(input) : servingPlan(input));
       });
       if (capture === undefined || nft === undefined) throw new Error("The bracket did not run");
@@ -250,8 +268,7 @@ export class Attachment {
         if (lifetime.isOver) throw new Fault("ENDED", "The namespace is not served any more");
         return dialIn(bracket, server.from === "host" ? host().network : fd, server, type);
       });
-      const listening = sockets.map((pair) => pair.listening);
-      return Object.assign(lifetime, { capture, listening, endpoint, nft, isTrial });
+      return Object.assign(lifetime, { capture, pairs: sockets, endpoint, nft, isTrial });
     } catch (error) {
       if (nft !== undefined) this.#removeTables(nft, capture);
       closeSockets(sockets);
@@ -260,10 +277,10 @@ export class Attachment {
     }
   }
 
-  #planInput({ capture, listening }: Pick<Serving, "capture" | "listening">): PlanInput {
+  #planInput({ capture, pairs }: Pick<Serving, "capture" | "pairs">): PlanInput {
     return {
       capture,
-      listening,
+      listening: listeningOf(pairs),
       zone: this.#parts.zone,
       spared: this.#spared,
       doorMark: DOOR_MARK,
@@ -336,11 +353,7 @@ export class Attachment {
 
   /** Takes the tables away; the socket that owned them follows when that costs nothing any more. */
   #removeTables(nft: NftSocket, capture: Capture | undefined): void {
-    try {
-      removeTables(nft, capture?.leads ?? []);
-    } catch {
-      // Then closing the socket takes them away.
-    }
+    removeTables(nft, capture?.leads ?? []);
     linger(() => {
       nft.close();
       this.#ownPorts.delete(nft.port);
@@ -361,4 +374,8 @@ function failureCode(error: unknown, otherwise: string): string {
 
 function linger(close: () => void): void {
   setTimeout(close, LIMITS.nftLingerMs).unref();
+}
+
+function listeningOf(pairs: readonly NamespaceSockets[]): Listening[] {
+  return pairs.map(({ listening }) => listening);
 }

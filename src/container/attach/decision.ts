@@ -89,7 +89,7 @@ function leave(code: LeaveCode, reason: string): Decision {
   return { kind: "leave", code, reason };
 }
 
-function withWarnings(decision: Decision, warnings: readonly (string | undefined)[]): Decision {
+export function withWarnings(decision: Decision, warnings: readonly (string | undefined)[]): Decision {
   const warning = warnings.filter((text) => text !== undefined).join("; ");
   return warning === "" ? decision : { ...decision, warning };
 }

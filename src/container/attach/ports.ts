@@ -9,6 +9,8 @@ import type { ProbeTarget } from "../rules/probe.ts";
 export interface Endpoint {
   readonly target: ProbeTarget;
   setView(view: View): void;
+  /** Takes over further sockets. */
+  add(sockets: readonly NamespaceSockets[]): void;
   /** Queries that are being asked upstream for this namespace. */
   readonly inFlight: number;
   /** Client ports of TCP connections on which something is still to be said. */

@@ -12,14 +12,14 @@ import { reasonOf } from "../../lib/fault.ts";
 import { isSameAddress } from "../../model/address.ts";
 import type { KindPolicy } from "../../model/kind-policy.ts";
 import type { Mode, Site } from "../attach/mode.ts";
-import { type Capture, DOCKER_LEAD, DOCKER_RESOLVER, type Lead } from "../capture/capture.ts";
+import { type Capture, DOCKER_LEAD, DOCKER_RESOLVER, type Lead, USER_DEFINED_NETWORK } from "../capture/capture.ts";
 import type { Bracket } from "../namespace/bracket.ts";
 import { countDropped } from "../rules/guard-count.ts";
 import type { Journal, NodeRecord } from "./journal.ts";
-import { listenersAt } from "./listeners.ts";
 import { chooseDedicated, holdAddresses, oursToHold, releaseAddresses } from "./lo-addresses.ts";
 import type { NodeFact } from "./node-fact.ts";
 import { openPodNamespace } from "./pod-namespace.ts";
+import { whoHasPort } from "./port-holder.ts";
 import { DEDICATED, type Published, publishedAddresses } from "./published.ts";
 import { allowRouteLocalnet, lackingRouteLocalnet, podDevices, restoreRouteLocalnet } from "./route-localnet.ts";
 import type { NodeResolver } from "./node-resolver.ts";
@@ -45,7 +45,6 @@ export interface NodeReport {
 }
 
 export interface NodeParts {
-  readonly policy: KindPolicy;
   readonly bracket: Bracket;
   readonly memory: NetlinkMemory;
   readonly journal: Journal;
@@ -57,12 +56,14 @@ export interface NodeParts {
   readonly onNews: (about: Readonly<Record<string, unknown>>, text: string) => void;
 }
 
-const DNS_PORT = 53;
+const NOTHING: Published = { told: [], captured: [], foreign: [] };
+
 export class NodeMode implements Mode {
   readonly #parts: NodeParts;
+  #policy: KindPolicy;
   #fact: NodeFact;
   #record: NodeRecord;
-  #published: Published = { told: [], captured: [], foreign: [] };
+  #published = NOTHING;
   /** Interfaces by which whoever may ask comes in, when we last looked. */
   #podDevices: readonly string[] = [];
   #targets: readonly string[] = [];
@@ -75,38 +76,46 @@ export class NodeMode implements Mode {
   #isPodProbeDue = true;
   #troubles: readonly string[] = [];
 
-  constructor(fact: NodeFact, parts: NodeParts) {
+  constructor(fact: NodeFact, policy: KindPolicy, parts: NodeParts) {
     this.#fact = fact;
+    this.#policy = policy;
     this.#parts = parts;
     const { record, damaged } = parts.journal.read(fact.containerId);
     if (damaged !== undefined) this.#news({ reason: damaged }, "the journal of the node cannot be read");
-    this.#record = record?.startedAt === fact.startedAt ? record : emptyRecord(fact, parts.policy);
+    this.#record = record?.startedAt === fact.startedAt ? record : emptyRecord(fact, policy);
   }
 
   get fact(): NodeFact {
     return this.#fact;
   }
 
-  /** Where the node stands by now; returns whether that may make other addresses ours. */
-  update(fact: NodeFact): boolean {
-    const before = this.#fact;
+  /** Where the node stands by now, and what settings want of it; returns whether that may make other addresses ours. */
+  update(fact: NodeFact, policy: KindPolicy): boolean {
+    const before = JSON.stringify([placeOf(this.#fact), this.#policy]);
     this.#fact = fact;
-    const places = [before, fact].map(({ gateway, own, addresses, hostGateway }) =>
-      JSON.stringify([gateway, own, addresses, hostGateway]),
-    );
-    return places[0] !== places[1];
+    this.#policy = policy;
+    return JSON.stringify([placeOf(fact), policy]) !== before;
   }
 
   capture(): Capture {
-    const { policy, memory } = this.#parts;
+    const { memory } = this.#parts;
+    const policy = this.#policy;
     this.#isWithdrawn = false;
     const route = new RouteSocket(memory);
     try {
       const held = route.addresses();
       const hasIpv6 = canUseIpv6();
-      this.#published = this.#choose(hasIpv6);
+      this.#published = this.#choose(policy, hasIpv6);
       this.#refusal = this.#refusalOf(this.#published);
-      if (this.#refusal !== undefined) return { leads: [DOCKER_LEAD], passedDevices: [], guardsLoopback: false };
+      if (this.#refusal !== undefined) {
+        // What was told before goes on; without that, the node is a container as any other.
+        if (this.#record.published.length === 0) {
+          this.#published = NOTHING;
+          return USER_DEFINED_NETWORK;
+        }
+        this.#published = this.#choose({ ...policy, address: this.#record.wish }, hasIpv6);
+      }
+      this.#remember(this.#refusal === undefined ? policy.address : this.#record.wish);
       const dockerDevices = this.#dockerDevices(held);
       this.#podDevices = this.#devicesOfAskers(route, held);
       const leads = this.#leads(route, held, hasIpv6);
@@ -126,7 +135,7 @@ export class NodeMode implements Mode {
 
   async onVerified(site: Site): Promise<void> {
     this.#site = site;
-    if (this.#refusal !== undefined) return;
+    if (this.#published.told.length === 0) return;
     const inside = await this.#probeAll(site, this.#published.captured, "the node itself");
     if (inside.length === 0) this.publish();
     const devices = site.within(() => this.#closedDevices());
@@ -158,21 +167,21 @@ export class NodeMode implements Mode {
     try {
       undoIn(this.#record, this.#parts.memory);
       this.#parts.journal.remove(this.#fact.containerId);
-      this.#record = { ...emptyRecord(this.#fact, this.#parts.policy), published: this.#record.published };
+      this.#record = { ...emptyRecord(this.#fact, this.#policy), published: this.#record.published };
     } catch (error) {
       this.#news({ reason: reasonOf(error) }, "the node could not be put back as it was; dns11 cleanup tries again");
     }
   }
 
   report(): NodeReport {
-    const reasons = this.#refusal === undefined ? this.#reasons() : [this.#refusal];
+    const reasons = this.#reasons();
     return {
-      state: this.#refusal === undefined ? this.#state(reasons) : "refused",
-      published: this.#refusal === undefined ? this.#published.told : [],
-      captured: this.#refusal === undefined ? this.#published.captured : [],
+      state: this.#state(reasons),
+      published: this.#published.told,
+      captured: this.#published.captured,
       target: this.#targets,
       families: [...new Set(this.#targets.map((address) => (isIpv6(address) ? "ipv6" : "ipv4")))],
-      way: this.#parts.policy.way,
+      way: this.#policy.way,
       resolvConf: this.#parts.resolver.state,
       lastChange: this.#lastChangeMs === 0 ? null : new Date(this.#lastChangeMs).toISOString(),
       lastProbe: this.#lastPodProbeMs === 0 ? null : new Date(this.#lastPodProbeMs).toISOString(),
@@ -182,6 +191,7 @@ export class NodeMode implements Mode {
   }
 
   #state(reasons: readonly string[]): NodeReport["state"] {
+    if (this.#refusal !== undefined) return "refused";
     if (this.#lastPodProbeMs === 0 || this.#site === undefined) return "starting";
     return reasons.length === 0 ? "working" : "degraded";
   }
@@ -189,12 +199,12 @@ export class NodeMode implements Mode {
   #reasons(): string[] {
     const { foreign } = this.#published;
     const named = foreign.length === 0 ? [] : [`its resolv.conf names ${foreign.join(", ")}, which is not ours`];
-    return [...this.#troubles, ...named];
+    return [...(this.#refusal === undefined ? [] : [this.#refusal]), ...this.#troubles, ...named];
   }
 
-  #choose(hasIpv6: boolean): Published {
-    const { policy, resolver } = this.#parts;
-    const published = publishedAddresses({
+  #choose(policy: KindPolicy, hasIpv6: boolean): Published {
+    const { resolver } = this.#parts;
+    return publishedAddresses({
       policy,
       fact: this.#fact,
       hasIpv6,
@@ -203,26 +213,24 @@ export class NodeMode implements Mode {
       byEntrypoint: resolver.namedByEntrypoint(),
       isWishNew: this.#record.wish !== policy.address,
     });
-    const all = [...new Set([...this.#record.published, ...published.told])];
-    this.#record = { ...this.#record, wish: policy.address, published: all };
-    return published;
   }
 
-  /** Whoever listens at port 53 of the node would lose what is asked there. */
+  /** Pods may have it from now on. */
+  #remember(wish: string): void {
+    const published = [...new Set([...this.#record.published, ...this.#published.told])];
+    this.#record = { ...this.#record, wish, published };
+  }
+
   #refusalOf({ captured }: Published): string | undefined {
-    if (this.#parts.policy.isForced) return undefined;
+    if (this.#policy.isForced) return undefined;
     const own = captured.filter((address) => this.#fact.addresses.some((each) => isSameAddress(each, address)));
-    const taken = own.flatMap((address) =>
-      listenersAt(address, DNS_PORT).map((protocol) => `${address} by ${protocol}`),
-    );
-    if (taken.length === 0) return undefined;
-    return `somebody listens at port 53 of ${taken.join(" and ")}: choose another kind.ip, or set kind.force`;
+    return whoHasPort(own, this.#parts.memory);
   }
 
   #leads(route: RouteSocket, held: readonly InterfaceAddress[], hasIpv6: boolean): Lead[] {
     const { captured, told } = this.#published;
     const dedicated = chooseDedicated(held);
-    const isLoopback = this.#parts.policy.way === "loopback";
+    const isLoopback = this.#policy.way === "loopback";
     const binds = [isLoopback ? DOCKER_RESOLVER : dedicated, ...(hasIpv6 ? [DEDICATED.ipv6] : [])];
     const local = [...(isLoopback ? [] : [dedicated]), ...(hasIpv6 ? [DEDICATED.ipv6] : [])];
     // An address that no route leads to is never sent to, so the rules would not see it.
@@ -244,7 +252,7 @@ export class NodeMode implements Mode {
   }
 
   #letIn(): void {
-    const lacking = lackingRouteLocalnet(podDevices(this.#podDevices, this.#parts.policy.routeLocalnet));
+    const lacking = lackingRouteLocalnet(podDevices(this.#podDevices, this.#policy.routeLocalnet));
     const names = Object.keys(lacking);
     if (names.length === 0) return;
     this.#keep({ ...this.#record, routeLocalnet: { ...lacking, ...this.#record.routeLocalnet } });
@@ -252,9 +260,9 @@ export class NodeMode implements Mode {
   }
 
   #closedDevices(): string[] {
-    if (this.#parts.policy.way !== "loopback") return [];
+    if (this.#policy.way !== "loopback") return [];
     this.#podDevices = this.#devicesNow();
-    const closed = Object.keys(lackingRouteLocalnet(podDevices(this.#podDevices, this.#parts.policy.routeLocalnet)));
+    const closed = Object.keys(lackingRouteLocalnet(podDevices(this.#podDevices, this.#policy.routeLocalnet)));
     return closed.length === 0
       ? []
       : [`route_localnet is off on ${closed.join(", ")}: queries of its pods are dropped`];
@@ -271,7 +279,7 @@ export class NodeMode implements Mode {
   }
 
   #devicesOfAskers(route: RouteSocket, held: readonly InterfaceAddress[]): string[] {
-    const passed = this.#parts.policy.isExposed ? new Set<number>() : this.#dockerDevices(held);
+    const passed = this.#policy.isExposed ? new Set<number>() : this.#dockerDevices(held);
     const links = route.links().filter(({ index, isLoopback }) => !isLoopback && !passed.has(index));
     return links.map(({ name }) => name);
   }
@@ -368,6 +376,10 @@ function emptyRecord(fact: NodeFact, { address }: KindPolicy): NodeRecord {
     routeLocalnet: {},
     published: [],
   };
+}
+
+function placeOf({ gateway, own, addresses, hostGateway }: NodeFact): unknown {
+  return [gateway, own, addresses, hostGateway];
 }
 
 function isIpv6(address: string): boolean {

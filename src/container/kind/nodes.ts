@@ -32,7 +32,7 @@ export interface NodesParts {
 
 interface Known {
   readonly mode: NodeMode;
-  readonly policy: KindPolicy;
+  readonly way: KindPolicy["way"];
 }
 
 const O_PATH = 0o10000000;
@@ -52,8 +52,7 @@ export class Nodes {
 
   /** From now on; modes made before go on until their containers are decided about again. */
   setPolicy(policy: KindPolicy): void {
-    // A mode is made anew for another policy, so an equal one must stay the same object.
-    if (JSON.stringify(policy) !== JSON.stringify(this.#policy)) this.#policy = policy;
+    this.#policy = policy;
   }
 
   /** How the engine's host can be reached from any container, where that is known; returns whether any node cares. */
@@ -81,17 +80,17 @@ export class Nodes {
   modeOf(container: ContainerFact): NodeMode {
     const fact = nodeFactOf(container, this.#parts.networkOf, this.#hostGateway);
     const known = this.#known.get(container.id);
-    if (known?.policy === this.#policy && known.mode.fact.startedAt === fact.startedAt) {
-      if (known.mode.update(fact)) this.#parts.onChange(container.id);
+    // By another way other sockets are needed; all else is a matter of rules.
+    if (known?.way === this.#policy.way && known.mode.fact.startedAt === fact.startedAt) {
+      if (known.mode.update(fact, this.#policy)) this.#parts.onChange(container.id);
       return known.mode;
     }
-    const mode = new NodeMode(fact, {
+    const mode = new NodeMode(fact, this.#policy, {
       ...this.#parts,
-      policy: this.#policy,
       resolver: new NodeResolver(this.#filesOf(fact)),
       onChange: () => this.#parts.onChange(container.id),
     });
-    this.#known.set(container.id, { mode, policy: this.#policy });
+    this.#known.set(container.id, { mode, way: this.#policy.way });
     return mode;
   }
 

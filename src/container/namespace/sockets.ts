@@ -37,6 +37,21 @@ export function bindSockets(leads: readonly Pick<Lead, "bind">[]): NamespaceSock
   }
 }
 
+/** For each lead a pair: of those that are there already the first that fits, or a new one. */
+export function pairsFor(
+  leads: readonly Pick<Lead, "bind">[],
+  known: readonly NamespaceSockets[],
+): { readonly pairs: readonly NamespaceSockets[]; readonly added: readonly NamespaceSockets[] } {
+  const left = [...known];
+  const found = leads.map(({ bind }) => {
+    const at = left.findIndex(({ listening }) => listening.address === bind);
+    return at === -1 ? undefined : left.splice(at, 1)[0];
+  });
+  const added = bindSockets(leads.filter((_, index) => found[index] === undefined));
+  const fresh = [...added];
+  return { pairs: found.map((pair) => pair ?? (fresh.shift() as NamespaceSockets)), added };
+}
+
 export function closeSockets(sockets: readonly NamespaceSockets[]): void {
   for (const { udp, tcp } of sockets) for (const fd of [udp, tcp]) closeQuietly(fd);
 }

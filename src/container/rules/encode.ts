@@ -5,7 +5,15 @@ import { addressBytes } from "../../model/address.ts";
 import { NLM_F_APPEND, NLM_F_CREATE, type NetlinkWriter } from "../../kernel/netlink-message.ts";
 import { NFPROTO_IPV4, NFPROTO_IPV6, type NftCommand } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
-import type { Action, ChainPlan, Family, Match, Protocol, TablePlan } from "./plan.ts";
+import {
+  type Action,
+  type ChainPlan,
+  type Family,
+  type Match,
+  type Protocol,
+  TABLE_NAME,
+  type TablePlan,
+} from "./plan.ts";
 
 const PROTOCOL_NUMBER: Record<Protocol, number> = { udp: 17, tcp: 6 };
 const FAMILY_NUMBER: Record<Family, number> = { ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 };
@@ -62,6 +70,12 @@ export function replaceCommands(plans: readonly TablePlan[]): NftCommand[] {
     },
     ...createRules(plan),
   ]);
+}
+
+/** Other tables instead of those that stand, in one step, whatever their chains are. */
+export function exchangeCommands(families: Iterable<Family>, plans: readonly TablePlan[]): NftCommand[] {
+  const removals = [...families].flatMap((family) => deleteCommands({ family, name: TABLE_NAME }));
+  return [...removals, ...createCommands(plans)];
 }
 
 /** Removes a table and all in it; the kernel refuses where somebody else owns it, and where there is none. */

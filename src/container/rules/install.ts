@@ -6,8 +6,8 @@ import { SystemFault } from "../../kernel/libc.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { NftSocket } from "../../kernel/nfnetlink.ts";
 import type { Lead } from "../capture/capture.ts";
-import { createCommands, deleteCommands, lastingCommands } from "./encode.ts";
-import { TABLE_NAME, type TablePlan, familyOf } from "./plan.ts";
+import { createCommands, deleteCommands, exchangeCommands, lastingCommands } from "./encode.ts";
+import { type Family, TABLE_NAME, type TablePlan, familyOf } from "./plan.ts";
 import { STAYING_COMMENT, ownedElsewhere, tableOwner } from "./table-owner.ts";
 
 /** Makes the tables; one that a dead instance of another tier left behind is replaced, one that somebody owns is not. */
@@ -33,10 +33,28 @@ function wasRemoved(nft: NftSocket, plan: TablePlan): boolean {
   }
 }
 
-/** Of the families in which these leads are. */
+/** Other tables in one step; where that is refused, those that stood still do. */
+export function exchangeTables(
+  nft: NftSocket,
+  leads: readonly Pick<Lead, "bind">[],
+  plans: readonly TablePlan[],
+): void {
+  nft.transact(exchangeCommands(familiesOf(leads), plans));
+}
+
+/** Of the families in which these leads are. What the kernel does not let go of goes with the socket. */
 export function removeTables(nft: NftSocket, leads: readonly Pick<Lead, "bind">[]): void {
-  const families = new Set(leads.map(({ bind }) => familyOf(bind)));
-  nft.transact([...families].flatMap((family) => deleteCommands({ family, name: TABLE_NAME })));
+  for (const family of familiesOf(leads)) {
+    try {
+      nft.transact(deleteCommands({ family, name: TABLE_NAME }));
+    } catch {
+      // Closing the socket takes it away.
+    }
+  }
+}
+
+function familiesOf(leads: readonly Pick<Lead, "bind">[]): Set<Family> {
+  return new Set(leads.map(({ bind }) => familyOf(bind)));
 }
 
 /** Tables that stay when we are gone, instead of those that stay already. */

@@ -67,7 +67,7 @@ export interface NetworkJson {
   readonly Driver?: string;
   readonly Scope?: string;
   readonly Internal?: boolean;
-  readonly IPAM?: { readonly Config?: readonly { readonly Gateway?: string }[] | null };
+  readonly IPAM?: { readonly Config?: readonly { readonly Gateway?: string; readonly Subnet?: string }[] | null };
 }
 
 const SHORT_ID_LENGTH = 12;

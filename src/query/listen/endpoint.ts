@@ -16,10 +16,17 @@ export interface SocketPair {
   readonly listening: { readonly address: string };
 }
 
+interface EndpointParts {
+  readonly udp: UdpParts;
+  readonly tcp: TcpParts;
+  readonly slots?: SlotLimit;
+}
+
 export class Endpoint {
   readonly #asker: Asker;
-  readonly #udp: readonly UdpListener[];
-  readonly #tcp: readonly TcpListener[];
+  readonly #parts: EndpointParts;
+  readonly #udp: UdpListener[] = [];
+  readonly #tcp: TcpListener[] = [];
   readonly target = {
     expect: (nonce: string): void => {
       this.#asker.nonce = nonce;
@@ -32,14 +39,19 @@ export class Endpoint {
   };
 
   /** Takes over the sockets. */
-  constructor(
-    pairs: readonly SocketPair[],
-    asked: { readonly view: View; readonly dial: Dial },
-    parts: { readonly udp: UdpParts; readonly tcp: TcpParts; readonly slots?: SlotLimit },
-  ) {
+  constructor(pairs: readonly SocketPair[], asked: { readonly view: View; readonly dial: Dial }, parts: EndpointParts) {
+    this.#parts = parts;
     this.#asker = new Asker(asked.view, asked.dial, new Slots(parts.slots));
-    this.#udp = pairs.map(({ udp, listening }) => new UdpListener(udp, listening.address, this.#asker, parts.udp));
-    this.#tcp = pairs.map(({ tcp }) => new TcpListener(tcp, this.#asker, parts.tcp));
+    this.add(pairs);
+  }
+
+  /** Takes over further sockets. */
+  add(pairs: readonly SocketPair[]): void {
+    const { udp: udpParts, tcp: tcpParts } = this.#parts;
+    for (const { udp, tcp, listening } of pairs) {
+      this.#udp.push(new UdpListener(udp, listening.address, this.#asker, udpParts));
+      this.#tcp.push(new TcpListener(tcp, this.#asker, tcpParts));
+    }
   }
 
   get counters(): Readonly<Record<string, number>> {

@@ -209,12 +209,17 @@ test("a node has a table a family, and what pods ask is led to us, but not what 
   ]);
 });
 
-test("only those who were led there reach the ports that pods are led to; with 127.0.0.0/8 open, none of it", () => {
+test("only those who were led there reach our ports in a node; with 127.0.0.0/8 open, none of it", () => {
   const guards = chainOf(servingPlan(NODE), "ip", "guard");
-  const match = { isFromOutside: true, destination: DEDICATED, isUntranslated: true };
+  const guard = (destination: string, protocol: string, destinationPort: number): object => ({
+    match: { isFromOutside: true, protocol, destination, destinationPort, isUntranslated: true },
+    action: { kind: "drop" },
+  });
   assert.deepEqual(guards, [
-    { match: { ...match, protocol: "udp", destinationPort: 3 }, action: { kind: "drop" } },
-    { match: { ...match, protocol: "tcp", destinationPort: 4 }, action: { kind: "drop" } },
+    guard(OURS, "udp", 1),
+    guard(OURS, "tcp", 2),
+    guard(DEDICATED, "udp", 3),
+    guard(DEDICATED, "tcp", 4),
   ]);
   const open = servingPlan({ ...NODE, capture: { ...NODE.capture, guardsLoopback: true } });
   assert.deepEqual(chainOf(open, "ip", "guard"), [

@@ -1,0 +1,69 @@
+/**
+ * Port leads: rules of others that lead a port elsewhere, as a pod's hostPort does. Taking that port would take it from
+ * whoever is behind them. Rules of the older iptables are not seen.
+ */
+import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
+import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { NftSocket } from "../../kernel/nfnetlink.ts";
+import * as nft from "../../kernel/nft-vocabulary.ts";
+import { TABLE_NAME } from "./plan.ts";
+
+/** Where Docker, and KIND after it, leads port 53 to Docker's own resolver. */
+const DOCKER_CHAIN = "DOCKER_OUTPUT";
+const DOCKER_TABLE = "docker-dns";
+const DESTINATION_PORT_OFFSET = 2;
+
+/** The chains, each as `table chain`; to be called inside the namespace. */
+export function chainsLeading(memory: NetlinkMemory, port: number): string[] {
+  const socket = new NftSocket(memory);
+  const chains = new Set<string>();
+  try {
+    socket.dump(nft.NFT_MSG_GETRULE, 0, (_, bytes) => {
+      const attributes = attributesIn(bytes);
+      const table = textOf(attributes.get(nft.NFTA_RULE_TABLE));
+      const chain = textOf(attributes.get(nft.NFTA_RULE_CHAIN));
+      if (table === TABLE_NAME || table === DOCKER_TABLE || chain === DOCKER_CHAIN) return;
+      const expressions = attributeList(attributes.get(nft.NFTA_RULE_EXPRESSIONS) ?? Buffer.alloc(0));
+      if (
+        leads(
+          expressions.map(([, expression]) => expressionOf(expression)),
+          port,
+        )
+      )
+        chains.add(`${table} ${chain}`);
+    });
+  } finally {
+    socket.close();
+  }
+  return [...chains];
+}
+
+interface Expression {
+  readonly name: string;
+  readonly data: ReadonlyMap<number, Buffer>;
+}
+
+function expressionOf(bytes: Buffer): Expression {
+  const attributes = attributesIn(bytes);
+  const data = attributes.get(nft.NFTA_EXPR_DATA) ?? Buffer.alloc(0);
+  return { name: textOf(attributes.get(nft.NFTA_EXPR_NAME)), data: attributesIn(data) };
+}
+
+function leads(expressions: readonly Expression[], port: number): boolean {
+  return expressions.some((_, index) => asksForPort(expressions.slice(index), port)) && expressions.some(translates);
+}
+
+/** The port is loaded, and compared next. */
+function asksForPort([load, compare]: readonly Expression[], port: number): boolean {
+  if (load?.name !== "payload" || compare?.name !== "cmp") return false;
+  const isPort =
+    load.data.get(nft.NFTA_PAYLOAD_BASE)?.readUInt32BE(0) === nft.TRANSPORT_HEADER &&
+    load.data.get(nft.NFTA_PAYLOAD_OFFSET)?.readUInt32BE(0) === DESTINATION_PORT_OFFSET;
+  const value = attributesIn(compare.data.get(nft.NFTA_CMP_DATA) ?? Buffer.alloc(0)).get(nft.NFTA_DATA_VALUE);
+  return isPort && value?.length === 2 && value.readUInt16BE(0) === port;
+}
+
+function translates({ name, data }: Expression): boolean {
+  if (name === "nat") return data.get(nft.NFTA_NAT_TYPE)?.readUInt32BE(0) === nft.NFT_NAT_DNAT;
+  return name === "target" && textOf(data.get(nft.NFTA_TARGET_NAME)) === "DNAT";
+}
