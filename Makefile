@@ -5,7 +5,7 @@ SHELL := /bin/bash
 # Node from here where the machine's own is too old; scripts/node.sh puts it there.
 export PATH := $(CURDIR)/.cache/node/bin:$(PATH)
 
-.PHONY: run test check bench build setup-demo setup-test help clean
+.PHONY: run test check bench bench-plot soak build setup-demo setup-test setup-bench help clean
 
 run: setup-demo build ## A minute's demonstration: a private engine, a small project, names resolving
 	@node scripts/demo.mjs
@@ -16,8 +16,14 @@ test: setup-test build ## All tests, on real engines (needs root); ONLY=word run
 check: node_modules/.package-lock.json ## Types, lint, format, dead code, layering
 	@npm run --silent check
 
-bench: setup-test build ## The ratios: dns11 beside dockerd, in one run (needs root)
-	@npm run --silent bench
+bench: setup-bench build ## The ratios: dns11 beside dockerd and others, in one run (needs root); ONLY=words runs parts, ARGS=--json
+	@npm run --silent bench -- $(ONLY) $(ARGS)
+
+bench-plot: ## Draw what the last bench saved; OUT=file.svg says where
+	@node scripts/bench-plot.mjs $(OUT)
+
+soak: setup-bench build ## Ten minutes of mixed load while containers come and go (needs root); SECONDS=N for longer
+	@node dist/test/bench/soak-main.js
 
 build: node_modules/.package-lock.json ## Compile to dist/
 	@npm run --silent build
@@ -27,6 +33,9 @@ setup-demo:
 
 setup-test:
 	@scripts/setup.sh test
+
+setup-bench:
+	@scripts/setup.sh bench
 
 node_modules/.package-lock.json: package.json package-lock.json
 	@scripts/node.sh
@@ -38,4 +47,4 @@ clean: ## Remove what was built
 	@rm -rf dist
 
 help: ## This list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18

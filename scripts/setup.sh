@@ -1,7 +1,7 @@
 #!/bin/bash
-# Installs from Debian what the demo or the tests of dns11 run: scripts/setup.sh [demo|test]. Says what is missing and
-# what for; says and does nothing when nothing is. Starts no service: dns11's demo and tests start engines of their own
-# and leave the machine's alone.
+# Installs from Debian what the demo, the tests or the bench of dns11 run: scripts/setup.sh [demo|test|bench]. Says what
+# is missing and what for; says and does nothing when nothing is. Starts no service: dns11's demo and tests start engines
+# of their own and leave the machine's alone.
 set -euo pipefail
 
 # A command that has to be there, the package that brings it, and why. Asked for by command, not by package, so that a
@@ -25,6 +25,12 @@ mmdebstrap  mmdebstrap      root file systems of other Debian releases, for othe
 strace      strace          a look at system calls
 unbound     unbound         another name server to ask, and to be measured beside
 '
+# The bench leaves out what is not to be had of these; not every release of Debian has them.
+readonly BENCH_ONLY='
+aardvark-dns aardvark-dns   the name server of another container engine, to be measured beside
+'
+# Where programs lie that are for other programs.
+readonly INNER_PATH=/usr/lib/podman:/usr/libexec/podman
 readonly POLICY=/usr/sbin/policy-rc.d
 
 say() {
@@ -57,6 +63,19 @@ allow_services() {
   if [ -e "$POLICY.dns11-aside" ] || [ -L "$POLICY.dns11-aside" ]; then mv "$POLICY.dns11-aside" "$POLICY"; fi
 }
 
+# Leaves in `known` the packages that are to be had, and those that have to be.
+without_unknown() {
+  local package
+  known=()
+  for package in "$@"; do
+    if [[ $BENCH_ONLY == *" $package "* ]] && ! apt-cache show "$package" >/dev/null 2>&1; then
+      say "$package is not to be had here; the bench goes without it"
+    else
+      known+=("$package")
+    fi
+  done
+}
+
 install_packages() {
   command -v apt-get >/dev/null || fail 'these come from Debian packages, and there is no apt-get here'
   export DEBIAN_FRONTEND=noninteractive
@@ -65,19 +84,23 @@ install_packages() {
   apt-get -qq update
   # docker.io leaves the command to a package of its own from Debian 13 on; both names may be missing or known.
   if [[ " $* " == *' docker.io '* ]] && apt-cache show docker-cli >/dev/null 2>&1; then set -- "$@" docker-cli; fi
+  without_unknown "$@"
+  if [ ${#known[@]} -eq 0 ]; then return; fi
+  set -- "${known[@]}"
   say "installing $*"
   apt-get -qq -y --no-install-recommends install "$@" >/dev/null
 }
 
 main() {
-  local wanted=${1:-test} list missing=() command package reason
+  local wanted=${1:-test} list missing=() known=() command package reason
   case $wanted in
     demo) list=$DEMO ;;
     test) list=$DEMO$TEST_ONLY ;;
-    *) fail 'usage: scripts/setup.sh [demo|test]' ;;
+    bench) list=$DEMO$TEST_ONLY$BENCH_ONLY ;;
+    *) fail 'usage: scripts/setup.sh [demo|test|bench]' ;;
   esac
   if [ "$(id -u)" -ne 0 ]; then fail "the $wanted of dns11 needs root; run this as root, too"; fi
-  export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+  export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:$INNER_PATH
   while read -r command package reason; do
     if [ -z "$command" ] || has "$command"; then continue; fi
     say "$package is missing: $reason"

@@ -1,57 +1,97 @@
-// One measurement: dnsperf asks 127.0.0.11 inside a container, and the kernel says what the server used meanwhile.
-
-import { readFileSync } from "node:fs";
+// Owns the asking with dnsperf from inside a container: as fast as answers come, or at a rate that leaves everybody time.
+// Delays are read from the second: with a hundred questions always out, the delay is a hundred over the speed, and
+// tells nothing new. dnsperf 2.10 prints the delay of each answer (-v), but no quantiles of them.
 
 import { stdoutOf } from "../support/command.ts";
-import type { Container } from "../support/container.ts";
-import { type Row, median, spread } from "./figures.ts";
+import type { NetworkPlace } from "../support/netns.ts";
+import { cpuSeconds } from "./cpu-time.ts";
+import { quantile } from "./figures.ts";
+import { RESOLVER } from "./lead.ts";
+import type { Sample } from "./tally.ts";
 
-const CLOCK_TICKS = 100;
+export type Asking = {
+  // A question a line, read again and again.
+  readonly file: string;
+  // What each of them has to end with.
+  readonly rcode: "NOERROR" | "NXDOMAIN";
+  readonly threads?: number;
+};
 
-export type Sample = { readonly perSecond: number; readonly cpuMicros: number; readonly lost: number };
+// Eight sockets, a hundred questions out at any time.
+const AT_ONCE = ["-c", "8", "-q", "100"];
+export const STEADILY_PER_SECOND = 2_000;
+const LATE_SECONDS = 1;
+// An asker that waits for a processor would take that for the server's delay.
+const FIRST = ["nice", "-n", "-10"];
 
-// The file has a question a line, and is read again and again.
-export async function measure(client: Container, questionFile: string, pid: number, seconds: number): Promise<Sample> {
+// As fast as answers come; the kernel says what the server used meanwhile.
+export async function atFullSpeed(client: NetworkPlace, asking: Asking, pid: number, seconds: number): Promise<Sample> {
   const before = cpuSeconds(pid);
-  const args = ["-s", "127.0.0.11", "-d", questionFile, "-l", String(seconds), "-c", "8", "-q", "100", "-T", "1"];
-  const text = stdoutOf(await client.enter("dnsperf", args), "dnsperf");
+  const text = await dnsperf(client, asking, seconds, [...AT_ONCE, "-T", String(asking.threads ?? 1)]);
   const used = cpuSeconds(pid) - before;
-  const completed = Number(/Queries completed:\s+(\d+)/.exec(text)?.[1] ?? 0);
-  const lost = Number(/Queries lost:\s+(\d+)/.exec(text)?.[1] ?? 0);
-  const perSecond = Number(/Queries per second:\s+([\d.]+)/.exec(text)?.[1] ?? 0);
-  const isRight = /Response codes:\s+NOERROR \d+ \(100\.00%\)/.test(text);
-  if (completed === 0 || !isRight) throw new Error(`dnsperf got no answers, or others than it should:\n${text}`);
-  return { perSecond, cpuMicros: (used / completed) * 1e6, lost };
-}
-
-// Of the whole process: user and system time, in the kernel's accounting.
-function cpuSeconds(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS;
-}
-
-export function sideRow(what: string, samples: readonly Sample[]): Row {
-  const rates = samples.map(({ perSecond }) => perSecond);
-  const costs = samples.map(({ cpuMicros }) => cpuMicros);
-  const lost = samples.reduce((sum, sample) => sum + sample.lost, 0);
-  return { what, measured: `${spread(rates, 0)} queries/s, ${spread(costs)} CPU us a query, ${lost} lost` };
-}
-
-export type Bound = { readonly least?: number; readonly most?: number };
-
-// The median over the rounds, each of which had both.
-export function ratioRow(
-  what: string,
-  figure: "perSecond" | "cpuMicros",
-  [ours, theirs]: readonly [readonly Sample[], readonly Sample[]],
-  { least, most }: Bound = {},
-): Row {
-  const ratio = median(ours.map((sample, round) => sample[figure] / (theirs[round]?.[figure] ?? Number.NaN)));
+  checkAnswers(text, asking);
+  const completed = numberIn(text, /Queries completed:\s+(\d+)/);
   return {
-    what,
-    measured: ratio.toFixed(2),
-    ...(least !== undefined && { target: `>= ${least}`, isReached: ratio >= least }),
-    ...(most !== undefined && { target: `<= ${most}`, isReached: ratio <= most }),
+    perSecond: numberIn(text, /Queries per second:\s+([\d.]+)/),
+    cpuMicros: (used / completed) * 1e6,
+    lost: numberIn(text, /Queries lost:\s+(\d+)/),
   };
+}
+
+export async function steadily(
+  client: NetworkPlace,
+  asking: Asking,
+  seconds: number,
+  perSecond = STEADILY_PER_SECOND,
+): Promise<Sample> {
+  const args = [...AT_ONCE, "-Q", String(perSecond), "-v"];
+  const text = await dnsperf(client, asking, seconds, args, FIRST);
+  checkAnswers(text, asking);
+  const delaysMs = [...text.matchAll(/^> [A-Z]+ .* ([\d.]+)$/gm)].map(([, delay]) => Number(delay) * 1_000);
+  return {
+    p50Ms: quantile(delaysMs, 0.5),
+    p99Ms: quantile(delaysMs, 0.99),
+    lost: numberIn(text, /Queries lost:\s+(\d+)/),
+  };
+}
+
+export type FloodOptions = { readonly seconds: number; readonly file: string; readonly count: number };
+
+// Ten times as many questions out as a server could want, whatever comes of them; bounded in count as well as in time.
+export async function flood(
+  client: NetworkPlace,
+  pid: number,
+  { seconds, file, count }: FloodOptions,
+): Promise<Sample> {
+  const before = cpuSeconds(pid);
+  const args = ["-c", "8", "-q", "1000", "-n", String(count)];
+  const text = await dnsperf(client, { file }, seconds, args);
+  const completed = numberIn(text, /Queries completed:\s+(\d+)/);
+  return {
+    perSecond: numberIn(text, /Queries per second:\s+([\d.]+)/),
+    cpuMicros: ((cpuSeconds(pid) - before) / completed) * 1e6,
+    lost: numberIn(text, /Queries lost:\s+(\d+)/),
+  };
+}
+
+async function dnsperf(
+  client: NetworkPlace,
+  { file }: { readonly file: string },
+  seconds: number,
+  args: readonly string[],
+  prefix: readonly string[] = [],
+): Promise<string> {
+  const common = ["-s", RESOLVER, "-d", file, "-l", String(seconds), "-t", String(LATE_SECONDS)];
+  const [command = "", ...rest] = [...prefix, "dnsperf", ...common, ...args];
+  return stdoutOf(await client.enter(command, rest), "dnsperf");
+}
+
+function checkAnswers(text: string, { rcode }: Asking): void {
+  if (new RegExp(`Response codes:\\s+${rcode} \\d+ \\(100\\.00%\\)`).test(text)) return;
+  const summary = text.slice(Math.max(0, text.indexOf("Statistics:")));
+  throw new Error(`dnsperf got no answers, or others than ${rcode}:\n${summary}`);
+}
+
+function numberIn(text: string, pattern: RegExp): number {
+  return Number(pattern.exec(text)?.[1] ?? Number.NaN);
 }

@@ -10,9 +10,14 @@ export function quantile(values: readonly number[], q: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? Number.NaN;
 }
 
+export type Spread = { readonly median: number; readonly low: number; readonly high: number };
+
+export function spreadOf(values: readonly number[]): Spread {
+  return { median: median(values), low: Math.min(...values), high: Math.max(...values) };
+}
+
 // "12.3 (11.9 to 13.0)"
-export function spread(values: readonly number[], digits = 1): string {
-  const [low, middle, high] = [Math.min(...values), median(values), Math.max(...values)];
+export function readable({ median: middle, low, high }: Spread, digits: number): string {
   return `${middle.toFixed(digits)} (${low.toFixed(digits)} to ${high.toFixed(digits)})`;
 }
 
@@ -24,11 +29,20 @@ export type Row = {
   readonly isReached?: boolean;
 };
 
+export function verdict(isReached: boolean | undefined): string {
+  return isReached === undefined ? "" : isReached ? "reached" : "MISSED";
+}
+
 export function printRows(title: string, rows: readonly Row[]): void {
-  const verdict = (row: Row): string => (row.isReached === undefined ? "" : row.isReached ? "reached" : "MISSED");
-  const cells = rows.map((row) => [row.what, row.measured, row.target ?? "", verdict(row)]);
-  const widths = [0, 1, 2, 3].map((column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+  printCells(
+    title,
+    rows.map((row) => [row.what, row.measured, row.target ?? "", verdict(row.isReached)]),
+  );
+}
+
+export function printCells(title: string, rows: readonly (readonly string[])[]): void {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   console.log(`\n${title}`);
-  for (const row of cells)
+  for (const row of rows)
     console.log(`  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}`.trimEnd());
 }

@@ -36,6 +36,7 @@ const NOT_MOUNTED = "a file of somebody else's is mounted at its /etc/resolv.con
 export class NodeResolver {
   readonly #files: NodeFiles;
   #publication: Publication | undefined;
+  #afterwards: string | undefined;
   #state = "as it was";
 
   constructor(files: NodeFiles) {
@@ -68,7 +69,7 @@ export class NodeResolver {
     const before = this.#state;
     const record = known && this.#afterEntrypoint(known, { gateway, search });
     if (record !== undefined && record !== known) keep(record);
-    const afterwards = record?.afterwards;
+    this.#afterwards = record?.afterwards;
     if (!this.#files.isSame()) {
       this.#state = `not written: ${NOT_MOUNTED}`;
     } else {
@@ -78,7 +79,7 @@ export class NodeResolver {
           keep({
             path: this.#files.path,
             ...inText({ original, written }),
-            ...(afterwards !== undefined && { afterwards }),
+            ...(this.#afterwards !== undefined && { afterwards: this.#afterwards }),
           }),
         onRewritten,
       });

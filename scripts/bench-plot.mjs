@@ -1,0 +1,148 @@
+// @ts-check
+/**
+ * Draws what the last `make bench` saved: queries a second and CPU a query, a bar for each server, as one SVG that needs
+ * nothing else, readable on light and dark pages. Usage: bench-plot.mjs [OUT]
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+/** @typedef {{ median: number, low: number, high: number }} Spread */
+/** @typedef {{ row: string, server: string, columns: Record<string, Spread | undefined> }} Line */
+
+const FILE = fileURLToPath(new URL("../.cache/bench.json", import.meta.url));
+const OUT = process.argv[2] ?? fileURLToPath(new URL("../.cache/bench.svg", import.meta.url));
+const ROWS = [
+  "container name, A",
+  "forwarded, kept",
+  "forwarded, asked anew",
+  "container name, A, by TCP",
+  "container name, A, asked by 100 containers in turn",
+];
+const PANELS = [
+  { column: "perSecond", title: "queries a second, more is better", show: thousands },
+  { column: "cpuMicros", title: "CPU a query in microseconds, less is better", show: tenths },
+];
+
+const [NAME_WIDTH, BAR_WIDTH, VALUE_WIDTH, GAP] = [110, 210, 60, 20];
+const [BAR_HEIGHT, BAR_STEP, HEAD_HEIGHT, MARGIN] = [12, 17, 30, 14];
+const PANEL_WIDTH = BAR_WIDTH + VALUE_WIDTH + GAP;
+const WIDTH = MARGIN + NAME_WIDTH + PANELS.length * PANEL_WIDTH + MARGIN;
+
+const report = read();
+const drawn = ROWS.filter((row) => linesOf(row).length > 0);
+if (drawn.length === 0) fail(`${FILE} has none of the rows that are drawn; run make bench without words`);
+writeFileSync(OUT, svg());
+console.log(`bench-plot: ${OUT}`);
+
+/** @returns {{ node: string, kernel: string, cores: number, load: number, lines: readonly Line[] }} */
+function read() {
+  try {
+    return JSON.parse(readFileSync(FILE, "utf8"));
+  } catch {
+    return fail(`there is no ${FILE} yet, or it cannot be read; make bench writes it`);
+  }
+}
+
+/** @returns {never} */
+function fail(/** @type {string} */ what) {
+  console.error(`bench-plot: ${what}`);
+  process.exit(1);
+}
+
+/** @returns {Line[]} */
+function linesOf(/** @type {string} */ row) {
+  return report.lines.filter((line) => line.row === row);
+}
+
+function svg() {
+  let y = MARGIN;
+  /** @type {string[]} */
+  const parts = [];
+  for (const row of drawn) {
+    parts.push(...head(row, y));
+    y += HEAD_HEIGHT;
+    for (const line of linesOf(row)) {
+      parts.push(...bars(line, y));
+      y += BAR_STEP;
+    }
+    y += BAR_STEP;
+  }
+  const { node, kernel, cores, load } = report;
+  parts.push(
+    text(
+      "small",
+      MARGIN,
+      y,
+      `Medians of one run. Node ${node}, Linux ${kernel}, ${cores} cores, load ${load.toFixed(1)}.`,
+    ),
+  );
+  const height = y + MARGIN;
+  return `${[
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" role="img">`,
+    "<title>dns11 beside other resolvers</title>",
+    style(),
+    ...parts,
+    "</svg>",
+  ].join("\n")}\n`;
+}
+
+/** Without colours of its own for the page: text and bars follow what the reader has set, and both are readable on either. */
+function style() {
+  return `<style>
+text { font: 12px sans-serif; fill: #57606a; }
+.row { font-weight: bold; fill: #1f2328; }
+.small { font-size: 11px; }
+.bar { fill: #afb8c1; }
+.ours { fill: #0969da; }
+@media (prefers-color-scheme: dark) {
+  text { fill: #9198a1; }
+  .row { fill: #e6edf3; }
+  .bar { fill: #545d68; }
+  .ours { fill: #4493f8; }
+}
+</style>`;
+}
+
+function head(/** @type {string} */ row, /** @type {number} */ y) {
+  const titles = PANELS.map(({ title }, index) => text("small", panelX(index), y + 24, title));
+  return [text("row", MARGIN, y + 8, row), ...titles];
+}
+
+function bars(/** @type {Line} */ line, /** @type {number} */ y) {
+  const name = text(line.server === "dns11" ? "row" : "name", MARGIN, y + BAR_HEIGHT - 2, line.server);
+  const drawnBars = PANELS.flatMap(({ column, show }, index) => {
+    const value = line.columns[column]?.median;
+    if (value === undefined) return [];
+    const most = Math.max(...linesOf(line.row).map((other) => other.columns[column]?.median ?? 0));
+    const width = Math.max(1, (value / most) * BAR_WIDTH);
+    const x = panelX(index);
+    const kind = line.server === "dns11" ? "ours" : "bar";
+    return [
+      `<rect class="${kind}" x="${x}" y="${y}" width="${width.toFixed(1)}" height="${BAR_HEIGHT}"/>`,
+      text("name", x + width + 6, y + BAR_HEIGHT - 2, show(value)),
+    ];
+  });
+  return [name, ...drawnBars];
+}
+
+function panelX(/** @type {number} */ index) {
+  return MARGIN + NAME_WIDTH + index * PANEL_WIDTH;
+}
+
+function text(
+  /** @type {string} */ kind,
+  /** @type {number} */ x,
+  /** @type {number} */ y,
+  /** @type {string} */ words,
+) {
+  const safe = words.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+  return `<text class="${kind}" x="${x.toFixed(1)}" y="${y}">${safe}</text>`;
+}
+
+function thousands(/** @type {number} */ value) {
+  return `${(value / 1000).toFixed(value < 10_000 ? 1 : 0)} k`;
+}
+
+function tenths(/** @type {number} */ value) {
+  return value.toFixed(value < 100 ? 1 : 0);
+}

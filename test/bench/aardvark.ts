@@ -1,0 +1,72 @@
+// Owns an aardvark-dns of the bench's own: podman's name server, out of Debian's package. Its configuration is a folder with
+// a file a network: where it listens and whom it asks, then a line a container.
+
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { SYSTEM_PATH } from "../support/command.ts";
+import type { Container } from "../support/container.ts";
+import { dig } from "../support/dig.ts";
+import { inNetns } from "../support/netns.ts";
+import { RealServer } from "../support/real-server.ts";
+import { waitFor } from "../support/wait.ts";
+import type { Host } from "./questions.ts";
+
+const PROGRAM = ["/usr/lib/podman/aardvark-dns", "/usr/libexec/podman/aardvark-dns"].find((path) => existsSync(path));
+// It answers only containers that it knows, by their addresses, and over the loopback we are this one.
+const ASKER = "127.0.0.1";
+
+export type AardvarkOptions = {
+  readonly address: string;
+  readonly port: number;
+  readonly upstream: string;
+  readonly hosts: readonly Host[];
+};
+
+export type Aardvark = { readonly server: RealServer; readonly pid: number };
+
+// Nothing where it is not installed.
+export async function startAardvark(client: Container, options: AardvarkOptions): Promise<Aardvark | undefined> {
+  if (PROGRAM === undefined) {
+    console.error("bench: aardvark-dns is not installed, so it is left out");
+    return undefined;
+  }
+  const { address, port, upstream, hosts } = options;
+  const folder = mkdtempSync(join(tmpdir(), "d11-aardvark-"));
+  const containers = [{ name: "asker", address: ASKER }, ...hosts];
+  const lines = containers.map(
+    (host, index) => `${index.toString(16).padStart(64, "a")} ${host.address}  ${host.name}`,
+  );
+  writeFileSync(join(folder, "n1"), `${[`${address} ${upstream}`, ...lines].join("\n")}\n`);
+  // It leaves its parent as soon as it runs. In a process namespace whose first process dies with us, it does, too.
+  const inside = ["sh", "-c", '"$@"; sleep infinity', "sh", PROGRAM, "-c", folder, "-p", String(port), "run"];
+  const alone = inNetns(client.netnsPath, "unshare", ["--pid", "--fork", "--kill-child", ...inside]);
+  const child = spawn("setpriv", ["--pdeathsig", "KILL", "--", ...alone], {
+    stdio: ["ignore", "ignore", "pipe"],
+    detached: true,
+    env: { ...process.env, PATH: SYSTEM_PATH },
+  });
+  const server = new RealServer(child, folder);
+  try {
+    await waitFor("aardvark-dns", async () => {
+      const reply = await dig(client, `@${address}`, "-p", String(port), "+time=1", hosts[0]?.name ?? "", "A");
+      return reply.answer.length > 0 ? true : undefined;
+    });
+    return { server, pid: await waitFor("the process of aardvark-dns", () => grandchildNamed(server.pid)) };
+  } catch (error) {
+    await server[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+function grandchildNamed(pid: number): number | undefined {
+  const below = childrenOf(pid).flatMap((child) => [child, ...childrenOf(child)]);
+  return below.find((child) => readFileSync(`/proc/${child}/comm`, "utf8").startsWith("aardvark"));
+}
+
+function childrenOf(pid: number): number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
+  return text.split(" ").filter(Boolean).map(Number);
+}

@@ -1,0 +1,158 @@
+/*
+ * Callers: so many TCP connections at a time to the resolver of this network namespace. Each asks its questions in one
+ * piece, waits for all the answers, closes, and makes room for the next one. At full rate the next one comes at once; at a
+ * given rate so many a second. It ends by itself, and prints what came of it as one line of JSON; the delay of an
+ * answer counts from the beginning of its connection.
+ * Usage: callers CONNECTIONS_A_SECOND MILLISECONDS AT_ONCE QUESTIONS NAME; a rate of 0 is the full one
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "told.h"
+
+#define CALLERS_MAX 128
+#define QUESTIONS_MAX 32
+#define EVENTS 128
+#define REPLIES_BYTES 65536
+#define TIMER CALLERS_MAX
+
+struct caller {
+  int fd;
+  int open;
+  int answered;
+  int64_t since;
+  size_t held;
+  unsigned char replies[REPLIES_BYTES];
+};
+
+static struct caller callers[CALLERS_MAX];
+static int poll_fd, at_once, questions, open_count;
+static unsigned char text[QUESTIONS_MAX * 300];
+static size_t text_bytes;
+
+/* All questions of a connection, each behind its length. */
+static void write_text(const char *name) {
+  size_t name_bytes = strlen(name);
+  if (name_bytes == 0 || name_bytes > 63) exit(2);
+  size_t length = 12 + 1 + name_bytes + 1 + 4;
+  for (int i = 0; i < questions; i++) {
+    unsigned char *at = text + text_bytes;
+    unsigned char header[14] = {0, length, 0, i, 1, 0, 0, 1};
+    memcpy(at, header, sizeof header);
+    at[14] = name_bytes;
+    memcpy(at + 15, name, name_bytes);
+    memcpy(at + 15 + name_bytes, "\0\0\1\0\1", 5);
+    text_bytes += 2 + length;
+  }
+}
+
+static void call(struct caller *caller) {
+  struct sockaddr_in resolver = {.sin_family = AF_INET, .sin_port = htons(53)};
+  inet_pton(AF_INET, "127.0.0.11", &resolver.sin_addr);
+  caller->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (caller->fd < 0) fail("socket");
+  caller->since = now_micros();
+  caller->answered = 0;
+  caller->held = 0;
+  caller->open = 1;
+  open_count++;
+  asked += questions;
+  struct epoll_event event = {.events = EPOLLOUT, .data.u32 = caller - callers};
+  if (connect(caller->fd, (struct sockaddr *)&resolver, sizeof resolver) < 0 && errno != EINPROGRESS) fail("connect");
+  if (epoll_ctl(poll_fd, EPOLL_CTL_ADD, caller->fd, &event) < 0) fail("epoll_ctl");
+}
+
+/* What was not answered until now never will be. */
+static void hang_up(struct caller *caller) {
+  close(caller->fd);
+  caller->open = 0;
+  open_count--;
+}
+
+/* The questions are far fewer bytes than a socket takes at once. */
+static void ask(struct caller *caller) {
+  if (send(caller->fd, text, text_bytes, MSG_NOSIGNAL) != (ssize_t)text_bytes) {
+    hang_up(caller);
+    return;
+  }
+  struct epoll_event event = {.events = EPOLLIN, .data.u32 = caller - callers};
+  if (epoll_ctl(poll_fd, EPOLL_CTL_MOD, caller->fd, &event) < 0) fail("epoll_ctl");
+}
+
+static void hear(struct caller *caller) {
+  ssize_t more = recv(caller->fd, caller->replies + caller->held, REPLIES_BYTES - caller->held, 0);
+  if (more < 0 && errno == EAGAIN) return;
+  if (more <= 0) {
+    hang_up(caller);
+    return;
+  }
+  caller->held += more;
+  size_t at = 0;
+  while (at + 2 <= caller->held) {
+    size_t length = caller->replies[at] << 8 | caller->replies[at + 1];
+    if (at + 2 + length > caller->held) break;
+    note_answer(caller->replies + at + 2, length, caller->since);
+    caller->answered++;
+    at += 2 + length;
+  }
+  memmove(caller->replies, caller->replies + at, caller->held - at);
+  caller->held -= at;
+  if (caller->answered >= questions) hang_up(caller);
+}
+
+static void call_one(void) {
+  for (int i = 0; i < at_once; i++) {
+    if (callers[i].open) continue;
+    call(&callers[i]);
+    return;
+  }
+}
+
+int main(int count, char **words) {
+  if (count != 6) return 2;
+  long rate = atol(words[1]);
+  int64_t lasts = atol(words[2]) * 1000;
+  at_once = atoi(words[3]);
+  questions = atoi(words[4]);
+  if (rate < 0 || rate > 100000 || rate == 1 || lasts <= 0) return 2;
+  if (at_once < 1 || at_once > CALLERS_MAX || questions < 1 || questions > QUESTIONS_MAX) return 2;
+  write_text(words[5]);
+  poll_fd = epoll_create1(EPOLL_CLOEXEC);
+  int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+  if (rate > 0) {
+    struct timespec each = {.tv_nsec = 1000000000 / rate};
+    struct itimerspec every = {each, each};
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = TIMER};
+    if (timerfd_settime(timer, 0, &every, NULL) < 0 || epoll_ctl(poll_fd, EPOLL_CTL_ADD, timer, &event) < 0) fail("timer");
+  }
+  int64_t start = last_answer = now_micros();
+  for (;;) {
+    int64_t now = now_micros();
+    int calls_on = now - start < lasts;
+    if (calls_on && rate == 0)
+      while (open_count < at_once) call_one();
+    if (!calls_on && (open_count == 0 || now - start > lasts + DRAIN_MICROS)) break;
+    struct epoll_event events[EVENTS];
+    int ready = epoll_wait(poll_fd, events, EVENTS, 10);
+    for (int i = 0; i < ready; i++) {
+      if (events[i].data.u32 == TIMER) {
+        uint64_t due = 0;
+        if (read(timer, &due, sizeof due) != sizeof due || !calls_on) continue;
+        for (; due > 0 && open_count < at_once; due--) call_one();
+        continue;
+      }
+      struct caller *caller = &callers[events[i].data.u32];
+      if (!caller->open) continue;
+      if (events[i].events & EPOLLOUT) ask(caller);
+      else hear(caller);
+    }
+  }
+  print_told(start);
+  return 0;
+}

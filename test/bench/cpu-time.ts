@@ -1,0 +1,12 @@
+// Owns the reading of what a process has used: user and system time in the kernel's accounting, with that of its children
+// that have ended, for there are name servers that make a child for a connection.
+
+import { readFileSync } from "node:fs";
+
+const CLOCK_TICKS = 100;
+
+export function cpuSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / CLOCK_TICKS;
+}

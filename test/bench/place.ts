@@ -1,0 +1,48 @@
+// Owns one container to ask from, with so many names on its network, and the name servers beside dockerd and dns11 in it.
+
+import { type Container, createNetwork, runContainer } from "../support/container.ts";
+import type { Engine } from "../support/engine.ts";
+import type { Host } from "./questions.ts";
+import { Rivals } from "./rivals.ts";
+
+const CONTAINERS = 10;
+
+export type PlaceOptions = {
+  readonly network: string;
+  readonly names: number;
+  // The program of the floor.
+  readonly floor?: string | undefined;
+};
+
+export class Place implements AsyncDisposable {
+  readonly client: Container;
+  readonly hosts: readonly Host[];
+  readonly rivals: Rivals;
+
+  private constructor(client: Container, hosts: readonly Host[], rivals: Rivals) {
+    this.client = client;
+    this.hosts = hosts;
+    this.rivals = rivals;
+  }
+
+  // The containers of the network share the names; more than one to each of them are aliases.
+  static async make(engine: Engine, { network, names, floor }: PlaceOptions): Promise<Place> {
+    await createNetwork(engine, network);
+    const hosts: Host[] = [];
+    for (let index = 0; index < CONTAINERS; index++) {
+      const aliases = Array.from(
+        { length: names / CONTAINERS },
+        (_, alias) => `${network}-${alias * CONTAINERS + index}`,
+      );
+      const [name = "", ...others] = aliases;
+      const container = await runContainer(engine, { name, networks: [{ name: network, aliases: others }] });
+      hosts.push(...aliases.map((alias) => ({ name: alias, address: container.address(network) })));
+    }
+    const client = await runContainer(engine, { name: `client-${network}`, networks: [network] });
+    return new Place(client, hosts, await Rivals.start(client, hosts, floor));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.rivals[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,90 @@
+// Owns the run of the data plane's bench: everybody who is measured in one container of one engine, asked in turn through
+// the same address, round after round, so that whatever else the machine does disturbs all of them.
+
+import { dig } from "../support/dig.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+import { startUnbound } from "../support/real-server.ts";
+import { benchCrowd } from "./crowd.ts";
+import { atFullSpeed, steadily } from "./dnsperf.ts";
+import { benchFairness } from "./fairness.ts";
+import { type Kind, ROWS, forwardedKinds, localKinds } from "./kinds.ts";
+import { compile } from "./native.ts";
+import type { Pace } from "./pace.ts";
+import { Place } from "./place.ts";
+import { Questions, UPSTREAM_LINES } from "./questions.ts";
+import type { Server } from "./server.ts";
+import { Tally } from "./tally.ts";
+import { benchTcp } from "./tcp.ts";
+import { type Turn, takeRounds } from "./turns.ts";
+
+export const PLANE_PARTS = ["local", "forwarded", "tcp", "crowd", "fairness"] as const;
+export type PlanePart = (typeof PLANE_PARTS)[number];
+
+// The host's server, for those who ask from there.
+const UPSTREAM = "10.53.0.1";
+
+type Bench = { readonly engine: Engine; readonly tally: Tally; readonly questions: Questions; readonly pace: Pace };
+
+export async function benchPlane(parts: readonly PlanePart[], pace: Pace): Promise<Tally> {
+  await using engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${UPSTREAM}\n` });
+  await using _upstream = await startUnbound(engine, { address: UPSTREAM, lines: UPSTREAM_LINES });
+  const bench = { engine, tally: new Tally(), questions: new Questions(engine.folder), pace };
+  const isWanted = (...some: PlanePart[]) => some.some((part) => parts.includes(part));
+  if (isWanted("local", "forwarded", "tcp")) await benchPlaces(bench, isWanted);
+  if (isWanted("crowd")) await benchCrowd(engine, bench.tally, pace);
+  if (isWanted("fairness")) await benchFairness(engine, bench.questions, bench.tally, pace);
+  return bench.tally;
+}
+
+async function benchPlaces(bench: Bench, isWanted: (part: PlanePart) => boolean): Promise<void> {
+  const { engine, tally, questions, pace } = bench;
+  const floor = await compile("floor", engine.folder);
+  await using few = await Place.make(engine, { network: "few", names: 10, floor });
+  if (isWanted("local")) {
+    await using many = await Place.make(engine, { network: "many", names: 10_000 });
+    await benchKinds(bench, localKinds(questions, few, many), [few, many]);
+  }
+  if (isWanted("forwarded")) await benchKinds(bench, forwardedKinds(questions, few), [few]);
+  if (isWanted("tcp")) await benchTcp(engine, few, tally, pace);
+}
+
+async function benchKinds(bench: Bench, kinds: readonly Kind[], places: readonly Place[]): Promise<void> {
+  const what = kinds.map(({ row }) => row).join("; ");
+  await takeRounds(bench.engine, { what, count: bench.pace.rounds, places }, async (turn, round) => {
+    if (turn.server === "dns11") await start(bench, kinds, turn);
+    for (const kind of kinds) await measure(bench, kind, turn, round);
+  });
+}
+
+// The others have been running for long, and none of them is compiled as it runs.
+async function start(
+  { pace: { startSeconds } }: Bench,
+  [first]: readonly Kind[],
+  { server, pidAt }: Turn,
+): Promise<void> {
+  const pid = pidAt(first?.place);
+  if (first === undefined || pid === undefined) return;
+  await atFullSpeed(first.place.client, first.asking(server, startSeconds), pid, startSeconds);
+}
+
+async function measure({ tally, pace }: Bench, kind: Kind, { server, pidAt }: Turn, round: number): Promise<void> {
+  const { row, place, servers, asking } = kind;
+  const pid = pidAt(place);
+  if (pid === undefined || !servers.includes(server)) return;
+  const { seconds, steadySeconds, warmSeconds } = pace;
+  const { client } = place;
+  if (round === 0) await check(kind, server);
+  // For what is to be kept; dns11 has just been started.
+  if (round === 0 || server === "dns11") await atFullSpeed(client, asking(server, warmSeconds), pid, warmSeconds);
+  const full = await atFullSpeed(client, asking(server, seconds), pid, seconds);
+  const steady = await steadily(client, asking(server, steadySeconds), steadySeconds);
+  tally.add({ row, server }, { ...steady, ...full, lost: full.lost + steady.lost });
+  if (server !== "floor") return;
+  const two = await atFullSpeed(client, { ...asking(server, seconds), threads: 2 }, pid, seconds);
+  tally.add({ row: ROWS.twoThreads, server }, two);
+}
+
+async function check({ row, place, question, isRight }: Kind, server: Server): Promise<void> {
+  const reply = await dig(place.client, ...question);
+  if (!isRight(reply, server)) throw new Error(`${row}: ${server} said:\n${reply.raw}`);
+}

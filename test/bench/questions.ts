@@ -1,0 +1,70 @@
+// Owns the questions of the bench as the files that dnsperf reads, and the names that they are about.
+
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+// A name that is to be known, as everybody who is measured is told of it.
+export type Host = { readonly name: string; readonly address: string };
+
+const KEPT_NAMES = 1_000;
+// More than anybody answers in that time.
+const NEW_NAMES_A_SECOND = 80_000;
+
+// What servers upstream know of: everything below `test` but what is below `gone.test`, where nothing is. No question
+// goes further than to them.
+export const UPSTREAM_LINES = [
+  'local-zone: "." static',
+  "local-zone: test. redirect",
+  'local-data: "test. 3600 A 192.0.2.1"',
+  "local-zone: gone.test. static",
+  'local-data: "gone.test. 3600 SOA ns.gone.test. nobody.gone.test. 1 3600 1200 604800 3600"',
+];
+
+export class Questions {
+  readonly #folder: string;
+  #files = 0;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  addresses(hosts: readonly Host[]): string {
+    return this.#write(hosts.map(({ name }) => `${name} A`));
+  }
+
+  texts(hosts: readonly Host[]): string {
+    return this.#write(hosts.map(({ name }) => `${name} TXT`));
+  }
+
+  reverse(hosts: readonly Host[]): string {
+    return this.#write(hosts.map(({ address }) => `${reverseName(address)} PTR`));
+  }
+
+  kept(): string {
+    return this.#write(namesOf("kept", "test", KEPT_NAMES));
+  }
+
+  gone(): string {
+    return this.#write(namesOf("kept", "gone.test", KEPT_NAMES));
+  }
+
+  // None that was asked before, and more than can be asked in that time. The file takes the place of the last one.
+  anew(seconds: number): string {
+    const lines = namesOf(`anew${(this.#files += 1)}`, "test", Math.ceil(NEW_NAMES_A_SECOND * seconds));
+    return this.#write(lines, "anew");
+  }
+
+  #write(lines: readonly string[], name = `questions${(this.#files += 1)}`): string {
+    const file = join(this.#folder, name);
+    writeFileSync(file, `${lines.join("\n")}\n`);
+    return file;
+  }
+}
+
+export function reverseName(address: string): string {
+  return `${address.split(".").toReversed().join(".")}.in-addr.arpa`;
+}
+
+function namesOf(word: string, domain: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `${word}-${index}.${domain} A`);
+}

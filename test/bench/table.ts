@@ -1,0 +1,57 @@
+// Owns the one table of the data plane: a line for everybody in every row, and how much of it dns11 has, with the design's
+// targets beside it.
+
+import { printCells, readable, verdict } from "./figures.ts";
+import type { Cell, Column, Line } from "./tally.ts";
+import type { Ratio } from "./targets.ts";
+
+const TITLES: Readonly<Record<Column, string>> = {
+  perSecond: "queries/s",
+  cpuMicros: "CPU us a query",
+  p50Ms: "p50 ms",
+  p99Ms: "p99 ms",
+};
+const DIGITS: Readonly<Record<Column, number>> = { perSecond: 0, cpuMicros: 1, p50Ms: 2, p99Ms: 2 };
+const HEAD = ["", "", ...Object.values(TITLES), "lost", "dns11's queries/s", "dns11's CPU"];
+
+export function printTable(title: string, lines: readonly Line[], ratios: readonly Ratio[]): void {
+  const cells = lines.map((line, index) => [
+    line.row === lines[index - 1]?.row ? "" : line.row,
+    line.server,
+    ...columnsOf(line),
+    String(line.lost),
+    sideways(line, "perSecond", ratios),
+    sideways(line, "cpuMicros", ratios),
+  ]);
+  printCells(title, [HEAD, ...cells]);
+  const others = ratios.filter(({ of, to }) => of.row !== to.row);
+  if (others.length === 0) return;
+  printCells(
+    "Within one server",
+    others.map(({ column, of, to, ratio, target, isReached }) => [
+      of.server,
+      `${TITLES[column]}, ${of.row} : ${to.row}`,
+      readable(ratio, 2),
+      target ?? "",
+      verdict(isReached),
+    ]),
+  );
+}
+
+function columnsOf({ columns }: Line): string[] {
+  return (Object.keys(TITLES) as Column[]).map((column) => {
+    const spread = columns[column];
+    return spread === undefined ? "" : readable(spread, DIGITS[column]);
+  });
+}
+
+// "2.31x (>= 2 reached)"
+function sideways(cell: Cell, column: Column, ratios: readonly Ratio[]): string {
+  const found = ratios.find(
+    ({ column: one, of, to }) =>
+      one === column && of.row === cell.row && to.row === cell.row && to.server === cell.server,
+  );
+  if (found === undefined) return "";
+  const { ratio, target, isReached } = found;
+  return `${ratio.median.toFixed(2)}x${target === undefined ? "" : ` (${target} ${verdict(isReached)})`}`;
+}

@@ -1,0 +1,70 @@
+// Owns what was measured of the data plane: for every row and every server a sample a round, and the figures and ratios
+// that come of them.
+
+import { SERVERS, type Server } from "./server.ts";
+import { type Spread, spreadOf } from "./figures.ts";
+
+export type Sample = {
+  readonly perSecond?: number;
+  readonly cpuMicros?: number;
+  readonly p50Ms?: number;
+  readonly p99Ms?: number;
+  readonly lost: number;
+};
+
+export type Column = Exclude<keyof Sample, "lost">;
+
+const COLUMNS: readonly Column[] = ["perSecond", "cpuMicros", "p50Ms", "p99Ms"];
+
+// One server's line of a row: the middle one of the rounds, the lowest and the highest; of what was lost, all of it.
+export type Line = {
+  readonly row: string;
+  readonly server: Server;
+  readonly columns: Readonly<Partial<Record<Column, Spread>>>;
+  readonly lost: number;
+};
+
+export type Cell = { readonly row: string; readonly server: Server };
+
+export class Tally {
+  readonly #samples = new Map<string, Map<Server, Sample[]>>();
+
+  add({ row, server }: Cell, sample: Sample): void {
+    const ofRow = this.#samples.get(row) ?? new Map<Server, Sample[]>();
+    this.#samples.set(row, ofRow);
+    ofRow.set(server, [...(ofRow.get(server) ?? []), sample]);
+  }
+
+  // By rows in the order in which they were measured.
+  lines(): Line[] {
+    return [...this.#samples].flatMap(([row, ofRow]) =>
+      SERVERS.flatMap((server) => {
+        const samples = ofRow.get(server);
+        return samples === undefined ? [] : [lineOf({ row, server }, samples)];
+      }),
+    );
+  }
+
+  // Round by round, for what disturbs a round disturbs both; nothing where one of them was not measured.
+  ratios(ours: Cell, theirs: Cell, column: Column): number[] {
+    const [of, to] = [this.#column(ours, column), this.#column(theirs, column)];
+    return of.flatMap((value, round) => (to[round] === undefined ? [] : [value / to[round]]));
+  }
+
+  #column({ row, server }: Cell, column: Column): number[] {
+    const samples = this.#samples.get(row)?.get(server) ?? [];
+    return samples.flatMap((sample) => sample[column] ?? []);
+  }
+}
+
+function lineOf(cell: Cell, samples: readonly Sample[]): Line {
+  const columns = COLUMNS.flatMap((column) => {
+    const values = samples.flatMap((sample) => sample[column] ?? []);
+    return values.length === 0 ? [] : [[column, spreadOf(values)] as const];
+  });
+  return {
+    ...cell,
+    columns: Object.fromEntries(columns),
+    lost: samples.reduce((sum, { lost }) => sum + lost, 0),
+  };
+}

@@ -1,0 +1,43 @@
+// Owns whose turn it is: one after the other is the only one whom the questions of a container reach. dns11 is started
+// for its turn and stopped after it, so that none of its rules costs the others anything.
+
+import { startDns11 } from "../support/dns11.ts";
+import type { Engine } from "../support/engine.ts";
+import { leadTo } from "./lead.ts";
+import type { Place } from "./place.ts";
+import { SERVERS, type Server } from "./server.ts";
+
+// The process that answers at a place, which is another one at each for those beside; none where this server has none.
+export type Turn = { readonly server: Server; readonly pidAt: (place: Place | undefined) => number | undefined };
+
+export type Rounds = { readonly what: string; readonly count: number; readonly places?: readonly Place[] };
+
+// Round after round, for what disturbs the machine for a while is then not one server's alone.
+export async function takeRounds(
+  engine: Engine,
+  { what, count, places = [] }: Rounds,
+  visit: (turn: Turn, round: number) => Promise<void>,
+): Promise<void> {
+  for (let round = 0; round < count; round++) {
+    console.error(`bench: ${what}, round ${round + 1} of ${count}`);
+    await takeTurns(engine, places, async (turn) => await visit(turn, round));
+  }
+}
+
+async function takeTurns(
+  engine: Engine,
+  places: readonly Place[],
+  visit: (turn: Turn) => Promise<void>,
+): Promise<void> {
+  for (const server of SERVERS) {
+    const rivalAt = (place: Place | undefined) => place?.rivals.all.find((rival) => rival.server === server);
+    if (places.every((place) => rivalAt(place) === undefined)) continue;
+    for (const place of places) await leadTo(place.client, rivalAt(place)?.port);
+    await visit({ server, pidAt: (place) => rivalAt(place)?.pid });
+  }
+  for (const place of places) await leadTo(place.client, undefined);
+  await visit({ server: "dockerd", pidAt: () => engine.pid });
+  await using instance = await startDns11(engine);
+  await visit({ server: "dns11", pidAt: () => instance.pid });
+  await instance.stop();
+}
