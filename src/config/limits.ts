@@ -75,6 +75,8 @@ export const LIMITS = {
   upstreamShareOfDescriptors: 0.25,
   /** What is left to clients' TCP connections when it is counted for how many containers there is room. */
   connectionShareOfDescriptors: 0.25,
+  /** What attaching leaves free of descriptors, for the control socket, probes and files: without it nobody could be told. */
+  descriptorsReserved: 32,
   /** A machine with room for fewer containers is told at start. */
   containersExpected: 1_000,
   /** After so many queries, or so long, a socket is exchanged for one on another port. */

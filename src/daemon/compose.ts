@@ -22,6 +22,7 @@ import { Follower } from "../container/watch/follower.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import type { Server } from "../model/view.ts";
 import type { Log } from "../observe/log.ts";
+import { descriptorsMax } from "./descriptors.ts";
 import { HostUpstreams } from "./host-upstreams.ts";
 import { type QueryWay, composeQueryWay } from "./query-way.ts";
 
@@ -81,13 +82,16 @@ function composeContainerWay(parts: ComposeParts, { openEndpoint, onUpstreamsCha
   // A zone of a run before could hold entries that lead to its dead ports, so each run draws one.
   const zone = randomInt(1, 0xffff);
   const nameOf = (id: string): string => directory.containers.get(id)?.name ?? id.slice(0, 12);
-  const reconciler = new Reconciler({ bracket, memory, host, prove, zone, openEndpoint }, (id, state) => {
-    if (state.kind === "attached") log.debug({ container: nameOf(id) }, "attached");
-    if (state.kind === "failed") {
-      const { code, reason, culprits } = state;
-      log.warn({ container: nameOf(id), code, reason, culprits }, "not attached; Docker's resolver answers");
-    }
-  });
+  const reconciler = new Reconciler(
+    { bracket, memory, host, prove, zone, openEndpoint, descriptorsMax: descriptorsMax() },
+    (id, state) => {
+      if (state.kind === "attached") log.debug({ container: nameOf(id) }, "attached");
+      if (state.kind === "failed") {
+        const { code, reason, culprits } = state;
+        log.warn({ container: nameOf(id), code, reason, culprits }, "not attached; Docker's resolver answers");
+      }
+    },
+  );
   const nodes = new Nodes(
     {
       bracket,

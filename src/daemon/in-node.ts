@@ -29,6 +29,7 @@ import { closeQuietly } from "../kernel/libc.ts";
 import { reasonOf } from "../lib/fault.ts";
 import type { KindPolicy } from "../model/kind-policy.ts";
 import type { Log } from "../observe/log.ts";
+import { descriptorsMax } from "./descriptors.ts";
 import { Control } from "./control.ts";
 import { VERSION } from "./daemon.ts";
 import { HangGuard } from "./hang-guard.ts";
@@ -61,6 +62,7 @@ export async function stayInNode(settings: RunSettings, log: Log, signal: AbortS
       host: () => host,
       prove: () => ({ fd: openSync(THREAD_NAMESPACE, "r"), id: bracket.homeId }),
       zone: randomInt(1, 0xffff),
+      descriptorsMax: descriptorsMax(),
       openEndpoint,
     },
     (_, state) => {

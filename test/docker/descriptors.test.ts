@@ -10,7 +10,7 @@ import { dataOf, dig } from "../support/dig.ts";
 import { startDns11 } from "../support/dns11.ts";
 import { startEngine } from "../support/engine.ts";
 
-const FILES = 60;
+const FILES = 80;
 const CONTAINERS = 8;
 
 test("with few descriptors some are served, the others are Docker's, and everybody resolves", async () => {
@@ -21,7 +21,7 @@ test("with few descriptors some are served, the others are Docker's, and everybo
     containers.push(await runContainer(engine, { name: `c${index}`, networks: ["n1"] }));
   }
   await using instance = await startDns11(engine, { prefix: ["prlimit", `--nofile=${FILES}:${FILES}`] });
-  assert.match(instance.log, /"descriptors":60,"room":0,.*there are descriptors for few containers/);
+  assert.match(instance.log, /"descriptors":80,"room":0,.*there are descriptors for few containers/);
   const { containers: shown } = await instance.status();
   const codes = new Set(shown.map(({ state, code }) => code ?? state));
   assert.deepEqual(

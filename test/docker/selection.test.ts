@@ -108,7 +108,7 @@ test("cleanup refuses while an instance runs, and removes what nobody owns after
   await engine.exec("nsenter", [...enter, "add table ip dns11"]);
   const { code, stdout } = await dns11(args);
   assert.equal(code, 0, stdout);
-  assert.match(stdout, /^plain: removed table "dns11", which nobody owned$/m);
+  assert.match(stdout, /^plain: removed table ip "dns11", which nobody owned$/m);
   assert.match(stdout, /^removed .*$/m);
   assert.doesNotMatch((await engine.exec("nsenter", [...enter, "list", "ruleset"])).stdout, /dns11/);
 });

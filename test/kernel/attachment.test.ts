@@ -58,6 +58,7 @@ function attachmentIn(path: string, openEndpoint: OpenEndpoint = silent): Attach
     bracket,
     memory,
     zone: ZONE,
+    descriptorsMax: 1_000_000,
     host: () => host,
     prove: (claim) => proveNamespace(claim, host, bracket.homeId),
     openEndpoint,

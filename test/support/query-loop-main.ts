@@ -105,4 +105,5 @@ const timer = setInterval(() => {
   if (elapsedMs >= forMs) clearInterval(timer);
 }, TICK_MS);
 
-process.on("exit", () => process.stdout.write(JSON.stringify(ends)));
+// When nothing is left to wait for; at the exit itself a long text would be cut off.
+process.once("beforeExit", () => process.stdout.write(JSON.stringify(ends)));

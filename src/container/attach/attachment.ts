@@ -58,6 +58,8 @@ export interface AttachmentParts {
   /** Opens the namespace that is claimed, or throws a Fault that says why it is not to be believed. */
   readonly prove: (claim: NamespaceClaim) => ProvenNamespace;
   readonly memory: NetlinkMemory;
+  /** How many files and sockets this process may have. */
+  readonly descriptorsMax: number;
   /** The connection tracking zone of this run. */
   readonly zone: number;
   readonly openEndpoint: OpenEndpoint;
@@ -131,7 +133,7 @@ export class Attachment {
   open(): void {
     if (this.#state.kind === "closed" || this.#serving !== undefined) return;
     try {
-      this.#namespace ??= this.#parts.prove(this.claim);
+      this.#namespace ??= this.#proven();
       this.#serving = this.#begin(this.#namespace.fd);
       // One that failed before is called so until a probe has come through.
       if (this.#state.kind === "opening") this.#become({ kind: "verifying", sinceMs: Date.now() });
@@ -275,6 +277,17 @@ export class Attachment {
       if (isTouched) this.#undo(fd);
       throw error;
     }
+  }
+
+  /** The kernel gives the lowest number that is free: a high one says how many are taken. */
+  #proven(): ProvenNamespace {
+    const proven = this.#parts.prove(this.claim);
+    const { descriptorsMax } = this.#parts;
+    if (proven.fd < descriptorsMax - LIMITS.descriptorsReserved) return proven;
+    closeQuietly(proven.fd);
+    throw new Fault("EMFILE", `All but a few of the ${descriptorsMax} descriptors are taken`, {
+      remedy: "Raise the limit of open files: LimitNOFILE= under systemd, ulimit -n in a shell.",
+    });
   }
 
   #planInput({ capture, pairs }: Pick<Serving, "capture" | "pairs">): PlanInput {

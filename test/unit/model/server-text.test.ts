@@ -185,6 +185,7 @@ test("a server of a view is written as Docker writes it", () => {
   assert.deepEqual(written, [
     ["host(10.0.0.53)", "host([fd00::53]:5353)", "host([fe80::1%eth0]:5353)"],
     ["10.0.0.53", "[fd00::53]:5353", "[fe80::1%eth0]:5353"],
-    ["docker", "docker", "docker"],
+    ["docker(10.0.0.53)", "docker(fd00::53)", "docker(fe80::1%eth0)"],
   ]);
+  assert.equal(serverText({ from: "door", address: "127.0.0.11", port: 53 }), "docker", "where it usually is");
 });
