@@ -64,11 +64,13 @@ export const LIMITS = {
   forwardDoorMs: 13_000,
 
   /**
-   * Sockets to one server of the host's, and to one of a container's own. Each query draws one, so that whoever forges a
-   * reply has to guess the port as well as the id; more of them would cost more than they add.
+   * Sockets to one server. Each query draws one, so that whoever forges a reply has to guess the port as well as the id.
+   * More of them would make that no harder, but each is drained once a round, and what all of them bring in one round is
+   * what others wait for.
    */
-  upstreamSockets: 16,
-  upstreamSocketsOwn: 4,
+  upstreamSockets: 4,
+  /** Replies of servers that are worked off in one round of the event loop; the others wait in their sockets. */
+  upstreamBatch: 64,
   /** Sockets to servers in all; past this a query shares one that is there. */
   upstreamSocketsWhole: 4096,
   /** The share of its descriptors that the process lets sockets to servers have. */

@@ -24,6 +24,7 @@ import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import { Turn } from "../query/listen/turn.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
 import { Fleet } from "../query/upstream/fleet.ts";
+import { TurnBudget } from "../query/upstream/turn-budget.ts";
 import { descriptorsMax } from "./descriptors.ts";
 
 export interface QueryWay {
@@ -98,7 +99,15 @@ function adaptive({ behaviour, upstream }: RunSettings, block: MessageBlock, log
   const failures = new Throttle(LOG_EVERY_MS);
   const socketsMax = Math.min(LIMITS.upstreamSocketsWhole, descriptorsMax() * LIMITS.upstreamShareOfDescriptors);
   const fleet = new Fleet(
-    { block, ids, now, socketsMax, pools: new Set(), sockets: { open: 0 } },
+    {
+      block,
+      budget: new TurnBudget(LIMITS.upstreamBatch),
+      ids,
+      now,
+      socketsMax,
+      pools: new Set(),
+      sockets: { open: 0 },
+    },
     (server, isUp, reason) => logHealth(log, server, isUp, reason),
   );
   const cache = new ReplyCache(upstream.cache.bytesMax);

@@ -209,9 +209,13 @@ export function setReceiveBuffer(fd: number, bytes: number): void {
   setOption(fd, SO_RCVBUF, bytes, "SO_RCVBUF");
 }
 
-/** The same past what net.core.rmem_max allows, which takes CAP_NET_ADMIN. */
+/** The same past what net.core.rmem_max allows, which takes CAP_NET_ADMIN; without that, as far as it allows. */
 export function forceReceiveBuffer(fd: number, bytes: number): void {
-  setOption(fd, SO_RCVBUFFORCE, bytes, "SO_RCVBUFFORCE");
+  try {
+    setOption(fd, SO_RCVBUFFORCE, bytes, "SO_RCVBUFFORCE");
+  } catch {
+    setReceiveBuffer(fd, bytes);
+  }
 }
 
 /** The process id on the other side of a connected unix socket, as this PID namespace sees it; 0 where it does not. */

@@ -74,9 +74,9 @@ export class MessageBlock {
   }
 
   /** Receives what is there into the slots from `first`, each message cut at `bytesMax`; the number received. */
-  receive(fd: number, first: number, bytesMax: number): number {
-    const count = this.slots - first;
-    for (let slot = first; slot < this.slots; slot++) {
+  receive(fd: number, first: number, bytesMax: number, most = this.slots): number {
+    const count = Math.min(this.slots - first, most);
+    for (let slot = first; slot < first + count; slot++) {
       this.#receiveHeaders[slot * HEADER_WORDS + NAME_LENGTH_WORD] = ADDRESS_BYTES;
       this.#receiveIovecs[slot * IOVEC_WORDS + 2] = bytesMax;
     }

@@ -20,8 +20,7 @@ export class Nameserver {
   constructor(server: Server, parts: PoolParts, onHealth: OnHealth) {
     this.server = server;
     this.health = new Health((isUp, reason) => onHealth(server, isUp, reason));
-    const places = server.from === "host" ? LIMITS.upstreamSockets : LIMITS.upstreamSocketsOwn;
-    this.sockets = new SocketPool(server.address.includes(":") ? 6 : 4, places, parts);
+    this.sockets = new SocketPool(server.address.includes(":") ? 6 : 4, LIMITS.upstreamSockets, parts);
   }
 
   /** It answered a query with EDNS as if it could not read it. */

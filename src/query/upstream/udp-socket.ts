@@ -6,10 +6,11 @@
 import { type Socket, createSocket } from "node:dgram";
 
 import { LIMITS } from "../../config/limits.ts";
-import { errnoName, keepAddress, lastErrno, send } from "../../kernel/libc.ts";
+import { errnoName, forceReceiveBuffer, keepAddress, lastErrno, send } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
 import type { RandomIds } from "../../lib/random-ids.ts";
 import { FOLD } from "../../model/wire-name.ts";
+import type { TurnBudget } from "./turn-budget.ts";
 
 /** One query that waits for its reply. Exactly one of the three is called, once. */
 export interface Exchange {
@@ -26,6 +27,8 @@ export interface Exchange {
 
 export interface SocketParts {
   readonly block: MessageBlock;
+  /** Shared by all sockets to servers. */
+  readonly budget: TurnBudget;
   readonly ids: RandomIds;
   readonly now: () => number;
 }
@@ -59,6 +62,7 @@ export class UpstreamSocket {
     this.#socket.on("error", (error) => this.#onUnreachable(error.message));
     this.#socket.bind({ fd });
     keepAddress(fd);
+    forceReceiveBuffer(fd, LIMITS.udpReceiveBytes);
     // It is kept open for queries to come; that is no reason for the process to live.
     this.#socket.unref();
   }
@@ -108,10 +112,12 @@ export class UpstreamSocket {
   }
 
   #onReadable(first: Buffer): void {
-    const { block } = this.#parts;
+    const { block, budget } = this.#parts;
     this.#onReply(first);
-    if (this.#isClosed) return;
-    const count = block.receive(this.#fd, 0, REPLY_BYTES_MAX);
+    // libuv brings some more by itself, one by one.
+    if (this.#isClosed || budget.left <= 0) return;
+    const count = block.receive(this.#fd, 0, REPLY_BYTES_MAX, budget.left);
+    budget.spend(count);
     const errno = block.receiveErrno;
     for (let slot = 0; slot < count && !this.#isClosed; slot++) {
       const at = block.offsetOf(slot);

@@ -20,6 +20,7 @@ import { ReplyCache } from "../../../src/query/cache/reply-cache.ts";
 import { AdaptiveForwarder } from "../../../src/query/forward/adaptive.ts";
 import { LoopGuard } from "../../../src/query/upstream/loop-guard.ts";
 import type { Transport } from "../../../src/query/listen/ports.ts";
+import { TurnBudget } from "../../../src/query/upstream/turn-budget.ts";
 import { Fleet } from "../../../src/query/upstream/fleet.ts";
 import { aView, anAsker, upstreams } from "../../support/builders.ts";
 import { dialHere } from "./loopback.ts";
@@ -54,7 +55,15 @@ export class Asking {
     const ids = new RandomIds();
     const block = new MessageBlock(8, SLOT_BYTES);
     this.fleet = new Fleet(
-      { block, ids, now, socketsMax: 64, pools: new Set(), sockets: { open: 0 } },
+      {
+        block,
+        budget: new TurnBudget(LIMITS.upstreamBatch),
+        ids,
+        now,
+        socketsMax: 64,
+        pools: new Set(),
+        sockets: { open: 0 },
+      },
       (_, isUp, reason) => this.health.push(`${isUp ? "up" : "down"}: ${reason}`),
     );
     this.cache = new ReplyCache(policy.cache.bytesMax);
