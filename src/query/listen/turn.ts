@@ -1,6 +1,6 @@
 /**
  * Turn: which round of the event loop this is. libuv may call back many times for one readable socket in one round; a
- * listener that drained each time would keep its neighbours waiting.
+ * listener that drained each time without a bound would keep its neighbours waiting.
  */
 export class Turn {
   #number = 0;

@@ -52,8 +52,8 @@ export class HeldUpstream {
 }
 
 class CountingBlock extends MessageBlock {
-  // The turn of each call.
-  readonly receives: number[] = [];
+  // Of each call its turn, and how many packets it brought.
+  readonly receives: { readonly turn: number; readonly count: number }[] = [];
   readonly flushes: number[] = [];
   readonly turn = new Turn();
 
@@ -61,9 +61,10 @@ class CountingBlock extends MessageBlock {
     super(LIMITS.udpBatch, SLOT_BYTES);
   }
 
-  override receive(fd: number, first: number, bytesMax: number): number {
-    this.receives.push(this.turn.now);
-    return super.receive(fd, first, bytesMax);
+  override receive(fd: number, first: number, bytesMax: number, most?: number): number {
+    const count = super.receive(fd, first, bytesMax, most);
+    this.receives.push({ turn: this.turn.now, count });
+    return count;
   }
 
   override flush(fd: number): number {
