@@ -33,7 +33,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/kernel",
     mayImport: ["src/lib", "src/model"],
-    modules: ["koffi", "node-netlink", "node:fs", "node:util"],
+    modules: ["koffi", "node-netlink", "node:dgram", "node:fs", "node:util"],
   },
   { room: "src/query/wire", mayImport: BASE, modules: PURE },
   { room: "src/query/policy", mayImport: ["src/query/wire", ...BASE], modules: PURE },
@@ -58,12 +58,12 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/query/upstream",
     mayImport: ["src/query/asker.ts", "src/kernel", ...BASE],
-    modules: ["node:crypto", "node:dgram"],
+    modules: ["node:crypto"],
   },
   {
     room: "src/query/listen",
     mayImport: ["src/query/answer.ts", "src/query/asker.ts", "src/query/forward/slots.ts", "src/kernel", ...BASE],
-    modules: ["node:dgram", "node:net"],
+    modules: ["node:net"],
   },
   {
     room: "src/query/forward",

@@ -5,14 +5,14 @@
 export const LIMITS = {
   /**
    * Packets answered in one go. Past 64 the gain of a larger batch is gone and a neighbour's wait begins; the rest waits
-   * in its socket.
+   * in its socket for the next round.
    */
   udpBatch: 64,
   /**
-   * Packets of one namespace taken in batches in one round of the event loop; libuv brings up to 31 more, one by one.
-   * What is left waits in its socket while the neighbours have their turn.
+   * The same where most questions have to be asked elsewhere, each of which costs as much as several answers that are
+   * known here.
    */
-  udpTurnPackets: 128,
+  udpBatchDeferred: 16,
   /**
    * Room in the kernel for queries of one namespace that wait while we work for others, in its bookkeeping (768 bytes and
    * more for a short query, of which it keeps twice this): some 2,700 queries instead of 270. What finds no room is lost,

@@ -21,7 +21,6 @@ import { SequentialForwarder } from "../query/forward/sequential.ts";
 import type { SlotLimit } from "../query/forward/slots.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
-import { Turn } from "../query/listen/turn.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
 import { Fleet } from "../query/upstream/fleet.ts";
 import { TurnBudget } from "../query/upstream/turn-budget.ts";
@@ -51,7 +50,7 @@ export function composeQueryWay(settings: RunSettings, log: Log): QueryWay {
   const slots = slotLimit(settings);
   let current = settings;
   let answering = composeAnswering(settings, block, log);
-  const udp: UdpParts = { ...answering, onDefect, block, turn: new Turn(), isBatching: settings.isBatching };
+  const udp: UdpParts = { ...answering, onDefect, block, isBatching: settings.isBatching };
   const tcp: TcpParts = { ...answering, onDefect, block: streamBlock() };
   return {
     openEndpoint: (sockets, view, dial) => new Endpoint(sockets, { view, dial }, { udp, tcp, slots }),

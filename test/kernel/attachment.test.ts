@@ -23,7 +23,6 @@ import type { View } from "../../src/model/view.ts";
 import { Answerer, SLOT_BYTES } from "../../src/query/answer.ts";
 import { Endpoint as ListeningEndpoint } from "../../src/query/listen/endpoint.ts";
 import { streamBlock } from "../../src/query/listen/tcp-connection.ts";
-import { Turn } from "../../src/query/listen/turn.ts";
 import { Netns, inNetns } from "../support/netns.ts";
 import { waitFor } from "../support/wait.ts";
 
@@ -124,7 +123,6 @@ const answering: OpenEndpoint = (bound, view, dial) => {
   const udp = {
     ...common,
     block: new MessageBlock(8, SLOT_BYTES),
-    turn: new Turn(),
     queryBytesMax: 512,
     isBatching: true,
   };

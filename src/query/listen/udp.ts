@@ -5,22 +5,20 @@
  * The object owns descriptor and handle. It is marked closed before the handle is closed, and looks after every answer:
  * once closed, the number of the descriptor may already belong to another container's socket.
  */
-import { type Socket, createSocket } from "node:dgram";
 import { isIPv6 } from "node:net";
 
 import { LIMITS } from "../../config/limits.ts";
-import { keepAddress, sendTo } from "../../kernel/libc.ts";
+import { sendTo } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
+import { UdpWatch } from "../../kernel/udp-watch.ts";
 import { addressBytes, socketAddress } from "../../model/address.ts";
-import { DEFERRED } from "../answer.ts";
+import { DEFERRED, DROPPED } from "../answer.ts";
 import type { Asker } from "../asker.ts";
 import type { AnswersAtOnce, Forward, OnDefect } from "./ports.ts";
-import type { Turn } from "./turn.ts";
 
 /** Shared by the listeners of all namespaces; what can be written is exchanged when settings change. */
 export interface UdpParts {
   readonly block: MessageBlock;
-  readonly turn: Turn;
   answerer: AnswersAtOnce;
   forward: Forward;
   readonly onDefect: OnDefect;
@@ -32,12 +30,11 @@ export interface UdpParts {
 
 export class UdpListener {
   readonly #fd: number;
-  readonly #socket: Socket;
+  readonly #watch: UdpWatch;
   readonly #asker: Asker;
   readonly #parts: UdpParts;
   #isClosed = false;
-  #turn = -1;
-  #leftInTurn = 0;
+  #batchMax: number = LIMITS.udpBatch;
   #lastSender = "";
   #lastSenderAddress: Buffer = Buffer.alloc(16);
 
@@ -46,59 +43,48 @@ export class UdpListener {
     this.#fd = fd;
     this.#asker = asker;
     this.#parts = parts;
-    this.#socket = createSocket(isIPv6(address) ? "udp6" : "udp4");
-    this.#socket.on("message", (message, sender) => this.#onMessage(message, sender));
-    this.#socket.on("error", parts.onDefect);
-    this.#socket.bind({ fd });
-    // libuv allows others to share the address, and then the newest of them gets the packets.
-    keepAddress(fd);
+    const onPacket = this.#onPacket.bind(this);
+    this.#watch = new UdpWatch(fd, isIPv6(address) ? 6 : 4, onPacket, parts.onDefect);
   }
 
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#socket.close();
+    this.#watch.close();
   }
 
-  #onMessage(message: Buffer, sender: { readonly address: string; readonly port: number }): void {
+  #onPacket(message: Buffer, sender: { readonly address: string; readonly port: number }): void {
     if (this.#isClosed) return;
     const { block, queryBytesMax } = this.#parts;
     block.place(0, message, Math.min(message.length, queryBytesMax), this.#senderAddress(sender.address, sender.port));
     const count = 1 + this.#receiveMore();
+    let deferred = 0;
     for (let slot = 0; slot < count; slot++) {
-      this.#answer(slot);
+      if (this.#answer(slot) === DEFERRED) deferred++;
       if (this.#isClosed) {
         block.discard();
         return;
       }
     }
+    this.#batchMax = deferred * 2 > count ? LIMITS.udpBatchDeferred : LIMITS.udpBatch;
     this.#asker.counters.unsent += block.flush(this.#fd);
   }
 
-  /**
-   * What waits behind the packet that libuv brought. Under load more comes while this is answered, and libuv calls back
-   * for it in the same round, at the price of an object a packet; so that is taken in batches as well, up to a bound.
-   */
+  /** What waits behind the packet that Node brought; a lone one costs no more than this look. */
   #receiveMore(): number {
-    const { block, turn, queryBytesMax, isBatching } = this.#parts;
-    if (!isBatching) return 0;
-    const now = turn.now;
-    if (this.#turn !== now) {
-      this.#turn = now;
-      this.#leftInTurn = LIMITS.udpTurnPackets;
-    }
-    if (this.#leftInTurn <= 0) return 0;
-    const count = block.receive(this.#fd, 1, queryBytesMax, this.#leftInTurn);
-    this.#leftInTurn -= count;
+    const { block, queryBytesMax, isBatching } = this.#parts;
+    if (!isBatching || this.#watch.isResting) return 0;
+    const count = block.receive(this.#fd, 1, queryBytesMax, this.#batchMax - 1);
+    if (count > 0) this.#watch.rest();
     return count;
   }
 
-  #answer(slot: number): void {
+  #answer(slot: number): number {
     const { block, answerer, forward, onDefect } = this.#parts;
     // Port 0 can be asked from but not be answered to.
     if (block.senderPort(slot) === 0) {
       this.#asker.counters.ignored++;
-      return;
+      return DROPPED;
     }
     try {
       const result = answerer.answer(this.#asker, block.data, block.offsetOf(slot), block.lengthOf(slot), false);
@@ -108,9 +94,11 @@ export class UdpListener {
         const sender = block.senderOf(slot);
         forward(this.#asker, answerer.takeDeferred(block.data), "udp", (reply) => this.#send(reply, sender));
       }
+      return result;
     } catch (error) {
       this.#asker.counters.failed++;
       onDefect(error);
+      return DROPPED;
     }
   }
 

@@ -3,11 +3,10 @@
  * anybody can learn its port. The kernel passes on only what the server sends; of that, a reply counts that has the id
  * and the question of a query that waits here. Several that have not are a sign that somebody is guessing.
  */
-import { type Socket, createSocket } from "node:dgram";
-
 import { LIMITS } from "../../config/limits.ts";
-import { errnoName, forceReceiveBuffer, keepAddress, lastErrno, send } from "../../kernel/libc.ts";
+import { errnoName, forceReceiveBuffer, lastErrno, send } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
+import { UdpWatch } from "../../kernel/udp-watch.ts";
 import type { RandomIds } from "../../lib/random-ids.ts";
 import { FOLD } from "../../model/wire-name.ts";
 import type { TurnBudget } from "./turn-budget.ts";
@@ -42,7 +41,7 @@ const OVER = Symbol("over");
 
 export class UpstreamSocket {
   readonly #fd: number;
-  readonly #socket: Socket;
+  readonly #watch: UdpWatch;
   readonly #parts: SocketParts;
   readonly #waiting = new Map<number, Exchange | typeof OVER>();
   readonly #bornMs: number;
@@ -57,14 +56,11 @@ export class UpstreamSocket {
     this.#fd = fd;
     this.#parts = parts;
     this.#bornMs = this.#lastAskedMs = parts.now();
-    this.#socket = createSocket(family === 4 ? "udp4" : "udp6");
-    this.#socket.on("message", (message) => this.#onReadable(message));
-    this.#socket.on("error", (error) => this.#onUnreachable(error.message));
-    this.#socket.bind({ fd });
-    keepAddress(fd);
+    const onPacket = (message: Buffer): void => this.#onReadable(message);
+    this.#watch = new UdpWatch(fd, family, onPacket, (error) => this.#onUnreachable(error.message));
     forceReceiveBuffer(fd, LIMITS.udpReceiveBytes);
     // It is kept open for queries to come; that is no reason for the process to live.
-    this.#socket.unref();
+    this.#watch.unref();
   }
 
   /** Nobody waits for anything here. */
@@ -101,7 +97,7 @@ export class UpstreamSocket {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#waiting.clear();
-    this.#socket.close();
+    this.#watch.close();
   }
 
   #freshId(): number {
@@ -114,9 +110,11 @@ export class UpstreamSocket {
   #onReadable(first: Buffer): void {
     const { block, budget } = this.#parts;
     this.#onReply(first);
-    // libuv brings some more by itself, one by one.
-    if (this.#isClosed || budget.left <= 0) return;
+    budget.spend(1);
+    if (this.#isClosed || this.#watch.isResting) return;
+    if (budget.left <= 0) return this.#watch.rest();
     const count = block.receive(this.#fd, 0, REPLY_BYTES_MAX, budget.left);
+    if (count > 0) this.#watch.rest();
     budget.spend(count);
     const errno = block.receiveErrno;
     for (let slot = 0; slot < count && !this.#isClosed; slot++) {

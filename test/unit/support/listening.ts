@@ -10,7 +10,6 @@ import { Answerer, type Deferred, SLOT_BYTES } from "../../../src/query/answer.t
 import type { Asker } from "../../../src/query/asker.ts";
 import type { Forward } from "../../../src/query/listen/ports.ts";
 import { type TcpParts, streamBlock } from "../../../src/query/listen/tcp-connection.ts";
-import { Turn } from "../../../src/query/listen/turn.ts";
 import type { UdpParts } from "../../../src/query/listen/udp.ts";
 import { aNetwork, aReplyTo, aView, anAsker } from "../../support/builders.ts";
 
@@ -51,11 +50,28 @@ export class HeldUpstream {
   }
 }
 
+// Which round of the event loop this is: a number that is the same within one.
+class Round {
+  #number = 0;
+  #isArmed = false;
+
+  get now(): number {
+    if (!this.#isArmed) {
+      this.#isArmed = true;
+      setImmediate(() => {
+        this.#isArmed = false;
+        this.#number++;
+      });
+    }
+    return this.#number;
+  }
+}
+
 class CountingBlock extends MessageBlock {
-  // Of each call its turn, and how many packets it brought.
-  readonly receives: { readonly turn: number; readonly count: number }[] = [];
+  // Of each call its round, and how many packets it brought.
+  readonly receives: { readonly round: number; readonly count: number }[] = [];
   readonly flushes: number[] = [];
-  readonly turn = new Turn();
+  readonly #round = new Round();
 
   constructor() {
     super(LIMITS.udpBatch, SLOT_BYTES);
@@ -63,12 +79,12 @@ class CountingBlock extends MessageBlock {
 
   override receive(fd: number, first: number, bytesMax: number, most?: number): number {
     const count = super.receive(fd, first, bytesMax, most);
-    this.receives.push({ turn: this.turn.now, count });
+    this.receives.push({ round: this.#round.now, count });
     return count;
   }
 
   override flush(fd: number): number {
-    this.flushes.push(this.turn.now);
+    this.flushes.push(this.#round.now);
     return super.flush(fd);
   }
 }
@@ -84,7 +100,6 @@ export function udpParts(parts: Partial<UdpParts> = {}): UdpTestParts {
   const upstream = new HeldUpstream();
   const defects: unknown[] = [];
   return {
-    turn: block.turn,
     answerer: new Answerer(BETTER, { seed: 1 }),
     forward: upstream.forward,
     onDefect: (error) => defects.push(error),

@@ -29,18 +29,27 @@ test("queries that wait together are answered in one batch", async () => {
   assert.deepEqual([rig.parts.block.receives.map(({ count }) => count), rig.parts.block.flushes.length], [[39], 1]);
 });
 
-test("of more than a turn takes, batches and single packets are answered, and the rest waits for the next turn", async () => {
+test("of more than a batch, each round of the event loop takes one, so that neighbours come between", async () => {
   await using rig = listening();
   // As many as a socket holds as the kernel makes it.
   const total = 250;
   for (let id = 0; id < total; id++) sendNow(rig, aQuery({ id }));
   const ids = new Set<number>();
   while (ids.size < total) ids.add(readReply(await rig.client.receive()).id);
-  const perTurn = new Map<number, number>();
-  for (const { turn, count } of rig.parts.block.receives) perTurn.set(turn, (perTurn.get(turn) ?? 0) + count);
-  const taken = [...perTurn.values()];
-  assert.ok(taken.length > 1, `all in ${taken.length} turn`);
-  assert.equal(Math.max(...taken), LIMITS.udpTurnPackets);
+  const { receives, flushes } = rig.parts.block;
+  assert.equal(new Set(receives.map(({ round }) => round)).size, receives.length);
+  assert.equal(flushes.length, receives.length);
+  assert.equal(Math.max(...receives.map(({ count }) => count)), LIMITS.udpBatch - 1);
+});
+
+test("where most has to be asked elsewhere, batches are smaller until that ends", async () => {
+  await using rig = listening();
+  for (let id = 0; id < 40; id++) sendNow(rig, aQuery({ id, name: "elsewhere" }));
+  await rig.parts.upstream.until(40);
+  for (let id = 0; id < 40; id++) sendNow(rig, aQuery({ id }));
+  for (let id = 0; id < 40; id++) await rig.client.receive();
+  const counts = rig.parts.block.receives.map(({ count }) => count);
+  assert.deepEqual(counts, [39, LIMITS.udpBatchDeferred - 1, 40 - LIMITS.udpBatchDeferred - 1]);
 });
 
 test("without batches every packet is answered by itself, each asker's to that asker", async () => {

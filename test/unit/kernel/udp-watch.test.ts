@@ -1,0 +1,55 @@
+// Proves that a watch rests for a round, on this Node as well: what it does that for is not in Node's documentation.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setImmediate as nextRound } from "node:timers/promises";
+
+import { UdpWatch } from "../../../src/kernel/udp-watch.ts";
+import { UdpClient, bindUdp } from "../support/loopback.ts";
+import { waitFor } from "../../support/wait.ts";
+
+test("without a rest all packets that wait are brought in one round, with it one in each", async () => {
+  for (const [isResting, perRound] of [
+    [false, 5],
+    [true, 1],
+  ] as const) {
+    await using client = new UdpClient();
+    const { fd, port } = bindUdp();
+    const rounds: number[] = [];
+    let round = 0;
+    let isOver = false;
+    const watch = new UdpWatch(
+      fd,
+      4,
+      () => {
+        rounds.push(round);
+        if (isResting) watch.rest();
+      },
+      assert.fail,
+    );
+    for (let count = 0; count < 5; count++) client.send(Buffer.of(count), port);
+    const counting = (async () => {
+      while (!isOver) {
+        await nextRound();
+        round++;
+      }
+    })();
+    await waitFor("five packets", async () => (rounds.length === 5 ? true : undefined));
+    isOver = true;
+    await counting;
+    assert.equal(Math.max(...rounds.map((one) => rounds.filter((other) => other === one).length)), perRound);
+    watch.close();
+  }
+});
+
+test("a watch that is closed while it rests stays closed", async () => {
+  const { fd } = bindUdp();
+  const watch = new UdpWatch(fd, 4, () => undefined, assert.fail);
+  watch.rest();
+  assert.ok(watch.isResting);
+  watch.close();
+  await nextRound();
+  assert.ok(!watch.isResting);
+  watch.rest();
+  assert.ok(!watch.isResting);
+});
