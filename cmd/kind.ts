@@ -3,23 +3,19 @@
  */
 import { type Command, Option } from "commander";
 
-import type { fetchStatus, postKind } from "../src/daemon/control.ts";
 import type { NodeDiagnosis } from "../src/daemon/kind-doctor.ts";
-import type { locateControl } from "../src/daemon/locate.ts";
 import type { ContainerStatus } from "../src/daemon/status.ts";
 import { createLog } from "../src/observe/log.ts";
 import { READERS } from "../src/config/readers.ts";
 import type { NodeFilter } from "../src/model/kind-policy.ts";
+import { type AskingOptions, addAsking, addJson, clientFor } from "./asking.ts";
 import { EXIT } from "./exit-code.ts";
 import { onThisPlatform } from "./platform.ts";
 import { IN_NODE_FLAGS, addFlags } from "./flags.ts";
 import { type SettingsOptions, settingsReader, stateDirOption, untilSignalled } from "./run.ts";
 import { table } from "./table.ts";
 
-interface KindOptions {
-  readonly host?: string;
-  readonly stateDir: string;
-  readonly json?: boolean;
+interface KindOptions extends AskingOptions {
   readonly kind?: readonly NodeFilter[];
 }
 
@@ -27,12 +23,6 @@ interface InNodeOptions extends SettingsOptions {
   readonly inNode?: boolean;
   readonly once?: boolean;
   readonly undo?: boolean;
-}
-
-interface ControlModules {
-  readonly locateControl: typeof locateControl;
-  readonly fetchStatus: typeof fetchStatus;
-  readonly postKind: typeof postKind;
 }
 
 export function addKind(program: Command): void {
@@ -47,9 +37,9 @@ export function addKind(program: Command): void {
     .addOption(stateDirOption());
   addFlags(kind, IN_NODE_FLAGS);
   kind.action(async (options: InNodeOptions, command: Command) => await serveInNode(options, command));
-  verb(kind, "status", "Show what a running dns11 is to each node")
-    .option("--json", "as JSON")
-    .action(async (options: KindOptions) => await showStatus(options));
+  addJson(verb(kind, "status", "Show what a running dns11 is to each node")).action(
+    async (options: KindOptions) => await showStatus(options),
+  );
   verb(kind, "doctor [node]", "Ask from a pod made for it, in one node or in all of them, and say what is wrong")
     .addOption(
       new Option("--kind <nodes>", "which containers are nodes: auto, label=KEY[=VALUE] or name=PATTERN").argParser(
@@ -67,12 +57,7 @@ export function addKind(program: Command): void {
 }
 
 function verb(kind: Command, name: string, description: string): Command {
-  return kind
-    .command(name)
-    .description(description)
-    .option("-H, --host <address>", "the engine's socket, as the docker command reads it")
-    .addOption(stateDirOption())
-    .exitOverride();
+  return addAsking(kind.command(name).description(description)).exitOverride();
 }
 
 async function serveInNode(options: InNodeOptions, command: Command): Promise<void> {
@@ -90,8 +75,7 @@ function tell(lines: readonly string[]): void {
 }
 
 async function showStatus(options: KindOptions): Promise<void> {
-  const modules = await control();
-  const { containers } = await modules.fetchStatus(await modules.locateControl(options.stateDir, options.host));
+  const { containers } = await (await clientFor(options)).status();
   const nodes = containers.filter(({ node, code }) => node !== undefined || code === "kind-detached");
   process.stdout.write(options.json === true ? `${JSON.stringify(nodes)}\n` : statusText(nodes));
 }
@@ -152,16 +136,8 @@ function reportText({ node, findings }: NodeDiagnosis): string {
   return `${node}\n${table(["STATE", "WHAT", "FOUND"], rows)}`;
 }
 
-async function setDetached(node: string, { stateDir, host }: KindOptions, isDetached: boolean): Promise<void> {
-  const modules = await control();
-  const verbName = isDetached ? "detach" : "attach";
-  const { name } = await modules.postKind(await modules.locateControl(stateDir, host), verbName, node);
+async function setDetached(node: string, options: KindOptions, isDetached: boolean): Promise<void> {
+  const client = await clientFor(options);
+  const { name } = await (isDetached ? client.detachNode(node) : client.attachNode(node));
   process.stdout.write(`${name} is ${isDetached ? "as it was before dns11" : "served again"}\n`);
-}
-
-async function control(): Promise<ControlModules> {
-  return await onThisPlatform(async () => ({
-    ...(await import("../src/daemon/locate.ts")),
-    ...(await import("../src/daemon/control.ts")),
-  }));
 }

@@ -4,31 +4,17 @@
 import type { Command } from "commander";
 
 import type { ContainerStatus, Status } from "../src/daemon/status.ts";
-import { onThisPlatform } from "./platform.ts";
-import { stateDirOption } from "./run.ts";
+import { type AskingOptions, addAsking, addJson, clientFor } from "./asking.ts";
 import { table } from "./table.ts";
 
-interface StatusOptions {
-  readonly host?: string;
-  readonly stateDir: string;
-  readonly json?: boolean;
-}
-
 export function addStatus(program: Command): void {
-  program
+  const command = program
     .command("status")
-    .description("Show what a running dns11 does in every container, or why it does nothing there")
-    .option("-H, --host <address>", "the engine's socket, as the docker command reads it")
-    .addOption(stateDirOption())
-    .option("--json", "as JSON")
-    .action(async (options: StatusOptions) => {
-      const { locateControl, fetchStatus } = await onThisPlatform(async () => ({
-        ...(await import("../src/daemon/locate.ts")),
-        ...(await import("../src/daemon/control.ts")),
-      }));
-      const status = await fetchStatus(await locateControl(options.stateDir, options.host));
-      process.stdout.write(options.json === true ? `${JSON.stringify(status)}\n` : statusText(status));
-    });
+    .description("Show what a running dns11 does in every container, or why it does nothing there");
+  addJson(addAsking(command)).action(async (options: AskingOptions) => {
+    const status = await (await clientFor(options)).status();
+    process.stdout.write(options.json === true ? `${JSON.stringify(status)}\n` : statusText(status));
+  });
 }
 
 function statusText(status: Status): string {

@@ -123,10 +123,12 @@ const ROOMS: readonly Room[] = [
     ],
     modules: [],
   },
+  // Of the daemon it knows what answers look like, and nothing else.
+  { room: "src/client", mayImport: ["src/daemon/status.ts", "src/lib"], modules: ["node:http"] },
   {
     room: "src/daemon",
     mayImport: ["src"],
-    modules: ["node:crypto", "node:fs", "node:http", "node:path", "node:timers/promises", "node:util"],
+    modules: ["node:crypto", "node:events", "node:fs", "node:http", "node:path", "node:timers/promises", "node:util"],
   },
   { room: "cmd", mayImport: ["src"], modules: ["commander", "node:fs"] },
 ];

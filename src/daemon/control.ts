@@ -2,22 +2,32 @@
  * Control: the socket through which people and programs look into a running dns11. HTTP on a unix socket, paths under
  * /v1/, JSON; readable by root and by the group that may talk to Docker, because it tells nothing that Docker does not.
  */
+import { once } from "node:events";
 import { chmodSync, chownSync, readFileSync, rmSync } from "node:fs";
-import { type IncomingMessage, type Server, type ServerResponse, createServer, request } from "node:http";
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 
 import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
-import type { Status } from "./status.ts";
 
 const MODE = 0o660;
 /** Nobody has more to say. */
 const BODY_BYTES_MAX = 4096;
-const CLIENT_TIMEOUT_MS = 5_000;
 /** More people than that do not look at once. */
 const CONNECTIONS_MAX = 32;
 const ROOT = 0;
 
-/** What is asked for, by method and path, and what the answer is; a Fault is told to whoever asked. */
-export type Routes = Readonly<Record<string, (body: unknown) => unknown>>;
+/** What somebody asks for beside method and path. */
+export interface Call {
+  readonly body: unknown;
+  readonly query: URLSearchParams;
+  /** Aborted when nobody waits for the answer any longer. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * What is asked for, by method and path, and what the answer is: a value, a promise of one, or many, which are sent as they
+ * come, a line each. A Fault is told to whoever asked.
+ */
+export type Routes = Readonly<Record<string, (call: Call) => unknown>>;
 
 export class Control {
   readonly #server: Server;
@@ -59,7 +69,7 @@ function shareWith(group: string, path: string): void {
 }
 
 async function serve(incoming: IncomingMessage, outgoing: ServerResponse, routes: Routes): Promise<void> {
-  const path = incoming.url?.split("?", 1)[0] ?? "";
+  const { pathname: path, searchParams: query } = new URL(incoming.url ?? "", "http://dns11");
   const method = incoming.method ?? "";
   const route = routes[`${method} ${path}`];
   if (route === undefined) {
@@ -67,11 +77,32 @@ async function serve(incoming: IncomingMessage, outgoing: ServerResponse, routes
     if (others.length > 0) return send(outgoing, 405, { error: `Only ${others.join(", ")} is answered` });
     return send(outgoing, 404, { error: `There is no "${path}" here; there are ${Object.keys(routes).join(", ")}` });
   }
+  const gone = new AbortController();
+  outgoing.on("close", () => gone.abort());
   try {
-    send(outgoing, 200, route(await bodyOf(incoming)));
+    const answer = await route({ body: await bodyOf(incoming), query, signal: gone.signal });
+    if (isStream(answer)) await sendAll(outgoing, answer, gone.signal);
+    else send(outgoing, 200, answer);
   } catch (error) {
-    send(outgoing, 400, { error: reasonOf(error), code: codeOf(error) ?? "DEFECT" });
+    // Of a stream the beginning is out: its end without a last line says enough.
+    if (outgoing.headersSent) outgoing.destroy();
+    else send(outgoing, 400, { error: reasonOf(error), code: codeOf(error) ?? "DEFECT" });
   }
+}
+
+function isStream(answer: unknown): answer is AsyncIterable<unknown> {
+  return typeof answer === "object" && answer !== null && Symbol.asyncIterator in answer;
+}
+
+/** A reader that takes its time is waited for. */
+async function sendAll(outgoing: ServerResponse, lines: AsyncIterable<unknown>, signal: AbortSignal): Promise<void> {
+  outgoing.writeHead(200, { "content-type": "application/x-ndjson" });
+  outgoing.flushHeaders();
+  for await (const line of lines) {
+    if (signal.aborted) return;
+    if (!outgoing.write(`${JSON.stringify(line)}\n`)) await once(outgoing, "drain", { signal });
+  }
+  outgoing.end();
 }
 
 async function bodyOf(incoming: IncomingMessage): Promise<unknown> {
@@ -104,50 +135,4 @@ function groupId(name: string): number | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Asks a running instance. */
-export async function fetchStatus(path: string): Promise<Status> {
-  return (await ask(path, "GET", "/v1/status")) as Status;
-}
-
-/** Has a running instance leave a node, or serve it again; returns which one that was. */
-export async function postKind(
-  path: string,
-  verb: "detach" | "attach",
-  node: string,
-): Promise<{ readonly name: string }> {
-  return (await ask(path, "POST", `/v1/kind/${verb}`, { node })) as { readonly name: string };
-}
-
-async function ask(socketPath: string, method: string, path: string, body?: unknown): Promise<unknown> {
-  const { code, text } = await new Promise<{ code: number; text: string }>((resolve, reject) => {
-    const asked = request({ socketPath, path, method, timeout: CLIENT_TIMEOUT_MS }, (answer) => {
-      const chunks: Buffer[] = [];
-      answer.on("data", (chunk: Buffer) => chunks.push(chunk));
-      answer.on("end", () => resolve({ code: answer.statusCode ?? 0, text: Buffer.concat(chunks).toString("utf8") }));
-      answer.on("error", reject);
-    });
-    asked.on("timeout", () => asked.destroy(new Error("no answer in time")));
-    asked.on("error", (error) => reject(clientFault(socketPath, error)));
-    asked.end(body === undefined ? undefined : JSON.stringify(body));
-  });
-  const answer: unknown = JSON.parse(text);
-  if (code === 200) return answer;
-  const { error, code: word } = answer as { readonly error?: string; readonly code?: string };
-  throw new Fault(word ?? "CONTROL", error ?? `The dns11 at "${socketPath}" answered ${code}`);
-}
-
-function clientFault(path: string, cause: Error): Fault {
-  const code = codeOf(cause);
-  if (code === "ENOENT" || code === "ECONNREFUSED") {
-    return new Fault("NOT_RUNNING", `No dns11 is running for this engine (nobody at "${path}")`, {
-      remedy: "Start it with: dns11 run",
-    });
-  }
-  const isDenied = code === "EACCES";
-  return new Fault(isDenied ? "CONTROL_PERMISSION" : "CONTROL", `Cannot ask the dns11 at "${path}"`, {
-    cause,
-    ...(isDenied && { remedy: "Root, and the group docker where it exists, may ask." }),
-  });
 }

@@ -22,6 +22,7 @@ import { descriptorsMax, roomForContainers } from "./descriptors.ts";
 import { HangGuard } from "./hang-guard.ts";
 import { type Instance, instanceFolder, takeInstance } from "./instance.ts";
 import { checkCapabilities, checkKernel } from "./preflight.ts";
+import { routesOf } from "./routes.ts";
 import { type ContainerStatus, type Status, containerStatus } from "./status.ts";
 
 /** Docker 20.10 is the oldest engine that tells what is needed. */
@@ -115,11 +116,8 @@ export class Daemon {
 
   async #serve(instance: Instance, signal: AbortSignal): Promise<void> {
     const composition = this.#composition as Composition;
-    const control = await Control.listen(instance.controlPath, {
-      "GET /v1/status": () => this.#status(composition),
-      "POST /v1/kind/detach": (body) => setDetached(composition, body, true),
-      "POST /v1/kind/attach": (body) => setDetached(composition, body, false),
-    });
+    const routes = routesOf({ composition, status: () => this.#status(composition) });
+    const control = await Control.listen(instance.controlPath, routes);
     const guard = new HangGuard();
     const { id, version } = this.#info as EngineInfo;
     this.#log.info(
@@ -256,22 +254,4 @@ export class Daemon {
   #character(): Status["character"] {
     return this.#settings.isStrict ? "strict" : "better";
   }
-}
-
-/** By the node's name, or by the beginning of its id. */
-function setDetached({ roster, nodes, directory }: Composition, body: unknown, isDetached: boolean): { name: string } {
-  const node = typeof body === "object" && body !== null && "node" in body ? body.node : undefined;
-  if (typeof node !== "string" || node === "") {
-    throw new Fault("NO_NODE", 'Which node? It is told as {"node": "NAME"}');
-  }
-  const facts = [...directory.containers.values()];
-  const found = facts.filter(({ id, name }) => name === node || id.startsWith(node));
-  const [fact, ...others] = found;
-  if (fact === undefined || others.length > 0) {
-    const which = others.length > 0 ? `Several containers are called "${node}"` : `No running container is "${node}"`;
-    throw new Fault("NO_SUCH_NODE", which);
-  }
-  if (!nodes.isNode(fact)) throw new Fault("NO_SUCH_NODE", `"${fact.name}" is no KIND node to this dns11`);
-  roster.setDetached(fact, isDetached);
-  return { name: fact.name };
 }
