@@ -6,6 +6,7 @@ import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { createServer, isIPv6, type Server, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 
+import { onEachMessage } from "./framed.ts";
 import { type Scenario, actOf } from "./scenario.ts";
 import { type Delivery, scriptedReply } from "./scripted-reply.ts";
 import type { ScriptedLine, ScriptedOrder } from "./scripted.ts";
@@ -117,18 +118,10 @@ class ScriptedServer {
 
   #serve(connection: Socket): void {
     const from = `${connection.remoteAddress ?? ""}#${connection.remotePort ?? 0}`;
-    let pending = Buffer.alloc(0);
     this.#connections.add(connection);
     connection.on("close", () => this.#connections.delete(connection));
-    connection.on("error", () => connection.destroy());
-    connection.on("data", (chunk) => {
-      pending = Buffer.concat([pending, chunk]);
-      while (pending.length >= 2 && pending.length >= 2 + pending.readUInt16BE(0)) {
-        const end = 2 + pending.readUInt16BE(0);
-        const message = pending.subarray(2, end);
-        pending = pending.subarray(end);
-        handle(message, "tcp", from, this.#place, (delivery) => sendFramed(connection, delivery));
-      }
+    onEachMessage(connection, (message) => {
+      handle(message, "tcp", from, this.#place, (delivery) => sendFramed(connection, delivery));
     });
   }
 }

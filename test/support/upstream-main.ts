@@ -4,6 +4,7 @@
 import { createSocket } from "node:dgram";
 import { createServer, isIPv6, type Socket } from "node:net";
 import { createInterface } from "node:readline";
+import { onEachMessage } from "./framed.ts";
 import { replyTo } from "./upstream-answer.ts";
 import { readQuestion, type Transport } from "./upstream-question.ts";
 import type { UpstreamLine } from "./upstream.ts";
@@ -46,16 +47,8 @@ async function serveTcp(): Promise<void> {
 
 function serveConnection(connection: Socket): void {
   const from = `${connection.remoteAddress ?? ""}#${connection.remotePort ?? 0}`;
-  let pending = Buffer.alloc(0);
-  connection.on("error", () => connection.destroy());
-  connection.on("data", (chunk) => {
-    pending = Buffer.concat([pending, chunk]);
-    while (pending.length >= 2 && pending.length >= 2 + pending.readUInt16BE(0)) {
-      const end = 2 + pending.readUInt16BE(0);
-      const message = pending.subarray(2, end);
-      pending = pending.subarray(end);
-      handle(message, "tcp", from, (reply) => connection.writable && connection.write(framed(reply)));
-    }
+  onEachMessage(connection, (message) => {
+    handle(message, "tcp", from, (reply) => connection.writable && connection.write(framed(reply)));
   });
 }
 

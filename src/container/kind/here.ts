@@ -3,6 +3,7 @@
  * and the sockets of Docker's resolver.
  */
 import { openSync, readFileSync } from "node:fs";
+import { isIPv6 } from "node:net";
 import { hostname } from "node:os";
 
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
@@ -51,8 +52,8 @@ export function nodeHere(memory: NetlinkMemory): NodeFact {
       search: process.env["KIND_DNS_SEARCH"],
       gateway: { ipv4: gatewayOf(4), ipv6: gatewayOf(6) },
       own: {
-        ipv4: addresses.find((address) => !address.includes(":")),
-        ipv6: addresses.find((address) => address.includes(":")),
+        ipv4: addresses.find((address) => !isIPv6(address)),
+        ipv6: addresses.find((address) => isIPv6(address)),
       },
       addresses,
       hostGateway: undefined,

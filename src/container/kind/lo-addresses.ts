@@ -2,6 +2,8 @@
  * Addresses that a node's lo holds for us: one to listen on, which stays whatever becomes of the node's networks, and
  * those that no route leads to, so that the node itself can ask there. The kernel remembers whose they are.
  */
+import { isIPv6 } from "node:net";
+
 import { codeOf, Fault } from "../../lib/fault.ts";
 import { type InterfaceAddress, type RouteSocket } from "../../kernel/rtnetlink.ts";
 import { isSameAddress } from "../../model/address.ts";
@@ -41,7 +43,7 @@ export function oursToHold(
     const existing = held.find((each) => isSameAddress(each.address, address));
     return existing === undefined || isOurs(existing) || known.some((each) => each.address === address);
   });
-  return ours.map((address) => ({ address, prefixLength: address.includes(":") ? 128 : 32 }));
+  return ours.map((address) => ({ address, prefixLength: isIPv6(address) ? 128 : 32 }));
 }
 
 export function holdAddresses(
@@ -51,7 +53,7 @@ export function holdAddresses(
 ): void {
   for (const { address, prefixLength } of addresses) {
     if (held.some((each) => isSameAddress(each.address, address))) continue;
-    const label = address.includes(":") ? {} : { label: LABEL };
+    const label = isIPv6(address) ? {} : { label: LABEL };
     route.addAddress({ index: LOOPBACK_INDEX, address, prefixLength, ...label });
   }
 }

@@ -4,6 +4,7 @@
  * journal before it is done, and is taken back to the byte.
  */
 import { readFileSync } from "node:fs";
+import { isIPv6 } from "node:net";
 
 import { LIMITS } from "../../config/limits.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
@@ -180,7 +181,7 @@ export class NodeMode implements Mode {
       published: this.#published.told,
       captured: this.#published.captured,
       target: this.#targets,
-      families: [...new Set(this.#targets.map((address) => (isIpv6(address) ? "ipv6" : "ipv4")))],
+      families: [...new Set(this.#targets.map((address) => (isIPv6(address) ? "ipv6" : "ipv4")))],
       way: this.#policy.way,
       resolvConf: this.#parts.resolver.state,
       lastChange: this.#lastChangeMs === 0 ? null : new Date(this.#lastChangeMs).toISOString(),
@@ -237,8 +238,8 @@ export class NodeMode implements Mode {
     const unrouted = captured.filter((address) => !local.includes(address) && !route.hasRouteTo(address));
     this.#hold(route, held, [...local, ...unrouted]);
     return binds.map((bind): Lead => {
-      const ofFamily = captured.filter((address) => isIpv6(address) === isIpv6(bind));
-      const repliesAs = told.find((address) => isIpv6(address) === isIpv6(bind)) ?? ofFamily[0];
+      const ofFamily = captured.filter((address) => isIPv6(address) === isIPv6(bind));
+      const repliesAs = told.find((address) => isIPv6(address) === isIPv6(bind)) ?? ofFamily[0];
       return { bind, fromInside: ofFamily, fromPods: ofFamily, ...(repliesAs !== undefined && { repliesAs }) };
     });
   }
@@ -324,7 +325,7 @@ export class NodeMode implements Mode {
       return [`no pod could be made to ask from: ${reasonOf(error)}`];
     }
     try {
-      const addresses = this.#published.told.filter((each) => !isIpv6(each) || pod.addresses.ipv6 !== undefined);
+      const addresses = this.#published.told.filter((each) => !isIPv6(each) || pod.addresses.ipv6 !== undefined);
       return await this.#probeAll(site, addresses, "a pod", pod.fd);
     } finally {
       pod.close();
@@ -380,10 +381,6 @@ function emptyRecord(fact: NodeFact, { address }: KindPolicy): NodeRecord {
 
 function placeOf({ gateway, own, addresses, hostGateway }: NodeFact): unknown {
   return [gateway, own, addresses, hostGateway];
-}
-
-function isIpv6(address: string): boolean {
-  return address.includes(":");
 }
 
 function canUseIpv6(): boolean {

@@ -10,6 +10,7 @@
 import { LIMITS } from "../../config/limits.ts";
 import { reasonOf } from "../../lib/fault.ts";
 import { isSameAddress } from "../../model/address.ts";
+import { NextLook } from "../watch/next-look.ts";
 import type { ResolvConfRecord } from "./journal.ts";
 import { type ResolverFile, textsBetween } from "./resolver-file.ts";
 import { NAMESERVERS_MAX, type TextChange, isLoopback, nameserversIn, publishedText } from "./resolv-text.ts";
@@ -75,9 +76,7 @@ export class Publication {
   #published: readonly string[] = [];
   /** What has been reacted to. */
   #knownText: string | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  /** Since when something happens that has not been looked at. */
-  #eventMs: number | undefined;
+  readonly #next = new NextLook(() => this.look());
   #republishMs = -Infinity;
 
   constructor(parts: PublicationParts) {
@@ -104,11 +103,11 @@ export class Publication {
     this.#follow();
     const text = this.#parts.file.read();
     if (text === undefined || text === this.#knownText) return;
-    if (this.#isHalfWritten(text)) return this.#lookIn(LIMITS.hostFileMissingMs);
+    if (this.#isHalfWritten(text)) return this.#next.after(LIMITS.hostFileMissingMs);
     const reaction = reactionTo(text, this.#published);
     if (reaction === "republish") {
       const leftMs = this.#republishMs + REPUBLISH_EVERY_MS - performance.now();
-      if (leftMs > 0) return this.#lookIn(leftMs);
+      if (leftMs > 0) return this.#next.after(leftMs);
       this.#republishMs = performance.now();
     }
     this.#knownText = text;
@@ -117,7 +116,7 @@ export class Publication {
 
   /** Leaves the file as it is, and looks no more. */
   close(): void {
-    clearTimeout(this.#timer);
+    this.#next.cancel();
     this.#parts.file.close();
   }
 
@@ -149,7 +148,7 @@ export class Publication {
 
   #wait(): PublishResult {
     this.#knownText = undefined;
-    this.#lookIn(LIMITS.hostFileMissingMs);
+    this.#next.after(LIMITS.hostFileMissingMs);
     return { outcome: "unsettled" };
   }
 
@@ -169,22 +168,8 @@ export class Publication {
 
   /** Anew before each read, so that nothing falls in between, and the file is the one that is there now. */
   #follow(): void {
-    clearTimeout(this.#timer);
-    this.#eventMs = undefined;
-    this.#parts.file.watch(() => this.#onEvent());
-  }
-
-  /** Waits until it has been quiet for a moment, but not for ever. */
-  #onEvent(): void {
-    this.#eventMs ??= performance.now();
-    const leftMs = this.#eventMs + LIMITS.hostFileBusyMs - performance.now();
-    this.#lookIn(Math.max(0, Math.min(LIMITS.hostFileQuietMs, leftMs)));
-  }
-
-  #lookIn(ms: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.look(), ms);
-    this.#timer.unref();
+    this.#next.cancel();
+    this.#parts.file.watch(() => this.#next.soon());
   }
 }
 

@@ -7,6 +7,7 @@ import { LIMITS } from "../../config/limits.ts";
 import { addressBytes, isSameAddress } from "../../model/address.ts";
 import type { Server } from "../../model/view.ts";
 import { type EngineHost, readEngineFile } from "../namespace/engine-host.ts";
+import { NextLook } from "./next-look.ts";
 import { PathWatch } from "./path-watch.ts";
 import { parseResolvConf } from "./resolv-conf.ts";
 
@@ -78,18 +79,17 @@ export interface HostFileParts {
 
 export class HostFile {
   readonly #parts: HostFileParts;
-  readonly #watch = new PathWatch(() => this.#onEvent());
+  readonly #watch = new PathWatch(() => this.#next.soon());
+  readonly #next = new NextLook(() => this.look());
   #now: HostServers;
-  #timer: NodeJS.Timeout | undefined;
-  /** Since when something happens that has not been looked at, and since when servers are missing. */
-  #eventMs: number | undefined;
+  /** Since when servers are missing. */
   #missingMs: number | undefined;
 
   constructor(parts: HostFileParts) {
     this.#parts = parts;
     this.#arm();
     this.#now = this.#read();
-    this.#lookIn(this.#pollMs);
+    this.#next.after(this.#pollMs);
   }
 
   get now(): HostServers {
@@ -98,23 +98,23 @@ export class HostFile {
 
   /** To be called when the engine's host may be another one, and whenever somebody wants to be sure. */
   look(): void {
-    this.#eventMs = undefined;
+    this.#next.cancel();
     this.#arm();
     const [before, now] = [this.#now, this.#read()];
     if (hasLost(now, before)) {
       this.#missingMs ??= performance.now();
       const leftMs = this.#missingMs + LIMITS.hostFileMissingMs - performance.now();
-      if (leftMs > 0) return this.#lookIn(leftMs);
+      if (leftMs > 0) return this.#next.after(leftMs);
     }
     this.#missingMs = undefined;
-    this.#lookIn(this.#pollMs);
+    this.#next.after(this.#pollMs);
     if (isSame(now.named, before.named) && isSame(now.uplinks, before.uplinks)) return;
     this.#now = now;
     this.#parts.onChange(now);
   }
 
   close(): void {
-    clearTimeout(this.#timer);
+    this.#next.cancel();
     this.#watch.close();
   }
 
@@ -129,19 +129,6 @@ export class HostFile {
 
   #read(): HostServers {
     return readHostServers(this.#parts.host(), this.#parts.path);
-  }
-
-  /** Waits until it has been quiet for a moment, because editors do several things to one file; but not for ever. */
-  #onEvent(): void {
-    this.#eventMs ??= performance.now();
-    const leftMs = this.#eventMs + LIMITS.hostFileBusyMs - performance.now();
-    this.#lookIn(Math.max(0, Math.min(LIMITS.hostFileQuietMs, leftMs)));
-  }
-
-  #lookIn(ms: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.look(), ms);
-    this.#timer.unref();
   }
 }
 

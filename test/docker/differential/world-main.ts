@@ -5,6 +5,7 @@ import { createSocket } from "node:dgram";
 import { createServer, isIPv6, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 
+import { onEachMessage } from "../../support/framed.ts";
 import { readQuestion, type Transport } from "../../support/upstream-question.ts";
 import { worldReply } from "./world-answer.ts";
 import type { WorldLine } from "./world.ts";
@@ -46,16 +47,8 @@ async function serveTcp(address: string, server: number): Promise<void> {
 }
 
 function serveConnection(connection: Socket, server: number): void {
-  let pending = Buffer.alloc(0);
-  connection.on("error", () => connection.destroy());
-  connection.on("data", (chunk) => {
-    pending = Buffer.concat([pending, chunk]);
-    while (pending.length >= 2 && pending.length >= 2 + pending.readUInt16BE(0)) {
-      const end = 2 + pending.readUInt16BE(0);
-      const message = pending.subarray(2, end);
-      pending = pending.subarray(end);
-      handle(message, "tcp", server, (reply) => sendFramed(connection, reply));
-    }
+  onEachMessage(connection, (message) => {
+    handle(message, "tcp", server, (reply) => sendFramed(connection, reply));
   });
 }
 
