@@ -3,8 +3,11 @@
  * moment dns11 goes, however it goes. Counted by clients inside the container that never stop asking.
  */
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 
+import { stdoutOf } from "../support/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/container.ts";
 import { dataOf, dig } from "../support/dig.ts";
 import { Dns11, startDns11 } from "../support/dns11.ts";
@@ -16,6 +19,8 @@ const PER_SECOND = 2_000;
 const FOR_MS = 4_000;
 const LONG_MS = 10_000;
 const KEPT_PER_SECOND = 100;
+/** How often a flood reads its questions through; its time is over before. */
+const FLOOD_TIMES = 5_000_000;
 /** What the design allows to be refused around the moment itself. */
 const GRACE_MS = 100;
 
@@ -68,6 +73,25 @@ test("SIGTERM hands back without losing a query, and nothing is left", async () 
   const { reports } = await whileAsking(async () => assert.equal(await dns11.stop(), 0));
   assertServed(reports, 0);
   assert.doesNotMatch((await client.enter("nft", ["list", "ruleset"])).stdout, /dns11/);
+});
+
+test("SIGTERM in the middle of a flood drains: the neighbour loses nothing, and nothing is left", async () => {
+  await using dns11 = await startDns11(engine);
+  const questions = join(engine.folder, "flood");
+  writeFileSync(questions, "web A\n");
+  const bounds = ["-l", String(FOR_MS / 1000), "-n", String(FLOOD_TIMES)];
+  const flood = web.enter("dnsperf", ["-s", "127.0.0.11", "-d", questions, "-c", "8", "-q", "1000", ...bounds]);
+  let flooded = 0;
+  const { reports } = await whileAsking(async () => {
+    flooded = (await dns11.container("web"))?.counters?.["local"] ?? 0;
+    assert.equal(await dns11.stop(), 0);
+  });
+  assert.ok(flooded > PER_SECOND * 5, `only ${flooded} queries had come when it was told to stop`);
+  assertServed(reports, 0);
+  for (const container of [client, web]) {
+    assert.doesNotMatch((await container.enter("nft", ["list", "ruleset"])).stdout, /dns11/);
+  }
+  assert.match(stdoutOf(await flood, "dnsperf"), /NOERROR \d+ \(100\.00%\)/);
 });
 
 test("SIGKILL hands back: nothing is refused after the first 100 ms, and Docker answers", async () => {
