@@ -128,7 +128,16 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/daemon",
     mayImport: ["src"],
-    modules: ["node:crypto", "node:events", "node:fs", "node:http", "node:path", "node:timers/promises", "node:util"],
+    modules: [
+      "node:crypto",
+      "node:events",
+      "node:fs",
+      "node:http",
+      "node:path",
+      "node:timers/promises",
+      "node:util",
+      "node:v8",
+    ],
   },
   { room: "cmd", mayImport: ["src"], modules: ["commander", "node:fs"] },
 ];

@@ -184,6 +184,8 @@ export const LIMITS = {
   nftLingerMs: 1_000,
   /** New queries go elsewhere by then; a namespace that is silent for so long has been answered. */
   drainQuietMs: 10,
+  /** What may lie in the heap beside what is in use, in percent of that, before it is collected. */
+  heapGrowthPercent: 50,
   /** An event loop that does not come round for so long is wedged, and the process is ended. */
   hangSeconds: 8,
 } as const;

@@ -20,6 +20,7 @@ import { type Composition, compose } from "./compose.ts";
 import { Control } from "./control.ts";
 import { descriptorsMax, roomForContainers } from "./descriptors.ts";
 import { HangGuard } from "./hang-guard.ts";
+import { keepHeapSmall } from "./heap.ts";
 import { type Instance, instanceFolder, takeInstance } from "./instance.ts";
 import { checkCapabilities, checkKernel } from "./preflight.ts";
 import { routesOf } from "./routes.ts";
@@ -53,6 +54,7 @@ export class Daemon {
   /** Serves until `signal`, then hands everything back. Throws a Fault where it cannot begin. */
   async run(signal: AbortSignal): Promise<void> {
     checkCapabilities();
+    keepHeapSmall();
     await warmThreadPool();
     const bracket = new Bracket();
     const memory = new NetlinkMemory();

@@ -34,6 +34,7 @@ import { Control } from "./control.ts";
 import { VERSION } from "./daemon.ts";
 import { HangGuard } from "./hang-guard.ts";
 import { instanceFolder, takeInstance } from "./instance.ts";
+import { keepHeapSmall } from "./heap.ts";
 import { checkCapabilities, checkKernel } from "./preflight.ts";
 import { composeQueryWay } from "./query-way.ts";
 import { type Status, containerStatus } from "./status.ts";
@@ -47,6 +48,7 @@ const THREAD_NAMESPACE = "/proc/thread-self/ns/net";
 /** Serves the node's pods until `signal`; where somebody else serves them already, waits until that is over. */
 export async function stayInNode(settings: RunSettings, log: Log, signal: AbortSignal): Promise<void> {
   checkCapabilities();
+  keepHeapSmall();
   await warmThreadPool();
   const bracket = new Bracket();
   const memory = new NetlinkMemory();

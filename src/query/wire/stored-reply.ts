@@ -57,7 +57,8 @@ export function storedReply(message: Buffer): StoredReply | undefined {
   return {
     message: kept,
     questionEnd,
-    ttlOffsets: walk.ttlOffsets,
+    // An array that grew has room for more, and this one is kept.
+    ttlOffsets: walk.ttlOffsets.slice(),
     answers: walk.counts[0] as number,
     rcode,
     isNegative: rcode === RCODE.NXDOMAIN || !walk.hasAnswer,
