@@ -18,6 +18,7 @@ import { BETTER, STRICT } from "../src/model/behaviour.ts";
 const PROGRAM = "dist/cmd/dns11.js";
 const readme = readFileSync("README.md", "utf8");
 const architecture = readFileSync("ARCHITECTURE.md", "utf8");
+const security = readFileSync("SECURITY.md", "utf8");
 
 test("README shows every help text as the program prints it", () => {
   const blocks = [...readme.matchAll(/```text (dns11 [^\n]*--help)\n([\s\S]*?)\n```/g)];
@@ -112,6 +113,12 @@ function checked(text: string): Origins {
 test("README's figures are those of the program", () => {
   assert.match(readme, new RegExp(`has not come round for ${LIMITS.hangSeconds} seconds`));
   assert.match(readme, new RegExp(`UDP queries up to ${LIMITS.udpQueryBytes} octets`));
+});
+
+test("SECURITY names tests that exist", () => {
+  const named = [...security.matchAll(/`(test\/[\w./-]+)`/g)].map(([, path = ""]) => path);
+  assert.ok(named.length > 5);
+  for (const path of named) assert.ok(existsSync(path), path);
 });
 
 test("ARCHITECTURE names every folder of src, and only files that exist", () => {

@@ -211,7 +211,7 @@ test("every file of the house says what it is, and stays small", () => {
 
 test("the top level holds what the mission names, and nothing else", () => {
   const allowed = ["cmd", "src", "test", "scripts", "package.json", "package-lock.json", "tsconfig.json", "Makefile"];
-  const documents = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE"];
+  const documents = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md", "LICENSE"];
   const made = ["node_modules", "dist"];
   const others = readdirSync(".").filter(
     (name) => !name.startsWith(".") && ![...allowed, ...documents, ...made].includes(name),
