@@ -8,7 +8,7 @@ import { proveNamespace } from "../container/namespace/proof.ts";
 import { Journal } from "../container/kind/journal.ts";
 import { undoNode } from "../container/kind/undo.ts";
 import { deleteCommands } from "../container/rules/encode.ts";
-import { TABLE_NAME } from "../container/rules/plan.ts";
+import { FAMILIES, TABLE_NAME } from "../container/rules/plan.ts";
 import { tableOwner } from "../container/rules/table-owner.ts";
 import { Engine } from "../container/watch/engine.ts";
 import { engineAddress } from "../container/watch/engine-address.ts";
@@ -80,7 +80,7 @@ function cleanContainer(json: ContainerJson, { host, bracket, memory }: Tools): 
 }
 
 function removeOwnerless(memory: NetlinkMemory): string[] {
-  return (["ip", "ip6"] as const).flatMap((family) => {
+  return FAMILIES.flatMap((family) => {
     const owner = tableOwner(memory, family);
     if (owner === undefined) return [];
     const title = `table ${family} "${TABLE_NAME}"`;

@@ -7,7 +7,7 @@ import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { NftSocket } from "../../kernel/nfnetlink.ts";
 import type { Lead } from "../capture/capture.ts";
 import { createCommands, deleteCommands, exchangeCommands, lastingCommands } from "./encode.ts";
-import { type Family, TABLE_NAME, type TablePlan, familyOf } from "./plan.ts";
+import { FAMILIES, type Family, TABLE_NAME, type TablePlan, familyOf } from "./plan.ts";
 import { STAYING_COMMENT, ownedElsewhere, tableOwner } from "./table-owner.ts";
 
 /** Makes the tables; one that a dead instance of another tier left behind is replaced, one that somebody owns is not. */
@@ -65,7 +65,7 @@ export function makeLasting(memory: NetlinkMemory, plans: readonly TablePlan[]):
 
 /** Removes what nobody owns any more, or was meant to stay; returns which tables those were. */
 export function removeLasting(memory: NetlinkMemory): string[] {
-  return (["ip", "ip6"] as const).flatMap((family) => {
+  return FAMILIES.flatMap((family) => {
     const owner = tableOwner(memory, family);
     if (owner === undefined || typeof owner === "number") return [];
     withSocket(memory, (nft) => nft.transact(deleteCommands({ family, name: TABLE_NAME })));
