@@ -16,7 +16,8 @@ import {
 } from "./plan.ts";
 
 const PROTOCOL_NUMBER: Record<Protocol, number> = { udp: 17, tcp: 6 };
-const FAMILY_NUMBER: Record<Family, number> = { ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 };
+/** What the kernel calls them. */
+export const FAMILY_NUMBER: Record<Family, number> = { ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 };
 /** Where in its header an address is, and how long. */
 const ADDRESSES = {
   ip: { source: 12, destination: 16, length: 4 },

@@ -4,7 +4,7 @@
  */
 import { attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { NFPROTO_IPV4, NFPROTO_IPV6, NftSocket } from "../../kernel/nfnetlink.ts";
+import { NftSocket } from "../../kernel/nfnetlink.ts";
 import {
   NFTA_TABLE_NAME,
   NFTA_TABLE_OWNER,
@@ -12,9 +12,8 @@ import {
   NFT_MSG_GETTABLE,
 } from "../../kernel/nft-vocabulary.ts";
 import { Fault } from "../../lib/fault.ts";
+import { FAMILY_NUMBER } from "./encode.ts";
 import { type Family, TABLE_NAME } from "./plan.ts";
-
-const FAMILY_NUMBER: Record<Family, number> = { ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 };
 
 /** A process by the port of its netlink socket; "nobody" where it was left behind, "stays" where it is meant to. */
 export type TableOwner = number | "nobody" | "stays";
