@@ -7,7 +7,7 @@ import { type EngineHost, closeEngineHost, openEngineHost, processBehind } from 
 import { proveNamespace } from "../container/namespace/proof.ts";
 import { Journal } from "../container/kind/journal.ts";
 import { undoNode } from "../container/kind/undo.ts";
-import { deleteCommands } from "../container/rules/encode.ts";
+import { removeTable } from "../container/rules/install.ts";
 import { FAMILIES, TABLE_NAME } from "../container/rules/plan.ts";
 import { tableOwner } from "../container/rules/table-owner.ts";
 import { Engine } from "../container/watch/engine.ts";
@@ -15,7 +15,6 @@ import { engineAddress } from "../container/watch/engine-address.ts";
 import { type ContainerJson, isUp } from "../container/watch/translate.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
-import { NftSocket } from "../kernel/nfnetlink.ts";
 import { codeOf, reasonOf } from "../lib/fault.ts";
 import { takeInstance } from "./instance.ts";
 import { checkCapabilities } from "./preflight.ts";
@@ -86,12 +85,7 @@ function removeOwnerless(memory: NetlinkMemory): string[] {
     const title = `table ${family} "${TABLE_NAME}"`;
     if (owner === "stays") return [`${title} was made in the node, to stay; left alone`];
     if (owner !== "nobody") return [`${title} belongs to a running process; left alone`];
-    const nft = new NftSocket(memory);
-    try {
-      nft.transact(deleteCommands({ family, name: TABLE_NAME }));
-    } finally {
-      nft.close();
-    }
+    removeTable(memory, family);
     return [`removed ${title}, which nobody owned`];
   });
 }

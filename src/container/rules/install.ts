@@ -68,9 +68,14 @@ export function removeLasting(memory: NetlinkMemory): string[] {
   return FAMILIES.flatMap((family) => {
     const owner = tableOwner(memory, family);
     if (owner === undefined || typeof owner === "number") return [];
-    withSocket(memory, (nft) => nft.transact(deleteCommands({ family, name: TABLE_NAME })));
+    removeTable(memory, family);
     return [`table ${family} ${TABLE_NAME}`];
   });
+}
+
+/** Removes our table of one family, which nobody owns, from the namespace that the thread is in. */
+export function removeTable(memory: NetlinkMemory, family: Family): void {
+  withSocket(memory, (nft) => nft.transact(deleteCommands({ family, name: TABLE_NAME })));
 }
 
 function withSocket(memory: NetlinkMemory, use: (nft: NftSocket) => void): void {
