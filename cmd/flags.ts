@@ -9,6 +9,7 @@ import { READERS } from "../src/config/readers.ts";
 import type { Key, Layer } from "../src/config/said.ts";
 import { SWITCHES } from "../src/config/switches.ts";
 import { NODE_ADDRESS_WORDS, NODE_WAYS } from "../src/model/kind-policy.ts";
+import { RULE_WISHES } from "../src/model/rule-tier.ts";
 import { LOG_LEVELS } from "../src/observe/log.ts";
 
 /** Keys of the settings file that are a flag, and the flag's name. */
@@ -22,6 +23,7 @@ const FLAGS = {
   "kind.nodes": "kind",
   "kind.ip": "kind-ip",
   "kind.way": "kind-way",
+  rules: "rules",
   "log-level": "log-level",
 } as const satisfies { readonly [K in Key]?: string };
 
@@ -35,6 +37,7 @@ export const IN_NODE_FLAGS: readonly FlagKey[] = [
   "ttl",
   "kind.ip",
   "kind.way",
+  "rules",
   "log-level",
 ];
 
@@ -80,6 +83,8 @@ function optionOf(key: FlagKey): Option {
       );
     case "kind.way":
       return one("--kind-way <way>", `how pods are let in: ${NODE_WAYS.join(", ")} ${or(key)}`, READERS["kind.way"]);
+    case "rules":
+      return one("--rules <tier>", `how rules are held: ${RULE_WISHES.join(", ")} ${or(key)}`, READERS.rules);
     case "log-level":
       return one(
         "--log-level <level>",

@@ -26,12 +26,17 @@ function statusText(status: Status): string {
     engine === null ? "in the node, without an engine" : `engine ${engine.version} at ${engine.address}${link}`;
   const head =
     `dns11 ${status.version}, process ${status.pid}, ${status.character}, ${readiness}, since ${status.since}\n` +
-    `${where}\n` +
+    `${where}, rules ${tierText(status)}\n` +
     `settings ${status.config === null ? "" : `of ${status.config}, `}not as by default: ${saidText(status)}\n` +
     `${served} of ${containers.length} containers attached\n`;
   return containers.length === 0
     ? head
     : `${head}\n${table(["CONTAINER", "STATE", "PORTS", "VERIFIED", "UPSTREAMS", "WHY"], containers.map(row))}`;
+}
+
+/** By what they are held, and what that means when nobody is there any more. */
+function tierText({ tier }: Status): string {
+  return tier === "nft-owner" ? tier : `${tier} (they stay when dns11 is killed: dns11 cleanup removes them)`;
 }
 
 /** The keys that somebody said anything under, and who. */

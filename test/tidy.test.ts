@@ -84,7 +84,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/container/rules",
     mayImport: ["src/container/capture", "src/kernel", ...BASE],
-    modules: ["node:crypto", "node:fs", "node:timers/promises"],
+    modules: ["node:crypto", "node:child_process", "node:timers/promises"],
   },
   { room: "src/container/rules/plan.ts", mayImport: ["src/container/capture"], modules: [] },
   {

@@ -136,6 +136,11 @@ export const LIMITS = {
   probeMs: 1_000,
   /** How often rules that nothing was heard of are verified again. */
   verifyEveryMs: 60_000,
+  /** The same where the kernel does not tell of changes, as with iptables-legacy: so long may flushed rules be missing. */
+  verifyUnwatchedEveryMs: 15_000,
+  /** How long a program that reads or writes rules may take, most of it waiting for another one's lock. */
+  iptablesMs: 3_000,
+  iptablesLockSeconds: 2,
   /** After foreign rules changed in a namespace: quiet time before a probe, and the least time between two probes. */
   verifyQuietMs: 50,
   verifyAtMostEveryMs: 1_000,

@@ -11,6 +11,7 @@ import {
   ROUTE_LOCALNET_SCOPES,
 } from "../model/kind-policy.ts";
 import { addressBytes } from "../model/address.ts";
+import { RULE_WISHES } from "../model/rule-tier.ts";
 import { parseRoute } from "../model/server-text.ts";
 import { SERVER_ORDERS } from "../model/upstream-policy.ts";
 import { LOG_LEVELS } from "../observe/log.ts";
@@ -30,6 +31,7 @@ const GIB = 1024 ** 3;
 export const READERS = {
   "log-level": oneOf(LOG_LEVELS),
   strict: readBoolean,
+  rules: oneOf(RULE_WISHES),
   /** One filter. */
   only: readFilter,
   ttl: duration(0, 7 * DAY_MS, SECOND_MS),

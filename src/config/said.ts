@@ -3,6 +3,7 @@
  * there says nothing.
  */
 import type { KindPolicy, NodeFilter } from "../model/kind-policy.ts";
+import type { RuleWish } from "../model/rule-tier.ts";
 import type { RouteText } from "../model/server-text.ts";
 import type { ServerOrder } from "../model/upstream-policy.ts";
 import type { LogLevel } from "../observe/log.ts";
@@ -15,6 +16,7 @@ import type { SwitchKey } from "./switches.ts";
 export type Values = {
   "log-level": LogLevel;
   strict: boolean;
+  rules: RuleWish;
   only: readonly OnlyFilter[];
   ttl: number;
   dns: readonly RouteText[];

@@ -3,6 +3,7 @@
  */
 import type { Behaviour } from "../model/behaviour.ts";
 import type { KindPolicy } from "../model/kind-policy.ts";
+import type { RuleWish } from "../model/rule-tier.ts";
 import type { RouteRules } from "../model/route-rules.ts";
 import type { UpstreamPolicy } from "../model/upstream-policy.ts";
 import type { LogLevel } from "../observe/log.ts";
@@ -20,6 +21,8 @@ export interface Settings {
   readonly kind: KindPolicy;
   /** The host's resolv.conf, in the engine's mount namespace, where it is not in its usual place. */
   readonly resolvConf: string | undefined;
+  /** By what rules are to be held. */
+  readonly rules: RuleWish;
   readonly logLevel: LogLevel;
   /** Every key of the settings file: what counts, as the file would say it, and who said so. */
   readonly origins: Origins;

@@ -22,6 +22,7 @@ export function settle(layers: readonly Layer[]): Settings {
   const choice = new Choice(layers);
   const logLevel = choice.take("log-level", "info");
   const isStrict = choice.take("strict", false);
+  const rules = choice.take("rules", "auto");
   const only = choice.take("only", [], (filters) => filters.map((filter) => onlyText(filter)));
   const behaviour = behaviourOf(choice, isStrict);
   const everyone = choice.take("dns", [], (routes) => routes.map((route) => routeText(route)));
@@ -37,6 +38,7 @@ export function settle(layers: readonly Layer[]): Settings {
     only,
     kind: kindOf(choice),
     resolvConf,
+    rules,
     logLevel,
     origins: Object.fromEntries(choice.origins),
   };

@@ -1,5 +1,5 @@
 /**
- * Cleanup: what a killed instance may have left. Owned tables go with their process, so what is looked for is a table
+ * Cleanup: what a killed instance may have left. Owned tables go with their process, so what is looked for is rules
  * that nobody owns (of another tier, or of somebody's experiment), and the socket and lock of the state folder.
  */
 import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
@@ -7,15 +7,13 @@ import { type EngineHost, closeEngineHost, openEngineHost, processBehind } from 
 import { proveNamespace } from "../container/namespace/proof.ts";
 import { Journal } from "../container/kind/journal.ts";
 import { undoNode } from "../container/kind/undo.ts";
-import { deleteCommands } from "../container/rules/encode.ts";
-import { TABLE_NAME } from "../container/rules/plan.ts";
-import { tableOwner } from "../container/rules/table-owner.ts";
+import { removeStanding } from "../container/rules/install.ts";
+import { standingRules } from "../container/rules/standing.ts";
 import { Engine } from "../container/watch/engine.ts";
 import { engineAddress } from "../container/watch/engine-address.ts";
 import { type ContainerJson, isUp } from "../container/watch/translate.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
-import { NftSocket } from "../kernel/nfnetlink.ts";
 import { codeOf, reasonOf } from "../lib/fault.ts";
 import { takeInstance } from "./instance.ts";
 import { checkCapabilities } from "./preflight.ts";
@@ -70,7 +68,7 @@ function cleanContainer(json: ContainerJson, { host, bracket, memory }: Tools): 
   try {
     const proven = proveNamespace(claim, host, bracket.homeId);
     fd = proven.fd;
-    return bracket.within(fd, () => removeOwnerless(memory)).map((did) => `${name}: ${did}`);
+    return bracket.within(fd, () => removeLeftBehind(memory)).map((did) => `${name}: ${did}`);
   } catch (error) {
     // A container on the host's network, or one that ended meanwhile, has nothing of ours.
     return codeOf(error)?.startsWith("NAMESPACE_") === true ? [] : [`${name}: ${reasonOf(error)}`];
@@ -79,19 +77,12 @@ function cleanContainer(json: ContainerJson, { host, bracket, memory }: Tools): 
   }
 }
 
-function removeOwnerless(memory: NetlinkMemory): string[] {
-  return (["ip", "ip6"] as const).flatMap((family) => {
-    const owner = tableOwner(memory, family);
-    if (owner === undefined) return [];
-    const title = `table ${family} "${TABLE_NAME}"`;
-    if (owner === "stays") return [`${title} was made in the node, to stay; left alone`];
-    if (owner !== "nobody") return [`${title} belongs to a running process; left alone`];
-    const nft = new NftSocket(memory);
-    try {
-      nft.transact(deleteCommands({ family, name: TABLE_NAME }));
-    } finally {
-      nft.close();
-    }
-    return [`removed ${title}, which nobody owned`];
+function removeLeftBehind(memory: NetlinkMemory): string[] {
+  return standingRules(memory).map((standing) => {
+    const { title, holder } = standing;
+    if (holder === "stays") return `${title} was made in the node, to stay; left alone`;
+    if (holder === "instance") return `${title} belongs to a running process; left alone`;
+    removeStanding(memory, standing);
+    return `removed ${title}, which nobody owned`;
   });
 }

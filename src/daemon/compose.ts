@@ -20,6 +20,7 @@ import { Roster } from "../container/roster.ts";
 import type { Engine, EngineInfo } from "../container/watch/engine.ts";
 import { Follower } from "../container/watch/follower.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
+import type { RuleMeans } from "../model/rule-tier.ts";
 import type { Server } from "../model/view.ts";
 import type { Log } from "../observe/log.ts";
 import { descriptorsMax } from "./descriptors.ts";
@@ -47,6 +48,8 @@ export interface ComposeParts {
   readonly engine: Engine;
   readonly bracket: Bracket;
   readonly memory: NetlinkMemory;
+  /** By what rules are held. */
+  readonly means: RuleMeans;
   /** What is to be undone in KIND nodes. */
   readonly journal: Journal;
   /** The engine's host as it is now; another one after the engine was restarted. */
@@ -75,7 +78,7 @@ export function compose(parts: ComposeParts): Composition {
 
 /** watch -> registry -> attach (capture, namespace, rules). */
 function composeContainerWay(parts: ComposeParts, { openEndpoint, onUpstreamsChanged }: QueryWay): ContainerWay {
-  const { settings, log, engine, bracket, memory, journal, host, onEngine, engineVersion } = parts;
+  const { settings, log, engine, bracket, memory, means, journal, host, onEngine, engineVersion } = parts;
   const directory = new Directory({ serversMax: serversMax(settings), ownAddress: DOCKER_RESOLVER });
   directory.setRules(settings.routes);
   const prove = (claim: NamespaceClaim): ProvenNamespace => proveNamespace(claim, host(), bracket.homeId);
@@ -83,7 +86,7 @@ function composeContainerWay(parts: ComposeParts, { openEndpoint, onUpstreamsCha
   const zone = randomInt(1, 0xffff);
   const nameOf = (id: string): string => directory.containers.get(id)?.name ?? id.slice(0, 12);
   const reconciler = new Reconciler(
-    { bracket, memory, host, prove, zone, openEndpoint, descriptorsMax: descriptorsMax() },
+    { bracket, memory, means, host, prove, zone, openEndpoint, descriptorsMax: descriptorsMax() },
     (id, state) => {
       if (state.kind === "attached") log.debug({ container: nameOf(id) }, "attached");
       if (state.kind === "failed") {

@@ -14,6 +14,7 @@ import { type EngineAddress, engineAddress } from "../container/watch/engine-add
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { backoffMs } from "../lib/backoff.ts";
 import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
+import type { RuleMeans } from "../model/rule-tier.ts";
 import type { Log } from "../observe/log.ts";
 import { Journal } from "../container/kind/journal.ts";
 import { type Composition, compose } from "./compose.ts";
@@ -22,8 +23,9 @@ import { descriptorsMax, roomForContainers } from "./descriptors.ts";
 import { HangGuard } from "./hang-guard.ts";
 import { keepHeapSmall } from "./heap.ts";
 import { type Instance, instanceFolder, takeInstance } from "./instance.ts";
-import { checkCapabilities, checkKernel } from "./preflight.ts";
+import { checkCapabilities } from "./preflight.ts";
 import { routesOf } from "./routes.ts";
+import { chooseMeans, warnOfMeans } from "./rule-means.ts";
 import { type ContainerStatus, type Status, containerStatus } from "./status.ts";
 
 /** Docker 20.10 is the oldest engine that tells what is needed. */
@@ -40,6 +42,8 @@ export class Daemon {
   readonly #address: EngineAddress;
   readonly #engine: Engine;
   readonly #since = new Date();
+  /** Found out at the start of a run; a preview makes no rules. */
+  #means: RuleMeans = { tier: "nft-owner", hasZones: true };
   #host: EngineHost | undefined;
   #info: EngineInfo | undefined;
   #composition: Composition | undefined;
@@ -58,7 +62,8 @@ export class Daemon {
     await warmThreadPool();
     const bracket = new Bracket();
     const memory = new NetlinkMemory();
-    checkKernel(bracket, memory);
+    this.#means = chooseMeans(bracket, memory, this.#settings.rules);
+    warnOfMeans(this.#means, this.#log);
     this.#checkRoom();
     const info = await this.#waitForEngine(signal);
     if (info === undefined) return;
@@ -108,6 +113,9 @@ export class Daemon {
       const reason = reasonOf(error).replaceAll("\n", "; ");
       this.#log.error({ config, reason }, "settings not read again; the old ones stay");
       return;
+    }
+    if (settings.rules !== this.#settings.rules) {
+      this.#log.warn({ rules: settings.rules }, "rules are held as they were until dns11 is started anew");
     }
     const changed = changedKeys(this.#settings.origins, settings.origins);
     this.#settings = settings;
@@ -213,6 +221,7 @@ export class Daemon {
       engine: this.#engine,
       bracket,
       memory,
+      means: this.#means,
       journal,
       host: () => this.#host as EngineHost,
       onEngine: (info) => this.#acceptEngine(info),
@@ -228,7 +237,7 @@ export class Daemon {
       pid: process.pid,
       since: this.#since.toISOString(),
       character: this.#character(),
-      tier: "nft-owner",
+      tier: this.#means.tier,
       engine: {
         id: info.id,
         version: info.version,

@@ -22,12 +22,13 @@ import type { ContainerFact } from "../container/registry/fact.ts";
 import { makeLasting, removeLasting } from "../container/rules/install.ts";
 import { type PlanInput, servingPlan } from "../container/rules/plan.ts";
 import { TRIAL_MARK } from "../container/rules/probe.ts";
-import { refuseOwned } from "../container/rules/table-owner.ts";
+import { refuseServed } from "../container/rules/standing.ts";
 import { DOOR_MARK } from "../container/namespace/dial.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { reasonOf } from "../lib/fault.ts";
 import type { KindPolicy } from "../model/kind-policy.ts";
+import type { RuleTier } from "../model/rule-tier.ts";
 import type { Log } from "../observe/log.ts";
 import { descriptorsMax } from "./descriptors.ts";
 import { Control } from "./control.ts";
@@ -35,7 +36,8 @@ import { VERSION } from "./daemon.ts";
 import { HangGuard } from "./hang-guard.ts";
 import { instanceFolder, takeInstance } from "./instance.ts";
 import { keepHeapSmall } from "./heap.ts";
-import { checkCapabilities, checkKernel } from "./preflight.ts";
+import { checkCapabilities } from "./preflight.ts";
+import { chooseMeans, warnOfMeans } from "./rule-means.ts";
 import { composeQueryWay } from "./query-way.ts";
 import { type Status, containerStatus } from "./status.ts";
 
@@ -52,7 +54,8 @@ export async function stayInNode(settings: RunSettings, log: Log, signal: AbortS
   await warmThreadPool();
   const bracket = new Bracket();
   const memory = new NetlinkMemory();
-  checkKernel(bracket, memory);
+  const means = chooseMeans(bracket, memory, settings.rules);
+  warnOfMeans(means, log);
   const instance = takeInstance(settings.stateDir, INSTANCE);
   const host = openEngineHost(process.pid);
   const { openEndpoint } = composeQueryWay(settings, log);
@@ -61,6 +64,7 @@ export async function stayInNode(settings: RunSettings, log: Log, signal: AbortS
     {
       bracket,
       memory,
+      means,
       host: () => host,
       prove: () => ({ fd: openSync(THREAD_NAMESPACE, "r"), id: bracket.homeId }),
       zone: randomInt(1, 0xffff),
@@ -90,7 +94,7 @@ export async function stayInNode(settings: RunSettings, log: Log, signal: AbortS
       const attachment = new Map(reconciler.attachments()).get(NODE_HERE);
       const view = directory.viewOf(container, nodePlaceOf(settings.kind, mode.fact));
       const node = containerStatus(container, { kind: "serve" }, attachment, view, mode.report());
-      return statusHere(settings, since, reconciler.isSettled, node);
+      return statusHere(settings, means.tier, since, reconciler.isSettled, node);
     },
   });
   const guard = new HangGuard();
@@ -126,7 +130,7 @@ export async function serveOnce(settings: RunSettings, log: Log): Promise<string
   const folder = instanceFolder(settings.stateDir, INSTANCE);
   try {
     try {
-      refuseOwned(memory);
+      refuseServed(memory);
     } catch (error) {
       return [`nothing done: ${reasonOf(error)}`];
     }
@@ -229,6 +233,7 @@ function containerHere({ fact }: NodeMode): ContainerFact {
 
 function statusHere(
   settings: RunSettings,
+  tier: RuleTier,
   since: string,
   isReady: boolean,
   node: ReturnType<typeof containerStatus>,
@@ -238,7 +243,7 @@ function statusHere(
     pid: process.pid,
     since,
     character: settings.isStrict ? "strict" : "better",
-    tier: "nft-owner",
+    tier,
     engine: null,
     config: settings.config ?? null,
     settings: settings.origins,

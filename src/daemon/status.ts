@@ -5,6 +5,7 @@ import type { Origins } from "../config/settings.ts";
 import type { Attachment } from "../container/attach/attachment.ts";
 import type { Decision } from "../container/attach/decision.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
+import type { RuleTier } from "../model/rule-tier.ts";
 import { serverText } from "../model/server-text.ts";
 import type { NodeReport } from "../container/kind/node-mode.ts";
 import type { View } from "../model/view.ts";
@@ -31,6 +32,8 @@ export interface ContainerStatus {
   /** What it is to its pods, where it is a KIND node that we serve. */
   readonly node?: NodeReport;
   readonly upstreams?: readonly string[];
+  /** How often rules of ours that somebody had taken away were put back; not there with owned tables. */
+  readonly repairs?: number;
   readonly counters?: Readonly<Record<string, number>>;
 }
 
@@ -39,8 +42,8 @@ export interface Status {
   readonly pid: number;
   readonly since: string;
   readonly character: "strict" | "better";
-  /** How the rules are held: owned tables go with the process. */
-  readonly tier: "nft-owner";
+  /** How the rules are held: owned tables go with the process, the others stay when it is killed. */
+  readonly tier: RuleTier;
   /** null inside a node, where there is none. */
   readonly engine: {
     readonly id: string;
@@ -90,12 +93,13 @@ function attachmentStatus(
   if (attachment === undefined || state === undefined || state.kind === "opening" || state.kind === "closed") {
     return { state: "opening" };
   }
-  const { namespaceId, counters } = attachment;
+  const { namespaceId, counters, repairs } = attachment;
   const [listening] = attachment.listening;
   const common = {
     state: state.kind,
     ...(namespaceId !== undefined && { namespace: namespaceId }),
     ...(listening !== undefined && { ports: { udp: listening.udpPort, tcp: listening.tcpPort } }),
+    ...(repairs > 0 && { repairs }),
     ...(counters !== undefined && { counters }),
   };
   switch (state.kind) {

@@ -227,6 +227,13 @@ export function peerProcess(fd: number): number {
   return credentials.readInt32LE(0);
 }
 
+/** Reads an option whose value says what is asked for; the answer is put in its place, and is as long. */
+export function readOption(fd: number, level: number, name: number, value: Buffer, about: string): void {
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(value.length);
+  must(c.getsockopt(fd, level, name, value, length), "getsockopt", about);
+}
+
 /** Sends on a connected socket; returns what the kernel returned, and never raises SIGPIPE. */
 export function send(fd: number, data: Uint8Array): number {
   return c.send(fd, data, data.length, MSG_DONTWAIT | MSG_NOSIGNAL);

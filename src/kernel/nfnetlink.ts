@@ -90,6 +90,27 @@ export class NftSocket {
   }
 }
 
+/** How a kernel without nf_tables answers, or with one that is too old to be asked so. */
+const NO_TABLES = new Set(["EPROTONOSUPPORT", "EOPNOTSUPP", "ENOTSUP", "EINVAL", "ENOENT"]);
+
+/** Dumps what there is in the namespace that the thread is in, which is nothing where the kernel has no nf_tables. */
+export function visitTables(
+  memory: NetlinkMemory,
+  command: number,
+  family: number,
+  visit: (family: number, attributes: Buffer) => void,
+): void {
+  let socket: NftSocket | undefined;
+  try {
+    socket = new NftSocket(memory);
+    socket.dump(command, family, visit);
+  } catch (error) {
+    if (!(error instanceof SystemFault) || !NO_TABLES.has(error.code)) throw error;
+  } finally {
+    socket?.close();
+  }
+}
+
 function typeOf(command: number): number {
   return (SUBSYSTEM_NFTABLES << 8) | command;
 }

@@ -67,6 +67,7 @@ async function composeHere(): Promise<Composition> {
     engine: new Engine("/nowhere"),
     bracket: new Bracket(),
     memory: new NetlinkMemory(),
+    means: { tier: "nft-owner", hasZones: true },
     journal: new Journal("/nowhere"),
     host: () => host,
     onEngine: () => undefined,

@@ -8,7 +8,8 @@ import { once } from "node:events";
 import { readdirSync, readlinkSync } from "node:fs";
 import { after, before, test } from "node:test";
 
-import { Attachment, type AttachmentParts } from "../../src/container/attach/attachment.ts";
+import { Attachment } from "../../src/container/attach/attachment.ts";
+import type { AttachmentParts } from "../../src/container/attach/parts.ts";
 import { CONTAINER_MODE } from "../../src/container/attach/mode.ts";
 import type { Endpoint, OpenEndpoint } from "../../src/container/attach/ports.ts";
 import { Bracket } from "../../src/container/namespace/bracket.ts";
@@ -56,6 +57,7 @@ function attachmentIn(path: string, openEndpoint: OpenEndpoint = silent): Attach
   const parts: AttachmentParts = {
     bracket,
     memory,
+    means: { tier: "nft-owner", hasZones: true },
     zone: ZONE,
     descriptorsMax: 1_000_000,
     host: () => host,

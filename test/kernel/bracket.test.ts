@@ -8,7 +8,7 @@ import { test } from "node:test";
 
 import { Bracket, namespaceId, warmThreadPool } from "../../src/container/namespace/bracket.ts";
 import { bindSockets, closeSockets } from "../../src/container/namespace/sockets.ts";
-import { createCommands } from "../../src/container/rules/encode.ts";
+import { exchangeCommands } from "../../src/container/rules/encode.ts";
 import { servingPlan } from "../../src/container/rules/plan.ts";
 import { USER_DEFINED_NETWORK } from "../../src/container/capture/capture.ts";
 import { setNetworkNamespace } from "../../src/kernel/libc.ts";
@@ -54,7 +54,8 @@ test("a throw at every step of the work leaves the thread at home and nothing of
             reach("nft socket");
             const listening = sockets.map((pair) => pair.listening);
             nft.transact(
-              createCommands(
+              exchangeCommands(
+                [],
                 servingPlan({
                   capture: USER_DEFINED_NETWORK,
                   listening,
@@ -63,6 +64,7 @@ test("a throw at every step of the work leaves the thread at home and nothing of
                   doorMark: 1,
                   trialMark: 2,
                 }),
+                true,
               ),
             );
             reach("transaction");

@@ -43,6 +43,7 @@ export const SCHEMA = map({
   version: z.literal(VERSION),
   "log-level": leaf(READERS["log-level"]).optional(),
   strict: leaf(READERS.strict).optional(),
+  rules: leaf(READERS.rules).optional(),
   only: list(READERS.only),
   ttl: leaf(READERS.ttl).optional(),
   dns: servers,

@@ -17,56 +17,25 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { LIMITS } from "../../config/limits.ts";
-import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { NftSocket } from "../../kernel/nfnetlink.ts";
 import { NftWatch } from "../../kernel/nft-watch.ts";
 import { SystemFault, closeQuietly } from "../../kernel/libc.ts";
 import { Fault, codeOf, reasonOf } from "../../lib/fault.ts";
 import type { View } from "../../model/view.ts";
 import { type Capture, DOCKER_RESOLVER } from "../capture/capture.ts";
-import type { Bracket, NamespaceId } from "../namespace/bracket.ts";
+import type { NamespaceId } from "../namespace/bracket.ts";
 import { DOOR_MARK, dialIn } from "../namespace/dial.ts";
-import type { EngineHost } from "../namespace/engine-host.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
 import { type NamespaceSockets, bindSockets, closeSockets, pairsFor } from "../namespace/sockets.ts";
 import { conversationsWith } from "../namespace/conversations.ts";
 import { findCulprits } from "../rules/culprit.ts";
-import { replaceCommands } from "../rules/encode.ts";
-import { exchangeTables, installTables, removeTables } from "../rules/install.ts";
+import { type RuleKeeper, openKeeper } from "../rules/keeper.ts";
 import { type Listening, type PlanInput, drainingPlan, servingPlan, trialPlan } from "../rules/plan.ts";
 import { type ProbeResult, TRIAL_MARK, probe } from "../rules/probe.ts";
-import { refuseOwned } from "../rules/table-owner.ts";
+import { refuseServed, standingRules } from "../rules/standing.ts";
 import type { Mode } from "./mode.ts";
-import type { Endpoint, OpenEndpoint } from "./ports.ts";
-
-export type AttachmentState =
-  | { readonly kind: "opening" }
-  | { readonly kind: "verifying"; readonly sinceMs: number }
-  | { readonly kind: "attached"; readonly sinceMs: number; readonly verifiedMs: number }
-  | {
-      readonly kind: "failed";
-      readonly code: string;
-      readonly reason: string;
-      readonly culprits: readonly string[];
-      readonly atMs: number;
-    }
-  | { readonly kind: "closed" };
-
-export interface AttachmentParts {
-  readonly bracket: Bracket;
-  readonly host: () => EngineHost;
-  /** Opens the namespace that is claimed, or throws a Fault that says why it is not to be believed. */
-  readonly prove: (claim: NamespaceClaim) => ProvenNamespace;
-  readonly memory: NetlinkMemory;
-  /** How many files and sockets this process may have. */
-  readonly descriptorsMax: number;
-  /** The connection tracking zone of this run. */
-  readonly zone: number;
-  readonly openEndpoint: OpenEndpoint;
-  readonly onState: (attachment: Attachment) => void;
-  /** Foreign rules changed in this namespace, or may have. */
-  readonly onForeignChange: (attachment: Attachment) => void;
-}
+import type { AttachmentParts } from "./parts.ts";
+import type { Endpoint } from "./ports.ts";
+import type { AttachmentState } from "./state.ts";
 
 /** What exists while we serve. */
 interface Serving {
@@ -74,7 +43,7 @@ interface Serving {
   /** One pair for each lead of the capture. */
   pairs: readonly NamespaceSockets[];
   readonly endpoint: Endpoint;
-  readonly nft: NftSocket;
+  readonly keeper: RuleKeeper;
   /** Only probes are led to us so far. */
   isTrial: boolean;
   /** The namespace's descriptor is not ours any more: its number may be another's. */
@@ -92,6 +61,7 @@ export class Attachment {
   #serving: Serving | undefined;
   #isVerifying = false;
   #isDraining = false;
+  #repairs = 0;
   /** Under these the kernel tells of changes of ours, also of those of a socket that is on its way out. */
   readonly #ownPorts = new Set<number>();
   /** TCP conversations with Docker's resolver that were under way when we came. */
@@ -122,6 +92,11 @@ export class Attachment {
 
   get inFlight(): number {
     return this.#serving?.endpoint.inFlight ?? 0;
+  }
+
+  /** How often its rules had to be made anew because somebody took them away. */
+  get repairs(): number {
+    return this.#repairs;
   }
 
   setView(view: View): void {
@@ -156,13 +131,14 @@ export class Attachment {
     try {
       let result = await this.#probe(serving, namespace.fd);
       if (result.kind === "works" && serving.isTrial && this.#serving === serving && !this.#isDraining) {
-        serving.nft.transact(replaceCommands(servingPlan(this.#planInput(serving))));
+        serving.keeper.replace(servingPlan(this.#planInput(serving)));
         serving.isTrial = false;
         this.#verified();
         // Once more as everybody's queries go, which foreign rules about marks may tell from the trial's.
         result = await this.#probe(serving, namespace.fd);
       }
       if (result.kind === "broken" && !serving.isTrial && this.#serving === serving && !this.#isDraining) {
+        this.#repair(serving, namespace.fd);
         result = await this.#probe(serving, namespace.fd);
       }
       // While it drains nothing new comes through, and must not.
@@ -191,14 +167,14 @@ export class Attachment {
     }
   }
 
-  #exchange({ capture: before, pairs: known, nft, isTrial }: Serving): Pick<Serving, "capture" | "pairs"> & {
+  #exchange({ pairs: known, keeper, isTrial }: Serving): Pick<Serving, "capture" | "pairs"> & {
     readonly added: readonly NamespaceSockets[];
   } {
     const capture = this.mode.capture();
     const { pairs, added } = pairsFor(capture.leads, known);
     try {
       const input = this.#planInput({ capture, pairs });
-      exchangeTables(nft, before.leads, isTrial ? trialPlan(input) : servingPlan(input));
+      keeper.exchange(isTrial ? trialPlan(input) : servingPlan(input));
       return { capture, pairs, added };
     } catch (error) {
       closeSockets(added);
@@ -212,8 +188,8 @@ export class Attachment {
     if (serving === undefined) return;
     this.#isDraining = true;
     this.mode.withdraw();
-    const { endpoint, nft } = serving;
-    nft.transact(replaceCommands(drainingPlan(this.#planInput(serving), endpoint.conversations)));
+    const { endpoint, keeper } = serving;
+    keeper.replace(drainingPlan(this.#planInput(serving), endpoint.conversations));
     const deadlineMs = performance.now() + LIMITS.drainMs;
     // What had arrived before the rules changed still waits in the socket: leave only when nothing came for a while.
     let before;
@@ -244,37 +220,47 @@ export class Attachment {
 
   #begin(fd: number): Serving {
     const isTrial = this.#state.kind === "failed";
-    const { bracket, memory, openEndpoint, host } = this.#parts;
+    const { bracket, memory, means, openEndpoint, host } = this.#parts;
     let sockets: readonly NamespaceSockets[] = [];
     let capture: Capture | undefined;
-    let nft: NftSocket | undefined;
+    let keeper: RuleKeeper | undefined;
     let isTouched = false;
     try {
       bracket.within(fd, () => {
-        refuseOwned(memory);
+        const standing = refuseServed(memory);
         isTouched = true;
         // First, so that its number is the lowest: the kernel closes a dead process's descriptors in their order, and the
         // rules must be gone before the sockets that they lead to.
-        nft = new NftSocket(memory);
-        this.#ownPorts.add(nft.port);
+        keeper = openKeeper(means, memory, fd);
+        if (keeper.port !== undefined) this.#ownPorts.add(keeper.port);
         capture = this.mode.capture();
         sockets = bindSockets(capture.leads);
-        this.#watch ??= new NftWatch(this.#ownPorts, () => this.#parts.onForeignChange(this));
+        this.#watch ??= this.#watchRules();
         this.#spared = conversationsWith(DOCKER_RESOLVER);
         const input = this.#planInput({ capture, pairs: sockets });
-        installTables(nft, isTrial ? trialPlan(input) : servingPlan(input));
+        keeper.install(isTrial ? trialPlan(input) : servingPlan(input), standing);
       });
-      if (capture === undefined || nft === undefined) throw new Error("The bracket did not run");
+      if (capture === undefined || keeper === undefined) throw new Error("The bracket did not run");
       const lifetime = { isOver: false };
       const endpoint = openEndpoint(sockets, this.#view, (server, type) => {
         if (lifetime.isOver) throw new Fault("ENDED", "The namespace is not served any more");
         return dialIn(bracket, server.from === "host" ? host().network : fd, server, type);
       });
-      return Object.assign(lifetime, { capture, pairs: sockets, endpoint, nft, isTrial });
+      return Object.assign(lifetime, { capture, pairs: sockets, endpoint, keeper, isTrial });
     } catch (error) {
-      if (nft !== undefined) this.#removeTables(nft, capture);
+      if (keeper !== undefined) this.#removeRules(keeper);
       closeSockets(sockets);
       if (isTouched) this.#undo(fd);
+      throw error;
+    }
+  }
+
+  /** Where there is no nf_tables, there is nobody who tells; the timer looks more often then. */
+  #watchRules(): NftWatch | undefined {
+    try {
+      return new NftWatch(this.#ownPorts, () => this.#parts.onForeignChange(this));
+    } catch (error) {
+      if (this.#parts.means.tier === "iptables-legacy") return undefined;
       throw error;
     }
   }
@@ -301,6 +287,15 @@ export class Attachment {
     };
   }
 
+  /** Where nobody owns our rules, somebody else may have flushed them: they are made anew, in the same step as any other. */
+  #repair(serving: Serving, fd: number): void {
+    const { bracket, memory, means } = this.#parts;
+    if (means.tier === "nft-owner") return;
+    const plans = servingPlan(this.#planInput(serving));
+    bracket.within(fd, () => serving.keeper.install(plans, standingRules(memory)));
+    this.#repairs++;
+  }
+
   #verified(): void {
     this.#forgetSpared();
     const sinceMs = this.#state.kind === "attached" ? this.#state.sinceMs : Date.now();
@@ -323,7 +318,7 @@ export class Attachment {
     if (this.#state.kind !== "attached" || this.#spared.length === 0 || serving === undefined) return;
     if (Date.now() - this.#state.sinceMs < LIMITS.verifyEveryMs / 2) return;
     this.#spared = [];
-    serving.nft.transact(replaceCommands(servingPlan(this.#planInput(serving))));
+    serving.keeper.replace(servingPlan(this.#planInput(serving)));
   }
 
   /** What serves goes on serving, and is asked again later; what does not serve yet is tried again later. */
@@ -355,7 +350,7 @@ export class Attachment {
     serving.isOver = true;
     this.mode.withdraw();
     // The rules first: from then on nobody is led to sockets that are going away.
-    this.#removeTables(serving.nft, serving.capture);
+    this.#removeRules(serving.keeper);
     serving.endpoint.close();
     if (this.#namespace !== undefined) this.#undo(this.#namespace.fd);
   }
@@ -364,12 +359,12 @@ export class Attachment {
     this.#parts.bracket.within(fd, () => this.mode.undo());
   }
 
-  /** Takes the tables away; the socket that owned them follows when that costs nothing any more. */
-  #removeTables(nft: NftSocket, capture: Capture | undefined): void {
-    removeTables(nft, capture?.leads ?? []);
+  /** Takes the rules away; the socket that owned them follows when that costs nothing any more. */
+  #removeRules(keeper: RuleKeeper): void {
+    keeper.remove();
     linger(() => {
-      nft.close();
-      this.#ownPorts.delete(nft.port);
+      keeper.close();
+      if (keeper.port !== undefined) this.#ownPorts.delete(keeper.port);
     });
   }
 

@@ -8,8 +8,10 @@ import { LIMITS } from "../../config/limits.ts";
 import { backoffMs } from "../../lib/backoff.ts";
 import type { View } from "../../model/view.ts";
 import type { NamespaceClaim } from "../namespace/proof.ts";
-import { Attachment, type AttachmentParts, type AttachmentState } from "./attachment.ts";
+import { Attachment } from "./attachment.ts";
 import type { Mode } from "./mode.ts";
+import type { AttachmentParts } from "./parts.ts";
+import type { AttachmentState } from "./state.ts";
 
 /** One namespace that should be served, by the container that owns it. */
 export interface Wanted {
@@ -39,6 +41,7 @@ export class Reconciler {
   readonly #entries = new Map<string, Entry>();
   readonly #queue = new Set<string>();
   readonly #closing = new Set<Promise<void>>();
+  readonly #everyMs: number;
   readonly #verifyTimer: NodeJS.Timeout;
   readonly #toVerify = new Set<Entry>();
   #verifying = 0;
@@ -47,8 +50,10 @@ export class Reconciler {
 
   constructor(parts: Omit<AttachmentParts, "onState" | "onForeignChange">, onState: OnAttachmentState) {
     this.#parts = parts;
+    const isTold = parts.means.tier !== "iptables-legacy";
+    this.#everyMs = isTold ? LIMITS.verifyEveryMs : LIMITS.verifyUnwatchedEveryMs;
     this.#onState = onState;
-    this.#verifyTimer = setInterval(() => this.#verifyAll(), LIMITS.verifyEveryMs);
+    this.#verifyTimer = setInterval(() => this.#verifyAll(), this.#everyMs);
     this.#verifyTimer.unref();
   }
 
@@ -206,7 +211,7 @@ export class Reconciler {
 
   #verifyAll(): void {
     const entries = [...this.#entries.values()].filter(({ attachment }) => attachment?.state.kind === "attached");
-    const everyMs = LIMITS.verifyEveryMs / Math.max(1, entries.length);
+    const everyMs = this.#everyMs / Math.max(1, entries.length);
     for (const [index, entry] of entries.entries()) {
       // Spread over the whole period: a thousand namespaces are sixteen probes a second, not a thousand at once.
       setTimeout(() => this.#verify(entry), index * everyMs).unref();

@@ -10,7 +10,7 @@ import { type AddressType, nameAnswer, nameQuery } from "../../model/name-questi
 import { DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { Bracket } from "../namespace/bracket.ts";
 import { type Exchanged, exchange } from "../rules/exchange.ts";
-import { tableOwner } from "../rules/table-owner.ts";
+import { standingRules } from "../rules/standing.ts";
 import { listenersAt } from "./listeners.ts";
 import type { NodeFact } from "./node-fact.ts";
 import { openPodNamespace } from "./pod-namespace.ts";
@@ -70,11 +70,14 @@ function resolvConfFinding(
 }
 
 function holderFinding(memory: NetlinkMemory): Finding {
-  const owner = tableOwner(memory, "ip");
-  const words = { nobody: "owned by nobody", stays: "made in the node, to stay" };
-  const held = typeof owner === "number" ? "owned by a running process" : owner && words[owner];
-  const detail = held === undefined ? "no rules of dns11" : `rules of dns11, ${held}`;
-  return { what: "rules", state: "well", detail };
+  const [standing] = standingRules(memory);
+  if (standing === undefined) return { what: "rules", state: "well", detail: "no rules of dns11" };
+  const words = {
+    instance: "owned by a running process",
+    nobody: "owned by nobody",
+    stays: "made in the node, to stay",
+  };
+  return { what: "rules", state: "well", detail: `rules of dns11, ${words[standing.holder]}` };
 }
 
 function listenerFindings(fact: NodeFact, reachable: readonly string[]): Finding[] {

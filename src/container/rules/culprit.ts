@@ -3,13 +3,14 @@
  * from us: address translation before ours, and drops. A notrack rule is not among them: the zone that our first chain
  * sets has the packet tracked, whether the rule comes before or after.
  */
-import { readFileSync } from "node:fs";
-
 import { LIMITS } from "../../config/limits.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { NftSocket } from "../../kernel/nfnetlink.ts";
+import { visitTables } from "../../kernel/nfnetlink.ts";
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
+import { isInXtables, xtablesIn } from "../../kernel/xtables.ts";
+import { CHAIN_PREFIX, foreignTablesIn } from "./iptables-text.ts";
+import { iptablesTool } from "./iptables-tool.ts";
 import { TABLE_NAME } from "./plan.ts";
 
 const FAMILY_NAMES = new Map([
@@ -57,37 +58,32 @@ function describe({ family, table, name, hook }: Chain): string {
 }
 
 function readChains(memory: NetlinkMemory): Chain[] {
-  const socket = new NftSocket(memory);
-  try {
-    const rules = readRules(socket);
-    const chains: Chain[] = [];
-    socket.dump(nft.NFT_MSG_GETCHAIN, 0, (familyNumber, bytes) => {
-      const family = FAMILY_NAMES.get(familyNumber);
-      if (family === undefined) return;
-      const attributes = attributesIn(bytes);
-      const table = textOf(attributes.get(nft.NFTA_CHAIN_TABLE));
-      const name = textOf(attributes.get(nft.NFTA_CHAIN_NAME));
-      chains.push({
-        family,
-        table,
-        name,
-        hook: hookOf(attributes.get(nft.NFTA_CHAIN_HOOK)),
-        type: textOf(attributes.get(nft.NFTA_CHAIN_TYPE)),
-        isDropPolicy: attributes.get(nft.NFTA_CHAIN_POLICY)?.readUInt32BE(0) === nft.NF_DROP,
-        rules: rules.get(`${family} ${table} ${name}`) ?? [],
-      });
+  const rules = readRules(memory);
+  const chains: Chain[] = [];
+  visitTables(memory, nft.NFT_MSG_GETCHAIN, 0, (familyNumber, bytes) => {
+    const family = FAMILY_NAMES.get(familyNumber);
+    if (family === undefined) return;
+    const attributes = attributesIn(bytes);
+    const table = textOf(attributes.get(nft.NFTA_CHAIN_TABLE));
+    const name = textOf(attributes.get(nft.NFTA_CHAIN_NAME));
+    chains.push({
+      family,
+      table,
+      name,
+      hook: hookOf(attributes.get(nft.NFTA_CHAIN_HOOK)),
+      type: textOf(attributes.get(nft.NFTA_CHAIN_TYPE)),
+      isDropPolicy: attributes.get(nft.NFTA_CHAIN_POLICY)?.readUInt32BE(0) === nft.NF_DROP,
+      rules: rules.get(`${family} ${table} ${name}`) ?? [],
     });
-    return chains;
-  } finally {
-    socket.close();
-  }
+  });
+  return chains;
 }
 
 /** Of a namespace with very many rules the first ones, which is where a person would begin to look, too. */
-function readRules(socket: NftSocket): Map<string, string[][]> {
+function readRules(memory: NetlinkMemory): Map<string, string[][]> {
   const rules = new Map<string, string[][]>();
   let count = 0;
-  socket.dump(nft.NFT_MSG_GETRULE, 0, (familyNumber, bytes) => {
+  visitTables(memory, nft.NFT_MSG_GETRULE, 0, (familyNumber, bytes) => {
     if (++count > LIMITS.culpritRules) return;
     const attributes = attributesIn(bytes);
     const table = textOf(attributes.get(nft.NFTA_RULE_TABLE));
@@ -124,12 +120,9 @@ function hookOf(value: Buffer | undefined): Chain["hook"] {
 
 /** The older iptables keeps its rules where nf_tables does not see them; nat is Docker's, the others are somebody's. */
 function legacyTables(): string[] {
-  let names: string[];
-  try {
-    names = readFileSync("/proc/thread-self/net/ip_tables_names", "utf8").split("\n").filter(Boolean);
-  } catch {
-    return [];
-  }
+  const names = isInXtables("ip", CHAIN_PREFIX)
+    ? foreignTablesIn(iptablesTool().save("ip", undefined))
+    : xtablesIn("ip");
   const others = names.filter((name) => name !== "nat");
   return others.length === 0 ? [] : [`iptables-legacy has rules in: ${others.join(", ")}`];
 }

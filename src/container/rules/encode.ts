@@ -16,7 +16,8 @@ import {
 } from "./plan.ts";
 
 const PROTOCOL_NUMBER: Record<Protocol, number> = { udp: 17, tcp: 6 };
-const FAMILY_NUMBER: Record<Family, number> = { ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 };
+/** What the kernel calls them. */
+export const FAMILY_NUMBER: Record<Family, number> = { ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 };
 /** Where in its header an address is, and how long. */
 const ADDRESSES = {
   ip: { source: 12, destination: 16, length: 4 },
@@ -29,9 +30,11 @@ const NOT_TRANSLATED = 0;
 const SOURCE_PORT_OFFSET = 0;
 const DESTINATION_PORT_OFFSET = 2;
 
-/** Makes the tables with everything in them, owned by the socket that sends this. */
-export function createCommands(plans: readonly TablePlan[]): NftCommand[] {
-  return makeCommands(plans, (w) => w.u32(nft.NFTA_TABLE_FLAGS, nft.NFT_TABLE_F_OWNER));
+/** Makes the tables with everything in them, owned by the socket that sends this, or by nobody. */
+function createCommands(plans: readonly TablePlan[], isOwned: boolean): NftCommand[] {
+  return makeCommands(plans, (w) => {
+    if (isOwned) w.u32(nft.NFTA_TABLE_FLAGS, nft.NFT_TABLE_F_OWNER);
+  });
 }
 
 /** The same as tables that stay, until somebody removes them; whoever finds them reads what they are. */
@@ -47,7 +50,7 @@ function makeCommands(plans: readonly TablePlan[], kind: (w: NetlinkWriter) => v
       family: FAMILY_NUMBER[plan.family],
       command: nft.NFT_MSG_NEWTABLE,
       flags: NLM_F_CREATE,
-      about: `${titleOf(plan)} with flag owner`,
+      about: titleOf(plan),
       write: (w: NetlinkWriter) => {
         w.text(nft.NFTA_TABLE_NAME, plan.name);
         kind(w);
@@ -73,9 +76,13 @@ export function replaceCommands(plans: readonly TablePlan[]): NftCommand[] {
 }
 
 /** Other tables instead of those that stand, in one step, whatever their chains are. */
-export function exchangeCommands(families: Iterable<Family>, plans: readonly TablePlan[]): NftCommand[] {
+export function exchangeCommands(
+  families: Iterable<Family>,
+  plans: readonly TablePlan[],
+  isOwned: boolean,
+): NftCommand[] {
   const removals = [...families].flatMap((family) => deleteCommands({ family, name: TABLE_NAME }));
-  return [...removals, ...createCommands(plans)];
+  return [...removals, ...createCommands(plans, isOwned)];
 }
 
 /** Removes a table and all in it; the kernel refuses where somebody else owns it, and where there is none. */

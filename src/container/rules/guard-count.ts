@@ -3,26 +3,32 @@
  */
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { NftSocket } from "../../kernel/nfnetlink.ts";
+import { visitTables } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
-import { GUARD_CHAIN, TABLE_NAME } from "./plan.ts";
+import { isInXtables } from "../../kernel/xtables.ts";
+import { CHAIN_PREFIX, droppedIn } from "./iptables-text.ts";
+import { iptablesTool } from "./iptables-tool.ts";
+import { FAMILIES, type Family, GUARD_CHAIN, TABLE_NAME } from "./plan.ts";
 
 /** To be called inside the namespace. Counting begins anew whenever the rules are replaced. */
 export function countDropped(memory: NetlinkMemory): number {
-  const socket = new NftSocket(memory);
+  return droppedByTables(memory) + FAMILIES.reduce((sum, family) => sum + droppedByChains(family), 0);
+}
+
+function droppedByTables(memory: NetlinkMemory): number {
   let dropped = 0;
-  try {
-    socket.dump(nft.NFT_MSG_GETRULE, 0, (_, bytes) => {
-      const attributes = attributesIn(bytes);
-      if (textOf(attributes.get(nft.NFTA_RULE_TABLE)) !== TABLE_NAME) return;
-      if (textOf(attributes.get(nft.NFTA_RULE_CHAIN)) !== GUARD_CHAIN) return;
-      const expressions = attributeList(attributes.get(nft.NFTA_RULE_EXPRESSIONS) ?? Buffer.alloc(0));
-      for (const [, expression] of expressions) dropped += packetsOf(attributesIn(expression));
-    });
-  } finally {
-    socket.close();
-  }
+  visitTables(memory, nft.NFT_MSG_GETRULE, 0, (_, bytes) => {
+    const attributes = attributesIn(bytes);
+    if (textOf(attributes.get(nft.NFTA_RULE_TABLE)) !== TABLE_NAME) return;
+    if (textOf(attributes.get(nft.NFTA_RULE_CHAIN)) !== GUARD_CHAIN) return;
+    const expressions = attributeList(attributes.get(nft.NFTA_RULE_EXPRESSIONS) ?? Buffer.alloc(0));
+    for (const [, expression] of expressions) dropped += packetsOf(attributesIn(expression));
+  });
   return dropped;
+}
+
+function droppedByChains(family: Family): number {
+  return isInXtables(family, CHAIN_PREFIX) ? droppedIn(iptablesTool().save(family, undefined)) : 0;
 }
 
 function packetsOf(expression: ReadonlyMap<number, Buffer>): number {

@@ -10,7 +10,9 @@ import type { Capture, Lead } from "../capture/capture.ts";
 
 export type Protocol = "udp" | "tcp";
 
-export type Family = "ip" | "ip6";
+export const FAMILIES = ["ip", "ip6"] as const;
+
+export type Family = (typeof FAMILIES)[number];
 
 export type Action =
   | { readonly kind: "accept" }
@@ -137,7 +139,7 @@ type Who = "fromInside" | "fromPods";
 
 function tables(input: PlanInput, queriesFor: (led: readonly Led[], who: Who) => Queries): TablePlan[] {
   const all = input.capture.leads.map((lead, index): Led => ({ lead, listening: listeningOf(input, index) }));
-  return (["ip", "ip6"] as const).flatMap((family) => {
+  return FAMILIES.flatMap((family) => {
     const led = all.filter(({ lead }) => familyOf(lead.bind) === family);
     if (led.length === 0) return [];
     const inside = insideChains(input, led, queriesFor(led, "fromInside"));

@@ -4,7 +4,7 @@
  */
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { NftSocket } from "../../kernel/nfnetlink.ts";
+import { visitTables } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
 import { TABLE_NAME } from "./plan.ts";
 
@@ -15,26 +15,21 @@ const DESTINATION_PORT_OFFSET = 2;
 
 /** The chains, each as `table chain`; to be called inside the namespace. */
 export function chainsLeading(memory: NetlinkMemory, port: number): string[] {
-  const socket = new NftSocket(memory);
   const chains = new Set<string>();
-  try {
-    socket.dump(nft.NFT_MSG_GETRULE, 0, (_, bytes) => {
-      const attributes = attributesIn(bytes);
-      const table = textOf(attributes.get(nft.NFTA_RULE_TABLE));
-      const chain = textOf(attributes.get(nft.NFTA_RULE_CHAIN));
-      if (table === TABLE_NAME || table === DOCKER_TABLE || chain === DOCKER_CHAIN) return;
-      const expressions = attributeList(attributes.get(nft.NFTA_RULE_EXPRESSIONS) ?? Buffer.alloc(0));
-      if (
-        leads(
-          expressions.map(([, expression]) => expressionOf(expression)),
-          port,
-        )
+  visitTables(memory, nft.NFT_MSG_GETRULE, 0, (_, bytes) => {
+    const attributes = attributesIn(bytes);
+    const table = textOf(attributes.get(nft.NFTA_RULE_TABLE));
+    const chain = textOf(attributes.get(nft.NFTA_RULE_CHAIN));
+    if (table === TABLE_NAME || table === DOCKER_TABLE || chain === DOCKER_CHAIN) return;
+    const expressions = attributeList(attributes.get(nft.NFTA_RULE_EXPRESSIONS) ?? Buffer.alloc(0));
+    if (
+      leads(
+        expressions.map(([, expression]) => expressionOf(expression)),
+        port,
       )
-        chains.add(`${table} ${chain}`);
-    });
-  } finally {
-    socket.close();
-  }
+    )
+      chains.add(`${table} ${chain}`);
+  });
   return [...chains];
 }
 

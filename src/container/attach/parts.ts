@@ -1,0 +1,27 @@
+/**
+ * AttachmentParts: what every attachment is given, and whom it tells.
+ */
+import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import type { RuleMeans } from "../../model/rule-tier.ts";
+import type { Bracket } from "../namespace/bracket.ts";
+import type { EngineHost } from "../namespace/engine-host.ts";
+import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
+import type { Attachment } from "./attachment.ts";
+import type { OpenEndpoint } from "./ports.ts";
+
+export interface AttachmentParts {
+  readonly bracket: Bracket;
+  readonly host: () => EngineHost;
+  /** Opens the namespace that is claimed, or throws a Fault that says why it is not to be believed. */
+  readonly prove: (claim: NamespaceClaim) => ProvenNamespace;
+  readonly memory: NetlinkMemory;
+  readonly means: RuleMeans;
+  /** How many files and sockets this process may have. */
+  readonly descriptorsMax: number;
+  /** The connection tracking zone of this run. */
+  readonly zone: number;
+  readonly openEndpoint: OpenEndpoint;
+  readonly onState: (attachment: Attachment) => void;
+  /** Foreign rules changed in this namespace, or may have. */
+  readonly onForeignChange: (attachment: Attachment) => void;
+}

@@ -1,0 +1,92 @@
+/**
+ * IptablesKeeper: our rules as chains of the older iptables. Each table changes in one step, one table after the other;
+ * between two of them a query goes to us or to Docker's resolver, and is answered by either.
+ */
+import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { RouteSocket } from "../../kernel/rtnetlink.ts";
+import { removeTable } from "./install.ts";
+import { putChains } from "./iptables-chains.ts";
+import type { Place } from "./iptables-tool.ts";
+import type { RuleKeeper } from "./keeper.ts";
+import type { Family, TablePlan } from "./plan.ts";
+import type { Standing } from "./standing.ts";
+
+/** The text is a list of words: a name with anything else in it could be read as several. */
+const PLAIN_NAME = /^[\w.@:-]+$/;
+
+export class IptablesKeeper implements RuleKeeper {
+  readonly port = undefined;
+  readonly #hasZones: boolean;
+  readonly #memory: NetlinkMemory;
+  readonly #place: Place;
+  #families: readonly Family[] = [];
+  #deviceNames: ReadonlyMap<number, string> = new Map();
+
+  constructor(hasZones: boolean, memory: NetlinkMemory, place: Place) {
+    this.#hasZones = hasZones;
+    this.#memory = memory;
+    this.#place = place;
+  }
+
+  install(plans: readonly TablePlan[], standing: readonly Standing[]): void {
+    this.#families = standing.filter(({ kind }) => kind === "chains").map(({ family }) => family);
+    this.exchange(plans);
+    for (const { kind, family } of standing) if (kind === "table") removeTable(this.#memory, family);
+  }
+
+  /** These tables know nothing of what stands in them but by name, so every change is the same one. */
+  replace(plans: readonly TablePlan[]): void {
+    const planned = plans.map(({ family }) => family);
+    for (const family of new Set([...planned, ...this.#families]))
+      this.#put(
+        family,
+        plans.find((plan) => plan.family === family),
+      );
+    this.#families = planned;
+  }
+
+  exchange(plans: readonly TablePlan[]): void {
+    const isByDevice = plans.some(({ chains }) =>
+      chains.some(({ rules }) => rules.some(({ match }) => match.device !== undefined)),
+    );
+    this.#deviceNames = isByDevice ? deviceNames(this.#memory) : new Map();
+    this.replace(plans);
+  }
+
+  remove(): void {
+    for (const family of this.#families) {
+      try {
+        this.#put(family, undefined);
+      } catch {
+        // What is left is found by whoever comes next, and by `dns11 cleanup`.
+      }
+    }
+    this.#families = [];
+  }
+
+  close(): void {
+    // Nothing is held.
+  }
+
+  #put(family: Family, plan: TablePlan | undefined): void {
+    const options = { hasZones: this.#hasZones, deviceName: (index: number) => this.#deviceName(index) };
+    putChains(family, this.#place, plan, options);
+  }
+
+  #deviceName(index: number): string {
+    const name = this.#deviceNames.get(index);
+    if (name === undefined || !PLAIN_NAME.test(name)) {
+      throw new Error(`Interface ${index}, "${name ?? ""}", cannot be named to iptables`);
+    }
+    return name;
+  }
+}
+
+function deviceNames(memory: NetlinkMemory): Map<number, string> {
+  const route = new RouteSocket(memory);
+  try {
+    return new Map(route.links().map(({ index, name }) => [index, name]));
+  } finally {
+    route.close();
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * NftKeeper: our rules as tables of nf_tables, each change one transaction. Where the tables are owned, the kernel takes
+ * them away with the socket; where they are not, they stay until somebody removes them.
+ */
+import { SystemFault } from "../../kernel/libc.ts";
+import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { NftSocket } from "../../kernel/nfnetlink.ts";
+import { deleteCommands, exchangeCommands, replaceCommands } from "./encode.ts";
+import { removeChains } from "./iptables-chains.ts";
+import type { RuleKeeper } from "./keeper.ts";
+import { type Family, TABLE_NAME, type TablePlan } from "./plan.ts";
+import { type Standing, ownedElsewhere, tableTitle } from "./standing.ts";
+
+export class NftKeeper implements RuleKeeper {
+  readonly #nft: NftSocket;
+  readonly #isOwned: boolean;
+  #families: readonly Family[] = [];
+
+  constructor(isOwned: boolean, memory: NetlinkMemory) {
+    this.#isOwned = isOwned;
+    this.#nft = new NftSocket(memory);
+  }
+
+  get port(): number {
+    return this.#nft.port;
+  }
+
+  install(plans: readonly TablePlan[], standing: readonly Standing[]): void {
+    this.#families = standing.filter(({ kind }) => kind === "table").map(({ family }) => family);
+    try {
+      this.exchange(plans);
+    } catch (error) {
+      if (error instanceof SystemFault && error.code === "EPERM") throw ownedElsewhere(tableTitle("ip"), error);
+      throw error;
+    }
+    for (const { kind, family } of standing) if (kind === "chains") removeChains(family, undefined);
+  }
+
+  replace(plans: readonly TablePlan[]): void {
+    this.#nft.transact(replaceCommands(plans));
+  }
+
+  exchange(plans: readonly TablePlan[]): void {
+    this.#nft.transact(exchangeCommands(this.#families, plans, this.#isOwned));
+    this.#families = plans.map(({ family }) => family);
+  }
+
+  remove(): void {
+    for (const family of this.#families) {
+      try {
+        this.#nft.transact(deleteCommands({ family, name: TABLE_NAME }));
+      } catch {
+        // Somebody has removed it already. If it is owned, closing the socket takes it away whatever happens.
+      }
+    }
+  }
+
+  close(): void {
+    this.#nft.close();
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * Standing: what is there of our rules in a namespace, of any tier, and who holds it. Rules that no process owns may be a
+ * running instance's all the same: then somebody still has the ports to which they lead.
+ */
+import {
+  SystemFault,
+  AF_INET,
+  AF_INET6,
+  SOCK_DGRAM,
+  SOCK_STREAM,
+  bindTo,
+  closeQuietly,
+  socket,
+} from "../../kernel/libc.ts";
+import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
+import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { visitTables } from "../../kernel/nfnetlink.ts";
+import * as nft from "../../kernel/nft-vocabulary.ts";
+import { isInXtables } from "../../kernel/xtables.ts";
+import { Fault } from "../../lib/fault.ts";
+import { addressBytes, socketAddress } from "../../model/address.ts";
+import { FAMILY_NUMBER } from "./encode.ts";
+import { CHAIN_PREFIX, listenersIn } from "./iptables-text.ts";
+import { iptablesTool } from "./iptables-tool.ts";
+import { FAMILIES, type Family, type Protocol, TABLE_NAME } from "./plan.ts";
+
+/** What tables say that `dns11 kind --in-node --once` makes. */
+export const STAYING_COMMENT = "dns11 in the node, once";
+
+export interface Standing {
+  /** A table of nf_tables, or chains of the older iptables. */
+  readonly kind: "table" | "chains";
+  readonly family: Family;
+  /** What it is called when somebody is told. */
+  readonly title: string;
+  /** A process that runs; nobody, where it was left behind; or it is meant to stay without anybody. */
+  readonly holder: "instance" | "nobody" | "stays";
+}
+
+/** To be called inside the namespace. */
+export function standingRules(memory: NetlinkMemory): Standing[] {
+  return [...standingTables(memory), ...FAMILIES.flatMap(standingChains)];
+}
+
+/** Throws where somebody serves the namespace already, before anything is changed in it; returns what was left behind. */
+export function refuseServed(memory: NetlinkMemory): readonly Standing[] {
+  const standing = standingRules(memory);
+  const held = standing.find(({ holder }) => holder !== "nobody");
+  if (held === undefined) return standing;
+  if (held.holder === "instance") throw ownedElsewhere(held.title);
+  throw new Fault("OWNED_ELSEWHERE", `The table "${TABLE_NAME}" was made by dns11 in the node, to stay`, {
+    remedy: "Its pods are served by it. To have them served from outside: dns11 kind --in-node --undo, in the node.",
+  });
+}
+
+export function ownedElsewhere(title: string, cause?: unknown): Fault {
+  return new Fault("OWNED_ELSEWHERE", `The ${title} of this namespace belongs to another running instance`, {
+    cause,
+    remedy: "An instance inside the container serves it already, or another one serves the same engine.",
+  });
+}
+
+export function tableTitle(family: Family): string {
+  return `table ${family} "${TABLE_NAME}"`;
+}
+
+function standingTables(memory: NetlinkMemory): Standing[] {
+  const found: { readonly family: Family; readonly holder: Standing["holder"] | undefined }[] = [];
+  visitTables(memory, nft.NFT_MSG_GETTABLE, 0, (familyNumber, bytes) => {
+    const family = FAMILIES.find((each) => FAMILY_NUMBER[each] === familyNumber);
+    const attributes = attributesIn(bytes);
+    if (family === undefined || textOf(attributes.get(nft.NFTA_TABLE_NAME)) !== TABLE_NAME) return;
+    const comment = textOf(attributes.get(nft.NFTA_TABLE_USERDATA)?.subarray(2));
+    if (attributes.has(nft.NFTA_TABLE_OWNER)) found.push({ family, holder: "instance" });
+    else found.push({ family, holder: comment === STAYING_COMMENT ? "stays" : undefined });
+  });
+  return found.map(({ family, holder }) => ({
+    kind: "table",
+    family,
+    title: tableTitle(family),
+    holder: holder ?? holderOf(listenersOf(memory, family)),
+  }));
+}
+
+/** From the rules for replies, which stand as long as anybody is answered: each compares protocol, address and port. */
+function listenersOf(memory: NetlinkMemory, family: Family): Listener[] {
+  const listeners: Listener[] = [];
+  visitTables(memory, nft.NFT_MSG_GETRULE, FAMILY_NUMBER[family], (_, bytes) => {
+    const attributes = attributesIn(bytes);
+    if (textOf(attributes.get(nft.NFTA_RULE_TABLE)) !== TABLE_NAME) return;
+    if (textOf(attributes.get(nft.NFTA_RULE_CHAIN)) !== "reply") return;
+    const values = attributeList(attributes.get(nft.NFTA_RULE_EXPRESSIONS) ?? Buffer.alloc(0)).flatMap(([, each]) =>
+      comparedIn(attributesIn(each)),
+    );
+    const protocol = values.find(({ length }) => length === 1);
+    const address = values.find(({ length }) => length >= 4);
+    const port = values.find(({ length }) => length === 2);
+    if (protocol === undefined || address === undefined || port === undefined) return;
+    const isTcp = protocol[0] === IPPROTO_TCP;
+    listeners.push({ protocol: isTcp ? "tcp" : "udp", address: Buffer.from(address), port: port.readUInt16BE(0) });
+  });
+  return listeners;
+}
+
+const IPPROTO_TCP = 6;
+
+function comparedIn(expression: ReadonlyMap<number, Buffer>): Buffer[] {
+  if (textOf(expression.get(nft.NFTA_EXPR_NAME)) !== "cmp") return [];
+  const data = attributesIn(expression.get(nft.NFTA_EXPR_DATA) ?? Buffer.alloc(0)).get(nft.NFTA_CMP_DATA);
+  const value = attributesIn(data ?? Buffer.alloc(0)).get(nft.NFTA_DATA_VALUE);
+  return value === undefined ? [] : [value];
+}
+
+function standingChains(family: Family): Standing[] {
+  if (!isInXtables(family, CHAIN_PREFIX)) return [];
+  const listeners = listenersIn(iptablesTool().save(family, undefined)).flatMap(({ protocol, address, port }) => {
+    const bytes = addressBytes(address);
+    return bytes === undefined ? [] : [{ protocol, address: bytes, port }];
+  });
+  const title = `chains ${CHAIN_PREFIX}* of ${family === "ip" ? "iptables" : "ip6tables"}-legacy`;
+  return [{ kind: "chains", family, title, holder: holderOf(listeners) }];
+}
+
+interface Listener {
+  readonly protocol: Protocol;
+  readonly address: Uint8Array;
+  readonly port: number;
+}
+
+/** Whoever runs has all of its ports; one of them alone may have become somebody else's. */
+function holderOf(listeners: readonly Listener[]): Standing["holder"] {
+  return listeners.length > 0 && listeners.every(isTaken) ? "instance" : "nobody";
+}
+
+function isTaken({ protocol, address, port }: Listener): boolean {
+  const domain = address.length === 4 ? AF_INET : AF_INET6;
+  const fd = socket(domain, protocol === "udp" ? SOCK_DGRAM : SOCK_STREAM);
+  try {
+    bindTo(fd, socketAddress(address, port), protocol);
+    return false;
+  } catch (error) {
+    return error instanceof SystemFault && error.code === "EADDRINUSE";
+  } finally {
+    closeQuietly(fd);
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * The tables of the older iptables, as far as they can be read without a program: whether a word, such as the name of a
+ * chain, stands in one. Asking the program takes milliseconds and a process, which most namespaces are not worth.
+ */
+import { readFileSync } from "node:fs";
+
+import { AF_INET, AF_INET6, SOCK_DGRAM, SystemFault, closeQuietly, readOption, socket } from "./libc.ts";
+
+/** linux/netfilter_ipv4/ip_tables.h and its namesake for IPv6, which differ in nothing that is used here. */
+const SOL_IP = 0;
+const SOL_IPV6 = 41;
+const SO_GET_INFO = 64;
+const SO_GET_ENTRIES = 65;
+const NAME_BYTES = 32;
+const INFO_BYTES = 84;
+const INFO_SIZE_OFFSET = 80;
+const ENTRIES_SIZE_OFFSET = 32;
+const ENTRIES_HEADER_BYTES = 40;
+
+const KINDS = {
+  ip: { list: "/proc/thread-self/net/ip_tables_names", domain: AF_INET, level: SOL_IP },
+  ip6: { list: "/proc/thread-self/net/ip6_tables_names", domain: AF_INET6, level: SOL_IPV6 },
+} as const;
+
+export type XtablesFamily = keyof typeof KINDS;
+
+/** The tables that somebody has used in the namespace that the thread is in; looking at another one would make it. */
+export function xtablesIn(family: XtablesFamily): string[] {
+  try {
+    return readFileSync(KINDS[family].list, "utf8").split("\n").filter(Boolean);
+  } catch {
+    // This kernel has none.
+    return [];
+  }
+}
+
+/** Whether one of the tables has this word in it. */
+export function isInXtables(family: XtablesFamily, word: string): boolean {
+  const tables = xtablesIn(family);
+  if (tables.length === 0) return false;
+  const { domain, level } = KINDS[family];
+  const fd = socket(domain, SOCK_DGRAM);
+  try {
+    return tables.some((table) => entriesOf(fd, level, table).includes(word));
+  } finally {
+    closeQuietly(fd);
+  }
+}
+
+/** A table's rules as the kernel has them. */
+function entriesOf(fd: number, level: number, table: string): Buffer {
+  for (;;) {
+    const info = Buffer.alloc(INFO_BYTES);
+    info.write(table, 0, NAME_BYTES - 1, "latin1");
+    readOption(fd, level, SO_GET_INFO, info, `table ${table}`);
+    // Both numbers are in the machine's order, and so is all that is compared with them.
+    const size = info.subarray(INFO_SIZE_OFFSET, INFO_SIZE_OFFSET + 4);
+    const [bytes = 0] = new Uint32Array(Uint8Array.from(size).buffer);
+    const entries = Buffer.alloc(ENTRIES_HEADER_BYTES + bytes);
+    entries.write(table, 0, NAME_BYTES - 1, "latin1");
+    entries.set(size, ENTRIES_SIZE_OFFSET);
+    try {
+      readOption(fd, level, SO_GET_ENTRIES, entries, `table ${table}`);
+      return entries;
+    } catch (error) {
+      // Somebody has changed it in between.
+      if (!(error instanceof SystemFault) || error.code !== "EAGAIN") throw error;
+    }
+  }
+}
