@@ -8,6 +8,7 @@ import { Command, CommanderError } from "commander";
 
 import { addCheckConfig } from "./check-config.ts";
 import { addCleanup } from "./cleanup.ts";
+import { addDoctor } from "./doctor.ts";
 import { EXIT, exitCodeOf, explain } from "./exit-code.ts";
 import { addKind } from "./kind.ts";
 import { addRun } from "./run.ts";
@@ -26,6 +27,7 @@ const program = new Command("dns11")
   .configureHelp({ sortOptions: false, showGlobalOptions: false });
 addRun(program);
 addStatus(program);
+addDoctor(program);
 addKind(program);
 addCheckConfig(program);
 addCleanup(program);

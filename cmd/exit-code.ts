@@ -14,8 +14,14 @@ export const EXIT = {
   cannotServe: 3,
   /** Another instance serves this engine. */
   locked: 4,
+} as const;
+
+/** What the doctors end with: monitors know these three. */
+export const DOCTOR_EXIT = {
+  healthy: EXIT.ok,
+  problems: EXIT.failure,
   /** Nothing wrong was found, but not everything could be looked at. */
-  unchecked: 5,
+  unchecked: EXIT.usage,
 } as const;
 
 const BY_CODE = new Map<string, number>([

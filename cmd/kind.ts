@@ -9,7 +9,7 @@ import { createLog } from "../src/observe/log.ts";
 import { READERS } from "../src/config/readers.ts";
 import type { NodeFilter } from "../src/model/kind-policy.ts";
 import { type AskingOptions, addAsking, addJson, clientFor } from "./asking.ts";
-import { EXIT } from "./exit-code.ts";
+import { findingsTable, judge, orUnchecked } from "./doctor.ts";
 import { onThisPlatform } from "./platform.ts";
 import { IN_NODE_FLAGS, addFlags } from "./flags.ts";
 import { type SettingsOptions, settingsReader, stateDirOption, untilSignalled } from "./run.ts";
@@ -47,7 +47,10 @@ export function addKind(program: Command): void {
       ),
     )
     .option("--json", "as JSON")
-    .action(async (node: string | undefined, options: KindOptions) => await diagnose(node, options));
+    .action(
+      async (node: string | undefined, options: KindOptions) =>
+        await orUnchecked(async () => await diagnose(node, options)),
+    );
   verb(kind, "detach <node>", "Put a node back as it was, until it is started anew or attached again").action(
     async (node: string, options: KindOptions) => await setDetached(node, options, true),
   );
@@ -122,18 +125,11 @@ async function diagnose(node: string | undefined, { host, json, kind }: KindOpti
   process.stdout.write(
     json === true ? `${JSON.stringify(reports)}\n` : reports.map(reportText).join("\n") || "there is no KIND node\n",
   );
-  const states = new Set(reports.flatMap(({ findings }) => findings.map(({ state }) => state)));
-  if (states.has("problem")) process.exitCode = EXIT.failure;
-  else if (states.has("unknown")) process.exitCode = EXIT.unchecked;
+  judge(reports.flatMap(({ findings }) => findings));
 }
 
 function reportText({ node, findings }: NodeDiagnosis): string {
-  const rows = findings.map(({ state, what, detail, remedy }) => [
-    state,
-    what,
-    `${detail}${remedy === undefined ? "" : `. ${remedy}`}`,
-  ]);
-  return `${node}\n${table(["STATE", "WHAT", "FOUND"], rows)}`;
+  return `${node}\n${findingsTable(findings)}`;
 }
 
 async function setDetached(node: string, options: KindOptions, isDetached: boolean): Promise<void> {

@@ -14,6 +14,7 @@ import { LIMITS } from "../src/config/limits.ts";
 import type { Origins } from "../src/config/settings.ts";
 import { settle } from "../src/config/settle.ts";
 import { BETTER, STRICT } from "../src/model/behaviour.ts";
+import { CHECKS } from "../src/model/finding.ts";
 
 const PROGRAM = "dist/cmd/dns11.js";
 const readme = readFileSync("README.md", "utf8");
@@ -24,7 +25,7 @@ test("README shows every help text as the program prints it", () => {
   const blocks = [...readme.matchAll(/```text (dns11 [^\n]*--help)\n([\s\S]*?)\n```/g)];
   assert.deepEqual(
     blocks.map(([, command]) => command),
-    ["", "run ", "status ", "kind ", "check-config ", "cleanup "].map((command) => `dns11 ${command}--help`),
+    ["", "run ", "status ", "doctor ", "kind ", "check-config ", "cleanup "].map((command) => `dns11 ${command}--help`),
   );
   for (const [, command = "", shown] of blocks) {
     const { stdout } = spawnSync(process.execPath, ["dist/cmd/dns11.js", ...command.split(" ").slice(1)], {
@@ -38,6 +39,10 @@ test("README lists every exit code, and no other", () => {
   const section = readme.slice(readme.indexOf("Exit codes:"), readme.indexOf("- **The engine"));
   const codes = [...section.matchAll(/^\| (\d) +\|/gm)].map(([, code]) => Number(code));
   assert.deepEqual(codes, Object.values(EXIT));
+});
+
+test("README names everything that the doctor looks at", () => {
+  for (const code of Object.keys(CHECKS)) assert.match(readme, new RegExp(`^\\| \`${code}\` +\\|`, "m"));
 });
 
 test("README's table of differences has a row for every switch of the character", () => {

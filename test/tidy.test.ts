@@ -98,6 +98,11 @@ const ROOMS: readonly Room[] = [
     modules: ["dockerode", "node:readline", "node:timers/promises", "node:crypto", "node:fs", "node:path"],
   },
   {
+    room: "src/container/doctor",
+    mayImport: ["src/container", "src/kernel", ...BASE],
+    modules: ["node:crypto", "node:fs"],
+  },
+  {
     room: "src/container/kind",
     mayImport: ["src/container", "src/kernel", ...BASE],
     modules: ["node:crypto", "node:fs", "node:net", "node:os", "node:path"],

@@ -4,7 +4,7 @@
  */
 import { type IncomingMessage, request } from "node:http";
 
-import type { Status } from "../daemon/status.ts";
+import type { RepairAnswer, Status } from "../daemon/status.ts";
 import { Fault, codeOf } from "../lib/fault.ts";
 
 /** Of an answer that is one value; a stream takes as long as it lasts. */
@@ -30,6 +30,11 @@ export class Client {
   /** Serves a node again. */
   async attachNode(node: string): Promise<{ readonly name: string }> {
     return (await this.#ask("POST", "/v1/kind/attach", { node })) as { readonly name: string };
+  }
+
+  /** Has a container, by its name or id, attached anew where it has to be. */
+  async repair(container: string): Promise<RepairAnswer> {
+    return (await this.#ask("POST", "/v1/repair", { container })) as RepairAnswer;
   }
 
   async #ask(method: string, path: string, body?: unknown): Promise<unknown> {

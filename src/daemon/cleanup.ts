@@ -18,8 +18,11 @@ import { codeOf, reasonOf } from "../lib/fault.ts";
 import { takeInstance } from "./instance.ts";
 import { checkCapabilities } from "./preflight.ts";
 
-/** Does it, and returns what was done, a line each. Refuses while an instance is running. */
-export async function cleanup(stateDir: string, hostFlag: string | undefined): Promise<string[]> {
+/**
+ * Does it, and returns what was done, a line each. Refuses while an instance is running. With the id of a container,
+ * nothing else is touched.
+ */
+export async function cleanup(stateDir: string, hostFlag: string | undefined, only?: string): Promise<string[]> {
   checkCapabilities();
   await warmThreadPool();
   const { socketPath } = engineAddress(hostFlag, process.env);
@@ -33,6 +36,7 @@ export async function cleanup(stateDir: string, hostFlag: string | undefined): P
   const journal = new Journal(instance.folder);
   try {
     for (const record of journal.all().records) {
+      if (only !== undefined && record.containerId !== only) continue;
       // Another start of a container has made everything anew.
       const json = await engine.container(record.containerId);
       const isSameStart = json?.State?.StartedAt === record.startedAt && isUp(json);
@@ -40,14 +44,17 @@ export async function cleanup(stateDir: string, hostFlag: string | undefined): P
       lines.push(...did.map((line) => `${record.name}: ${line}`));
     }
     for (const { Id: containerId } of await engine.containers()) {
+      if (only !== undefined && containerId !== only) continue;
       const json = await engine.container(containerId);
       if (json !== undefined && isUp(json)) lines.push(...cleanContainer(json, { host, bracket, memory }));
     }
   } finally {
     bracket.close();
     closeEngineHost(host);
-    instance.remove();
+    if (only === undefined) instance.remove();
+    else instance.release();
   }
+  if (only !== undefined) return lines;
   return [...lines, `removed ${instance.folder}`];
 }
 
@@ -77,7 +84,8 @@ function cleanContainer(json: ContainerJson, { host, bracket, memory }: Tools): 
   }
 }
 
-function removeLeftBehind(memory: NetlinkMemory): string[] {
+/** To be called inside the namespace; says what it did. */
+export function removeLeftBehind(memory: NetlinkMemory): string[] {
   return standingRules(memory).map((standing) => {
     const { title, holder } = standing;
     if (holder === "stays") return `${title} was made in the node, to stay; left alone`;

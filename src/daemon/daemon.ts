@@ -23,13 +23,10 @@ import { descriptorsMax, roomForContainers } from "./descriptors.ts";
 import { HangGuard } from "./hang-guard.ts";
 import { keepHeapSmall } from "./heap.ts";
 import { type Instance, instanceFolder, takeInstance } from "./instance.ts";
-import { checkCapabilities } from "./preflight.ts";
+import { checkCapabilities, checkEngine } from "./preflight.ts";
 import { routesOf } from "./routes.ts";
 import { chooseMeans, warnOfMeans } from "./rule-means.ts";
 import { type ContainerStatus, type Status, containerStatus } from "./status.ts";
-
-/** Docker 20.10 is the oldest engine that tells what is needed. */
-const ENGINE_MAJOR_MIN = 20;
 
 export const VERSION = (
   JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")) as { readonly version: string }
@@ -185,22 +182,7 @@ export class Daemon {
 
   /** Called whenever the engine answers anew: it may be another process by then, and even another engine. */
   #acceptEngine(info: EngineInfo): void {
-    if (info.isRootless) {
-      throw new Fault(
-        "ENGINE_ROOTLESS",
-        "This engine is rootless: its containers' namespaces belong to its user, and so does their resolver",
-        {
-          remedy: "dns11 serves engines that run as root.",
-          isFinal: true,
-        },
-      );
-    }
-    if (info.majorVersion < ENGINE_MAJOR_MIN) {
-      throw new Fault("ENGINE_TOO_OLD", `Docker ${info.version} is too old`, {
-        remedy: "dns11 works with Docker 20.10 and later.",
-        isFinal: true,
-      });
-    }
+    checkEngine(info);
     if (this.#info !== undefined && this.#info.id !== info.id) {
       throw new Fault("ENGINE_OTHER", `Another engine (${info.id}) answers at "${this.#address.socketPath}" now`, {
         remedy: "Start dns11 again to serve that one.",

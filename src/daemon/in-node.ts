@@ -9,7 +9,7 @@ import { LIMITS } from "../config/limits.ts";
 import type { RunSettings } from "../config/settings.ts";
 import { Reconciler } from "../container/attach/reconciler.ts";
 import { DOCKER_RESOLVER } from "../container/capture/capture.ts";
-import { examine } from "../container/kind/doctor.ts";
+import { examineNode } from "../container/kind/doctor.ts";
 import { FILES_HERE, NODE_HERE, dockerListening, nodeHere } from "../container/kind/here.ts";
 import { Journal } from "../container/kind/journal.ts";
 import { NodeMode, undoIn } from "../container/kind/node-mode.ts";
@@ -155,7 +155,7 @@ export async function serveOnce(settings: RunSettings, log: Log): Promise<string
     return [
       `pods ask ${published.join(", ") || "nobody"}, led to Docker's resolver (udp ${docker.udpPort}, tcp ${docker.tcpPort})`,
       ...reasons,
-      ...findings.filter(({ state }) => state !== "well").map(({ what, detail }) => `${what}: ${detail}`),
+      ...findings.filter(({ state }) => state !== "ok").map(({ what, detail }) => `${what}: ${detail}`),
     ];
   } finally {
     bracket.close();
@@ -202,11 +202,11 @@ async function examineHere(
   { fact }: NodeMode,
   bracket: Bracket,
   memory: NetlinkMemory,
-): Promise<Awaited<ReturnType<typeof examine>>> {
+): ReturnType<typeof examineNode> {
   const fd = openSync(THREAD_NAMESPACE, "r");
   try {
     const resolvConf = new NodeResolver(FILES_HERE).text();
-    return await examine({ fact, fd, resolvConf }, { bracket, memory });
+    return await examineNode({ fact, fd, resolvConf }, { bracket, memory });
   } finally {
     closeQuietly(fd);
   }

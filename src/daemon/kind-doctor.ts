@@ -1,7 +1,7 @@
 /**
  * KindDoctor: finds the nodes of an engine and has each examined, with or without a dns11 that runs.
  */
-import { type Finding, examine } from "../container/kind/doctor.ts";
+import { examineNode } from "../container/kind/doctor.ts";
 import { nodeFactOf } from "../container/kind/node-fact.ts";
 import { isNode } from "../container/kind/selection.ts";
 import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
@@ -20,6 +20,7 @@ import { containerFact, isUp, networkFact } from "../container/watch/translate.t
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { Fault, reasonOf } from "../lib/fault.ts";
+import { type Finding, finding } from "../model/finding.ts";
 import type { NodeFilter } from "../model/kind-policy.ts";
 import { checkCapabilities } from "./preflight.ts";
 
@@ -87,9 +88,9 @@ async function diagnose(
     const { resolvConfPath: path } = fact;
     const resolvConf = path === undefined ? undefined : readEngineFile(host, path);
     const patient = { fact: nodeFactOf(fact, (id) => networks.get(id), undefined), fd, resolvConf };
-    return await examine(patient, { bracket, memory: new NetlinkMemory() });
+    return await examineNode(patient, { bracket, memory: new NetlinkMemory() });
   } catch (error) {
-    return [{ what: "the node", state: "unknown", detail: reasonOf(error) }];
+    return [finding("namespace", "unknown", reasonOf(error))];
   } finally {
     closeQuietly(fd);
   }

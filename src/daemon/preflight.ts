@@ -4,7 +4,11 @@
  */
 import { readFileSync } from "node:fs";
 
+import type { EngineInfo } from "../container/watch/engine.ts";
 import { Fault } from "../lib/fault.ts";
+
+/** Docker 20.10 is the oldest engine that tells what is needed. */
+const ENGINE_MAJOR_MIN = 20;
 
 /** What each capability is for, by its number in the kernel. */
 const CAPABILITIES = [
@@ -31,4 +35,24 @@ export function checkCapabilities(): void {
       : "Run dns11 as root: sudo dns11 run",
     isFinal: true,
   });
+}
+
+/** Throws where an engine is none that can be served. */
+export function checkEngine({ isRootless, majorVersion, version }: EngineInfo): void {
+  if (isRootless) {
+    throw new Fault(
+      "ENGINE_ROOTLESS",
+      "This engine is rootless: its containers' namespaces belong to its user, and so does their resolver",
+      {
+        remedy: "dns11 serves engines that run as root.",
+        isFinal: true,
+      },
+    );
+  }
+  if (majorVersion < ENGINE_MAJOR_MIN) {
+    throw new Fault("ENGINE_TOO_OLD", `Docker ${version} is too old`, {
+      remedy: "dns11 works with Docker 20.10 and later.",
+      isFinal: true,
+    });
+  }
 }

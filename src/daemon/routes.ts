@@ -6,7 +6,7 @@ import type { ContainerFact } from "../container/registry/fact.ts";
 import { Fault } from "../lib/fault.ts";
 import type { Composition } from "./compose.ts";
 import type { Call, Routes } from "./control.ts";
-import type { Status } from "./status.ts";
+import type { RepairAnswer, Status } from "./status.ts";
 
 interface RouteParts {
   readonly composition: Composition;
@@ -16,6 +16,7 @@ interface RouteParts {
 export function routesOf({ composition, status }: RouteParts): Routes {
   return {
     "GET /v1/status": status,
+    "POST /v1/repair": async (call) => await repair(composition, call),
     "POST /v1/kind/detach": (call) => setDetached(composition, call, true),
     "POST /v1/kind/attach": (call) => setDetached(composition, call, false),
   };
@@ -30,6 +31,16 @@ function setDetached({ roster, nodes, directory }: Composition, { body }: Call, 
   if (!nodes.isNode(fact)) throw new Fault("NO_SUCH_NODE", `"${fact.name}" is no KIND node to this dns11`);
   roster.setDetached(fact, isDetached);
   return { name: fact.name };
+}
+
+/** Has a container's namespace attached anew where it has to be, and tells what came of it. */
+async function repair({ directory, reconciler }: Composition, { body }: Call): Promise<RepairAnswer> {
+  const wanted = typeof body === "object" && body !== null && "container" in body ? body.container : undefined;
+  if (typeof wanted !== "string" || wanted === "") {
+    throw new Fault("NO_CONTAINER", 'Which container? It is told as {"container": "NAME"}');
+  }
+  const { id, name } = findContainer(directory.containers.values(), wanted);
+  return { name, outcome: (await reconciler.repair(id)) ?? "not-served" };
 }
 
 /** By its name, or by the beginning of its id. */

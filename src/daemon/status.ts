@@ -4,6 +4,7 @@
 import type { Origins } from "../config/settings.ts";
 import type { Attachment } from "../container/attach/attachment.ts";
 import type { Decision } from "../container/attach/decision.ts";
+import type { Repaired } from "../container/attach/reconciler.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import type { RuleTier } from "../model/rule-tier.ts";
 import { serverText } from "../model/server-text.ts";
@@ -59,6 +60,13 @@ export interface Status {
   readonly isReady: boolean;
   readonly memoryBytes: number;
   readonly containers: readonly ContainerStatus[];
+}
+
+/** What `POST /v1/repair` tells. */
+export interface RepairAnswer {
+  readonly name: string;
+  /** Its rules were made anew, it was attached anew, it cannot be, or nobody wants it served. */
+  readonly outcome: Repaired | "not-served";
 }
 
 export function containerStatus(

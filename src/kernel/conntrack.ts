@@ -13,10 +13,17 @@ const SUBSYSTEM_CONNTRACK = 1;
 const IPCTNL_MSG_CT_GET = 1;
 const IPCTNL_MSG_CT_DELETE = 2;
 const CTA_TUPLE_ORIGINAL = 1;
+const CTA_TUPLE_REPLY = 2;
 const CTA_ID = 12;
 const CTA_ZONE = 18;
 const CTA_FILTER = 25;
 const CTA_TUPLE_IP = 1;
+const CTA_TUPLE_PROTO = 2;
+const CTA_IP_V4_DESTINATION = 2;
+const CTA_PROTO_NUMBER = 1;
+const CTA_PROTO_SOURCE_PORT = 2;
+const CTA_PROTO_DESTINATION_PORT = 3;
+const UDP = 17;
 const CTA_IP_V4_SOURCE = 1;
 const CTA_IP_V6_SOURCE = 3;
 const CTA_FILTER_ORIGINAL_FLAGS = 1;
@@ -40,6 +47,73 @@ export function forgetConversationsOf(memory: NetlinkMemory, address: string): n
   } finally {
     socket.close();
   }
+}
+
+/** A conversation by UDP that the kernel remembers, with who answers in it instead of whoever was asked. */
+export interface Remembered {
+  /** Where the answers come from, as the kernel has it. */
+  readonly address: string;
+  readonly port: number;
+  readonly entry: Entry;
+}
+
+/**
+ * The conversations by UDP with an IPv4 address and port, in the namespace that the thread is in; only those in the zone
+ * that every packet is in which no rule puts into another one.
+ */
+export function conversationsAt(memory: NetlinkMemory, address: string, port: number): Remembered[] {
+  const wanted = Buffer.from(addressBytes(address) ?? []);
+  const found: Remembered[] = [];
+  const socket = new NetlinkSocket(memory, NETLINK_NETFILTER);
+  const write = (w: NetlinkWriter): void => w.raw(genericMessage(AF_INET, 0));
+  try {
+    socket.request(
+      { type: typeOf(IPCTNL_MSG_CT_GET), flags: NLM_F_DUMP, call: "conntrack dump", about: address, write },
+      (body) => {
+        if (!body.includes(wanted)) return;
+        const attributes = attributesIn(body, GENERIC_MESSAGE_BYTES);
+        if ((attributes.get(CTA_ZONE)?.readUInt16BE(0) ?? 0) !== 0) return;
+        const asked = tupleOf(attributes.get(CTA_TUPLE_ORIGINAL));
+        if (asked.protocol !== UDP || asked.destinationPort !== port || !asked.destination.equals(wanted)) return;
+        const { source, sourcePort } = tupleOf(attributes.get(CTA_TUPLE_REPLY));
+        found.push({ address: [...source].join("."), port: sourcePort, entry: identityOf(attributes) });
+      },
+    );
+    return found;
+  } finally {
+    socket.close();
+  }
+}
+
+/** Deletes these, in the namespace that the thread is in; returns how many were still there. */
+export function forgetRemembered(memory: NetlinkMemory, remembered: readonly Remembered[]): number {
+  const socket = new NetlinkSocket(memory, NETLINK_NETFILTER);
+  try {
+    return remembered.filter(({ entry }) => remove(socket, AF_INET, entry)).length;
+  } finally {
+    socket.close();
+  }
+}
+
+interface Tuple {
+  readonly protocol: number;
+  readonly source: Buffer;
+  readonly destination: Buffer;
+  readonly sourcePort: number;
+  readonly destinationPort: number;
+}
+
+function tupleOf(bytes: Buffer | undefined): Tuple {
+  const tuple = attributesIn(bytes ?? Buffer.alloc(0));
+  const ip = attributesIn(tuple.get(CTA_TUPLE_IP) ?? Buffer.alloc(0));
+  const proto = attributesIn(tuple.get(CTA_TUPLE_PROTO) ?? Buffer.alloc(0));
+  return {
+    protocol: proto.get(CTA_PROTO_NUMBER)?.readUInt8(0) ?? 0,
+    source: ip.get(CTA_IP_V4_SOURCE) ?? Buffer.alloc(0),
+    destination: ip.get(CTA_IP_V4_DESTINATION) ?? Buffer.alloc(0),
+    sourcePort: proto.get(CTA_PROTO_SOURCE_PORT)?.readUInt16BE(0) ?? 0,
+    destinationPort: proto.get(CTA_PROTO_DESTINATION_PORT)?.readUInt16BE(0) ?? 0,
+  };
 }
 
 function entriesFrom(socket: NetlinkSocket, source: Buffer, about: string): Entry[] {

@@ -227,11 +227,12 @@ export function peerProcess(fd: number): number {
   return credentials.readInt32LE(0);
 }
 
-/** Reads an option whose value says what is asked for; the answer is put in its place, and is as long. */
-export function readOption(fd: number, level: number, name: number, value: Buffer, about: string): void {
+/** What an option holds, in as many bytes as the kernel gives of `bytes`, which may hold what is asked for. */
+export function optionBytes(fd: number, level: number, name: number, bytes: Buffer, about: string): Buffer {
   const length = Buffer.alloc(4);
-  length.writeUInt32LE(value.length);
-  must(c.getsockopt(fd, level, name, value, length), "getsockopt", about);
+  length.writeUInt32LE(bytes.length);
+  must(c.getsockopt(fd, level, name, bytes, length), "getsockopt", about);
+  return bytes.subarray(0, length.readUInt32LE(0));
 }
 
 /** Sends on a connected socket; returns what the kernel returned, and never raises SIGPIPE. */
@@ -276,8 +277,15 @@ export function alarm(seconds: number): void {
 }
 
 /** The index of an interface in the calling thread's namespace; 0 when there is none of that name. */
-export function interfaceIndex(name: string): number {
+function interfaceIndex(name: string): number {
   return c.ifNameToIndex(name);
+}
+
+/** The interface of a link-local address with a zone, which only the namespace it is used in can number; 0 for others. */
+export function scopeOf(address: string): number {
+  const zone = address.split("%", 2)[1];
+  if (zone === undefined) return 0;
+  return /^\d+$/.test(zone) ? Number(zone) : interfaceIndex(zone);
 }
 
 /**

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 
-import { AF_INET, AF_INET6, SOCK_DGRAM, SystemFault, closeQuietly, readOption, socket } from "./libc.ts";
+import { AF_INET, AF_INET6, SOCK_DGRAM, SystemFault, closeQuietly, optionBytes, socket } from "./libc.ts";
 
 /** linux/netfilter_ipv4/ip_tables.h and its namesake for IPv6, which differ in nothing that is used here. */
 const SOL_IP = 0;
@@ -52,7 +52,7 @@ function entriesOf(fd: number, level: number, table: string): Buffer {
   for (;;) {
     const info = Buffer.alloc(INFO_BYTES);
     info.write(table, 0, NAME_BYTES - 1, "latin1");
-    readOption(fd, level, SO_GET_INFO, info, `table ${table}`);
+    optionBytes(fd, level, SO_GET_INFO, info, `table ${table}`);
     // Both numbers are in the machine's order, and so is all that is compared with them.
     const size = info.subarray(INFO_SIZE_OFFSET, INFO_SIZE_OFFSET + 4);
     const [bytes = 0] = new Uint32Array(Uint8Array.from(size).buffer);
@@ -60,7 +60,7 @@ function entriesOf(fd: number, level: number, table: string): Buffer {
     entries.write(table, 0, NAME_BYTES - 1, "latin1");
     entries.set(size, ENTRIES_SIZE_OFFSET);
     try {
-      readOption(fd, level, SO_GET_ENTRIES, entries, `table ${table}`);
+      optionBytes(fd, level, SO_GET_ENTRIES, entries, `table ${table}`);
       return entries;
     } catch (error) {
       // Somebody has changed it in between.

@@ -9,6 +9,17 @@ export function nameQuery(name: string, type: AddressType, id: number): Buffer {
   return encode({ type: "query", id, flags: 0x0100, questions: [{ type, name }] });
 }
 
+/** What every server knows, or refuses, whichever names it is for: the root. */
+export function rootQuery(id: number): Buffer {
+  return encode({ type: "query", id, flags: 0x0100, questions: [{ type: "SOA", name: "." }] });
+}
+
+/** The response code as a word; undefined for what is no reply to this id. */
+export function replyCode(reply: Buffer, id: number): string | undefined {
+  const answer = nameAnswer(reply, id);
+  return typeof answer === "object" ? "NOERROR" : answer;
+}
+
 /** The addresses, or the response code where it is no good one; undefined for what is no reply to this id. */
 export function nameAnswer(reply: Buffer, id: number): readonly string[] | string | undefined {
   try {

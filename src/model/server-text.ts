@@ -101,6 +101,18 @@ export function serverText(server: Server): string {
   return server.from === "host" ? `host(${withPort(server)})` : withPort(server);
 }
 
+/** Reads what `serverText` wrote, several of them in one text, behind the domain that they are for. */
+export function serversIn(text: string): Server[] {
+  const [, list = text] = /^\/[^/]*\/(.*)$/.exec(text) ?? [];
+  return list.split(" ").flatMap((word): Server[] => {
+    if (word === "docker") return [{ from: "door", address: OWN_ADDRESS, port: DNS_PORT }];
+    const [, place, inside] = /^(host|docker)\((.+)\)$/.exec(word) ?? [];
+    const { address, port } = splitPort(inside ?? word);
+    if (!isIPv4(address) && !isIPv6(address)) return [];
+    return [{ from: place === undefined ? "container" : place === "host" ? "host" : "door", address, port }];
+  });
+}
+
 function withPort({ address, port }: Server): string {
   if (port === DNS_PORT) return address;
   return `${address.includes(":") ? `[${address}]` : address}:${port}`;

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { openSync, closeSync } from "node:fs";
 import { after, before, test } from "node:test";
 
-import { listenersAt } from "../../src/container/kind/listeners.ts";
+import { listenersAt } from "../../src/container/namespace/listeners.ts";
 import { Bracket } from "../../src/container/namespace/bracket.ts";
 import { chainsLeading } from "../../src/container/rules/port-leads.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";

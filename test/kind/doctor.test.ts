@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { after, before, test } from "node:test";
 
+import type { Diagnosis, Report } from "../../src/daemon/doctor.ts";
 import { SYSTEM_PATH } from "../support/command.ts";
 import { createNetwork, runContainer } from "../support/container.ts";
 import { dataOf, dig } from "../support/dig.ts";
@@ -88,14 +89,14 @@ test("a node whose resolv.conf names 127.0.0.11 is told to have no DNS for pods;
   const sick = await doctor();
   assert.equal(sick.code, 1);
   const findings = sick.nodes.get("sick") ?? assert.fail();
-  const conf = findings.find(({ what }) => what === "resolv.conf");
+  const conf = findings.find(({ what }) => what === "the node's resolv.conf");
   assert.deepEqual([conf?.state, /which in a pod is the pod itself/.test(conf?.detail ?? "")], ["problem", true]);
   assert.ok(
-    findings.some(({ what, state }) => /the node itself asks 127\.0\.0\.11 by tcp/.test(what) && state === "well"),
+    findings.some(({ what, state }) => /the node itself asks 127\.0\.0\.11 by tcp/.test(what) && state === "ok"),
   );
   await using instance = await startDns11(engine, { args: KIND });
   const well = await doctor("sick");
-  assert.deepEqual([well.code, well.nodes.get("sick")?.filter(({ state }) => state !== "well")], [0, []], instance.log);
+  assert.deepEqual([well.code, well.nodes.get("sick")?.filter(({ state }) => state !== "ok")], [0, []], instance.log);
   assert.ok(well.nodes.get("sick")?.some(({ what }) => what === `a pod asks ${GATEWAY} by udp`));
   await instance.stop();
   assert.deepEqual(await stateOf(node), untouched);
@@ -109,7 +110,7 @@ test("where only pods fail the doctor sees it, and what the node itself gets doe
   const { code, nodes } = await doctor("half");
   assert.equal(code, 1);
   const states = new Map(nodes.get("half")?.map(({ what, state }) => [what, state]));
-  assert.equal(states.get(`the node itself asks ${GATEWAY} by udp`), "well");
+  assert.equal(states.get(`the node itself asks ${GATEWAY} by udp`), "ok");
   assert.equal(states.get(`a pod asks ${GATEWAY} by udp`), "problem");
   assert.equal(states.get("route_localnet"), "problem");
 });
@@ -119,12 +120,35 @@ test("the doctor tells people the same, and what it cannot look at", async () =>
   const { code, stdout } = await dns11(["kind", "doctor", "-H", engine.host]);
   assert.equal(code, 1);
   assert.match(stdout, /^seen\nSTATE +WHAT +FOUND\n/);
-  assert.match(stdout, /problem +resolv\.conf +names 127\.0\.0\.11.*Start dns11 with --kind auto/);
+  assert.match(stdout, /problem +the node's resolv\.conf +names 127\.0\.0\.11.*Start dns11 with --kind auto/);
   const nobody = await dns11(["kind", "doctor", "-H", engine.host, "nobody"]);
-  assert.equal(nobody.code, 1);
+  assert.equal(nobody.code, 2, "what is not there cannot be looked at");
   assert.match(nobody.stderr, /^dns11: The engine has no running container "nobody"\n {2}Name a node/);
   const none = await dns11(["kind", "doctor", "-H", engine.host, "--kind", "name=no*"]);
   assert.deepEqual([none.code, none.stdout], [0, "there is no KIND node\n"]);
+});
+
+test("dns11 doctor looks at nodes as at nodes, and --fix has route_localnet set again where it is ours", async () => {
+  await using node = await runKindNode(engine, { name: "shut", networks: [NETWORK], entrypoint: "none" });
+  await using instance = await startDns11(engine, { args: [...KIND, "--kind-way", "loopback"] });
+  const look = async (...args: string[]): Promise<{ code: number; report: Report }> => {
+    const where = ["-H", engine.host, "--state-dir", instance.stateDir];
+    const { code, stdout, stderr } = await dns11(["doctor", "shut", "--json", ...where, ...args]);
+    assert.equal(stderr, "");
+    return { code, report: (JSON.parse(stdout) as Diagnosis).containers[0] ?? assert.fail() };
+  };
+  const wrong = ({ findings }: Report): string[] =>
+    findings.filter(({ state }) => state === "problem").map(({ code }) => code);
+  const well = await look();
+  assert.deepEqual([well.code, wrong(well.report)], [0, []]);
+  assert.ok(well.report.findings.some(({ what }) => what === `a pod asks ${GATEWAY} by udp`));
+  for (const name of ["all", "default", "eth0"]) await node.setSysctl(`net.ipv4.conf.${name}.route_localnet`, 0);
+  const shut = await look();
+  assert.equal(shut.code, 1);
+  assert.ok(wrong(shut.report).includes("route-localnet"), JSON.stringify(shut.report));
+  const fixed = await look("--fix");
+  assert.deepEqual([fixed.code, wrong(fixed.report)], [0, []]);
+  assert.match(fixed.report.did.join("\n"), /dns11 made its rules anew, and queries come through/);
 });
 
 test("status shows nodes; detach puts one back as it was, attach and a new start serve it again (K52, K55)", async () => {

@@ -35,6 +35,9 @@ interface Entry {
   lastProbeMs: number;
 }
 
+/** What came of a repair: its rules are made anew, it is attached anew, or it cannot be. */
+export type Repaired = "verified" | "attached-anew" | "failed";
+
 export class Reconciler {
   readonly #parts: Omit<AttachmentParts, "onState" | "onForeignChange">;
   readonly #onState: OnAttachmentState;
@@ -90,6 +93,26 @@ export class Reconciler {
     if (entry?.attachment?.isOpen !== true) return;
     entry.attachment.refit();
     this.#verify(entry);
+  }
+
+  /**
+   * Looks at one namespace now instead of later: its rules are made anew, and where queries do not come through, or never
+   * did, it is attached anew. Tells what came of it; undefined where nothing is wanted there.
+   */
+  async repair(containerId: string): Promise<Repaired | undefined> {
+    const entry = this.#entries.get(containerId);
+    const attachment = entry?.attachment;
+    if (entry === undefined || attachment === undefined || this.#isStopped) return undefined;
+    if (!isFailed(attachment)) {
+      attachment.refit();
+      await attachment.verify();
+      if (!isFailed(attachment)) return "verified";
+    }
+    clearTimeout(entry.timer);
+    entry.attempts = 0;
+    attachment.open();
+    await attachment.verify();
+    return isFailed(attachment) ? "failed" : "attached-anew";
   }
 
   unwant(containerId: string): void {
@@ -223,6 +246,10 @@ export class Reconciler {
     this.#closing.add(done);
     await done;
   }
+}
+
+function isFailed({ state }: Attachment): boolean {
+  return state.kind === "failed";
 }
 
 function newEntry(): Entry {

@@ -11,7 +11,7 @@ import { RouteSocket } from "../../kernel/rtnetlink.ts";
 import { Fault } from "../../lib/fault.ts";
 import { DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { Listening } from "../rules/plan.ts";
-import { boundPorts } from "./listeners.ts";
+import { boundPorts } from "../namespace/listeners.ts";
 import type { NodeFact } from "./node-fact.ts";
 import type { NodeFiles } from "./node-resolver.ts";
 

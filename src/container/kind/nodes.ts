@@ -1,14 +1,12 @@
 /**
  * Nodes: which of the running containers are KIND nodes, each with its mode for as long as it runs.
  */
-import { constants, openSync } from "node:fs";
-
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { closeQuietly, openInRoot } from "../../kernel/libc.ts";
 import type { KindPolicy } from "../../model/kind-policy.ts";
 import type { Bracket } from "../namespace/bracket.ts";
+import { withRoot } from "../namespace/container-root.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";
-import { isOfContainer } from "../namespace/proof.ts";
 import type { NodePlace } from "../registry/directory.ts";
 import type { ContainerFact, NetworkFact } from "../registry/fact.ts";
 import type { Journal } from "./journal.ts";
@@ -136,7 +134,7 @@ export function nodePlaceOf(policy: KindPolicy, fact: NodeFact): NodePlace {
 }
 
 /** Where a user has mounted a file at that place the engine names that one, which may be anybody's. */
-function isWhatContainerReads(host: EngineHost, path: string, pid: number, containerId: string): boolean {
+export function isWhatContainerReads(host: EngineHost, path: string, pid: number, containerId: string): boolean {
   if (!path.endsWith(`/${containerId}/resolv.conf`)) return false;
   let file = -1;
   try {
@@ -147,17 +145,5 @@ function isWhatContainerReads(host: EngineHost, path: string, pid: number, conta
     return false;
   } finally {
     closeQuietly(file);
-  }
-}
-
-/** The container's own tree of files, as long as the process is the container's. */
-function withRoot<T>(pid: number, containerId: string, { sharesPids }: EngineHost, use: (root: number) => T): T {
-  if (!sharesPids || pid <= 0) throw new Error("The container's process is not visible from here");
-  const root = openSync(`/proc/${pid}/root`, O_PATH | constants.O_DIRECTORY);
-  try {
-    if (!isOfContainer(pid, containerId)) throw new Error("The process is not the container's any more");
-    return use(root);
-  } finally {
-    closeQuietly(root);
   }
 }

@@ -4,7 +4,7 @@
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { chainsLeading } from "../rules/port-leads.ts";
-import { listenersAt } from "./listeners.ts";
+import { listenersAt } from "../namespace/listeners.ts";
 
 const DNS_PORT = 53;
 const REMEDY = "choose another kind.ip, or set kind.force";

@@ -10,7 +10,7 @@ import {
   SOCK_STREAM,
   closeQuietly,
   connectTo,
-  interfaceIndex,
+  scopeOf,
   setMark,
   socket,
 } from "../../kernel/libc.ts";
@@ -36,11 +36,4 @@ export function dialIn(bracket: Bracket, fd: number, server: Server, type: "udp"
       throw error;
     }
   });
-}
-
-/** The interface of a link-local address, which only the namespace it is used in can number. */
-function scopeOf(address: string): number {
-  const zone = address.split("%", 2)[1];
-  if (zone === undefined) return 0;
-  return /^\d+$/.test(zone) ? Number(zone) : interfaceIndex(zone);
 }

@@ -18,6 +18,7 @@ import {
   errnoName,
   lastErrno,
   receive,
+  scopeOf,
   send,
   setMark,
   socket,
@@ -31,6 +32,8 @@ export type Within = <T>(work: () => T) => T;
 
 export interface Asking {
   readonly destination: string;
+  /** Where it is not the usual one. */
+  readonly port?: number;
   /** The message with this id. */
   readonly message: (id: number) => Buffer;
   /** What the packets carry, if anything. */
@@ -45,6 +48,8 @@ export interface Exchanged {
   readonly id: number;
   readonly reply: Buffer | undefined;
   readonly failure: string | undefined;
+  /** How long the reply took to come. */
+  readonly tookMs: number;
 }
 
 const EAGAIN = 11;
@@ -65,6 +70,8 @@ interface Leg {
   isSent: boolean;
   reply: Buffer | undefined;
   failure: string | undefined;
+  readonly startMs: number;
+  tookMs: number;
 }
 
 /** Throws where a socket cannot even be made. */
@@ -76,7 +83,7 @@ export async function exchange(within: Within, asking: Asking): Promise<readonly
       for (const protocol of ["udp", "tcp"] as const) legs.push(depart(protocol, asking));
     });
     await untilOver(legs, memory, asking.waitMs ?? LIMITS.probeMs);
-    return legs.map(({ protocol, id, reply, failure }) => ({ protocol, id, reply, failure }));
+    return legs.map(({ protocol, id, reply, failure, tookMs }) => ({ protocol, id, reply, failure, tookMs }));
   } finally {
     for (const leg of legs) end(leg);
   }
@@ -95,15 +102,16 @@ function end({ fd, protocol }: Leg): void {
   closeQuietly(fd);
 }
 
-function depart(protocol: Protocol, { destination, message, mark }: Asking): Leg {
+function depart(protocol: Protocol, { destination, port, message, mark }: Asking): Leg {
   const address = addressBytes(destination) as Uint8Array;
   const fd = socket(address.length === 4 ? AF_INET : AF_INET6, protocol === "udp" ? SOCK_DGRAM : SOCK_STREAM);
   const id = randomInt(0x10000);
   const query = protocol === "udp" ? message(id) : withLength(message(id));
-  const leg: Leg = { protocol, fd, id, query, isSent: false, reply: undefined, failure: undefined };
+  const startMs = performance.now();
+  const leg: Leg = { protocol, fd, id, query, isSent: false, reply: undefined, failure: undefined, startMs, tookMs: 0 };
   try {
     if (mark !== undefined) setMark(fd, mark);
-    connectTo(fd, socketAddress(address, DNS_PORT), destination);
+    connectTo(fd, socketAddress(address, port ?? DNS_PORT, scopeOf(destination)), destination);
   } catch (error) {
     leg.failure = error instanceof Error ? error.message : String(error);
   }
@@ -135,6 +143,7 @@ function step(leg: Leg, address: number, memory: Buffer): void {
     leg.isSent = true;
   }
   const length = receive(leg.fd, address, REPLY_BYTES_MAX);
+  leg.tookMs = performance.now() - leg.startMs;
   if (length < 0) leg.failure = failureWord();
   else leg.reply = Buffer.from(memory.subarray(leg.protocol === "tcp" ? PREFIX_BYTES : 0, length));
 }

@@ -9,8 +9,8 @@ import * as nft from "../../kernel/nft-vocabulary.ts";
 import { TABLE_NAME } from "./plan.ts";
 
 /** Where Docker, and KIND after it, leads port 53 to Docker's own resolver. */
-const DOCKER_CHAIN = "DOCKER_OUTPUT";
-const DOCKER_TABLE = "docker-dns";
+export const DOCKER_CHAIN = "DOCKER_OUTPUT";
+export const DOCKER_TABLE = "docker-dns";
 const DESTINATION_PORT_OFFSET = 2;
 
 /** The chains, each as `table chain`; to be called inside the namespace. */

@@ -1,0 +1,93 @@
+/**
+ * dns11 doctor: what breaks DNS in a container, or in all that run, and what to do about it.
+ */
+import type { Command } from "commander";
+
+import type { Diagnosis, Report } from "../src/daemon/doctor.ts";
+import type { Finding } from "../src/model/finding.ts";
+import { type AskingOptions, addAsking, addJson } from "./asking.ts";
+import { DOCTOR_EXIT, explain } from "./exit-code.ts";
+import { onThisPlatform } from "./platform.ts";
+import { table } from "./table.ts";
+
+interface DoctorOptions extends AskingOptions {
+  readonly fix?: boolean;
+}
+
+export function addDoctor(program: Command): void {
+  const command = program
+    .command("doctor [container]")
+    .description("Find what breaks DNS in a container, or in all that run, and say what to do about it")
+    .option("--fix", "repair what is dns11's own, and say what was done and what was left");
+  addJson(addAsking(command)).action(
+    async (container: string | undefined, options: DoctorOptions) =>
+      await orUnchecked(async () => await examine(container, options)),
+  );
+}
+
+/** To a doctor, whatever went wrong on the way means that it could not look. */
+export async function orUnchecked(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    process.stderr.write(`${explain(error)}\n`);
+    process.exitCode = DOCTOR_EXIT.unchecked;
+  }
+}
+
+/** A problem counts for more than what could not be looked at. */
+export function judge(findings: readonly Finding[]): void {
+  const states = new Set(findings.map(({ state }) => state));
+  if (states.has("problem")) process.exitCode = DOCTOR_EXIT.problems;
+  else if (states.has("unknown")) process.exitCode = DOCTOR_EXIT.unchecked;
+}
+
+export function findingsTable(findings: readonly Finding[]): string {
+  const rows = findings.map(({ state, what, detail, remedy }) => [
+    state,
+    what,
+    `${detail}${remedy === undefined ? "" : `. ${remedy}`}`,
+  ]);
+  return table(["STATE", "WHAT", "FOUND"], rows);
+}
+
+async function examine(container: string | undefined, { host, stateDir, fix, json }: DoctorOptions): Promise<void> {
+  const { diagnose } = await onThisPlatform(async () => await import("../src/daemon/doctor.ts"));
+  const diagnosis = await diagnose({ hostFlag: host, stateDir, container, isFixing: fix === true });
+  const all = [diagnosis.machine, ...diagnosis.containers];
+  const findings = all.flatMap((report) => report.findings);
+  process.stdout.write(json === true ? `${JSON.stringify(diagnosis)}\n` : text(diagnosis, container !== undefined));
+  judge(findings);
+}
+
+/** Of many containers only what is not well is shown; of one that was named, everything. */
+function text({ machine, containers }: Diagnosis, isWhole: boolean): string {
+  const reports = [reportText(machine, true), ...containers.map((report) => reportText(report, isWhole))];
+  return `${reports.join("\n")}\n${summary([machine, ...containers])}\n`;
+}
+
+function reportText({ subject, findings, did, left }: Report, isWhole: boolean): string {
+  const shown = isWhole ? findings : findings.filter(({ state }) => state !== "ok");
+  const well = findings.length - shown.length;
+  const lines = [
+    ...did.map((sentence) => `done: ${sentence}\n`),
+    ...left.map((sentence) => `left: ${sentence}\n`),
+    ...(well === 0 ? [] : [`well: ${well} of ${findings.length} looks\n`]),
+  ];
+  return `${subject}\n${shown.length === 0 ? "" : findingsTable(shown)}${lines.join("")}`;
+}
+
+function summary(reports: readonly Report[]): string {
+  const findings = reports.flatMap((report) => report.findings);
+  const words = [
+    ["problem", "problems"],
+    ["warning", "warnings"],
+    ["unknown", "could not be looked at"],
+  ] as const;
+  const counts = words.flatMap(([state, plural]) => {
+    const count = findings.filter((each) => each.state === state).length;
+    if (count === 0) return [];
+    return [`${count} ${count === 1 && state !== "unknown" ? state : plural}`];
+  });
+  return counts.length === 0 ? "healthy" : counts.join(", ");
+}

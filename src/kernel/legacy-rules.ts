@@ -1,0 +1,141 @@
+/**
+ * The rules of the older iptables, which nf_tables knows nothing of: read as that program reads them, by options of a raw
+ * socket. Only what decides about a port is understood: protocol, destination port, target.
+ */
+import { readFileSync } from "node:fs";
+
+import { AF_INET, SOCK_RAW, closeQuietly, optionBytes, socket } from "./libc.ts";
+
+/** linux/netfilter_ipv4/ip_tables.h and linux/netfilter/x_tables.h */
+const IPPROTO_RAW = 255;
+const IPT_SO_GET_INFO = 64;
+const IPT_SO_GET_ENTRIES = 65;
+const NAME_BYTES = 32;
+const INFO_BYTES = 84;
+const INFO_HOOKS = 36;
+const INFO_SIZE = 80;
+const ENTRIES_HEADER_BYTES = 40;
+const ENTRY_BYTES = 112;
+const ENTRY_PROTOCOL = 80;
+const ENTRY_TARGET = 88;
+const ENTRY_NEXT = 90;
+const EXTENSION_BYTES = 32;
+const HOOKS = ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"];
+const PORT_MAX = 65535;
+const PROTOCOLS = new Map([
+  [6, "tcp"],
+  [17, "udp"],
+]);
+/** How a standard target writes that the packet ends there. */
+const VERDICT_DROP = -1;
+
+export interface LegacyRule {
+  readonly chain: string;
+  /** The name of what it does: DNAT, DROP, a chain's ... */
+  readonly target: string;
+  /** undefined where it asks for none of the two. */
+  readonly protocol: string | undefined;
+  readonly portFrom: number;
+  readonly portTo: number;
+  /** The last rule of a chain that the kernel calls: what happens to everything else. */
+  readonly isPolicy: boolean;
+}
+
+/** The tables that somebody has used in the namespace that the thread is in; others are not even made. */
+export function legacyTables(): readonly string[] {
+  try {
+    return readFileSync("/proc/thread-self/net/ip_tables_names", "utf8").split("\n").filter(Boolean);
+  } catch {
+    return [];
+  }
+}
+
+/** The rules of a table, in their order, in the namespace that the thread is in. */
+export function legacyRules(table: string): readonly LegacyRule[] {
+  // Asking for a table makes it.
+  if (!legacyTables().includes(table)) return [];
+  const fd = socket(AF_INET, SOCK_RAW, IPPROTO_RAW);
+  try {
+    const info = optionBytes(fd, 0, IPT_SO_GET_INFO, asked(table, INFO_BYTES), `table ${table}`);
+    const size = info.readUInt32LE(INFO_SIZE);
+    const order = asked(table, ENTRIES_HEADER_BYTES + size);
+    order.writeUInt32LE(size, NAME_BYTES);
+    const entries = optionBytes(fd, 0, IPT_SO_GET_ENTRIES, order, `table ${table}`).subarray(ENTRIES_HEADER_BYTES);
+    return rulesIn(entries, headsIn(info));
+  } finally {
+    closeQuietly(fd);
+  }
+}
+
+function asked(table: string, bytes: number): Buffer {
+  const order = Buffer.alloc(bytes);
+  order.write(table, "latin1");
+  return order;
+}
+
+/** Where the chains begin that the kernel calls. */
+function headsIn(info: Buffer): Map<number, string> {
+  const valid = info.readUInt32LE(NAME_BYTES);
+  const heads = HOOKS.flatMap((name, hook): [number, string][] =>
+    (valid & (1 << hook)) === 0 ? [] : [[info.readUInt32LE(INFO_HOOKS + 4 * hook), name]],
+  );
+  return new Map(heads);
+}
+
+function rulesIn(entries: Buffer, heads: ReadonlyMap<number, string>): LegacyRule[] {
+  const rules: LegacyRule[] = [];
+  let chain = "";
+  for (let at = 0; at + ENTRY_BYTES <= entries.length;) {
+    const entry = entries.subarray(at);
+    const next = entry.readUInt16LE(ENTRY_NEXT);
+    if (next < ENTRY_BYTES) break;
+    chain = heads.get(at) ?? chain;
+    const target = entry.subarray(entry.readUInt16LE(ENTRY_TARGET), next);
+    const name = nameOf(target);
+    // A chain of a user's begins with an entry that only says what it is called.
+    if (name === "ERROR") chain = textAt(target, EXTENSION_BYTES);
+    else rules.push({ chain, target: targetOf(target), ...matchOf(entry), isPolicy: false });
+    at += next;
+    const isLast = heads.has(at) || nameOf(entries.subarray(at + targetAt(entries, at))) === "ERROR";
+    const rule = rules.at(-1);
+    if (isLast && rule?.chain === chain && HOOKS.includes(chain)) rules[rules.length - 1] = { ...rule, isPolicy: true };
+  }
+  return rules;
+}
+
+function targetAt(entries: Buffer, at: number): number {
+  return at + ENTRY_BYTES <= entries.length ? entries.readUInt16LE(at + ENTRY_TARGET) : entries.length;
+}
+
+function targetOf(target: Buffer): string {
+  const name = nameOf(target);
+  if (name !== "") return name;
+  const verdict = target.length >= EXTENSION_BYTES + 4 ? target.readInt32LE(EXTENSION_BYTES) : 0;
+  return verdict === VERDICT_DROP ? "DROP" : "";
+}
+
+function matchOf(entry: Buffer): Pick<LegacyRule, "protocol" | "portFrom" | "portTo"> {
+  const protocol = PROTOCOLS.get(entry.readUInt16LE(ENTRY_PROTOCOL));
+  const end = entry.readUInt16LE(ENTRY_TARGET);
+  for (let at = ENTRY_BYTES; at + EXTENSION_BYTES + 8 <= end;) {
+    const size = entry.readUInt16LE(at);
+    if (size < EXTENSION_BYTES) break;
+    const name = nameOf(entry.subarray(at));
+    const ports = entry.subarray(at + EXTENSION_BYTES);
+    if (name === "udp" || name === "tcp") {
+      return { protocol: name, portFrom: ports.readUInt16LE(4), portTo: ports.readUInt16LE(6) };
+    }
+    at += size;
+  }
+  return { protocol, portFrom: 0, portTo: PORT_MAX };
+}
+
+/** Of a match or a target, behind its size. */
+function nameOf(extension: Buffer): string {
+  return extension.length < EXTENSION_BYTES ? "" : textAt(extension.subarray(0, EXTENSION_BYTES - 1), 2);
+}
+
+function textAt(bytes: Buffer, at: number): string {
+  const end = bytes.indexOf(0, at);
+  return bytes.toString("latin1", at, end === -1 ? bytes.length : end);
+}

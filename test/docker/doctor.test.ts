@@ -1,0 +1,358 @@
+/**
+ * Doctor: each thing that breaks DNS is done to a real container, and the doctor says so; of a healthy one it says nothing
+ * wrong. What is ours it repairs, and nothing else.
+ */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import type { Diagnosis, Report } from "../../src/daemon/doctor.ts";
+import type { CheckCode, Finding } from "../../src/model/finding.ts";
+import { run } from "../support/command.ts";
+import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/container.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import { type Dns11, dns11, startDns11 } from "../support/dns11.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+import { startUpstream } from "../support/upstream.ts";
+
+const PROGRAM = fileURLToPath(new URL("../../cmd/dns11.js", import.meta.url));
+const NETWORK = "n1";
+const UPSTREAM = "10.53.0.1";
+const DEAD = "10.88.0.250";
+const ITSELF = "10.88.0.200";
+const ENTRIES_MAX = 262_144;
+
+let engine: Engine;
+let folder: string;
+
+before(async () => {
+  engine = await startEngine({ resolvConf: `nameserver ${UPSTREAM}\n` });
+  await startUpstream(engine, { address: UPSTREAM });
+  await createNetwork(engine, NETWORK, { subnet: "10.88.0.0/24" });
+  folder = mkdtempSync(join(tmpdir(), "d11-doctor-"));
+});
+after(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await engine[Symbol.asyncDispose]();
+});
+
+interface Said extends Diagnosis {
+  readonly code: number;
+  /** A container's findings of one check. */
+  of(name: string, code: CheckCode): readonly Finding[];
+}
+
+async function doctor(instance: Dns11 | undefined, ...args: string[]): Promise<Said> {
+  return await doctorOf(engine, instance?.stateDir ?? join(folder, "nobody"), ...args);
+}
+
+async function doctorOf(of: Engine, stateDir: string, ...args: string[]): Promise<Said> {
+  const { code, stdout, stderr } = await dns11(["doctor", "--json", "-H", of.host, "--state-dir", stateDir, ...args]);
+  assert.equal(stderr, "");
+  const diagnosis = JSON.parse(stdout) as Diagnosis;
+  return { ...diagnosis, code, of: (name, wanted) => findingsOf(reportOf(diagnosis, name), wanted) };
+}
+
+function reportOf({ machine, containers }: Diagnosis, name: string): Report {
+  if (name === machine.subject) return machine;
+  return containers.find(({ subject }) => subject === name) ?? assert.fail(`nothing is told of ${name}`);
+}
+
+function findingsOf({ findings }: Report, wanted: CheckCode): Finding[] {
+  return findings.filter(({ code }) => code === wanted);
+}
+
+/** The worst of one check's findings is of this state, and says this. */
+function assertSays(said: Said, name: string, code: CheckCode, state: Finding["state"], detail: RegExp): void {
+  const findings = said.of(name, code);
+  const text = JSON.stringify(findings, undefined, 1);
+  const match = findings.find((each) => each.state === state && detail.test(each.detail));
+  assert.ok(match !== undefined, `${name}, ${code}, ${state} ${detail}: ${text}`);
+  if (state === "problem") assert.ok(match.remedy !== undefined, `what to do about ${code}`);
+}
+
+function wrongIn({ findings }: Report): Finding[] {
+  return findings.filter(({ state }) => state !== "ok");
+}
+
+type Many = Readonly<Record<string, Container>> & AsyncDisposable;
+
+async function runMany(options: Readonly<Record<string, ContainerOptions>>): Promise<Many> {
+  const made = await Promise.all(
+    Object.entries(options).map(
+      async ([name, option]) => [name, await runContainer(engine, { name, networks: [NETWORK], ...option })] as const,
+    ),
+  );
+  const remove = async (): Promise<void> => {
+    await Promise.all(made.map(async ([, container]) => await container[Symbol.asyncDispose]()));
+  };
+  return Object.assign(Object.fromEntries(made), { [Symbol.asyncDispose]: remove });
+}
+
+async function nft(container: Container | undefined, rules: string): Promise<void> {
+  const { code, stderr } = (await container?.enter("nft", ["-f", "-"], { input: rules })) ?? { code: 1, stderr: "" };
+  assert.equal(code, 0, stderr);
+}
+
+test("a healthy container has nothing wrong, with dns11 and without; both are said", async () => {
+  await using _ = await runContainer(engine, { name: "well", networks: [NETWORK] });
+  const without = await doctor(undefined);
+  assert.deepEqual([without.code, wrongIn(reportOf(without, "well"))], [0, []]);
+  assertSays(without, "the machine", "dns11", "warning", /none is running for this engine; Docker's own resolver/);
+  assertSays(without, "well", "attachment", "ok", /^Docker's own resolver/);
+  assertSays(without, "well", "docker-rules", "ok", /^iptables/);
+  await using instance = await startDns11(engine);
+  const served = await doctor(instance);
+  assert.deepEqual([served.code, served.containers.flatMap(wrongIn), wrongIn(served.machine)], [0, [], []]);
+  assertSays(served, "the machine", "dns11", "ok", /process \d+, .*ready/);
+  assertSays(served, "well", "attachment", "ok", /^dns11, since .*, verified/);
+  assertSays(served, "well", "listener", "ok", /^udp \d+, tcp \d+$/);
+  assertSays(served, "well", "upstream", "ok", /^host\(10\.53\.0\.1\): udp NXDOMAIN in .* ms, tcp NXDOMAIN/);
+  const { stdout } = await dns11(["doctor", "-H", engine.host, "--state-dir", instance.stateDir, "well"]);
+  assert.match(stdout, /^the machine\nSTATE +WHAT +FOUND\n[\s\S]*\nwell\nSTATE +WHAT +FOUND\nok +who answers +dns11/);
+  assert.match(stdout, /\nhealthy\n$/);
+});
+
+test("what a container was given: its resolv.conf, servers, search list, C library, and networks that are not ours", async () => {
+  const conf = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text);
+    return `--volume=${join(folder, name)}:/etc/resolv.conf`;
+  };
+  await using many = await runMany({
+    elsewhere: { args: [conf("elsewhere", `nameserver ${DEAD}\noptions ndots:20 fast timeout\n`)] },
+    several: { args: [conf("several", `nameserver 127.0.0.11\nnameserver ${DEAD}\n`)] },
+    typo: { args: [conf("typo", "nameserver 127.0.0.11\nnameserver 10.88.0\n")] },
+    silent: { args: [conf("silent", "# nothing\n")] },
+    pipe: { args: ["--volume=/dev/null:/etc/resolv.conf"] },
+    dotty: { args: ["--dns-search=corp.test", "--dns-search=nx.test", "--dns-option=ndots:5"] },
+    swallowed: { args: ["--dns-search=ok.test"] },
+    edited: {},
+    dead: { dns: [DEAD] },
+    looping: { dns: [ITSELF], args: ["--ip", ITSELF] },
+    alpine: {},
+    bridged: { networks: [], dns: [DEAD, UPSTREAM] },
+    hosted: { networks: ["host"] },
+  });
+  const apk = "printf 'P:musl\\nA:x86_64\\nV:1.2.3-r5\\n\\n' > /lib/apk/db/installed; touch /lib/ld-musl-x86_64.so.1";
+  await many["alpine"]?.exec("sh", ["-c", `mkdir -p /lib/apk/db; ${apk}`]);
+  await many["edited"]?.exec("sh", ["-c", "echo options attempts:1 >> /etc/resolv.conf"]);
+  const said = await doctor(undefined);
+  assert.equal(said.code, 1);
+  assertSays(said, "edited", "resolv-conf", "warning", /names 127\.0\.0\.11; somebody edited it since/);
+  assertSays(said, "elsewhere", "resolv-conf", "problem", /names 10\.88\.0\.250, and not 127\.0\.0\.11.*mounted there/);
+  const options = /"ndots:20" is read as ndots:15; "fast" is no option; "timeout" lacks its number/;
+  assertSays(said, "elsewhere", "resolv-options", "warning", options);
+  assertSays(said, "several", "resolv-conf", "warning", /whoever asks all at once, as musl does/);
+  assertSays(said, "typo", "resolv-conf", "problem", /what is no address: 10\.88\.0;/);
+  assertSays(said, "silent", "resolv-conf", "problem", /names nobody/);
+  assertSays(said, "pipe", "resolv-conf", "problem", /not a file that can be read/);
+  assertSays(
+    said,
+    "dotty",
+    "search",
+    "warning",
+    /corp\.test nx\.test, ndots 5: .* costs up to 6 queries.* corp\.test first/,
+  );
+  assertSays(said, "swallowed", "search", "problem", /every name below ok\.test has an address/);
+  assert.deepEqual(said.of("dotty", "search").length, 1, "those domains deny what is not there");
+  assertSays(said, "dead", "upstream", "problem", /^10\.88\.0\.250: udp .*(no answer|EHOSTUNREACH)/);
+  assertSays(said, "looping", "loop", "problem", /10\.88\.0\.200 is container looping, which asks that address itself/);
+  assertSays(said, "alpine", "libc", "warning", /^musl 1\.2\.3: it has no TCP before 1\.2\.4/);
+  assertSays(
+    said,
+    "bridged",
+    "attachment",
+    "ok",
+    /not dns11 \(default-network-only\): it is on no user-defined network/,
+  );
+  assertSays(said, "bridged", "upstream", "problem", /^10\.88\.0\.250: udp/);
+  assertSays(said, "bridged", "upstream", "ok", /^10\.53\.0\.1: udp NXDOMAIN/);
+  assertSays(said, "hosted", "attachment", "ok", /not dns11 \(host-network\): it uses the host's network/);
+  assert.deepEqual(reportOf(said, "hosted").findings.length, 1, "the host's namespace is the machine's");
+});
+
+test("what somebody did to a namespace: lo, rules of both backends, firewalls, port 53, connection tracking", async () => {
+  await using many = await runMany({
+    lo: {},
+    flushed: {},
+    walled: {},
+    older: {},
+    taken: {},
+    full: {},
+    remembering: {},
+    led: {},
+    left: {},
+  });
+  const { lo, flushed, walled, older, taken, full, remembering, led, left } = many;
+  await lo?.enter("ip", ["link", "set", "lo", "down"]);
+  await flushed?.enter("iptables", ["-t", "nat", "-F"]);
+  await nft(walled, "table inet wall { chain in { type filter hook input priority 0; policy drop; }; }");
+  await older?.enter("iptables-legacy", ["-t", "mangle", "-A", "OUTPUT", "-p", "udp", "--dport", "53", "-j", "DROP"]);
+  await nft(
+    led,
+    "table ip vpn { chain out { type nat hook output priority -150; udp dport 53 dnat to 127.0.0.1:9; }; }",
+  );
+  await nft(
+    left,
+    "table ip dns11 { chain out { type nat hook output priority -101; udp dport 53 dnat to 127.0.0.11:9; }; }",
+  );
+  await taken?.exec("sh", ["-c", "nc -l -p 53 >/dev/null 2>&1 &"]);
+  await nft(
+    remembering,
+    "table ip gone { chain out { type nat hook output priority -150; udp dport 53 dnat to 127.0.0.11:9; }; }",
+  );
+  await dig(remembering as Container, "flushed", "+time=1");
+  await nft(remembering, "delete table ip gone");
+  // As long as a client keeps its socket busy.
+  await remembering?.enter("conntrack", ["-U", "-p", "udp", "-d", "127.0.0.11", "-t", "600"]);
+  const entries = Array.from({ length: ENTRIES_MAX + 100 }, (_, index) => {
+    const [a, b, c] = [index >> 16, (index >> 8) & 0xff, index & 0xff];
+    return `-I -p udp -s 10.9.${b}.${c} -d 10.8.0.${a} --sport 1000 --dport 2 -t 600`;
+  });
+  writeFileSync(join(folder, "entries"), `${entries.join("\n")}\n`);
+  await full?.enter("conntrack", ["-R", join(folder, "entries")]);
+
+  const said = await doctor(undefined);
+  assert.equal(said.code, 1);
+  assertSays(said, "lo", "loopback", "problem", /it is down: nothing at 127\.0\.0\.11/);
+  assertSays(said, "flushed", "docker-rules", "problem", /^none: somebody flushed them/);
+  assertSays(said, "flushed", "answers", "problem", /refused/);
+  assertSays(said, "walled", "foreign-rules", "problem", /chain "in" of table inet "wall" .* drops packets/);
+  assertSays(
+    said,
+    "older",
+    "foreign-rules",
+    "problem",
+    /chain "OUTPUT" of iptables-legacy's table mangle drops packets/,
+  );
+  assertSays(said, "older", "answers", "problem", /a rule drops it \(EPERM\)/);
+  assertSays(said, "led", "foreign-rules", "problem", /chain "out" of table ip "vpn" .*translates addresses before/);
+  assertSays(said, "left", "rules", "problem", /a killed dns11 left it, and it leads queries to nobody/);
+  assertSays(said, "taken", "port-53", "warning", /listens there by tcp/);
+  assertSays(said, "taken", "answers", "ok", /"taken" is 10\.88/);
+  assertSays(said, "full", "conntrack", "problem", /^26\d{4} of 262144 entries: new conversations are dropped/);
+  assertSays(
+    said,
+    "remembering",
+    "conntrack-stale",
+    "problem",
+    /^\d entries lead clients .* to port 9 of 127\.0\.0\.11/,
+  );
+
+  const fixed = await doctor(undefined, "--fix");
+  assert.deepEqual(wrongIn(reportOf(fixed, "left")), [], "the table that nobody owned is gone");
+  assert.match(fixed.machine.did.join("\n"), /left: removed table ip "dns11", which nobody owned/);
+  assert.deepEqual(wrongIn(reportOf(fixed, "remembering")), []);
+  assert.match(reportOf(fixed, "remembering").did.join("\n"), /the kernel forgot \d old translations/);
+  assert.match(
+    reportOf(fixed, "walled").left.join("\n"),
+    /^rules of others: not dns11's to change\. Change or remove/m,
+  );
+  assert.match((await (walled as Container).enter("nft", ["list", "ruleset"])).stdout, /table inet wall/);
+  assertSays(fixed, "flushed", "docker-rules", "problem", /^none/);
+  await full?.enter("conntrack", ["-F"]);
+
+  // The same with dns11: where it was refused, why, since when; and what of it does not matter then.
+  await using instance = await startDns11(engine);
+  const served = await doctor(instance);
+  assertSays(served, "walled", "attachment", "problem", /^Docker's own resolver, since 2.*UNVERIFIED: .*drops packets/);
+  assertSays(served, "flushed", "docker-rules", "warning", /dns11 answers without them; when it ends, nobody will/);
+  assertSays(served, "flushed", "answers", "ok", /"flushed" is 10\.88/);
+  assertSays(served, "lo", "attachment", "problem", /UNVERIFIED/);
+});
+
+test("sockets that somebody closed under dns11 are noticed, and --fix has it attach anew", async () => {
+  await using web = await runContainer(engine, { name: "web", networks: [NETWORK] });
+  await using instance = await startDns11(engine);
+  const ports = (await instance.container("web"))?.ports ?? assert.fail();
+  await web.enter("ss", ["-K", "-t", "-l", "sport", "=", String(ports.tcp)]);
+  await web.enter("ss", ["-K", "-u", "-a", "sport", "=", String(ports.udp)]);
+  const broken = await doctor(instance, "web");
+  assert.equal(broken.code, 1);
+  assertSays(broken, "web", "listener", "problem", /the kernel has none for .*tcp: somebody closed it/);
+  assertSays(broken, "web", "answers", "problem", /refused/);
+  const fixed = await doctor(instance, "web", "--fix");
+  assert.deepEqual([fixed.code, wrongIn(reportOf(fixed, "web"))], [0, []]);
+  assert.match(reportOf(fixed, "web").did.join("\n"), /attached anew, with other sockets and rules/);
+  assert.deepEqual(dataOf(await dig(web, "+tcp", "web")), [web.address(NETWORK)]);
+  assert.notDeepEqual((await instance.container("web"))?.ports, ports);
+});
+
+test("a dns11 that hangs, and one that was killed; --fix takes away what is left of it", async () => {
+  const instance = await startDns11(engine);
+  try {
+    instance.kill("SIGSTOP");
+    const hung = await doctor(instance);
+    assert.equal(hung.code, 1);
+    assertSays(hung, "the machine", "dns11", "problem", /holds its lock .* but does not answer.*no answer in time/);
+    instance.kill("SIGCONT");
+    instance.kill("SIGKILL");
+    await instance.exited;
+    const killed = await doctor(instance);
+    assertSays(killed, "the machine", "dns11", "warning", /none is running/);
+    assertSays(killed, "the machine", "leftovers", "warning", /control\.sock, with nobody behind it/);
+    const fixed = await doctor(instance, "--fix");
+    assert.match(fixed.machine.did.join("\n"), /removed .*d11-state/);
+    assert.deepEqual(findingsOf(fixed.machine, "leftovers"), []);
+  } finally {
+    await instance[Symbol.asyncDispose]();
+  }
+});
+
+test("what could not be looked at ends with 2: no engine, no such container, no capability", async () => {
+  const away = await dns11(["doctor", "-H", `unix://${folder}/nothing.sock`]);
+  assert.equal(away.code, 2);
+  assert.match(away.stdout, /unknown +the engine +There is no engine socket at .*Is Docker installed and running\?/);
+  const nobody = await dns11(["doctor", "-H", engine.host, "nobody"]);
+  assert.deepEqual([nobody.code, nobody.stdout], [2, ""]);
+  assert.match(nobody.stderr, /^dns11: The engine has no running container "nobody"\n {2}Name a running container/);
+  const program = ["--", process.execPath, PROGRAM, "doctor", "-H", engine.host];
+  const poor = await run("setpriv", ["--bounding-set", "-net_admin", ...program]);
+  assert.equal(poor.code, 2, poor.stderr);
+  assert.match(poor.stdout, /unknown +capabilities +dns11 lacks CAP_NET_ADMIN \(to install rules there\).*--cap-add/);
+});
+
+test("a kernel without owned tables, and an engine that is too old, are problems of the machine", async () => {
+  // The kernel's answer to an unknown table flag, put in the place of its real one.
+  const inject = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=sendto", "-e", "inject=sendto:error=EOPNOTSUPP:when=1"];
+  const program = [process.execPath, PROGRAM, "doctor", "--json", "-H", engine.host];
+  const unowned = await run("strace", [...inject, ...program]);
+  assert.equal(unowned.code, 1, unowned.stderr);
+  assert.match(unowned.stdout, /"code":"kernel",[^}]*"problem",[^}]*no nf_tables tables that belong to a process/);
+  // What no engine of this rig can be; its answers are those of a real one, with an older version.
+  const answers: Readonly<Record<string, unknown>> = {
+    "/version": { ...((await engine.api("/version")) as object), Version: "19.03.8" },
+    "/info": await engine.api("/info"),
+    "/containers/json": [],
+  };
+  const socket = join(folder, "old.sock");
+  const server = createServer((connection) => {
+    connection.on("data", (request) => {
+      const path = / (\/[^ ?]*)/.exec(request.toString())?.[1] ?? "";
+      const body = JSON.stringify(answers[path]);
+      const head = `connection: close\r\ncontent-length: ${Buffer.byteLength(body)}`;
+      connection.end(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n${body}`);
+    });
+  }).listen(socket);
+  const old = await dns11(["doctor", "-H", `unix://${socket}`]);
+  server.close();
+  assert.equal(old.code, 1, old.stdout + old.stderr);
+  assert.match(
+    old.stdout,
+    /problem +the engine +Docker 19\.03\.8 is too old\. dns11 works with Docker 20\.10 and later/,
+  );
+});
+
+test("Docker 28, whose host names no server: its containers have nothing wrong beside", async () => {
+  await using current = await startEngine({ suite: "forky", resolvConf: "search nowhere\n" });
+  await createNetwork(current, NETWORK);
+  await using _ = await runContainer(current, { name: "web", networks: [NETWORK] });
+  const said = await doctorOf(current, join(folder, "nobody"), "web");
+  assert.deepEqual([said.code, wrongIn(reportOf(said, "web"))], [0, []]);
+  assertSays(said, "the machine", "host-resolv-conf", "warning", /names no server/);
+  assertSays(said, "web", "docker-rules", "ok", /./);
+});
