@@ -52,7 +52,7 @@ async function run(options: RunOptions): Promise<void> {
   const readSettings = settingsReader(options);
   const settings = await readSettings();
   const { Daemon } = await onThisPlatform(async () => await import("../src/daemon/daemon.ts"));
-  const daemon = new Daemon(settings, createLog(settings.logLevel));
+  const daemon = new Daemon(settings, createLog(settings.logLevel, settings.logFormat));
   if (options.dryRun === true) {
     const containers = await daemon.preview();
     process.stdout.write(options.json === true ? `${JSON.stringify(containers)}\n` : previewText(containers));

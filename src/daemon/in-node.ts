@@ -242,6 +242,7 @@ function statusHere(
     settings: settings.origins,
     isReady,
     memoryBytes: process.memoryUsage.rss(),
+    metrics: null,
     containers: [node],
   };
 }

@@ -55,6 +55,8 @@ export interface Status {
   /** Every running container has been looked at, and is served or its refusal known. */
   readonly isReady: boolean;
   readonly memoryBytes: number;
+  /** Where metrics are served beside the control socket. */
+  readonly metrics: string | null;
   readonly containers: readonly ContainerStatus[];
 }
 

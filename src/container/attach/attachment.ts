@@ -63,6 +63,8 @@ export interface AttachmentParts {
   /** The connection tracking zone of this run. */
   readonly zone: number;
   readonly openEndpoint: OpenEndpoint;
+  /** Told whose counters grow from now on, and when they no longer do. */
+  readonly onServing?: (containerId: string, counters: Readonly<Record<string, number>>, isServing: boolean) => void;
   readonly onState: (attachment: Attachment) => void;
   /** Foreign rules changed in this namespace, or may have. */
   readonly onForeignChange: (attachment: Attachment) => void;
@@ -270,6 +272,7 @@ export class Attachment {
         if (lifetime.isOver) throw new Fault("ENDED", "The namespace is not served any more");
         return dialIn(bracket, server.from === "host" ? host().network : fd, server, type);
       });
+      this.#parts.onServing?.(this.claim.containerId, endpoint.counters, true);
       return Object.assign(lifetime, { capture, pairs: sockets, endpoint, nft, isTrial });
     } catch (error) {
       if (nft !== undefined) this.#removeTables(nft, capture);
@@ -357,6 +360,7 @@ export class Attachment {
     // The rules first: from then on nobody is led to sockets that are going away.
     this.#removeTables(serving.nft, serving.capture);
     serving.endpoint.close();
+    this.#parts.onServing?.(this.claim.containerId, serving.endpoint.counters, false);
     if (this.#namespace !== undefined) this.#undo(this.#namespace.fd);
   }
 
