@@ -28,10 +28,18 @@ function statusText(status: Status): string {
     `dns11 ${status.version}, process ${status.pid}, ${status.character}, ${readiness}, since ${status.since}\n` +
     `${where}\n` +
     `settings ${status.config === null ? "" : `of ${status.config}, `}not as by default: ${saidText(status)}\n` +
+    `metrics at ${status.metrics ?? "the control socket alone"}, ${capabilityText(status)}\n` +
     `${served} of ${containers.length} containers attached\n`;
   return containers.length === 0
     ? head
     : `${head}\n${table(["CONTAINER", "STATE", "PORTS", "VERIFIED", "UPSTREAMS", "WHY"], containers.map(row))}`;
+}
+
+/** Threads that differ are told apart: there should be none. */
+function capabilityText({ capabilities }: Status): string {
+  return capabilities
+    .map(({ threads, permitted }) => `${threads} threads with ${permitted.join(", ") || "no capability"}`)
+    .join("; ");
 }
 
 /** The keys that somebody said anything under, and who. */

@@ -11,6 +11,7 @@ import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
 import { type EngineHost, closeEngineHost, openEngineHost, processBehind } from "../container/namespace/engine-host.ts";
 import { Engine, type EngineInfo } from "../container/watch/engine.ts";
 import { type EngineAddress, engineAddress } from "../container/watch/engine-address.ts";
+import { threadCapabilities } from "../kernel/capabilities.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { backoffMs } from "../lib/backoff.ts";
 import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
@@ -308,6 +309,7 @@ export class Daemon {
       settings: this.#settings.origins,
       isReady: follower.isSynced && reconciler.isSettled,
       memoryBytes: process.memoryUsage.rss(),
+      capabilities: threadCapabilities(),
       metrics: this.#scrape.address ?? null,
       containers: this.#containers(composition),
     };

@@ -24,6 +24,7 @@ import { type PlanInput, servingPlan } from "../container/rules/plan.ts";
 import { TRIAL_MARK } from "../container/rules/probe.ts";
 import { refuseOwned } from "../container/rules/table-owner.ts";
 import { DOOR_MARK } from "../container/namespace/dial.ts";
+import { threadCapabilities } from "../kernel/capabilities.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { reasonOf } from "../lib/fault.ts";
@@ -242,6 +243,7 @@ function statusHere(
     settings: settings.origins,
     isReady,
     memoryBytes: process.memoryUsage.rss(),
+    capabilities: threadCapabilities(),
     metrics: null,
     containers: [node],
   };

@@ -14,13 +14,7 @@ import { SystemFault } from "../kernel/libc.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { NftSocket } from "../kernel/nfnetlink.ts";
 import { Fault } from "../lib/fault.ts";
-
-/** What each capability is for, by its number in the kernel. */
-const CAPABILITIES = [
-  { name: "CAP_SYS_ADMIN", bit: 21, reason: "to enter the containers' network namespaces" },
-  { name: "CAP_NET_ADMIN", bit: 12, reason: "to install rules there" },
-  { name: "CAP_SYS_PTRACE", bit: 19, reason: "to see the engine's namespaces" },
-] as const;
+import { CAPABILITIES } from "./limit-capabilities.ts";
 
 /** The capabilities that are missing, with their reasons. */
 function missingCapabilities(status: string): string[] {
