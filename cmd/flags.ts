@@ -7,10 +7,11 @@ import { NO_SEARCH } from "../src/config/dns-option.ts";
 import { type VariableKey, variableOf } from "../src/config/environment.ts";
 import { READERS } from "../src/config/readers.ts";
 import type { Key, Layer } from "../src/config/said.ts";
+import { METRICS_ADDRESS } from "../src/config/settings.ts";
 import { SWITCHES } from "../src/config/switches.ts";
 import { NODE_ADDRESS_WORDS, NODE_WAYS } from "../src/model/kind-policy.ts";
 import { RULE_WISHES } from "../src/model/rule-tier.ts";
-import { LOG_LEVELS } from "../src/observe/log.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../src/observe/log.ts";
 
 /** Keys of the settings file that are a flag, and the flag's name. */
 const FLAGS = {
@@ -25,6 +26,10 @@ const FLAGS = {
   "kind.way": "kind-way",
   rules: "rules",
   "log-level": "log-level",
+  "log-format": "log-format",
+  "metrics.addr": "metrics-addr",
+  "lame-duck": "lame-duck",
+  capabilities: "capabilities",
 } as const satisfies { readonly [K in Key]?: string };
 
 type FlagKey = keyof typeof FLAGS;
@@ -39,6 +44,7 @@ export const IN_NODE_FLAGS: readonly FlagKey[] = [
   "kind.way",
   "rules",
   "log-level",
+  "log-format",
 ];
 
 /** All of them, or those that make sense. */
@@ -90,6 +96,30 @@ function optionOf(key: FlagKey): Option {
         "--log-level <level>",
         `how much to log: ${LOG_LEVELS.join(", ")} (default: "info", env: ${variableOf(key)})`,
         READERS["log-level"],
+      );
+    case "log-format":
+      return one(
+        "--log-format <format>",
+        `how lines look: ${LOG_FORMATS.join(", ")} (default: "auto", env: ${variableOf(key)})`,
+        READERS["log-format"],
+      );
+    case "metrics.addr":
+      return one(
+        "--metrics-addr <address>",
+        `where metrics are served, or off (default: "${METRICS_ADDRESS}", env: ${variableOf(key)})`,
+        READERS["metrics.addr"],
+      );
+    case "lame-duck":
+      return one(
+        "--lame-duck <time>",
+        `how long to answer on after SIGTERM, no longer ready (default: 0, env: ${variableOf(key)})`,
+        READERS["lame-duck"],
+      );
+    case "capabilities":
+      return one(
+        "--capabilities <way>",
+        `limit: give up those that are not needed; keep (default: "limit", env: ${variableOf(key)})`,
+        READERS.capabilities,
       );
   }
 }

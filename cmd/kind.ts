@@ -68,7 +68,7 @@ async function serveInNode(options: InNodeOptions, command: Command): Promise<vo
   const inNode = await onThisPlatform(async () => await import("../src/daemon/in-node.ts"));
   if (options.undo === true) return tell(inNode.undoInNode(options.stateDir));
   const settings = await settingsReader(options)();
-  const log = createLog(settings.logLevel);
+  const log = createLog(settings.logLevel, settings.logFormat);
   if (options.once === true) return tell(await inNode.serveOnce(settings, log));
   return await inNode.stayInNode(settings, log, untilSignalled());
 }

@@ -51,9 +51,14 @@ export function stateDirOption(): Option {
 async function run(options: RunOptions): Promise<void> {
   const readSettings = settingsReader(options);
   const settings = await readSettings();
+  const isServing = options.dryRun !== true;
+  const { limitToNeeded } = await onThisPlatform(async () => await import("../src/daemon/limit-capabilities.ts"));
+  const excess = isServing ? limitToNeeded(settings) : [];
   const { Daemon } = await onThisPlatform(async () => await import("../src/daemon/daemon.ts"));
-  const daemon = new Daemon(settings, createLog(settings.logLevel));
-  if (options.dryRun === true) {
+  const log = createLog(settings.logLevel, settings.logFormat);
+  if (excess.length > 0) log.warn({ excess }, "these capabilities are not needed, and cannot be given up");
+  const daemon = new Daemon(settings, log);
+  if (!isServing) {
     const containers = await daemon.preview();
     process.stdout.write(options.json === true ? `${JSON.stringify(containers)}\n` : previewText(containers));
     return;

@@ -28,6 +28,7 @@ function statusText(status: Status): string {
     `dns11 ${status.version}, process ${status.pid}, ${status.character}, ${readiness}, since ${status.since}\n` +
     `${where}, rules ${tierText(status)}\n` +
     `settings ${status.config === null ? "" : `of ${status.config}, `}not as by default: ${saidText(status)}\n` +
+    `metrics at ${status.metrics ?? "the control socket alone"}, ${capabilityText(status)}\n` +
     `${served} of ${containers.length} containers attached\n`;
   return containers.length === 0
     ? head
@@ -37,6 +38,13 @@ function statusText(status: Status): string {
 /** By what they are held, and what that means when nobody is there any more. */
 function tierText({ tier }: Status): string {
   return tier === "nft-owner" ? tier : `${tier} (they stay when dns11 is killed: dns11 cleanup removes them)`;
+}
+
+/** Threads that differ are told apart: there should be none. */
+function capabilityText({ capabilities }: Status): string {
+  return capabilities
+    .map(({ threads, permitted }) => `${threads} threads with ${permitted.join(", ") || "no capability"}`)
+    .join("; ");
 }
 
 /** The keys that somebody said anything under, and who. */

@@ -29,7 +29,11 @@ const ROOMS: readonly Room[] = [
     mayImport: ["src/config", "src/lib"],
     modules: ["yaml", "zod", "node:fs", "node:fs/promises", "node:worker_threads"],
   },
-  { room: "src/observe", mayImport: ["src/lib", "src/model"], modules: ["pino"] },
+  {
+    room: "src/observe",
+    mayImport: ["src/config/limits.ts", "src/lib", "src/model"],
+    modules: ["pino", "prom-client", "node:module"],
+  },
   {
     room: "src/kernel",
     mayImport: ["src/lib", "src/model"],
@@ -49,10 +53,17 @@ const ROOMS: readonly Room[] = [
     ],
     modules: PURE,
   },
+  // Counts what passes, and stands around those who do the work.
+  { room: "src/query/meter.ts", mayImport: BASE, modules: [] },
+  {
+    room: "src/query/metered.ts",
+    mayImport: ["src/query/answer.ts", "src/query/asker.ts", "src/query/listen/ports.ts", "src/query/meter.ts"],
+    modules: [],
+  },
   { room: "src/query/asker.ts", mayImport: ["src/query/forward/slots.ts", ...BASE], modules: [] },
   {
     room: "src/query/cache",
-    mayImport: ["src/query/wire", "src/query/upstream/fleet.ts", "src/query/asker.ts", ...BASE],
+    mayImport: ["src/query/wire", "src/query/upstream/fleet.ts", "src/query/asker.ts", "src/query/meter.ts", ...BASE],
     modules: [],
   },
   {
@@ -74,6 +85,7 @@ const ROOMS: readonly Room[] = [
       "src/query/upstream",
       "src/query/wire",
       "src/query/listen",
+      "src/query/meter.ts",
       "src/kernel",
       ...BASE,
     ],
@@ -138,6 +150,7 @@ const ROOMS: readonly Room[] = [
       "node:events",
       "node:fs",
       "node:http",
+      "node:net",
       "node:path",
       "node:timers/promises",
       "node:util",

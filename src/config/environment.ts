@@ -18,6 +18,10 @@ const VARIABLES = {
   "kind.way": ["DNS11_KIND_WAY", READERS["kind.way"]],
   rules: ["DNS11_RULES", READERS.rules],
   "log-level": ["DNS11_LOG_LEVEL", READERS["log-level"]],
+  "log-format": ["DNS11_LOG_FORMAT", READERS["log-format"]],
+  "metrics.addr": ["DNS11_METRICS_ADDR", READERS["metrics.addr"]],
+  "lame-duck": ["DNS11_LAME_DUCK", READERS["lame-duck"]],
+  capabilities: ["DNS11_CAPABILITIES", READERS.capabilities],
 } as const satisfies { readonly [K in Key]?: readonly [string, (text: string) => Said[K]] };
 
 export type VariableKey = keyof typeof VARIABLES;

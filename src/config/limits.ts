@@ -95,6 +95,10 @@ export const LIMITS = {
   upstreamConnections: 1024,
   /** How often one server is asked for one query: packets get lost. */
   upstreamAsksPerServer: 3,
+  /** Containers that metrics may be told to tell apart: more series than that nobody keeps. */
+  meteredContainersMax: 2_000,
+  /** Servers that metrics tell apart; what all others did is counted together. */
+  meteredServers: 32,
   /** Servers of one list that are used; the rest of a longer one is not. */
   upstreamServers: 8,
   /** From a truncated reply to the whole one, by TCP; then the truncated one is passed on. */
@@ -179,6 +183,24 @@ export const LIMITS = {
   /** A stream of events that says nothing for so long may be dead: compare the list, which also proves the engine alive. */
   engineRetryFirstMs: 100,
   engineRetryLastMs: 5_000,
+
+  /**
+   * How long the follower may be silent until it counts as dead: it compares lists every minute, and each of its calls is
+   * over in half a minute.
+   */
+  followerSilentMs: 150_000,
+  /** By how much a supervisor is asked to be patient while there is no engine, again before it is over. */
+  startExtendMs: 30_000,
+
+  /** A line about the same one with the same words is told once in this time, with the number of those held back. */
+  logRepeatMs: 600_000,
+  /** Lines about one container or server in that time that differ. */
+  logLinesPerSubject: 4,
+  /** How many of whom that is kept. */
+  logSubjects: 4_096,
+  /** Lines of one kind, about whomever, in so much time. */
+  logLinesPerKind: 100,
+  logKindMs: 60_000,
 
   /** How long SIGTERM waits for queries that are being answered. */
   drainMs: 2_000,

@@ -14,12 +14,13 @@ import { addressBytes } from "../model/address.ts";
 import { RULE_WISHES } from "../model/rule-tier.ts";
 import { parseRoute } from "../model/server-text.ts";
 import { SERVER_ORDERS } from "../model/upstream-policy.ts";
-import { LOG_LEVELS } from "../observe/log.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../observe/log.ts";
 import { parseDnsOption } from "./dns-option.ts";
 import { LIMITS } from "./limits.ts";
 import { NODE_FILTER_FORMS, parseNodeFilter } from "./node-filter.ts";
 import { ONLY_FORMS, type OnlyFilter, parseOnly } from "./only.ts";
 import { durationText, parseDuration, parseSize, sizeText } from "./quantity.ts";
+import { CAPABILITY_WAYS, METRICS_OFF } from "./settings.ts";
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
@@ -30,6 +31,11 @@ const GIB = 1024 ** 3;
 
 export const READERS = {
   "log-level": oneOf(LOG_LEVELS),
+  "log-format": oneOf(LOG_FORMATS),
+  "metrics.addr": readMetricsAddress,
+  "metrics.containers": count(0, LIMITS.meteredContainersMax),
+  "lame-duck": duration(0, MINUTE_MS, 1),
+  capabilities: oneOf(CAPABILITY_WAYS),
   strict: readBoolean,
   rules: oneOf(RULE_WISHES),
   /** One filter. */
@@ -59,6 +65,7 @@ export const READERS = {
 } as const;
 
 const SHOWN_MAX = 60;
+const PORT_MAX = 65_535;
 
 /** What was said, for the person who said it. */
 export function shown(value: unknown): string {
@@ -103,6 +110,17 @@ function wordOrAddress(words: readonly string[], why: string): (value: unknown) 
     if (LOOPBACK.test(text)) throw new Error(`${shown(value)} is a loopback address, which ${why}`);
     return text;
   };
+}
+
+/** An address and a port, or none: names could mean something else tomorrow. */
+function readMetricsAddress(value: unknown): string {
+  const text = readText(value);
+  if (text === METRICS_OFF) return text;
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text) ?? [];
+  const address = bracketed ?? plain ?? "";
+  const isAddress = addressBytes(address) !== undefined && address.includes(":") === (bracketed !== undefined);
+  if (isAddress && !address.includes("%") && Number(port) <= PORT_MAX) return text;
+  throw new Error(`${shown(value)} is neither ADDRESS:PORT, such as 127.0.0.1:9511 or [::1]:9511, nor off`);
 }
 
 function readPath(value: unknown): string {

@@ -6,15 +6,20 @@ import type { KindPolicy, NodeFilter } from "../model/kind-policy.ts";
 import type { RuleWish } from "../model/rule-tier.ts";
 import type { RouteText } from "../model/server-text.ts";
 import type { ServerOrder } from "../model/upstream-policy.ts";
-import type { LogLevel } from "../observe/log.ts";
+import type { LogFormat, LogLevel } from "../observe/log.ts";
 import type { DnsOption } from "./dns-option.ts";
 import type { OnlyFilter } from "./only.ts";
-import type { Source } from "./settings.ts";
+import type { CapabilityWay, Source } from "./settings.ts";
 import type { SwitchKey } from "./switches.ts";
 
 /** Lengths of time in milliseconds, sizes in bytes. */
 export type Values = {
   "log-level": LogLevel;
+  "log-format": LogFormat;
+  "metrics.addr": string;
+  "metrics.containers": number;
+  "lame-duck": number;
+  capabilities: CapabilityWay;
   strict: boolean;
   rules: RuleWish;
   only: readonly OnlyFilter[];

@@ -6,7 +6,7 @@ import type { KindPolicy } from "../model/kind-policy.ts";
 import type { RuleWish } from "../model/rule-tier.ts";
 import type { RouteRules } from "../model/route-rules.ts";
 import type { UpstreamPolicy } from "../model/upstream-policy.ts";
-import type { LogLevel } from "../observe/log.ts";
+import type { LogFormat, LogLevel } from "../observe/log.ts";
 import type { OnlyFilter } from "./only.ts";
 
 /** What the settings file may say, and reading it again may change. */
@@ -24,9 +24,30 @@ export interface Settings {
   /** By what rules are to be held. */
   readonly rules: RuleWish;
   readonly logLevel: LogLevel;
+  readonly logFormat: LogFormat;
+  readonly metrics: MetricsPolicy;
+  /** From being told to stop until containers are handed back; answers go on. */
+  readonly lameDuckMs: number;
+  readonly capabilities: CapabilityWay;
   /** Every key of the settings file: what counts, as the file would say it, and who said so. */
   readonly origins: Origins;
 }
+
+export interface MetricsPolicy {
+  /** ADDRESS:PORT, or METRICS_OFF. */
+  readonly address: string;
+  /** Somebody wants it there: then it must be there. */
+  readonly isAsked: boolean;
+  /** So many containers are told apart. */
+  readonly containers: number;
+}
+
+export const METRICS_OFF = "off";
+export const METRICS_ADDRESS = "127.0.0.1:9511";
+
+/** Whether capabilities that are not needed are given up before anything is done. */
+export const CAPABILITY_WAYS = ["limit", "keep"] as const;
+export type CapabilityWay = (typeof CAPABILITY_WAYS)[number];
 
 export interface RunSettings extends Settings {
   /** -H as it was given. */

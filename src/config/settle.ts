@@ -14,13 +14,21 @@ import { nodeFilterText } from "./node-filter.ts";
 import { onlyText } from "./only.ts";
 import { durationText, sizeText } from "./quantity.ts";
 import type { Key, Layer, Values } from "./said.ts";
-import type { Settings } from "./settings.ts";
+import { METRICS_ADDRESS, type Settings } from "./settings.ts";
 import { NEEDING_FAILOVER, SWITCHES } from "./switches.ts";
 
 /** Whoever counts more stands first. Throws a Fault where what was said contradicts itself. */
 export function settle(layers: readonly Layer[]): Settings {
   const choice = new Choice(layers);
   const logLevel = choice.take("log-level", "info");
+  const logFormat = choice.take("log-format", "auto");
+  const metrics = {
+    address: choice.take("metrics.addr", METRICS_ADDRESS),
+    isAsked: choice.layerOf("metrics.addr") !== undefined,
+    containers: choice.take("metrics.containers", 0),
+  };
+  const lameDuckMs = choice.take("lame-duck", 0, durationText);
+  const capabilities = choice.take("capabilities", "limit");
   const isStrict = choice.take("strict", false);
   const rules = choice.take("rules", "auto");
   const only = choice.take("only", [], (filters) => filters.map((filter) => onlyText(filter)));
@@ -40,6 +48,10 @@ export function settle(layers: readonly Layer[]): Settings {
     resolvConf,
     rules,
     logLevel,
+    logFormat,
+    metrics,
+    lameDuckMs,
+    capabilities,
     origins: Object.fromEntries(choice.origins),
   };
   const contradictions = contradictionsIn(choice, settings, options);

@@ -23,13 +23,18 @@ import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import type { RuleMeans } from "../model/rule-tier.ts";
 import type { Server } from "../model/view.ts";
 import type { Log } from "../observe/log.ts";
+import { Repeats } from "../observe/repeats.ts";
 import { descriptorsMax } from "./descriptors.ts";
 import { HostUpstreams } from "./host-upstreams.ts";
 import { type QueryWay, composeQueryWay } from "./query-way.ts";
+import { WayCounts } from "./way-counts.ts";
 
 export interface Composition extends ContainerWay {
   /** Goes by other settings from now on, as far as a reload may change them. */
   readonly reconfigure: (settings: RunSettings) => void;
+  readonly queryWay: QueryWay;
+  readonly counts: WayCounts;
+  readonly repeats: Repeats;
 }
 
 interface ContainerWay {
@@ -59,13 +64,19 @@ export interface ComposeParts {
 }
 
 export function compose(parts: ComposeParts): Composition {
-  const queryWay = composeQueryWay(parts.settings, parts.log);
-  const containerWay = composeContainerWay(parts, queryWay);
+  const repeats = new Repeats(parts.log);
+  const counts = new WayCounts(parts.settings.metrics.containers);
+  const queryWay = composeQueryWay(parts.settings, parts.log, repeats);
+  const containerWay = composeContainerWay(parts, queryWay, { counts, repeats });
   const { directory, roster, nodes, follower, hostUpstreams } = containerWay;
   return {
     ...containerWay,
+    queryWay,
+    counts,
+    repeats,
     reconfigure: (settings) => {
       queryWay.reconfigure(settings);
+      counts.setContainersMax(settings.metrics.containers);
       directory.setRules(settings.routes);
       directory.setServersMax(serversMax(settings));
       roster.setOnly(settings.only);
@@ -77,7 +88,11 @@ export function compose(parts: ComposeParts): Composition {
 }
 
 /** watch -> registry -> attach (capture, namespace, rules). */
-function composeContainerWay(parts: ComposeParts, { openEndpoint, onUpstreamsChanged }: QueryWay): ContainerWay {
+function composeContainerWay(
+  parts: ComposeParts,
+  { openEndpoint, onUpstreamsChanged }: QueryWay,
+  { counts, repeats }: { readonly counts: WayCounts; readonly repeats: Repeats },
+): ContainerWay {
   const { settings, log, engine, bracket, memory, means, journal, host, onEngine, engineVersion } = parts;
   const directory = new Directory({ serversMax: serversMax(settings), ownAddress: DOCKER_RESOLVER });
   directory.setRules(settings.routes);
@@ -86,12 +101,27 @@ function composeContainerWay(parts: ComposeParts, { openEndpoint, onUpstreamsCha
   const zone = randomInt(1, 0xffff);
   const nameOf = (id: string): string => directory.containers.get(id)?.name ?? id.slice(0, 12);
   const reconciler = new Reconciler(
-    { bracket, memory, means, host, prove, zone, openEndpoint, descriptorsMax: descriptorsMax() },
+    {
+      bracket,
+      memory,
+      means,
+      host,
+      prove,
+      zone,
+      openEndpoint,
+      descriptorsMax: descriptorsMax(),
+      onServing: (id, counters, isServing) => (isServing ? counts.began(nameOf(id), counters) : counts.ended(counters)),
+    },
     (id, state) => {
-      if (state.kind === "attached") log.debug({ container: nameOf(id) }, "attached");
+      const wasFailed = counts.onState(id, state);
+      const container = nameOf(id);
+      if (state.kind === "attached" && wasFailed) {
+        repeats.tell("info", container, { container }, "attached; it was Docker's for a while", "attaching");
+      } else if (state.kind === "attached") log.debug({ container }, "attached");
       if (state.kind === "failed") {
         const { code, reason, culprits } = state;
-        log.warn({ container: nameOf(id), code, reason, culprits }, "not attached; Docker's resolver answers");
+        const about = { container, code, reason, culprits };
+        repeats.tell("warn", container, about, "not attached; Docker's resolver answers", "attaching");
       }
     },
   );
@@ -112,7 +142,8 @@ function composeContainerWay(parts: ComposeParts, { openEndpoint, onUpstreamsCha
     reconciler,
     nodes,
     only: settings.only,
-    onWarning: (fact, warning) => log.warn({ container: fact.name, warning }, "odd container"),
+    onWarning: ({ name: container }, warning) =>
+      repeats.tell("warn", container, { container, warning }, "odd container"),
   });
   const refreshHostGateway = async (): Promise<void> => {
     if (nodes.setHostGateway(await learnHostGateway(engine))) roster.refresh();
@@ -124,13 +155,21 @@ function composeContainerWay(parts: ComposeParts, { openEndpoint, onUpstreamsCha
   };
   const hostUpstreams = new HostUpstreams({ log, host, engineVersion, onChange }, settings);
   directory.setHost(hostUpstreams.servers);
+  let isAway = false;
   const follower = new Follower(engine, {
     onEngine: (info) => {
       onEngine(info);
+      if (isAway) repeats.tell("info", "", { version: info.version }, "the engine answers again", "engine");
+      isAway = false;
       hostUpstreams.look();
       void refreshHostGateway();
     },
-    onAway: (reason) => log.warn({ reason }, "the engine is away; last-known names keep answering"),
+    onAway: (reason) => {
+      counts.engineLosses++;
+      isAway = true;
+      repeats.tell("warn", "", { reason }, "the engine is away; last-known names keep answering", "engine");
+    },
+    onEventDone: (lagMs) => counts.eventLag.add(0, lagMs / 1_000),
     onSynced: () => {
       log.info({ containers: directory.containers.size }, "every running container is known");
       for (const line of undoOldNodes(parts, { directory, nodes })) log.info(line, "left behind by a dns11 before");
@@ -139,7 +178,11 @@ function composeContainerWay(parts: ComposeParts, { openEndpoint, onUpstreamsCha
     onNetworkGone: (id) => directory.removeNetwork(id),
     onContainer: (fact) => roster.put(fact),
     onContainerGone: (id) => roster.remove(id),
-    onInspectFailed: (id, reason) => log.warn({ container: nameOf(id), reason }, "cannot inspect; trying again"),
+    onInspectFailed: (id, reason) => {
+      counts.inspectFailures++;
+      const container = nameOf(id);
+      repeats.tell("warn", container, { container, reason }, "cannot inspect; trying again");
+    },
     nameserversOf: (json) => hostUpstreams.nameserversOf(json),
     known: () => directory.containers,
     hasNetwork: (id) => directory.network(id) !== undefined,

@@ -23,6 +23,19 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
+/** An answer that is no JSON, or that has a status of its own. */
+export class Page {
+  readonly status: number;
+  readonly type: string;
+  readonly text: string;
+
+  constructor(status: number, type: string, text: string) {
+    this.status = status;
+    this.type = type;
+    this.text = text;
+  }
+}
+
 /**
  * What is asked for, by method and path, and what the answer is: a value, a promise of one, or many, which are sent as they
  * come, a line each. A Fault is told to whoever asked.
@@ -37,9 +50,7 @@ export class Control {
   }
 
   static async listen(path: string, routes: Routes): Promise<Control> {
-    const server = createServer((incoming, outgoing) => void serve(incoming, outgoing, routes));
-    server.maxConnections = CONNECTIONS_MAX;
-    server.unref();
+    const server = answering(createServer(), routes);
     // Whoever left a socket here is gone: we hold the lock.
     rmSync(path, { force: true });
     await new Promise<void>((resolve, reject) => {
@@ -57,6 +68,13 @@ export class Control {
   }
 }
 
+/** A server that answers these routes, to not too many at once, and is no reason to live on. */
+export function answering(server: Server, routes: Routes): Server {
+  server.on("request", (incoming, outgoing) => void serve(incoming, outgoing, routes));
+  server.maxConnections = CONNECTIONS_MAX;
+  return server.unref();
+}
+
 /** Where the group does not exist, or files may not be given to it, root alone may ask. */
 function shareWith(group: string, path: string): void {
   const id = groupId(group);
@@ -70,7 +88,8 @@ function shareWith(group: string, path: string): void {
 
 async function serve(incoming: IncomingMessage, outgoing: ServerResponse, routes: Routes): Promise<void> {
   const { pathname: path, searchParams: query } = new URL(incoming.url ?? "", "http://dns11");
-  const method = incoming.method ?? "";
+  // Whoever asks for the head gets it without what follows; Node sees to that.
+  const method = incoming.method === "HEAD" ? "GET" : (incoming.method ?? "");
   const route = routes[`${method} ${path}`];
   if (route === undefined) {
     const others = Object.keys(routes).filter((key) => key.endsWith(` ${path}`));
@@ -81,7 +100,8 @@ async function serve(incoming: IncomingMessage, outgoing: ServerResponse, routes
   outgoing.on("close", () => gone.abort());
   try {
     const answer = await route({ body: await bodyOf(incoming), query, signal: gone.signal });
-    if (isStream(answer)) await sendAll(outgoing, answer, gone.signal);
+    if (answer instanceof Page) sendPage(outgoing, answer);
+    else if (isStream(answer)) await sendAll(outgoing, answer, gone.signal);
     else send(outgoing, 200, answer);
   } catch (error) {
     // Of a stream the beginning is out: its end without a last line says enough.
@@ -124,6 +144,11 @@ async function bodyOf(incoming: IncomingMessage): Promise<unknown> {
 function send(outgoing: ServerResponse, code: number, body: unknown): void {
   outgoing.writeHead(code, { "content-type": "application/json" });
   outgoing.end(`${JSON.stringify(body)}\n`);
+}
+
+function sendPage(outgoing: ServerResponse, { status, type, text }: Page): void {
+  outgoing.writeHead(status, { "content-type": type });
+  outgoing.end(text);
 }
 
 function groupId(name: string): number | undefined {

@@ -11,17 +11,22 @@ import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
 import { type EngineHost, closeEngineHost, openEngineHost, processBehind } from "../container/namespace/engine-host.ts";
 import { Engine, type EngineInfo } from "../container/watch/engine.ts";
 import { type EngineAddress, engineAddress } from "../container/watch/engine-address.ts";
+import { threadCapabilities } from "../kernel/capabilities.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { backoffMs } from "../lib/backoff.ts";
 import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
 import type { RuleMeans } from "../model/rule-tier.ts";
 import type { Log } from "../observe/log.ts";
+import type { Family } from "../observe/exposition.ts";
 import { Journal } from "../container/kind/journal.ts";
 import { type Composition, compose } from "./compose.ts";
-import { Control } from "./control.ts";
+import { Control, type Routes } from "./control.ts";
 import { descriptorsMax, roomForContainers } from "./descriptors.ts";
 import { HangGuard } from "./hang-guard.ts";
 import { keepHeapSmall } from "./heap.ts";
+import { Life } from "./life.ts";
+import { familiesOf } from "./metrics.ts";
+import { ScrapeListener, pages } from "./scrape.ts";
 import { type Instance, instanceFolder, takeInstance } from "./instance.ts";
 import { checkCapabilities, checkEngine } from "./preflight.ts";
 import { routesOf } from "./routes.ts";
@@ -44,12 +49,19 @@ export class Daemon {
   #host: EngineHost | undefined;
   #info: EngineInfo | undefined;
   #composition: Composition | undefined;
+  readonly #life: Life;
+  readonly #pages: Routes;
+  readonly #scrape: ScrapeListener;
+  readonly #reloads = { done: 0, failed: 0 };
 
   constructor(settings: RunSettings, log: Log) {
     this.#settings = settings;
     this.#log = log;
     this.#address = engineAddress(settings.host, process.env);
     this.#engine = new Engine(this.#address.socketPath);
+    this.#life = new Life(process.env, log);
+    this.#pages = pages({ families: () => this.#families(), life: () => this.#life.report() });
+    this.#scrape = new ScrapeListener(this.#pages, log);
   }
 
   /** Serves until `signal`, then hands everything back. Throws a Fault where it cannot begin. */
@@ -62,6 +74,18 @@ export class Daemon {
     this.#means = chooseMeans(bracket, memory, this.#settings.rules);
     warnOfMeans(this.#means, this.#log);
     this.#checkRoom();
+    await this.#scrape.listen(this.#settings.metrics);
+    this.#life.begin();
+    try {
+      await this.#runWith(bracket, memory, signal);
+    } finally {
+      this.#life.end();
+      this.#scrape.close();
+      bracket.close();
+    }
+  }
+
+  async #runWith(bracket: Bracket, memory: NetlinkMemory, signal: AbortSignal): Promise<void> {
     const info = await this.#waitForEngine(signal);
     if (info === undefined) return;
     const instance = takeInstance(this.#settings.stateDir, info.id);
@@ -70,7 +94,6 @@ export class Daemon {
       await this.#serve(instance, signal);
     } finally {
       instance.release();
-      bracket.close();
       if (this.#host !== undefined) closeEngineHost(this.#host);
     }
   }
@@ -103,11 +126,19 @@ export class Daemon {
       this.#log.warn("there is no settings file to read again; name one with --config");
       return;
     }
+    this.#life.reloads();
+    await this.#reloadFrom(config, read);
+    this.#life.reloaded();
+  }
+
+  async #reloadFrom(config: string, read: () => Promise<RunSettings>): Promise<void> {
     let settings;
     try {
       settings = await read();
+      await this.#scrape.listen(settings.metrics);
     } catch (error) {
       const reason = reasonOf(error).replaceAll("\n", "; ");
+      this.#reloads.failed++;
       this.#log.error({ config, reason }, "settings not read again; the old ones stay");
       return;
     }
@@ -116,6 +147,7 @@ export class Daemon {
     }
     const changed = changedKeys(this.#settings.origins, settings.origins);
     this.#settings = settings;
+    this.#reloads.done++;
     this.#composition?.reconfigure(settings);
     this.#log.info({ config, changed }, "settings read again");
     this.#log.level = settings.logLevel;
@@ -123,9 +155,15 @@ export class Daemon {
 
   async #serve(instance: Instance, signal: AbortSignal): Promise<void> {
     const composition = this.#composition as Composition;
-    const routes = routesOf({ composition, status: () => this.#status(composition) });
+    const routes = routesOf({ composition, status: () => this.#status(composition), pages: this.#pages });
     const control = await Control.listen(instance.controlPath, routes);
     const guard = new HangGuard();
+    this.#life.serves(() => ({
+      isSynced: composition.follower.isSynced,
+      isSettled: composition.reconciler.isSettled,
+      containers: () => this.#containers(composition),
+      lastSignMs: () => composition.follower.lastSignMs,
+    }));
     const { id, version } = this.#info as EngineInfo;
     this.#log.info(
       {
@@ -138,15 +176,48 @@ export class Daemon {
       "serving",
     );
     try {
-      await composition.follower.run(signal);
+      await composition.follower.run(this.#afterLameDuck(signal));
     } finally {
+      this.#life.stops();
       this.#log.info("handing back to Docker's resolver");
       await composition.reconciler.stop();
       composition.hostUpstreams.close();
       guard.stop();
       control.close();
+      composition.repeats.close();
       this.#log.info("stopped");
     }
+  }
+
+  /** Told to stop: no longer ready, but everything goes on for as long as the settings say. */
+  #afterLameDuck(signal: AbortSignal): AbortSignal {
+    const over = new AbortController();
+    const onStop = (): void => {
+      this.#life.stops();
+      const { lameDuckMs } = this.#settings;
+      if (lameDuckMs === 0) return over.abort();
+      this.#log.info({ ms: lameDuckMs }, "told to stop; answering on for a while");
+      setTimeout(() => over.abort(), lameDuckMs);
+    };
+    if (signal.aborted) onStop();
+    else signal.addEventListener("abort", onStop, { once: true });
+    return over.signal;
+  }
+
+  #families(): Family[] {
+    const composition = this.#composition;
+    const base = {
+      version: VERSION,
+      settings: this.#settings.origins,
+      reloads: this.#reloads,
+      isReady: this.#life.report().ready,
+    };
+    if (composition === undefined) return familiesOf(base);
+    const { queryWay, counts, follower } = composition;
+    const containers = this.#containers(composition);
+    const readings = queryWay.readings();
+    const serving = { meter: queryWay.meter, readings, counts, containers, isConnected: follower.isConnected };
+    return familiesOf({ ...base, serving });
   }
 
   /** Whoever has no room is not attached, and Docker's resolver answers there. */
@@ -173,6 +244,7 @@ export class Daemon {
         if (attempt === 0) {
           this.#log.warn({ reason: (error as Error).message }, "waiting for the engine");
         }
+        this.#life.waitsFor(`the engine: ${(error as Error).message}`);
         const waitMs = backoffMs(attempt, LIMITS.engineRetryFirstMs, LIMITS.engineRetryLastMs, Math.random());
         await sleep(waitMs, undefined, { signal }).catch(() => undefined);
       }
@@ -230,6 +302,8 @@ export class Daemon {
       settings: this.#settings.origins,
       isReady: follower.isSynced && reconciler.isSettled,
       memoryBytes: process.memoryUsage.rss(),
+      capabilities: threadCapabilities(),
+      metrics: this.#scrape.address ?? null,
       containers: this.#containers(composition),
     };
   }

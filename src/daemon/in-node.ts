@@ -24,6 +24,7 @@ import { type PlanInput, servingPlan } from "../container/rules/plan.ts";
 import { TRIAL_MARK } from "../container/rules/probe.ts";
 import { refuseServed } from "../container/rules/standing.ts";
 import { DOOR_MARK } from "../container/namespace/dial.ts";
+import { threadCapabilities } from "../kernel/capabilities.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { reasonOf } from "../lib/fault.ts";
@@ -249,6 +250,8 @@ function statusHere(
     settings: settings.origins,
     isReady,
     memoryBytes: process.memoryUsage.rss(),
+    capabilities: threadCapabilities(),
+    metrics: null,
     containers: [node],
   };
 }

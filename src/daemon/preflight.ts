@@ -6,16 +6,10 @@ import { readFileSync } from "node:fs";
 
 import type { EngineInfo } from "../container/watch/engine.ts";
 import { Fault } from "../lib/fault.ts";
+import { CAPABILITIES } from "./limit-capabilities.ts";
 
 /** Docker 20.10 is the oldest engine that tells what is needed. */
 const ENGINE_MAJOR_MIN = 20;
-
-/** What each capability is for, by its number in the kernel. */
-const CAPABILITIES = [
-  { name: "CAP_SYS_ADMIN", bit: 21, reason: "to enter the containers' network namespaces" },
-  { name: "CAP_NET_ADMIN", bit: 12, reason: "to install rules there" },
-  { name: "CAP_SYS_PTRACE", bit: 19, reason: "to see the engine's namespaces" },
-] as const;
 
 /** The capabilities that are missing, with their reasons. */
 function missingCapabilities(status: string): string[] {

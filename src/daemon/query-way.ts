@@ -12,6 +12,7 @@ import { RandomIds } from "../lib/random-ids.ts";
 import { serverText } from "../model/server-text.ts";
 import type { Server } from "../model/view.ts";
 import { type Log, Throttle } from "../observe/log.ts";
+import { Repeats } from "../observe/repeats.ts";
 import { Answerer, SLOT_BYTES } from "../query/answer.ts";
 import { Memory } from "../query/cache/memory.ts";
 import { ReplyCache } from "../query/cache/reply-cache.ts";
@@ -22,11 +23,24 @@ import type { SlotLimit } from "../query/forward/slots.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
+import { MeteredAnswerer, meteredForward } from "../query/metered.ts";
+import { Meter } from "../query/meter.ts";
 import { Fleet } from "../query/upstream/fleet.ts";
 import { TurnBudget } from "../query/upstream/turn-budget.ts";
 import { descriptorsMax } from "./descriptors.ts";
 
+/** What can be read of it at any time. */
+export interface QueryReadings {
+  readonly entries: number;
+  readonly bytes: number;
+  readonly bytesMax: number;
+  /** The host's nameservers that were asked. */
+  readonly nameservers: readonly { readonly server: string; readonly isUp: boolean }[];
+}
+
 export interface QueryWay {
+  readonly meter: Meter;
+  readonly readings: () => QueryReadings;
   readonly openEndpoint: OpenEndpoint;
   /** Who is asked has changed, or those who are asked ask others: what they said before may be wrong. */
   readonly onUpstreamsChanged: () => void;
@@ -36,23 +50,29 @@ export interface QueryWay {
 /** What settings exchange. */
 interface Answering extends Pick<UdpParts & TcpParts, "answerer" | "forward" | "queryBytesMax" | "pipelinedMax"> {
   readonly forget: () => void;
+  readonly readings: () => QueryReadings;
 }
 
 /** Failures of servers and defects are told at most this often. */
 const LOG_EVERY_MS = 10_000;
 
-export function composeQueryWay(settings: RunSettings, log: Log): QueryWay {
+export function composeQueryWay(settings: RunSettings, log: Log, repeats: Repeats = new Repeats(log)): QueryWay {
   const defects = new Throttle(LOG_EVERY_MS);
+  const meter = new Meter();
+  const parts: AnsweringParts = { block: new MessageBlock(LIMITS.udpBatch, SLOT_BYTES), log, repeats, meter };
   const onDefect = (error: unknown): void => {
+    meter.counts.defects++;
     defects.run((heldBack) => log.error({ err: error, heldBack }, "a query laid bare a defect of dns11"));
   };
-  const block = new MessageBlock(LIMITS.udpBatch, SLOT_BYTES);
   const slots = slotLimit(settings);
   let current = settings;
-  let answering = composeAnswering(settings, block, log);
-  const udp: UdpParts = { ...answering, onDefect, block, isBatching: settings.isBatching };
-  const tcp: TcpParts = { ...answering, onDefect, block: streamBlock() };
+  let answering = composeAnswering(settings, parts);
+  const shared = { onDefect, timer: meter };
+  const udp: UdpParts = { ...answering, ...shared, block: parts.block, isBatching: settings.isBatching };
+  const tcp: TcpParts = { ...answering, ...shared, block: streamBlock() };
   return {
+    meter,
+    readings: () => answering.readings(),
     openEndpoint: (sockets, view, dial) => new Endpoint(sockets, { view, dial }, { udp, tcp, slots }),
     onUpstreamsChanged: () => answering.forget(),
     reconfigure: (next) => {
@@ -60,7 +80,7 @@ export function composeQueryWay(settings: RunSettings, log: Log): QueryWay {
       const isSame = isDeepStrictEqual([next.behaviour, next.upstream], [current.behaviour, current.upstream]);
       current = next;
       if (isSame) return;
-      answering = composeAnswering(next, block, log);
+      answering = composeAnswering(next, parts);
       Object.assign(slots, slotLimit(next));
       Object.assign(udp, answering);
       Object.assign(tcp, answering);
@@ -68,19 +88,30 @@ export function composeQueryWay(settings: RunSettings, log: Log): QueryWay {
   };
 }
 
-function composeAnswering(settings: RunSettings, block: MessageBlock, log: Log): Answering {
+/** What outlives a change of settings. */
+interface AnsweringParts {
+  readonly block: MessageBlock;
+  readonly log: Log;
+  readonly repeats: Repeats;
+  readonly meter: Meter;
+}
+
+function composeAnswering(settings: RunSettings, parts: AnsweringParts): Answering {
   const { behaviour } = settings;
+  const { answerer, forward, ...rest } = behaviour.failsOver ? adaptive(settings, parts) : sequential(settings, parts);
   return {
-    ...(behaviour.failsOver ? adaptive(settings, block, log) : sequential(settings, log)),
+    ...rest,
+    answerer: new MeteredAnswerer(answerer, parts.meter),
+    forward: meteredForward(forward, parts.meter),
     queryBytesMax: behaviour.readsLongQueries ? LIMITS.udpQueryBytes : LIMITS.udpQueryBytesStrict,
     pipelinedMax: behaviour.pipelines ? LIMITS.tcpPipelined : 1,
   };
 }
 
-type Asking = Pick<Answering, "answerer" | "forward" | "forget">;
+type Asking = Pick<Answering, "forward" | "forget" | "readings"> & { readonly answerer: Answerer };
 
 /** As Docker asks: one server after the other, nothing remembered. */
-function sequential({ behaviour, upstream }: RunSettings, log: Log): Asking {
+function sequential({ behaviour, upstream }: RunSettings, { log, meter }: AnsweringParts): Asking {
   const failures = new Throttle(LOG_EVERY_MS);
   const { forward } = new SequentialForwarder(
     behaviour,
@@ -88,11 +119,19 @@ function sequential({ behaviour, upstream }: RunSettings, log: Log): Asking {
       failures.run((heldBack) => log.warn({ server: serverText(server), reason, heldBack }, "nameserver failed"));
     },
     Math.min(LIMITS.forwardQueriesWhole, descriptorsMax() * LIMITS.forwardShareOfDescriptors),
+    meter,
   );
-  return { answerer: new Answerer(behaviour, { leave: upstream.leave }), forward, forget: () => undefined };
+  return {
+    answerer: new Answerer(behaviour, { leave: upstream.leave }),
+    forward,
+    forget: () => undefined,
+    readings: () => NOTHING,
+  };
 }
 
-function adaptive({ behaviour, upstream }: RunSettings, block: MessageBlock, log: Log): Asking {
+const NOTHING: QueryReadings = { entries: 0, bytes: 0, bytesMax: 0, nameservers: [] };
+
+function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, meter }: AnsweringParts): Asking {
   const now = (): number => performance.now();
   const ids = new RandomIds();
   const failures = new Throttle(LOG_EVERY_MS);
@@ -107,15 +146,16 @@ function adaptive({ behaviour, upstream }: RunSettings, block: MessageBlock, log
       pools: new Set(),
       sockets: { open: 0 },
     },
-    (server, isUp, reason) => logHealth(log, server, isUp, reason),
+    (server, isUp, reason) => logHealth(repeats, server, isUp, reason),
   );
-  const cache = new ReplyCache(upstream.cache.bytesMax);
+  const cache = new ReplyCache(upstream.cache.bytesMax, meter.cache);
   const memory = new Memory({
     cache,
     fleet,
     behaviour,
     policy: upstream.cache,
     now,
+    meter,
     onRefresh: (asker, lane, entry) => forwarder.refresh(asker, lane, entry),
   });
   const guard = new LoopGuard(now, (nameserver) => {
@@ -135,6 +175,7 @@ function adaptive({ behaviour, upstream }: RunSettings, block: MessageBlock, log
       failures.run((heldBack) => log.warn({ reason, heldBack }, "no nameserver answered"));
     },
     queriesMax: LIMITS.forwardQueriesShared,
+    meter,
   });
   return {
     answerer: new Answerer(behaviour, {
@@ -144,13 +185,31 @@ function adaptive({ behaviour, upstream }: RunSettings, block: MessageBlock, log
     }),
     forward: forwarder.forward,
     forget: () => forwarder.forget(),
+    readings: () => ({
+      entries: cache.size,
+      bytes: cache.bytes,
+      bytesMax: behaviour.caches ? upstream.cache.bytesMax : 0,
+      nameservers: statesOf(fleet, now()),
+    }),
   };
 }
 
-function logHealth(log: Log, server: Server, isUp: boolean, reason: string): void {
-  const about = { server: serverText(server), reason };
-  if (isUp) log.info(about, "nameserver is back");
-  else log.warn(about, "nameserver is down; it is asked last");
+/** Each by its name, once: the same server may stand in several lists, in some of them as a backup. */
+function statesOf({ nameservers }: Fleet, nowMs: number): QueryReadings["nameservers"] {
+  const states = new Map<string, boolean>();
+  for (const { server, health } of nameservers) {
+    const name = serverText(server);
+    states.set(name, states.get(name) === true || !health.isDown(nowMs));
+  }
+  return [...states].map(([server, isUp]) => ({ server, isUp }));
+}
+
+/** A server that comes and goes is one thing that happens, not many. */
+function logHealth(repeats: Repeats, server: Server, isUp: boolean, reason: string): void {
+  const name = serverText(server);
+  const about = { server: name, reason };
+  if (isUp) repeats.tell("info", name, about, "nameserver is back", "nameserver");
+  else repeats.tell("warn", name, about, "nameserver is down; it is asked last", "nameserver");
 }
 
 function slotLimit({ behaviour, upstream }: RunSettings): SlotLimit {

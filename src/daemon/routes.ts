@@ -11,10 +11,13 @@ import type { RepairAnswer, Status } from "./status.ts";
 interface RouteParts {
   readonly composition: Composition;
   readonly status: () => Status;
+  /** Those for machines that watch machines. */
+  readonly pages: Routes;
 }
 
-export function routesOf({ composition, status }: RouteParts): Routes {
+export function routesOf({ composition, status, pages }: RouteParts): Routes {
   return {
+    ...pages,
     "GET /v1/status": status,
     "POST /v1/repair": async (call) => await repair(composition, call),
     "POST /v1/kind/detach": (call) => setDetached(composition, call, true),

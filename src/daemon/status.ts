@@ -6,6 +6,7 @@ import type { Attachment } from "../container/attach/attachment.ts";
 import type { Decision } from "../container/attach/decision.ts";
 import type { Repaired } from "../container/attach/reconciler.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
+import type { CapabilitySets } from "../kernel/capabilities.ts";
 import type { RuleTier } from "../model/rule-tier.ts";
 import { serverText } from "../model/server-text.ts";
 import type { NodeReport } from "../container/kind/node-mode.ts";
@@ -59,6 +60,10 @@ export interface Status {
   /** Every running container has been looked at, and is served or its refusal known. */
   readonly isReady: boolean;
   readonly memoryBytes: number;
+  /** What its threads may do, those that are alike together. */
+  readonly capabilities: readonly CapabilitySets[];
+  /** Where metrics are served beside the control socket. */
+  readonly metrics: string | null;
   readonly containers: readonly ContainerStatus[];
 }
 

@@ -62,6 +62,16 @@ const c = {
     "int ioctl(int fd, unsigned long request, long argument)",
   ),
   ifNameToIndex: bind<(name: string) => number>("unsigned int if_nametoindex(const char *name)"),
+  prctl: bind<(option: number, argument: number, a: number, b: number, c: number) => number>(
+    "int prctl(int option, unsigned long argument, unsigned long a, unsigned long b, unsigned long c)",
+  ),
+  capset: bind<(header: Uint8Array, data: Uint8Array) => number>("int capset(void *header, const void *data)"),
+  fcntl: bind<(fd: number, command: number, argument: number) => number>(
+    "int fcntl(int fd, int command, long argument)",
+  ),
+  execv: bind<(path: string, words: readonly (string | null)[]) => number>(
+    "int execv(const char *path, const char **words)",
+  ),
   alarm: bind<(seconds: number) => number>("unsigned int alarm(unsigned int seconds)"),
   openat2: bind<(call: number, directory: number, path: string, how: Uint8Array, size: number) => number>(
     "long syscall(long call, long directory, const char *path, const void *how, size_t size)",
@@ -89,6 +99,9 @@ const SO_MARK = 36;
 const MSG_DONTWAIT = 0x40;
 const MSG_NOSIGNAL = 0x4000;
 const LOCK_EXCLUSIVE_NOW = 2 | 4;
+const F_SETFD = 2;
+const PR_CAPBSET_DROP = 24;
+const CAPABILITY_VERSION_3 = 0x20080522;
 const NS_GET_NSTYPE = 0xb703;
 const OPENAT2 = 437;
 const O_CLOEXEC = 0o2000000;
@@ -269,6 +282,33 @@ export function tryLock(fd: number): boolean {
   const EWOULDBLOCK = 11;
   if (lastErrno() === EWOULDBLOCK) return false;
   throw new SystemFault("flock", lastErrno());
+}
+
+/** The calling thread, and what it executes, can never have this capability again. Takes CAP_SETPCAP. */
+export function dropFromBounding(capability: number): void {
+  must(c.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0), "prctl", `capability ${capability}`);
+}
+
+/** The calling thread's capabilities, each set as a mask. */
+export function setCapabilities(effective: bigint, permitted: bigint, inheritable: bigint): void {
+  const header = Buffer.alloc(8);
+  header.writeUInt32LE(CAPABILITY_VERSION_3, 0);
+  const data = Buffer.alloc(24);
+  for (const half of [0, 1]) {
+    for (const [index, set] of [effective, permitted, inheritable].entries()) {
+      data.writeUInt32LE(Number((set >> BigInt(half * 32)) & 0xffffffffn), half * 12 + index * 4);
+    }
+  }
+  must(c.capset(header, data), "capset");
+}
+
+/**
+ * Becomes another program: same process, same environment, one thread. Returns only by a SystemFault. Node marks all that
+ * it was started with as not to be passed on, so the three that every program has are unmarked.
+ */
+export function execute(path: string, words: readonly string[]): void {
+  for (const fd of [0, 1, 2]) c.fcntl(fd, F_SETFD, 0);
+  must(c.execv(path, [...words, null]), "execv", path);
 }
 
 /** Asks the kernel for SIGALRM in `seconds`, whatever the event loop does meanwhile; 0 takes it back. */

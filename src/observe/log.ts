@@ -8,13 +8,16 @@ import { pino } from "pino";
 export type Log = pino.Logger;
 
 export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
+/** `auto` is text on a terminal and JSON elsewhere. */
+export const LOG_FORMATS = ["auto", "text", "json"] as const;
+export type LogFormat = (typeof LOG_FORMATS)[number];
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const STDERR = 2;
 /** Of what nobody reads, so much is kept; further lines are dropped. */
 const UNREAD_BYTES_MAX = 1024 * 1024;
 
-export function createLog(level: LogLevel): Log {
+export function createLog(level: LogLevel, format: LogFormat = "auto"): Log {
   const options: pino.LoggerOptions = {
     level,
     base: null,
@@ -23,11 +26,14 @@ export function createLog(level: LogLevel): Log {
   };
   // Whoever read our log has gone; that is no reason to stop answering names.
   process.stderr.on("error", () => undefined);
-  if (process.stderr.isTTY) return pino(options, { write: (line) => void process.stderr.write(readable(line)) });
+  const isText = format === "text" || (format === "auto" && process.stderr.isTTY);
+  if (process.stderr.isTTY) {
+    return pino(options, { write: (line) => void process.stderr.write(isText ? readable(line) : line) });
+  }
   const destination = pino.destination({ fd: STDERR, sync: false, maxLength: UNREAD_BYTES_MAX });
   process.on("exit", () => flush(destination));
   destination.on("error", () => undefined);
-  return pino(options, destination);
+  return pino(options, isText ? { write: (line) => void destination.write(readable(line)) } : destination);
 }
 
 function flush(destination: ReturnType<typeof pino.destination>): void {

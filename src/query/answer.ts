@@ -87,6 +87,8 @@ export class Answerer {
   #isKnown = false;
   #route: Route | undefined;
   #limit = 0;
+  /** The type that was asked for last; 0 where the question could not be read. */
+  lastType = 0;
   readonly #addressOptions: { limit: number; readonly shuffle: Shuffle; readonly behaviour: Behaviour };
 
   constructor(behaviour: Behaviour, parts: AnswererParts = {}) {
@@ -108,6 +110,7 @@ export class Answerer {
   answer(asker: Asker, block: Buffer, offset: number, length: number, isStream: boolean): number {
     const question = this.#question;
     asker.counters.queries++;
+    this.lastType = 0;
     switch (question.read(block, offset, length)) {
       case "ignore":
         asker.counters.ignored++;
@@ -124,6 +127,7 @@ export class Answerer {
       case "answer":
         break;
     }
+    this.lastType = question.type;
     if (this.#behaviour.speaksEdns && question.records.optCount > 0) {
       if (question.records.optCount > 1) return refuseQuestion(block, question, RCODE.FORMERR);
       if (question.records.optVersion > 0) return badVersion(block, question, this.#behaviour);

@@ -42,6 +42,13 @@ const servers = list(READERS.dns);
 export const SCHEMA = map({
   version: z.literal(VERSION),
   "log-level": leaf(READERS["log-level"]).optional(),
+  "log-format": leaf(READERS["log-format"]).optional(),
+  metrics: map({
+    addr: leaf(READERS["metrics.addr"]).optional(),
+    containers: leaf(READERS["metrics.containers"]).optional(),
+  }).optional(),
+  "lame-duck": leaf(READERS["lame-duck"]).optional(),
+  capabilities: leaf(READERS.capabilities).optional(),
   strict: leaf(READERS.strict).optional(),
   rules: leaf(READERS.rules).optional(),
   only: list(READERS.only),

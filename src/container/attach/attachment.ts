@@ -246,6 +246,7 @@ export class Attachment {
         if (lifetime.isOver) throw new Fault("ENDED", "The namespace is not served any more");
         return dialIn(bracket, server.from === "host" ? host().network : fd, server, type);
       });
+      this.#parts.onServing?.(this.claim.containerId, endpoint.counters, true);
       return Object.assign(lifetime, { capture, pairs: sockets, endpoint, keeper, isTrial });
     } catch (error) {
       if (keeper !== undefined) this.#removeRules(keeper);
@@ -352,6 +353,7 @@ export class Attachment {
     // The rules first: from then on nobody is led to sockets that are going away.
     this.#removeRules(serving.keeper);
     serving.endpoint.close();
+    this.#parts.onServing?.(this.claim.containerId, serving.endpoint.counters, false);
     if (this.#namespace !== undefined) this.#undo(this.#namespace.fd);
   }
 

@@ -21,6 +21,8 @@ export interface AttachmentParts {
   /** The connection tracking zone of this run. */
   readonly zone: number;
   readonly openEndpoint: OpenEndpoint;
+  /** Told whose counters grow from now on, and when they no longer do. */
+  readonly onServing?: (containerId: string, counters: Readonly<Record<string, number>>, isServing: boolean) => void;
   readonly onState: (attachment: Attachment) => void;
   /** Foreign rules changed in this namespace, or may have. */
   readonly onForeignChange: (attachment: Attachment) => void;

@@ -22,6 +22,8 @@ export interface EngineInfo {
 export interface EngineEvent {
   readonly Type?: string;
   readonly Action?: string;
+  /** When it happened, in nanoseconds since 1970, rounded to what a number holds. */
+  readonly timeNano?: number;
   readonly Actor?: { readonly ID?: string; readonly Attributes?: Readonly<Record<string, string>> };
 }
 

@@ -32,6 +32,8 @@ export interface FollowerHooks {
   readonly onContainerGone: (id: string) => void;
   /** A container could not be looked at; it will be again. */
   readonly onInspectFailed: (id: string, reason: string) => void;
+  /** What an event said has been taken in, so many milliseconds after it. */
+  readonly onEventDone?: (lagMs: number) => void;
   readonly nameserversOf: (json: ContainerJson) => NameserversFact;
   /** What is known now. */
   readonly known: () => ReadonlyMap<string, ContainerFact>;
@@ -41,11 +43,16 @@ export interface FollowerHooks {
 /** What is asked of an engine. */
 export type FollowedEngine = Pick<Engine, "describe" | "containers" | "container" | "network" | "events">;
 
+const NANO_PER_MILLI = 1e6;
+
 export class Follower {
   readonly #engine: FollowedEngine;
   readonly #hooks: FollowerHooks;
   readonly #marked = new Set<string>();
   readonly #inspecting = new Set<string>();
+  /** Of what events have marked: when the first of them happened. */
+  readonly #eventMs = new Map<string, number>();
+  #lastSignMs = performance.now();
   #isConnected = false;
   #hasListed = false;
   #isSynced = false;
@@ -57,6 +64,11 @@ export class Follower {
 
   get isConnected(): boolean {
     return this.#isConnected;
+  }
+
+  /** When anything here was last heard of, on the clock of `performance.now`. */
+  get lastSignMs(): number {
+    return this.#lastSignMs;
   }
 
   get isSynced(): boolean {
@@ -78,6 +90,7 @@ export class Follower {
   /** Follows until `signal`. */
   async run(signal: AbortSignal): Promise<void> {
     for (let attempt = 0; !signal.aborted; attempt++) {
+      this.#lastSignMs = performance.now();
       const connection = new AbortController();
       const both = AbortSignal.any([signal, connection.signal]);
       try {
@@ -121,22 +134,30 @@ export class Follower {
     throw failure;
   }
 
-  #onEvent({ Type: type, Action: action, Actor: actor }: EngineEvent): void {
+  #onEvent({ Type: type, Action: action, Actor: actor, timeNano }: EngineEvent): void {
+    this.#lastSignMs = performance.now();
     const id = actor?.ID;
     if (id === undefined) return;
-    if (type === "container") this.#mark(id);
+    const atMs = (timeNano ?? 0) / NANO_PER_MILLI;
+    if (type === "container") this.#markAt(id, atMs);
     if (type !== "network") return;
     if (action === "destroy" || action === "remove") {
       this.#hooks.onNetworkGone(id);
       return;
     }
     const container = actor?.Attributes?.["container"];
-    if (container !== undefined) this.#mark(container);
+    if (container !== undefined) this.#markAt(container, atMs);
+  }
+
+  #markAt(id: string, atMs: number): void {
+    if (atMs > 0 && !this.#eventMs.has(id)) this.#eventMs.set(id, atMs);
+    this.#mark(id);
   }
 
   /** Marks every container whose listing differs from what is known, and those that are not listed any more. */
   async #resync(): Promise<void> {
     const listed = await this.#engine.containers();
+    this.#lastSignMs = performance.now();
     const known = this.#hooks.known();
     const ids = new Set(listed.map(({ Id: id }) => id));
     for (const id of known.keys()) if (!ids.has(id)) this.#mark(id);
@@ -161,8 +182,11 @@ export class Follower {
       if (this.#inspecting.has(id)) continue;
       this.#marked.delete(id);
       this.#inspecting.add(id);
+      const atMs = this.#eventMs.get(id);
+      this.#eventMs.delete(id);
       void this.#inspect(id).finally(() => {
         this.#inspecting.delete(id);
+        if (atMs !== undefined) this.#hooks.onEventDone?.(Math.max(0, Date.now() - atMs));
         if (this.#isConnected) this.#pump();
         this.#noteSynced();
       });

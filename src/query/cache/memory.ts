@@ -7,6 +7,7 @@ import type { Behaviour } from "../../model/behaviour.ts";
 import type { CachePolicy } from "../../model/upstream-policy.ts";
 import type { Route } from "../../model/view.ts";
 import type { Asker } from "../asker.ts";
+import type { Meter } from "../meter.ts";
 import type { Fleet, Lane } from "../upstream/fleet.ts";
 import type { Question } from "../wire/question.ts";
 import { type Asked, errorOption, relay, relayFailure } from "../wire/relay.ts";
@@ -27,6 +28,7 @@ export interface MemoryParts {
   readonly policy: CachePolicy;
   readonly now: () => number;
   readonly onRefresh: OnRefresh;
+  readonly meter?: Meter | undefined;
 }
 
 const STALE_ANSWER = errorOption(3, "");
@@ -45,6 +47,16 @@ export class Memory {
 
   /** Answers over the query, in place; the length of the reply, or UNKNOWN. */
   answer(asker: Asker, block: Buffer, question: Question, route: Route, limit: number, isKnown: boolean): number {
+    const length = this.#answer(asker, block, question, route, limit, isKnown);
+    const counts = this.#parts.meter?.cache;
+    if (counts === undefined) return length;
+    if (length === UNKNOWN) counts.misses++;
+    else if (((block[question.offset + 3] as number) & 15) === RCODE.NOERROR) counts.hits++;
+    else counts.denials++;
+    return length;
+  }
+
+  #answer(asker: Asker, block: Buffer, question: Question, route: Route, limit: number, isKnown: boolean): number {
     const bits = shareBits(block, question);
     if (bits === NOT_SHAREABLE) return UNKNOWN;
     const { cache, fleet, now } = this.#parts;
@@ -68,9 +80,15 @@ export class Memory {
       return relayFailure(block, offset, end - offset, asked, RCODE.SERVFAIL, entry.failure);
     }
     cache.touch(entry);
+    this.noteStale();
     // As long as servers fail they are tried, but not for everyone who asks.
     if (nowMs >= entry.failureUntilMs) this.#refresh(asker, lane, entry);
     return relay(block, offset, asked, stale, STALE_AGE, staleError(stale));
+  }
+
+  /** A reply that is over has stood in for servers that failed. */
+  noteStale(): void {
+    if (this.#parts.meter !== undefined) this.#parts.meter.cache.stale++;
   }
 
   /** What of an entry may stand in for servers that fail. */

@@ -67,10 +67,13 @@ export class ReplyCache {
   readonly #entries = new Map<number, Entry>();
   readonly #owners = new Set<Owner>();
   readonly #bytesMax: number;
+  readonly #counts: { evictions: number };
   #bytes = 0;
 
-  constructor(bytesMax: number) {
+  /** `counts` is where it is counted what had to make room. */
+  constructor(bytesMax: number, counts: { evictions: number } = { evictions: 0 }) {
     this.#bytesMax = bytesMax;
+    this.#counts = counts;
   }
 
   get bytes(): number {
@@ -171,6 +174,7 @@ export class ReplyCache {
     while (this.#bytes > this.#bytesMax) {
       const victim = this.#most(newest.owner).first;
       if (victim === undefined) return;
+      this.#counts.evictions++;
       this.remove(victim);
     }
   }

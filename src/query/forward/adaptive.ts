@@ -12,6 +12,7 @@ import { settleLifetime } from "../cache/lifetime.ts";
 import { type Memory, STALE_AGE, staleError } from "../cache/memory.ts";
 import { type Entry, type Key, type Owner, type ReplyCache, keyHash, newOwner } from "../cache/reply-cache.ts";
 import { NOT_SHAREABLE, isDnssecOk, upstreamFlags } from "../cache/shareable.ts";
+import type { Meter } from "../meter.ts";
 import type { Forward } from "../listen/ports.ts";
 import type { Fleet, Lane } from "../upstream/fleet.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
@@ -38,6 +39,7 @@ export interface AdaptiveParts {
   readonly onFailure: OnFailure;
   /** What all containers together may have in flight. */
   readonly queriesMax: number;
+  readonly meter?: Meter | undefined;
 }
 
 /** A flight with all who wait for it. */
@@ -125,6 +127,7 @@ export class AdaptiveForwarder {
     if (this.#refreshing >= LIMITS.prefetchesAtOnce || entry.reply === undefined || this.#trips.has(entry.hash)) return;
     const { message, questionEnd } = entry.reply;
     this.#refreshing++;
+    if (this.#parts.meter !== undefined) this.#parts.meter.cache.prefetches++;
     entry.isRefreshing = true;
     const query = queryFor(message, questionEnd, entry.bits);
     this.#depart({ asker, lane, key: entry, refreshes: entry, message: query, questionEnd, waiting: [] });
@@ -191,6 +194,7 @@ export class AdaptiveForwarder {
         random: () => ids.next(),
         deadlines: this.#deadlines,
         connections: this.#connections,
+        meter: this.#parts.meter,
         onLanded: (landing) => this.#land(trip, landing),
         onLate: () => this.#standIn(trip),
       },
@@ -260,9 +264,10 @@ export class AdaptiveForwarder {
     const stale = entry === undefined ? undefined : memory.staleReply(entry, lane, now());
     if (stale === undefined) return;
     for (const delivery of waiting) {
-      this.#deliver(delivery, () =>
-        delivery.hand(stale, STALE_AGE, this.#parts.behaviour.explainsFailures ? staleError(stale) : undefined),
-      );
+      this.#deliver(delivery, () => {
+        memory.noteStale();
+        delivery.hand(stale, STALE_AGE, this.#parts.behaviour.explainsFailures ? staleError(stale) : undefined);
+      });
     }
   }
 

@@ -13,6 +13,7 @@ import { reasonOf } from "../../lib/fault.ts";
 import { serverText } from "../../model/server-text.ts";
 import type { AskPolicy } from "../../model/upstream-policy.ts";
 import type { Dial } from "../asker.ts";
+import type { Meter, UpstreamFailure } from "../meter.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
 import { type Exchange, isReplyTo } from "../upstream/udp-socket.ts";
 import { RCODE } from "../wire/reply.ts";
@@ -61,6 +62,7 @@ export interface FlightHooks {
   readonly deadlines: Deadlines;
   /** How many connections to servers all flights together have. */
   readonly connections: { open: number };
+  readonly meter?: Pick<Meter, "replied" | "failed"> | undefined;
   readonly onLanded: (landing: Landing) => void;
   /** It takes so long that an old reply would do. */
   readonly onLate: () => void;
@@ -197,6 +199,7 @@ export class Flight implements Due {
     try {
       socket = nameserver.sockets.draw(() => this.#plan.dial(nameserver.server, "udp"));
     } catch (error) {
+      this.#meterFailure(candidate, "dial_error", now);
       this.#onUnreachable(candidate, reasonOf(error));
       return;
     }
@@ -204,7 +207,10 @@ export class Flight implements Due {
     socket.ask(
       new UdpAttempt(this.#messageFor(nameserver, now), this.#plan.questionEnd, {
         onReply: (message) => this.#onReply(candidate, message, now),
-        onUnreachable: (reason) => this.#onUnreachable(candidate, reason),
+        onUnreachable: (reason) => {
+          this.#meterFailure(candidate, "error", now);
+          this.#onUnreachable(candidate, reason);
+        },
         onForgery: () => this.#onForgery(candidate),
       }),
     );
@@ -227,6 +233,7 @@ export class Flight implements Due {
     try {
       fd = this.#plan.dial(nameserver.server, "tcp");
     } catch (error) {
+      this.#meterFailure(candidate, "dial_error", now, true);
       this.#onUnreachable(candidate, reasonOf(error));
       return;
     }
@@ -244,6 +251,7 @@ export class Flight implements Due {
 
   #onTcpOutcome(candidate: Candidate, query: Buffer, sentMs: number, outcome: Outcome): void {
     if (outcome.kind === "failed") {
+      if (!this.#isOver) this.#meterFailure(candidate, "error", sentMs, true);
       if (this.#plan.usesTcp && !this.#isOver) this.#onUnreachable(candidate, outcome.reason);
       else this.#fail(candidate, outcome.reason);
     } else if (isReplyTo(outcome.reply.message, { message: query, questionEnd: this.#plan.questionEnd })) {
@@ -257,6 +265,7 @@ export class Flight implements Due {
     const reply = readReply(message);
     if (reply === undefined) {
       candidate.nameserver.health.answered(this.#hooks.now(), undefined, false);
+      this.#meterFailure(candidate, "error", sentMs);
       this.#fail(candidate, "its answer cannot be parsed");
     } else {
       this.#judge(candidate, reply, sentMs, false);
@@ -267,6 +276,7 @@ export class Flight implements Due {
     const { nameserver } = candidate;
     const now = this.#hooks.now();
     const failure = RCODE_NAMES.get(reply.rcode);
+    this.#hooks.meter?.replied(nameserver.server, isStream, reply.rcode, now - sentMs);
     nameserver.health.answered(now, isStream ? undefined : now - sentMs, failure === undefined);
     // What comes after the end tells how the server is, and nothing else.
     if (this.#isOver) return;
@@ -319,7 +329,14 @@ export class Flight implements Due {
     if (!this.#isOver && !this.#isStarting) this.#arm();
   }
 
+  #meterFailure({ nameserver }: Candidate, failure: UpstreamFailure, sinceMs: number, isStream = false): void {
+    this.#hooks.meter?.failed(nameserver.server, isStream, failure, this.#hooks.now() - sinceMs);
+  }
+
   #giveUp(): void {
+    for (const one of this.#line) {
+      if (one.state === "asked") this.#meterFailure(one, "timeout", this.startMs, this.#plan.usesTcp);
+    }
     this.#end();
     const truncated = this.#truncated;
     const landing: Landing =

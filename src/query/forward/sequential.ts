@@ -10,6 +10,7 @@ import { reasonOf } from "../../lib/fault.ts";
 import type { Deferred } from "../answer.ts";
 import type { Asker } from "../asker.ts";
 import type { Forward, Transport } from "../listen/ports.ts";
+import type { Meter, UpstreamFailure } from "../meter.ts";
 import { Question } from "../wire/question.ts";
 import { RCODE, failure } from "../wire/reply.ts";
 import { type Outcome, askTcp, askUdp } from "./attempt.ts";
@@ -35,14 +36,21 @@ export class SequentialForwarder {
   readonly #onFailedAttempt: OnFailedAttempt;
   readonly #question = new Question();
   readonly #queriesMax: number;
+  readonly #meter: Pick<Meter, "replied" | "failed"> | undefined;
   #inFlight = 0;
   #bytes = 0;
 
   /** `queriesMax` bounds what all containers together have in flight: each may need a descriptor. */
-  constructor(behaviour: Behaviour, onFailedAttempt: OnFailedAttempt, queriesMax: number = LIMITS.forwardQueriesWhole) {
+  constructor(
+    behaviour: Behaviour,
+    onFailedAttempt: OnFailedAttempt,
+    queriesMax: number = LIMITS.forwardQueriesWhole,
+    meter?: Pick<Meter, "replied" | "failed">,
+  ) {
     this.#behaviour = behaviour;
     this.#onFailedAttempt = onFailedAttempt;
     this.#queriesMax = queriesMax;
+    this.#meter = meter;
   }
 
   /** Queries that have not been answered yet. */
@@ -76,15 +84,20 @@ export class SequentialForwarder {
   #ask(search: Search, server: Server, index: number): void {
     const { asker, deferred, transport } = search;
     const timeoutMs = server.from === "door" ? LIMITS.forwardDoorMs : LIMITS.forwardServerMs;
-    const onOutcome = (outcome: Outcome): void => {
+    const startMs = performance.now();
+    const onOutcome = (outcome: Outcome, isUndialled = false): void => {
       asker.slots.release();
+      const tookMs = performance.now() - startMs;
+      const isStream = transport === "tcp";
+      if (outcome.kind === "reply") this.#meter?.replied(server, isStream, outcome.reply.rcode, tookMs);
+      else this.#meter?.failed(server, isStream, isUndialled ? "dial_error" : failureOf(tookMs, timeoutMs), tookMs);
       this.#judge(search, server, index, outcome);
     };
     let fd;
     try {
       fd = asker.dial(server, transport);
     } catch (error) {
-      onOutcome({ kind: "failed", reason: reasonOf(error) });
+      onOutcome({ kind: "failed", reason: reasonOf(error) }, true);
       return;
     }
     if (transport === "udp") askUdp(fd, server.address.includes(":") ? 6 : 4, deferred, timeoutMs, onOutcome);
@@ -125,4 +138,8 @@ export class SequentialForwarder {
     this.#bytes -= search.deferred.query.length;
     search.respond(reply);
   }
+}
+
+function failureOf(tookMs: number, timeoutMs: number): UpstreamFailure {
+  return tookMs < timeoutMs ? "error" : "timeout";
 }

@@ -9,6 +9,12 @@ export interface AnswersAtOnce {
   takeDeferred(block: Buffer): Deferred;
 }
 
+/** Told when packets begin to be worked on, and when their answers have been sent. */
+export interface QueryTimer {
+  begin(isIPv6: boolean): void;
+  end(): void;
+}
+
 export type Transport = "udp" | "tcp";
 
 /** Asks upstream and calls back once with the reply's bytes, never before it returned. */

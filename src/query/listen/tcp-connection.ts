@@ -14,7 +14,7 @@ import { LIMITS } from "../../config/limits.ts";
 import { withLength } from "../../lib/framing.ts";
 import { DEFERRED, SLOT_BYTES } from "../answer.ts";
 import type { Asker } from "../asker.ts";
-import type { AnswersAtOnce, Forward, OnDefect } from "./ports.ts";
+import type { AnswersAtOnce, Forward, OnDefect, QueryTimer } from "./ports.ts";
 import { StreamReader } from "./stream-reader.ts";
 
 /** Shared by the connections of all namespaces; what can be written is exchanged when settings change. */
@@ -26,6 +26,7 @@ export interface TcpParts {
   pipelinedMax: number;
   /** Memory to answer in, for the whole process: an answer is copied out of it before the next one is made. */
   readonly block: Buffer;
+  readonly timer?: QueryTimer;
 }
 
 /** Memory enough for one message. */
@@ -116,12 +117,14 @@ export class TcpConnection {
   }
 
   #answer(message: Uint8Array): void {
-    const { answerer, forward, block, onDefect } = this.#parts;
+    const { answerer, forward, block, onDefect, timer } = this.#parts;
+    timer?.begin(this.#socket.remoteFamily === "IPv6");
     block.set(message, 0);
     try {
       const result = answerer.answer(this.#asker, block, 0, message.length, true);
       if (result > 0) {
         this.#socket.write(withLength(block.subarray(0, result)));
+        timer?.end();
       } else if (result === DEFERRED) {
         this.#inWork++;
         forward(this.#asker, answerer.takeDeferred(block), "tcp", (reply) => {

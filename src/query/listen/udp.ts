@@ -14,7 +14,7 @@ import { UdpWatch } from "../../kernel/udp-watch.ts";
 import { addressBytes, socketAddress } from "../../model/address.ts";
 import { DEFERRED, DROPPED } from "../answer.ts";
 import type { Asker } from "../asker.ts";
-import type { AnswersAtOnce, Forward, OnDefect } from "./ports.ts";
+import type { AnswersAtOnce, Forward, OnDefect, QueryTimer } from "./ports.ts";
 
 /** Shared by the listeners of all namespaces; what can be written is exchanged when settings change. */
 export interface UdpParts {
@@ -26,6 +26,7 @@ export interface UdpParts {
   queryBytesMax: number;
   /** Without batches every packet is answered by itself; for comparison. */
   readonly isBatching: boolean;
+  readonly timer?: QueryTimer;
 }
 
 export class UdpListener {
@@ -33,6 +34,7 @@ export class UdpListener {
   readonly #watch: UdpWatch;
   readonly #asker: Asker;
   readonly #parts: UdpParts;
+  readonly #isIPv6: boolean;
   #isClosed = false;
   #batchMax: number = LIMITS.udpBatch;
   #lastSender = "";
@@ -44,7 +46,8 @@ export class UdpListener {
     this.#asker = asker;
     this.#parts = parts;
     const onPacket = this.#onPacket.bind(this);
-    this.#watch = new UdpWatch(fd, isIPv6(address) ? 6 : 4, onPacket, parts.onDefect);
+    this.#isIPv6 = isIPv6(address);
+    this.#watch = new UdpWatch(fd, this.#isIPv6 ? 6 : 4, onPacket, parts.onDefect);
   }
 
   close(): void {
@@ -55,7 +58,8 @@ export class UdpListener {
 
   #onPacket(message: Buffer, sender: { readonly address: string; readonly port: number }): void {
     if (this.#isClosed) return;
-    const { block, queryBytesMax } = this.#parts;
+    const { block, queryBytesMax, timer } = this.#parts;
+    timer?.begin(this.#isIPv6);
     block.place(0, message, Math.min(message.length, queryBytesMax), this.#senderAddress(sender.address, sender.port));
     const count = 1 + this.#receiveMore();
     let deferred = 0;
@@ -68,6 +72,7 @@ export class UdpListener {
     }
     this.#batchMax = deferred * 2 > count ? LIMITS.udpBatchDeferred : LIMITS.udpBatch;
     this.#asker.counters.unsent += block.flush(this.#fd);
+    timer?.end();
   }
 
   /** What waits behind the packet that Node brought; a lone one costs no more than this look. */

@@ -1,0 +1,32 @@
+/**
+ * Which capabilities a run has: those that it cannot work without, and a few that it can, where it is given them. Whatever
+ * else it was started with it gives up before it does anything.
+ */
+import { METRICS_OFF, type RunSettings } from "../config/settings.ts";
+import { limitCapabilities } from "../kernel/capabilities.ts";
+
+/** What each capability is for, by its number in the kernel. */
+export const CAPABILITIES = [
+  { name: "CAP_SYS_ADMIN", bit: 21, reason: "to enter the containers' network namespaces" },
+  { name: "CAP_NET_ADMIN", bit: 12, reason: "to install rules there" },
+  { name: "CAP_SYS_PTRACE", bit: 19, reason: "to see the engine's namespaces" },
+] as const;
+
+/** Below this a port takes a capability. */
+const PORTS_FOR_ALL_FROM = 1024;
+
+/**
+ * Beside what checkCapabilities insists on: giving the control socket to the group docker, and reading settings and lists of
+ * nameservers in folders that are not root's.
+ */
+const USEFUL = ["CAP_CHOWN", "CAP_DAC_READ_SEARCH"];
+
+/** Starts the program anew, in the same process, where it has more; returns what it has too much, and cannot give up. */
+export function limitToNeeded({ capabilities, metrics, rules }: RunSettings): readonly string[] {
+  if (capabilities === "keep") return [];
+  const port = metrics.address === METRICS_OFF ? PORTS_FOR_ALL_FROM : Number(/\d+$/.exec(metrics.address)?.[0]);
+  const forPort = port > 0 && port < PORTS_FOR_ALL_FROM ? ["CAP_NET_BIND_SERVICE"] : [];
+  // The older iptables asks the kernel through a raw socket.
+  const forRules = rules === "iptables-legacy" ? ["CAP_NET_RAW"] : [];
+  return limitCapabilities([...CAPABILITIES.map(({ name }) => name), ...USEFUL, ...forPort, ...forRules]);
+}

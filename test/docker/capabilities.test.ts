@@ -1,0 +1,108 @@
+/**
+ * What dns11 may do: no more than it needs, in every thread, from before its first step; and that this is enough. The sets
+ * are read from outside, of all threads that the kernel lists.
+ */
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import { after, before, test } from "node:test";
+
+import { createNetwork, runContainer } from "../support/container.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import { Dns11, dns11 as command, startDns11 } from "../support/dns11.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+
+// By the kernel's numbers: CHOWN, DAC_READ_SEARCH, NET_ADMIN, SYS_PTRACE, SYS_ADMIN.
+const NEEDED = maskOf(0, 2, 12, 19, 21);
+const LEAST = "+net_admin,+sys_admin,+sys_ptrace";
+
+let engine: Engine;
+
+before(async () => {
+  engine = await startEngine();
+  await createNetwork(engine, "n1");
+});
+after(async () => {
+  await engine[Symbol.asyncDispose]();
+});
+
+test("every thread has only what is needed, in every set, and the process is the one that was started", async () => {
+  await using web = await runContainer(engine, { name: "web", networks: ["n1"] });
+  await using dns11 = await startDns11(engine);
+  assert.equal((await dns11.status()).pid, dns11.pid, "a supervisor knows this number");
+  assert.deepEqual(dataOf(await dig(web, "web")), [web.address("n1")]);
+  const threads = setsOf(dns11.pid);
+  assert.ok(threads.length > 4);
+  for (const { thread, sets } of threads) {
+    const { CapEff, CapPrm, CapBnd, CapInh, CapAmb } = sets;
+    assert.deepEqual([CapEff, CapPrm, CapBnd, CapInh, CapAmb], [NEEDED, NEEDED, NEEDED, 0n, 0n], `thread ${thread}`);
+  }
+  const { capabilities } = await dns11.status();
+  assert.equal(capabilities.length, 1, "all threads are alike");
+  assert.deepEqual(capabilities[0]?.bounding, [
+    "CAP_CHOWN",
+    "CAP_DAC_READ_SEARCH",
+    "CAP_NET_ADMIN",
+    "CAP_SYS_PTRACE",
+    "CAP_SYS_ADMIN",
+  ]);
+  const environment = readFileSync(`/proc/${dns11.pid}/environ`, "utf8");
+  assert.match(environment, /DNS11_STARTED_ANEW/, "it did become itself anew");
+  assert.match(dns11.log, /"serving"/, "and is still heard");
+  const { stdout } = await command(["status", "-H", engine.host, "--state-dir", dns11.stateDir]);
+  assert.match(
+    stdout,
+    /\d+ threads with CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_NET_ADMIN, CAP_SYS_PTRACE, CAP_SYS_ADMIN\n/,
+  );
+  assert.equal(await dns11.stop(), 0);
+  assert.equal((await dig(web, "web")).answer[0]?.ttl, 600, "handed back");
+});
+
+test("whoever wants it otherwise keeps what it was started with", async () => {
+  await using dns11 = await startDns11(engine, { args: ["--capabilities", "keep"] });
+  const own = setsOf(process.pid)[0]?.sets["CapBnd"];
+  for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapBnd"], own);
+});
+
+test("the three that it insists on are enough, and nothing is started anew for them", async () => {
+  await using web = await runContainer(engine, { name: "web", networks: ["n1"] });
+  const prefix = ["setpriv", "--bounding-set", `-all,${LEAST}`, "--inh-caps", "-all"];
+  await using dns11 = await startDns11(engine, { prefix });
+  assert.deepEqual(dataOf(await dig(web, "web")), [web.address("n1")]);
+  for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapPrm"], maskOf(12, 19, 21));
+  assert.doesNotMatch(readFileSync(`/proc/${dns11.pid}/environ`, "utf8"), /DNS11_STARTED_ANEW/);
+  assert.doesNotMatch(dns11.log, /cannot be given up/);
+});
+
+test("what cannot be given up is told", async () => {
+  const prefix = ["setpriv", "--bounding-set", `-all,${LEAST},+net_raw`, "--inh-caps", "-all"];
+  await using dns11 = await startDns11(engine, { prefix });
+  assert.match(dns11.log, /"excess":\["CAP_NET_RAW"\].*cannot be given up/);
+});
+
+test("one that is missing is an error, as it was", async () => {
+  const prefix = ["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-all"];
+  await using dns11 = new Dns11(engine.host, { prefix });
+  assert.equal(await dns11.exited, 3);
+  assert.match(dns11.log, /lacks CAP_SYS_PTRACE/);
+});
+
+test("a port of the machine's own for metrics takes one more, and it is kept", async () => {
+  await using dns11 = await startDns11(engine, { args: ["--metrics-addr", "127.0.0.93:911"] });
+  for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapEff"], NEEDED | maskOf(10));
+  assert.equal((await dns11.status()).metrics, "127.0.0.93:911");
+});
+
+function maskOf(...numbers: readonly number[]): bigint {
+  return numbers.reduce((mask, number) => mask | (1n << BigInt(number)), 0n);
+}
+
+function setsOf(pid: number): { thread: string; sets: Record<string, bigint> }[] {
+  return readdirSync(`/proc/${pid}/task`).map((thread) => {
+    const status = readFileSync(`/proc/${pid}/task/${thread}/status`, "utf8");
+    const sets = [...status.matchAll(/^(Cap\w+):\s*([0-9a-f]+)$/gm)].map(([, name = "", hex = ""]) => [
+      name,
+      BigInt(`0x${hex}`),
+    ]);
+    return { thread, sets: Object.fromEntries(sets) as Record<string, bigint> };
+  });
+}

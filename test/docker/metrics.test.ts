@@ -1,0 +1,261 @@
+/**
+ * What machines are told about dns11: metrics by the rules of Prometheus, numbers that are those of the queries that were
+ * asked and that never fall, and whether everything is ready.
+ */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import type { LifeReport } from "../../src/daemon/life.ts";
+import { type Container, createNetwork, runContainer } from "../support/container.ts";
+import { dig } from "../support/dig.ts";
+import { Dns11, dns11 as command, startDns11 } from "../support/dns11.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+import { lint, page, seriesIn, sumOf } from "../support/scrape.ts";
+import { startUpstream } from "../support/upstream.ts";
+import { waitFor } from "../support/wait.ts";
+
+const CONTAINERS_MAX = 2;
+const SERVER = "10.53.0.1";
+
+let engine: Engine;
+let dns11: Dns11;
+let address: string;
+let client: Container;
+
+before(async () => {
+  engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${SERVER}\n` });
+  await createNetwork(engine, "n1");
+  client = await runContainer(engine, { name: "client", networks: ["n1"] });
+  dns11 = await startDns11(engine, { args: ["--metrics-addr", "127.0.0.1:0"] });
+  address = (await dns11.status()).metrics ?? "";
+});
+after(async () => {
+  await dns11[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+});
+
+async function metrics(place = address): Promise<string> {
+  const { status, text } = await page(place, "/metrics");
+  assert.equal(status, 200);
+  return text;
+}
+
+test("queries are counted by type, protocol and rcode, and their time is measured", async () => {
+  await using _upstream = await startUpstream(engine, { address: SERVER });
+  const before_ = await metrics();
+  await dig(client, "client");
+  await dig(client, "client", "AAAA");
+  await dig(client, "+tcp", "client");
+  await dig(client, "n7.ok.test");
+  await dig(client, "n7.ok.test");
+  await dig(client, "n7.ok.test", "TYPE4711");
+  const text = await metrics();
+  const grew = (name: string, labels?: Record<string, string>): number =>
+    sumOf(text, name, labels) - sumOf(before_, name, labels);
+  assert.equal(grew("dns11_dns_requests_total", { type: "A", proto: "udp", family: "1" }), 3);
+  assert.equal(grew("dns11_dns_requests_total", { type: "AAAA" }), 1);
+  assert.equal(grew("dns11_dns_requests_total", { proto: "tcp" }), 1);
+  assert.equal(grew("dns11_dns_requests_total", { type: "other" }), 1, "a made-up type has no series of its own");
+  assert.equal(grew("dns11_dns_responses_total"), 6);
+  assert.equal(grew("dns11_dns_request_duration_seconds_count"), 6);
+  const moby = "libnetwork_resolver_query_duration_seconds_count";
+  assert.equal(grew(moby, { outcome: "local" }), 3);
+  assert.equal(grew(moby, { outcome: "forwarded" }), 2);
+  assert.equal(grew(moby, { outcome: "cached" }), 1);
+  assert.equal(grew("dns11_cache_hits_total", { type: "success" }), 1);
+  assert.equal(grew("dns11_cache_misses_total"), 2);
+  assert.equal(grew("dns11_proxy_request_duration_seconds_count", { to: `host(${SERVER})`, rcode: "NOERROR" }), 2);
+  assert.equal(sumOf(text, "dns11_upstream_up", { to: `host(${SERVER})` }), 1);
+  assert.equal(grew("libnetwork_resolver_upstream_request_duration_seconds_count", { proto: "udp" }), 2);
+  assert.ok(sumOf(text, "dns11_cache_entries") >= 1);
+});
+
+test("what is told follows the conventions", async (context) => {
+  const text = await metrics();
+  assert.deepEqual(lint(text), []);
+  const promtool = spawnSync("promtool", ["check", "metrics"], { input: text, encoding: "utf8" });
+  if (promtool.error !== undefined) {
+    context.diagnostic("promtool is not here; the rules were checked without it");
+    return;
+  }
+  assert.equal(promtool.status, 0, promtool.stdout + promtool.stderr);
+  assert.equal(promtool.stdout + promtool.stderr, "");
+});
+
+test("the control socket tells the same, and the version stands in it", async () => {
+  const { engine: described, version } = await dns11.status();
+  const text = await metrics(join(dns11.stateDir, described?.id.replaceAll(/[^\w-]/g, "_") ?? "", "control.sock"));
+  assert.equal(sumOf(text, "dns11_build_info", { version }), 1);
+  const names = (all: string): Set<string> => new Set(seriesIn(all).map(({ name }) => name));
+  assert.deepEqual(names(text), names(await metrics()));
+});
+
+test("every name is in README, and README names no other", async () => {
+  const readme = readFileSync("README.md", "utf8");
+  const told = new Set([...(await metrics()).matchAll(/^# TYPE (\S+)/gm)].map(([, name = ""]) => name));
+  const named = new Set(
+    [...readme.matchAll(/`((?:dns11|libnetwork_resolver|process)_[a-z_]+)`/g)].map(([, name]) => name),
+  );
+  for (const name of told) assert.ok(named.has(name), `README does not name ${name}`);
+});
+
+test("an attachment that fails and is made good is counted by its code, and events have a lag", async () => {
+  const rules =
+    "table ip early { chain out { type nat hook output priority -150; ip daddr 127.0.0.11 udp dport 53 dnat to 127.0.0.1:9; ip daddr 127.0.0.11 tcp dport 53 dnat to 127.0.0.1:9; }; }";
+  assert.equal((await client.enter("nft", [rules])).code, 0);
+  await dns11.waitFor("client", "failed");
+  const broken = await metrics();
+  assert.ok(sumOf(broken, "dns11_attach_failures_total", { code: "UNVERIFIED" }) >= 1);
+  assert.equal(sumOf(broken, "dns11_containers", { state: "failed" }), 1);
+  assert.equal(sumOf(broken, "dns11_rule_repairs_total"), 0);
+  assert.equal((await client.enter("nft", ["delete table ip early"])).code, 0);
+  await dns11.waitFor("client", "attached");
+  assert.equal(sumOf(await metrics(), "dns11_rule_repairs_total", { code: "UNVERIFIED" }), 1);
+  await using _late = await runContainer(engine, { name: "late", networks: ["n1"] });
+  await dns11.waitFor("late", "attached");
+  assert.ok(sumOf(await metrics(), "dns11_event_lag_seconds_count") >= 1);
+});
+
+test("containers have series of their own up to the bound; nothing falls when one goes", async () => {
+  await using instance = await startSecond({ args: ["--metrics-addr", "127.0.0.1:0"], containers: CONTAINERS_MAX });
+  const { dns11: mine, engine: other } = instance;
+  const place = (await mine.status()).metrics ?? "";
+  const containers = [];
+  for (const name of ["c1", "c2", "c3"]) {
+    const one = await runContainer(other, { name, networks: ["n1"] });
+    containers.push(one);
+    await mine.waitFor(name, "attached");
+    for (let asked = 0; asked < 3; asked++) await dig(one, name);
+  }
+  const text = await metrics(place);
+  const labels = new Set(
+    seriesIn(text)
+      .filter(({ name }) => name === "dns11_container_requests_total")
+      .map((one) => one.labels["container"]),
+  );
+  assert.deepEqual(labels, new Set(["other", "c1", "c2"]));
+  for (const container of ["c1", "c2", "other"]) {
+    assert.equal(sumOf(text, "dns11_container_answers_total", { container, by: "local" }) >= 3, true, container);
+  }
+  const total = sumOf(text, "dns11_container_requests_total");
+  for (const container of containers) await container[Symbol.asyncDispose]();
+  await waitFor("all to be gone", async () => ((await mine.status()).containers.length === 0 ? true : undefined));
+  assert.ok(sumOf(await metrics(place), "dns11_container_requests_total") >= total);
+});
+
+test("nobody is told apart unless somebody wants it", async () => {
+  assert.equal(seriesIn(await metrics()).filter(({ labels }) => "container" in labels).length, 0);
+});
+
+test("an address that cannot be had is an error where it was asked for, and a port that is taken as well", async () => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+  const { port } = taken.address() as { port: number };
+  try {
+    for (const [where, why] of [
+      [`127.0.0.1:${port}`, /somebody else listens there/],
+      ["203.0.113.9:9511", /no interface of this machine has that address/],
+    ] as const) {
+      const result = await command(["run", "-H", engine.host, "--state-dir", dns11.stateDir, "--metrics-addr", where]);
+      assert.equal(result.code, 1);
+      assert.match(result.stderr, why);
+      assert.match(result.stderr, /--metrics-addr, or off/);
+    }
+  } finally {
+    taken.close();
+  }
+});
+
+test("what is no address is refused with what would be one", async () => {
+  for (const wrong of ["9511", "localhost:9511", "::1:9511", "127.0.0.1:70000", "fe80::1%eth0:1"]) {
+    const result = await command(["run", "--metrics-addr", wrong]);
+    assert.equal(result.code, 2, wrong);
+    assert.match(result.stderr, /127\.0\.0\.1:9511/);
+  }
+});
+
+test("health and readiness: ready when everybody is attached or refused", async () => {
+  for (const path of ["/health", "/healthz"]) assert.equal((await page(address, path)).text, "OK\n");
+  for (const path of ["/ready", "/readyz"]) {
+    const { status, text } = await page(address, path);
+    assert.equal(status, 200);
+    const report = JSON.parse(text) as LifeReport;
+    assert.deepEqual([report.ready, report.missing, report.attached], [true, [], 1]);
+  }
+  assert.equal((await page(address, "/v1/status")).status, 404, "the control socket's answers are not the world's");
+});
+
+test("before the engine answers it is healthy, not ready, and says what is missing", async () => {
+  const socket = join(dns11.stateDir, "nobody.sock");
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(socket, resolve));
+  taken.on("connection", (connection) => connection.destroy());
+  const free = await freePort();
+  try {
+    await using waiting = new Dns11(`unix://${socket}`, { args: ["--metrics-addr", `127.0.0.1:${free}`] });
+    const report = await waitFor(
+      "its pages",
+      async () => await page(`127.0.0.1:${free}`, "/ready").catch(() => undefined),
+    );
+    assert.equal(report.status, 503);
+    const { ready, phase, missing } = JSON.parse(report.text) as LifeReport;
+    assert.deepEqual([ready, phase], [false, "starting"]);
+    assert.match(missing.join(), /engine|started/);
+    assert.equal((await page(`127.0.0.1:${free}`, "/health")).status, 200);
+    assert.equal(sumOf(await metrics(`127.0.0.1:${free}`), "dns11_ready"), 0);
+    waiting.kill("SIGTERM");
+    assert.equal(await waiting.exited, 0);
+  } finally {
+    taken.close();
+  }
+});
+
+test("after SIGTERM it is not ready, goes on answering for the time that was set, and ends", async () => {
+  await using instance = await startSecond({ args: ["--metrics-addr", "127.0.0.1:0", "--lame-duck", "3s"] });
+  const { dns11: mine, engine: other } = instance;
+  const place = (await mine.status()).metrics ?? "";
+  await using one = await runContainer(other, { name: "one", networks: ["n1"] });
+  await mine.waitFor("one", "attached");
+  assert.equal((await page(place, "/ready")).status, 200);
+  mine.kill("SIGTERM");
+  const report = await waitFor("unready", async () => {
+    const told = await page(place, "/ready");
+    return told.status === 503 ? (JSON.parse(told.text) as LifeReport) : undefined;
+  });
+  assert.deepEqual([report.ready, report.phase], [false, "stopping"]);
+  assert.equal((await dig(one, "one")).answer[0]?.ttl, 5, "it was dns11 that answered");
+  assert.equal(await mine.exited, 0);
+  assert.match(mine.log, /answering on for a while.*handing back/s);
+  assert.equal((await dig(one, "one")).answer[0]?.ttl, 600, "it was Docker's resolver that answered");
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+type Second = AsyncDisposable & { readonly engine: Engine; readonly dns11: Dns11 };
+
+// An instance with an engine of its own.
+async function startSecond(options: { args: readonly string[]; containers?: number }): Promise<Second> {
+  const other = await startEngine();
+  await createNetwork(other, "n1");
+  const file = join(other.folder, "dns11.yaml");
+  writeFileSync(file, `version: 1\nmetrics: {containers: ${options.containers ?? 0}}\n`);
+  const mine = await startDns11(other, { args: [...options.args, "--config", file] });
+  return {
+    engine: other,
+    dns11: mine,
+    [Symbol.asyncDispose]: async () => {
+      await mine[Symbol.asyncDispose]();
+      await other[Symbol.asyncDispose]();
+    },
+  };
+}

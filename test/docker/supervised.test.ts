@@ -1,0 +1,108 @@
+/**
+ * What a supervisor is told by the protocol of sd_notify, over a real socket of each kind: that all is ready, how many
+ * containers are attached, that settings are read again, that the end has come, and that everything is alive.
+ */
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { createNetwork, runContainer } from "../support/container.ts";
+import { Dns11, startDns11 } from "../support/dns11.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+import { uniqueName } from "../support/netns.ts";
+import { startSupervisor } from "../support/notified.ts";
+
+let engine: Engine;
+
+before(async () => {
+  engine = await startEngine();
+  await createNetwork(engine, "n1");
+});
+after(async () => {
+  await engine[Symbol.asyncDispose]();
+});
+
+test("a whole life, told to a socket with a path", async () => {
+  await using _web = await runContainer(engine, { name: "web", networks: ["n1"] });
+  await using supervisor = await startSupervisor(join(engine.folder, "notify.sock"));
+  const config = join(engine.folder, "dns11.yaml");
+  writeFileSync(config, "version: 1\n");
+  await using dns11 = await startDns11(engine, {
+    args: ["--config", config],
+    env: { NOTIFY_SOCKET: supervisor.name, WATCHDOG_USEC: "400000" },
+  });
+  const ready = await supervisor.said("READY", "1");
+  assert.equal(ready["STATUS"], "1 of 1 containers attached");
+  await supervisor.said("WATCHDOG", "1");
+  const beats = supervisor.messages.filter((message) => message["WATCHDOG"] === "1").length;
+  await supervisor.said("WATCHDOG", "1", supervisor.messages.length);
+  assert.ok(beats >= 1);
+
+  await using _late = await runContainer(engine, { name: "late", networks: ["n1"] });
+  await supervisor.said("STATUS", "2 of 2 containers attached");
+
+  const before_ = process.hrtime.bigint() / 1000n;
+  const skipped = supervisor.messages.length;
+  dns11.kill("SIGHUP");
+  const reloading = await supervisor.said("RELOADING", "1", skipped);
+  const told = BigInt(reloading["MONOTONIC_USEC"] ?? 0);
+  assert.ok(told >= before_ && told <= process.hrtime.bigint() / 1000n, "on the clock that a supervisor compares with");
+  await supervisor.said("READY", "1", skipped);
+
+  const running = supervisor.messages.length;
+  assert.equal(await dns11.stop(), 0);
+  await supervisor.said("STOPPING", "1", running);
+  const order = supervisor.messages.flatMap((message) =>
+    ["READY", "RELOADING", "STOPPING"].filter((key) => message[key] === "1"),
+  );
+  assert.deepEqual(order, ["READY", "RELOADING", "READY", "STOPPING"]);
+});
+
+test("a bad file is read to no avail, and all is ready as before", async () => {
+  await using supervisor = await startSupervisor(join(engine.folder, "bad.sock"));
+  const config = join(engine.folder, "bad.yaml");
+  writeFileSync(config, "version: 1\n");
+  await using dns11 = await startDns11(engine, {
+    args: ["--config", config],
+    env: { NOTIFY_SOCKET: supervisor.name },
+  });
+  await supervisor.said("READY", "1");
+  assert.equal(supervisor.messages.filter((message) => "WATCHDOG" in message).length, 0, "nobody asked for it");
+  writeFileSync(config, "version: 1\nttl: never\n");
+  const skipped = supervisor.messages.length;
+  dns11.kill("SIGHUP");
+  await supervisor.said("RELOADING", "1", skipped);
+  await supervisor.said("READY", "1", skipped);
+  assert.match(dns11.log, /settings not read again/);
+});
+
+test("an abstract name is as good, and patience is asked for while there is no engine", async () => {
+  await using supervisor = await startSupervisor(`@${uniqueName()}`);
+  const socket = join(engine.folder, "nobody.sock");
+  const nobody = createServer((connection) => connection.destroy());
+  await new Promise<void>((resolve) => nobody.listen(socket, resolve));
+  try {
+    await using dns11 = new Dns11(`unix://${socket}`, { env: { NOTIFY_SOCKET: supervisor.name } });
+    const told = await supervisor.said("STATUS", /^Starting: the engine/);
+    assert.ok(Number(told["EXTEND_TIMEOUT_USEC"]) >= 10_000_000);
+    dns11.kill("SIGTERM");
+    assert.equal(await dns11.exited, 0);
+    assert.equal(supervisor.messages.filter((message) => "READY" in message).length, 0);
+  } finally {
+    nobody.close();
+  }
+});
+
+test("a watchdog that is meant for another process is not fed, and a socket that is none harms nothing", async () => {
+  await using supervisor = await startSupervisor(join(engine.folder, "other.sock"));
+  const env = { NOTIFY_SOCKET: supervisor.name, WATCHDOG_USEC: "400000", WATCHDOG_PID: "1" };
+  await using dns11 = await startDns11(engine, { env });
+  await supervisor.said("READY", "1");
+  assert.equal(await dns11.stop(), 0);
+  await supervisor.said("STOPPING", "1");
+  assert.equal(supervisor.messages.filter((message) => "WATCHDOG" in message).length, 0);
+  await using other = await startDns11(engine, { env: { NOTIFY_SOCKET: "vsock:2:1" } });
+  assert.match(other.log, /NOTIFY_SOCKET/);
+});

@@ -1,0 +1,57 @@
+// Proves when a supervisor is told that dns11 is alive: as long as the follower of the engine is, and no longer.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { LIMITS } from "../../../src/config/limits.ts";
+import { Life, type LifeSource } from "../../../src/daemon/life.ts";
+import { createLog } from "../../../src/observe/log.ts";
+import { startSupervisor } from "../../support/notified.ts";
+import { pause } from "../../support/wait.ts";
+
+test("a follower that is silent for too long ends the beats, and its next sign of life brings them back", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "d11-life-"));
+  await using supervisor = await startSupervisor(join(folder, "notify.sock"));
+  const life = new Life({ NOTIFY_SOCKET: supervisor.name, WATCHDOG_USEC: "40000" }, createLog("silent"));
+  try {
+    let lastSignMs = performance.now();
+    const source: LifeSource = { isSynced: true, isSettled: true, containers: () => [], lastSignMs: () => lastSignMs };
+    life.serves(() => source);
+    life.begin();
+    const beats = (): number => supervisor.messages.filter((message) => "WATCHDOG" in message).length;
+    await supervisor.said("WATCHDOG", "1");
+    lastSignMs = performance.now() - LIMITS.followerSilentMs;
+    // What was sent before it fell silent may still be on its way.
+    await pause(100);
+    const heard = beats();
+    await supervisor.said("READY", "1");
+    await pause(200);
+    assert.equal(beats(), heard);
+    lastSignMs = performance.now();
+    await supervisor.said("WATCHDOG", "1", supervisor.messages.length);
+  } finally {
+    life.end();
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("ready is reached once and ends with the end; what is missing before is told", () => {
+  const life = new Life({}, createLog("silent"));
+  life.waitsFor("the engine: nobody is there");
+  assert.deepEqual(life.report().missing, ["the engine: nobody is there"]);
+  const pending = { id: "1", name: "web", isPaused: false, networks: [], state: "verifying" } as const;
+  const now = { isSynced: false, isSettled: false };
+  life.serves(() => ({ ...now, containers: () => [pending], lastSignMs: () => 0 }));
+  assert.deepEqual(life.report().missing, ["not every running container is known yet"]);
+  now.isSynced = true;
+  assert.deepEqual(life.report().missing, ['container "web" is being verified']);
+  now.isSettled = true;
+  assert.equal(life.report().ready, true);
+  now.isSettled = false;
+  assert.equal(life.report().ready, true, "a container that starts later makes nobody unready");
+  life.stops();
+  assert.deepEqual([life.report().ready, life.report().phase], [false, "stopping"]);
+});

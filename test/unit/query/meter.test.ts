@@ -1,0 +1,59 @@
+// Proves that what is counted per packet stands in bounded places whatever is asked, and that counting makes nothing.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { LIMITS } from "../../../src/config/limits.ts";
+import { Meter, PROTOCOLS, TYPE_NAMES, durationSeries, upstreamSeries } from "../../../src/query/meter.ts";
+
+const OTHER = TYPE_NAMES.length - 1;
+
+test("types that are not told apart are other, however many are made up", () => {
+  const meter = new Meter();
+  for (let type = 0; type < 65_536; type++) meter.asked(type, false);
+  const counts = TYPE_NAMES.map((_, index) => meter.requests(0, 0, index));
+  assert.equal(
+    counts.reduce((sum, count) => sum + count, 0),
+    65_536,
+  );
+  assert.equal(counts[OTHER], 65_536 - OTHER);
+});
+
+test("all of a batch have taken as long as the batch, more of them than fit at once as well", () => {
+  const meter = new Meter();
+  const count = LIMITS.udpBatch + 10;
+  meter.begin(false);
+  for (let index = 0; index < count; index++) meter.answered(1, false, 0, index % 2 === 0);
+  meter.end();
+  const [local, cached] = [0, 1].map((outcome) => meter.durations.read([durationSeries(0, 0, outcome)]).atMost.at(-1));
+  assert.deepEqual([local, cached], [count / 2, count / 2]);
+  assert.equal(meter.responses(0), count);
+});
+
+test("servers beyond the bound are counted together", () => {
+  const meter = new Meter();
+  const count = LIMITS.meteredServers + 5;
+  for (let index = 0; index < count; index++) {
+    meter.replied({ address: `10.0.0.${index}`, port: 53, from: "host" }, false, 0, 1);
+  }
+  assert.equal(meter.servers().length, LIMITS.meteredServers + 1);
+  assert.equal(meter.upstream.read([upstreamSeries(LIMITS.meteredServers, 0, 0)]).atMost.at(-1), 5);
+  assert.equal(PROTOCOLS[0], "udp");
+});
+
+test("counting makes nothing", () => {
+  const meter = new Meter();
+  const round = (): void => {
+    meter.begin(false);
+    for (let index = 0; index < LIMITS.udpBatch; index++) {
+      meter.asked(1, false);
+      meter.answered(1, false, 0, true);
+    }
+    meter.end();
+  };
+  for (let index = 0; index < 5_000; index++) round();
+  const before = process.memoryUsage().heapUsed;
+  for (let index = 0; index < 2_000; index++) round();
+  const perQuery = (process.memoryUsage().heapUsed - before) / (2_000 * LIMITS.udpBatch);
+  assert.ok(perQuery < 4, `${perQuery} bytes a query`);
+});
