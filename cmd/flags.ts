@@ -8,6 +8,7 @@ import { type VariableKey, variableOf } from "../src/config/environment.ts";
 import { READERS } from "../src/config/readers.ts";
 import type { Key, Layer } from "../src/config/said.ts";
 import { SWITCHES } from "../src/config/switches.ts";
+import { QUERY_NAMES } from "../src/model/asked-query.ts";
 import { NODE_ADDRESS_WORDS, NODE_WAYS } from "../src/model/kind-policy.ts";
 import { LOG_LEVELS } from "../src/observe/log.ts";
 
@@ -22,6 +23,8 @@ const FLAGS = {
   "kind.nodes": "kind",
   "kind.ip": "kind-ip",
   "kind.way": "kind-way",
+  "queries.names": "query-names",
+  "queries.log": "query-log",
   "log-level": "log-level",
 } as const satisfies { readonly [K in Key]?: string };
 
@@ -35,6 +38,8 @@ export const IN_NODE_FLAGS: readonly FlagKey[] = [
   "ttl",
   "kind.ip",
   "kind.way",
+  "queries.names",
+  "queries.log",
   "log-level",
 ];
 
@@ -80,6 +85,14 @@ function optionOf(key: FlagKey): Option {
       );
     case "kind.way":
       return one("--kind-way <way>", `how pods are let in: ${NODE_WAYS.join(", ")} ${or(key)}`, READERS["kind.way"]);
+    case "queries.names":
+      return one(
+        "--query-names <names>",
+        `what is kept of the last queries: ${QUERY_NAMES.join(", ")} ${or(key)}`,
+        READERS["queries.names"],
+      );
+    case "queries.log":
+      return new Option("--query-log", `write a line into the log for each query ${or(key)}`);
     case "log-level":
       return one(
         "--log-level <level>",

@@ -44,12 +44,14 @@ const ROOMS: readonly Room[] = [
       "src/query/policy",
       "src/query/cache",
       "src/query/upstream",
+      "src/query/ledger",
       "src/query/asker.ts",
       ...BASE,
     ],
     modules: PURE,
   },
-  { room: "src/query/asker.ts", mayImport: ["src/query/forward/slots.ts", ...BASE], modules: [] },
+  { room: "src/query/ledger", mayImport: BASE, modules: [] },
+  { room: "src/query/asker.ts", mayImport: ["src/query/forward/slots.ts", "src/query/ledger", ...BASE], modules: [] },
   {
     room: "src/query/cache",
     mayImport: ["src/query/wire", "src/query/upstream/fleet.ts", "src/query/asker.ts", ...BASE],
@@ -62,7 +64,14 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/query/listen",
-    mayImport: ["src/query/answer.ts", "src/query/asker.ts", "src/query/forward/slots.ts", "src/kernel", ...BASE],
+    mayImport: [
+      "src/query/answer.ts",
+      "src/query/asker.ts",
+      "src/query/forward/slots.ts",
+      "src/query/ledger",
+      "src/kernel",
+      ...BASE,
+    ],
     modules: ["node:net"],
   },
   {
@@ -124,7 +133,16 @@ const ROOMS: readonly Room[] = [
     modules: [],
   },
   // Of the daemon it knows what answers look like, and nothing else.
-  { room: "src/client", mayImport: ["src/daemon/status.ts", "src/lib"], modules: ["node:http"] },
+  {
+    room: "src/client",
+    mayImport: ["src/daemon/status.ts", "src/daemon/query-report.ts", "src/lib"],
+    modules: ["node:http"],
+  },
+  {
+    room: "src/client/suite.ts",
+    mayImport: ["src/client", "src/daemon/status.ts", "src/daemon/query-report.ts", "src/daemon/locate.ts", "src/lib"],
+    modules: ["node:timers/promises"],
+  },
   {
     room: "src/daemon",
     mayImport: ["src"],

@@ -16,6 +16,8 @@ const VARIABLES = {
   "kind.nodes": ["DNS11_KIND", (text: string) => words(text, /[\s,]+/).map((word) => READERS["kind.nodes"](word))],
   "kind.ip": ["DNS11_KIND_IP", READERS["kind.ip"]],
   "kind.way": ["DNS11_KIND_WAY", READERS["kind.way"]],
+  "queries.names": ["DNS11_QUERY_NAMES", READERS["queries.names"]],
+  "queries.log": ["DNS11_QUERY_LOG", readYesNo],
   "log-level": ["DNS11_LOG_LEVEL", READERS["log-level"]],
 } as const satisfies { readonly [K in Key]?: readonly [string, (text: string) => Said[K]] };
 

@@ -3,6 +3,7 @@
  * there says nothing.
  */
 import type { KindPolicy, NodeFilter } from "../model/kind-policy.ts";
+import type { QueryNames } from "../model/asked-query.ts";
 import type { RouteText } from "../model/server-text.ts";
 import type { ServerOrder } from "../model/upstream-policy.ts";
 import type { LogLevel } from "../observe/log.ts";
@@ -40,6 +41,8 @@ export type Values = {
   "kind.host-name": string;
   "leave.domain-needed": boolean;
   "leave.bogus-priv": boolean;
+  "queries.names": QueryNames;
+  "queries.log": boolean;
 } & Record<SwitchKey, boolean>;
 
 export type Key = keyof Values;

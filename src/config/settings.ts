@@ -2,6 +2,7 @@
  * Settings of one run, checked and complete: what flags, environment, settings file and defaults came to together.
  */
 import type { Behaviour } from "../model/behaviour.ts";
+import type { QueriesPolicy } from "../model/asked-query.ts";
 import type { KindPolicy } from "../model/kind-policy.ts";
 import type { RouteRules } from "../model/route-rules.ts";
 import type { UpstreamPolicy } from "../model/upstream-policy.ts";
@@ -21,6 +22,8 @@ export interface Settings {
   /** The host's resolv.conf, in the engine's mount namespace, where it is not in its usual place. */
   readonly resolvConf: string | undefined;
   readonly logLevel: LogLevel;
+  /** What is kept and told of what containers ask. */
+  readonly queries: QueriesPolicy;
   /** Every key of the settings file: what counts, as the file would say it, and who said so. */
   readonly origins: Origins;
 }

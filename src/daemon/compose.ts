@@ -22,13 +22,20 @@ import { Follower } from "../container/watch/follower.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import type { Server } from "../model/view.ts";
 import type { Log } from "../observe/log.ts";
+import type { Book } from "../query/ledger/book.ts";
 import { descriptorsMax } from "./descriptors.ts";
+import { QueryLog } from "./query-log.ts";
+import { QueryReader } from "./query-reader.ts";
 import { HostUpstreams } from "./host-upstreams.ts";
 import { type QueryWay, composeQueryWay } from "./query-way.ts";
 
 export interface Composition extends ContainerWay {
   /** Goes by other settings from now on, as far as a reload may change them. */
   readonly reconfigure: (settings: RunSettings) => void;
+  /** What containers asked lately, who reads it, and who writes it into the log. */
+  readonly book: Book;
+  readonly reader: QueryReader;
+  readonly queryLog: QueryLog;
 }
 
 interface ContainerWay {
@@ -57,12 +64,20 @@ export interface ComposeParts {
 
 export function compose(parts: ComposeParts): Composition {
   const queryWay = composeQueryWay(parts.settings, parts.log);
+  const { book } = queryWay;
   const containerWay = composeContainerWay(parts, queryWay);
   const { directory, roster, nodes, follower, hostUpstreams } = containerWay;
+  const reader = new QueryReader(book, (id) => directory.containers.get(id)?.name);
+  const queryLog = new QueryLog(reader, parts.log);
+  queryLog.setOn(parts.settings.queries.isLogged);
   return {
     ...containerWay,
+    book,
+    reader,
+    queryLog,
     reconfigure: (settings) => {
       queryWay.reconfigure(settings);
+      queryLog.setOn(settings.queries.isLogged);
       directory.setRules(settings.routes);
       directory.setServersMax(serversMax(settings));
       roster.setOnly(settings.only);
@@ -74,7 +89,7 @@ export function compose(parts: ComposeParts): Composition {
 }
 
 /** watch -> registry -> attach (capture, namespace, rules). */
-function composeContainerWay(parts: ComposeParts, { openEndpoint, onUpstreamsChanged }: QueryWay): ContainerWay {
+function composeContainerWay(parts: ComposeParts, { openEndpoint, onUpstreamsChanged, book }: QueryWay): ContainerWay {
   const { settings, log, engine, bracket, memory, journal, host, onEngine, engineVersion } = parts;
   const directory = new Directory({ serversMax: serversMax(settings), ownAddress: DOCKER_RESOLVER });
   directory.setRules(settings.routes);
@@ -135,7 +150,10 @@ function composeContainerWay(parts: ComposeParts, { openEndpoint, onUpstreamsCha
     onNetwork: (fact) => directory.putNetwork(fact),
     onNetworkGone: (id) => directory.removeNetwork(id),
     onContainer: (fact) => roster.put(fact),
-    onContainerGone: (id) => roster.remove(id),
+    onContainerGone: (id) => {
+      book.name(id, nameOf(id));
+      roster.remove(id);
+    },
     onInspectFailed: (id, reason) => log.warn({ container: nameOf(id), reason }, "cannot inspect; trying again"),
     nameserversOf: (json) => hostUpstreams.nameserversOf(json),
     known: () => directory.containers,

@@ -19,6 +19,7 @@ import { AdaptiveForwarder } from "../query/forward/adaptive.ts";
 import { LoopGuard } from "../query/upstream/loop-guard.ts";
 import { SequentialForwarder } from "../query/forward/sequential.ts";
 import type { SlotLimit } from "../query/forward/slots.ts";
+import { Book } from "../query/ledger/book.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
@@ -31,6 +32,8 @@ export interface QueryWay {
   /** Who is asked has changed, or those who are asked ask others: what they said before may be wrong. */
   readonly onUpstreamsChanged: () => void;
   readonly reconfigure: (settings: RunSettings) => void;
+  /** What containers asked lately. */
+  readonly book: Book;
 }
 
 /** What settings exchange. */
@@ -48,17 +51,21 @@ export function composeQueryWay(settings: RunSettings, log: Log): QueryWay {
   };
   const block = new MessageBlock(LIMITS.udpBatch, SLOT_BYTES);
   const slots = slotLimit(settings);
+  const book = new Book(settings.queries.names);
   let current = settings;
   let answering = composeAnswering(settings, block, log);
   const udp: UdpParts = { ...answering, onDefect, block, isBatching: settings.isBatching };
   const tcp: TcpParts = { ...answering, onDefect, block: streamBlock() };
   return {
-    openEndpoint: (sockets, view, dial) => new Endpoint(sockets, { view, dial }, { udp, tcp, slots }),
+    openEndpoint: (sockets, view, dial, containerId) =>
+      new Endpoint(sockets, { containerId, view, dial }, { udp, tcp, slots, book }),
+    book,
     onUpstreamsChanged: () => answering.forget(),
     reconfigure: (next) => {
       // What is remembered is kept where nobody wants it otherwise: a new route is no reason to ask everything anew.
       const isSame = isDeepStrictEqual([next.behaviour, next.upstream], [current.behaviour, current.upstream]);
       current = next;
+      book.setNames(next.queries.names);
       if (isSame) return;
       answering = composeAnswering(next, block, log);
       Object.assign(slots, slotLimit(next));

@@ -116,8 +116,8 @@ function named(path: readonly PropertyKey[]): string {
 
 /** The groups of the file become keys with a dot. */
 function saidBy(file: FileSettings): Said {
-  const { version: _, networks, switches, forward, cache, kind, leave, ...rest } = file;
-  const grouped = Object.entries({ switches, forward, cache, kind, leave }).flatMap(([group, values]) =>
+  const { version: _, networks, switches, forward, cache, kind, leave, queries, ...rest } = file;
+  const grouped = Object.entries({ switches, forward, cache, kind, leave, queries }).flatMap(([group, values]) =>
     Object.entries(values ?? {}).map(([key, value]) => [`${group}.${key}`, value] as const),
   );
   return {

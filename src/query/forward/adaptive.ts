@@ -100,10 +100,10 @@ export class AdaptiveForwarder {
       transport,
       arrivedMs: now(),
       fits: behaviour.fitsReplies,
-      respond: (reply) => {
+      respond: (reply, how, server) => {
         this.#inFlight--;
         this.#bytes -= bytes;
-        respond(reply);
+        respond(reply, how, server);
       },
     });
     const isOver = this.#inFlight >= queriesMax || this.#bytes >= LIMITS.forwardBytesWhole;
@@ -217,8 +217,8 @@ export class AdaptiveForwarder {
       this.#deliver(delivery, () => {
         // A stream has room for everything: truncated there means that nobody could get the rest.
         if (!landing.isWhole && delivery.transport === "tcp") delivery.fail(RCODE.SERVFAIL, this.#error(...NOT_WHOLE));
-        else if (stored?.questionEnd === trip.questionEnd) delivery.hand(stored, FRESH);
-        else delivery.handRaw(landing.message);
+        else if (stored?.questionEnd === trip.questionEnd) delivery.hand(stored, FRESH, landing.server);
+        else delivery.handRaw(landing.message, landing.server);
       });
     }
   }
@@ -261,7 +261,12 @@ export class AdaptiveForwarder {
     if (stale === undefined) return;
     for (const delivery of waiting) {
       this.#deliver(delivery, () =>
-        delivery.hand(stale, STALE_AGE, this.#parts.behaviour.explainsFailures ? staleError(stale) : undefined),
+        delivery.hand(
+          stale,
+          STALE_AGE,
+          undefined,
+          this.#parts.behaviour.explainsFailures ? staleError(stale) : undefined,
+        ),
       );
     }
   }
