@@ -10,8 +10,11 @@ import { addCheckConfig } from "./check-config.ts";
 import { addCleanup } from "./cleanup.ts";
 import { EXIT, exitCodeOf, explain } from "./exit-code.ts";
 import { addKind } from "./kind.ts";
+import { addPs } from "./ps.ts";
 import { addRun } from "./run.ts";
 import { addStatus } from "./status.ts";
+import { addTail } from "./tail.ts";
+import { addTop } from "./top.ts";
 
 const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
   readonly version: string;
@@ -26,6 +29,9 @@ const program = new Command("dns11")
   .configureHelp({ sortOptions: false, showGlobalOptions: false });
 addRun(program);
 addStatus(program);
+addPs(program);
+addTail(program);
+addTop(program);
 addKind(program);
 addCheckConfig(program);
 addCleanup(program);
