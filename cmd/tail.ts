@@ -43,7 +43,9 @@ async function tail(container: string | undefined, options: TailOptions): Promis
     ...(name !== undefined && { name }),
     ...(rcode !== undefined && { rcode }),
   };
-  const show = options.json === true ? (each: object) => JSON.stringify(each) : lineWriter(painterFor(process.stdout));
+  const names = container === undefined ? (await client.counters()).containers.map((each) => each.container) : [];
+  const write = lineWriter(painterFor(process.stdout), names);
+  const show = options.json === true ? (each: object) => JSON.stringify(each) : write;
   if (!options.follow) {
     const { queries } = await client.queries({ ...wanted, last: last ?? LAST_SHOWN });
     for (const query of queries) process.stdout.write(`${show(query)}\n`);
@@ -63,10 +65,14 @@ async function tail(container: string | undefined, options: TailOptions): Promis
 }
 
 /** Lines whose columns keep their place as far as names allow it. */
-function lineWriter(paint: Paint): (each: QueryReport | MissedReport) => string {
+function lineWriter(paint: Paint, names: readonly string[]): (each: QueryReport | MissedReport) => string {
   let width = 0;
+  const widen = (name: string): void => {
+    width = Math.max(width, Math.min(CONTAINER_WIDTH_MAX, name.length));
+  };
+  for (const name of names) widen(name);
   return (each) => {
-    width = Math.max(width, Math.min(CONTAINER_WIDTH_MAX, each.container.length));
+    widen(each.container);
     const container = printable(each.container).padEnd(width);
     if ("missed" in each) return paint(`-- ${container}  ${each.missed} queries came too fast to be shown`, "dim");
     const { time, rcode, how, ms, type, name } = each;

@@ -140,7 +140,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/client/suite.ts",
-    mayImport: ["src/client", "src/daemon/status.ts", "src/daemon/query-report.ts", "src/daemon/locate.ts", "src/lib"],
+    mayImport: ["src/client", "src/daemon/query-report.ts", "src/daemon/locate.ts", "src/lib"],
     modules: ["node:timers/promises"],
   },
   {

@@ -65,7 +65,9 @@ function titleOf({ time, all, containers, unseen }: Snapshot, columns: number): 
   ];
   const second = [
     "the last minute",
-    `p50 ${duration(all.p50Ms)}, p99 ${duration(all.p99Ms)} where a server was asked`,
+    all.p50Ms === null
+      ? "no server was asked"
+      : `p50 ${duration(all.p50Ms)}, p99 ${duration(all.p99Ms)} where a server was asked`,
     ...(unseen > 0 ? [`${unseen} too fast to be seen`] : []),
   ];
   return [first.join("  "), second.join("; ")].map((line) => line.slice(0, columns));

@@ -1,6 +1,6 @@
 /**
- * Tally: what the last minute came to, by container and by name. Rates and shares of containers come from their counters,
- * which are exact; names and times from the queries that were seen, which under load are a part of them.
+ * Tally: what the last minute came to, by container and by name. Rates come from counters, which are exact; names and times
+ * from the queries that were seen, which under load are a part of them; shares from where there is more of them.
  */
 import type { CountersReport, MissedReport, QueryReport } from "../../src/daemon/query-report.ts";
 
@@ -21,7 +21,7 @@ export interface Figures {
 interface ContainerFigures extends Figures {
   readonly container: string;
   readonly perSecond: number | null;
-  /** In the last minute, or since top began. */
+  /** In the last minute, as far as it was counted or seen. */
   readonly queries: number;
 }
 
@@ -90,19 +90,22 @@ export class Tally {
     };
   }
 
-  #containers(queries: readonly QueryReport[]): ContainerFigures[] {
-    const seenOf = groups(queries, ({ container }) => container);
+  #containers(all: readonly QueryReport[]): ContainerFigures[] {
+    const seenOf = groups(all, ({ container }) => container);
     const now = this.#readings.at(-1)?.counters ?? new Map<string, Readonly<Record<string, number>>>();
     return [...new Set([...now.keys(), ...seenOf.keys()])].map((container) => {
       const recent = this.#growth(container, this.#readings.at(-2));
-      const whole = this.#growth(container, this.#readings[0]);
+      const seen = seenOf.get(container) ?? [];
+      const counted = this.#growth(container, this.#readings[0]);
+      // What came before the first reading was seen alone; what came too fast to be seen was counted alone.
+      const { queries, cached, errors } = counted !== undefined && counted.queries > seen.length ? counted : sums(seen);
       return {
         container,
         perSecond: recent === undefined ? null : recent.queries / recent.seconds,
-        queries: whole?.queries ?? 0,
-        cached: whole === undefined ? null : share(whole.cached, whole.queries),
-        errors: whole === undefined ? null : share(whole.errors, whole.queries),
-        ...timesOf(seenOf.get(container) ?? []),
+        queries,
+        cached: share(cached, queries),
+        errors: share(errors, queries),
+        ...timesOf(seen),
       };
     });
   }
@@ -136,27 +139,33 @@ export class Tally {
   }
 }
 
-interface Growth {
-  readonly seconds: number;
+interface Sums {
   readonly queries: number;
   readonly cached: number;
   readonly errors: number;
 }
 
-function nameFigures(queries: readonly QueryReport[]): NameFigures {
+interface Growth extends Sums {
+  readonly seconds: number;
+}
+
+function sums(queries: readonly QueryReport[]): Sums {
   const count = (isCounted: (query: QueryReport) => boolean): number => queries.filter(isCounted).length;
+  return {
+    queries: queries.length,
+    cached: count(({ how }) => how === "cached" || how === "stale"),
+    errors: count(({ rcode }) => !GOOD.has(rcode)),
+  };
+}
+
+function nameFigures(queries: readonly QueryReport[]): NameFigures {
+  const { cached, errors } = sums(queries);
   return {
     name: queries[0]?.name ?? null,
     queries: queries.length,
     containers: new Set(queries.map(({ container }) => container)).size,
-    cached: share(
-      count(({ how }) => how === "cached" || how === "stale"),
-      queries.length,
-    ),
-    errors: share(
-      count(({ rcode }) => !GOOD.has(rcode)),
-      queries.length,
-    ),
+    cached: share(cached, queries.length),
+    errors: share(errors, queries.length),
     ...timesOf(queries),
   };
 }

@@ -32,7 +32,8 @@ export interface LookupQuestion {
 }
 
 export interface LookupAnswer {
-  readonly rcode: string;
+  /** null where nobody answered. */
+  readonly rcode: string | null;
   readonly answers: readonly {
     readonly name: string;
     readonly type: string;

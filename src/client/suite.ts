@@ -1,6 +1,7 @@
 /**
  * Suite: what the package offers to test suites, as "dns11/client": wait until a name resolves in a container, and see what
- * a container has asked. A dns11 must be running for the engine; it is asked through its control socket.
+ * a container has asked. A dns11 must be running for the engine; it is asked through its control socket. The types say no
+ * more than a suite needs, so that they bring no others with them.
  *
  *   import { connect } from "dns11/client";
  *   const dns = await connect();
@@ -13,11 +14,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { MissedReport, QueriesReport, QueryReport } from "../daemon/query-report.ts";
 import { locateControl } from "../daemon/locate.ts";
-import type { Status } from "../daemon/status.ts";
 import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
-import { Client, type LookupAnswer, type QueriesWanted } from "./client.ts";
+import { Client } from "./client.ts";
 
-export type { LookupAnswer, MissedReport, QueriesReport, QueryReport, Status };
+export type { MissedReport, QueriesReport, QueryReport };
 
 export interface ConnectOptions {
   /** The engine's socket, as `docker -H` takes it; without it the engine is found as the docker command finds it. */
@@ -54,69 +54,66 @@ export interface FollowOptions {
   readonly signal?: AbortSignal;
 }
 
+export interface ResolvedRecord {
+  readonly name: string;
+  readonly type: string;
+  readonly ttl: number;
+  readonly data: string;
+}
+
+export interface Suite {
+  /**
+   * Waits until a container gets records for a name, and returns them. The container may still be on its way. Where the
+   * time is over, it fails with the code NOT_RESOLVED and says what the container got last. What is asked for this is
+   * among the container's queries.
+   */
+  waitUntilResolves(container: string, name: string, options?: WaitOptions): Promise<readonly ResolvedRecord[]>;
+  /** The last queries of a container, oldest first, also of one that has just ended. */
+  queries(container: string, options?: ReadOptions): Promise<QueriesReport>;
+  /** Queries as they come, of one container or all of them; ends when dns11 does. */
+  follow(options?: FollowOptions): AsyncIterable<QueryReport | MissedReport>;
+}
+
 const DEFAULT_STATE_DIR = "/run/dns11";
 const DEFAULT_TIMEOUT_MS = 10_000;
 const ASK_EVERY_MS = 100;
+/** What waiting does not change. */
+const PERMANENT = new Set(["CONTROL_PERMISSION", "BAD_TYPE", "BAD_NAME", "BAD_BODY"]);
 
 /** Finds the dns11 that serves an engine; fails with the code NOT_RUNNING where there is none. */
 export async function connect(options: ConnectOptions = {}): Promise<Suite> {
   const path = options.socketPath ?? (await locateControl(options.stateDir ?? DEFAULT_STATE_DIR, options.engine));
   const client = new Client(path);
   await client.counters();
-  return new Suite(client);
+  return {
+    waitUntilResolves: async (container, name, waiting) =>
+      await waitUntilResolves(client, { container, name }, waiting),
+    queries: async (container, reading) => await client.queries({ container, ...reading }),
+    follow: ({ signal, ...wanted } = {}) => client.follow(wanted, signal),
+  };
 }
 
-export class Suite {
-  readonly #client: Client;
-
-  constructor(client: Client) {
-    this.#client = client;
-  }
-
-  /** What dns11 does in every container. */
-  async status(): Promise<Status> {
-    return await this.#client.status();
-  }
-
-  /**
-   * Waits until a container gets records for a name, and returns them. The container may still be on its way. What it got
-   * last is told where the time is over (code NOT_RESOLVED).
-   */
-  async waitUntilResolves(
-    container: string,
-    name: string,
-    options: WaitOptions = {},
-  ): Promise<LookupAnswer["answers"]> {
-    const { type = "A", timeoutMs = DEFAULT_TIMEOUT_MS } = options;
-    const endMs = performance.now() + timeoutMs;
-    for (;;) {
-      let got: string;
-      try {
-        const { rcode, answers } = await this.#client.lookup({ container, name, type });
-        if (rcode === "NOERROR" && answers.length > 0) return answers;
-        got = answers.length === 0 && rcode === "NOERROR" ? "no records" : rcode;
-      } catch (error) {
-        if (PERMANENT.has(codeOf(error) ?? "")) throw error;
-        got = reasonOf(error);
-      }
-      if (performance.now() + ASK_EVERY_MS > endMs) {
-        const what = `"${name}" (${type}) did not resolve in "${container}" within ${timeoutMs} ms`;
-        throw new Fault("NOT_RESOLVED", `${what}; at last it got: ${got}`);
-      }
-      await sleep(ASK_EVERY_MS);
+async function waitUntilResolves(
+  client: Client,
+  question: { readonly container: string; readonly name: string },
+  { type = "A", timeoutMs = DEFAULT_TIMEOUT_MS }: WaitOptions = {},
+): Promise<readonly ResolvedRecord[]> {
+  const endMs = performance.now() + timeoutMs;
+  for (;;) {
+    let got: string;
+    try {
+      const { rcode, answers } = await client.lookup({ ...question, type });
+      if (rcode === "NOERROR" && answers.length > 0) return answers;
+      got = rcode === "NOERROR" ? "no records" : (rcode ?? "no answer");
+    } catch (error) {
+      if (PERMANENT.has(codeOf(error) ?? "")) throw error;
+      got = reasonOf(error);
     }
-  }
-
-  /** The last queries of a container, oldest first, also of one that has just ended. */
-  async queries(container: string, options: ReadOptions = {}): Promise<QueriesReport> {
-    return await this.#client.queries({ container, ...options });
-  }
-
-  /** Queries as they come, of one container or all of them. */
-  async *follow({ signal, ...wanted }: FollowOptions = {}): AsyncGenerator<QueryReport | MissedReport, void> {
-    yield* this.#client.follow(wanted satisfies QueriesWanted, signal);
+    if (performance.now() + ASK_EVERY_MS > endMs) {
+      const { container, name } = question;
+      const what = `"${name}" (${type}) did not resolve in "${container}" within ${timeoutMs} ms`;
+      throw new Fault("NOT_RESOLVED", `${what}; at last it got: ${got}`);
+    }
+    await sleep(ASK_EVERY_MS);
   }
 }
-
-/** What waiting does not change. */
-const PERMANENT = new Set(["CONTROL_PERMISSION", "BAD_TYPE", "BAD_NAME"]);

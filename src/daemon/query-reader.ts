@@ -19,11 +19,15 @@ export interface QueryFilter {
   readonly rcodes?: ReadonlySet<number> | undefined;
 }
 
+/** How far two looks at the clock may lie apart. */
+const CLOCK_SLACK_MS = 5;
+
 type NameOf = (containerId: string) => string | undefined;
 
 export class QueryReader {
   readonly #book: Book;
   readonly #nameOf: NameOf;
+  #wallMs = Date.now() - performance.now();
 
   /** `nameOf` knows containers that run. */
   constructor(book: Book, nameOf: NameOf) {
@@ -46,7 +50,7 @@ export class QueryReader {
     const { queries } = last > 0 ? await this.#told(filter, last, undefined, news.cursors) : { queries: [] };
     yield* queries;
     while (!signal.aborted) {
-      yield* this.#reports(news.take());
+      yield* this.#news(news.take());
       await sleep(LIMITS.tailEveryMs, undefined, { signal }).catch(() => undefined);
     }
   }
@@ -54,7 +58,7 @@ export class QueryReader {
   /** For who looks by itself: each call brings what has come since the one before. */
   watch(): () => (QueryReport | MissedReport)[] {
     const news = new News(this.#book, {});
-    return () => this.#reports(news.take());
+    return () => this.#news(news.take());
   }
 
   async #told(
@@ -63,7 +67,7 @@ export class QueryReader {
     since: number | undefined,
     cursors: WeakMap<Ledger, number>,
   ): Promise<QueriesReport> {
-    let found: QueryReport[] = [];
+    let found: Found[] = [];
     let missed = 0;
     let last: number | null = null;
     const keepLast = (): void => {
@@ -76,19 +80,28 @@ export class QueryReader {
       if (since !== undefined) missed += missing(ledger, since);
       if (filter.containerId !== undefined) last = ledger.lastSeq;
       for (const query of ledger.since(since ?? 0)) {
-        if (isWanted(query, filter)) found.push(queryReport(this.#called(ledger), query));
+        if (isWanted(query, filter)) found.push([ledger, query]);
       }
       if (found.length > most * 2) keepLast();
       // Queries go first.
       await turn();
     }
     keepLast();
-    return { queries: found, missed, last };
+    return { queries: this.#reports(found), missed, last };
   }
 
-  #reports({ queries, missed }: Taken): (QueryReport | MissedReport)[] {
-    const reports = queries.map(([ledger, query]) => queryReport(this.#called(ledger), query)).toSorted(byTime);
-    return [...missed.map(([ledger, count]) => ({ container: this.#called(ledger), missed: count })), ...reports];
+  #news({ queries, missed }: Taken): (QueryReport | MissedReport)[] {
+    return [
+      ...missed.map(([ledger, count]) => ({ container: this.#called(ledger), missed: count })),
+      ...this.#reports(queries.toSorted(byTime)),
+    ];
+  }
+
+  #reports(found: readonly Found[]): QueryReport[] {
+    const wallMs = Date.now() - performance.now();
+    // The one clock is coarse; only where somebody has set it do times begin elsewhere.
+    if (Math.abs(wallMs - this.#wallMs) > CLOCK_SLACK_MS) this.#wallMs = wallMs;
+    return found.map(([ledger, query]) => queryReport(this.#called(ledger), query, this.#wallMs));
   }
 
   #called({ containerId, containerName }: Ledger): string {
@@ -96,8 +109,10 @@ export class QueryReader {
   }
 }
 
+type Found = readonly [Ledger, AskedQuery];
+
 interface Taken {
-  readonly queries: readonly (readonly [Ledger, AskedQuery])[];
+  readonly queries: readonly Found[];
   readonly missed: readonly (readonly [Ledger, number])[];
 }
 
@@ -115,7 +130,7 @@ class News {
   }
 
   take(): Taken {
-    const queries: [Ledger, AskedQuery][] = [];
+    const queries: Found[] = [];
     const missed: [Ledger, number][] = [];
     const fresh = [...this.#book.ledgers(this.#filter.containerId)].filter(
       (ledger) => ledger.lastSeq > this.#cursorOf(ledger),
@@ -148,6 +163,6 @@ function isWanted({ name, rcode }: AskedQuery, filter: QueryFilter): boolean {
   return filter.name === undefined || (name !== null && globMatches(filter.name, name));
 }
 
-function byTime(a: QueryReport, b: QueryReport): number {
-  return a.time < b.time ? -1 : a.time > b.time ? 1 : a.seq - b.seq;
+function byTime([, a]: Found, [, b]: Found): number {
+  return a.atMs - b.atMs || a.seq - b.seq;
 }

@@ -49,12 +49,13 @@ export interface CountersReport {
   }[];
 }
 
-export function queryReport(container: string, query: AskedQuery): QueryReport {
+/** `wallMs` is the time at which the clock of `performance.now` began. */
+export function queryReport(container: string, query: AskedQuery, wallMs: number): QueryReport {
   const { seq, atMs, name, type, rcode, answers, ttl, isStream, how, upstream, tookMs } = query;
   return {
     container,
     seq,
-    time: new Date(atMs).toISOString(),
+    time: new Date(wallMs + atMs).toISOString(),
     name,
     // Zero is no type that anybody asks for.
     type: type === 0 ? null : typeWord(type),

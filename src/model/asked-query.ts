@@ -28,7 +28,7 @@ export const HOW = {
 export interface AskedQuery {
   /** Grows by one a query; another life of the container, or of dns11, begins far above. */
   readonly seq: number;
-  /** When it came, in milliseconds since 1970. */
+  /** When it came, on the clock of `performance.now`. */
   readonly atMs: number;
   /** As it was asked, printable; null where names are hidden, or it had none that could be read. */
   readonly name: string | null;

@@ -127,22 +127,21 @@ export class Ledger {
   *since(seq: number, most = Number.POSITIVE_INFINITY): Generator<AskedQuery> {
     const ring = this.#ring;
     if (ring === undefined) return;
-    const wallMs = Date.now() - performance.now();
     const first = Math.max(seq + 1, this.oldestSeq, this.#nextSeq - most);
     let at = ring.oldest;
     for (let number = this.oldestSeq; number < this.#nextSeq; number++, at = ring.after(at)) {
-      if (number >= first) yield this.#read(ring, at, number, wallMs);
+      if (number >= first) yield this.#read(ring, at, number);
     }
   }
 
-  #read(ring: Ring, at: number, seq: number, wallMs: number): AskedQuery {
+  #read(ring: Ring, at: number, seq: number): AskedQuery {
     const word = at >> 2;
     const [took = 0, ttl = 0, kinds = 0, rest = 0] = ring.words.subarray(word + 2, word + 6);
     const flags = (rest >>> 16) & 0xff;
     const nameAt = at + NAME_AT;
     return {
       seq,
-      atMs: wallMs + (ring.doubles[at >> 3] ?? 0),
+      atMs: ring.doubles[at >> 3] ?? 0,
       name: (flags & NAMELESS) === 0 ? presentation(ring.bytes, nameAt, nameAt + (rest & 0xff)) : null,
       type: kinds >>> 16,
       rcode: rest >>> 24,
