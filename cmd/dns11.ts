@@ -11,8 +11,11 @@ import { addCleanup } from "./cleanup.ts";
 import { addDoctor } from "./doctor.ts";
 import { EXIT, exitCodeOf, explain } from "./exit-code.ts";
 import { addKind } from "./kind.ts";
+import { addPs } from "./ps.ts";
 import { addRun } from "./run.ts";
 import { addStatus } from "./status.ts";
+import { addTail } from "./tail.ts";
+import { addTop } from "./top.ts";
 
 const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
   readonly version: string;
@@ -28,6 +31,9 @@ const program = new Command("dns11")
 addRun(program);
 addStatus(program);
 addDoctor(program);
+addPs(program);
+addTail(program);
+addTop(program);
 addKind(program);
 addCheckConfig(program);
 addCleanup(program);

@@ -9,6 +9,7 @@ import { READERS } from "../src/config/readers.ts";
 import type { Key, Layer } from "../src/config/said.ts";
 import { METRICS_ADDRESS } from "../src/config/settings.ts";
 import { SWITCHES } from "../src/config/switches.ts";
+import { QUERY_NAMES } from "../src/model/asked-query.ts";
 import { NODE_ADDRESS_WORDS, NODE_WAYS } from "../src/model/kind-policy.ts";
 import { RULE_WISHES } from "../src/model/rule-tier.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../src/observe/log.ts";
@@ -25,6 +26,8 @@ const FLAGS = {
   "kind.ip": "kind-ip",
   "kind.way": "kind-way",
   rules: "rules",
+  "queries.names": "query-names",
+  "queries.log": "query-log",
   "log-level": "log-level",
   "log-format": "log-format",
   "metrics.addr": "metrics-addr",
@@ -43,6 +46,8 @@ export const IN_NODE_FLAGS: readonly FlagKey[] = [
   "kind.ip",
   "kind.way",
   "rules",
+  "queries.names",
+  "queries.log",
   "log-level",
   "log-format",
 ];
@@ -91,6 +96,14 @@ function optionOf(key: FlagKey): Option {
       return one("--kind-way <way>", `how pods are let in: ${NODE_WAYS.join(", ")} ${or(key)}`, READERS["kind.way"]);
     case "rules":
       return one("--rules <tier>", `how rules are held: ${RULE_WISHES.join(", ")} ${or(key)}`, READERS.rules);
+    case "queries.names":
+      return one(
+        "--query-names <names>",
+        `what is kept of the last queries: ${QUERY_NAMES.join(", ")} ${or(key)}`,
+        READERS["queries.names"],
+      );
+    case "queries.log":
+      return new Option("--query-log", `write a line into the log for each query ${or(key)}`);
     case "log-level":
       return one(
         "--log-level <level>",

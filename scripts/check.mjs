@@ -2,6 +2,7 @@
 /** The gate that needs no root: types, lint, format, dead code, layering. Runs all of it, and fails if any part did. */
 import { spawnSync } from "node:child_process";
 
+/** @type {[string, string, string[]][]} */
 const PARTS = [
   ["types", "npx", ["tsc"]],
   ["lint", "npx", ["oxlint", "--type-aware", "--deny-warnings", "cmd", "src", "test", "scripts"]],

@@ -48,6 +48,7 @@ const ROOMS: readonly Room[] = [
       "src/query/policy",
       "src/query/cache",
       "src/query/upstream",
+      "src/query/ledger",
       "src/query/asker.ts",
       ...BASE,
     ],
@@ -60,7 +61,8 @@ const ROOMS: readonly Room[] = [
     mayImport: ["src/query/answer.ts", "src/query/asker.ts", "src/query/listen/ports.ts", "src/query/meter.ts"],
     modules: [],
   },
-  { room: "src/query/asker.ts", mayImport: ["src/query/forward/slots.ts", ...BASE], modules: [] },
+  { room: "src/query/ledger", mayImport: BASE, modules: [] },
+  { room: "src/query/asker.ts", mayImport: ["src/query/forward/slots.ts", "src/query/ledger", ...BASE], modules: [] },
   {
     room: "src/query/cache",
     mayImport: ["src/query/wire", "src/query/upstream/fleet.ts", "src/query/asker.ts", "src/query/meter.ts", ...BASE],
@@ -73,7 +75,14 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/query/listen",
-    mayImport: ["src/query/answer.ts", "src/query/asker.ts", "src/query/forward/slots.ts", "src/kernel", ...BASE],
+    mayImport: [
+      "src/query/answer.ts",
+      "src/query/asker.ts",
+      "src/query/forward/slots.ts",
+      "src/query/ledger",
+      "src/kernel",
+      ...BASE,
+    ],
     modules: ["node:net"],
   },
   {
@@ -141,7 +150,16 @@ const ROOMS: readonly Room[] = [
     modules: [],
   },
   // Of the daemon it knows what answers look like, and nothing else.
-  { room: "src/client", mayImport: ["src/daemon/status.ts", "src/lib"], modules: ["node:http"] },
+  {
+    room: "src/client",
+    mayImport: ["src/daemon/status.ts", "src/daemon/query-report.ts", "src/lib"],
+    modules: ["node:http"],
+  },
+  {
+    room: "src/client/suite.ts",
+    mayImport: ["src/client", "src/daemon/query-report.ts", "src/daemon/locate.ts", "src/lib"],
+    modules: ["node:timers/promises"],
+  },
   {
     room: "src/daemon",
     mayImport: ["src"],

@@ -4,11 +4,44 @@
  */
 import { type IncomingMessage, request } from "node:http";
 
+import type { CountersReport, MissedReport, QueriesReport, QueryReport } from "../daemon/query-report.ts";
 import type { RepairAnswer, Status } from "../daemon/status.ts";
 import { Fault, codeOf } from "../lib/fault.ts";
 
 /** Of an answer that is one value; a stream takes as long as it lasts. */
 const TIMEOUT_MS = 5_000;
+
+/** Which queries are wanted; all of them where nothing is said. */
+export interface QueriesWanted {
+  /** Its name, or the beginning of its id. */
+  readonly container?: string;
+  /** A pattern with `*` and `?`. */
+  readonly name?: string;
+  /** Response codes, with commas between them. */
+  readonly rcode?: string;
+  /** How many of those that are there already. */
+  readonly last?: number;
+}
+
+export interface LookupQuestion {
+  readonly container: string;
+  readonly name: string;
+  /** "A" unless told otherwise. */
+  readonly type?: string;
+  readonly tcp?: boolean;
+}
+
+export interface LookupAnswer {
+  /** null where nobody answered. */
+  readonly rcode: string | null;
+  readonly answers: readonly {
+    readonly name: string;
+    readonly type: string;
+    readonly ttl: number;
+    readonly data: string;
+  }[];
+  readonly ms: number;
+}
 
 export class Client {
   readonly #path: string;
@@ -37,11 +70,42 @@ export class Client {
     return (await this.#ask("POST", "/v1/repair", { container })) as RepairAnswer;
   }
 
+  /** What the containers have asked, in numbers. */
+  async counters(): Promise<CountersReport> {
+    return (await this.#ask("GET", "/v1/counters")) as CountersReport;
+  }
+
+  /** The last queries, oldest first. */
+  async queries(wanted: QueriesWanted & { readonly since?: number } = {}): Promise<QueriesReport> {
+    return (await this.#ask("GET", `/v1/queries?${parametersOf(wanted)}`)) as QueriesReport;
+  }
+
+  /** Queries as they come, until `signal`. Ends by itself only when dns11 does. */
+  async *follow(wanted: QueriesWanted = {}, signal?: AbortSignal): AsyncGenerator<QueryReport | MissedReport, void> {
+    const answer = await this.#open("GET", `/v1/queries?${parametersOf({ ...wanted, follow: true })}`);
+    const stop = (): void => void answer.destroy();
+    signal?.addEventListener("abort", stop, { once: true });
+    if (signal?.aborted === true) stop();
+    try {
+      if (answer.statusCode !== 200) throw this.#refusal(answer, JSON.parse(await textOf(answer)));
+      for await (const line of linesOf(answer)) yield JSON.parse(line) as QueryReport | MissedReport;
+    } catch (error) {
+      // A stream that was cut off has ended, whoever did it.
+      if (error instanceof Fault) throw error;
+    } finally {
+      signal?.removeEventListener("abort", stop);
+      answer.destroy();
+    }
+  }
+
+  /** Has dns11 ask what a container would get, and waits for the answer. */
+  async lookup(question: LookupQuestion): Promise<LookupAnswer> {
+    return (await this.#ask("POST", "/v1/lookup", question)) as LookupAnswer;
+  }
+
   async #ask(method: string, path: string, body?: unknown): Promise<unknown> {
     const answer = await this.#open(method, path, body, TIMEOUT_MS);
-    const chunks: Buffer[] = [];
-    for await (const chunk of answer as AsyncIterable<Buffer>) chunks.push(chunk);
-    const said: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
+    const said: unknown = JSON.parse(await textOf(answer));
     if (answer.statusCode === 200) return said;
     throw this.#refusal(answer, said);
   }
@@ -73,5 +137,27 @@ export class Client {
       cause,
       ...(isDenied && { remedy: "Root, and the group docker where it exists, may ask." }),
     });
+  }
+}
+
+function parametersOf(wanted: object): string {
+  const said = Object.entries(wanted).filter(([, value]) => value !== undefined);
+  return new URLSearchParams(said.map(([key, value]): [string, string] => [key, String(value)])).toString();
+}
+
+async function textOf(answer: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of answer) chunks.push(chunk);
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** Whole lines alone: what is cut off says nothing. */
+async function* linesOf(answer: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  let rest = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of answer) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
   }
 }

@@ -13,6 +13,7 @@ export function contradictionsIn(choice: Choice, settings: Settings, options: re
   return [
     ...withoutEffect(choice, settings, options).map(([key, what]) => told(choice, key, what)),
     ...crossed(choice, settings).map(([key, what]) => told(choice, key, what)),
+    ...unloggable(settings).map(([key, what]) => told(choice, key, what)),
     ...twice(choice, options).map(([key, what]) => told(choice, key, what)),
   ];
 }
@@ -46,6 +47,11 @@ function crossed(choice: Choice, { upstream: { cache } }: Settings): readonly Co
   const [least, longest] = [cache.ttlSecondsMin, cache.ttlSecondsMax].map((seconds) => durationText(seconds * 1000));
   const key = choice.layerOf("cache.min-ttl") === undefined ? "cache.max-ttl" : "cache.min-ttl";
   return [[key, `cache.min-ttl (${least}) is longer than cache.max-ttl (${longest})`]];
+}
+
+function unloggable({ queries }: Settings): readonly Complaint[] {
+  if (!queries.isLogged || queries.names !== "off") return [];
+  return [["queries.log", "queries.names is off, so there are no queries to log: make that hidden, or leave this out"]];
 }
 
 function twice(choice: Choice, options: readonly DnsOption[]): readonly Complaint[] {

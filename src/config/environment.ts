@@ -17,6 +17,8 @@ const VARIABLES = {
   "kind.ip": ["DNS11_KIND_IP", READERS["kind.ip"]],
   "kind.way": ["DNS11_KIND_WAY", READERS["kind.way"]],
   rules: ["DNS11_RULES", READERS.rules],
+  "queries.names": ["DNS11_QUERY_NAMES", READERS["queries.names"]],
+  "queries.log": ["DNS11_QUERY_LOG", readYesNo],
   "log-level": ["DNS11_LOG_LEVEL", READERS["log-level"]],
   "log-format": ["DNS11_LOG_FORMAT", READERS["log-format"]],
   "metrics.addr": ["DNS11_METRICS_ADDR", READERS["metrics.addr"]],

@@ -172,6 +172,24 @@ export const LIMITS = {
   hostFilePollMs: 10_000,
   hostFileBlindMs: 500,
 
+  /**
+   * Memory for the last queries of one container, from its first query on: 170 of them with names of usual length. The
+   * next one takes the place of the oldest.
+   */
+  ledgerBytes: 8192,
+  /** Containers that are gone whose last queries are still there, and for how long; then the oldest is forgotten. */
+  ledgersLingering: 256,
+  ledgerLingerMs: 60_000,
+  /** How often those who follow queries are told of new ones; what was overwritten in between is counted. */
+  tailEveryMs: 50,
+  /** Queries that one who follows is told of at a time, shared among the containers that asked; the rest is counted. */
+  tailQueriesAtOnce: 512,
+  tailQueriesEach: 8,
+  /** The most queries that are told in one answer: the last ones. */
+  queriesTold: 10_000,
+  /** Lines of the query log in a second; what is left out is counted. */
+  queryLogLines: 500,
+
   /** Inspects in flight: the engine works on one container at a time, and more only queue there. */
   inspectsAtOnce: 8,
   /** Time for one inspect; it is then asked again, later. */

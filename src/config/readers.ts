@@ -10,6 +10,7 @@ import {
   type NodeFilter,
   ROUTE_LOCALNET_SCOPES,
 } from "../model/kind-policy.ts";
+import { QUERY_NAMES } from "../model/asked-query.ts";
 import { addressBytes } from "../model/address.ts";
 import { RULE_WISHES } from "../model/rule-tier.ts";
 import { parseRoute } from "../model/server-text.ts";
@@ -62,6 +63,7 @@ export const READERS = {
   "kind.families": oneOf(NODE_FAMILIES),
   "kind.route-localnet": oneOf(ROUTE_LOCALNET_SCOPES),
   "kind.host-name": wordOrAddress(HOST_NAME_WORDS, "in each pod is the pod itself"),
+  "queries.names": oneOf(QUERY_NAMES),
 } as const;
 
 const SHOWN_MAX = 60;

@@ -4,6 +4,7 @@
  */
 import type { KindPolicy, NodeFilter } from "../model/kind-policy.ts";
 import type { RuleWish } from "../model/rule-tier.ts";
+import type { QueryNames } from "../model/asked-query.ts";
 import type { RouteText } from "../model/server-text.ts";
 import type { ServerOrder } from "../model/upstream-policy.ts";
 import type { LogFormat, LogLevel } from "../observe/log.ts";
@@ -47,6 +48,8 @@ export type Values = {
   "kind.host-name": string;
   "leave.domain-needed": boolean;
   "leave.bogus-priv": boolean;
+  "queries.names": QueryNames;
+  "queries.log": boolean;
 } & Record<SwitchKey, boolean>;
 
 export type Key = keyof Values;

@@ -2,6 +2,7 @@
  * Settings of one run, checked and complete: what flags, environment, settings file and defaults came to together.
  */
 import type { Behaviour } from "../model/behaviour.ts";
+import type { QueriesPolicy } from "../model/asked-query.ts";
 import type { KindPolicy } from "../model/kind-policy.ts";
 import type { RuleWish } from "../model/rule-tier.ts";
 import type { RouteRules } from "../model/route-rules.ts";
@@ -29,6 +30,8 @@ export interface Settings {
   /** From being told to stop until containers are handed back; answers go on. */
   readonly lameDuckMs: number;
   readonly capabilities: CapabilityWay;
+  /** What is kept and told of what containers ask. */
+  readonly queries: QueriesPolicy;
   /** Every key of the settings file: what counts, as the file would say it, and who said so. */
   readonly origins: Origins;
 }

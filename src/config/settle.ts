@@ -2,6 +2,7 @@
  * Settle: what several sources say becomes the settings of a run. For each key the first source that says anything counts,
  * whole: a list replaces a list. What cannot be meant together is told, all of it at once, each with its place.
  */
+import { QUERIES_DEFAULTS } from "../model/asked-query.ts";
 import { BETTER, type Behaviour, STRICT } from "../model/behaviour.ts";
 import { KIND_DEFAULTS, type KindPolicy } from "../model/kind-policy.ts";
 import { routeText } from "../model/server-text.ts";
@@ -52,6 +53,10 @@ export function settle(layers: readonly Layer[]): Settings {
     metrics,
     lameDuckMs,
     capabilities,
+    queries: {
+      names: choice.take("queries.names", QUERIES_DEFAULTS.names),
+      isLogged: choice.take("queries.log", QUERIES_DEFAULTS.isLogged),
+    },
     origins: Object.fromEntries(choice.origins),
   };
   const contradictions = contradictionsIn(choice, settings, options);

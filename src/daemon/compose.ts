@@ -24,7 +24,10 @@ import type { RuleMeans } from "../model/rule-tier.ts";
 import type { Server } from "../model/view.ts";
 import type { Log } from "../observe/log.ts";
 import { Repeats } from "../observe/repeats.ts";
+import type { Book } from "../query/ledger/book.ts";
 import { descriptorsMax } from "./descriptors.ts";
+import { QueryLog } from "./query-log.ts";
+import { QueryReader } from "./query-reader.ts";
 import { HostUpstreams } from "./host-upstreams.ts";
 import { type QueryWay, composeQueryWay } from "./query-way.ts";
 import { WayCounts } from "./way-counts.ts";
@@ -35,6 +38,10 @@ export interface Composition extends ContainerWay {
   readonly queryWay: QueryWay;
   readonly counts: WayCounts;
   readonly repeats: Repeats;
+  /** What containers asked lately, who reads it, and who writes it into the log. */
+  readonly book: Book;
+  readonly reader: QueryReader;
+  readonly queryLog: QueryLog;
 }
 
 interface ContainerWay {
@@ -67,16 +74,24 @@ export function compose(parts: ComposeParts): Composition {
   const repeats = new Repeats(parts.log);
   const counts = new WayCounts(parts.settings.metrics.containers);
   const queryWay = composeQueryWay(parts.settings, parts.log, repeats);
+  const { book } = queryWay;
   const containerWay = composeContainerWay(parts, queryWay, { counts, repeats });
   const { directory, roster, nodes, follower, hostUpstreams } = containerWay;
+  const reader = new QueryReader(book, (id) => directory.containers.get(id)?.name);
+  const queryLog = new QueryLog(reader, parts.log);
+  queryLog.setOn(parts.settings.queries.isLogged);
   return {
     ...containerWay,
     queryWay,
     counts,
     repeats,
+    book,
+    reader,
+    queryLog,
     reconfigure: (settings) => {
       queryWay.reconfigure(settings);
       counts.setContainersMax(settings.metrics.containers);
+      queryLog.setOn(settings.queries.isLogged);
       directory.setRules(settings.routes);
       directory.setServersMax(serversMax(settings));
       roster.setOnly(settings.only);
@@ -90,7 +105,7 @@ export function compose(parts: ComposeParts): Composition {
 /** watch -> registry -> attach (capture, namespace, rules). */
 function composeContainerWay(
   parts: ComposeParts,
-  { openEndpoint, onUpstreamsChanged }: QueryWay,
+  { openEndpoint, onUpstreamsChanged, book }: QueryWay,
   { counts, repeats }: { readonly counts: WayCounts; readonly repeats: Repeats },
 ): ContainerWay {
   const { settings, log, engine, bracket, memory, means, journal, host, onEngine, engineVersion } = parts;
@@ -177,7 +192,10 @@ function composeContainerWay(
     onNetwork: (fact) => directory.putNetwork(fact),
     onNetworkGone: (id) => directory.removeNetwork(id),
     onContainer: (fact) => roster.put(fact),
-    onContainerGone: (id) => roster.remove(id),
+    onContainerGone: (id) => {
+      book.name(id, nameOf(id));
+      roster.remove(id);
+    },
     onInspectFailed: (id, reason) => {
       counts.inspectFailures++;
       const container = nameOf(id);

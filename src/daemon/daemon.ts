@@ -182,6 +182,7 @@ export class Daemon {
       this.#log.info("handing back to Docker's resolver");
       await composition.reconciler.stop();
       composition.hostUpstreams.close();
+      composition.queryLog.stop();
       guard.stop();
       control.close();
       composition.repeats.close();

@@ -27,7 +27,7 @@ import { DOOR_MARK } from "../container/namespace/dial.ts";
 import { threadCapabilities } from "../kernel/capabilities.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { closeQuietly } from "../kernel/libc.ts";
-import { reasonOf } from "../lib/fault.ts";
+import { Fault, reasonOf } from "../lib/fault.ts";
 import type { KindPolicy } from "../model/kind-policy.ts";
 import type { RuleTier } from "../model/rule-tier.ts";
 import type { Log } from "../observe/log.ts";
@@ -38,6 +38,9 @@ import { HangGuard } from "./hang-guard.ts";
 import { instanceFolder, takeInstance } from "./instance.ts";
 import { keepHeapSmall } from "./heap.ts";
 import { checkCapabilities } from "./preflight.ts";
+import { QueryLog } from "./query-log.ts";
+import { QueryReader } from "./query-reader.ts";
+import { queryRoutes } from "./query-routes.ts";
 import { chooseMeans, warnOfMeans } from "./rule-means.ts";
 import { composeQueryWay } from "./query-way.ts";
 import { type Status, containerStatus } from "./status.ts";
@@ -59,7 +62,7 @@ export async function stayInNode(settings: RunSettings, log: Log, signal: AbortS
   warnOfMeans(means, log);
   const instance = takeInstance(settings.stateDir, INSTANCE);
   const host = openEngineHost(process.pid);
-  const { openEndpoint } = composeQueryWay(settings, log);
+  const { openEndpoint, book } = composeQueryWay(settings, log);
   let lastFailure = "";
   const reconciler = new Reconciler(
     {
@@ -90,7 +93,24 @@ export async function stayInNode(settings: RunSettings, log: Log, signal: AbortS
     reconciler.want(NODE_HERE, { claim: { containerId: NODE_HERE, sandboxKey: "", pid: process.pid }, mode, view });
   };
   const since = new Date().toISOString();
+  const reader = new QueryReader(book, () => container.name);
+  const queryLog = new QueryLog(reader, log);
+  queryLog.setOn(settings.queries.isLogged);
   const control = await Control.listen(instance.controlPath, {
+    ...queryRoutes({
+      book,
+      reader,
+      find: (wanted) => {
+        if (wanted === container.name) return NODE_HERE;
+        throw new Fault("NO_SUCH_CONTAINER", `There is only the node in here, which is "${container.name}"`);
+      },
+      counters: () => ({
+        containers: [...reconciler.attachments()].map(([, { counters }]) => ({
+          container: container.name,
+          counters: counters ?? {},
+        })),
+      }),
+    }),
     "GET /v1/status": () => {
       const attachment = new Map(reconciler.attachments()).get(NODE_HERE);
       const view = directory.viewOf(container, nodePlaceOf(settings.kind, mode.fact));
@@ -114,6 +134,7 @@ export async function stayInNode(settings: RunSettings, log: Log, signal: AbortS
     clearInterval(timer);
     log.info("handing back to Docker's resolver");
     await reconciler.stop();
+    queryLog.stop();
     guard.stop();
     control.close();
     instance.release();

@@ -20,6 +20,7 @@ import { AdaptiveForwarder } from "../query/forward/adaptive.ts";
 import { LoopGuard } from "../query/upstream/loop-guard.ts";
 import { SequentialForwarder } from "../query/forward/sequential.ts";
 import type { SlotLimit } from "../query/forward/slots.ts";
+import { Book } from "../query/ledger/book.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
@@ -45,6 +46,8 @@ export interface QueryWay {
   /** Who is asked has changed, or those who are asked ask others: what they said before may be wrong. */
   readonly onUpstreamsChanged: () => void;
   readonly reconfigure: (settings: RunSettings) => void;
+  /** What containers asked lately. */
+  readonly book: Book;
 }
 
 /** What settings exchange. */
@@ -65,6 +68,7 @@ export function composeQueryWay(settings: RunSettings, log: Log, repeats: Repeat
     defects.run((heldBack) => log.error({ err: error, heldBack }, "a query laid bare a defect of dns11"));
   };
   const slots = slotLimit(settings);
+  const book = new Book(settings.queries.names);
   let current = settings;
   let answering = composeAnswering(settings, parts);
   const shared = { onDefect, timer: meter };
@@ -73,12 +77,15 @@ export function composeQueryWay(settings: RunSettings, log: Log, repeats: Repeat
   return {
     meter,
     readings: () => answering.readings(),
-    openEndpoint: (sockets, view, dial) => new Endpoint(sockets, { view, dial }, { udp, tcp, slots }),
+    openEndpoint: (sockets, view, dial, containerId) =>
+      new Endpoint(sockets, { containerId, view, dial }, { udp, tcp, slots, book }),
+    book,
     onUpstreamsChanged: () => answering.forget(),
     reconfigure: (next) => {
       // What is remembered is kept where nobody wants it otherwise: a new route is no reason to ask everything anew.
       const isSame = isDeepStrictEqual([next.behaviour, next.upstream], [current.behaviour, current.upstream]);
       current = next;
+      book.setNames(next.queries.names);
       if (isSame) return;
       answering = composeAnswering(next, parts);
       Object.assign(slots, slotLimit(next));

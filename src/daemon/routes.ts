@@ -2,10 +2,12 @@
  * Routes: what can be asked of a running dns11 and what it can be told, by method and path. Paths begin with the version of
  * what they mean; within one, answers gain fields and lose none.
  */
-import type { ContainerFact } from "../container/registry/fact.ts";
 import { Fault } from "../lib/fault.ts";
 import type { Composition } from "./compose.ts";
 import type { Call, Routes } from "./control.ts";
+import { findContainer } from "./find-container.ts";
+import type { CountersReport } from "./query-report.ts";
+import { findGone, queryRoutes } from "./query-routes.ts";
 import type { RepairAnswer, Status } from "./status.ts";
 
 interface RouteParts {
@@ -22,7 +24,42 @@ export function routesOf({ composition, status, pages }: RouteParts): Routes {
     "POST /v1/repair": async (call) => await repair(composition, call),
     "POST /v1/kind/detach": (call) => setDetached(composition, call, true),
     "POST /v1/kind/attach": (call) => setDetached(composition, call, false),
+    ...queryRoutes({
+      book: composition.book,
+      reader: composition.reader,
+      find: (wanted) => findAsker(composition, wanted),
+      counters: () => countersOf(composition),
+    }),
   };
+}
+
+/** A container whose queries come to us, or did. */
+function findAsker({ roster, directory, book }: Composition, wanted: string): string {
+  let fact;
+  try {
+    fact = findContainer(directory.containers.values(), wanted);
+  } catch (error) {
+    const gone = findGone(book, wanted);
+    if (gone === undefined) throw error;
+    return gone;
+  }
+  for (const [{ id, networkMode }, decision] of roster.decisions()) {
+    if (id === fact.id && decision.kind === "leave") {
+      // It asks from the namespace of another.
+      const other = decision.code === "shares-namespace" ? networkMode.slice("container:".length) : "";
+      if (directory.containers.has(other)) return other;
+      throw new Fault("NOT_SERVED", `What "${fact.name}" asks does not come to dns11: ${decision.reason}`);
+    }
+  }
+  return fact.id;
+}
+
+function countersOf({ directory, reconciler }: Composition): CountersReport {
+  const all = [...reconciler.attachments()].map(([id, { counters }]) => ({
+    container: directory.containers.get(id)?.name ?? id,
+    counters: counters ?? {},
+  }));
+  return { containers: all };
 }
 
 function setDetached({ roster, nodes, directory }: Composition, { body }: Call, isDetached: boolean): { name: string } {
@@ -44,14 +81,4 @@ async function repair({ directory, reconciler }: Composition, { body }: Call): P
   }
   const { id, name } = findContainer(directory.containers.values(), wanted);
   return { name, outcome: (await reconciler.repair(id)) ?? "not-served" };
-}
-
-/** By its name, or by the beginning of its id. */
-function findContainer(facts: Iterable<ContainerFact>, wanted: string): ContainerFact {
-  const all = [...facts];
-  const exact = all.filter(({ name }) => name === wanted);
-  const [fact, ...others] = exact.length > 0 ? exact : all.filter(({ id }) => id.startsWith(wanted));
-  if (fact === undefined) throw new Fault("NO_SUCH_CONTAINER", `No running container is "${wanted}"`);
-  if (others.length > 0) throw new Fault("NO_SUCH_CONTAINER", `The ids of several containers begin with "${wanted}"`);
-  return fact;
 }

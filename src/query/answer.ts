@@ -7,6 +7,7 @@
  */
 import { randomBytes } from "node:crypto";
 
+import { HOW } from "../model/asked-query.ts";
 import type { Behaviour } from "../model/behaviour.ts";
 import { LEAVE_DEFAULTS, type LeavePolicy } from "../model/upstream-policy.ts";
 import type { Route } from "../model/view.ts";
@@ -17,6 +18,7 @@ import { LocalNames } from "./policy/local.ts";
 import { type Memory, UNKNOWN } from "./cache/memory.ts";
 import { shareBits } from "./cache/shareable.ts";
 import type { LoopGuard } from "./upstream/loop-guard.ts";
+import { BY_STREAM } from "./ledger/ledger.ts";
 import { ReverseNames } from "./policy/reverse.ts";
 import { routeOf } from "./policy/route.ts";
 import { Shuffler } from "./policy/shuffle.ts";
@@ -89,6 +91,9 @@ export class Answerer {
   #limit = 0;
   /** The type that was asked for last; 0 where the question could not be read. */
   lastType = 0;
+  /** How the answer comes about that is being made, one of HOW; and its response code where that takes an OPT to say. */
+  #how: number = HOW.local;
+  #isBadVersion = false;
   readonly #addressOptions: { limit: number; readonly shuffle: Shuffle; readonly behaviour: Behaviour };
 
   constructor(behaviour: Behaviour, parts: AnswererParts = {}) {
@@ -109,6 +114,20 @@ export class Answerer {
    */
   answer(asker: Asker, block: Buffer, offset: number, length: number, isStream: boolean): number {
     const question = this.#question;
+    this.#how = HOW.local;
+    this.#isBadVersion = false;
+    question.nameEnd = 0;
+    const result = this.#answer(asker, block, offset, length, isStream);
+    if (result > 0 && this.#how !== HOW.ours) {
+      const rcode = this.#isBadVersion ? RCODE.BADVERS : (block[offset + 3] as number) & 15;
+      const flags = isStream ? this.#how | BY_STREAM : this.#how;
+      asker.ledger.note(block, offset, result, question.nameEnd, question.type, rcode, flags);
+    }
+    return result;
+  }
+
+  #answer(asker: Asker, block: Buffer, offset: number, length: number, isStream: boolean): number {
+    const question = this.#question;
     asker.counters.queries++;
     this.lastType = 0;
     switch (question.read(block, offset, length)) {
@@ -117,20 +136,27 @@ export class Answerer {
         return DROPPED;
       case "not-implemented":
         asker.counters.malformed++;
+        this.#how = HOW.refused;
         return refuseHeader(block, offset, RCODE.NOTIMP, true);
       case "malformed":
         asker.counters.malformed++;
+        this.#how = HOW.refused;
+        question.nameEnd = 0;
         return refuseHeader(block, offset, RCODE.FORMERR, false);
       case "malformed-behind-question":
         asker.counters.malformed++;
+        this.#how = HOW.refused;
         return refuseQuestion(block, question, RCODE.FORMERR);
       case "answer":
         break;
     }
     this.lastType = question.type;
     if (this.#behaviour.speaksEdns && question.records.optCount > 0) {
+      this.#how = HOW.refused;
       if (question.records.optCount > 1) return refuseQuestion(block, question, RCODE.FORMERR);
-      if (question.records.optVersion > 0) return badVersion(block, question, this.#behaviour);
+      this.#isBadVersion = question.records.optVersion > 0;
+      if (this.#isBadVersion) return badVersion(block, question, this.#behaviour);
+      this.#how = HOW.local;
     }
     this.#limit = sizeLimit(question.records.optUdpSize, isStream);
     const { cached } = asker.counters;
@@ -176,12 +202,16 @@ export class Answerer {
     }
     if (type === TYPE.TXT && asker.nonce !== undefined && this.#isProbe(asker.nonce, block)) {
       asker.seenNonce[isStream ? "tcp" : "udp"] = true;
+      this.#how = HOW.ours;
       return noData(block, question, this.#behaviour);
     }
     const { guard } = this.#parts;
     if (type === TYPE.TXT && guard?.isExpecting === true) {
       const { offset, nameEnd } = question;
-      if (guard.sees(block, offset + HEADER_BYTES, nameEnd)) return nameError(block, question, this.#behaviour);
+      if (guard.sees(block, offset + HEADER_BYTES, nameEnd)) {
+        this.#how = HOW.ours;
+        return nameError(block, question, this.#behaviour);
+      }
     }
     return this.#leave(asker, block);
   }
@@ -212,6 +242,7 @@ export class Answerer {
     const length = memory.answer(asker, block, this.#question, route, this.#limit, this.#isKnown);
     if (length === UNKNOWN) return DEFERRED;
     asker.counters.cached++;
+    this.#how = memory.how;
     return length;
   }
 

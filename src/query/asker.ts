@@ -4,6 +4,7 @@
  */
 import type { Server, View } from "../model/view.ts";
 import { Slots } from "./forward/slots.ts";
+import { Ledger } from "./ledger/ledger.ts";
 
 /** Opens a socket to a server, from the namespace that the server is dialled from; throws where that cannot be. */
 export type Dial = (server: Server, type: "udp" | "tcp") => number;
@@ -14,6 +15,8 @@ export class Asker {
   readonly dial: Dial;
   /** Its share of what may be asked upstream at once. */
   readonly slots: Slots;
+  /** What it asked lately. */
+  readonly ledger: Ledger;
   isClosed = false;
   readonly #closers: (() => void)[] = [];
   /** The nonce that a verification is waiting to see arrive, as hexadecimal text. */
@@ -34,10 +37,11 @@ export class Asker {
     failed: 0,
   };
 
-  constructor(view: View, dial: Dial, slots: Slots = new Slots()) {
+  constructor(view: View, dial: Dial, slots: Slots = new Slots(), ledger: Ledger = new Ledger()) {
     this.view = view;
     this.dial = dial;
     this.slots = slots;
+    this.ledger = ledger;
   }
 
   /** Has something done when nobody asks here any more. */

@@ -22,6 +22,7 @@ import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { BETTER } from "../../src/model/behaviour.ts";
 import type { View } from "../../src/model/view.ts";
 import { Answerer, SLOT_BYTES } from "../../src/query/answer.ts";
+import { Book } from "../../src/query/ledger/book.ts";
 import { Endpoint as ListeningEndpoint } from "../../src/query/listen/endpoint.ts";
 import { streamBlock } from "../../src/query/listen/tcp-connection.ts";
 import { Netns, inNetns } from "../support/netns.ts";
@@ -119,7 +120,7 @@ function rulesText(attachment: Attachment, onTrial: string): string {
 }
 
 /** The listeners that ship, with nothing to tell but whether a probe has arrived. */
-const answering: OpenEndpoint = (bound, view, dial) => {
+const answering: OpenEndpoint = (bound, view, dial, containerId) => {
   const answerer = new Answerer(BETTER);
   const common = { answerer, forward: () => undefined, onDefect: assert.ifError };
   const udp = {
@@ -130,8 +131,8 @@ const answering: OpenEndpoint = (bound, view, dial) => {
   };
   return new ListeningEndpoint(
     bound,
-    { view, dial },
-    { udp, tcp: { ...common, pipelinedMax: 1, block: streamBlock() } },
+    { containerId, view, dial },
+    { udp, tcp: { ...common, pipelinedMax: 1, block: streamBlock() }, book: new Book("full") },
   );
 };
 
@@ -234,9 +235,9 @@ test("a namespace that is gone before it is opened fails, and one that goes midw
 test("once it is closed, nothing is dialled any more through a number that may be another namespace's", async () => {
   await using netns = await Netns.create();
   let dial: Parameters<OpenEndpoint>[2] = () => assert.fail();
-  const attachment = attachmentIn(netns.netnsPath, (bound, view, dialled) => {
+  const attachment = attachmentIn(netns.netnsPath, (bound, view, dialled, id) => {
     dial = dialled;
-    return silent(bound, view, dialled);
+    return silent(bound, view, dialled, id);
   });
   attachment.open();
   const server = { from: "container", address: "127.0.0.1", port: 53 } as const;
@@ -260,8 +261,8 @@ test("nobody else can bind our UDP port and be given our queries", async () => {
 test("a verification that is under way when it drains does not take away what is being answered", async () => {
   await using netns = await Netns.create();
   let closed = 0;
-  const attachment = attachmentIn(netns.netnsPath, (bound, view, dial) => {
-    const endpoint = silent(bound, view, dial);
+  const attachment = attachmentIn(netns.netnsPath, (bound, view, dial, id) => {
+    const endpoint = silent(bound, view, dial, id);
     return { ...endpoint, inFlight: 1, close: () => (closed++, endpoint.close()) };
   });
   attachment.open();

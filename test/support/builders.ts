@@ -8,6 +8,8 @@ import { domainLabels } from "../../src/model/server-text.ts";
 import type { Link, Route, Server, Upstreams, View, ViewNetwork } from "../../src/model/view.ts";
 import { folded, wireLabels } from "../../src/model/wire-name.ts";
 import { Asker, type Dial } from "../../src/query/asker.ts";
+import { Slots } from "../../src/query/forward/slots.ts";
+import { Ledger } from "../../src/query/ledger/ledger.ts";
 
 export const TYPE = {
   A: 1,
@@ -185,8 +187,8 @@ export function aView(networks: readonly ViewNetwork[] = [aNetwork()], asked: Up
   return { networks, upstreams: asked };
 }
 
-export function anAsker(view: View = aView(), dial: Dial = dialsNobody): Asker {
-  return new Asker(view, dial);
+export function anAsker(view: View = aView(), dial: Dial = dialsNobody, ledger: Ledger = new Ledger()): Asker {
+  return new Asker(view, dial, new Slots(), ledger);
 }
 
 function dialsNobody(): number {

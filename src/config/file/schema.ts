@@ -90,6 +90,10 @@ export const SCHEMA = map({
     "domain-needed": leaf(readBoolean).optional(),
     "bogus-priv": leaf(readBoolean).optional(),
   }).optional(),
+  queries: map({
+    names: leaf(READERS["queries.names"]).optional(),
+    log: leaf(readBoolean).optional(),
+  }).optional(),
 });
 
 export type FileSettings = z.infer<typeof SCHEMA>;

@@ -116,8 +116,9 @@ function named(path: readonly PropertyKey[]): string {
 
 /** The groups of the file become keys with a dot. */
 function saidBy(file: FileSettings): Said {
-  const { version: _, networks, switches, forward, cache, kind, leave, metrics, ...rest } = file;
-  const grouped = Object.entries({ switches, forward, cache, kind, leave, metrics }).flatMap(([group, values]) =>
+  const { version: _, networks, switches, forward, cache, kind, leave, metrics, queries, ...rest } = file;
+  const groups = { switches, forward, cache, kind, leave, metrics, queries };
+  const grouped = Object.entries(groups).flatMap(([group, values]) =>
     Object.entries(values ?? {}).map(([key, value]) => [`${group}.${key}`, value] as const),
   );
   return {

@@ -23,4 +23,9 @@ export interface Endpoint {
 type DialServer = (server: Server, type: "udp" | "tcp") => number;
 
 /** Takes over the sockets, and closes them in the end. */
-export type OpenEndpoint = (sockets: readonly NamespaceSockets[], view: View, dial: DialServer) => Endpoint;
+export type OpenEndpoint = (
+  sockets: readonly NamespaceSockets[],
+  view: View,
+  dial: DialServer,
+  containerId: string,
+) => Endpoint;

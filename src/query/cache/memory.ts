@@ -3,6 +3,7 @@
  * still good; what is over stands in for servers that have just failed.
  */
 import { LIMITS } from "../../config/limits.ts";
+import { HOW } from "../../model/asked-query.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
 import type { CachePolicy } from "../../model/upstream-policy.ts";
 import type { Route } from "../../model/view.ts";
@@ -40,6 +41,8 @@ export class Memory {
   readonly #key = { hash: 0, name: new Uint8Array(0), length: 0, type: 0, bits: 0, scope: 0 } satisfies Key;
   readonly #asked = { limit: 0, hasOpt: false, isDnssecOk: false, wantsAuthentic: false, isKnown: false };
   readonly #age = { seconds: 0 };
+  /** How the last answer came about, one of HOW. */
+  how: number = HOW.cached;
 
   constructor(parts: MemoryParts) {
     this.#parts = parts;
@@ -70,6 +73,7 @@ export class Memory {
       cache.touch(entry);
       entry.hits++;
       if (this.#isDue(entry, nowMs)) this.#refresh(asker, lane, entry);
+      this.how = HOW.cached;
       this.#age.seconds = Math.floor((nowMs - entry.storedMs) / 1000);
       return relay(block, offset, asked, entry.reply, this.#age);
     }
@@ -77,12 +81,14 @@ export class Memory {
     const stale = this.staleReply(entry, lane, nowMs);
     if (stale === undefined) {
       if (nowMs >= entry.failureUntilMs) return UNKNOWN;
+      this.how = HOW.failed;
       return relayFailure(block, offset, end - offset, asked, RCODE.SERVFAIL, entry.failure);
     }
     cache.touch(entry);
     this.noteStale();
     // As long as servers fail they are tried, but not for everyone who asks.
     if (nowMs >= entry.failureUntilMs) this.#refresh(asker, lane, entry);
+    this.how = HOW.stale;
     return relay(block, offset, asked, stale, STALE_AGE, staleError(stale));
   }
 

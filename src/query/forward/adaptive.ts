@@ -102,10 +102,10 @@ export class AdaptiveForwarder {
       transport,
       arrivedMs: now(),
       fits: behaviour.fitsReplies,
-      respond: (reply) => {
+      respond: (reply, how, server) => {
         this.#inFlight--;
         this.#bytes -= bytes;
-        respond(reply);
+        respond(reply, how, server);
       },
     });
     const isOver = this.#inFlight >= queriesMax || this.#bytes >= LIMITS.forwardBytesWhole;
@@ -221,8 +221,8 @@ export class AdaptiveForwarder {
       this.#deliver(delivery, () => {
         // A stream has room for everything: truncated there means that nobody could get the rest.
         if (!landing.isWhole && delivery.transport === "tcp") delivery.fail(RCODE.SERVFAIL, this.#error(...NOT_WHOLE));
-        else if (stored?.questionEnd === trip.questionEnd) delivery.hand(stored, FRESH);
-        else delivery.handRaw(landing.message);
+        else if (stored?.questionEnd === trip.questionEnd) delivery.hand(stored, FRESH, landing.server);
+        else delivery.handRaw(landing.message, landing.server);
       });
     }
   }
@@ -266,7 +266,8 @@ export class AdaptiveForwarder {
     for (const delivery of waiting) {
       this.#deliver(delivery, () => {
         memory.noteStale();
-        delivery.hand(stale, STALE_AGE, this.#parts.behaviour.explainsFailures ? staleError(stale) : undefined);
+        const why = this.#parts.behaviour.explainsFailures ? staleError(stale) : undefined;
+        delivery.hand(stale, STALE_AGE, undefined, why);
       });
     }
   }

@@ -2,10 +2,12 @@
  * Delivery: one who waits for a reply from upstream, and how it is handed to it: under its own id, in its letter case, as
  * long as it can take, with what it wants to know.
  */
+import type { How } from "../../model/asked-query.ts";
+import type { Server } from "../../model/view.ts";
 import { SLOT_BYTES, type Deferred } from "../answer.ts";
 import type { Asker } from "../asker.ts";
 import { asksForAuthentic } from "../cache/shareable.ts";
-import type { Transport } from "../listen/ports.ts";
+import type { Respond, Transport } from "../listen/ports.ts";
 import { type Age, type Asked, relay, relayFailure } from "../wire/relay.ts";
 import { RCODE, sizeLimit } from "../wire/reply.ts";
 import type { StoredReply } from "../wire/stored-reply.ts";
@@ -21,7 +23,7 @@ export interface DeliveryParts {
   readonly arrivedMs: number;
   /** What is too large for it is truncated. */
   readonly fits: boolean;
-  readonly respond: (reply: Uint8Array) => void;
+  readonly respond: Respond;
 }
 
 export class Delivery {
@@ -30,7 +32,7 @@ export class Delivery {
   readonly transport: Transport;
   readonly arrivedMs: number;
   readonly #fits: boolean;
-  readonly #respond: (reply: Uint8Array) => void;
+  readonly #respond: Respond;
   #isDone = false;
 
   constructor(parts: DeliveryParts) {
@@ -47,32 +49,34 @@ export class Delivery {
     return this.#isDone;
   }
 
-  /** A reply that many may have. */
-  hand(reply: StoredReply, age: Age, why?: Uint8Array): void {
+  /** A reply that many may have: a server's, or else one that was kept and is over. */
+  hand(reply: StoredReply, age: Age, server: Server | undefined, why?: Uint8Array): void {
     this.#place();
-    this.#finish(relay(scratch, 0, this.#asked(), reply, age, why));
+    const how = server === undefined ? "stale" : "forwarded";
+    this.#finish(relay(scratch, 0, this.#asked(), reply, age, why), how, server);
   }
 
   /** A reply to this very query, as it came. */
-  handRaw(message: Buffer): void {
+  handRaw(message: Buffer, server: Server): void {
     const { query, questionEnd, isKnown } = this.deferred;
     const reply = Buffer.from(message);
     query.copy(reply, 0, 0, 2);
     if (isKnown && ((reply[3] as number) & 15) === RCODE.NXDOMAIN) reply[3] = (reply[3] as number) & 0xf0;
     if (reply.length <= this.#limit()) {
-      this.#done(reply);
+      this.#done(reply, "forwarded", server);
       return;
     }
     // Header and question alone, truncated: it may ask again by TCP.
     reply[2] = (reply[2] as number) | 0x02;
     reply.fill(0, 6, 12);
-    this.#done(reply.subarray(0, questionEnd));
+    this.#done(reply.subarray(0, questionEnd), "forwarded", server);
   }
 
   fail(rcode: number, why?: Uint8Array): void {
     this.asker.counters.failed++;
     this.#place();
-    this.#finish(relayFailure(scratch, 0, this.deferred.questionEnd, this.#asked(), rcode, why));
+    const how = rcode === RCODE.REFUSED ? "refused" : "failed";
+    this.#finish(relayFailure(scratch, 0, this.deferred.questionEnd, this.#asked(), rcode, why), how, undefined);
   }
 
   #place(): void {
@@ -80,13 +84,13 @@ export class Delivery {
     query.copy(scratch, 0, 0, questionEnd);
   }
 
-  #finish(length: number): void {
-    this.#done(scratch.subarray(0, length));
+  #finish(length: number, how: How, server: Server | undefined): void {
+    this.#done(scratch.subarray(0, length), how, server);
   }
 
-  #done(reply: Uint8Array): void {
+  #done(reply: Uint8Array, how: How, server: Server | undefined): void {
     this.#isDone = true;
-    this.#respond(reply);
+    this.#respond(reply, how, server);
   }
 
   #limit(): number {

@@ -12,6 +12,7 @@ import { LIMITS } from "../../config/limits.ts";
 import { reasonOf } from "../../lib/fault.ts";
 import { serverText } from "../../model/server-text.ts";
 import type { AskPolicy } from "../../model/upstream-policy.ts";
+import type { Server } from "../../model/view.ts";
 import type { Dial } from "../asker.ts";
 import type { Meter, UpstreamFailure } from "../meter.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
@@ -23,7 +24,13 @@ import { type Outcome, askTcp } from "./attempt.ts";
 import type { Deadlines, Due } from "./deadlines.ts";
 
 export type Landing =
-  | { readonly kind: "reply"; readonly message: Buffer; readonly rcode: number; readonly isWhole: boolean }
+  | {
+      readonly kind: "reply";
+      readonly message: Buffer;
+      readonly rcode: number;
+      readonly isWhole: boolean;
+      readonly server: Server;
+    }
   | {
       readonly kind: "failed";
       readonly failures: readonly Failure[];
@@ -97,7 +104,7 @@ export class Flight implements Due {
   #stepMs = Number.POSITIVE_INFINITY;
   #againMs: number = LIMITS.askAgainMs;
   readonly #connections: { destroy(): void }[] = [];
-  #truncated: UpstreamReply | undefined;
+  #truncated: (UpstreamReply & { readonly server: Server }) | undefined;
   #told: Buffer | undefined;
   #isStarting = true;
   #isOver = false;
@@ -291,7 +298,7 @@ export class Flight implements Due {
     }
     const isTruncated = ((reply.message[2] as number) & 0x02) !== 0;
     if (isTruncated && !isStream && this.#plan.fetchesWhole) {
-      this.#truncated ??= { ...reply, message: Buffer.from(reply.message) };
+      this.#truncated ??= { ...reply, message: Buffer.from(reply.message), server: nameserver.server };
       // Where connections are swallowed, what there is has to do.
       this.#endMs = Math.min(this.#endMs, now + LIMITS.wholeMs);
       this.#stepMs = Number.POSITIVE_INFINITY;
@@ -299,7 +306,8 @@ export class Flight implements Due {
       return;
     }
     this.#end();
-    this.#hooks.onLanded({ kind: "reply", message: reply.message, rcode: reply.rcode, isWhole: !isTruncated });
+    const { message, rcode } = reply;
+    this.#hooks.onLanded({ kind: "reply", message, rcode, isWhole: !isTruncated, server: nameserver.server });
   }
 
   /** A server that knows EDNS says so when it refuses a query that has it (RFC 6891, 7). */
@@ -349,7 +357,7 @@ export class Flight implements Due {
             wasSilent: this.#line.some(({ state, isUnreachable }) => state === "asked" || isUnreachable),
             told: this.#told,
           }
-        : { kind: "reply", message: truncated.message, rcode: truncated.rcode, isWhole: false };
+        : { kind: "reply", isWhole: false, ...truncated };
     // Nobody is called back before the call that started it has returned.
     if (this.#isStarting) queueMicrotask(() => this.#hooks.onLanded(landing));
     else this.#hooks.onLanded(landing);

@@ -5,11 +5,12 @@
  */
 import { LIMITS } from "../../config/limits.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
+import type { How } from "../../model/asked-query.ts";
 import type { Server } from "../../model/view.ts";
 import { reasonOf } from "../../lib/fault.ts";
 import type { Deferred } from "../answer.ts";
 import type { Asker } from "../asker.ts";
-import type { Forward, Transport } from "../listen/ports.ts";
+import type { Forward, Respond, Transport } from "../listen/ports.ts";
 import type { Meter, UpstreamFailure } from "../meter.ts";
 import { Question } from "../wire/question.ts";
 import { RCODE, failure } from "../wire/reply.ts";
@@ -27,7 +28,7 @@ interface Search {
   readonly asker: Asker;
   readonly deferred: Deferred;
   readonly transport: Transport;
-  readonly respond: (reply: Uint8Array) => void;
+  readonly respond: Respond;
   readonly servers: readonly Server[];
 }
 
@@ -116,7 +117,7 @@ export class SequentialForwarder {
       return;
     }
     if (rcode === RCODE.NXDOMAIN && search.deferred.isKnown) message[3] = (message[3] as number) & 0xf0;
-    this.#respond(search, message);
+    this.#respond(search, message, "forwarded", server);
   }
 
   #refuse(search: Search): void {
@@ -130,13 +131,14 @@ export class SequentialForwarder {
     const block = Buffer.alloc(Math.max(query.length, questionEnd) + FAILURE_EXTRA_BYTES);
     query.copy(block);
     this.#question.read(block, 0, query.length);
-    this.#respond(search, block.subarray(0, failure(block, this.#question, rcode, this.#behaviour)));
+    const how = rcode === RCODE.REFUSED ? "refused" : "failed";
+    this.#respond(search, block.subarray(0, failure(block, this.#question, rcode, this.#behaviour)), how);
   }
 
-  #respond(search: Search, reply: Uint8Array): void {
+  #respond(search: Search, reply: Uint8Array, how: How, server?: Server): void {
     this.#inFlight--;
     this.#bytes -= search.deferred.query.length;
-    search.respond(reply);
+    search.respond(reply, how, server);
   }
 }
 

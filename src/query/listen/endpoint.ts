@@ -5,6 +5,7 @@
 import type { View } from "../../model/view.ts";
 import { Asker, type Dial } from "../asker.ts";
 import { type SlotLimit, Slots } from "../forward/slots.ts";
+import type { Book } from "../ledger/book.ts";
 import { TcpListener } from "./tcp.ts";
 import type { TcpParts } from "./tcp-connection.ts";
 import { UdpListener, type UdpParts } from "./udp.ts";
@@ -20,6 +21,14 @@ interface EndpointParts {
   readonly udp: UdpParts;
   readonly tcp: TcpParts;
   readonly slots?: SlotLimit;
+  readonly book: Book;
+}
+
+/** Who asks there, what it may know, and how servers are reached from there. */
+interface Asked {
+  readonly containerId: string;
+  readonly view: View;
+  readonly dial: Dial;
 }
 
 export class Endpoint {
@@ -39,9 +48,12 @@ export class Endpoint {
   };
 
   /** Takes over the sockets. */
-  constructor(pairs: readonly SocketPair[], asked: { readonly view: View; readonly dial: Dial }, parts: EndpointParts) {
+  constructor(pairs: readonly SocketPair[], { containerId, view, dial }: Asked, parts: EndpointParts) {
     this.#parts = parts;
-    this.#asker = new Asker(asked.view, asked.dial, new Slots(parts.slots));
+    const { slots, book } = parts;
+    const ledger = book.open(containerId);
+    this.#asker = new Asker(view, dial, new Slots(slots), ledger);
+    this.#asker.atClose(() => book.close(ledger));
     this.add(pairs);
   }
 

@@ -1,6 +1,8 @@
 /**
  * What the listeners need from the rest of a query's way: somebody who answers at once, and somebody who asks upstream.
  */
+import type { How } from "../../model/asked-query.ts";
+import type { Server } from "../../model/view.ts";
 import type { Deferred } from "../answer.ts";
 import type { Asker } from "../asker.ts";
 
@@ -17,13 +19,11 @@ export interface QueryTimer {
 
 export type Transport = "udp" | "tcp";
 
-/** Asks upstream and calls back once with the reply's bytes, never before it returned. */
-export type Forward = (
-  asker: Asker,
-  deferred: Deferred,
-  transport: Transport,
-  respond: (reply: Uint8Array) => void,
-) => void;
+/** Takes a reply's bytes, valid until it returns; and which server answered, or how else it came about. */
+export type Respond = (reply: Uint8Array, how?: How, server?: Server) => void;
+
+/** Asks upstream and calls back once with the reply, never before it returned. */
+export type Forward = (asker: Asker, deferred: Deferred, transport: Transport, respond: Respond) => void;
 
 /** Told of a defect of ours that one query laid bare; the query is dropped, the next one is served. */
 export type OnDefect = (error: unknown) => void;

@@ -91,6 +91,7 @@ export class TcpConnection {
   /** Takes queries from what has arrived, as many as may be in work. */
   #work(): void {
     this.#socket.cork();
+    this.#asker.ledger.tick();
     while (!this.#isFull()) {
       const message = this.#reader.next();
       if (message === undefined) break;
@@ -127,8 +128,12 @@ export class TcpConnection {
         timer?.end();
       } else if (result === DEFERRED) {
         this.#inWork++;
-        forward(this.#asker, answerer.takeDeferred(block), "tcp", (reply) => {
+        const { ledger } = this.#asker;
+        const arrivedMs = ledger.nowMs;
+        const deferred = answerer.takeDeferred(block);
+        forward(this.#asker, deferred, "tcp", (reply, how, server) => {
           this.#inWork--;
+          ledger.noteDelivered(deferred, arrivedMs, reply, true, how, server);
           if (this.#socket.destroyed) return;
           this.#socket.write(withLength(reply));
           this.#resume();

@@ -12,7 +12,7 @@ import { sendTo } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
 import { UdpWatch } from "../../kernel/udp-watch.ts";
 import { addressBytes, socketAddress } from "../../model/address.ts";
-import { DEFERRED, DROPPED } from "../answer.ts";
+import { DEFERRED, DROPPED, type Deferred } from "../answer.ts";
 import type { Asker } from "../asker.ts";
 import type { AnswersAtOnce, Forward, OnDefect, QueryTimer } from "./ports.ts";
 
@@ -63,6 +63,7 @@ export class UdpListener {
     block.place(0, message, Math.min(message.length, queryBytesMax), this.#senderAddress(sender.address, sender.port));
     const count = 1 + this.#receiveMore();
     let deferred = 0;
+    this.#asker.ledger.tick();
     for (let slot = 0; slot < count; slot++) {
       if (this.#answer(slot) === DEFERRED) deferred++;
       if (this.#isClosed) {
@@ -85,7 +86,7 @@ export class UdpListener {
   }
 
   #answer(slot: number): number {
-    const { block, answerer, forward, onDefect } = this.#parts;
+    const { block, answerer, onDefect } = this.#parts;
     // Port 0 can be asked from but not be answered to.
     if (block.senderPort(slot) === 0) {
       this.#asker.counters.ignored++;
@@ -96,8 +97,7 @@ export class UdpListener {
       if (result > 0) {
         block.reply(slot, result);
       } else if (result === DEFERRED) {
-        const sender = block.senderOf(slot);
-        forward(this.#asker, answerer.takeDeferred(block.data), "udp", (reply) => this.#send(reply, sender));
+        this.#forward(answerer.takeDeferred(block.data), block.senderOf(slot));
       }
       return result;
     } catch (error) {
@@ -105,6 +105,15 @@ export class UdpListener {
       onDefect(error);
       return DROPPED;
     }
+  }
+
+  #forward(deferred: Deferred, sender: Uint8Array): void {
+    const { ledger } = this.#asker;
+    const arrivedMs = ledger.nowMs;
+    this.#parts.forward(this.#asker, deferred, "udp", (reply, how, server) => {
+      ledger.noteDelivered(deferred, arrivedMs, reply, false, how, server);
+      this.#send(reply, sender);
+    });
   }
 
   #send(reply: Uint8Array, to: Uint8Array): void {

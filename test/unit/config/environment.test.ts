@@ -25,6 +25,8 @@ test("each variable is read", () => {
     DNS11_KIND: "auto, name=a*",
     DNS11_KIND_IP: "gateway",
     DNS11_KIND_WAY: "loopback",
+    DNS11_QUERY_NAMES: "hidden",
+    DNS11_QUERY_LOG: "on",
     DNS11_LOG_LEVEL: "warn",
   });
   assert.equal(layer.source, "environment");
@@ -43,6 +45,8 @@ test("each variable is read", () => {
     "kind.nodes": [{ kind: "auto" }, { kind: "name", pattern: "a*" }],
     "kind.ip": "gateway",
     "kind.way": "loopback",
+    "queries.names": "hidden",
+    "queries.log": true,
     "log-level": "warn",
   });
   assert.equal(layer.where("dns-opt"), "DNS11_DNS_OPT");

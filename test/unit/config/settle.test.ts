@@ -155,6 +155,12 @@ const CONTRADICTIONS: readonly (readonly [string, Said, readonly string[]])[] = 
     { "dns-opt": [parseDnsOption("timeout:2")], "forward.budget": 1_000 },
     ["--forward.budget: the"],
   ],
+  [
+    "a log of queries that are not kept",
+    { "queries.log": true, "queries.names": "off" },
+    ["--queries.log: queries.names is off"],
+  ],
+  ["a log of queries without names", { "queries.log": true, "queries.names": "hidden" }, []],
   ["ndots in strict", { strict: true, "dns-opt": [parseDnsOption("ndots:1")] }, []],
   ["cache and failover in strict", { strict: true, "switches.failover": true, "switches.cache": true }, []],
   ["special names and leave in strict", { strict: true, "switches.special-names": true, "leave.bogus-priv": true }, []],

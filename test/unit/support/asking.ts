@@ -18,6 +18,7 @@ import type { Asker } from "../../../src/query/asker.ts";
 import { Memory } from "../../../src/query/cache/memory.ts";
 import { ReplyCache } from "../../../src/query/cache/reply-cache.ts";
 import { AdaptiveForwarder } from "../../../src/query/forward/adaptive.ts";
+import type { Ledger } from "../../../src/query/ledger/ledger.ts";
 import { LoopGuard } from "../../../src/query/upstream/loop-guard.ts";
 import type { Transport } from "../../../src/query/listen/ports.ts";
 import { TurnBudget } from "../../../src/query/upstream/turn-budget.ts";
@@ -94,14 +95,17 @@ export class Asking {
 
   // One query of one asker, to its reply as it is sent.
   async raw(asker: Asker, query: Buffer, transport: Transport = "udp"): Promise<Buffer> {
+    asker.ledger.tick();
+    const arrivedMs = asker.ledger.nowMs;
     query.copy(this.#block);
     const length = this.#answerer.answer(asker, this.#block, 0, query.length, transport === "tcp");
     if (length !== DEFERRED) return Buffer.from(this.#block.subarray(0, length));
     const deferred = this.#answerer.takeDeferred(this.#block);
     return await new Promise((resolve) => {
       let hasReturned = false;
-      this.forwarder.forward(asker, deferred, transport, (reply) => {
+      this.forwarder.forward(asker, deferred, transport, (reply, how, server) => {
         if (!hasReturned) throw new Error("called back before the call returned");
+        asker.ledger.noteDelivered(deferred, arrivedMs, reply, transport === "tcp", how, server);
         resolve(Buffer.from(reply));
       });
       hasReturned = true;
@@ -116,4 +120,9 @@ export class Asking {
 // A container whose every name is asked of these servers.
 export function askerOf(...servers: readonly Server[]): Asker {
   return anAsker(aView([], upstreams({ servers })), dialHere);
+}
+
+// The same, and what it asks is kept in this ledger.
+export function askerWith(ledger: Ledger, ...servers: readonly Server[]): Asker {
+  return anAsker(aView([], upstreams({ servers })), dialHere, ledger);
 }

@@ -1,0 +1,73 @@
+/**
+ * dns11 ps: every container with what dns11 does there, or why it does nothing, and what has been asked.
+ */
+import type { Command } from "commander";
+
+import type { ContainerStatus, Status } from "../src/daemon/status.ts";
+import { type AskingOptions, addAsking, addJson, clientFor } from "./asking.ts";
+import { table } from "./table.ts";
+
+export function addPs(program: Command): void {
+  const command = program
+    .command("ps")
+    .description("List every container: whether it is served, since when, how, whom it asks and how much, or why not");
+  addJson(addAsking(command)).action(async (options: AskingOptions) => {
+    const { containers, tier } = await (await clientFor(options)).status();
+    const listed = containers.map((container) => ({ ...container, rules: rulesOf(container, tier) }));
+    if (options.json === true) process.stdout.write(`${JSON.stringify(listed)}\n`);
+    else process.stdout.write(listed.length === 0 ? "no container is running\n" : table(HEAD, listed.map(row)));
+  });
+}
+
+type Listed = ContainerStatus & { readonly rules: string | null };
+
+const HEAD = [
+  "CONTAINER",
+  "STATE",
+  "SINCE",
+  "VERIFIED",
+  "RULES",
+  "PORTS",
+  "QUERIES",
+  "LOCAL",
+  "CACHED",
+  "ASKED",
+  "FAILED",
+  "UPSTREAMS",
+  "WHY",
+];
+
+/** How what leads queries to us is held there; null where nothing does. */
+function rulesOf({ state }: ContainerStatus, tier: Status["tier"]): string | null {
+  return state === "attached" || state === "verifying" ? tier : null;
+}
+
+function row({ name, isPaused, state, since, verified, rules, ports, ...rest }: Listed): string[] {
+  const { counters, upstreams, reason, culprits = [], warning, node } = rest;
+  const count = (...keys: string[]): string =>
+    counters === undefined ? "-" : String(keys.reduce((sum, key) => sum + (counters[key] ?? 0), 0));
+  return [
+    name,
+    isPaused ? `${state} (paused)` : state,
+    moment(since),
+    moment(verified),
+    rules ?? "-",
+    ports === undefined ? "-" : `${ports.udp}/udp ${ports.tcp}/tcp`,
+    count("queries"),
+    count("local"),
+    count("cached"),
+    count("forwarded"),
+    count("failed", "malformed"),
+    upstreams === undefined ? "-" : upstreams.join(" ") || "none",
+    [reason, ...culprits, warning, node === undefined ? undefined : "a KIND node: see dns11 kind status"]
+      .filter((text) => text !== undefined)
+      .join("; "),
+  ];
+}
+
+/** The time of today, else the day as well. */
+function moment(iso: string | undefined): string {
+  if (iso === undefined) return "-";
+  const isToday = iso.slice(0, 10) === new Date().toISOString().slice(0, 10);
+  return isToday ? iso.slice(11, 19) : iso.slice(0, 16).replace("T", " ");
+}

@@ -1,0 +1,110 @@
+/**
+ * dns11 tail: queries as they come.
+ */
+import { type Command, InvalidArgumentError, Option } from "commander";
+
+import type { MissedReport, QueryReport } from "../src/daemon/query-report.ts";
+import { Fault } from "../src/lib/fault.ts";
+import { type AskingOptions, addAsking, clientFor } from "./asking.ts";
+import { untilSignalled } from "./run.ts";
+import { printable } from "./table.ts";
+import { type Colour, type Paint, painterFor } from "./terminal.ts";
+
+interface TailOptions extends AskingOptions {
+  readonly name?: string;
+  readonly rcode?: string;
+  readonly last?: number;
+  readonly follow: boolean;
+}
+
+/** What --no-follow shows unless told otherwise. */
+const LAST_SHOWN = 20;
+
+export function addTail(program: Command): void {
+  const command = program
+    .command("tail [container]")
+    .description("Show the queries of one container, or of all, as they come: what was asked, and what became of it")
+    .option("--name <pattern>", "only names like this: * stands for anything, ? for one character")
+    .option("--rcode <codes>", "only these response codes: NXDOMAIN,SERVFAIL")
+    .addOption(new Option("--last <number>", "begin with so many that are there already").argParser(readCount))
+    .option("--no-follow", `show those that are there (the last ${LAST_SHOWN}, or --last), and end`)
+    .option("--json", "as JSON, one a line");
+  addAsking(command).action(
+    async (container: string | undefined, options: TailOptions) => await tail(container, options),
+  );
+}
+
+async function tail(container: string | undefined, options: TailOptions): Promise<void> {
+  const { name, rcode, last } = options;
+  const client = await clientFor(options);
+  const signal = untilSignalled();
+  const wanted = {
+    ...(container !== undefined && { container }),
+    ...(name !== undefined && { name }),
+    ...(rcode !== undefined && { rcode }),
+  };
+  const names = container === undefined ? (await client.counters()).containers.map((each) => each.container) : [];
+  const write = lineWriter(painterFor(process.stdout), names);
+  const show = options.json === true ? (each: object) => JSON.stringify(each) : write;
+  if (!options.follow) {
+    const { queries } = await client.queries({ ...wanted, last: last ?? LAST_SHOWN });
+    for (const query of queries) process.stdout.write(`${show(query)}\n`);
+    return;
+  }
+  // `dns11 tail | head`: whoever read this has seen enough.
+  let isRead = true;
+  process.stdout.on("error", () => {
+    isRead = false;
+    process.exit();
+  });
+  for await (const each of client.follow({ ...wanted, ...(last !== undefined && { last }) }, signal)) {
+    if (!isRead) return;
+    process.stdout.write(`${show(each)}\n`);
+  }
+  if (!signal.aborted) throw new Fault("ENDED", "dns11 has ended, and with it what there is to see");
+}
+
+/** Lines whose columns keep their place as far as names allow it. */
+function lineWriter(paint: Paint, names: readonly string[]): (each: QueryReport | MissedReport) => string {
+  let width = 0;
+  const widen = (name: string): void => {
+    width = Math.max(width, Math.min(CONTAINER_WIDTH_MAX, name.length));
+  };
+  for (const name of names) widen(name);
+  return (each) => {
+    widen(each.container);
+    const container = printable(each.container).padEnd(width);
+    if ("missed" in each) return paint(`-- ${container}  ${each.missed} queries came too fast to be shown`, "dim");
+    const { time, rcode, how, ms, type, name } = each;
+    return [
+      paint(time.slice(11, 23), "dim"),
+      container,
+      paint(rcode.padEnd(8), colourOf(rcode)),
+      how.padEnd(9),
+      (ms === 0 ? "-" : `${ms.toFixed(1)} ms`).padStart(9),
+      (type ?? "-").padEnd(5),
+      `${printable(name ?? "(no name)")}  ${paint(detailsOf(each), "dim")}`.trimEnd(),
+    ].join("  ");
+  };
+}
+
+const CONTAINER_WIDTH_MAX = 32;
+
+function detailsOf({ answers, ttl, upstream, transport }: QueryReport): string {
+  const parts = [
+    answers === 0 ? undefined : `${answers} ${answers === 1 ? "record" : "records"}`,
+    ttl === null ? undefined : `ttl ${ttl}`,
+    transport === "tcp" ? "tcp" : undefined,
+    upstream === null ? undefined : `by ${printable(upstream)}`,
+  ];
+  return parts.filter((part) => part !== undefined).join(", ");
+}
+
+function colourOf(rcode: string): Colour {
+  return rcode === "NOERROR" ? "green" : rcode === "NXDOMAIN" ? "yellow" : "red";
+}
+
+function readCount(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 10_000) return Number(text);
+  throw new InvalidArgumentError("It is a number from 0 to 10000.");
+}

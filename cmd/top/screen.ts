@@ -1,0 +1,54 @@
+/**
+ * Screen: a terminal taken over for a live view, and given back as it was, however the view ends.
+ */
+const ALTERNATE = "\u001B[?1049h";
+const ORIGINAL = "\u001B[?1049l";
+const HIDE_CURSOR = "\u001B[?25l";
+const SHOW_CURSOR = "\u001B[?25h";
+const HOME = "\u001B[H";
+const CLEAR_LINE = "\u001B[K";
+const CLEAR_BELOW = "\u001B[J";
+const CTRL_C = "\u0003";
+const CTRL_D = "\u0004";
+
+export class Screen {
+  readonly #onQuit: () => void;
+  readonly #onExit = (): void => this.close();
+  readonly #onKey = (keys: Buffer): void => {
+    if (/[qQ]/.test(keys.toString("latin1")) || [CTRL_C, CTRL_D].some((key) => keys.includes(key))) this.#onQuit();
+  };
+  #isOpen = true;
+
+  constructor(onQuit: () => void, onResize: () => void) {
+    this.#onQuit = onQuit;
+    process.on("exit", this.#onExit);
+    process.stdout.on("resize", onResize);
+    process.stdout.write(ALTERNATE + HIDE_CURSOR + HOME + CLEAR_BELOW);
+    if (process.stdin.isTTY) {
+      process.stdin.setRawMode(true);
+      process.stdin.on("data", this.#onKey);
+    }
+  }
+
+  get size(): { readonly columns: number; readonly rows: number } {
+    return { columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 };
+  }
+
+  /** Over what was there, so that nothing flickers. */
+  draw(lines: readonly string[]): void {
+    const shown = lines.slice(0, this.size.rows).map((line) => line + CLEAR_LINE);
+    process.stdout.write(HOME + shown.join("\r\n") + CLEAR_BELOW);
+  }
+
+  close(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    process.off("exit", this.#onExit);
+    if (process.stdin.isTTY) {
+      process.stdin.off("data", this.#onKey);
+      process.stdin.setRawMode(false);
+      process.stdin.pause();
+    }
+    process.stdout.write(SHOW_CURSOR + ORIGINAL);
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * QueryReport: one query as `GET /v1/queries` tells it.
+ */
+import type { AskedQuery, How } from "../model/asked-query.ts";
+import { rcodeWord, typeWord } from "../model/dns-words.ts";
+
+export interface QueryReport {
+  readonly container: string;
+  /** Grows by one with each query of a container; where it jumps, some are missing. */
+  readonly seq: number;
+  /** When it came. */
+  readonly time: string;
+  /** As it was asked, what is not printable as \DDD; null where names are hidden, or it cannot be read. */
+  readonly name: string | null;
+  /** null where it cannot be read. */
+  readonly type: string | null;
+  readonly rcode: string;
+  /** Records in the answer, and the TTL of the first. */
+  readonly answers: number;
+  readonly ttl: number | null;
+  readonly transport: "udp" | "tcp";
+  readonly how: How;
+  /** Which server answered, where one was asked: `host(ADDRESS)` is asked from the host. */
+  readonly upstream: string | null;
+  /** Until it was answered, in milliseconds; 0 where that was at once. */
+  readonly ms: number;
+}
+
+/** Queries of a container that a reader was too late for. */
+export interface MissedReport {
+  readonly container: string;
+  readonly missed: number;
+}
+
+/** The answer to who does not follow. */
+export interface QueriesReport {
+  readonly queries: readonly QueryReport[];
+  /** Of those after `since`, how many are not here any more. */
+  readonly missed: number;
+  /** The number of the last query that was looked at, for the next `since`; null where several containers were meant. */
+  readonly last: number | null;
+}
+
+/** What containers have asked since each was attached, in numbers. */
+export interface CountersReport {
+  readonly containers: readonly {
+    readonly container: string;
+    readonly counters: Readonly<Record<string, number>>;
+  }[];
+}
+
+/** `wallMs` is the time at which the clock of `performance.now` began. */
+export function queryReport(container: string, query: AskedQuery, wallMs: number): QueryReport {
+  const { seq, atMs, name, type, rcode, answers, ttl, isStream, how, upstream, tookMs } = query;
+  return {
+    container,
+    seq,
+    time: new Date(wallMs + atMs).toISOString(),
+    name,
+    // Zero is no type that anybody asks for.
+    type: type === 0 ? null : typeWord(type),
+    rcode: rcodeWord(rcode),
+    answers,
+    ttl,
+    transport: isStream ? "tcp" : "udp",
+    how,
+    upstream,
+    ms: Math.round(tookMs * 1000) / 1000,
+  };
+}

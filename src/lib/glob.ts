@@ -1,0 +1,25 @@
+/**
+ * Glob: whether a text is as a pattern says, in which `*` stands for anything and `?` for one character; letter case does not
+ * count. It goes back to the last star alone, so that no pattern can make it slow.
+ */
+export function globMatches(pattern: string, text: string): boolean {
+  const [wanted, given] = [pattern.toLowerCase(), text.toLowerCase()];
+  let [at, from] = [0, 0];
+  let [star, starFrom] = [-1, 0];
+  while (from < given.length) {
+    if (wanted[at] === "*") {
+      star = at++;
+      starFrom = from;
+    } else if (at < wanted.length && (wanted[at] === "?" || wanted[at] === given[from])) {
+      at++;
+      from++;
+    } else if (star !== -1) {
+      at = star + 1;
+      from = ++starFrom;
+    } else {
+      return false;
+    }
+  }
+  while (wanted[at] === "*") at++;
+  return at === wanted.length;
+}

@@ -1,0 +1,219 @@
+/**
+ * Ledger: what one container asked lately, and what became of it. It is written where queries are answered, so writing
+ * copies bytes and makes nothing: no string, no object. Whoever reads it pays for the words.
+ *
+ * What is answered at once is noted by whoever answers; what is deferred, when it is delivered.
+ */
+import { type AskedQuery, HOW, HOWS, type How } from "../../model/asked-query.ts";
+import { serverText } from "../../model/server-text.ts";
+import type { Server } from "../../model/view.ts";
+import { presentation } from "../../model/wire-name.ts";
+import { NAME_AT, Ring } from "./ring.ts";
+
+/** Shared by all ledgers; what can be written is exchanged when settings change. */
+export interface LedgerPolicy {
+  isKept: boolean;
+  hasNames: boolean;
+}
+
+/** A query that was deferred, with what its note needs later. */
+export interface DeferredQuery {
+  readonly query: Uint8Array;
+  readonly questionEnd: number;
+  readonly type: number;
+}
+
+const HEADER_BYTES = 12;
+/** Type and class. */
+const QUESTION_REST_BYTES = 4;
+const NO_TTL = 0xffff_ffff;
+/** Beside how a query was answered. */
+export const BY_STREAM = 0x08;
+const NAMELESS = 0x10;
+/** Of a container's servers, 0 being none; in the place of one more, the ledger begins anew. */
+const SERVERS_MAX = 255;
+const KEEPS_NOTHING: LedgerPolicy = { isKept: false, hasNames: false };
+
+export class Ledger {
+  /** Of which container; and its name, once it is gone and nobody else knows it. */
+  readonly containerId: string;
+  containerName: string | undefined;
+  readonly #policy: LedgerPolicy;
+  #ring: Ring | undefined;
+  /** Of its first record. Beginning with the time keeps numbers growing through all lives of a container. */
+  readonly firstSeq = Date.now() * 1000;
+  #nextSeq = this.firstSeq;
+  #servers: string[] | undefined;
+  /** When the queries came that are being answered, on the clock of `performance.now`. */
+  #nowMs = 0;
+
+  constructor(containerId = "", policy: LedgerPolicy = KEEPS_NOTHING) {
+    this.containerId = containerId;
+    this.#policy = policy;
+  }
+
+  /** When the queries came that are being answered. */
+  get nowMs(): number {
+    return this.#nowMs;
+  }
+
+  /** Queries have come, and are about to be answered: one look at the clock serves all of them. */
+  tick(): void {
+    if (this.#policy.isKept) this.#nowMs = performance.now();
+  }
+
+  /**
+   * Notes an answer that was written over its query at `offset`. `nameEnd` is the offset behind the name, or 0 where none
+   * could be read; `flags` is one of HOW, with BY_STREAM where that is true.
+   */
+  note(
+    block: Uint8Array,
+    offset: number,
+    length: number,
+    nameEnd: number,
+    type: number,
+    rcode: number,
+    flags: number,
+  ): void {
+    if (!this.#policy.isKept) return;
+    const at = this.#begin(block, offset, nameEnd, flags, 0, rcode);
+    this.#describe(at, type, block, offset, length, nameEnd);
+    const ring = this.#ring as Ring;
+    ring.doubles[at >> 3] = this.#nowMs;
+    ring.words[(at >> 2) + 2] = 0;
+  }
+
+  /** Notes the answer to a query that was deferred, as it is delivered. */
+  noteDelivered(
+    { query, questionEnd, type }: DeferredQuery,
+    arrivedMs: number,
+    reply: Uint8Array,
+    isStream: boolean,
+    how: How | undefined,
+    server: Server | undefined,
+  ): void {
+    if (!this.#policy.isKept || reply.length < HEADER_BYTES) return;
+    const nameEnd = questionEnd - QUESTION_REST_BYTES;
+    const index = server === undefined ? 0 : this.#indexOf(serverText(server));
+    const flags = HOW[how ?? "forwarded"] | (isStream ? BY_STREAM : 0);
+    const at = this.#begin(query, 0, nameEnd, flags, index, (reply[3] as number) & 15);
+    this.#describe(at, type, reply, 0, reply.length, nameEnd);
+    const ring = this.#ring as Ring;
+    ring.doubles[at >> 3] = arrivedMs;
+    ring.words[(at >> 2) + 2] = Math.min(0xffff_ffff, (performance.now() - arrivedMs) * 1000);
+  }
+
+  /** Forgets everything, names first of all. Its numbers go on, so that readers see that something is missing. */
+  clear(): void {
+    this.#ring = undefined;
+    this.#servers = undefined;
+  }
+
+  get isEmpty(): boolean {
+    return this.#ring === undefined || this.#ring.count === 0;
+  }
+
+  /** The number of the last query; that before the first, where there was none. */
+  get lastSeq(): number {
+    return this.#nextSeq - 1;
+  }
+
+  /** The number of the oldest query that is here, or else of the next that will be. */
+  get oldestSeq(): number {
+    return this.#nextSeq - (this.#ring?.count ?? 0);
+  }
+
+  /** Queries after the one of this number, oldest first; of more than `most`, the last ones. */
+  *since(seq: number, most = Number.POSITIVE_INFINITY): Generator<AskedQuery> {
+    const ring = this.#ring;
+    if (ring === undefined) return;
+    const first = Math.max(seq + 1, this.oldestSeq, this.#nextSeq - most);
+    let at = ring.oldest;
+    for (let number = this.oldestSeq; number < this.#nextSeq; number++, at = ring.after(at)) {
+      if (number >= first) yield this.#read(ring, at, number);
+    }
+  }
+
+  #read(ring: Ring, at: number, seq: number): AskedQuery {
+    const word = at >> 2;
+    const [took = 0, ttl = 0, kinds = 0, rest = 0] = ring.words.subarray(word + 2, word + 6);
+    const flags = (rest >>> 16) & 0xff;
+    const nameAt = at + NAME_AT;
+    return {
+      seq,
+      atMs: ring.doubles[at >> 3] ?? 0,
+      name: (flags & NAMELESS) === 0 ? presentation(ring.bytes, nameAt, nameAt + (rest & 0xff)) : null,
+      type: kinds >>> 16,
+      rcode: rest >>> 24,
+      answers: kinds & 0xffff,
+      ttl: ttl === NO_TTL ? null : ttl,
+      isStream: (flags & BY_STREAM) !== 0,
+      how: HOWS[flags & 7] ?? "local",
+      upstream: this.#servers?.[((rest >>> 8) & 0xff) - 1] ?? null,
+      tookMs: took / 1000,
+    };
+  }
+
+  /** A record with its name; where it begins. */
+  #begin(question: Uint8Array, offset: number, nameEnd: number, flags: number, server: number, rcode: number): number {
+    const ring = (this.#ring ??= new Ring());
+    const isNamed = nameEnd !== 0 && this.#policy.hasNames;
+    // Without the zero at its end.
+    const length = isNamed ? nameEnd - offset - HEADER_BYTES - 1 : 0;
+    const at = ring.reserve(length);
+    const { bytes } = ring;
+    const from = offset + HEADER_BYTES;
+    const to = at + NAME_AT;
+    for (let i = 0; i < length; i++) bytes[to + i] = question[from + i] as number;
+    const allFlags = isNamed ? flags : flags | NAMELESS;
+    ring.words[(at >> 2) + 5] = (rcode << 24) | (allFlags << 16) | (server << 8) | length;
+    this.#nextSeq++;
+    return at;
+  }
+
+  /** What was asked for and what the reply holds. */
+  #describe(at: number, type: number, reply: Uint8Array, offset: number, length: number, nameEnd: number): void {
+    const { words } = this.#ring as Ring;
+    const answers = nameEnd === 0 ? 0 : ((reply[offset + 6] as number) << 8) | (reply[offset + 7] as number);
+    const word = at >> 2;
+    words[word + 3] = answers === 0 ? NO_TTL : firstTtl(reply, nameEnd + QUESTION_REST_BYTES, offset + length);
+    words[word + 4] = nameEnd === 0 ? 0 : (type << 16) | answers;
+  }
+
+  #indexOf(server: string): number {
+    this.#servers ??= [];
+    const known = this.#servers.indexOf(server);
+    if (known !== -1) return known + 1;
+    // A container whose servers have changed so often does not miss what it asked those before.
+    if (this.#servers.length === SERVERS_MAX) {
+      this.clear();
+      this.#servers = [];
+    }
+    return this.#servers.push(server);
+  }
+}
+
+/** The TTL of the record at `at`. */
+function firstTtl(reply: Uint8Array, at: number, end: number): number {
+  let owner = at;
+  while (owner < end) {
+    const size = reply[owner] as number;
+    if (size === 0) {
+      owner += 1;
+      break;
+    }
+    if (size >= 0xc0) {
+      owner += 2;
+      break;
+    }
+    owner += size + 1;
+  }
+  const ttlAt = owner + QUESTION_REST_BYTES;
+  if (ttlAt + 4 > end) return NO_TTL;
+  return (
+    ((reply[ttlAt] as number) << 24) |
+    ((reply[ttlAt + 1] as number) << 16) |
+    ((reply[ttlAt + 2] as number) << 8) |
+    (reply[ttlAt + 3] as number)
+  );
+}

@@ -1,0 +1,133 @@
+// Proves what the package offers to test suites, on a live engine and imported as they would: wait until a name resolves in a
+// container, read what it has asked, and follow it.
+
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { type QueryReport, type Suite, connect } from "dns11/client";
+
+import { type Container, createNetwork, runContainer } from "../support/container.ts";
+import { dig } from "../support/dig.ts";
+import { type Dns11, startDns11 } from "../support/dns11.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+import { type Upstream, startUpstream } from "../support/upstream.ts";
+
+let engine: Engine;
+let upstream: Upstream;
+let app: Container;
+let instance: Dns11;
+let dns: Suite;
+
+before(async () => {
+  engine = await startEngine();
+  upstream = await startUpstream(engine);
+  await createNetwork(engine, "n1");
+  app = await runContainer(engine, { name: "app", networks: ["n1"] });
+  instance = await startDns11(engine);
+  dns = await connect({ engine: engine.host, stateDir: instance.stateDir });
+});
+after(async () => {
+  await instance[Symbol.asyncDispose]();
+  await upstream[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+});
+
+test("a name resolves at once, or as soon as there is somebody of that name", async () => {
+  const [own] = await dns.waitUntilResolves("app", "app");
+  assert.deepEqual([own?.type, own?.data], ["A", app.address("n1")]);
+  const waiting = dns.waitUntilResolves("app", "late", { timeoutMs: 20_000 });
+  await using late = await runContainer(engine, { name: "late", networks: ["n1"] });
+  const records = await waiting;
+  assert.deepEqual(
+    records.map(({ data }) => data),
+    [late.address("n1")],
+  );
+});
+
+test("a container that is yet to come is waited for, too", async () => {
+  const waiting = dns.waitUntilResolves("coming", "app", { timeoutMs: 20_000 });
+  await using _ = await runContainer(engine, { name: "coming", networks: ["n1"] });
+  assert.equal((await waiting)[0]?.data, app.address("n1"));
+});
+
+test("records of any type are waited for", async () => {
+  const [record] = await dns.waitUntilResolves("app", "one.ok.test", { type: "AAAA" });
+  assert.deepEqual(
+    [record?.name.replace(/\.$/, ""), record?.type, record?.data],
+    ["one.ok.test", "AAAA", "2001:db8::1"],
+  );
+});
+
+for (const [name, type, got] of [
+  ["nobody.nx.test", "A", /NXDOMAIN/],
+  ["app", "MX", /no records/],
+] as const) {
+  test(`waiting for ${type} of ${name} in vain says what came instead`, async () => {
+    await assert.rejects(dns.waitUntilResolves("app", name, { type, timeoutMs: 300 }), (error: Error) => {
+      assert.equal((error as Error & { code: string }).code, "NOT_RESOLVED");
+      assert.match(error.message, /did not resolve in "app" within 300 ms; at last it got: /);
+      assert.match(error.message, got);
+      return true;
+    });
+  });
+}
+
+test("what a container asked is read, since a moment that the suite has marked", async () => {
+  await dig(app, "before.ok.test");
+  const { last } = await dns.queries("app");
+  await dig(app, "during.ok.test");
+  await dig(app, "during.nx.test", "TXT");
+  const { queries, missed } = await dns.queries("app", { since: last ?? assert.fail() });
+  assert.deepEqual(
+    queries.map(({ name, type, rcode }) => [name, type, rcode]),
+    [
+      ["during.ok.test", "A", "NOERROR"],
+      ["during.nx.test", "TXT", "NXDOMAIN"],
+    ],
+  );
+  assert.equal(missed, 0);
+  const denied = await dns.queries("app", { since: last ?? 0, rcode: "NXDOMAIN", name: "*.NX.test" });
+  assert.deepEqual(
+    denied.queries.map(({ name }) => name),
+    ["during.nx.test"],
+  );
+});
+
+test("more than is kept is counted, so that a suite that asserts on nothing missing can", async () => {
+  const { last } = await dns.queries("app");
+  const names = Array.from({ length: 400 }, (_, index) => `n${index}.ok.test`);
+  await app.enter("dig", ["-r", "@127.0.0.11", "+short", ...names]);
+  const { queries, missed } = await dns.queries("app", { since: last ?? assert.fail() });
+  assert.equal(queries.length + missed, names.length);
+  assert.ok(missed > 0);
+  assert.equal(queries.at(-1)?.name, "n399.ok.test");
+});
+
+test("queries are followed, until the suite has seen enough", async () => {
+  await dig(app, "already.ok.test");
+  const seen: QueryReport[] = [];
+  for await (const each of dns.follow({ container: "app", last: 1, name: "*.ok.test" })) {
+    if ("missed" in each) continue;
+    seen.push(each);
+    if (seen.length === 1) await dig(app, "then.ok.test");
+    if (seen.length === 2) break;
+  }
+  assert.deepEqual(
+    seen.map(({ name }) => name),
+    ["already.ok.test", "then.ok.test"],
+  );
+  const stop = new AbortController();
+  for await (const _ of dns.follow({ last: 1, signal: stop.signal })) stop.abort();
+});
+
+test("it is found by its socket, and mistakes say what they are", async () => {
+  const [folder = ""] = readdirSync(instance.stateDir);
+  const same = await connect({ socketPath: join(instance.stateDir, folder, "control.sock") });
+  assert.ok((await same.queries("app")).queries.length > 0);
+  const nowhere = connect({ socketPath: join(instance.stateDir, "nowhere") });
+  await assert.rejects(nowhere, { code: "NOT_RUNNING" });
+  await assert.rejects(dns.queries("nobody"), { code: "NO_SUCH_CONTAINER" });
+  await assert.rejects(dns.follow({ rcode: "bogus" })[Symbol.asyncIterator]().next(), { code: "BAD_RCODE" });
+});

@@ -1,0 +1,289 @@
+// Proves that people and programs see what containers ask: each query once with what became of it, also of a container that
+// is gone; that nothing in a name reaches a terminal raw; and that a privacy switch keeps its word.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import type { QueryReport } from "../../src/daemon/query-report.ts";
+import type { CommandResult } from "../support/command.ts";
+import { type Container, createNetwork, runContainer } from "../support/container.ts";
+import { dig } from "../support/dig.ts";
+import { type Dns11, dns11, startDns11 } from "../support/dns11.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+import { Tailing } from "../support/tailing.ts";
+import { onTerminal } from "../support/terminal.ts";
+import { type Upstream, startUpstream } from "../support/upstream.ts";
+import { waitFor } from "../support/wait.ts";
+
+// Escapes that clear a screen, colour it, name a window; as dig writes octets.
+const EVIL = "\\027[2J\\027[31m\\155\\027]0;owned\\007.evil.nx.test";
+
+const folder = mkdtempSync(join(tmpdir(), "d11-queries-"));
+let engine: Engine;
+let upstream: Upstream;
+let web: Container;
+let db: Container;
+let instance: Dns11;
+
+before(async () => {
+  engine = await startEngine();
+  upstream = await startUpstream(engine);
+  await createNetwork(engine, "n1");
+  web = await runContainer(engine, { name: "web", networks: ["n1"] });
+  db = await runContainer(engine, { name: "db", networks: ["n1"] });
+  await runContainer(engine, { name: "plain" });
+  instance = await startDns11(engine);
+});
+after(async () => {
+  await instance[Symbol.asyncDispose]();
+  await upstream[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+test("each query is there once, with how it was answered and by whom, and no probe of ours", async () => {
+  await dig(web, "Db");
+  await dig(web, "one.ok.test");
+  await dig(web, "one.ok.test", "+tcp");
+  await dig(web, "one.nx.test", "MX");
+  await dig(web, "one.servfail.test");
+  const { stdout } = await asked(["tail", "web", "--no-follow", "--json"]);
+  const queries = reportsIn(stdout);
+  assert.deepEqual(
+    queries.map(({ name, type, rcode, how, transport, answers }) => [name, type, rcode, how, transport, answers]),
+    [
+      ["Db", "A", "NOERROR", "local", "udp", 1],
+      ["one.ok.test", "A", "NOERROR", "forwarded", "udp", 1],
+      ["one.ok.test", "A", "NOERROR", "cached", "tcp", 1],
+      ["one.nx.test", "MX", "NXDOMAIN", "forwarded", "udp", 0],
+      ["one.servfail.test", "A", "SERVFAIL", "failed", "udp", 0],
+    ],
+  );
+  assert.deepEqual(
+    queries.map((query) => query.upstream),
+    [null, "host(127.0.0.1)", null, "host(127.0.0.1)", null],
+  );
+  assert.deepEqual(
+    queries.map(({ ms }) => ms > 0),
+    [false, true, false, true, true],
+  );
+  const [first = 0] = queries.map(({ seq }) => seq);
+  assert.deepEqual(
+    queries.map(({ seq }) => seq - first),
+    [0, 1, 2, 3, 4],
+  );
+});
+
+test("tail shows the last ones, chosen by name and code, in lines for people", async () => {
+  for (const name of ["alpha.ok.test", "alpha.nx.test", "beta.nx.test", "beta.servfail.test"]) await dig(db, name);
+  const { stdout } = await asked(["tail", "db", "--no-follow", "--name", "*A.NX.test", "--rcode", "nxdomain,2"]);
+  const lines = stdout.trimEnd().split("\n");
+  assert.equal(lines.length, 2);
+  assert.match(
+    lines[0] ?? "",
+    /^\d\d:\d\d:\d\d\.\d{3}  db {2,}NXDOMAIN  forwarded +[\d.]+ ms  A +alpha\.nx\.test  by host\(127\.0\.0\.1\)$/,
+  );
+  const failed = await asked(["tail", "db", "--no-follow", "--rcode", "SERVFAIL"]);
+  assert.match(failed.stdout, /SERVFAIL  failed .* beta\.servfail\.test$/m);
+  const last = await asked(["tail", "--no-follow", "--last", "1"]);
+  assert.match(last.stdout, /^[^\n]* beta\.servfail\.test\n$/);
+});
+
+test("tail follows: queries come as they are asked, in their order, from the containers that are meant", async () => {
+  await using all = new Tailing(engine, instance, []);
+  await using ofWeb = new Tailing(engine, instance, ["web", "--last", "1", "--name", "*.order.ok.test"]);
+  await all.begun(async () => await dig(db, "begun.ok.test"));
+  await ofWeb.begun(async () => await dig(web, "begun.order.ok.test"));
+  for (const [container, name] of [
+    [db, "1.order.ok.test"],
+    [web, "2.order.ok.test"],
+    [db, "3.order.ok.test"],
+    [web, "4.order.ok.test"],
+  ] as const) {
+    await dig(container, name);
+  }
+  await all.until(1, "4.order.ok.test");
+  const told = all.queries(".order.ok.test").filter(({ name }) => !name?.startsWith("begun"));
+  assert.deepEqual(
+    told.map(({ container, name }) => `${container} ${name}`),
+    ["db 1.order.ok.test", "web 2.order.ok.test", "db 3.order.ok.test", "web 4.order.ok.test"],
+  );
+  await ofWeb.until(1, "4.order.ok.test");
+  assert.deepEqual(ofWeb.queries("db.order.ok.test"), []);
+  assert.ok(ofWeb.queries("").every(({ container }) => container === "web"));
+  assert.equal(await all.ended("SIGINT"), 0);
+});
+
+test("a container that is new is followed, and one that has asked once and gone is still there", async () => {
+  await using all = new Tailing(engine, instance, []);
+  await all.begun(async () => await dig(db, "begun.ok.test"));
+  {
+    await using brief = await runContainer(engine, { name: "brief", networks: ["n1"] });
+    await instance.waitFor("brief", "attached");
+    await dig(brief, "last-words.ok.test");
+  }
+  await waitFor("brief to be gone", async () => ((await instance.container("brief")) === undefined ? true : undefined));
+  const [followed] = await all.until(1, "last-words.ok.test");
+  assert.equal(followed?.container, "brief");
+  const kept = reportsIn((await asked(["tail", "brief", "--no-follow", "--json"])).stdout);
+  assert.deepEqual(
+    kept.map(({ container, name }) => [container, name]),
+    [["brief", "last-words.ok.test"]],
+  );
+});
+
+test("who cannot be followed is told, and what is meant by mistake", async () => {
+  for (const [args, said] of [
+    [["tail", "nobody"], /No running container is "nobody"/],
+    [["tail", "plain"], /What "plain" asks does not come to dns11: it is on no user-defined network/],
+    [["tail", "--rcode", "bogus"], /"bogus" is no response code: there are NOERROR, /],
+  ] as const) {
+    const { code, stderr } = await asked(args);
+    assert.deepEqual([code, said.test(stderr)], [1, true], stderr);
+  }
+  assert.equal((await asked(["tail", "--last", "many"])).code, 2);
+});
+
+test("a name that steers terminals is written out in tail and top, on a terminal and off it", async () => {
+  await dig(web, EVIL);
+  await dig(db, EVIL);
+  const written = "\\027[2J\\027[31m\\155\\027]0\\;owned\\007.evil.nx.test";
+  const tail = await asked(["tail", "--no-follow", "--name", "*evil*"]);
+  assert.ok(tail.stdout.includes(written), tail.stdout);
+  assert.doesNotMatch(tail.stdout, /[^\P{Cc}\n]/u);
+  const top = await asked(["top", "--once"]);
+  assert.match(top.stdout, /^\\027\[2J\\027\[31m/m);
+  assert.doesNotMatch(top.stdout, /[^\P{Cc}\n]/u);
+  const json = await asked(["top", "--once", "--json"]);
+  assert.ok((JSON.parse(json.stdout) as { names: { name: string }[] }).names.some(({ name }) => name === written));
+  // On a terminal there are escapes, but none of the name's.
+  for (const args of [["tail", "--no-follow", "--name", "*evil*"], ["top"]]) {
+    const seen = await terminal(args);
+    const ours = /\u001B\[(?:\?1049[hl]|\?25[hl]|[HKJ]|(?:0|1|2|31|32|33)m)/g;
+    assert.doesNotMatch(seen.replaceAll(ours, ""), /[^\P{Cc}\r\n]/u);
+    assert.ok(seen.includes("\\027[2J\\027[31m"), seen);
+    assert.ok(!seen.includes("\u001B[2J"));
+  }
+});
+
+for (const press of ["q", "\u0003"]) {
+  test(`top takes the terminal, and gives it back at ${press === "q" ? "q" : "Ctrl-C"}`, async () => {
+    const seen = await terminal(["top"], press);
+    assert.match(seen, /^\u001B\[\?1049h\u001B\[\?25l/);
+    assert.match(seen, /\u001B\[\?25h\u001B\[\?1049lleft 0 isig icanon \r\n$/);
+    assert.match(seen, /CONTAINER +Q\/S/);
+    assert.match(seen, /\u001B\[1m/);
+  });
+}
+
+test("nobody who wants no colours gets any", async () => {
+  for (const args of [["top"], ["tail", "--no-follow"]]) {
+    assert.doesNotMatch(await terminal(args, "q", { NO_COLOR: "1" }), /\u001B\[\d+m/);
+  }
+});
+
+test("top adds up what is asked, by container and by name", async () => {
+  const { containers, names, all } = JSON.parse((await asked(["top", "--once", "--json"])).stdout) as {
+    readonly containers: readonly { readonly container: string; readonly queries: number; readonly p99Ms: number }[];
+    readonly names: readonly { readonly name: string; readonly queries: number; readonly containers: number }[];
+    readonly all: { readonly p50Ms: number; readonly perSecond: number };
+  };
+  assert.ok(containers.some(({ container, queries, p99Ms }) => container === "web" && queries > 0 && p99Ms > 0));
+  assert.ok(
+    names.some(({ name, queries, containers: from }) => name.endsWith(".evil.nx.test") && queries >= 2 && from === 2),
+  );
+  assert.ok(all.p50Ms > 0 && all.perSecond >= 0);
+});
+
+test("ps lists every container with what is done there, or why nothing is", async () => {
+  const listed = JSON.parse((await asked(["ps", "--json"])).stdout) as Record<string, unknown>[];
+  assert.deepEqual(
+    listed.map(({ name, state, rules, code }) => [name, state, rules, code]),
+    [
+      ["db", "attached", "nft-owner", undefined],
+      ["plain", "left-alone", null, "default-network-only"],
+      ["web", "attached", "nft-owner", undefined],
+    ],
+  );
+  const { stdout } = await asked(["ps"]);
+  assert.match(stdout, /^CONTAINER +STATE +SINCE +VERIFIED +RULES +PORTS +QUERIES/);
+  assert.match(
+    stdout,
+    /^web +attached +\d\d:\d\d:\d\d +\d\d:\d\d:\d\d +nft-owner +\d+\/udp \d+\/tcp +[1-9]\d* .*host\(127\.0\.0\.1\)$/m,
+  );
+  assert.match(stdout, /^plain +left-alone +- .* it is on no user-defined network/m);
+});
+
+test("names are forgotten when they are to be hidden, nothing is kept when it is off, and a file says which", async () => {
+  const config = join(folder, "dns11.yaml");
+  writeFileSync(config, "version: 1\nqueries: {log: true}\n");
+  await instance.stop();
+  await using other = await startDns11(engine, { args: ["--config", config] });
+  const tell = async (...args: string[]): Promise<CommandResult> => await asked(["tail", ...args], other);
+  await dig(web, "secret.ok.test");
+  assert.match((await tell("web", "--no-follow")).stdout, / secret\.ok\.test /);
+  await waitFor("the line of the log", () =>
+    /"name":"secret\.ok\.test"[^\n]*"msg":"query"/.test(other.log) ? true : undefined,
+  );
+  await reload(other, config, "queries: {names: hidden, log: true}");
+  assert.equal((await tell("web", "--no-follow")).stdout, "");
+  await dig(web, "second.ok.test", "AAAA");
+  const { stdout } = await tell("web", "--no-follow");
+  assert.match(stdout, /NOERROR +forwarded .* AAAA +\(no name\)/);
+  assert.doesNotMatch(stdout, /second/);
+  await waitFor("the line without a name", () =>
+    /"type":"AAAA"[^\n]*"msg":"query"/.test(other.log) ? true : undefined,
+  );
+  assert.doesNotMatch(other.log, /second\.ok\.test/);
+  await reload(other, config, "queries: {names: off}");
+  await dig(web, "third.ok.test");
+  const { code, stderr } = await tell("web", "--no-follow");
+  assert.deepEqual([code, /its setting queries\.names is off/.test(stderr)], [1, true], stderr);
+  assert.equal((await asked(["top", "--once"], other)).code, 1);
+  const { settings } = await other.status();
+  assert.deepEqual(settings["queries.names"], { value: "off", source: "file" });
+  writeFileSync(config, "version: 1\nqueries: {names: sometimes, log: 3}\n");
+  const wrong = await dns11(["check-config", config]);
+  assert.match(
+    wrong.stdout + wrong.stderr,
+    /queries\.names: "sometimes" is none of full, hidden, off[\s\S]*queries\.log: 3 is neither/,
+  );
+});
+
+test("who follows is told when dns11 ends", async () => {
+  await using brief = await startDns11(engine);
+  await using all = new Tailing(engine, brief, []);
+  await all.begun(async () => await dig(db, "begun.ok.test"));
+  await brief.stop();
+  assert.equal(await all.ended(), 1);
+  assert.match(all.stderr, /dns11 has ended/);
+});
+
+async function reload(running: Dns11, config: string, setting: string): Promise<void> {
+  const times = (running.log.match(/settings read again/g) ?? []).length;
+  writeFileSync(config, `version: 1\n${setting}\n`);
+  running.kill("SIGHUP");
+  await waitFor("the settings to be read", () =>
+    (running.log.match(/settings read again/g) ?? []).length > times ? true : undefined,
+  );
+}
+
+async function asked(args: readonly string[], of: Dns11 = instance): Promise<CommandResult> {
+  return await dns11([...args, "-H", engine.host, "--state-dir", of.stateDir], { timeoutMs: 20_000 });
+}
+
+// top ends at a key, tail by itself.
+async function terminal(args: readonly string[], press = "q", env: NodeJS.ProcessEnv = {}): Promise<string> {
+  const words = [...args, "-H", engine.host, "--state-dir", instance.stateDir];
+  return await onTerminal(words, { env, ...(args[0] === "top" && { key: { when: /NAME +FROM/, press } }) });
+}
+
+function reportsIn(text: string): QueryReport[] {
+  return text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as QueryReport);
+}

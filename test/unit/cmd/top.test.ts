@@ -1,0 +1,145 @@
+// Proves what top adds up, and that its picture fits the screen whatever names there are.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { picture } from "../../../cmd/top/picture.ts";
+import { Tally } from "../../../cmd/top/tally.ts";
+import { painterFor } from "../../../cmd/terminal.ts";
+import type { QueryReport } from "../../../src/daemon/query-report.ts";
+
+const START_MS = Date.parse("2026-01-01T12:00:00Z");
+const plain = (text: string): string => text;
+
+test("rates and shares come from counters, names and times from what was seen", () => {
+  const tally = new Tally();
+  tally.read(counted({ web: { queries: 100, cached: 50 }, db: { queries: 7 } }), START_MS);
+  for (let i = 1; i <= 100; i++) tally.add(aReport({ how: "forwarded", ms: i }), START_MS);
+  tally.read(counted({ web: { queries: 1_100, cached: 800, failed: 10 }, db: { queries: 7 } }), START_MS + 2_000);
+  const { all, containers, names, unseen } = tally.snapshot(START_MS + 2_000);
+  const [web, db] = containers;
+  assert.deepEqual(web, {
+    container: "web",
+    perSecond: 500,
+    queries: 1_000,
+    cached: 0.75,
+    errors: 0.01,
+    p50Ms: 50,
+    p99Ms: 99,
+  });
+  assert.deepEqual([db?.container, db?.perSecond, db?.queries, db?.cached, db?.p50Ms], ["db", 0, 0, null, null]);
+  assert.deepEqual([all.perSecond, all.queries, all.cached, all.p99Ms], [500, 1_000, 0.75, 99]);
+  assert.deepEqual(
+    names.map(({ name, queries, containers: from, cached, errors }) => [name, queries, from, cached, errors]),
+    [["example.org", 100, 1, 0, 0]],
+  );
+  assert.equal(unseen, 0);
+});
+
+test("names are added up over containers, and what is neither an answer nor a denial is an error", () => {
+  const tally = new Tally();
+  for (const container of ["web", "db"]) {
+    for (const rcode of ["NOERROR", "NXDOMAIN", "SERVFAIL", "REFUSED"]) {
+      tally.add(aReport({ container, rcode, how: rcode === "NOERROR" ? "cached" : "local" }), START_MS);
+    }
+  }
+  tally.add(aReport({ name: null }), START_MS);
+  tally.add({ container: "web", missed: 12 }, START_MS);
+  const { names, containers, unseen } = tally.snapshot(START_MS);
+  assert.deepEqual(
+    names.map(({ name, queries, containers: from, cached, errors }) => [name, queries, from, cached, errors]),
+    [
+      ["example.org", 8, 2, 0.25, 0.5],
+      [null, 1, 1, 0, 0],
+    ],
+  );
+  assert.deepEqual(
+    containers.map(({ container, queries }) => [container, queries]),
+    [
+      ["web", 5],
+      ["db", 4],
+    ],
+  );
+  assert.equal(unseen, 12);
+});
+
+test("what is older than a minute is over, and another life of a container begins at zero", () => {
+  const tally = new Tally();
+  tally.add(aReport({ time: new Date(START_MS).toISOString() }), START_MS);
+  tally.add({ container: "web", missed: 1 }, START_MS);
+  tally.read(counted({ web: { queries: 1_000 } }), START_MS);
+  tally.read(counted({ web: { queries: 5 } }), START_MS + 1_000);
+  assert.equal(tally.snapshot(START_MS + 1_000).containers[0]?.perSecond, 5);
+  for (let second = 60; second < 63; second++) tally.read(counted({ web: { queries: 6 } }), START_MS + second * 1_000);
+  const { names, unseen, containers } = tally.snapshot(START_MS + 62_000);
+  assert.deepEqual([names.length, unseen, containers[0]?.queries], [0, 0, 0]);
+});
+
+for (const columns of [40, 80, 120, 160, 300]) {
+  for (const rows of [10, 24, 60]) {
+    test(`the picture fits ${columns} columns and ${rows} rows`, () => {
+      const lines = picture(crowded(), { columns, rows }, plain);
+      assert.ok(lines.length <= rows, `${lines.length} lines`);
+      if (columns >= 80) for (const line of lines) assert.ok(line.length <= columns, line);
+      const text = lines.join("\n");
+      assert.match(text, /^CONTAINER +Q\/S/m);
+      assert.match(text, /NAME +FROM/);
+      assert.match(text, /\(\d+ more\)/);
+    });
+  }
+}
+
+test("nothing that steers a terminal is in the picture, wherever it comes from", () => {
+  const tally = new Tally();
+  tally.add(aReport({ name: "\u001B]0;owned\u0007\u009B2J.example", container: "evil\u001B[31m" }), START_MS);
+  const text = picture(tally.snapshot(START_MS), { columns: 130, rows: undefined }, plain).join("");
+  assert.doesNotMatch(text, /\p{Cc}/u);
+  assert.match(text, /\\x1b\]0;owned\\x07\\x9b2J\.example/);
+});
+
+test("all of it is shown where there is no screen", () => {
+  const lines = picture(crowded(), { columns: 80, rows: undefined }, plain);
+  assert.doesNotMatch(lines.join("\n"), /more\)/);
+  assert.equal(lines.filter((line) => line.startsWith("container-")).length, 200, "containers, and names");
+});
+
+test("colours are for terminals, where nobody has asked for none", () => {
+  const terminal = { isTTY: true };
+  assert.equal(painterFor(terminal, {})("x", "red"), "\u001B[31mx\u001B[0m");
+  assert.equal(painterFor(terminal, { NO_COLOR: "" })("x", "red"), "\u001B[31mx\u001B[0m");
+  for (const env of [{ NO_COLOR: "1" }, { TERM: "dumb" }]) assert.equal(painterFor(terminal, env)("x", "red"), "x");
+  assert.equal(painterFor({}, {})("x", "red"), "x");
+});
+
+function crowded(): ReturnType<Tally["snapshot"]> {
+  const tally = new Tally();
+  const words = Array.from({ length: 100 }, (_, index) => `container-${index}${"-long".repeat(index % 30)}`);
+  tally.read(counted({}), START_MS - 1_000);
+  for (const container of words)
+    tally.add(aReport({ container, name: `${container}.example`, how: "forwarded" }), START_MS);
+  tally.add({ container: "container-0", missed: 1_000_000 }, START_MS);
+  tally.read(counted(Object.fromEntries(words.map((word) => [word, { queries: 1_000_000, failed: 3 }]))), START_MS);
+  return tally.snapshot(START_MS);
+}
+
+function counted(containers: Readonly<Record<string, Readonly<Record<string, number>>>>): Parameters<Tally["read"]>[0] {
+  return { containers: Object.entries(containers).map(([container, counters]) => ({ container, counters })) };
+}
+
+function aReport(parts: Partial<QueryReport> = {}): QueryReport {
+  return {
+    container: "web",
+    seq: 1,
+    time: new Date(START_MS).toISOString(),
+    name: "example.org",
+    type: "A",
+    rcode: "NOERROR",
+    answers: 1,
+    ttl: 60,
+    transport: "udp",
+    how: "local",
+    upstream: null,
+    ms: 0,
+    ...parts,
+  };
+}
