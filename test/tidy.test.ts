@@ -36,7 +36,8 @@ const ROOMS: readonly Room[] = [
     modules: ["koffi", "node-netlink", "node:dgram", "node:fs", "node:util"],
   },
   { room: "src/query/wire", mayImport: BASE, modules: PURE },
-  { room: "src/query/policy", mayImport: ["src/query/wire", ...BASE], modules: PURE },
+  { room: "src/query/policy", mayImport: ["src/query/wire", "src/query/trace.ts", ...BASE], modules: PURE },
+  { room: "src/query/trace.ts", mayImport: BASE, modules: [] },
   {
     room: "src/query/answer.ts",
     mayImport: [
@@ -45,6 +46,7 @@ const ROOMS: readonly Room[] = [
       "src/query/cache",
       "src/query/upstream",
       "src/query/asker.ts",
+      "src/query/trace.ts",
       ...BASE,
     ],
     modules: PURE,
@@ -52,7 +54,7 @@ const ROOMS: readonly Room[] = [
   { room: "src/query/asker.ts", mayImport: ["src/query/forward/slots.ts", ...BASE], modules: [] },
   {
     room: "src/query/cache",
-    mayImport: ["src/query/wire", "src/query/upstream/fleet.ts", "src/query/asker.ts", ...BASE],
+    mayImport: ["src/query/wire", "src/query/upstream/fleet.ts", "src/query/asker.ts", "src/query/trace.ts", ...BASE],
     modules: [],
   },
   {
@@ -74,6 +76,7 @@ const ROOMS: readonly Room[] = [
       "src/query/upstream",
       "src/query/wire",
       "src/query/listen",
+      "src/query/trace.ts",
       "src/kernel",
       ...BASE,
     ],
@@ -124,13 +127,13 @@ const ROOMS: readonly Room[] = [
     modules: [],
   },
   // Of the daemon it knows what answers look like, and nothing else.
-  { room: "src/client", mayImport: ["src/daemon/status.ts", "src/lib"], modules: ["node:http"] },
+  { room: "src/client", mayImport: ["src/daemon/status.ts", "src/daemon/told.ts", "src/lib"], modules: ["node:http"] },
   {
     room: "src/daemon",
     mayImport: ["src"],
     modules: ["node:crypto", "node:events", "node:fs", "node:http", "node:path", "node:timers/promises", "node:util"],
   },
-  { room: "cmd", mayImport: ["src"], modules: ["commander", "node:fs"] },
+  { room: "cmd", mayImport: ["src"], modules: ["commander", "node:fs", "node:net"] },
 ];
 
 const LINES_MAX = 400;

@@ -68,6 +68,8 @@ export class ReplyCache {
   readonly #owners = new Set<Owner>();
   readonly #bytesMax: number;
   #bytes = 0;
+  /** Replies that had to go before their time, to make room. */
+  evictions = 0;
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
@@ -75,6 +77,10 @@ export class ReplyCache {
 
   get bytes(): number {
     return this.#bytes;
+  }
+
+  get bytesMax(): number {
+    return this.#bytesMax;
   }
 
   get size(): number {
@@ -144,6 +150,17 @@ export class ReplyCache {
     this.#bytes = 0;
   }
 
+  /** What is kept of one name, of whatever type and from whomever, or all; returns how much that was. */
+  removeNamed(name: Uint8Array | undefined): number {
+    const before = this.size;
+    if (name === undefined) {
+      this.clear();
+      return before;
+    }
+    for (const entry of this.#entries.values()) if (Buffer.compare(entry.name, name) === 0) this.remove(entry);
+    return before - this.size;
+  }
+
   /** A container has gone: what others may still want of what it asked for passes to `heir`, the rest goes. */
   inherit(owner: Owner, heir: Owner, isShared: (scope: number) => boolean): void {
     for (let entry = owner.first, next; entry !== undefined; entry = next) {
@@ -172,6 +189,7 @@ export class ReplyCache {
       const victim = this.#most(newest.owner).first;
       if (victim === undefined) return;
       this.remove(victim);
+      this.evictions++;
     }
   }
 
@@ -182,6 +200,13 @@ export class ReplyCache {
     for (const owner of this.#owners) if (owner.bytes > most.bytes) most = owner;
     return most;
   }
+}
+
+/** How many replies are charged to a container. */
+export function entriesOf(owner: Owner): number {
+  let count = 0;
+  for (let entry = owner.first; entry !== undefined; entry = entry.after) count++;
+  return count;
 }
 
 export function newOwner(): Owner {

@@ -15,6 +15,7 @@ import { NOT_SHAREABLE, isDnssecOk, upstreamFlags } from "../cache/shareable.ts"
 import type { Forward } from "../listen/ports.ts";
 import type { Fleet, Lane } from "../upstream/fleet.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
+import type { Trace } from "../trace.ts";
 import { errorOption } from "../wire/relay.ts";
 import { RCODE } from "../wire/reply.ts";
 import { type StoredReply, storedReply } from "../wire/stored-reply.ts";
@@ -125,6 +126,7 @@ export class AdaptiveForwarder {
     if (this.#refreshing >= LIMITS.prefetchesAtOnce || entry.reply === undefined || this.#trips.has(entry.hash)) return;
     const { message, questionEnd } = entry.reply;
     this.#refreshing++;
+    this.#parts.memory.counters.prefetches++;
     entry.isRefreshing = true;
     const query = queryFor(message, questionEnd, entry.bits);
     this.#depart({ asker, lane, key: entry, refreshes: entry, message: query, questionEnd, waiting: [] });
@@ -137,6 +139,25 @@ export class AdaptiveForwarder {
     this.#parts.fleet.forget();
   }
 
+  /**
+   * Forgets what servers said of one name, or of all; what is on its way is not kept either. Returns how many replies went,
+   * and how many were on their way.
+   */
+  flush(name: Uint8Array | undefined): { readonly replies: number; readonly inFlight: number } {
+    let inFlight = 0;
+    for (const [hash, { key }] of this.#trips) {
+      if (name !== undefined && (key === undefined || Buffer.compare(key.name, name) !== 0)) continue;
+      this.#trips.delete(hash);
+      inFlight++;
+    }
+    return { replies: this.#parts.cache.removeNamed(name), inFlight };
+  }
+
+  /** What of the cache is charged to a container; to nobody: to those that are gone. */
+  ownerOf(asker: Asker | undefined): Owner | undefined {
+    return asker === undefined ? this.#heir : this.#owners.get(asker);
+  }
+
   /** A server was found to lead back to us: nobody waits for it any longer. */
   leaveOut(nameserver: Nameserver): void {
     for (const { flight } of this.#all) flight.leaveOut(nameserver);
@@ -147,6 +168,7 @@ export class AdaptiveForwarder {
     const { asker, deferred } = delivery;
     const lane = fleet.laneOf(asker, deferred.route);
     if (lane.nameservers.length === 0 || deferred.query.length > MESSAGE_BYTES_MAX) {
+      deferred.trace?.answers("servers", NOBODY[1]);
       queueMicrotask(() => this.#deliver(delivery, () => delivery.fail(RCODE.SERVFAIL, this.#error(...NOBODY))));
       return;
     }
@@ -161,6 +183,7 @@ export class AdaptiveForwarder {
     const isAlike = behaviour.fitsReplies || delivery.transport === "udp";
     if (trip !== undefined && behaviour.merges && isAlike && this.#isEarly(trip)) {
       trip.waiting.push(delivery);
+      this.#tellJoined(trip, deferred.trace);
       return;
     }
     const message = queryFor(deferred.query, deferred.questionEnd, deferred.bits);
@@ -197,6 +220,7 @@ export class AdaptiveForwarder {
     );
     const trip: Trip = { ...parts, flight };
     this.#all.add(trip);
+    waiting[0]?.deferred.trace?.flies(flight.journal);
     if (key !== undefined) this.#trips.set(key.hash, trip);
     flight.start();
   }
@@ -223,10 +247,12 @@ export class AdaptiveForwarder {
     }
   }
 
-  #keep({ asker, lane }: Trip, key: Key, stored: StoredReply): void {
+  #keep({ asker, lane, waiting }: Trip, key: Key, stored: StoredReply): void {
     const { behaviour, policy, cache, now } = this.#parts;
     const seconds = settleLifetime(stored, policy.cache, lane.isDoor ? behaviour.ttlSeconds : undefined);
-    if (!behaviour.caches || seconds <= 0) return;
+    const isKept = behaviour.caches && seconds > 0;
+    for (const { deferred } of waiting) deferred.trace?.passes("cache", isKept ? `kept for ${seconds} s` : "not kept");
+    if (!isKept) return;
     const entry = cache.put(key, this.#ownerOf(asker), stored);
     entry.storedMs = now();
     entry.expiresMs = entry.storedMs + seconds * 1000;
@@ -260,6 +286,9 @@ export class AdaptiveForwarder {
     const stale = entry === undefined ? undefined : memory.staleReply(entry, lane, now());
     if (stale === undefined) return;
     for (const delivery of waiting) {
+      if (delivery.isDone) continue;
+      memory.counters.stale++;
+      delivery.deferred.trace?.answers("cache", "a reply that is over stands in (stale)");
       this.#deliver(delivery, () =>
         delivery.hand(stale, STALE_AGE, this.#parts.behaviour.explainsFailures ? staleError(stale) : undefined),
       );
@@ -272,8 +301,14 @@ export class AdaptiveForwarder {
     act();
   }
 
+  #tellJoined({ flight }: Trip, trace: Trace | undefined): void {
+    trace?.passes("servers", "the same is being asked already, and its reply is waited for");
+    trace?.flies(flight.journal);
+  }
+
   #refuse(delivery: Delivery): void {
     delivery.asker.counters.refused++;
+    delivery.deferred.trace?.answers("servers", "refused: too many queries of this container are in flight");
     delivery.fail(RCODE.REFUSED, this.#error(ERROR.other, "too many queries of this container are in flight"));
   }
 

@@ -5,6 +5,7 @@
  */
 import { LIMITS } from "../../config/limits.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
+import { rcodeName } from "../../model/rcode.ts";
 import type { Server } from "../../model/view.ts";
 import { reasonOf } from "../../lib/fault.ts";
 import type { Deferred } from "../answer.ts";
@@ -12,6 +13,7 @@ import type { Asker } from "../asker.ts";
 import type { Forward, Transport } from "../listen/ports.ts";
 import { Question } from "../wire/question.ts";
 import { RCODE, failure } from "../wire/reply.ts";
+import { FlightJournal } from "../trace.ts";
 import { type Outcome, askTcp, askUdp } from "./attempt.ts";
 
 /** The longest message there is. A query outgrows it when its compressed name is written out: then nobody can be asked. */
@@ -28,6 +30,8 @@ interface Search {
   readonly transport: Transport;
   readonly respond: (reply: Uint8Array) => void;
   readonly servers: readonly Server[];
+  /** Where somebody has it explained. */
+  readonly journal: FlightJournal | undefined;
 }
 
 export class SequentialForwarder {
@@ -52,7 +56,13 @@ export class SequentialForwarder {
 
   readonly forward: Forward = (asker, deferred, transport, respond) => {
     const servers = deferred.query.length > MESSAGE_BYTES_MAX ? [] : deferred.route.servers;
-    const search = { asker, deferred, transport, respond, servers };
+    const journal = deferred.trace === undefined ? undefined : deferred.trace.flies(new FlightJournal());
+    const search = { asker, deferred, transport, respond, servers, journal };
+    journal?.note(
+      performance.now(),
+      undefined,
+      "one server after the other, as Docker asks; nothing is remembered of them",
+    );
     const isOver = this.#inFlight >= this.#queriesMax || this.#bytes >= LIMITS.forwardBytesWhole;
     this.#inFlight++;
     this.#bytes += deferred.query.length;
@@ -64,6 +74,8 @@ export class SequentialForwarder {
     const { asker, servers } = search;
     const server = servers[index];
     if (server === undefined) {
+      const why = servers.length === 0 ? "there is nobody to ask" : "all of them failed";
+      search.journal?.note(performance.now(), undefined, why);
       this.#fail(search, RCODE.SERVFAIL);
     } else {
       asker.slots.take(
@@ -80,6 +92,8 @@ export class SequentialForwarder {
       asker.slots.release();
       this.#judge(search, server, index, outcome);
     };
+    const why = index === 0 ? "the first of the list, always" : "the one before failed";
+    search.journal?.note(performance.now(), server, `asked by ${transport}: ${why}`);
     let fd;
     try {
       fd = asker.dial(server, transport);
@@ -93,21 +107,25 @@ export class SequentialForwarder {
 
   #judge(search: Search, server: Server, index: number, outcome: Outcome): void {
     if (outcome.kind === "failed") {
+      search.journal?.note(performance.now(), server, `failed: ${outcome.reason}`);
       this.#onFailedAttempt(server, outcome.reason);
       this.#next(search, index + 1);
       return;
     }
     const { message, rcode } = outcome.reply;
     if (rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED) {
+      search.journal?.note(performance.now(), server, `failed: ${rcodeName(rcode)}`);
       this.#next(search, index + 1);
       return;
     }
+    search.journal?.replied(performance.now(), server, `answered ${rcodeName(rcode)}`);
     if (rcode === RCODE.NXDOMAIN && search.deferred.isKnown) message[3] = (message[3] as number) & 0xf0;
     this.#respond(search, message);
   }
 
   #refuse(search: Search): void {
     search.asker.counters.refused++;
+    search.journal?.note(performance.now(), undefined, "refused: too many queries are in flight");
     this.#fail(search, RCODE.REFUSED);
   }
 
