@@ -5,10 +5,22 @@
 import { type IncomingMessage, request } from "node:http";
 
 import type { Status } from "../daemon/status.ts";
+import type {
+  CacheReport,
+  Explanation,
+  FlushReport,
+  Lookup,
+  LookupOrder,
+  NameOrder,
+  ReloadReport,
+  UpstreamReport,
+} from "../daemon/told.ts";
 import { Fault, codeOf } from "../lib/fault.ts";
 
 /** Of an answer that is one value; a stream takes as long as it lasts. */
 const TIMEOUT_MS = 5_000;
+/** Of one that servers are asked for, whose own time is over before. */
+const ASKING_TIMEOUT_MS = 120_000;
 
 export class Client {
   readonly #path: string;
@@ -32,8 +44,37 @@ export class Client {
     return (await this.#ask("POST", "/v1/kind/attach", { node })) as { readonly name: string };
   }
 
-  async #ask(method: string, path: string, body?: unknown): Promise<unknown> {
-    const answer = await this.#open(method, path, body, TIMEOUT_MS);
+  /** Asks from inside a container, as a program in there would; `rcode` is null where nobody answered. */
+  async lookup(order: LookupOrder): Promise<Lookup> {
+    return (await this.#ask("POST", "/v1/lookup", order, ASKING_TIMEOUT_MS)) as Lookup;
+  }
+
+  /** What dns11 answers a container, and why. */
+  async explain(order: NameOrder): Promise<Explanation> {
+    return (await this.#ask("POST", "/v1/explain", order, ASKING_TIMEOUT_MS)) as Explanation;
+  }
+
+  /** Every server that may be asked, and what is known of it. */
+  async upstreams(): Promise<UpstreamReport> {
+    return (await this.#ask("GET", "/v1/upstreams")) as UpstreamReport;
+  }
+
+  async cache(): Promise<CacheReport> {
+    return (await this.#ask("GET", "/v1/cache")) as CacheReport;
+  }
+
+  /** Forgets what servers said of one name, or of all. */
+  async flushCache(name?: string): Promise<FlushReport> {
+    return (await this.#ask("POST", "/v1/cache/flush", { name })) as FlushReport;
+  }
+
+  /** Has the settings file read again, and tells what changed by it. */
+  async reload(): Promise<ReloadReport> {
+    return (await this.#ask("POST", "/v1/reload", undefined, ASKING_TIMEOUT_MS)) as ReloadReport;
+  }
+
+  async #ask(method: string, path: string, body?: unknown, timeoutMs = TIMEOUT_MS): Promise<unknown> {
+    const answer = await this.#open(method, path, body, timeoutMs);
     const chunks: Buffer[] = [];
     for await (const chunk of answer as AsyncIterable<Buffer>) chunks.push(chunk);
     const said: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
@@ -52,8 +93,13 @@ export class Client {
   }
 
   #refusal({ statusCode }: IncomingMessage, said: unknown): Fault {
-    const { error, code } = said as { readonly error?: string; readonly code?: string };
-    return new Fault(code ?? "CONTROL", error ?? `The dns11 at "${this.#path}" answered ${statusCode}`);
+    const { error, code, remedy } = said as {
+      readonly error?: string;
+      readonly code?: string;
+      readonly remedy?: string;
+    };
+    const message = error ?? `The dns11 at "${this.#path}" answered ${statusCode}`;
+    return new Fault(code ?? "CONTROL", message, remedy === undefined ? {} : { remedy });
   }
 
   #fault(cause: Error): Fault {

@@ -27,6 +27,8 @@ import { HostUpstreams } from "./host-upstreams.ts";
 import { type QueryWay, composeQueryWay } from "./query-way.ts";
 
 export interface Composition extends ContainerWay {
+  readonly queryWay: QueryWay;
+  readonly parts: Pick<ComposeParts, "engine" | "bracket" | "host">;
   /** Goes by other settings from now on, as far as a reload may change them. */
   readonly reconfigure: (settings: RunSettings) => void;
 }
@@ -61,6 +63,8 @@ export function compose(parts: ComposeParts): Composition {
   const { directory, roster, nodes, follower, hostUpstreams } = containerWay;
   return {
     ...containerWay,
+    queryWay,
+    parts,
     reconfigure: (settings) => {
       queryWay.reconfigure(settings);
       directory.setRules(settings.routes);

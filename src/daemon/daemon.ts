@@ -24,6 +24,7 @@ import { type Instance, instanceFolder, takeInstance } from "./instance.ts";
 import { checkCapabilities, checkKernel } from "./preflight.ts";
 import { routesOf } from "./routes.ts";
 import { type ContainerStatus, type Status, containerStatus } from "./status.ts";
+import type { ReloadReport } from "./told.ts";
 
 /** Docker 20.10 is the oldest engine that tells what is needed. */
 const ENGINE_MAJOR_MIN = 20;
@@ -34,7 +35,8 @@ export const VERSION = (
 
 export class Daemon {
   #settings: RunSettings;
-  #reloading: Promise<void> = Promise.resolve();
+  #reloading: Promise<unknown> = Promise.resolve();
+  readonly #readSettings: () => Promise<RunSettings>;
   readonly #log: Log;
   readonly #address: EngineAddress;
   readonly #engine: Engine;
@@ -43,8 +45,10 @@ export class Daemon {
   #info: EngineInfo | undefined;
   #composition: Composition | undefined;
 
-  constructor(settings: RunSettings, log: Log) {
+  /** `readSettings` reads them anew. */
+  constructor(settings: RunSettings, log: Log, readSettings: () => Promise<RunSettings>) {
     this.#settings = settings;
+    this.#readSettings = readSettings;
     this.#log = log;
     this.#address = engineAddress(settings.host, process.env);
     this.#engine = new Engine(this.#address.socketPath);
@@ -71,9 +75,14 @@ export class Daemon {
     }
   }
 
-  /** Goes by what the settings file says now; where that is wrong, by what it said before. One after the other. */
-  reload(read: () => Promise<RunSettings>): void {
-    this.#reloading = this.#reloading.then(async () => await this.#reload(read));
+  /**
+   * Goes by what the settings file says now; where that is wrong, by what it said before, and throws a Fault that says what
+   * is wrong. One after the other; the log tells it, too.
+   */
+  async reload(): Promise<ReloadReport> {
+    const done = this.#reloading.then(async () => await this.#reload());
+    this.#reloading = done.catch(() => undefined);
+    return await done;
   }
 
   /** What a run would do with every container that runs now; touches none of them. */
@@ -93,30 +102,34 @@ export class Daemon {
     return containers;
   }
 
-  async #reload(read: () => Promise<RunSettings>): Promise<void> {
+  async #reload(): Promise<ReloadReport> {
     const { config } = this.#settings;
     if (config === undefined) {
       this.#log.warn("there is no settings file to read again; name one with --config");
-      return;
+      throw new Fault("NO_SETTINGS_FILE", "There is no settings file to read again", {
+        remedy: "Name one when dns11 is started: dns11 run --config FILE",
+      });
     }
     let settings;
     try {
-      settings = await read();
+      settings = await this.#readSettings();
     } catch (error) {
       const reason = reasonOf(error).replaceAll("\n", "; ");
       this.#log.error({ config, reason }, "settings not read again; the old ones stay");
-      return;
+      throw new Fault("NOT_RELOADED", `The settings were not read again, and the old ones stay:\n${reasonOf(error)}`);
     }
     const changed = changedKeys(this.#settings.origins, settings.origins);
     this.#settings = settings;
     this.#composition?.reconfigure(settings);
     this.#log.info({ config, changed }, "settings read again");
     this.#log.level = settings.logLevel;
+    return { config, changed };
   }
 
   async #serve(instance: Instance, signal: AbortSignal): Promise<void> {
     const composition = this.#composition as Composition;
-    const routes = routesOf({ composition, status: () => this.#status(composition) });
+    const status = (): Status => this.#status(composition);
+    const routes = routesOf({ composition, status, reload: async () => await this.reload() });
     const control = await Control.listen(instance.controlPath, routes);
     const guard = new HangGuard();
     const { id, version } = this.#info as EngineInfo;

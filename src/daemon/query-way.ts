@@ -20,6 +20,7 @@ import { LoopGuard } from "../query/upstream/loop-guard.ts";
 import { SequentialForwarder } from "../query/forward/sequential.ts";
 import type { SlotLimit } from "../query/forward/slots.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
+import type { Forward } from "../query/listen/ports.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
 import { Fleet } from "../query/upstream/fleet.ts";
@@ -31,12 +32,12 @@ export interface QueryWay {
   /** Who is asked has changed, or those who are asked ask others: what they said before may be wrong. */
   readonly onUpstreamsChanged: () => void;
   readonly reconfigure: (settings: RunSettings) => void;
+  /** Who answers now; after another reconfiguration it may be somebody else. */
+  readonly asking: () => Asking;
 }
 
 /** What settings exchange. */
-interface Answering extends Pick<UdpParts & TcpParts, "answerer" | "forward" | "queryBytesMax" | "pipelinedMax"> {
-  readonly forget: () => void;
-}
+interface Answering extends Pick<UdpParts & TcpParts, "queryBytesMax" | "pipelinedMax">, Asking {}
 
 /** Failures of servers and defects are told at most this often. */
 const LOG_EVERY_MS = 10_000;
@@ -54,6 +55,7 @@ export function composeQueryWay(settings: RunSettings, log: Log): QueryWay {
   const tcp: TcpParts = { ...answering, onDefect, block: streamBlock() };
   return {
     openEndpoint: (sockets, view, dial) => new Endpoint(sockets, { view, dial }, { udp, tcp, slots }),
+    asking: () => answering,
     onUpstreamsChanged: () => answering.forget(),
     reconfigure: (next) => {
       // What is remembered is kept where nobody wants it otherwise: a new route is no reason to ask everything anew.
@@ -77,7 +79,22 @@ function composeAnswering(settings: RunSettings, block: MessageBlock, log: Log):
   };
 }
 
-type Asking = Pick<Answering, "answerer" | "forward" | "forget">;
+interface Asking {
+  readonly answerer: Answerer;
+  readonly forward: Forward;
+  readonly forget: () => void;
+  /** What is remembered of servers and of their replies; nothing where they are asked as Docker asks them. */
+  readonly known?: Known;
+}
+
+interface Known {
+  readonly forwarder: AdaptiveForwarder;
+  readonly fleet: Fleet;
+  readonly cache: ReplyCache;
+  readonly memory: Memory;
+  readonly isCaching: boolean;
+  readonly now: () => number;
+}
 
 /** As Docker asks: one server after the other, nothing remembered. */
 function sequential({ behaviour, upstream }: RunSettings, log: Log): Asking {
@@ -144,6 +161,7 @@ function adaptive({ behaviour, upstream }: RunSettings, block: MessageBlock, log
     }),
     forward: forwarder.forward,
     forget: () => forwarder.forget(),
+    known: { forwarder, fleet, cache, memory, isCaching: behaviour.caches, now },
   };
 }
 

@@ -2,22 +2,26 @@
  * Routes: what can be asked of a running dns11 and what it can be told, by method and path. Paths begin with the version of
  * what they mean; within one, answers gain fields and lose none.
  */
-import type { ContainerFact } from "../container/registry/fact.ts";
 import { Fault } from "../lib/fault.ts";
 import type { Composition } from "./compose.ts";
 import type { Call, Routes } from "./control.ts";
+import { findContainer } from "./find-container.ts";
+import { questionRoutes } from "./question-routes.ts";
 import type { Status } from "./status.ts";
+import type { ReloadReport } from "./told.ts";
 
 interface RouteParts {
   readonly composition: Composition;
   readonly status: () => Status;
+  readonly reload: () => Promise<ReloadReport>;
 }
 
-export function routesOf({ composition, status }: RouteParts): Routes {
+export function routesOf({ composition, status, reload }: RouteParts): Routes {
   return {
     "GET /v1/status": status,
     "POST /v1/kind/detach": (call) => setDetached(composition, call, true),
     "POST /v1/kind/attach": (call) => setDetached(composition, call, false),
+    ...questionRoutes({ composition, reload }),
   };
 }
 
@@ -30,14 +34,4 @@ function setDetached({ roster, nodes, directory }: Composition, { body }: Call, 
   if (!nodes.isNode(fact)) throw new Fault("NO_SUCH_NODE", `"${fact.name}" is no KIND node to this dns11`);
   roster.setDetached(fact, isDetached);
   return { name: fact.name };
-}
-
-/** By its name, or by the beginning of its id. */
-function findContainer(facts: Iterable<ContainerFact>, wanted: string): ContainerFact {
-  const all = [...facts];
-  const exact = all.filter(({ name }) => name === wanted);
-  const [fact, ...others] = exact.length > 0 ? exact : all.filter(({ id }) => id.startsWith(wanted));
-  if (fact === undefined) throw new Fault("NO_SUCH_CONTAINER", `No running container is "${wanted}"`);
-  if (others.length > 0) throw new Fault("NO_SUCH_CONTAINER", `The ids of several containers begin with "${wanted}"`);
-  return fact;
 }
