@@ -6,12 +6,17 @@ import { readFileSync } from "node:fs";
 
 import { Command, CommanderError } from "commander";
 
+import { addCache } from "./cache.ts";
 import { addCheckConfig } from "./check-config.ts";
 import { addCleanup } from "./cleanup.ts";
 import { EXIT, exitCodeOf, explain } from "./exit-code.ts";
+import { addExplain } from "./explain.ts";
 import { addKind } from "./kind.ts";
+import { addLookup } from "./lookup.ts";
+import { addReload } from "./reload.ts";
 import { addRun } from "./run.ts";
 import { addStatus } from "./status.ts";
+import { addUpstreams } from "./upstreams.ts";
 
 const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
   readonly version: string;
@@ -26,6 +31,11 @@ const program = new Command("dns11")
   .configureHelp({ sortOptions: false, showGlobalOptions: false });
 addRun(program);
 addStatus(program);
+addLookup(program);
+addExplain(program);
+addUpstreams(program);
+addCache(program);
+addReload(program);
 addKind(program);
 addCheckConfig(program);
 addCleanup(program);

@@ -16,10 +16,13 @@ export const EXIT = {
   locked: 4,
   /** Nothing wrong was found, but not everything could be looked at. */
   unchecked: 5,
+  /** A lookup got no reply, as dig has it. */
+  noReply: 9,
 } as const;
 
 const BY_CODE = new Map<string, number>([
   ["USAGE", EXIT.usage],
+  ["BAD_QUESTION", EXIT.usage],
   ["BAD_SETTINGS", EXIT.usage],
   ["BAD_ENGINE", EXIT.usage],
   ["ENGINE_ELSEWHERE", EXIT.cannotServe],

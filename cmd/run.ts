@@ -52,13 +52,14 @@ async function run(options: RunOptions): Promise<void> {
   const readSettings = settingsReader(options);
   const settings = await readSettings();
   const { Daemon } = await onThisPlatform(async () => await import("../src/daemon/daemon.ts"));
-  const daemon = new Daemon(settings, createLog(settings.logLevel));
+  const daemon = new Daemon(settings, createLog(settings.logLevel), readSettings);
   if (options.dryRun === true) {
     const containers = await daemon.preview();
     process.stdout.write(options.json === true ? `${JSON.stringify(containers)}\n` : previewText(containers));
     return;
   }
-  process.on("SIGHUP", () => daemon.reload(readSettings));
+  // What comes of it stands in the log.
+  process.on("SIGHUP", () => void daemon.reload().catch(() => undefined));
   await daemon.run(untilSignalled());
 }
 

@@ -13,6 +13,6 @@ export function table(head: readonly string[], cells: readonly (readonly string[
 }
 
 /** Labels, rules and files of a container's may hold what would steer the reader's terminal. */
-function printable(cell: string): string {
+export function printable(cell: string): string {
   return cell.replaceAll(/\p{Cc}/gu, (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`);
 }
