@@ -23,7 +23,19 @@ test("README shows every help text as the program prints it", () => {
   const blocks = [...readme.matchAll(/```text (dns11 [^\n]*--help)\n([\s\S]*?)\n```/g)];
   assert.deepEqual(
     blocks.map(([, command]) => command),
-    ["", "run ", "status ", "kind ", "check-config ", "cleanup "].map((command) => `dns11 ${command}--help`),
+    [
+      "",
+      "run ",
+      "status ",
+      "lookup ",
+      "explain ",
+      "upstreams ",
+      "cache ",
+      "reload ",
+      "kind ",
+      "check-config ",
+      "cleanup ",
+    ].map((command) => `dns11 ${command}--help`),
   );
   for (const [, command = "", shown] of blocks) {
     const { stdout } = spawnSync(process.execPath, ["dist/cmd/dns11.js", ...command.split(" ").slice(1)], {

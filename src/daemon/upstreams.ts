@@ -28,7 +28,9 @@ export function upstreams(composition: Composition): UpstreamReport {
     from: server.from,
     container: container ?? null,
     isBackup: server.isBackup === true,
-    uses: [...uses.values()].map(({ use, containers }) => ({ ...use, containers: [...containers].toSorted() })),
+    uses: [...uses.values()]
+      .map(({ use, containers }): UpstreamUse => ({ ...use, containers: [...containers].toSorted() }))
+      .toSorted((a, b) => (a.domain < b.domain ? -1 : 1)),
     ...stateOf(known?.fleet.known(asker, server), now),
   }));
   return { isRemembering: known !== undefined, upstreams: all };
