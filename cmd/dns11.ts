@@ -6,16 +6,21 @@ import { readFileSync } from "node:fs";
 
 import { Command, CommanderError } from "commander";
 
+import { addCache } from "./cache.ts";
 import { addCheckConfig } from "./check-config.ts";
 import { addCleanup } from "./cleanup.ts";
 import { addDoctor } from "./doctor.ts";
 import { EXIT, exitCodeOf, explain } from "./exit-code.ts";
+import { addExplain } from "./explain.ts";
 import { addKind } from "./kind.ts";
 import { addPs } from "./ps.ts";
+import { addLookup } from "./lookup.ts";
+import { addReload } from "./reload.ts";
 import { addRun } from "./run.ts";
 import { addStatus } from "./status.ts";
 import { addTail } from "./tail.ts";
 import { addTop } from "./top.ts";
+import { addUpstreams } from "./upstreams.ts";
 
 const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
   readonly version: string;
@@ -30,10 +35,15 @@ const program = new Command("dns11")
   .configureHelp({ sortOptions: false, showGlobalOptions: false });
 addRun(program);
 addStatus(program);
-addDoctor(program);
 addPs(program);
+addLookup(program);
+addExplain(program);
 addTail(program);
 addTop(program);
+addUpstreams(program);
+addCache(program);
+addReload(program);
+addDoctor(program);
 addKind(program);
 addCheckConfig(program);
 addCleanup(program);

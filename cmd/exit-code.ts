@@ -14,6 +14,8 @@ export const EXIT = {
   cannotServe: 3,
   /** Another instance serves this engine. */
   locked: 4,
+  /** A lookup got no reply, as dig has it. */
+  noReply: 9,
 } as const;
 
 /** What the doctors end with: monitors know these three. */
@@ -26,6 +28,7 @@ export const DOCTOR_EXIT = {
 
 const BY_CODE = new Map<string, number>([
   ["USAGE", EXIT.usage],
+  ["BAD_QUESTION", EXIT.usage],
   ["BAD_SETTINGS", EXIT.usage],
   ["BAD_ENGINE", EXIT.usage],
   ["ENGINE_ELSEWHERE", EXIT.cannotServe],

@@ -57,13 +57,14 @@ async function run(options: RunOptions): Promise<void> {
   const { Daemon } = await onThisPlatform(async () => await import("../src/daemon/daemon.ts"));
   const log = createLog(settings.logLevel, settings.logFormat);
   if (excess.length > 0) log.warn({ excess }, "these capabilities are not needed, and cannot be given up");
-  const daemon = new Daemon(settings, log);
+  const daemon = new Daemon(settings, log, readSettings);
   if (!isServing) {
     const containers = await daemon.preview();
     process.stdout.write(options.json === true ? `${JSON.stringify(containers)}\n` : previewText(containers));
     return;
   }
-  process.on("SIGHUP", () => daemon.reload(readSettings));
+  // What comes of it stands in the log.
+  process.on("SIGHUP", () => void daemon.reload().catch(() => undefined));
   await daemon.run(untilSignalled());
 }
 

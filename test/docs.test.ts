@@ -25,9 +25,23 @@ test("README shows every help text as the program prints it", () => {
   const blocks = [...readme.matchAll(/```text (dns11 [^\n]*--help)\n([\s\S]*?)\n```/g)];
   assert.deepEqual(
     blocks.map(([, command]) => command),
-    ["", "run ", "status ", "ps ", "tail ", "top ", "doctor ", "kind ", "check-config ", "cleanup "].map(
-      (command) => `dns11 ${command}--help`,
-    ),
+    [
+      "",
+      "run ",
+      "status ",
+      "ps ",
+      "lookup ",
+      "explain ",
+      "tail ",
+      "top ",
+      "upstreams ",
+      "cache ",
+      "reload ",
+      "doctor ",
+      "kind ",
+      "check-config ",
+      "cleanup ",
+    ].map((command) => `dns11 ${command}--help`),
   );
   for (const [, command = "", shown] of blocks) {
     const { stdout } = spawnSync(process.execPath, ["dist/cmd/dns11.js", ...command.split(" ").slice(1)], {

@@ -40,7 +40,8 @@ const ROOMS: readonly Room[] = [
     modules: ["koffi", "node-netlink", "node:dgram", "node:fs", "node:util"],
   },
   { room: "src/query/wire", mayImport: BASE, modules: PURE },
-  { room: "src/query/policy", mayImport: ["src/query/wire", ...BASE], modules: PURE },
+  { room: "src/query/policy", mayImport: ["src/query/wire", "src/query/trace.ts", ...BASE], modules: PURE },
+  { room: "src/query/trace.ts", mayImport: BASE, modules: [] },
   {
     room: "src/query/answer.ts",
     mayImport: [
@@ -50,6 +51,7 @@ const ROOMS: readonly Room[] = [
       "src/query/upstream",
       "src/query/ledger",
       "src/query/asker.ts",
+      "src/query/trace.ts",
       ...BASE,
     ],
     modules: PURE,
@@ -65,7 +67,14 @@ const ROOMS: readonly Room[] = [
   { room: "src/query/asker.ts", mayImport: ["src/query/forward/slots.ts", "src/query/ledger", ...BASE], modules: [] },
   {
     room: "src/query/cache",
-    mayImport: ["src/query/wire", "src/query/upstream/fleet.ts", "src/query/asker.ts", "src/query/meter.ts", ...BASE],
+    mayImport: [
+      "src/query/wire",
+      "src/query/upstream/fleet.ts",
+      "src/query/asker.ts",
+      "src/query/meter.ts",
+      "src/query/trace.ts",
+      ...BASE,
+    ],
     modules: [],
   },
   {
@@ -95,6 +104,7 @@ const ROOMS: readonly Room[] = [
       "src/query/wire",
       "src/query/listen",
       "src/query/meter.ts",
+      "src/query/trace.ts",
       "src/kernel",
       ...BASE,
     ],
@@ -152,12 +162,12 @@ const ROOMS: readonly Room[] = [
   // Of the daemon it knows what answers look like, and nothing else.
   {
     room: "src/client",
-    mayImport: ["src/daemon/status.ts", "src/daemon/query-report.ts", "src/lib"],
+    mayImport: ["src/daemon/status.ts", "src/daemon/query-report.ts", "src/daemon/told.ts", "src/lib"],
     modules: ["node:http"],
   },
   {
     room: "src/client/suite.ts",
-    mayImport: ["src/client", "src/daemon/query-report.ts", "src/daemon/locate.ts", "src/lib"],
+    mayImport: ["src/client", "src/daemon/query-report.ts", "src/daemon/told.ts", "src/daemon/locate.ts", "src/lib"],
     modules: ["node:timers/promises"],
   },
   {
@@ -175,7 +185,7 @@ const ROOMS: readonly Room[] = [
       "node:v8",
     ],
   },
-  { room: "cmd", mayImport: ["src"], modules: ["commander", "node:fs"] },
+  { room: "cmd", mayImport: ["src"], modules: ["commander", "node:fs", "node:net"] },
 ];
 
 const LINES_MAX = 400;

@@ -6,10 +6,22 @@ import { type IncomingMessage, request } from "node:http";
 
 import type { CountersReport, MissedReport, QueriesReport, QueryReport } from "../daemon/query-report.ts";
 import type { RepairAnswer, Status } from "../daemon/status.ts";
+import type {
+  CacheReport,
+  Explanation,
+  FlushReport,
+  Lookup,
+  LookupOrder,
+  NameOrder,
+  ReloadReport,
+  UpstreamReport,
+} from "../daemon/told.ts";
 import { Fault, codeOf } from "../lib/fault.ts";
 
 /** Of an answer that is one value; a stream takes as long as it lasts. */
 const TIMEOUT_MS = 5_000;
+/** Of one that servers are asked for, whose own time is over before. */
+const ASKING_TIMEOUT_MS = 120_000;
 
 /** Which queries are wanted; all of them where nothing is said. */
 export interface QueriesWanted {
@@ -21,26 +33,6 @@ export interface QueriesWanted {
   readonly rcode?: string;
   /** How many of those that are there already. */
   readonly last?: number;
-}
-
-export interface LookupQuestion {
-  readonly container: string;
-  readonly name: string;
-  /** "A" unless told otherwise. */
-  readonly type?: string;
-  readonly tcp?: boolean;
-}
-
-export interface LookupAnswer {
-  /** null where nobody answered. */
-  readonly rcode: string | null;
-  readonly answers: readonly {
-    readonly name: string;
-    readonly type: string;
-    readonly ttl: number;
-    readonly data: string;
-  }[];
-  readonly ms: number;
 }
 
 export class Client {
@@ -98,13 +90,37 @@ export class Client {
     }
   }
 
-  /** Has dns11 ask what a container would get, and waits for the answer. */
-  async lookup(question: LookupQuestion): Promise<LookupAnswer> {
-    return (await this.#ask("POST", "/v1/lookup", question)) as LookupAnswer;
+  /** Asks from inside a container, as a program in there would; `rcode` is null where nobody answered. */
+  async lookup(order: LookupOrder): Promise<Lookup> {
+    return (await this.#ask("POST", "/v1/lookup", order, ASKING_TIMEOUT_MS)) as Lookup;
   }
 
-  async #ask(method: string, path: string, body?: unknown): Promise<unknown> {
-    const answer = await this.#open(method, path, body, TIMEOUT_MS);
+  /** What dns11 answers a container, and why. */
+  async explain(order: NameOrder): Promise<Explanation> {
+    return (await this.#ask("POST", "/v1/explain", order, ASKING_TIMEOUT_MS)) as Explanation;
+  }
+
+  /** Every server that may be asked, and what is known of it. */
+  async upstreams(): Promise<UpstreamReport> {
+    return (await this.#ask("GET", "/v1/upstreams")) as UpstreamReport;
+  }
+
+  async cache(): Promise<CacheReport> {
+    return (await this.#ask("GET", "/v1/cache")) as CacheReport;
+  }
+
+  /** Forgets what servers said of one name, or of all. */
+  async flushCache(name?: string): Promise<FlushReport> {
+    return (await this.#ask("POST", "/v1/cache/flush", { name })) as FlushReport;
+  }
+
+  /** Has the settings file read again, and tells what changed by it. */
+  async reload(): Promise<ReloadReport> {
+    return (await this.#ask("POST", "/v1/reload", undefined, ASKING_TIMEOUT_MS)) as ReloadReport;
+  }
+
+  async #ask(method: string, path: string, body?: unknown, timeoutMs = TIMEOUT_MS): Promise<unknown> {
+    const answer = await this.#open(method, path, body, timeoutMs);
     const said: unknown = JSON.parse(await textOf(answer));
     if (answer.statusCode === 200) return said;
     throw this.#refusal(answer, said);
@@ -121,8 +137,13 @@ export class Client {
   }
 
   #refusal({ statusCode }: IncomingMessage, said: unknown): Fault {
-    const { error, code } = said as { readonly error?: string; readonly code?: string };
-    return new Fault(code ?? "CONTROL", error ?? `The dns11 at "${this.#path}" answered ${statusCode}`);
+    const { error, code, remedy } = said as {
+      readonly error?: string;
+      readonly code?: string;
+      readonly remedy?: string;
+    };
+    const message = error ?? `The dns11 at "${this.#path}" answered ${statusCode}`;
+    return new Fault(code ?? "CONTROL", message, remedy === undefined ? {} : { remedy });
   }
 
   #fault(cause: Error): Fault {

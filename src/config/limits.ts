@@ -136,6 +136,12 @@ export const LIMITS = {
   prefetchHits: 2,
   prefetchesAtOnce: 256,
 
+  /** How long somebody's lookup waits for each nameserver of a container, and how many it asks: as the C library does. */
+  lookupMs: 5_000,
+  lookupServers: 3,
+  /** Names of one search list that a lookup tries: as many as the C library once did, whatever the container writes there. */
+  lookupNames: 7,
+
   /** Time from a nonce query's departure to its arrival; then the rules do not work. */
   probeMs: 1_000,
   /** How often rules that nothing was heard of are verified again. */

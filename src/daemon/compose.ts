@@ -33,9 +33,10 @@ import { type QueryWay, composeQueryWay } from "./query-way.ts";
 import { WayCounts } from "./way-counts.ts";
 
 export interface Composition extends ContainerWay {
+  readonly queryWay: QueryWay;
+  readonly parts: Pick<ComposeParts, "engine" | "bracket" | "host">;
   /** Goes by other settings from now on, as far as a reload may change them. */
   readonly reconfigure: (settings: RunSettings) => void;
-  readonly queryWay: QueryWay;
   readonly counts: WayCounts;
   readonly repeats: Repeats;
   /** What containers asked lately, who reads it, and who writes it into the log. */
@@ -88,6 +89,7 @@ export function compose(parts: ComposeParts): Composition {
     book,
     reader,
     queryLog,
+    parts,
     reconfigure: (settings) => {
       queryWay.reconfigure(settings);
       counts.setContainersMax(settings.metrics.containers);

@@ -106,8 +106,13 @@ async function serve(incoming: IncomingMessage, outgoing: ServerResponse, routes
   } catch (error) {
     // Of a stream the beginning is out: its end without a last line says enough.
     if (outgoing.headersSent) outgoing.destroy();
-    else send(outgoing, 400, { error: reasonOf(error), code: codeOf(error) ?? "DEFECT" });
+    else send(outgoing, 400, refusal(error));
   }
+}
+
+function refusal(error: unknown): object {
+  const remedy = error instanceof Fault ? error.remedy : undefined;
+  return { error: reasonOf(error), code: codeOf(error) ?? "DEFECT", ...(remedy !== undefined && { remedy }) };
 }
 
 function isStream(answer: unknown): answer is AsyncIterable<unknown> {

@@ -32,6 +32,7 @@ import { checkCapabilities, checkEngine } from "./preflight.ts";
 import { routesOf } from "./routes.ts";
 import { chooseMeans, warnOfMeans } from "./rule-means.ts";
 import { type ContainerStatus, type Status, containerStatus } from "./status.ts";
+import type { ReloadReport } from "./told.ts";
 
 export const VERSION = (
   JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")) as { readonly version: string }
@@ -39,7 +40,8 @@ export const VERSION = (
 
 export class Daemon {
   #settings: RunSettings;
-  #reloading: Promise<void> = Promise.resolve();
+  #reloading: Promise<unknown> = Promise.resolve();
+  readonly #readSettings: () => Promise<RunSettings>;
   readonly #log: Log;
   readonly #address: EngineAddress;
   readonly #engine: Engine;
@@ -54,8 +56,10 @@ export class Daemon {
   readonly #scrape: ScrapeListener;
   readonly #reloads = { done: 0, failed: 0 };
 
-  constructor(settings: RunSettings, log: Log) {
+  /** `readSettings` reads them anew. */
+  constructor(settings: RunSettings, log: Log, readSettings: () => Promise<RunSettings>) {
     this.#settings = settings;
+    this.#readSettings = readSettings;
     this.#log = log;
     this.#address = engineAddress(settings.host, process.env);
     this.#engine = new Engine(this.#address.socketPath);
@@ -98,9 +102,14 @@ export class Daemon {
     }
   }
 
-  /** Goes by what the settings file says now; where that is wrong, by what it said before. One after the other. */
-  reload(read: () => Promise<RunSettings>): void {
-    this.#reloading = this.#reloading.then(async () => await this.#reload(read));
+  /**
+   * Goes by what the settings file says now; where that is wrong, by what it said before, and throws a Fault that says what
+   * is wrong. One after the other; the log tells it, too.
+   */
+  async reload(): Promise<ReloadReport> {
+    const done = this.#reloading.then(async () => await this.#reload());
+    this.#reloading = done.catch(() => undefined);
+    return await done;
   }
 
   /** What a run would do with every container that runs now; touches none of them. */
@@ -120,27 +129,32 @@ export class Daemon {
     return containers;
   }
 
-  async #reload(read: () => Promise<RunSettings>): Promise<void> {
+  async #reload(): Promise<ReloadReport> {
     const { config } = this.#settings;
     if (config === undefined) {
       this.#log.warn("there is no settings file to read again; name one with --config");
-      return;
+      throw new Fault("NO_SETTINGS_FILE", "There is no settings file to read again", {
+        remedy: "Name one when dns11 is started: dns11 run --config FILE",
+      });
     }
     this.#life.reloads();
-    await this.#reloadFrom(config, read);
-    this.#life.reloaded();
+    try {
+      return await this.#reloadFrom(config);
+    } finally {
+      this.#life.reloaded();
+    }
   }
 
-  async #reloadFrom(config: string, read: () => Promise<RunSettings>): Promise<void> {
+  async #reloadFrom(config: string): Promise<ReloadReport> {
     let settings;
     try {
-      settings = await read();
+      settings = await this.#readSettings();
       await this.#scrape.listen(settings.metrics);
     } catch (error) {
       const reason = reasonOf(error).replaceAll("\n", "; ");
       this.#reloads.failed++;
       this.#log.error({ config, reason }, "settings not read again; the old ones stay");
-      return;
+      throw new Fault("NOT_RELOADED", `The settings were not read again, and the old ones stay:\n${reasonOf(error)}`);
     }
     if (settings.rules !== this.#settings.rules) {
       this.#log.warn({ rules: settings.rules }, "rules are held as they were until dns11 is started anew");
@@ -151,11 +165,13 @@ export class Daemon {
     this.#composition?.reconfigure(settings);
     this.#log.info({ config, changed }, "settings read again");
     this.#log.level = settings.logLevel;
+    return { config, changed };
   }
 
   async #serve(instance: Instance, signal: AbortSignal): Promise<void> {
     const composition = this.#composition as Composition;
-    const routes = routesOf({ composition, status: () => this.#status(composition), pages: this.#pages });
+    const status = (): Status => this.#status(composition);
+    const routes = routesOf({ composition, status, reload: async () => await this.reload(), pages: this.#pages });
     const control = await Control.listen(instance.controlPath, routes);
     const guard = new HangGuard();
     this.#life.serves(() => ({

@@ -22,6 +22,7 @@ import { SequentialForwarder } from "../query/forward/sequential.ts";
 import type { SlotLimit } from "../query/forward/slots.ts";
 import { Book } from "../query/ledger/book.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
+import type { Forward } from "../query/listen/ports.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
 import { MeteredAnswerer, meteredForward } from "../query/metered.ts";
@@ -48,12 +49,14 @@ export interface QueryWay {
   readonly reconfigure: (settings: RunSettings) => void;
   /** What containers asked lately. */
   readonly book: Book;
+  /** Who answers now; after another reconfiguration it may be somebody else. */
+  readonly asking: () => Asking;
 }
 
 /** What settings exchange. */
 interface Answering extends Pick<UdpParts & TcpParts, "answerer" | "forward" | "queryBytesMax" | "pipelinedMax"> {
-  readonly forget: () => void;
-  readonly readings: () => QueryReadings;
+  /** Those who do it, without those who count. */
+  readonly asking: Asking;
 }
 
 /** Failures of servers and defects are told at most this often. */
@@ -76,11 +79,12 @@ export function composeQueryWay(settings: RunSettings, log: Log, repeats: Repeat
   const tcp: TcpParts = { ...answering, ...shared, block: streamBlock() };
   return {
     meter,
-    readings: () => answering.readings(),
+    readings: () => answering.asking.readings(),
     openEndpoint: (sockets, view, dial, containerId) =>
       new Endpoint(sockets, { containerId, view, dial }, { udp, tcp, slots, book }),
     book,
-    onUpstreamsChanged: () => answering.forget(),
+    asking: () => answering.asking,
+    onUpstreamsChanged: () => answering.asking.forget(),
     reconfigure: (next) => {
       // What is remembered is kept where nobody wants it otherwise: a new route is no reason to ask everything anew.
       const isSame = isDeepStrictEqual([next.behaviour, next.upstream], [current.behaviour, current.upstream]);
@@ -105,17 +109,33 @@ interface AnsweringParts {
 
 function composeAnswering(settings: RunSettings, parts: AnsweringParts): Answering {
   const { behaviour } = settings;
-  const { answerer, forward, ...rest } = behaviour.failsOver ? adaptive(settings, parts) : sequential(settings, parts);
+  const asking = behaviour.failsOver ? adaptive(settings, parts) : sequential(settings, parts);
   return {
-    ...rest,
-    answerer: new MeteredAnswerer(answerer, parts.meter),
-    forward: meteredForward(forward, parts.meter),
+    asking,
+    answerer: new MeteredAnswerer(asking.answerer, parts.meter),
+    forward: meteredForward(asking.forward, parts.meter),
     queryBytesMax: behaviour.readsLongQueries ? LIMITS.udpQueryBytes : LIMITS.udpQueryBytesStrict,
     pipelinedMax: behaviour.pipelines ? LIMITS.tcpPipelined : 1,
   };
 }
 
-type Asking = Pick<Answering, "forward" | "forget" | "readings"> & { readonly answerer: Answerer };
+interface Asking {
+  readonly answerer: Answerer;
+  readonly forward: Forward;
+  readonly forget: () => void;
+  readonly readings: () => QueryReadings;
+  /** What is remembered of servers and of their replies; nothing where they are asked as Docker asks them. */
+  readonly known?: Known;
+}
+
+interface Known {
+  readonly forwarder: AdaptiveForwarder;
+  readonly fleet: Fleet;
+  readonly cache: ReplyCache;
+  readonly memory: Memory;
+  readonly isCaching: boolean;
+  readonly now: () => number;
+}
 
 /** As Docker asks: one server after the other, nothing remembered. */
 function sequential({ behaviour, upstream }: RunSettings, { log, meter }: AnsweringParts): Asking {
@@ -198,6 +218,7 @@ function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, m
       bytesMax: behaviour.caches ? upstream.cache.bytesMax : 0,
       nameservers: statesOf(fleet, now()),
     }),
+    known: { forwarder, fleet, cache, memory, isCaching: behaviour.caches, now },
   };
 }
 

@@ -8,16 +8,19 @@ import type { Call, Routes } from "./control.ts";
 import { findContainer } from "./find-container.ts";
 import type { CountersReport } from "./query-report.ts";
 import { findGone, queryRoutes } from "./query-routes.ts";
+import { questionRoutes } from "./question-routes.ts";
 import type { RepairAnswer, Status } from "./status.ts";
+import type { ReloadReport } from "./told.ts";
 
 interface RouteParts {
   readonly composition: Composition;
   readonly status: () => Status;
   /** Those for machines that watch machines. */
   readonly pages: Routes;
+  readonly reload: () => Promise<ReloadReport>;
 }
 
-export function routesOf({ composition, status, pages }: RouteParts): Routes {
+export function routesOf({ composition, status, reload, pages }: RouteParts): Routes {
   return {
     ...pages,
     "GET /v1/status": status,
@@ -30,6 +33,7 @@ export function routesOf({ composition, status, pages }: RouteParts): Routes {
       find: (wanted) => findAsker(composition, wanted),
       counters: () => countersOf(composition),
     }),
+    ...questionRoutes({ composition, reload }),
   };
 }
 

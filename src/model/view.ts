@@ -44,6 +44,10 @@ export interface Route {
   readonly servers: readonly Server[];
   /** Such names exist nowhere outside: they are denied here. */
   readonly isLocal: boolean;
+  /** Who says so, in words. */
+  readonly by?: string;
+  /** Servers that are left out, because they are asked from the host and this container has no way outside. */
+  readonly withheld?: readonly Server[];
 }
 
 /** Where a name goes that nobody here holds. */

@@ -21,6 +21,7 @@ import type { LoopGuard } from "./upstream/loop-guard.ts";
 import { BY_STREAM } from "./ledger/ledger.ts";
 import { ReverseNames } from "./policy/reverse.ts";
 import { routeOf } from "./policy/route.ts";
+import type { Trace } from "./trace.ts";
 import { Shuffler } from "./policy/shuffle.ts";
 import { SpecialNames } from "./policy/special.ts";
 import { HEADER_BYTES, Question } from "./wire/question.ts";
@@ -68,6 +69,8 @@ export interface Deferred {
   readonly name: Uint8Array;
   readonly nameHash: number;
   readonly isDnssecOk: boolean;
+  /** Whom to tell what becomes of it; only where somebody has it explained. */
+  readonly trace?: Trace;
 }
 
 /** What answers before somebody is asked, and what is looked out for; none of it where queries only go to the forwarder. */
@@ -94,6 +97,7 @@ export class Answerer {
   /** How the answer comes about that is being made, one of HOW; and its response code where that takes an OPT to say. */
   #how: number = HOW.local;
   #isBadVersion = false;
+  #trace: Trace | undefined;
   readonly #addressOptions: { limit: number; readonly shuffle: Shuffle; readonly behaviour: Behaviour };
 
   constructor(behaviour: Behaviour, parts: AnswererParts = {}) {
@@ -166,6 +170,17 @@ export class Answerer {
     return result;
   }
 
+  /** Answers as `answer` does, at the beginning of a block, and tells `trace` what is decided and why. */
+  explain(asker: Asker, block: Buffer, length: number, isStream: boolean, trace: Trace): number | Deferred {
+    this.#setTrace(trace);
+    try {
+      const result = this.answer(asker, block, 0, length, isStream);
+      return result === DEFERRED ? { ...this.takeDeferred(block), trace } : result;
+    } finally {
+      this.#setTrace(undefined);
+    }
+  }
+
   /** What the last answer deferred. */
   takeDeferred(block: Buffer): Deferred {
     const { offset, end, messageEnd, records, type, folded, foldedLength, hash } = this.#question;
@@ -184,6 +199,12 @@ export class Answerer {
     };
   }
 
+  #setTrace(trace: Trace | undefined): void {
+    const { memory } = this.#parts;
+    this.#trace = this.#local.trace = this.#special.trace = trace;
+    if (memory !== undefined) memory.trace = trace;
+  }
+
   #decide(asker: Asker, block: Buffer, isStream: boolean): number {
     const question = this.#question;
     const { type } = question;
@@ -191,15 +212,16 @@ export class Answerer {
     if (type === TYPE.A || type === TYPE.AAAA || type === TYPE.MX || this.#behaviour.answersAllTypes) {
       const answer = this.#answerName(asker, block);
       if (answer !== DEFERRED) return answer;
-    }
+    } else this.#trace?.passes("names", "only addresses (A, AAAA, MX) are looked up among names, as with Docker");
     if (type === TYPE.PTR) {
       const pointer = this.#reverse.find(question, asker.view);
+      this.#trace?.reverses(pointer);
       if (pointer !== undefined) {
         return pointer.target === undefined
           ? failure(block, question, RCODE.SERVFAIL, this.#behaviour)
           : pointerAnswer(block, question, pointer.target, this.#behaviour, this.#limit);
       }
-    }
+    } else this.#trace?.passes("reverse", "the question is not which name an address has (PTR)");
     if (type === TYPE.TXT && asker.nonce !== undefined && this.#isProbe(asker.nonce, block)) {
       asker.seenNonce[isStream ? "tcp" : "udp"] = true;
       this.#how = HOW.ours;
@@ -222,15 +244,18 @@ export class Answerer {
     const { upstreams } = asker.view;
     const { type } = question;
     const route = routeOf(question, upstreams);
+    this.#trace?.takes(route);
     if (route.isLocal) return nameError(block, question, this.#behaviour);
     if (route.labelCount === 0) {
       const isAddress = type === TYPE.A || type === TYPE.AAAA;
       if (isAddress && question.labelCount < 2 && upstreams.isNdotsSet) {
+        this.#trace?.answers("special", "ndots is set, so the addresses of names without a dot are not asked outside");
         return noData(block, question, this.#behaviour);
       }
       const special = this.#special.answer(block, question, this.#limit);
       if (special > 0) return special;
-    }
+      this.#trace?.passes("special", "no name that is kept from leaving");
+    } else this.#trace?.passes("special", "a route of its own goes before the rules for special names");
     this.#route = route;
     return this.#remember(asker, block, route);
   }
@@ -238,7 +263,10 @@ export class Answerer {
   /** What servers said before, if that is still good. */
   #remember(asker: Asker, block: Buffer, route: Route): number {
     const { memory } = this.#parts;
-    if (memory === undefined) return DEFERRED;
+    if (memory === undefined) {
+      this.#trace?.passes("cache", "nothing is kept: the switch cache is off");
+      return DEFERRED;
+    }
     const length = memory.answer(asker, block, this.#question, route, this.#limit, this.#isKnown);
     if (length === UNKNOWN) return DEFERRED;
     asker.counters.cached++;
@@ -253,14 +281,20 @@ export class Answerer {
     const { type } = question;
     if (type === TYPE.A || type === TYPE.AAAA) {
       const addresses = type === TYPE.A ? named.v4 : named.v6;
-      if (addresses.length === 0) return noData(block, question, this.#behaviour);
+      if (addresses.length === 0) {
+        this.#trace?.found(true, "it has no address of this family, and the answer is empty");
+        return noData(block, question, this.#behaviour);
+      }
+      this.#trace?.found(true, "its addresses are the answer");
       this.#addressOptions.limit = this.#limit;
       return addressAnswer(block, question, addresses, type === TYPE.A ? 4 : 16, this.#addressOptions);
     }
     // A dotted name may also exist outside, with a mail exchanger or a certificate policy of its own.
     if (type === TYPE.MX || this.#local.wasQualified || question.labelCount < 2) {
+      this.#trace?.found(true, "only addresses are held, and the answer for another type is empty");
       return noData(block, question, this.#behaviour);
     }
+    this.#trace?.found(false, "it may exist outside, too: other types are asked there, and NXDOMAIN becomes empty");
     this.#isKnown = true;
     return DEFERRED;
   }

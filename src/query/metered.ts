@@ -43,9 +43,9 @@ export class MeteredAnswerer implements AnswersAtOnce {
 export function meteredForward(forward: Forward, meter: Meter): Forward {
   return (asker, deferred, transport, respond) => {
     const startMs = performance.now();
-    forward(asker, deferred, transport, (reply) => {
+    forward(asker, deferred, transport, (reply, how, server) => {
       meter.delivered(deferred.type, transport === "tcp", (reply[RCODE_AT] as number) & RCODE_BITS, startMs);
-      respond(reply);
+      respond(reply, how, server);
     });
   };
 }

@@ -90,6 +90,11 @@ export class Attachment {
     return this.#serving?.endpoint.counters;
   }
 
+  /** What serves the namespace now, as whoever opened it knows it. */
+  get endpoint(): Endpoint | undefined {
+    return this.#serving?.endpoint;
+  }
+
   get inFlight(): number {
     return this.#serving?.endpoint.inFlight ?? 0;
   }

@@ -12,7 +12,7 @@ import type { Link, Server, Upstreams, View, ViewNetwork } from "../../model/vie
 import { folded } from "../../model/wire-name.ts";
 import { type ContainerFact, type EndpointFact, type NameserversFact, type NetworkFact } from "./fact.ts";
 import { type Joined, inSearchOrder } from "./order.ts";
-import { type Say, ownSay, routesOf } from "./routes.ts";
+import { DNS_LABEL, type Say, ownSay, routesOf, saidBy } from "./routes.ts";
 
 interface KnownNetwork {
   readonly fact: NetworkFact;
@@ -40,6 +40,12 @@ const HOST_NAME = "host.docker.internal";
 const DNS_PORT = 53;
 /** Docker's own resolver behind us. */
 const DOOR: Server = { from: "door", address: "127.0.0.11", port: DNS_PORT };
+/** Where the list of servers comes from that nobody put another one for. */
+const LISTS: Readonly<Record<NameserversFact["kind"], string>> = {
+  listed: "Docker's list for this container",
+  host: "the host's resolv.conf, as it is now",
+  unknown: "",
+};
 /** Drivers whose networks lead nowhere, with or without a gateway. */
 const DRIVERS_WITHOUT_OUTSIDE = new Set(["null", "host"]);
 
@@ -154,14 +160,27 @@ export class Directory {
     const listed = isUnclear ? doors : this.#listed(nameservers, doors, ownAddresses);
     const isOwn = nameservers.kind === "listed" && nameservers.isOwn && !isUnclear;
     const says: Say[] = [
-      ownSay(labels).say,
-      isOwn ? [{ domains: [""], servers: listed, isLocal: false }] : [],
-      ...joined.map(({ network }) => networks.get(network.name) ?? []),
-      everyone,
-      node?.hostName === "deny" ? [{ domains: [HOST_NAME], servers: [], isLocal: true }] : [],
+      saidBy(`its label ${DNS_LABEL}`, ownSay(labels).say),
+      saidBy("its own --dns", isOwn ? [{ domains: [""], servers: listed, isLocal: false }] : []),
+      ...joined.map(({ network: { name } }) => saidBy(`the settings of network "${name}"`, networks.get(name) ?? [])),
+      saidBy("the settings, dns", everyone),
+      saidBy(
+        "the settings, kind.host-name",
+        node?.hostName === "deny" ? [{ domains: [HOST_NAME], servers: [], isLocal: true }] : [],
+      ),
     ];
+    const fallbackBy =
+      listed === doors
+        ? "what is left: no interface tells Docker's list, so its own resolver behind us is asked"
+        : LISTS[nameservers.kind];
     return {
-      routes: routesOf({ says, fallback: listed, host: this.#host, hasExternalAccess: reaches || isUnclear }),
+      routes: routesOf({
+        says,
+        fallback: listed,
+        fallbackBy,
+        host: this.#host,
+        hasExternalAccess: reaches || isUnclear,
+      }),
       isNdotsSet: isNdotsSet || (!isUnclear && nameservers.kind !== "unknown" && nameservers.isNdotsSet),
     };
   }

@@ -8,7 +8,16 @@ import { type NamedServer, type RouteText, domainLabels, parseRoute } from "../.
 import type { Route, Server } from "../../model/view.ts";
 
 /** One who has a say: the texts that apply, in the order in which they were written. */
-export type Say = readonly RouteText[];
+export type Say = readonly SaidText[];
+
+interface SaidText extends RouteText {
+  /** Who that is, in words. */
+  readonly by?: string;
+}
+
+export function saidBy(by: string, texts: readonly RouteText[]): Say {
+  return texts.map((text) => ({ ...text, by }));
+}
 
 /** Where a container itself says whom to ask, as `--dns` does: texts with blanks or commas between them. */
 export const DNS_LABEL = "io.dns11.dns";
@@ -31,28 +40,32 @@ export function ownSay(labels: Readonly<Record<string, string>>): { readonly say
 export interface RouteParts {
   /** Whoever counts more stands first. */
   readonly says: readonly Say[];
-  /** What Docker would ask for every name. */
+  /** What Docker would ask for every name, and how that is known. */
   readonly fallback: readonly Server[];
+  readonly fallbackBy?: string;
   /** The host's own servers, as they are now. */
   readonly host: readonly Server[];
   readonly hasExternalAccess: boolean;
 }
 
-export function routesOf({ says, fallback, host, hasExternalAccess }: RouteParts): Route[] {
+export function routesOf({ says, fallback, fallbackBy, host, hasExternalAccess }: RouteParts): Route[] {
   const byDomain = new Map<string, Gathered>();
   for (const say of says) {
     for (const [domain, gathered] of gather(say)) if (!byDomain.has(domain)) byDomain.set(domain, gathered);
   }
-  if (!byDomain.has("")) byDomain.set("", { servers: fallback, isLocal: false });
+  if (!byDomain.has("")) byDomain.set("", { servers: fallback, isLocal: false, by: fallbackBy });
   return [...byDomain]
-    .map(([domain, { servers, isLocal }]): Route => {
+    .map(([domain, { servers, isLocal, by }]): Route => {
       const suffix = domainLabels(domain);
       const all = isLocal ? [] : servers.flatMap((server) => (server === "host" ? host : server));
+      const withheld = hasExternalAccess ? [] : all.filter(({ from }) => from === "host");
       return {
         suffix,
         labelCount: domain === "" ? 0 : domain.split(".").length,
         servers: all.filter(({ from }) => from !== "host" || hasExternalAccess),
         isLocal,
+        ...(by !== undefined && { by }),
+        ...(withheld.length > 0 && { withheld }),
       };
     })
     .toSorted((a, b) => b.labelCount - a.labelCount);
@@ -61,17 +74,19 @@ export function routesOf({ says, fallback, host, hasExternalAccess }: RouteParts
 interface Gathered {
   readonly servers: readonly NamedServer[];
   readonly isLocal: boolean;
+  readonly by: string | undefined;
 }
 
 /** Texts of one who has a say, by domain: several servers for one domain are one list. */
 function gather(say: Say): Map<string, Gathered> {
   const byDomain = new Map<string, Gathered>();
-  for (const { domains, servers, isLocal } of say) {
+  for (const { domains, servers, isLocal, by } of say) {
     for (const domain of domains) {
       const before = byDomain.get(domain);
       byDomain.set(domain, {
         servers: [...(before?.servers ?? []), ...servers],
         isLocal: isLocal && (before?.isLocal ?? true),
+        by: before?.by ?? by,
       });
     }
   }

@@ -80,6 +80,11 @@ export class Engine {
     return await this.#get("/containers/json", LIMITS.listMs);
   }
 
+  /** The same with those that do not run. */
+  async allContainers(): Promise<readonly ListedJson[]> {
+    return await this.#get("/containers/json?", LIMITS.listMs, undefined, { all: true });
+  }
+
   /** undefined where there is no such container. */
   async container(id: string): Promise<ContainerJson | undefined> {
     return await orNothing(this.#get<ContainerJson>(`/containers/${id}/json`, LIMITS.inspectMs));
@@ -95,11 +100,11 @@ export class Engine {
   }
 
   /** By the package's own way to the socket: its calls do not all take a limit of time. */
-  async #get<T>(path: string, timeoutMs: number, signal?: AbortSignal): Promise<T> {
+  async #get<T>(path: string, timeoutMs: number, signal?: AbortSignal, options: object = {}): Promise<T> {
     const timeout = AbortSignal.timeout(timeoutMs);
     const abortSignal = signal === undefined ? timeout : AbortSignal.any([timeout, signal]);
     const modem = this.#docker.modem as Modem;
-    const request = { path, method: "GET", abortSignal, statusCodes: STATUS_CODES };
+    const request = { path, method: "GET", abortSignal, statusCodes: STATUS_CODES, options };
     return await this.#explained(
       new Promise<T>((resolve, reject) => {
         modem.dial(request, (error, body) => (error === null ? resolve(body as T) : reject(error)));

@@ -10,6 +10,7 @@ import type { Route } from "../../model/view.ts";
 import type { Asker } from "../asker.ts";
 import type { Meter } from "../meter.ts";
 import type { Fleet, Lane } from "../upstream/fleet.ts";
+import type { Trace } from "../trace.ts";
 import type { Question } from "../wire/question.ts";
 import { type Asked, errorOption, relay, relayFailure } from "../wire/relay.ts";
 import { RCODE } from "../wire/reply.ts";
@@ -37,6 +38,10 @@ const STALE_DENIAL = errorOption(19, "");
 
 export class Memory {
   readonly #parts: MemoryParts;
+  /** Told of what is found while somebody has it explained. */
+  trace: Trace | undefined;
+  /** How often a question was answered from what is kept, or could not be. */
+  readonly counters = { hits: 0, misses: 0, stale: 0, failures: 0, prefetches: 0 };
   /** Filled in for each question; nothing is made on this way. */
   readonly #key = { hash: 0, name: new Uint8Array(0), length: 0, type: 0, bits: 0, scope: 0 } satisfies Key;
   readonly #asked = { limit: 0, hasOpt: false, isDnssecOk: false, wantsAuthentic: false, isKnown: false };
@@ -61,31 +66,57 @@ export class Memory {
 
   #answer(asker: Asker, block: Buffer, question: Question, route: Route, limit: number, isKnown: boolean): number {
     const bits = shareBits(block, question);
-    if (bits === NOT_SHAREABLE) return UNKNOWN;
+    if (bits === NOT_SHAREABLE) {
+      this.trace?.passes("cache", "a question of its own, to which no kept reply is the answer");
+      return UNKNOWN;
+    }
     const { cache, fleet, now } = this.#parts;
     const lane = fleet.laneOf(asker, route);
     const entry = cache.find(this.#keyOf(question, bits, lane.scope));
-    if (entry === undefined) return UNKNOWN;
+    if (entry === undefined) {
+      this.trace?.passes("cache", "no reply of these servers is kept for it");
+      return this.#miss();
+    }
     const nowMs = now();
     const asked = this.#askedOf(block, question, limit, isKnown);
     const { offset, end } = question;
     if (entry.reply !== undefined && nowMs < entry.expiresMs) {
       cache.touch(entry);
       entry.hits++;
+      this.counters.hits++;
+      this.trace?.answers(
+        "cache",
+        `kept ${ago(nowMs - entry.storedMs)}, good for ${seconds(entry.expiresMs - nowMs)} more`,
+      );
       if (this.#isDue(entry, nowMs)) this.#refresh(asker, lane, entry);
       this.how = HOW.cached;
       this.#age.seconds = Math.floor((nowMs - entry.storedMs) / 1000);
       return relay(block, offset, asked, entry.reply, this.#age);
     }
-    if (nowMs >= entry.failedUntilMs) return UNKNOWN;
+    if (nowMs >= entry.failedUntilMs) {
+      this.trace?.passes("cache", overText(entry, nowMs));
+      return this.#miss();
+    }
     const stale = this.staleReply(entry, lane, nowMs);
     if (stale === undefined) {
-      if (nowMs >= entry.failureUntilMs) return UNKNOWN;
+      if (nowMs >= entry.failureUntilMs) {
+        this.trace?.passes("cache", overText(entry, nowMs));
+        return this.#miss();
+      }
+      this.counters.failures++;
       this.how = HOW.failed;
+      this.trace?.answers(
+        "cache",
+        `all servers have just failed; asked again in ${seconds(entry.failureUntilMs - nowMs)}`,
+      );
       return relayFailure(block, offset, end - offset, asked, RCODE.SERVFAIL, entry.failure);
     }
     cache.touch(entry);
     this.noteStale();
+    this.trace?.answers(
+      "cache",
+      `all servers have failed, and the reply that is over since ${seconds(nowMs - entry.expiresMs)} stands in (stale)`,
+    );
     // As long as servers fail they are tried, but not for everyone who asks.
     if (nowMs >= entry.failureUntilMs) this.#refresh(asker, lane, entry);
     this.how = HOW.stale;
@@ -94,6 +125,7 @@ export class Memory {
 
   /** A reply that is over has stood in for servers that failed. */
   noteStale(): void {
+    this.counters.stale++;
     if (this.#parts.meter !== undefined) this.#parts.meter.cache.stale++;
   }
 
@@ -114,7 +146,14 @@ export class Memory {
   }
 
   #refresh(asker: Asker, lane: Lane, entry: Entry): void {
-    if (!entry.isRefreshing) this.#parts.onRefresh(asker, lane, entry);
+    if (entry.isRefreshing) return;
+    this.trace?.passes("cache", "it is asked for anew meanwhile, for whoever asks next");
+    this.#parts.onRefresh(asker, lane, entry);
+  }
+
+  #miss(): typeof UNKNOWN {
+    this.counters.misses++;
+    return UNKNOWN;
   }
 
   #keyOf(question: Question, bits: number, scope: number): Key {
@@ -141,6 +180,19 @@ export class Memory {
 
 /** A reply that is over says so, and is not to be remembered for long. */
 export const STALE_AGE = { seconds: 0, staleTtl: LIMITS.staleTtlSeconds };
+
+function seconds(ms: number): string {
+  return `${(Math.max(0, ms) / 1000).toFixed(1)} s`;
+}
+
+function overText({ reply, expiresMs }: Entry, nowMs: number): string {
+  if (reply === undefined) return "no reply is kept; when it was last asked for all servers failed";
+  return `the reply that is kept is over since ${seconds(nowMs - expiresMs)}`;
+}
+
+function ago(ms: number): string {
+  return `${seconds(ms)} ago`;
+}
 
 export function staleError({ rcode }: { readonly rcode: number }): Buffer {
   return rcode === RCODE.NXDOMAIN ? STALE_DENIAL : STALE_ANSWER;

@@ -69,6 +69,8 @@ export class ReplyCache {
   readonly #bytesMax: number;
   readonly #counts: { evictions: number };
   #bytes = 0;
+  /** Replies that had to go before their time, to make room. */
+  evictions = 0;
 
   /** `counts` is where it is counted what had to make room. */
   constructor(bytesMax: number, counts: { evictions: number } = { evictions: 0 }) {
@@ -78,6 +80,10 @@ export class ReplyCache {
 
   get bytes(): number {
     return this.#bytes;
+  }
+
+  get bytesMax(): number {
+    return this.#bytesMax;
   }
 
   get size(): number {
@@ -147,6 +153,17 @@ export class ReplyCache {
     this.#bytes = 0;
   }
 
+  /** What is kept of one name, of whatever type and from whomever, or all; returns how much that was. */
+  removeNamed(name: Uint8Array | undefined): number {
+    const before = this.size;
+    if (name === undefined) {
+      this.clear();
+      return before;
+    }
+    for (const entry of this.#entries.values()) if (Buffer.compare(entry.name, name) === 0) this.remove(entry);
+    return before - this.size;
+  }
+
   /** A container has gone: what others may still want of what it asked for passes to `heir`, the rest goes. */
   inherit(owner: Owner, heir: Owner, isShared: (scope: number) => boolean): void {
     for (let entry = owner.first, next; entry !== undefined; entry = next) {
@@ -176,6 +193,7 @@ export class ReplyCache {
       if (victim === undefined) return;
       this.#counts.evictions++;
       this.remove(victim);
+      this.evictions++;
     }
   }
 
@@ -186,6 +204,13 @@ export class ReplyCache {
     for (const owner of this.#owners) if (owner.bytes > most.bytes) most = owner;
     return most;
   }
+}
+
+/** How many replies are charged to a container. */
+export function entriesOf(owner: Owner): number {
+  let count = 0;
+  for (let entry = owner.first; entry !== undefined; entry = entry.after) count++;
+  return count;
 }
 
 export function newOwner(): Owner {

@@ -16,6 +16,7 @@ import type { Meter } from "../meter.ts";
 import type { Forward } from "../listen/ports.ts";
 import type { Fleet, Lane } from "../upstream/fleet.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
+import type { Trace } from "../trace.ts";
 import { errorOption } from "../wire/relay.ts";
 import { RCODE } from "../wire/reply.ts";
 import { type StoredReply, storedReply } from "../wire/stored-reply.ts";
@@ -128,6 +129,7 @@ export class AdaptiveForwarder {
     const { message, questionEnd } = entry.reply;
     this.#refreshing++;
     if (this.#parts.meter !== undefined) this.#parts.meter.cache.prefetches++;
+    this.#parts.memory.counters.prefetches++;
     entry.isRefreshing = true;
     const query = queryFor(message, questionEnd, entry.bits);
     this.#depart({ asker, lane, key: entry, refreshes: entry, message: query, questionEnd, waiting: [] });
@@ -140,6 +142,25 @@ export class AdaptiveForwarder {
     this.#parts.fleet.forget();
   }
 
+  /**
+   * Forgets what servers said of one name, or of all; what is on its way is not kept either. Returns how many replies went,
+   * and how many were on their way.
+   */
+  flush(name: Uint8Array | undefined): { readonly replies: number; readonly inFlight: number } {
+    let inFlight = 0;
+    for (const [hash, { key }] of this.#trips) {
+      if (name !== undefined && (key === undefined || Buffer.compare(key.name, name) !== 0)) continue;
+      this.#trips.delete(hash);
+      inFlight++;
+    }
+    return { replies: this.#parts.cache.removeNamed(name), inFlight };
+  }
+
+  /** What of the cache is charged to a container; to nobody: to those that are gone. */
+  ownerOf(asker: Asker | undefined): Owner | undefined {
+    return asker === undefined ? this.#heir : this.#owners.get(asker);
+  }
+
   /** A server was found to lead back to us: nobody waits for it any longer. */
   leaveOut(nameserver: Nameserver): void {
     for (const { flight } of this.#all) flight.leaveOut(nameserver);
@@ -150,6 +171,7 @@ export class AdaptiveForwarder {
     const { asker, deferred } = delivery;
     const lane = fleet.laneOf(asker, deferred.route);
     if (lane.nameservers.length === 0 || deferred.query.length > MESSAGE_BYTES_MAX) {
+      deferred.trace?.answers("servers", NOBODY[1]);
       queueMicrotask(() => this.#deliver(delivery, () => delivery.fail(RCODE.SERVFAIL, this.#error(...NOBODY))));
       return;
     }
@@ -164,6 +186,7 @@ export class AdaptiveForwarder {
     const isAlike = behaviour.fitsReplies || delivery.transport === "udp";
     if (trip !== undefined && behaviour.merges && isAlike && this.#isEarly(trip)) {
       trip.waiting.push(delivery);
+      this.#tellJoined(trip, deferred.trace);
       return;
     }
     const message = queryFor(deferred.query, deferred.questionEnd, deferred.bits);
@@ -201,6 +224,7 @@ export class AdaptiveForwarder {
     );
     const trip: Trip = { ...parts, flight };
     this.#all.add(trip);
+    waiting[0]?.deferred.trace?.flies(flight.journal);
     if (key !== undefined) this.#trips.set(key.hash, trip);
     flight.start();
   }
@@ -227,10 +251,12 @@ export class AdaptiveForwarder {
     }
   }
 
-  #keep({ asker, lane }: Trip, key: Key, stored: StoredReply): void {
+  #keep({ asker, lane, waiting }: Trip, key: Key, stored: StoredReply): void {
     const { behaviour, policy, cache, now } = this.#parts;
     const seconds = settleLifetime(stored, policy.cache, lane.isDoor ? behaviour.ttlSeconds : undefined);
-    if (!behaviour.caches || seconds <= 0) return;
+    const isKept = behaviour.caches && seconds > 0;
+    for (const { deferred } of waiting) deferred.trace?.passes("cache", isKept ? `kept for ${seconds} s` : "not kept");
+    if (!isKept) return;
     const entry = cache.put(key, this.#ownerOf(asker), stored);
     entry.storedMs = now();
     entry.expiresMs = entry.storedMs + seconds * 1000;
@@ -264,11 +290,11 @@ export class AdaptiveForwarder {
     const stale = entry === undefined ? undefined : memory.staleReply(entry, lane, now());
     if (stale === undefined) return;
     for (const delivery of waiting) {
-      this.#deliver(delivery, () => {
-        memory.noteStale();
-        const why = this.#parts.behaviour.explainsFailures ? staleError(stale) : undefined;
-        delivery.hand(stale, STALE_AGE, undefined, why);
-      });
+      if (delivery.isDone) continue;
+      memory.noteStale();
+      delivery.deferred.trace?.answers("cache", "a reply that is over stands in (stale)");
+      const why = this.#parts.behaviour.explainsFailures ? staleError(stale) : undefined;
+      this.#deliver(delivery, () => delivery.hand(stale, STALE_AGE, undefined, why));
     }
   }
 
@@ -278,8 +304,14 @@ export class AdaptiveForwarder {
     act();
   }
 
+  #tellJoined({ flight }: Trip, trace: Trace | undefined): void {
+    trace?.passes("servers", "the same is being asked already, and its reply is waited for");
+    trace?.flies(flight.journal);
+  }
+
   #refuse(delivery: Delivery): void {
     delivery.asker.counters.refused++;
+    delivery.deferred.trace?.answers("servers", "refused: too many queries of this container are in flight");
     delivery.fail(RCODE.REFUSED, this.#error(ERROR.other, "too many queries of this container are in flight"));
   }
 

@@ -21,7 +21,13 @@ const UDP_REPLY_MAX = 65535;
 const UDP_REPLY_MIN = 512;
 
 /** Asks over a connected UDP socket. Replies with another id are somebody else's, or forged: they are passed over. */
-export function askUdp(fd: number, family: 4 | 6, deferred: Deferred, timeoutMs: number, onOutcome: OnOutcome): void {
+export function askUdp(
+  fd: number,
+  family: 4 | 6,
+  deferred: Pick<Deferred, "query" | "hasOpt" | "udpSize">,
+  timeoutMs: number,
+  onOutcome: OnOutcome,
+): void {
   const socket = createSocket(family === 4 ? "udp4" : "udp6");
   const bytesMax = deferred.hasOpt ? Math.max(UDP_REPLY_MIN, deferred.udpSize) : UDP_REPLY_MAX;
   const end = once((outcome) => {

@@ -10,6 +10,7 @@
  */
 import { LIMITS } from "../../config/limits.ts";
 import { reasonOf } from "../../lib/fault.ts";
+import { rcodeName } from "../../model/rcode.ts";
 import { serverText } from "../../model/server-text.ts";
 import type { AskPolicy } from "../../model/upstream-policy.ts";
 import type { Server } from "../../model/view.ts";
@@ -20,8 +21,10 @@ import { type Exchange, isReplyTo } from "../upstream/udp-socket.ts";
 import { RCODE } from "../wire/reply.ts";
 import { storedReply } from "../wire/stored-reply.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
+import { FlightJournal } from "../trace.ts";
 import { type Outcome, askTcp } from "./attempt.ts";
 import type { Deadlines, Due } from "./deadlines.ts";
+import { type Candidate, lineUp, tellLine } from "./line-up.ts";
 
 export type Landing =
   | {
@@ -75,16 +78,7 @@ export interface FlightHooks {
   readonly onLate: () => void;
 }
 
-/** A server in its place in this flight. */
-interface Candidate {
-  readonly nameserver: Nameserver;
-  state: "unasked" | "asked" | "bad";
-  asks: number;
-  reason: string;
-  /** It could not be reached at all, which is what lets a backup in. */
-  isUnreachable: boolean;
-}
-
+const ON_TRIAL = "it is down, and asked on trial beside another one";
 const OPT_BYTES = 11;
 const ADDITIONALS_AT = 10;
 const RCODE_NAMES = new Map<number, string>([
@@ -108,6 +102,7 @@ export class Flight implements Due {
   #told: Buffer | undefined;
   #isStarting = true;
   #isOver = false;
+  #journal: FlightJournal | undefined;
 
   constructor(plan: FlightPlan, hooks: FlightHooks) {
     this.#plan = plan;
@@ -122,6 +117,14 @@ export class Flight implements Due {
     return this.#isOver;
   }
 
+  /** Kept from now on, for whoever has it explained. */
+  get journal(): FlightJournal {
+    if (this.#journal !== undefined) return this.#journal;
+    this.#journal = new FlightJournal();
+    tellLine(this.#plan, this.#line, this.#journal, this.#hooks.now());
+    return this.#journal;
+  }
+
   start(): void {
     const { policy } = this.#plan;
     const now = this.startMs;
@@ -130,10 +133,12 @@ export class Flight implements Due {
       // Where nobody is known to answer there is no order to keep, and an old reply is as good as any.
       if (up.length === 0) this.#lateMs = now;
       this.#stepMs = now + LIMITS.askAgainMs;
-      for (const candidate of this.#line) if (this.#isEligible(candidate)) this.#ask(candidate);
+      const why = policy.order === "race" ? "all are asked at once" : "nobody is known to answer, so all are asked";
+      for (const candidate of this.#line) if (this.#isEligible(candidate)) this.#ask(candidate, why);
     } else {
-      for (const candidate of this.#line) if (candidate.nameserver.health.takeTrial(now)) this.#ask(candidate);
-      if (!this.#isOver) this.#askFresh();
+      for (const candidate of this.#line)
+        if (candidate.nameserver.health.takeTrial(now)) this.#ask(candidate, ON_TRIAL);
+      if (!this.#isOver) this.#askFresh("the first in line");
     }
     if (!this.#isOver && !this.#line.some(({ state }) => state === "asked")) this.#giveUp();
     this.#isStarting = false;
@@ -151,6 +156,7 @@ export class Flight implements Due {
     if (now >= this.#endMs) return this.#giveUp();
     if (now >= this.#lateMs) {
       this.#lateMs = Number.POSITIVE_INFINITY;
+      this.#journal?.note(now, undefined, "late: a reply that is over would do, if one is kept");
       this.#hooks.onLate();
     }
     if (now >= this.#stepMs) this.#next();
@@ -163,20 +169,20 @@ export class Flight implements Due {
 
   /** Asks the next server; where all have been asked, one that has not answered yet once more. */
   #next(): void {
-    if (this.#askFresh()) return;
+    if (this.#askFresh("those before have been silent for longer than they should")) return;
     this.#againMs *= 2;
     this.#stepMs = this.#hooks.now() + this.#againMs;
     const waiting = this.#line.filter(({ state, asks }) => state === "asked" && asks < LIMITS.upstreamAsksPerServer);
     const [again] = waiting.toSorted((a, b) => a.asks - b.asks);
-    if (again !== undefined) this.#ask(again);
+    if (again !== undefined) this.#ask(again, "it has not answered yet");
   }
 
   /** Asks one that has not been asked; whether there was one. */
-  #askFresh(): boolean {
+  #askFresh(why: string): boolean {
     const fresh = this.#line.find((candidate) => candidate.state === "unasked" && this.#isEligible(candidate));
     if (fresh === undefined) return false;
     this.#stepMs = this.#hooks.now() + this.#patienceMs(fresh);
-    this.#ask(fresh);
+    this.#ask(fresh, why);
     return true;
   }
 
@@ -196,12 +202,13 @@ export class Flight implements Due {
     return nameserver.health.patienceMs;
   }
 
-  #ask(candidate: Candidate): void {
+  #ask(candidate: Candidate, why: string): void {
     candidate.state = "asked";
     candidate.asks++;
-    if (this.#plan.usesTcp) return this.#askTcp(candidate);
+    if (this.#plan.usesTcp) return this.#askTcp(candidate, why);
     const { nameserver } = candidate;
     const now = this.#hooks.now();
+    this.#journal?.note(now, nameserver.server, `asked by udp: ${why}`);
     let socket;
     try {
       socket = nameserver.sockets.draw(() => this.#plan.dial(nameserver.server, "udp"));
@@ -231,10 +238,11 @@ export class Flight implements Due {
     return plain;
   }
 
-  #askTcp(candidate: Candidate): void {
+  #askTcp(candidate: Candidate, why: string): void {
     const { nameserver } = candidate;
     const { connections } = this.#hooks;
     const now = this.#hooks.now();
+    this.#journal?.note(now, nameserver.server, `asked by tcp: ${why}`);
     if (connections.open >= LIMITS.upstreamConnections) return this.#fail(candidate, "too many connections are open");
     let fd;
     try {
@@ -293,7 +301,7 @@ export class Flight implements Due {
     }
     if (this.#deniesEdns(reply) && nameserver.speaksEdns(now)) {
       nameserver.takesNoEdns(now);
-      this.#ask(candidate);
+      this.#ask(candidate, "without EDNS, which it could not read");
       return;
     }
     const isTruncated = ((reply.message[2] as number) & 0x02) !== 0;
@@ -302,9 +310,10 @@ export class Flight implements Due {
       // Where connections are swallowed, what there is has to do.
       this.#endMs = Math.min(this.#endMs, now + LIMITS.wholeMs);
       this.#stepMs = Number.POSITIVE_INFINITY;
-      this.#askTcp(candidate);
+      this.#askTcp(candidate, "its reply was truncated");
       return;
     }
+    this.#journal?.replied(now, nameserver.server, `answered ${repliedText(reply, now - sentMs, isTruncated)}`);
     this.#end();
     const { message, rcode } = reply;
     this.#hooks.onLanded({ kind: "reply", message, rcode, isWhole: !isTruncated, server: nameserver.server });
@@ -325,15 +334,16 @@ export class Flight implements Due {
 
   /** Somebody guesses at the id: over TCP they would have to guess at much more. */
   #onForgery(candidate: Candidate): void {
-    if (!this.#isOver) this.#askTcp(candidate);
+    if (!this.#isOver) this.#askTcp(candidate, "somebody else sends replies");
   }
 
   #fail(candidate: Candidate, reason: string): void {
     if (this.#isOver) return;
     candidate.state = "bad";
     candidate.reason = reason;
+    this.#journal?.note(this.#hooks.now(), candidate.nameserver.server, `failed: ${reason}`);
     // Nobody left to ask, and none of those asked may still answer: there is nothing to wait for.
-    if (!this.#askFresh() && !this.#line.some(({ state }) => state === "asked")) this.#giveUp();
+    if (!this.#askFresh("the one before failed") && !this.#line.some(({ state }) => state === "asked")) this.#giveUp();
     if (!this.#isOver && !this.#isStarting) this.#arm();
   }
 
@@ -345,8 +355,13 @@ export class Flight implements Due {
     for (const one of this.#line) {
       if (one.state === "asked") this.#meterFailure(one, "timeout", this.startMs, this.#plan.usesTcp);
     }
-    this.#end();
     const truncated = this.#truncated;
+    this.#journal?.note(
+      this.#hooks.now(),
+      undefined,
+      truncated === undefined ? "given up" : "the truncated reply has to do",
+    );
+    this.#end();
     const landing: Landing =
       truncated === undefined
         ? {
@@ -370,6 +385,10 @@ export class Flight implements Due {
   }
 }
 
+function repliedText({ rcode }: UpstreamReply, ms: number, isTruncated: boolean): string {
+  return `${rcodeName(rcode)} after ${ms.toFixed(1)} ms${isTruncated ? ", truncated" : ""}`;
+}
+
 /** One sending of the query; each has an id of its own, so that a late reply to the first tells how long it took. */
 class UdpAttempt implements Exchange {
   readonly message: Buffer;
@@ -385,22 +404,4 @@ class UdpAttempt implements Exchange {
     this.onUnreachable = on.onUnreachable;
     this.onForgery = on.onForgery;
   }
-}
-
-/** Healthy servers in their order, then those that are down; a server that leads back to us is not asked. */
-function lineUp({ nameservers, policy, turn }: FlightPlan, now: number): Candidate[] {
-  const usable = nameservers.filter((nameserver) => !nameserver.isLooping(now));
-  const start = policy.rotates && usable.length > 0 ? turn % usable.length : 0;
-  const rotated = [...usable.slice(start), ...usable.slice(0, start)];
-  const rank = (nameserver: Nameserver): number =>
-    Number(nameserver.server.isBackup === true) * 2 +
-    Number(policy.order === "adaptive" && nameserver.health.isDown(now));
-  const ordered = rotated.length > 1 ? rotated.toSorted((a, b) => rank(a) - rank(b)) : rotated;
-  return ordered.map((nameserver) => ({
-    nameserver,
-    state: "unasked",
-    asks: 0,
-    reason: "no answer in time",
-    isUnreachable: false,
-  }));
 }

@@ -6,6 +6,7 @@
 import { LIMITS } from "../../config/limits.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
 import type { How } from "../../model/asked-query.ts";
+import { rcodeName } from "../../model/rcode.ts";
 import type { Server } from "../../model/view.ts";
 import { reasonOf } from "../../lib/fault.ts";
 import type { Deferred } from "../answer.ts";
@@ -14,6 +15,7 @@ import type { Forward, Respond, Transport } from "../listen/ports.ts";
 import type { Meter, UpstreamFailure } from "../meter.ts";
 import { Question } from "../wire/question.ts";
 import { RCODE, failure } from "../wire/reply.ts";
+import { FlightJournal } from "../trace.ts";
 import { type Outcome, askTcp, askUdp } from "./attempt.ts";
 
 /** The longest message there is. A query outgrows it when its compressed name is written out: then nobody can be asked. */
@@ -30,6 +32,8 @@ interface Search {
   readonly transport: Transport;
   readonly respond: Respond;
   readonly servers: readonly Server[];
+  /** Where somebody has it explained. */
+  readonly journal: FlightJournal | undefined;
 }
 
 export class SequentialForwarder {
@@ -61,7 +65,13 @@ export class SequentialForwarder {
 
   readonly forward: Forward = (asker, deferred, transport, respond) => {
     const servers = deferred.query.length > MESSAGE_BYTES_MAX ? [] : deferred.route.servers;
-    const search = { asker, deferred, transport, respond, servers };
+    const journal = deferred.trace === undefined ? undefined : deferred.trace.flies(new FlightJournal());
+    const search = { asker, deferred, transport, respond, servers, journal };
+    journal?.note(
+      performance.now(),
+      undefined,
+      "one server after the other, as Docker asks; nothing is remembered of them",
+    );
     const isOver = this.#inFlight >= this.#queriesMax || this.#bytes >= LIMITS.forwardBytesWhole;
     this.#inFlight++;
     this.#bytes += deferred.query.length;
@@ -73,6 +83,8 @@ export class SequentialForwarder {
     const { asker, servers } = search;
     const server = servers[index];
     if (server === undefined) {
+      const why = servers.length === 0 ? "there is nobody to ask" : "all of them failed";
+      search.journal?.note(performance.now(), undefined, why);
       this.#fail(search, RCODE.SERVFAIL);
     } else {
       asker.slots.take(
@@ -94,6 +106,8 @@ export class SequentialForwarder {
       else this.#meter?.failed(server, isStream, isUndialled ? "dial_error" : failureOf(tookMs, timeoutMs), tookMs);
       this.#judge(search, server, index, outcome);
     };
+    const why = index === 0 ? "the first of the list, always" : "the one before failed";
+    search.journal?.note(performance.now(), server, `asked by ${transport}: ${why}`);
     let fd;
     try {
       fd = asker.dial(server, transport);
@@ -107,21 +121,25 @@ export class SequentialForwarder {
 
   #judge(search: Search, server: Server, index: number, outcome: Outcome): void {
     if (outcome.kind === "failed") {
+      search.journal?.note(performance.now(), server, `failed: ${outcome.reason}`);
       this.#onFailedAttempt(server, outcome.reason);
       this.#next(search, index + 1);
       return;
     }
     const { message, rcode } = outcome.reply;
     if (rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED) {
+      search.journal?.note(performance.now(), server, `failed: ${rcodeName(rcode)}`);
       this.#next(search, index + 1);
       return;
     }
+    search.journal?.replied(performance.now(), server, `answered ${rcodeName(rcode)}`);
     if (rcode === RCODE.NXDOMAIN && search.deferred.isKnown) message[3] = (message[3] as number) & 0xf0;
     this.#respond(search, message, "forwarded", server);
   }
 
   #refuse(search: Search): void {
     search.asker.counters.refused++;
+    search.journal?.note(performance.now(), undefined, "refused: too many queries are in flight");
     this.#fail(search, RCODE.REFUSED);
   }
 

@@ -70,6 +70,11 @@ export class Endpoint {
     return this.#asker.counters;
   }
 
+  /** Who asks here, for whoever asks in its name. */
+  get asker(): Asker {
+    return this.#asker;
+  }
+
   get inFlight(): number {
     return this.#asker.slots.taken;
   }

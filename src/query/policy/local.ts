@@ -7,12 +7,15 @@ import type { Behaviour } from "../../model/behaviour.ts";
 import type { Named } from "../../model/network-names.ts";
 import type { Link, View, ViewNetwork } from "../../model/view.ts";
 import { sameBytes } from "../../model/wire-name.ts";
+import type { Trace } from "../trace.ts";
 import { HEADER_BYTES, type Question } from "../wire/question.ts";
 
 export class LocalNames {
   readonly #behaviour: Behaviour;
   /** Whether the last hit needed a network's name: such a name exists nowhere else in the world. */
   wasQualified = false;
+  /** Told of the search while somebody has it explained. */
+  trace: Trace | undefined;
 
   constructor(behaviour: Behaviour) {
     this.#behaviour = behaviour;
@@ -40,21 +43,30 @@ export class LocalNames {
     isQualified: boolean,
   ): Named | undefined {
     const length = question.lengthOf[labels] as number;
+    this.trace?.begins(question.folded, length, question.foldedLength);
     for (const network of networks) {
       if (network.links.length === 0) continue;
       if (isQualified && !this.#isSuffix(block, question, length, network)) continue;
       const link = this.#link(block, question, length, network);
       if (link?.target === undefined) continue;
       const hit = network.names.named(link.target, link.target.length, link.targetHash);
+      this.trace?.followsLink(network.name, link.target, hit !== undefined);
       if (hit !== undefined) return hit;
     }
     const hash = question.hashOf[labels] as number;
     for (const network of networks) {
       if (isQualified && !this.#isSuffix(block, question, length, network)) continue;
       const hit = network.names.named(question.folded, length, hash);
-      if (hit === undefined) continue;
+      if (hit === undefined) {
+        this.trace?.looksUp(network.name, false);
+        continue;
+      }
       // A link of this name led nowhere above. Docker then hides the container that really bears the name.
-      if (!this.#behaviour.skipsDanglingLinks && this.#link(block, question, length, network) !== undefined) continue;
+      if (!this.#behaviour.skipsDanglingLinks && this.#link(block, question, length, network) !== undefined) {
+        this.trace?.isHidden(network.name);
+        continue;
+      }
+      this.trace?.looksUp(network.name, true);
       return hit;
     }
     return undefined;

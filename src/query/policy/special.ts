@@ -7,6 +7,7 @@ import type { LeavePolicy } from "../../model/upstream-policy.ts";
 import { wireLabels } from "../../model/wire-name.ts";
 import type { Question } from "../wire/question.ts";
 import { addressAnswer, nameError, noData, pointerAnswer } from "../wire/reply.ts";
+import type { Trace } from "../trace.ts";
 import { type Suffix, endsWith } from "./route.ts";
 
 const TYPE = { A: 1, PTR: 12, AAAA: 28 } as const;
@@ -39,6 +40,8 @@ const NOTHING = 0;
 export class SpecialNames {
   readonly #behaviour: Behaviour;
   readonly #leave: LeavePolicy;
+  /** Told which rule has answered, while somebody has it explained. */
+  trace: Trace | undefined;
 
   constructor(behaviour: Behaviour, leave: LeavePolicy) {
     this.#behaviour = behaviour;
@@ -55,15 +58,28 @@ export class SpecialNames {
     const { keepsDotless, keepsPrivateReverse } = this.#leave;
     const isDotless = keepsDotless && labelCount < 2 && (type === TYPE.A || type === TYPE.AAAA);
     const isPrivate = keepsPrivateReverse && PRIVATE_REVERSE.some((zone) => endsWith(question, zone));
-    return isDotless || isPrivate ? nameError(block, question, this.#behaviour) : NOTHING;
+    if (!isDotless && !isPrivate) return NOTHING;
+    const which = isDotless ? "leave.domain-needed: no dot" : "leave.bogus-priv: the reverse name of a private address";
+    this.trace?.answers("special", `${which}, so it does not leave`);
+    return nameError(block, question, this.#behaviour);
   }
 
   #special(block: Buffer, question: Question, limit: number): number {
     const behaviour = this.#behaviour;
-    if (endsWith(question, LOCALHOST)) return this.#localhost(block, question, limit);
-    if (NOWHERE.some((zone) => endsWith(question, zone))) return nameError(block, question, behaviour);
-    if (endsWith(question, RESOLVER)) return noData(block, question, behaviour);
+    if (endsWith(question, LOCALHOST)) {
+      this.trace?.answers("special", "localhost and the names below it are the loopback addresses (RFC 6761)");
+      return this.#localhost(block, question, limit);
+    }
+    if (NOWHERE.some((zone) => endsWith(question, zone))) {
+      this.trace?.answers("special", "invalid and onion exist nowhere in DNS (RFC 6761, RFC 7686)");
+      return nameError(block, question, behaviour);
+    }
+    if (endsWith(question, RESOLVER)) {
+      this.trace?.answers("special", "resolver.arpa is about the resolver, which has nothing to say there (RFC 9462)");
+      return noData(block, question, behaviour);
+    }
     if (question.type === TYPE.PTR && LOOPBACK_REVERSE.some((name) => endsWith(question, name))) {
+      this.trace?.answers("special", "the reverse name of a loopback address is localhost");
       return pointerAnswer(block, question, LOCALHOST_TARGET, behaviour, limit);
     }
     return NOTHING;

@@ -37,6 +37,12 @@ export class Fleet {
     return this.#host.values();
   }
 
+  /** A server, where it has been asked for this container or, if it is the host's, for any. */
+  known(asker: Asker | undefined, server: Server): Nameserver | undefined {
+    if (server.from === "host") return this.#host.get(keyOf(server));
+    return asker === undefined ? undefined : this.#own.get(asker)?.nameservers.get(keyOf(server));
+  }
+
   laneOf(asker: Asker, route: Route): Lane {
     const known = this.#lanes.get(route);
     if (known !== undefined && (known.asker === undefined || known.asker === asker)) return known;

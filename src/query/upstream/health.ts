@@ -22,6 +22,10 @@ export class Health {
   #isDown = false;
   #trialAtMs = 0;
   #trialAfterMs: number = LIMITS.trialMsFirst;
+  #reason: string | undefined;
+  #sinceMs: number | undefined;
+  /** What it was asked, and what came of it; an answer may be useless, as SERVFAIL is. */
+  readonly counters = { queries: 0, answers: 0, useless: 0, unreachable: 0 };
 
   constructor(onChange: (isUp: boolean, reason: string) => void) {
     this.#onChange = onChange;
@@ -30,6 +34,21 @@ export class Health {
   /** Time it usually takes; undefined as long as it has not answered. */
   get rttMs(): number | undefined {
     return this.#rttMs;
+  }
+
+  /** How far its answers are usually from that. */
+  get deviationMs(): number {
+    return this.#deviationMs;
+  }
+
+  /** Why it went down, or came back. */
+  get reason(): string | undefined {
+    return this.#reason;
+  }
+
+  /** When it last went down, or came back; undefined where it has always been up. */
+  get sinceMs(): number | undefined {
+    return this.#sinceMs;
   }
 
   /** How long to wait for it before another one is asked as well. */
@@ -57,18 +76,21 @@ export class Health {
   asked(nowMs: number): void {
     if (this.#unanswered === 0) this.#unansweredSinceMs = nowMs;
     this.#unanswered++;
+    this.counters.queries++;
   }
 
   /** It has answered something, in so many milliseconds where that is known. */
   answered(nowMs: number, tookMs: number | undefined, isUseful: boolean): void {
     this.#unanswered = 0;
+    this.counters.answers++;
+    if (!isUseful) this.counters.useless++;
     if (tookMs !== undefined) this.#learn(tookMs);
     if (isUseful) {
       this.#useless = 0;
       this.#trialAfterMs = LIMITS.trialMsFirst;
       if (this.#isDown) {
         this.#isDown = false;
-        this.#onChange(true, "it answers again");
+        this.#change(nowMs, "it answers again");
       }
       return;
     }
@@ -78,6 +100,7 @@ export class Health {
 
   /** It cannot be reached at all. */
   failed(nowMs: number, reason: string): void {
+    this.counters.unreachable++;
     if (!this.#isDown) this.#goDown(nowMs, reason);
   }
 
@@ -94,6 +117,12 @@ export class Health {
   #goDown(nowMs: number, reason: string): void {
     this.#isDown = true;
     this.#trialAtMs = nowMs + this.#trialAfterMs;
-    this.#onChange(false, reason);
+    this.#change(nowMs, reason);
+  }
+
+  #change(nowMs: number, reason: string): void {
+    this.#reason = reason;
+    this.#sinceMs = nowMs;
+    this.#onChange(!this.#isDown, reason);
   }
 }

@@ -28,6 +28,16 @@ export class Nameserver {
     this.#plainUntilMs = nowMs + LIMITS.plainMs;
   }
 
+  /** Until then it is asked without EDNS; in the past, where it takes it. */
+  get plainUntilMs(): number {
+    return this.#plainUntilMs;
+  }
+
+  /** Until then it is not asked, because it leads back to us. */
+  get loopsUntilMs(): number {
+    return this.#loopsUntilMs;
+  }
+
   speaksEdns(nowMs: number): boolean {
     return nowMs >= this.#plainUntilMs;
   }

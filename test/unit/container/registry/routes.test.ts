@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import { Directory } from "../../../../src/container/registry/directory.ts";
 import type { EndpointFact, NameserversFact } from "../../../../src/container/registry/fact.ts";
-import { DNS_LABEL, type Say, ownSay, routesOf } from "../../../../src/container/registry/routes.ts";
+import { DNS_LABEL, type Say, ownSay, routesOf, saidBy } from "../../../../src/container/registry/routes.ts";
 import { NO_RULES } from "../../../../src/model/route-rules.ts";
 import { parseRoute, serverText } from "../../../../src/model/server-text.ts";
 import type { Route, Server, Upstreams } from "../../../../src/model/view.ts";
@@ -176,3 +176,16 @@ function serverFor(name: string, upstreams: Upstreams): string | undefined {
   const { question } = placed(aQuery({ name }));
   return routeOf(question, upstreams).servers[0]?.address;
 }
+
+test("a route says who has said it, and which servers are left out for want of a way outside", () => {
+  const says = [saidBy("its label", sayOf(["/lan/10.0.0.1"])), saidBy("everybody", sayOf(["/lan/10.0.0.2", "/corp/"]))];
+  const found = routesOf({ says, fallback: DOCKERS, fallbackBy: "Docker", host: HOSTS, hasExternalAccess: false });
+  assert.deepEqual(
+    found.map(({ by, withheld }) => [by, withheld?.map((server) => serverText(server))]),
+    [
+      ["its label", ["host(10.0.0.1)"]],
+      ["everybody", undefined],
+      ["Docker", ["host(10.9.0.1)"]],
+    ],
+  );
+});

@@ -1,0 +1,56 @@
+/**
+ * dns11 explain: what dns11 answers a container when it asks for a name, and why: every layer that the question passed, in
+ * its order.
+ */
+import type { Command } from "commander";
+
+import type { ExplainedStep, Explanation } from "../src/daemon/told.ts";
+import { clientFor } from "./asking.ts";
+import { type NamingOptions, addNaming, orderOf } from "./naming.ts";
+import { milliseconds, replyLines } from "./reply.ts";
+import { printable, table } from "./table.ts";
+
+export function addExplain(program: Command): void {
+  const command = program
+    .command("explain")
+    .description("Say what dns11 answers a container for a name, and why: who answered, and why nobody before did");
+  addNaming(command).action(async (name: string, options: NamingOptions) => {
+    const explained = await (await clientFor(options)).explain(orderOf(name, options, "explain"));
+    process.stdout.write(options.json === true ? `${JSON.stringify(explained)}\n` : explanationText(explained));
+  });
+}
+
+function explanationText({
+  container,
+  question,
+  networks,
+  steps,
+  answeredBy,
+  server,
+  ms,
+  reply,
+  hints,
+}: Explanation): string {
+  const { name, sharedWith } = container;
+  const shared = sharedWith === undefined ? "" : `, in the namespace of "${sharedWith}"`;
+  const head = `${question.name} ${question.type}, asked in "${name}"${shared} on ${networks.join(", ") || "no network"}\n\n`;
+  const rows = steps.flatMap((step) => [row(step), ...eventRows(step)]);
+  const from = answeredBy === "servers" && server !== null ? server : (answeredBy ?? "nobody");
+  const answer =
+    reply === null
+      ? `\nno reply, in ${milliseconds(ms)}\n`
+      : `\n${reply.rcode} by ${from}, in ${milliseconds(ms)}\n${replyLines(reply)}`;
+  return `${head}${table(["LAYER", "ANSWERS", "WHY"], rows)}${answer}${hints.map((hint) => `hint: ${printable(hint)}\n`).join("")}`;
+}
+
+function row({ layer, isAnswer, why }: ExplainedStep): string[] {
+  return [layer, isAnswer ? "yes" : "no", why];
+}
+
+function eventRows({ events = [] }: ExplainedStep): string[][] {
+  return events.map(({ atMs, server, what }) => [
+    "",
+    "",
+    `${atMs.toFixed(1).padStart(8)} ms  ${server === undefined ? "" : `${server}: `}${what}`,
+  ]);
+}

@@ -1,0 +1,124 @@
+/**
+ * ReplyText: a reply in words, for people who look at one. It is nowhere near the hot path.
+ */
+import { type Answer, decode } from "dns-packet";
+
+import { extendedErrorName, rcodeName } from "./rcode.ts";
+import { typeName } from "./record-type.ts";
+
+export interface RecordText {
+  readonly name: string;
+  readonly type: string;
+  readonly ttl: number;
+  readonly data: string;
+}
+
+export interface ReplyText {
+  readonly rcode: string;
+  readonly isTruncated: boolean;
+  readonly isAuthoritative: boolean;
+  readonly answers: readonly RecordText[];
+  readonly authority: readonly RecordText[];
+  readonly additional: readonly RecordText[];
+  /** Why it failed, in the server's own words (RFC 8914). */
+  readonly extendedErrors: readonly { readonly code: number; readonly name: string; readonly text: string }[];
+  /** Records that are there and cannot be read. */
+  readonly isUnreadable: boolean;
+}
+
+const HEADER_BYTES = 12;
+const OPTION_EXTENDED_ERROR = 15;
+const TYPE_UNKNOWN = /^UNKNOWN_(\d+)$/;
+
+/** Undefined for what is no DNS message at all. */
+export function replyText(message: Buffer): ReplyText | undefined {
+  if (message.length < HEADER_BYTES) return undefined;
+  const flags = message.readUInt16BE(2);
+  const bits = { isTruncated: (flags & 0x0200) !== 0, isAuthoritative: (flags & 0x0400) !== 0 };
+  const low = flags & 15;
+  try {
+    const { answers = [], authorities = [], additionals = [] } = decode(message);
+    const opt = additionals.find((record) => record.type === "OPT") as OptRecord | undefined;
+    return {
+      rcode: rcodeName(low | ((opt?.extendedRcode ?? 0) << 4)),
+      ...bits,
+      answers: answers.map(recordText),
+      authority: authorities.map(recordText),
+      additional: additionals.filter((record) => record !== opt).map(recordText),
+      extendedErrors: (opt?.options ?? []).flatMap(extendedErrorIn),
+      isUnreadable: false,
+    };
+  } catch {
+    const none = { answers: [], authority: [], additional: [], extendedErrors: [] };
+    return { rcode: rcodeName(low), ...bits, ...none, isUnreadable: true };
+  }
+}
+
+/** As the package decodes it; its types do not tell. */
+interface OptRecord {
+  readonly extendedRcode?: number;
+  readonly options?: readonly { readonly code: number; readonly data?: Buffer }[];
+}
+
+function extendedErrorIn({ code, data }: { code: number; data?: Buffer }): ReplyText["extendedErrors"] {
+  if (code !== OPTION_EXTENDED_ERROR || data === undefined || data.length < 2) return [];
+  const error = data.readUInt16BE(0);
+  return [{ code: error, name: extendedErrorName(error), text: data.toString("utf8", 2).replace(/\0$/, "") }];
+}
+
+function recordText(record: Answer): RecordText {
+  const { type, name } = record;
+  const ttl = "ttl" in record && typeof record.ttl === "number" ? record.ttl : 0;
+  const data: unknown = "data" in record ? record.data : undefined;
+  const number = TYPE_UNKNOWN.exec(type)?.[1];
+  return {
+    name: dotted(name),
+    type: number === undefined ? type : typeName(Number(number)),
+    ttl,
+    data: dataText(type, data),
+  };
+}
+
+/** As zone files have it where that is short and known; other fields by their names, and what nobody knows as octets. */
+function dataText(type: string, data: unknown): string {
+  if (Buffer.isBuffer(data) && type !== "TXT") return octets(data);
+  if (typeof data === "string") return NAMED.has(type) ? dotted(data) : data;
+  if (type === "TXT" || type === "SPF") return [data].flat().map(textOf).join(" ");
+  if (typeof data !== "object" || data === null) return "";
+  const fields = data as Readonly<Record<string, unknown>>;
+  const order = ORDER[type];
+  if (order !== undefined) return order.map((key) => fieldText(fields[key], NAME_FIELDS.has(key))).join(" ");
+  if (type === "CAA")
+    return `${fieldText(fields["flags"], false)} ${fieldText(fields["tag"], false)} ${textOf(fields["value"])}`;
+  return Object.entries(fields)
+    .map(([key, value]) => `${key}=${fieldText(value, false)}`)
+    .join(" ");
+}
+
+const NAMED = new Set(["CNAME", "NS", "PTR", "DNAME"]);
+const NAME_FIELDS = new Set(["exchange", "target", "mname", "rname", "replacement"]);
+const ORDER: Readonly<Record<string, readonly string[]>> = {
+  MX: ["preference", "exchange"],
+  SRV: ["priority", "weight", "port", "target"],
+  SOA: ["mname", "rname", "serial", "refresh", "retry", "expire", "minimum"],
+};
+
+function fieldText(value: unknown, isName: boolean): string {
+  if (Buffer.isBuffer(value)) return value.toString("hex");
+  if (Array.isArray(value)) return value.map((each) => fieldText(each, false)).join(",");
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  return isName ? dotted(text) : text;
+}
+
+function textOf(value: unknown): string {
+  return JSON.stringify(Buffer.isBuffer(value) ? value.toString("latin1") : String(value));
+}
+
+/** RFC 3597, 5. */
+function octets(data: Buffer): string {
+  return `\\# ${data.length}${data.length === 0 ? "" : ` ${data.toString("hex")}`}`;
+}
+
+function dotted(name: string): string {
+  return name.endsWith(".") ? name : `${name}.`;
+}

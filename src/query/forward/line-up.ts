@@ -1,0 +1,66 @@
+/**
+ * LineUp: the servers of one flight in the order in which they are asked: healthy ones as they are listed, then those that
+ * are down; a server that leads back to us is not among them.
+ */
+import type { AskPolicy } from "../../model/upstream-policy.ts";
+import type { FlightJournal } from "../trace.ts";
+import type { Nameserver } from "../upstream/nameserver.ts";
+
+/** A server in its place in this flight. */
+export interface Candidate {
+  readonly nameserver: Nameserver;
+  state: "unasked" | "asked" | "bad";
+  asks: number;
+  reason: string;
+  /** It could not be reached at all, which is what lets a backup in. */
+  isUnreachable: boolean;
+}
+
+interface LineParts {
+  readonly nameservers: readonly Nameserver[];
+  readonly policy: AskPolicy;
+  /** With which of them to begin, where they take turns. */
+  readonly turn: number;
+}
+
+export function lineUp({ nameservers, policy, turn }: LineParts, now: number): Candidate[] {
+  const usable = nameservers.filter((nameserver) => !nameserver.isLooping(now));
+  const start = policy.rotates && usable.length > 0 ? turn % usable.length : 0;
+  const rotated = [...usable.slice(start), ...usable.slice(0, start)];
+  const rank = (nameserver: Nameserver): number =>
+    Number(nameserver.server.isBackup === true) * 2 +
+    Number(policy.order === "adaptive" && nameserver.health.isDown(now));
+  const ordered = rotated.length > 1 ? rotated.toSorted((a, b) => rank(a) - rank(b)) : rotated;
+  return ordered.map((nameserver) => ({
+    nameserver,
+    state: "unasked",
+    asks: 0,
+    reason: "no answer in time",
+    isUnreachable: false,
+  }));
+}
+
+/** How it came to be in this order, for whoever has it explained. */
+export function tellLine(
+  { nameservers, policy }: LineParts,
+  line: readonly Candidate[],
+  journal: FlightJournal,
+  now: number,
+): void {
+  const turns = policy.rotates && line.length > 1 ? ", taking turns" : "";
+  if (line.length > 1 || policy.order !== "adaptive") journal.note(now, undefined, `order ${policy.order}${turns}`);
+  for (const [place, { nameserver }] of line.entries()) {
+    const { server, health } = nameserver;
+    const backup = server.isBackup === true ? ", a backup for when nobody else can be reached" : "";
+    journal.note(now, server, `place ${place + 1}: ${healthText(health, now)}${backup}`);
+  }
+  for (const { server } of nameservers.filter((one) => one.isLooping(now))) {
+    journal.note(now, server, "left out: it leads back to dns11");
+  }
+}
+
+function healthText(health: Nameserver["health"], now: number): string {
+  const { rttMs, reason } = health;
+  const usual = rttMs === undefined ? "has not answered yet" : `usually answers in ${rttMs.toFixed(1)} ms`;
+  return health.isDown(now) ? `down (${reason ?? "unknown"}), ${usual}` : `up, ${usual}`;
+}

@@ -1,0 +1,239 @@
+// Proves that what dns11 explains is what it does: for a table of questions, the answer that it explains is the one that
+// dig gets, from the layer that has to give it; and that whoever wonders about an answer is told what he has overlooked.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { Client } from "../../src/client/client.ts";
+import { locateControl } from "../../src/daemon/locate.ts";
+import type { Explanation } from "../../src/daemon/told.ts";
+import type { CommandResult } from "../support/command.ts";
+import { type Container, createNetwork, runContainer } from "../support/container.ts";
+import { dig } from "../support/dig.ts";
+import { type Dns11, dns11, startDns11 } from "../support/dns11.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+import { startScripted } from "../support/scripted.ts";
+import { type Upstream, startUpstream } from "../support/upstream.ts";
+
+const HOST_SERVER = "127.0.0.1";
+const folder = mkdtempSync(join(tmpdir(), "d11-explain-"));
+const config = join(folder, "settings.yaml");
+
+let engine: Engine;
+let upstream: Upstream;
+let web: Container;
+let dark: Container;
+let app: Container;
+
+before(async () => {
+  writeFileSync(config, "version: 1\ndns: [host, /lan/]\n");
+  engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${HOST_SERVER}\n` });
+  upstream = await startUpstream(engine);
+  for (const name of ["n1", "n2", "br.net1"]) await createNetwork(engine, name);
+  await createNetwork(engine, "inside", { internal: true });
+  web = await runContainer(engine, { name: "web", networks: [{ name: "n1", aliases: ["Front", "shared"] }] });
+  await runContainer(engine, { name: "db", networks: [{ name: "n1", aliases: ["shared"] }] });
+  await runContainer(engine, { name: "c1.net1", networks: ["n1", "br.net1"] });
+  await runContainer(engine, { name: "elsewhere", networks: ["n2"] });
+  await runContainer(engine, { name: "plain" });
+  dark = await runContainer(engine, { name: "dark", networks: ["inside"] });
+  app = await runContainer(engine, {
+    name: "app",
+    networks: [{ name: "n1", links: ["web:Backend", "nobody:db"] }, "br.net1"],
+  });
+  await runContainer(engine, { name: "sidecar", args: ["--network", "container:app"] });
+});
+after(async () => {
+  await upstream[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+async function command(instance: Dns11, ...args: string[]): Promise<CommandResult> {
+  return await dns11([...args, "-H", engine.host, "--state-dir", instance.stateDir]);
+}
+
+async function explain(instance: Dns11, name: string, type: string, container = "app"): Promise<Explanation> {
+  return await new Client(await locateControl(instance.stateDir, engine.host)).explain({ container, name, type });
+}
+
+// What is asked, and which layer has to answer: by default, and with --strict.
+const CASES: readonly (readonly [name: string, type: string, better: string, strict: string])[] = [
+  ["web", "A", "names", "names"],
+  ["WEB", "A", "names", "names"],
+  ["front", "A", "names", "names"],
+  ["shared", "A", "names", "names"],
+  ["web.n1", "A", "names", "names"],
+  ["web", "AAAA", "names", "names"],
+  ["web", "TXT", "names", "servers"],
+  ["c1.net1", "A", "names", "names"],
+  ["c1.net1", "CAA", "servers", "servers"],
+  ["Backend", "A", "links", "links"],
+  ["backend", "A", "links", "servers"],
+  ["db", "A", "names", "servers"],
+  ["localhost", "A", "special", "servers"],
+  ["localhost", "AAAA", "special", "servers"],
+  ["hidden.onion", "A", "special", "servers"],
+  ["printer.lan", "A", "route", "route"],
+  ["7.ok.test", "A", "servers", "servers"],
+  ["7.ok.test", "AAAA", "servers", "servers"],
+  ["7.ok.test", "MX", "servers", "servers"],
+  ["7.ok.test", "TXT", "servers", "servers"],
+  ["a.cname.test", "A", "servers", "servers"],
+  ["a.nodata.test", "A", "servers", "servers"],
+  ["a.nx.test", "A", "servers", "servers"],
+  ["a.servfail.test", "A", "servers", "servers"],
+  ["a.tc.test", "A", "servers", "servers"],
+  ["a.rr.test", "TYPE4711", "servers", "servers"],
+];
+
+for (const [character, args] of [
+  ["by default", []],
+  ["with --strict", ["--strict"]],
+] as const) {
+  test(`${character}, what is explained is what dig gets, and says where that comes from`, async () => {
+    await using instance = await startDns11(engine, { args: ["--config", config, ...args] });
+    for (const [name, type, better, strict] of CASES) {
+      const explained = await explain(instance, name, type);
+      const told = await dig(app, name, type, "+bufsize=1232", "+ignore");
+      const what = `${name} ${type}: ${JSON.stringify(explained)}\n${told.raw}`;
+      assert.equal(explained.reply?.rcode, told.status, what);
+      const answers = (explained.reply?.answers ?? []).map((each) => `${each.name} ${each.type} ${each.data}`);
+      const dug = told.answer.map((each) => `${each.name} ${each.type} ${each.data}`);
+      assert.deepEqual(plain(answers), plain(dug), what);
+      assert.equal(explained.reply?.authority.length, told.authority.length, what);
+      const isFailed = explained.reply?.rcode === "SERVFAIL";
+      assert.equal(explained.answeredBy, isFailed ? null : args.length > 0 ? strict : better, what);
+    }
+  });
+}
+
+// dig writes octets in capitals, and the order of several addresses changes.
+function plain(records: readonly string[]): string[] {
+  return records.map((record) => record.toLowerCase()).toSorted();
+}
+
+test("the name of an address is explained, too: NAME may be one", async () => {
+  await using instance = await startDns11(engine);
+  const { stdout } = await command(instance, "explain", web.address("n1"), "--in", "app", "--json");
+  const explained = JSON.parse(stdout) as Explanation;
+  assert.deepEqual([explained.answeredBy, explained.question.type], ["reverse", "PTR"]);
+  const [pointer] = (await dig(app, "-x", web.address("n1"))).answer;
+  assert.equal(explained.reply?.answers[0]?.data, pointer?.data);
+});
+
+test("what servers said is explained as such once, and as a kept reply with its time then", async () => {
+  await using instance = await startDns11(engine);
+  const first = await explain(instance, "kept.ok.test", "A");
+  assert.deepEqual([first.answeredBy, first.server], ["servers", `host(${HOST_SERVER})`]);
+  const asked = first.steps.find(({ layer }) => layer === "servers")?.events ?? [];
+  assert.deepEqual(
+    asked.map(({ what }) => /^(asked by udp: the first in line|answered NOERROR)/.exec(what)?.[1]).filter(Boolean),
+    ["asked by udp: the first in line", "answered NOERROR"],
+  );
+  const order = first.steps.map(({ layer }) => layer);
+  assert.deepEqual(order, ["links", "names", "names", "reverse", "route", "special", "cache", "servers", "cache"]);
+  const second = await explain(instance, "kept.ok.test", "A");
+  assert.equal(second.answeredBy, "cache");
+  assert.match(second.steps.at(-1)?.why ?? "", /^kept \d+\.\d s ago, good for \d+\.\d s more$/);
+  assert.equal((await upstream.askedFor("kept.ok.test")).length, 1);
+});
+
+test("a container without a way outside is told who may not be asked for it", async () => {
+  await using instance = await startDns11(engine);
+  const explained = await explain(instance, "7.ok.test", "A", "dark");
+  assert.equal((await dig(dark, "7.ok.test")).status, explained.reply?.rcode);
+  assert.deepEqual(
+    explained.reply?.extendedErrors.map(({ code }) => code),
+    [18],
+  );
+  const why = explained.steps.filter(({ layer }) => layer === "route").map((step) => step.why);
+  assert.match(why.at(-1) ?? "", /^host\(127\.0\.0\.1\) left out: .*no network of this container leads outside$/);
+});
+
+test("a server that is silent, the one asked beside it, and what was thought of both stand in the order of time", async () => {
+  const [silent, good] = ["127.1.0.1", "127.1.0.2"];
+  await using client = await runContainer(engine, { name: "client", networks: ["n1"], dns: [silent, good] });
+  await using servers = await startScripted(client, "server 1: silent\nserver 2: ok", { addresses: [silent, good] });
+  await using instance = await startDns11(engine);
+  await servers.forget();
+  const { steps, server, answeredBy } = await explain(instance, "x.test", "A", "client");
+  assert.deepEqual([answeredBy, server], ["servers", good]);
+  assert.match(
+    steps.find(({ layer }) => layer === "route")?.why ?? "",
+    /by its own --dns: 127\.1\.0\.1, 127\.1\.0\.2$/,
+  );
+  const events = steps.flatMap(({ events: each = [] }) => each);
+  const words = events.map((event) => `${event.server ?? ""} ${event.what.split(":")[0] ?? ""}`);
+  const at = (word: RegExp): number => words.findIndex((text) => word.test(text));
+  const places = [
+    /1\.0\.1 place 1/,
+    /1\.0\.2 place 2/,
+    /1\.0\.1 asked by udp/,
+    /1\.0\.2 asked by udp/,
+    /1\.0\.2 answered/,
+  ];
+  assert.deepEqual(
+    places.map(at),
+    places.map(at).toSorted((a, b) => a - b),
+    words.join("\n"),
+  );
+  assert.ok(at(places[0] as RegExp) >= 0, words.join("\n"));
+  const asked = (await servers.asked()).filter(({ name }) => name === "x.test").map((each) => each.server);
+  assert.deepEqual(asked, [1, 2]);
+});
+
+test("whoever asks for what is not there is told what is", async () => {
+  await using instance = await startDns11(engine);
+  await using gone = await runContainer(engine, { name: "gone", networks: ["n1"] });
+  await instance.waitFor("gone", "attached");
+  const hints = async (name: string, container = "app"): Promise<string> =>
+    (await explain(instance, name, "A", container)).hints.join("\n");
+  assert.match(await hints("elsewhere"), /a name on network "n2".*docker network connect n2 app/);
+  assert.match(await hints("elsewhere.n2"), /a name on network "n2"/);
+  assert.match(await hints("wbe"), /similar name .*"web"/);
+  assert.match(await hints("plain"), /on no user-defined network/);
+  await gone.stop();
+  const stopped = async (): Promise<string> => await hints("gone");
+  await instance.waitUntilReady();
+  assert.match(await stopped(), /container "gone" does not run \(exited\)/);
+  assert.equal(await hints("web"), "");
+});
+
+test("a search list that changes what programs ask for is told", async () => {
+  await using searching = await runContainer(engine, {
+    name: "searching",
+    networks: ["n1"],
+    args: ["--dns-search", "ok.test", "--dns-option", "ndots:2"],
+  });
+  await using instance = await startDns11(engine);
+  const { hints } = await explain(instance, "a.b", "A", searching.name);
+  assert.match(hints.join("\n"), /ask for "a\.b\.ok\.test" before "a\.b".*ndots:2/);
+});
+
+test("a container in another's namespace is explained as that one is", async () => {
+  await using instance = await startDns11(engine);
+  const { container, answeredBy } = await explain(instance, "web", "A", "sidecar");
+  assert.deepEqual([container.name, container.sharedWith, answeredBy], ["sidecar", "app", "names"]);
+});
+
+test("where dns11 does not serve, it says so, and why", async () => {
+  await using instance = await startDns11(engine);
+  const { code, stderr } = await command(instance, "explain", "web", "--in", "plain");
+  assert.equal(code, 1);
+  assert.match(stderr, /"plain" is not served by dns11: it is on no user-defined network/);
+  assert.match(stderr, /dns11 lookup NAME --in plain/);
+});
+
+test("for people it is a table, its answer and its hints", async () => {
+  await using instance = await startDns11(engine);
+  const { code, stdout } = await command(instance, "explain", "elsewhere", "--in", "app");
+  assert.equal(code, 0);
+  assert.match(stdout, /^elsewhere A, asked in "app" on br\.net1, n1\n\nLAYER +ANSWERS +WHY\nlinks +no /);
+  assert.match(stdout, /\nservers +yes +host\(127\.0\.0\.1\) has answered\n +\d+\.\d ms /);
+  assert.match(stdout, /\nNXDOMAIN by host\(127\.0\.0\.1\), in \d+\.\d ms\n/);
+  assert.match(stdout, /\nhint: "elsewhere" is a name on network "n2"/);
+});

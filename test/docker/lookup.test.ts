@@ -1,0 +1,152 @@
+// Proves that a lookup is what a program in the container would get: from the servers of its own resolv.conf, whether dns11
+// serves it or not; and that scripts can tell by the exit code how it went.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { EXIT } from "../../cmd/exit-code.ts";
+import type { Lookup } from "../../src/daemon/told.ts";
+import type { CommandResult } from "../support/command.ts";
+import { type Container, createNetwork, runContainer } from "../support/container.ts";
+import { type Dns11, dns11, startDns11 } from "../support/dns11.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+import { startScripted } from "../support/scripted.ts";
+import { type Upstream, startUpstream } from "../support/upstream.ts";
+
+let engine: Engine;
+let upstream: Upstream;
+let instance: Dns11;
+let web: Container;
+
+before(async () => {
+  engine = await startEngine({ suite: "forky" });
+  upstream = await startUpstream(engine);
+  await createNetwork(engine, "n1");
+  web = await runContainer(engine, { name: "web", networks: ["n1"] });
+  await runContainer(engine, { name: "sidecar", args: ["--network", "container:web"] });
+  await runContainer(engine, { name: "app", networks: ["n1"], args: ["--dns-search", "ok.test"] });
+  await runContainer(engine, { name: "host", args: ["--network", "host"] });
+  instance = await startDns11(engine);
+});
+after(async () => {
+  await instance[Symbol.asyncDispose]();
+  await upstream[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+});
+
+async function lookup(...args: string[]): Promise<CommandResult> {
+  return await dns11(["lookup", ...args, "-H", engine.host, "--state-dir", instance.stateDir]);
+}
+
+async function found(...args: string[]): Promise<Lookup> {
+  const { code, stdout, stderr } = await lookup(...args, "--json");
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout) as Lookup;
+}
+
+test("a name comes with its address and the time it may be kept, from Docker's address", async () => {
+  const { rcode, server, protocol, answers, question } = await found("web", "--in", "app");
+  assert.deepEqual([rcode, server, protocol, question], ["NOERROR", "127.0.0.11", "udp", { name: "web", type: "A" }]);
+  assert.deepEqual(answers, [{ name: "web.", type: "A", ttl: 5, data: web.address("n1") }]);
+  assert.equal((await found("web", "--in", "app", "--tcp")).protocol, "tcp");
+});
+
+test("the query is a real one: it is counted where the container's own are", async () => {
+  const queries = (await instance.container("app"))?.counters?.["queries"] ?? 0;
+  await found("web", "--in", "app");
+  assert.equal((await instance.container("app"))?.counters?.["queries"], queries + 1);
+});
+
+test("an address stands for its name, with -x and without", async () => {
+  for (const args of [[], ["-x"]]) {
+    const { question, answers } = await found(web.address("n1"), "--in", "app", ...args);
+    assert.deepEqual([question.type, answers[0]?.data], ["PTR", "web.n1."]);
+  }
+});
+
+test("types are known by name and by number", async () => {
+  for (const [type, data] of [
+    ["AAAA", "2001:db8::7"],
+    ["mx", "10 mail.ok.test."],
+    ["TXT", '"text of 7.ok.test"'],
+    ["TYPE28", "2001:db8::7"],
+  ] as const) {
+    const { answers } = await found("7.ok.test", "--in", "app", "--type", type);
+    assert.equal(answers[0]?.data, data, type);
+  }
+  const { question, answers } = await found("7.rr.test", "--in", "app", "-t", "TYPE4711");
+  assert.deepEqual([question.type, answers[0]?.type, answers[0]?.data], ["TYPE4711", "TYPE4711", "\\# 4 deadbeef"]);
+});
+
+test("the search list counts only where it is wanted", async () => {
+  assert.equal((await found("seven7", "--in", "app")).rcode, "NXDOMAIN");
+  const { rcode, question, attempts } = await found("seven7", "--in", "app", "--search");
+  assert.deepEqual([rcode, question.name], ["NOERROR", "seven7.ok.test"]);
+  assert.deepEqual(
+    attempts.map(({ name }) => name),
+    // Docker writes ndots:0, with which a name goes first as it is.
+    ["seven7", "seven7.ok.test"],
+  );
+  assert.equal((await found("web.n1", "--in", "app", "--search")).question.name, "web.n1");
+  assert.equal((await found("seven7.", "--in", "app", "--search")).rcode, "NXDOMAIN");
+});
+
+test("what is cut off for UDP is asked for by TCP", async () => {
+  const { protocol, answers, isTruncated } = await found("7.big.test", "--in", "app", "-t", "TXT");
+  assert.ok(!isTruncated && answers.length > 0, protocol ?? "");
+});
+
+test("denied is answered, and a failure where somebody wants it to be one", async () => {
+  assert.equal((await lookup("a.nx.test", "--in", "app")).code, EXIT.ok);
+  assert.equal((await lookup("a.nx.test", "--in", "app", "--fail")).code, EXIT.failure);
+  assert.equal((await lookup("a.nodata.test", "--in", "app", "--fail")).code, EXIT.failure);
+  assert.equal((await lookup("web", "--in", "app", "--fail")).code, EXIT.ok);
+});
+
+test("servers that are not ours are asked as they stand in the file, one after the other, from inside", async () => {
+  const [closed, good] = ["127.1.0.1", "127.1.0.2"];
+  // On the default bridge resolv.conf names the servers themselves.
+  await using plain = await runContainer(engine, { name: "plain", dns: [closed, good] });
+  await using servers = await startScripted(plain, "server 1: closed\nserver 2: ok", { addresses: [closed, good] });
+  await instance.waitFor("plain", "left-alone");
+  const { server, answers, attempts } = await found("x.test", "--in", "plain");
+  assert.deepEqual([server, answers[0]?.data], [good, "192.0.2.2"]);
+  assert.deepEqual(
+    attempts.map((each) => each.server),
+    [closed, good],
+  );
+  await servers.play("servfail");
+  const { rcode, attempts: all } = await found("x.test", "--in", "plain");
+  assert.deepEqual([rcode, all.length], ["SERVFAIL", 2]);
+  await servers.play("closed");
+  const { code, stdout } = await lookup("x.test", "--in", "plain");
+  assert.equal(code, EXIT.noReply);
+  assert.match(stdout, /^x\.test A in "plain": no reply in [^\n]*\nasked:\n/);
+  const asJson = await lookup("x.test", "--in", "plain", "--json");
+  assert.deepEqual([asJson.code, (JSON.parse(asJson.stdout) as Lookup).rcode], [EXIT.noReply, null]);
+});
+
+test("a container in another's namespace asks from there", async () => {
+  const { container, answers } = await found("web", "--in", "sidecar");
+  assert.deepEqual([container.sharedWith, answers[0]?.data], ["web", web.address("n1")]);
+});
+
+test("what cannot be asked is told with what to do instead", async () => {
+  for (const [args, code, words] of [
+    [["web"], EXIT.usage, /In which container\?.*--in CONTAINER/],
+    [["web", "--in", "ap"], EXIT.failure, /No running container is "ap"; did you mean "app"\?/],
+    [["we b", "--in", "app"], EXIT.usage, /"we b" is no name that can be asked for/],
+    [["web", "--in", "app", "-t", "AAA"], EXIT.usage, /"AAA" is no type of records; did you mean AAAA\?/],
+    [["web", "--in", "app", "-t", "TYPE70000"], EXIT.usage, /from 1 to 65535/],
+    [["web", "--in", "app", "-x"], EXIT.usage, /-x wants an address/],
+    [["web", "--in", "host"], EXIT.failure, /uses the host's network/],
+  ] as const) {
+    const result = await lookup(...args);
+    assert.equal(result.code, code, `${args.join(" ")}: ${result.stderr}`);
+    assert.match(result.stderr, words, args.join(" "));
+  }
+});
+
+test("by its id, whole or its beginning", async () => {
+  assert.equal((await found("web", "--in", web.id.slice(0, 12))).container.name, "web");
+});

@@ -1,0 +1,234 @@
+// Proves what dns11 tells of the servers that it asks and of what it keeps of their replies, that it forgets it when told
+// to, and that reading the settings again is waited for and its outcome told.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { EXIT } from "../../cmd/exit-code.ts";
+import { Client } from "../../src/client/client.ts";
+import { locateControl } from "../../src/daemon/locate.ts";
+import type { Upstream } from "../../src/daemon/told.ts";
+import type { CommandResult } from "../support/command.ts";
+import { createNetwork, runContainer } from "../support/container.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import { type Dns11, dns11, startDns11 } from "../support/dns11.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+import { type ScriptedServers, startScripted } from "../support/scripted.ts";
+import { waitFor } from "../support/wait.ts";
+import { LOOPBACKS, startCase } from "./forwarding/case.ts";
+
+const HOST_SERVERS = ["10.53.0.1", "10.53.0.2"] as const;
+const folder = mkdtempSync(join(tmpdir(), "d11-servers-"));
+
+let engine: Engine;
+let host: ScriptedServers;
+
+before(async () => {
+  const resolvConf = HOST_SERVERS.map((address) => `nameserver ${address}\n`).join("");
+  engine = await startEngine({ suite: "forky", resolvConf });
+  await createNetwork(engine, "n1");
+  host = await startScripted(engine, "count", { addresses: HOST_SERVERS });
+});
+after(async () => {
+  await host[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+async function command(instance: Dns11, ...args: string[]): Promise<CommandResult> {
+  return await dns11([...args, "-H", engine.host, "--state-dir", instance.stateDir]);
+}
+
+async function clientOf({ stateDir }: Dns11): Promise<Client> {
+  return new Client(await locateControl(stateDir, engine.host));
+}
+
+async function serverNamed(instance: Dns11, server: string, container?: string): Promise<Upstream> {
+  const { upstreams } = await (await clientOf(instance)).upstreams();
+  const found = upstreams.find((each) => each.server === server && each.container === (container ?? null));
+  return found ?? assert.fail(`no ${server} among ${JSON.stringify(upstreams)}`);
+}
+
+test("the host's servers are told once for all, each container's own for itself, with the names they are for", async () => {
+  const path = join(folder, "routes.yaml");
+  writeFileSync(path, "version: 1\ndns: [host, /corp.test/10.53.0.2]\n");
+  await using one = await runContainer(engine, { name: "one", networks: ["n1"] });
+  await using two = await runContainer(engine, { name: "two", networks: ["n1"], dns: [LOOPBACKS[0]] });
+  await using instance = await startDns11(engine, { args: ["--config", path] });
+  const first = await serverNamed(instance, "host(10.53.0.1)");
+  assert.deepEqual(first.uses, [{ domain: ".", by: "the settings, dns", containers: [one.name] }]);
+  const second = await serverNamed(instance, "host(10.53.0.2)");
+  assert.deepEqual(
+    second.uses.map(({ domain, containers }) => [domain, containers]),
+    [
+      [".", [one.name]],
+      ["corp.test", [one.name, two.name]],
+    ],
+  );
+  const own = await serverNamed(instance, LOOPBACKS[0], two.name);
+  assert.deepEqual([own.from, own.state, own.counters], ["container", "unknown", null]);
+  await dig(one, "x.test");
+  const asked = await serverNamed(instance, "host(10.53.0.1)");
+  assert.deepEqual(
+    [asked.state, asked.counters, asked.edns, asked.isLooping],
+    ["up", { queries: 1, answers: 1, useless: 0, unreachable: 0 }, true, false],
+  );
+  assert.ok((asked.rttMs ?? 0) > 0 && asked.deviationMs !== null);
+});
+
+test("a server that nobody is behind is down, since when and why, and up again when it answers", async () => {
+  await using instance = await startDns11(engine);
+  await using there = await startCase(engine, instance, { scenario: "closed" });
+  const { name } = there.container;
+  const began = Date.now();
+  await there.dig("x.test");
+  const down = await serverNamed(instance, LOOPBACKS[0], name);
+  assert.equal(down.state, "down");
+  assert.match(down.reason ?? "", /ECONNREFUSED/);
+  assert.ok((down.counters?.unreachable ?? 0) > 0);
+  const since = Date.parse(down.since ?? "");
+  assert.ok(since >= began - 10 && since <= Date.now(), `${down.since}`);
+  assert.match(
+    (await command(instance, "upstreams")).stdout,
+    new RegExp(`127\\.1\\.0\\.1 +"${name}" +down \\([^)]*ECONNREFUSED`),
+  );
+  await there.servers.play("ok");
+  const up = async (): Promise<true | undefined> => {
+    await there.dig("+time=5", "y.test");
+    return (await serverNamed(instance, LOOPBACKS[0], name)).state === "up" ? true : undefined;
+  };
+  await waitFor("the server to be up again", up);
+  assert.equal((await serverNamed(instance, LOOPBACKS[0], name)).reason, "it answers again");
+});
+
+test("a server that takes no EDNS, and one that fails at everything, are told as such", async () => {
+  await using instance = await startDns11(engine);
+  await using there = await startCase(engine, instance, { scenario: "formerr-to-edns" });
+  assert.equal((await there.dig("x.test")).status, "NOERROR");
+  assert.equal((await serverNamed(instance, LOOPBACKS[0], there.container.name)).edns, false);
+  await using failing = await startCase(engine, instance, { scenario: "servfail" });
+  await failing.dig("x.test");
+  const { counters } = await serverNamed(instance, LOOPBACKS[0], failing.container.name);
+  assert.ok((counters?.useless ?? 0) > 0);
+});
+
+test("what is kept is counted, by container, with the use that it was", async () => {
+  await using instance = await startDns11(engine);
+  await using there = await startCase(engine, instance, { scenario: "count" });
+  for (const name of ["a.test", "b.test", "a.test", "a.test"]) await there.dig(name);
+  const report = await (await clientOf(instance)).cache();
+  const { isCaching, entries, hits, misses, evictions, bytes, bytesMax } = report;
+  assert.deepEqual([isCaching, entries, hits, misses, evictions], [true, 2, 2, 2, 0]);
+  assert.ok(bytes > 0 && bytes < bytesMax);
+  assert.deepEqual(report.containers, [{ container: there.container.name, entries: 2, bytes, hits: 2 }]);
+  const { stdout } = await command(instance, "cache", "stats");
+  assert.match(stdout, /^2 replies, [\d.]+ KiB of 32768 KiB\n2 hits \(50 %\), 2 misses, 0 stale/);
+});
+
+test("a stale answer, and one that had to make room, are counted as such", async () => {
+  const path = join(folder, "small.yaml");
+  writeFileSync(path, "version: 1\ncache: {size: 64KiB}\n");
+  await using instance = await startDns11(engine, { args: ["--config", path] });
+  await using there = await startCase(engine, instance, { scenario: "ttl 1\ncount" });
+  await there.storm("many.test", 200, 10);
+  assert.ok((await (await clientOf(instance)).cache()).evictions > 0);
+  assert.equal((await there.dig("old.test")).status, "NOERROR");
+  await there.servers.play("servfail");
+  const stale = async (): Promise<true | undefined> => {
+    await there.dig("old.test");
+    return (await (await clientOf(instance)).cache()).stale > 0 ? true : undefined;
+  };
+  await waitFor("an answer that is over", stale);
+});
+
+test("one name is forgotten with all its types and whoever said it, or everything", async () => {
+  await using instance = await startDns11(engine);
+  await using one = await startCase(engine, instance, { scenario: "ok" });
+  await using two = await startCase(engine, instance, { scenario: "ok" });
+  for (const there of [one, two]) for (const type of ["A", "AAAA"]) await there.dig("Gone.test", type);
+  await one.dig("stays.test");
+  const { replies, inFlight, name } = await (await clientOf(instance)).flushCache("gone.TEST");
+  assert.deepEqual([replies, inFlight, name], [4, 0, "gone.TEST"]);
+  for (const there of [one, two]) await there.dig("gone.test");
+  await one.dig("stays.test");
+  assert.deepEqual([await one.timesAsked("gone.test"), await two.timesAsked("gone.test")], [3, 3]);
+  assert.equal(await one.timesAsked("stays.test"), 1);
+  assert.equal(
+    (await command(instance, "cache", "flush", "nobody.test")).stdout,
+    "0 replies of nobody.test forgotten\n",
+  );
+  const { code, stdout } = await command(instance, "cache", "flush");
+  assert.deepEqual([code, stdout], [0, "3 replies forgotten\n"]);
+  await one.dig("stays.test");
+  assert.equal(await one.timesAsked("stays.test"), 2);
+});
+
+for (const name of ["flying.test", undefined]) {
+  test(`what is on its way when ${name ?? "everything"} is forgotten is answered, and not kept`, async () => {
+    await using instance = await startDns11(engine);
+    await using there = await startCase(engine, instance, { scenario: "slow 2s count" });
+    const client = await clientOf(instance);
+    const asked = there.dig("flying.test", "+time=5");
+    await waitFor("it to be asked", async () => ((await there.timesAsked("flying.test")) > 0 ? true : undefined));
+    assert.equal((await client.flushCache(name)).inFlight, 1);
+    await there.servers.play("count");
+    // The servers began anew, so that the first answer may be told from the second by its being asked for at all.
+    assert.equal((await asked).status, "NOERROR");
+    const times = await there.timesAsked("flying.test");
+    await there.dig("flying.test");
+    assert.equal(await there.timesAsked("flying.test"), times + 1);
+  });
+}
+
+test("with --strict nothing is remembered, and that is what is told", async () => {
+  await using client = await runContainer(engine, { name: "client", networks: ["n1"] });
+  await using instance = await startDns11(engine, { args: ["--strict"] });
+  await dig(client, "x.test");
+  const { isRemembering, upstreams } = await (await clientOf(instance)).upstreams();
+  assert.equal(isRemembering, false);
+  assert.deepEqual(
+    upstreams.map(({ server, state }) => [server, state]),
+    HOST_SERVERS.map((address) => [`host(${address})`, "unknown"]),
+  );
+  assert.equal((await (await clientOf(instance)).cache()).isCaching, false);
+  assert.equal((await (await clientOf(instance)).flushCache()).isCaching, false);
+  for (const verb of ["stats", "flush"]) {
+    assert.match((await command(instance, "cache", verb)).stdout, /^nothing is kept: the switch cache is off/);
+  }
+});
+
+test("reload waits for the outcome, and tells what changed", async () => {
+  const path = join(folder, "reload.yaml");
+  writeFileSync(path, "version: 1\nttl: 7\n");
+  await using client = await runContainer(engine, { name: "client", networks: ["n1"] });
+  await using instance = await startDns11(engine, { args: ["--config", path] });
+  assert.equal((await dig(client, "client")).answer[0]?.ttl, 7);
+  writeFileSync(path, "version: 1\nttl: 9\n");
+  assert.deepEqual(await (await clientOf(instance)).reload(), { config: path, changed: ['ttl: "7s" -> "9s"'] });
+  assert.equal((await dig(client, "client")).answer[0]?.ttl, 9);
+  assert.equal((await command(instance, "reload")).stdout, `${path} was read again; nothing changed\n`);
+  writeFileSync(path, "version: 1\nttl: long\nsrict: true\n");
+  const { code, stderr } = await command(instance, "reload");
+  assert.equal(code, EXIT.failure);
+  assert.match(stderr, /the old ones stay:\n/);
+  assert.match(stderr, new RegExp(`^${path}:2:6: ttl: `, "m"));
+  assert.match(stderr, new RegExp(`^${path}:3:1: srict: `, "m"));
+  assert.equal((await dig(client, "client")).answer[0]?.ttl, 9);
+  assert.deepEqual(dataOf(await dig(client, "client")), [client.address("n1")]);
+});
+
+test("without a settings file there is nothing to reload, and with no dns11 nobody to ask", async () => {
+  await using instance = await startDns11(engine);
+  const { code, stderr } = await command(instance, "reload");
+  assert.equal(code, EXIT.failure);
+  assert.match(stderr, /There is no settings file to read again\n +Name one when dns11 is started/);
+  await instance.stop();
+  for (const args of [["reload"], ["upstreams"], ["cache", "stats"], ["lookup", "x", "--in", "y"]]) {
+    const result = await command(instance, ...args);
+    assert.equal(result.code, EXIT.failure, args.join(" "));
+    assert.match(result.stderr, /No dns11 is running for this engine/, args.join(" "));
+  }
+});

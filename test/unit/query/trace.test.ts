@@ -1,0 +1,92 @@
+// Proves that a question that is explained is answered like any other, byte for byte, that what it met is told in its order,
+// and that nothing is told of the next question any more.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { BETTER, type Behaviour, STRICT } from "../../../src/model/behaviour.ts";
+import { DEFERRED, Answerer, SLOT_BYTES } from "../../../src/query/answer.ts";
+import { Trace } from "../../../src/query/trace.ts";
+import { TYPE, aNetwork, aQuery, aRoute, aView, anAsker, upstreams } from "../../support/builders.ts";
+
+const MEMBER = { names: ["web"], ipv4: "172.20.0.2" };
+const VIEW = aView(
+  [aNetwork({ name: "one" }), aNetwork({ name: "two", members: [MEMBER], links: ["web:back", "nobody:web"] })],
+  upstreams({ routes: [aRoute("lan", "local")] }),
+);
+
+function answered(behaviour: Behaviour, query: Buffer, trace?: Trace): string {
+  const answerer = new Answerer(behaviour, { seed: 1 });
+  const block = Buffer.alloc(SLOT_BYTES);
+  query.copy(block);
+  const asker = anAsker(VIEW);
+  const length =
+    trace === undefined
+      ? answerer.answer(asker, block, 0, query.length, false)
+      : answerer.explain(asker, block, query.length, false, trace);
+  if (typeof length !== "number") return `deferred ${length.query.toString("hex")}`;
+  return length === DEFERRED
+    ? `deferred ${answerer.takeDeferred(block).query.toString("hex")}`
+    : block.toString("hex", 0, length);
+}
+
+for (const [character, behaviour] of Object.entries({ BETTER, STRICT })) {
+  test(`explained or not, ${character} answers the same`, () => {
+    for (const name of ["web", "WEB", "back", "web.two", "web.one", "nobody", "x.lan", "localhost", "a.onion", "."]) {
+      for (const type of [TYPE.A, TYPE.AAAA, TYPE.TXT, TYPE.PTR, TYPE.MX]) {
+        const query = aQuery({ name, type, opt: {} });
+        assert.equal(answered(behaviour, query, new Trace()), answered(behaviour, query), `${name} ${type}`);
+      }
+    }
+  });
+}
+
+function told(name: string, type: number = TYPE.A, behaviour: Behaviour = BETTER): string[] {
+  const trace = new Trace();
+  answered(behaviour, aQuery({ name, type }), trace);
+  return trace.steps.map(({ layer, isAnswer, why }) => `${layer}${isAnswer ? "!" : ""} ${why}`);
+}
+
+test("a name is told with the networks that do not know it first", () => {
+  assert.deepEqual(told("web"), [
+    'links "web" is a link on "two" to "nobody", which nobody is called there',
+    'names! "web" is a name on "two" (not on "one", which is asked first); its addresses are the answer',
+  ]);
+  assert.deepEqual(told("back"), ['links! "back" is a link on "two" to "web"; its addresses are the answer']);
+});
+
+test("a name with a network's name behind it is told as both, and every way of cutting that leads nowhere in one line", () => {
+  assert.equal(told("web.two").at(-1), 'names! "web" is a name on "two"; its addresses are the answer');
+  const cut = told("a.b.c.d.e").find((line) => line.includes("cut in two"));
+  assert.match(
+    cut ?? "",
+    /^names nor cut in two: "a\.b\.c\.d" on "e", "a\.b\.c" on "d\.e", "a\.b" on "c\.d\.e" and 1 more/,
+  );
+});
+
+test("a link to nobody that hides a name, as with Docker, is told as that", () => {
+  assert.ok(told("web", TYPE.A, STRICT).includes('names "web" on "two" is hidden by a link to nobody'));
+});
+
+test("what a name has no address for, or is no address at all, is told with the answer", () => {
+  assert.match(told("web", TYPE.AAAA).at(-1) ?? "", /^names! .*no address of this family/);
+  assert.match(told("web", TYPE.TXT).at(-1) ?? "", /^names! .*answer for another type is empty/);
+});
+
+test("routes and special names are told", () => {
+  assert.match(told("x.lan").at(-1) ?? "", /^route! it ends with "lan".*exist nowhere outside$/);
+  assert.match(told("localhost").at(-1) ?? "", /^special! localhost/);
+  assert.match(told("other.test").join("\n"), /route no domain of its own[^\n]*there is nobody to ask\nspecial /);
+});
+
+test("once it is explained, nothing more is told", () => {
+  const answerer = new Answerer(BETTER);
+  const block = Buffer.alloc(SLOT_BYTES);
+  const trace = new Trace();
+  const length = aQuery({ name: "web" }).copy(block);
+  answerer.explain(anAsker(VIEW), block, length, false, trace);
+  const before = trace.steps.length;
+  aQuery({ name: "localhost" }).copy(block);
+  answerer.answer(anAsker(VIEW), block, 0, aQuery({ name: "localhost" }).length, false);
+  assert.equal(trace.steps.length, before);
+});
