@@ -5,7 +5,7 @@ SHELL := /bin/bash
 # Node from here where the machine's own is too old; scripts/node.sh puts it there.
 export PATH := $(CURDIR)/.cache/node/bin:$(PATH)
 
-.PHONY: run test check bench bench-plot soak build setup-demo setup-test setup-bench help clean
+.PHONY: run test check bench bench-plot soak build deb man ten-minutes setup-demo setup-test setup-bench help clean
 
 run: setup-demo build ## A minute's demonstration: a private engine, a small project, names resolving
 	@node scripts/demo.mjs
@@ -27,6 +27,15 @@ soak: setup-bench build ## Ten minutes of mixed load while containers come and g
 
 build: node_modules/.package-lock.json ## Compile to dist/
 	@npm run --silent build
+
+deb: build ## A Debian package with a Node of its own, in .cache/deb
+	@scripts/deb.sh
+
+man: build ## The manual pages dns11(8) and dns11.yaml(5), in dist/man
+	@ls dist/man/*.[58]
+
+ten-minutes: setup-demo build ## A newcomer's first ten minutes, from the npm package to its removal (needs root)
+	@scripts/ten-minutes.sh
 
 setup-demo:
 	@scripts/setup.sh demo

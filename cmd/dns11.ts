@@ -2,33 +2,34 @@
 /**
  * dns11: the command line. Each command is a file beside this one; this is the only file that ends the process.
  */
-import { readFileSync } from "node:fs";
-
 import { Command, CommanderError } from "commander";
 
+import { readBuild } from "./build.ts";
 import { addCache } from "./cache.ts";
 import { addCheckConfig } from "./check-config.ts";
 import { addCleanup } from "./cleanup.ts";
+import { addCompletion } from "./completion.ts";
 import { addDoctor } from "./doctor.ts";
 import { EXIT, exitCodeOf, explain } from "./exit-code.ts";
 import { addExplain } from "./explain.ts";
 import { addKind } from "./kind.ts";
-import { addPs } from "./ps.ts";
 import { addLookup } from "./lookup.ts";
+import { addManual } from "./manual.ts";
+import { addPs } from "./ps.ts";
 import { addReload } from "./reload.ts";
 import { addRun } from "./run.ts";
 import { addStatus } from "./status.ts";
 import { addTail } from "./tail.ts";
 import { addTop } from "./top.ts";
 import { addUpstreams } from "./upstreams.ts";
+import { addVersion } from "./version.ts";
 
-const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
-  readonly version: string;
-};
+// `docker dns` comes here, too, by way of docker-dns.ts.
+const isPlugin = process.argv[1]?.endsWith("docker-dns") === true;
 
-const program = new Command("dns11")
+const program = new Command(isPlugin ? "docker dns" : "dns11")
   .description("The resolver of 127.0.0.11, outside dockerd")
-  .version(manifest.version, "-V, --version", "print the version")
+  .version(readBuild().version, "-V, --version", "print the version")
   .exitOverride()
   // A command of a command has options of its own, also of the same name.
   .enablePositionalOptions()
@@ -47,6 +48,9 @@ addDoctor(program);
 addKind(program);
 addCheckConfig(program);
 addCleanup(program);
+addCompletion(program);
+addVersion(program);
+addManual(program);
 for (const command of program.commands) command.exitOverride();
 
 try {

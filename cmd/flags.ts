@@ -35,7 +35,7 @@ const FLAGS = {
   capabilities: "capabilities",
 } as const satisfies { readonly [K in Key]?: string };
 
-type FlagKey = keyof typeof FLAGS;
+export type FlagKey = keyof typeof FLAGS;
 
 /** What makes sense where there is no engine. */
 export const IN_NODE_FLAGS: readonly FlagKey[] = [
@@ -154,6 +154,12 @@ export function flagLayer(options: Readonly<Record<string, unknown>>): Layer {
     said: Object.fromEntries(said.filter(([, value]) => value !== undefined)),
     where: (key: Key) => `--${(FLAGS as Partial<Record<Key, string>>)[key] ?? key.replace(/^switches\./, "")}`,
   };
+}
+
+/** The flag that says the same as a key, with its dashes. */
+export function flagOf(key: Key): string | undefined {
+  const name = (FLAGS as Partial<Record<Key, string>>)[key] ?? SWITCHES.find((each) => each.key === key)?.name;
+  return name === undefined ? undefined : `--${name}`;
 }
 
 function or(key: VariableKey): string {

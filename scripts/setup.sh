@@ -21,9 +21,12 @@ readonly TEST_ONLY='
 conntrack   conntrack       a look at the connections that the kernel tracks
 dnsmasq     dnsmasq-base    a name server to ask, and to be measured beside
 dnsperf     dnsperf         many questions at once
+fish        fish            a shell whose completion is tried
+mandoc      mandoc          a look at how the manual pages are written
 mmdebstrap  mmdebstrap      root file systems of other Debian releases, for other versions of dockerd
 strace      strace          a look at system calls
 unbound     unbound         another name server to ask, and to be measured beside
+zsh         zsh             a shell whose completion is tried
 '
 # The bench leaves out what is not to be had of these; not every release of Debian has them.
 readonly BENCH_ONLY='

@@ -115,7 +115,12 @@ function kernelFinding(bracket: Bracket, memory: NetlinkMemory): Finding {
     if (tier === "nft-owner") return finding("kernel", "ok", "it takes rules that go with their process");
     const zones = hasZones ? "" : ", without connection tracking zones";
     const detail = `it takes rules of the tier ${tier} alone${zones}: they stay when dns11 is killed`;
-    return finding("kernel", "warning", detail, "Linux 5.12 or later with nf_tables has rules that go with their process.");
+    return finding(
+      "kernel",
+      "warning",
+      detail,
+      "Linux 5.12 or later with nf_tables has rules that go with their process.",
+    );
   } catch (error) {
     return { ...faultFinding("kernel", error), state: "problem" };
   }

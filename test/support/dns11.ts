@@ -20,6 +20,8 @@ export type Dns11Options = {
   // In front of node: `strace ...`, `setpriv ...`.
   readonly prefix?: readonly string[];
   readonly stateDir?: string;
+  // Instead of the one that was just built: a package that was installed.
+  readonly program?: readonly string[];
 };
 
 // One command that ends by itself.
@@ -50,14 +52,16 @@ export class Dns11 implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #exited: Promise<number>;
   readonly #ownsStateDir: boolean;
+  readonly #program: readonly string[];
   #log = "";
 
   constructor(host: string, options: Dns11Options = {}) {
     this.#host = host;
     this.#ownsStateDir = options.stateDir === undefined;
+    this.#program = options.program ?? [process.execPath, PROGRAM];
     this.stateDir = options.stateDir ?? makeStateDir();
     const words = ["run", "-H", host, "--state-dir", this.stateDir, "--log-level", "debug", ...(options.args ?? [])];
-    const [command = "", ...args] = [...(options.prefix ?? []), process.execPath, PROGRAM, ...words];
+    const [command = "", ...args] = [...(options.prefix ?? []), ...this.#program, ...words];
     this.#child = spawn(command, args, {
       stdio: ["ignore", "inherit", "pipe"],
       env: { ...process.env, ...options.env, PATH: SYSTEM_PATH },
@@ -84,7 +88,9 @@ export class Dns11 implements AsyncDisposable {
   }
 
   async status(): Promise<Status> {
-    const result = await dns11(["status", "--json", "-H", this.#host, "--state-dir", this.stateDir]);
+    const [command = "", ...args] = this.#program;
+    const words = ["status", "--json", "-H", this.#host, "--state-dir", this.stateDir];
+    const result = await run(command, [...args, ...words]);
     if (result.code !== 0) throw new Error(`dns11 status: ${result.stderr}`);
     return JSON.parse(result.stdout) as Status;
   }

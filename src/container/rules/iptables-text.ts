@@ -2,14 +2,7 @@
  * A plan in the words of iptables-restore: chains of our own in tables that others use, too, each entered from the head of
  * one of the kernel's chains. What stands there of ours is told apart by the chains' names, and nobody else's is touched.
  */
-import {
-  type Action,
-  type ChainPlan,
-  GUARD_CHAIN,
-  type Match,
-  type Protocol,
-  type TablePlan,
-} from "./plan.ts";
+import { type Action, type ChainPlan, GUARD_CHAIN, type Match, type Protocol, type TablePlan } from "./plan.ts";
 
 export const CHAIN_PREFIX = "DNS11-";
 

@@ -1,0 +1,116 @@
+/**
+ * The page dns11(8): every command with its flags, from the program's own help.
+ */
+import type { Command, Option } from "commander";
+
+import type { Build } from "../build.ts";
+import { EXIT } from "../exit-code.ts";
+import { commandsOf, optionsOf } from "../shell/complete.ts";
+import { EXIT_MEANINGS } from "./meanings.ts";
+import { bold, heading, italic, item, plain, section, usage, wrapped } from "./roff.ts";
+
+const ABOUT = [
+  "dns11 runs beside dockerd and answers at 127.0.0.11 inside every container of a user-defined network: the names of " +
+    "other containers, and everything else from the servers that Docker would ask.",
+  "It installs rules of its own in each container's network namespace, which the kernel removes with the process; " +
+    "Docker's own resolver answers the moment dns11 goes. No container is changed or restarted for it.",
+];
+
+const SIGNALS = [
+  [
+    "SIGTERM, SIGINT",
+    "Every container is handed back to Docker's resolver, and dns11 ends. A second one does not wait.",
+  ],
+  ["SIGHUP", "The settings file is read again. One that is wrong is told in the log, and nothing changes."],
+] as const;
+
+const FILES = [
+  ["/run/dns11/ENGINE/control.sock", "where a running dns11 is asked: HTTP, for root and the group docker"],
+  ["/run/dns11/ENGINE/lock", "held by the instance that serves that engine"],
+  ["/run/dns11/ENGINE/nodes", "what to put back in KIND nodes"],
+  ["/etc/dns11/dns11.yaml", "the settings file of the service, see dns11.yaml(5)"],
+] as const;
+
+export function programPage(program: Command, { version, day }: Build): string {
+  const commands = commandsOf(program).filter((command) => command.name() !== "help");
+  return [
+    heading("DNS11", 8, day, `dns11 ${version}`),
+    section("NAME", `${plain("dns11")} \\- ${plain(program.description())}\n`),
+    section("SYNOPSIS", `.B dns11\n${wrapped(`${italic("command")} [${italic("options")}]`)}\n`),
+    section(
+      "DESCRIPTION",
+      ABOUT.map((text) => wrapped(plain(text)))
+        .join("\n.PP\n")
+        .concat("\n"),
+    ),
+    section(
+      "OPTIONS",
+      optionsOf(program)
+        .map((option) => optionItem(option))
+        .join(""),
+    ),
+    section("COMMANDS", commands.map((command) => commandText(command, [])).join("")),
+    section("ENVIRONMENT", environment(commands)),
+    section("SIGNALS", SIGNALS.map(([name, does]) => item(bold(name), plain(does))).join("")),
+    section("FILES", FILES.map(([path, what]) => item(italic(path), plain(what))).join("")),
+    section(
+      "EXIT STATUS",
+      Object.entries(EXIT)
+        .map(([name, code]) => item(bold(String(code)), plain(EXIT_MEANINGS[name as keyof typeof EXIT])))
+        .join(""),
+    ),
+    section("SEE ALSO", `.BR dns11.yaml (5),\n.BR docker (1),\n.BR nft (8),\n.BR resolv.conf (5)\n`),
+  ].join("");
+}
+
+/** A command, what it takes, and its own commands after it. */
+function commandText(command: Command, parents: readonly string[]): string {
+  const path = [...parents, command.name()];
+  const shown = command.registeredArguments.map((each) => {
+    const name = each.variadic ? `${each.name()}...` : each.name();
+    return each.required ? italic(name) : `[${italic(name)}]`;
+  });
+  const inner = commandsOf(command).filter((each) => each.name() !== "help");
+  return [
+    `.SS ${plain(`dns11 ${path.join(" ")}`)}\n`,
+    `${wrapped([bold(path.join(" ")), `[${italic("options")}]`, ...shown].join(" "))}\n.PP\n`,
+    `${wrapped(plain(command.description()))}\n`,
+    ...command.registeredArguments
+      .filter(({ description }) => description !== "")
+      .map((each) => item(italic(each.name()), plain(withChoices(each.description, each.argChoices)))),
+    ...optionsOf(command).map((option) => optionItem(option)),
+    ...inner.map((each) => commandText(each, path)),
+  ].join("");
+}
+
+function optionItem(option: Option): string {
+  const { defaultValue, envVar } = option;
+  const text = withChoices(option.description, option.argChoices);
+  const notes = [
+    ...(typeof defaultValue === "string" ? [`default: ${defaultValue}`] : []),
+    ...(envVar === undefined ? [] : [`env: ${envVar}`]),
+  ];
+  return item(usage(option.flags), plain(notes.length === 0 ? text : `${text} (${notes.join(", ")})`));
+}
+
+function withChoices(text: string, choices: readonly string[] | undefined): string {
+  return choices === undefined ? text : `${text} (choices: ${choices.join(", ")})`;
+}
+
+/** Every variable that a flag of any command names. */
+function environment(commands: readonly Command[]): string {
+  const flags = new Map<string, string>();
+  for (const { description, envVar, long } of commands.flatMap((command) => allOptions(command))) {
+    const variable = envVar ?? /env: (\w+)/.exec(description)?.[1];
+    if (variable !== undefined && long !== undefined) flags.set(variable, long);
+  }
+  return [
+    ...[...flags].map(([variable, flag]) => item(bold(variable), plain(`says the same as ${flag}`))),
+    item(bold("DOCKER_HOST"), plain("the engine's socket, as for the docker command; -H counts before it")),
+    item(bold("DOCKER_CONTEXT"), plain("the docker context that names the engine's socket")),
+  ].join("");
+}
+
+function allOptions(command: Command): readonly Option[] {
+  return [...optionsOf(command), ...commandsOf(command).flatMap((each) => allOptions(each))];
+}

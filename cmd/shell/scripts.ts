@@ -1,0 +1,54 @@
+/**
+ * Scripts: what bash, zsh and fish are told. They hand the words on the line to `dns11 __complete` and show what it says: a
+ * candidate a line, a tab before what it does, and a last line that says whether files will do, too (`:0`) or not (`:4`). That
+ * is how docker and its plugins tell each other, so `docker dns` is completed by the same.
+ */
+const BASH = `# bash completion for dns11. Where it goes: /usr/share/bash-completion/completions/dns11, or: source <(dns11 completion bash)
+_dns11() {
+  local line last
+  local -a lines=()
+  COMPREPLY=()
+  mapfile -t lines < <("$1" __complete "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  if [ "\${#lines[@]}" -eq 0 ]; then return 0; fi
+  last=\${lines[\${#lines[@]} - 1]}
+  unset 'lines[\${#lines[@]}-1]'
+  for line in "\${lines[@]}"; do COMPREPLY+=("\${line%%$'\\t'*}"); done
+  if [ "$last" = :0 ]; then compopt -o default 2>/dev/null; fi
+  return 0
+}
+complete -F _dns11 dns11
+`;
+
+const ZSH = `#compdef dns11
+# zsh completion for dns11. Where it goes: a folder of $fpath, as _dns11, or: source <(dns11 completion zsh)
+_dns11() {
+  local line last
+  local -a lines candidates
+  lines=("\${(@f)$("\${words[1]}" __complete "\${(@)words[2,CURRENT-1]}" "$PREFIX" 2>/dev/null)}")
+  last=\${lines[-1]}
+  lines[-1]=()
+  for line in $lines; do candidates+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}"); done
+  if [[ $last == :0 ]]; then _files; fi
+  (( \${#candidates} )) && _describe dns11 candidates
+}
+if [[ $funcstack[1] == _dns11 ]]; then _dns11 "$@"; else compdef _dns11 dns11; fi
+`;
+
+const FISH = `# fish completion for dns11. Where it goes: a folder of $fish_complete_path, as dns11.fish, or: dns11 completion fish | source
+function __dns11_complete
+    set -l words (commandline -opc)
+    set -l typed (commandline -ct)
+    for line in ($words[1] __complete $words[2..] "$typed" 2>/dev/null)
+        switch $line
+            case ':0'
+                __fish_complete_path "$typed"
+            case ':*'
+            case '*'
+                echo $line
+        end
+    end
+end
+complete -c dns11 -f -a '(__dns11_complete)'
+`;
+
+export const SCRIPTS = { bash: BASH, zsh: ZSH, fish: FISH } as const;

@@ -1,0 +1,95 @@
+#!/bin/bash
+# Builds a .deb that carries its own Node: scripts/deb.sh [FOLDER], the folder for the package (default: .cache/deb). The Node
+# that goes along is the first one in PATH, which has to be 20 or later; `make deb` sees to that. DEB_VERSION names another
+# version than package.json's, DEB_COMPRESS another compression than xz.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly OUT=${1:-.cache/deb}
+work=''
+
+fail() {
+  printf 'deb: %s\n' "$*" >&2
+  exit 1
+}
+
+# The newest version of glibc that the programs ask for is the oldest that will do.
+glibc_wanted() {
+  find "$1" \( -name node -o -name '*.node' \) -type f -exec grep -ahoE 'GLIBC_2\.[0-9]+' {} + | sed 's/GLIBC_//' | sort -uV | tail -1
+}
+
+compressed() {
+  mkdir -p "$(dirname "$2")"
+  gzip -9n <"$1" >"$2"
+  chmod 644 "$2"
+}
+
+put() {
+  install -D -m "$1" "$2" "$root/$3"
+}
+
+control() {
+  local size
+  size=$(du -sk --exclude=DEBIAN "$root" | cut -f1)
+  cat <<END
+Package: dns11
+Version: $version
+Architecture: $(dpkg --print-architecture)
+Maintainer: $maintainer
+Installed-Size: $size
+Depends: libc6 (>= $(glibc_wanted "$root/usr/lib/dns11")), libgcc-s1, libstdc++6
+Recommends: docker.io (>= 20.10) | docker-ce | moby-engine
+Section: net
+Priority: optional
+Description: $(node -p "require('./package.json').description")
+ One process on the Docker host answers container names inside every
+ container and asks for everything else upstream. It hands every container
+ back to Docker's own resolver the moment it goes, however it goes.
+ .
+ Nothing is enabled or started by installing it:
+ systemctl enable --now dns11
+END
+}
+
+main() {
+  local version maintainer root command
+  for command in node dpkg-deb dpkg gzip install find; do
+    command -v "$command" >/dev/null || fail "$command is missing"
+  done
+  version=${DEB_VERSION:-$(node -p "require('./package.json').version")}
+  maintainer=${DEB_MAINTAINER:-dns11 <root@localhost>}
+  work=$(mktemp -d "${TMPDIR:-/tmp}/d11-deb-XXXXXX")
+  trap 'rm -rf "$work"' EXIT
+  root=$work/root
+  umask 022
+  node scripts/stage.mjs "$root"
+
+  put 644 scripts/systemd/dns11.service usr/lib/systemd/system/dns11.service
+  put 644 dist/man/dns11.yaml etc/dns11/dns11.yaml
+  put 644 dist/man/dns11.yaml usr/share/doc/dns11/examples/dns11.yaml
+  put 644 scripts/image/compose.yaml usr/share/doc/dns11/examples/compose.yaml
+  compressed dist/man/dns11.8 "$root/usr/share/man/man8/dns11.8.gz"
+  compressed dist/man/dns11.yaml.5 "$root/usr/share/man/man5/dns11.yaml.5.gz"
+  compressed README.md "$root/usr/share/doc/dns11/README.md.gz"
+  compressed CHANGELOG.md "$root/usr/share/doc/dns11/changelog.gz"
+  {
+    printf 'dns11, Apache-2.0; Node (/usr/lib/dns11/bin/node), MIT and others, https://github.com/nodejs/node/blob/main/LICENSE;\n'
+    printf 'the packages in /usr/lib/dns11/node_modules, each with its own license there.\n\n'
+    cat LICENSE
+  } >"$root/usr/share/doc/dns11/copyright"
+  mkdir -p "$root"/usr/share/{bash-completion/completions,zsh/vendor-completions,fish/vendor_completions.d}
+  node dist/cmd/dns11.js completion bash >"$root/usr/share/bash-completion/completions/dns11"
+  node dist/cmd/dns11.js completion zsh >"$root/usr/share/zsh/vendor-completions/_dns11"
+  node dist/cmd/dns11.js completion fish >"$root/usr/share/fish/vendor_completions.d/dns11.fish"
+
+  mkdir "$root/DEBIAN"
+  control >"$root/DEBIAN/control"
+  echo /etc/dns11/dns11.yaml >"$root/DEBIAN/conffiles"
+  for command in postinst prerm postrm; do put 755 "scripts/deb/$command" "DEBIAN/$command"; done
+  # Files of packages may have come with anybody's rights.
+  chmod -R u=rwX,go=rX "$root"
+  mkdir -p "$OUT"
+  dpkg-deb --root-owner-group "-Z${DEB_COMPRESS:-xz}" --build "$root" "$OUT"
+}
+
+main "$@"

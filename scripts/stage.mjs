@@ -1,0 +1,90 @@
+// @ts-check
+/**
+ * Puts dns11 into a folder as it lies on a machine: /usr/lib/dns11 with the program, the packages that it runs on and a Node
+ * of its own (the one that runs this), and the commands that start it. The .deb and the image are made of that; neither
+ * relies on the machine's Node, which may be too old or change under it. Usage: node scripts/stage.mjs FOLDER
+ */
+import { spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const NODE_MAJOR_MIN = 20;
+const SOURCE = dirname(dirname(fileURLToPath(import.meta.url)));
+const HOME = "usr/lib/dns11";
+
+/** What packages bring along for their own building and reading; licenses stay. */
+const NOT_RUN = [
+  /\.map$/,
+  /\.d\.[cm]?ts$/,
+  /\.ts$/,
+  /\.(?:c|cc|cpp|h|hh|hpp|gyp|gypi)$/,
+  // Only right below a package: deeper down such a folder may be its program.
+  /\/node_modules\/(?:@[^/]+\/)?[^/]+\/(?:src\/.+\.ts|vendor|test|tests|examples?|docs?|benchmarks?|\.github)$/,
+  /\/(?:README|CHANGELOG|HISTORY|CONTRIBUTING|SECURITY)[^/]*\.md$/i,
+];
+
+/** @param {string} command @param {string[]} args */
+function must(command, ...args) {
+  const { status, error } = spawnSync(command, args, { cwd: SOURCE, stdio: ["ignore", "inherit", "inherit"] });
+  if (status !== 0) fail(`${command} ${args.join(" ")} failed${error === undefined ? "" : `: ${error.message}`}`);
+}
+
+/** @param {string} text @returns {never} */
+function fail(text) {
+  console.error(`stage: ${text}`);
+  process.exit(1);
+}
+
+/** The packages of package-lock.json that run here. */
+function packages() {
+  const lock = JSON.parse(readFileSync(join(SOURCE, "package-lock.json"), "utf8"));
+  return (
+    Object.entries(lock.packages)
+      .filter(([path, { dev }]) => path !== "" && dev !== true)
+      .filter(([path]) => !/\/@types\//.test(path))
+      .filter(([, { os, cpu }]) => os?.includes(process.platform) !== false && cpu?.includes(process.arch) !== false)
+      // An optional one that names no platform would have had to be compiled.
+      .filter(([, { optional, os }]) => optional !== true || os !== undefined)
+      .map(([path]) => {
+        if (!existsSync(join(SOURCE, path))) fail(`${path} is missing: npm ci`);
+        return path;
+      })
+  );
+}
+
+/** @param {string} path */
+function isRun(path) {
+  return NOT_RUN.every((pattern) => !pattern.test(path));
+}
+
+const [out] = process.argv.slice(2);
+if (out === undefined) fail("usage: node scripts/stage.mjs FOLDER");
+if (Number(process.versions.node.split(".")[0]) < NODE_MAJOR_MIN) {
+  fail(`Node ${process.versions.node} is too old to go along: ${NODE_MAJOR_MIN} or later`);
+}
+if (!existsSync(join(SOURCE, "node_modules"))) must("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund");
+if (!existsSync(join(SOURCE, "dist/man"))) must("npm", "run", "--silent", "build");
+
+const home = join(out, HOME);
+rmSync(home, { recursive: true, force: true });
+mkdirSync(join(home, "bin"), { recursive: true });
+cpSync(process.execPath, join(home, "bin/node"), { dereference: true });
+for (const path of ["package.json", "LICENSE", "dist/build.json", "dist/cmd", "dist/src", ...packages()]) {
+  // What lies in a package of a package is listed by itself.
+  const nested = join(SOURCE, path, "node_modules");
+  cpSync(join(SOURCE, path), join(home, path), {
+    recursive: true,
+    dereference: true,
+    filter: (from) => from !== nested && isRun(from),
+  });
+}
+for (const [command, program] of [
+  ["usr/bin/dns11", "dns11.js"],
+  ["usr/libexec/docker/cli-plugins/docker-dns", "docker-dns.js"],
+]) {
+  const path = join(out, command ?? "");
+  mkdirSync(dirname(path), { recursive: true });
+  // The same process goes on: whoever watches it (a service manager) keeps the one that it started.
+  writeFileSync(path, `#!/bin/sh\nexec /${HOME}/bin/node /${HOME}/dist/cmd/${program} "$@"\n`, { mode: 0o755 });
+}

@@ -1,0 +1,105 @@
+// Proves `docker dns`: the real docker command finds the plugin, lists it, runs it with its own flags heeded, and completes
+// its words; and that the names of containers are completed where a dns11 runs.
+
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { after, before, test } from "node:test";
+
+import { type CommandResult, run } from "../support/command.ts";
+import { createNetwork, runContainer } from "../support/container.ts";
+import { type Dns11, dns11, startDns11 } from "../support/dns11.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+
+let engine: Engine;
+let instance: Dns11;
+let config: string;
+// Debian's, and another one where the machine has it.
+const CLIENTS = ["/usr/bin/docker", "/usr/local/bin/docker"].filter((path) => existsSync(path));
+
+before(async () => {
+  engine = await startEngine();
+  await createNetwork(engine, "shop");
+  await runContainer(engine, { name: "web", networks: ["shop"] });
+  await runContainer(engine, { name: "db", networks: ["shop"] });
+  instance = await startDns11(engine);
+  config = join(engine.folder, "docker-config");
+  mkdirSync(join(config, "cli-plugins"), { recursive: true });
+  symlinkSync(resolve("dist/cmd/docker-dns.js"), join(config, "cli-plugins/docker-dns"));
+});
+after(async () => {
+  await instance[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+});
+
+for (const client of CLIENTS) {
+  test(`${client} lists the plugin, with its version`, async () => {
+    const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
+    const { code, stdout } = await docker(client, ["help"]);
+    assert.equal(code, 0);
+    assert.match(stdout, /^ +dns\* +The resolver of 127\.0\.0\.11, outside dockerd/m);
+    const info = await docker(client, ["-H", engine.host, "info", "--format", "{{json .ClientInfo.Plugins}}"]);
+    const plugins = JSON.parse(info.stdout) as { Name: string; Version: string; Err?: unknown }[];
+    const plugin = plugins.find(({ Name }) => Name === "dns");
+    assert.deepEqual([plugin?.Version, plugin?.Err], [version, undefined]);
+  });
+
+  test(`${client} dns status, the engine named by docker's own flag`, async () => {
+    const words = ["dns", "status", "--json", "--state-dir", instance.stateDir];
+    for (const flag of [["-H", engine.host], [`--host=${engine.host}`]]) {
+      const { code, stdout, stderr } = await docker(client, [...flag, ...words]);
+      assert.deepEqual([code, stderr], [0, ""]);
+      const { containers } = JSON.parse(stdout) as { containers: { name: string; state: string }[] };
+      assert.deepEqual(containers.map(({ name }) => name).toSorted(), ["db", "web"]);
+    }
+  });
+
+  test(`${client} dns status, the engine named by a docker context`, async () => {
+    const made = await docker(client, [
+      "context",
+      "create",
+      `c${CLIENTS.indexOf(client)}`,
+      "--docker",
+      `host=${engine.host}`,
+    ]);
+    assert.equal(made.code, 0, made.stderr);
+    const { code, stdout } = await docker(client, [
+      "--context",
+      `c${CLIENTS.indexOf(client)}`,
+      "dns",
+      "status",
+      "--state-dir",
+      instance.stateDir,
+    ]);
+    assert.equal(code, 0);
+    assert.match(stdout, /2 of 2 containers attached/);
+  });
+
+  test(`${client} dns: help under this name, and the exit code of what failed`, async () => {
+    assert.match((await docker(client, ["dns", "status", "--help"])).stdout, /^Usage: docker dns status/);
+    const { code, stderr } = await docker(client, ["dns", "nothing"]);
+    assert.equal(code, 2);
+    assert.match(stderr, /unknown command 'nothing'/);
+  });
+}
+
+test("docker completes the words of docker dns", async () => {
+  const { stdout } = await docker("docker", ["__complete", "dns", "chec"]);
+  assert.match(stdout, /^check-config\tSay whether .*\n:4\n/);
+  const files = await docker("docker", ["__complete", "dns", "check-config", ""]);
+  assert.match(files.stdout, /^:0\n/m);
+});
+
+test("containers are completed by name, by the flags or the environment that name the instance", async () => {
+  const flags = ["-H", engine.host, "--state-dir", instance.stateDir];
+  const typed = await dns11(["__complete", "kind", "detach", ...flags, "w"]);
+  assert.equal(typed.stdout, "web\n:4\n");
+  const env = { DOCKER_HOST: engine.host, DNS11_STATE_DIR: instance.stateDir };
+  const names = await dns11(["__complete", "kind", "detach", ""], { env });
+  assert.deepEqual(names.stdout.trimEnd().split("\n").toSorted(), [":4", "db", "web"]);
+});
+
+async function docker(client: string, args: readonly string[]): Promise<CommandResult> {
+  const env = { DOCKER_CONFIG: config, DOCKER_HOST: undefined, DOCKER_CONTEXT: undefined };
+  return await run(client, args, { env });
+}

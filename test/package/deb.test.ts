@@ -1,0 +1,136 @@
+// Proves the .deb on a clean system of another Debian release, with an engine of its own: it installs, brings all it says,
+// serves containers with a Node of its own, survives an upgrade while it runs and keeps settings, and when it is purged
+// nothing is left, not of a killed instance either.
+
+import assert from "node:assert/strict";
+import { readlinkSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { check, run } from "../support/command.ts";
+import { type Container, createNetwork, runContainer } from "../support/container.ts";
+import { dig } from "../support/dig.ts";
+import { type Dns11, startDns11 } from "../support/dns11.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+import { waitFor } from "../support/wait.ts";
+
+const HOME = "/usr/lib/dns11";
+const SETTINGS = "/etc/dns11/dns11.yaml";
+
+let engine: Engine;
+let web: Container;
+let instance: Dns11;
+let filesBefore: readonly string[];
+
+before(async () => {
+  engine = await startEngine({ suite: "trixie" });
+  await createNetwork(engine, "shop");
+  web = await runContainer(engine, { name: "web", networks: ["shop"] });
+  await runContainer(engine, { name: "db", networks: ["shop"] });
+  filesBefore = await files();
+});
+after(async () => {
+  await instance?.[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+});
+
+test("it installs, and brings what it says; nothing is started", async () => {
+  await host("dpkg", "-i", await build("0.1.0"));
+  const brought = (await host("dpkg", "-L", "dns11")).split("\n");
+  for (const path of [
+    "/usr/bin/dns11",
+    "/usr/lib/systemd/system/dns11.service",
+    "/usr/share/man/man8/dns11.8.gz",
+    "/usr/share/man/man5/dns11.yaml.5.gz",
+    "/usr/share/bash-completion/completions/dns11",
+    "/usr/share/zsh/vendor-completions/_dns11",
+    "/usr/share/fish/vendor_completions.d/dns11.fish",
+    "/usr/libexec/docker/cli-plugins/docker-dns",
+    "/usr/share/doc/dns11/copyright",
+    SETTINGS,
+  ]) {
+    assert.ok(brought.includes(path), path);
+  }
+  assert.equal(await host("sh", "-c", "ls /run/dns11 2>/dev/null || echo none"), "none\n");
+  const metadata = await host("/usr/libexec/docker/cli-plugins/docker-dns", "docker-cli-plugin-metadata");
+  assert.equal((JSON.parse(metadata) as { SchemaVersion: string }).SchemaVersion, "0.1.0");
+  await host("dns11", "check-config", SETTINGS);
+  assert.match(await host("gzip", "-dc", "/usr/share/man/man8/dns11.8.gz"), /^\.SS dns11 status$/m);
+});
+
+test("it serves, with a Node of its own and the settings file of the package", async () => {
+  instance = await startDns11(engine, {
+    program: inHost("dns11"),
+    stateDir: "/run/dns11",
+    args: ["--config", SETTINGS],
+  });
+  assert.equal(readlinkSync(`/proc/${instance.pid}/exe`), `${HOME}/bin/node`);
+  assert.equal((await instance.status()).config, SETTINGS);
+  const { answer } = await dig(web, "db");
+  assert.equal(answer[0]?.ttl, 5);
+});
+
+test("an upgrade keeps the settings, and what runs goes on", async () => {
+  await host("sh", "-c", `echo 'ttl: 7' >> ${SETTINGS}`);
+  await host("dpkg", "-i", await build("0.1.1~test"));
+  assert.match(await host("dpkg-query", "-W", "dns11"), /\t0\.1\.1~test/);
+  assert.match(await host("cat", SETTINGS), /^ttl: 7$/m);
+  assert.equal((await dig(web, "db")).answer[0]?.ttl, 5);
+  // Also what it loads only now, from the files of the other version.
+  instance.kill("SIGHUP");
+  await waitFor("the settings to count", async () => ((await dig(web, "db")).answer[0]?.ttl === 7 ? true : undefined));
+});
+
+test("purged after a kill: nothing is left, and Docker's resolver answers", async () => {
+  instance.kill("SIGKILL");
+  await instance.exited;
+  assert.notEqual(await host("ls", "/run/dns11"), "");
+  await host("dpkg", "--purge", "dns11");
+  assert.deepEqual(await files(), filesBefore);
+  assert.equal(await host("find", "/run", "-name", "*dns11*"), "");
+  assert.notEqual((await run("sh", ["-c", 'exec "$@"', "sh", ...inHost("dpkg-query"), "-W", "dns11"])).code, 0);
+  assert.equal((await dig(web, "db")).answer[0]?.ttl, 600);
+});
+
+test("purged while it runs: it is told, keeps on serving, and ends well", async () => {
+  await host("dpkg", "-i", await build("0.1.0"));
+  await instance[Symbol.asyncDispose]();
+  instance = await startDns11(engine, { program: inHost("dns11"), stateDir: "/run/dns11" });
+  const purge = await run("sh", ["-c", 'exec "$@" 2>&1', "sh", ...inHost("dpkg"), "--purge", "dns11"]);
+  assert.equal(purge.code, 0, purge.stdout);
+  assert.match(purge.stdout, new RegExp(`an instance still runs.*"pid":${instance.pid}`));
+  assert.equal((await dig(web, "db")).answer[0]?.ttl, 5);
+  assert.equal(await instance.stop(), 0);
+  assert.equal((await dig(web, "db")).answer[0]?.ttl, 600);
+  assert.deepEqual(await files(), filesBefore);
+});
+
+const built = new Map<string, Promise<string>>();
+
+// The package of a version, in the engine's folder: the machine and the engine's host see that under the same name.
+async function build(version: string): Promise<string> {
+  const building =
+    built.get(version) ??
+    check("scripts/deb.sh", [engine.folder], { env: { DEB_VERSION: version, DEB_COMPRESS: "none" } });
+  built.set(version, building);
+  const [, name = ""] = /in '.*\/([^/]+\.deb)'/.exec(await building) ?? [];
+  return join(engine.folder, name);
+}
+
+function inHost(command: string): string[] {
+  return ["nsenter", "--target", String(engine.hostPid), "--mount", "--net", "--", command];
+}
+
+async function host(command: string, ...args: readonly string[]): Promise<string> {
+  const [first = "", ...rest] = inHost(command);
+  return await check(first, [...rest, ...args], { env: { DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C" } });
+}
+
+// Every file of the system, but for what dpkg writes about its own doings.
+async function files(): Promise<string[]> {
+  const all = await host("find", "/", "-xdev", "-printf", "%p %y %m %l\\n");
+  return all
+    .split("\n")
+    .filter((line) => !/^\/var\/(?:lib\/dpkg\/|log\/(?:dpkg|alternatives)\.log )/.test(line))
+    .toSorted();
+}

@@ -1,0 +1,105 @@
+// Proves the image: it builds from its Dockerfile, is small, carries its own Node, and as a container beside others, made with
+// exactly what the compose example says, serves them and itself finds out that it is healthy.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+
+import { parse } from "yaml";
+
+import { type Container, createNetwork, runContainer } from "../support/container.ts";
+import { dig } from "../support/dig.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+import { IMAGE, buildPackageImage } from "../support/package-image.ts";
+import { waitFor } from "../support/wait.ts";
+
+type Service = {
+  readonly pid: string;
+  readonly network_mode: string;
+  readonly cap_drop: readonly string[];
+  readonly cap_add: readonly string[];
+  readonly security_opt: readonly string[];
+  readonly read_only: boolean;
+  readonly volumes: readonly string[];
+  readonly ulimits: { readonly nofile: number };
+  readonly healthcheck: { readonly test: readonly string[] };
+};
+
+const { services } = parse(readFileSync("scripts/image/compose.yaml", "utf8")) as {
+  services: Record<string, Service>;
+};
+const service = services["dns11"] as Service;
+let engine: Engine;
+let web: Container;
+
+before(async () => {
+  engine = await startEngine();
+  await createNetwork(engine, "shop");
+  web = await runContainer(engine, { name: "web", networks: ["shop"] });
+  await runContainer(engine, { name: "db", networks: ["shop"] });
+});
+after(async () => await engine[Symbol.asyncDispose]());
+
+test("it builds, and holds little but a Node of its own", async () => {
+  await buildPackageImage(engine);
+  const told = async (...args: string[]): Promise<string> => await engine.docker("run", "--rm", IMAGE, ...args);
+  assert.match(await told("version"), new RegExp(`^Node ${process.versions.node.replaceAll(".", "\\.")}, linux/`, "m"));
+  const size = async (name: string): Promise<number> =>
+    Number(await engine.docker("image", "inspect", "--format", "{{.Size}}", name));
+  const own = ((await size(IMAGE)) - (await size("dns11-base"))) / 1e6;
+  assert.ok(own < 140, `${own} MB`);
+});
+
+test("the compose example asks for no more than it needs", () => {
+  assert.deepEqual(service.cap_drop, ["ALL"]);
+  assert.deepEqual([...service.cap_add].toSorted(), ["NET_ADMIN", "SYS_ADMIN", "SYS_PTRACE"]);
+  assert.ok(service.volumes.includes("/var/run/docker.sock:/var/run/docker.sock:ro"));
+});
+
+test("as a container it serves its neighbours, and is healthy", async () => {
+  const id = await engine.docker("run", "--detach", "--name", "dns11", ...runFlags(), IMAGE);
+  const log = async (): Promise<string> => {
+    const { stdout, stderr } = await engine.dockerCommand(["logs", id]);
+    return stdout + stderr;
+  };
+  await waitFor(
+    "a name that dns11 answers",
+    async () => {
+      const state = await engine.docker("inspect", "--format", "{{.State.Status}}", id);
+      if (state !== "running") throw new Error(`dns11 ended: ${await log()}`);
+      return (await dig(web, "db")).answer[0]?.ttl === 5 ? true : undefined;
+    },
+    { timeoutMs: 20_000, everyMs: 100 },
+  );
+  assert.match(await engine.docker("exec", id, "dns11", "status"), /^web +attached/m);
+  await waitFor(
+    "the container to be healthy",
+    async () => (await engine.docker("inspect", "--format", "{{.State.Health.Status}}", id)) === "healthy" || undefined,
+    { timeoutMs: 30_000, everyMs: 200 },
+  );
+  await engine.docker("stop", "--time", "20", id);
+  assert.equal(await engine.docker("inspect", "--format", "{{.State.ExitCode}}", id), "0", await log());
+  assert.equal((await dig(web, "db")).answer[0]?.ttl, 600);
+});
+
+// What the example says, as flags of docker run; the engine's socket stands elsewhere in a test.
+function runFlags(): string[] {
+  const opts = service.security_opt.map((each) => each.replace(/:/, "="));
+  return [
+    `--pid=${service.pid}`,
+    `--network=${service.network_mode}`,
+    ...service.cap_drop.map((name) => `--cap-drop=${name}`),
+    ...service.cap_add.map((name) => `--cap-add=${name}`),
+    ...opts.map((each) => `--security-opt=${each}`),
+    ...(service.read_only ? ["--read-only"] : []),
+    ...service.volumes.map((each) => `--volume=${each.replace(/^\/var\/run\/docker\.sock:/, `${engine.socketPath}:`)}`),
+    `--ulimit=nofile=${Math.min(service.ulimits.nofile, openFilesMax())}`,
+    `--health-cmd=${service.healthcheck.test.slice(1).join(" ")}`,
+    "--health-interval=1s",
+  ];
+}
+
+// A machine in a sandbox may not raise its own limit.
+function openFilesMax(): number {
+  return Number(/^Max open files +\d+ +(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1]);
+}

@@ -1,0 +1,181 @@
+// Proves the systemd unit as far as that goes without systemd as the first process: that systemd understands it, that it
+// does not tie dns11 to dockerd, and that a dns11 with exactly its capabilities, on a system that is read-only but for its
+// runtime folder, makes no system call and opens no kind of socket that the unit forbids, from start to end.
+
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { run } from "../support/command.ts";
+import { type Container, createNetwork, runContainer } from "../support/container.ts";
+import { dig } from "../support/dig.ts";
+import { dns11, startDns11 } from "../support/dns11.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+import { ServiceUnit } from "../support/service-unit.ts";
+import { waitFor } from "../support/wait.ts";
+
+const PATH = "scripts/systemd/dns11.service";
+const unit = new ServiceUnit(PATH);
+let engine: Engine;
+let web: Container;
+
+before(async () => {
+  engine = await startEngine();
+  await createNetwork(engine, "shop", { ipv6: true });
+  web = await runContainer(engine, { name: "web", networks: ["shop"] });
+  await runContainer(engine, { name: "db", networks: ["shop"] });
+});
+after(async () => await engine[Symbol.asyncDispose]());
+
+test("systemd understands it", async () => {
+  // The program is not installed here; that is all there may be to say.
+  const path = join(engine.folder, "dns11.service");
+  writeFileSync(path, readFileSync(PATH, "utf8").replaceAll("/usr/bin/dns11", "/bin/true"));
+  const { code, stdout, stderr } = await run("systemd-analyze", ["verify", "--man=no", "--recursive-errors=no", path]);
+  assert.deepEqual([code, stdout + stderr], [0, ""]);
+});
+
+test("systemd thinks it well shut", async () => {
+  const { stdout } = await run("systemd-analyze", ["security", "--no-pager", "--offline=true", PATH]);
+  const [, exposure] = /Overall exposure level for dns11\.service: ([\d.]+)/.exec(stdout) ?? [];
+  // Entering namespaces takes what it takes; a service that says nothing has 9.6.
+  assert.ok(Number(exposure) < 5, stdout);
+});
+
+test("it wants dockerd, starts after it, and does not fall with it", () => {
+  assert.ok(unit.words("Wants").includes("docker.service"));
+  assert.ok(unit.words("After").includes("docker.service"));
+  for (const key of ["Requires", "BindsTo", "PartOf", "Requisite"]) assert.ok(!unit.keys.includes(key), key);
+  assert.deepEqual([unit.value("Type"), unit.value("Restart")], ["notify", "always"]);
+  assert.equal(unit.value("ExecReload"), "/bin/kill -HUP $MAINPID");
+  assert.equal(unit.value("ExecStopPost"), "-/usr/bin/dns11 cleanup");
+  // A hang is ended by dns11 itself before the watchdog barks.
+  assert.ok(Number(unit.value("WatchdogSec")) > 8);
+});
+
+test("with no more than it gives, dns11 serves, reads its settings again, and cleans up", async () => {
+  const stateDir = join(engine.folder, "state");
+  const trace = join(engine.folder, "trace");
+  mkdirSync(stateDir);
+  mkdirSync(trace);
+  const settings = join(stateDir, "dns11.yaml");
+  writeFileSync(settings, "version: 1\n");
+  const prefix = [...confined(stateDir, trace), "strace", "-qq", "-ff", "-o", join(trace, "calls")];
+  const instance = await startDns11(engine, { prefix, stateDir, args: ["--config", settings] });
+  try {
+    assert.equal((await dig(web, "db")).answer[0]?.ttl, 5);
+    assert.equal((await dig(web, "+tcp", "db")).status, "NOERROR");
+    await dig(web, "example.ok.test");
+    const late = await runContainer(engine, { name: "late", networks: ["shop"] });
+    await instance.waitFor("late", "attached");
+    await late.remove();
+    writeFileSync(settings, "version: 1\nttl: 9\n");
+    // strace passes no signals on; its child is the one that serves.
+    process.kill((await instance.status()).pid, "SIGHUP");
+    await waitFor("the new settings", async () => ((await dig(web, "db")).answer[0]?.ttl === 9 ? true : undefined));
+    const { pid } = await instance.status();
+    const threads = readdirSync(`/proc/${pid}/task`);
+    const wanted = capabilityMask();
+    for (const thread of threads) {
+      const told = readFileSync(`/proc/${pid}/task/${thread}/status`, "utf8");
+      for (const set of ["CapEff", "CapPrm", "CapBnd"]) {
+        const [, mask = ""] = new RegExp(`^${set}:\\s+(\\w+)$`, "m").exec(told) ?? [];
+        assert.equal(BigInt(`0x${mask}`), wanted, `${set} of thread ${thread}`);
+      }
+      assert.match(told, /^NoNewPrivs:\s+1$/m);
+    }
+    assert.ok(threads.length > 4);
+    process.kill(pid, "SIGTERM");
+    assert.equal(await instance.exited, 0);
+  } finally {
+    await instance[Symbol.asyncDispose]();
+  }
+  const calls = readdirSync(trace).flatMap((name) => readFileSync(join(trace, name), "utf8").split("\n"));
+  const allowed = await unit.allowedCalls();
+  assert.ok(allowed.size > 200);
+  const made = new Set(calls.map((line) => /^(\w+)\(/.exec(line)?.[1]).filter((name) => name !== undefined));
+  for (const expected of ["setns", "unshare", "sendmmsg", "openat2"]) assert.ok(made.has(expected), expected);
+  assert.deepEqual(
+    [...made].filter((name) => !allowed.has(name)),
+    [],
+  );
+  const families = new Set(
+    calls.map((line) => /^socket(?:pair)?\((\w+)/.exec(line)?.[1]).filter((name) => name !== undefined),
+  );
+  const open = unit.words("RestrictAddressFamilies");
+  assert.deepEqual(
+    [...families].filter((name) => !open.includes(name)),
+    [],
+  );
+  const entered = new Set(calls.map((line) => /^(?:setns\(\d+, |unshare\()(\w+)/.exec(line)?.[1]).filter(Boolean));
+  assert.deepEqual([...entered], ["CLONE_NEWNET"]);
+  assert.equal(unit.value("RestrictNamespaces"), "net");
+});
+
+test("cleanup works with the same after a kill", async () => {
+  const stateDir = join(engine.folder, "killed");
+  mkdirSync(stateDir);
+  const instance = await startDns11(engine, { prefix: confined(stateDir), stateDir });
+  instance.kill("SIGKILL");
+  await instance.exited;
+  const [command = "", ...args] = confined(stateDir);
+  const cleanup = [process.execPath, "dist/cmd/dns11.js", "cleanup", "-H", engine.host, "--state-dir", stateDir];
+  const { code, stdout, stderr } = await run(command, [...args, ...cleanup]);
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /^removed /m);
+  assert.deepEqual(readdirSync(stateDir), []);
+});
+
+test("a capability less, and it says which", async () => {
+  for (const name of unit.words("CapabilityBoundingSet").filter((each) => each !== "CAP_CHOWN")) {
+    const words = ["run", "-H", engine.host, "--state-dir", engine.folder];
+    const { code, stderr } = await run("setpriv", [
+      `--bounding-set=-${short(name)}`,
+      process.execPath,
+      "dist/cmd/dns11.js",
+      ...words,
+    ]);
+    assert.equal(code, 3);
+    assert.match(stderr, new RegExp(`lacks ${name}`));
+  }
+  assert.equal((await dns11(["version"])).code, 0);
+});
+
+// The unit's capabilities and nothing else, no new privileges, its private /home and /tmp left out, and everything
+// read-only but for the folders of this run.
+function confined(...writable: readonly string[]): string[] {
+  const given = unit.words("CapabilityBoundingSet").map((name) => `+${short(name)}`);
+  const script = `
+    mount --make-rprivate /
+    for folder in "$@"; do
+      [ "$folder" = -- ] && break
+      mount --bind "$folder" "$folder"
+    done
+    while read -r _ _ _ _ path _; do
+      case $path in /etc*|/usr*|/) mount -o remount,bind,ro "$path" 2>/dev/null;; esac
+    done </proc/self/mountinfo
+    while [ "$1" != -- ]; do shift; done
+    shift
+    test -w /etc && exit 99
+    exec "$@"`;
+  return [
+    ...["unshare", "--mount", "sh", "-c", script, "sh", ...writable, "--"],
+    ...[
+      "setpriv",
+      "--no-new-privs",
+      "--inh-caps=-all",
+      "--ambient-caps=-all",
+      `--bounding-set=-all,${given.join(",")}`,
+    ],
+  ];
+}
+
+function capabilityMask(): bigint {
+  const bits: Record<string, number> = { CAP_CHOWN: 0, CAP_NET_ADMIN: 12, CAP_SYS_PTRACE: 19, CAP_SYS_ADMIN: 21 };
+  return unit.words("CapabilityBoundingSet").reduce((mask, name) => mask | (1n << BigInt(bits[name] ?? 63)), 0n);
+}
+
+function short(name: string): string {
+  return name.replace(/^CAP_/, "").toLowerCase();
+}

@@ -1,0 +1,131 @@
+// Proves the systemd unit under a real systemd, which confines dns11 as the unit says: it serves, reads its settings again, is
+// brought back after a kill, outlives dockerd's restart, and leaves nothing when it is stopped.
+
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { type Container, createNetwork, runContainer } from "../support/container.ts";
+import { dig } from "../support/dig.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+import { ENGINE_FOLDER, PROGRAM_FOLDER, ServiceManager } from "../support/service-manager.ts";
+import { waitFor } from "../support/wait.ts";
+
+const UNIT = "dns11.service";
+const PROGRAM = `${process.execPath} ${PROGRAM_FOLDER}/dist/cmd/dns11.js`;
+const ENGINE = `-H unix://${ENGINE_FOLDER}/docker.sock --state-dir /run/manager/dns11`;
+// Where things are in a test.
+const HERE = `[Service]
+Type=exec
+WatchdogSec=0
+ExecStart=
+ExecStart=${PROGRAM} run ${ENGINE} --config ${ENGINE_FOLDER}/dns11.yaml
+ExecStopPost=
+ExecStopPost=-${PROGRAM} cleanup ${ENGINE}
+StandardOutput=append:${ENGINE_FOLDER}/service.log
+StandardError=append:${ENGINE_FOLDER}/service.log
+`;
+
+let engine: Engine;
+let web: Container;
+let manager: ServiceManager;
+
+before(async () => {
+  engine = await startEngine({ liveRestore: true });
+  await createNetwork(engine, "shop");
+  web = await runContainer(engine, { name: "web", networks: ["shop"] });
+  await runContainer(engine, { name: "db", networks: ["shop"] });
+  writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\n");
+  const unit = readFileSync("scripts/systemd/dns11.service", "utf8");
+  manager = await ServiceManager.start(engine, { [UNIT]: unit, [`${UNIT}.d/here.conf`]: HERE });
+});
+after(async () => await engine[Symbol.asyncDispose]());
+
+test("started, it serves, confined as the unit says", async () => {
+  const { code, stderr } = await manager.systemctl("start", UNIT);
+  assert.equal(code, 0, stderr + log());
+  await answeredWith(5);
+  const told = readFileSync(`/proc/${await mainPid()}/status`, "utf8");
+  // CAP_CHOWN, CAP_NET_ADMIN, CAP_SYS_PTRACE, CAP_SYS_ADMIN.
+  for (const set of ["CapEff", "CapBnd"]) assert.match(told, new RegExp(`^${set}:\\t0000000000281001$`, "m"));
+  assert.match(told, /^NoNewPrivs:\t1$/m);
+  assert.match(told, /^Seccomp:\t2$/m);
+  const mounts = readFileSync(`/proc/${await mainPid()}/mountinfo`, "utf8");
+  assert.match(mounts, /^\S+ \S+ \S+ \S+ \/ ro[, ]/m);
+  assert.match(mounts, /^\S+ \S+ \S+ \S+ \/run\/manager\/dns11 rw[, ]/m);
+});
+
+test("reload: the settings file counts anew, in the same process", async () => {
+  const pid = await mainPid();
+  writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\nttl: 9\n");
+  const { code, stderr } = await manager.systemctl("reload", UNIT);
+  assert.equal(code, 0, stderr);
+  await answeredWith(9);
+  assert.equal(await mainPid(), pid);
+});
+
+test("dockerd is restarted: the same process goes on", async () => {
+  const pid = await mainPid();
+  await engine.restartDaemon();
+  const late = await runContainer(engine, { name: "late", networks: ["shop"] });
+  await waitFor("the new container's name", async () => {
+    const { answer } = await dig(web, "late");
+    return answer[0]?.ttl === 9 ? true : undefined;
+  });
+  assert.equal(await mainPid(), pid);
+  await late.remove();
+});
+
+test("killed, it is brought back", async () => {
+  const pid = await mainPid();
+  process.kill(pid, "SIGKILL");
+  await waitFor("another process", async () => ([0, pid].includes(await mainPid()) ? undefined : true), {
+    timeoutMs: 20_000,
+    everyMs: 100,
+  });
+  await answeredWith(9);
+  assert.equal(await manager.show(UNIT, "NRestarts"), "1");
+});
+
+test("settings that cannot be understood end it for good", async () => {
+  writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\nttl: x\n");
+  await manager.systemctl("restart", UNIT);
+  await waitFor("the service to have failed", async () =>
+    (await manager.show(UNIT, "ActiveState")) === "failed" ? true : undefined,
+  );
+  assert.equal(await manager.show(UNIT, "ExecMainStatus"), "2");
+  assert.match(log(), /dns11\.yaml:2:6: ttl: "x"/);
+  writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\n");
+  await manager.systemctl("start", UNIT);
+  await answeredWith(5);
+});
+
+test("stopped, it has handed everything back, and its state is gone", async () => {
+  const { code } = await manager.systemctl("stop", UNIT);
+  assert.equal(code, 0);
+  assert.equal(await manager.show(UNIT, "Result"), "success", log());
+  await answeredWith(600);
+  const id = ((await engine.api("/info")) as { ID: string }).ID;
+  assert.match(log(), /^removed \/run\/manager\/dns11\//m);
+  assert.ok(!existsSync(join(engine.folder, "run/manager/dns11", id)));
+});
+
+async function mainPid(): Promise<number> {
+  return Number(await manager.show(UNIT, "MainPID"));
+}
+
+async function answeredWith(ttl: number): Promise<void> {
+  try {
+    await waitFor(`an answer with a TTL of ${ttl}`, async () =>
+      (await dig(web, "db")).answer[0]?.ttl === ttl ? true : undefined,
+    );
+  } catch (error) {
+    throw new Error(log(), { cause: error });
+  }
+}
+
+function log(): string {
+  const path = join(engine.folder, "service.log");
+  return existsSync(path) ? readFileSync(path, "utf8") : "(nothing was logged)";
+}

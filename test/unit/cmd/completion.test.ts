@@ -1,0 +1,124 @@
+// Proves what a shell completes: every command and flag that the help shows, the words that a flag takes, files where files
+// are wanted; and that bash, zsh and fish show it.
+
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { after, before, test } from "node:test";
+
+import { check } from "../../support/command.ts";
+import { type CommandHelp, helpOfAll } from "../../support/command-help.ts";
+import { dns11 } from "../../support/dns11.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "d11-completion-"));
+after(() => rmSync(folder, { recursive: true }));
+mkdirSync(join(folder, "bin"));
+symlinkSync(resolve("dist/cmd/dns11.js"), join(folder, "bin/dns11"));
+// No dns11 runs there, so there are no names of containers either.
+const env = { DNS11_STATE_DIR: folder, TERM: "dumb", HOME: folder };
+const FINDING_DNS11 = ["-S", `PATH=${join(folder, "bin")}:\${PATH}`];
+
+let all: readonly CommandHelp[] = [];
+before(async () => void (all = await helpOfAll()));
+
+test("every command and every flag that the help shows", async () => {
+  assert.ok(all.length >= 10);
+  for (const { path, flags } of all) {
+    const offered = await offer(...path, "-");
+    for (const flag of flags) assert.ok(offered.words.includes(flag), `${path.join(" ")} ${flag}`);
+    const inner = all.filter(
+      (each) => each.path.length === path.length + 1 && path.every((w, i) => each.path[i] === w),
+    );
+    const commands = await offer(...path, "");
+    for (const each of inner) assert.ok(commands.words.includes(each.path.at(-1) ?? ""), each.path.join(" "));
+  }
+});
+
+const OFFERED: readonly (readonly [readonly string[], readonly string[], boolean])[] = [
+  [["comp"], ["completion"], false],
+  [["completion", ""], ["bash", "zsh", "fish"], false],
+  [["completion", "f"], ["fish"], false],
+  [["run", "--log-level", ""], ["debug", "info", "warn", "error", "silent"], false],
+  [["run", "--log-level=in"], ["--log-level=info"], false],
+  [["run", "--log-level", "=", "in"], ["info"], false],
+  [["run", "--kind-ip", ""], ["auto", "gateway", "node", "host"], false],
+  [["run", "--kind-way", "l"], ["listener", "loopback"], false],
+  [["run", "--config", ""], [], true],
+  [["check-config", ""], [], true],
+  [["check-config", "file", ""], [], false],
+  [["run", "--ttl", ""], [], false],
+  [["kind", "--ttl", "1m", "det"], ["detach"], false],
+  [["kind", "detach", ""], [], false],
+  [["help", "che"], ["check-config"], false],
+  [["run", "--", "--log"], [], false],
+  [["nothing", ""], [], false],
+  [["run", "--nothing", "--dry"], ["--dry-run"], false],
+];
+
+for (const [words, expected, wantsFiles] of OFFERED) {
+  test(`dns11 ${words.join(" ")}<tab>`, async () => {
+    assert.deepEqual(await offer(...words), { words: expected, wantsFiles });
+  });
+}
+
+test("hidden flags and commands are not offered", async () => {
+  assert.ok(!(await offer("run", "--")).words.includes("--cache"));
+  assert.ok((await offer("")).words.every((word) => !word.startsWith("_") && word !== "man"));
+});
+
+test("bash", async () => {
+  const shown = async (...words: string[]): Promise<string[]> => {
+    const typed = `COMP_WORDS=(dns11 ${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length}`;
+    const script = `source <(dns11 completion bash); ${typed}; _dns11 dns11; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    return (await check("env", [...FINDING_DNS11, "bash", "-uc", script], { env })).split("\n").filter(Boolean);
+  };
+  assert.deepEqual(await shown("stat"), ["status"]);
+  assert.deepEqual(await shown("run", "--log-level", "=", ""), ["debug", "info", "warn", "error", "silent"]);
+  assert.deepEqual(await shown("status", ""), []);
+});
+
+test("fish", async () => {
+  const shown = async (line: string): Promise<string[]> => {
+    const script = `dns11 completion fish | source; complete -C '${line}'`;
+    return (await check("env", [...FINDING_DNS11, "fish", "--no-config", "-c", script], { env }))
+      .split("\n")
+      .filter(Boolean);
+  };
+  assert.deepEqual(await shown("dns11 run --log-level d"), ["debug"]);
+  assert.match((await shown("dns11 statu"))[0] ?? "", /^status\tShow what a running dns11 does/);
+  writeFileSync(join(folder, "settings.yaml"), "");
+  assert.deepEqual(await shown(`dns11 check-config ${folder}/sett`), [`${folder}/settings.yaml`]);
+});
+
+// A terminal of its own, in which the tab key is pressed.
+const ZSH = `
+zmodload zsh/zpty
+zpty shell 'zsh -f -i'
+zpty -w shell 'PS1=; unsetopt zle_bracketed_paste; autoload -U compinit; compinit -D -u; source <(dns11 completion zsh); echo rea""dy'
+zpty -r shell said '*ready*'
+zpty -w -n shell $'dns11 chec\\t'
+zpty -r shell said '*check-config*' && print -r -- $said
+zpty -w -n shell $'\\C-udns11 run --log-level deb\\t'
+zpty -r shell said '*debug*' && print -r -- $said
+zpty -d shell
+`;
+
+test("zsh", async () => {
+  const said = await check("env", [...FINDING_DNS11, "zsh", "-f", "-c", ZSH], { env, timeoutMs: 30_000 });
+  assert.match(said, /dns11 check-config/);
+  assert.match(said, /--log-level debug/);
+});
+
+test("a shell that nobody knows is refused, and told which there are", async () => {
+  const { code, stderr } = await dns11(["completion", "csh"]);
+  assert.equal(code, 2);
+  assert.match(stderr, /bash, zsh, fish/);
+});
+
+async function offer(...words: string[]): Promise<{ words: string[]; wantsFiles: boolean }> {
+  const { code, stdout, stderr } = await dns11(["__complete", ...words], { env });
+  assert.deepEqual([code, stderr], [0, ""]);
+  const lines = stdout.trimEnd().split("\n");
+  return { words: lines.slice(0, -1).map((line) => line.split("\t")[0] ?? ""), wantsFiles: lines.at(-1) === ":0" };
+}

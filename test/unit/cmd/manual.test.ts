@@ -1,0 +1,112 @@
+// Proves that the manual pages name every command, flag, variable, exit code and key that there is, are written as man
+// wants them, and that the example of a settings file is good and says nothing but the defaults; and what version tells.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+
+import { EXIT } from "../../../cmd/exit-code.ts";
+import type { Origins } from "../../../src/config/settings.ts";
+import { settle } from "../../../src/config/settle.ts";
+import { check, run } from "../../support/command.ts";
+import { helpOfAll } from "../../support/command-help.ts";
+import { dns11 } from "../../support/dns11.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "d11-manual-"));
+after(() => rmSync(folder, { recursive: true }));
+
+test("dns11(8) names every command with each of its flags", async () => {
+  const shown = await text("dns11.8");
+  const sections = shown.split(/^   (?=dns11 )/m);
+  for (const { path, flags } of (await helpOfAll()).slice(1)) {
+    const own = sections.find((section) => section.startsWith(`dns11 ${path.join(" ")}\n`));
+    assert.ok(own, path.join(" "));
+    for (const flag of flags) assert.ok(own.includes(flag), `${path.join(" ")} ${flag}`);
+  }
+});
+
+test("dns11(8) names every variable and exit code", async () => {
+  const shown = await text("dns11.8");
+  const help = (await Promise.all((await helpOfAll()).map(({ path }) => dns11([...path, "--help"]))))
+    .map(({ stdout }) => stdout)
+    .join("\n");
+  const variables = new Set(help.match(/DNS11_\w+/g));
+  assert.ok(variables.size > 8);
+  const section = shown.slice(shown.indexOf("ENVIRONMENT"), shown.indexOf("SIGNALS"));
+  for (const variable of variables) assert.match(section, new RegExp(`^ +${variable}\\b`, "m"));
+  const codes = [...shown.slice(shown.indexOf("EXIT STATUS")).matchAll(/^ +(\d) /gm)].map(([, code]) => Number(code));
+  assert.deepEqual(codes, Object.values(EXIT));
+});
+
+test("dns11.yaml(5) names every key of the settings file, with its default", async () => {
+  const shown = await text("dns11.yaml.5");
+  const keys = Object.entries(settle([]).origins);
+  assert.ok(keys.length > 40);
+  for (const [key, { value }] of keys) {
+    const start = shown.search(new RegExp(`^       ${key.replaceAll(".", "\\.")}(?: |$)`, "m"));
+    assert.ok(start >= 0, key);
+    const own = shown.slice(start).split(/\n\n/)[0]?.replaceAll(/\s+/g, " ") ?? "";
+    assert.match(own, / Default: /, key);
+    assert.doesNotMatch(own, /undefined|"\?"/, key);
+    if (typeof value === "string") assert.ok(own.includes(`Default: ${value}`), key);
+  }
+});
+
+for (const page of ["dns11.8", "dns11.yaml.5"]) {
+  test(`${page} is written as man wants it`, async () => {
+    const path = await file(page);
+    const lint = await run("mandoc", ["-T", "lint", "-W", "style", path]);
+    assert.deepEqual([lint.stdout, lint.code], ["", 0]);
+    const groff = await run("groff", ["-man", "-ww", "-z", "-Tutf8", path]);
+    assert.deepEqual([groff.stderr, groff.code], ["", 0]);
+  });
+}
+
+test("the example of a settings file is good, and says nothing; without its # it says what counts anyway", async () => {
+  const path = await file("dns11.yaml");
+  const example = await checked(path);
+  assert.ok(Object.values(example).every(({ source }) => source === "default"));
+  const lines = (await dns11(["man", "dns11.yaml"])).stdout.split("\n");
+  const said = lines.map((line) => line.replace(/^#(?! )( *[a-z])/, "$1").replace(/^#(?= {2}[a-z])/, ""));
+  // A key without a default has nothing that could be said.
+  writeFileSync(path, said.filter((line) => !/: #/.test(line)).join("\n"));
+  const spoken = await checked(path);
+  const defaults = settle([]).origins;
+  assert.ok(Object.values(spoken).filter(({ source }) => source === "file").length > 40);
+  for (const [key, { value }] of Object.entries(defaults)) assert.deepEqual(spoken[key]?.value, value, key);
+});
+
+test("version: what a bug report begins with", async () => {
+  const { stdout } = await dns11(["version", "--json"]);
+  const told = JSON.parse(stdout) as Record<string, string>;
+  assert.equal(told["version"], (await dns11(["--version"])).stdout.trim());
+  assert.equal(told["node"], process.versions.node);
+  assert.equal(told["platform"], `${process.platform}/${process.arch}`);
+  assert.match(told["libc"] ?? "", /^glibc \d/);
+  const head = await run("git", ["rev-parse", "--short=12", "HEAD"]);
+  if (head.code === 0) assert.match(told["commit"] ?? "", /^[0-9a-f]{12}(-changed)?$/);
+  const shown = (await dns11(["version"])).stdout;
+  for (const value of Object.values(told)) assert.ok(shown.includes(value), value);
+});
+
+async function file(page: string): Promise<string> {
+  const { code, stdout } = await dns11(["man", page]);
+  assert.equal(code, 0);
+  const path = join(folder, page);
+  writeFileSync(path, stdout);
+  return path;
+}
+
+// As people see it.
+async function text(page: string): Promise<string> {
+  const shown = await check("mandoc", ["-T", "ascii", "-O", "width=200", await file(page)]);
+  return shown.replaceAll(/.[\b]/g, "");
+}
+
+async function checked(path: string): Promise<Origins> {
+  const { code, stdout, stderr } = await dns11(["check-config", "--json", path]);
+  assert.equal(code, 0, stderr);
+  return (JSON.parse(stdout) as { settings: Origins }).settings;
+}
