@@ -23,6 +23,7 @@ export const KEY_MEANINGS: Readonly<Record<Exclude<Key, SwitchKey | FlagKey>, st
   "kind.expose": "whether neighbours of the node may ask, too",
   "kind.force": "whether port 53 of the node is taken although somebody listens there",
   "kind.host-name": "what becomes of host.docker.internal in pods",
+  "metrics.containers": "how many containers have metrics of their own; the others are counted together",
   "leave.domain-needed": "whether names without a dot stay here, unless a route of their own says where they go",
   "leave.bogus-priv": "whether reverse names of private addresses stay here, unless a route of their own says so",
 };
@@ -30,8 +31,9 @@ export const KEY_MEANINGS: Readonly<Record<Exclude<Key, SwitchKey | FlagKey>, st
 export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
   ok: "Done; for run: stopped by a signal, everything handed back.",
   failure: "Something failed on the way, or something is wrong where somebody asked.",
-  usage: "The command line, the environment or the settings file cannot be understood.",
+  usage:
+    "The command line, the environment or the settings file cannot be understood; for the doctors: not everything could be looked at.",
   cannotServe: "dns11 cannot work here: capabilities, kernel, platform, or an engine whose namespaces are elsewhere.",
   locked: "Another instance serves this engine already.",
-  unchecked: "Nothing wrong was found, but not everything could be looked at.",
+  noReply: "A lookup got no reply.",
 };

@@ -286,7 +286,7 @@ function listeningOf({ listening }: PlanInput, index: number): Listening {
   return found;
 }
 
-export function familyOf(address: string): Family {
+function familyOf(address: string): Family {
   return address.includes(":") ? "ip6" : "ip";
 }
 

@@ -9,6 +9,7 @@ import { errnoName, lastErrno, send } from "../../kernel/libc.ts";
 import { withLength } from "../../lib/framing.ts";
 import type { Deferred } from "../answer.ts";
 import { StreamReader } from "../listen/stream-reader.ts";
+import type { Exchange } from "../upstream/udp-socket.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 
 export type Outcome =
@@ -19,6 +20,23 @@ export type OnOutcome = (outcome: Outcome) => void;
 
 const UDP_REPLY_MAX = 65535;
 const UDP_REPLY_MIN = 512;
+
+/** One sending of the query; each has an id of its own, so that a late reply to the first tells how long it took. */
+export class UdpAttempt implements Exchange {
+  readonly message: Buffer;
+  readonly questionEnd: number;
+  readonly onReply: Exchange["onReply"];
+  readonly onUnreachable: Exchange["onUnreachable"];
+  readonly onForgery: Exchange["onForgery"];
+
+  constructor(message: Buffer, questionEnd: number, on: Pick<Exchange, "onReply" | "onUnreachable" | "onForgery">) {
+    this.message = message;
+    this.questionEnd = questionEnd;
+    this.onReply = on.onReply;
+    this.onUnreachable = on.onUnreachable;
+    this.onForgery = on.onForgery;
+  }
+}
 
 /** Asks over a connected UDP socket. Replies with another id are somebody else's, or forged: they are passed over. */
 export function askUdp(

@@ -17,12 +17,12 @@ import type { Server } from "../../model/view.ts";
 import type { Dial } from "../asker.ts";
 import type { Meter, UpstreamFailure } from "../meter.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
-import { type Exchange, isReplyTo } from "../upstream/udp-socket.ts";
+import { isReplyTo } from "../upstream/udp-socket.ts";
 import { RCODE } from "../wire/reply.ts";
 import { storedReply } from "../wire/stored-reply.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 import { FlightJournal } from "../trace.ts";
-import { type Outcome, askTcp } from "./attempt.ts";
+import { type Outcome, UdpAttempt, askTcp } from "./attempt.ts";
 import type { Deadlines, Due } from "./deadlines.ts";
 import { type Candidate, lineUp, tellLine } from "./line-up.ts";
 
@@ -387,21 +387,4 @@ export class Flight implements Due {
 
 function repliedText({ rcode }: UpstreamReply, ms: number, isTruncated: boolean): string {
   return `${rcodeName(rcode)} after ${ms.toFixed(1)} ms${isTruncated ? ", truncated" : ""}`;
-}
-
-/** One sending of the query; each has an id of its own, so that a late reply to the first tells how long it took. */
-class UdpAttempt implements Exchange {
-  readonly message: Buffer;
-  readonly questionEnd: number;
-  readonly onReply: Exchange["onReply"];
-  readonly onUnreachable: Exchange["onUnreachable"];
-  readonly onForgery: Exchange["onForgery"];
-
-  constructor(message: Buffer, questionEnd: number, on: Pick<Exchange, "onReply" | "onUnreachable" | "onForgery">) {
-    this.message = message;
-    this.questionEnd = questionEnd;
-    this.onReply = on.onReply;
-    this.onUnreachable = on.onUnreachable;
-    this.onForgery = on.onForgery;
-  }
 }
