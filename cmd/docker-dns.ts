@@ -47,7 +47,9 @@ function withoutDocker(words: readonly string[]): string[] {
     const word = words[index] ?? "";
     if (word === NAME) return words.slice(index + 1);
     if (!word.startsWith("-")) break;
-    const [flag = "", joined] = word.split(/=(.*)/s);
+    // -H VALUE, -HVALUE, -DH VALUE, --host VALUE, --host=VALUE.
+    const [, short, rest] = /^-D*([Hcl])=?(.*)$/s.exec(word) ?? [];
+    const [flag = "", joined] = short === undefined ? word.split(/=(.*)/s) : [`-${short}`, rest || undefined];
     if (!Object.hasOwn(WITH_VALUE, flag)) continue;
     const value = joined ?? words[(index += 1)] ?? "";
     const variable = WITH_VALUE[flag];

@@ -22,9 +22,11 @@ conntrack   conntrack       a look at the connections that the kernel tracks
 dnsmasq     dnsmasq-base    a name server to ask, and to be measured beside
 dnsperf     dnsperf         many questions at once
 fish        fish            a shell whose completion is tried
+groff       groff-base      a look at how the manual pages are written, by another one
 mandoc      mandoc          a look at how the manual pages are written
 mmdebstrap  mmdebstrap      root file systems of other Debian releases, for other versions of dockerd
 strace      strace          a look at system calls
+systemd-analyze systemd     a look at the unit, and a manager to run it under
 unbound     unbound         another name server to ask, and to be measured beside
 zsh         zsh             a shell whose completion is tried
 '

@@ -63,6 +63,12 @@ if (out === undefined) fail("usage: node scripts/stage.mjs FOLDER");
 if (Number(process.versions.node.split(".")[0]) < NODE_MAJOR_MIN) {
   fail(`Node ${process.versions.node} is too old to go along: ${NODE_MAJOR_MIN} or later`);
 }
+const variables = /** @type {Record<string, unknown>} */ (process.config.variables);
+if (Object.keys(variables).some((name) => name.startsWith("node_shared") && variables[name] === true)) {
+  fail(
+    `${process.execPath} needs libraries of its distribution, which cannot go along; put a Node of nodejs.org first in PATH`,
+  );
+}
 if (!existsSync(join(SOURCE, "node_modules"))) must("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund");
 if (!existsSync(join(SOURCE, "dist/man"))) must("npm", "run", "--silent", "build");
 

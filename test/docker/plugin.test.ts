@@ -46,7 +46,7 @@ for (const client of CLIENTS) {
 
   test(`${client} dns status, the engine named by docker's own flag`, async () => {
     const words = ["dns", "status", "--json", "--state-dir", instance.stateDir];
-    for (const flag of [["-H", engine.host], [`--host=${engine.host}`]]) {
+    for (const flag of [["-H", engine.host], [`--host=${engine.host}`], ["-D", `-H${engine.host}`]]) {
       const { code, stdout, stderr } = await docker(client, [...flag, ...words]);
       assert.deepEqual([code, stderr], [0, ""]);
       const { containers } = JSON.parse(stdout) as { containers: { name: string; state: string }[] };
