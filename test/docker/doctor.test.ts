@@ -280,6 +280,24 @@ test("sockets that somebody closed under dns11 are noticed, and --fix has it att
   assert.match(reportOf(fixed, "web").did.join("\n"), /attached anew, with other sockets and rules/);
   assert.deepEqual(dataOf(await dig(web, "+tcp", "web")), [web.address(NETWORK)]);
   assert.notDeepEqual((await instance.container("web"))?.ports, ports);
+  // Docker's own as well: those dns11 cannot bring back, and a container that it serves does not need them now.
+  for (const protocol of ["-t", "-u"]) await web.enter("ss", ["-K", protocol, "-a", "src", "127.0.0.11"]);
+  const alone = await doctor(instance, "web", "--fix");
+  assertSays(alone, "web", "docker-rules", "warning", /which answers when dns11 ends, does not: nobody listens there/);
+  assertSays(alone, "web", "answers", "ok", /"web" is 10\.88/);
+  assert.match(
+    reportOf(alone, "web").left.join("\n"),
+    /^rules of Docker: not dns11's to change\. Start the container anew/,
+  );
+});
+
+test("a namespace that cannot be entered is told, and that nothing of it could be looked at", async () => {
+  await using lost = await runContainer(engine, { name: "lost", networks: [NETWORK] });
+  const { code, stderr } = await run("nsenter", ["-t", String(engine.hostPid), "-m", "umount", "-l", lost.sandboxKey]);
+  assert.equal(code, 0, stderr);
+  const said = await doctor(undefined, "lost");
+  assert.equal(said.code, 2);
+  assertSays(said, "lost", "namespace", "unknown", /is not a network namespace|is not there/);
 });
 
 test("a dns11 that hangs, and one that was killed; --fix takes away what is left of it", async () => {
