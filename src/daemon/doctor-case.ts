@@ -30,6 +30,8 @@ export interface Case extends Asker, Pick<Patient, "served" | "isAnswered"> {
   readonly attachment: Finding;
   readonly networkOf: (id: string) => NetworkFact | undefined;
   readonly isServedNode: boolean;
+  /** All its networks are internal. */
+  readonly isInside: boolean;
 }
 
 const DNS_PORT = 53;
@@ -77,6 +79,7 @@ function caseOf(
     networkOf,
     isAnswered,
     isServedNode: told?.node !== undefined,
+    isInside: isInternal(fact, networkOf),
     served: isAnswered ? told.ports : undefined,
     attachment: attachmentFinding(decision, told, clinic.status !== undefined),
     servers: serversOf(fact, place, told, networkOf, clinic),

@@ -5,7 +5,13 @@
 import { type Patient, type Tools } from "../container/doctor/patient.ts";
 import { examineContainer, examineNodeNamespace, examineUnserved } from "../container/doctor/examine.ts";
 import { libcFinding } from "../container/doctor/libc-check.ts";
-import { type Asker, askServer, loopFinding, upstreamFinding } from "../container/doctor/upstream-check.ts";
+import {
+  type Asker,
+  askServer,
+  loopFinding,
+  noUpstreamFinding,
+  upstreamFinding,
+} from "../container/doctor/upstream-check.ts";
 import { examineNode } from "../container/kind/doctor.ts";
 import { nodeFactOf } from "../container/kind/node-fact.ts";
 import { isNode } from "../container/kind/selection.ts";
@@ -127,7 +133,7 @@ async function examineCase(each: Case, all: readonly Case[], clinic: Clinic, ask
     return report([
       attachment,
       ...here,
-      ...upstream,
+      ...(upstream.length > 0 ? upstream : [noUpstreamFinding(each.isInside)]),
       loopFinding(each, all satisfies readonly Asker[]),
       ...libcFindings(patient, clinic),
     ]);
