@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { type Server, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -309,6 +309,38 @@ test("a namespace that cannot be entered is told, and that nothing of it could b
   assertSays(said, "lost", "namespace", "unknown", /is not a network namespace|is not there/);
 });
 
+/** Answers at a unix socket, by path. */
+function serveJson(socket: string, answers: Readonly<Record<string, unknown>>): Server {
+  return createServer((connection) => {
+    connection.on("data", (request) => {
+      const path = / (\/[^ ?]*)/.exec(request.toString())?.[1] ?? "";
+      const body = JSON.stringify(answers[path]);
+      const head = `connection: close\r\ncontent-length: ${Buffer.byteLength(body)}`;
+      connection.end(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n${body}`);
+    });
+  }).listen(socket);
+}
+
+test("a dns11 that is not ready, or without its engine, is said to be so, with what is missing", async () => {
+  await using _ = await runContainer(engine, { name: "late", networks: [NETWORK] });
+  const instance = await startDns11(engine);
+  const status = await instance.status();
+  const [sub = ""] = readdirSync(instance.stateDir);
+  await instance.stop();
+  // What lasts a moment, kept: the answer of a real one, as it was while it verified the container.
+  const containers = status.containers.map((each) => ({ ...each, state: "verifying" }));
+  const path = join(instance.stateDir, sub, "control.sock");
+  const late = serveJson(path, { "/v1/status": { ...status, isReady: false, containers } });
+  const said = await doctor(instance, "late");
+  late.close();
+  assertSays(said, "the machine", "dns11", "warning", /not ready yet: missing is late$/);
+  assertSays(said, "late", "attachment", "warning", /on its way in \(verifying\)/);
+  const away = serveJson(path, { "/v1/status": { ...status, engine: { ...status.engine, isConnected: false } } });
+  assertSays(await doctor(instance, "late"), "the machine", "dns11", "warning", /the engine is away from it/);
+  away.close();
+  await instance[Symbol.asyncDispose]();
+});
+
 test("a dns11 that hangs, and one that was killed; --fix takes away what is left of it", async () => {
   const instance = await startDns11(engine);
   try {
@@ -357,14 +389,7 @@ test("a kernel without owned tables, and an engine that is too old, are problems
     "/containers/json": [],
   };
   const socket = join(folder, "old.sock");
-  const server = createServer((connection) => {
-    connection.on("data", (request) => {
-      const path = / (\/[^ ?]*)/.exec(request.toString())?.[1] ?? "";
-      const body = JSON.stringify(answers[path]);
-      const head = `connection: close\r\ncontent-length: ${Buffer.byteLength(body)}`;
-      connection.end(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n${body}`);
-    });
-  }).listen(socket);
+  const server = serveJson(socket, answers);
   const old = await dns11(["doctor", "-H", `unix://${socket}`]);
   server.close();
   assert.equal(old.code, 1, old.stdout + old.stderr);
