@@ -154,6 +154,8 @@ export const LIMITS = {
   /** After foreign rules changed in a namespace: quiet time before a probe, and the least time between two probes. */
   verifyQuietMs: 50,
   verifyAtMostEveryMs: 1_000,
+  /** How long each of a repair's two steps waits for a verification: whoever asked for the repair waits 5 seconds. */
+  repairMs: 2_200,
   /** Retries of what failed start here and double up to the second figure. */
   retryFirstMs: 500,
   retryLastMs: 60_000,

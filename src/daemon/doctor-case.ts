@@ -9,7 +9,9 @@ import { DOCKER_RESOLVER } from "../container/capture/capture.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../container/registry/fact.ts";
 import { parseResolvConf } from "../container/watch/resolv-conf.ts";
 import { containerFact, isUp, networkFact } from "../container/watch/translate.ts";
+import { LIMITS } from "../config/limits.ts";
 import { settle } from "../config/settle.ts";
+import { inTurn } from "../lib/in-turn.ts";
 import { type Finding, finding } from "../model/finding.ts";
 import { serversIn } from "../model/server-text.ts";
 import type { Server } from "../model/view.ts";
@@ -28,6 +30,8 @@ export interface Case extends Asker, Pick<Patient, "served" | "isAnswered"> {
   readonly attachment: Finding;
   readonly networkOf: (id: string) => NetworkFact | undefined;
   readonly isServedNode: boolean;
+  /** All its networks are internal. */
+  readonly isInside: boolean;
 }
 
 const DNS_PORT = 53;
@@ -45,9 +49,8 @@ export async function openCases(clinic: Clinic): Promise<readonly Case[]> {
   const parts = { log: createLog("silent"), host: () => host, engineVersion: () => info.majorVersion };
   const upstreams = new HostUpstreams({ ...parts, onChange: () => undefined }, { behaviour, resolvConf });
   try {
-    const inspected = await Promise.all(
-      (await engine.containers()).map(async ({ Id: id }) => await engine.container(id)),
-    );
+    const listed = await engine.containers();
+    const inspected = await inTurn(listed, LIMITS.inspectsAtOnce, async ({ Id: id }) => await engine.container(id));
     const facts = inspected
       .filter((json) => json !== undefined)
       .filter((json) => isUp(json))
@@ -76,6 +79,7 @@ function caseOf(
     networkOf,
     isAnswered,
     isServedNode: told?.node !== undefined,
+    isInside: isInternal(fact, networkOf),
     served: isAnswered ? told.ports : undefined,
     attachment: attachmentFinding(decision, told, clinic.status !== undefined),
     servers: serversOf(fact, place, told, networkOf, clinic),

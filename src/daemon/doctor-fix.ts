@@ -43,17 +43,16 @@ const OUTCOMES: Readonly<Record<RepairAnswer["outcome"], string>> = {
   "not-served": "nothing of dns11's is wanted there",
 };
 
-/** What a killed instance left, where none is running now. */
+/** Removes what a killed instance left; to be called where none is running. */
 export async function fixMachine(
   { stateDir, hostFlag }: MachineOrder,
   machine: Examined,
   containers: readonly Examined[],
   onlyId: string | undefined,
 ): Promise<readonly string[]> {
-  const isRunning = machine.findings.some(({ code, state }) => code === "dns11" && state !== "warning");
   const isLeft =
     isWrong(machine, "leftovers") || containers.some((each) => isWrong(each, "rules") && !isWrong(each, "attachment"));
-  if (isRunning || !isLeft) return [];
+  if (!isLeft) return [];
   try {
     return await cleanup(stateDir, hostFlag, onlyId);
   } catch (error) {

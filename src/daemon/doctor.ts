@@ -5,7 +5,13 @@
 import { type Patient, type Tools } from "../container/doctor/patient.ts";
 import { examineContainer, examineNodeNamespace, examineUnserved } from "../container/doctor/examine.ts";
 import { libcFinding } from "../container/doctor/libc-check.ts";
-import { type Asker, askServer, loopFinding, upstreamFinding } from "../container/doctor/upstream-check.ts";
+import {
+  type Asker,
+  askServer,
+  loopFinding,
+  noUpstreamFinding,
+  upstreamFinding,
+} from "../container/doctor/upstream-check.ts";
 import { examineNode } from "../container/kind/doctor.ts";
 import { nodeFactOf } from "../container/kind/node-fact.ts";
 import { isNode } from "../container/kind/selection.ts";
@@ -15,6 +21,7 @@ import { proveNamespace } from "../container/namespace/proof.ts";
 import type { Exchanged } from "../container/rules/exchange.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { Fault, reasonOf } from "../lib/fault.ts";
+import { inTurn } from "../lib/in-turn.ts";
 import { type Finding, finding } from "../model/finding.ts";
 import type { Server } from "../model/view.ts";
 import { type Case, openCases } from "./doctor-case.ts";
@@ -50,7 +57,7 @@ export async function diagnose(order: DoctorOrder): Promise<Diagnosis> {
   const first = await look(order);
   if (!order.isFixing) return first.diagnosis;
   const { machine, containers } = first.diagnosis;
-  const cleaned = await fixMachine(order, machine, containers, first.onlyId);
+  const cleaned = first.isRunning ? [] : await fixMachine(order, machine, containers, first.onlyId);
   const mended = await fixContainers(order, containers);
   const second = (await look(order)).diagnosis;
   const told = (report: Report, did: readonly string[] = []): Report => ({
@@ -64,23 +71,34 @@ export async function diagnose(order: DoctorOrder): Promise<Diagnosis> {
   };
 }
 
-async function look({ container, ...order }: DoctorOrder): Promise<{ diagnosis: Diagnosis; onlyId?: string }> {
+interface Look {
+  readonly diagnosis: Diagnosis;
+  readonly isRunning: boolean;
+  /** Of the container that was named. */
+  readonly onlyId: string | undefined;
+}
+
+async function look({ container, ...order }: DoctorOrder): Promise<Look> {
   const { findings, clinic } = await openClinic(order);
   const machine = (more: readonly Finding[]): Report => ({
     subject: "the machine",
     findings: [...findings, ...more],
     ...NOTHING,
   });
-  if (clinic === undefined) return { diagnosis: { machine: machine([]), containers: [] } };
+  if (clinic === undefined) {
+    return { diagnosis: { machine: machine([]), containers: [] }, isRunning: false, onlyId: undefined };
+  }
   try {
     const asked = askOnce();
     const cases = await openCases(clinic);
     const chosen = container === undefined ? cases : [theCase(cases, container)];
     const hosts = await upstreamFindings(clinic.hostServers.servers, -1, clinic, asked);
-    const containers = await inTurn(chosen, async (each) => await examineCase(each, cases, clinic, asked));
-    const diagnosis = { machine: machine(hosts), containers };
-    const [only] = chosen;
-    return container === undefined || only === undefined ? { diagnosis } : { diagnosis, onlyId: only.fact.id };
+    const containers = await inTurn(chosen, AT_ONCE, async (each) => await examineCase(each, cases, clinic, asked));
+    return {
+      diagnosis: { machine: machine(hosts), containers },
+      isRunning: clinic.status !== undefined,
+      onlyId: container === undefined ? undefined : chosen[0]?.fact.id,
+    };
   } finally {
     clinic.close();
   }
@@ -115,7 +133,7 @@ async function examineCase(each: Case, all: readonly Case[], clinic: Clinic, ask
     return report([
       attachment,
       ...here,
-      ...upstream,
+      ...(upstream.length > 0 ? upstream : [noUpstreamFinding(each.isInside)]),
       loopFinding(each, all satisfies readonly Asker[]),
       ...libcFindings(patient, clinic),
     ]);
@@ -178,15 +196,4 @@ function askOnce(): AskOnce {
     known.set(key, answer);
     return await answer;
   };
-}
-
-/** In their order, so many at once. */
-async function inTurn<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    for (let index = next++; index < items.length; index = next++) results[index] = await work(items[index] as T);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  return results;
 }

@@ -3,13 +3,14 @@
  * wrong. What is ours it repairs, and nothing else.
  */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { type Server, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
+import { Client } from "../../src/client/client.ts";
 import type { Diagnosis, Report } from "../../src/daemon/doctor.ts";
 import type { CheckCode, Finding } from "../../src/model/finding.ts";
 import { run } from "../support/command.ts";
@@ -33,6 +34,7 @@ before(async () => {
   engine = await startEngine({ resolvConf: `nameserver ${UPSTREAM}\n` });
   await startUpstream(engine, { address: UPSTREAM });
   await createNetwork(engine, NETWORK, { subnet: "10.88.0.0/24" });
+  await createNetwork(engine, "closed", { internal: true });
   folder = mkdtempSync(join(tmpdir(), "d11-doctor-"));
 });
 after(async () => {
@@ -134,6 +136,7 @@ test("what a container was given: its resolv.conf, servers, search list, C libra
     dead: { dns: [DEAD] },
     looping: { dns: [ITSELF], args: ["--ip", ITSELF] },
     alpine: {},
+    inside: { networks: ["closed"] },
     bridged: { networks: [], dns: [DEAD, UPSTREAM] },
     hosted: { networks: ["host"] },
   });
@@ -171,6 +174,7 @@ test("what a container was given: its resolv.conf, servers, search list, C libra
   );
   assertSays(said, "bridged", "upstream", "problem", /^10\.88\.0\.250: udp/);
   assertSays(said, "bridged", "upstream", "ok", /^10\.53\.0\.1: udp NXDOMAIN/);
+  assertSays(said, "inside", "upstream", "ok", /^none: .*all its networks are internal$/);
   assertSays(said, "hosted", "attachment", "ok", /not dns11 \(host-network\): it uses the host's network/);
   assert.deepEqual(reportOf(said, "hosted").findings.length, 1, "the host's namespace is the machine's");
 });
@@ -280,6 +284,61 @@ test("sockets that somebody closed under dns11 are noticed, and --fix has it att
   assert.match(reportOf(fixed, "web").did.join("\n"), /attached anew, with other sockets and rules/);
   assert.deepEqual(dataOf(await dig(web, "+tcp", "web")), [web.address(NETWORK)]);
   assert.notDeepEqual((await instance.container("web"))?.ports, ports);
+  const [sub = ""] = readdirSync(instance.stateDir);
+  const client = new Client(join(instance.stateDir, sub, "control.sock"));
+  assert.deepEqual(await client.repair("web"), { name: "web", outcome: "verified" });
+  await assert.rejects(client.repair("nobody"), { code: "NO_SUCH_CONTAINER" });
+  await assert.rejects(client.repair(""), { code: "NO_CONTAINER" });
+  // Docker's own as well: those dns11 cannot bring back, and a container that it serves does not need them now.
+  for (const protocol of ["-t", "-u"]) await web.enter("ss", ["-K", protocol, "-a", "src", "127.0.0.11"]);
+  const alone = await doctor(instance, "web", "--fix");
+  assertSays(alone, "web", "docker-rules", "warning", /which answers when dns11 ends, does not: nobody listens there/);
+  assertSays(alone, "web", "answers", "ok", /"web" is 10\.88/);
+  assert.match(
+    reportOf(alone, "web").left.join("\n"),
+    /^rules of Docker: not dns11's to change\. Start the container anew/,
+  );
+});
+
+test("a namespace that cannot be entered is told, and that nothing of it could be looked at", async () => {
+  await using lost = await runContainer(engine, { name: "lost", networks: [NETWORK] });
+  const { code, stderr } = await run("nsenter", ["-t", String(engine.hostPid), "-m", "umount", "-l", lost.sandboxKey]);
+  assert.equal(code, 0, stderr);
+  const said = await doctor(undefined, "lost");
+  assert.equal(said.code, 2);
+  assertSays(said, "lost", "namespace", "unknown", /is not a network namespace|is not there/);
+});
+
+/** Answers at a unix socket, by path. */
+function serveJson(socket: string, answers: Readonly<Record<string, unknown>>): Server {
+  return createServer((connection) => {
+    connection.on("data", (request) => {
+      const path = / (\/[^ ?]*)/.exec(request.toString())?.[1] ?? "";
+      const body = JSON.stringify(answers[path]);
+      const head = `connection: close\r\ncontent-length: ${Buffer.byteLength(body)}`;
+      connection.end(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n${body}`);
+    });
+  }).listen(socket);
+}
+
+test("a dns11 that is not ready, or without its engine, is said to be so, with what is missing", async () => {
+  await using _ = await runContainer(engine, { name: "late", networks: [NETWORK] });
+  const instance = await startDns11(engine);
+  const status = await instance.status();
+  const [sub = ""] = readdirSync(instance.stateDir);
+  await instance.stop();
+  // What lasts a moment, kept: the answer of a real one, as it was while it verified the container.
+  const containers = status.containers.map((each) => ({ ...each, state: "verifying" }));
+  const path = join(instance.stateDir, sub, "control.sock");
+  const late = serveJson(path, { "/v1/status": { ...status, isReady: false, containers } });
+  const said = await doctor(instance, "late");
+  late.close();
+  assertSays(said, "the machine", "dns11", "warning", /not ready yet: missing is late$/);
+  assertSays(said, "late", "attachment", "warning", /on its way in \(verifying\)/);
+  const away = serveJson(path, { "/v1/status": { ...status, engine: { ...status.engine, isConnected: false } } });
+  assertSays(await doctor(instance, "late"), "the machine", "dns11", "warning", /the engine is away from it/);
+  away.close();
+  await instance[Symbol.asyncDispose]();
 });
 
 test("a dns11 that hangs, and one that was killed; --fix takes away what is left of it", async () => {
@@ -330,14 +389,7 @@ test("a kernel without owned tables, and an engine that is too old, are problems
     "/containers/json": [],
   };
   const socket = join(folder, "old.sock");
-  const server = createServer((connection) => {
-    connection.on("data", (request) => {
-      const path = / (\/[^ ?]*)/.exec(request.toString())?.[1] ?? "";
-      const body = JSON.stringify(answers[path]);
-      const head = `connection: close\r\ncontent-length: ${Buffer.byteLength(body)}`;
-      connection.end(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n${body}`);
-    });
-  }).listen(socket);
+  const server = serveJson(socket, answers);
   const old = await dns11(["doctor", "-H", `unix://${socket}`]);
   server.close();
   assert.equal(old.code, 1, old.stdout + old.stderr);
@@ -352,7 +404,9 @@ test("Docker 28, whose host names no server: its containers have nothing wrong b
   await createNetwork(current, NETWORK);
   await using _ = await runContainer(current, { name: "web", networks: [NETWORK] });
   const said = await doctorOf(current, join(folder, "nobody"), "web");
-  assert.deepEqual([said.code, wrongIn(reportOf(said, "web"))], [0, []]);
+  const wrong = wrongIn(reportOf(said, "web")).map(({ code, state }) => [code, state]);
+  assert.deepEqual([said.code, wrong], [0, [["upstream", "warning"]]]);
+  assertSays(said, "web", "upstream", "warning", /^none: what is no container's name is answered by nobody$/);
   assertSays(said, "the machine", "host-resolv-conf", "warning", /names no server/);
   assertSays(said, "web", "docker-rules", "ok", /./);
 });

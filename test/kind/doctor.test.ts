@@ -142,6 +142,8 @@ test("dns11 doctor looks at nodes as at nodes, and --fix has route_localnet set 
   const well = await look();
   assert.deepEqual([well.code, wrong(well.report)], [0, []]);
   assert.ok(well.report.findings.some(({ what }) => what === `a pod asks ${GATEWAY} by udp`));
+  const libc = well.report.findings.find(({ code }) => code === "libc");
+  assert.match(libc?.detail ?? "", /^glibc 2\.\d+: it asks the servers one after the other/);
   for (const name of ["all", "default", "eth0"]) await node.setSysctl(`net.ipv4.conf.${name}.route_localnet`, 0);
   const shut = await look();
   assert.equal(shut.code, 1);
@@ -149,6 +151,16 @@ test("dns11 doctor looks at nodes as at nodes, and --fix has route_localnet set 
   const fixed = await look("--fix");
   assert.deepEqual([fixed.code, wrong(fixed.report)], [0, []]);
   assert.match(fixed.report.did.join("\n"), /dns11 made its rules anew, and queries come through/);
+});
+
+test("who else listens where pods ask is a problem of the node", async () => {
+  await using node = await runKindNode(engine, { name: "both", networks: [NETWORK], entrypoint: "none" });
+  await using instance = await startDns11(engine, { args: [...KIND, "--kind-ip", "node"] });
+  await node.container.exec("sh", ["-c", "busybox nc -l -p 53 >/dev/null 2>&1 &"]);
+  const { code, nodes } = await doctor("both");
+  assert.equal(code, 1, instance.log);
+  const port = nodes.get("both")?.find(({ what }) => what === "port 53 of the node");
+  assert.match(port?.detail ?? "", /somebody in the node listens at 10\.77\.0\.\d+ by tcp, and gets no query/);
 });
 
 test("status shows nodes; detach puts one back as it was, attach and a new start serve it again (K52, K55)", async () => {

@@ -2,7 +2,7 @@
  * Reconciler: makes what is attached into what should be, one namespace at a time and at its own pace. Whoever wants
  * something changed only says so; the worker looks at what is wanted now, not at how it came about.
  */
-import { setImmediate as nextRound } from "node:timers/promises";
+import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";
 
 import { LIMITS } from "../../config/limits.ts";
 import { backoffMs } from "../../lib/backoff.ts";
@@ -34,6 +34,9 @@ interface Entry {
   changeTimer: NodeJS.Timeout | undefined;
   lastProbeMs: number;
 }
+
+/** Between two looks at a verification that somebody else began. */
+const REPAIR_LOOK_MS = 10;
 
 /** What came of a repair: its rules are made anew, it is attached anew, or it cannot be. */
 export type Repaired = "verified" | "attached-anew" | "failed";
@@ -103,16 +106,14 @@ export class Reconciler {
     const entry = this.#entries.get(containerId);
     const attachment = entry?.attachment;
     if (entry === undefined || attachment === undefined || this.#isStopped) return undefined;
-    if (!isFailed(attachment)) {
+    if (attachment.state.kind !== "failed") {
       attachment.refit();
-      await attachment.verify();
-      if (!isFailed(attachment)) return "verified";
+      if (await isVerified(attachment)) return "verified";
     }
     clearTimeout(entry.timer);
     entry.attempts = 0;
     attachment.open();
-    await attachment.verify();
-    return isFailed(attachment) ? "failed" : "attached-anew";
+    return (await isVerified(attachment)) ? "attached-anew" : "failed";
   }
 
   unwant(containerId: string): void {
@@ -248,8 +249,16 @@ export class Reconciler {
   }
 }
 
-function isFailed({ state }: Attachment): boolean {
-  return state.kind === "failed";
+/** Whether queries come through from now on; a verification that was under way already is waited for. */
+async function isVerified(attachment: Attachment): Promise<boolean> {
+  const startMs = Date.now();
+  await attachment.verify();
+  for (;;) {
+    const { state, isOpen } = attachment;
+    if (state.kind === "attached" && state.verifiedMs >= startMs) return true;
+    if (!isOpen || Date.now() > startMs + LIMITS.repairMs) return false;
+    await sleep(REPAIR_LOOK_MS);
+  }
 }
 
 function newEntry(): Entry {

@@ -42,6 +42,13 @@ export function upstreamFinding(server: Server, legs: readonly Exchanged[]): Fin
   return finding("upstream", "ok", detail);
 }
 
+/** `isInside` says that the container has no way out, so that nobody is to be asked for it. */
+export function noUpstreamFinding(isInside: boolean): Finding {
+  const detail = "none: what is no container's name is answered by nobody";
+  if (isInside) return finding("upstream", "ok", `${detail}; all its networks are internal`);
+  return finding("upstream", "warning", detail, FOR_SERVERS);
+}
+
 function legText({ protocol, reply, failure, tookMs }: Exchanged, code: string | undefined): string {
   if (failure !== undefined) return `${protocol} ${failure}`;
   if (reply === undefined) return `${protocol} no answer within ${WAIT_MS / 1000} s`;

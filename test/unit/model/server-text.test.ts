@@ -14,6 +14,7 @@ import {
   parseServer,
   routeText,
   serverText,
+  serversIn,
 } from "../../../src/model/server-text.ts";
 
 const SERVERS: Readonly<Record<string, NamedServer>> = {
@@ -188,4 +189,17 @@ test("a server of a view is written as Docker writes it", () => {
     ["docker(10.0.0.53)", "docker(fd00::53)", "docker(fe80::1%eth0)"],
   ]);
   assert.equal(serverText({ from: "door", address: "127.0.0.11", port: 53 }), "docker", "where it usually is");
+});
+
+test("what status tells of servers is read back as those servers", () => {
+  const servers = (["host", "container", "door"] as const).flatMap((from) => [
+    { from, address: "10.0.0.53", port: 53 },
+    { from, address: "fd00::53", port: from === "door" ? 53 : 5353 },
+    { from, address: "fe80::1%eth0", port: 53 },
+  ]);
+  const text = servers.map((server) => serverText(server)).join(" ");
+  assert.deepEqual(serversIn(text), servers);
+  assert.deepEqual(serversIn(`/corp.example/${text}`), servers);
+  assert.deepEqual(serversIn("docker"), [{ from: "door", address: "127.0.0.11", port: 53 }]);
+  assert.deepEqual(["none", "nobody", "/corp.example/nobody", ""].flatMap(serversIn), []);
 });

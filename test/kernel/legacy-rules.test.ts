@@ -1,0 +1,109 @@
+// Proves that the rules of the older iptables are read as its own program shows them, without making a table that nobody
+// has used, and that Docker's are told in each of the three forms in which they may stand.
+
+import assert from "node:assert/strict";
+import { closeSync, openSync } from "node:fs";
+import { after, before, test } from "node:test";
+
+import { dockerRules, legacyCulprits } from "../../src/container/doctor/docker-rules.ts";
+import { Bracket } from "../../src/container/namespace/bracket.ts";
+import { legacyRules, legacyTables } from "../../src/kernel/legacy-rules.ts";
+import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
+import { writeDockerRules } from "../support/docker-rules.ts";
+import { Netns } from "../support/netns.ts";
+
+const bracket = new Bracket();
+const memory = new NetlinkMemory();
+
+after(() => bracket.close());
+
+async function inside<T>(prepare: (netns: Netns) => Promise<void>, work: () => T): Promise<T> {
+  await using netns = await Netns.create();
+  await prepare(netns);
+  const fd = openSync(netns.netnsPath, "r");
+  try {
+    return bracket.within(fd, work);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+async function iptables(netns: Netns, ...rules: string[]): Promise<void> {
+  for (const rule of rules) {
+    const { code, stderr } = await netns.enter("iptables-legacy", rule.split(" "));
+    assert.equal(code, 0, stderr);
+  }
+}
+
+before(() =>
+  assert.deepEqual(
+    bracket.withinScratch(() => legacyTables()),
+    [],
+  ),
+);
+
+test("Docker's rules are found in each form, and nothing where there are none", async () => {
+  for (const [shape, told] of [
+    ["iptables-nft", "iptables (nft)"],
+    ["iptables-legacy", "iptables-legacy"],
+    ["nftables", "nftables"],
+  ] as const) {
+    const write = async ({ netnsPath }: Netns): Promise<void> =>
+      await writeDockerRules(netnsPath, shape, { udp: 4001, tcp: 4002 });
+    const look = (): unknown => [dockerRules(memory), legacyCulprits()];
+    assert.deepEqual(await inside(write, look), [[told], []], shape);
+  }
+  const seen = bracket.withinScratch(() => [dockerRules(memory), legacyRules("nat"), legacyTables()]);
+  assert.deepEqual(seen, [[], [], []], "asking made no table");
+});
+
+test("chains, targets, ports and policies are those that the program shows", async () => {
+  const rules = await inside(
+    async (netns) =>
+      await iptables(
+        netns,
+        "-N mine",
+        "-A mine -p tcp --dport 20:80 -j REJECT",
+        "-A OUTPUT -p udp --dport 53 -j DROP",
+        "-A OUTPUT -j mine",
+        "-P INPUT DROP",
+      ),
+    () => legacyRules("filter"),
+  );
+  const shown = rules.map((rule) => [
+    rule.chain,
+    rule.target,
+    rule.protocol,
+    rule.portFrom,
+    rule.portTo,
+    rule.isPolicy,
+  ]);
+  assert.deepEqual(shown, [
+    ["INPUT", "DROP", undefined, 0, 65_535, true],
+    ["FORWARD", "", undefined, 0, 65_535, true],
+    ["OUTPUT", "DROP", "udp", 53, 53, false],
+    ["OUTPUT", "", undefined, 0, 65_535, false],
+    ["OUTPUT", "", undefined, 0, 65_535, true],
+    ["mine", "REJECT", "tcp", 20, 80, false],
+    ["mine", "", undefined, 0, 65_535, false],
+  ]);
+});
+
+test("who leads port 53 elsewhere, or drops what comes, is named; other ports and what passes through are not", async () => {
+  const culprits = await inside(
+    async (netns) =>
+      await iptables(
+        netns,
+        "-t nat -A OUTPUT -p udp --dport 53 -j DNAT --to 192.0.2.1:53",
+        "-t nat -A PREROUTING -p tcp --dport 5353 -j REDIRECT --to-ports 53",
+        "-A FORWARD -j DROP",
+        "-A OUTPUT -p tcp --dport 443 -j DROP",
+        "-P INPUT DROP",
+      ),
+    () => legacyCulprits(),
+  );
+  assert.deepEqual(culprits, [
+    `chain "OUTPUT" of iptables-legacy's table nat leads port 53 elsewhere`,
+    `chain "INPUT" of iptables-legacy's table filter drops packets`,
+  ]);
+});
