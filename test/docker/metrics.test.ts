@@ -9,6 +9,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
+import { LIMITS } from "../../src/config/limits.ts";
 import type { LifeReport } from "../../src/daemon/life.ts";
 import { type Container, createNetwork, runContainer } from "../support/container.ts";
 import { dig } from "../support/dig.ts";
@@ -101,6 +102,10 @@ test("every name is in README, and README names no other", async () => {
     [...readme.matchAll(/`((?:dns11|libnetwork_resolver|process)_[a-z_]+)`/g)].map(([, name]) => name),
   );
   for (const name of told) assert.ok(named.has(name), `README does not name ${name}`);
+  // What has nothing to tell yet has no line.
+  const sources = ["metrics.ts", "process-metrics.ts"].map((file) => readFileSync(join("src/daemon", file), "utf8"));
+  const all = sources.join("").matchAll(/"((?:dns11|libnetwork_resolver|process)_[a-z_]+)"/g);
+  assert.deepEqual(named, new Set([...all].map(([, name]) => name)));
 });
 
 test("an attachment that fails and is made good is counted by its code, and events have a lag", async () => {
@@ -108,6 +113,15 @@ test("an attachment that fails and is made good is counted by its code, and even
     "table ip early { chain out { type nat hook output priority -150; ip daddr 127.0.0.11 udp dport 53 dnat to 127.0.0.1:9; ip daddr 127.0.0.11 tcp dport 53 dnat to 127.0.0.1:9; }; }";
   assert.equal((await client.enter("nft", [rules])).code, 0);
   await dns11.waitFor("client", "failed");
+  // It is tried again, later and later; the log has told that it failed, and has no more to say.
+  await waitFor(
+    "several failures",
+    async () =>
+      sumOf(await metrics(), "dns11_attach_failures_total") >= LIMITS.logLinesPerSubject + 2 ? true : undefined,
+    { timeoutMs: 60_000 },
+  );
+  const lines = dns11.log.split("\n").filter((line) => line.includes("not attached") && line.includes('"client"'));
+  assert.ok(lines.length >= 1 && lines.length <= 2, lines.join("\n"));
   const broken = await metrics();
   assert.ok(sumOf(broken, "dns11_attach_failures_total", { code: "UNVERIFIED" }) >= 1);
   assert.equal(sumOf(broken, "dns11_containers", { state: "failed" }), 1);
@@ -176,6 +190,21 @@ test("what is no address is refused with what would be one", async () => {
     assert.equal(result.code, 2, wrong);
     assert.match(result.stderr, /127\.0\.0\.1:9511/);
   }
+});
+
+test("the log is JSON for machines and text for people, as they want it", async () => {
+  for (const [format, line] of [
+    ["json", /^\{"level":"info","time":"\d{4}-.*"msg":"serving"\}$/m],
+    ["text", /^\d\d:\d\d:\d\d info {2}serving engine=.* character=better/m],
+    ["auto", /"msg":"serving"\}$/m],
+  ] as const) {
+    await using other = await startEngine();
+    await using instance = await startDns11(other, { args: ["--log-format", format] });
+    assert.match(instance.log, line, format);
+  }
+  const wrong = await command(["run", "--log-format", "xml"]);
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.stderr, /"xml" is none of auto, text, json/);
 });
 
 test("health and readiness: ready when everybody is attached or refused", async () => {
