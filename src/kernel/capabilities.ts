@@ -57,9 +57,11 @@ export function limitCapabilities(needed: readonly string[]): readonly string[] 
   const masks = masksIn(statusOf("/proc/thread-self/status") ?? "");
   const { effective, permitted, inheritable, bounding } = masks;
   const excess = (bounding | permitted | inheritable) & ~allowed;
+  // What bounds nobody but the programs that we might become is no harm done.
+  const kept = namesOf((permitted | inheritable) & ~allowed);
   const wasStarted = process.env[STARTED_ANEW] === String(process.pid);
   delete process.env[STARTED_ANEW];
-  if (excess === 0n || wasStarted || (effective & bit(NAMES.indexOf("CAP_SETPCAP"))) === 0n) return namesOf(excess);
+  if (excess === 0n || wasStarted || (effective & bit(NAMES.indexOf("CAP_SETPCAP"))) === 0n) return kept;
   try {
     for (let number = 0; number < MASK_BITS; number++) {
       if ((bounding & ~allowed & bit(number)) !== 0n) dropFromBounding(number);
@@ -73,7 +75,7 @@ export function limitCapabilities(needed: readonly string[]): readonly string[] 
     if (!(error instanceof SystemFault)) throw error;
     delete process.env[STARTED_ANEW];
   }
-  return namesOf(excess);
+  return kept;
 }
 
 /** Says to whom we become that it has been tried: a kernel that gives more than it was told to must not keep us at it. */

@@ -184,6 +184,40 @@ test("an address that cannot be had is an error where it was asked for, and a po
   }
 });
 
+test("an IPv6 address is as good, and off is off", async () => {
+  await using other = await startEngine();
+  await using six = await startDns11(other, { args: ["--metrics-addr", "[::1]:0"] });
+  const place = (await six.status()).metrics ?? "";
+  assert.match(place, /^\[::1\]:\d+$/);
+  assert.equal(sumOf(await metrics(place), "dns11_ready"), 1);
+  assert.equal(await six.stop(), 0);
+  await using none = await startDns11(other, { env: { DNS11_METRICS_ADDR: "off" } });
+  assert.equal((await none.status()).metrics, null);
+});
+
+test("a file that is read again moves the pages, and one with a bad address leaves them where they are", async () => {
+  await using other = await startEngine();
+  const file = join(other.folder, "dns11.yaml");
+  writeFileSync(file, `version: 1\nmetrics: {addr: "127.0.0.1:0"}\n`);
+  await using mine = await startDns11(other, { args: ["--config", file] });
+  const first = (await mine.status()).metrics ?? "";
+  writeFileSync(file, `version: 1\nmetrics: {addr: "127.0.0.94:0"}\n`);
+  mine.kill("SIGHUP");
+  const second = await waitFor("another address", async () => {
+    const now = (await mine.status()).metrics;
+    return now !== null && now !== first ? now : undefined;
+  });
+  assert.match(second, /^127\.0\.0\.94:/);
+  assert.equal(sumOf(await metrics(second), "dns11_reloads_total"), 1);
+  writeFileSync(file, `version: 1\nmetrics: {addr: "203.0.113.9:9511"}\n`);
+  mine.kill("SIGHUP");
+  await waitFor("a refusal", async () =>
+    sumOf(await metrics(second), "dns11_reload_failed_total") === 1 ? true : undefined,
+  );
+  assert.match(mine.log, /no interface of this machine has that address/);
+  assert.equal((await mine.status()).metrics, second);
+});
+
 test("what is no address is refused with what would be one", async () => {
   for (const wrong of ["9511", "localhost:9511", "::1:9511", "127.0.0.1:70000", "fe80::1%eth0:1"]) {
     const result = await command(["run", "--metrics-addr", wrong]);
