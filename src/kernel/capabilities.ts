@@ -5,7 +5,7 @@
  */
 import { readFileSync, readdirSync } from "node:fs";
 
-import { dropFromBounding, execute, setCapabilities } from "./libc.ts";
+import { SystemFault, dropFromBounding, execute, setCapabilities } from "./libc.ts";
 
 /** By their numbers. */
 const NAMES: readonly string[] = (
@@ -57,21 +57,25 @@ export function limitCapabilities(needed: readonly string[]): readonly string[] 
   const masks = masksIn(statusOf("/proc/thread-self/status") ?? "");
   const { effective, permitted, inheritable, bounding } = masks;
   const excess = (bounding | permitted | inheritable) & ~allowed;
+  // What bounds nobody but the programs that we might become is no harm done.
+  const kept = namesOf((permitted | inheritable) & ~allowed);
   const wasStarted = process.env[STARTED_ANEW] === String(process.pid);
   delete process.env[STARTED_ANEW];
-  if (excess === 0n || wasStarted || (effective & bit(NAMES.indexOf("CAP_SETPCAP"))) === 0n) return namesOf(excess);
-  for (let number = 0; number < MASK_BITS; number++) {
-    if ((bounding & ~allowed & bit(number)) !== 0n) dropFromBounding(number);
-  }
-  // What is ambient goes with what is inheritable.
-  setCapabilities(effective, permitted, inheritable & allowed);
-  process.env[STARTED_ANEW] = String(process.pid);
+  if (excess === 0n || wasStarted || (effective & bit(NAMES.indexOf("CAP_SETPCAP"))) === 0n) return kept;
   try {
+    for (let number = 0; number < MASK_BITS; number++) {
+      if ((bounding & ~allowed & bit(number)) !== 0n) dropFromBounding(number);
+    }
+    // What is ambient goes with what is inheritable.
+    setCapabilities(effective, permitted, inheritable & allowed);
+    process.env[STARTED_ANEW] = String(process.pid);
     execute(process.execPath, [process.argv0, ...process.execArgv, ...process.argv.slice(1)]);
-  } finally {
+  } catch (error) {
+    // A kernel's policy, or a program that was replaced meanwhile: names are answered all the same.
+    if (!(error instanceof SystemFault)) throw error;
     delete process.env[STARTED_ANEW];
   }
-  return namesOf(excess);
+  return kept;
 }
 
 /** Says to whom we become that it has been tried: a kernel that gives more than it was told to must not keep us at it. */

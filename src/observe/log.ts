@@ -44,13 +44,23 @@ function flush(destination: ReturnType<typeof pino.destination>): void {
   }
 }
 
+/** What a terminal could take for a command: JSON escapes the lower half of it. */
+const COMMANDS = /[\u007f-\u009f\u2028-\u202e]/g;
+
 /** "12:30:01 warn  attach failed container=web reason=..." */
 function readable(line: string): string {
   const { level, time, msg, ...rest } = JSON.parse(line) as Record<string, unknown>;
   const fields = Object.entries(rest).map(
     ([key, value]) => `${key}=${typeof value === "string" ? quoted(value) : JSON.stringify(value)}`,
   );
-  return `${String(time).slice(11, 19)} ${String(level).padEnd(5)} ${String(msg)}${fields.map((field) => ` ${field}`).join("")}\n`;
+  return `${String(time).slice(11, 19)} ${String(level).padEnd(5)} ${String(msg)}${fields.map((field) => ` ${field}`).join("")}\n`.replaceAll(
+    COMMANDS,
+    escaped,
+  );
+}
+
+function escaped(char: string): string {
+  return `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 function quoted(text: string): string {

@@ -9,6 +9,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
+import { LIMITS } from "../../src/config/limits.ts";
 import type { LifeReport } from "../../src/daemon/life.ts";
 import { type Container, createNetwork, runContainer } from "../support/container.ts";
 import { dig } from "../support/dig.ts";
@@ -101,6 +102,10 @@ test("every name is in README, and README names no other", async () => {
     [...readme.matchAll(/`((?:dns11|libnetwork_resolver|process)_[a-z_]+)`/g)].map(([, name]) => name),
   );
   for (const name of told) assert.ok(named.has(name), `README does not name ${name}`);
+  // What has nothing to tell yet has no line.
+  const sources = ["metrics.ts", "process-metrics.ts"].map((file) => readFileSync(join("src/daemon", file), "utf8"));
+  const all = sources.join("").matchAll(/"((?:dns11|libnetwork_resolver|process)_[a-z_]+)"/g);
+  assert.deepEqual(named, new Set([...all].map(([, name]) => name)));
 });
 
 test("an attachment that fails and is made good is counted by its code, and events have a lag", async () => {
@@ -108,6 +113,15 @@ test("an attachment that fails and is made good is counted by its code, and even
     "table ip early { chain out { type nat hook output priority -150; ip daddr 127.0.0.11 udp dport 53 dnat to 127.0.0.1:9; ip daddr 127.0.0.11 tcp dport 53 dnat to 127.0.0.1:9; }; }";
   assert.equal((await client.enter("nft", [rules])).code, 0);
   await dns11.waitFor("client", "failed");
+  // It is tried again, later and later; the log has told that it failed, and has no more to say.
+  await waitFor(
+    "several failures",
+    async () =>
+      sumOf(await metrics(), "dns11_attach_failures_total") >= LIMITS.logLinesPerSubject + 2 ? true : undefined,
+    { timeoutMs: 60_000 },
+  );
+  const lines = dns11.log.split("\n").filter((line) => line.includes("not attached") && line.includes('"client"'));
+  assert.ok(lines.length >= 1 && lines.length <= 2, lines.join("\n"));
   const broken = await metrics();
   assert.ok(sumOf(broken, "dns11_attach_failures_total", { code: "UNVERIFIED" }) >= 1);
   assert.equal(sumOf(broken, "dns11_containers", { state: "failed" }), 1);
@@ -170,12 +184,61 @@ test("an address that cannot be had is an error where it was asked for, and a po
   }
 });
 
+test("an IPv6 address is as good, and off is off", async () => {
+  await using other = await startEngine();
+  await using six = await startDns11(other, { args: ["--metrics-addr", "[::1]:0"] });
+  const place = (await six.status()).metrics ?? "";
+  assert.match(place, /^\[::1\]:\d+$/);
+  assert.equal(sumOf(await metrics(place), "dns11_ready"), 1);
+  assert.equal(await six.stop(), 0);
+  await using none = await startDns11(other, { env: { DNS11_METRICS_ADDR: "off" } });
+  assert.equal((await none.status()).metrics, null);
+});
+
+test("a file that is read again moves the pages, and one with a bad address leaves them where they are", async () => {
+  await using other = await startEngine();
+  const file = join(other.folder, "dns11.yaml");
+  writeFileSync(file, `version: 1\nmetrics: {addr: "127.0.0.1:0"}\n`);
+  await using mine = await startDns11(other, { args: ["--config", file] });
+  const first = (await mine.status()).metrics ?? "";
+  writeFileSync(file, `version: 1\nmetrics: {addr: "127.0.0.94:0"}\n`);
+  mine.kill("SIGHUP");
+  const second = await waitFor("another address", async () => {
+    const now = (await mine.status()).metrics;
+    return now !== null && now !== first ? now : undefined;
+  });
+  assert.match(second, /^127\.0\.0\.94:/);
+  assert.equal(sumOf(await metrics(second), "dns11_reloads_total"), 1);
+  writeFileSync(file, `version: 1\nmetrics: {addr: "203.0.113.9:9511"}\n`);
+  mine.kill("SIGHUP");
+  await waitFor("a refusal", async () =>
+    sumOf(await metrics(second), "dns11_reload_failed_total") === 1 ? true : undefined,
+  );
+  assert.match(mine.log, /no interface of this machine has that address/);
+  assert.equal((await mine.status()).metrics, second);
+});
+
 test("what is no address is refused with what would be one", async () => {
   for (const wrong of ["9511", "localhost:9511", "::1:9511", "127.0.0.1:70000", "fe80::1%eth0:1"]) {
     const result = await command(["run", "--metrics-addr", wrong]);
     assert.equal(result.code, 2, wrong);
     assert.match(result.stderr, /127\.0\.0\.1:9511/);
   }
+});
+
+test("the log is JSON for machines and text for people, as they want it", async () => {
+  for (const [format, line] of [
+    ["json", /^\{"level":"info","time":"\d{4}-.*"msg":"serving"\}$/m],
+    ["text", /^\d\d:\d\d:\d\d info {2}serving engine=.* character=better/m],
+    ["auto", /"msg":"serving"\}$/m],
+  ] as const) {
+    await using other = await startEngine();
+    await using instance = await startDns11(other, { args: ["--log-format", format] });
+    assert.match(instance.log, line, format);
+  }
+  const wrong = await command(["run", "--log-format", "xml"]);
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.stderr, /"xml" is none of auto, text, json/);
 });
 
 test("health and readiness: ready when everybody is attached or refused", async () => {

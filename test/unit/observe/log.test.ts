@@ -1,0 +1,34 @@
+// Proves that a line of the log for people stays one line and stays text, whatever a container has put into it.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const LOG = fileURLToPath(new URL("../../../src/observe/log.js", import.meta.url));
+
+// By a process of its own, because the log writes to a descriptor that this one shares.
+function written(fields: object): string {
+  const program = `
+    const { createLog } = await import(process.argv[1]);
+    createLog("info", "text").info(JSON.parse(process.argv[2]), "what happened");
+  `;
+  const { stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", program, LOG, JSON.stringify(fields)], {
+    encoding: "utf8",
+  });
+  return stderr;
+}
+
+test("escapes, ends of lines and what turns text around are shown and not obeyed", () => {
+  const nasty = "a\u001b[2J\u009b31m\nb\u202ec\u007f";
+  const line = written({ reason: nasty, culprits: [nasty] });
+  assert.match(line, /^[\x20-\x7e]+\n$/);
+  assert.match(line, /what happened reason="a\\u001b\[2J\\u009b31m\\nb\\u202ec\\u007f" culprits=\["a\\u001b/);
+});
+
+test("words stand as they are, everything else in quotes", () => {
+  assert.match(
+    written({ container: "web", reason: "not there", count: 3 }),
+    /container=web reason="not there" count=3\n$/,
+  );
+});
