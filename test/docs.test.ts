@@ -133,6 +133,7 @@ function checked(text: string): Origins {
 
 test("README's figures are those of the program", () => {
   assert.match(readme, new RegExp(`has not come round for ${LIMITS.hangSeconds} seconds`));
+  assert.match(readme, new RegExp(`looked at, every ${LIMITS.verifyUnwatchedEveryMs / 1000} seconds`));
   assert.match(readme, new RegExp(`UDP queries up to ${LIMITS.udpQueryBytes} octets`));
 });
 

@@ -6,68 +6,22 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readlinkSync } from "node:fs";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 
-import { Attachment } from "../../src/container/attach/attachment.ts";
-import type { AttachmentParts } from "../../src/container/attach/parts.ts";
-import { CONTAINER_MODE } from "../../src/container/attach/mode.ts";
-import type { Endpoint, OpenEndpoint } from "../../src/container/attach/ports.ts";
-import { Bracket } from "../../src/container/namespace/bracket.ts";
-import { type EngineHost, closeEngineHost, openEngineHost } from "../../src/container/namespace/engine-host.ts";
-import { proveNamespace } from "../../src/container/namespace/proof.ts";
-import { closeSockets } from "../../src/container/namespace/sockets.ts";
+import type { Attachment } from "../../src/container/attach/attachment.ts";
+import type { OpenEndpoint } from "../../src/container/attach/ports.ts";
 import { closeQuietly } from "../../src/kernel/libc.ts";
-import { MessageBlock } from "../../src/kernel/message-block.ts";
-import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
-import { BETTER } from "../../src/model/behaviour.ts";
-import type { View } from "../../src/model/view.ts";
-import { Answerer, SLOT_BYTES } from "../../src/query/answer.ts";
-import { Book } from "../../src/query/ledger/book.ts";
-import { Endpoint as ListeningEndpoint } from "../../src/query/listen/endpoint.ts";
-import { streamBlock } from "../../src/query/listen/tcp-connection.ts";
+import { Attaching, answering, silent } from "../support/attaching.ts";
 import { Netns, inNetns } from "../support/netns.ts";
 import { waitFor } from "../support/wait.ts";
 
 const ZONE = 4711;
-const VIEW: View = { networks: [], upstreams: { routes: [], isNdotsSet: false } };
+const attaching = new Attaching();
 
-const bracket = new Bracket();
-const memory = new NetlinkMemory();
-let host: EngineHost;
-
-before(() => {
-  host = openEngineHost(process.pid);
-});
-after(() => {
-  closeEngineHost(host);
-  bracket.close();
-});
-
-/** Takes the sockets over and answers nobody. */
-const silent: OpenEndpoint = (bound): Endpoint => ({
-  target: { expect: () => undefined, hasSeen: () => false, forget: () => undefined },
-  setView: () => undefined,
-  add: closeSockets,
-  inFlight: 0,
-  conversations: [],
-  counters: {},
-  close: () => closeSockets(bound),
-});
+after(() => attaching[Symbol.dispose]());
 
 function attachmentIn(path: string, openEndpoint: OpenEndpoint = silent): Attachment {
-  const parts: AttachmentParts = {
-    bracket,
-    memory,
-    means: { tier: "nft-owner", hasZones: true },
-    zone: ZONE,
-    descriptorsMax: 1_000_000,
-    host: () => host,
-    prove: (claim) => proveNamespace(claim, host, bracket.homeId),
-    openEndpoint,
-    onState: () => undefined,
-    onForeignChange: () => undefined,
-  };
-  return new Attachment({ containerId: "x", sandboxKey: path, pid: 0 }, CONTAINER_MODE, VIEW, parts);
+  return attaching.in(path, { zone: ZONE, openEndpoint });
 }
 
 async function rulesIn(netns: Netns): Promise<string> {
@@ -118,23 +72,6 @@ function rulesText(attachment: Attachment, onTrial: string): string {
 }
 `;
 }
-
-/** The listeners that ship, with nothing to tell but whether a probe has arrived. */
-const answering: OpenEndpoint = (bound, view, dial, containerId) => {
-  const answerer = new Answerer(BETTER);
-  const common = { answerer, forward: () => undefined, onDefect: assert.ifError };
-  const udp = {
-    ...common,
-    block: new MessageBlock(8, SLOT_BYTES),
-    queryBytesMax: 512,
-    isBatching: true,
-  };
-  return new ListeningEndpoint(
-    bound,
-    { containerId, view, dial },
-    { udp, tcp: { ...common, pipelinedMax: 1, block: streamBlock() }, book: new Book("full") },
-  );
-};
 
 test("the rules are these, and nothing once it is closed", async () => {
   await using netns = await Netns.create();

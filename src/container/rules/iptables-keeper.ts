@@ -1,6 +1,6 @@
 /**
- * IptablesKeeper: our rules as chains of the older iptables. Each table changes in one step, one table after the other;
- * between two of them a query goes to us or to Docker's resolver, and is answered by either.
+ * IptablesKeeper: our rules as chains of the older iptables. Each table changes in one step, one table after the other,
+ * in an order in which a query that comes between two of them is answered, too.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";

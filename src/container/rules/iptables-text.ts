@@ -6,13 +6,16 @@ import { type Action, type ChainPlan, GUARD_CHAIN, type Match, type Protocol, ty
 
 export const CHAIN_PREFIX = "DNS11-";
 
-/**
- * In the order in which they change. The guard drops in mangle, which comes before the filters that others usually have,
- * and after addresses were translated.
- */
-const TABLES = ["nat", "raw", "mangle"] as const;
+/** The guard drops in mangle: before the filters that others usually have, and after addresses were translated. */
+type Table = "nat" | "raw" | "mangle";
 
-type Table = (typeof TABLES)[number];
+/**
+ * In which order tables change. A query in our zone that Docker's rules lead to its resolver gets no answer: the reply is
+ * of another zone, where nobody knows of it. One that we get without a zone is answered, by our rules for replies. So
+ * whoever begins to lead queries to us begins with leading, and whoever ends it ends with that.
+ */
+const BEGINNING: readonly Table[] = ["nat", "raw", "mangle"];
+const ENDING: readonly Table[] = ["raw", "nat", "mangle"];
 
 /** What stands of ours in a table. */
 interface Standing {
@@ -29,11 +32,19 @@ export interface TextOptions {
 /** What makes the tables say `plan` and nothing else of ours; empty where they do already because there is nothing. */
 export function restoreText(plan: TablePlan | undefined, saved: string, options: TextOptions): string {
   const standing = standingIn(saved);
-  return TABLES.map((table) => {
-    const chains = (plan?.chains ?? []).filter((chain) => tableOf(chain) === table);
-    const wanted = options.hasZones ? chains : chains.filter(({ hook, type }) => type === "nat" || hook === "input");
-    return tableText(table, wanted, standing.get(table) ?? { chains: [], jumps: [] }, options);
-  }).join("");
+  return (leadsEverybody(plan) ? BEGINNING : ENDING)
+    .map((table) => {
+      const chains = (plan?.chains ?? []).filter((chain) => tableOf(chain) === table);
+      const wanted = options.hasZones ? chains : chains.filter(({ hook, type }) => type === "nat" || hook === "input");
+      return tableText(table, wanted, standing.get(table) ?? { chains: [], jumps: [] }, options);
+    })
+    .join("");
+}
+
+/** Other than a plan for draining, which leads only conversations that go on. */
+function leadsEverybody(plan: TablePlan | undefined): boolean {
+  const rules = plan?.chains.flatMap((chain) => chain.rules) ?? [];
+  return rules.some(({ match, action }) => action.kind === "dnat" && match.sourcePort === undefined);
 }
 
 function tableText(

@@ -1,0 +1,71 @@
+/**
+ * KIND nodes by the lower tiers of the rules: pods are served and kept from our ports as by the first one, and nothing is
+ * left when dns11 ends, nor once somebody has cleaned up after a kill.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { dns11 } from "../support/dns11.ts";
+import { GATEWAY, type KindWorld, savedRules, startKindWorld, waitForWorkingNode } from "../support/kind-world.ts";
+import { startPod } from "../support/pod.ts";
+import { checkIn } from "../support/pod-host.ts";
+import { inTime } from "../support/wait.ts";
+
+const OURS = /dns11|DNS11/;
+
+let world: KindWorld;
+
+before(async () => (world = await startKindWorld()));
+after(async () => await world[Symbol.asyncDispose]());
+
+async function rules(netnsPath: string): Promise<string> {
+  const commands = [["nft", "list", "ruleset"], ["iptables-legacy-save"], ["ip6tables-legacy-save"]] as const;
+  const outputs = await Promise.all(
+    commands.map(async ([command, ...args]) => await checkIn(netnsPath, command, [...args])),
+  );
+  return outputs.join("\n");
+}
+
+/** A table that was used once is listed for as long as the namespace lives, empty. */
+function ruleLines(saved: string): string[] {
+  return saved.split("\n").filter((line) => line.startsWith("-A"));
+}
+
+for (const tier of ["nft", "iptables-legacy"] as const) {
+  for (const way of ["listener", "loopback"] as const) {
+    test(`${tier}, ${way}: a pod resolves through its node, and our ports are nobody's`, async () => {
+      await using node = await world.node(`${tier}-${way}`);
+      await using pod = await startPod(node);
+      const others = ruleLines(await savedRules(node.netnsPath));
+      await using instance = await world.serve(["--rules", tier, "--kind-way", way]);
+      const report = await waitForWorkingNode(instance, node.name);
+      assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
+      for (const server of [GATEWAY, "127.0.0.11"]) assert.deepEqual(await world.webFrom(node, server), world.found);
+      const target = report.target[0] ?? "";
+      const ss = await checkIn(node.netnsPath, "ss", ["-Hlnu"]);
+      const port = new RegExp(`\\s${target.replaceAll(".", "\\.")}:(\\d+)\\s`).exec(ss)?.[1] ?? "";
+      if (way === "listener") {
+        await pod.enter("dig", [`@${target}`, "-p", port, "web", "+tries=1", "+time=1"]);
+        const dropped = (await instance.container(node.name))?.node?.dropped ?? 0;
+        assert.ok(dropped > 0, `${dropped} dropped at ${target}:${port}`);
+      }
+      assert.equal(await instance.stop(), 0);
+      assert.doesNotMatch(await rules(node.netnsPath), OURS);
+      assert.deepEqual(ruleLines(await savedRules(node.netnsPath)), others);
+      assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
+    });
+  }
+
+  test(`${tier}: a node after SIGKILL is as it was once somebody has cleaned up`, async () => {
+    await using node = await world.node(`killed-${tier}`);
+    await using instance = await world.serve(["--rules", tier]);
+    await waitForWorkingNode(instance, node.name);
+    instance.kill("SIGKILL");
+    await inTime(instance.exited, "the end of dns11");
+    assert.match(await rules(node.netnsPath), OURS);
+    const { code, stderr } = await dns11(["cleanup", "-H", world.engine.host, "--state-dir", instance.stateDir]);
+    assert.equal(code, 0, stderr);
+    assert.doesNotMatch(await rules(node.netnsPath), OURS);
+    assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
+  });
+}
