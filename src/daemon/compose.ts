@@ -89,7 +89,10 @@ export function compose(parts: ComposeParts): Composition {
 }
 
 /** watch -> registry -> attach (capture, namespace, rules). */
-function composeContainerWay(parts: ComposeParts, { openEndpoint, onUpstreamsChanged, book }: QueryWay): ContainerWay {
+function composeContainerWay(
+  parts: ComposeParts,
+  { openEndpointFor, onUpstreamsChanged, book }: QueryWay,
+): ContainerWay {
   const { settings, log, engine, bracket, memory, journal, host, onEngine, engineVersion } = parts;
   const directory = new Directory({ serversMax: serversMax(settings), ownAddress: DOCKER_RESOLVER });
   directory.setRules(settings.routes);
@@ -98,7 +101,7 @@ function composeContainerWay(parts: ComposeParts, { openEndpoint, onUpstreamsCha
   const zone = randomInt(1, 0xffff);
   const nameOf = (id: string): string => directory.containers.get(id)?.name ?? id.slice(0, 12);
   const reconciler = new Reconciler(
-    { bracket, memory, host, prove, zone, openEndpoint, descriptorsMax: descriptorsMax() },
+    { bracket, memory, host, prove, zone, openEndpointFor, descriptorsMax: descriptorsMax() },
     (id, state) => {
       if (state.kind === "attached") log.debug({ container: nameOf(id) }, "attached");
       if (state.kind === "failed") {

@@ -56,7 +56,7 @@ export async function stayInNode(settings: RunSettings, log: Log, signal: AbortS
   checkKernel(bracket, memory);
   const instance = takeInstance(settings.stateDir, INSTANCE);
   const host = openEngineHost(process.pid);
-  const { openEndpoint, book } = composeQueryWay(settings, log);
+  const { openEndpointFor, book } = composeQueryWay(settings, log);
   let lastFailure = "";
   const reconciler = new Reconciler(
     {
@@ -66,7 +66,7 @@ export async function stayInNode(settings: RunSettings, log: Log, signal: AbortS
       prove: () => ({ fd: openSync(THREAD_NAMESPACE, "r"), id: bracket.homeId }),
       zone: randomInt(1, 0xffff),
       descriptorsMax: descriptorsMax(),
-      openEndpoint,
+      openEndpointFor,
     },
     (_, state) => {
       if (state.kind === "attached") log.info("serving the node and its pods");

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 
 import { LIMITS } from "../config/limits.ts";
 import type { RunSettings } from "../config/settings.ts";
-import type { OpenEndpoint } from "../container/attach/ports.ts";
+import type { OpenEndpointFor } from "../container/attach/ports.ts";
 import { MessageBlock } from "../kernel/message-block.ts";
 import { RandomIds } from "../lib/random-ids.ts";
 import { serverText } from "../model/server-text.ts";
@@ -28,7 +28,7 @@ import { TurnBudget } from "../query/upstream/turn-budget.ts";
 import { descriptorsMax } from "./descriptors.ts";
 
 export interface QueryWay {
-  readonly openEndpoint: OpenEndpoint;
+  readonly openEndpointFor: OpenEndpointFor;
   /** Who is asked has changed, or those who are asked ask others: what they said before may be wrong. */
   readonly onUpstreamsChanged: () => void;
   readonly reconfigure: (settings: RunSettings) => void;
@@ -57,7 +57,7 @@ export function composeQueryWay(settings: RunSettings, log: Log): QueryWay {
   const udp: UdpParts = { ...answering, onDefect, block, isBatching: settings.isBatching };
   const tcp: TcpParts = { ...answering, onDefect, block: streamBlock() };
   return {
-    openEndpoint: (sockets, view, dial, containerId) =>
+    openEndpointFor: (containerId) => (sockets, view, dial) =>
       new Endpoint(sockets, { containerId, view, dial }, { udp, tcp, slots, book }),
     book,
     onUpstreamsChanged: () => answering.forget(),

@@ -118,7 +118,7 @@ function rulesText(attachment: Attachment, onTrial: string): string {
 }
 
 /** The listeners that ship, with nothing to tell but whether a probe has arrived. */
-const answering: OpenEndpoint = (bound, view, dial, containerId) => {
+const answering: OpenEndpoint = (bound, view, dial) => {
   const answerer = new Answerer(BETTER);
   const common = { answerer, forward: () => undefined, onDefect: assert.ifError };
   const udp = {
@@ -129,7 +129,7 @@ const answering: OpenEndpoint = (bound, view, dial, containerId) => {
   };
   return new ListeningEndpoint(
     bound,
-    { containerId, view, dial },
+    { containerId: "x", view, dial },
     { udp, tcp: { ...common, pipelinedMax: 1, block: streamBlock() }, book: new Book("full") },
   );
 };
@@ -233,9 +233,9 @@ test("a namespace that is gone before it is opened fails, and one that goes midw
 test("once it is closed, nothing is dialled any more through a number that may be another namespace's", async () => {
   await using netns = await Netns.create();
   let dial: Parameters<OpenEndpoint>[2] = () => assert.fail();
-  const attachment = attachmentIn(netns.netnsPath, (bound, view, dialled, id) => {
+  const attachment = attachmentIn(netns.netnsPath, (bound, view, dialled) => {
     dial = dialled;
-    return silent(bound, view, dialled, id);
+    return silent(bound, view, dialled);
   });
   attachment.open();
   const server = { from: "container", address: "127.0.0.1", port: 53 } as const;
@@ -259,8 +259,8 @@ test("nobody else can bind our UDP port and be given our queries", async () => {
 test("a verification that is under way when it drains does not take away what is being answered", async () => {
   await using netns = await Netns.create();
   let closed = 0;
-  const attachment = attachmentIn(netns.netnsPath, (bound, view, dial, id) => {
-    const endpoint = silent(bound, view, dial, id);
+  const attachment = attachmentIn(netns.netnsPath, (bound, view, dial) => {
+    const endpoint = silent(bound, view, dial);
     return { ...endpoint, inFlight: 1, close: () => (closed++, endpoint.close()) };
   });
   attachment.open();

@@ -22,7 +22,7 @@ import { NftSocket } from "../../kernel/nfnetlink.ts";
 import { NftWatch } from "../../kernel/nft-watch.ts";
 import { SystemFault, closeQuietly } from "../../kernel/libc.ts";
 import { Fault, codeOf, reasonOf } from "../../lib/fault.ts";
-import type { Server, View } from "../../model/view.ts";
+import type { View } from "../../model/view.ts";
 import { type Capture, DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { Bracket, NamespaceId } from "../namespace/bracket.ts";
 import { DOOR_MARK, dialIn } from "../namespace/dial.ts";
@@ -266,11 +266,10 @@ export class Attachment {
       });
       if (capture === undefined || nft === undefined) throw new Error("The bracket did not run");
       const lifetime = { isOver: false };
-      const dial = (server: Server, type: "udp" | "tcp"): number => {
+      const endpoint = openEndpoint(sockets, this.#view, (server, type) => {
         if (lifetime.isOver) throw new Fault("ENDED", "The namespace is not served any more");
         return dialIn(bracket, server.from === "host" ? host().network : fd, server, type);
-      };
-      const endpoint = openEndpoint(sockets, this.#view, dial, this.claim.containerId);
+      });
       return Object.assign(lifetime, { capture, pairs: sockets, endpoint, nft, isTrial });
     } catch (error) {
       if (nft !== undefined) this.#removeTables(nft, capture);

@@ -10,6 +10,7 @@ import type { View } from "../../model/view.ts";
 import type { NamespaceClaim } from "../namespace/proof.ts";
 import { Attachment, type AttachmentParts, type AttachmentState } from "./attachment.ts";
 import type { Mode } from "./mode.ts";
+import type { OpenEndpointFor } from "./ports.ts";
 
 /** One namespace that should be served, by the container that owns it. */
 export interface Wanted {
@@ -33,8 +34,12 @@ interface Entry {
   lastProbeMs: number;
 }
 
+interface ReconcilerParts extends Omit<AttachmentParts, "openEndpoint" | "onState" | "onForeignChange"> {
+  readonly openEndpointFor: OpenEndpointFor;
+}
+
 export class Reconciler {
-  readonly #parts: Omit<AttachmentParts, "onState" | "onForeignChange">;
+  readonly #parts: ReconcilerParts;
   readonly #onState: OnAttachmentState;
   readonly #entries = new Map<string, Entry>();
   readonly #queue = new Set<string>();
@@ -45,7 +50,7 @@ export class Reconciler {
   #isWorking = false;
   #isStopped = false;
 
-  constructor(parts: Omit<AttachmentParts, "onState" | "onForeignChange">, onState: OnAttachmentState) {
+  constructor(parts: ReconcilerParts, onState: OnAttachmentState) {
     this.#parts = parts;
     this.#onState = onState;
     this.#verifyTimer = setInterval(() => this.#verifyAll(), LIMITS.verifyEveryMs);
@@ -150,6 +155,7 @@ export class Reconciler {
   #newAttachment(containerId: string, { claim, mode, view }: Wanted): Attachment {
     return new Attachment(claim, mode, view, {
       ...this.#parts,
+      openEndpoint: this.#parts.openEndpointFor(containerId),
       onState: (attachment) => this.#onAttachmentState(containerId, attachment),
       onForeignChange: () => this.#onForeignChange(containerId),
     });
