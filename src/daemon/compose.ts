@@ -107,7 +107,7 @@ export function compose(parts: ComposeParts): Composition {
 /** watch -> registry -> attach (capture, namespace, rules). */
 function composeContainerWay(
   parts: ComposeParts,
-  { openEndpoint, onUpstreamsChanged, book }: QueryWay,
+  { openEndpointFor, onUpstreamsChanged, book }: QueryWay,
   { counts, repeats }: { readonly counts: WayCounts; readonly repeats: Repeats },
 ): ContainerWay {
   const { settings, log, engine, bracket, memory, means, journal, host, onEngine, engineVersion } = parts;
@@ -125,7 +125,7 @@ function composeContainerWay(
       host,
       prove,
       zone,
-      openEndpoint,
+      openEndpointFor,
       descriptorsMax: descriptorsMax(),
       onServing: (id, counters, isServing) => (isServing ? counts.began(nameOf(id), counters) : counts.ended(counters)),
     },

@@ -62,7 +62,7 @@ export async function stayInNode(settings: RunSettings, log: Log, signal: AbortS
   warnOfMeans(means, log);
   const instance = takeInstance(settings.stateDir, INSTANCE);
   const host = openEngineHost(process.pid);
-  const { openEndpoint, book } = composeQueryWay(settings, log);
+  const { openEndpointFor, book } = composeQueryWay(settings, log);
   let lastFailure = "";
   const reconciler = new Reconciler(
     {
@@ -73,7 +73,7 @@ export async function stayInNode(settings: RunSettings, log: Log, signal: AbortS
       prove: () => ({ fd: openSync(THREAD_NAMESPACE, "r"), id: bracket.homeId }),
       zone: randomInt(1, 0xffff),
       descriptorsMax: descriptorsMax(),
-      openEndpoint,
+      openEndpointFor,
     },
     (_, state) => {
       if (state.kind === "attached") log.info("serving the node and its pods");

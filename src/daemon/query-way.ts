@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 
 import { LIMITS } from "../config/limits.ts";
 import type { RunSettings } from "../config/settings.ts";
-import type { OpenEndpoint } from "../container/attach/ports.ts";
+import type { OpenEndpointFor } from "../container/attach/ports.ts";
 import { MessageBlock } from "../kernel/message-block.ts";
 import { RandomIds } from "../lib/random-ids.ts";
 import { serverText } from "../model/server-text.ts";
@@ -43,7 +43,7 @@ export interface QueryReadings {
 export interface QueryWay {
   readonly meter: Meter;
   readonly readings: () => QueryReadings;
-  readonly openEndpoint: OpenEndpoint;
+  readonly openEndpointFor: OpenEndpointFor;
   /** Who is asked has changed, or those who are asked ask others: what they said before may be wrong. */
   readonly onUpstreamsChanged: () => void;
   readonly reconfigure: (settings: RunSettings) => void;
@@ -80,7 +80,7 @@ export function composeQueryWay(settings: RunSettings, log: Log, repeats: Repeat
   return {
     meter,
     readings: () => answering.asking.readings(),
-    openEndpoint: (sockets, view, dial, containerId) =>
+    openEndpointFor: (containerId) => (sockets, view, dial) =>
       new Endpoint(sockets, { containerId, view, dial }, { udp, tcp, slots, book }),
     book,
     asking: () => answering.asking,

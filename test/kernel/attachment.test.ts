@@ -172,9 +172,9 @@ test("a namespace that is gone before it is opened fails, and one that goes midw
 test("once it is closed, nothing is dialled any more through a number that may be another namespace's", async () => {
   await using netns = await Netns.create();
   let dial: Parameters<OpenEndpoint>[2] = () => assert.fail();
-  const attachment = attachmentIn(netns.netnsPath, (bound, view, dialled, id) => {
+  const attachment = attachmentIn(netns.netnsPath, (bound, view, dialled) => {
     dial = dialled;
-    return silent(bound, view, dialled, id);
+    return silent(bound, view, dialled);
   });
   attachment.open();
   const server = { from: "container", address: "127.0.0.1", port: 53 } as const;
@@ -198,8 +198,8 @@ test("nobody else can bind our UDP port and be given our queries", async () => {
 test("a verification that is under way when it drains does not take away what is being answered", async () => {
   await using netns = await Netns.create();
   let closed = 0;
-  const attachment = attachmentIn(netns.netnsPath, (bound, view, dial, id) => {
-    const endpoint = silent(bound, view, dial, id);
+  const attachment = attachmentIn(netns.netnsPath, (bound, view, dial) => {
+    const endpoint = silent(bound, view, dial);
     return { ...endpoint, inFlight: 1, close: () => (closed++, endpoint.close()) };
   });
   attachment.open();

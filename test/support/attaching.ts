@@ -34,7 +34,7 @@ export const silent: OpenEndpoint = (bound): Endpoint => ({
 });
 
 // The listeners that ship, with nothing to tell but whether a probe has arrived.
-export const answering: OpenEndpoint = (bound, view, dial, containerId) => {
+export const answering: OpenEndpoint = (bound, view, dial) => {
   const answerer = new Answerer(BETTER);
   const common = { answerer, forward: () => undefined, onDefect: assert.ifError };
   const udp = {
@@ -45,7 +45,7 @@ export const answering: OpenEndpoint = (bound, view, dial, containerId) => {
   };
   return new ListeningEndpoint(
     bound,
-    { containerId, view, dial },
+    { containerId: "x", view, dial },
     { udp, tcp: { ...common, pipelinedMax: 1, block: streamBlock() }, book: new Book("full") },
   );
 };

@@ -20,7 +20,7 @@ import { LIMITS } from "../../config/limits.ts";
 import { NftWatch } from "../../kernel/nft-watch.ts";
 import { SystemFault, closeQuietly } from "../../kernel/libc.ts";
 import { Fault, codeOf, reasonOf } from "../../lib/fault.ts";
-import type { Server, View } from "../../model/view.ts";
+import type { View } from "../../model/view.ts";
 import { type Capture, DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { NamespaceId } from "../namespace/bracket.ts";
 import { DOOR_MARK, dialIn } from "../namespace/dial.ts";
@@ -249,11 +249,10 @@ export class Attachment {
       });
       if (capture === undefined || keeper === undefined) throw new Error("The bracket did not run");
       const lifetime = { isOver: false };
-      const dial = (server: Server, type: "udp" | "tcp"): number => {
+      const endpoint = openEndpoint(sockets, this.#view, (server, type) => {
         if (lifetime.isOver) throw new Fault("ENDED", "The namespace is not served any more");
         return dialIn(bracket, server.from === "host" ? host().network : fd, server, type);
-      };
-      const endpoint = openEndpoint(sockets, this.#view, dial, this.claim.containerId);
+      });
       this.#parts.onServing?.(this.claim.containerId, endpoint.counters, true);
       return Object.assign(lifetime, { capture, pairs: sockets, endpoint, keeper, isTrial });
     } catch (error) {

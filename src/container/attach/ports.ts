@@ -23,9 +23,7 @@ export interface Endpoint {
 type DialServer = (server: Server, type: "udp" | "tcp") => number;
 
 /** Takes over the sockets, and closes them in the end. */
-export type OpenEndpoint = (
-  sockets: readonly NamespaceSockets[],
-  view: View,
-  dial: DialServer,
-  containerId: string,
-) => Endpoint;
+export type OpenEndpoint = (sockets: readonly NamespaceSockets[], view: View, dial: DialServer) => Endpoint;
+
+/** The same for one container, whose queries are kept under its id. */
+export type OpenEndpointFor = (containerId: string) => OpenEndpoint;

@@ -11,6 +11,7 @@ import type { NamespaceClaim } from "../namespace/proof.ts";
 import { Attachment } from "./attachment.ts";
 import type { Mode } from "./mode.ts";
 import type { AttachmentParts } from "./parts.ts";
+import type { OpenEndpointFor } from "./ports.ts";
 import type { AttachmentState } from "./state.ts";
 
 /** One namespace that should be served, by the container that owns it. */
@@ -41,8 +42,12 @@ const REPAIR_LOOK_MS = 10;
 /** What came of a repair: its rules are made anew, it is attached anew, or it cannot be. */
 export type Repaired = "verified" | "attached-anew" | "failed";
 
+interface ReconcilerParts extends Omit<AttachmentParts, "openEndpoint" | "onState" | "onForeignChange"> {
+  readonly openEndpointFor: OpenEndpointFor;
+}
+
 export class Reconciler {
-  readonly #parts: Omit<AttachmentParts, "onState" | "onForeignChange">;
+  readonly #parts: ReconcilerParts;
   readonly #onState: OnAttachmentState;
   readonly #entries = new Map<string, Entry>();
   readonly #queue = new Set<string>();
@@ -54,7 +59,7 @@ export class Reconciler {
   #isWorking = false;
   #isStopped = false;
 
-  constructor(parts: Omit<AttachmentParts, "onState" | "onForeignChange">, onState: OnAttachmentState) {
+  constructor(parts: ReconcilerParts, onState: OnAttachmentState) {
     this.#parts = parts;
     const isTold = parts.means.tier !== "iptables-legacy";
     this.#everyMs = isTold ? LIMITS.verifyEveryMs : LIMITS.verifyUnwatchedEveryMs;
@@ -179,6 +184,7 @@ export class Reconciler {
   #newAttachment(containerId: string, { claim, mode, view }: Wanted): Attachment {
     return new Attachment(claim, mode, view, {
       ...this.#parts,
+      openEndpoint: this.#parts.openEndpointFor(containerId),
       onState: (attachment) => this.#onAttachmentState(containerId, attachment),
       onForeignChange: () => this.#onForeignChange(containerId),
     });

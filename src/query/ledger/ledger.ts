@@ -99,8 +99,11 @@ export class Ledger {
     const at = this.#begin(query, 0, nameEnd, flags, index, (reply[3] as number) & 15);
     this.#describe(at, type, reply, 0, reply.length, nameEnd);
     const ring = this.#ring as Ring;
-    ring.doubles[at >> 3] = arrivedMs;
-    ring.words[(at >> 2) + 2] = Math.min(0xffff_ffff, (performance.now() - arrivedMs) * 1000);
+    const now = performance.now();
+    // Nobody looked at the clock for one that came while nothing was kept.
+    const cameMs = arrivedMs === 0 ? now : arrivedMs;
+    ring.doubles[at >> 3] = cameMs;
+    ring.words[(at >> 2) + 2] = Math.min(0xffff_ffff, (now - cameMs) * 1000);
   }
 
   /** Forgets everything, names first of all. Its numbers go on, so that readers see that something is missing. */

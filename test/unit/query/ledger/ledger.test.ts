@@ -147,6 +147,25 @@ test("a deferred query is noted with who answered, and how long that took", () =
   assert.ok((told[0]?.tookMs ?? 0) >= 250, `it took ${told[0]?.tookMs} ms`);
 });
 
+test("a query that came while nothing was kept has no time that nobody took", () => {
+  const book = new Book("off");
+  const ledger = book.open("one");
+  ledger.tick();
+  const arrivedMs = ledger.nowMs;
+  book.setNames("full");
+  const query = aQuery();
+  ledger.noteDelivered(
+    { query, questionEnd: query.length, type: TYPE.A },
+    arrivedMs,
+    aReplyTo(query),
+    false,
+    "failed",
+    undefined,
+  );
+  assert.equal(only(ledger).tookMs, 0);
+  assert.ok(only(ledger).atMs > 0);
+});
+
 test("a container whose servers are ever new ones begins anew rather than name a wrong one", () => {
   const ledger = aLedger();
   const query = aQuery();
