@@ -35,7 +35,8 @@ function explanationText({
   const shared = sharedWith === undefined ? "" : `, in the namespace of "${sharedWith}"`;
   const head = `${question.name} ${question.type}, asked in "${name}"${shared} on ${networks.join(", ") || "no network"}\n\n`;
   const rows = steps.flatMap((step) => [row(step), ...eventRows(step)]);
-  const from = answeredBy === "servers" && server !== null ? server : (answeredBy ?? "nobody");
+  const from =
+    answeredBy === "servers" && server !== null ? server : (answeredBy ?? "dns11 itself, for want of an answer");
   const answer =
     reply === null
       ? `\nno reply, in ${milliseconds(ms)}\n`

@@ -44,7 +44,7 @@ const NOTHING: Omit<ReplyText, "rcode"> = {
 };
 
 /** Throws a Fault where it cannot be asked at all; that nobody answers is an answer. */
-export async function lookup(composition: Composition, order: LookupOrder): Promise<Lookup> {
+export async function lookup(composition: Composition, order: LookupOrder, signal: AbortSignal): Promise<Lookup> {
   const { directory, parts } = composition;
   const question = readQuestion(order.name, order.type);
   const fact = findContainer(directory.containers.values(), order.container);
@@ -63,7 +63,7 @@ export async function lookup(composition: Composition, order: LookupOrder): Prom
     const asking = new Asking(serversOf(resolvConf), order.tcp === true ? "tcp" : "udp", (server, protocol) =>
       dialIn(parts.bracket, fd, server, protocol),
     );
-    const { answered, asked } = await asking.ask(names);
+    const { answered, asked } = await asking.ask(names, signal);
     return {
       container: containerRef(fact, owner),
       question: { name: asked.name, type: asked.typeName },
@@ -125,14 +125,20 @@ class Asking {
     this.#dial = dial;
   }
 
-  /** One name after the other until one has an answer; without any, the first that exists, and the last otherwise. */
-  async ask(names: readonly AskedQuestion[]): Promise<{ answered: Answered | undefined; asked: AskedQuestion }> {
+  /**
+   * One name after the other until one has an answer, or nobody waits for it; without any, the first that exists, and the
+   * last otherwise.
+   */
+  async ask(
+    names: readonly AskedQuestion[],
+    signal: AbortSignal,
+  ): Promise<{ answered: Answered | undefined; asked: AskedQuestion }> {
     let best: { answered: Answered | undefined; asked: AskedQuestion } | undefined;
     for (const asked of names) {
       const answered = await this.#askServers(asked);
       if ((answered?.reply.answers.length ?? 0) > 0) return { answered, asked };
       if (best === undefined || best.answered?.reply.rcode !== "NOERROR") best = { answered, asked };
-      if (answered === undefined) break;
+      if (answered === undefined || signal.aborted) break;
     }
     return best as { answered: Answered | undefined; asked: AskedQuestion };
   }

@@ -20,7 +20,8 @@ export function questionRoutes({ composition, reload }: QuestionParts): Routes {
   return {
     "POST /v1/lookup": async (call) => {
       const body = bodyOf(call, ["container", "name", "type", "tcp", "search"]);
-      return await lookup(composition, { ...nameOrder(body), tcp: yes(body, "tcp"), search: yes(body, "search") });
+      const order = { ...nameOrder(body), tcp: yes(body, "tcp"), search: yes(body, "search") };
+      return await lookup(composition, order, call.signal);
     },
     "POST /v1/explain": async (call) => {
       return await explain(composition, nameOrder(bodyOf(call, ["container", "name", "type"])));

@@ -103,6 +103,8 @@ export class Trace {
   }
 
   looksUp(network: string, isHit: boolean): void {
+    // What only a KIND node knows is on no network.
+    if (network === "") return isHit ? this.#hit("names", "a name of the node's own") : undefined;
     if (isHit) this.#hit("names", `a name on ${quoted(network)}`);
     else this.#candidate?.misses.push(network);
   }
