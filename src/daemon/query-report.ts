@@ -2,7 +2,8 @@
  * QueryReport: one query as `GET /v1/queries` tells it.
  */
 import type { AskedQuery, How } from "../model/asked-query.ts";
-import { rcodeWord, typeWord } from "../model/dns-words.ts";
+import { rcodeName } from "../model/rcode.ts";
+import { typeName } from "../model/record-type.ts";
 
 export interface QueryReport {
   readonly container: string;
@@ -58,8 +59,8 @@ export function queryReport(container: string, query: AskedQuery, wallMs: number
     time: new Date(wallMs + atMs).toISOString(),
     name,
     // Zero is no type that anybody asks for.
-    type: type === 0 ? null : typeWord(type),
-    rcode: rcodeWord(rcode),
+    type: type === 0 ? null : typeName(type),
+    rcode: rcodeName(rcode),
     answers,
     ttl,
     transport: isStream ? "tcp" : "udp",

@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "../config/limits.ts";
 import { Fault } from "../lib/fault.ts";
-import { RCODE_WORDS, rcodeNumber } from "../model/dns-words.ts";
+import { RCODE_NAMES, rcodeNumber } from "../model/rcode.ts";
 import type { Book } from "../query/ledger/book.ts";
 import type { Call, Routes } from "./control.ts";
 import type { QueryFilter, QueryReader } from "./query-reader.ts";
@@ -65,7 +65,7 @@ function filterOf(query: Call["query"], find: (wanted: string) => string): Query
 function readRcode(word: string): number {
   const rcode = rcodeNumber(word);
   if (rcode !== undefined) return rcode;
-  throw new Fault("BAD_RCODE", `"${word}" is no response code: there are ${RCODE_WORDS.join(", ")}`);
+  throw new Fault("BAD_RCODE", `"${word}" is no response code: there are ${RCODE_NAMES.join(", ")}`);
 }
 
 function isFollowing(query: Call["query"]): boolean {

@@ -51,3 +51,12 @@ export function rcodeName(rcode: number): string {
 export function extendedErrorName(code: number): string {
   return EXTENDED_ERRORS.get(code) ?? `extended error ${code}`;
 }
+
+export const RCODE_NAMES: readonly string[] = [...RCODES.values()];
+
+/** What `rcodeName` writes, in any letter case, or a number; undefined for what is no response code. */
+export function rcodeNumber(text: string): number | undefined {
+  const word = text.toUpperCase().replace(/^RCODE/, "");
+  if (/^\d{1,2}$/.test(word)) return Number(word);
+  return [...RCODES].find(([, name]) => name === word)?.[0];
+}
