@@ -122,7 +122,8 @@ export class Answerer {
     this.#isBadVersion = false;
     question.nameEnd = 0;
     const result = this.#answer(asker, block, offset, length, isStream);
-    if (result > 0 && this.#how !== HOW.ours) {
+    // Who has it explained is no container.
+    if (result > 0 && this.#how !== HOW.ours && this.#trace === undefined) {
       const rcode = this.#isBadVersion ? RCODE.BADVERS : (block[offset + 3] as number) & 15;
       const flags = isStream ? this.#how | BY_STREAM : this.#how;
       asker.ledger.note(block, offset, result, question.nameEnd, question.type, rcode, flags);
