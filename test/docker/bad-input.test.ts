@@ -121,12 +121,22 @@ test("a state folder that cannot be used is named", async () => {
   assert.match(long.stderr, /too long for the path of a socket/);
 });
 
-test("a kernel without owned tables is told from other refusals", async () => {
+test("a kernel without owned tables has the next tier of rules, and refuses to be asked for them", async () => {
   // The kernel's answer to an unknown table flag, put in the place of its real one.
   const inject = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=sendto", "-e", "inject=sendto:error=EOPNOTSUPP:when=1"];
-  await using instance = new Dns11(engine.host, { prefix: ["strace", ...inject] });
+  const prefix = ["strace", ...inject];
+  {
+    await using instance = await startDns11(engine, { prefix });
+    const { tier, pid } = await instance.status();
+    assert.equal(tier, "nft");
+    assert.match(instance.log, /rules of this tier stay when dns11 is killed or hangs/);
+    // strace would leave it alone, and go.
+    process.kill(pid, "SIGTERM");
+    assert.equal(await instance.exited, 0);
+  }
+  await using instance = new Dns11(engine.host, { prefix, args: ["--rules", "nft-owner"] });
   assert.equal(await instance.exited, 3, instance.log);
-  assert.match(instance.log, /no nf_tables tables that belong to a process \(flag owner\)[\s\S]*Linux 5\.12/);
+  assert.match(instance.log, /no tables that belong to a process[\s\S]*Linux 5\.12/);
 });
 
 test("a rootless engine is refused, by what it says of itself", async () => {

@@ -64,7 +64,8 @@ export class Dns11 implements AsyncDisposable {
     const [command = "", ...args] = [...(options.prefix ?? []), ...this.#program, ...words];
     this.#child = spawn(command, args, {
       stdio: ["ignore", "inherit", "pipe"],
-      env: { ...process.env, ...options.env, PATH: SYSTEM_PATH },
+      // Several run at once, and one of them would have the usual address.
+      env: { ...process.env, DNS11_METRICS_ADDR: "off", ...options.env, PATH: SYSTEM_PATH },
     });
     this.#child.stderr?.on("data", (chunk: Buffer) => (this.#log += chunk.toString()));
     this.#exited = once(this.#child, "close").then(([code, signal]) => (code ?? (signal as string)) as number);
