@@ -75,10 +75,6 @@ web_is() {
   dns11 status | grep -Eq "^web +$1( |\$)"
 }
 
-has_doctor() {
-  dns11 doctor --help 2>/dev/null | grep -q '^Usage: dns11 doctor'
-}
-
 # Exit code 0: healthy, 1: problems, others: could not look at everything.
 doctor() {
   local code=0
@@ -133,13 +129,13 @@ echo '   Names in web do not resolve any more.'
 say 'Why?'
 show dns11 status
 dns11 status | grep -E '^web ' | grep -q firewall || fail 'status does not name the firewall'
-if has_doctor; then doctor broken; fi
+doctor broken
 
 say 'Mend it: take that firewall away. dns11 comes back by itself'
 inside web nft delete table ip firewall
 until_true 'web is not attached again' web_is attached
 answers_from dns11 || fail "dns11 should answer again, and $(answered_by) does"
-if has_doctor; then doctor healthy; fi
+doctor healthy
 show dns11 status
 
 say "Stop it: Docker's own resolver answers, as if nothing had been"

@@ -57,7 +57,7 @@ const ROOMS: readonly Room[] = [
     modules: PURE,
   },
   // Counts what passes, and stands around those who do the work.
-  { room: "src/query/meter.ts", mayImport: BASE, modules: [] },
+  { room: "src/query/meter.ts", mayImport: ["src/query/cache/counts.ts", ...BASE], modules: [] },
   {
     room: "src/query/metered.ts",
     mayImport: ["src/query/answer.ts", "src/query/asker.ts", "src/query/listen/ports.ts", "src/query/meter.ts"],
@@ -67,14 +67,7 @@ const ROOMS: readonly Room[] = [
   { room: "src/query/asker.ts", mayImport: ["src/query/forward/slots.ts", "src/query/ledger", ...BASE], modules: [] },
   {
     room: "src/query/cache",
-    mayImport: [
-      "src/query/wire",
-      "src/query/upstream/fleet.ts",
-      "src/query/asker.ts",
-      "src/query/meter.ts",
-      "src/query/trace.ts",
-      ...BASE,
-    ],
+    mayImport: ["src/query/wire", "src/query/upstream/fleet.ts", "src/query/asker.ts", "src/query/trace.ts", ...BASE],
     modules: [],
   },
   {

@@ -15,15 +15,16 @@ export function cacheReport(composition: Composition): CacheReport {
     const nothing = { hits: 0, misses: 0, stale: 0, failures: 0, prefetches: 0, evictions: 0 };
     return { isCaching: false, entries: 0, bytes: 0, bytesMax: 0, ...nothing, containers: [] };
   }
-  const { cache, memory } = known;
-  const { bytes, bytesMax, evictions, size: entries } = cache;
+  const { cache } = known;
+  const { bytes, bytesMax, counts, size: entries } = cache;
+  const { hits, denials, ...others } = counts;
   return {
     isCaching: true,
     entries,
     bytes,
     bytesMax,
-    ...memory.counters,
-    evictions,
+    hits: hits + denials,
+    ...others,
     containers: byContainer(composition),
   };
 }

@@ -182,7 +182,6 @@ function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, m
     behaviour,
     policy: upstream.cache,
     now,
-    meter,
     onRefresh: (asker, lane, entry) => forwarder.refresh(asker, lane, entry),
   });
   const guard = new LoopGuard(now, (nameserver) => {

@@ -9,6 +9,7 @@ import { LIMITS } from "../config/limits.ts";
 import { Histogram } from "../lib/histogram.ts";
 import { serverText } from "../model/server-text.ts";
 import type { Server } from "../model/view.ts";
+import { newCacheCounts } from "./cache/counts.ts";
 
 /** The types that are told apart; all others are `other`, because whoever asks makes up any number. */
 const TYPES: readonly (readonly [number, string])[] = [
@@ -79,7 +80,7 @@ export class Meter {
   readonly durations = new Histogram(TYPE_NAMES.length * PROTOCOLS.length * OUTCOMES.length);
   /** By server, protocol and result. */
   readonly upstream = new Histogram((LIMITS.meteredServers + 1) * PROTOCOLS.length * RESULTS.length);
-  readonly cache = { hits: 0, denials: 0, misses: 0, stale: 0, prefetches: 0, evictions: 0 };
+  readonly cache = newCacheCounts();
   readonly counts = { dropped: 0, refused: 0, defects: 0 };
   readonly #servers = new Map<string, number>();
   readonly #serverOf = new WeakMap<Server, number>();

@@ -17,8 +17,6 @@ const PROGRAM = `${process.execPath} ${PROGRAM_FOLDER}/dist/cmd/dns11.js`;
 const ENGINE = `-H unix://${ENGINE_FOLDER}/docker.sock --state-dir /run/manager/dns11`;
 // Where things are in a test.
 const HERE = `[Service]
-Type=exec
-WatchdogSec=0
 ExecStart=
 ExecStart=${PROGRAM} run ${ENGINE} --config ${ENGINE_FOLDER}/dns11.yaml
 ExecStopPost=
@@ -46,6 +44,7 @@ test("started, it serves, confined as the unit says", async () => {
   const { code, stderr } = await manager.systemctl("start", UNIT);
   assert.equal(code, 0, stderr + log());
   await answeredWith(5);
+  assert.match(await manager.show(UNIT, "StatusText"), /2 of 2 containers attached/);
   const told = readFileSync(`/proc/${await mainPid()}/status`, "utf8");
   // CAP_CHOWN, CAP_NET_ADMIN, CAP_SYS_PTRACE, CAP_SYS_ADMIN.
   for (const set of ["CapEff", "CapBnd"]) assert.match(told, new RegExp(`^${set}:\\t0000000000281001$`, "m"));

@@ -8,7 +8,6 @@ import type { Behaviour } from "../../model/behaviour.ts";
 import type { CachePolicy } from "../../model/upstream-policy.ts";
 import type { Route } from "../../model/view.ts";
 import type { Asker } from "../asker.ts";
-import type { Meter } from "../meter.ts";
 import type { Fleet, Lane } from "../upstream/fleet.ts";
 import type { Trace } from "../trace.ts";
 import type { Question } from "../wire/question.ts";
@@ -30,7 +29,6 @@ export interface MemoryParts {
   readonly policy: CachePolicy;
   readonly now: () => number;
   readonly onRefresh: OnRefresh;
-  readonly meter?: Meter | undefined;
 }
 
 const STALE_ANSWER = errorOption(3, "");
@@ -40,8 +38,6 @@ export class Memory {
   readonly #parts: MemoryParts;
   /** Told of what is found while somebody has it explained. */
   trace: Trace | undefined;
-  /** How often a question was answered from what is kept, or could not be. */
-  readonly counters = { hits: 0, misses: 0, stale: 0, failures: 0, prefetches: 0 };
   /** Filled in for each question; nothing is made on this way. */
   readonly #key = { hash: 0, name: new Uint8Array(0), length: 0, type: 0, bits: 0, scope: 0 } satisfies Key;
   readonly #asked = { limit: 0, hasOpt: false, isDnssecOk: false, wantsAuthentic: false, isKnown: false };
@@ -55,20 +51,10 @@ export class Memory {
 
   /** Answers over the query, in place; the length of the reply, or UNKNOWN. */
   answer(asker: Asker, block: Buffer, question: Question, route: Route, limit: number, isKnown: boolean): number {
-    const length = this.#answer(asker, block, question, route, limit, isKnown);
-    const counts = this.#parts.meter?.cache;
-    if (counts === undefined) return length;
-    if (length === UNKNOWN) counts.misses++;
-    else if (((block[question.offset + 3] as number) & 15) === RCODE.NOERROR) counts.hits++;
-    else counts.denials++;
-    return length;
-  }
-
-  #answer(asker: Asker, block: Buffer, question: Question, route: Route, limit: number, isKnown: boolean): number {
     const bits = shareBits(block, question);
     if (bits === NOT_SHAREABLE) {
       this.trace?.passes("cache", "a question of its own, to which no kept reply is the answer");
-      return UNKNOWN;
+      return this.#miss();
     }
     const { cache, fleet, now } = this.#parts;
     const lane = fleet.laneOf(asker, route);
@@ -83,7 +69,8 @@ export class Memory {
     if (entry.reply !== undefined && nowMs < entry.expiresMs) {
       cache.touch(entry);
       entry.hits++;
-      this.counters.hits++;
+      if (entry.reply.rcode === RCODE.NOERROR) cache.counts.hits++;
+      else cache.counts.denials++;
       this.trace?.answers(
         "cache",
         `kept ${ago(nowMs - entry.storedMs)}, good for ${seconds(entry.expiresMs - nowMs)} more`,
@@ -103,7 +90,7 @@ export class Memory {
         this.trace?.passes("cache", overText(entry, nowMs));
         return this.#miss();
       }
-      this.counters.failures++;
+      cache.counts.failures++;
       this.how = HOW.failed;
       this.trace?.answers(
         "cache",
@@ -125,8 +112,7 @@ export class Memory {
 
   /** A reply that is over has stood in for servers that failed. */
   noteStale(): void {
-    this.counters.stale++;
-    if (this.#parts.meter !== undefined) this.#parts.meter.cache.stale++;
+    this.#parts.cache.counts.stale++;
   }
 
   /** What of an entry may stand in for servers that fail. */
@@ -152,7 +138,7 @@ export class Memory {
   }
 
   #miss(): typeof UNKNOWN {
-    this.counters.misses++;
+    this.#parts.cache.counts.misses++;
     return UNKNOWN;
   }
 

@@ -9,6 +9,7 @@
 import { hashByte } from "../../model/label-table.ts";
 import { sameBytes } from "../../model/wire-name.ts";
 import type { StoredReply } from "../wire/stored-reply.ts";
+import { type CacheCounts, newCacheCounts } from "./counts.ts";
 
 /** What a reply is found by, beside the name: DO and CD change what is in it (RFC 4035, 3.2). */
 export interface Key {
@@ -67,15 +68,13 @@ export class ReplyCache {
   readonly #entries = new Map<number, Entry>();
   readonly #owners = new Set<Owner>();
   readonly #bytesMax: number;
-  readonly #counts: { evictions: number };
+  readonly counts: CacheCounts;
   #bytes = 0;
-  /** Replies that had to go before their time, to make room. */
-  evictions = 0;
 
   /** `counts` is where it is counted what had to make room. */
-  constructor(bytesMax: number, counts: { evictions: number } = { evictions: 0 }) {
+  constructor(bytesMax: number, counts: CacheCounts = newCacheCounts()) {
     this.#bytesMax = bytesMax;
-    this.#counts = counts;
+    this.counts = counts;
   }
 
   get bytes(): number {
@@ -191,9 +190,8 @@ export class ReplyCache {
     while (this.#bytes > this.#bytesMax) {
       const victim = this.#most(newest.owner).first;
       if (victim === undefined) return;
-      this.#counts.evictions++;
+      this.counts.evictions++;
       this.remove(victim);
-      this.evictions++;
     }
   }
 

@@ -128,8 +128,7 @@ export class AdaptiveForwarder {
     if (this.#refreshing >= LIMITS.prefetchesAtOnce || entry.reply === undefined || this.#trips.has(entry.hash)) return;
     const { message, questionEnd } = entry.reply;
     this.#refreshing++;
-    if (this.#parts.meter !== undefined) this.#parts.meter.cache.prefetches++;
-    this.#parts.memory.counters.prefetches++;
+    this.#parts.cache.counts.prefetches++;
     entry.isRefreshing = true;
     const query = queryFor(message, questionEnd, entry.bits);
     this.#depart({ asker, lane, key: entry, refreshes: entry, message: query, questionEnd, waiting: [] });
