@@ -1,20 +1,12 @@
 /**
- * The rules of the older iptables, which nf_tables knows nothing of: read as that program reads them, by options of a raw
- * socket. Only what decides about a port is understood: protocol, destination port, target.
+ * The rules of the older iptables, which nf_tables knows nothing of. Only what decides about a port is understood:
+ * protocol, destination port, target.
  */
-import { readFileSync } from "node:fs";
-
-import { AF_INET, SOCK_RAW, closeQuietly, optionBytes, socket } from "./libc.ts";
+import { readXtable, xtablesIn } from "./xtables.ts";
 
 /** linux/netfilter_ipv4/ip_tables.h and linux/netfilter/x_tables.h */
-const IPPROTO_RAW = 255;
-const IPT_SO_GET_INFO = 64;
-const IPT_SO_GET_ENTRIES = 65;
 const NAME_BYTES = 32;
-const INFO_BYTES = 84;
 const INFO_HOOKS = 36;
-const INFO_SIZE = 80;
-const ENTRIES_HEADER_BYTES = 40;
 const ENTRY_BYTES = 112;
 const ENTRY_PROTOCOL = 80;
 const ENTRY_TARGET = 88;
@@ -41,36 +33,12 @@ export interface LegacyRule {
   readonly isPolicy: boolean;
 }
 
-/** The tables that somebody has used in the namespace that the thread is in; others are not even made. */
-export function legacyTables(): readonly string[] {
-  try {
-    return readFileSync("/proc/thread-self/net/ip_tables_names", "utf8").split("\n").filter(Boolean);
-  } catch {
-    return [];
-  }
-}
-
 /** The rules of a table, in their order, in the namespace that the thread is in. */
 export function legacyRules(table: string): readonly LegacyRule[] {
   // Asking for a table makes it.
-  if (!legacyTables().includes(table)) return [];
-  const fd = socket(AF_INET, SOCK_RAW, IPPROTO_RAW);
-  try {
-    const info = optionBytes(fd, 0, IPT_SO_GET_INFO, asked(table, INFO_BYTES), `table ${table}`);
-    const size = info.readUInt32LE(INFO_SIZE);
-    const order = asked(table, ENTRIES_HEADER_BYTES + size);
-    order.writeUInt32LE(size, NAME_BYTES);
-    const entries = optionBytes(fd, 0, IPT_SO_GET_ENTRIES, order, `table ${table}`).subarray(ENTRIES_HEADER_BYTES);
-    return rulesIn(entries, headsIn(info));
-  } finally {
-    closeQuietly(fd);
-  }
-}
-
-function asked(table: string, bytes: number): Buffer {
-  const order = Buffer.alloc(bytes);
-  order.write(table, "latin1");
-  return order;
+  if (!xtablesIn("ip").includes(table)) return [];
+  const { info, entries } = readXtable("ip", table);
+  return rulesIn(entries, headsIn(info));
 }
 
 /** Where the chains begin that the kernel calls. */

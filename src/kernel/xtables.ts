@@ -1,6 +1,6 @@
 /**
- * The tables of the older iptables, as far as they can be read without a program: whether a word, such as the name of a
- * chain, stands in one. Asking the program takes milliseconds and a process, which most namespaces are not worth.
+ * The tables of the older iptables, read without a program: what stands in them, and whether a word does, such as the
+ * name of a chain. Asking the program takes milliseconds and a process, which most namespaces are not worth.
  */
 import { readFileSync } from "node:fs";
 
@@ -36,35 +36,36 @@ export function xtablesIn(family: XtablesFamily): string[] {
 
 /** Whether one of the tables has this word in it. */
 export function isInXtables(family: XtablesFamily, word: string): boolean {
-  const tables = xtablesIn(family);
-  if (tables.length === 0) return false;
+  return xtablesIn(family).some((table) => readXtable(family, table).entries.includes(word));
+}
+
+/** A table as the kernel has it: where its chains are, and its rules. */
+export function readXtable(family: XtablesFamily, table: string): { readonly info: Buffer; readonly entries: Buffer } {
   const { domain, level } = KINDS[family];
   const fd = socket(domain, SOCK_DGRAM);
   try {
-    return tables.some((table) => entriesOf(fd, level, table).includes(word));
+    for (;;) {
+      const info = optionBytes(fd, level, SO_GET_INFO, orderFor(table, INFO_BYTES), `table ${table}`);
+      // Both numbers are in the machine's order, and so is all that is compared with them.
+      const size = info.subarray(INFO_SIZE_OFFSET, INFO_SIZE_OFFSET + 4);
+      const [bytes = 0] = new Uint32Array(Uint8Array.from(size).buffer);
+      const order = orderFor(table, ENTRIES_HEADER_BYTES + bytes);
+      order.set(size, ENTRIES_SIZE_OFFSET);
+      try {
+        const answer = optionBytes(fd, level, SO_GET_ENTRIES, order, `table ${table}`);
+        return { info, entries: answer.subarray(ENTRIES_HEADER_BYTES) };
+      } catch (error) {
+        // Somebody has changed it in between.
+        if (!(error instanceof SystemFault) || error.code !== "EAGAIN") throw error;
+      }
+    }
   } finally {
     closeQuietly(fd);
   }
 }
 
-/** A table's rules as the kernel has them. */
-function entriesOf(fd: number, level: number, table: string): Buffer {
-  for (;;) {
-    const info = Buffer.alloc(INFO_BYTES);
-    info.write(table, 0, NAME_BYTES - 1, "latin1");
-    optionBytes(fd, level, SO_GET_INFO, info, `table ${table}`);
-    // Both numbers are in the machine's order, and so is all that is compared with them.
-    const size = info.subarray(INFO_SIZE_OFFSET, INFO_SIZE_OFFSET + 4);
-    const [bytes = 0] = new Uint32Array(Uint8Array.from(size).buffer);
-    const entries = Buffer.alloc(ENTRIES_HEADER_BYTES + bytes);
-    entries.write(table, 0, NAME_BYTES - 1, "latin1");
-    entries.set(size, ENTRIES_SIZE_OFFSET);
-    try {
-      optionBytes(fd, level, SO_GET_ENTRIES, entries, `table ${table}`);
-      return entries;
-    } catch (error) {
-      // Somebody has changed it in between.
-      if (!(error instanceof SystemFault) || error.code !== "EAGAIN") throw error;
-    }
-  }
+function orderFor(table: string, bytes: number): Buffer {
+  const order = Buffer.alloc(bytes);
+  order.write(table, 0, NAME_BYTES - 1, "latin1");
+  return order;
 }

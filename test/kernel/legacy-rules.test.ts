@@ -7,7 +7,8 @@ import { after, before, test } from "node:test";
 
 import { dockerRules, legacyCulprits } from "../../src/container/doctor/docker-rules.ts";
 import { Bracket } from "../../src/container/namespace/bracket.ts";
-import { legacyRules, legacyTables } from "../../src/kernel/legacy-rules.ts";
+import { legacyRules } from "../../src/kernel/legacy-rules.ts";
+import { xtablesIn } from "../../src/kernel/xtables.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { writeDockerRules } from "../support/docker-rules.ts";
 import { Netns } from "../support/netns.ts";
@@ -37,7 +38,7 @@ async function iptables(netns: Netns, ...rules: string[]): Promise<void> {
 
 before(() =>
   assert.deepEqual(
-    bracket.withinScratch(() => legacyTables()),
+    bracket.withinScratch(() => xtablesIn("ip")),
     [],
   ),
 );
@@ -53,7 +54,7 @@ test("Docker's rules are found in each form, and nothing where there are none", 
     const look = (): unknown => [dockerRules(memory), legacyCulprits()];
     assert.deepEqual(await inside(write, look), [[told], []], shape);
   }
-  const seen = bracket.withinScratch(() => [dockerRules(memory), legacyRules("nat"), legacyTables()]);
+  const seen = bracket.withinScratch(() => [dockerRules(memory), legacyRules("nat"), xtablesIn("ip")]);
   assert.deepEqual(seen, [[], [], []], "asking made no table");
 });
 

@@ -2,12 +2,14 @@
  * Docker rules: whether the rules by which Docker leads 127.0.0.11 to its own resolver still stand, in whichever of the
  * three forms this engine wrote them; and which rules of the older iptables lead or drop what is asked at port 53.
  */
-import { type LegacyRule, legacyRules, legacyTables } from "../../kernel/legacy-rules.ts";
+import { type LegacyRule, legacyRules } from "../../kernel/legacy-rules.ts";
+import { xtablesIn } from "../../kernel/xtables.ts";
 import { attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { NftSocket } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
 import { DOCKER_CHAIN, DOCKER_TABLE } from "../rules/port-leads.ts";
+import { CHAIN_PREFIX } from "../rules/iptables-text.ts";
 
 export type DockerRules = "iptables (nft)" | "iptables-legacy" | "nftables";
 
@@ -38,17 +40,18 @@ export function dockerRules(memory: NetlinkMemory): readonly DockerRules[] {
 /** Sentences about the older iptables; to be called inside the namespace. */
 export function legacyCulprits(): readonly string[] {
   const led = legacyRules("nat").filter((rule) => TRANSLATING.has(rule.target) && isOthers(rule) && isAboutDns(rule));
-  const dropped = legacyTables()
+  const dropped = xtablesIn("ip")
     .flatMap((table) => legacyRules(table).map((rule) => ({ ...rule, table })))
-    .filter((rule) => DROPPING.has(rule.target) && rule.chain !== "FORWARD" && isAboutDns(rule));
+    .filter((rule) => DROPPING.has(rule.target) && rule.chain !== "FORWARD" && isOthers(rule) && isAboutDns(rule));
   return [
     ...unique(led.map(({ chain }) => `chain "${chain}" of iptables-legacy's table nat leads port 53 elsewhere`)),
     ...unique(dropped.map(({ chain, table }) => `chain "${chain}" of iptables-legacy's table ${table} drops packets`)),
   ];
 }
 
+/** Neither Docker's nor dns11's own, where it holds its rules there. */
 function isOthers({ chain }: LegacyRule): boolean {
-  return chain !== DOCKER_CHAIN;
+  return chain !== DOCKER_CHAIN && !chain.startsWith(CHAIN_PREFIX);
 }
 
 function isAboutDns({ portFrom, portTo }: LegacyRule): boolean {
