@@ -199,7 +199,8 @@ test("a file that is read again moves the pages, and one with a bad address leav
   await using other = await startEngine();
   const file = join(other.folder, "dns11.yaml");
   writeFileSync(file, `version: 1\nmetrics: {addr: "127.0.0.1:0"}\n`);
-  await using mine = await startDns11(other, { args: ["--config", file] });
+  // An empty variable leaves it to the file.
+  await using mine = await startDns11(other, { args: ["--config", file], env: { DNS11_METRICS_ADDR: "" } });
   const first = (await mine.status()).metrics ?? "";
   writeFileSync(file, `version: 1\nmetrics: {addr: "127.0.0.94:0"}\n`);
   mine.kill("SIGHUP");
