@@ -16,17 +16,15 @@ export const CAPABILITIES = [
 const PORTS_FOR_ALL_FROM = 1024;
 
 /**
- * Beside what checkCapabilities insists on: giving the control socket to the group docker, and reading settings and lists of
- * nameservers in folders that are not root's.
+ * Beside what checkCapabilities insists on: giving the control socket to the group docker, reading settings and lists of
+ * nameservers in folders that are not root's, and rules of the older iptables, ours or those that a killed instance left.
  */
-const USEFUL = ["CAP_CHOWN", "CAP_DAC_READ_SEARCH"];
+const USEFUL = ["CAP_CHOWN", "CAP_DAC_READ_SEARCH", "CAP_NET_RAW"];
 
 /** Starts the program anew, in the same process, where it has more; returns what it has too much, and cannot give up. */
-export function limitToNeeded({ capabilities, metrics, rules }: RunSettings): readonly string[] {
+export function limitToNeeded({ capabilities, metrics }: RunSettings): readonly string[] {
   if (capabilities === "keep") return [];
   const port = metrics.address === METRICS_OFF ? PORTS_FOR_ALL_FROM : Number(/\d+$/.exec(metrics.address)?.[0]);
   const forPort = port > 0 && port < PORTS_FOR_ALL_FROM ? ["CAP_NET_BIND_SERVICE"] : [];
-  // The older iptables asks the kernel through a raw socket.
-  const forRules = rules === "iptables-legacy" ? ["CAP_NET_RAW"] : [];
-  return limitCapabilities([...CAPABILITIES.map(({ name }) => name), ...USEFUL, ...forPort, ...forRules]);
+  return limitCapabilities([...CAPABILITIES.map(({ name }) => name), ...USEFUL, ...forPort]);
 }

@@ -11,8 +11,8 @@ import { dataOf, dig } from "../support/dig.ts";
 import { Dns11, dns11 as command, startDns11 } from "../support/dns11.ts";
 import { type Engine, startEngine } from "../support/engine.ts";
 
-// By the kernel's numbers: CHOWN, DAC_READ_SEARCH, NET_ADMIN, SYS_PTRACE, SYS_ADMIN.
-const NEEDED = maskOf(0, 2, 12, 19, 21);
+// By the kernel's numbers: CHOWN, DAC_READ_SEARCH, NET_ADMIN, NET_RAW, SYS_PTRACE, SYS_ADMIN.
+const NEEDED = maskOf(0, 2, 12, 13, 19, 21);
 const LEAST = "+net_admin,+sys_admin,+sys_ptrace";
 
 let engine: Engine;
@@ -42,6 +42,7 @@ test("every thread has only what is needed, in every set, and the process is the
     "CAP_CHOWN",
     "CAP_DAC_READ_SEARCH",
     "CAP_NET_ADMIN",
+    "CAP_NET_RAW",
     "CAP_SYS_PTRACE",
     "CAP_SYS_ADMIN",
   ]);
@@ -51,7 +52,7 @@ test("every thread has only what is needed, in every set, and the process is the
   const { stdout } = await command(["status", "-H", engine.host, "--state-dir", dns11.stateDir]);
   assert.match(
     stdout,
-    /\d+ threads with CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_NET_ADMIN, CAP_SYS_PTRACE, CAP_SYS_ADMIN\n/,
+    /\d+ threads with CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_NET_ADMIN, CAP_NET_RAW, CAP_SYS_PTRACE, CAP_SYS_ADMIN\n/,
   );
   assert.equal(await dns11.stop(), 0);
   assert.equal((await dig(web, "web")).answer[0]?.ttl, 600, "handed back");
