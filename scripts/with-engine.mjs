@@ -10,6 +10,7 @@ import { join } from "node:path";
 
 import { startEngine } from "../dist/test/support/engine.js";
 import { ensureImage } from "../dist/test/support/image.js";
+import { startUpstream } from "../dist/test/support/upstream.js";
 
 const [command, ...args] = process.argv.slice(2);
 if (command === undefined) {
@@ -17,6 +18,8 @@ if (command === undefined) {
   process.exit(2);
 }
 const engine = await startEngine();
+// What the engine's host asks, or a doctor would find that nobody answers there.
+const upstream = await startUpstream(engine);
 try {
   const image = await ensureImage(engine);
   const child = spawn(command, args, {
@@ -33,5 +36,6 @@ try {
   process.exitCode = code ?? 1;
   if (signal !== null) console.error(`with-engine: ${command} was ended by ${signal}`);
 } finally {
+  await upstream[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
 }
