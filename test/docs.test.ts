@@ -131,6 +131,17 @@ function checked(text: string): Origins {
   }
 }
 
+test("README names every route of the control socket, and no other", () => {
+  const sources = readdirSync("src/daemon").map((name) => readFileSync(join("src/daemon", name), "utf8"));
+  const routes = sources.flatMap((text) =>
+    [...text.matchAll(/"((?:GET|POST) \/v1\/[\w/-]+)"/g)].map(([, route]) => route),
+  );
+  const [, behind = ""] = readme.split("### The control socket\n");
+  const [section = ""] = behind.split("\n## ", 1);
+  const named = [...section.matchAll(/`((?:GET|POST) \/v1\/[\w/-]+)`/g)].map(([, route]) => route);
+  assert.deepEqual(new Set(named), new Set(routes));
+});
+
 test("README's figures are those of the program", () => {
   assert.match(readme, new RegExp(`has not come round for ${LIMITS.hangSeconds} seconds`));
   assert.match(readme, new RegExp(`looked at, every ${LIMITS.verifyUnwatchedEveryMs / 1000} seconds`));
