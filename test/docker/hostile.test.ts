@@ -21,7 +21,8 @@ const UPSTREAM = "10.53.0.1";
 const ANY_NAME = ['local-zone: "." static', "local-zone: test. redirect", 'local-data: "test. 3600 A 192.0.2.1"'];
 const GIGABYTE = 1e9;
 const CONNECTIONS = 10_000;
-const RANDOM_NAMES = 1_000_000;
+/** Several times what the cache holds; the whole million takes a minute more, and no more memory. */
+const RANDOM_NAMES = Number(process.env["RANDOM_NAMES"] ?? 300_000);
 /** A hundred questions a second beside it, for as long as an attack takes on a slow machine. */
 const PER_SECOND = 100;
 const ATTACK_MS_MAX = 300_000;
@@ -66,7 +67,7 @@ test("ten thousand connections that say nothing", async () => {
   assert.deepEqual(dataOf(await dig(hostile, "+tcp", "web")), [web.address("n1")]);
 });
 
-test("a million random names", async () => {
+test("random names without end", async () => {
   const questions = join(engine.folder, "random");
   writeFileSync(questions, Array.from({ length: RANDOM_NAMES }, (_, index) => `r${index * 7919}.test A\n`).join(""));
   const said = await whileOthersAsk(async () => {
