@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { LIMITS } from "../config/limits.ts";
 import { type RunSettings, changedKeys } from "../config/settings.ts";
+import { MORE_DESCRIPTORS } from "../container/attach/parts.ts";
 import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
 import { type EngineHost, closeEngineHost, openEngineHost, processBehind } from "../container/namespace/engine-host.ts";
 import { Engine, type EngineInfo } from "../container/watch/engine.ts";
@@ -243,7 +244,7 @@ export class Daemon {
     const room = roomForContainers(descriptors);
     if (room >= LIMITS.containersExpected) return;
     this.#log.warn(
-      { descriptors, room, remedy: "Raise the limit of open files: LimitNOFILE= under systemd, ulimit -n in a shell." },
+      { descriptors, room, remedy: MORE_DESCRIPTORS },
       "there are descriptors for few containers; more are left to Docker's resolver",
     );
   }

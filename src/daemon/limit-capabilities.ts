@@ -5,11 +5,11 @@
 import { METRICS_OFF, type RunSettings } from "../config/settings.ts";
 import { limitCapabilities } from "../kernel/capabilities.ts";
 
-/** What each capability is for, by its number in the kernel. */
+/** What each capability is for. */
 export const CAPABILITIES = [
-  { name: "CAP_SYS_ADMIN", bit: 21, reason: "to enter the containers' network namespaces" },
-  { name: "CAP_NET_ADMIN", bit: 12, reason: "to install rules there" },
-  { name: "CAP_SYS_PTRACE", bit: 19, reason: "to see the engine's namespaces" },
+  { name: "CAP_SYS_ADMIN", reason: "to enter the containers' network namespaces" },
+  { name: "CAP_NET_ADMIN", reason: "to install rules there" },
+  { name: "CAP_SYS_PTRACE", reason: "to see the engine's namespaces" },
 ] as const;
 
 /** Below this a port takes a capability. */

@@ -2,25 +2,19 @@
  * Preflight: can dns11 do its work here at all? Everything is tried before anything of a container's is touched, and what
  * is missing is named.
  */
-import { readFileSync } from "node:fs";
-
 import type { EngineInfo } from "../container/watch/engine.ts";
+import { effectiveCapabilities } from "../kernel/capabilities.ts";
 import { Fault } from "../lib/fault.ts";
 import { CAPABILITIES } from "./limit-capabilities.ts";
 
 /** Docker 20.10 is the oldest engine that tells what is needed. */
 const ENGINE_MAJOR_MIN = 20;
 
-/** The capabilities that are missing, with their reasons. */
-function missingCapabilities(status: string): string[] {
-  const effective = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? "0"}`);
-  return CAPABILITIES.filter(({ bit }) => ((effective >> BigInt(bit)) & 1n) === 0n).map(
+export function checkCapabilities(): void {
+  const effective = effectiveCapabilities();
+  const missing = CAPABILITIES.filter(({ name }) => !effective.includes(name)).map(
     ({ name, reason }) => `${name} (${reason})`,
   );
-}
-
-export function checkCapabilities(): void {
-  const missing = missingCapabilities(readFileSync("/proc/self/status", "utf8"));
   if (missing.length === 0) return;
   const isRoot = process.getuid?.() === 0;
   throw new Fault("MISSING_CAPABILITY", `dns11 lacks ${missing.join(", ")}`, {

@@ -132,7 +132,6 @@ interface Known {
   readonly forwarder: AdaptiveForwarder;
   readonly fleet: Fleet;
   readonly cache: ReplyCache;
-  readonly memory: Memory;
   readonly isCaching: boolean;
   readonly now: () => number;
 }
@@ -217,7 +216,7 @@ function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, m
       bytesMax: behaviour.caches ? upstream.cache.bytesMax : 0,
       nameservers: statesOf(fleet, now()),
     }),
-    known: { forwarder, fleet, cache, memory, isCaching: behaviour.caches, now },
+    known: { forwarder, fleet, cache, isCaching: behaviour.caches, now },
   };
 }
 

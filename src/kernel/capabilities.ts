@@ -36,6 +36,11 @@ interface Masks {
   readonly ambient: bigint;
 }
 
+/** What the calling thread may do now. */
+export function effectiveCapabilities(): readonly string[] {
+  return namesOf(masksIn(statusOf("/proc/thread-self/status") ?? "").effective);
+}
+
 /** Of every thread of this process; one entry where all are alike. */
 export function threadCapabilities(): CapabilitySets[] {
   const counts = new Map<string, number>();

@@ -7,36 +7,18 @@
  */
 import { LIMITS } from "../config/limits.ts";
 import { Histogram } from "../lib/histogram.ts";
+import { rcodeName } from "../model/rcode.ts";
+import { typeName } from "../model/record-type.ts";
 import { serverText } from "../model/server-text.ts";
 import type { Server } from "../model/view.ts";
 import { newCacheCounts } from "./cache/counts.ts";
 
 /** The types that are told apart; all others are `other`, because whoever asks makes up any number. */
-const TYPES: readonly (readonly [number, string])[] = [
-  [1, "A"],
-  [2, "NS"],
-  [5, "CNAME"],
-  [6, "SOA"],
-  [12, "PTR"],
-  [15, "MX"],
-  [16, "TXT"],
-  [28, "AAAA"],
-  [33, "SRV"],
-  [35, "NAPTR"],
-  [43, "DS"],
-  [46, "RRSIG"],
-  [47, "NSEC"],
-  [48, "DNSKEY"],
-  [64, "SVCB"],
-  [65, "HTTPS"],
-  [251, "IXFR"],
-  [252, "AXFR"],
-  [255, "ANY"],
-];
-export const TYPE_NAMES: readonly string[] = [...TYPES.map(([, name]) => name), "other"];
+const TYPES = [1, 2, 5, 6, 12, 15, 16, 28, 33, 35, 43, 46, 47, 48, 64, 65, 251, 252, 255];
+export const TYPE_NAMES: readonly string[] = [...TYPES.map(typeName), "other"];
 const OTHER_TYPE = TYPES.length;
 const TYPE_INDEX = new Uint8Array(256).fill(OTHER_TYPE);
-for (const [index, [type]] of TYPES.entries()) TYPE_INDEX[type] = index;
+for (const [index, type] of TYPES.entries()) TYPE_INDEX[type] = index;
 
 export const PROTOCOLS = ["udp", "tcp"] as const;
 /** IPv4 and IPv6, by the numbers that CoreDNS gives them. */
@@ -49,18 +31,10 @@ const FORWARDED = 2;
 const REFUSED = 3;
 const UPSTREAM_FAILED = 4;
 
+/** Those that fit into a header, as far as they have names. */
+const RCODES = 11;
 export const RCODE_NAMES: readonly string[] = [
-  "NOERROR",
-  "FORMERR",
-  "SERVFAIL",
-  "NXDOMAIN",
-  "NOTIMP",
-  "REFUSED",
-  "YXDOMAIN",
-  "YXRRSET",
-  "NXRRSET",
-  "NOTAUTH",
-  "NOTZONE",
+  ...Array.from({ length: RCODES }, (_, rcode) => rcodeName(rcode)),
   "other",
 ];
 const OTHER_RCODE = RCODE_NAMES.length - 1;

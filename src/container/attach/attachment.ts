@@ -33,7 +33,7 @@ import { type Listening, type PlanInput, drainingPlan, servingPlan, trialPlan } 
 import { type ProbeResult, TRIAL_MARK, probe } from "../rules/probe.ts";
 import { refuseServed, standingRules } from "../rules/standing.ts";
 import type { Mode } from "./mode.ts";
-import type { AttachmentParts } from "./parts.ts";
+import { type AttachmentParts, MORE_DESCRIPTORS } from "./parts.ts";
 import type { Endpoint } from "./ports.ts";
 import type { AttachmentState } from "./state.ts";
 
@@ -280,7 +280,7 @@ export class Attachment {
     if (proven.fd < descriptorsMax - LIMITS.descriptorsReserved) return proven;
     closeQuietly(proven.fd);
     throw new Fault("EMFILE", `All but a few of the ${descriptorsMax} descriptors are taken`, {
-      remedy: "Raise the limit of open files: LimitNOFILE= under systemd, ulimit -n in a shell.",
+      remedy: MORE_DESCRIPTORS,
     });
   }
 

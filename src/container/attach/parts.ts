@@ -9,6 +9,9 @@ import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
 import type { Attachment } from "./attachment.ts";
 import type { OpenEndpoint } from "./ports.ts";
 
+/** What helps where there are too few descriptors. */
+export const MORE_DESCRIPTORS = "Raise the limit of open files: LimitNOFILE= under systemd, ulimit -n in a shell.";
+
 export interface AttachmentParts {
   readonly bracket: Bracket;
   readonly host: () => EngineHost;
