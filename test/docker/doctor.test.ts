@@ -18,12 +18,17 @@ import { type Container, type ContainerOptions, createNetwork, runContainer } fr
 import { dataOf, dig } from "../support/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/dns11.ts";
 import { type Engine, startEngine } from "../support/engine.ts";
+import type { NetworkPlace } from "../support/netns.ts";
+import { startDnsmasq } from "../support/real-server.ts";
 import { startUpstream } from "../support/upstream.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../cmd/dns11.js", import.meta.url));
 const NETWORK = "n1";
 const UPSTREAM = "10.53.0.1";
 const DEAD = "10.88.0.250";
+/** As a firewall leaves a server: UDP alone. */
+const NO_TCP = "10.53.0.2";
+const UNWILLING = "10.53.0.3";
 const ITSELF = "10.88.0.200";
 const ENTRIES_MAX = 262_144;
 
@@ -95,8 +100,8 @@ async function runMany(options: Readonly<Record<string, ContainerOptions>>): Pro
   return Object.assign(Object.fromEntries(made), { [Symbol.asyncDispose]: remove });
 }
 
-async function nft(container: Container | undefined, rules: string): Promise<void> {
-  const { code, stderr } = (await container?.enter("nft", ["-f", "-"], { input: rules })) ?? { code: 1, stderr: "" };
+async function nft(place: NetworkPlace | undefined, rules: string): Promise<void> {
+  const { code, stderr } = (await place?.enter("nft", ["-f", "-"], { input: rules })) ?? { code: 1, stderr: "" };
   assert.equal(code, 0, stderr);
 }
 
@@ -134,12 +139,20 @@ test("what a container was given: its resolv.conf, servers, search list, C libra
     swallowed: { args: ["--dns-search=ok.test"] },
     edited: {},
     dead: { dns: [DEAD] },
+    packets: { dns: [NO_TCP] },
+    refused: { dns: [UNWILLING] },
     looping: { dns: [ITSELF], args: ["--ip", ITSELF] },
     alpine: {},
     inside: { networks: ["closed"] },
     bridged: { networks: [], dns: [DEAD, UPSTREAM] },
     hosted: { networks: ["host"] },
   });
+  await using _packets = await startUpstream(engine, { address: NO_TCP });
+  await using _refused = await startDnsmasq(engine, { address: UNWILLING, lines: ["no-resolv", "no-hosts"] });
+  await nft(
+    engine,
+    `table inet wall { chain in { type filter hook input priority 0; ip daddr ${NO_TCP} tcp dport 53 drop; }; }`,
+  );
   const apk = "printf 'P:musl\\nA:x86_64\\nV:1.2.3-r5\\n\\n' > /lib/apk/db/installed; touch /lib/ld-musl-x86_64.so.1";
   await many["alpine"]?.exec("sh", ["-c", `mkdir -p /lib/apk/db; ${apk}`]);
   await many["edited"]?.exec("sh", ["-c", "echo options attempts:1 >> /etc/resolv.conf"]);
@@ -163,6 +176,8 @@ test("what a container was given: its resolv.conf, servers, search list, C libra
   assertSays(said, "swallowed", "search", "problem", /every name below ok\.test has an address/);
   assert.deepEqual(said.of("dotty", "search").length, 1, "those domains deny what is not there");
   assertSays(said, "dead", "upstream", "problem", /^10\.88\.0\.250: udp .*(no answer|EHOSTUNREACH)/);
+  assertSays(said, "packets", "upstream", "warning", /^10\.53\.0\.2: udp NXDOMAIN .*, tcp no answer within 3 s/);
+  assertSays(said, "refused", "upstream", "warning", /^10\.53\.0\.3: udp REFUSED .*, tcp REFUSED/);
   assertSays(said, "looping", "loop", "problem", /10\.88\.0\.200 is container looping, which asks that address itself/);
   assertSays(said, "alpine", "libc", "warning", /^musl 1\.2\.3: it has no TCP before 1\.2\.4/);
   assertSays(
@@ -182,6 +197,7 @@ test("what a container was given: its resolv.conf, servers, search list, C libra
 test("what somebody did to a namespace: lo, rules of both backends, firewalls, port 53, connection tracking", async () => {
   await using many = await runMany({
     lo: {},
+    bare: {},
     flushed: {},
     walled: {},
     older: {},
@@ -191,8 +207,9 @@ test("what somebody did to a namespace: lo, rules of both backends, firewalls, p
     led: {},
     left: {},
   });
-  const { lo, flushed, walled, older, taken, full, remembering, led, left } = many;
+  const { lo, bare, flushed, walled, older, taken, full, remembering, led, left } = many;
   await lo?.enter("ip", ["link", "set", "lo", "down"]);
+  await bare?.enter("ip", ["address", "flush", "dev", "lo"]);
   await flushed?.enter("iptables", ["-t", "nat", "-F"]);
   await nft(walled, "table inet wall { chain in { type filter hook input priority 0; policy drop; }; }");
   await older?.enter("iptables-legacy", ["-t", "mangle", "-A", "OUTPUT", "-p", "udp", "--dport", "53", "-j", "DROP"]);
@@ -223,6 +240,7 @@ test("what somebody did to a namespace: lo, rules of both backends, firewalls, p
   const said = await doctor(undefined);
   assert.equal(said.code, 1);
   assertSays(said, "lo", "loopback", "problem", /it is down: nothing at 127\.0\.0\.11/);
+  assertSays(said, "bare", "loopback", "problem", /no address in 127\.0\.0\.0\/8/);
   assertSays(said, "flushed", "docker-rules", "problem", /^none: somebody flushed them/);
   assertSays(said, "flushed", "answers", "problem", /refused/);
   assertSays(said, "walled", "foreign-rules", "problem", /chain "in" of table inet "wall" .* drops packets/);
@@ -300,6 +318,21 @@ test("sockets that somebody closed under dns11 are noticed, and --fix has it att
   );
 });
 
+test("rules of a lower tier that somebody deletes are missed, until dns11 looks again or --fix has it look", async () => {
+  await using web = await runContainer(engine, { name: "web", networks: [NETWORK] });
+  await using instance = await startDns11(engine, { args: ["--rules", "nft"] });
+  await nft(web, "delete table ip dns11");
+  const missed = await doctor(instance, "web");
+  assert.equal(missed.code, 1);
+  assertSays(missed, "web", "rules", "problem", /dns11 serves here, but its rules are not there/);
+  const fixed = await doctor(instance, "web", "--fix");
+  assertSays(fixed, "web", "rules", "ok", /table ip "dns11"/);
+  // Somebody's own, which let queries pass.
+  await nft(web, "table inet fw { chain out { type filter hook output priority 0; tcp dport 25 drop; }; }");
+  const passed = await doctor(instance, "web");
+  assertSays(passed, "web", "foreign-rules", "warning", /chain "out" of table inet "fw" .*come through all the same/);
+});
+
 test("a namespace that cannot be entered is told, and that nothing of it could be looked at", async () => {
   await using lost = await runContainer(engine, { name: "lost", networks: [NETWORK] });
   const { code, stderr } = await run("nsenter", ["-t", String(engine.hostPid), "-m", "umount", "-l", lost.sandboxKey]);
@@ -375,7 +408,7 @@ test("what could not be looked at ends with 2: no engine, no such container, no 
   assert.match(poor.stdout, /unknown +capabilities +dns11 lacks CAP_NET_ADMIN \(to install rules there\).*--cap-add/);
 });
 
-test("a kernel without owned tables is worth a warning, and an engine that is too old is a problem", async () => {
+test("a kernel without owned tables is worth a warning, and an engine too old or rootless is a problem", async () => {
   // The kernel's answer to an unknown table flag, put in the place of its real one.
   const inject = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=sendto", "-e", "inject=sendto:error=EOPNOTSUPP:when=1"];
   const program = [process.execPath, PROGRAM, "doctor", "--json", "-H", engine.host];
@@ -388,15 +421,32 @@ test("a kernel without owned tables is worth a warning, and an engine that is to
     "/info": await engine.api("/info"),
     "/containers/json": [],
   };
-  const socket = join(folder, "old.sock");
-  const server = serveJson(socket, answers);
-  const old = await dns11(["doctor", "-H", `unix://${socket}`]);
-  server.close();
-  assert.equal(old.code, 1, old.stdout + old.stderr);
   assert.match(
-    old.stdout,
-    /problem +the engine +Docker 19\.03\.8 is too old\. dns11 works with Docker 20\.10 and later/,
+    await doctorOfFake(answers),
+    /problem +the engine +Docker 19\.03\.8 is too old\. dns11 works with Docker 20\.10/,
   );
+  // Nor a rootless one: dockerd says so in this word among its security options.
+  const { SecurityOptions: options = [], ...info } = answers["/info"] as { SecurityOptions?: string[] };
+  const rootless = { ...info, SecurityOptions: [...options, "name=rootless"] };
+  const version = await engine.api("/version");
+  const said = await doctorOfFake({ ...answers, "/version": version, "/info": rootless });
+  assert.match(said, /problem +the engine +This engine is rootless: .*dns11 serves engines that run as root/);
+});
+
+/** What the doctor tells people of an engine that answers so. */
+async function doctorOfFake(answers: Readonly<Record<string, unknown>>): Promise<string> {
+  const socket = join(folder, "fake.sock");
+  const server = serveJson(socket, answers);
+  const { code, stdout, stderr } = await dns11(["doctor", "-H", `unix://${socket}`]);
+  server.close();
+  assert.equal(code, 1, stdout + stderr);
+  return stdout;
+}
+
+test("a host's resolv.conf that names what is no address", async () => {
+  await using typo = await startEngine({ resolvConf: `nameserver ${UPSTREAM}\nnameserver 10.53.1\n` });
+  const said = await doctorOf(typo, join(folder, "nobody"));
+  assertSays(said, "the machine", "host-resolv-conf", "warning", /^it names what is no address: 10\.53\.1$/);
 });
 
 test("Docker 28, whose host names no server: its containers have nothing wrong beside", async () => {

@@ -19,6 +19,7 @@ import { type Dns11, dns11, startDns11 } from "../support/dns11.ts";
 import { type Engine, startEngine } from "../support/engine.ts";
 import { type KindNode, runKindNode } from "../support/kind-node.ts";
 import { startPod } from "../support/pod.ts";
+import { checkIn } from "../support/pod-host.ts";
 import { type Upstream, startUpstream } from "../support/upstream.ts";
 import { waitFor } from "../support/wait.ts";
 
@@ -113,6 +114,18 @@ test("where only pods fail the doctor sees it, and what the node itself gets doe
   assert.equal(states.get(`the node itself asks ${GATEWAY} by udp`), "ok");
   assert.equal(states.get(`a pod asks ${GATEWAY} by udp`), "problem");
   assert.equal(states.get("route_localnet"), "problem");
+});
+
+test("a node that leaves no address for a pod to ask from is said to, and what the node itself gets stands", async () => {
+  await using node = await runKindNode(engine, { name: "crowded", networks: [NETWORK] });
+  await node.waitForEntrypoint();
+  const taken = Array.from({ length: 128 }, (_, pair) => `address add 169.254.54.${2 * pair}/32 dev lo`);
+  await checkIn(node.netnsPath, "ip", ["-batch", "-"], taken.join("\n"));
+  const findings = (await doctor("crowded")).nodes.get("crowded") ?? assert.fail();
+  const pod = findings.find(({ what }) => what === "a pod");
+  assert.equal(pod?.state, "unknown");
+  assert.match(pod?.detail ?? "", /no pod could be made to ask from: All addresses .*169\.254\.54\.0\/24.* are taken/);
+  assert.ok(findings.some(({ what, state }) => what === `the node itself asks ${GATEWAY} by udp` && state === "ok"));
 });
 
 test("the doctor tells people the same, and what it cannot look at", async () => {
