@@ -67,10 +67,11 @@ export class KindWorld implements AsyncDisposable {
     return new SettingsFile(join(this.#folder, `settings-${this.#files}.yaml`), kind, others);
   }
 
-  // What a place gets for "web" from a server, by UDP and by TCP; each is [] where nobody answers.
+  // What a place gets for "web" from a server, by UDP and by TCP; each is [] where nobody answers. It asks again as any
+  // resolver does: a packet lost on a busy machine is not a wrong answer. Lost ones are counted by queryLoop().
   async webFrom(place: NetworkPlace, server: string): Promise<string[][]> {
     const replies = ["+notcp", "+tcp"].map(
-      async (transport) => await dig(place, `@${server}`, "web", transport, "+time=1"),
+      async (transport) => await dig(place, `@${server}`, "web", transport, "+time=1", "+tries=3"),
     );
     return (await Promise.all(replies)).map(dataOf);
   }

@@ -4,6 +4,7 @@
 import { type CommandOptions, type CommandResult, run } from "./command.ts";
 import { inNetns, Netns, type NetworkPlace } from "./netns.ts";
 import { checkIn, type PodHost, setSysctl, tellEveryRefusal } from "./pod-host.ts";
+import { waitFor } from "./wait.ts";
 
 export type PodOptions = {
   // "ptp" is KIND's own: a pair of devices for each pod. "bridge": all pods of a node on a bridge.
@@ -50,11 +51,17 @@ export async function startPod(node: PodHost, options: PodOptions = {}): Promise
     if (cni === "bridge") await makeBridge(node.netnsPath);
     await checkIn(node.netnsPath, "ip", ["-batch", "-"], cni === "ptp" ? ptpLines(link) : portLines(link));
     await checkIn(netns.netnsPath, "ip", ["-batch", "-"], podLines(cni, addresses));
+    await waitFor(`the link of ${netns.name}`, async () => await isUp(netns));
     return new Pod(netns, { device: cni === "ptp" ? link.device : BRIDGE, addresses, resolvConf: text });
   } catch (error) {
     await netns[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+// Until then the kernel drops what is sent: it lets packets through a new link when it finds the time.
+async function isUp({ netnsPath }: Netns): Promise<true | undefined> {
+  return / state UP /.test(await checkIn(netnsPath, "ip", ["-o", "link", "show", "eth0"])) ? true : undefined;
 }
 
 type PodFacts = {
