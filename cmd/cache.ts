@@ -11,7 +11,10 @@ const OFF = "nothing is kept: the switch cache is off, as it is with --strict\n"
 const KIB = 1024;
 
 export function addCache(program: Command): void {
-  const cache = program.command("cache").description("Show what is kept of what servers said, or forget it");
+  const cache = program
+    .command("cache")
+    .description("Show what is kept of what servers said, or forget it")
+    .helpCommand(false);
   const stats = cache
     .command("stats")
     .description("Show how much is kept, for whom, and what use it was")

@@ -3,7 +3,9 @@
  */
 import type { Command } from "commander";
 
+import { EXIT } from "./exit-code.ts";
 import { onThisPlatform } from "./platform.ts";
+import { printableLines } from "./printable.ts";
 import { stateDirOption } from "./run.ts";
 
 interface CleanupOptions {
@@ -19,6 +21,9 @@ export function addCleanup(program: Command): void {
     .addOption(stateDirOption())
     .action(async ({ host, stateDir }: CleanupOptions) => {
       const { cleanup } = await onThisPlatform(async () => await import("../src/daemon/cleanup.ts"));
-      for (const line of await cleanup(stateDir, host)) process.stdout.write(`${line}\n`);
+      const { did, failed } = await cleanup(stateDir, host);
+      process.stdout.write(printableLines(did));
+      process.stderr.write(printableLines(failed));
+      if (failed.length > 0) process.exitCode = EXIT.failure;
     });
 }

@@ -12,6 +12,7 @@ import { addCompletion } from "./completion.ts";
 import { addDoctor } from "./doctor.ts";
 import { EXIT, exitCodeOf, explain } from "./exit-code.ts";
 import { addExplain } from "./explain.ts";
+import { addHelp } from "./help.ts";
 import { addKind } from "./kind.ts";
 import { addLookup } from "./lookup.ts";
 import { addManual } from "./manual.ts";
@@ -25,7 +26,7 @@ import { addUpstreams } from "./upstreams.ts";
 import { addVersion } from "./version.ts";
 
 // `docker dns` comes here, too, by way of docker-dns.ts.
-const isPlugin = process.argv[1]?.endsWith("docker-dns") === true;
+const isPlugin = /\/docker-dns(\.js)?$/.test(process.argv[1] ?? "");
 
 const program = new Command(isPlugin ? "docker dns" : "dns11")
   .description("The resolver of 127.0.0.11, outside dockerd")
@@ -51,6 +52,7 @@ addCleanup(program);
 addCompletion(program);
 addVersion(program);
 addManual(program);
+addHelp(program);
 for (const command of program.commands) command.exitOverride();
 
 try {

@@ -34,7 +34,8 @@ if (args[0] === METADATA) {
   };
   process.stdout.write(`${JSON.stringify(about)}\n`);
 } else {
-  process.argv = [process.execPath, "docker-dns", ...withoutDocker(args)];
+  // Its own path stays: a run becomes the same program anew, and comes here again, without docker's words.
+  process.argv = [...process.argv.slice(0, 2), ...withoutDocker(args)];
   await import("./dns11.ts");
 }
 
@@ -43,6 +44,7 @@ function withoutDocker(words: readonly string[]): string[] {
   if (words[0] === "__complete" || words[0] === "__completeNoDesc") {
     return ["__complete", ...words.slice(words[1] === NAME ? 2 : 1)];
   }
+  if (words[0] === "help") return ["help", ...words.slice(words[1] === NAME ? 2 : 1)];
   for (let index = 0; index < words.length; index += 1) {
     const word = words[index] ?? "";
     if (word === NAME) return words.slice(index + 1);

@@ -8,6 +8,7 @@ import type { Finding } from "../src/model/finding.ts";
 import { type AskingOptions, addAsking, addJson } from "./asking.ts";
 import { DOCTOR_EXIT, explain } from "./exit-code.ts";
 import { onThisPlatform } from "./platform.ts";
+import { printableLines } from "./printable.ts";
 import { table } from "./table.ts";
 
 interface DoctorOptions extends AskingOptions {
@@ -70,8 +71,8 @@ function reportText({ subject, findings, did, left }: Report, isWhole: boolean):
   const shown = isWhole ? findings : findings.filter(({ state }) => state !== "ok");
   const well = findings.length - shown.length;
   const lines = [
-    ...did.map((sentence) => `done: ${sentence}\n`),
-    ...left.map((sentence) => `left: ${sentence}\n`),
+    printableLines(did.map((sentence) => `done: ${sentence}`)),
+    printableLines(left.map((sentence) => `left: ${sentence}`)),
     ...(well === 0 ? [] : [`well: ${well} of ${findings.length} looks\n`]),
   ];
   return `${subject}\n${shown.length === 0 ? "" : findingsTable(shown)}${lines.join("")}`;

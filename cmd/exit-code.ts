@@ -3,6 +3,7 @@
  */
 import { BadSettings } from "../src/config/bad-settings.ts";
 import { Fault, reasonOf } from "../src/lib/fault.ts";
+import { printableText } from "./printable.ts";
 
 export const EXIT = {
   ok: 0,
@@ -29,6 +30,9 @@ export const DOCTOR_EXIT = {
 const BY_CODE = new Map<string, number>([
   ["USAGE", EXIT.usage],
   ["BAD_QUESTION", EXIT.usage],
+  ["BAD_QUERY", EXIT.usage],
+  ["BAD_RCODE", EXIT.usage],
+  ["BAD_BODY", EXIT.usage],
   ["BAD_SETTINGS", EXIT.usage],
   ["BAD_ENGINE", EXIT.usage],
   ["ENGINE_ELSEWHERE", EXIT.cannotServe],
@@ -50,5 +54,7 @@ export function explain(thrown: unknown): string {
   if (!(thrown instanceof Fault)) {
     return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
   }
-  return `dns11: ${reasonOf(thrown)}${thrown.remedy === undefined ? "" : `\n  ${thrown.remedy}`}`;
+  const remedy = thrown.remedy === undefined ? "" : `\n  ${thrown.remedy}`;
+  // Also what a daemon said, which may quote a container.
+  return printableText(`dns11: ${reasonOf(thrown)}${remedy}`);
 }

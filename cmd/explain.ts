@@ -8,7 +8,8 @@ import type { ExplainedStep, Explanation } from "../src/daemon/told.ts";
 import { clientFor } from "./asking.ts";
 import { type NamingOptions, addNaming, orderOf } from "./naming.ts";
 import { milliseconds, replyLines } from "./reply.ts";
-import { printable, table } from "./table.ts";
+import { printableText } from "./printable.ts";
+import { table } from "./table.ts";
 
 export function addExplain(program: Command): void {
   const command = program
@@ -16,7 +17,9 @@ export function addExplain(program: Command): void {
     .description("Say what dns11 answers a container for a name, and why: who answered, and why nobody before did");
   addNaming(command).action(async (name: string, options: NamingOptions) => {
     const explained = await (await clientFor(options)).explain(orderOf(name, options, "explain"));
-    process.stdout.write(options.json === true ? `${JSON.stringify(explained)}\n` : explanationText(explained));
+    process.stdout.write(
+      options.json === true ? `${JSON.stringify(explained)}\n` : printableText(explanationText(explained)),
+    );
   });
 }
 
@@ -41,7 +44,7 @@ function explanationText({
     reply === null
       ? `\nno reply, in ${milliseconds(ms)}\n`
       : `\n${reply.rcode} by ${from}, in ${milliseconds(ms)}\n${replyLines(reply)}`;
-  return `${head}${table(["LAYER", "ANSWERS", "WHY"], rows)}${answer}${hints.map((hint) => `hint: ${printable(hint)}\n`).join("")}`;
+  return `${head}${table(["LAYER", "ANSWERS", "WHY"], rows)}${answer}${hints.map((hint) => `hint: ${hint}\n`).join("")}`;
 }
 
 function row({ layer, isAnswer, why }: ExplainedStep): string[] {

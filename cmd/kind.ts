@@ -10,6 +10,7 @@ import { READERS } from "../src/config/readers.ts";
 import type { NodeFilter } from "../src/model/kind-policy.ts";
 import { type AskingOptions, addAsking, addJson, clientFor } from "./asking.ts";
 import { findingsTable, judge, orUnchecked } from "./doctor.ts";
+import { unknownCommand } from "./help.ts";
 import { onThisPlatform } from "./platform.ts";
 import { IN_NODE_FLAGS, addFlags } from "./flags.ts";
 import { type SettingsOptions, settingsReader, stateDirOption, untilSignalled } from "./run.ts";
@@ -30,13 +31,19 @@ export function addKind(program: Command): void {
     .command("kind")
     .description("See to the pods of KIND nodes; inside a node's image, serve them: dns11 kind --in-node")
     .enablePositionalOptions()
+    .helpCommand(false)
+    .allowExcessArguments()
     .option("--in-node", "serve the pods of the node that this runs in, until told to stop; no engine is asked")
     .option("--once", "with --in-node: lead pods to Docker's resolver by rules that stay, and end (IPv4 alone)")
     .option("--undo", "with --in-node: take back what --once made, or one that stayed and was killed")
     .addOption(new Option("--config <file>", "the settings file").env("DNS11_CONFIG"))
     .addOption(stateDirOption());
   addFlags(kind, IN_NODE_FLAGS);
-  kind.action(async (options: InNodeOptions, command: Command) => await serveInNode(options, command));
+  kind.action(async (options: InNodeOptions, command: Command) => {
+    const [word] = command.args;
+    if (word !== undefined) unknownCommand(command, word);
+    await serveInNode(options, command);
+  });
   addJson(verb(kind, "status", "Show what a running dns11 is to each node")).action(
     async (options: KindOptions) => await showStatus(options),
   );

@@ -8,6 +8,7 @@ import type { Lookup } from "../src/daemon/told.ts";
 import { clientFor } from "./asking.ts";
 import { EXIT } from "./exit-code.ts";
 import { type NamingOptions, addNaming, orderOf } from "./naming.ts";
+import { printableText } from "./printable.ts";
 import { milliseconds, replyLines } from "./reply.ts";
 import { table } from "./table.ts";
 
@@ -29,7 +30,7 @@ export function addLookup(program: Command): void {
       const { tcp = false, search = false, fail, json } = options;
       const order = { ...orderOf(name, options, "lookup"), tcp, search };
       const found = await (await clientFor(options)).lookup(order);
-      process.stdout.write(json === true ? `${JSON.stringify(found)}\n` : lookupText(found));
+      process.stdout.write(json === true ? `${JSON.stringify(found)}\n` : printableText(lookupText(found)));
       if (found.rcode === null) process.exitCode = EXIT.noReply;
       else if (fail === true && found.answers.length === 0) process.exitCode = EXIT.failure;
     });

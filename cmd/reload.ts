@@ -5,7 +5,7 @@ import type { Command } from "commander";
 
 import type { ReloadReport } from "../src/daemon/told.ts";
 import { type AskingOptions, addAsking, addJson, clientFor } from "./asking.ts";
-import { printable } from "./table.ts";
+import { printable } from "./printable.ts";
 
 export function addReload(program: Command): void {
   const command = program

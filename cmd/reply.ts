@@ -2,7 +2,8 @@
  * A reply for people: its code, its records in columns, and why it is not better where somebody said so.
  */
 import type { RecordText, ReplyText } from "../src/model/reply-text.ts";
-import { printable, table } from "./table.ts";
+import { printable } from "./printable.ts";
+import { table } from "./table.ts";
 
 /** What servers told beside the code: records, extended errors. */
 export function replyLines({

@@ -1,6 +1,8 @@
 /**
  * Columns for people: as wide as their widest cell, the last one as long as it likes.
  */
+import { printable } from "./printable.ts";
+
 export function table(head: readonly string[], cells: readonly (readonly string[])[]): string {
   const rows = cells.map((row) => row.map(printable));
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? "").length)));
@@ -10,9 +12,4 @@ export function table(head: readonly string[], cells: readonly (readonly string[
       .join("  ")
       .trimEnd();
   return `${[head, ...rows].map(line).join("\n")}\n`;
-}
-
-/** Labels, rules and files of a container's may hold what would steer the reader's terminal. */
-export function printable(cell: string): string {
-  return cell.replaceAll(/\p{Cc}/gu, (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`);
 }

@@ -7,7 +7,7 @@ import type { MissedReport, QueryReport } from "../src/daemon/query-report.ts";
 import { Fault } from "../src/lib/fault.ts";
 import { type AskingOptions, addAsking, clientFor } from "./asking.ts";
 import { untilSignalled } from "./run.ts";
-import { printable } from "./table.ts";
+import { printable } from "./printable.ts";
 import { type Colour, type Paint, painterFor } from "./terminal.ts";
 
 interface TailOptions extends AskingOptions {

@@ -1,7 +1,7 @@
 /**
  * Picture: a snapshot as lines that fit a screen. A narrow one has containers above names, a wide one has them side by side.
  */
-import { printable } from "../table.ts";
+import { printable } from "../printable.ts";
 import type { Paint } from "../terminal.ts";
 import type { Figures, Snapshot } from "./tally.ts";
 

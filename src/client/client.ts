@@ -18,7 +18,7 @@ import type {
 } from "../daemon/told.ts";
 import { Fault, codeOf } from "../lib/fault.ts";
 
-/** Of an answer that is one value; a stream takes as long as it lasts. */
+/** Of the beginning of an answer, and of each piece of one that is one value; a stream may be silent as long as it likes. */
 const TIMEOUT_MS = 5_000;
 /** Of one that servers are asked for, whose own time is over before. */
 const ASKING_TIMEOUT_MS = 120_000;
@@ -75,11 +75,12 @@ export class Client {
   /** Queries as they come, until `signal`. Ends by itself only when dns11 does. */
   async *follow(wanted: QueriesWanted = {}, signal?: AbortSignal): AsyncGenerator<QueryReport | MissedReport, void> {
     const answer = await this.#open("GET", `/v1/queries?${parametersOf({ ...wanted, follow: true })}`);
+    answer.socket.setTimeout(0);
     const stop = (): void => void answer.destroy();
     signal?.addEventListener("abort", stop, { once: true });
     if (signal?.aborted === true) stop();
     try {
-      if (answer.statusCode !== 200) throw this.#refusal(answer, JSON.parse(await textOf(answer)));
+      if (answer.statusCode !== 200) throw this.#refusal(answer, await this.#saidIn(answer));
       for await (const line of linesOf(answer)) yield JSON.parse(line) as QueryReport | MissedReport;
     } catch (error) {
       // A stream that was cut off has ended, whoever did it.
@@ -91,8 +92,8 @@ export class Client {
   }
 
   /** Asks from inside a container, as a program in there would; `rcode` is null where nobody answered. */
-  async lookup(order: LookupOrder): Promise<Lookup> {
-    return (await this.#ask("POST", "/v1/lookup", order, ASKING_TIMEOUT_MS)) as Lookup;
+  async lookup(order: LookupOrder, timeoutMs = ASKING_TIMEOUT_MS): Promise<Lookup> {
+    return (await this.#ask("POST", "/v1/lookup", order, timeoutMs)) as Lookup;
   }
 
   /** What dns11 answers a container, and why. */
@@ -121,14 +122,30 @@ export class Client {
 
   async #ask(method: string, path: string, body?: unknown, timeoutMs = TIMEOUT_MS): Promise<unknown> {
     const answer = await this.#open(method, path, body, timeoutMs);
-    const said: unknown = JSON.parse(await textOf(answer));
+    const said = await this.#saidIn(answer);
     if (answer.statusCode === 200) return said;
     throw this.#refusal(answer, said);
   }
 
-  async #open(method: string, path: string, body?: unknown, timeout?: number): Promise<IncomingMessage> {
+  /** undefined where nothing was said. */
+  async #saidIn(answer: IncomingMessage): Promise<unknown> {
+    let text;
+    try {
+      text = await textOf(answer);
+    } catch (cause) {
+      throw new Fault("CONTROL", `The dns11 at "${this.#path}" ended before it had answered`, { cause });
+    }
+    try {
+      return JSON.parse(text || "null");
+    } catch (cause) {
+      throw new Fault("CONTROL", `What answers at "${this.#path}" is no dns11, or one of another kind`, { cause });
+    }
+  }
+
+  async #open(method: string, path: string, body?: unknown, timeout = TIMEOUT_MS): Promise<IncomingMessage> {
     return await new Promise((resolve, reject) => {
-      const options = { socketPath: this.#path, path, method, ...(timeout !== undefined && { timeout }) };
+      // An agent has a time limit of its own, for connections that it would keep.
+      const options = { socketPath: this.#path, path, method, timeout, agent: false };
       const asked = request(options, resolve);
       asked.on("timeout", () => asked.destroy(new Error("no answer in time")));
       asked.on("error", (error) => reject(this.#fault(error)));
@@ -137,7 +154,7 @@ export class Client {
   }
 
   #refusal({ statusCode }: IncomingMessage, said: unknown): Fault {
-    const { error, code, remedy } = said as {
+    const { error, code, remedy } = (said ?? {}) as {
       readonly error?: string;
       readonly code?: string;
       readonly remedy?: string;

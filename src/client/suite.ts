@@ -78,7 +78,7 @@ const DEFAULT_STATE_DIR = "/run/dns11";
 const DEFAULT_TIMEOUT_MS = 10_000;
 const ASK_EVERY_MS = 100;
 /** What waiting does not change. */
-const PERMANENT = new Set(["CONTROL_PERMISSION", "BAD_TYPE", "BAD_NAME", "BAD_BODY"]);
+const PERMANENT = new Set(["CONTROL_PERMISSION", "BAD_QUESTION", "BAD_BODY"]);
 
 /** Finds the dns11 that serves an engine; fails with the code NOT_RUNNING where there is none. */
 export async function connect(options: ConnectOptions = {}): Promise<Suite> {
@@ -102,7 +102,9 @@ async function waitUntilResolves(
   for (;;) {
     let got: string;
     try {
-      const { rcode, answers } = await client.lookup({ ...question, type });
+      // A server that keeps silent takes longer than somebody here may want to wait.
+      const restMs = Math.max(ASK_EVERY_MS, Math.ceil(endMs - performance.now()));
+      const { rcode, answers } = await client.lookup({ ...question, type }, restMs);
       if (rcode === "NOERROR" && answers.length > 0) return answers;
       got = rcode === "NOERROR" ? "no records" : (rcode ?? "no answer");
     } catch (error) {

@@ -217,6 +217,8 @@ export const LIMITS = {
   followerSilentMs: 150_000,
   /** By how much a supervisor is asked to be patient while there is no engine, again before it is over. */
   startExtendMs: 30_000,
+  /** From the process's start: then it counts as started for its supervisor, and goes on waiting. */
+  engineAwaitedMs: 60_000,
 
   /** A line about the same one with the same words is told once in this time, with the number of those held back. */
   logRepeatMs: 600_000,
@@ -242,6 +244,8 @@ export const LIMITS = {
   drainQuietMs: 50,
   /** What may lie in the heap beside what is in use, in percent of that, before it is collected. */
   heapGrowthPercent: 50,
+  /** A page for machines that watch machines is made no more often: at a thousand containers it takes milliseconds. */
+  pageEveryMs: 100,
   /** An event loop that does not come round for so long is wedged, and the process is ended. */
   hangSeconds: 8,
 } as const;

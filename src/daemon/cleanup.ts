@@ -6,7 +6,7 @@ import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
 import { type EngineHost, closeEngineHost, openEngineHost, processBehind } from "../container/namespace/engine-host.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
 import { Journal } from "../container/kind/journal.ts";
-import { undoNode } from "../container/kind/undo.ts";
+import { NOTHING_TO_UNDO, undoNode } from "../container/kind/undo.ts";
 import { removeStanding } from "../container/rules/install.ts";
 import { standingRules } from "../container/rules/standing.ts";
 import { Engine } from "../container/watch/engine.ts";
@@ -18,11 +18,15 @@ import { codeOf, reasonOf } from "../lib/fault.ts";
 import { takeInstance } from "./instance.ts";
 import { checkCapabilities } from "./preflight.ts";
 
-/**
- * Does it, and returns what was done, a line each. Refuses while an instance is running. With the id of a container,
- * nothing else is touched.
- */
-export async function cleanup(stateDir: string, hostFlag: string | undefined, only?: string): Promise<string[]> {
+export interface Cleaned {
+  /** What was done, a line each. */
+  readonly did: readonly string[];
+  /** What could not be; as long as there is such, what is known of it is kept. */
+  readonly failed: readonly string[];
+}
+
+/** Does it, and refuses while an instance is running. With the id of a container, nothing else is touched. */
+export async function cleanup(stateDir: string, hostFlag: string | undefined, only?: string): Promise<Cleaned> {
   checkCapabilities();
   await warmThreadPool();
   const { socketPath } = engineAddress(hostFlag, process.env);
@@ -32,30 +36,38 @@ export async function cleanup(stateDir: string, hostFlag: string | undefined, on
   const host = openEngineHost(processBehind(socketPath));
   const bracket = new Bracket();
   const memory = new NetlinkMemory();
-  const lines: string[] = [];
+  const did: string[] = [];
+  const failed: string[] = [];
   const journal = new Journal(instance.folder);
+  let isWhole = false;
   try {
-    for (const record of journal.all().records) {
+    const { records, damaged } = journal.all();
+    if (only === undefined) failed.push(...damaged);
+    for (const record of records) {
       if (only !== undefined && record.containerId !== only) continue;
       // Another start of a container has made everything anew.
       const json = await engine.container(record.containerId);
       const isSameStart = json?.State?.StartedAt === record.startedAt && isUp(json);
-      const did = isSameStart ? undoNode(record, { bracket, memory, host }) : [];
-      lines.push(...did.map((line) => `${record.name}: ${line}`));
+      const undone = isSameStart ? undoNode(record, { bracket, memory, host }) : NOTHING_TO_UNDO;
+      if (undone.isWhole) journal.remove(record.containerId);
+      (undone.isWhole ? did : failed).push(...undone.did.map((line) => `${record.name}: ${line}`));
     }
     for (const { Id: containerId } of await engine.containers()) {
       if (only !== undefined && containerId !== only) continue;
       const json = await engine.container(containerId);
-      if (json !== undefined && isUp(json)) lines.push(...cleanContainer(json, { host, bracket, memory }));
+      if (json === undefined || !isUp(json)) continue;
+      const cleaned = cleanContainer(json, { host, bracket, memory });
+      did.push(...cleaned.did);
+      failed.push(...cleaned.failed);
     }
+    isWhole = failed.length === 0;
   } finally {
     bracket.close();
     closeEngineHost(host);
-    if (only === undefined) instance.remove();
+    if (only === undefined && isWhole) instance.remove();
     else instance.release();
   }
-  if (only !== undefined) return lines;
-  return [...lines, `removed ${instance.folder}`];
+  return { did: only === undefined && isWhole ? [...did, `removed ${instance.folder}`] : did, failed };
 }
 
 interface Tools {
@@ -64,7 +76,7 @@ interface Tools {
   readonly memory: NetlinkMemory;
 }
 
-function cleanContainer(json: ContainerJson, { host, bracket, memory }: Tools): string[] {
+function cleanContainer(json: ContainerJson, { host, bracket, memory }: Tools): Cleaned {
   const name = json.Name.replace(/^\//, "");
   const claim = {
     containerId: json.Id,
@@ -75,10 +87,11 @@ function cleanContainer(json: ContainerJson, { host, bracket, memory }: Tools): 
   try {
     const proven = proveNamespace(claim, host, bracket.homeId);
     fd = proven.fd;
-    return bracket.within(fd, () => removeLeftBehind(memory)).map((did) => `${name}: ${did}`);
+    return { did: bracket.within(fd, () => removeLeftBehind(memory)).map((did) => `${name}: ${did}`), failed: [] };
   } catch (error) {
     // A container on the host's network, or one that ended meanwhile, has nothing of ours.
-    return codeOf(error)?.startsWith("NAMESPACE_") === true ? [] : [`${name}: ${reasonOf(error)}`];
+    const isElsewhere = codeOf(error)?.startsWith("NAMESPACE_") === true;
+    return { did: [], failed: isElsewhere ? [] : [`${name}: ${reasonOf(error)}`] };
   } finally {
     closeQuietly(fd);
   }

@@ -13,7 +13,7 @@ import type { Bracket } from "../container/namespace/bracket.ts";
 import type { EngineHost } from "../container/namespace/engine-host.ts";
 import type { Journal } from "../container/kind/journal.ts";
 import { Nodes } from "../container/kind/nodes.ts";
-import { undoNode } from "../container/kind/undo.ts";
+import { NOTHING_TO_UNDO, undoNode } from "../container/kind/undo.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../container/namespace/proof.ts";
 import { Directory } from "../container/registry/directory.ts";
 import { Roster } from "../container/roster.ts";
@@ -235,8 +235,8 @@ function undoOldNodes(
     const fact = directory.containers.get(record.containerId);
     const isRunning = fact?.startedAt === record.startedAt;
     if (isRunning && nodes.isNode(fact)) return [];
-    const did = isRunning ? undoNode(record, { bracket, memory, host: host() }) : [];
-    journal.remove(record.containerId);
+    const { did, isWhole } = isRunning ? undoNode(record, { bracket, memory, host: host() }) : NOTHING_TO_UNDO;
+    if (isWhole) journal.remove(record.containerId);
     return did.length === 0 ? [] : [{ node: record.name, did }];
   });
 }

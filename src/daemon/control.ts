@@ -57,6 +57,8 @@ export class Control {
       server.once("error", reject);
       server.listen(path, resolve);
     });
+    // A connection that cannot be taken, for want of descriptors, is that connection's misfortune.
+    server.on("error", () => undefined);
     chmodSync(path, MODE);
     shareWith("docker", path);
     return new Control(server);
@@ -70,7 +72,9 @@ export class Control {
 
 /** A server that answers these routes, to not too many at once, and is no reason to live on. */
 export function answering(server: Server, routes: Routes): Server {
-  server.on("request", (incoming, outgoing) => void serve(incoming, outgoing, routes));
+  server.on("request", (incoming, outgoing) => {
+    serve(incoming, outgoing, routes).catch(() => outgoing.destroy());
+  });
   server.maxConnections = CONNECTIONS_MAX;
   return server.unref();
 }
@@ -87,7 +91,9 @@ function shareWith(group: string, path: string): void {
 }
 
 async function serve(incoming: IncomingMessage, outgoing: ServerResponse, routes: Routes): Promise<void> {
-  const { pathname: path, searchParams: query } = new URL(incoming.url ?? "", "http://dns11");
+  // Whatever else stands there, as in "//" or "*", is no path of ours: nothing of it is taken to pieces.
+  const [path = "", ...rest] = (incoming.url ?? "").split("?");
+  const query = new URLSearchParams(rest.join("?"));
   // Whoever asks for the head gets it without what follows; Node sees to that.
   const method = incoming.method === "HEAD" ? "GET" : (incoming.method ?? "");
   const route = routes[`${method} ${path}`];

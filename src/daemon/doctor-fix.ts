@@ -36,6 +36,8 @@ const BY_INSTANCE: ReadonlySet<CheckCode> = new Set([
   "route-localnet",
 ]);
 const MENDABLE: readonly CheckCode[] = [...BY_INSTANCE, "conntrack-stale"];
+/** What is dns11's own, whether or not it could be repaired: it is told among the findings. */
+const OURS: ReadonlySet<CheckCode> = new Set([...MENDABLE, "leftovers", "dns11"]);
 const OUTCOMES: Readonly<Record<RepairAnswer["outcome"], string>> = {
   verified: "dns11 made its rules anew, and queries come through",
   "attached-anew": "dns11 attached anew, with other sockets and rules, and queries come through",
@@ -54,7 +56,8 @@ export async function fixMachine(
     isWrong(machine, "leftovers") || containers.some((each) => isWrong(each, "rules") && !isWrong(each, "attachment"));
   if (!isLeft) return [];
   try {
-    return await cleanup(stateDir, hostFlag, onlyId);
+    const { did, failed } = await cleanup(stateDir, hostFlag, onlyId);
+    return [...did, ...failed.map((line) => `not cleaned up: ${line}`)];
   } catch (error) {
     return [`nothing was cleaned up: ${reasonOf(error)}`];
   }
@@ -114,7 +117,7 @@ function inside<T>({ host, bracket }: Clinic, fact: ContainerFact, work: () => T
 /** What is somebody's own decision, or nothing that dns11 could know better. */
 export function untouched(findings: readonly Finding[]): string[] {
   return findings
-    .filter(({ state, code }) => (state === "problem" || state === "warning") && !BY_INSTANCE.has(code))
+    .filter(({ state, code }) => (state === "problem" || state === "warning") && !OURS.has(code))
     .map(({ what, remedy }) => `${what}: not dns11's to change${remedy === undefined ? "" : `. ${remedy}`}`);
 }
 

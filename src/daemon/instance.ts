@@ -6,6 +6,7 @@ import {
   chmodSync,
   closeSync,
   constants,
+  fchmodSync,
   fstatSync,
   ftruncateSync,
   mkdirSync,
@@ -18,11 +19,14 @@ import {
 import { join } from "node:path";
 
 import { tryLock } from "../kernel/libc.ts";
-import { Fault } from "../lib/fault.ts";
+import { Fault, codeOf } from "../lib/fault.ts";
 
 /** The kernel's limit for the path of a unix socket. */
 const SOCKET_PATH_BYTES_MAX = 107;
 const O_RDWR_CREAT = 0o102;
+const LOCK_MODE = 0o600;
+const LOOK_AGAIN_MS = 50;
+const FOR_WAITING = new Int32Array(new SharedArrayBuffer(4));
 
 export interface Instance {
   readonly folder: string;
@@ -49,7 +53,7 @@ export function takeInstance(stateDir: string, engineId: string): Instance {
     throw stateFault(folder, new Error(`"${control}" is too long for the path of a socket`));
   }
   const lock = openLock(folder);
-  if (!tryLock(lock) || !isStillThere(lock, folder)) {
+  if (!(tryLock(lock) || tryLockAgain(lock)) || !isStillThere(lock, folder)) {
     const holder = readHolder(folder);
     closeSync(lock);
     throw new Fault("LOCKED", `Another dns11 serves this engine already: ${holder}`, {
@@ -74,6 +78,12 @@ export function takeInstance(stateDir: string, engineId: string): Instance {
   };
 }
 
+/** A doctor takes the lock for a moment, to see whether somebody has it. */
+function tryLockAgain(lock: number): boolean {
+  Atomics.wait(FOR_WAITING, 0, 0, LOOK_AGAIN_MS);
+  return tryLock(lock);
+}
+
 /** Somebody may have removed the folder between our opening and our locking; then we hold a lock that nobody looks at. */
 function isStillThere(lock: number, folder: string): boolean {
   return statSync(join(folder, "lock"), { throwIfNoEntry: false })?.ino === fstatSync(lock).ino;
@@ -83,7 +93,10 @@ function openLock(folder: string): number {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o755 });
     chmodSync(folder, 0o755);
-    return openSync(join(folder, "lock"), O_RDWR_CREAT | constants.O_NOFOLLOW, 0o644);
+    const lock = openSync(join(folder, "lock"), O_RDWR_CREAT | constants.O_NOFOLLOW, LOCK_MODE);
+    // Whoever may read a file may lock it, and keep dns11 from starting.
+    fchmodSync(lock, LOCK_MODE);
+    return lock;
   } catch (error) {
     throw stateFault(folder, error);
   }
@@ -99,9 +112,11 @@ function readHolder(folder: string): string {
 }
 
 function stateFault(folder: string, cause: unknown): Fault {
+  // dns11 gives up what lets root write to everybody's folders.
+  const owner = "Name a folder of its own user's (root's) with --state-dir, or start it with --capabilities keep.";
   return new Fault("STATE_DIR", `The state folder "${folder}" cannot be used`, {
     cause,
-    remedy: "Name another one with --state-dir.",
+    remedy: codeOf(cause) === "EACCES" ? owner : "Name another one with --state-dir.",
     isFinal: true,
   });
 }

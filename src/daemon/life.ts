@@ -151,7 +151,10 @@ export class Life {
     const sentence = this.#sentence();
     if (ready && isNew) {
       this.#isReadyTold = this.#tell(`READY=1\nSTATUS=${sentence}`);
-    } else if (!ready) {
+    } else if (!ready && isNew && this.#source === undefined && performance.now() > LIMITS.engineAwaitedMs) {
+      // Whoever waits for us to start, as a machine does that boots, is not to wait for an engine that may never come.
+      this.#isReadyTold = this.#tell(`READY=1\nSTATUS=${sentence}`);
+    } else if (!ready && isNew) {
       // A machine's engine may take longer than a supervisor waits for a service to start.
       const isDue = performance.now() - this.#lastSentMs >= LIMITS.startExtendMs / 3;
       const extension = `EXTEND_TIMEOUT_USEC=${LIMITS.startExtendMs * USEC_PER_MS}`;

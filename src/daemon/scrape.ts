@@ -5,8 +5,10 @@
 import { type Server, createServer } from "node:http";
 import { isIPv6 } from "node:net";
 
+import { LIMITS } from "../config/limits.ts";
 import { METRICS_OFF, type MetricsPolicy } from "../config/settings.ts";
 import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
+import { Gathered } from "../lib/gathered.ts";
 import type { Log } from "../observe/log.ts";
 import { CONTENT_TYPE, type Family, exposition } from "../observe/exposition.ts";
 import { Page, type Routes, answering } from "./control.ts";
@@ -17,16 +19,20 @@ const UNAVAILABLE = 503;
 
 export function pages(parts: { readonly families: () => Family[]; readonly life: () => LifeReport }): Routes {
   const health = (): Page => new Page(OK, "text/plain; charset=utf-8", "OK\n");
-  const ready = (): Page => {
+  const ready = new Gathered(() => {
     const report = parts.life();
     return new Page(report.ready ? OK : UNAVAILABLE, "application/json", `${JSON.stringify(report)}\n`);
-  };
+  }, LIMITS.pageEveryMs);
+  const metrics = new Gathered(
+    async () => new Page(OK, CONTENT_TYPE, await exposition(parts.families())),
+    LIMITS.pageEveryMs,
+  );
   return {
-    "GET /metrics": async () => new Page(OK, CONTENT_TYPE, await exposition(parts.families())),
+    "GET /metrics": async () => await metrics.get(),
     "GET /health": health,
     "GET /healthz": health,
-    "GET /ready": ready,
-    "GET /readyz": ready,
+    "GET /ready": async () => await ready.get(),
+    "GET /readyz": async () => await ready.get(),
   };
 }
 
@@ -81,6 +87,8 @@ async function opened(address: string, routes: Routes): Promise<Server> {
   const colon = address.lastIndexOf(":");
   const host = address.slice(0, colon).replaceAll(/[[\]]/g, "");
   const server = answering(createServer(), routes);
+  // Anybody may ask here. Who sends a thousand questions at once is not to have a thousand answers kept for it.
+  server.maxRequestsPerSocket = 1;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen({ host, port: Number(address.slice(colon + 1)), ipv6Only: isIPv6(host) }, resolve);

@@ -21,8 +21,8 @@ const COUNTED = [
 type Counters = Readonly<Record<string, number>>;
 type Totals = Record<(typeof COUNTED)[number], number>;
 
-/** Whoever has no place of its own. No container has a name like this: Docker's begin with a letter or a digit. */
-const OTHERS = "";
+/** Whoever has no place of its own. No container is called like this: Docker's names begin with a letter or a digit. */
+const OTHERS = "(other)";
 
 export class WayCounts {
   readonly attachFailures = new Map<string, number>();
@@ -86,7 +86,7 @@ export class WayCounts {
   containers(): [string, Totals][] {
     const totals = new Map([...this.#past].map(([place, past]) => [place, { ...past }]));
     for (const [counters, place] of this.#serving) addTo(totals.get(place) as Totals, counters);
-    return [...totals].map(([place, sum]) => [place === OTHERS ? "other" : place, sum]);
+    return [...totals].map(([place, sum]) => [place, sum]);
   }
 
   #placeFor(container: string): string {

@@ -4,6 +4,7 @@
  * ends all other threads then, the process keeps its number, and every thread to come inherits from the one that is left.
  */
 import { readFileSync, readdirSync } from "node:fs";
+import { isAbsolute } from "node:path";
 
 import { SystemFault, dropFromBounding, execute, setCapabilities } from "./libc.ts";
 
@@ -67,6 +68,9 @@ export function limitCapabilities(needed: readonly string[]): readonly string[] 
   const wasStarted = process.env[STARTED_ANEW] === String(process.pid);
   delete process.env[STARTED_ANEW];
   if (excess === 0n || wasStarted || (effective & bit(NAMES.indexOf("CAP_SETPCAP"))) === 0n) return kept;
+  // Whatever else would be looked for where somebody happens to stand, and run as root.
+  const program = process.argv[1] ?? "";
+  if (!isAbsolute(program)) return kept;
   try {
     for (let number = 0; number < MASK_BITS; number++) {
       if ((bounding & ~allowed & bit(number)) !== 0n) dropFromBounding(number);
@@ -74,7 +78,7 @@ export function limitCapabilities(needed: readonly string[]): readonly string[] 
     // What is ambient goes with what is inheritable.
     setCapabilities(effective, permitted, inheritable & allowed);
     process.env[STARTED_ANEW] = String(process.pid);
-    execute(process.execPath, [process.argv0, ...process.execArgv, ...process.argv.slice(1)]);
+    execute(process.execPath, [process.argv0, ...process.execArgv, program, ...process.argv.slice(2)]);
   } catch (error) {
     // A kernel's policy, or a program that was replaced meanwhile: names are answered all the same.
     if (!(error instanceof SystemFault)) throw error;

@@ -3,11 +3,14 @@
  */
 import { SocketAddress, isIPv4, isIPv6 } from "node:net";
 
+/** As the kernel's names of interfaces, and nothing that a terminal would take for an order. */
+const ZONE = /^[!-~]{1,15}$/;
+
 /** The four or sixteen bytes of an address; undefined for what is not one. A zone (`%eth0`) is not part of the bytes. */
 export function addressBytes(text: string): Uint8Array | undefined {
   if (isIPv4(text)) return Uint8Array.from(text.split("."), Number);
-  const bare = text.split("%", 1)[0] ?? "";
-  return isIPv6(bare) ? ipv6Bytes(bare) : undefined;
+  const [bare = "", zone] = text.split(/%(.*)/s, 2);
+  return isIPv6(bare) && (zone === undefined || ZONE.test(zone)) ? ipv6Bytes(bare) : undefined;
 }
 
 function ipv6Bytes(text: string): Uint8Array {

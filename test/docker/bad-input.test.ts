@@ -2,7 +2,17 @@
  * Bad input: each gets a message that names what was wrong and what to do, and an exit code that README documents.
  */
 import assert from "node:assert/strict";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync, readdirSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -15,6 +25,7 @@ import { type Engine, startEngine } from "../support/engine.ts";
 import { waitFor } from "../support/wait.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+const NOBODY = 65_534;
 let engine: Engine;
 let folder: string;
 
@@ -38,6 +49,9 @@ async function refused(
 test("unknown commands, flags and values are usage errors that say what would do", async () => {
   for (const [args, message] of [
     [["serve"], /unknown command 'serve'/],
+    [["kind", "statsu"], /unknown command 'statsu'/],
+    [["help", "serve"], /unknown command 'serve'/],
+    [["help", "cache", "serve"], /unknown command 'serve'/],
     [["run", "--fast"], /unknown option '--fast'/],
     [["run", "--only", "name=web"], /"name=web" is no filter: it is label=KEY, label=KEY=VALUE or network=NAME/],
     [["run", "--ttl", "soon"], /"soon" is no length of time[\s\S]*such as 90, 90s, 5m or 1h/],
@@ -119,6 +133,33 @@ test("a state folder that cannot be used is named", async () => {
   assert.match(file.stderr, /The state folder ".*file.*" cannot be used: .*ENOTDIR[\s\S]*--state-dir/);
   const long = await refused(["run", "-H", engine.host, "--state-dir", join(folder, "x".repeat(120))]);
   assert.match(long.stderr, /too long for the path of a socket/);
+  // Root with the capabilities that dns11 leaves itself may not write to everybody's folders.
+  const foreign = mkdtempSync(join(folder, "f"));
+  chownSync(foreign, NOBODY, NOBODY);
+  const denied = await refused(["run", "-H", engine.host, "--state-dir", join(foreign, "s")]);
+  assert.equal(denied.code, 1, denied.stderr);
+  assert.match(denied.stderr, /cannot be used: .*EACCES[\s\S]*of its own user's.*--capabilities keep/);
+});
+
+test("nobody but root can hold the lock that an instance needs", async () => {
+  const stateDir = mkdtempSync(join(folder, "locked-"));
+  chmodSync(stateDir, 0o755);
+  chmodSync(folder, 0o755);
+  await using instance = await startDns11(engine, { stateDir });
+  assert.equal(await instance.stop(), 0);
+  const [sub = ""] = readdirSync(stateDir);
+  const words = [
+    "--reuid",
+    String(NOBODY),
+    "--clear-groups",
+    "flock",
+    "--nonblock",
+    join(stateDir, sub, "lock"),
+    "true",
+  ];
+  const { code, stderr } = await run("setpriv", words);
+  assert.notEqual(code, 0);
+  assert.match(stderr, /Permission denied/);
 });
 
 test("a kernel without owned tables has the next tier of rules, and refuses to be asked for them", async () => {

@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
+import { createConnection } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
@@ -13,6 +14,7 @@ import { dig } from "../support/dig.ts";
 import { type Dns11, startDns11 } from "../support/dns11.ts";
 import { type Engine, startEngine } from "../support/engine.ts";
 import { type Upstream, startUpstream } from "../support/upstream.ts";
+import { pause } from "../support/wait.ts";
 
 let engine: Engine;
 let upstream: Upstream;
@@ -121,6 +123,40 @@ test("queries are followed, until the suite has seen enough", async () => {
   const stop = new AbortController();
   for await (const _ of dns.follow({ last: 1, signal: stop.signal })) stop.abort();
 });
+
+test("a follower hears what comes after a long silence, longer than anybody waits for an answer", async () => {
+  const seen = dns.follow({ container: "app", rcode: "SERVFAIL" })[Symbol.asyncIterator]();
+  const next = seen.next();
+  await pause(6_000);
+  await dig(app, "broken.servfail.test");
+  const { value } = await next;
+  assert.equal(value !== undefined && "name" in value ? value.name : undefined, "broken.servfail.test");
+  await seen.return?.();
+});
+
+test("what no waiting would change is told at once", async () => {
+  const waiting = dns.waitUntilResolves("app", "app", { type: "NOPE", timeoutMs: 60_000 });
+  await assert.rejects(waiting, { code: "BAD_QUESTION" });
+});
+
+test("a request that is none is refused, and nobody else notices", async () => {
+  const [folder = ""] = readdirSync(instance.stateDir);
+  const socket = join(instance.stateDir, folder, "control.sock");
+  for (const target of ["//", "http://[", "*", "/v1/status?%", "/../v1/status"]) {
+    const said = await rawRequest(socket, `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    assert.match(said, target.startsWith("/v1/status") ? /^HTTP\/1\.1 200 / : /^HTTP\/1\.1 404 /, target);
+  }
+  assert.equal((await instance.waitFor("app", "attached")).state, "attached");
+});
+
+/** What is said until the connection ends. */
+async function rawRequest(path: string, text: string): Promise<string> {
+  const connection = createConnection(path);
+  connection.end(text);
+  let said = "";
+  for await (const chunk of connection) said += String(chunk);
+  return said;
+}
 
 test("it is found by its socket, and mistakes say what they are", async () => {
   const [folder = ""] = readdirSync(instance.stateDir);

@@ -2,14 +2,19 @@
 // its words; and that the names of containers are completed where a dns11 runs.
 
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 
-import { type CommandResult, run } from "../support/command.ts";
+import type { Status } from "../../src/daemon/status.ts";
+import { type CommandResult, SYSTEM_PATH, run } from "../support/command.ts";
 import { createNetwork, runContainer } from "../support/container.ts";
 import { type Dns11, dns11, startDns11 } from "../support/dns11.ts";
 import { type Engine, startEngine } from "../support/engine.ts";
+import { waitFor } from "../support/wait.ts";
 
 let engine: Engine;
 let instance: Dns11;
@@ -77,11 +82,50 @@ for (const client of CLIENTS) {
 
   test(`${client} dns: help under this name, and the exit code of what failed`, async () => {
     assert.match((await docker(client, ["dns", "status", "--help"])).stdout, /^Usage: docker dns status/);
+    assert.match((await docker(client, ["help", "dns", "cache", "flush"])).stdout, /^Usage: docker dns cache flush/);
     const { code, stderr } = await docker(client, ["dns", "nothing"]);
     assert.equal(code, 2);
     assert.match(stderr, /unknown command 'nothing'/);
   });
 }
+
+test("docker dns run becomes itself anew to have fewer capabilities, and nothing that lies where somebody stands", async () => {
+  const folder = mkdtempSync(join(engine.folder, "trap-"));
+  writeFileSync(
+    join(folder, "docker-dns"),
+    `require("fs").writeFileSync(${JSON.stringify(join(folder, "sprung"))}, "")`,
+  );
+  await using other = await startEngine();
+  await createNetwork(other, "n1");
+  await runContainer(other, { name: "app", networks: ["n1"] });
+  // The path of a socket is short.
+  const stateDir = mkdtempSync(join(tmpdir(), "d11-"));
+  const args = ["--config", config, "-H", other.host, "dns", "run", "--state-dir", stateDir];
+  const child = spawn("docker", args, {
+    cwd: folder,
+    stdio: "ignore",
+    env: { ...process.env, PATH: SYSTEM_PATH, DNS11_METRICS_ADDR: "off" },
+  });
+  const ended = once(child, "exit");
+  try {
+    const status = await waitFor("it to serve", async () => {
+      const { code, stdout } = await dns11(["status", "--json", "-H", other.host, "--state-dir", stateDir]);
+      const said = code === 0 ? (JSON.parse(stdout) as Status) : undefined;
+      return said?.isReady === true ? said : undefined;
+    });
+    assert.deepEqual(
+      status.containers.map(({ name, state }) => [name, state]),
+      [["app", "attached"]],
+    );
+    for (const { permitted } of status.capabilities) assert.ok(!permitted.includes("CAP_SYS_MODULE"));
+    assert.equal(existsSync(join(folder, "sprung")), false);
+    process.kill(status.pid, "SIGTERM");
+  } finally {
+    child.kill("SIGTERM");
+    await ended;
+    rmSync(stateDir, { recursive: true, force: true });
+  }
+});
 
 test("docker completes the words of docker dns", async () => {
   const { stdout } = await docker("docker", ["__complete", "dns", "chec"]);

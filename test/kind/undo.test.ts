@@ -3,9 +3,11 @@
  * SIGKILL with a cleanup, leaves the node as it was.
  */
 import assert from "node:assert/strict";
-import { readdirSync, readlinkSync } from "node:fs";
+import { readFileSync, readdirSync, readlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 
+import type { CommandResult } from "../support/command.ts";
 import { createNetwork } from "../support/container.ts";
 import { dns11, type Dns11 } from "../support/dns11.ts";
 import type { KindNode } from "../support/kind-node.ts";
@@ -200,6 +202,36 @@ for (const way of WAYS) {
     });
   }
 }
+
+test("what cannot be undone stays known, so that the next cleanup does it (K53)", async () => {
+  await using node = await world.node("stubborn");
+  const earlier = await stateOf(node);
+  const instance = await world.serve(["--kind-way", "loopback", "--kind-ip", "gateway"]);
+  await using _ = instance;
+  await waitForWorkingNode(instance, node.name);
+  instance.kill("SIGKILL");
+  await instance.exited;
+  const cleanup = async (): Promise<CommandResult> =>
+    await dns11(["cleanup", "-H", world.engine.host, "--state-dir", instance.stateDir]);
+  const [engineFolder = ""] = readdirSync(instance.stateDir);
+  const path = join(instance.stateDir, engineFolder, "nodes", `${node.container.id}.json`);
+  const record = readFileSync(path, "utf8");
+  // A namespace that cannot be proven to be the node's is not touched.
+  const other = { ...(JSON.parse(record) as object), sandboxKey: "/run/docker/netns/nobody", pid: 1 };
+  for (const [text, why] of [
+    [JSON.stringify(other), /^stubborn: failed: /m],
+    ["{", /\.json" is left out: /],
+  ] as const) {
+    writeFileSync(path, text);
+    const { code, stderr } = await cleanup();
+    assert.deepEqual([code, why.test(stderr)], [1, true], stderr);
+    assert.equal(readFileSync(path, "utf8"), text);
+  }
+  writeFileSync(path, record);
+  assert.equal((await cleanup()).code, 0);
+  assert.deepEqual(await stateOf(node), earlier);
+  assert.deepEqual(readdirSync(instance.stateDir), []);
+});
 
 test("a node that is no node any more by other settings is as it was, and a container like any other (K52)", async () => {
   await using node = await world.node("retired");

@@ -18,11 +18,21 @@ export interface UndoTools {
   readonly host: EngineHost;
 }
 
-/** What was done, a sentence each; every step is tried, whatever became of the others. */
-export function undoNode(record: NodeRecord, { bracket, memory, host }: UndoTools): string[] {
-  return [
-    ...told(() => restoreFile(record, host)),
-    ...told(() => {
+export interface Undone {
+  /** What was done, and what could not be, a sentence each. */
+  readonly did: readonly string[];
+  /** Otherwise the record is still needed. */
+  readonly isWhole: boolean;
+}
+
+/** Of a container that was started anew since, which made everything as it was. */
+export const NOTHING_TO_UNDO: Undone = { did: [], isWhole: true };
+
+/** Every step is tried, whatever became of the others. */
+export function undoNode(record: NodeRecord, { bracket, memory, host }: UndoTools): Undone {
+  const steps = [
+    tried(() => restoreFile(record, host)),
+    tried(() => {
       const { fd } = proveNamespace(record, host, bracket.homeId);
       try {
         bracket.within(fd, () => undoIn(record, memory));
@@ -36,6 +46,7 @@ export function undoNode(record: NodeRecord, { bracket, memory, host }: UndoTool
       ];
     }),
   ];
+  return { did: steps.flatMap(({ did }) => did), isWhole: steps.every(({ isWhole }) => isWhole) };
 }
 
 function restoreFile({ resolvConf }: NodeRecord, { root }: EngineHost): string[] {
@@ -50,10 +61,10 @@ function restoreFile({ resolvConf }: NodeRecord, { root }: EngineHost): string[]
   }
 }
 
-function told(act: () => string[]): string[] {
+function tried(act: () => string[]): Undone {
   try {
-    return act();
+    return { did: act(), isWhole: true };
   } catch (error) {
-    return [`failed: ${reasonOf(error)}`];
+    return { did: [`failed: ${reasonOf(error)}`], isWhole: false };
   }
 }
