@@ -41,6 +41,7 @@ const USEC_PER_MS = 1_000;
 export class Life {
   readonly #supervisor: NotifySocket | undefined;
   readonly #watchdogMs: number | undefined;
+  readonly #nowMs: () => number;
   #phase: LifeReport["phase"] = "starting";
   #waitingFor = "dns11 has just started";
   #source: (() => LifeSource) | undefined;
@@ -50,7 +51,9 @@ export class Life {
   #watchdog: NodeJS.Timeout | undefined;
   #lastSentMs = -Infinity;
 
-  constructor(environment: Environment, log: Log) {
+  /** `nowMs` is the time since the process's start. */
+  constructor(environment: Environment, log: Log, nowMs = (): number => performance.now()) {
+    this.#nowMs = nowMs;
     const name = environment.NOTIFY_SOCKET ?? "";
     if (name !== "") {
       try {
@@ -151,7 +154,7 @@ export class Life {
     const sentence = this.#sentence();
     if (ready && isNew) {
       this.#isReadyTold = this.#tell(`READY=1\nSTATUS=${sentence}`);
-    } else if (!ready && isNew && this.#source === undefined && performance.now() > LIMITS.engineAwaitedMs) {
+    } else if (!ready && isNew && this.#source === undefined && this.#nowMs() > LIMITS.engineAwaitedMs) {
       // Whoever waits for us to start, as a machine does that boots, is not to wait for an engine that may never come.
       this.#isReadyTold = this.#tell(`READY=1\nSTATUS=${sentence}`);
     } else if (!ready && isNew) {

@@ -4,7 +4,6 @@
  * ends all other threads then, the process keeps its number, and every thread to come inherits from the one that is left.
  */
 import { readFileSync, readdirSync } from "node:fs";
-import { isAbsolute } from "node:path";
 
 import { SystemFault, dropFromBounding, execute, setCapabilities } from "./libc.ts";
 
@@ -70,7 +69,7 @@ export function limitCapabilities(needed: readonly string[]): readonly string[] 
   if (excess === 0n || wasStarted || (effective & bit(NAMES.indexOf("CAP_SETPCAP"))) === 0n) return kept;
   // Whatever else would be looked for where somebody happens to stand, and run as root.
   const program = process.argv[1] ?? "";
-  if (!isAbsolute(program)) return kept;
+  if (!program.startsWith("/")) return kept;
   try {
     for (let number = 0; number < MASK_BITS; number++) {
       if ((bounding & ~allowed & bit(number)) !== 0n) dropFromBounding(number);

@@ -2,8 +2,6 @@
  * Gathered: work that many may ask for at once, done seldom. Whoever asks gets what was made after they asked, so it is
  * never old; those who ask within a while get it together, so that nobody can keep the process busy by asking.
  */
-import { setTimeout as sleep } from "node:timers/promises";
-
 export class Gathered<T> {
   readonly #make: () => T | Promise<T>;
   readonly #everyMs: number;
@@ -23,7 +21,7 @@ export class Gathered<T> {
   async #later(): Promise<T> {
     const restMs = this.#lastMs + this.#everyMs - performance.now();
     // Also where none is to be waited for: those who asked in the same moment are to be in.
-    await sleep(Math.max(0, restMs), undefined, { ref: false });
+    await new Promise<void>((resolve) => setTimeout(resolve, Math.max(0, restMs)).unref());
     this.#next = undefined;
     this.#lastMs = performance.now();
     return await this.#make();

@@ -38,6 +38,28 @@ test("a follower that is silent for too long ends the beats, and its next sign o
   }
 });
 
+test("a supervisor does not wait for an engine that does not come, and is told when it has come", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "d11-life-"));
+  await using supervisor = await startSupervisor(join(folder, "notify.sock"));
+  let nowMs = LIMITS.engineAwaitedMs - 1;
+  const life = new Life({ NOTIFY_SOCKET: supervisor.name }, createLog("silent"), () => nowMs);
+  try {
+    life.waitsFor("the engine: nobody is there");
+    life.begin();
+    const patience = await supervisor.said("STATUS", "Starting: the engine: nobody is there");
+    assert.deepEqual(["READY" in patience, "EXTEND_TIMEOUT_USEC" in patience], [false, true]);
+    nowMs = LIMITS.engineAwaitedMs + 1;
+    assert.equal((await supervisor.said("READY", "1"))["STATUS"], "Starting: the engine: nobody is there");
+    assert.equal(life.report().ready, false, "who asks us hears the truth");
+    life.serves(() => ({ isSynced: true, isSettled: true, containers: () => [], lastSignMs: () => 0 }));
+    await supervisor.said("STATUS", "0 of 0 containers attached");
+    assert.equal(supervisor.messages.filter((message) => "READY" in message).length, 1);
+  } finally {
+    life.end();
+    rmSync(folder, { recursive: true });
+  }
+});
+
 test("ready is reached once and ends with the end; what is missing before is told", () => {
   const life = new Life({}, createLog("silent"));
   life.waitsFor("the engine: nobody is there");
