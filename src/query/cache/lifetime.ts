@@ -4,17 +4,22 @@
  */
 import type { CachePolicy } from "../../model/upstream-policy.ts";
 import { RCODE } from "../wire/reply.ts";
-import { type StoredReply, ttlAt } from "../wire/stored-reply.ts";
+import { type StoredReply, ttlOf, uint32In } from "../wire/stored-reply.ts";
 
 /** Seconds for which it may be kept; 0: not at all. `secondsMax` cuts it further where the source calls for that. */
 export function settleLifetime(reply: StoredReply, policy: CachePolicy, secondsMax = Number.POSITIVE_INFINITY): number {
   const seconds = Math.min(lifetime(reply, policy), secondsMax);
   const floor = Math.min(policy.ttlSecondsMin, secondsMax);
   const ceiling = reply.isNegative ? Math.max(seconds, floor) : Math.min(policy.ttlSecondsMax, secondsMax);
+  let changed: Buffer | undefined;
   for (const at of reply.ttlOffsets) {
-    const ttl = ttlAt(reply.message, at);
-    reply.message.writeUInt32BE(Math.max(floor, Math.min(ceiling, ttl)), at);
+    const told = uint32In(reply.records, at);
+    const settled = Math.max(floor, Math.min(ceiling, ttlOf(told)));
+    if (settled === told) continue;
+    changed ??= Buffer.from(reply.records, "latin1");
+    changed.writeUInt32BE(settled, at);
   }
+  if (changed !== undefined) reply.records = changed.toString("latin1");
   return seconds;
 }
 

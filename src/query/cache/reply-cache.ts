@@ -7,7 +7,6 @@
  * names throws out its own replies, not its neighbours'.
  */
 import { hashByte } from "../../model/label-table.ts";
-import { sameBytes } from "../../model/wire-name.ts";
 import type { StoredReply } from "../wire/stored-reply.ts";
 import { type CacheCounts, newCacheCounts } from "./counts.ts";
 
@@ -23,9 +22,12 @@ export interface Key {
   readonly scope: number;
 }
 
-export interface Entry extends Key {
+export interface Entry extends Omit<Key, "name"> {
+  /** A character a byte, as the records of a reply are kept. */
+  readonly name: string;
   /** The reply; undefined where servers only failed so far. */
   reply: StoredReply | undefined;
+  /** Times are whole milliseconds: the engine holds those in the object itself. */
   storedMs: number;
   /** When it is over; it may stand in for failing servers after that. */
   expiresMs: number;
@@ -97,7 +99,7 @@ export class ReplyCache {
       entry.bits !== bits ||
       entry.scope !== scope ||
       entry.length !== length ||
-      !sameBytes(entry.name, 0, name, 0, length)
+      !isNamed(entry, name)
     ) {
       return undefined;
     }
@@ -125,7 +127,7 @@ export class ReplyCache {
       this.touch(entry);
     }
     if (reply !== undefined) entry.reply = reply;
-    const bytes = ENTRY_BYTES + key.length + (entry.reply?.message.length ?? 0);
+    const bytes = ENTRY_BYTES + key.length + (entry.reply?.records.length ?? 0);
     this.#charge(entry, bytes - entry.bytes);
     entry.bytes = bytes;
     this.#makeRoom(entry);
@@ -159,7 +161,9 @@ export class ReplyCache {
       this.clear();
       return before;
     }
-    for (const entry of this.#entries.values()) if (Buffer.compare(entry.name, name) === 0) this.remove(entry);
+    for (const entry of this.#entries.values()) {
+      if (entry.length === name.length && isNamed(entry, name)) this.remove(entry);
+    }
     return before - this.size;
   }
 
@@ -204,6 +208,11 @@ export class ReplyCache {
   }
 }
 
+/** The key by which an entry is found. */
+export function keyOfEntry({ hash, name, length, type, bits, scope }: Entry): Key {
+  return { hash, name: Buffer.from(name, "latin1"), length, type, bits, scope };
+}
+
 /** How many replies are charged to a container. */
 export function entriesOf(owner: Owner): number {
   let count = 0;
@@ -218,7 +227,7 @@ export function newOwner(): Owner {
 function newEntry({ hash, name, length, type, bits, scope }: Key, owner: Owner): Entry {
   return {
     hash,
-    name: Uint8Array.prototype.slice.call(name, 0, length),
+    name: Buffer.from(name.buffer, name.byteOffset, length).toString("latin1"),
     length,
     type,
     bits,
@@ -236,6 +245,11 @@ function newEntry({ hash, name, length, type, bits, scope }: Key, owner: Owner):
     before: undefined,
     after: undefined,
   };
+}
+
+function isNamed({ name, length }: Entry, bytes: Uint8Array): boolean {
+  for (let i = 0; i < length; i++) if (name.charCodeAt(i) !== bytes[i]) return false;
+  return true;
 }
 
 function link(entry: Entry, owner: Owner): void {

@@ -10,8 +10,16 @@ import type { UpstreamPolicy } from "../../model/upstream-policy.ts";
 import type { Asker } from "../asker.ts";
 import { settleLifetime } from "../cache/lifetime.ts";
 import { type Memory, STALE_AGE, staleError } from "../cache/memory.ts";
-import { type Entry, type Key, type Owner, type ReplyCache, keyHash, newOwner } from "../cache/reply-cache.ts";
-import { NOT_SHAREABLE, isDnssecOk, upstreamFlags } from "../cache/shareable.ts";
+import {
+  type Entry,
+  type Key,
+  type Owner,
+  type ReplyCache,
+  keyHash,
+  keyOfEntry,
+  newOwner,
+} from "../cache/reply-cache.ts";
+import { NOT_SHAREABLE } from "../cache/shareable.ts";
 import type { Meter } from "../meter.ts";
 import type { Forward } from "../listen/ports.ts";
 import type { Fleet, Lane } from "../upstream/fleet.ts";
@@ -23,6 +31,7 @@ import { type StoredReply, storedReply } from "../wire/stored-reply.ts";
 import { Deadlines } from "./deadlines.ts";
 import { Delivery } from "./delivery.ts";
 import { Flight, type Landing } from "./flight.ts";
+import { queryFor, questionOf } from "./shared-query.ts";
 import type { LoopGuard } from "../upstream/loop-guard.ts";
 
 /** Told of every query that no server answered, for the log. */
@@ -58,11 +67,6 @@ interface Trip {
   readonly refreshes?: Entry;
 }
 
-const HEADER_BYTES = 12;
-const OPT_BYTES = 11;
-const OUR_UDP_BYTES = 1232;
-const TYPE_OPT = 41;
-const RD = 0x01;
 const FRESH = { seconds: 0 };
 /** Extended errors (RFC 8914). */
 const ERROR = { other: 0, cached: 13, prohibited: 18, unreachable: 22, network: 23 } as const;
@@ -126,12 +130,13 @@ export class AdaptiveForwarder {
   /** Asks for a kept reply anew; nobody waits for it. */
   refresh(asker: Asker, lane: Lane, entry: Entry): void {
     if (this.#refreshing >= LIMITS.prefetchesAtOnce || entry.reply === undefined || this.#trips.has(entry.hash)) return;
-    const { message, questionEnd } = entry.reply;
+    const key = keyOfEntry(entry);
+    const question = questionOf(key);
     this.#refreshing++;
     this.#parts.cache.counts.prefetches++;
     entry.isRefreshing = true;
-    const query = queryFor(message, questionEnd, entry.bits);
-    this.#depart({ asker, lane, key: entry, refreshes: entry, message: query, questionEnd, waiting: [] });
+    const message = queryFor(question, question.length, entry.bits);
+    this.#depart({ asker, lane, key, refreshes: entry, message, questionEnd: question.length, waiting: [] });
   }
 
   /** What servers say from now on may be something else: nothing that is on its way is kept, and nobody joins it. */
@@ -257,7 +262,7 @@ export class AdaptiveForwarder {
     for (const { deferred } of waiting) deferred.trace?.passes("cache", isKept ? `kept for ${seconds} s` : "not kept");
     if (!isKept) return;
     const entry = cache.put(key, this.#ownerOf(asker), stored);
-    entry.storedMs = now();
+    entry.storedMs = Math.floor(now());
     entry.expiresMs = entry.storedMs + seconds * 1000;
     entry.failureUntilMs = entry.failedUntilMs = 0;
     entry.hits = 0;
@@ -273,8 +278,9 @@ export class AdaptiveForwarder {
     const why = told ?? this.#error(wasSilent ? ERROR.unreachable : ERROR.network, reason);
     if (key !== undefined && isCurrent && behaviour.caches) {
       const entry = cache.put(key, this.#ownerOf(asker), undefined);
-      entry.failureUntilMs = now() + (wasSilent ? LIMITS.failureSilentMs : LIMITS.failureToldMs);
-      entry.failedUntilMs = Math.max(entry.failureUntilMs, entry.reply === undefined ? 0 : now() + LIMITS.staleForMs);
+      const nowMs = Math.floor(now());
+      entry.failureUntilMs = nowMs + (wasSilent ? LIMITS.failureSilentMs : LIMITS.failureToldMs);
+      entry.failedUntilMs = Math.max(entry.failureUntilMs, entry.reply === undefined ? 0 : nowMs + LIMITS.staleForMs);
       entry.failure = why ?? this.#error(ERROR.cached, reason);
     }
     for (const delivery of trip.waiting) {
@@ -377,18 +383,4 @@ function ignore(): void {
 function keyOf({ deferred }: Delivery, { scope }: Lane): Key {
   const { name, nameHash, type, bits } = deferred;
   return { hash: keyHash(nameHash, type, bits, scope), name, length: name.length, type, bits, scope };
-}
-
-/** The query that goes out for all who ask the same: header and question of one of them, and an OPT of ours. */
-function queryFor(message: Buffer, questionEnd: number, bits: number): Buffer {
-  const query = Buffer.alloc(questionEnd + OPT_BYTES);
-  message.copy(query, HEADER_BYTES, HEADER_BYTES, questionEnd);
-  query[2] = RD;
-  query[3] = upstreamFlags(bits);
-  query[5] = 1;
-  query[11] = 1;
-  query.writeUInt16BE(TYPE_OPT, questionEnd + 1);
-  query.writeUInt16BE(OUR_UDP_BYTES, questionEnd + 3);
-  query[questionEnd + 7] = isDnssecOk(bits) ? 0x80 : 0;
-  return query;
 }

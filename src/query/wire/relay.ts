@@ -2,7 +2,7 @@
  * Handing on an upstream's reply: written behind the question that asked for it, with that question's id, letter case and
  * flags, TTLs counted down, and no longer than whoever asked can take. Every function returns the length of the message.
  */
-import type { StoredReply } from "./stored-reply.ts";
+import { type StoredReply, uint16In, uint32In } from "./stored-reply.ts";
 import { RCODE } from "./reply.ts";
 
 const TYPE_OPT = 41;
@@ -39,20 +39,17 @@ export function relay(
   age: Age,
   why: Uint8Array | undefined = reply.extendedError,
 ): number {
-  const { message, questionEnd } = reply;
+  const { records, questionEnd } = reply;
   const rcode = asked.isKnown && reply.rcode === RCODE.NXDOMAIN ? RCODE.NOERROR : reply.rcode;
   const isAuthentic = reply.isAuthentic && asked.wantsAuthentic;
   writeFlags(block, offset, rcode, isAuthentic);
   const room = asked.limit - (asked.hasOpt ? OPT_BYTES : 0);
-  let length = message.length;
+  let length = questionEnd + records.length;
   if (length <= room) {
-    message.copy(block, offset + questionEnd, questionEnd, length);
-    block[offset + 6] = message[6] as number;
-    block[offset + 7] = message[7] as number;
-    block[offset + 8] = message[8] as number;
-    block[offset + 9] = message[9] as number;
-    block[offset + 10] = message[10] as number;
-    block[offset + 11] = message[11] as number;
+    block.write(records, offset + questionEnd, records.length, "latin1");
+    writeCount(block, offset + 6, reply.answers);
+    writeCount(block, offset + 8, reply.authorities);
+    writeCount(block, offset + 10, reply.additionals);
     if (reply.isTruncated) setTruncated(block, offset);
     writeTtls(block, offset, reply, reply.ttlOffsets.length, age);
   } else {
@@ -95,17 +92,22 @@ function writeFlags(block: Buffer, offset: number, rcode: number, isAuthentic: b
   block[offset + 3] = 0x80 | ((block[offset + 3] as number) & 0x10) | (isAuthentic ? 0x20 : 0) | (rcode & 15);
 }
 
+function writeCount(block: Buffer, at: number, count: number): void {
+  block[at] = count >> 8;
+  block[at + 1] = count & 0xff;
+}
+
 function setTruncated(block: Buffer, offset: number): void {
   block[offset + 2] = (block[offset + 2] as number) | 0x02;
 }
 
-function writeTtls(block: Buffer, offset: number, reply: StoredReply, records: number, age: Age): void {
+function writeTtls(block: Buffer, offset: number, reply: StoredReply, count: number, age: Age): void {
   if (age.seconds === 0 && age.staleTtl === undefined) return;
-  const { message, ttlOffsets } = reply;
-  for (let i = 0; i < records; i++) {
+  const { questionEnd, ttlOffsets } = reply;
+  for (let i = 0; i < count; i++) {
     const at = ttlOffsets[i] as number;
-    const left = Math.max(0, message.readUInt32BE(at) - age.seconds);
-    block.writeUInt32BE(age.staleTtl ?? left, offset + at);
+    const left = Math.max(0, uint32In(reply.records, at) - age.seconds);
+    block.writeUInt32BE(age.staleTtl ?? left, offset + questionEnd + at);
   }
 }
 
@@ -114,25 +116,25 @@ function writeTtls(block: Buffer, offset: number, reply: StoredReply, records: n
  * the reply says that it is truncated (RFC 2181, 9), and has what a client that cannot ask by TCP may make do with.
  */
 function writeWhatFits(block: Buffer, offset: number, reply: StoredReply, room: number, age: Age): number {
-  const { message, questionEnd, ttlOffsets, answers } = reply;
-  let length = questionEnd;
+  const { records, questionEnd, ttlOffsets, answers, authorities, additionals } = reply;
+  let length = 0;
   let fitting = 0;
   for (const at of ttlOffsets) {
-    const end = at + TTL_TO_DATA + message.readUInt16BE(at + TTL_TO_LENGTH);
-    if (end > room) break;
+    const end = at + TTL_TO_DATA + uint16In(records, at + TTL_TO_LENGTH);
+    if (questionEnd + end > room) break;
     length = end;
     fitting++;
   }
-  message.copy(block, offset + questionEnd, questionEnd, length);
+  block.write(records, offset + questionEnd, length, "latin1");
   let left = fitting;
-  for (let at = 6; at < 12; at += 2) {
-    const count = Math.min(left, message.readUInt16BE(at));
-    block.writeUInt16BE(count, offset + at);
+  for (const [section, held] of [answers, authorities, additionals].entries()) {
+    const count = Math.min(left, held);
+    writeCount(block, offset + 6 + section * 2, count);
     left -= count;
   }
   if (reply.isTruncated || answers === 0 || fitting < answers) setTruncated(block, offset);
   writeTtls(block, offset, reply, fitting, age);
-  return length;
+  return questionEnd + length;
 }
 
 function writeOpt(

@@ -1,7 +1,10 @@
 /**
- * StoredReply: an upstream's reply in the form in which it is kept and handed to many: its bytes, without the OPT that
- * was between that server and us, and where in them the TTLs stand. Records are never decoded, so that a type nobody
- * here knows is handed on byte for byte.
+ * StoredReply: an upstream's reply in the form in which it is kept and handed to many: the bytes of its records, without
+ * the OPT that was between that server and us, and where in them the TTLs stand. Records are never decoded, so that a type
+ * nobody here knows is handed on byte for byte.
+ *
+ * The bytes are kept as a text of one character each: it lies in one piece in the heap, where a Buffer is three objects and
+ * memory of its own, all of which the collector has to look after. A flood of new names is a flood of these.
  */
 import { beginNames, skipName } from "./name.ts";
 import { HEADER_BYTES } from "./question.ts";
@@ -18,12 +21,15 @@ const SECTIONS_AT = 6;
 const QUESTION_FIXED_BYTES = 4;
 
 export interface StoredReply {
-  /** Header, question, records. The question has the letter case of whoever asked first. */
-  readonly message: Buffer;
+  /** Everything behind the question. */
+  records: string;
+  /** Where in its message that begins. */
   readonly questionEnd: number;
-  /** Where the TTL of each record stands, in their order. */
+  /** Where in the records the TTL of each stands, in their order. */
   readonly ttlOffsets: readonly number[];
   readonly answers: number;
+  readonly authorities: number;
+  readonly additionals: number;
   /** With the bits that EDNS adds. */
   readonly rcode: number;
   /** Nothing of the type that was asked for is in it. */
@@ -49,17 +55,15 @@ export function storedReply(message: Buffer): StoredReply | undefined {
   const asked = message.readUInt16BE(nameEnd);
   const walk = new Walk(message, questionEnd, asked);
   const rcode = walk.rcodeBits | ((message[3] as number) & 15);
-  const kept = Buffer.allocUnsafeSlow(walk.end);
-  message.copy(kept, 0, 0, walk.end);
-  for (let section = 0; section < walk.counts.length; section++) {
-    kept.writeUInt16BE(walk.counts[section] as number, SECTIONS_AT + section * 2);
-  }
+  const [answers, authorities, additionals] = walk.counts;
   return {
-    message: kept,
+    records: message.toString("latin1", questionEnd, walk.end),
     questionEnd,
     // An array that grew has room for more, and this one is kept.
-    ttlOffsets: walk.ttlOffsets.slice(),
-    answers: walk.counts[0] as number,
+    ttlOffsets: walk.ttlOffsets.map((at) => at - questionEnd),
+    answers,
+    authorities,
+    additionals,
     rcode,
     isNegative: rcode === RCODE.NXDOMAIN || !walk.hasAnswer,
     isTruncated: ((message[2] as number) & 0x02) !== 0,
@@ -71,14 +75,21 @@ export function storedReply(message: Buffer): StoredReply | undefined {
 }
 
 /** TTLs with the highest bit set count as none (RFC 2181, 8). */
-export function ttlAt(message: Buffer, offset: number): number {
-  const ttl = message.readUInt32BE(offset);
-  return ttl > 0x7fffffff ? 0 : ttl;
+export function ttlOf(seconds: number): number {
+  return seconds > 0x7fffffff ? 0 : seconds;
+}
+
+export function uint16In(records: string, at: number): number {
+  return (records.charCodeAt(at) << 8) | records.charCodeAt(at + 1);
+}
+
+export function uint32In(records: string, at: number): number {
+  return uint16In(records, at) * 0x10000 + uint16In(records, at + 2);
 }
 
 /** One pass over the records of a message that is known to be readable. */
 class Walk {
-  readonly counts = [0, 0, 0];
+  readonly counts: [number, number, number] = [0, 0, 0];
   readonly ttlOffsets: number[] = [];
   end: number;
   hasAnswer = false;
@@ -106,12 +117,12 @@ class Walk {
       this.extendedError = extendedErrorIn(message, fixed + DATA_AT, dataEnd);
       return false;
     }
-    const ttl = ttlAt(message, fixed + TTL_AT);
+    const ttl = ttlOf(message.readUInt32BE(fixed + TTL_AT));
     this.ttlOffsets.push(fixed + TTL_AT);
     this.ttlSeconds = Math.min(this.ttlSeconds ?? ttl, ttl);
     if (section === 0 && type === asked) this.hasAnswer = true;
     if (section === 1 && type === TYPE_SOA) {
-      this.soaSeconds = Math.min(ttl, ttlAt(message, dataEnd - SOA_MINIMUM_BYTES));
+      this.soaSeconds = Math.min(ttl, ttlOf(message.readUInt32BE(dataEnd - SOA_MINIMUM_BYTES)));
     }
     this.counts[section] = (this.counts[section] as number) + 1;
     this.end = dataEnd;

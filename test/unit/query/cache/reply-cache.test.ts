@@ -4,7 +4,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { hashOf } from "../../../../src/model/label-table.ts";
-import { type Key, type Owner, ReplyCache, keyHash, newOwner } from "../../../../src/query/cache/reply-cache.ts";
+import {
+  type Key,
+  type Owner,
+  ReplyCache,
+  keyHash,
+  keyOfEntry,
+  newOwner,
+} from "../../../../src/query/cache/reply-cache.ts";
 import { storedReply } from "../../../../src/query/wire/stored-reply.ts";
 import { aName, aQuery, aReplyTo } from "../../../support/builders.ts";
 
@@ -22,7 +29,7 @@ test("it is bounded in bytes, and what was not asked for longest goes first", ()
   assert.ok(kept);
   cache.touch(kept);
   put(cache, owner, "one more");
-  assert.equal(cache.find(kept), kept);
+  assert.equal(cache.find(keyOfEntry(kept)), kept);
 });
 
 test("a container that asks for ever new names throws out its own replies", () => {
