@@ -56,7 +56,7 @@ export interface Owner {
 /** Keeps the hash within a small integer, which a Map holds without a box. */
 const SMALL = 0x3fffffff;
 /** What an entry takes beside the bytes of its message, measured: objects, their places in the table, the TTLs' places. */
-const ENTRY_BYTES = 1100;
+const ENTRY_BYTES = 600;
 
 /** The hash of a key; `nameHash` is that of the name alone. */
 export function keyHash(nameHash: number, type: number, bits: number, scope: number): number {
