@@ -109,9 +109,9 @@ function asker(netnsPath: string): { until(name: string): Promise<number>; close
   client.bind({ fd });
   let onAnswer: (name: string) => void = () => undefined;
   client.on("message", (message) => {
-    const answers = message.readUInt16BE(6);
+    const count = message.readUInt16BE(6);
     const length = message[12] ?? 0;
-    if (answers > 0) onAnswer(message.toString("latin1", 13, 13 + length));
+    if (count > 0) onAnswer(message.toString("latin1", 13, 13 + length));
   });
   return {
     until: async (name) =>
