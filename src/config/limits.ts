@@ -168,6 +168,13 @@ export const LIMITS = {
   verifyAtOnce: 64,
   /** Rules looked at for what may be in the way; in a namespace with more, the rest is not. */
   culpritRules: 2_000,
+  /**
+   * The longest table of the older iptables that is looked at, 50,000 rules and more; it is said that a longer one is not,
+   * and whatever stands in it counts as somebody else's. Reading this much takes some 20 ms.
+   */
+  xtableBytes: 8 * 1024 * 1024,
+  /** How often one that was changed between two steps of reading it is read again. */
+  xtableReads: 3,
 
   /** Servers of the host's resolv.conf, with those behind a stub, that are used; the C library itself uses three. */
   hostServers: 8,

@@ -1,9 +1,11 @@
 /**
- * The tables of the older iptables, read without a program: what stands in them, and whether a word does, such as the
- * name of a chain. Asking the program takes milliseconds and a process, which most namespaces are not worth.
+ * The tables of the older iptables, read without a program: which there are, what stands in them, and how their chains are
+ * called. Asking the program takes milliseconds and a process, which most namespaces are not worth. Whoever is root in
+ * there makes them as long as they please, and changes them as often.
  */
 import { readFileSync } from "node:fs";
 
+import { LIMITS } from "../config/limits.ts";
 import { AF_INET, AF_INET6, SOCK_DGRAM, SystemFault, closeQuietly, optionBytes, socket } from "./libc.ts";
 
 /** linux/netfilter_ipv4/ip_tables.h and its namesake for IPv6, which differ in nothing that is used here. */
@@ -18,9 +20,20 @@ const ENTRIES_SIZE_OFFSET = 32;
 const ENTRIES_HEADER_BYTES = 40;
 
 const KINDS = {
-  ip: { list: "/proc/thread-self/net/ip_tables_names", domain: AF_INET, level: SOL_IP },
-  ip6: { list: "/proc/thread-self/net/ip6_tables_names", domain: AF_INET6, level: SOL_IPV6 },
+  ip: { list: "/proc/thread-self/net/ip_tables_names", domain: AF_INET, level: SOL_IP, targetAt: 88, nextAt: 90 },
+  ip6: {
+    list: "/proc/thread-self/net/ip6_tables_names",
+    domain: AF_INET6,
+    level: SOL_IPV6,
+    targetAt: 140,
+    nextAt: 142,
+  },
 } as const;
+/** An entry that only says how the chain is called that begins there. */
+const ERROR = Buffer.from("ERROR\0", "latin1");
+const TARGET_NAME = 2;
+const TARGET_DATA = 32;
+const CHAIN_NAME_BYTES = 30;
 
 export type XtablesFamily = keyof typeof KINDS;
 
@@ -34,21 +47,45 @@ export function xtablesIn(family: XtablesFamily): string[] {
   }
 }
 
-/** Whether one of the tables has this word in it. */
-export function isInXtables(family: XtablesFamily, word: string): boolean {
-  return xtablesIn(family).some((table) => readXtable(family, table).entries.includes(word));
+/**
+ * How the chains of a table are called that are not the kernel's own, and its end, which is called ERROR; undefined where
+ * it cannot be read.
+ */
+export function chainsIn(family: XtablesFamily, table: string): string[] | undefined {
+  const entries = readXtable(family, table)?.entries;
+  if (entries === undefined) return undefined;
+  const { targetAt, nextAt } = KINDS[family];
+  const names: string[] = [];
+  for (let at = 0; at + nextAt + 2 <= entries.length;) {
+    const next = entries.readUInt16LE(at + nextAt);
+    const target = at + entries.readUInt16LE(at + targetAt);
+    if (next <= nextAt) break;
+    if (entries.subarray(target + TARGET_NAME, target + TARGET_NAME + ERROR.length).equals(ERROR)) {
+      const name = entries.subarray(target + TARGET_DATA, target + TARGET_DATA + CHAIN_NAME_BYTES).toString("latin1");
+      names.push(name.split("\0", 1)[0] ?? "");
+    }
+    at += next;
+  }
+  return names;
 }
 
-/** A table as the kernel has it: where its chains are, and its rules. */
-export function readXtable(family: XtablesFamily, table: string): { readonly info: Buffer; readonly entries: Buffer } {
+/**
+ * A table as the kernel has it: where its chains are, and its rules; undefined where it is too large to be looked at, or
+ * changes as fast as it is read.
+ */
+export function readXtable(
+  family: XtablesFamily,
+  table: string,
+): { readonly info: Buffer; readonly entries: Buffer } | undefined {
   const { domain, level } = KINDS[family];
   const fd = socket(domain, SOCK_DGRAM);
   try {
-    for (;;) {
+    for (let reads = 0; reads < LIMITS.xtableReads; reads++) {
       const info = optionBytes(fd, level, SO_GET_INFO, orderFor(table, INFO_BYTES), `table ${table}`);
       // Both numbers are in the machine's order, and so is all that is compared with them.
       const size = info.subarray(INFO_SIZE_OFFSET, INFO_SIZE_OFFSET + 4);
       const [bytes = 0] = new Uint32Array(Uint8Array.from(size).buffer);
+      if (bytes > LIMITS.xtableBytes) return undefined;
       const order = orderFor(table, ENTRIES_HEADER_BYTES + bytes);
       order.set(size, ENTRIES_SIZE_OFFSET);
       try {
@@ -59,6 +96,7 @@ export function readXtable(family: XtablesFamily, table: string): { readonly inf
         if (!(error instanceof SystemFault) || error.code !== "EAGAIN") throw error;
       }
     }
+    return undefined;
   } finally {
     closeQuietly(fd);
   }

@@ -5,8 +5,8 @@ import { attributeList, attributesIn, textOf } from "../../kernel/netlink-messag
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { visitTables } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
-import { isInXtables } from "../../kernel/xtables.ts";
-import { CHAIN_PREFIX, droppedIn } from "./iptables-text.ts";
+import { hasOurChains } from "./iptables-chains.ts";
+import { droppedIn } from "./iptables-text.ts";
 import { iptablesTool } from "./iptables-tool.ts";
 import { FAMILIES, type Family, GUARD_CHAIN, TABLE_NAME } from "./plan.ts";
 
@@ -28,7 +28,7 @@ function droppedByTables(memory: NetlinkMemory): number {
 }
 
 function droppedByChains(family: Family): number {
-  return isInXtables(family, CHAIN_PREFIX) ? droppedIn(iptablesTool().save(family, undefined)) : 0;
+  return hasOurChains(family) ? droppedIn(iptablesTool().save(family, undefined)) : 0;
 }
 
 function packetsOf(expression: ReadonlyMap<number, Buffer>): number {
