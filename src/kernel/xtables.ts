@@ -20,20 +20,27 @@ const ENTRIES_SIZE_OFFSET = 32;
 const ENTRIES_HEADER_BYTES = 40;
 
 const KINDS = {
-  ip: { list: "/proc/thread-self/net/ip_tables_names", domain: AF_INET, level: SOL_IP, targetAt: 88, nextAt: 90 },
+  ip: {
+    list: "/proc/thread-self/net/ip_tables_names",
+    domain: AF_INET,
+    level: SOL_IP,
+    targetAt: 88,
+    nextAt: 90,
+    countAt: 96,
+  },
   ip6: {
     list: "/proc/thread-self/net/ip6_tables_names",
     domain: AF_INET6,
     level: SOL_IPV6,
     targetAt: 140,
     nextAt: 142,
+    countAt: 152,
   },
 } as const;
-/** An entry that only says how the chain is called that begins there. */
-const ERROR = Buffer.from("ERROR\0", "latin1");
+/** Of a target: its name, none for a plain verdict and ERROR where a chain begins; then the verdict, or the chain's name. */
 const TARGET_NAME = 2;
 const TARGET_DATA = 32;
-const CHAIN_NAME_BYTES = 30;
+const VERDICT_DROP = -1;
 
 export type XtablesFamily = keyof typeof KINDS;
 
@@ -52,21 +59,50 @@ export function xtablesIn(family: XtablesFamily): string[] {
  * it cannot be read.
  */
 export function chainsIn(family: XtablesFamily, table: string): string[] | undefined {
-  const entries = readXtable(family, table)?.entries;
-  if (entries === undefined) return undefined;
-  const { targetAt, nextAt } = KINDS[family];
-  const names: string[] = [];
-  for (let at = 0; at + nextAt + 2 <= entries.length;) {
-    const next = entries.readUInt16LE(at + nextAt);
-    const target = at + entries.readUInt16LE(at + targetAt);
-    if (next <= nextAt) break;
-    if (entries.subarray(target + TARGET_NAME, target + TARGET_NAME + ERROR.length).equals(ERROR)) {
-      const name = entries.subarray(target + TARGET_DATA, target + TARGET_DATA + CHAIN_NAME_BYTES).toString("latin1");
-      names.push(name.split("\0", 1)[0] ?? "");
-    }
+  return entriesIn(family, table)?.flatMap(({ name }) => (name === undefined ? [] : [name]));
+}
+
+/** Packets that rules of one chain have dropped, as far as it can be read. */
+export function droppedInChain(family: XtablesFamily, table: string, chain: string): number {
+  let isThere = false;
+  let dropped = 0n;
+  for (const { name, isDrop, packets } of entriesIn(family, table) ?? []) {
+    if (name !== undefined) isThere = name === chain;
+    else if (isThere && isDrop) dropped += packets;
+  }
+  return Number(dropped);
+}
+
+interface Entry {
+  /** How the chain is called that begins here; undefined for a rule. */
+  readonly name: string | undefined;
+  readonly isDrop: boolean;
+  readonly packets: bigint;
+}
+
+function entriesIn(family: XtablesFamily, table: string): Entry[] | undefined {
+  const bytes = readXtable(family, table)?.entries;
+  if (bytes === undefined) return undefined;
+  const { targetAt, nextAt, countAt } = KINDS[family];
+  const entries: Entry[] = [];
+  for (let at = 0; at + countAt + 8 <= bytes.length;) {
+    const next = bytes.readUInt16LE(at + nextAt);
+    if (next < countAt) break;
+    const target = bytes.subarray(at + bytes.readUInt16LE(at + targetAt), at + next);
+    const kind = textIn(target.subarray(TARGET_NAME, TARGET_DATA));
+    entries.push({
+      name: kind === "ERROR" ? textIn(target.subarray(TARGET_DATA)) : undefined,
+      isDrop: kind === "" && target.length >= TARGET_DATA + 4 && target.readInt32LE(TARGET_DATA) === VERDICT_DROP,
+      packets: bytes.readBigUInt64LE(at + countAt),
+    });
     at += next;
   }
-  return names;
+  return entries;
+}
+
+function textIn(bytes: Buffer): string {
+  const end = bytes.indexOf(0);
+  return bytes.toString("latin1", 0, end === -1 ? bytes.length : end);
 }
 
 /**

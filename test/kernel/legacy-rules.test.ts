@@ -8,6 +8,7 @@ import { after, before, test } from "node:test";
 import { dockerRules, legacyCulprits } from "../../src/container/doctor/docker-rules.ts";
 import { LIMITS } from "../../src/config/limits.ts";
 import { findCulprits } from "../../src/container/rules/culprit.ts";
+import { GuardCount } from "../../src/container/rules/guard-count.ts";
 import { standingRules } from "../../src/container/rules/standing.ts";
 import { Bracket } from "../../src/container/namespace/bracket.ts";
 import { legacyRules } from "../../src/kernel/legacy-rules.ts";
@@ -143,4 +144,40 @@ test("chains are told by their names alone, in each family", async () => {
     ["mine", "other", "ERROR"],
     ["mine", "other", "ERROR"],
   ]);
+});
+
+test("what the guards dropped is counted in each family, and where it cannot be counted it is what it was", async () => {
+  const input = (own: number): string =>
+    [
+      "*mangle",
+      ":DNS11-GUARD - [0:0]",
+      ":OTHER - [0:0]",
+      `[${own}:9] -A DNS11-GUARD -p udp --dport 9 -j DROP`,
+      "[50:9] -A DNS11-GUARD -j RETURN",
+      `[${own}:9] -A DNS11-GUARD -p tcp --dport 9 -j DROP`,
+      "[60:9] -A OTHER -j DROP",
+      "[70:9] -A INPUT -j DROP",
+      "COMMIT",
+      "",
+    ].join("\n");
+  await using netns = await Netns.create();
+  for (const [command, own] of [
+    ["iptables-legacy-restore", 1],
+    ["ip6tables-legacy-restore", 20],
+  ] as const) {
+    const { code, stderr } = await netns.enter(command, ["--counters"], { input: input(own) });
+    assert.equal(code, 0, stderr);
+  }
+  const guards = new GuardCount();
+  const fd = openSync(netns.netnsPath, "r");
+  assert.equal(
+    guards.count((work) => bracket.within(fd, work), memory),
+    42,
+  );
+  closeSync(fd);
+  assert.equal(
+    guards.count((work) => bracket.within(fd, work), memory),
+    42,
+  );
+  assert.equal(guards.count(undefined, memory), 0);
 });

@@ -30,6 +30,8 @@ const TABLE_OF: Readonly<Record<ChainName, Table>> = {
 };
 
 const OURS = Object.entries(TABLE_OF).map(([name, table]) => ({ name: calledInTables(name), table }));
+/** Where the guards drop. */
+export const GUARD_PLACE = { table: TABLE_OF[GUARD_CHAIN], chain: calledInTables(GUARD_CHAIN) };
 /** The kernel's own chains, from which ours are entered. */
 const HOOKS = new Set(["PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"]);
 
@@ -151,13 +153,6 @@ export function listenersIn(
   });
 }
 
-/** Packets that the guards have dropped, as the kernel counted them. */
-export function droppedIn(saved: string): number {
-  const guard = `-A ${CHAIN_PREFIX}${GUARD_CHAIN.toUpperCase()} `;
-  const counts = linesIn(saved).filter(({ line }) => line.startsWith(guard) && line.endsWith(" -j DROP"));
-  return counts.reduce((sum, { packets }) => sum + packets, 0);
-}
-
 /** Tables in which somebody else has rules. */
 export function foreignTablesIn(saved: string): string[] {
   const foreign = linesIn(saved).filter(({ table, line }) => {
@@ -167,12 +162,12 @@ export function foreignTablesIn(saved: string): string[] {
   return [...new Set(foreign.map(({ table }) => table))];
 }
 
-function linesIn(saved: string): { table: string; line: string; packets: number }[] {
+function linesIn(saved: string): { table: string; line: string }[] {
   let table = "";
   return wholeLines(saved).flatMap((text) => {
     if (text.startsWith("*")) table = text.slice(1);
-    const [, packets, line] = /^(?:\[(\d+):\d+\] )?([:-].*)$/s.exec(text) ?? [];
-    return line === undefined ? [] : [{ table, line, packets: Number(packets ?? 0) }];
+    const [, line] = /^(?:\[\d+:\d+\] )?([:-].*)$/s.exec(text) ?? [];
+    return line === undefined ? [] : [{ table, line }];
   });
 }
 

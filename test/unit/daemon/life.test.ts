@@ -1,4 +1,5 @@
-// Proves when a supervisor is told that dns11 is alive: as long as the follower of the engine is, and no longer.
+// Proves when a supervisor is told that dns11 is alive: as long as the follower of the engine is, and no longer; and that
+// not to know how it is ends nothing.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -32,6 +33,26 @@ test("a follower that is silent for too long ends the beats, and its next sign o
     assert.equal(beats(), heard);
     lastSignMs = performance.now();
     await supervisor.said("WATCHDOG", "1", supervisor.messages.length);
+  } finally {
+    life.end();
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("where it cannot be found out how containers are, nothing ends, and it is told as soon as it can be", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "d11-life-"));
+  await using supervisor = await startSupervisor(join(folder, "notify.sock"));
+  const life = new Life({ NOTIFY_SOCKET: supervisor.name }, createLog("silent"));
+  try {
+    let looks = 0;
+    const containers = (): [] => {
+      if (++looks < 3) throw new Error("no descriptor is left");
+      return [];
+    };
+    life.serves(() => ({ isSynced: true, isSettled: true, containers, lastSignMs: () => 0 }));
+    life.begin();
+    await supervisor.said("READY", "1");
+    assert.ok(looks >= 3);
   } finally {
     life.end();
     rmSync(folder, { recursive: true });
