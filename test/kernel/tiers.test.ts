@@ -251,6 +251,25 @@ for (const tier of LOWER) {
   });
 }
 
+test("iptables-legacy: what was made before one family's rules failed is taken back with the rest", async () => {
+  await using netns = await Netns.create();
+  const leads = [
+    DOCKER_LEAD,
+    { bind: "fd00::53", fromInside: ["fd00::1"], fromPods: ["fd00::1"], repliesAs: "fd00::1" },
+  ];
+  // Nobody has an interface of that number, so that IPv6 rules cannot be said.
+  const capture: Capture = { leads, passedDevices: [9_999], guardsLoopback: true };
+  const listening = leads.map(({ bind }) => ({ ...DEAD, address: bind }));
+  const plans = servingPlan({ capture, listening, zone: 7, spared: [], doorMark: 1, trialMark: 2 });
+  inside(netns, (fd) => {
+    const keeper = openKeeper({ tier: "iptables-legacy", hasZones: true }, memory, fd);
+    assert.throws(() => keeper.install(plans, []), /Interface 9999/);
+    keeper.remove();
+    keeper.close();
+  });
+  assert.deepEqual(rulesAlone(await rulesIn(netns)), []);
+});
+
 /** Rules as a container's root may write them: lines in a comment, chains that are called as ours are, and ours in use. */
 async function writeLies(netns: Netns): Promise<void> {
   const injected = "-A INPUT -s 10.9.9.9/32 -j DNS11-ZONE";
