@@ -99,6 +99,8 @@ export const LIMITS = {
   meteredContainersMax: 2_000,
   /** Servers that metrics tell apart; what all others did is counted together. */
   meteredServers: 32,
+  /** Of these, servers of containers' own, who come and go: the machine's always find a place. */
+  meteredContainersServers: 16,
   /** Servers of one list that are used; the rest of a longer one is not. */
   upstreamServers: 8,
   /** From a truncated reply to the whole one, by TCP; then the truncated one is passed on. */
