@@ -214,6 +214,17 @@ for (const tier of LOWER) {
     attachment.close();
   });
 
+  test(`${tier}: rules that stood are no repair`, async () => {
+    await using netns = await Netns.create();
+    const attachment = attachmentIn(netns, tier);
+    attachment.open();
+    await attachment.verify();
+    await netns.enter("iptables-legacy", ["-A", "OUTPUT", "-p", "udp", "-j", "DROP"]);
+    await attachment.verify();
+    assert.deepEqual([attachment.state.kind, attachment.repairs], ["failed", 0]);
+    attachment.close();
+  });
+
   test(`${tier}: rules for pods, of both families, stand and go`, async () => {
     await using netns = await Netns.create();
     const capture: Capture = {
