@@ -40,6 +40,7 @@ const KINDS = {
 /** Of a target: its name, none for a plain verdict and ERROR where a chain begins; then the verdict, or the chain's name. */
 const TARGET_NAME = 2;
 const TARGET_DATA = 32;
+const ERROR_INITIAL = 0x45;
 const VERDICT_DROP = -1;
 
 export type XtablesFamily = keyof typeof KINDS;
@@ -59,50 +60,56 @@ export function xtablesIn(family: XtablesFamily): string[] {
  * it cannot be read.
  */
 export function chainsIn(family: XtablesFamily, table: string): string[] | undefined {
-  return entriesIn(family, table)?.flatMap(({ name }) => (name === undefined ? [] : [name]));
+  const names: string[] = [];
+  const isRead = visitEntries(family, table, (bytes, _, target) => {
+    if (isChain(bytes, target)) names.push(textIn(bytes, target + TARGET_DATA));
+  });
+  return isRead ? names : undefined;
 }
 
 /** Packets that rules of one chain have dropped, as far as it can be read. */
 export function droppedInChain(family: XtablesFamily, table: string, chain: string): number {
+  const { countAt } = KINDS[family];
   let isThere = false;
-  let dropped = 0n;
-  for (const { name, isDrop, packets } of entriesIn(family, table) ?? []) {
-    if (name !== undefined) isThere = name === chain;
-    else if (isThere && isDrop) dropped += packets;
-  }
-  return Number(dropped);
+  let dropped = 0;
+  visitEntries(family, table, (bytes, entry, target) => {
+    if (isChain(bytes, target)) isThere = textIn(bytes, target + TARGET_DATA) === chain;
+    else if (isThere && isDrop(bytes, target)) dropped += Number(bytes.readBigUInt64LE(entry + countAt));
+  });
+  return dropped;
 }
 
-interface Entry {
-  /** How the chain is called that begins here; undefined for a rule. */
-  readonly name: string | undefined;
-  readonly isDrop: boolean;
-  readonly packets: bigint;
-}
-
-function entriesIn(family: XtablesFamily, table: string): Entry[] | undefined {
+/** Hands over where each entry of a table begins, and its target; returns whether the table could be read. */
+function visitEntries(
+  family: XtablesFamily,
+  table: string,
+  visit: (bytes: Buffer, entry: number, target: number) => void,
+): boolean {
   const bytes = readXtable(family, table)?.entries;
-  if (bytes === undefined) return undefined;
+  if (bytes === undefined) return false;
   const { targetAt, nextAt, countAt } = KINDS[family];
-  const entries: Entry[] = [];
   for (let at = 0; at + countAt + 8 <= bytes.length;) {
     const next = bytes.readUInt16LE(at + nextAt);
-    if (next < countAt) break;
-    const target = bytes.subarray(at + bytes.readUInt16LE(at + targetAt), at + next);
-    const kind = textIn(target.subarray(TARGET_NAME, TARGET_DATA));
-    entries.push({
-      name: kind === "ERROR" ? textIn(target.subarray(TARGET_DATA)) : undefined,
-      isDrop: kind === "" && target.length >= TARGET_DATA + 4 && target.readInt32LE(TARGET_DATA) === VERDICT_DROP,
-      packets: bytes.readBigUInt64LE(at + countAt),
-    });
+    const target = at + bytes.readUInt16LE(at + targetAt);
+    if (next < countAt || target + TARGET_DATA + 4 > bytes.length) break;
+    visit(bytes, at, target);
     at += next;
   }
-  return entries;
+  return true;
 }
 
-function textIn(bytes: Buffer): string {
-  const end = bytes.indexOf(0);
-  return bytes.toString("latin1", 0, end === -1 ? bytes.length : end);
+function isChain(bytes: Buffer, target: number): boolean {
+  return bytes[target + TARGET_NAME] === ERROR_INITIAL && textIn(bytes, target + TARGET_NAME) === "ERROR";
+}
+
+function isDrop(bytes: Buffer, target: number): boolean {
+  return bytes[target + TARGET_NAME] === 0 && bytes.readInt32LE(target + TARGET_DATA) === VERDICT_DROP;
+}
+
+function textIn(bytes: Buffer, at: number): string {
+  const text = bytes.subarray(at, at + NAME_BYTES);
+  const end = text.indexOf(0);
+  return text.toString("latin1", 0, end === -1 ? text.length : end);
 }
 
 /**

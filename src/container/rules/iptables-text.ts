@@ -144,11 +144,11 @@ function jumpIn(line: string): { readonly from: string; readonly to: string } | 
 export function listenersIn(
   saved: string,
 ): { readonly protocol: Protocol; readonly address: string; readonly port: number }[] {
-  const reply = `-A ${CHAIN_PREFIX}REPLY `;
-  return linesIn(saved).flatMap(({ line }) => {
+  const reply = `-A ${calledInTables("reply")} `;
+  return linesIn(saved).flatMap(({ table, line }) => {
     const [, address] = / -s ([\da-f.:]+)\/\d+ /.exec(line) ?? [];
     const [, port] = / --sport (\d+) /.exec(line) ?? [];
-    if (!line.startsWith(reply) || address === undefined || port === undefined) return [];
+    if (table !== TABLE_OF.reply || !line.startsWith(reply) || address === undefined || port === undefined) return [];
     return [{ protocol: line.includes(" -p tcp ") ? "tcp" : "udp", address, port: Number(port) }];
   });
 }
