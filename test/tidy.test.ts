@@ -36,7 +36,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/kernel",
-    mayImport: ["src/lib", "src/model"],
+    mayImport: BASE,
     modules: ["koffi", "node-netlink", "node:dgram", "node:fs", "node:util"],
   },
   { room: "src/query/wire", mayImport: BASE, modules: PURE },

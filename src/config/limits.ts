@@ -99,6 +99,8 @@ export const LIMITS = {
   meteredContainersMax: 2_000,
   /** Servers that metrics tell apart; what all others did is counted together. */
   meteredServers: 32,
+  /** Of these, servers of containers' own, who come and go: the machine's always find a place. */
+  meteredContainersServers: 16,
   /** Servers of one list that are used; the rest of a longer one is not. */
   upstreamServers: 8,
   /** From a truncated reply to the whole one, by TCP; then the truncated one is passed on. */
@@ -168,6 +170,13 @@ export const LIMITS = {
   verifyAtOnce: 64,
   /** Rules looked at for what may be in the way; in a namespace with more, the rest is not. */
   culpritRules: 2_000,
+  /**
+   * The longest table of the older iptables that is looked at, some 25,000 rules; it is said that a longer one is not, and
+   * whatever stands in it counts as somebody else's. Reading this much takes 30 ms, its own program 80.
+   */
+  xtableBytes: 4 * 1024 * 1024,
+  /** How often one that was changed between two steps of reading it is read again. */
+  xtableReads: 3,
 
   /** Servers of the host's resolv.conf, with those behind a stub, that are used; the C library itself uses three. */
   hostServers: 8,

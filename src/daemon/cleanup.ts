@@ -87,7 +87,8 @@ function cleanContainer(json: ContainerJson, { host, bracket, memory }: Tools): 
   try {
     const proven = proveNamespace(claim, host, bracket.homeId);
     fd = proven.fd;
-    return { did: bracket.within(fd, () => removeLeftBehind(memory)).map((did) => `${name}: ${did}`), failed: [] };
+    const { did, failed } = bracket.within(fd, () => removeLeftBehind(memory));
+    return { did: did.map((line) => `${name}: ${line}`), failed: failed.map((line) => `${name}: ${line}`) };
   } catch (error) {
     // A container on the host's network, or one that ended meanwhile, has nothing of ours.
     const isElsewhere = codeOf(error)?.startsWith("NAMESPACE_") === true;
@@ -98,12 +99,21 @@ function cleanContainer(json: ContainerJson, { host, bracket, memory }: Tools): 
 }
 
 /** To be called inside the namespace; says what it did. */
-export function removeLeftBehind(memory: NetlinkMemory): string[] {
-  return standingRules(memory).map((standing) => {
+export function removeLeftBehind(memory: NetlinkMemory): Cleaned {
+  const did: string[] = [];
+  const failed: string[] = [];
+  for (const standing of standingRules(memory)) {
     const { title, holder } = standing;
-    if (holder === "stays") return `${title} was made in the node, to stay; left alone`;
-    if (holder === "instance") return `${title} belongs to a running process; left alone`;
-    removeStanding(memory, standing);
-    return `removed ${title}, which nobody owned`;
-  });
+    if (holder === "stays") did.push(`${title} was made in the node, to stay; left alone`);
+    else if (holder === "instance") did.push(`${title} belongs to a running process; left alone`);
+    else {
+      try {
+        removeStanding(memory, standing);
+        did.push(`removed ${title}, which nobody owned`);
+      } catch (error) {
+        failed.push(`${title}: ${reasonOf(error)}`);
+      }
+    }
+  }
+  return { did, failed };
 }

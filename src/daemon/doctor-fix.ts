@@ -92,7 +92,7 @@ async function fixContainer(clinic: Clinic, { fact }: Case, examined: Examined):
     if (status !== undefined && [...BY_INSTANCE].some((code) => isWrong(examined, code))) {
       const { outcome } = await client.repair(fact.id);
       if (outcome !== "not-served") did.push(OUTCOMES[outcome]);
-      else if (isWrong(examined, "rules")) did.push(...inside(clinic, fact, () => removeLeftBehind(memory)));
+      else if (isWrong(examined, "rules")) did.push(...removedIn(clinic, fact));
     }
     if (isWrong(examined, "conntrack-stale")) {
       const count = inside(clinic, fact, () => forgetRemembered(memory, staleTranslations(memory)));
@@ -102,6 +102,11 @@ async function fixContainer(clinic: Clinic, { fact }: Case, examined: Examined):
   } catch (error) {
     return [...did, `not repaired: ${reasonOf(error)}`];
   }
+}
+
+function removedIn(clinic: Clinic, fact: ContainerFact): string[] {
+  const { did, failed } = inside(clinic, fact, () => removeLeftBehind(clinic.memory));
+  return [...did, ...failed.map((line) => `not removed: ${line}`)];
 }
 
 function inside<T>({ host, bracket }: Clinic, fact: ContainerFact, work: () => T): T {

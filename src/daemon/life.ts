@@ -141,7 +141,11 @@ export class Life {
   #schedule(): void {
     const everyMs = this.#phase === "starting" ? LOOK_EVERY_MS : STATUS_EVERY_MS;
     this.#timer = setTimeout(() => {
-      this.#look();
+      try {
+        this.#look();
+      } catch {
+        // Who cannot say how it is at this moment, for want of a descriptor, serves all the same.
+      }
       this.#schedule();
     }, everyMs);
     this.#timer.unref();

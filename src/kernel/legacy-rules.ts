@@ -33,12 +33,12 @@ export interface LegacyRule {
   readonly isPolicy: boolean;
 }
 
-/** The rules of a table, in their order, in the namespace that the thread is in. */
-export function legacyRules(table: string): readonly LegacyRule[] {
+/** The rules of a table, in their order, in the namespace that the thread is in; undefined where it cannot be read. */
+export function legacyRules(table: string): readonly LegacyRule[] | undefined {
   // Asking for a table makes it.
   if (!xtablesIn("ip").includes(table)) return [];
-  const { info, entries } = readXtable("ip", table);
-  return rulesIn(entries, headsIn(info));
+  const whole = readXtable("ip", table);
+  return whole && rulesIn(whole.entries, headsIn(whole.info));
 }
 
 /** Where the chains begin that the kernel calls. */

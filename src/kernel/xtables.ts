@@ -1,9 +1,11 @@
 /**
- * The tables of the older iptables, read without a program: what stands in them, and whether a word does, such as the
- * name of a chain. Asking the program takes milliseconds and a process, which most namespaces are not worth.
+ * The tables of the older iptables, read without a program: which there are, what stands in them, and how their chains are
+ * called. Asking the program takes milliseconds and a process, which most namespaces are not worth. Whoever is root in
+ * there makes them as long as they please, and changes them as often.
  */
 import { readFileSync } from "node:fs";
 
+import { LIMITS } from "../config/limits.ts";
 import { AF_INET, AF_INET6, SOCK_DGRAM, SystemFault, closeQuietly, optionBytes, socket } from "./libc.ts";
 
 /** linux/netfilter_ipv4/ip_tables.h and its namesake for IPv6, which differ in nothing that is used here. */
@@ -18,9 +20,28 @@ const ENTRIES_SIZE_OFFSET = 32;
 const ENTRIES_HEADER_BYTES = 40;
 
 const KINDS = {
-  ip: { list: "/proc/thread-self/net/ip_tables_names", domain: AF_INET, level: SOL_IP },
-  ip6: { list: "/proc/thread-self/net/ip6_tables_names", domain: AF_INET6, level: SOL_IPV6 },
+  ip: {
+    list: "/proc/thread-self/net/ip_tables_names",
+    domain: AF_INET,
+    level: SOL_IP,
+    targetAt: 88,
+    nextAt: 90,
+    countAt: 96,
+  },
+  ip6: {
+    list: "/proc/thread-self/net/ip6_tables_names",
+    domain: AF_INET6,
+    level: SOL_IPV6,
+    targetAt: 140,
+    nextAt: 142,
+    countAt: 152,
+  },
 } as const;
+/** Of a target: its name, none for a plain verdict and ERROR where a chain begins; then the verdict, or the chain's name. */
+const TARGET_NAME = 2;
+const TARGET_DATA = 32;
+const ERROR_INITIAL = 0x45;
+const VERDICT_DROP = -1;
 
 export type XtablesFamily = keyof typeof KINDS;
 
@@ -34,21 +55,80 @@ export function xtablesIn(family: XtablesFamily): string[] {
   }
 }
 
-/** Whether one of the tables has this word in it. */
-export function isInXtables(family: XtablesFamily, word: string): boolean {
-  return xtablesIn(family).some((table) => readXtable(family, table).entries.includes(word));
+/**
+ * How the chains of a table are called that are not the kernel's own, and its end, which is called ERROR; undefined where
+ * it cannot be read.
+ */
+export function chainsIn(family: XtablesFamily, table: string): string[] | undefined {
+  const names: string[] = [];
+  const isRead = visitEntries(family, table, (bytes, _, target) => {
+    if (isChain(bytes, target)) names.push(textIn(bytes, target + TARGET_DATA));
+  });
+  return isRead ? names : undefined;
 }
 
-/** A table as the kernel has it: where its chains are, and its rules. */
-export function readXtable(family: XtablesFamily, table: string): { readonly info: Buffer; readonly entries: Buffer } {
+/** Packets that rules of one chain have dropped, as far as it can be read. */
+export function droppedInChain(family: XtablesFamily, table: string, chain: string): number {
+  const { countAt } = KINDS[family];
+  let isThere = false;
+  let dropped = 0;
+  visitEntries(family, table, (bytes, entry, target) => {
+    if (isChain(bytes, target)) isThere = textIn(bytes, target + TARGET_DATA) === chain;
+    else if (isThere && isDrop(bytes, target)) dropped += Number(bytes.readBigUInt64LE(entry + countAt));
+  });
+  return dropped;
+}
+
+/** Hands over where each entry of a table begins, and its target; returns whether the table could be read. */
+function visitEntries(
+  family: XtablesFamily,
+  table: string,
+  visit: (bytes: Buffer, entry: number, target: number) => void,
+): boolean {
+  const bytes = readXtable(family, table)?.entries;
+  if (bytes === undefined) return false;
+  const { targetAt, nextAt, countAt } = KINDS[family];
+  for (let at = 0; at + countAt + 8 <= bytes.length;) {
+    const next = bytes.readUInt16LE(at + nextAt);
+    const target = at + bytes.readUInt16LE(at + targetAt);
+    if (next < countAt || target + TARGET_DATA + 4 > bytes.length) break;
+    visit(bytes, at, target);
+    at += next;
+  }
+  return true;
+}
+
+function isChain(bytes: Buffer, target: number): boolean {
+  return bytes[target + TARGET_NAME] === ERROR_INITIAL && textIn(bytes, target + TARGET_NAME) === "ERROR";
+}
+
+function isDrop(bytes: Buffer, target: number): boolean {
+  return bytes[target + TARGET_NAME] === 0 && bytes.readInt32LE(target + TARGET_DATA) === VERDICT_DROP;
+}
+
+function textIn(bytes: Buffer, at: number): string {
+  const text = bytes.subarray(at, at + NAME_BYTES);
+  const end = text.indexOf(0);
+  return text.toString("latin1", 0, end === -1 ? text.length : end);
+}
+
+/**
+ * A table as the kernel has it: where its chains are, and its rules; undefined where it is too large to be looked at, or
+ * changes as fast as it is read.
+ */
+export function readXtable(
+  family: XtablesFamily,
+  table: string,
+): { readonly info: Buffer; readonly entries: Buffer } | undefined {
   const { domain, level } = KINDS[family];
   const fd = socket(domain, SOCK_DGRAM);
   try {
-    for (;;) {
+    for (let reads = 0; reads < LIMITS.xtableReads; reads++) {
       const info = optionBytes(fd, level, SO_GET_INFO, orderFor(table, INFO_BYTES), `table ${table}`);
       // Both numbers are in the machine's order, and so is all that is compared with them.
       const size = info.subarray(INFO_SIZE_OFFSET, INFO_SIZE_OFFSET + 4);
       const [bytes = 0] = new Uint32Array(Uint8Array.from(size).buffer);
+      if (bytes > LIMITS.xtableBytes) return undefined;
       const order = orderFor(table, ENTRIES_HEADER_BYTES + bytes);
       order.set(size, ENTRIES_SIZE_OFFSET);
       try {
@@ -59,6 +139,7 @@ export function readXtable(family: XtablesFamily, table: string): { readonly inf
         if (!(error instanceof SystemFault) || error.code !== "EAGAIN") throw error;
       }
     }
+    return undefined;
   } finally {
     closeQuietly(fd);
   }

@@ -44,8 +44,9 @@ function flush(destination: ReturnType<typeof pino.destination>): void {
   }
 }
 
-/** What a terminal could take for a command: JSON escapes the lower half of it. */
-const COMMANDS = /[\u007f-\u009f\u2028-\u202e]/g;
+/** What a terminal could take for a command, or what turns text around that comes after it. */
+// oxlint-disable-next-line no-control-regex -- those are what is looked for
+const COMMANDS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** "12:30:01 warn  attach failed container=web reason=..." */
 function readable(line: string): string {
@@ -53,10 +54,8 @@ function readable(line: string): string {
   const fields = Object.entries(rest).map(
     ([key, value]) => `${key}=${typeof value === "string" ? quoted(value) : JSON.stringify(value)}`,
   );
-  return `${String(time).slice(11, 19)} ${String(level).padEnd(5)} ${String(msg)}${fields.map((field) => ` ${field}`).join("")}\n`.replaceAll(
-    COMMANDS,
-    escaped,
-  );
+  const words = [String(time).slice(11, 19), String(level).padEnd(5), String(msg), ...fields];
+  return `${words.join(" ").replaceAll(COMMANDS, escaped)}\n`;
 }
 
 function escaped(char: string): string {

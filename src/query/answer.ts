@@ -94,7 +94,9 @@ export class Answerer {
   #limit = 0;
   /** The type that was asked for last; 0 where the question could not be read. */
   lastType = 0;
-  /** How the answer comes about that is being made, one of HOW; and its response code where that takes an OPT to say. */
+  /** The response code that was answered last, with the part of it that stands in an OPT. */
+  lastRcode = 0;
+  /** How the answer comes about that is being made, one of HOW; and whether its response code takes an OPT to say. */
   #how: number = HOW.local;
   #isBadVersion = false;
   #trace: Trace | undefined;
@@ -122,13 +124,22 @@ export class Answerer {
     this.#isBadVersion = false;
     question.nameEnd = 0;
     const result = this.#answer(asker, block, offset, length, isStream);
-    // Who has it explained is no container.
-    if (result > 0 && this.#how !== HOW.ours && this.#trace === undefined) {
-      const rcode = this.#isBadVersion ? RCODE.BADVERS : (block[offset + 3] as number) & 15;
+    if (result <= 0) return result;
+    this.lastRcode = this.#isBadVersion ? RCODE.BADVERS : (block[offset + 3] as number) & 15;
+    if (this.wasOurs) {
+      asker.counters.queries--;
+      asker.counters.local--;
+    } else if (this.#trace === undefined) {
+      // Who has it explained is no container.
       const flags = isStream ? this.#how | BY_STREAM : this.#how;
-      asker.ledger.note(block, offset, result, question.nameEnd, question.type, rcode, flags);
+      asker.ledger.note(block, offset, result, question.nameEnd, question.type, this.lastRcode, flags);
     }
     return result;
+  }
+
+  /** Whether what was answered last was a probe of our own, which no container has asked. */
+  get wasOurs(): boolean {
+    return this.#how === HOW.ours;
   }
 
   #answer(asker: Asker, block: Buffer, offset: number, length: number, isStream: boolean): number {

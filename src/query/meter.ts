@@ -57,6 +57,8 @@ export class Meter {
   readonly cache = newCacheCounts();
   readonly counts = { dropped: 0, refused: 0, defects: 0 };
   readonly #servers = new Map<string, number>();
+  /** Of them, those that containers brought along. */
+  #containersServers = 0;
   readonly #serverOf = new WeakMap<Server, number>();
   readonly #marks = new Uint16Array(LIMITS.udpBatch);
   #marked = 0;
@@ -134,12 +136,18 @@ export class Meter {
     const known = this.#serverOf.get(server);
     if (known !== undefined) return known;
     const text = serverText(server);
-    let index = this.#servers.get(text);
-    if (index === undefined) {
-      index = Math.min(this.#servers.size, LIMITS.meteredServers);
-      if (index < LIMITS.meteredServers) this.#servers.set(text, index);
-    }
+    const index = this.#servers.get(text) ?? this.#placeFor(server, text);
     this.#serverOf.set(server, index);
+    return index;
+  }
+
+  #placeFor({ from }: Server, text: string): number {
+    const isContainers = from === "container";
+    const isFull = isContainers && this.#containersServers >= LIMITS.meteredContainersServers;
+    if (isFull || this.#servers.size >= LIMITS.meteredServers) return LIMITS.meteredServers;
+    if (isContainers) this.#containersServers++;
+    const index = this.#servers.size;
+    this.#servers.set(text, index);
     return index;
   }
 }

@@ -26,12 +26,10 @@ export class MeteredAnswerer implements AnswersAtOnce {
       this.#meter.counts.dropped++;
       return result;
     }
-    const type = this.#inner.lastType;
-    this.#meter.asked(type, isStream);
-    if (result !== DEFERRED) {
-      const rcode = (block[offset + RCODE_AT] as number) & RCODE_BITS;
-      this.#meter.answered(type, isStream, rcode, asker.counters.cached !== cached);
-    }
+    if (this.#inner.wasOurs) return result;
+    const { lastType, lastRcode } = this.#inner;
+    this.#meter.asked(lastType, isStream);
+    if (result !== DEFERRED) this.#meter.answered(lastType, isStream, lastRcode, asker.counters.cached !== cached);
     return result;
   }
 

@@ -184,6 +184,8 @@ test("without the target CT iptables-legacy serves without zones, and says so", 
     prefix: without(stdout.trim()),
   });
   assert.match(instance.log, /without connection tracking zones/);
+  // A port that somebody asked from in the last half minute is Docker's as long as the kernel remembers that.
+  await client.enter("conntrack", ["-F"]);
   await assertAnswered(OUR_TTL);
   assert.doesNotMatch(await rules(), /--zone/);
   assert.equal(await instance.stop(), 0);

@@ -8,10 +8,12 @@ import { once } from "node:events";
 import { readdirSync, readlinkSync } from "node:fs";
 import { after, test } from "node:test";
 
-import type { Attachment } from "../../src/container/attach/attachment.ts";
+import { Attachment } from "../../src/container/attach/attachment.ts";
+import { CONTAINER_MODE } from "../../src/container/attach/mode.ts";
 import type { OpenEndpoint } from "../../src/container/attach/ports.ts";
 import { closeQuietly } from "../../src/kernel/libc.ts";
-import { Attaching, answering, silent } from "../support/attaching.ts";
+import { DOCKER_LEAD } from "../../src/container/capture/capture.ts";
+import { Attaching, VIEW, answering, silent } from "../support/attaching.ts";
 import { Netns, inNetns } from "../support/netns.ts";
 import { waitFor } from "../support/wait.ts";
 
@@ -238,5 +240,27 @@ test("nobody who answers means handed back, and it is told that the query did no
   await attachment.verify();
   assert.equal(attachment.state.kind === "failed" && attachment.state.code, "UNVERIFIED");
   assert.equal(await rulesIn(netns), "");
+  attachment.close();
+});
+
+test("leads that come and go take no more sockets than the first time", async () => {
+  await using netns = await Netns.create();
+  let leads = [DOCKER_LEAD];
+  const mode = { ...CONTAINER_MODE, capture: () => ({ leads, passedDevices: [], guardsLoopback: false }) };
+  const claim = { containerId: "x", sandboxKey: netns.netnsPath, pid: 0 };
+  const attachment = new Attachment(claim, mode, VIEW, attaching.parts({ openEndpoint: answering }));
+  attachment.open();
+  const other = { bind: "127.0.0.12", fromInside: ["10.1.2.3"], fromPods: [] };
+  const ports: number[][] = [];
+  const counts: number[] = [];
+  for (let turn = 0; turn < 4; turn++) {
+    for (leads of [[DOCKER_LEAD, other], [DOCKER_LEAD]]) {
+      attachment.refit();
+      ports.push(attachment.listening.map(({ udpPort }) => udpPort));
+      counts.push(sockets());
+    }
+  }
+  assert.equal(new Set(counts).size, 1, counts.join(" "));
+  for (const [index, seen] of ports.entries()) assert.deepEqual(seen, ports[index % 2]);
   attachment.close();
 });

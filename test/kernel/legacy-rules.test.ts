@@ -6,9 +6,13 @@ import { closeSync, openSync } from "node:fs";
 import { after, before, test } from "node:test";
 
 import { dockerRules, legacyCulprits } from "../../src/container/doctor/docker-rules.ts";
+import { LIMITS } from "../../src/config/limits.ts";
+import { findCulprits } from "../../src/container/rules/culprit.ts";
+import { GuardCount } from "../../src/container/rules/guard-count.ts";
+import { standingRules } from "../../src/container/rules/standing.ts";
 import { Bracket } from "../../src/container/namespace/bracket.ts";
 import { legacyRules } from "../../src/kernel/legacy-rules.ts";
-import { xtablesIn } from "../../src/kernel/xtables.ts";
+import { chainsIn, xtablesIn } from "../../src/kernel/xtables.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { writeDockerRules } from "../support/docker-rules.ts";
 import { Netns } from "../support/netns.ts";
@@ -71,7 +75,7 @@ test("chains, targets, ports and policies are those that the program shows", asy
       ),
     () => legacyRules("filter"),
   );
-  const shown = rules.map((rule) => [
+  const shown = rules?.map((rule) => [
     rule.chain,
     rule.target,
     rule.protocol,
@@ -107,4 +111,73 @@ test("who leads port 53 elsewhere, or drops what comes, is named; other ports an
     `chain "OUTPUT" of iptables-legacy's table nat leads port 53 elsewhere`,
     `chain "INPUT" of iptables-legacy's table filter drops packets`,
   ]);
+});
+
+test("a table is looked at up to a length, and a longer one is told", async () => {
+  const rules = Array.from({ length: LIMITS.xtableBytes / 150 }, () => "-A mine -j RETURN").join("\n");
+  const seen = await inside(
+    async (netns) => {
+      const input = `*nat\n:mine - [0:0]\n:DNS11-QUERY - [0:0]\n${rules}\nCOMMIT\n`;
+      const { code, stderr } = await netns.enter("iptables-legacy-restore", [], { input });
+      assert.equal(code, 0, stderr);
+    },
+    () => [dockerRules(memory), legacyCulprits(), standingRules(memory), findCulprits(memory)],
+  );
+  const told = "iptables-legacy's table nat is too large, or changes too often, to be looked at";
+  assert.deepEqual(seen, [undefined, [], [], [told]]);
+});
+
+test("chains are told by their names alone, in each family", async () => {
+  const seen = await inside(
+    async (netns) => {
+      for (const command of ["iptables-legacy", "ip6tables-legacy"]) {
+        const comment = ["-A", "OUTPUT", "-m", "comment", "--comment", "ERROR of DNS11-QUERY", "-j", "RETURN"];
+        for (const args of [["-N", "mine"], ["-A", "mine", "-j", "ACCEPT"], comment, ["-N", "other"]]) {
+          const { code, stderr } = await netns.enter(command, ["-t", "nat", ...args]);
+          assert.equal(code, 0, stderr);
+        }
+      }
+    },
+    () => [chainsIn("ip", "nat"), chainsIn("ip6", "nat")],
+  );
+  assert.deepEqual(seen, [
+    ["mine", "other", "ERROR"],
+    ["mine", "other", "ERROR"],
+  ]);
+});
+
+test("what the guards dropped is counted in each family, and where it cannot be counted it is what it was", async () => {
+  const input = (own: number): string =>
+    [
+      "*mangle",
+      ":DNS11-GUARD - [0:0]",
+      ":OTHER - [0:0]",
+      `[${own}:9] -A DNS11-GUARD -p udp --dport 9 -j DROP`,
+      "[50:9] -A DNS11-GUARD -j RETURN",
+      `[${own}:9] -A DNS11-GUARD -p tcp --dport 9 -j DROP`,
+      "[60:9] -A OTHER -j DROP",
+      "[70:9] -A INPUT -j DROP",
+      "COMMIT",
+      "",
+    ].join("\n");
+  await using netns = await Netns.create();
+  for (const [command, own] of [
+    ["iptables-legacy-restore", 1],
+    ["ip6tables-legacy-restore", 20],
+  ] as const) {
+    const { code, stderr } = await netns.enter(command, ["--counters"], { input: input(own) });
+    assert.equal(code, 0, stderr);
+  }
+  const guards = new GuardCount();
+  const fd = openSync(netns.netnsPath, "r");
+  assert.equal(
+    guards.count((work) => bracket.within(fd, work), memory),
+    42,
+  );
+  closeSync(fd);
+  assert.equal(
+    guards.count((work) => bracket.within(fd, work), memory),
+    42,
+  );
+  assert.equal(guards.count(undefined, memory), 0);
 });

@@ -8,9 +8,11 @@ import { after, test } from "node:test";
 
 import type { Attachment } from "../../src/container/attach/attachment.ts";
 import { type Capture, DOCKER_LEAD, USER_DEFINED_NETWORK } from "../../src/container/capture/capture.ts";
+import { removeLasting } from "../../src/container/rules/install.ts";
 import { openKeeper } from "../../src/container/rules/keeper.ts";
 import { type Listening, servingPlan } from "../../src/container/rules/plan.ts";
 import { standingRules } from "../../src/container/rules/standing.ts";
+import { Fault } from "../../src/lib/fault.ts";
 import { RULE_TIERS, type RuleMeans, type RuleTier } from "../../src/model/rule-tier.ts";
 import { Attaching, answering } from "../support/attaching.ts";
 import { writeDockerRules } from "../support/docker-rules.ts";
@@ -212,6 +214,17 @@ for (const tier of LOWER) {
     attachment.close();
   });
 
+  test(`${tier}: rules that stood are no repair`, async () => {
+    await using netns = await Netns.create();
+    const attachment = attachmentIn(netns, tier);
+    attachment.open();
+    await attachment.verify();
+    await netns.enter("iptables-legacy", ["-A", "OUTPUT", "-p", "udp", "-j", "DROP"]);
+    await attachment.verify();
+    assert.deepEqual([attachment.state.kind, attachment.repairs], ["failed", 0]);
+    attachment.close();
+  });
+
   test(`${tier}: rules for pods, of both families, stand and go`, async () => {
     await using netns = await Netns.create();
     const capture: Capture = {
@@ -248,3 +261,65 @@ for (const tier of LOWER) {
     assert.deepEqual(rulesAlone(await rulesIn(netns)), []);
   });
 }
+
+test("iptables-legacy: what was made before one family's rules failed is taken back with the rest", async () => {
+  await using netns = await Netns.create();
+  const leads = [
+    DOCKER_LEAD,
+    { bind: "fd00::53", fromInside: ["fd00::1"], fromPods: ["fd00::1"], repliesAs: "fd00::1" },
+  ];
+  // Nobody has an interface of that number, so that IPv6 rules cannot be said.
+  const capture: Capture = { leads, passedDevices: [9_999], guardsLoopback: true };
+  const listening = leads.map(({ bind }) => ({ ...DEAD, address: bind }));
+  const plans = servingPlan({ capture, listening, zone: 7, spared: [], doorMark: 1, trialMark: 2 });
+  inside(netns, (fd) => {
+    const keeper = openKeeper({ tier: "iptables-legacy", hasZones: true }, memory, fd);
+    assert.throws(() => keeper.install(plans, []), /Interface 9999/);
+    keeper.remove();
+    keeper.close();
+  });
+  assert.deepEqual(rulesAlone(await rulesIn(netns)), []);
+});
+
+/** Rules as a container's root may write them: lines in a comment, chains that are called as ours are, and ours in use. */
+async function writeLies(netns: Netns): Promise<void> {
+  const injected = "-A INPUT -s 10.9.9.9/32 -j DNS11-ZONE";
+  for (const args of [
+    ["-t", "raw", "-N", "DNS11-ZONE"],
+    ["-t", "raw", "-N", "DNS11-A"],
+    ["-t", "raw", "-A", "OUTPUT", "-m", "comment", "--comment", `x\n${injected}\ny`, "-p", "sctp", "-j", "RETURN"],
+    ["-t", "raw", "-A", "OUTPUT", "-p", "sctp", "-j", "DNS11-ZONE"],
+    ["-t", "raw", "-A", "OUTPUT", "-p", "sctp", "-j", "DNS11-A"],
+    ["-t", "nat", "-N", "DNS11-GUARD"],
+    ["-t", "mangle", "-A", "INPUT", "-m", "comment", "--comment", "not of DNS11-GUARD", "-p", "sctp", "-j", "DROP"],
+  ]) {
+    const { code, stderr } = await netns.enter("iptables-legacy", args);
+    assert.equal(code, 0, stderr);
+  }
+}
+
+for (const tier of RULE_TIERS) {
+  test(`${tier}: whatever a container's root wrote into its own tables, it is served, and they stay as they were`, async () => {
+    await using netns = await Netns.create();
+    await writeLies(netns);
+    const before = rulesAlone(await rulesIn(netns));
+    const attachment = attachmentIn(netns, tier);
+    attachment.open();
+    await attachment.verify();
+    assert.equal(attachment.state.kind, "attached", JSON.stringify(attachment.state));
+    attachment.close();
+    assert.deepEqual(rulesAlone(await rulesIn(netns)), before);
+  });
+}
+
+test("what cannot be taken away is told, and is emptied", async () => {
+  await using netns = await Netns.create();
+  await writeLies(netns);
+  await netns.enter("iptables-legacy", ["-t", "raw", "-A", "DNS11-ZONE", "-j", "RETURN"]);
+  assert.throws(
+    () => inside(netns, () => removeLasting(memory)),
+    (error) =>
+      error instanceof Fault && error.code === "CHAIN_IN_USE" && error.message.startsWith("DNS11-ZONE: emptied"),
+  );
+  assert.doesNotMatch(await rulesIn(netns), /-A DNS11-ZONE/);
+});

@@ -20,7 +20,7 @@ import { Book } from "../../src/query/ledger/book.ts";
 import { Endpoint as ListeningEndpoint } from "../../src/query/listen/endpoint.ts";
 import { streamBlock } from "../../src/query/listen/tcp-connection.ts";
 
-const VIEW: View = { networks: [], upstreams: { routes: [], isNdotsSet: false } };
+export const VIEW: View = { networks: [], upstreams: { routes: [], isNdotsSet: false } };
 
 // Takes the sockets over and answers nobody.
 export const silent: OpenEndpoint = (bound): Endpoint => ({
@@ -57,7 +57,11 @@ export class Attaching implements Disposable {
 
   // In the namespace at this path, with rules that are owned unless something else is said.
   in(path: string, parts: Partial<AttachmentParts> = {}): Attachment {
-    return new Attachment({ containerId: "x", sandboxKey: path, pid: 0 }, CONTAINER_MODE, VIEW, {
+    return new Attachment({ containerId: "x", sandboxKey: path, pid: 0 }, CONTAINER_MODE, VIEW, this.parts(parts));
+  }
+
+  parts(parts: Partial<AttachmentParts> = {}): AttachmentParts {
+    return {
       bracket: this.bracket,
       memory: this.memory,
       means: { tier: "nft-owner", hasZones: true },
@@ -69,7 +73,7 @@ export class Attaching implements Disposable {
       onState: () => undefined,
       onForeignChange: () => undefined,
       ...parts,
-    });
+    };
   }
 
   [Symbol.dispose](): void {

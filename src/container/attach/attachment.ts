@@ -35,20 +35,8 @@ import { refuseServed, standingRules } from "../rules/standing.ts";
 import type { Mode } from "./mode.ts";
 import { type AttachmentParts, MORE_DESCRIPTORS } from "./parts.ts";
 import type { Endpoint } from "./ports.ts";
+import { type Serving, listeningOf } from "./serving.ts";
 import type { AttachmentState } from "./state.ts";
-
-/** What exists while we serve. */
-interface Serving {
-  capture: Capture;
-  /** One pair for each lead of the capture. */
-  pairs: readonly NamespaceSockets[];
-  readonly endpoint: Endpoint;
-  readonly keeper: RuleKeeper;
-  /** Only probes are led to us so far. */
-  isTrial: boolean;
-  /** The namespace's descriptor is not ours any more: its number may be another's. */
-  isOver: boolean;
-}
 
 export class Attachment {
   readonly claim: NamespaceClaim;
@@ -99,7 +87,7 @@ export class Attachment {
     return this.#serving?.endpoint.inFlight ?? 0;
   }
 
-  /** How often its rules had to be made anew because somebody took them away. */
+  /** How often queries came through again because its rules, which somebody had taken away, were made anew. */
   get repairs(): number {
     return this.#repairs;
   }
@@ -143,8 +131,9 @@ export class Attachment {
         result = await this.#probe(serving, namespace.fd);
       }
       if (result.kind === "broken" && !serving.isTrial && this.#serving === serving && !this.#isDraining) {
-        this.#repair(serving, namespace.fd);
+        const areRulesAnew = this.#repair(serving, namespace.fd);
         result = await this.#probe(serving, namespace.fd);
+        if (areRulesAnew && result.kind === "works") this.#repairs++;
       }
       // While it drains nothing new comes through, and must not.
       if (this.#serving !== serving || this.#isDraining) return;
@@ -166,17 +155,17 @@ export class Attachment {
     try {
       const { capture, pairs, added } = this.#parts.bracket.within(namespace.fd, () => this.#exchange(serving));
       serving.endpoint.add(added);
-      Object.assign(serving, { capture, pairs });
+      Object.assign(serving, { capture, pairs, bound: [...serving.bound, ...added] });
     } catch (error) {
       this.#fail(failureCode(error, "REFIT_FAILED"), reasonOf(error), []);
     }
   }
 
-  #exchange({ pairs: known, keeper, isTrial }: Serving): Pick<Serving, "capture" | "pairs"> & {
+  #exchange({ bound, keeper, isTrial }: Serving): Pick<Serving, "capture" | "pairs"> & {
     readonly added: readonly NamespaceSockets[];
   } {
     const capture = this.mode.capture();
-    const { pairs, added } = pairsFor(capture.leads, known);
+    const { pairs, added } = pairsFor(capture.leads, bound);
     try {
       const input = this.#planInput({ capture, pairs });
       keeper.exchange(isTrial ? trialPlan(input) : servingPlan(input));
@@ -254,7 +243,7 @@ export class Attachment {
         return dialIn(bracket, server.from === "host" ? host().network : fd, server, type);
       });
       this.#parts.onServing?.(this.claim.containerId, endpoint.counters, true);
-      return Object.assign(lifetime, { capture, pairs: sockets, endpoint, keeper, isTrial });
+      return Object.assign(lifetime, { capture, pairs: sockets, bound: sockets, endpoint, keeper, isTrial });
     } catch (error) {
       if (keeper !== undefined) this.#removeRules(keeper);
       closeSockets(sockets);
@@ -296,12 +285,12 @@ export class Attachment {
   }
 
   /** Where nobody owns our rules, somebody else may have flushed them: they are made anew, in the same step as any other. */
-  #repair(serving: Serving, fd: number): void {
+  #repair(serving: Serving, fd: number): boolean {
     const { bracket, memory, means } = this.#parts;
-    if (means.tier === "nft-owner") return;
+    if (means.tier === "nft-owner") return false;
     const plans = servingPlan(this.#planInput(serving));
     bracket.within(fd, () => serving.keeper.install(plans, standingRules(memory)));
-    this.#repairs++;
+    return true;
   }
 
   #verified(): void {
@@ -391,8 +380,4 @@ function failureCode(error: unknown, otherwise: string): string {
 
 function linger(close: () => void): void {
   setTimeout(close, LIMITS.nftLingerMs).unref();
-}
-
-function listeningOf(pairs: readonly NamespaceSockets[]): Listening[] {
-  return pairs.map(({ listening }) => listening);
 }

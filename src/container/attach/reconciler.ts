@@ -52,6 +52,8 @@ export class Reconciler {
   readonly #entries = new Map<string, Entry>();
   readonly #queue = new Set<string>();
   readonly #closing = new Set<Promise<void>>();
+  /** When the last of those who wait to touch a namespace that is left may do so. */
+  #turn: Promise<void> = Promise.resolve();
   readonly #everyMs: number;
   readonly #verifyTimer: NodeJS.Timeout;
   readonly #toVerify = new Set<Entry>();
@@ -136,7 +138,7 @@ export class Reconciler {
     for (const { timer, changeTimer } of this.#entries.values())
       [timer, changeTimer].forEach((one) => clearTimeout(one));
     this.#entries.clear();
-    await Promise.all([...attachments.map((attachment) => leave(attachment)), ...this.#closing]);
+    await Promise.all([...attachments.map(async (attachment) => await this.#leave(attachment)), ...this.#closing]);
   }
 
   #mark(containerId: string): void {
@@ -249,9 +251,26 @@ export class Reconciler {
   }
 
   async #leaveLater(attachment: Attachment): Promise<void> {
-    const done = leave(attachment).finally(() => this.#closing.delete(done));
+    const done = this.#leave(attachment).finally(() => this.#closing.delete(done));
     this.#closing.add(done);
     await done;
+  }
+
+  async #leave(attachment: Attachment): Promise<void> {
+    try {
+      await this.#inTurn();
+      await attachment.drain();
+    } catch {
+      // The namespace may have died with its container; its rules are nobody's then, and leaving goes on.
+    }
+    await this.#inTurn();
+    attachment.close();
+  }
+
+  /** Where programs write the rules, a hundred namespaces left in one go are seconds in which nobody is answered. */
+  async #inTurn(): Promise<void> {
+    this.#turn = this.#turn.then(() => nextRound());
+    await this.#turn;
   }
 }
 
@@ -285,14 +304,4 @@ function isStillFor({ claim, mode }: Attachment, wanted: Wanted): boolean {
 /** A restarted container has the same id and another namespace. */
 function isSameClaim(a: NamespaceClaim, b: NamespaceClaim): boolean {
   return a.sandboxKey === b.sandboxKey && (a.sandboxKey !== "" || a.pid === b.pid);
-}
-
-async function leave(attachment: Attachment): Promise<void> {
-  try {
-    await attachment.drain();
-  } catch {
-    // The namespace may have died with its container; its rules are nobody's then, and leaving goes on.
-  } finally {
-    attachment.close();
-  }
 }

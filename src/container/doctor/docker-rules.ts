@@ -6,7 +6,7 @@ import { type LegacyRule, legacyRules } from "../../kernel/legacy-rules.ts";
 import { xtablesIn } from "../../kernel/xtables.ts";
 import { attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { NftSocket } from "../../kernel/nfnetlink.ts";
+import { visitTables } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
 import { DOCKER_CHAIN, DOCKER_TABLE } from "../rules/port-leads.ts";
 import { CHAIN_PREFIX } from "../rules/iptables-text.ts";
@@ -18,30 +18,27 @@ const DNS_PORT = 53;
 const TRANSLATING = new Set(["DNAT", "REDIRECT"]);
 const DROPPING = new Set(["DROP", "REJECT"]);
 
-/** To be called inside the namespace. */
-export function dockerRules(memory: NetlinkMemory): readonly DockerRules[] {
+/** To be called inside the namespace; undefined where there are too many rules to tell. */
+export function dockerRules(memory: NetlinkMemory): readonly DockerRules[] | undefined {
   const found = new Set<DockerRules>();
-  const socket = new NftSocket(memory);
-  try {
-    socket.dump(nft.NFT_MSG_GETRULE, 0, (_, bytes) => {
-      const attributes = attributesIn(bytes);
-      if (textOf(attributes.get(nft.NFTA_RULE_TABLE)) === DOCKER_TABLE) found.add("nftables");
-      if (textOf(attributes.get(nft.NFTA_RULE_CHAIN)) === DOCKER_CHAIN) found.add("iptables (nft)");
-    });
-  } finally {
-    socket.close();
-  }
-  if (legacyRules("nat").some(({ chain, target }) => chain === DOCKER_CHAIN && target === "DNAT")) {
+  visitTables(memory, nft.NFT_MSG_GETRULE, 0, (_, bytes) => {
+    const attributes = attributesIn(bytes);
+    if (textOf(attributes.get(nft.NFTA_RULE_TABLE)) === DOCKER_TABLE) found.add("nftables");
+    if (textOf(attributes.get(nft.NFTA_RULE_CHAIN)) === DOCKER_CHAIN) found.add("iptables (nft)");
+  });
+  const legacy = legacyRules("nat");
+  if (legacy?.some(({ chain, target }) => chain === DOCKER_CHAIN && target === "DNAT") === true) {
     found.add("iptables-legacy");
   }
-  return [...found];
+  return found.size === 0 && legacy === undefined ? undefined : [...found];
 }
 
 /** Sentences about the older iptables; to be called inside the namespace. */
 export function legacyCulprits(): readonly string[] {
-  const led = legacyRules("nat").filter((rule) => TRANSLATING.has(rule.target) && isOthers(rule) && isAboutDns(rule));
+  const rulesOf = (table: string): readonly LegacyRule[] => legacyRules(table) ?? [];
+  const led = rulesOf("nat").filter((rule) => TRANSLATING.has(rule.target) && isOthers(rule) && isAboutDns(rule));
   const dropped = xtablesIn("ip")
-    .flatMap((table) => legacyRules(table).map((rule) => ({ ...rule, table })))
+    .flatMap((table) => rulesOf(table).map((rule) => ({ ...rule, table })))
     .filter((rule) => DROPPING.has(rule.target) && rule.chain !== "FORWARD" && isOthers(rule) && isAboutDns(rule));
   return [
     ...unique(led.map(({ chain }) => `chain "${chain}" of iptables-legacy's table nat leads port 53 elsewhere`)),

@@ -47,19 +47,37 @@ export function libcFinding(root: number, resolvConf: string | undefined): Findi
 }
 
 function libcBelow(root: number): Libc | undefined {
-  const read = (path: string): Buffer | undefined => readBelow(root, path, LIBRARY_BYTES_MAX);
-  const musl = MUSL.map(read).find((bytes) => bytes !== undefined);
-  if (musl !== undefined) return { kind: "musl", version: muslVersion(musl, read(PACKAGES)) };
-  const glibc = GLIBC.map(read).find((bytes) => bytes !== undefined);
+  const musl = firstBelow(root, MUSL);
+  if (musl !== undefined) {
+    return { kind: "musl", version: muslVersion(musl, readBelow(root, PACKAGES, LIBRARY_BYTES_MAX)) };
+  }
+  const glibc = firstBelow(root, GLIBC);
   if (glibc === undefined) return undefined;
   return { kind: "glibc", version: /stable release version (\d+\.\d+)/.exec(glibc.toString("latin1"))?.[1] };
 }
 
+function firstBelow(root: number, paths: readonly string[]): Buffer | undefined {
+  for (const path of paths) {
+    const bytes = readBelow(root, path, LIBRARY_BYTES_MAX);
+    if (bytes !== undefined) return bytes;
+  }
+  return undefined;
+}
+
 /** Alpine's list of packages knows; elsewhere the library itself holds its version as a text among others. */
 function muslVersion(library: Buffer, packages: Buffer | undefined): string | undefined {
-  const listed = /^P:musl\n(?:.+\n)*?V:(\d+\.\d+\.\d+)/m.exec(packages?.toString("latin1") ?? "")?.[1];
+  const listed = /^V:(\d+\.\d+\.\d+)/m.exec(aboutMusl(packages?.toString("latin1") ?? ""))?.[1];
   // oxlint-disable-next-line no-control-regex -- texts in a library end with a zero
   return listed ?? /\0(1\.\d\.\d{1,2})\0/.exec(library.toString("latin1"))?.[1];
+}
+
+/** A container writes the list as it pleases, and as long as it may: it is gone through once. */
+function aboutMusl(packages: string): string {
+  const text = `\n${packages}`;
+  const begin = text.indexOf("\nP:musl\n");
+  if (begin === -1) return "";
+  const end = text.indexOf("\n\n", begin);
+  return text.slice(begin, end === -1 ? text.length : end);
 }
 
 function isBefore(version: string | undefined, wanted: readonly number[]): boolean {

@@ -15,7 +15,8 @@ const RESTART = "Start the container anew, or take it off its network and back: 
 
 export interface SeenRules {
   readonly standing: readonly Standing[];
-  readonly docker: readonly DockerRules[];
+  /** undefined where there are too many to tell. */
+  readonly docker: readonly DockerRules[] | undefined;
   readonly foreign: readonly string[];
 }
 
@@ -54,7 +55,10 @@ function oursFinding(standing: readonly Standing[], isServed: boolean): Finding 
   return finding("rules", "problem", "dns11 serves here, but its rules are not there", "Run `dns11 doctor --fix`.");
 }
 
-function dockersFinding(docker: readonly DockerRules[], isAnswered: boolean): Finding {
+function dockersFinding(docker: readonly DockerRules[] | undefined, isAnswered: boolean): Finding {
+  if (docker === undefined) {
+    return finding("docker-rules", "unknown", "iptables-legacy's table nat is too large, or changes too often");
+  }
   if (docker.length > 0) return finding("docker-rules", "ok", docker.join(", "));
   const cause = "somebody flushed them (a firewall, a VPN client), or this container never had any";
   if (isAnswered) {

@@ -15,7 +15,7 @@ import type { KindPolicy } from "../../model/kind-policy.ts";
 import type { Mode, Site } from "../attach/mode.ts";
 import { type Capture, DOCKER_LEAD, DOCKER_RESOLVER, type Lead, USER_DEFINED_NETWORK } from "../capture/capture.ts";
 import type { Bracket } from "../namespace/bracket.ts";
-import { countDropped } from "../rules/guard-count.ts";
+import { GuardCount } from "../rules/guard-count.ts";
 import type { Journal, NodeRecord } from "./journal.ts";
 import { chooseDedicated, holdAddresses, oursToHold, releaseAddresses } from "./lo-addresses.ts";
 import type { NodeFact } from "./node-fact.ts";
@@ -69,6 +69,7 @@ export class NodeMode implements Mode {
   #podDevices: readonly string[] = [];
   #targets: readonly string[] = [];
   #refusal: string | undefined;
+  readonly #guards = new GuardCount();
   #site: Site | undefined;
   #isWithdrawn = false;
   #lastChangeMs = 0;
@@ -138,10 +139,12 @@ export class NodeMode implements Mode {
     this.#site = site;
     if (this.#published.told.length === 0) return;
     const inside = await this.#probeAll(site, this.#published.captured, "the node itself");
+    // Whoever has withdrawn meanwhile has put the file back; and the site's descriptor may be another's by now.
+    if (this.#site !== site) return;
     if (inside.length === 0) this.publish();
     const devices = site.within(() => this.#closedDevices());
     const pods = await this.#probeFromPod(site);
-    this.#tell([...inside, ...devices, ...pods]);
+    if (this.#site === site) this.#tell([...inside, ...devices, ...pods]);
   }
 
   withdraw(): void {
@@ -186,7 +189,7 @@ export class NodeMode implements Mode {
       resolvConf: this.#parts.resolver.state,
       lastChange: this.#lastChangeMs === 0 ? null : new Date(this.#lastChangeMs).toISOString(),
       lastProbe: this.#lastPodProbeMs === 0 ? null : new Date(this.#lastPodProbeMs).toISOString(),
-      dropped: this.#site?.within(() => countDropped(this.#parts.memory)) ?? 0,
+      dropped: this.#guards.count(this.#site?.within, this.#parts.memory),
       reasons,
     };
   }
@@ -316,7 +319,7 @@ export class NodeMode implements Mode {
   /** From where it counts: a probe of the node itself comes through where a pod's does not. */
   async #probeFromPod(site: Site): Promise<readonly string[]> {
     const isDue = Date.now() - this.#lastPodProbeMs >= LIMITS.podProbeEveryMs || this.#troubles.length > 0;
-    if ((!isDue && !this.#isPodProbeDue) || this.#site !== site) return [];
+    if (!isDue && !this.#isPodProbeDue) return [];
     this.#isPodProbeDue = false;
     let pod;
     try {

@@ -28,16 +28,18 @@ export function withRoot<T>(
 
 /** The first bytes of a file below a root; undefined where there is none, or none that is a file. */
 export function readBelow(root: number, path: string, bytesMax: number): Buffer | undefined {
+  let place = -1;
   let fd = -1;
   try {
-    // A container decides what stands there: to wait for a pipe would be to wait for ever.
-    fd = openInRoot(root, path, constants.O_RDONLY | constants.O_NONBLOCK);
-    if (!fstatSync(fd).isFile()) return undefined;
+    // A container decides what stands there: to open a pipe would be to wait, to open a device may do anything.
+    place = openInRoot(root, path, O_PATH);
+    if (!fstatSync(place).isFile()) return undefined;
+    fd = openSync(`/proc/self/fd/${place}`, constants.O_RDONLY | constants.O_NONBLOCK);
     const bytes = Buffer.alloc(Math.min(bytesMax, fstatSync(fd).size));
     return bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0));
   } catch {
     return undefined;
   } finally {
-    if (fd >= 0) closeSync(fd);
+    for (const each of [fd, place]) if (each >= 0) closeSync(each);
   }
 }

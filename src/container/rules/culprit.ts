@@ -8,8 +8,9 @@ import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { visitTables } from "../../kernel/nfnetlink.ts";
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
-import { isInXtables, xtablesIn } from "../../kernel/xtables.ts";
-import { CHAIN_PREFIX, foreignTablesIn } from "./iptables-text.ts";
+import { chainsIn, xtablesIn } from "../../kernel/xtables.ts";
+import { hasOurChains } from "./iptables-chains.ts";
+import { foreignTablesIn } from "./iptables-text.ts";
 import { iptablesTool } from "./iptables-tool.ts";
 import { TABLE_NAME } from "./plan.ts";
 
@@ -120,9 +121,12 @@ function hookOf(value: Buffer | undefined): Chain["hook"] {
 
 /** The older iptables keeps its rules where nf_tables does not see them; nat is Docker's, the others are somebody's. */
 function legacyTables(): string[] {
-  const names = isInXtables("ip", CHAIN_PREFIX)
-    ? foreignTablesIn(iptablesTool().save("ip", undefined))
-    : xtablesIn("ip");
+  const tables = xtablesIn("ip");
+  const unread = tables.filter((table) => chainsIn("ip", table) === undefined);
+  const names = hasOurChains("ip") ? foreignTablesIn(iptablesTool().save("ip", undefined)) : tables;
   const others = names.filter((name) => name !== "nat");
-  return others.length === 0 ? [] : [`iptables-legacy has rules in: ${others.join(", ")}`];
+  return [
+    ...unread.map((table) => `iptables-legacy's table ${table} is too large, or changes too often, to be looked at`),
+    ...(others.length === 0 ? [] : [`iptables-legacy has rules in: ${others.join(", ")}`]),
+  ];
 }

@@ -1,18 +1,31 @@
 /**
- * Guard count: how many packets our guards have dropped in a namespace, as the kernel counts them.
+ * Guard count: how many packets our guards have dropped in a namespace, as the kernel counts them. Whoever asks how we are
+ * is told in any case: where it cannot be looked up, for want of a descriptor or because the namespace is on its way out,
+ * by what was seen last. It is asked for often, so that no program is started for it.
  */
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { visitTables } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
-import { isInXtables } from "../../kernel/xtables.ts";
-import { CHAIN_PREFIX, droppedIn } from "./iptables-text.ts";
-import { iptablesTool } from "./iptables-tool.ts";
+import { droppedInChain, xtablesIn } from "../../kernel/xtables.ts";
+import { GUARD_PLACE } from "./iptables-text.ts";
 import { FAMILIES, type Family, GUARD_CHAIN, TABLE_NAME } from "./plan.ts";
 
-/** To be called inside the namespace. Counting begins anew whenever the rules are replaced. */
-export function countDropped(memory: NetlinkMemory): number {
-  return droppedByTables(memory) + FAMILIES.reduce((sum, family) => sum + droppedByChains(family), 0);
+export class GuardCount {
+  #last = 0;
+
+  /** Counting begins anew whenever the rules are replaced, and where nobody is served any more (there is no `within`). */
+  count(within: ((work: () => number) => number) | undefined, memory: NetlinkMemory): number {
+    if (within === undefined) return (this.#last = 0);
+    try {
+      this.#last = within(
+        () => droppedByTables(memory) + FAMILIES.reduce((sum, each) => sum + droppedByChains(each), 0),
+      );
+    } catch {
+      // The next time may go better.
+    }
+    return this.#last;
+  }
 }
 
 function droppedByTables(memory: NetlinkMemory): number {
@@ -28,7 +41,8 @@ function droppedByTables(memory: NetlinkMemory): number {
 }
 
 function droppedByChains(family: Family): number {
-  return isInXtables(family, CHAIN_PREFIX) ? droppedIn(iptablesTool().save(family, undefined)) : 0;
+  const { table, chain } = GUARD_PLACE;
+  return xtablesIn(family).includes(table) ? droppedInChain(family, table, chain) : 0;
 }
 
 function packetsOf(expression: ReadonlyMap<number, Buffer>): number {

@@ -37,7 +37,9 @@ export class IptablesKeeper implements RuleKeeper {
   /** These tables know nothing of what stands in them but by name, so every change is the same one. */
   replace(plans: readonly TablePlan[]): void {
     const planned = plans.map(({ family }) => family);
-    for (const family of new Set([...planned, ...this.#families]))
+    // Tables change one after the other: what was made before one of them failed is to be taken back, too.
+    this.#families = [...new Set([...planned, ...this.#families])];
+    for (const family of this.#families)
       this.#put(
         family,
         plans.find((plan) => plan.family === family),

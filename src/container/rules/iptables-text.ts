@@ -1,13 +1,39 @@
 /**
  * A plan in the words of iptables-restore: chains of our own in tables that others use, too, each entered from the head of
  * one of the kernel's chains. What stands there of ours is told apart by the chains' names, and nobody else's is touched.
+ *
+ * Whoever is root in a container writes what stands there, with line ends in comments and names as they please, and what
+ * we say is done by the machine's root. So nothing that was read is ever said again: only words of our own are.
  */
-import { type Action, type ChainPlan, GUARD_CHAIN, type Match, type Protocol, type TablePlan } from "./plan.ts";
+import {
+  type Action,
+  type ChainName,
+  type ChainPlan,
+  GUARD_CHAIN,
+  type Match,
+  type Protocol,
+  type TablePlan,
+} from "./plan.ts";
 
 export const CHAIN_PREFIX = "DNS11-";
 
 /** The guard drops in mangle: before the filters that others usually have, and after addresses were translated. */
 type Table = "nat" | "raw" | "mangle";
+
+const TABLE_OF: Readonly<Record<ChainName, Table>> = {
+  zone: "raw",
+  query: "nat",
+  reply: "nat",
+  "pod-zone": "raw",
+  "pod-query": "nat",
+  guard: "mangle",
+};
+
+const OURS = Object.entries(TABLE_OF).map(([name, table]) => ({ name: calledInTables(name), table }));
+/** Where the guards drop. */
+export const GUARD_PLACE = { table: TABLE_OF[GUARD_CHAIN], chain: calledInTables(GUARD_CHAIN) };
+/** The kernel's own chains, from which ours are entered. */
+const HOOKS = new Set(["PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"]);
 
 /**
  * In which order tables change. A query in our zone that Docker's rules lead to its resolver gets no answer: the reply is
@@ -19,9 +45,11 @@ const ENDING: readonly Table[] = ["raw", "nat", "mangle"];
 
 /** What stands of ours in a table. */
 interface Standing {
-  readonly chains: string[];
-  /** Rules of the kernel's own chains that lead to ours. */
-  readonly jumps: string[];
+  readonly chains: Set<string>;
+  /** Rules of the kernel's own chains that do nothing but lead to ours. */
+  readonly jumps: { readonly from: string; readonly to: string }[];
+  /** Chains of ours to which somebody else's rules lead, too: the kernel keeps them as long as they do. */
+  readonly inUse: Set<string>;
 }
 
 export interface TextOptions {
@@ -29,16 +57,26 @@ export interface TextOptions {
   readonly deviceName: (index: number) => string;
 }
 
-/** What makes the tables say `plan` and nothing else of ours; empty where they do already because there is nothing. */
-export function restoreText(plan: TablePlan | undefined, saved: string, options: TextOptions): string {
+/** Whether a chain of that name in that table is one that we make. */
+export function isOurChain(table: string, chain: string): boolean {
+  return OURS.some((our) => our.name === chain && our.table === table);
+}
+
+interface RestoreText {
+  /** What makes the tables say the plan and nothing else of ours; empty where they do already because there is nothing. */
+  readonly text: string;
+  /** Chains that nobody needs any more but somebody else's rules: emptied, and left. */
+  readonly left: readonly string[];
+}
+
+export function restoreText(plan: TablePlan | undefined, saved: string, options: TextOptions): RestoreText {
   const standing = standingIn(saved);
-  return (leadsEverybody(plan) ? BEGINNING : ENDING)
-    .map((table) => {
-      const chains = (plan?.chains ?? []).filter((chain) => tableOf(chain) === table);
-      const wanted = options.hasZones ? chains : chains.filter(({ hook, type }) => type === "nat" || hook === "input");
-      return tableText(table, wanted, standing.get(table) ?? { chains: [], jumps: [] }, options);
-    })
-    .join("");
+  const tables = (leadsEverybody(plan) ? BEGINNING : ENDING).map((table) => {
+    const chains = (plan?.chains ?? []).filter(({ name }) => TABLE_OF[name] === table);
+    const wanted = options.hasZones ? chains : chains.filter(({ hook, type }) => type === "nat" || hook === "input");
+    return tableText(table, wanted, standing[table], options);
+  });
+  return { text: tables.map(({ text }) => text).join(""), left: tables.flatMap(({ left }) => left) };
 }
 
 /** Other than a plan for draining, which leads only conversations that go on. */
@@ -50,86 +88,117 @@ function leadsEverybody(plan: TablePlan | undefined): boolean {
 function tableText(
   table: Table,
   wanted: readonly ChainPlan[],
-  standing: Standing,
+  { chains, jumps, inUse }: Standing,
   { deviceName }: TextOptions,
-): string {
+): RestoreText {
   const names = wanted.map(nameOf);
-  const all = [...new Set([...standing.chains, ...names])];
-  if (all.length === 0) return "";
+  const all = [...new Set([...chains, ...names])];
+  const unwanted = all.filter((name) => !names.includes(name));
+  const left = unwanted.filter((name) => inUse.has(name));
+  if (all.length === 0) return { text: "", left };
   const family = (address: string): string => (address.includes(":") ? `[${address}]` : address);
   const rules = wanted.flatMap((chain) =>
     chain.rules.map(({ match, action }) =>
       ["-A", nameOf(chain), ...matchWords(match, deviceName), ...actionWords(action, family)].join(" "),
     ),
   );
-  return [
+  const lines = [
     `*${table}`,
     // Makes a chain, or empties the one that stands.
     ...all.map((name) => `:${name} - [0:0]`),
-    ...standing.jumps.map((jump) => jump.replace(/^-A/, "-D")),
+    ...jumps.map(({ from, to }) => `-D ${from} -j ${to}`),
     ...wanted.map((chain) => `-I ${chain.hook.toUpperCase()} 1 -j ${nameOf(chain)}`),
     ...rules,
-    ...all.filter((name) => !names.includes(name)).map((name) => `-X ${name}`),
+    ...unwanted.filter((name) => !inUse.has(name)).map((name) => `-X ${name}`),
     "COMMIT",
     "",
-  ].join("\n");
+  ];
+  return { text: lines.join("\n"), left };
 }
 
 /** What stands of ours, by table, in the text of iptables-save. */
-function standingIn(saved: string): Map<string, Standing> {
-  const found = new Map<string, Standing>();
+function standingIn(saved: string): Readonly<Record<Table, Standing>> {
+  const nothing = (): Standing => ({ chains: new Set(), jumps: [], inUse: new Set() });
+  const found = { nat: nothing(), raw: nothing(), mangle: nothing() };
   for (const { table, line } of linesIn(saved)) {
-    const standing = found.get(table) ?? { chains: [], jumps: [] };
-    found.set(table, standing);
-    const [, chain] = /^:(\S+)/.exec(line) ?? [];
-    if (chain?.startsWith(CHAIN_PREFIX) === true) standing.chains.push(chain);
-    const [, from, to] = /^-A (\S+) .*-[jg] (\S+)$/.exec(line) ?? /^-A (\S+) -[jg] (\S+)$/.exec(line) ?? [];
-    if (from?.startsWith(CHAIN_PREFIX) === false && to?.startsWith(CHAIN_PREFIX) === true) standing.jumps.push(line);
+    if (table !== "nat" && table !== "raw" && table !== "mangle") continue;
+    const { chains, jumps, inUse } = found[table];
+    const [, chain] = /^:(\S+) - \[\d+:\d+\]$/.exec(line) ?? [];
+    if (chain !== undefined && isOurChain(table, chain)) chains.add(chain);
+    const jump = jumpIn(line);
+    const target = / -[jg] (\S+)$/.exec(line)?.[1] ?? "";
+    if (!isOurChain(table, target)) continue;
+    if (jump !== undefined) jumps.push(jump);
+    else if (!isOurChain(table, /^-A (\S+) /.exec(line)?.[1] ?? "")) inUse.add(target);
   }
   return found;
+}
+
+/** A rule that does nothing but lead from one of the kernel's chains to another one. */
+function jumpIn(line: string): { readonly from: string; readonly to: string } | undefined {
+  const [, from = "", to = ""] = /^-A ([A-Z]+) -j ([A-Z\d-]+)$/.exec(line) ?? [];
+  return HOOKS.has(from) ? { from, to } : undefined;
 }
 
 /** The sockets that our rules lead to, from those for replies. */
 export function listenersIn(
   saved: string,
 ): { readonly protocol: Protocol; readonly address: string; readonly port: number }[] {
-  const reply = `-A ${CHAIN_PREFIX}REPLY `;
-  return linesIn(saved).flatMap(({ line }) => {
+  const reply = `-A ${calledInTables("reply")} `;
+  return linesIn(saved).flatMap(({ table, line }) => {
     const [, address] = / -s ([\da-f.:]+)\/\d+ /.exec(line) ?? [];
     const [, port] = / --sport (\d+) /.exec(line) ?? [];
-    if (!line.startsWith(reply) || address === undefined || port === undefined) return [];
+    if (table !== TABLE_OF.reply || !line.startsWith(reply) || address === undefined || port === undefined) return [];
     return [{ protocol: line.includes(" -p tcp ") ? "tcp" : "udp", address, port: Number(port) }];
   });
 }
 
-/** Packets that the guards have dropped, as the kernel counted them. */
-export function droppedIn(saved: string): number {
-  const guard = `-A ${CHAIN_PREFIX}${GUARD_CHAIN.toUpperCase()} `;
-  const counts = linesIn(saved).filter(({ line }) => line.startsWith(guard) && line.endsWith(" -j DROP"));
-  return counts.reduce((sum, { packets }) => sum + packets, 0);
-}
-
 /** Tables in which somebody else has rules. */
 export function foreignTablesIn(saved: string): string[] {
-  const foreign = linesIn(saved).filter(({ line }) => line.startsWith("-A ") && !line.includes(` ${CHAIN_PREFIX}`));
+  const foreign = linesIn(saved).filter(({ table, line }) => {
+    const [, chain] = /^-A (\S+) /.exec(line) ?? [];
+    return chain !== undefined && !isOurChain(table, chain) && !isOurChain(table, jumpIn(line)?.to ?? "");
+  });
   return [...new Set(foreign.map(({ table }) => table))];
 }
 
-function linesIn(saved: string): { table: string; line: string; packets: number }[] {
+function linesIn(saved: string): { table: string; line: string }[] {
   let table = "";
-  return saved.split("\n").flatMap((text) => {
+  return wholeLines(saved).flatMap((text) => {
     if (text.startsWith("*")) table = text.slice(1);
-    const [, packets, line] = /^(?:\[(\d+):\d+\] )?([:-].*)$/.exec(text) ?? [];
-    return line === undefined ? [] : [{ table, line, packets: Number(packets ?? 0) }];
+    const [, line] = /^(?:\[\d+:\d+\] )?([:-].*)$/s.exec(text) ?? [];
+    return line === undefined ? [] : [{ table, line }];
   });
 }
 
-function tableOf({ type, hook }: ChainPlan): Table {
-  if (type === "nat") return "nat";
-  return hook === "input" ? "mangle" : "raw";
+/** What is between quotes may have line ends in it, and belongs to one line all the same. */
+function wholeLines(saved: string): string[] {
+  const lines: string[] = [];
+  let open: string[] = [];
+  for (const piece of saved.split("\n")) {
+    const wasOpen = open.length > 0;
+    open.push(piece);
+    if (endsInQuotes(piece, wasOpen)) continue;
+    lines.push(open.join("\n"));
+    open = [];
+  }
+  return lines;
+}
+
+function endsInQuotes(piece: string, beginsInQuotes: boolean): boolean {
+  let isQuoted = beginsInQuotes;
+  for (let at = 0; at < piece.length; at++) {
+    if (piece[at] === '"') isQuoted = !isQuoted;
+    else if (isQuoted && piece[at] === "\\") at++;
+  }
+  return isQuoted;
 }
 
 function nameOf({ name }: ChainPlan): string {
+  return calledInTables(name);
+}
+
+function calledInTables(name: string): string {
   return `${CHAIN_PREFIX}${name.toUpperCase()}`;
 }
 

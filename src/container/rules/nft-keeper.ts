@@ -33,7 +33,7 @@ export class NftKeeper implements RuleKeeper {
       if (error instanceof SystemFault && error.code === "EPERM") throw ownedElsewhere(tableTitle("ip"), error);
       throw error;
     }
-    for (const { kind, family } of standing) if (kind === "chains") removeChains(family, undefined);
+    for (const { kind, family } of standing) if (kind === "chains") removeOlder(family);
   }
 
   replace(plans: readonly TablePlan[]): void {
@@ -57,5 +57,14 @@ export class NftKeeper implements RuleKeeper {
 
   close(): void {
     this.#nft.close();
+  }
+}
+
+/** Ours come first, and a probe finds out whether what stays is in the way: the doctor tells of it, too. */
+function removeOlder(family: Family): void {
+  try {
+    removeChains(family, undefined);
+  } catch {
+    // Who is root in there may have made them so that they cannot go.
   }
 }

@@ -45,8 +45,10 @@ interface RulePlan {
   readonly action: Action;
 }
 
+export type ChainName = "zone" | "query" | "reply" | "pod-zone" | "pod-query" | typeof GUARD_CHAIN;
+
 export interface ChainPlan {
-  readonly name: string;
+  readonly name: ChainName;
   readonly type: "filter" | "nat";
   readonly hook: "prerouting" | "input" | "output" | "postrouting";
   readonly priority: number;

@@ -16,10 +16,10 @@ import { attributeList, attributesIn, textOf } from "../../kernel/netlink-messag
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { visitTables } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
-import { isInXtables } from "../../kernel/xtables.ts";
 import { Fault } from "../../lib/fault.ts";
 import { addressBytes, socketAddress } from "../../model/address.ts";
 import { FAMILY_NUMBER } from "./encode.ts";
+import { hasOurChains } from "./iptables-chains.ts";
 import { CHAIN_PREFIX, listenersIn } from "./iptables-text.ts";
 import { iptablesTool } from "./iptables-tool.ts";
 import { FAMILIES, type Family, type Protocol, TABLE_NAME } from "./plan.ts";
@@ -112,7 +112,7 @@ function comparedIn(expression: ReadonlyMap<number, Buffer>): Buffer[] {
 }
 
 function standingChains(family: Family): Standing[] {
-  if (!isInXtables(family, CHAIN_PREFIX)) return [];
+  if (!hasOurChains(family)) return [];
   const listeners = listenersIn(iptablesTool().save(family, undefined)).flatMap(({ protocol, address, port }) => {
     const bytes = addressBytes(address);
     return bytes === undefined ? [] : [{ protocol, address: bytes, port }];

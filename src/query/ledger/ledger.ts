@@ -110,6 +110,8 @@ export class Ledger {
   clear(): void {
     this.#ring = undefined;
     this.#servers = undefined;
+    // While nothing is kept nobody looks at the clock.
+    this.#nowMs = 0;
   }
 
   get isEmpty(): boolean {

@@ -1,4 +1,5 @@
-// Proves when a supervisor is told that dns11 is alive: as long as the follower of the engine is, and no longer.
+// Proves when a supervisor is told that dns11 is alive: as long as the follower of the engine is, and no longer; and that
+// not to know how it is ends nothing.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -54,6 +55,26 @@ test("a supervisor does not wait for an engine that does not come, and is told w
     life.serves(() => ({ isSynced: true, isSettled: true, containers: () => [], lastSignMs: () => 0 }));
     await supervisor.said("STATUS", "0 of 0 containers attached");
     assert.equal(supervisor.messages.filter((message) => "READY" in message).length, 1);
+  } finally {
+    life.end();
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("where it cannot be found out how containers are, nothing ends, and it is told as soon as it can be", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "d11-life-"));
+  await using supervisor = await startSupervisor(join(folder, "notify.sock"));
+  const life = new Life({ NOTIFY_SOCKET: supervisor.name }, createLog("silent"));
+  try {
+    let looks = 0;
+    const containers = (): [] => {
+      if (++looks < 3) throw new Error("no descriptor is left");
+      return [];
+    };
+    life.serves(() => ({ isSynced: true, isSettled: true, containers, lastSignMs: () => 0 }));
+    life.begin();
+    await supervisor.said("READY", "1");
+    assert.ok(looks >= 3);
   } finally {
     life.end();
     rmSync(folder, { recursive: true });

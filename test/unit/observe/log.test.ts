@@ -8,12 +8,13 @@ import { fileURLToPath } from "node:url";
 const LOG = fileURLToPath(new URL("../../../src/observe/log.js", import.meta.url));
 
 // By a process of its own, because the log writes to a descriptor that this one shares.
-function written(fields: object): string {
+function written(fields: object, message = "what happened"): string {
   const program = `
     const { createLog } = await import(process.argv[1]);
-    createLog("info", "text").info(JSON.parse(process.argv[2]), "what happened");
+    createLog("info", "text").info(...JSON.parse(process.argv[2]));
   `;
-  const { stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", program, LOG, JSON.stringify(fields)], {
+  const told = JSON.stringify([fields, message]);
+  const { stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", program, LOG, told], {
     encoding: "utf8",
   });
   return stderr;
@@ -21,8 +22,10 @@ function written(fields: object): string {
 
 test("escapes, ends of lines and what turns text around are shown and not obeyed", () => {
   const nasty = "a\u001b[2J\u009b31m\nb\u202ec\u007f";
-  const line = written({ reason: nasty, culprits: [nasty] });
+  const line = written({ reason: nasty, culprits: [nasty], [nasty]: 1 });
   assert.match(line, /^[\x20-\x7e]+\n$/);
+  const turning = "\u061c\u200e\u200f\u2028\u2029\u202a\u202e\u2066\u2067\u2068\u2069";
+  assert.match(written({ reason: turning }, `${nasty}${turning}`), /^[\x20-\x7e]+\n$/);
   assert.match(line, /what happened reason="a\\u001b\[2J\\u009b31m\\nb\\u202ec\\u007f" culprits=\["a\\u001b/);
 });
 

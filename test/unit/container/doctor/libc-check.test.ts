@@ -60,3 +60,11 @@ test("glibc is told with its version, and neither where there is neither", () =>
   assert.match(libcFinding(root, undefined).detail, /^neither glibc nor musl/);
   closeSync(root);
 });
+
+test("a list of packages that tells of musl again and again is gone through once", () => {
+  // Looked for from each of them to the end, it would take hours.
+  const endless = "P:musl\n".repeat((8 * 1024 * 1024) / 7);
+  assert.match(told({ [LOADER]: "", "/lib/apk/db/installed": endless }), /musl of an unknown version/);
+  const behind = `P:musl-utils\nV:9.9.9-r0\n\nP:musl\nA:x\n\nP:other\nV:1.1.1-r0\n`;
+  assert.match(told({ [LOADER]: "", "/lib/apk/db/installed": behind }), /musl of an unknown version/);
+});

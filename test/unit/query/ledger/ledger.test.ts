@@ -179,6 +179,21 @@ test("a container whose servers are ever new ones begins anew rather than name a
   }
 });
 
+test("one that came while nothing was kept has no time of before", () => {
+  const book = new Book("full");
+  const ledger = book.open("one");
+  note(ledger, {});
+  book.setNames("off");
+  ledger.tick();
+  const arrivedMs = ledger.nowMs;
+  book.setNames("full");
+  const query = aQuery();
+  const deferred = { query, questionEnd: query.length, type: TYPE.A };
+  const beforeMs = performance.now();
+  ledger.noteDelivered(deferred, arrivedMs, aReplyTo(query), false, "forwarded", undefined);
+  assert.ok(only(ledger).atMs >= beforeMs);
+});
+
 test("hidden keeps everything but names; off keeps nothing", () => {
   const book = new Book("hidden");
   const ledger = book.open("one");

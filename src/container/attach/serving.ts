@@ -1,0 +1,26 @@
+/**
+ * Serving: what exists while a namespace is served.
+ */
+import type { Capture } from "../capture/capture.ts";
+import type { NamespaceSockets } from "../namespace/sockets.ts";
+import type { RuleKeeper } from "../rules/keeper.ts";
+import type { Listening } from "../rules/plan.ts";
+import type { Endpoint } from "./ports.ts";
+
+export interface Serving {
+  capture: Capture;
+  /** One pair for each lead of the capture. */
+  pairs: readonly NamespaceSockets[];
+  /** Every pair that was ever bound: one to which nothing leads any more waits until something does again. */
+  bound: readonly NamespaceSockets[];
+  readonly endpoint: Endpoint;
+  readonly keeper: RuleKeeper;
+  /** Only probes are led to us so far. */
+  isTrial: boolean;
+  /** The namespace's descriptor is not ours any more: its number may be another's. */
+  isOver: boolean;
+}
+
+export function listeningOf(pairs: readonly NamespaceSockets[]): Listening[] {
+  return pairs.map(({ listening }) => listening);
+}

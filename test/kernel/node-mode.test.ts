@@ -1,0 +1,100 @@
+// Proves that a node which is left while it is being verified stays left: what a probe finds out afterwards is nobody's
+// reason to write into its resolv.conf again.
+
+import assert from "node:assert/strict";
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+
+import type { Site } from "../../src/container/attach/mode.ts";
+import { Journal } from "../../src/container/kind/journal.ts";
+import { NodeMode } from "../../src/container/kind/node-mode.ts";
+import { NodeResolver } from "../../src/container/kind/node-resolver.ts";
+import { Bracket } from "../../src/container/namespace/bracket.ts";
+import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
+import { KIND_DEFAULTS } from "../../src/model/kind-policy.ts";
+import { Netns } from "../support/netns.ts";
+
+const DOCKERS = "nameserver 127.0.0.11\noptions ndots:0\n";
+const GATEWAY = "10.6.0.1";
+const WORKS = { kind: "works" } as const;
+
+const bracket = new Bracket();
+const memory = new NetlinkMemory();
+const folder = mkdtempSync(join(tmpdir(), "d11-node-mode-"));
+const path = join(folder, "resolv.conf");
+after(() => {
+  bracket.close();
+  rmSync(folder, { recursive: true });
+});
+
+function nodeMode(): NodeMode {
+  const open = (flags: number): number => openSync(path, flags);
+  const openOriginal = (): never => {
+    throw new Error("no entrypoint was here");
+  };
+  mkdirSync(join(folder, "nodes"), { recursive: true });
+  const fact = {
+    containerId: "abc",
+    name: "node",
+    startedAt: "now",
+    sandboxKey: "",
+    pid: 1,
+    resolvConfPath: path,
+    search: undefined,
+    gateway: { ipv4: GATEWAY, ipv6: undefined },
+    own: { ipv4: "10.6.0.2", ipv6: undefined },
+    addresses: ["10.6.0.2"],
+    hostGateway: undefined,
+  };
+  return new NodeMode(fact, KIND_DEFAULTS, {
+    bracket,
+    memory,
+    journal: new Journal(folder),
+    resolver: new NodeResolver({ path, openWritten: open, openRead: open, openOriginal, isSame: () => true }),
+    onChange: () => {},
+    onNews: () => {},
+  });
+}
+
+/** One whose probes come through as soon as somebody says so. */
+function siteOf(fd: number): Site & { readonly comesThrough: () => void } {
+  const { promise, resolve } = deferred();
+  const probe = async (): Promise<typeof WORKS> => {
+    await promise;
+    return WORKS;
+  };
+  return { fd, within: (work) => bracket.within(fd, work), probe, comesThrough: resolve };
+}
+
+function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve = (): void => {};
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
+
+test("a probe that comes through names our address, and one that does so too late names nobody", async () => {
+  await using netns = await Netns.create();
+  const fd = openSync(netns.netnsPath, "r");
+  writeFileSync(path, DOCKERS);
+  const mode = nodeMode();
+  try {
+    for (const isLate of [false, true]) {
+      bracket.within(fd, () => mode.capture());
+      const site = siteOf(fd);
+      const verified = mode.onVerified(site);
+      if (isLate) mode.withdraw();
+      site.comesThrough();
+      await verified;
+      assert.equal(readFileSync(path, "utf8") === DOCKERS, isLate);
+      mode.withdraw();
+      bracket.within(fd, () => mode.undo());
+      assert.equal(readFileSync(path, "utf8"), DOCKERS);
+    }
+  } finally {
+    closeSync(fd);
+  }
+});

@@ -1,0 +1,59 @@
+// Proves that however many namespaces are left at once, each step of leaving one has a round of the event loop to itself:
+// queries are answered in between, and whoever watches over the loop sees that it comes round.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+
+import { CONTAINER_MODE } from "../../src/container/attach/mode.ts";
+import { Reconciler } from "../../src/container/attach/reconciler.ts";
+import { Attaching, VIEW, answering } from "../support/attaching.ts";
+import { Netns } from "../support/netns.ts";
+import { waitFor } from "../support/wait.ts";
+
+const COUNT = 6;
+
+const attaching = new Attaching();
+after(() => attaching[Symbol.dispose]());
+
+test("namespaces are left one step a round, and nothing of ours stays in any of them", async () => {
+  const places = await Promise.all(Array.from({ length: COUNT }, async () => await Netns.create()));
+  const reconciler = new Reconciler(
+    { ...attaching.parts({ means: { tier: "iptables-legacy", hasZones: true } }), openEndpointFor: () => answering },
+    () => {},
+  );
+  let round = 0;
+  let timer: NodeJS.Immediate;
+  const count = (): void => {
+    round++;
+    timer = setImmediate(count);
+  };
+  timer = setImmediate(count);
+  /** In which rounds somebody began to be drained, or was left. */
+  const steps: number[] = [];
+  const mode = { ...CONTAINER_MODE, withdraw: () => void steps.push(round) };
+  try {
+    for (const [index, { netnsPath }] of places.entries()) {
+      const containerId = String(index);
+      reconciler.want(containerId, { claim: { containerId, sandboxKey: netnsPath, pid: 0 }, view: VIEW, mode });
+    }
+    await waitFor(
+      "all to be attached",
+      () =>
+        [...reconciler.attachments()].filter(([, { state }]) => state.kind === "attached").length === COUNT ||
+        undefined,
+    );
+    await reconciler.stop();
+    assert.equal(steps.length, 2 * COUNT);
+    assert.deepEqual(
+      steps.filter((each, index) => each === steps[index - 1]),
+      [],
+    );
+    for (const netns of places) {
+      const { stdout } = await netns.enter("iptables-legacy-save");
+      assert.doesNotMatch(stdout, /DNS11/);
+    }
+  } finally {
+    clearImmediate(timer);
+    await Promise.all(places.map(async (netns) => await netns[Symbol.asyncDispose]()));
+  }
+});
