@@ -30,8 +30,9 @@ import { RCODE } from "../wire/reply.ts";
 import { type StoredReply, storedReply } from "../wire/stored-reply.ts";
 import { Deadlines } from "./deadlines.ts";
 import { Delivery } from "./delivery.ts";
-import { Flight, type Landing } from "./flight.ts";
+import type { FlightHooks, Landing } from "./flight.ts";
 import { queryFor, questionOf } from "./shared-query.ts";
+import { type Errand, Trip } from "./trip.ts";
 import type { LoopGuard } from "../upstream/loop-guard.ts";
 
 /** Told of every query that no server answered, for the log. */
@@ -52,21 +53,6 @@ export interface AdaptiveParts {
   readonly meter?: Meter | undefined;
 }
 
-/** A flight with all who wait for it. */
-interface Trip {
-  readonly flight: Flight;
-  readonly lane: Lane;
-  readonly asker: Asker;
-  /** Undefined for a question of its own. */
-  readonly key: Key | undefined;
-  readonly waiting: Delivery[];
-  /** The query that goes out, and where its question ends. */
-  readonly message: Buffer;
-  readonly questionEnd: number;
-  /** The kept reply that is asked for anew. */
-  readonly refreshes?: Entry;
-}
-
 const FRESH = { seconds: 0 };
 /** Extended errors (RFC 8914). */
 const ERROR = { other: 0, cached: 13, prohibited: 18, unreachable: 22, network: 23 } as const;
@@ -79,8 +65,7 @@ export class AdaptiveForwarder {
   readonly #parts: AdaptiveParts;
   readonly #trips = new Map<number, Trip>();
   readonly #all = new Set<Trip>();
-  readonly #connections = { open: 0 };
-  readonly #deadlines: Deadlines;
+  readonly #hooks: FlightHooks;
   readonly #heir = newOwner();
   readonly #owners = new WeakMap<Asker, Owner>();
   #inFlight = 0;
@@ -90,7 +75,16 @@ export class AdaptiveForwarder {
 
   constructor(parts: AdaptiveParts) {
     this.#parts = parts;
-    this.#deadlines = new Deadlines(parts.now);
+    const { now, ids, meter } = parts;
+    this.#hooks = {
+      now,
+      random: () => ids.next(),
+      deadlines: new Deadlines(now),
+      connections: { open: 0 },
+      meter,
+      onLanded: (flight, landing) => this.#land(flight as Trip, landing),
+      onLate: (flight) => this.#standIn(flight as Trip),
+    };
   }
 
   /** Queries that have not been answered yet. */
@@ -167,7 +161,7 @@ export class AdaptiveForwarder {
 
   /** A server was found to lead back to us: nobody waits for it any longer. */
   leaveOut(nameserver: Nameserver): void {
-    for (const { flight } of this.#all) flight.leaveOut(nameserver);
+    for (const trip of this.#all) trip.leaveOut(nameserver);
   }
 
   #board(delivery: Delivery): void {
@@ -197,11 +191,12 @@ export class AdaptiveForwarder {
     this.#depart({ asker, lane, key, message, questionEnd: deferred.questionEnd, waiting: [delivery] });
   }
 
-  #depart(parts: Omit<Trip, "flight">): void {
-    const { behaviour, policy, ids, now } = this.#parts;
-    const { asker, lane, key, message, questionEnd, waiting } = parts;
+  #depart(errand: Errand): void {
+    const { behaviour, policy, now } = this.#parts;
+    const { asker, lane, key, message, questionEnd, waiting } = errand;
     const isStream = waiting[0]?.transport === "tcp";
-    const flight = new Flight(
+    const trip = new Trip(
+      errand,
       {
         nameservers: lane.nameservers,
         policy: policy.ask,
@@ -216,21 +211,13 @@ export class AdaptiveForwarder {
         isOptOurs: key !== undefined,
         turn: this.#turn++,
       },
-      {
-        now,
-        random: () => ids.next(),
-        deadlines: this.#deadlines,
-        connections: this.#connections,
-        meter: this.#parts.meter,
-        onLanded: (landing) => this.#land(trip, landing),
-        onLate: () => this.#standIn(trip),
-      },
+      this.#hooks,
     );
-    const trip: Trip = { ...parts, flight };
     this.#all.add(trip);
-    waiting[0]?.deferred.trace?.flies(flight.journal);
+    const trace = waiting[0]?.deferred.trace;
+    if (trace !== undefined) trace.flies(trip.journal);
     if (key !== undefined) this.#trips.set(key.hash, trip);
-    flight.start();
+    trip.start();
   }
 
   #land(trip: Trip, landing: Landing): void {
@@ -309,9 +296,9 @@ export class AdaptiveForwarder {
     act();
   }
 
-  #tellJoined({ flight }: Trip, trace: Trace | undefined): void {
+  #tellJoined(trip: Trip, trace: Trace | undefined): void {
     trace?.passes("servers", "the same is being asked already, and its reply is waited for");
-    trace?.flies(flight.journal);
+    trace?.flies(trip.journal);
   }
 
   #refuse(delivery: Delivery): void {
@@ -332,9 +319,9 @@ export class AdaptiveForwarder {
     return isSame ? trip : undefined;
   }
 
-  #isEarly({ flight }: Trip): boolean {
+  #isEarly({ startMs }: Trip): boolean {
     const { policy, now } = this.#parts;
-    return now() - flight.startMs < policy.ask.budgetMs * JOIN_SHARE;
+    return now() - startMs < policy.ask.budgetMs * JOIN_SHARE;
   }
 
   /** The same question again while it is being asked: somebody else's, or ours, by way of the server. */

@@ -66,6 +66,7 @@ export interface FlightPlan {
   readonly turn: number;
 }
 
+/** The same for all flights: there may be thousands in the air, and each is no more than what is its own. */
 export interface FlightHooks {
   readonly now: () => number;
   readonly random: () => number;
@@ -73,9 +74,9 @@ export interface FlightHooks {
   /** How many connections to servers all flights together have. */
   readonly connections: { open: number };
   readonly meter?: Pick<Meter, "replied" | "failed"> | undefined;
-  readonly onLanded: (landing: Landing) => void;
+  readonly onLanded: (flight: Flight, landing: Landing) => void;
   /** It takes so long that an old reply would do. */
-  readonly onLate: () => void;
+  readonly onLate: (flight: Flight) => void;
 }
 
 const ON_TRIAL = "it is down, and asked on trial beside another one";
@@ -157,7 +158,7 @@ export class Flight implements Due {
     if (now >= this.#lateMs) {
       this.#lateMs = Number.POSITIVE_INFINITY;
       this.#journal?.note(now, undefined, "late: a reply that is over would do, if one is kept");
-      this.#hooks.onLate();
+      this.#hooks.onLate(this);
     }
     if (now >= this.#stepMs) this.#next();
     if (!this.#isOver) this.#arm();
@@ -316,7 +317,7 @@ export class Flight implements Due {
     this.#journal?.replied(now, nameserver.server, `answered ${repliedText(reply, now - sentMs, isTruncated)}`);
     this.#end();
     const { message, rcode } = reply;
-    this.#hooks.onLanded({ kind: "reply", message, rcode, isWhole: !isTruncated, server: nameserver.server });
+    this.#hooks.onLanded(this, { kind: "reply", message, rcode, isWhole: !isTruncated, server: nameserver.server });
   }
 
   /** A server that knows EDNS says so when it refuses a query that has it (RFC 6891, 7). */
@@ -374,8 +375,8 @@ export class Flight implements Due {
           }
         : { kind: "reply", isWhole: false, ...truncated };
     // Nobody is called back before the call that started it has returned.
-    if (this.#isStarting) queueMicrotask(() => this.#hooks.onLanded(landing));
-    else this.#hooks.onLanded(landing);
+    if (this.#isStarting) queueMicrotask(() => this.#hooks.onLanded(this, landing));
+    else this.#hooks.onLanded(this, landing);
   }
 
   #end(): void {

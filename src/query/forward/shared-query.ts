@@ -23,7 +23,8 @@ export function questionOf({ name, type }: Key): Buffer {
 
 /** Header and question of one of them, and an OPT of ours. */
 export function queryFor(message: Buffer, questionEnd: number, bits: number): Buffer {
-  const query = Buffer.alloc(questionEnd + OPT_BYTES);
+  // Of the pool: memory of its own would be one more thing for the collector to look after.
+  const query = Buffer.allocUnsafe(questionEnd + OPT_BYTES).fill(0);
   message.copy(query, HEADER_BYTES, HEADER_BYTES, questionEnd);
   query[2] = RD;
   query[3] = upstreamFlags(bits);

@@ -1,0 +1,42 @@
+/**
+ * Trip: a flight with all who wait for it. It is one object, because there may be thousands in the air, and whatever is
+ * alive when the collector comes is what everybody waits for.
+ */
+import type { Asker } from "../asker.ts";
+import type { Entry, Key } from "../cache/reply-cache.ts";
+import type { Lane } from "../upstream/fleet.ts";
+import type { Delivery } from "./delivery.ts";
+import { Flight, type FlightHooks, type FlightPlan } from "./flight.ts";
+
+/** What is asked, for whom. */
+export interface Errand {
+  readonly asker: Asker;
+  readonly lane: Lane;
+  /** Undefined for a question of its own. */
+  readonly key: Key | undefined;
+  readonly waiting: Delivery[];
+  /** The query that goes out, and where its question ends. */
+  readonly message: Buffer;
+  readonly questionEnd: number;
+  /** The kept reply that is asked for anew. */
+  readonly refreshes?: Entry | undefined;
+}
+
+export class Trip extends Flight {
+  readonly asker: Asker;
+  readonly lane: Lane;
+  readonly key: Key | undefined;
+  readonly waiting: Delivery[];
+  readonly questionEnd: number;
+  readonly refreshes: Entry | undefined;
+
+  constructor(errand: Errand, plan: FlightPlan, hooks: FlightHooks) {
+    super(plan, hooks);
+    this.asker = errand.asker;
+    this.lane = errand.lane;
+    this.key = errand.key;
+    this.waiting = errand.waiting;
+    this.questionEnd = errand.questionEnd;
+    this.refreshes = errand.refreshes;
+  }
+}
