@@ -21,21 +21,46 @@ export type OnOutcome = (outcome: Outcome) => void;
 const UDP_REPLY_MAX = 65535;
 const UDP_REPLY_MIN = 512;
 
+/** Whoever asks: it is told what became of each sending, to whom that went, and when. */
+export interface Sender<To> {
+  onReply(to: To, message: Buffer, sentMs: number): void;
+  onUnreachable(to: To, reason: string, sentMs: number): void;
+  onForgery(to: To): void;
+}
+
 /** One sending of the query; each has an id of its own, so that a late reply to the first tells how long it took. */
-export class UdpAttempt implements Exchange {
+export class UdpAttempt<To> implements Exchange {
   readonly message: Buffer;
   readonly questionEnd: number;
-  readonly onReply: Exchange["onReply"];
-  readonly onUnreachable: Exchange["onUnreachable"];
-  readonly onForgery: Exchange["onForgery"];
+  readonly #sender: Sender<To>;
+  readonly #to: To;
+  readonly #sentMs: number;
 
-  constructor(message: Buffer, questionEnd: number, on: Pick<Exchange, "onReply" | "onUnreachable" | "onForgery">) {
+  constructor(message: Buffer, questionEnd: number, { sender, to, sentMs }: Sending<To>) {
     this.message = message;
     this.questionEnd = questionEnd;
-    this.onReply = on.onReply;
-    this.onUnreachable = on.onUnreachable;
-    this.onForgery = on.onForgery;
+    this.#sender = sender;
+    this.#to = to;
+    this.#sentMs = sentMs;
   }
+
+  onReply(message: Buffer): void {
+    this.#sender.onReply(this.#to, message, this.#sentMs);
+  }
+
+  onUnreachable(reason: string): void {
+    this.#sender.onUnreachable(this.#to, reason, this.#sentMs);
+  }
+
+  onForgery(): void {
+    this.#sender.onForgery(this.#to);
+  }
+}
+
+interface Sending<To> {
+  readonly sender: Sender<To>;
+  readonly to: To;
+  readonly sentMs: number;
 }
 
 /** Asks over a connected UDP socket. Replies with another id are somebody else's, or forged: they are passed over. */

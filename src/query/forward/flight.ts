@@ -22,7 +22,7 @@ import { RCODE } from "../wire/reply.ts";
 import { storedReply } from "../wire/stored-reply.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 import { FlightJournal } from "../trace.ts";
-import { type Outcome, UdpAttempt, askTcp } from "./attempt.ts";
+import { type Outcome, type Sender, UdpAttempt, askTcp } from "./attempt.ts";
 import type { Deadlines, Due } from "./deadlines.ts";
 import { type Candidate, lineUp, tellLine } from "./line-up.ts";
 
@@ -87,7 +87,7 @@ const RCODE_NAMES = new Map<number, string>([
   [RCODE.REFUSED, "REFUSED"],
 ]);
 
-export class Flight implements Due {
+export class Flight implements Due, Sender<Candidate> {
   step: number | undefined;
   readonly startMs: number;
   readonly #plan: FlightPlan;
@@ -215,18 +215,15 @@ export class Flight implements Due {
       socket = nameserver.sockets.draw(() => this.#plan.dial(nameserver.server, "udp"));
     } catch (error) {
       this.#meterFailure(candidate, "dial_error", now);
-      this.#onUnreachable(candidate, reasonOf(error));
+      this.#giveUpOn(candidate, reasonOf(error));
       return;
     }
     nameserver.health.asked(now);
     socket.ask(
       new UdpAttempt(this.#messageFor(nameserver, now), this.#plan.questionEnd, {
-        onReply: (message) => this.#onReply(candidate, message, now),
-        onUnreachable: (reason) => {
-          this.#meterFailure(candidate, "error", now);
-          this.#onUnreachable(candidate, reason);
-        },
-        onForgery: () => this.#onForgery(candidate),
+        sender: this,
+        to: candidate,
+        sentMs: now,
       }),
     );
   }
@@ -250,7 +247,7 @@ export class Flight implements Due {
       fd = this.#plan.dial(nameserver.server, "tcp");
     } catch (error) {
       this.#meterFailure(candidate, "dial_error", now, true);
-      this.#onUnreachable(candidate, reasonOf(error));
+      this.#giveUpOn(candidate, reasonOf(error));
       return;
     }
     const query = Buffer.from(this.#messageFor(nameserver, now));
@@ -268,7 +265,7 @@ export class Flight implements Due {
   #onTcpOutcome(candidate: Candidate, query: Buffer, sentMs: number, outcome: Outcome): void {
     if (outcome.kind === "failed") {
       if (!this.#isOver) this.#meterFailure(candidate, "error", sentMs, true);
-      if (this.#plan.usesTcp && !this.#isOver) this.#onUnreachable(candidate, outcome.reason);
+      if (this.#plan.usesTcp && !this.#isOver) this.#giveUpOn(candidate, outcome.reason);
       else this.#fail(candidate, outcome.reason);
     } else if (isReplyTo(outcome.reply.message, { message: query, questionEnd: this.#plan.questionEnd })) {
       this.#judge(candidate, outcome.reply, sentMs, true);
@@ -277,7 +274,7 @@ export class Flight implements Due {
     }
   }
 
-  #onReply(candidate: Candidate, message: Buffer, sentMs: number): void {
+  onReply(candidate: Candidate, message: Buffer, sentMs: number): void {
     const reply = readReply(message);
     if (reply === undefined) {
       candidate.nameserver.health.answered(this.#hooks.now(), undefined, false);
@@ -327,14 +324,20 @@ export class Flight implements Due {
     return isRefusal && (rcode === RCODE.BADVERS || message.readUInt16BE(ADDITIONALS_AT) === 0);
   }
 
-  #onUnreachable(candidate: Candidate, reason: string): void {
+  onUnreachable(candidate: Candidate, reason: string, sentMs: number): void {
+    this.#meterFailure(candidate, "error", sentMs);
+    this.#giveUpOn(candidate, reason);
+  }
+
+  /** It cannot be reached. */
+  #giveUpOn(candidate: Candidate, reason: string): void {
     candidate.isUnreachable = true;
     candidate.nameserver.health.failed(this.#hooks.now(), reason);
     this.#fail(candidate, reason);
   }
 
   /** Somebody guesses at the id: over TCP they would have to guess at much more. */
-  #onForgery(candidate: Candidate): void {
+  onForgery(candidate: Candidate): void {
     if (!this.#isOver) this.#askTcp(candidate, "somebody else sends replies");
   }
 

@@ -24,6 +24,9 @@ interface LineParts {
 }
 
 export function lineUp({ nameservers, policy, turn }: LineParts, now: number): Candidate[] {
+  const [only] = nameservers;
+  // Most lists have one server, and no order.
+  if (nameservers.length === 1 && only !== undefined && !only.isLooping(now)) return [candidateOf(only)];
   const usable = nameservers.filter((nameserver) => !nameserver.isLooping(now));
   const start = policy.rotates && usable.length > 0 ? turn % usable.length : 0;
   const rotated = [...usable.slice(start), ...usable.slice(0, start)];
@@ -31,13 +34,11 @@ export function lineUp({ nameservers, policy, turn }: LineParts, now: number): C
     Number(nameserver.server.isBackup === true) * 2 +
     Number(policy.order === "adaptive" && nameserver.health.isDown(now));
   const ordered = rotated.length > 1 ? rotated.toSorted((a, b) => rank(a) - rank(b)) : rotated;
-  return ordered.map((nameserver) => ({
-    nameserver,
-    state: "unasked",
-    asks: 0,
-    reason: "no answer in time",
-    isUnreachable: false,
-  }));
+  return ordered.map(candidateOf);
+}
+
+function candidateOf(nameserver: Nameserver): Candidate {
+  return { nameserver, state: "unasked", asks: 0, reason: "no answer in time", isUnreachable: false };
 }
 
 /** How it came to be in this order, for whoever has it explained. */
