@@ -57,3 +57,28 @@ test("namespaces are left one step a round, and nothing of ours stays in any of 
     await Promise.all(places.map(async (netns) => await netns[Symbol.asyncDispose]()));
   }
 });
+
+test("a namespace that is left, and wanted again before it is, is served once it can be, and nobody calls that a failure", async () => {
+  await using place = await Netns.create();
+  const states: string[] = [];
+  const reconciler = new Reconciler({ ...attaching.parts(), openEndpointFor: () => answering }, (_, { kind }) => {
+    states.push(kind);
+  });
+  const want = (containerId: string): void => {
+    const claim = { containerId, sandboxKey: place.netnsPath, pid: 0 };
+    reconciler.want(containerId, { claim, view: VIEW, mode: CONTAINER_MODE });
+  };
+  const attached = async (): Promise<void> => {
+    await waitFor("it to be attached", () => (states.at(-1) === "attached" ? true : undefined));
+  };
+  want("first");
+  await attached();
+  reconciler.unwant("first");
+  // Until it is begun: somebody else, who has the same namespace.
+  await waitFor("it to be left", () => ([...reconciler.attachments()].length === 0 ? true : undefined), { everyMs: 0 });
+  want("second");
+  await waitFor("it to have been left", () => (states.includes("closed") ? true : undefined));
+  await attached();
+  assert.equal(states.includes("failed"), false, states.join());
+  await reconciler.stop();
+});

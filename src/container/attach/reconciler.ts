@@ -51,7 +51,8 @@ export class Reconciler {
   readonly #onState: OnAttachmentState;
   readonly #entries = new Map<string, Entry>();
   readonly #queue = new Set<string>();
-  readonly #closing = new Set<Promise<void>>();
+  /** Those that are being left, until they are. */
+  readonly #leaving = new Map<Attachment, Promise<void>>();
   /** When the last of those who wait to touch a namespace that is left may do so. */
   #turn: Promise<void> = Promise.resolve();
   readonly #everyMs: number;
@@ -138,7 +139,10 @@ export class Reconciler {
     for (const { timer, changeTimer } of this.#entries.values())
       [timer, changeTimer].forEach((one) => clearTimeout(one));
     this.#entries.clear();
-    await Promise.all([...attachments.map(async (attachment) => await this.#leave(attachment)), ...this.#closing]);
+    await Promise.all([
+      ...attachments.map(async (attachment) => await this.#leave(attachment)),
+      ...this.#leaving.values(),
+    ]);
   }
 
   #mark(containerId: string): void {
@@ -167,15 +171,15 @@ export class Reconciler {
       entry.attachment = undefined;
       entry.attempts = 0;
       clearTimeout(entry.timer);
-      const left = this.#leaveLater(attachment);
-      // The same namespace, to be served otherwise: as long as we are in it, nobody else can be.
-      if (wanted !== undefined && isSameClaim(attachment.claim, wanted.claim)) {
-        void left.then(() => this.#mark(containerId));
-        return;
-      }
+      this.#leaveLater(attachment);
     }
     if (wanted === undefined) {
       this.#entries.delete(containerId);
+      return;
+    }
+    const leaving = this.#leavingAt(wanted.claim);
+    if (leaving !== undefined) {
+      void leaving.then(() => this.#mark(containerId));
       return;
     }
     entry.attachment ??= this.#newAttachment(containerId, wanted);
@@ -250,10 +254,15 @@ export class Reconciler {
     }
   }
 
-  async #leaveLater(attachment: Attachment): Promise<void> {
-    const done = this.#leave(attachment).finally(() => this.#closing.delete(done));
-    this.#closing.add(done);
-    await done;
+  #leaveLater(attachment: Attachment): void {
+    const done = this.#leave(attachment).finally(() => this.#leaving.delete(attachment));
+    this.#leaving.set(attachment, done);
+  }
+
+  /** As long as we are in a namespace nobody else can be, not even we ourselves, to serve it otherwise or once more. */
+  #leavingAt(claim: NamespaceClaim): Promise<void> | undefined {
+    for (const [attachment, done] of this.#leaving) if (isSameClaim(attachment.claim, claim)) return done;
+    return undefined;
   }
 
   async #leave(attachment: Attachment): Promise<void> {
