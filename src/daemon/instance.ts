@@ -20,13 +20,13 @@ import { join } from "node:path";
 
 import { tryLock } from "../kernel/libc.ts";
 import { Fault, codeOf } from "../lib/fault.ts";
+import { standStill } from "../lib/stand-still.ts";
 
 /** The kernel's limit for the path of a unix socket. */
 const SOCKET_PATH_BYTES_MAX = 107;
 const O_RDWR_CREAT = 0o102;
 const LOCK_MODE = 0o600;
 const LOOK_AGAIN_MS = 50;
-const FOR_WAITING = new Int32Array(new SharedArrayBuffer(4));
 
 export interface Instance {
   readonly folder: string;
@@ -80,7 +80,7 @@ export function takeInstance(stateDir: string, engineId: string): Instance {
 
 /** A doctor takes the lock for a moment, to see whether somebody has it. */
 function tryLockAgain(lock: number): boolean {
-  Atomics.wait(FOR_WAITING, 0, 0, LOOK_AGAIN_MS);
+  standStill(LOOK_AGAIN_MS);
   return tryLock(lock);
 }
 

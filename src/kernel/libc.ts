@@ -328,6 +328,9 @@ export function scopeOf(address: string): number {
   return /^\d+$/.test(zone) ? Number(zone) : interfaceIndex(zone);
 }
 
+/** Finds a place without opening what is there; Node has no name for it. */
+export const O_PATH = 0o10000000;
+
 /**
  * Opens a path as a process whose root is `root` would see it. Absolute links inside (`/var/run -> /run`) stay inside,
  * which a path through /proc/PID/root does not give. The flags are those of open(2); nothing is made, as no mode is given.

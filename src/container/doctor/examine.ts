@@ -49,7 +49,7 @@ export async function examineContainer(patient: Patient, { bracket, memory }: To
       listenerFinding(patient),
       portFinding(),
       ...answers,
-      ...(seen.docker !== undefined && seen.docker.length > 0 && comesThrough ? fallbackFindings(behind) : []),
+      ...((seen.docker?.length ?? 0) > 0 && comesThrough ? fallbackFindings(behind) : []),
       conntrackFinding(),
       staleFinding(staleTranslations(memory), isAnswered),
     ];

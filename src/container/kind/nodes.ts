@@ -2,7 +2,7 @@
  * Nodes: which of the running containers are KIND nodes, each with its mode for as long as it runs.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { closeQuietly, openInRoot } from "../../kernel/libc.ts";
+import { O_PATH, closeQuietly, openInRoot } from "../../kernel/libc.ts";
 import type { KindPolicy } from "../../model/kind-policy.ts";
 import type { Bracket } from "../namespace/bracket.ts";
 import { withRoot } from "../namespace/container-root.ts";
@@ -32,8 +32,6 @@ interface Known {
   readonly mode: NodeMode;
   readonly way: KindPolicy["way"];
 }
-
-const O_PATH = 0o10000000;
 
 export class Nodes {
   readonly #parts: NodesParts;

@@ -13,6 +13,7 @@ import { forgetConversationsOf } from "../../kernel/conntrack.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
 import { Fault, codeOf } from "../../lib/fault.ts";
+import { standStill } from "../../lib/stand-still.ts";
 import type { Bracket } from "../namespace/bracket.ts";
 
 interface PodAddresses {
@@ -53,8 +54,6 @@ const NO_IPV6 = new Set(["EACCES", "EAFNOSUPPORT", "EOPNOTSUPP"]);
 /** The kernel lets packets through a new link within microseconds; older ones take their time when there is much to do. */
 const READY_MS_MAX = 50;
 const LOOK_EVERY_MS = 0.2;
-
-const FOR_WAITING = new Int32Array(new SharedArrayBuffer(4));
 
 /** Makes a pod of the node whose namespace is behind `node`. If that fails nothing of it is left. */
 export function openPodNamespace(bracket: Bracket, memory: NetlinkMemory, node: number): PodNamespace {
@@ -199,7 +198,7 @@ function awaitReady(isReady: () => boolean): void {
   const deadlineMs = performance.now() + READY_MS_MAX;
   while (!isReady()) {
     if (performance.now() > deadlineMs) throw new Fault("POD_NOT_READY", "A pod to ask from did not come up in time");
-    Atomics.wait(FOR_WAITING, 0, 0, LOOK_EVERY_MS);
+    standStill(LOOK_EVERY_MS);
   }
 }
 

@@ -21,11 +21,12 @@ import {
   writeSync,
 } from "node:fs";
 
-import { openInRoot } from "../../kernel/libc.ts";
+import { O_PATH, openInRoot } from "../../kernel/libc.ts";
 import { Fault } from "../../lib/fault.ts";
+import { standStill } from "../../lib/stand-still.ts";
+import { withPlainFile } from "../namespace/plain-file.ts";
 import { nameserversIn } from "./resolv-text.ts";
 
-const O_PATH = 0o10000000;
 /** A node may write its own resolv.conf, and as long as it likes. */
 const FILE_BYTES_MAX = 64 * 1024;
 const MOUNTED_AT = "/etc/resolv.conf";
@@ -89,7 +90,7 @@ export class ResolverFile {
   watch(onChange: () => void): void {
     this.close();
     try {
-      this.#watcher = this.#withPath((path) => watch(path, { persistent: false }, onChange));
+      this.#watcher = withPlainFile(this.#open, (path) => watch(path, { persistent: false }, onChange));
       this.#watcher.on("error", () => {});
     } catch {
       // Who wants to be sure looks from time to time.
@@ -113,20 +114,9 @@ export class ResolverFile {
   }
 
   #withFile<T>(flags: number, use: (fd: number) => T): T {
-    const fd = this.#withPath((path) => openSync(path, flags));
+    const fd = withPlainFile(this.#open, (path) => openSync(path, flags));
     try {
       return use(fd);
-    } finally {
-      closeSync(fd);
-    }
-  }
-
-  /** A container decides what stands in its place: to open a pipe would be to wait, to open a device may do anything. */
-  #withPath<T>(use: (path: string) => T): T {
-    const fd = this.#open(O_PATH);
-    try {
-      if (!fstatSync(fd).isFile()) throw new Error("It is not a regular file");
-      return use(`/proc/self/fd/${fd}`);
     } finally {
       closeSync(fd);
     }
@@ -171,7 +161,7 @@ function textOf(fd: number): string | undefined {
 
 /** Too short for a turn of the event loop, in which anything might happen to the file. */
 function letReadersEnd(): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, READ_MS);
+  standStill(READ_MS);
 }
 
 /** A write may end early, and then goes on where it ended. */

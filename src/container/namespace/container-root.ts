@@ -3,11 +3,10 @@
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 
-import { closeQuietly, openInRoot } from "../../kernel/libc.ts";
+import { O_PATH, closeQuietly, openInRoot } from "../../kernel/libc.ts";
 import type { EngineHost } from "./engine-host.ts";
+import { withPlainFile } from "./plain-file.ts";
 import { isOfContainer } from "./proof.ts";
-
-const O_PATH = 0o10000000;
 
 /** The container's own tree of files, as long as the process is the container's. */
 export function withRoot<T>(
@@ -28,18 +27,22 @@ export function withRoot<T>(
 
 /** The first bytes of a file below a root; undefined where there is none, or none that is a file. */
 export function readBelow(root: number, path: string, bytesMax: number): Buffer | undefined {
-  let place = -1;
-  let fd = -1;
   try {
-    // A container decides what stands there: to open a pipe would be to wait, to open a device may do anything.
-    place = openInRoot(root, path, O_PATH);
-    if (!fstatSync(place).isFile()) return undefined;
-    fd = openSync(`/proc/self/fd/${place}`, constants.O_RDONLY | constants.O_NONBLOCK);
-    const bytes = Buffer.alloc(Math.min(bytesMax, fstatSync(fd).size));
-    return bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0));
+    return withPlainFile(
+      (flags) => openInRoot(root, path, flags),
+      (found) => beginningOf(found, bytesMax),
+    );
   } catch {
     return undefined;
+  }
+}
+
+function beginningOf(path: string, bytesMax: number): Buffer {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const bytes = Buffer.alloc(Math.min(bytesMax, fstatSync(fd).size));
+    return bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0));
   } finally {
-    for (const each of [fd, place]) if (each >= 0) closeSync(each);
+    closeSync(fd);
   }
 }

@@ -6,10 +6,18 @@
 import { closeSync, constants, openSync, readSync, readlinkSync } from "node:fs";
 
 import { Fault, codeOf } from "../../lib/fault.ts";
-import { AF_UNIX, SOCK_STREAM, closeQuietly, connectTo, openInRoot, peerProcess, socket } from "../../kernel/libc.ts";
+import {
+  AF_UNIX,
+  O_PATH,
+  SOCK_STREAM,
+  closeQuietly,
+  connectTo,
+  openInRoot,
+  peerProcess,
+  socket,
+} from "../../kernel/libc.ts";
 import { type NamespaceId, namespaceId } from "./bracket.ts";
 
-const O_PATH = 0o10000000;
 const FILE_BYTES_MAX = 64 * 1024;
 
 export interface EngineHost {
