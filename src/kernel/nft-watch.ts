@@ -16,9 +16,14 @@ const ANY_PORT = 0;
 
 type Socket = InstanceType<typeof netlink.RawNetlinkSocket>;
 
+/** Those that are open. Node looks into its sockets once more while it ends, and at a message then the package aborts. */
+const open = new Set<NftWatch>();
+process.on("exit", () => {
+  for (const watch of open) watch.close();
+});
+
 export class NftWatch {
   readonly #socket: Socket;
-  #isClosed = false;
 
   /** Opens the watch in the namespace that the thread is in; changes caused by one of `ownPorts` are not told. */
   constructor(ownPorts: ReadonlySet<number>, onChange: () => void) {
@@ -47,12 +52,11 @@ export class NftWatch {
     this.#socket.on("error", onChange);
     this.#socket.on("truncatedMessage", onChange);
     this.#socket.unref();
+    open.add(this);
   }
 
   close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#socket.close();
+    if (open.delete(this)) this.#socket.close();
   }
 }
 

@@ -1,0 +1,25 @@
+/** The watch on a namespace's rules, in a process of its own: what its end makes of a message that is still to be read. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Netns } from "../support/netns.ts";
+
+const WATCH = new URL("../../src/kernel/nft-watch.js", import.meta.url).href;
+
+test("a change that comes while the process ends does not abort it", async () => {
+  await using netns = await Netns.create();
+  // The socket takes the process through another round of the loop while it ends, in which the watch would be told.
+  const program = `
+    import { spawnSync } from "node:child_process";
+    import { createSocket } from "node:dgram";
+    import { NftWatch } from "${WATCH}";
+    new NftWatch(new Set(), () => undefined);
+    createSocket("udp4").bind(0).unref();
+    setTimeout(() => undefined, 20);
+    process.on("exit", () => {
+      console.log(spawnSync("nft", ["add", "table", "ip", "late"]).status);
+    });`;
+  const args = ["--input-type=module", "--eval", program];
+  const { code, stdout, stderr } = await netns.enter(process.execPath, args);
+  assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: "0\n", stderr: "" });
+});
