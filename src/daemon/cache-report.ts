@@ -55,9 +55,9 @@ export function flushCache({ queryWay }: Composition, name: string | undefined):
   return { isCaching: known?.isCaching === true, name: name ?? null, ...gone };
 }
 
-function labelsOf(name: string): Uint8Array {
+function labelsOf(name: string): string {
   try {
-    return folded(parseQuestion(name, undefined).labels);
+    return Buffer.from(folded(parseQuestion(name, undefined).labels)).toString("latin1");
   } catch (error) {
     throw new Fault("BAD_QUESTION", reasonOf(error));
   }

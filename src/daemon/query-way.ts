@@ -25,7 +25,7 @@ import { Endpoint } from "../query/listen/endpoint.ts";
 import type { Forward } from "../query/listen/ports.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
-import { MeteredAnswerer, meteredForward } from "../query/metered.ts";
+import { MeteredAnswerer } from "../query/metered.ts";
 import { Meter } from "../query/meter.ts";
 import { Fleet } from "../query/upstream/fleet.ts";
 import { TurnBudget } from "../query/upstream/turn-budget.ts";
@@ -113,7 +113,7 @@ function composeAnswering(settings: RunSettings, parts: AnsweringParts): Answeri
   return {
     asking,
     answerer: new MeteredAnswerer(asking.answerer, parts.meter),
-    forward: meteredForward(asking.forward, parts.meter),
+    forward: asking.forward,
     queryBytesMax: behaviour.readsLongQueries ? LIMITS.udpQueryBytes : LIMITS.udpQueryBytesStrict,
     pipelinedMax: behaviour.pipelines ? LIMITS.tcpPipelined : 1,
   };

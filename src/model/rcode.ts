@@ -60,3 +60,8 @@ export function rcodeNumber(text: string): number | undefined {
   if (/^\d{1,2}$/.test(word)) return Number(word);
   return [...RCODES].find(([, name]) => name === word)?.[0];
 }
+
+/** What a reply's header says; an OPT may have further bits. */
+export function rcodeOf(reply: Uint8Array): number {
+  return (reply[3] as number) & 15;
+}

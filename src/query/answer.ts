@@ -65,8 +65,8 @@ export interface Deferred {
   readonly type: number;
   /** DO and CD, where the question has one answer for all who ask; NOT_SHAREABLE otherwise. */
   readonly bits: number;
-  /** The name in lower case, without its end, and its hash. */
-  readonly name: Uint8Array;
+  /** The name in lower case, without its end, a character a byte; and its hash. */
+  readonly name: string;
   readonly nameHash: number;
   readonly isDnssecOk: boolean;
   /** Whom to tell what becomes of it; only where somebody has it explained. */
@@ -196,8 +196,10 @@ export class Answerer {
   /** What the last answer deferred. */
   takeDeferred(block: Buffer): Deferred {
     const { offset, end, messageEnd, records, type, folded, foldedLength, hash } = this.#question;
+    const query = Buffer.allocUnsafe(messageEnd - offset);
+    block.copy(query, 0, offset, messageEnd);
     return {
-      query: Buffer.from(block.subarray(offset, messageEnd)),
+      query,
       questionEnd: end - offset,
       hasOpt: records.optCount > 0,
       udpSize: records.optCount > 0 ? records.optUdpSize : 0,
@@ -205,7 +207,7 @@ export class Answerer {
       route: this.#route as Route,
       type,
       bits: shareBits(block, this.#question),
-      name: folded.slice(0, foldedLength),
+      name: folded.toString("latin1", 0, foldedLength),
       nameHash: hash,
       isDnssecOk: records.isDnssecOk,
     };

@@ -93,11 +93,11 @@ export class Meter {
   }
 
   /** It was answered after somebody was asked. Servers' SERVFAIL and REFUSED never come through as they are. */
-  delivered(type: number, isStream: boolean, rcode: number, startMs: number): void {
+  delivered(type: number, isStream: boolean, rcode: number, tookMs: number): void {
     this.#respond(rcode);
     const outcome = rcode === RCODE.SERVFAIL ? UPSTREAM_FAILED : rcode === RCODE.REFUSED ? REFUSED : FORWARDED;
     if (outcome === REFUSED) this.counts.refused++;
-    this.durations.add(seriesOf(type, isStream, outcome), (performance.now() - startMs) / MS);
+    this.durations.add(seriesOf(type, isStream, outcome), tookMs / MS);
   }
 
   /** A server has answered. */

@@ -1,14 +1,11 @@
 /**
- * Metered: an answerer and a forwarder that count what they do. They stand around the real ones, which know nothing of it.
+ * MeteredAnswerer: an answerer that counts what it does. It stands around the real one, which knows nothing of it.
  */
 import type { Answerer, Deferred } from "./answer.ts";
 import { DEFERRED, DROPPED } from "./answer.ts";
 import type { Asker } from "./asker.ts";
-import type { AnswersAtOnce, Forward } from "./listen/ports.ts";
+import type { AnswersAtOnce } from "./listen/ports.ts";
 import type { Meter } from "./meter.ts";
-
-const RCODE_AT = 3;
-const RCODE_BITS = 15;
 
 export class MeteredAnswerer implements AnswersAtOnce {
   readonly #inner: Answerer;
@@ -36,14 +33,4 @@ export class MeteredAnswerer implements AnswersAtOnce {
   takeDeferred(block: Buffer): Deferred {
     return this.#inner.takeDeferred(block);
   }
-}
-
-export function meteredForward(forward: Forward, meter: Meter): Forward {
-  return (asker, deferred, transport, respond) => {
-    const startMs = performance.now();
-    forward(asker, deferred, transport, (reply, how, server) => {
-      meter.delivered(deferred.type, transport === "tcp", (reply[RCODE_AT] as number) & RCODE_BITS, startMs);
-      respond(reply, how, server);
-    });
-  };
 }

@@ -13,7 +13,7 @@ import type { Trace } from "../trace.ts";
 import type { Question } from "../wire/question.ts";
 import { type Asked, errorOption, relay, relayFailure } from "../wire/relay.ts";
 import { RCODE } from "../wire/reply.ts";
-import { type Entry, type Key, type ReplyCache, keyHash } from "./reply-cache.ts";
+import { type Entry, type ReadKey, type ReplyCache, keyHash } from "./reply-cache.ts";
 import { NOT_SHAREABLE, asksForAuthentic, shareBits } from "./shareable.ts";
 
 /** Nothing is known that would do. */
@@ -39,7 +39,7 @@ export class Memory {
   /** Told of what is found while somebody has it explained. */
   trace: Trace | undefined;
   /** Filled in for each question; nothing is made on this way. */
-  readonly #key = { hash: 0, name: new Uint8Array(0), length: 0, type: 0, bits: 0, scope: 0 } satisfies Key;
+  readonly #key = { hash: 0, name: new Uint8Array(0), length: 0, type: 0, bits: 0, scope: 0 } satisfies ReadKey;
   readonly #asked = { limit: 0, hasOpt: false, isDnssecOk: false, wantsAuthentic: false, isKnown: false };
   readonly #age = { seconds: 0 };
   /** How the last answer came about, one of HOW. */
@@ -58,7 +58,7 @@ export class Memory {
     }
     const { cache, fleet, now } = this.#parts;
     const lane = fleet.laneOf(asker, route);
-    const entry = cache.find(this.#keyOf(question, bits, lane.scope));
+    const entry = cache.findRead(this.#keyOf(question, bits, lane.scope));
     if (entry === undefined) {
       this.trace?.passes("cache", "no reply of these servers is kept for it");
       return this.#miss();
@@ -142,7 +142,7 @@ export class Memory {
     return UNKNOWN;
   }
 
-  #keyOf(question: Question, bits: number, scope: number): Key {
+  #keyOf(question: Question, bits: number, scope: number): ReadKey {
     const key = this.#key;
     key.hash = keyHash(question.hash, question.type, bits, scope);
     key.name = question.folded;

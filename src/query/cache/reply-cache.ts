@@ -11,20 +11,26 @@ import type { StoredReply } from "../wire/stored-reply.ts";
 import { type CacheCounts, newCacheCounts } from "./counts.ts";
 
 /** What a reply is found by, beside the name: DO and CD change what is in it (RFC 4035, 3.2). */
-export interface Key {
-  /** Over everything below. */
+interface Found {
+  /** Over the name and everything below. */
   readonly hash: number;
-  /** Lower-case wire labels; the first `length` bytes count. */
-  readonly name: Uint8Array;
-  readonly length: number;
   readonly type: number;
   readonly bits: number;
   readonly scope: number;
 }
 
-export interface Entry extends Omit<Key, "name"> {
-  /** A character a byte, as the records of a reply are kept. */
+export interface Key extends Found {
+  /** Lower-case wire labels, a character a byte, as the records of a reply are kept. */
   readonly name: string;
+}
+
+/** A key whose name still lies where it was read; its first `length` bytes count. */
+export interface ReadKey extends Found {
+  readonly name: Uint8Array;
+  readonly length: number;
+}
+
+export interface Entry extends Key {
   /** The reply; undefined where servers only failed so far. */
   reply: StoredReply | undefined;
   /** Times are whole milliseconds: the engine holds those in the object itself. */
@@ -91,19 +97,15 @@ export class ReplyCache {
     return this.#entries.size;
   }
 
-  find({ hash, name, length, type, bits, scope }: Key): Entry | undefined {
-    const entry = this.#entries.get(hash);
-    if (
-      entry === undefined ||
-      entry.type !== type ||
-      entry.bits !== bits ||
-      entry.scope !== scope ||
-      entry.length !== length ||
-      !isNamed(entry, name)
-    ) {
-      return undefined;
-    }
-    return entry;
+  find(key: Key): Entry | undefined {
+    const entry = this.#entries.get(key.hash);
+    return entry !== undefined && isSameKey(entry, key) ? entry : undefined;
+  }
+
+  /** The same for a key that was just read: nothing is made to find it. */
+  findRead(key: ReadKey): Entry | undefined {
+    const entry = this.#entries.get(key.hash);
+    return entry !== undefined && isAlike(entry, key) && isNamed(entry, key) ? entry : undefined;
   }
 
   /** It was asked for: the last to go. */
@@ -127,7 +129,7 @@ export class ReplyCache {
       this.touch(entry);
     }
     if (reply !== undefined) entry.reply = reply;
-    const bytes = ENTRY_BYTES + key.length + (entry.reply?.records.length ?? 0);
+    const bytes = ENTRY_BYTES + key.name.length + (entry.reply?.records.length ?? 0);
     this.#charge(entry, bytes - entry.bytes);
     entry.bytes = bytes;
     this.#makeRoom(entry);
@@ -155,14 +157,14 @@ export class ReplyCache {
   }
 
   /** What is kept of one name, of whatever type and from whomever, or all; returns how much that was. */
-  removeNamed(name: Uint8Array | undefined): number {
+  removeNamed(name: string | undefined): number {
     const before = this.size;
     if (name === undefined) {
       this.clear();
       return before;
     }
     for (const entry of this.#entries.values()) {
-      if (entry.length === name.length && isNamed(entry, name)) this.remove(entry);
+      if (entry.name === name) this.remove(entry);
     }
     return before - this.size;
   }
@@ -208,9 +210,8 @@ export class ReplyCache {
   }
 }
 
-/** The key by which an entry is found. */
-export function keyOfEntry({ hash, name, length, type, bits, scope }: Entry): Key {
-  return { hash, name: Buffer.from(name, "latin1"), length, type, bits, scope };
+export function isSameKey(one: Key, other: Key): boolean {
+  return isAlike(one, other) && one.name === other.name;
 }
 
 /** How many replies are charged to a container. */
@@ -224,11 +225,10 @@ export function newOwner(): Owner {
   return { bytes: 0, first: undefined, last: undefined };
 }
 
-function newEntry({ hash, name, length, type, bits, scope }: Key, owner: Owner): Entry {
+function newEntry({ hash, name, type, bits, scope }: Key, owner: Owner): Entry {
   return {
     hash,
-    name: Buffer.from(name.buffer, name.byteOffset, length).toString("latin1"),
-    length,
+    name,
     type,
     bits,
     scope,
@@ -247,7 +247,12 @@ function newEntry({ hash, name, length, type, bits, scope }: Key, owner: Owner):
   };
 }
 
-function isNamed({ name, length }: Entry, bytes: Uint8Array): boolean {
+function isAlike(one: Found, other: Found): boolean {
+  return one.type === other.type && one.bits === other.bits && one.scope === other.scope;
+}
+
+function isNamed({ name }: Entry, { name: bytes, length }: ReadKey): boolean {
+  if (name.length !== length) return false;
   for (let i = 0; i < length; i++) if (name.charCodeAt(i) !== bytes[i]) return false;
   return true;
 }

@@ -6,6 +6,7 @@
 import { LIMITS } from "../../config/limits.ts";
 import type { RandomIds } from "../../lib/random-ids.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
+import { rcodeOf } from "../../model/rcode.ts";
 import type { UpstreamPolicy } from "../../model/upstream-policy.ts";
 import type { Asker } from "../asker.ts";
 import { settleLifetime } from "../cache/lifetime.ts";
@@ -15,8 +16,8 @@ import {
   type Key,
   type Owner,
   type ReplyCache,
+  isSameKey,
   keyHash,
-  keyOfEntry,
   newOwner,
 } from "../cache/reply-cache.ts";
 import { NOT_SHAREABLE } from "../cache/shareable.ts";
@@ -94,43 +95,47 @@ export class AdaptiveForwarder {
 
   readonly forward: Forward = (asker, deferred, transport, respond) => {
     const { behaviour, queriesMax, now } = this.#parts;
-    const bytes = deferred.query.length;
     const delivery = new Delivery({
       asker,
       deferred,
       transport,
       arrivedMs: now(),
       fits: behaviour.fitsReplies,
-      respond: (reply, how, server) => {
-        this.#inFlight--;
-        this.#bytes -= bytes;
-        respond(reply, how, server);
-      },
+      respond,
+      onDone: this.#onDone,
     });
     const isOver = this.#inFlight >= queriesMax || this.#bytes >= LIMITS.forwardBytesWhole;
     this.#inFlight++;
-    this.#bytes += bytes;
-    if (isOver) {
-      queueMicrotask(() => this.#refuse(delivery));
-      return;
-    }
-    asker.slots.take(
+    this.#bytes += deferred.query.length;
+    if (isOver) queueMicrotask(() => this.#refuse(delivery));
+    else if (asker.slots.takeFree()) this.#board(delivery);
+    else this.#wait(delivery);
+  };
+
+  readonly #onDone = ({ deferred, transport, arrivedMs }: Delivery, reply: Uint8Array): void => {
+    const { meter, now } = this.#parts;
+    this.#inFlight--;
+    this.#bytes -= deferred.query.length;
+    meter?.delivered(deferred.type, transport === "tcp", rcodeOf(reply), now() - arrivedMs);
+  };
+
+  #wait(delivery: Delivery): void {
+    delivery.asker.slots.take(
       () => this.#board(delivery),
       // Nobody is called back before this call has returned.
       () => queueMicrotask(() => this.#refuse(delivery)),
     );
-  };
+  }
 
   /** Asks for a kept reply anew; nobody waits for it. */
   refresh(asker: Asker, lane: Lane, entry: Entry): void {
     if (this.#refreshing >= LIMITS.prefetchesAtOnce || entry.reply === undefined || this.#trips.has(entry.hash)) return;
-    const key = keyOfEntry(entry);
-    const question = questionOf(key);
+    const question = questionOf(entry);
     this.#refreshing++;
     this.#parts.cache.counts.prefetches++;
     entry.isRefreshing = true;
     const message = queryFor(question, question.length, entry.bits);
-    this.#depart({ asker, lane, key, refreshes: entry, message, questionEnd: question.length, waiting: [] });
+    this.#depart({ asker, lane, key: entry, refreshes: entry, message, questionEnd: question.length, waiting: [] });
   }
 
   /** What servers say from now on may be something else: nothing that is on its way is kept, and nobody joins it. */
@@ -144,10 +149,10 @@ export class AdaptiveForwarder {
    * Forgets what servers said of one name, or of all; what is on its way is not kept either. Returns how many replies went,
    * and how many were on their way.
    */
-  flush(name: Uint8Array | undefined): { readonly replies: number; readonly inFlight: number } {
+  flush(name: string | undefined): { readonly replies: number; readonly inFlight: number } {
     let inFlight = 0;
-    for (const [hash, { key }] of this.#trips) {
-      if (name !== undefined && (key === undefined || Buffer.compare(key.name, name) !== 0)) continue;
+    for (const [hash, { errand }] of this.#trips) {
+      if (name !== undefined && errand.key?.name !== name) continue;
       this.#trips.delete(hash);
       inFlight++;
     }
@@ -170,7 +175,9 @@ export class AdaptiveForwarder {
     const lane = fleet.laneOf(asker, deferred.route);
     if (lane.nameservers.length === 0 || deferred.query.length > MESSAGE_BYTES_MAX) {
       deferred.trace?.answers("servers", NOBODY[1]);
-      queueMicrotask(() => this.#deliver(delivery, () => delivery.fail(RCODE.SERVFAIL, this.#error(...NOBODY))));
+      queueMicrotask(() => {
+        if (this.#mayHave(delivery)) delivery.fail(RCODE.SERVFAIL, this.#error(...NOBODY));
+      });
       return;
     }
     if (deferred.bits === NOT_SHAREABLE) {
@@ -183,7 +190,7 @@ export class AdaptiveForwarder {
     if (trip !== undefined) this.#suspectLoop(trip);
     const isAlike = behaviour.fitsReplies || delivery.transport === "udp";
     if (trip !== undefined && behaviour.merges && isAlike && this.#isEarly(trip)) {
-      trip.waiting.push(delivery);
+      trip.errand.waiting.push(delivery);
       this.#tellJoined(trip, deferred.trace);
       return;
     }
@@ -221,28 +228,28 @@ export class AdaptiveForwarder {
   }
 
   #land(trip: Trip, landing: Landing): void {
-    const { key } = trip;
+    const { key, refreshes, waiting, questionEnd } = trip.errand;
     const isCurrent = key !== undefined && this.#trips.get(key.hash) === trip;
     this.#all.delete(trip);
     if (isCurrent) this.#trips.delete(key.hash);
-    if (trip.refreshes !== undefined) {
-      trip.refreshes.isRefreshing = false;
+    if (refreshes !== undefined) {
+      refreshes.isRefreshing = false;
       this.#refreshing--;
     }
     if (landing.kind === "failed") return this.#landFailed(trip, landing, isCurrent);
     const stored = key === undefined ? undefined : storedReply(landing.message);
-    if (isCurrent && stored?.questionEnd === trip.questionEnd) this.#keep(trip, key, stored);
-    for (const delivery of trip.waiting) {
-      this.#deliver(delivery, () => {
-        // A stream has room for everything: truncated there means that nobody could get the rest.
-        if (!landing.isWhole && delivery.transport === "tcp") delivery.fail(RCODE.SERVFAIL, this.#error(...NOT_WHOLE));
-        else if (stored?.questionEnd === trip.questionEnd) delivery.hand(stored, FRESH, landing.server);
-        else delivery.handRaw(landing.message, landing.server);
-      });
+    const isAsked = stored?.questionEnd === questionEnd;
+    if (isCurrent && isAsked) this.#keep(trip.errand, key, stored);
+    for (const delivery of waiting) {
+      if (!this.#mayHave(delivery)) continue;
+      // A stream has room for everything: truncated there means that nobody could get the rest.
+      if (!landing.isWhole && delivery.transport === "tcp") delivery.fail(RCODE.SERVFAIL, this.#error(...NOT_WHOLE));
+      else if (isAsked) delivery.hand(stored, FRESH, landing.server);
+      else delivery.handRaw(landing.message, landing.server);
     }
   }
 
-  #keep({ asker, lane, waiting }: Trip, key: Key, stored: StoredReply): void {
+  #keep({ asker, lane, waiting }: Errand, key: Key, stored: StoredReply): void {
     const { behaviour, policy, cache, now } = this.#parts;
     const seconds = settleLifetime(stored, policy.cache, lane.isDoor ? behaviour.ttlSeconds : undefined);
     const isKept = behaviour.caches && seconds > 0;
@@ -258,7 +265,7 @@ export class AdaptiveForwarder {
   #landFailed(trip: Trip, landing: Extract<Landing, { kind: "failed" }>, isCurrent: boolean): void {
     const { failures, wasSilent, told } = landing;
     const { behaviour, cache, now, onFailure } = this.#parts;
-    const { key, asker } = trip;
+    const { key, asker, waiting } = trip.errand;
     const reason = failures.map(({ server, reason: what }) => `${server}: ${what}`).join("; ") || NOBODY[1];
     onFailure(reason);
     this.#standIn(trip);
@@ -270,30 +277,29 @@ export class AdaptiveForwarder {
       entry.failedUntilMs = Math.max(entry.failureUntilMs, entry.reply === undefined ? 0 : nowMs + LIMITS.staleForMs);
       entry.failure = why ?? this.#error(ERROR.cached, reason);
     }
-    for (const delivery of trip.waiting) {
-      if (!delivery.isDone) this.#deliver(delivery, () => delivery.fail(RCODE.SERVFAIL, why));
-    }
+    for (const delivery of waiting) if (this.#mayHave(delivery)) delivery.fail(RCODE.SERVFAIL, why);
   }
 
   /** Answers those who wait with a reply that is over, if there is one. The flight goes on. */
-  #standIn({ key, lane, waiting }: Trip): void {
+  #standIn({ errand: { key, lane, waiting } }: Trip): void {
     const { cache, memory, now } = this.#parts;
     const entry = key === undefined ? undefined : cache.find(key);
     const stale = entry === undefined ? undefined : memory.staleReply(entry, lane, now());
     if (stale === undefined) return;
     for (const delivery of waiting) {
-      if (delivery.isDone) continue;
+      if (!this.#mayHave(delivery)) continue;
       memory.noteStale();
       delivery.deferred.trace?.answers("cache", "a reply that is over stands in (stale)");
       const why = this.#parts.behaviour.explainsFailures ? staleError(stale) : undefined;
-      this.#deliver(delivery, () => delivery.hand(stale, STALE_AGE, undefined, why));
+      delivery.hand(stale, STALE_AGE, undefined, why);
     }
   }
 
-  #deliver(delivery: Delivery, act: () => void): void {
-    if (delivery.isDone) return;
+  /** Whether it still waits for its answer, which is to follow at once: its slot is free for the next one. */
+  #mayHave(delivery: Delivery): boolean {
+    if (delivery.isDone) return false;
     delivery.asker.slots.release();
-    act();
+    return true;
   }
 
   #tellJoined(trip: Trip, trace: Trace | undefined): void {
@@ -309,14 +315,8 @@ export class AdaptiveForwarder {
 
   #tripOf(key: Key): Trip | undefined {
     const trip = this.#trips.get(key.hash);
-    const other = trip?.key;
-    if (trip === undefined || other === undefined) return undefined;
-    const isSame =
-      other.scope === key.scope &&
-      other.type === key.type &&
-      other.bits === key.bits &&
-      Buffer.compare(other.name, key.name) === 0;
-    return isSame ? trip : undefined;
+    const other = trip?.errand.key;
+    return other !== undefined && isSameKey(other, key) ? trip : undefined;
   }
 
   #isEarly({ startMs }: Trip): boolean {
@@ -325,7 +325,7 @@ export class AdaptiveForwarder {
   }
 
   /** The same question again while it is being asked: somebody else's, or ours, by way of the server. */
-  #suspectLoop({ lane, asker, key }: Trip): void {
+  #suspectLoop({ errand: { lane, asker, key } }: Trip): void {
     const { behaviour, guard } = this.#parts;
     if (!behaviour.guardsLoops || key === undefined) return;
     for (const nameserver of lane.nameservers) {
@@ -369,5 +369,5 @@ function ignore(): void {
 
 function keyOf({ deferred }: Delivery, { scope }: Lane): Key {
   const { name, nameHash, type, bits } = deferred;
-  return { hash: keyHash(nameHash, type, bits, scope), name, length: name.length, type, bits, scope };
+  return { hash: keyHash(nameHash, type, bits, scope), name, type, bits, scope };
 }

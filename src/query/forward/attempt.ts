@@ -36,7 +36,7 @@ export class UdpAttempt<To> implements Exchange {
   readonly #to: To;
   readonly #sentMs: number;
 
-  constructor(message: Buffer, questionEnd: number, { sender, to, sentMs }: Sending<To>) {
+  constructor(message: Buffer, questionEnd: number, sender: Sender<To>, to: To, sentMs: number) {
     this.message = message;
     this.questionEnd = questionEnd;
     this.#sender = sender;
@@ -55,12 +55,6 @@ export class UdpAttempt<To> implements Exchange {
   onForgery(): void {
     this.#sender.onForgery(this.#to);
   }
-}
-
-interface Sending<To> {
-  readonly sender: Sender<To>;
-  readonly to: To;
-  readonly sentMs: number;
 }
 
 /** Asks over a connected UDP socket. Replies with another id are somebody else's, or forged: they are passed over. */

@@ -3,6 +3,7 @@
  * long as it can take, with what it wants to know.
  */
 import type { How } from "../../model/asked-query.ts";
+import { rcodeOf } from "../../model/rcode.ts";
 import type { Server } from "../../model/view.ts";
 import { SLOT_BYTES, type Deferred } from "../answer.ts";
 import type { Asker } from "../asker.ts";
@@ -24,24 +25,32 @@ export interface DeliveryParts {
   /** What is too large for it is truncated. */
   readonly fits: boolean;
   readonly respond: Respond;
+  /** The same for all: told of each that is about to have its answer. */
+  readonly onDone: (delivery: Delivery, reply: Uint8Array) => void;
 }
 
 export class Delivery {
-  readonly asker: Asker;
-  readonly deferred: Deferred;
-  readonly transport: Transport;
-  readonly arrivedMs: number;
-  readonly #fits: boolean;
-  readonly #respond: Respond;
+  readonly #parts: DeliveryParts;
   #isDone = false;
 
   constructor(parts: DeliveryParts) {
-    this.asker = parts.asker;
-    this.deferred = parts.deferred;
-    this.transport = parts.transport;
-    this.arrivedMs = parts.arrivedMs;
-    this.#fits = parts.fits;
-    this.#respond = parts.respond;
+    this.#parts = parts;
+  }
+
+  get asker(): Asker {
+    return this.#parts.asker;
+  }
+
+  get deferred(): Deferred {
+    return this.#parts.deferred;
+  }
+
+  get transport(): Transport {
+    return this.#parts.transport;
+  }
+
+  get arrivedMs(): number {
+    return this.#parts.arrivedMs;
   }
 
   /** It has had its answer. */
@@ -61,7 +70,7 @@ export class Delivery {
     const { query, questionEnd, isKnown } = this.deferred;
     const reply = Buffer.from(message);
     query.copy(reply, 0, 0, 2);
-    if (isKnown && ((reply[3] as number) & 15) === RCODE.NXDOMAIN) reply[3] = (reply[3] as number) & 0xf0;
+    if (isKnown && rcodeOf(reply) === RCODE.NXDOMAIN) reply[3] = (reply[3] as number) & 0xf0;
     if (reply.length <= this.#limit()) {
       this.#done(reply, "forwarded", server);
       return;
@@ -90,11 +99,12 @@ export class Delivery {
 
   #done(reply: Uint8Array, how: How, server: Server | undefined): void {
     this.#isDone = true;
-    this.#respond(reply, how, server);
+    this.#parts.onDone(this, reply);
+    this.#parts.respond(reply, how, server);
   }
 
   #limit(): number {
-    return this.#fits ? sizeLimit(this.deferred.udpSize, this.transport === "tcp") : UNLIMITED;
+    return this.#parts.fits ? sizeLimit(this.deferred.udpSize, this.transport === "tcp") : UNLIMITED;
   }
 
   #asked(): Asked {

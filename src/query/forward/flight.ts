@@ -24,7 +24,7 @@ import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 import { FlightJournal } from "../trace.ts";
 import { type Outcome, type Sender, UdpAttempt, askTcp } from "./attempt.ts";
 import type { Deadlines, Due } from "./deadlines.ts";
-import { type Candidate, lineUp, tellLine } from "./line-up.ts";
+import { type Candidate, isAnyAsked, isAnyUp, isLastUnasked, lineUp, tellLine } from "./line-up.ts";
 
 export type Landing =
   | {
@@ -129,10 +129,10 @@ export class Flight implements Due, Sender<Candidate> {
   start(): void {
     const { policy } = this.#plan;
     const now = this.startMs;
-    const up = this.#line.filter(({ nameserver }) => !nameserver.health.isDown(now));
-    if (policy.order === "race" || (up.length === 0 && policy.order === "adaptive")) {
+    const isSomeoneUp = isAnyUp(this.#line, now);
+    if (policy.order === "race" || (!isSomeoneUp && policy.order === "adaptive")) {
       // Where nobody is known to answer there is no order to keep, and an old reply is as good as any.
-      if (up.length === 0) this.#lateMs = now;
+      if (!isSomeoneUp) this.#lateMs = now;
       this.#stepMs = now + LIMITS.askAgainMs;
       const why = policy.order === "race" ? "all are asked at once" : "nobody is known to answer, so all are asked";
       for (const candidate of this.#line) if (this.#isEligible(candidate)) this.#ask(candidate, why);
@@ -141,9 +141,14 @@ export class Flight implements Due, Sender<Candidate> {
         if (candidate.nameserver.health.takeTrial(now)) this.#ask(candidate, ON_TRIAL);
       if (!this.#isOver) this.#askFresh("the first in line");
     }
-    if (!this.#isOver && !this.#line.some(({ state }) => state === "asked")) this.#giveUp();
+    if (!this.#isOver && !isAnyAsked(this.#line)) this.#giveUp();
     this.#isStarting = false;
     if (!this.#isOver) this.#arm();
+  }
+
+  #firstFresh(): Candidate | undefined {
+    for (const one of this.#line) if (one.state === "unasked" && this.#isEligible(one)) return one;
+    return undefined;
   }
 
   /** A server was found to lead back to us. */
@@ -180,7 +185,7 @@ export class Flight implements Due, Sender<Candidate> {
 
   /** Asks one that has not been asked; whether there was one. */
   #askFresh(why: string): boolean {
-    const fresh = this.#line.find((candidate) => candidate.state === "unasked" && this.#isEligible(candidate));
+    const fresh = this.#firstFresh();
     if (fresh === undefined) return false;
     this.#stepMs = this.#hooks.now() + this.#patienceMs(fresh);
     this.#ask(fresh, why);
@@ -197,8 +202,7 @@ export class Flight implements Due, Sender<Candidate> {
     const { policy, hedges } = this.#plan;
     // Docker's own resolver asks several servers itself, one after the other, and loses nothing on the way.
     if (nameserver.server.from === "door") return policy.budgetMs;
-    const isLast = !this.#line.some((one) => one.state === "unasked" && one.nameserver !== nameserver);
-    if (isLast) return Math.max(LIMITS.askAgainMs, nameserver.health.patienceMs);
+    if (isLastUnasked(this.#line, nameserver)) return Math.max(LIMITS.askAgainMs, nameserver.health.patienceMs);
     if (policy.order === "strict" || !hedges) return policy.budgetMs / this.#line.length;
     return nameserver.health.patienceMs;
   }
@@ -219,13 +223,7 @@ export class Flight implements Due, Sender<Candidate> {
       return;
     }
     nameserver.health.asked(now);
-    socket.ask(
-      new UdpAttempt(this.#messageFor(nameserver, now), this.#plan.questionEnd, {
-        sender: this,
-        to: candidate,
-        sentMs: now,
-      }),
-    );
+    socket.ask(new UdpAttempt(this.#messageFor(nameserver, now), this.#plan.questionEnd, this, candidate, now));
   }
 
   #messageFor(nameserver: Nameserver, now: number): Buffer {
@@ -347,7 +345,7 @@ export class Flight implements Due, Sender<Candidate> {
     candidate.reason = reason;
     this.#journal?.note(this.#hooks.now(), candidate.nameserver.server, `failed: ${reason}`);
     // Nobody left to ask, and none of those asked may still answer: there is nothing to wait for.
-    if (!this.#askFresh("the one before failed") && !this.#line.some(({ state }) => state === "asked")) this.#giveUp();
+    if (!this.#askFresh("the one before failed") && !isAnyAsked(this.#line)) this.#giveUp();
     if (!this.#isOver && !this.#isStarting) this.#arm();
   }
 

@@ -41,6 +41,24 @@ function candidateOf(nameserver: Nameserver): Candidate {
   return { nameserver, state: "unasked", asks: 0, reason: "no answer in time", isUnreachable: false };
 }
 
+// By loops: a function for each of these looks, in each of thousands of flights, would be one object more.
+
+export function isAnyUp(line: readonly Candidate[], now: number): boolean {
+  for (const { nameserver } of line) if (!nameserver.health.isDown(now)) return true;
+  return false;
+}
+
+export function isAnyAsked(line: readonly Candidate[]): boolean {
+  for (const { state } of line) if (state === "asked") return true;
+  return false;
+}
+
+/** Whether nobody else is left to be asked. */
+export function isLastUnasked(line: readonly Candidate[], nameserver: Nameserver): boolean {
+  for (const one of line) if (one.state === "unasked" && one.nameserver !== nameserver) return false;
+  return true;
+}
+
 /** How it came to be in this order, for whoever has it explained. */
 export function tellLine(
   { nameservers, policy }: LineParts,

@@ -6,7 +6,7 @@
 import { LIMITS } from "../../config/limits.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
 import type { How } from "../../model/asked-query.ts";
-import { rcodeName } from "../../model/rcode.ts";
+import { rcodeName, rcodeOf } from "../../model/rcode.ts";
 import type { Server } from "../../model/view.ts";
 import { reasonOf } from "../../lib/fault.ts";
 import type { Deferred } from "../answer.ts";
@@ -34,6 +34,7 @@ interface Search {
   readonly servers: readonly Server[];
   /** Where somebody has it explained. */
   readonly journal: FlightJournal | undefined;
+  readonly arrivedMs: number;
 }
 
 export class SequentialForwarder {
@@ -41,7 +42,7 @@ export class SequentialForwarder {
   readonly #onFailedAttempt: OnFailedAttempt;
   readonly #question = new Question();
   readonly #queriesMax: number;
-  readonly #meter: Pick<Meter, "replied" | "failed"> | undefined;
+  readonly #meter: Pick<Meter, "replied" | "failed" | "delivered"> | undefined;
   #inFlight = 0;
   #bytes = 0;
 
@@ -50,7 +51,7 @@ export class SequentialForwarder {
     behaviour: Behaviour,
     onFailedAttempt: OnFailedAttempt,
     queriesMax: number = LIMITS.forwardQueriesWhole,
-    meter?: Pick<Meter, "replied" | "failed">,
+    meter?: Pick<Meter, "replied" | "failed" | "delivered">,
   ) {
     this.#behaviour = behaviour;
     this.#onFailedAttempt = onFailedAttempt;
@@ -66,12 +67,9 @@ export class SequentialForwarder {
   readonly forward: Forward = (asker, deferred, transport, respond) => {
     const servers = deferred.query.length > MESSAGE_BYTES_MAX ? [] : deferred.route.servers;
     const journal = deferred.trace === undefined ? undefined : deferred.trace.flies(new FlightJournal());
-    const search = { asker, deferred, transport, respond, servers, journal };
-    journal?.note(
-      performance.now(),
-      undefined,
-      "one server after the other, as Docker asks; nothing is remembered of them",
-    );
+    const arrivedMs = performance.now();
+    const search = { asker, deferred, transport, respond, servers, journal, arrivedMs };
+    journal?.note(arrivedMs, undefined, "one server after the other, as Docker asks; nothing is remembered of them");
     const isOver = this.#inFlight >= this.#queriesMax || this.#bytes >= LIMITS.forwardBytesWhole;
     this.#inFlight++;
     this.#bytes += deferred.query.length;
@@ -154,8 +152,10 @@ export class SequentialForwarder {
   }
 
   #respond(search: Search, reply: Uint8Array, how: How, server?: Server): void {
+    const { deferred, transport, arrivedMs } = search;
     this.#inFlight--;
-    this.#bytes -= search.deferred.query.length;
+    this.#bytes -= deferred.query.length;
+    this.#meter?.delivered(deferred.type, transport === "tcp", rcodeOf(reply), performance.now() - arrivedMs);
     search.respond(reply, how, server);
   }
 }

@@ -15,7 +15,7 @@ const RD = 0x01;
 /** What is asked for an entry anew: a header without anything in it, and the question. */
 export function questionOf({ name, type }: Key): Buffer {
   const message = Buffer.alloc(HEADER_BYTES + name.length + 1 + QUESTION_FIXED_BYTES);
-  message.set(name, HEADER_BYTES);
+  message.write(name, HEADER_BYTES, "latin1");
   message.writeUInt16BE(type, message.length - QUESTION_FIXED_BYTES);
   message.writeUInt16BE(CLASS_IN, message.length - 2);
   return message;

@@ -31,10 +31,16 @@ export class Slots {
     return this.#taken;
   }
 
+  /** Takes a slot if one is free; whether there was one. */
+  takeFree(): boolean {
+    if (this.#taken >= this.#limit.max) return false;
+    this.#taken++;
+    return true;
+  }
+
   /** Calls `begin` when there is a slot, at once if possible; `refuse` if there is none in time. */
   take(begin: () => void, refuse: () => void): void {
-    if (this.#taken < this.#limit.max) {
-      this.#taken++;
+    if (this.takeFree()) {
       begin();
       return;
     }

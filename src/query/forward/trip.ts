@@ -23,20 +23,10 @@ export interface Errand {
 }
 
 export class Trip extends Flight {
-  readonly asker: Asker;
-  readonly lane: Lane;
-  readonly key: Key | undefined;
-  readonly waiting: Delivery[];
-  readonly questionEnd: number;
-  readonly refreshes: Entry | undefined;
+  readonly errand: Errand;
 
   constructor(errand: Errand, plan: FlightPlan, hooks: FlightHooks) {
     super(plan, hooks);
-    this.asker = errand.asker;
-    this.lane = errand.lane;
-    this.key = errand.key;
-    this.waiting = errand.waiting;
-    this.questionEnd = errand.questionEnd;
-    this.refreshes = errand.refreshes;
+    this.errand = errand;
   }
 }

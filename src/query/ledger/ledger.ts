@@ -5,6 +5,7 @@
  * What is answered at once is noted by whoever answers; what is deferred, when it is delivered.
  */
 import { type AskedQuery, HOW, HOWS, type How } from "../../model/asked-query.ts";
+import { rcodeOf } from "../../model/rcode.ts";
 import { serverText } from "../../model/server-text.ts";
 import type { Server } from "../../model/view.ts";
 import { presentation } from "../../model/wire-name.ts";
@@ -44,6 +45,9 @@ export class Ledger {
   readonly firstSeq = Date.now() * 1000;
   #nextSeq = this.firstSeq;
   #servers: string[] | undefined;
+  /** The server of the last reply, and its place among them: mostly it is that of the next one, too. */
+  #lastServer: Server | undefined;
+  #lastIndex = 0;
   /** When the queries came that are being answered, on the clock of `performance.now`. */
   #nowMs = 0;
 
@@ -94,9 +98,9 @@ export class Ledger {
   ): void {
     if (!this.#policy.isKept || reply.length < HEADER_BYTES) return;
     const nameEnd = questionEnd - QUESTION_REST_BYTES;
-    const index = server === undefined ? 0 : this.#indexOf(serverText(server));
+    const index = server === undefined ? 0 : this.#indexOf(server);
     const flags = HOW[how ?? "forwarded"] | (isStream ? BY_STREAM : 0);
-    const at = this.#begin(query, 0, nameEnd, flags, index, (reply[3] as number) & 15);
+    const at = this.#begin(query, 0, nameEnd, flags, index, rcodeOf(reply));
     this.#describe(at, type, reply, 0, reply.length, nameEnd);
     const ring = this.#ring as Ring;
     const now = performance.now();
@@ -185,7 +189,15 @@ export class Ledger {
     words[word + 4] = nameEnd === 0 ? 0 : (type << 16) | answers;
   }
 
-  #indexOf(server: string): number {
+  #indexOf(server: Server): number {
+    if (server !== this.#lastServer || this.#servers === undefined) {
+      this.#lastIndex = this.#indexOfText(serverText(server));
+      this.#lastServer = server;
+    }
+    return this.#lastIndex;
+  }
+
+  #indexOfText(server: string): number {
     this.#servers ??= [];
     const known = this.#servers.indexOf(server);
     if (known !== -1) return known + 1;

@@ -35,11 +35,11 @@ export class LoopGuard {
   }
 
   /** A probe for this server, below the name of `question` (a name without its end); undefined where none is due. */
-  probe(nameserver: Nameserver, name: Uint8Array): Buffer | undefined {
+  probe(nameserver: Nameserver, name: string): Buffer | undefined {
     const now = this.#now();
     const isDue = now - (this.#lookedAtMs.get(nameserver) ?? -Infinity) >= LIMITS.loopProbeEveryMs;
     const nonce = randomBytes(NONCE_BYTES).toString("hex");
-    const labels = Buffer.concat([label(nonce), label(MARK), name]);
+    const labels = Buffer.concat([label(nonce), label(MARK), Buffer.from(name, "latin1")]);
     if (!isDue || labels.length > NAME_BYTES_MAX || this.#probes.size >= PROBES_MAX) return undefined;
     this.#lookedAtMs.set(nameserver, now);
     this.#probes.set(nonce, nameserver);

@@ -8,6 +8,7 @@ import { errnoName, forceReceiveBuffer, lastErrno, send } from "../../kernel/lib
 import type { MessageBlock } from "../../kernel/message-block.ts";
 import { UdpWatch } from "../../kernel/udp-watch.ts";
 import type { RandomIds } from "../../lib/random-ids.ts";
+import { rcodeOf } from "../../model/rcode.ts";
 import { FOLD } from "../../model/wire-name.ts";
 import type { TurnBudget } from "./turn-budget.ts";
 
@@ -166,7 +167,7 @@ export class UpstreamSocket {
 /** The same question, in whatever letter case. A server that refuses a query as malformed may leave the question out. */
 export function isReplyTo(reply: Buffer, { message, questionEnd }: Pick<Exchange, "message" | "questionEnd">): boolean {
   if ((reply[2] as number) < 0x80) return false;
-  if (reply.readUInt16BE(4) === 0) return reply.length === HEADER_BYTES && ((reply[3] as number) & 15) !== 0;
+  if (reply.readUInt16BE(4) === 0) return reply.length === HEADER_BYTES && rcodeOf(reply) !== 0;
   if (reply.readUInt16BE(4) !== 1 || reply.length < questionEnd) return false;
   for (let at = HEADER_BYTES; at < questionEnd - 4; at++) {
     if (FOLD[reply[at] as number] !== FOLD[message[at] as number]) return false;

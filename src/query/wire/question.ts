@@ -38,7 +38,7 @@ export class Question {
   messageEnd = 0;
   type = 0;
   /** The name in lower case, without the zero at its end. */
-  readonly folded = new Uint8Array(256);
+  readonly folded = Buffer.alloc(256);
   foldedLength = 0;
   labelCount = 0;
   hasUpperCase = false;

@@ -6,6 +6,7 @@
  * The bytes are kept as a text of one character each: it lies in one piece in the heap, where a Buffer is three objects and
  * memory of its own, all of which the collector has to look after. A flood of new names is a flood of these.
  */
+import { rcodeOf } from "../../model/rcode.ts";
 import { beginNames, skipName } from "./name.ts";
 import { HEADER_BYTES } from "./question.ts";
 import { RCODE } from "./reply.ts";
@@ -53,14 +54,13 @@ export function storedReply(message: Buffer): StoredReply | undefined {
   if (nameEnd === -1 || nameEnd + QUESTION_FIXED_BYTES > end) return undefined;
   const questionEnd = nameEnd + QUESTION_FIXED_BYTES;
   const asked = message.readUInt16BE(nameEnd);
-  const walk = new Walk(message, questionEnd, asked);
-  const rcode = walk.rcodeBits | ((message[3] as number) & 15);
+  walk.go(message, questionEnd, asked);
+  const rcode = walk.rcodeBits | rcodeOf(message);
   const [answers, authorities, additionals] = walk.counts;
   return {
     records: message.toString("latin1", questionEnd, walk.end),
     questionEnd,
-    // An array that grew has room for more, and this one is kept.
-    ttlOffsets: walk.ttlOffsets.map((at) => at - questionEnd),
+    ttlOffsets: walk.ttlOffsets,
     answers,
     authorities,
     additionals,
@@ -87,25 +87,37 @@ export function uint32In(records: string, at: number): number {
   return uint16In(records, at) * 0x10000 + uint16In(records, at + 2);
 }
 
-/** One pass over the records of a message that is known to be readable. */
+/** One pass over the records of a message that is known to be readable. There is one for all messages. */
 class Walk {
   readonly counts: [number, number, number] = [0, 0, 0];
-  readonly ttlOffsets: number[] = [];
-  end: number;
+  /** Those of the longest reply so far; the first `#ttlCount` are this one's. */
+  readonly #ttlOffsets: number[] = [];
+  #ttlCount = 0;
+  #start = 0;
+  end = 0;
   hasAnswer = false;
   rcodeBits = 0;
   ttlSeconds: number | undefined;
   soaSeconds: number | undefined;
   extendedError: Buffer | undefined;
 
-  constructor(message: Buffer, at: number, asked: number) {
-    this.end = at;
+  go(message: Buffer, at: number, asked: number): void {
+    this.counts.fill(0);
+    this.#ttlCount = this.rcodeBits = 0;
+    this.#start = this.end = at;
+    this.hasAnswer = false;
+    this.ttlSeconds = this.soaSeconds = this.extendedError = undefined;
     for (let section = 0; section < this.counts.length; section++) {
       for (let left = message.readUInt16BE(SECTIONS_AT + section * 2); left > 0; left--) {
         // Behind an OPT there is nothing that whoever asked us could need: additional records are extras (RFC 2181, 9).
         if (!this.#read(message, section, asked)) return;
       }
     }
+  }
+
+  /** A copy that is no larger than it has to be, for it is kept. */
+  get ttlOffsets(): number[] {
+    return this.#ttlOffsets.slice(0, this.#ttlCount);
   }
 
   #read(message: Buffer, section: number, asked: number): boolean {
@@ -118,7 +130,7 @@ class Walk {
       return false;
     }
     const ttl = ttlOf(message.readUInt32BE(fixed + TTL_AT));
-    this.ttlOffsets.push(fixed + TTL_AT);
+    this.#ttlOffsets[this.#ttlCount++] = fixed + TTL_AT - this.#start;
     this.ttlSeconds = Math.min(this.ttlSeconds ?? ttl, ttl);
     if (section === 0 && type === asked) this.hasAnswer = true;
     if (section === 1 && type === TYPE_SOA) {
@@ -129,6 +141,8 @@ class Walk {
     return true;
   }
 }
+
+const walk = new Walk();
 
 function extendedErrorIn(message: Buffer, start: number, end: number): Buffer | undefined {
   for (let at = start; at + 4 <= end;) {

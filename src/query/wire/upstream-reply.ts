@@ -2,6 +2,7 @@
  * A reply from upstream as it is handed on: what can be read of it, and no more. Docker reads a reply and writes it anew,
  * so whoever asked gets counts that are true and nothing behind the last record; the records themselves stay as they are.
  */
+import { rcodeOf } from "../../model/rcode.ts";
 import { Records, isReadable } from "./records.ts";
 
 export interface UpstreamReply {
@@ -26,6 +27,7 @@ export function readReply(message: Buffer): UpstreamReply | undefined {
   }
   // A bare header has no question, whatever it announces.
   if (message.length === HEADER_BYTES) message.writeUInt16BE(0, 4);
-  const whole = missing > 0 ? Buffer.concat([message, Buffer.alloc(missing)]) : message.subarray(0, end);
-  return { message: whole, rcode: optRcode | ((message[3] as number) & 15) };
+  const rcode = optRcode | rcodeOf(message);
+  if (missing > 0) return { message: Buffer.concat([message, Buffer.alloc(missing)]), rcode };
+  return { message: end === message.length ? message : message.subarray(0, end), rcode };
 }

@@ -139,7 +139,7 @@ for (const [character, behaviour] of Object.entries(CHARACTERS)) {
       route: aRoute("", []),
       type: TYPE.A,
       bits: NOT_SHAREABLE,
-      name: Uint8Array.from(aName("example.org").subarray(0, -1)),
+      name: aName("example.org").toString("latin1", 0, "example.org".length + 1),
       nameHash: hashOf(aName("example.org").subarray(0, -1)),
       isDnssecOk: false,
     });
