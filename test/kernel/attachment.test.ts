@@ -214,24 +214,26 @@ test("a verification that is under way when it drains does not take away what is
   assert.equal(closed, 1);
 });
 
-test("a TCP conversation with Docker's resolver that was under way is spared", async () => {
-  await using netns = await Netns.create();
-  // In the place of Docker's resolver: somebody on its address and port, and a client that is connected to it.
-  const program = `
-    const net = require("node:net");
-    const server = net.createServer().listen(53, "127.0.0.11", () => {
-      const client = net.connect({ port: 53, host: "127.0.0.11" }, () => console.log(client.localPort));
-    });`;
-  const [command = "", ...args] = inNetns(netns.netnsPath, process.execPath, ["-e", program]);
-  const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
-  const port = String(((await once(child.stdout, "data")) as [Buffer])[0]).trim();
-  const attachment = attachmentIn(netns.netnsPath);
-  attachment.open();
-  const rules = await rulesIn(netns);
-  assert.equal(rules.split(`tcp sport ${port} tcp dport 53 accept`).length, 3, rules);
-  attachment.close();
-  child.kill("SIGKILL");
-});
+for (const host of ["127.0.0.11", "::ffff:127.0.0.11"]) {
+  test(`a TCP conversation with Docker's resolver that was under way, of a client that says ${host}, is spared`, async () => {
+    await using netns = await Netns.create();
+    // In the place of Docker's resolver: somebody on its address and port, and a client that is connected to it.
+    const program = `
+      const net = require("node:net");
+      const server = net.createServer().listen(53, "127.0.0.11", () => {
+        const client = net.connect({ port: 53, host: "${host}" }, () => console.log(client.localPort));
+      });`;
+    const [command = "", ...args] = inNetns(netns.netnsPath, process.execPath, ["-e", program]);
+    const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
+    const port = String(((await once(child.stdout, "data")) as [Buffer])[0]).trim();
+    const attachment = attachmentIn(netns.netnsPath);
+    attachment.open();
+    const rules = await rulesIn(netns);
+    assert.equal(rules.split(`tcp sport ${port} tcp dport 53 accept`).length, 3, rules);
+    attachment.close();
+    child.kill("SIGKILL");
+  });
+}
 
 test("nobody who answers means handed back, and it is told that the query did not come through", async () => {
   await using netns = await Netns.create();

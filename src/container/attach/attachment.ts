@@ -230,9 +230,9 @@ export class Attachment {
         keeper = openKeeper(means, memory, fd);
         if (keeper.port !== undefined) this.#ownPorts.add(keeper.port);
         capture = this.mode.capture();
+        this.#spared = conversationsWith(DOCKER_RESOLVER);
         sockets = bindSockets(capture.leads);
         this.#watch ??= this.#watchRules();
-        this.#spared = conversationsWith(DOCKER_RESOLVER);
         const input = this.#planInput({ capture, pairs: sockets });
         keeper.install(isTrial ? trialPlan(input) : servingPlan(input), standing);
       });
