@@ -84,6 +84,11 @@ export const LIMITS = {
   connectionShareOfDescriptors: 0.25,
   /** What attaching leaves free of descriptors, for the control socket, probes and files: without it nobody could be told. */
   descriptorsReserved: 32,
+  /**
+   * Descriptors for which the kernel's table has room from the start, 128 KB of it: three thousand containers. Past that,
+   * or where the process may not have so many, it grows when it is full, and everybody waits for 10 to 20 ms.
+   */
+  descriptorsForeseen: 16_384,
   /** A machine with room for fewer containers is told at start. */
   containersExpected: 1_000,
   /** After so many queries, or so long, a socket is exchanged for one on another port. */

@@ -22,7 +22,7 @@ import type { Family } from "../observe/exposition.ts";
 import { Journal } from "../container/kind/journal.ts";
 import { type Composition, compose } from "./compose.ts";
 import { Control, type Routes } from "./control.ts";
-import { descriptorsMax, roomForContainers } from "./descriptors.ts";
+import { descriptorsMax, foreseeDescriptors, roomForContainers } from "./descriptors.ts";
 import { HangGuard } from "./hang-guard.ts";
 import { keepHeapSmall } from "./heap.ts";
 import { Life } from "./life.ts";
@@ -73,6 +73,7 @@ export class Daemon {
   async run(signal: AbortSignal): Promise<void> {
     checkCapabilities();
     keepHeapSmall();
+    foreseeDescriptors();
     await warmThreadPool();
     const bracket = new Bracket();
     const memory = new NetlinkMemory();

@@ -5,6 +5,7 @@
 import { readFileSync } from "node:fs";
 
 import { LIMITS } from "../config/limits.ts";
+import { growDescriptorTable } from "../kernel/libc.ts";
 
 /** A namespace, the owner of its rules, the watch on others' rules, a UDP and a TCP socket. */
 const PER_CONTAINER = 5;
@@ -15,6 +16,11 @@ export function descriptorsMax(): number {
   const limits = readFileSync("/proc/self/limits", "utf8");
   const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
   return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
+}
+
+/** No query and no container waits later while the kernel makes room for more of them. */
+export function foreseeDescriptors(): void {
+  growDescriptorTable(Math.min(descriptorsMax(), LIMITS.descriptorsForeseen));
 }
 
 /** Beside what queries on their way to servers may take. */

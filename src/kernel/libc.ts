@@ -5,7 +5,7 @@
  * Cold calls throw a SystemFault that names the call and the errno; the two calls of the data plane (recvmmsg, sendmmsg)
  * and plain sends return what the kernel returned, because their failures are ordinary and per packet.
  */
-import { closeSync, constants } from "node:fs";
+import { closeSync, constants, openSync } from "node:fs";
 import { getSystemErrorName } from "node:util";
 
 import koffi from "koffi";
@@ -100,6 +100,7 @@ const MSG_DONTWAIT = 0x40;
 const MSG_NOSIGNAL = 0x4000;
 const LOCK_EXCLUSIVE_NOW = 2 | 4;
 const F_SETFD = 2;
+const F_DUPFD_CLOEXEC = 1030;
 const PR_CAPBSET_DROP = 24;
 const CAPABILITY_VERSION_3 = 0x20080522;
 const NS_GET_NSTYPE = 0xb703;
@@ -340,6 +341,17 @@ export function openInRoot(root: number, path: string, flags: number = constants
   how.writeBigUInt64LE(BigInt(O_CLOEXEC | flags), 0);
   how.writeBigUInt64LE(BigInt(RESOLVE_IN_ROOT), 16);
   return must(c.openat2(OPENAT2, root, path, how, how.length), "openat2", path);
+}
+
+/**
+ * Has the kernel make the process's table of descriptors this large at once, and not by doubling it whenever it is full:
+ * for that it waits, in a process of several threads, until all processors have let go of the old one.
+ */
+export function growDescriptorTable(size: number): void {
+  const somebody = openSync("/dev/null", "r");
+  const last = c.fcntl(somebody, F_DUPFD_CLOEXEC, size - 1);
+  closeSync(somebody);
+  if (last >= 0) closeSync(last);
 }
 
 /** Closes what may already be closed: the way out of a half-made thing. */

@@ -4,6 +4,7 @@
 import { LIMITS } from "../../src/config/limits.ts";
 import { settle } from "../../src/config/settle.ts";
 import { Bracket, warmThreadPool } from "../../src/container/namespace/bracket.ts";
+import { foreseeDescriptors } from "../../src/daemon/descriptors.ts";
 import { openEngineHost } from "../../src/container/namespace/engine-host.ts";
 import type { ContainerFact } from "../../src/container/registry/fact.ts";
 import { Journal } from "../../src/container/kind/journal.ts";
@@ -52,6 +53,7 @@ export async function benchAttach(): Promise<Row[]> {
 }
 
 async function composeHere(): Promise<Composition> {
+  foreseeDescriptors();
   await warmThreadPool();
   const host = openEngineHost(process.pid);
   return compose({

@@ -3,8 +3,10 @@
  * resolver with a reason.
  */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
+import { LIMITS } from "../../src/config/limits.ts";
 import { type Container, createNetwork, runContainer } from "../support/container.ts";
 import { dataOf, dig } from "../support/dig.ts";
 import { startDns11 } from "../support/dns11.ts";
@@ -33,3 +35,15 @@ test("with few descriptors some are served, the others are Docker's, and everybo
     assert.deepEqual(dataOf(await dig(container, "c0")), [containers[0]?.address("n1")]);
   }
 });
+
+test("the kernel has room for the descriptors of thousands of containers from the start", async () => {
+  await using engine = await startEngine();
+  await using instance = await startDns11(engine);
+  const { pid } = await instance.status();
+  const size = Number(/^FDSize:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+  assert.ok(size >= Math.min(LIMITS.descriptorsForeseen, limitOf(pid)), String(size));
+});
+
+function limitOf(pid: number): number {
+  return Number(/^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, "utf8"))?.[1]);
+}
