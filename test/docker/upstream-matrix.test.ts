@@ -14,7 +14,7 @@ import { type ScriptedQuestion, startScripted } from "../support/scripted.ts";
 import { pause } from "../support/wait.ts";
 import { Asker, type Ports, portsAt } from "./differential/asker.ts";
 import { type Answered, type Resolvers, askBoth, differences } from "./differential/both.ts";
-import { FIRST_REFUSED, refusedOf } from "./upstream-matrix/crowd.ts";
+import { refusedOf, TOO_MANY } from "./upstream-matrix/crowd.ts";
 import { CONNECTED, DISCONNECTED, ROWS, type Row } from "./upstream-matrix/rows.ts";
 import { summaryOf } from "./upstream-matrix/summary.ts";
 
@@ -89,8 +89,8 @@ for (const suite of ["forky", "bookworm"] as const) {
       const crowds = [refusedOf(asker, ports, FIRST_CROWD_ID), refusedOf(asker, OURS, SECOND_CROWD_ID)];
       for (const [index, refused] of (await Promise.all(crowds)).entries()) {
         const who = index === 0 ? "Docker" : "dns11";
-        assert.ok(refused.length > 0, `B52 ${who} refuses nobody`);
-        assert.ok((refused[0] ?? 0) >= FIRST_REFUSED, `B52 ${who} refuses the one at place ${refused[0]}`);
+        assert.ok(refused > 0, `B52 ${who} refuses nobody`);
+        assert.ok(refused <= TOO_MANY, `B52 ${who} refuses ${refused}, who are more than are too many`);
       }
     }
     context.diagnostic(`Docker ${engine.version}: ${rows.length} rows`);
