@@ -4,9 +4,9 @@
  *
  * The files under /proc/sys/net are those of the namespace that the thread is in.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 
-import { codeOf } from "../../lib/fault.ts";
+import { procText } from "../../kernel/proc-text.ts";
 
 const FOLDER = "/proc/sys/net/ipv4/conf";
 /** What interfaces have that come later. */
@@ -39,12 +39,7 @@ export function podDevices(names: readonly string[], scope: "devices" | "all"): 
 }
 
 function read(name: string): string | undefined {
-  try {
-    return readFileSync(pathOf(name), "utf8").trim();
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
-    throw error;
-  }
+  return procText(pathOf(name))?.trim();
 }
 
 function write(name: string, value: string): void {

@@ -2,11 +2,10 @@
  * Conversations: TCP connections of a namespace with its resolver that were under way when we came. They began with
  * Docker's resolver and end with it; led to us in the middle, they would be reset.
  */
-import { readFileSync } from "node:fs";
-
-import { codeOf } from "../../lib/fault.ts";
+import { procText } from "../../kernel/proc-text.ts";
 import { addressBytes } from "../../model/address.ts";
 
+const NET = "/proc/thread-self/net";
 const ESTABLISHED = "01";
 const DNS_PORT = 53;
 
@@ -36,7 +35,7 @@ const MAPPED = `${"0".repeat(16)}${hexOf(Uint8Array.of(0, 0, 0xff, 0xff))}`;
 
 function portsTo(list: "tcp" | "tcp6", address: string): number[] {
   const remote = `${address}:${DNS_PORT.toString(16).padStart(4, "0").toUpperCase()}`;
-  return (readIfThere(list) ?? "")
+  return (procText(`${NET}/${list}`) ?? "")
     .split("\n")
     .map((line) => line.trim().split(/\s+/))
     .filter(([, , to, state]) => to === remote && state === ESTABLISHED)
@@ -44,19 +43,10 @@ function portsTo(list: "tcp" | "tcp6", address: string): number[] {
 }
 
 function socketsInUse(file: "sockstat" | "sockstat6", protocol: "TCP" | "TCP6"): number {
-  const text = readIfThere(file);
+  const text = procText(`${NET}/${file}`);
   // A kernel without IPv6 has no such file.
   if (text === undefined) return 0;
   return Number(new RegExp(`^${protocol}: inuse (\\d+)`, "m").exec(text)?.[1] ?? Number.POSITIVE_INFINITY);
-}
-
-function readIfThere(file: string): string | undefined {
-  try {
-    return readFileSync(`/proc/thread-self/net/${file}`, "utf8");
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
-    throw error;
-  }
 }
 
 /** Four bytes of an address as the kernel prints them: as the number that they are in the machine's order. */
