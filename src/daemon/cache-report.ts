@@ -3,7 +3,6 @@
  */
 import { parseQuestion } from "../model/question-text.ts";
 import { folded } from "../model/wire-name.ts";
-import { entriesOf } from "../query/cache/reply-cache.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { Fault, reasonOf } from "../lib/fault.ts";
 import type { Composition } from "./compose.ts";
@@ -39,10 +38,10 @@ function byContainer({ queryWay, reconciler, directory }: Composition): CacheOfC
     const hits = asker.counters.cached;
     if (owner === undefined && hits === 0) return [];
     const container = directory.containers.get(id)?.name ?? id;
-    return [{ container, entries: owner === undefined ? 0 : entriesOf(owner), bytes: owner?.bytes ?? 0, hits }];
+    return [{ container, entries: owner?.entries ?? 0, bytes: owner?.bytes ?? 0, hits }];
   });
   const heir = forwarder?.ownerOf(undefined);
-  const gone = heir === undefined ? 0 : entriesOf(heir);
+  const gone = heir?.entries ?? 0;
   const left = gone === 0 ? [] : [{ container: null, entries: gone, bytes: heir?.bytes ?? 0, hits: 0 }];
   return [...rows, ...left].toSorted((a, b) => b.bytes - a.bytes);
 }

@@ -15,6 +15,8 @@ const MESSAGE_LENGTH_WORD = 14;
 const IOVEC_BYTES = 16;
 const IOVEC_WORDS = IOVEC_BYTES / 4;
 const ADDRESS_BYTES = 28;
+/** Where the address begins in a sockaddr, of either family. */
+const BEHIND_PORT = 4;
 const EINTR = 4;
 const EAGAIN = 11;
 
@@ -99,11 +101,20 @@ export class MessageBlock {
     return this.#addresses.readUInt16BE(slot * ADDRESS_BYTES + 2);
   }
 
-  /** A copy of the address that a slot's message came from, for an answer that comes later. */
-  senderOf(slot: number): Buffer {
+  /**
+   * The address that a slot's message came from, for an answer that comes later: a copy, or `known` where that differs in
+   * nothing but the port, for almost all of a namespace come from one address.
+   */
+  senderOf(slot: number, known: Buffer): Buffer {
     const start = slot * ADDRESS_BYTES;
     const length = this.#receiveHeaders[slot * HEADER_WORDS + NAME_LENGTH_WORD] as number;
-    return Buffer.from(this.#addresses.subarray(start, start + length));
+    return this.#isAlike(start, length, known) ? known : Buffer.from(this.#addresses.subarray(start, start + length));
+  }
+
+  #isAlike(start: number, length: number, known: Buffer): boolean {
+    if (known.length !== length) return false;
+    for (let at = BEHIND_PORT; at < length; at++) if (this.#addresses[start + at] !== known[at]) return false;
+    return true;
   }
 
   /** Has a slot's first `length` bytes sent back to where its message came from. */

@@ -7,6 +7,7 @@
  */
 import { randomBytes } from "node:crypto";
 
+import { copyBytes } from "../lib/bytes.ts";
 import { HOW } from "../model/asked-query.ts";
 import type { Behaviour } from "../model/behaviour.ts";
 import { LEAVE_DEFAULTS, type LeavePolicy } from "../model/upstream-policy.ts";
@@ -197,7 +198,7 @@ export class Answerer {
   takeDeferred(block: Buffer): Deferred {
     const { offset, end, messageEnd, records, type, folded, foldedLength, hash } = this.#question;
     const query = Buffer.allocUnsafe(messageEnd - offset);
-    block.copy(query, 0, offset, messageEnd);
+    copyBytes(block, offset, messageEnd, query, 0);
     return {
       query,
       questionEnd: end - offset,

@@ -1,29 +1,25 @@
 /**
  * How long a reply lives: as long as its records say, or for a denial as its SOA says (RFC 2308), between the floor and
- * the ceiling of the settings. TTLs are rewritten to it once, so that whoever is told them counts the same time as we do.
+ * the ceiling of the settings. TTLs are rewritten to it where they stand, so that whoever is told them counts the same time as we do.
  */
 import type { CachePolicy } from "../../model/upstream-policy.ts";
 import { RCODE } from "../wire/reply.ts";
-import { type StoredReply, ttlOf, uint32In } from "../wire/stored-reply.ts";
+import { type FreshReply, ttlOf } from "../wire/shared-reply.ts";
 
 /** Seconds for which it may be kept; 0: not at all. `secondsMax` cuts it further where the source calls for that. */
-export function settleLifetime(reply: StoredReply, policy: CachePolicy, secondsMax = Number.POSITIVE_INFINITY): number {
+export function settleLifetime(reply: FreshReply, policy: CachePolicy, secondsMax = Number.POSITIVE_INFINITY): number {
   const seconds = Math.min(lifetime(reply, policy), secondsMax);
   const floor = Math.min(policy.ttlSecondsMin, secondsMax);
   const ceiling = reply.isNegative ? Math.max(seconds, floor) : Math.min(policy.ttlSecondsMax, secondsMax);
-  let changed: Buffer | undefined;
+  const { bytes, start } = reply;
   for (const at of reply.ttlOffsets) {
-    const told = uint32In(reply.records, at);
-    const settled = Math.max(floor, Math.min(ceiling, ttlOf(told)));
-    if (settled === told) continue;
-    changed ??= Buffer.from(reply.records, "latin1");
-    changed.writeUInt32BE(settled, at);
+    const settled = Math.max(floor, Math.min(ceiling, ttlOf(bytes.readUInt32BE(start + at))));
+    bytes.writeUInt32BE(settled, start + at);
   }
-  if (changed !== undefined) reply.records = changed.toString("latin1");
   return seconds;
 }
 
-function lifetime(reply: StoredReply, policy: CachePolicy): number {
+function lifetime(reply: FreshReply, policy: CachePolicy): number {
   const isAnswer = reply.rcode === RCODE.NOERROR || reply.rcode === RCODE.NXDOMAIN;
   if (!isAnswer || reply.isTruncated) return 0;
   const { ttlSecondsMin, ttlSecondsMax, negativeSecondsMax, negativeSecondsWithoutSoa } = policy;

@@ -13,7 +13,9 @@ import type { Trace } from "../trace.ts";
 import type { Question } from "../wire/question.ts";
 import { type Asked, errorOption, relay, relayFailure } from "../wire/relay.ts";
 import { RCODE } from "../wire/reply.ts";
-import { type Entry, type ReadKey, type ReplyCache, keyHash } from "./reply-cache.ts";
+import type { Entry } from "./entry.ts";
+import { type ReadKey, keyHash } from "./key.ts";
+import type { ReplyCache } from "./reply-cache.ts";
 import { NOT_SHAREABLE, asksForAuthentic, shareBits } from "./shareable.ts";
 
 /** Nothing is known that would do. */
@@ -66,25 +68,27 @@ export class Memory {
     const nowMs = now();
     const asked = this.#askedOf(block, question, limit, isKnown);
     const { offset, end } = question;
-    if (entry.reply !== undefined && nowMs < entry.expiresMs) {
+    const reply = nowMs < entry.expiresMs ? entry.reply : undefined;
+    if (reply !== undefined) {
       cache.touch(entry);
       entry.hits++;
-      if (entry.reply.rcode === RCODE.NOERROR) cache.counts.hits++;
+      if (reply.rcode === RCODE.NOERROR) cache.counts.hits++;
       else cache.counts.denials++;
       this.trace?.answers(
         "cache",
         `kept ${ago(nowMs - entry.storedMs)}, good for ${seconds(entry.expiresMs - nowMs)} more`,
       );
-      if (this.#isDue(entry, nowMs)) this.#refresh(asker, lane, entry);
       this.how = HOW.cached;
       this.#age.seconds = Math.floor((nowMs - entry.storedMs) / 1000);
-      return relay(block, offset, asked, entry.reply, this.#age);
+      const length = relay(block, offset, asked, reply, this.#age);
+      if (this.#isDue(entry, nowMs)) this.#refresh(asker, lane, entry);
+      return length;
     }
     if (nowMs >= entry.failedUntilMs) {
       this.trace?.passes("cache", overText(entry, nowMs));
       return this.#miss();
     }
-    const stale = this.staleReply(entry, lane, nowMs);
+    const stale = this.mayStandIn(entry, lane, nowMs) ? entry.reply : undefined;
     if (stale === undefined) {
       if (nowMs >= entry.failureUntilMs) {
         this.trace?.passes("cache", overText(entry, nowMs));
@@ -104,10 +108,11 @@ export class Memory {
       "cache",
       `all servers have failed, and the reply that is over since ${seconds(nowMs - entry.expiresMs)} stands in (stale)`,
     );
+    this.how = HOW.stale;
+    const length = relay(block, offset, asked, stale, STALE_AGE, staleError(stale));
     // As long as servers fail they are tried, but not for everyone who asks.
     if (nowMs >= entry.failureUntilMs) this.#refresh(asker, lane, entry);
-    this.how = HOW.stale;
-    return relay(block, offset, asked, stale, STALE_AGE, staleError(stale));
+    return length;
   }
 
   /** A reply that is over has stood in for servers that failed. */
@@ -115,11 +120,11 @@ export class Memory {
     this.#parts.cache.counts.stale++;
   }
 
-  /** What of an entry may stand in for servers that fail. */
-  staleReply(entry: Entry, lane: Lane, nowMs: number): Entry["reply"] {
+  /** Whether what is kept may stand in for servers that fail. */
+  mayStandIn(entry: Entry, lane: Lane, nowMs: number): boolean {
     const { behaviour, policy } = this.#parts;
     const isOver = nowMs >= entry.expiresMs + policy.staleSecondsMax * 1000;
-    return !behaviour.servesStale || lane.isDoor || isOver ? undefined : entry.reply;
+    return behaviour.servesStale && !lane.isDoor && !isOver && entry.hasReply;
   }
 
   #isDue(entry: Entry, nowMs: number): boolean {
@@ -171,8 +176,8 @@ function seconds(ms: number): string {
   return `${(Math.max(0, ms) / 1000).toFixed(1)} s`;
 }
 
-function overText({ reply, expiresMs }: Entry, nowMs: number): string {
-  if (reply === undefined) return "no reply is kept; when it was last asked for all servers failed";
+function overText({ hasReply, expiresMs }: Entry, nowMs: number): string {
+  if (!hasReply) return "no reply is kept; when it was last asked for all servers failed";
   return `the reply that is kept is over since ${seconds(nowMs - expiresMs)}`;
 }
 

@@ -6,270 +6,289 @@
  * there is no room, whoever has most makes it, with what was not asked for longest. So a container that asks for ever new
  * names throws out its own replies, not its neighbours'.
  */
-import { hashByte } from "../../model/label-table.ts";
-import type { StoredReply } from "../wire/stored-reply.ts";
+import { CELL_COST, cellsFor } from "../../lib/cells.ts";
+import type { SharedReply } from "../wire/shared-reply.ts";
 import { type CacheCounts, newCacheCounts } from "./counts.ts";
-
-/** What a reply is found by, beside the name: DO and CD change what is in it (RFC 4035, 3.2). */
-interface Found {
-  /** Over the name and everything below. */
-  readonly hash: number;
-  readonly type: number;
-  readonly bits: number;
-  readonly scope: number;
-}
-
-export interface Key extends Found {
-  /** Lower-case wire labels, a character a byte, as the records of a reply are kept. */
-  readonly name: string;
-}
-
-/** A key whose name still lies where it was read; its first `length` bytes count. */
-export interface ReadKey extends Found {
-  readonly name: Uint8Array;
-  readonly length: number;
-}
-
-export interface Entry extends Key {
-  /** The reply; undefined where servers only failed so far. */
-  reply: StoredReply | undefined;
-  /** Times are whole milliseconds: the engine holds those in the object itself. */
-  storedMs: number;
-  /** When it is over; it may stand in for failing servers after that. */
-  expiresMs: number;
-  /** Until then no server is asked again for it: all of them have just failed (RFC 9520). */
-  failureUntilMs: number;
-  /** Until then the reply that is over stands in at once, and servers are asked beside. */
-  failedUntilMs: number;
-  /** Why, as an extended error. */
-  failure: Uint8Array | undefined;
-  hits: number;
-  /** It is being asked anew. */
-  isRefreshing: boolean;
-  bytes: number;
-  owner: Owner;
-  before: Entry | undefined;
-  after: Entry | undefined;
-}
+import { COLUMNS_COST, Columns, Draft, Entry } from "./entry.ts";
+import type { Key, ReadKey } from "./key.ts";
 
 /** One container's replies, the one that was asked for last at the end. */
 export interface Owner {
   bytes: number;
-  first: Entry | undefined;
-  last: Entry | undefined;
+  entries: number;
+  first: number;
+  last: number;
+  /** Its place among those that have any; undefined as long as it has none. */
+  number: number | undefined;
 }
 
-/** Keeps the hash within a small integer, which a Map holds without a box. */
-const SMALL = 0x3fffffff;
-/** What an entry takes beside the bytes of its message, measured: objects, their places in the table, the TTLs' places. */
-const ENTRY_BYTES = 600;
-
-/** The hash of a key; `nameHash` is that of the name alone. */
-export function keyHash(nameHash: number, type: number, bits: number, scope: number): number {
-  let hash = hashByte(hashByte(nameHash, type & 0xff), type >> 8);
-  hash = hashByte(hash, bits);
-  hash = hashByte(hashByte(hash, scope & 0xffff), scope >>> 16);
-  return hash & SMALL;
-}
+/** The place that is nobody's. */
+const NONE = 0;
+/** What a place has here: neighbours in its row and in the order of its owner, its owner, and what that is charged for it. */
+const LINKS_COST = 5 * Int32Array.BYTES_PER_ELEMENT;
+/** There are as many rows as places, or up to twice as many. */
+const ROW_COST = 2 * Int32Array.BYTES_PER_ELEMENT;
+const ENTRY_COST = COLUMNS_COST + LINKS_COST + ROW_COST;
+const NAME_BYTES_MAX = 255;
 
 export class ReplyCache {
-  readonly #entries = new Map<number, Entry>();
-  readonly #owners = new Set<Owner>();
-  readonly #bytesMax: number;
+  readonly bytesMax: number;
   readonly counts: CacheCounts;
+  readonly #columns: Columns;
+  /** The first place of each row; the hash of a key says which row is its own. */
+  readonly #rows: Int32Array;
+  /** The next place in the same row, and of places that are free. */
+  readonly #beside: Int32Array;
+  readonly #before: Int32Array;
+  readonly #after: Int32Array;
+  readonly #ownerOf: Int32Array;
+  readonly #bytesOf: Int32Array;
+  readonly #owners = new Set<Owner>();
+  readonly #byNumber: (Owner | undefined)[] = [];
+  readonly #draft = new Draft();
+  readonly #name = Buffer.allocUnsafeSlow(NAME_BYTES_MAX);
+  /** Nothing is made to look at what a query asks for. */
+  readonly #read: Entry;
+  #firstFree = NONE;
+  #neverUsed = NONE + 1;
   #bytes = 0;
+  #size = 0;
 
   /** `counts` is where it is counted what had to make room. */
   constructor(bytesMax: number, counts: CacheCounts = newCacheCounts()) {
-    this.#bytesMax = bytesMax;
+    this.bytesMax = bytesMax;
     this.counts = counts;
+    const places = Math.floor(bytesMax / (ENTRY_COST + CELL_COST)) + 1;
+    this.#columns = new Columns(places, Math.floor(bytesMax / CELL_COST));
+    this.#rows = new Int32Array(2 ** Math.ceil(Math.log2(places)));
+    this.#beside = new Int32Array(places);
+    this.#before = new Int32Array(places);
+    this.#after = new Int32Array(places);
+    this.#ownerOf = new Int32Array(places);
+    this.#bytesOf = new Int32Array(places);
+    this.#read = new Entry(this.#columns);
   }
 
   get bytes(): number {
     return this.#bytes;
   }
 
-  get bytesMax(): number {
-    return this.#bytesMax;
-  }
-
   get size(): number {
-    return this.#entries.size;
+    return this.#size;
   }
 
-  find(key: Key): Entry | undefined {
-    const entry = this.#entries.get(key.hash);
-    return entry !== undefined && isSameKey(entry, key) ? entry : undefined;
+  find({ name, hash, type, bits, scope }: Key): Entry | undefined {
+    const length = this.#name.write(name, "latin1");
+    const entry = this.findRead({ name: this.#name, length, hash, type, bits, scope });
+    return entry === undefined ? undefined : this.#look(entry.place);
   }
 
-  /** The same for a key that was just read: nothing is made to find it. */
+  /** The same for a key that was just read. What is found is good until the next one is looked for. */
   findRead(key: ReadKey): Entry | undefined {
-    const entry = this.#entries.get(key.hash);
-    return entry !== undefined && isAlike(entry, key) && isNamed(entry, key) ? entry : undefined;
+    const entry = this.#read;
+    for (let place = this.#rows[this.#row(key.hash)] as number; place !== NONE; place = this.#beside[place] as number) {
+      if (entry.at(place).isOf(key)) return entry;
+    }
+    return undefined;
   }
 
   /** It was asked for: the last to go. */
-  touch(entry: Entry): void {
-    if (entry.owner.last === entry) return;
-    unlink(entry);
-    link(entry, entry.owner);
+  touch({ place }: Entry): void {
+    const owner = this.#owner(place);
+    if (owner.last === place) return;
+    this.#unlink(place, owner);
+    this.#link(place, owner);
   }
 
-  /** The entry of a key, made where there is none. Of two keys with one hash the newer one is kept. */
-  put(key: Key, owner: Owner, reply: StoredReply | undefined): Entry {
-    let entry = this.find(key);
-    if (entry === undefined) {
-      const other = this.#entries.get(key.hash);
-      if (other !== undefined) this.remove(other);
-      entry = newEntry(key, owner);
-      this.#entries.set(key.hash, entry);
-      this.#owners.add(owner);
-      link(entry, owner);
-    } else {
-      this.touch(entry);
+  /**
+   * Keeps a reply; or why servers failed, beside the reply of before. Returns undefined where that alone is more than there
+   * may be of all.
+   */
+  put(key: Key, asking: Owner, reply: SharedReply | undefined, failure?: Uint8Array): Entry | undefined {
+    const known = this.find(key);
+    this.#draft.draw(key, reply ?? known?.reply, failure);
+    const bytes = ENTRY_COST + cellsFor(this.#draft.length) * CELL_COST;
+    const owner = known === undefined ? asking : this.#owner(known.place);
+    if (known !== undefined) this.#takeOut(known.place, owner);
+    const hasRoom = this.#makeRoom(owner, bytes);
+    if (!hasRoom) {
+      if (known !== undefined) this.#giveBack(known.place);
+      this.#dismiss(owner);
+      return undefined;
     }
-    if (reply !== undefined) entry.reply = reply;
-    const bytes = ENTRY_BYTES + key.name.length + (entry.reply?.records.length ?? 0);
-    this.#charge(entry, bytes - entry.bytes);
-    entry.bytes = bytes;
-    this.#makeRoom(entry);
+    const entry = known ?? this.#look(this.#newPlace(key.hash));
+    this.#columns.fill(entry.place, key, this.#draft);
+    this.#putIn(entry.place, owner, bytes);
     return entry;
-  }
-
-  remove(entry: Entry): void {
-    if (this.#entries.get(entry.hash) !== entry) return;
-    this.#entries.delete(entry.hash);
-    this.#charge(entry, -entry.bytes);
-    entry.bytes = 0;
-    unlink(entry);
-    if (entry.owner.first === undefined) this.#owners.delete(entry.owner);
   }
 
   /** Everything goes: what servers said before is no longer what they say. */
   clear(): void {
-    this.#entries.clear();
-    for (const owner of this.#owners) {
-      owner.bytes = 0;
-      owner.first = owner.last = undefined;
-    }
+    for (const owner of this.#owners) Object.assign(owner, newOwner());
     this.#owners.clear();
-    this.#bytes = 0;
+    this.#byNumber.length = 0;
+    this.#columns.clear();
+    this.#rows.fill(NONE);
+    this.#firstFree = NONE;
+    this.#neverUsed = NONE + 1;
+    this.#bytes = this.#size = 0;
   }
 
   /** What is kept of one name, of whatever type and from whomever, or all; returns how much that was. */
   removeNamed(name: string | undefined): number {
     const before = this.size;
-    if (name === undefined) {
-      this.clear();
-      return before;
-    }
-    for (const entry of this.#entries.values()) {
-      if (entry.name === name) this.remove(entry);
+    if (name === undefined) this.clear();
+    else {
+      const bytes = Buffer.from(name, "latin1");
+      for (const owner of this.#owners) {
+        this.#forEach(owner, (place) => {
+          if (this.#look(place).isNamed(bytes, bytes.length)) this.#remove(place);
+        });
+      }
     }
     return before - this.size;
   }
 
   /** A container has gone: what others may still want of what it asked for passes to `heir`, the rest goes. */
   inherit(owner: Owner, heir: Owner, isShared: (scope: number) => boolean): void {
-    for (let entry = owner.first, next; entry !== undefined; entry = next) {
-      next = entry.after;
-      if (!isShared(entry.scope)) {
-        this.remove(entry);
-        continue;
-      }
-      this.#charge(entry, -entry.bytes);
-      unlink(entry);
-      entry.owner = heir;
-      link(entry, heir);
-      this.#charge(entry, entry.bytes);
-      this.#owners.add(heir);
+    this.#forEach(owner, (place) => {
+      if (!isShared(this.#look(place).scope)) return this.#remove(place);
+      const bytes = this.#bytesOf[place] as number;
+      this.#takeOff(place, owner);
+      this.#putIn(place, heir, bytes);
+    });
+    this.#dismiss(owner);
+  }
+
+  #look(place: number): Entry {
+    return new Entry(this.#columns).at(place);
+  }
+
+  #row(hash: number): number {
+    return hash & (this.#rows.length - 1);
+  }
+
+  #owner(place: number): Owner {
+    return this.#byNumber[this.#ownerOf[place] as number] as Owner;
+  }
+
+  /** What is done with one may remove it. */
+  #forEach(owner: Owner, act: (place: number) => void): void {
+    for (let place = owner.first, next; place !== NONE; place = next) {
+      next = this.#after[place] as number;
+      act(place);
     }
-    this.#owners.delete(owner);
   }
 
-  #charge(entry: Entry, bytes: number): void {
-    entry.owner.bytes += bytes;
-    this.#bytes += bytes;
-  }
-
-  #makeRoom(newest: Entry): void {
-    while (this.#bytes > this.#bytesMax) {
-      const victim = this.#most(newest.owner).first;
-      if (victim === undefined) return;
+  #makeRoom(asking: Owner, bytes: number): boolean {
+    if (bytes > this.bytesMax) return false;
+    // Who asks counts as one of those who share, before it has anything.
+    this.#enrol(asking);
+    while (this.#bytes + bytes > this.bytesMax) {
       this.counts.evictions++;
-      this.remove(victim);
+      this.#remove(this.#most(asking, bytes).first);
     }
+    return true;
   }
 
-  /** Whoever has most; the asking one, where it has more than its share anyway. */
-  #most(asking: Owner): Owner {
-    if (asking.bytes > this.#bytesMax / this.#owners.size) return asking;
+  /** Whoever has most; the asking one, where it would have more than its share anyway. */
+  #most(asking: Owner, bytes: number): Owner {
+    if (asking.entries > 0 && asking.bytes + bytes > this.bytesMax / this.#owners.size) return asking;
     let most = asking;
     for (const owner of this.#owners) if (owner.bytes > most.bytes) most = owner;
     return most;
   }
-}
 
-export function isSameKey(one: Key, other: Key): boolean {
-  return isAlike(one, other) && one.name === other.name;
-}
+  #remove(place: number): void {
+    const owner = this.#owner(place);
+    this.#takeOut(place, owner);
+    this.#giveBack(place);
+    this.#dismiss(owner);
+  }
 
-/** How many replies are charged to a container. */
-export function entriesOf(owner: Owner): number {
-  let count = 0;
-  for (let entry = owner.first; entry !== undefined; entry = entry.after) count++;
-  return count;
+  /** What a place keeps goes; the place itself stays for what comes instead. */
+  #takeOut(place: number, owner: Owner): void {
+    this.#columns.empty(place);
+    this.#takeOff(place, owner);
+  }
+
+  #takeOff(place: number, owner: Owner): void {
+    this.#unlink(place, owner);
+    owner.bytes -= this.#bytesOf[place] as number;
+    this.#bytes -= this.#bytesOf[place] as number;
+    owner.entries--;
+  }
+
+  #putIn(place: number, owner: Owner, bytes: number): void {
+    this.#ownerOf[place] = this.#enrol(owner);
+    this.#bytesOf[place] = bytes;
+    this.#link(place, owner);
+    owner.bytes += bytes;
+    this.#bytes += bytes;
+    owner.entries++;
+  }
+
+  #newPlace(hash: number): number {
+    let place = this.#firstFree;
+    if (place === NONE) place = this.#neverUsed++;
+    else this.#firstFree = this.#beside[place] as number;
+    const row = this.#row(hash);
+    this.#columns.begin(place);
+    this.#beside[place] = this.#rows[row] as number;
+    this.#rows[row] = place;
+    this.#size++;
+    return place;
+  }
+
+  #giveBack(place: number): void {
+    const row = this.#row(this.#look(place).hash);
+    const next = this.#beside[place] as number;
+    if (this.#rows[row] === place) this.#rows[row] = next;
+    else {
+      let before = this.#rows[row] as number;
+      while (this.#beside[before] !== place) before = this.#beside[before] as number;
+      this.#beside[before] = next;
+    }
+    this.#beside[place] = this.#firstFree;
+    this.#firstFree = place;
+    this.#size--;
+  }
+
+  #enrol(owner: Owner): number {
+    if (owner.number !== undefined) return owner.number;
+    const free = this.#byNumber.indexOf(undefined);
+    owner.number = free === -1 ? this.#byNumber.length : free;
+    this.#byNumber[owner.number] = owner;
+    this.#owners.add(owner);
+    return owner.number;
+  }
+
+  /** One that has nothing left has no share. */
+  #dismiss(owner: Owner): void {
+    if (owner.entries > 0 || owner.number === undefined) return;
+    this.#byNumber[owner.number] = undefined;
+    owner.number = undefined;
+    this.#owners.delete(owner);
+  }
+
+  #link(place: number, owner: Owner): void {
+    this.#before[place] = owner.last;
+    this.#after[place] = NONE;
+    if (owner.last === NONE) owner.first = place;
+    else this.#after[owner.last] = place;
+    owner.last = place;
+  }
+
+  #unlink(place: number, owner: Owner): void {
+    const before = this.#before[place] as number;
+    const after = this.#after[place] as number;
+    if (before === NONE) owner.first = after;
+    else this.#after[before] = after;
+    if (after === NONE) owner.last = before;
+    else this.#before[after] = before;
+  }
 }
 
 export function newOwner(): Owner {
-  return { bytes: 0, first: undefined, last: undefined };
-}
-
-function newEntry({ hash, name, type, bits, scope }: Key, owner: Owner): Entry {
-  return {
-    hash,
-    name,
-    type,
-    bits,
-    scope,
-    reply: undefined,
-    storedMs: 0,
-    expiresMs: 0,
-    failureUntilMs: 0,
-    failedUntilMs: 0,
-    failure: undefined,
-    hits: 0,
-    isRefreshing: false,
-    bytes: 0,
-    owner,
-    before: undefined,
-    after: undefined,
-  };
-}
-
-function isAlike(one: Found, other: Found): boolean {
-  return one.type === other.type && one.bits === other.bits && one.scope === other.scope;
-}
-
-function isNamed({ name }: Entry, { name: bytes, length }: ReadKey): boolean {
-  if (name.length !== length) return false;
-  for (let i = 0; i < length; i++) if (name.charCodeAt(i) !== bytes[i]) return false;
-  return true;
-}
-
-function link(entry: Entry, owner: Owner): void {
-  entry.before = owner.last;
-  entry.after = undefined;
-  if (owner.last === undefined) owner.first = entry;
-  else owner.last.after = entry;
-  owner.last = entry;
-}
-
-function unlink(entry: Entry): void {
-  const { owner, before, after } = entry;
-  if (before === undefined) owner.first = after;
-  else before.after = after;
-  if (after === undefined) owner.last = before;
-  else after.before = before;
-  entry.before = entry.after = undefined;
+  return { bytes: 0, entries: 0, first: NONE, last: NONE, number: undefined };
 }

@@ -11,15 +11,9 @@ import type { UpstreamPolicy } from "../../model/upstream-policy.ts";
 import type { Asker } from "../asker.ts";
 import { settleLifetime } from "../cache/lifetime.ts";
 import { type Memory, STALE_AGE, staleError } from "../cache/memory.ts";
-import {
-  type Entry,
-  type Key,
-  type Owner,
-  type ReplyCache,
-  isSameKey,
-  keyHash,
-  newOwner,
-} from "../cache/reply-cache.ts";
+import type { Entry } from "../cache/entry.ts";
+import { type Key, isSameKey, keyHash } from "../cache/key.ts";
+import { type Owner, type ReplyCache, newOwner } from "../cache/reply-cache.ts";
 import { NOT_SHAREABLE } from "../cache/shareable.ts";
 import type { Meter } from "../meter.ts";
 import type { Forward } from "../listen/ports.ts";
@@ -28,7 +22,7 @@ import type { Nameserver } from "../upstream/nameserver.ts";
 import type { Trace } from "../trace.ts";
 import { errorOption } from "../wire/relay.ts";
 import { RCODE } from "../wire/reply.ts";
-import { type StoredReply, storedReply } from "../wire/stored-reply.ts";
+import { type FreshReply, freshReply } from "../wire/shared-reply.ts";
 import { Deadlines } from "./deadlines.ts";
 import { Delivery } from "./delivery.ts";
 import type { FlightHooks, Landing } from "./flight.ts";
@@ -129,13 +123,14 @@ export class AdaptiveForwarder {
 
   /** Asks for a kept reply anew; nobody waits for it. */
   refresh(asker: Asker, lane: Lane, entry: Entry): void {
-    if (this.#refreshing >= LIMITS.prefetchesAtOnce || entry.reply === undefined || this.#trips.has(entry.hash)) return;
-    const question = questionOf(entry);
+    if (this.#refreshing >= LIMITS.prefetchesAtOnce || !entry.hasReply || this.#trips.has(entry.hash)) return;
+    const { key } = entry;
+    const question = questionOf(key);
     this.#refreshing++;
     this.#parts.cache.counts.prefetches++;
     entry.isRefreshing = true;
-    const message = queryFor(question, question.length, entry.bits);
-    this.#depart({ asker, lane, key: entry, refreshes: entry, message, questionEnd: question.length, waiting: [] });
+    const message = queryFor(question, question.length, key.bits);
+    this.#depart({ asker, lane, key, isRefresh: true, message, questionEnd: question.length, waiting: [] });
   }
 
   /** What servers say from now on may be something else: nothing that is on its way is kept, and nobody joins it. */
@@ -182,7 +177,15 @@ export class AdaptiveForwarder {
     }
     if (deferred.bits === NOT_SHAREABLE) {
       const message = Buffer.from(deferred.query);
-      this.#depart({ asker, lane, key: undefined, message, questionEnd: deferred.questionEnd, waiting: [delivery] });
+      this.#depart({
+        asker,
+        lane,
+        key: undefined,
+        message,
+        questionEnd: deferred.questionEnd,
+        waiting: [delivery],
+        isRefresh: false,
+      });
       return;
     }
     const key = keyOf(delivery, lane);
@@ -195,7 +198,15 @@ export class AdaptiveForwarder {
       return;
     }
     const message = queryFor(deferred.query, deferred.questionEnd, deferred.bits);
-    this.#depart({ asker, lane, key, message, questionEnd: deferred.questionEnd, waiting: [delivery] });
+    this.#depart({
+      asker,
+      lane,
+      key,
+      message,
+      questionEnd: deferred.questionEnd,
+      waiting: [delivery],
+      isRefresh: false,
+    });
   }
 
   #depart(errand: Errand): void {
@@ -228,35 +239,36 @@ export class AdaptiveForwarder {
   }
 
   #land(trip: Trip, landing: Landing): void {
-    const { key, refreshes, waiting, questionEnd } = trip.errand;
+    const { key, isRefresh, waiting, questionEnd } = trip.errand;
     const isCurrent = key !== undefined && this.#trips.get(key.hash) === trip;
     this.#all.delete(trip);
     if (isCurrent) this.#trips.delete(key.hash);
-    if (refreshes !== undefined) {
-      refreshes.isRefreshing = false;
+    if (isRefresh && key !== undefined) {
+      const entry = this.#parts.cache.find(key);
+      if (entry !== undefined) entry.isRefreshing = false;
       this.#refreshing--;
     }
     if (landing.kind === "failed") return this.#landFailed(trip, landing, isCurrent);
-    const stored = key === undefined ? undefined : storedReply(landing.message);
-    const isAsked = stored?.questionEnd === questionEnd;
-    if (isCurrent && isAsked) this.#keep(trip.errand, key, stored);
+    const reply = key === undefined ? undefined : freshReply(landing.message);
+    const isAsked = reply?.questionEnd === questionEnd;
+    if (isCurrent && isAsked) this.#keep(trip.errand, key, reply);
     for (const delivery of waiting) {
       if (!this.#mayHave(delivery)) continue;
       // A stream has room for everything: truncated there means that nobody could get the rest.
       if (!landing.isWhole && delivery.transport === "tcp") delivery.fail(RCODE.SERVFAIL, this.#error(...NOT_WHOLE));
-      else if (isAsked) delivery.hand(stored, FRESH, landing.server);
+      else if (isAsked) delivery.hand(reply, FRESH, landing.server);
       else delivery.handRaw(landing.message, landing.server);
     }
   }
 
-  #keep({ asker, lane, waiting }: Errand, key: Key, stored: StoredReply): void {
+  #keep({ asker, lane, waiting }: Errand, key: Key, reply: FreshReply): void {
     const { behaviour, policy, cache, now } = this.#parts;
-    const seconds = settleLifetime(stored, policy.cache, lane.isDoor ? behaviour.ttlSeconds : undefined);
-    const isKept = behaviour.caches && seconds > 0;
-    for (const { deferred } of waiting) deferred.trace?.passes("cache", isKept ? `kept for ${seconds} s` : "not kept");
-    if (!isKept) return;
-    const entry = cache.put(key, this.#ownerOf(asker), stored);
-    entry.storedMs = Math.floor(now());
+    const seconds = settleLifetime(reply, policy.cache, lane.isDoor ? behaviour.ttlSeconds : undefined);
+    const entry = behaviour.caches && seconds > 0 ? cache.put(key, this.#ownerOf(asker), reply) : undefined;
+    const what = entry === undefined ? "not kept" : `kept for ${seconds} s`;
+    for (const { deferred } of waiting) deferred.trace?.passes("cache", what);
+    if (entry === undefined) return;
+    entry.storedMs = now();
     entry.expiresMs = entry.storedMs + seconds * 1000;
     entry.failureUntilMs = entry.failedUntilMs = 0;
     entry.hits = 0;
@@ -271,11 +283,12 @@ export class AdaptiveForwarder {
     this.#standIn(trip);
     const why = told ?? this.#error(wasSilent ? ERROR.unreachable : ERROR.network, reason);
     if (key !== undefined && isCurrent && behaviour.caches) {
-      const entry = cache.put(key, this.#ownerOf(asker), undefined);
-      const nowMs = Math.floor(now());
-      entry.failureUntilMs = nowMs + (wasSilent ? LIMITS.failureSilentMs : LIMITS.failureToldMs);
-      entry.failedUntilMs = Math.max(entry.failureUntilMs, entry.reply === undefined ? 0 : nowMs + LIMITS.staleForMs);
-      entry.failure = why ?? this.#error(ERROR.cached, reason);
+      const entry = cache.put(key, this.#ownerOf(asker), undefined, why ?? this.#error(ERROR.cached, reason));
+      const untilMs = now() + (wasSilent ? LIMITS.failureSilentMs : LIMITS.failureToldMs);
+      if (entry !== undefined) {
+        entry.failureUntilMs = untilMs;
+        entry.failedUntilMs = entry.hasReply ? Math.max(untilMs, now() + LIMITS.staleForMs) : untilMs;
+      }
     }
     for (const delivery of waiting) if (this.#mayHave(delivery)) delivery.fail(RCODE.SERVFAIL, why);
   }
@@ -284,7 +297,7 @@ export class AdaptiveForwarder {
   #standIn({ errand: { key, lane, waiting } }: Trip): void {
     const { cache, memory, now } = this.#parts;
     const entry = key === undefined ? undefined : cache.find(key);
-    const stale = entry === undefined ? undefined : memory.staleReply(entry, lane, now());
+    const stale = entry !== undefined && memory.mayStandIn(entry, lane, now()) ? entry.copyReply() : undefined;
     if (stale === undefined) return;
     for (const delivery of waiting) {
       if (!this.#mayHave(delivery)) continue;

@@ -2,6 +2,7 @@
  * Delivery: one who waits for a reply from upstream, and how it is handed to it: under its own id, in its letter case, as
  * long as it can take, with what it wants to know.
  */
+import { copyBytes } from "../../lib/bytes.ts";
 import type { How } from "../../model/asked-query.ts";
 import { rcodeOf } from "../../model/rcode.ts";
 import type { Server } from "../../model/view.ts";
@@ -11,7 +12,7 @@ import { asksForAuthentic } from "../cache/shareable.ts";
 import type { Respond, Transport } from "../listen/ports.ts";
 import { type Age, type Asked, relay, relayFailure } from "../wire/relay.ts";
 import { RCODE, sizeLimit } from "../wire/reply.ts";
-import type { StoredReply } from "../wire/stored-reply.ts";
+import type { SharedReply } from "../wire/shared-reply.ts";
 
 /** Replies are sent before the next one is made, so one place serves all. */
 const scratch = Buffer.allocUnsafeSlow(SLOT_BYTES);
@@ -59,7 +60,7 @@ export class Delivery {
   }
 
   /** A reply that many may have: a server's, or else one that was kept and is over. */
-  hand(reply: StoredReply, age: Age, server: Server | undefined, why?: Uint8Array): void {
+  hand(reply: SharedReply, age: Age, server: Server | undefined, why?: Uint8Array): void {
     this.#place();
     const how = server === undefined ? "stale" : "forwarded";
     this.#finish(relay(scratch, 0, this.#asked(), reply, age, why), how, server);
@@ -90,7 +91,7 @@ export class Delivery {
 
   #place(): void {
     const { query, questionEnd } = this.deferred;
-    query.copy(scratch, 0, 0, questionEnd);
+    copyBytes(query, 0, questionEnd, scratch, 0);
   }
 
   #finish(length: number, how: How, server: Server | undefined): void {

@@ -19,7 +19,7 @@ import type { Meter, UpstreamFailure } from "../meter.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
 import { isReplyTo } from "../upstream/udp-socket.ts";
 import { RCODE } from "../wire/reply.ts";
-import { storedReply } from "../wire/stored-reply.ts";
+import { freshReply } from "../wire/shared-reply.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 import { FlightJournal } from "../trace.ts";
 import { type Outcome, type Sender, UdpAttempt, askTcp } from "./attempt.ts";
@@ -98,7 +98,7 @@ export class Flight implements Due, Sender<Candidate> {
   #lateMs: number;
   #stepMs = Number.POSITIVE_INFINITY;
   #againMs: number = LIMITS.askAgainMs;
-  readonly #connections: { destroy(): void }[] = [];
+  #connections: { destroy(): void }[] | undefined;
   #truncated: (UpstreamReply & { readonly server: Server }) | undefined;
   #told: Buffer | undefined;
   #isStarting = true;
@@ -252,6 +252,7 @@ export class Flight implements Due, Sender<Candidate> {
     query.writeUInt16BE(this.#hooks.random(), 0);
     nameserver.health.asked(now);
     connections.open++;
+    this.#connections ??= [];
     this.#connections.push(
       askTcp(fd, query, this.#endMs - now, (outcome) => {
         connections.open--;
@@ -292,7 +293,7 @@ export class Flight implements Due, Sender<Candidate> {
     // What comes after the end tells how the server is, and nothing else.
     if (this.#isOver) return;
     if (failure !== undefined) {
-      this.#told ??= storedReply(reply.message)?.extendedError;
+      this.#told ??= freshReply(reply.message)?.extendedError;
       return this.#fail(candidate, failure);
     }
     if (this.#deniesEdns(reply) && nameserver.speaksEdns(now)) {
@@ -383,7 +384,7 @@ export class Flight implements Due, Sender<Candidate> {
   #end(): void {
     this.#isOver = true;
     this.#hooks.deadlines.clear(this);
-    for (const connection of this.#connections) connection.destroy();
+    for (const connection of this.#connections ?? []) connection.destroy();
   }
 }
 

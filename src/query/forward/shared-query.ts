@@ -1,7 +1,8 @@
 /**
  * SharedQuery: the query that goes out for all who ask the same, whoever asked first and however.
  */
-import type { Key } from "../cache/reply-cache.ts";
+import { copyBytes } from "../../lib/bytes.ts";
+import type { Key } from "../cache/key.ts";
 import { isDnssecOk, upstreamFlags } from "../cache/shareable.ts";
 
 const HEADER_BYTES = 12;
@@ -25,7 +26,7 @@ export function questionOf({ name, type }: Key): Buffer {
 export function queryFor(message: Buffer, questionEnd: number, bits: number): Buffer {
   // Of the pool: memory of its own would be one more thing for the collector to look after.
   const query = Buffer.allocUnsafe(questionEnd + OPT_BYTES).fill(0);
-  message.copy(query, HEADER_BYTES, HEADER_BYTES, questionEnd);
+  copyBytes(message, HEADER_BYTES, questionEnd, query, HEADER_BYTES);
   query[2] = RD;
   query[3] = upstreamFlags(bits);
   query[5] = 1;

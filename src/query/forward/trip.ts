@@ -3,7 +3,7 @@
  * alive when the collector comes is what everybody waits for.
  */
 import type { Asker } from "../asker.ts";
-import type { Entry, Key } from "../cache/reply-cache.ts";
+import type { Key } from "../cache/key.ts";
 import type { Lane } from "../upstream/fleet.ts";
 import type { Delivery } from "./delivery.ts";
 import { Flight, type FlightHooks, type FlightPlan } from "./flight.ts";
@@ -18,8 +18,8 @@ export interface Errand {
   /** The query that goes out, and where its question ends. */
   readonly message: Buffer;
   readonly questionEnd: number;
-  /** The kept reply that is asked for anew. */
-  readonly refreshes?: Entry | undefined;
+  /** What is kept for the key is asked for anew. */
+  readonly isRefresh: boolean;
 }
 
 export class Trip extends Flight {

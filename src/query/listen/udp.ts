@@ -29,6 +29,9 @@ export interface UdpParts {
   readonly timer?: QueryTimer;
 }
 
+/** In a sockaddr. */
+const PORT_AT = 2;
+
 export class UdpListener {
   readonly #fd: number;
   readonly #watch: UdpWatch;
@@ -39,6 +42,7 @@ export class UdpListener {
   #batchMax: number = LIMITS.udpBatch;
   #lastSender = "";
   #lastSenderAddress: Buffer = Buffer.alloc(16);
+  #lastForwarded: Buffer = Buffer.alloc(0);
 
   /** Takes over a socket that is bound to an address. */
   constructor(fd: number, address: string, asker: Asker, parts: UdpParts) {
@@ -97,7 +101,7 @@ export class UdpListener {
       if (result > 0) {
         block.reply(slot, result);
       } else if (result === DEFERRED) {
-        this.#forward(answerer.takeDeferred(block.data), block.senderOf(slot));
+        this.#forward(answerer.takeDeferred(block.data), slot);
       }
       return result;
     } catch (error) {
@@ -107,17 +111,22 @@ export class UdpListener {
     }
   }
 
-  #forward(deferred: Deferred, sender: Uint8Array): void {
+  #forward(deferred: Deferred, slot: number): void {
     const { ledger } = this.#asker;
+    const { block } = this.#parts;
     const arrivedMs = ledger.nowMs;
+    const port = block.senderPort(slot);
+    const sender = block.senderOf(slot, this.#lastForwarded);
+    this.#lastForwarded = sender;
     this.#parts.forward(this.#asker, deferred, "udp", (reply, how, server) => {
       ledger.noteDelivered(deferred, arrivedMs, reply, false, how, server);
-      this.#send(reply, sender);
+      this.#send(reply, sender, port);
     });
   }
 
-  #send(reply: Uint8Array, to: Uint8Array): void {
+  #send(reply: Uint8Array, to: Buffer, port: number): void {
     if (this.#isClosed) return;
+    to.writeUInt16BE(port, PORT_AT);
     if (sendTo(this.#fd, reply, to) < 0) this.#asker.counters.unsent++;
   }
 
@@ -127,7 +136,7 @@ export class UdpListener {
       this.#lastSender = address;
       this.#lastSenderAddress = socketAddress(addressBytes(address) ?? new Uint8Array(4), port);
     }
-    this.#lastSenderAddress.writeUInt16BE(port, 2);
+    this.#lastSenderAddress.writeUInt16BE(port, PORT_AT);
     return this.#lastSenderAddress;
   }
 }

@@ -2,7 +2,8 @@
  * Handing on an upstream's reply: written behind the question that asked for it, with that question's id, letter case and
  * flags, TTLs counted down, and no longer than whoever asked can take. Every function returns the length of the message.
  */
-import { type StoredReply, uint16In, uint32In } from "./stored-reply.ts";
+import { copyBytes } from "../../lib/bytes.ts";
+import { type SharedReply, recordsOf } from "./shared-reply.ts";
 import { RCODE } from "./reply.ts";
 
 const TYPE_OPT = 41;
@@ -35,23 +36,23 @@ export function relay(
   block: Buffer,
   offset: number,
   asked: Asked,
-  reply: StoredReply,
+  reply: SharedReply,
   age: Age,
   why: Uint8Array | undefined = reply.extendedError,
 ): number {
-  const { records, questionEnd } = reply;
+  const { bytes, start, questionEnd } = reply;
   const rcode = asked.isKnown && reply.rcode === RCODE.NXDOMAIN ? RCODE.NOERROR : reply.rcode;
   const isAuthentic = reply.isAuthentic && asked.wantsAuthentic;
   writeFlags(block, offset, rcode, isAuthentic);
   const room = asked.limit - (asked.hasOpt ? OPT_BYTES : 0);
-  let length = questionEnd + records.length;
+  let length = questionEnd + reply.length;
   if (length <= room) {
-    block.write(records, offset + questionEnd, records.length, "latin1");
+    copyBytes(bytes, start, start + reply.length, block, offset + questionEnd);
     writeCount(block, offset + 6, reply.answers);
     writeCount(block, offset + 8, reply.authorities);
     writeCount(block, offset + 10, reply.additionals);
     if (reply.isTruncated) setTruncated(block, offset);
-    writeTtls(block, offset, reply, reply.ttlOffsets.length, age);
+    writeTtls(block, offset, reply, recordsOf(reply), age);
   } else {
     length = writeWhatFits(block, offset, reply, room, age);
   }
@@ -101,13 +102,12 @@ function setTruncated(block: Buffer, offset: number): void {
   block[offset + 2] = (block[offset + 2] as number) | 0x02;
 }
 
-function writeTtls(block: Buffer, offset: number, reply: StoredReply, count: number, age: Age): void {
+function writeTtls(block: Buffer, offset: number, reply: SharedReply, count: number, age: Age): void {
   if (age.seconds === 0 && age.staleTtl === undefined) return;
   const { questionEnd, ttlOffsets } = reply;
   for (let i = 0; i < count; i++) {
-    const at = ttlOffsets[i] as number;
-    const left = Math.max(0, uint32In(reply.records, at) - age.seconds);
-    block.writeUInt32BE(age.staleTtl ?? left, offset + questionEnd + at);
+    const at = offset + questionEnd + (ttlOffsets[i] as number);
+    block.writeUInt32BE(age.staleTtl ?? Math.max(0, block.readUInt32BE(at) - age.seconds), at);
   }
 }
 
@@ -115,17 +115,17 @@ function writeTtls(block: Buffer, offset: number, reply: StoredReply, count: num
  * As many whole records as there is room for. Where all answers fit, what is missing behind them are extras; otherwise
  * the reply says that it is truncated (RFC 2181, 9), and has what a client that cannot ask by TCP may make do with.
  */
-function writeWhatFits(block: Buffer, offset: number, reply: StoredReply, room: number, age: Age): number {
-  const { records, questionEnd, ttlOffsets, answers, authorities, additionals } = reply;
+function writeWhatFits(block: Buffer, offset: number, reply: SharedReply, room: number, age: Age): number {
+  const { bytes, start, questionEnd, ttlOffsets, answers, authorities, additionals } = reply;
   let length = 0;
   let fitting = 0;
-  for (const at of ttlOffsets) {
-    const end = at + TTL_TO_DATA + uint16In(records, at + TTL_TO_LENGTH);
+  for (const records = recordsOf(reply); fitting < records; fitting++) {
+    const at = ttlOffsets[fitting] as number;
+    const end = at + TTL_TO_DATA + bytes.readUInt16BE(start + at + TTL_TO_LENGTH);
     if (questionEnd + end > room) break;
     length = end;
-    fitting++;
   }
-  block.write(records, offset + questionEnd, length, "latin1");
+  copyBytes(bytes, start, start + length, block, offset + questionEnd);
   let left = fitting;
   for (const [section, held] of [answers, authorities, additionals].entries()) {
     const count = Math.min(left, held);

@@ -8,6 +8,9 @@ import { sendTo } from "../../../src/kernel/libc.ts";
 import { MessageBlock } from "../../../src/kernel/message-block.ts";
 import { LOOPBACK, type Bound, bindUdp, sockaddr } from "../support/loopback.ts";
 
+// An address that nobody has.
+const NOBODY = Buffer.alloc(0);
+
 test("slots lie apart by what a message may need, and more", () => {
   const block = new MessageBlock(3, 1000);
   assert.ok(block.offsetOf(1) - block.offsetOf(0) >= 1000);
@@ -25,7 +28,7 @@ test("what is received stands in its slots with length and sender, cut to what w
   );
   for (const slot of [1, 2, 3]) {
     assert.equal(block.senderPort(slot), sockets.client.port);
-    assert.deepEqual(block.senderOf(slot), sockaddr(LOOPBACK, sockets.client.port));
+    assert.deepEqual(block.senderOf(slot, NOBODY), sockaddr(LOOPBACK, sockets.client.port));
   }
 });
 
@@ -63,9 +66,19 @@ test("place() cuts to the length it is told", () => {
 test("the sender of a slot is a copy, for the slot is used again", () => {
   const block = new MessageBlock(1, 100);
   block.place(0, Buffer.from("a"), 1, sockaddr(LOOPBACK, 1000));
-  const sender = block.senderOf(0);
+  const sender = block.senderOf(0, NOBODY);
   block.place(0, Buffer.from("b"), 1, sockaddr(LOOPBACK, 2000));
   assert.deepEqual(sender, sockaddr(LOOPBACK, 1000));
+});
+
+test("a sender at the address of another one is not copied, whatever its port", () => {
+  const block = new MessageBlock(2, 100);
+  const known = sockaddr(LOOPBACK, 1000);
+  block.place(0, Buffer.from("a"), 1, sockaddr(LOOPBACK, 2000));
+  block.place(1, Buffer.from("b"), 1, sockaddr("127.0.0.2", 1000));
+  assert.equal(block.senderOf(0, known), known);
+  assert.deepEqual(block.senderOf(1, known), sockaddr("127.0.0.2", 1000));
+  assert.deepEqual(known, sockaddr(LOOPBACK, 1000));
 });
 
 test("flush() skips what cannot be sent, and sends the rest", () => {

@@ -4,15 +4,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { hashOf } from "../../../../src/model/label-table.ts";
-import {
-  type Key,
-  type Owner,
-  type ReadKey,
-  ReplyCache,
-  keyHash,
-  newOwner,
-} from "../../../../src/query/cache/reply-cache.ts";
-import { storedReply } from "../../../../src/query/wire/stored-reply.ts";
+import { type Key, type ReadKey, keyHash } from "../../../../src/query/cache/key.ts";
+import { type Owner, ReplyCache, newOwner } from "../../../../src/query/cache/reply-cache.ts";
+import { freshReply } from "../../../../src/query/wire/shared-reply.ts";
 import { aName, aQuery, aReplyTo } from "../../../support/builders.ts";
 
 const HOST = 2;
@@ -29,7 +23,7 @@ test("it is bounded in bytes, and what was not asked for longest goes first", ()
   assert.ok(kept);
   cache.touch(kept);
   put(cache, owner, "one more");
-  assert.equal(cache.find(kept), kept);
+  assert.deepEqual(cache.find(kept.key)?.key, kept.key);
 });
 
 test("a container that asks for ever new names throws out its own replies", () => {
@@ -54,13 +48,13 @@ test("names with the same hash are never mistaken for each other, however they a
   put(cache, newOwner(), "one");
   const { hash } = key("one");
   for (const find of [(one: Key) => cache.find(one), (one: Key) => cache.findRead(read(one))]) {
-    assert.equal(find(key("one"))?.name, key("one").name);
+    assert.deepEqual(find(key("one"))?.key, key("one"));
     for (const other of [key("two"), key("ones"), { ...key("one"), scope: OWN }, { ...key("one"), bits: 1 }]) {
       assert.equal(find({ ...other, hash }), undefined);
     }
   }
   cache.put({ ...key("two"), hash }, newOwner(), undefined);
-  assert.deepEqual([cache.find(key("one")), cache.size], [undefined, 1]);
+  assert.deepEqual([cache.find(key("one"))?.hasReply, cache.find({ ...key("two"), hash })?.hasReply], [true, false]);
 });
 
 test("when a container goes, its own replies go, and what others may want stays", () => {
@@ -70,8 +64,8 @@ test("when a container goes, its own replies go, and what others may want stays"
   cache.put(key("own", OWN), owner, undefined);
   cache.inherit(owner, heir, (scope) => scope === HOST);
   assert.equal(cache.find(key("own", OWN)), undefined);
-  assert.equal(cache.find(key("shared"))?.owner, heir);
-  assert.deepEqual([owner.bytes, heir.bytes], [0, cache.bytes]);
+  assert.ok(cache.find(key("shared"))?.hasReply);
+  assert.deepEqual([owner.bytes, owner.entries, heir.bytes, heir.entries], [0, 0, cache.bytes, 1]);
 });
 
 test("cleared, it is empty, and takes new replies", () => {
@@ -85,7 +79,7 @@ test("cleared, it is empty, and takes new replies", () => {
 });
 
 function put(cache: ReplyCache, owner: Owner, name: string): void {
-  cache.put(key(name), owner, storedReply(aReplyTo(aQuery({ name }))));
+  cache.put(key(name), owner, freshReply(aReplyTo(aQuery({ name }))));
 }
 
 function key(text: string, scope = HOST): Key {

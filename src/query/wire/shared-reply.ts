@@ -1,10 +1,7 @@
 /**
- * StoredReply: an upstream's reply in the form in which it is kept and handed to many: the bytes of its records, without
+ * SharedReply: an upstream's reply in the form in which it is handed to many: where the bytes of its records lie, without
  * the OPT that was between that server and us, and where in them the TTLs stand. Records are never decoded, so that a type
  * nobody here knows is handed on byte for byte.
- *
- * The bytes are kept as a text of one character each: it lies in one piece in the heap, where a Buffer is three objects and
- * memory of its own, all of which the collector has to look after. A flood of new names is a flood of these.
  */
 import { rcodeOf } from "../../model/rcode.ts";
 import { beginNames, skipName } from "./name.ts";
@@ -21,33 +18,39 @@ const SOA_MINIMUM_BYTES = 4;
 const SECTIONS_AT = 6;
 const QUESTION_FIXED_BYTES = 4;
 
-export interface StoredReply {
-  /** Everything behind the question. */
-  records: string;
-  /** Where in its message that begins. */
+export interface SharedReply {
+  /** Where everything behind the question lies: `length` bytes from `start` on. */
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly length: number;
+  /** Where in a message that begins. */
   readonly questionEnd: number;
-  /** Where in the records the TTL of each stands, in their order. */
+  /** Where in the records the TTL of each stands, in their order; as many count as there are records. */
   readonly ttlOffsets: readonly number[];
   readonly answers: number;
   readonly authorities: number;
   readonly additionals: number;
   /** With the bits that EDNS adds. */
   readonly rcode: number;
-  /** Nothing of the type that was asked for is in it. */
-  readonly isNegative: boolean;
   readonly isTruncated: boolean;
   /** The server says that it has verified the records. */
   readonly isAuthentic: boolean;
-  /** The shortest TTL of all records; undefined without any. */
-  readonly ttlSeconds: number | undefined;
-  /** How long the SOA of a denial lets it live. */
-  readonly soaSeconds: number | undefined;
   /** An extended error of the server's, as an option. */
   readonly extendedError: Buffer | undefined;
 }
 
-/** Takes a copy of a reply that can be read; undefined where its question cannot be one. */
-export function storedReply(message: Buffer): StoredReply | undefined {
+/** One that has just come, with what says how long it lives. */
+export interface FreshReply extends SharedReply {
+  /** Nothing of the type that was asked for is in it. */
+  readonly isNegative: boolean;
+  /** The shortest TTL of all records; undefined without any. */
+  readonly ttlSeconds: number | undefined;
+  /** How long the SOA of a denial lets it live. */
+  readonly soaSeconds: number | undefined;
+}
+
+/** Looks into a reply that can be read, whose bytes stay where they are; undefined where its question cannot be one. */
+export function freshReply(message: Buffer): FreshReply | undefined {
   const end = message.length;
   beginNames(end);
   const nameEnd = message.readUInt16BE(4) === 1 ? skipName(message, 0, HEADER_BYTES, end) : -1;
@@ -58,7 +61,9 @@ export function storedReply(message: Buffer): StoredReply | undefined {
   const rcode = walk.rcodeBits | rcodeOf(message);
   const [answers, authorities, additionals] = walk.counts;
   return {
-    records: message.toString("latin1", questionEnd, walk.end),
+    bytes: message,
+    start: questionEnd,
+    length: walk.end - questionEnd,
     questionEnd,
     ttlOffsets: walk.ttlOffsets,
     answers,
@@ -74,17 +79,14 @@ export function storedReply(message: Buffer): StoredReply | undefined {
   };
 }
 
+/** How many records it has, and so how many of its `ttlOffsets` count. */
+export function recordsOf({ answers, authorities, additionals }: SharedReply): number {
+  return answers + authorities + additionals;
+}
+
 /** TTLs with the highest bit set count as none (RFC 2181, 8). */
 export function ttlOf(seconds: number): number {
   return seconds > 0x7fffffff ? 0 : seconds;
-}
-
-export function uint16In(records: string, at: number): number {
-  return (records.charCodeAt(at) << 8) | records.charCodeAt(at + 1);
-}
-
-export function uint32In(records: string, at: number): number {
-  return uint16In(records, at) * 0x10000 + uint16In(records, at + 2);
 }
 
 /** One pass over the records of a message that is known to be readable. There is one for all messages. */
@@ -115,7 +117,7 @@ class Walk {
     }
   }
 
-  /** A copy that is no larger than it has to be, for it is kept. */
+  /** A copy: the next message has others. */
   get ttlOffsets(): number[] {
     return this.#ttlOffsets.slice(0, this.#ttlCount);
   }

@@ -1,0 +1,94 @@
+/**
+ * Cells: bytes of many lengths in one piece of memory, in cells of one size that are chained. What is put here is no object,
+ * so that the collector has nothing to look after, however much there is; and any free cell fits, so that nothing is ever
+ * moved to make room.
+ *
+ * Only pages that were written become memory. Cell 0 is nobody's: it stands for none.
+ */
+const CELL_BYTES = 64;
+/** What a cell takes, with its place in the chain. */
+export const CELL_COST = CELL_BYTES + Int32Array.BYTES_PER_ELEMENT;
+
+/** How many cells so many bytes need. */
+export function cellsFor(bytes: number): number {
+  return Math.ceil(bytes / CELL_BYTES);
+}
+
+export class Cells {
+  readonly #bytes: Uint8Array;
+  /** The cell behind each one of a chain, or of those that were given back. */
+  readonly #next: Int32Array;
+  #firstFree = 0;
+  #neverUsed = 1;
+
+  constructor(count: number) {
+    this.#bytes = new Uint8Array((count + 1) * CELL_BYTES);
+    this.#next = new Int32Array(count + 1);
+  }
+
+  /** Keeps the first `length` bytes, for which there has to be room; returns the first of their cells. */
+  keep(bytes: Uint8Array, length: number): number {
+    let first = 0;
+    let last = 0;
+    for (let at = 0; at < length;) {
+      const cell = this.#take();
+      const to = cell * CELL_BYTES - at;
+      const end = Math.min(length, at + CELL_BYTES);
+      for (; at < end; at++) this.#bytes[to + at] = bytes[at] as number;
+      if (first === 0) first = cell;
+      else this.#next[last] = cell;
+      last = cell;
+    }
+    this.#next[last] = 0;
+    return first;
+  }
+
+  /** Copies the `length` bytes that begin `skip` bytes into a chain. */
+  copy(first: number, skip: number, length: number, to: Uint8Array): void {
+    let cell = first;
+    let within = skip;
+    for (; within >= CELL_BYTES; within -= CELL_BYTES) cell = this.#next[cell] as number;
+    const bytes = this.#bytes;
+    for (let at = 0; at < length; cell = this.#next[cell] as number) {
+      const from = cell * CELL_BYTES + within - at;
+      const end = Math.min(length, at + CELL_BYTES - within);
+      for (; at < end; at++) to[at] = bytes[from + at] as number;
+      within = 0;
+    }
+  }
+
+  /** Whether a chain begins with these bytes. */
+  startsWith(first: number, other: Uint8Array, length: number): boolean {
+    const bytes = this.#bytes;
+    for (let at = 0, cell = first; at < length; cell = this.#next[cell] as number) {
+      const from = cell * CELL_BYTES - at;
+      const end = Math.min(length, at + CELL_BYTES);
+      for (; at < end; at++) if (bytes[from + at] !== other[at]) return false;
+    }
+    return true;
+  }
+
+  free(first: number): void {
+    for (let cell = first; cell !== 0;) {
+      const next = this.#next[cell] as number;
+      this.#next[cell] = this.#firstFree;
+      this.#firstFree = cell;
+      cell = next;
+    }
+  }
+
+  clear(): void {
+    this.#firstFree = 0;
+    this.#neverUsed = 1;
+  }
+
+  #take(): number {
+    const free = this.#firstFree;
+    if (free !== 0) {
+      this.#firstFree = this.#next[free] as number;
+      return free;
+    }
+    if (this.#neverUsed === this.#next.length) throw new Error("more was to be kept than there are cells for");
+    return this.#neverUsed++;
+  }
+}

@@ -1,0 +1,318 @@
+/**
+ * Entry: what is kept of one reply, at its place in columns of numbers and cells of bytes. Tens of thousands of replies
+ * would be hundreds of thousands of objects, which the collector copies while everybody waits; of these it sees a handful.
+ *
+ * An Entry is a look at a place, good until the cache is changed. Whoever has to wait keeps the key, and looks again.
+ */
+import { copyBytes } from "../../lib/bytes.ts";
+import { Cells } from "../../lib/cells.ts";
+import { type SharedReply, recordsOf } from "../wire/shared-reply.ts";
+import type { Key, ReadKey } from "./key.ts";
+
+/** The whole numbers of an entry. */
+const WORDS = 10;
+const HASH = 0;
+const TYPE_AND_BITS = 1;
+const SCOPE = 2;
+const CELL = 3;
+const HITS = 4;
+const IS_REFRESHING = 5;
+/** Length of the name; what the reply says in its flags; its rcode. */
+const NAME_BYTES_AND_FLAGS = 6;
+const RECORDS_AND_ERROR_BYTES = 7;
+const ANSWERS_AND_AUTHORITIES = 8;
+const ADDITIONALS_AND_FAILURE_BYTES = 9;
+
+/** Its times. */
+const TIMES = 4;
+const STORED = 0;
+const EXPIRES = 1;
+const FAILURE_UNTIL = 2;
+const FAILED_UNTIL = 3;
+
+/** What a place takes, without its cells. */
+export const COLUMNS_COST = WORDS * Int32Array.BYTES_PER_ELEMENT + TIMES * Float64Array.BYTES_PER_ELEMENT;
+
+const HAS_REPLY = 1 << 8;
+const IS_TRUNCATED = 1 << 9;
+const IS_AUTHENTIC = 1 << 10;
+const RCODE_AT = 16;
+const LOW_BYTE = 0xff;
+const LOW = 0xffff;
+const HIGH_AT = 16;
+const HEADER_BYTES = 12;
+/** Behind a name: its root label, type, class. */
+const QUESTION_REST_BYTES = 5;
+const OFFSET_BYTES = 2;
+/** More than all parts of an entry can have together. */
+const IMAGE_BYTES = 4 * 0x10000;
+
+/** Places for so many entries, with so many cells. Only what is written becomes memory. */
+export class Columns {
+  readonly words: Int32Array;
+  readonly times: Float64Array;
+  readonly cells: Cells;
+
+  constructor(places: number, cells: number) {
+    this.words = new Int32Array(places * WORDS);
+    this.times = new Float64Array(places * TIMES);
+    this.cells = new Cells(cells);
+  }
+
+  clear(): void {
+    this.cells.clear();
+  }
+
+  /** A place becomes an entry of nothing yet. */
+  begin(place: number): void {
+    this.words.fill(0, place * WORDS, (place + 1) * WORDS);
+    this.times.fill(0, place * TIMES, (place + 1) * TIMES);
+  }
+
+  /** What a place keeps is given back. */
+  empty(place: number): void {
+    this.cells.free(this.words[place * WORDS + CELL] as number);
+    this.words[place * WORDS + CELL] = 0;
+  }
+
+  /** Puts what was drawn up into a place that is empty. */
+  fill(place: number, { hash, type, bits, scope }: Key, { words, bytes, length }: Draft): void {
+    const at = place * WORDS;
+    this.words[at + HASH] = hash;
+    this.words[at + TYPE_AND_BITS] = type | (bits << HIGH_AT);
+    this.words[at + SCOPE] = scope;
+    for (let word = NAME_BYTES_AND_FLAGS; word < WORDS; word++) this.words[at + word] = words[word] as number;
+    this.words[at + CELL] = this.cells.keep(bytes, length);
+  }
+}
+
+/**
+ * What an entry is to keep, before it has its place: name, records, where the TTLs stand in them, the server's error, and
+ * why all servers failed.
+ */
+export class Draft {
+  readonly bytes = Buffer.allocUnsafeSlow(IMAGE_BYTES);
+  readonly words = new Int32Array(WORDS);
+  length = 0;
+
+  draw({ name }: Key, reply: SharedReply | undefined, failure: Uint8Array | undefined): void {
+    this.words.fill(0);
+    this.length = this.bytes.write(name, 0, "latin1");
+    this.words[NAME_BYTES_AND_FLAGS] = this.length;
+    if (reply !== undefined) this.#drawReply(reply);
+    if (failure !== undefined) this.#add(failure, 0, failure.length);
+    this.words[ADDITIONALS_AND_FAILURE_BYTES] = (reply?.additionals ?? 0) | ((failure?.length ?? 0) << HIGH_AT);
+  }
+
+  #drawReply(reply: SharedReply): void {
+    const { bytes, start, length, ttlOffsets, answers, authorities, rcode, extendedError } = reply;
+    const flags = HAS_REPLY | (reply.isTruncated ? IS_TRUNCATED : 0) | (reply.isAuthentic ? IS_AUTHENTIC : 0);
+    this.words[NAME_BYTES_AND_FLAGS] = this.length | flags | (rcode << RCODE_AT);
+    this.words[RECORDS_AND_ERROR_BYTES] = length | ((extendedError?.length ?? 0) << HIGH_AT);
+    this.words[ANSWERS_AND_AUTHORITIES] = answers | (authorities << HIGH_AT);
+    this.#add(bytes, start, start + length);
+    for (let i = 0, count = recordsOf(reply); i < count; i++) {
+      this.bytes.writeUInt16BE(ttlOffsets[i] as number, this.length);
+      this.length += OFFSET_BYTES;
+    }
+    if (extendedError !== undefined) this.#add(extendedError, 0, extendedError.length);
+  }
+
+  #add(from: Uint8Array, start: number, end: number): void {
+    copyBytes(from, start, end, this.bytes, this.length);
+    this.length += end - start;
+  }
+}
+
+/** One place for the reply that is looked at, whichever that is. */
+const gathered = Buffer.allocUnsafeSlow(IMAGE_BYTES);
+const view = {
+  bytes: gathered,
+  start: 0,
+  length: 0,
+  questionEnd: 0,
+  ttlOffsets: [] as number[],
+  answers: 0,
+  authorities: 0,
+  additionals: 0,
+  rcode: 0,
+  isTruncated: false as boolean,
+  isAuthentic: false as boolean,
+  extendedError: undefined as Buffer | undefined,
+} satisfies SharedReply;
+
+export class Entry {
+  readonly #columns: Columns;
+  place = 0;
+
+  constructor(columns: Columns) {
+    this.#columns = columns;
+  }
+
+  at(place: number): this {
+    this.place = place;
+    return this;
+  }
+
+  get key(): Key {
+    const typeAndBits = this.#word(TYPE_AND_BITS);
+    const labels = Buffer.allocUnsafe(this.#nameBytes);
+    this.#columns.cells.copy(this.#word(CELL), 0, labels.length, labels);
+    const name = labels.toString("latin1");
+    return { hash: this.hash, name, type: typeAndBits & LOW, bits: typeAndBits >>> HIGH_AT, scope: this.scope };
+  }
+
+  get hash(): number {
+    return this.#word(HASH);
+  }
+
+  get scope(): number {
+    return this.#word(SCOPE);
+  }
+
+  isOf(key: ReadKey): boolean {
+    return (
+      this.#word(HASH) === key.hash &&
+      this.#word(TYPE_AND_BITS) === (key.type | (key.bits << HIGH_AT)) &&
+      this.#word(SCOPE) === key.scope &&
+      this.isNamed(key.name, key.length)
+    );
+  }
+
+  isNamed(name: Uint8Array, length: number): boolean {
+    return this.#nameBytes === length && this.#columns.cells.startsWith(this.#word(CELL), name, length);
+  }
+
+  /** It has a reply; servers may also only have failed so far. */
+  get hasReply(): boolean {
+    return (this.#word(NAME_BYTES_AND_FLAGS) & HAS_REPLY) !== 0;
+  }
+
+  get rcode(): number {
+    return this.#word(NAME_BYTES_AND_FLAGS) >>> RCODE_AT;
+  }
+
+  /** The reply as it is good until the next one is looked at, which may be when somebody is handed this one. */
+  get reply(): SharedReply | undefined {
+    if (!this.hasReply) return undefined;
+    const flags = this.#word(NAME_BYTES_AND_FLAGS);
+    const nameBytes = this.#nameBytes;
+    const errorBytes = this.#word(RECORDS_AND_ERROR_BYTES) >>> HIGH_AT;
+    const sections = this.#word(ANSWERS_AND_AUTHORITIES);
+    view.length = this.#word(RECORDS_AND_ERROR_BYTES) & LOW;
+    view.questionEnd = HEADER_BYTES + nameBytes + QUESTION_REST_BYTES;
+    view.answers = sections & LOW;
+    view.authorities = sections >>> HIGH_AT;
+    view.additionals = this.#word(ADDITIONALS_AND_FAILURE_BYTES) & LOW;
+    view.rcode = this.rcode;
+    view.isTruncated = (flags & IS_TRUNCATED) !== 0;
+    view.isAuthentic = (flags & IS_AUTHENTIC) !== 0;
+    const count = recordsOf(view);
+    const errorAt = view.length + count * OFFSET_BYTES;
+    this.#columns.cells.copy(this.#word(CELL), nameBytes, errorAt + errorBytes, gathered);
+    for (let i = 0, at = view.length; i < count; i++, at += OFFSET_BYTES) {
+      view.ttlOffsets[i] = ((gathered[at] as number) << 8) | (gathered[at + 1] as number);
+    }
+    view.extendedError = errorBytes === 0 ? undefined : gathered.subarray(errorAt, errorAt + errorBytes);
+    return view;
+  }
+
+  /** The same for whoever hands it to several. */
+  copyReply(): SharedReply | undefined {
+    const reply = this.reply;
+    if (reply === undefined) return undefined;
+    const { bytes, length, ttlOffsets, extendedError } = reply;
+    return {
+      ...reply,
+      bytes: Buffer.from(bytes.subarray(0, length)),
+      ttlOffsets: ttlOffsets.slice(0, recordsOf(reply)),
+      extendedError: extendedError === undefined ? undefined : Buffer.from(extendedError),
+    };
+  }
+
+  /** Why all servers failed, as an extended error. */
+  get failure(): Uint8Array | undefined {
+    const length = this.#word(ADDITIONALS_AND_FAILURE_BYTES) >>> HIGH_AT;
+    if (length === 0) return undefined;
+    const reply = this.reply;
+    const error = reply?.extendedError?.length ?? 0;
+    const before = reply === undefined ? 0 : reply.length + recordsOf(reply) * OFFSET_BYTES + error;
+    const failure = Buffer.allocUnsafe(length);
+    this.#columns.cells.copy(this.#word(CELL), this.#nameBytes + before, length, failure);
+    return failure;
+  }
+
+  /** When it came. */
+  get storedMs(): number {
+    return this.#time(STORED);
+  }
+
+  set storedMs(ms: number) {
+    this.#setTime(STORED, ms);
+  }
+
+  /** When it is over; it may stand in for failing servers after that. */
+  get expiresMs(): number {
+    return this.#time(EXPIRES);
+  }
+
+  set expiresMs(ms: number) {
+    this.#setTime(EXPIRES, ms);
+  }
+
+  /** Until then no server is asked again for it: all of them have just failed (RFC 9520). */
+  get failureUntilMs(): number {
+    return this.#time(FAILURE_UNTIL);
+  }
+
+  set failureUntilMs(ms: number) {
+    this.#setTime(FAILURE_UNTIL, ms);
+  }
+
+  /** Until then the reply that is over stands in at once, and servers are asked beside. */
+  get failedUntilMs(): number {
+    return this.#time(FAILED_UNTIL);
+  }
+
+  set failedUntilMs(ms: number) {
+    this.#setTime(FAILED_UNTIL, ms);
+  }
+
+  /** How often it was the answer. */
+  get hits(): number {
+    return this.#word(HITS);
+  }
+
+  set hits(count: number) {
+    this.#setWord(HITS, count);
+  }
+
+  /** It is being asked anew. */
+  get isRefreshing(): boolean {
+    return this.#word(IS_REFRESHING) !== 0;
+  }
+
+  set isRefreshing(is: boolean) {
+    this.#setWord(IS_REFRESHING, is ? 1 : 0);
+  }
+
+  get #nameBytes(): number {
+    return this.#word(NAME_BYTES_AND_FLAGS) & LOW_BYTE;
+  }
+
+  #word(word: number): number {
+    return this.#columns.words[this.place * WORDS + word] as number;
+  }
+
+  #setWord(word: number, value: number): void {
+    this.#columns.words[this.place * WORDS + word] = value;
+  }
+
+  #time(time: number): number {
+    return this.#columns.times[this.place * TIMES + time] as number;
+  }
+
+  #setTime(time: number, ms: number): void {
+    this.#columns.times[this.place * TIMES + time] = ms;
+  }
+}
