@@ -5,9 +5,10 @@ export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
 
+// The nearest rank: of a hundred values the 99th is p99, and not the one that is worst.
 export function quantile(values: readonly number[], q: number): number {
   const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? Number.NaN;
+  return sorted[Math.max(0, Math.ceil(q * sorted.length) - 1)] ?? Number.NaN;
 }
 
 export type Spread = { readonly median: number; readonly low: number; readonly high: number };

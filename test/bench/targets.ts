@@ -38,14 +38,15 @@ const TARGETS: readonly Target[] = [
   { column: "cpuMicros", of: of(ROWS.names), to: of(ROWS.address), most: 1.1 },
   { column: "p99Ms", of: of(NEIGHBOUR.floodedByNames), to: of(NEIGHBOUR.alone), most: 3, orMs: 10 },
   { column: "p99Ms", of: of(NEIGHBOUR.floodedByMisses), to: of(NEIGHBOUR.alone), most: 3, orMs: 10 },
-  // More askers get more from the floor only if one of them is what holds it up.
-  {
-    column: "perSecond",
-    of: { row: ROWS.twoThreads, server: "floor" },
-    to: { row: ROWS.address, server: "floor" },
-    most: 1.1,
-  },
 ];
+
+// More askers get more from the floor only if one of them is what holds it up: how far its queries/s are the asker's. No
+// target compares these with it; CPU a query is its own.
+const ASKER_BOUND = {
+  column: "perSecond",
+  of: { row: ROWS.twoThreads, server: "floor" },
+  to: { row: ROWS.address, server: "floor" },
+} as const;
 
 // Of dns11 to everybody else in the same row, and of what has a target or belongs beside it.
 export function ratiosOf(tally: Tally): Ratio[] {
@@ -60,7 +61,7 @@ export function ratiosOf(tally: Tally): Ratio[] {
       to: { ...target.to, server },
     })),
   );
-  return [...sideways, ...downwards].flatMap((pair) => {
+  return [...sideways, ...downwards, ASKER_BOUND].flatMap((pair) => {
     const values = tally.ratios(pair.of, pair.to, pair.column);
     return values.length === 0 ? [] : [{ ...pair, ratio: spreadOf(values), ...judged(tally, pair, spreadOf(values)) }];
   });
