@@ -152,8 +152,10 @@ export class Daemon {
     try {
       settings = await this.#readSettings();
       await this.#scrape.listen(settings.metrics);
+      this.#composition?.reconfigure(settings);
     } catch (error) {
       const reason = reasonOf(error).replaceAll("\n", "; ");
+      await this.#scrape.listen(this.#settings.metrics);
       this.#reloads.failed++;
       this.#log.error({ config, reason }, "settings not read again; the old ones stay");
       throw new Fault("NOT_RELOADED", `The settings were not read again, and the old ones stay:\n${reasonOf(error)}`);
@@ -164,7 +166,6 @@ export class Daemon {
     const changed = changedKeys(this.#settings.origins, settings.origins);
     this.#settings = settings;
     this.#reloads.done++;
-    this.#composition?.reconfigure(settings);
     this.#log.info({ config, changed }, "settings read again");
     this.#log.level = settings.logLevel;
     return { config, changed };

@@ -42,6 +42,9 @@ const upstreams = new Map<string, Upstream>();
 let engine: Engine;
 let web: Container;
 let backend: Container;
+// Enough for Node, and not for the largest cache beside it.
+const MEMORY_BYTES = 2e9;
+
 let files = 0;
 let asked = 0;
 
@@ -148,6 +151,24 @@ test("SIGHUP with a bad file tells where it is wrong, and changes nothing", asyn
   write(path, "dns: [/corp.ok.test/10.53.0.2]\n");
   await reloaded(instance, /settings read again/);
   assert.deepEqual(await whoAnswers(web, "corp.ok.test"), ["other"]);
+});
+
+test("a cache for which the machine has no room is told, at the start and at SIGHUP, and changes nothing", async () => {
+  const path = file("dns: [/corp.ok.test/10.53.0.1:5353]\n");
+  const large = "dns: [/corp.ok.test/10.53.0.2]\ncache: {size: 4GiB}\n";
+  const options = { args: ["--config", path], prefix: ["prlimit", `--data=${MEMORY_BYTES}`] };
+  {
+    await using instance = await startDns11(engine, options);
+    write(path, large);
+    await reloaded(instance, /no room for a cache of 4096 MiB.*settings not read again/);
+    assert.deepEqual(await whoAnswers(web, "corp.ok.test"), ["corp"]);
+    assert.equal((await instance.status()).settings["cache.size"]?.source, "default");
+  }
+  await assert.rejects(startDns11(engine, options), ({ message }: Error) => {
+    assert.match(message, /no room for a cache of 4096 MiB/);
+    assert.match(message, /Choose a smaller cache.size/);
+    return true;
+  });
 });
 
 test("a query that is on its way when the settings change is answered", async () => {

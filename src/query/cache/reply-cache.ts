@@ -6,6 +6,7 @@
  * there is no room, whoever has most makes it, with what was not asked for longest. So a container that asks for ever new
  * names throws out its own replies, not its neighbours'.
  */
+import { Fault } from "../../lib/fault.ts";
 import { CELL_COST, cellsFor } from "../../lib/cells.ts";
 import type { SharedReply } from "../wire/shared-reply.ts";
 import { type CacheCounts, newCacheCounts } from "./counts.ts";
@@ -30,6 +31,7 @@ const LINKS_COST = 5 * Int32Array.BYTES_PER_ELEMENT;
 const ROW_COST = 2 * Int32Array.BYTES_PER_ELEMENT;
 const ENTRY_COST = COLUMNS_COST + LINKS_COST + ROW_COST;
 const NAME_BYTES_MAX = 255;
+const MIB = 2 ** 20;
 
 export class ReplyCache {
   readonly bytesMax: number;
@@ -59,13 +61,20 @@ export class ReplyCache {
     this.bytesMax = bytesMax;
     this.counts = counts;
     const places = Math.floor(bytesMax / (ENTRY_COST + CELL_COST)) + 1;
-    this.#columns = new Columns(places, Math.floor(bytesMax / CELL_COST));
-    this.#rows = new Int32Array(2 ** Math.ceil(Math.log2(places)));
-    this.#beside = new Int32Array(places);
-    this.#before = new Int32Array(places);
-    this.#after = new Int32Array(places);
-    this.#ownerOf = new Int32Array(places);
-    this.#bytesOf = new Int32Array(places);
+    try {
+      this.#columns = new Columns(places, Math.floor(bytesMax / CELL_COST));
+      this.#rows = new Int32Array(2 ** Math.ceil(Math.log2(places)));
+      this.#beside = new Int32Array(places);
+      this.#before = new Int32Array(places);
+      this.#after = new Int32Array(places);
+      this.#ownerOf = new Int32Array(places);
+      this.#bytesOf = new Int32Array(places);
+    } catch (error) {
+      throw new Fault("NO_ROOM", `The machine has no room for a cache of ${Math.round(bytesMax / MIB)} MiB`, {
+        remedy: "Choose a smaller cache.size in the settings.",
+        cause: error,
+      });
+    }
     this.#read = new Entry(this.#columns);
   }
 

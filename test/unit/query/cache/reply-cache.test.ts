@@ -68,6 +68,14 @@ test("when a container goes, its own replies go, and what others may want stays"
   assert.deepEqual([owner.bytes, owner.entries, heir.bytes, heir.entries], [0, 0, cache.bytes, 1]);
 });
 
+test("more than a machine has is refused with what to do", () => {
+  assert.throws(() => new ReplyCache(2 ** 44), {
+    name: "Fault",
+    message: "The machine has no room for a cache of 16777216 MiB",
+    remedy: "Choose a smaller cache.size in the settings.",
+  });
+});
+
 test("cleared, it is empty, and takes new replies", () => {
   const cache = new ReplyCache(20_000);
   const owner = newOwner();
