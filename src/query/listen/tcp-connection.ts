@@ -136,7 +136,8 @@ export class TcpConnection {
           ledger.noteDelivered(deferred, arrivedMs, reply, true, how, server);
           if (this.#socket.destroyed) return;
           this.#socket.write(withLength(reply));
-          this.#resume();
+          // Not from here: who answers may be in the middle of another answer, and there is one place for all.
+          queueMicrotask(() => this.#resume());
         });
       }
     } catch (error) {

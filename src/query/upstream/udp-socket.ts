@@ -91,7 +91,10 @@ export class UpstreamSocket {
     this.#asked++;
     this.#lastAskedMs = this.#parts.now();
     // A refusal that came for an earlier query is told by the next send; it is one of this server's all the same.
-    if (send(this.#fd, message) < 0 && lastErrno() !== EAGAIN) this.#onUnreachable(errnoName(lastErrno()));
+    if (send(this.#fd, message) >= 0) return;
+    const errno = lastErrno();
+    // Nobody is called back before this call has returned: whoever asks may be in the middle of something else.
+    if (errno !== EAGAIN) queueMicrotask(() => this.#onUnreachable(errnoName(errno)));
   }
 
   close(): void {

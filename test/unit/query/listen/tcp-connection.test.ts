@@ -149,3 +149,22 @@ test("a defect in answering one query ends its connection, and no other", async 
   assert.equal(readReply(await other.receive()).id, 3);
   assert.deepEqual([rig.defects.length, rig.asker.counters.failed], [1, 1]);
 });
+
+test("the next query is not answered from within the answer to the one before it", async () => {
+  const sound = new Answerer(BETTER, { seed: 1 });
+  const answered: number[] = [];
+  const answerer: AnswersAtOnce = {
+    answer: (asker, block, offset, length, isStream) => {
+      answered.push(block.readUInt16BE(offset));
+      return sound.answer(asker, block, offset, length, isStream);
+    },
+    takeDeferred: (block) => sound.takeDeferred(block),
+  };
+  await using rig = await tcpListening({ answerer, pipelinedMax: 1 });
+  await rig.client.send(aQuery({ id: 1, name: "slow" }), aQuery({ id: 2 }));
+  await rig.upstream.until(1);
+  rig.upstream.answer(0);
+  assert.deepEqual(answered, [1]);
+  for (const id of [1, 2]) assert.equal(readReply(await rig.client.receive()).id, id);
+  assert.deepEqual(answered, [1, 2]);
+});
