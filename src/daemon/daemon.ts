@@ -147,15 +147,25 @@ export class Daemon {
     }
   }
 
+  async #goBy(settings: RunSettings): Promise<void> {
+    await this.#scrape.listen(settings.metrics);
+    try {
+      this.#composition?.reconfigure(settings);
+    } catch (error) {
+      await this.#scrape.listen(this.#settings.metrics).catch((fault: unknown) => {
+        this.#log.warn({ reason: reasonOf(fault) }, "metrics cannot be served where they were");
+      });
+      throw error;
+    }
+  }
+
   async #reloadFrom(config: string): Promise<ReloadReport> {
     let settings;
     try {
       settings = await this.#readSettings();
-      await this.#scrape.listen(settings.metrics);
-      this.#composition?.reconfigure(settings);
+      await this.#goBy(settings);
     } catch (error) {
       const reason = reasonOf(error).replaceAll("\n", "; ");
-      await this.#scrape.listen(this.#settings.metrics);
       this.#reloads.failed++;
       this.#log.error({ config, reason }, "settings not read again; the old ones stay");
       throw new Fault("NOT_RELOADED", `The settings were not read again, and the old ones stay:\n${reasonOf(error)}`);

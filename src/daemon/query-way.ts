@@ -175,7 +175,7 @@ function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, m
     },
     (server, isUp, reason) => logHealth(repeats, server, isUp, reason),
   );
-  const cache = new ReplyCache(upstream.cache.bytesMax, meter.cache);
+  const cache = new ReplyCache(behaviour.caches ? upstream.cache.bytesMax : 0, meter.cache);
   const memory = new Memory({
     cache,
     fleet,

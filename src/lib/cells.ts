@@ -20,10 +20,22 @@ export class Cells {
   readonly #next: Int32Array;
   #firstFree = 0;
   #neverUsed = 1;
+  #left: number;
 
   constructor(count: number) {
     this.#bytes = new Uint8Array((count + 1) * CELL_BYTES);
     this.#next = new Int32Array(count + 1);
+    this.#left = count;
+  }
+
+  /** How many there are. */
+  get count(): number {
+    return this.#next.length - 1;
+  }
+
+  /** How many of them keep nothing. */
+  get left(): number {
+    return this.#left;
   }
 
   /** Keeps the first `length` bytes, for which there has to be room; returns the first of their cells. */
@@ -73,6 +85,7 @@ export class Cells {
       const next = this.#next[cell] as number;
       this.#next[cell] = this.#firstFree;
       this.#firstFree = cell;
+      this.#left++;
       cell = next;
     }
   }
@@ -80,15 +93,15 @@ export class Cells {
   clear(): void {
     this.#firstFree = 0;
     this.#neverUsed = 1;
+    this.#left = this.count;
   }
 
   #take(): number {
+    if (this.#left === 0) throw new Error("more was to be kept than there are cells for");
+    this.#left--;
     const free = this.#firstFree;
-    if (free !== 0) {
-      this.#firstFree = this.#next[free] as number;
-      return free;
-    }
-    if (this.#neverUsed === this.#next.length) throw new Error("more was to be kept than there are cells for");
-    return this.#neverUsed++;
+    if (free === 0) return this.#neverUsed++;
+    this.#firstFree = this.#next[free] as number;
+    return free;
   }
 }

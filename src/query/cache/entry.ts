@@ -192,7 +192,7 @@ export class Entry {
     return this.#word(NAME_BYTES_AND_FLAGS) >>> RCODE_AT;
   }
 
-  /** The reply as it is good until the next one is looked at, which may be when somebody is handed this one. */
+  /** The reply, in the one place for all: good until any entry's reply or failure is looked at. */
   get reply(): SharedReply | undefined {
     if (!this.hasReply) return undefined;
     const flags = this.#word(NAME_BYTES_AND_FLAGS);

@@ -1,6 +1,7 @@
 /**
  * How long a reply lives: as long as its records say, or for a denial as its SOA says (RFC 2308), between the floor and
- * the ceiling of the settings. TTLs are rewritten to it where they stand, so that whoever is told them counts the same time as we do.
+ * the ceiling of the settings. TTLs are rewritten to it where they stand, in the reply as it
+ * came, so that whoever is told them counts the same time as we do.
  */
 import type { CachePolicy } from "../../model/upstream-policy.ts";
 import { RCODE } from "../wire/reply.ts";

@@ -30,11 +30,15 @@ const LINKS_COST = 5 * Int32Array.BYTES_PER_ELEMENT;
 /** There are as many rows as places, or up to twice as many. */
 const ROW_COST = 2 * Int32Array.BYTES_PER_ELEMENT;
 const ENTRY_COST = COLUMNS_COST + LINKS_COST + ROW_COST;
+/** What most need: a name with an address or two, or with the SOA of a denial. */
+const CELLS_EXPECTED = 2;
 const NAME_BYTES_MAX = 255;
 const MIB = 2 ** 20;
 
 export class ReplyCache {
+  /** What all places and cells take together, each once it was used. */
   readonly bytesMax: number;
+  readonly #placesMax: number;
   readonly counts: CacheCounts;
   readonly #columns: Columns;
   /** The first place of each row; the hash of a key says which row is its own. */
@@ -60,9 +64,10 @@ export class ReplyCache {
   constructor(bytesMax: number, counts: CacheCounts = newCacheCounts()) {
     this.bytesMax = bytesMax;
     this.counts = counts;
-    const places = Math.floor(bytesMax / (ENTRY_COST + CELL_COST)) + 1;
+    this.#placesMax = Math.floor(bytesMax / (ENTRY_COST + CELLS_EXPECTED * CELL_COST));
+    const places = this.#placesMax + 1;
     try {
-      this.#columns = new Columns(places, Math.floor(bytesMax / CELL_COST));
+      this.#columns = new Columns(places, this.#placesMax * CELLS_EXPECTED);
       this.#rows = new Int32Array(2 ** Math.ceil(Math.log2(places)));
       this.#beside = new Int32Array(places);
       this.#before = new Int32Array(places);
@@ -92,7 +97,7 @@ export class ReplyCache {
     return entry === undefined ? undefined : this.#look(entry.place);
   }
 
-  /** The same for a key that was just read. What is found is good until the next one is looked for. */
+  /** The same for a key that was just read. What is found is good until anything else is done here. */
   findRead(key: ReadKey): Entry | undefined {
     const entry = this.#read;
     for (let place = this.#rows[this.#row(key.hash)] as number; place !== NONE; place = this.#beside[place] as number) {
@@ -110,21 +115,25 @@ export class ReplyCache {
   }
 
   /**
-   * Keeps a reply; or why servers failed, beside the reply of before. Returns undefined where that alone is more than there
-   * may be of all.
+   * Keeps a reply; or why servers failed, beside the reply of before. Returns undefined for one that is larger than all that
+   * may be kept.
    */
   put(key: Key, asking: Owner, reply: SharedReply | undefined, failure?: Uint8Array): Entry | undefined {
     const known = this.find(key);
-    this.#draft.draw(key, reply ?? known?.reply, failure);
-    const bytes = ENTRY_COST + cellsFor(this.#draft.length) * CELL_COST;
+    const content = reply ?? known?.reply;
+    this.#draft.draw(key, content, failure);
+    // Rather the reply alone than neither.
+    if (!this.#couldHold(this.#draft)) this.#draft.draw(key, content, undefined);
+    const cells = cellsFor(this.#draft.length);
+    const bytes = ENTRY_COST + cells * CELL_COST;
     const owner = known === undefined ? asking : this.#owner(known.place);
     if (known !== undefined) this.#takeOut(known.place, owner);
-    const hasRoom = this.#makeRoom(owner, bytes);
-    if (!hasRoom) {
+    if (!this.#couldHold(this.#draft)) {
       if (known !== undefined) this.#giveBack(known.place);
       this.#dismiss(owner);
       return undefined;
     }
+    this.#makeRoom(owner, bytes, cells, known === undefined ? 1 : 0);
     const entry = known ?? this.#look(this.#newPlace(key.hash));
     this.#columns.fill(entry.place, key, this.#draft);
     this.#putIn(entry.place, owner, bytes);
@@ -133,11 +142,13 @@ export class ReplyCache {
 
   /** Everything goes: what servers said before is no longer what they say. */
   clear(): void {
-    for (const owner of this.#owners) Object.assign(owner, newOwner());
+    for (const owner of this.#owners) {
+      this.#forEach(owner, (place) => (this.#rows[this.#row(this.#read.at(place).hash)] = NONE));
+      Object.assign(owner, newOwner());
+    }
     this.#owners.clear();
     this.#byNumber.length = 0;
     this.#columns.clear();
-    this.#rows.fill(NONE);
     this.#firstFree = NONE;
     this.#neverUsed = NONE + 1;
     this.#bytes = this.#size = 0;
@@ -189,15 +200,17 @@ export class ReplyCache {
     }
   }
 
-  #makeRoom(asking: Owner, bytes: number): boolean {
-    if (bytes > this.bytesMax) return false;
+  #couldHold({ length }: Draft): boolean {
+    return cellsFor(length) <= this.#columns.cells.count && this.#placesMax > 0;
+  }
+
+  #makeRoom(asking: Owner, bytes: number, cells: number, places: number): void {
     // Who asks counts as one of those who share, before it has anything.
     this.#enrol(asking);
-    while (this.#bytes + bytes > this.bytesMax) {
+    while (this.#columns.cells.left < cells || this.#size + places > this.#placesMax) {
       this.counts.evictions++;
       this.#remove(this.#most(asking, bytes).first);
     }
-    return true;
   }
 
   /** Whoever has most; the asking one, where it would have more than its share anyway. */

@@ -355,14 +355,23 @@ export class AdaptiveForwarder {
 
   /** What a container asked for is its own as long as it is there. */
   #ownerOf(asker: Asker): Owner {
-    const { cache, fleet } = this.#parts;
     if (asker.isClosed) return this.#heir;
     const known = this.#owners.get(asker);
     if (known !== undefined) return known;
     const owner = newOwner();
     this.#owners.set(asker, owner);
-    asker.atClose(() => cache.inherit(owner, this.#heir, (scope) => fleet.isShared(scope)));
+    // A container may outlive this forwarder, whom other settings have replaced, and is not to keep it alive.
+    const self = new WeakRef(this);
+    asker.atClose(() => {
+      const forwarder = self.deref();
+      if (forwarder !== undefined) forwarder.#bequeath(owner);
+    });
     return owner;
+  }
+
+  #bequeath(owner: Owner): void {
+    const { cache, fleet } = this.#parts;
+    cache.inherit(owner, this.#heir, (scope) => fleet.isShared(scope));
   }
 
   #error(code: number, text: string): Buffer | undefined {

@@ -19,7 +19,7 @@ const SECTIONS_AT = 6;
 const QUESTION_FIXED_BYTES = 4;
 
 export interface SharedReply {
-  /** Where everything behind the question lies: `length` bytes from `start` on. */
+  /** Where everything behind the question lies, `length` bytes from `start` on, for as long as whoever made this says. */
   readonly bytes: Buffer;
   readonly start: number;
   readonly length: number;
@@ -49,7 +49,7 @@ export interface FreshReply extends SharedReply {
   readonly soaSeconds: number | undefined;
 }
 
-/** Looks into a reply that can be read, whose bytes stay where they are; undefined where its question cannot be one. */
+/** Looks into a reply that can be read, whose bytes stay where they are, and are good there as long as those; undefined where its question cannot be one. */
 export function freshReply(message: Buffer): FreshReply | undefined {
   const end = message.length;
   beginNames(end);

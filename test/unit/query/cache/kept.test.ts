@@ -96,6 +96,33 @@ test("a reply that alone is more than there may be of all is not kept, and throw
   assert.deepEqual([cache.find(small), cache.size, cache.bytes, owner.bytes], [undefined, 0, 0, 0]);
 });
 
+test("entries of nothing but a place are bounded, too", () => {
+  const cache = new ReplyCache(SMALL);
+  const owner = newOwner();
+  const root = { hash: 1, name: "", bits: 0, scope: 2 };
+  for (let type = 0; type < 1000; type++) {
+    assert.ok(cache.put({ ...root, type }, owner, undefined, undefined));
+    assert.ok(cache.find({ ...root, type }));
+  }
+  assert.ok(cache.size < 100 && cache.bytes <= SMALL);
+  assert.equal(cache.find({ ...root, type: 0 }), undefined);
+});
+
+test("where a reply has room and why servers failed has none beside it, the reply stays", () => {
+  const cache = new ReplyCache(SMALL);
+  const [key, reply] = aReply("web", { records: 1, dataBytes: 4_100 });
+  assert.ok(cache.put(key, newOwner(), reply));
+  const entry = cache.put(key, newOwner(), undefined, errorOption(22, "silent".repeat(30)));
+  assert.deepEqual([entry?.failure, contentOf(entry?.reply)], [undefined, contentOf(reply)]);
+});
+
+test("a cache of nothing keeps nothing", () => {
+  const cache = new ReplyCache(0);
+  const [key, reply] = aReply("web");
+  assert.deepEqual([cache.put(key, newOwner(), reply), cache.find(key), cache.size], [undefined, undefined, 0]);
+  cache.clear();
+});
+
 test("whatever is done with it in whatever order, it holds what a simple one would hold", () => {
   const cache = new ReplyCache(SMALL);
   const owners = [newOwner(), newOwner(), newOwner()];
