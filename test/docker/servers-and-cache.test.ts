@@ -133,7 +133,7 @@ test("a stale answer, and one that had to make room, are counted as such", async
   writeFileSync(path, "version: 1\ncache: {size: 64KiB}\n");
   await using instance = await startDns11(engine, { args: ["--config", path] });
   await using there = await startCase(engine, instance, { scenario: "ttl 1\ncount" });
-  await there.storm("many.test", 200, 10);
+  await there.storm("many.test", 500, 10);
   assert.ok((await (await clientOf(instance)).cache()).evictions > 0);
   assert.equal((await there.dig("old.test")).status, "NOERROR");
   await there.servers.play("servfail");
