@@ -88,14 +88,15 @@ export function composeQueryWay(settings: RunSettings, log: Log, repeats: Repeat
     reconfigure: (next) => {
       // What is remembered is kept where nobody wants it otherwise: a new route is no reason to ask everything anew.
       const isSame = isDeepStrictEqual([next.behaviour, next.upstream], [current.behaviour, current.upstream]);
-      // May find no room, and then nothing has changed.
-      if (!isSame) answering = composeAnswering(next, parts);
+      if (!isSame) {
+        // Before anything else: it may find no room, and then nothing has changed.
+        answering = composeAnswering(next, parts);
+        Object.assign(slots, slotLimit(next));
+        Object.assign(udp, answering);
+        Object.assign(tcp, answering);
+      }
       current = next;
       book.setNames(next.queries.names);
-      if (isSame) return;
-      Object.assign(slots, slotLimit(next));
-      Object.assign(udp, answering);
-      Object.assign(tcp, answering);
     },
   };
 }

@@ -192,12 +192,11 @@ export class Entry {
     return this.#word(NAME_BYTES_AND_FLAGS) >>> RCODE_AT;
   }
 
-  /** The reply, in the one place for all: good until any entry's reply or failure is looked at. */
+  /** The reply, in the one place for all: good until any entry's reply is looked at. */
   get reply(): SharedReply | undefined {
     if (!this.hasReply) return undefined;
     const flags = this.#word(NAME_BYTES_AND_FLAGS);
     const nameBytes = this.#nameBytes;
-    const errorBytes = this.#word(RECORDS_AND_ERROR_BYTES) >>> HIGH_AT;
     const sections = this.#word(ANSWERS_AND_AUTHORITIES);
     view.length = this.#word(RECORDS_AND_ERROR_BYTES) & LOW;
     view.questionEnd = HEADER_BYTES + nameBytes + QUESTION_REST_BYTES;
@@ -207,13 +206,13 @@ export class Entry {
     view.rcode = this.rcode;
     view.isTruncated = (flags & IS_TRUNCATED) !== 0;
     view.isAuthentic = (flags & IS_AUTHENTIC) !== 0;
-    const count = recordsOf(view);
-    const errorAt = view.length + count * OFFSET_BYTES;
-    this.#columns.cells.copy(this.#word(CELL), nameBytes, errorAt + errorBytes, gathered);
-    for (let i = 0, at = view.length; i < count; i++, at += OFFSET_BYTES) {
+    const bytes = this.#replyBytes;
+    this.#columns.cells.copy(this.#word(CELL), nameBytes, bytes, gathered);
+    let at = view.length;
+    for (let i = 0, count = recordsOf(view); i < count; i++, at += OFFSET_BYTES) {
       view.ttlOffsets[i] = ((gathered[at] as number) << 8) | (gathered[at + 1] as number);
     }
-    view.extendedError = errorBytes === 0 ? undefined : gathered.subarray(errorAt, errorAt + errorBytes);
+    view.extendedError = at === bytes ? undefined : gathered.subarray(at, bytes);
     return view;
   }
 
@@ -234,11 +233,8 @@ export class Entry {
   get failure(): Uint8Array | undefined {
     const length = this.#word(ADDITIONALS_AND_FAILURE_BYTES) >>> HIGH_AT;
     if (length === 0) return undefined;
-    const reply = this.reply;
-    const error = reply?.extendedError?.length ?? 0;
-    const before = reply === undefined ? 0 : reply.length + recordsOf(reply) * OFFSET_BYTES + error;
     const failure = Buffer.allocUnsafe(length);
-    this.#columns.cells.copy(this.#word(CELL), this.#nameBytes + before, length, failure);
+    this.#columns.cells.copy(this.#word(CELL), this.#nameBytes + this.#replyBytes, length, failure);
     return failure;
   }
 
@@ -298,6 +294,14 @@ export class Entry {
 
   get #nameBytes(): number {
     return this.#word(NAME_BYTES_AND_FLAGS) & LOW_BYTE;
+  }
+
+  /** Records, where their TTLs stand, and the server's error. */
+  get #replyBytes(): number {
+    const recordsAndError = this.#word(RECORDS_AND_ERROR_BYTES);
+    const sections = this.#word(ANSWERS_AND_AUTHORITIES);
+    const count = (sections & LOW) + (sections >>> HIGH_AT) + (this.#word(ADDITIONALS_AND_FAILURE_BYTES) & LOW);
+    return (recordsAndError & LOW) + count * OFFSET_BYTES + (recordsAndError >>> HIGH_AT);
   }
 
   #word(word: number): number {

@@ -124,8 +124,6 @@ export class ReplyCache {
     this.#draft.draw(key, content, failure);
     // Rather the reply alone than neither.
     if (!this.#couldHold(this.#draft)) this.#draft.draw(key, content, undefined);
-    const cells = cellsFor(this.#draft.length);
-    const bytes = ENTRY_COST + cells * CELL_COST;
     const owner = known === undefined ? asking : this.#owner(known.place);
     if (known !== undefined) this.#takeOut(known.place, owner);
     if (!this.#couldHold(this.#draft)) {
@@ -133,6 +131,8 @@ export class ReplyCache {
       this.#dismiss(owner);
       return undefined;
     }
+    const cells = cellsFor(this.#draft.length);
+    const bytes = ENTRY_COST + cells * CELL_COST;
     this.#makeRoom(owner, bytes, cells, known === undefined ? 1 : 0);
     const entry = known ?? this.#look(this.#newPlace(key.hash));
     this.#columns.fill(entry.place, key, this.#draft);

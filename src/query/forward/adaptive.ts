@@ -177,15 +177,7 @@ export class AdaptiveForwarder {
     }
     if (deferred.bits === NOT_SHAREABLE) {
       const message = Buffer.from(deferred.query);
-      this.#depart({
-        asker,
-        lane,
-        key: undefined,
-        message,
-        questionEnd: deferred.questionEnd,
-        waiting: [delivery],
-        isRefresh: false,
-      });
+      this.#depart({ asker, lane, key: undefined, message, questionEnd: deferred.questionEnd, waiting: [delivery] });
       return;
     }
     const key = keyOf(delivery, lane);
@@ -198,15 +190,7 @@ export class AdaptiveForwarder {
       return;
     }
     const message = queryFor(deferred.query, deferred.questionEnd, deferred.bits);
-    this.#depart({
-      asker,
-      lane,
-      key,
-      message,
-      questionEnd: deferred.questionEnd,
-      waiting: [delivery],
-      isRefresh: false,
-    });
+    this.#depart({ asker, lane, key, message, questionEnd: deferred.questionEnd, waiting: [delivery] });
   }
 
   #depart(errand: Errand): void {
@@ -243,7 +227,7 @@ export class AdaptiveForwarder {
     const isCurrent = key !== undefined && this.#trips.get(key.hash) === trip;
     this.#all.delete(trip);
     if (isCurrent) this.#trips.delete(key.hash);
-    if (isRefresh && key !== undefined) {
+    if (isRefresh === true && key !== undefined) {
       const entry = this.#parts.cache.find(key);
       if (entry !== undefined) entry.isRefreshing = false;
       this.#refreshing--;
@@ -284,10 +268,10 @@ export class AdaptiveForwarder {
     const why = told ?? this.#error(wasSilent ? ERROR.unreachable : ERROR.network, reason);
     if (key !== undefined && isCurrent && behaviour.caches) {
       const entry = cache.put(key, this.#ownerOf(asker), undefined, why ?? this.#error(ERROR.cached, reason));
-      const untilMs = now() + (wasSilent ? LIMITS.failureSilentMs : LIMITS.failureToldMs);
       if (entry !== undefined) {
-        entry.failureUntilMs = untilMs;
-        entry.failedUntilMs = entry.hasReply ? Math.max(untilMs, now() + LIMITS.staleForMs) : untilMs;
+        const nowMs = now();
+        entry.failureUntilMs = nowMs + (wasSilent ? LIMITS.failureSilentMs : LIMITS.failureToldMs);
+        entry.failedUntilMs = Math.max(entry.failureUntilMs, entry.hasReply ? nowMs + LIMITS.staleForMs : 0);
       }
     }
     for (const delivery of waiting) if (this.#mayHave(delivery)) delivery.fail(RCODE.SERVFAIL, why);

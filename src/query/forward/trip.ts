@@ -19,7 +19,7 @@ export interface Errand {
   readonly message: Buffer;
   readonly questionEnd: number;
   /** What is kept for the key is asked for anew. */
-  readonly isRefresh: boolean;
+  readonly isRefresh?: boolean;
 }
 
 export class Trip extends Flight {

@@ -42,7 +42,6 @@ export class UdpListener {
   #batchMax: number = LIMITS.udpBatch;
   #lastSender = "";
   #lastSenderAddress: Buffer = Buffer.alloc(16);
-  #lastForwarded: Buffer = Buffer.alloc(0);
 
   /** Takes over a socket that is bound to an address. */
   constructor(fd: number, address: string, asker: Asker, parts: UdpParts) {
@@ -116,8 +115,7 @@ export class UdpListener {
     const { block } = this.#parts;
     const arrivedMs = ledger.nowMs;
     const port = block.senderPort(slot);
-    const sender = block.senderOf(slot, this.#lastForwarded);
-    this.#lastForwarded = sender;
+    const sender = block.senderOf(slot, this.#lastSenderAddress);
     this.#parts.forward(this.#asker, deferred, "udp", (reply, how, server) => {
       ledger.noteDelivered(deferred, arrivedMs, reply, false, how, server);
       this.#send(reply, sender, port);

@@ -5,12 +5,12 @@ import assert from "node:assert/strict";
 import { randomBytes, randomInt } from "node:crypto";
 import { test } from "node:test";
 
-import { hashOf } from "../../../../src/model/label-table.ts";
-import { type Key, keyHash } from "../../../../src/query/cache/key.ts";
+import type { Key } from "../../../../src/query/cache/key.ts";
 import { type Owner, ReplyCache, newOwner } from "../../../../src/query/cache/reply-cache.ts";
 import { errorOption } from "../../../../src/query/wire/relay.ts";
 import { type FreshReply, type SharedReply, freshReply } from "../../../../src/query/wire/shared-reply.ts";
-import { TYPE, aName, aPointer, aQuery, aRecord, aReplyTo } from "../../../support/builders.ts";
+import { TYPE, aPointer, aQuery, aRecord, aReplyTo } from "../../../support/builders.ts";
+import { HOST_SCOPE, aKey } from "../../support/key.ts";
 
 const WHOLE = 1024 * 1024;
 const SMALL = 8_000;
@@ -167,8 +167,8 @@ test("whatever is done with it in whatever order, it holds what a simple one wou
     } else if (what < 995) {
       const heir = owners[0] as Owner;
       if (owner === heir) continue;
-      cache.inherit(owner, heir, (scope) => scope === 2);
-      drop((one) => one.owner === owner && one.key.scope !== 2);
+      cache.inherit(owner, heir, (scope) => scope === HOST_SCOPE);
+      drop((one) => one.owner === owner && one.key.scope !== HOST_SCOPE);
       // In the order of their owner, behind what the heir had.
       const inherited = kept.filter((one) => one.owner === owner);
       drop((one) => inherited.includes(one));
@@ -208,7 +208,7 @@ interface ReplyParts {
 function aReply(
   name: string,
   { records = 0, dataBytes = 4, rcode = 0, flags = 0, error }: ReplyParts = {},
-  scope = 2,
+  scope = HOST_SCOPE,
 ): [Key, FreshReply] {
   const all = Array.from({ length: records }, (_, i) =>
     aRecord({ owner: aPointer(12), type: TYPE.A, ttl: 60 + i, data: randomBytes(dataBytes) }),
@@ -217,10 +217,9 @@ function aReply(
   message.writeUInt16BE(message.readUInt16BE(2) | flags, 2);
   const reply = freshReply(message);
   assert.ok(reply);
-  const labels = aName(name).subarray(0, -1);
+  const { hash, ...asked } = aKey(name, scope);
   // Few, so that many fall into one place.
-  const hash = keyHash(hashOf(labels), TYPE.A, 0, scope) & HASH_BITS;
-  const key = { hash, name: labels.toString("latin1"), type: TYPE.A, bits: 0, scope };
+  const key = { ...asked, hash: hash & HASH_BITS };
   return [key, error === undefined ? reply : { ...reply, extendedError: error }];
 }
 

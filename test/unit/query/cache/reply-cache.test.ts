@@ -3,13 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { hashOf } from "../../../../src/model/label-table.ts";
-import { type Key, type ReadKey, keyHash } from "../../../../src/query/cache/key.ts";
+import type { Key, ReadKey } from "../../../../src/query/cache/key.ts";
 import { type Owner, ReplyCache, newOwner } from "../../../../src/query/cache/reply-cache.ts";
 import { freshReply } from "../../../../src/query/wire/shared-reply.ts";
-import { aName, aQuery, aReplyTo } from "../../../support/builders.ts";
+import { aQuery, aReplyTo } from "../../../support/builders.ts";
+import { HOST_SCOPE, aKey } from "../../support/key.ts";
 
-const HOST = 2;
 const OWN = 3;
 
 test("it is bounded in bytes, and what was not asked for longest goes first", () => {
@@ -17,9 +16,9 @@ test("it is bounded in bytes, and what was not asked for longest goes first", ()
   const owner = newOwner();
   for (let i = 0; i < 1000; i++) put(cache, owner, `n${i}`);
   assert.ok(cache.bytes <= 20_000 && cache.size > 10);
-  assert.equal(cache.find(key("n0")), undefined);
-  assert.notEqual(cache.find(key("n999")), undefined);
-  const kept = cache.find(key(`n${1000 - cache.size}`));
+  assert.equal(cache.find(aKey("n0")), undefined);
+  assert.notEqual(cache.find(aKey("n999")), undefined);
+  const kept = cache.find(aKey(`n${1000 - cache.size}`));
   assert.ok(kept);
   cache.touch(kept);
   put(cache, owner, "one more");
@@ -31,7 +30,7 @@ test("a container that asks for ever new names throws out its own replies", () =
   const [quiet, noisy] = [newOwner(), newOwner()];
   for (let i = 0; i < 3; i++) put(cache, quiet, `quiet${i}`);
   for (let i = 0; i < 1000; i++) put(cache, noisy, `noisy${i}`);
-  for (let i = 0; i < 3; i++) assert.ok(cache.find(key(`quiet${i}`)), `quiet${i}`);
+  for (let i = 0; i < 3; i++) assert.ok(cache.find(aKey(`quiet${i}`)), `quiet${i}`);
   assert.equal(quiet.bytes + noisy.bytes, cache.bytes);
 });
 
@@ -40,31 +39,31 @@ test("a container that comes late makes room for itself at the cost of who has m
   const [noisy, late] = [newOwner(), newOwner()];
   for (let i = 0; i < 1000; i++) put(cache, noisy, `noisy${i}`);
   for (let i = 0; i < 5; i++) put(cache, late, `late${i}`);
-  for (let i = 0; i < 5; i++) assert.ok(cache.find(key(`late${i}`)), `late${i}`);
+  for (let i = 0; i < 5; i++) assert.ok(cache.find(aKey(`late${i}`)), `late${i}`);
 });
 
 test("names with the same hash are never mistaken for each other, however they are looked for", () => {
   const cache = new ReplyCache(20_000);
   put(cache, newOwner(), "one");
-  const { hash } = key("one");
+  const { hash } = aKey("one");
   for (const find of [(one: Key) => cache.find(one), (one: Key) => cache.findRead(read(one))]) {
-    assert.deepEqual(find(key("one"))?.key, key("one"));
-    for (const other of [key("two"), key("ones"), { ...key("one"), scope: OWN }, { ...key("one"), bits: 1 }]) {
+    assert.deepEqual(find(aKey("one"))?.key, aKey("one"));
+    for (const other of [aKey("two"), aKey("ones"), { ...aKey("one"), scope: OWN }, { ...aKey("one"), bits: 1 }]) {
       assert.equal(find({ ...other, hash }), undefined);
     }
   }
-  cache.put({ ...key("two"), hash }, newOwner(), undefined);
-  assert.deepEqual([cache.find(key("one"))?.hasReply, cache.find({ ...key("two"), hash })?.hasReply], [true, false]);
+  cache.put({ ...aKey("two"), hash }, newOwner(), undefined);
+  assert.deepEqual([cache.find(aKey("one"))?.hasReply, cache.find({ ...aKey("two"), hash })?.hasReply], [true, false]);
 });
 
 test("when a container goes, its own replies go, and what others may want stays", () => {
   const cache = new ReplyCache(20_000);
   const [owner, heir] = [newOwner(), newOwner()];
   put(cache, owner, "shared");
-  cache.put(key("own", OWN), owner, undefined);
-  cache.inherit(owner, heir, (scope) => scope === HOST);
-  assert.equal(cache.find(key("own", OWN)), undefined);
-  assert.ok(cache.find(key("shared"))?.hasReply);
+  cache.put(aKey("own", OWN), owner, undefined);
+  cache.inherit(owner, heir, (scope) => scope === HOST_SCOPE);
+  assert.equal(cache.find(aKey("own", OWN)), undefined);
+  assert.ok(cache.find(aKey("shared"))?.hasReply);
   assert.deepEqual([owner.bytes, owner.entries, heir.bytes, heir.entries], [0, 0, cache.bytes, 1]);
 });
 
@@ -87,13 +86,7 @@ test("cleared, it is empty, and takes new replies", () => {
 });
 
 function put(cache: ReplyCache, owner: Owner, name: string): void {
-  cache.put(key(name), owner, freshReply(aReplyTo(aQuery({ name }))));
-}
-
-function key(text: string, scope = HOST): Key {
-  const labels = aName(text).subarray(0, -1);
-  const type = 1;
-  return { hash: keyHash(hashOf(labels), type, 0, scope), name: labels.toString("latin1"), type, bits: 0, scope };
+  cache.put(aKey(name), owner, freshReply(aReplyTo(aQuery({ name }))));
 }
 
 /** As a question has it that was just read: in memory where another one's name was before. */

@@ -133,14 +133,9 @@ test("an answer for a client that has gone is dropped", async () => {
 });
 
 test("a defect in answering one query ends its connection, and no other", async () => {
-  const sound = new Answerer(BETTER, { seed: 1 });
-  const answerer: AnswersAtOnce = {
-    answer: (asker, block, offset, length, isStream) => {
-      if (block.readUInt16BE(offset) === 2) throw new Error("a defect");
-      return sound.answer(asker, block, offset, length, isStream);
-    },
-    takeDeferred: (block) => sound.takeDeferred(block),
-  };
+  const answerer = answererThat((id) => {
+    if (id === 2) throw new Error("a defect");
+  });
   await using rig = await tcpListening({ answerer });
   await using other = await TcpClient.open(rig.port);
   await rig.client.send(aQuery({ id: 2 }));
@@ -151,15 +146,8 @@ test("a defect in answering one query ends its connection, and no other", async 
 });
 
 test("the next query is not answered from within the answer to the one before it", async () => {
-  const sound = new Answerer(BETTER, { seed: 1 });
   const answered: number[] = [];
-  const answerer: AnswersAtOnce = {
-    answer: (asker, block, offset, length, isStream) => {
-      answered.push(block.readUInt16BE(offset));
-      return sound.answer(asker, block, offset, length, isStream);
-    },
-    takeDeferred: (block) => sound.takeDeferred(block),
-  };
+  const answerer = answererThat((id) => answered.push(id));
   await using rig = await tcpListening({ answerer, pipelinedMax: 1 });
   await rig.client.send(aQuery({ id: 1, name: "slow" }), aQuery({ id: 2 }));
   await rig.upstream.until(1);
@@ -168,3 +156,15 @@ test("the next query is not answered from within the answer to the one before it
   for (const id of [1, 2]) assert.equal(readReply(await rig.client.receive()).id, id);
   assert.deepEqual(answered, [1, 2]);
 });
+
+// A sound one, before which something is done with the id of each query.
+function answererThat(act: (id: number) => void): AnswersAtOnce {
+  const sound = new Answerer(BETTER, { seed: 1 });
+  return {
+    answer: (asker, block, offset, length, isStream) => {
+      act(block.readUInt16BE(offset));
+      return sound.answer(asker, block, offset, length, isStream);
+    },
+    takeDeferred: (block) => sound.takeDeferred(block),
+  };
+}
