@@ -29,6 +29,12 @@ export const LIMITS = {
    * keep everybody waiting for 11 ms; names as servers compress them take one or two steps a byte.
    */
   nameStepsPerByte: 8,
+  /** Aliases that are followed from the name that was asked to an answer; a reply with more is none. */
+  scrubAliases: 16,
+  /** Records of a reply that are looked at once more in the hope that there is nothing to drop; sound replies have few. */
+  scrubPlainRecords: 64,
+  /** A reply counts as this long where the names that it leads to are bounded by its length. */
+  scrubOctetsMin: 1024,
 
   /** Connections of one namespace; the one that has been silent longest makes room for a new one. */
   tcpConnections: 128,

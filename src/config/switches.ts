@@ -23,6 +23,11 @@ const NAMED = [
     behaviour: "hasNegativeSoa",
   },
   { name: "edns", does: "answer EDNS as RFC 6891 says", behaviour: "speaksEdns" },
+  {
+    name: "check-queries",
+    does: "answer with an error what only looks like a question for a name",
+    behaviour: "checksQueries",
+  },
   { name: "long-queries", does: "read UDP queries over 512 octets", behaviour: "readsLongQueries" },
   {
     name: "fold-case",
@@ -62,6 +67,12 @@ const NAMED = [
     name: "fit",
     does: "fetch truncated replies whole, and truncate for whoever asked",
     behaviour: "fitsReplies",
+    needsFailover: true,
+  },
+  {
+    name: "check-replies",
+    does: "read replies strictly, and drop what does not follow from the question",
+    behaviour: "checksReplies",
     needsFailover: true,
   },
   {

@@ -9,6 +9,8 @@ export interface Behaviour {
   readonly hasNegativeSoa: boolean;
   /** OPT is answered as RFC 6891 says, and unknown versions get BADVERS. */
   readonly speaksEdns: boolean;
+  /** What only looks like a question for a name gets an error: NOTIFY, other classes than IN, pointers in the question. */
+  readonly checksQueries: boolean;
   /** UDP queries over 512 octets are read; Docker cuts them and answers FORMERR. */
   readonly readsLongQueries: boolean;
   /** Link aliases, network suffixes and reverse names compare without letter case, as container names always do. */
@@ -39,6 +41,8 @@ export interface Behaviour {
   readonly hedges: boolean;
   /** Truncated replies are fetched whole, over TCP; and what is too large for whoever asked is truncated for it. */
   readonly fitsReplies: boolean;
+  /** Replies are read strictly, and only what follows from the question counts. */
+  readonly checksReplies: boolean;
   /** Failures say why (RFC 8914). */
   readonly explainsFailures: boolean;
   /** A server that leads back to us is noticed and not asked. */
@@ -54,6 +58,7 @@ export const STRICT: Behaviour = {
   answersAllTypes: false,
   hasNegativeSoa: false,
   speaksEdns: false,
+  checksQueries: false,
   readsLongQueries: false,
   foldsCase: false,
   reversesAllIpv6: false,
@@ -67,6 +72,7 @@ export const STRICT: Behaviour = {
   merges: false,
   hedges: false,
   fitsReplies: false,
+  checksReplies: false,
   explainsFailures: false,
   guardsLoops: false,
   answersSpecialNames: false,
@@ -78,6 +84,7 @@ export const BETTER: Behaviour = {
   answersAllTypes: true,
   hasNegativeSoa: true,
   speaksEdns: true,
+  checksQueries: true,
   readsLongQueries: true,
   foldsCase: true,
   reversesAllIpv6: true,
@@ -91,6 +98,7 @@ export const BETTER: Behaviour = {
   merges: true,
   hedges: true,
   fitsReplies: true,
+  checksReplies: true,
   explainsFailures: true,
   guardsLoops: true,
   answersSpecialNames: true,

@@ -48,7 +48,11 @@ export const DEFERRED = -1;
 /** More than any message, the name that is written out in it, and our own OPT. */
 export const SLOT_BYTES = 65535 + 512;
 
+const CLASS = { IN: 1, ANY: 255 } as const;
 const TYPE = { A: 1, PTR: 12, MX: 15, TXT: 16, AAAA: 28 } as const;
+
+/** SIG(0) and TSIG. */
+const SIGNATURES = new Set([24, 250]);
 
 /** A query that goes upstream, on its own: the block it came in is used again at once. */
 export interface Deferred {
@@ -70,6 +74,8 @@ export interface Deferred {
   readonly name: string;
   readonly nameHash: number;
   readonly isDnssecOk: boolean;
+  /** Its last record is a signature of the query itself (TSIG, SIG(0)). */
+  readonly isSigned: boolean;
   /** Whom to tell what becomes of it; only where somebody has it explained. */
   readonly trace?: Trace;
 }
@@ -86,7 +92,7 @@ export class Answerer {
   readonly #behaviour: Behaviour;
   readonly #parts: AnswererParts;
   readonly #special: SpecialNames;
-  readonly #question = new Question();
+  readonly #question: Question;
   readonly #local: LocalNames;
   readonly #reverse: ReverseNames;
   readonly #shuffler: Shuffler;
@@ -105,6 +111,7 @@ export class Answerer {
 
   constructor(behaviour: Behaviour, parts: AnswererParts = {}) {
     this.#behaviour = behaviour;
+    this.#question = new Question(behaviour.checksQueries);
     this.#parts = parts;
     const { seed = randomBytes(4).readInt32LE(0), leave = LEAVE_DEFAULTS } = parts;
     this.#special = new SpecialNames(behaviour, leave);
@@ -211,6 +218,7 @@ export class Answerer {
       name: folded.toString("latin1", 0, foldedLength),
       nameHash: hash,
       isDnssecOk: records.isDnssecOk,
+      isSigned: records.count > 0 && SIGNATURES.has(records.lastType),
     };
   }
 
@@ -224,6 +232,9 @@ export class Answerer {
     const question = this.#question;
     const { type } = question;
     this.#isKnown = false;
+    if (this.#behaviour.checksQueries && question.class !== CLASS.IN && question.class !== CLASS.ANY) {
+      return this.#decideOtherClass(asker, block);
+    }
     if (type === TYPE.A || type === TYPE.AAAA || type === TYPE.MX || this.#behaviour.answersAllTypes) {
       const answer = this.#answerName(asker, block);
       if (answer !== DEFERRED) return answer;
@@ -251,6 +262,18 @@ export class Answerer {
       }
     }
     return this.#leave(asker, block);
+  }
+
+  /** Names here are of the internet's class. What other classes know is for servers to say, but not of a name of ours. */
+  #decideOtherClass(asker: Asker, block: Buffer): number {
+    const question = this.#question;
+    const isOurs =
+      this.#local.find(block, question, asker.view) !== undefined ||
+      this.#reverse.find(question, asker.view) !== undefined;
+    if (!isOurs) return this.#leave(asker, block);
+    this.#trace?.answers("names", "the name is known here, and the question is of another class than IN");
+    this.#how = HOW.refused;
+    return failure(block, question, RCODE.REFUSED, this.#behaviour);
   }
 
   /** What is decided of a name before it leaves: whether it does, and to whom. A route of its own goes before all rules. */

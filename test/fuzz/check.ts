@@ -14,9 +14,14 @@ import { StreamReader } from "../../src/query/listen/stream-reader.ts";
 import { Question, type Verdict } from "../../src/query/wire/question.ts";
 import { Records, isReadable } from "../../src/query/wire/records.ts";
 import { readReply as readUpstreamReply } from "../../src/query/wire/upstream-reply.ts";
+import { relay } from "../../src/query/wire/relay.ts";
 import { RCODE, failure, sizeLimit } from "../../src/query/wire/reply.ts";
+import { scrub } from "../../src/query/wire/scrub.ts";
+import { type FreshReply, freshReply } from "../../src/query/wire/shared-reply.ts";
+import { CACHE_DEFAULTS } from "../../src/model/upstream-policy.ts";
+import { settleLifetime } from "../../src/query/cache/lifetime.ts";
 import { TYPE, anAsker } from "../support/builders.ts";
-import { readReply } from "../unit/support/reply.ts";
+import { readName, readReply } from "../unit/support/reply.ts";
 import { NONCE, aWorld } from "./corpus.ts";
 import type { Random } from "./random.ts";
 
@@ -56,7 +61,7 @@ export class AnswerCheck {
   readonly #asker: Asker;
   readonly #answerers: readonly [Answerer, Answerer];
   readonly #slots = [new Slot(CANARY_BYTES, 0xa5), new Slot(CANARY_BYTES + 37, 0x00)] as const;
-  readonly #question = new Question();
+  readonly #question: Question;
   readonly #scratch = Buffer.alloc(SLOT_BYTES * 2);
   // How long the answer alone took the last time, in microseconds.
   lastMicros = 0;
@@ -64,6 +69,7 @@ export class AnswerCheck {
 
   constructor(character: "strict" | "better", isStream: boolean, seed: number) {
     this.#behaviour = character === "strict" ? STRICT : BETTER;
+    this.#question = new Question(this.#behaviour.checksQueries);
     this.#isStream = isStream;
     this.#asker = anAsker(aWorld(isStream));
     this.#asker.nonce = NONCE;
@@ -182,6 +188,84 @@ export class ReplyCheck {
     const handedOn = readUpstreamReply(Buffer.from(message));
     assert.ok(handedOn?.message.equals(message) && handedOn.rcode === rcode, "what is handed on can be read");
   }
+}
+
+// A reply on the rest of its way: it answers a question that was asked, it is read strictly, scrubbed, settled and written
+// for somebody who asked, and nothing of it is about anything else.
+export class DeliveryCheck {
+  readonly #block = Buffer.alloc(SLOT_BYTES);
+  lastMicros = 0;
+  readonly outcomes = { unreadable: 0, unrelated: 0, whole: 0, scrubbed: 0 };
+
+  run(reply: Buffer): void {
+    const message = Buffer.from(reply);
+    const start = performance.now();
+    const read = readUpstreamReply(message, true);
+    const scrubbed = read === undefined ? undefined : scrub(read.message);
+    const fresh = Buffer.isBuffer(scrubbed) ? freshReply(scrubbed) : undefined;
+    this.lastMicros = (performance.now() - start) * 1000;
+    // What Docker's way reads must be looked into without harm, too.
+    const lenient = readUpstreamReply(Buffer.from(reply));
+    if (lenient !== undefined) freshReply(lenient.message);
+    if (read === undefined) {
+      this.outcomes.unreadable++;
+    } else if (!Buffer.isBuffer(scrubbed)) {
+      this.outcomes.unrelated++;
+    } else {
+      this.outcomes[scrubbed === read.message ? "whole" : "scrubbed"]++;
+      if (scrubbed.readUInt16BE(4) !== 1) return;
+      assert.ok(fresh !== undefined, "what was read strictly can be looked into");
+      checkRelated(scrubbed);
+      const again = scrub(Buffer.from(scrubbed));
+      assert.ok(Buffer.isBuffer(again) && again.equals(scrubbed), "nothing is left to drop");
+      this.#relay(scrubbed, fresh);
+    }
+  }
+
+  #relay(message: Buffer, reply: FreshReply): void {
+    const seconds = settleLifetime(reply, CACHE_DEFAULTS);
+    assert.ok(seconds >= 0 && seconds <= CACHE_DEFAULTS.ttlSecondsMax, `it is kept for ${seconds} s`);
+    for (const limit of [512, 1232, 65_535]) {
+      const asked = { limit, hasOpt: limit !== 512, isDnssecOk: false, wantsAuthentic: false, isKnown: false };
+      message.copy(this.#block, 0, 0, reply.questionEnd);
+      const length = relay(this.#block, 0, asked, reply, { seconds: 1 });
+      assert.ok(length <= limit, `${length} octets are for who takes ${limit}`);
+      assert.ok(isReadable(this.#block.subarray(0, length), new Records(), true), "what is handed on can be read");
+    }
+  }
+}
+
+const META_TYPES = 128;
+
+// Told apart by other code than the program's: every record of the answer stands at the name that was asked, or at one
+// that an alias among them leads to.
+function checkRelated(message: Buffer): void {
+  const { question, answers } = readReply(message);
+  assert.ok(question);
+  if ((question.type >= META_TYPES && question.type <= TYPE.ANY) || question.class === TYPE.ANY) return;
+  const reached = new Set([question.name.toLowerCase()]);
+  for (let before = -1; before !== reached.size;) {
+    before = reached.size;
+    for (const { owner, type, data, end } of answers) {
+      const name = owner.toLowerCase();
+      const target = type === TYPE.CNAME || type === TYPE.DNAME ? nameText(message, end - data.length) : undefined;
+      if (target === undefined) continue;
+      if (type === TYPE.CNAME && reached.has(name)) reached.add(target);
+      if (type !== TYPE.DNAME) continue;
+      for (const one of reached) {
+        const isBelow = name === "." ? one !== "." : one.endsWith(`.${name}`);
+        if (!isBelow || reached.size > answers.length * 4) continue;
+        const head = one.slice(0, one.length - (name === "." ? 0 : name.length + 1));
+        reached.add(target === "." ? head : `${head}.${target}`);
+        reached.add(name);
+      }
+    }
+  }
+  for (const { owner } of answers) assert.ok(reached.has(owner.toLowerCase()), `"${owner}" follows from the question`);
+}
+
+function nameText(message: Buffer, at: number): string {
+  return readName(message, at).text.toLowerCase();
 }
 
 // Whatever goes into a stream comes out of it, however it is cut.

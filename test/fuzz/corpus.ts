@@ -207,7 +207,45 @@ export const REPLIES: readonly Buffer[] = [
     }),
   ]),
   aReplyTo(aQuery({ name: "nope" }), 3, [aSoa()]),
+  ...chainsOfAliases(),
 ];
+
+// What servers of the world send: aliases in chains, signed ones, a DNAME, referrals, denials, and strangers beside them.
+function chainsOfAliases(): Buffer[] {
+  const asked = "www.example.org";
+  const alias = (owner: string | Buffer, target: string): Buffer =>
+    aRecord({ owner, type: TYPE.CNAME, ttl: 60, data: aName(target) });
+  const address = (owner: string | Buffer): Buffer =>
+    aRecord({ owner, type: TYPE.A, ttl: 30, data: Buffer.of(192, 0, 2, 1) });
+  const signature = (owner: string): Buffer =>
+    aRecord({ owner, type: 46, data: Buffer.concat([Buffer.alloc(18), aName("example.org"), Buffer.alloc(8)]) });
+  const soa = aRecord({
+    owner: aPointer(16),
+    type: TYPE.SOA,
+    ttl: 900,
+    data: Buffer.concat([aName("ns"), aName("mail"), Buffer.alloc(20, 1)]),
+  });
+  const server = aRecord({ owner: "example.org", type: TYPE.NS, data: aName("ns.example.org") });
+  const of = (rcode: number, answers: Buffer[], authorities: Buffer[] = [], additionals: Buffer[] = []): Buffer =>
+    aQuery({ flags: 0x8180 | rcode, name: asked, answers, authorities, additionals });
+  return [
+    of(0, [address(aPointer(12)), address(aPointer(12))], [], [anOpt()]),
+    of(0, [alias(aPointer(12), "a.example.net"), alias("a.example.net", "b.example.net"), address("B.example.NET")]),
+    of(0, [address("b.example.net"), alias("a.example.net", "b.example.net"), alias(aPointer(12), "a.example.net")]),
+    of(0, [alias(aPointer(12), "a.org"), signature(asked), address("a.org"), signature("a.org")], [server], [anOpt()]),
+    of(0, [
+      aRecord({ owner: "example.org", type: TYPE.DNAME, data: aName("example.net") }),
+      address("www.example.net"),
+    ]),
+    of(0, [address(aPointer(12)), address("victim.test")], [server], [address("ns.example.org"), address("no.test")]),
+    of(0, [address("victim.test")]),
+    of(0, [], [server]),
+    of(0, [], [aRecord({ owner: ".", type: TYPE.NS, data: aName("a.root-servers.net") })]),
+    of(3, [alias(aPointer(12), "gone.example.org")], [soa], [anOpt()]),
+    of(3, [], [soa]),
+    of(0, [aRecord({ owner: aPointer(12), type: TYPE.SRV, data: Buffer.concat([Buffer.alloc(6), aName("a.test")]) })]),
+  ];
+}
 
 // Thousands of records, each of whose names takes as many pointers as there may be, and one of thousands of such names.
 export const HUGE_REPLIES: readonly Buffer[] = [

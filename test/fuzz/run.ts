@@ -1,6 +1,6 @@
 // Owns a run of the fuzzer: so many inputs of one seed, through every check, with the times that they took.
 
-import { AnswerCheck, ReplyCheck, checkStream } from "./check.ts";
+import { AnswerCheck, DeliveryCheck, ReplyCheck, checkStream } from "./check.ts";
 import { HOSTILE, HUGE, HUGE_REPLIES, QUERIES, REPLIES } from "./corpus.ts";
 import { mutated } from "./mutate.ts";
 import { Random } from "./random.ts";
@@ -30,7 +30,7 @@ export type Run = {
   readonly outcomes: Readonly<Record<string, number>>;
 };
 
-const KINDS = ["strict udp", "strict tcp", "better udp", "better tcp", "reply"] as const;
+const KINDS = ["strict udp", "strict tcp", "better udp", "better tcp", "reply", "delivery"] as const;
 type Kind = (typeof KINDS)[number];
 
 const HUGE_ONCE_IN = 500;
@@ -75,7 +75,7 @@ export function fuzz({ seed, inputs, from = 0 }: RunOptions): Run {
     "better udp": new AnswerCheck("better", false, seed),
     "better tcp": new AnswerCheck("better", true, seed),
   };
-  const replies = new ReplyCheck();
+  const replies = { reply: new ReplyCheck(), delivery: new DeliveryCheck() };
   const watches = new Map(KINDS.map((kind) => [kind, new Stopwatch()]));
   const recent: Buffer[] = [];
   let violation: Violation | undefined;
@@ -84,9 +84,10 @@ export function fuzz({ seed, inputs, from = 0 }: RunOptions): Run {
   for (; index < from + inputs && violation === undefined; index++) {
     const random = new Random(seed, index);
     const kind = random.pick(KINDS);
-    const check = kind === "reply" ? replies : answers[kind];
     const drawn = draw(kind, random);
-    const message = kind === "reply" ? drawn : answers[kind].cut(drawn);
+    const isReply = isReplyKind(kind);
+    const check = isReply ? replies[kind] : answers[kind];
+    const message = isReply ? drawn : answers[kind].cut(drawn);
     try {
       check.run(message);
       watches.get(kind)?.note(check.lastMicros, message.length, index, () => {
@@ -100,7 +101,7 @@ export function fuzz({ seed, inputs, from = 0 }: RunOptions): Run {
     }
   }
   const outcomes: Record<string, number> = {};
-  for (const check of Object.values(answers)) {
+  for (const check of [...Object.values(answers), replies.delivery]) {
     for (const [word, count] of Object.entries(check.outcomes)) outcomes[word] = (outcomes[word] ?? 0) + count;
   }
   return {
@@ -112,8 +113,12 @@ export function fuzz({ seed, inputs, from = 0 }: RunOptions): Run {
   };
 }
 
+function isReplyKind(kind: Kind): kind is "reply" | "delivery" {
+  return kind === "reply" || kind === "delivery";
+}
+
 function draw(kind: Kind, random: Random): Buffer {
-  const isReply = kind === "reply";
+  const isReply = isReplyKind(kind);
   const sound = isReply ? REPLIES : QUERIES;
   if (random.once(HUGE_ONCE_IN)) return mutated(random.pick(isReply ? HUGE_REPLIES : HUGE), random, sound);
   return mutated(random.pick(random.once(HOSTILE_ONCE_IN) ? HOSTILE : sound), random, sound);

@@ -204,6 +204,8 @@ export class AdaptiveForwarder {
         policy: policy.ask,
         hedges: behaviour.hedges,
         fetchesWhole: behaviour.fitsReplies || isStream,
+        // Whoever signed a query checks the signature of its reply, as it came.
+        checksReplies: behaviour.checksReplies && !waitsSigned(waiting),
         // A question of its own may be one that only a stream can answer, as a transfer is.
         usesTcp: policy.ask.usesTcp || (isStream && key === undefined),
         endMs: (waiting[0]?.arrivedMs ?? now()) + Math.min(policy.ask.budgetMs, asker.view.budgetMs ?? Infinity),
@@ -371,6 +373,10 @@ const NOBODY = [ERROR.prohibited, "no nameserver may be asked from here"] as con
 
 function ignore(): void {
   // A probe is looked out for where queries come in; its reply says nothing.
+}
+
+function waitsSigned(waiting: readonly Delivery[]): boolean {
+  return waiting.some(({ deferred }) => deferred.isSigned);
 }
 
 function keyOf({ deferred }: Delivery, { scope }: Lane): Key {

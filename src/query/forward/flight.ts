@@ -19,6 +19,7 @@ import type { Meter, UpstreamFailure } from "../meter.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
 import { isReplyTo } from "../upstream/udp-socket.ts";
 import { RCODE } from "../wire/reply.ts";
+import { scrub } from "../wire/scrub.ts";
 import { freshReply } from "../wire/shared-reply.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 import { FlightJournal } from "../trace.ts";
@@ -53,6 +54,8 @@ export interface FlightPlan {
   readonly policy: AskPolicy;
   readonly hedges: boolean;
   readonly fetchesWhole: boolean;
+  /** Replies are read strictly, and scrubbed. */
+  readonly checksReplies: boolean;
   readonly usesTcp: boolean;
   /** When whoever asked first has waited long enough. */
   readonly endMs: number;
@@ -274,7 +277,7 @@ export class Flight implements Due, Sender<Candidate> {
   }
 
   onReply(candidate: Candidate, message: Buffer, sentMs: number): void {
-    const reply = readReply(message);
+    const reply = readReply(message, this.#plan.checksReplies);
     if (reply === undefined) {
       candidate.nameserver.health.answered(this.#hooks.now(), undefined, false);
       this.#meterFailure(candidate, "error", sentMs);
@@ -301,9 +304,11 @@ export class Flight implements Due, Sender<Candidate> {
       this.#ask(candidate, "without EDNS, which it could not read");
       return;
     }
-    const isTruncated = ((reply.message[2] as number) & 0x02) !== 0;
+    const scrubbed = this.#plan.checksReplies ? scrub(reply.message) : reply.message;
+    if (typeof scrubbed === "string") return this.#fail(candidate, scrubbed);
+    const isTruncated = ((scrubbed[2] as number) & 0x02) !== 0;
     if (isTruncated && !isStream && this.#plan.fetchesWhole) {
-      this.#truncated ??= { ...reply, message: Buffer.from(reply.message), server: nameserver.server };
+      this.#truncated ??= { rcode: reply.rcode, message: Buffer.from(scrubbed), server: nameserver.server };
       // Where connections are swallowed, what there is has to do.
       this.#endMs = Math.min(this.#endMs, now + LIMITS.wholeMs);
       this.#stepMs = Number.POSITIVE_INFINITY;
@@ -312,8 +317,9 @@ export class Flight implements Due, Sender<Candidate> {
     }
     this.#journal?.replied(now, nameserver.server, `answered ${repliedText(reply, now - sentMs, isTruncated)}`);
     this.#end();
-    const { message, rcode } = reply;
-    this.#hooks.onLanded(this, { kind: "reply", message, rcode, isWhole: !isTruncated, server: nameserver.server });
+    const { rcode } = reply;
+    const { server } = nameserver;
+    this.#hooks.onLanded(this, { kind: "reply", message: scrubbed, rcode, isWhole: !isTruncated, server });
   }
 
   /** A server that knows EDNS says so when it refuses a query that has it (RFC 6891, 7). */

@@ -37,6 +37,8 @@ const HEADER_BYTES = 12;
 const REPLY_BYTES_MAX = 65535;
 const ECONNREFUSED = 111;
 const EAGAIN = 11;
+/** What a server may say of a query that it could not read; nothing about a name: FORMERR, SERVFAIL, NOTIMP, REFUSED. */
+const REFUSALS = new Set([1, 2, 4, 5]);
 /** A query that has been answered, or that nobody waits for: a late reply to it is no forgery. */
 const OVER = Symbol("over");
 
@@ -170,7 +172,7 @@ export class UpstreamSocket {
 /** The same question, in whatever letter case. A server that refuses a query as malformed may leave the question out. */
 export function isReplyTo(reply: Buffer, { message, questionEnd }: Pick<Exchange, "message" | "questionEnd">): boolean {
   if ((reply[2] as number) < 0x80) return false;
-  if (reply.readUInt16BE(4) === 0) return reply.length === HEADER_BYTES && rcodeOf(reply) !== 0;
+  if (reply.readUInt16BE(4) === 0) return reply.length === HEADER_BYTES && REFUSALS.has(rcodeOf(reply));
   if (reply.readUInt16BE(4) !== 1 || reply.length < questionEnd) return false;
   for (let at = HEADER_BYTES; at < questionEnd - 4; at++) {
     if (FOLD[reply[at] as number] !== FOLD[message[at] as number]) return false;

@@ -58,20 +58,65 @@ const LAYOUTS: ReadonlyMap<number, string> = new Map([
   [260, "11g"],
 ]);
 
+const NAME = 0x6e;
+const NAMES = 0x4e;
+const GATEWAY = 0x67;
+const GATEWAY_IS_NAME = 3;
+/** Fields that may be empty, so that the data may end in front of them. */
+const OPTIONAL = new Set("tNbaopghk*");
+
 function each(types: readonly number[], layout: string): (readonly [number, string])[] {
   return types.map((type) => [type, layout]);
 }
 
-/** Whether the data from `at` to `end` of a message that begins at `start` can be read as data of their type. */
-export function isDataSane(type: number, bytes: Uint8Array, start: number, at: number, end: number): boolean {
+/**
+ * Whether the data from `at` to `end` of a message that begins at `start` can be read as data of their type. Read strictly,
+ * they have all of its fields.
+ */
+export function isDataSane(
+  type: number,
+  bytes: Uint8Array,
+  start: number,
+  at: number,
+  end: number,
+  isStrict = false,
+): boolean {
   const layout = LAYOUTS.get(type);
   if (layout === undefined) return true;
   let cursor = at;
-  for (let i = 0; i < layout.length && cursor !== end; i++) {
-    cursor = behindField(layout.charCodeAt(i), bytes, start, cursor, end, at);
+  let field = 0;
+  for (; field < layout.length && cursor !== end; field++) {
+    cursor = behindField(layout.charCodeAt(field), bytes, start, cursor, end, at);
     if (cursor === -1 || cursor > end) return false;
   }
-  return cursor === end;
+  if (cursor !== end) return false;
+  for (; isStrict && field < layout.length; field++) if (!OPTIONAL.has(layout.charAt(field))) return false;
+  return true;
+}
+
+/** Calls `visit` with where each name begins and ends in data that are sane. */
+export function eachName(
+  type: number,
+  bytes: Uint8Array,
+  at: number,
+  end: number,
+  visit: (start: number, end: number) => void,
+): void {
+  const layout = LAYOUTS.get(type) ?? "";
+  for (let cursor = at, field = 0; field < layout.length && cursor < end; field++) {
+    const code = layout.charCodeAt(field);
+    const isGateway = code === GATEWAY && ((bytes[at + 1] as number) & 0x7f) === GATEWAY_IS_NAME;
+    const behind = behindField(code, bytes, 0, cursor, end, at);
+    if (behind === -1) return;
+    if (code === NAME || isGateway) visit(cursor, behind);
+    for (let name = cursor; code === NAMES && name < end;) {
+      const next = skipName(bytes, 0, name, end);
+      if (next === -1) return;
+      visit(name, next);
+      name = next;
+    }
+    cursor = behind;
+  }
 }
 
 /** The offset behind a field, or -1. It may lie behind the end. */

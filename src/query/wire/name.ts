@@ -3,6 +3,7 @@
  */
 import { LIMITS } from "../../config/limits.ts";
 
+const HEADER_BYTES = 12;
 const NAME_BYTES_MAX = 254;
 /** As many as a name of 255 octets can need; more is a loop. */
 const POINTERS_MAX = 126;
@@ -10,9 +11,18 @@ const POINTERS_MAX = 126;
 /** What is left of the steps that the names of the message at hand may take. */
 let stepsLeft = 0x3fffffff;
 
+/** Whether a pointer must lead back, as RFC 1035 has it; Docker's library follows it anywhere. */
+let isStrict = false;
+
 /** Comes before the names of another message, which has so many bytes. */
-export function beginNames(messageBytes: number): void {
+export function beginNames(messageBytes: number, strict = false): void {
   stepsLeft = messageBytes * LIMITS.nameStepsPerByte;
+  isStrict = strict;
+}
+
+/** Whether the names that were read would have been allowed in a message that is only so long. */
+export function wereEnough(messageBytes: number, readBytes: number): boolean {
+  return stepsLeft >= (readBytes - messageBytes) * LIMITS.nameStepsPerByte;
 }
 
 /** The offset behind the name at `at`, or -1. Compressed names are followed, because a broken one breaks the message. */
@@ -21,6 +31,8 @@ export function skipName(bytes: Uint8Array, start: number, at: number, end: numb
   let length = 0;
   let pointers = 0;
   let cursor = at;
+  /** Where the labels begin that are being read: a strict pointer leads in front of them. */
+  let segment = at;
   for (;;) {
     if (cursor >= end || --stepsLeft < 0) return -1;
     const byte = bytes[cursor] as number;
@@ -32,7 +44,10 @@ export function skipName(bytes: Uint8Array, start: number, at: number, end: numb
     } else if (byte >= 0xc0) {
       if (cursor + 1 >= end || ++pointers > POINTERS_MAX) return -1;
       if (next === -1) next = cursor + 2;
-      cursor = start + (((byte & 0x3f) << 8) | (bytes[cursor + 1] as number));
+      const target = ((byte & 0x3f) << 8) | (bytes[cursor + 1] as number);
+      cursor = start + target;
+      if (isStrict && (target < HEADER_BYTES || cursor >= segment)) return -1;
+      segment = cursor;
     } else {
       return -1;
     }

@@ -37,6 +37,7 @@ export class Question {
   /** The offset behind the last record; what follows is not part of the message. */
   messageEnd = 0;
   type = 0;
+  class = 0;
   /** The name in lower case, without the zero at its end. */
   readonly folded = Buffer.alloc(256);
   foldedLength = 0;
@@ -46,6 +47,12 @@ export class Question {
   readonly lengthOf = new Uint8Array(LABELS_MAX + 1);
   readonly hashOf = new Int32Array(LABELS_MAX + 1);
   readonly records = new Records();
+  readonly #isChecking: boolean;
+
+  /** Whether to take for a question only what can be one for a name: by QUERY, and without pointers. */
+  constructor(isChecking = false) {
+    this.#isChecking = isChecking;
+  }
 
   get hash(): number {
     return this.hashOf[this.labelCount] as number;
@@ -60,7 +67,7 @@ export class Question {
     const flags = block[offset + 2] as number;
     if (flags >= 0x80) return "ignore";
     const opcode = (flags >> 3) & 15;
-    if (opcode !== OPCODE_QUERY && opcode !== OPCODE_NOTIFY) return "not-implemented";
+    if (opcode !== OPCODE_QUERY && (opcode !== OPCODE_NOTIFY || this.#isChecking)) return "not-implemented";
     if (u16(block, offset + 4) !== 1) return "malformed";
     const answers = u16(block, offset + 6);
     const authorities = u16(block, offset + 8);
@@ -84,7 +91,11 @@ export class Question {
       if (at >= end) return false;
       const size = block[at] as number;
       if (size === 0) break;
-      if (size >= 64) return size >= 0xc0 && this.#unfoldPointers(block, start) && this.#readName(block, start);
+      if (size >= 64) {
+        // The first name of a message has nothing in front of it to point to.
+        if (size < 0xc0 || this.#isChecking) return false;
+        return this.#unfoldPointers(block, start) && this.#readName(block, start);
+      }
       const labelEnd = at + size + 1;
       if (labelEnd > end || out + size + 1 > NAME_BYTES_MAX) return false;
       while (at < labelEnd) {
@@ -139,6 +150,7 @@ export class Question {
       this.length += 4 - left;
     }
     this.type = u16(block, this.nameEnd);
+    this.class = u16(block, this.nameEnd + 2);
     this.end = this.nameEnd + 4;
     return true;
   }

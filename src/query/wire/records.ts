@@ -6,7 +6,7 @@
  * that ends early exactly where the message ends is shorter than announced, not broken.
  */
 import { isDataSane } from "./data.ts";
-import { beginNames, skipName } from "./name.ts";
+import { beginNames, skipName, wereEnough } from "./name.ts";
 
 const TYPE_OPT = 41;
 const HEADER_BYTES = 12;
@@ -17,6 +17,8 @@ const FIXED_BYTES = 10;
 export class Records {
   /** How many records of the last section were there. */
   count = 0;
+  /** The type of the last one of them. */
+  lastType = 0;
   optCount = 0;
   optUdpSize = 0;
   optVersion = 0;
@@ -33,6 +35,7 @@ export class Records {
   missing = 0;
 
   reset(): void {
+    this.lastType = 0;
     this.count = 0;
     this.optCount = 0;
     this.optUdpSize = 0;
@@ -44,7 +47,7 @@ export class Records {
   }
 
   /** Walks `announced` records from `at`; the offset behind them, or -1 where one is malformed. */
-  walk(bytes: Uint8Array, start: number, at: number, end: number, announced: number): number {
+  walk(bytes: Uint8Array, start: number, at: number, end: number, announced: number, isStrict = false): number {
     this.count = 0;
     let cursor = at;
     while (this.count < announced && cursor !== end) {
@@ -54,7 +57,8 @@ export class Records {
       const data = fixed + FIXED_BYTES;
       const dataEnd = data + u16(bytes, fixed + 8);
       if (dataEnd > end) return -1;
-      if (dataEnd !== data && !isDataSane(type, bytes, start, data, dataEnd)) return -1;
+      const isSane = (dataEnd === data && !isStrict) || isDataSane(type, bytes, start, data, dataEnd, isStrict);
+      if (!isSane) return -1;
       if (type === TYPE_OPT) {
         this.optCount++;
         this.optUdpSize = u16(bytes, fixed + 2);
@@ -65,17 +69,21 @@ export class Records {
         this.optDataEnd = dataEnd;
       }
       this.count++;
+      this.lastType = type;
       cursor = dataEnd;
     }
     return cursor;
   }
 }
 
-/** Whether a whole message can be read: header, questions, every record. Bytes behind it do not matter. */
-export function isReadable(message: Uint8Array, records: Records): boolean {
+/**
+ * Whether a whole message can be read: header, questions, every record. Bytes behind it do not matter. Read strictly, names
+ * point back, and the data of known types are whole.
+ */
+export function isReadable(message: Uint8Array, records: Records, isStrict = false): boolean {
   const end = message.length;
   if (end < HEADER_BYTES) return false;
-  beginNames(end);
+  beginNames(end, isStrict);
   records.end = HEADER_BYTES;
   records.missing = 0;
   records.counts.fill(0);
@@ -93,12 +101,19 @@ export function isReadable(message: Uint8Array, records: Records): boolean {
   for (let section = 0; section < 3; section++) {
     // Elsewhere than among the additional records an OPT says nothing.
     records.reset();
-    at = records.walk(message, 0, at, end, u16(message, 6 + section * 2));
-    if (at === -1) return false;
+    const announced = u16(message, 6 + section * 2);
+    at = records.walk(message, 0, at, end, announced, isStrict);
+    // Whoever truncates may leave the counts as they were.
+    if (at === -1 || (isStrict && records.count !== announced && !isTruncated(message))) return false;
     records.counts[section] = records.count;
   }
   records.end = at;
-  return true;
+  // What stands behind the last record allows no names: whoever reads the message without it must come to the same end.
+  return !isStrict || wereEnough(at, end);
+}
+
+function isTruncated(message: Uint8Array): boolean {
+  return ((message[2] as number) & 0x02) !== 0;
 }
 
 function u16(bytes: Uint8Array, at: number): number {

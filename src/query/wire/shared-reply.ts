@@ -49,7 +49,10 @@ export interface FreshReply extends SharedReply {
   readonly soaSeconds: number | undefined;
 }
 
-/** Looks into a reply that can be read, whose bytes stay where they are, and are good there as long as those; undefined where its question cannot be one. */
+/**
+ * Looks into a reply, whose bytes stay where they are, and are good there as long as those. Undefined where it has no
+ * question, and where a name cannot be read: one may have led into what was cut off behind the last record.
+ */
 export function freshReply(message: Buffer): FreshReply | undefined {
   const end = message.length;
   beginNames(end);
@@ -57,7 +60,7 @@ export function freshReply(message: Buffer): FreshReply | undefined {
   if (nameEnd === -1 || nameEnd + QUESTION_FIXED_BYTES > end) return undefined;
   const questionEnd = nameEnd + QUESTION_FIXED_BYTES;
   const asked = message.readUInt16BE(nameEnd);
-  walk.go(message, questionEnd, asked);
+  if (!walk.go(message, questionEnd, asked)) return undefined;
   const rcode = walk.rcodeBits | rcodeOf(message);
   const [answers, authorities, additionals] = walk.counts;
   return {
@@ -103,7 +106,8 @@ class Walk {
   soaSeconds: number | undefined;
   extendedError: Buffer | undefined;
 
-  go(message: Buffer, at: number, asked: number): void {
+  /** Whether every record could be read. */
+  go(message: Buffer, at: number, asked: number): boolean {
     this.counts.fill(0);
     this.#ttlCount = this.rcodeBits = 0;
     this.#start = this.end = at;
@@ -111,10 +115,11 @@ class Walk {
     this.ttlSeconds = this.soaSeconds = this.extendedError = undefined;
     for (let section = 0; section < this.counts.length; section++) {
       for (let left = message.readUInt16BE(SECTIONS_AT + section * 2); left > 0; left--) {
-        // Behind an OPT there is nothing that whoever asked us could need: additional records are extras (RFC 2181, 9).
-        if (!this.#read(message, section, asked)) return;
+        const step = this.#read(message, section, asked);
+        if (step !== "read") return step === "last";
       }
     }
+    return true;
   }
 
   /** A copy: the next message has others. */
@@ -122,25 +127,28 @@ class Walk {
     return this.#ttlOffsets.slice(0, this.#ttlCount);
   }
 
-  #read(message: Buffer, section: number, asked: number): boolean {
+  #read(message: Buffer, section: number, asked: number): "read" | "last" | "broken" {
     const fixed = skipName(message, 0, this.end, message.length);
+    if (fixed === -1 || fixed + DATA_AT > message.length) return "broken";
     const type = message.readUInt16BE(fixed);
     const dataEnd = fixed + DATA_AT + message.readUInt16BE(fixed + DATA_AT - 2);
+    if (dataEnd > message.length) return "broken";
     if (type === TYPE_OPT && section === 2) {
       this.rcodeBits = (message[fixed + TTL_AT] as number) << 4;
       this.extendedError = extendedErrorIn(message, fixed + DATA_AT, dataEnd);
-      return false;
+      // Behind an OPT there is nothing that whoever asked us could need: additional records are extras (RFC 2181, 9).
+      return "last";
     }
     const ttl = ttlOf(message.readUInt32BE(fixed + TTL_AT));
     this.#ttlOffsets[this.#ttlCount++] = fixed + TTL_AT - this.#start;
     this.ttlSeconds = Math.min(this.ttlSeconds ?? ttl, ttl);
     if (section === 0 && type === asked) this.hasAnswer = true;
-    if (section === 1 && type === TYPE_SOA) {
+    if (section === 1 && type === TYPE_SOA && dataEnd - SOA_MINIMUM_BYTES >= fixed + DATA_AT) {
       this.soaSeconds = Math.min(ttl, ttlOf(message.readUInt32BE(dataEnd - SOA_MINIMUM_BYTES)));
     }
     this.counts[section] = (this.counts[section] as number) + 1;
     this.end = dataEnd;
-    return true;
+    return "read";
   }
 }
 

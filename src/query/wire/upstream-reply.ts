@@ -16,9 +16,12 @@ const SECTIONS_AT = 6;
 const MESSAGE_BYTES_MAX = 65535;
 const records = new Records();
 
-/** Undefined where it cannot be read. The reply is corrected in place where that is possible. */
-export function readReply(message: Buffer): UpstreamReply | undefined {
-  if (!isReadable(message, records)) return undefined;
+/**
+ * Undefined where it cannot be read: as Docker's library reads it, or as a strict parser does. The reply is corrected in
+ * place where that is possible.
+ */
+export function readReply(message: Buffer, isStrict = false): UpstreamReply | undefined {
+  if (!isReadable(message, records, isStrict)) return undefined;
   const { counts, end, missing, optRcode } = records;
   // Made whole it would be longer than any message, and nobody could be sent it.
   if (message.length + missing > MESSAGE_BYTES_MAX) return undefined;

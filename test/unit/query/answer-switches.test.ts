@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { BETTER, type Behaviour, STRICT } from "../../../src/model/behaviour.ts";
-import { TYPE, aNetwork, aQuery, aView, anAsker, anOpt } from "../../support/builders.ts";
+import { rcodeName } from "../../../src/model/rcode.ts";
+import { TYPE, aNetwork, aPointer, aQuery, aView, anAsker, anOpt } from "../../support/builders.ts";
 import { type Answered, answerOnce } from "../support/reply.ts";
 
 const NETWORK = {
@@ -63,6 +64,27 @@ const SWITCHES: Readonly<Partial<Record<keyof Behaviour, Readonly<Record<string,
     },
     "two of them": { query: aQuery({ name: "web", additionals: [anOpt(), anOpt()] }), off: "no OPT", on: "FORMERR" },
   },
+  checksQueries: {
+    "NOTIFY for a container's name": { query: aQuery({ name: "web", flags: 0x2000 }), off: "NOERROR", on: "NOTIMP" },
+    "class CH of a container's name": { query: aQuery({ name: "web", class: 3 }), off: "NOERROR", on: "REFUSED" },
+    "class HS of an address": {
+      query: aQuery({ name: "2.0.20.172.in-addr.arpa", type: TYPE.PTR, class: 4 }),
+      off: "NOERROR",
+      on: "REFUSED",
+    },
+    "class CH of another name": {
+      query: aQuery({ name: "version.bind", type: TYPE.TXT, class: 3 }),
+      off: "deferred",
+      on: "deferred",
+    },
+    "any class": { query: aQuery({ name: "web", class: 255 }), off: "NOERROR", on: "NOERROR" },
+    "a pointer in the question": { query: aQuery({ name: aPointer(4) }), off: "deferred", on: "FORMERR" },
+    "a pointer behind a label": {
+      query: aQuery({ name: Buffer.concat([Buffer.from("\x03web"), aPointer(6)]) }),
+      off: "NOERROR",
+      on: "FORMERR",
+    },
+  },
   foldsCase: {
     "a link in other letters": { query: aQuery({ name: "site" }), off: "deferred", on: "addresses" },
     "a network in other letters": { query: aQuery({ name: "WEB.ONE" }), off: "deferred", on: "addresses" },
@@ -113,6 +135,7 @@ const TELLING: Readonly<Partial<Record<keyof Behaviour, (answered: Answered) => 
     if (opt === undefined) return "no OPT";
     return opt.ttl >>> 24 === 1 ? "OPT, BADVERS" : "OPT";
   },
+  checksQueries: (answered) => (answered.kind === "deferred" ? "deferred" : rcodeName(replyOf(answered).rcode)),
   foldsCase: whatCame,
   reversesAllIpv6: whatCame,
   skipsDanglingLinks: whatCame,

@@ -92,7 +92,7 @@ function readRecord(message: Buffer, start: number): ReadRecord {
 }
 
 // Letter case as it stands there. A pointer must lead backwards, so that reading ends.
-function readName(message: Buffer, start: number): { readonly text: string; readonly end: number } {
+export function readName(message: Buffer, start: number): { readonly text: string; readonly end: number } {
   const labels: string[] = [];
   let at = start;
   let end = -1;

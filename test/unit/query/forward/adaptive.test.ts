@@ -232,3 +232,46 @@ test("a server that leads back to us is noticed, and not waited for", async () =
   assert.equal(reply.rcode, 2);
   assert.match(reply.additionals[0]?.data.toString() ?? "", /leads back to dns11/);
 });
+
+test("a reply that is not about the question sends it to the next server, and is told where there is none", async () => {
+  const strange: UdpScript = (query, reply) =>
+    reply(aReplyTo(query, 0, [aRecord({ owner: "victim.example.test", type: TYPE.A, data: Buffer.of(6, 6, 6, 6) })]));
+  await using first = new UdpUpstream(strange);
+  await using second = new UdpUpstream(good);
+  const asking = new Asking();
+  assert.equal((await asking.ask(askerOf(first.server, second.server), QUERY)).answers.length, 1);
+  const alone = await asking.ask(askerOf(first.server), aQuery({ name: "example.org", opt: {} }));
+  assert.deepEqual([alone.rcode, alone.answers.length], [2, 0]);
+  assert.match(alone.additionals[0]?.data.toString() ?? "", /its answer is about another name/);
+  const unchecked = new Asking({ behaviour: { checksReplies: false } });
+  assert.equal((await unchecked.ask(askerOf(first.server), QUERY)).answers[0]?.owner, "victim.example.test");
+});
+
+test("records beside the answer reach nobody, and are not kept", async () => {
+  const poisoned: UdpScript = (query, reply) =>
+    reply(aReplyTo(query, 0, [answer(), aRecord({ owner: "victim.test", type: TYPE.A, data: Buffer.of(6, 6, 6, 6) })]));
+  await using upstream = new UdpUpstream(poisoned);
+  const asking = new Asking();
+  const asker = askerOf(upstream.server);
+  for (let round = 0; round < 2; round++) {
+    const { answers } = await asking.ask(asker, aQuery({ name: "example.org" }));
+    assert.deepEqual(
+      answers.map(({ owner }) => owner.toLowerCase()),
+      ["example.org"],
+    );
+  }
+});
+
+test("a header alone may refuse a query, and denies no name", async () => {
+  await using first = new UdpUpstream((query, reply) => {
+    const header = Buffer.concat([query.subarray(0, 2), Buffer.from("81830000000000000000", "hex")]);
+    reply(header);
+    good(query, reply);
+  });
+  assert.deepEqual((await new Asking().ask(askerOf(first.server), QUERY)).rcode, 0);
+  await using second = new UdpUpstream((query, reply) =>
+    reply(Buffer.concat([query.subarray(0, 2), Buffer.from("81850000000000000000", "hex")])),
+  );
+  const refused = await new Asking().ask(askerOf(second.server), aQuery({ name: "example.org", opt: {} }));
+  assert.match(refused.additionals[0]?.data.toString() ?? "", /REFUSED/);
+});

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { readReply } from "../../../../src/query/wire/upstream-reply.ts";
-import { TYPE, aQuery, aRecord, aReplyTo, anOpt, u16 } from "../../../support/builders.ts";
+import { TYPE, aPointer, aQuery, aRecord, aReplyTo, anOpt, u16 } from "../../../support/builders.ts";
 
 const QUERY = aQuery({ name: "example.org" });
 const ADDRESS = aRecord({ owner: "example.org", type: TYPE.A, data: Buffer.of(192, 0, 2, 1) });
@@ -73,4 +73,26 @@ test("a reply that would outgrow a message when it is made whole is none, for no
     Buffer.alloc(count * 5 - 2),
   ]);
   assert.equal(readReply(fits)?.message.length, fits.length + 2);
+});
+
+test("read strictly, pointers lead back, data are whole and the counts are true", () => {
+  // The next record's owner, behind the question and 16 octets of this one.
+  const forward = aRecord({ owner: aPointer(QUERY.length + 16), type: TYPE.A, data: Buffer.of(192, 0, 2, 1) });
+  const broken = [
+    aReplyTo(QUERY, 0, [forward, ADDRESS]),
+    aReplyTo(QUERY, 0, [aRecord({ owner: aPointer(4), type: TYPE.A, data: Buffer.alloc(4) })]),
+    aReplyTo(QUERY, 0, [aRecord({ owner: "example.org", type: TYPE.A })]),
+    aReplyTo(QUERY, 0, [aRecord({ owner: "example.org", type: TYPE.MX, data: u16(10) })]),
+    aReplyTo(QUERY, 0, [ADDRESS, ADDRESS]).subarray(0, -ADDRESS.length),
+  ];
+  for (const reply of broken) {
+    assert.ok(readReply(Buffer.from(reply)), `Docker reads ${reply.toString("hex")}`);
+    assert.equal(readReply(Buffer.from(reply), true), undefined);
+  }
+});
+
+test("read strictly, a reply that says it is truncated may have counts that are not true", () => {
+  const cut = Buffer.from(aReplyTo(QUERY, 0, [ADDRESS, ADDRESS]).subarray(0, -ADDRESS.length));
+  cut[2] = 0x83;
+  assert.equal(readReply(cut, true)?.message.readUInt16BE(6), 1);
 });

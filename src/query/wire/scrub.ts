@@ -1,0 +1,370 @@
+/**
+ * Scrub: what of a reply is about its question. A reply may carry anything its sender likes, and who asked may remember
+ * all of it. So the answer section counts only as far as it follows from the question: records of the name that was asked
+ * and of the names that its aliases lead to (CNAME, DNAME, in any order); authority only for zones that hold those names,
+ * additional records only for names that the others mention. What does not is dropped; a reply of which nothing is left
+ * is no answer.
+ *
+ * Almost all replies hold nothing to drop, and are found sound in one pass without reading a name. A reply that is made
+ * anew has its names written out, because those that were compressed may point to what was dropped.
+ */
+import { LIMITS } from "../../config/limits.ts";
+import { rcodeOf } from "../../model/rcode.ts";
+import { FOLD } from "../../model/wire-name.ts";
+import { eachName } from "./data.ts";
+import { beginNames, skipName } from "./name.ts";
+import { HEADER_BYTES } from "./question.ts";
+import { RCODE } from "./reply.ts";
+
+const TYPE = { NS: 2, CNAME: 5, SOA: 6, SIG: 24, DNAME: 39, OPT: 41, TSIG: 250 } as const;
+/** Of a zone's proofs, which stand at names beside the question: DS, RRSIG, NSEC, NSEC3. */
+const PROOFS = new Set([43, 46, 47, 50]);
+/** Questions about a server, for a transfer, or for any record: what answers them follows no chain. */
+const META_TYPES = 128;
+const LAST_META_TYPE = 255;
+const CLASS_ANY = 255;
+const SECTIONS_AT = 6;
+const QUESTION_FIXED_BYTES = 4;
+const RECORD_FIXED_BYTES = 10;
+const MESSAGE_BYTES_MAX = 65535;
+const NAME_BYTES_MAX = 255;
+/** From a name that stands where the question's does. */
+const TO_QUESTION = 0xc000 | HEADER_BYTES;
+
+const ANOTHER_NAME = "its answer is about another name";
+const UNREADABLE = "its answer cannot be parsed";
+
+/** One record, by where its parts lie. */
+interface Place {
+  readonly section: number;
+  readonly at: number;
+  readonly type: number;
+  readonly data: number;
+  readonly end: number;
+  isKept: boolean;
+}
+
+/** The message itself, or what is left of it, or, as a text, why it is no answer. It must be readable. */
+export function scrub(message: Buffer): Buffer | string {
+  if (message.readUInt16BE(4) !== 1) return message;
+  beginNames(message.length, true);
+  const nameEnd = skipName(message, 0, HEADER_BYTES, message.length);
+  if (nameEnd === -1 || nameEnd + QUESTION_FIXED_BYTES > message.length) return UNREADABLE;
+  const asked = message.readUInt16BE(nameEnd);
+  const isMeta = asked >= META_TYPES && asked <= LAST_META_TYPE;
+  if (isMeta || message.readUInt16BE(nameEnd + 2) === CLASS_ANY) return message;
+  if (isPlain(message, nameEnd, asked)) return message;
+  return new Scrubbing(message, nameEnd, asked).run();
+}
+
+/** Whether all there is stands at the very name that was asked: no alias, no referral, and nothing beside the answer. */
+function isPlain(message: Buffer, nameEnd: number, asked: number): boolean {
+  const answers = message.readUInt16BE(SECTIONS_AT);
+  const authorities = message.readUInt16BE(SECTIONS_AT + 2);
+  const additionals = message.readUInt16BE(SECTIONS_AT + 4);
+  if (answers + authorities + additionals > LIMITS.scrubPlainRecords) return false;
+  const end = message.length;
+  let at = nameEnd + QUESTION_FIXED_BYTES;
+  for (let index = 0, count = answers + authorities + additionals; index < count; index++) {
+    const isAnswer = index < answers;
+    const isAdditional = index >= answers + authorities;
+    const first = message[at] as number;
+    // A name of one pointer, or the root's.
+    const owner = first >= 0xc0 ? 0xc000 | (((first & 0x3f) << 8) | (message[at + 1] as number)) : first;
+    const fixed = first >= 0xc0 ? at + 2 : at + 1;
+    if ((first !== 0 && first < 0xc0) || fixed + RECORD_FIXED_BYTES > end) return false;
+    const type = message.readUInt16BE(fixed);
+    if (isAnswer && (owner !== TO_QUESTION || type !== asked)) return false;
+    if (isAnswer && message.compare(message, nameEnd + 2, nameEnd + 4, fixed + 2, fixed + 4) !== 0) return false;
+    if (!isAnswer && !isAdditional) {
+      const isZone = owner === 0 || (owner & 0x3fff) < nameEnd;
+      if (type !== TYPE.SOA || !isZone) return false;
+    }
+    if (isAdditional && type !== TYPE.OPT) return false;
+    at = fixed + RECORD_FIXED_BYTES + message.readUInt16BE(fixed + RECORD_FIXED_BYTES - 2);
+    if (at > end) return false;
+  }
+  return true;
+}
+
+/** The work on one reply that is not plain. */
+class Scrubbing {
+  readonly #message: Buffer;
+  readonly #nameEnd: number;
+  readonly #asked: number;
+  readonly #records: Place[] = [];
+  readonly #names = new Map<number, string>();
+  /** The name that was asked, and those that its aliases lead to. */
+  readonly #chain = new Set<string>();
+  /** Where the DNAMEs stand that were followed. */
+  readonly #rewriters = new Set<string>();
+  /** What is left of the octets that names may be written out to: a few octets can lead through many. */
+  #octetsLeft: number;
+
+  constructor(message: Buffer, nameEnd: number, asked: number) {
+    this.#message = message;
+    this.#nameEnd = nameEnd;
+    this.#asked = asked;
+    this.#octetsLeft = Math.max(message.length, LIMITS.scrubOctetsMin) * LIMITS.nameStepsPerByte;
+  }
+
+  run(): Buffer | string {
+    if (!this.#readRecords()) return UNREADABLE;
+    try {
+      const why = this.#follow() ?? this.#refersUp();
+      if (why !== undefined) return why;
+      this.#keepAnswers();
+      const isEmptied = this.#of(0).length > 0 && this.#of(0).every(({ isKept }) => !isKept);
+      if (isEmptied && rcodeOf(this.#message) === RCODE.NOERROR) return ANOTHER_NAME;
+      this.#keepAuthorities();
+      this.#keepAdditionals();
+    } catch (error) {
+      if (error instanceof TooLong) return UNREADABLE;
+      throw error;
+    }
+    return this.#records.every(({ isKept }) => isKept) ? this.#message : this.#rebuilt();
+  }
+
+  #readRecords(): boolean {
+    const message = this.#message;
+    let at = this.#nameEnd + QUESTION_FIXED_BYTES;
+    for (let section = 0; section < 3; section++) {
+      for (let left = message.readUInt16BE(SECTIONS_AT + section * 2); left > 0; left--) {
+        const fixed = skipName(message, 0, at, message.length);
+        if (fixed === -1 || fixed + RECORD_FIXED_BYTES > message.length) return false;
+        const data = fixed + RECORD_FIXED_BYTES;
+        const end = data + message.readUInt16BE(data - 2);
+        if (end > message.length) return false;
+        this.#records.push({ section, at, type: message.readUInt16BE(fixed), data, end, isKept: false });
+        at = end;
+      }
+    }
+    return true;
+  }
+
+  #of(section: number): Place[] {
+    return this.#records.filter((record) => record.section === section);
+  }
+
+  /** Collects the names of the chain; why it is none, where it is none. */
+  #follow(): string | undefined {
+    const cnames = new Map<string, Place>();
+    const dnames = new Map<string, Place>();
+    const ends = new Set<string>();
+    for (const record of this.#of(0)) {
+      if (!this.#isOfClass(record)) continue;
+      if (record.type === this.#asked) ends.add(this.#name(record.at));
+      else if (record.type === TYPE.CNAME) cnames.set(this.#name(record.at), record);
+      else if (record.type === TYPE.DNAME) dnames.set(this.#name(record.at), record);
+    }
+    let current = this.#name(HEADER_BYTES);
+    for (let links = 0; ; links++) {
+      if (this.#chain.has(current)) return "its aliases lead in a circle";
+      if (links > LIMITS.scrubAliases) return "its chain of aliases is too long";
+      this.#chain.add(current);
+      if (ends.has(current)) return undefined;
+      const synthesized = this.#substituted(current, dnames);
+      const cname = cnames.get(current);
+      const target = cname === undefined ? synthesized : this.#name(cname.data);
+      if (synthesized !== undefined && target !== synthesized) return "its CNAME does not follow from its DNAME";
+      if (target === undefined) return undefined;
+      current = target;
+    }
+  }
+
+  /** What the DNAME above a name makes of it (RFC 6672). */
+  #substituted(name: string, dnames: ReadonlyMap<string, Place>): string | undefined {
+    if (dnames.size === 0) return undefined;
+    for (const owner of ancestorsOf(name)) {
+      const dname = dnames.get(owner);
+      if (dname === undefined) continue;
+      this.#rewriters.add(owner);
+      return name.slice(0, name.length - owner.length) + this.#name(dname.data);
+    }
+    return undefined;
+  }
+
+  /** A server that knows nothing refers to the root, or to somebody who has nothing to do with the name. */
+  #refersUp(): string | undefined {
+    const authorities = this.#of(1);
+    const servers = authorities.filter(({ type }) => type === TYPE.NS);
+    const isReferral =
+      this.#of(0).length === 0 &&
+      servers.length > 0 &&
+      authorities.every(({ type }) => type !== TYPE.SOA) &&
+      rcodeOf(this.#message) === RCODE.NOERROR;
+    const asked = this.#name(HEADER_BYTES);
+    if (!isReferral || asked === "") return undefined;
+    const zones = new Set([asked, ...ancestorsOf(asked)]);
+    const isBelow = servers.some(({ at }) => this.#name(at) !== "" && zones.has(this.#name(at)));
+    return isBelow ? undefined : "it refers to servers above the question";
+  }
+
+  #keepAnswers(): void {
+    for (const record of this.#of(0)) {
+      const owner = this.#name(record.at);
+      record.isKept = this.#isOfClass(record) && (this.#chain.has(owner) || this.#rewriters.has(owner));
+    }
+  }
+
+  #keepAuthorities(): void {
+    const authorities = this.#of(1);
+    if (authorities.length === 0) return;
+    const zones = new Set([...this.#chain].flatMap((name) => [name, ...ancestorsOf(name)]));
+    for (const record of authorities) {
+      record.isKept = PROOFS.has(record.type) || zones.has(this.#name(record.at));
+    }
+  }
+
+  #keepAdditionals(): void {
+    const additionals = this.#of(2);
+    const isTransport = ({ type }: Place): boolean => type === TYPE.OPT || type === TYPE.TSIG || type === TYPE.SIG;
+    if (additionals.every(isTransport)) {
+      for (const record of additionals) record.isKept = true;
+      return;
+    }
+    const mentioned = new Set(this.#chain);
+    for (const { isKept, section, type, data, end } of this.#records) {
+      if (isKept && section < 2) eachName(type, this.#message, data, end, (at) => mentioned.add(this.#name(at)));
+    }
+    for (const record of additionals) record.isKept = isTransport(record) || mentioned.has(this.#name(record.at));
+  }
+
+  /** What counts, as a message of its own. */
+  #rebuilt(): Buffer | string {
+    const questionEnd = this.#nameEnd + QUESTION_FIXED_BYTES;
+    const out = new Writer(this.#message, this.#name(HEADER_BYTES), (at) => this.#name(at));
+    out.copy(0, questionEnd);
+    const counts = [0, 0, 0];
+    for (const { section, at, type, data, end, isKept } of this.#records) {
+      if (!isKept) continue;
+      counts[section] = (counts[section] as number) + 1;
+      out.name(at);
+      out.copy(data - RECORD_FIXED_BYTES, data);
+      const begin = out.length;
+      let copied = data;
+      eachName(type, this.#message, data, end, (nameAt, behind) => {
+        out.copy(copied, nameAt);
+        out.name(nameAt);
+        copied = behind;
+      });
+      out.copy(copied, end);
+      out.setDataLength(begin);
+    }
+    return out.message(counts) ?? "what is left of its answer is longer than a message";
+  }
+
+  /** A record of another class than the question's answers something else. */
+  #isOfClass({ data }: Place): boolean {
+    const at = data - RECORD_FIXED_BYTES + 2;
+    return this.#message.readUInt16BE(at) === this.#message.readUInt16BE(this.#nameEnd + 2);
+  }
+
+  /** A name in lower case, without its end, a character an octet. */
+  #name(at: number): string {
+    const known = this.#names.get(at);
+    if (known !== undefined) return known;
+    const message = this.#message;
+    let cursor = at;
+    let length = 0;
+    for (;;) {
+      const size = message[cursor] as number;
+      if (size === 0) break;
+      if (size >= 0xc0) {
+        const target = ((size & 0x3f) << 8) | (message[cursor + 1] as number);
+        const rest = length === 0 ? this.#names.get(target) : undefined;
+        if (rest !== undefined) return this.#learn(at, rest);
+        cursor = target;
+        continue;
+      }
+      for (const behind = cursor + size + 1; cursor < behind; cursor++) {
+        folded[length++] = FOLD[message[cursor] as number] as number;
+      }
+      this.#octetsLeft -= size + 1;
+      if (this.#octetsLeft < 0) throw new TooLong();
+    }
+    return this.#learn(at, folded.toString("latin1", 0, length));
+  }
+
+  #learn(at: number, name: string): string {
+    this.#names.set(at, name);
+    const first = this.#message[at] as number;
+    // Whoever points to the same place means the same name.
+    if (first >= 0xc0) this.#names.set(((first & 0x3f) << 8) | (this.#message[at + 1] as number), name);
+    return name;
+  }
+}
+
+/** The names of a reply take more to write out than a sound one's. */
+class TooLong extends Error {}
+
+/** Names are written here while they are read; one that is readable fits. */
+const folded = Buffer.alloc(NAME_BYTES_MAX + 1);
+/** What is left of a reply is put together here, and then copied. */
+const assembled = Buffer.allocUnsafeSlow(MESSAGE_BYTES_MAX);
+
+/** Puts a message together from parts of another one. */
+class Writer {
+  readonly #from: Buffer;
+  readonly #question: string;
+  readonly #nameAt: (at: number) => string;
+  #isOver = false;
+  length = 0;
+
+  constructor(from: Buffer, question: string, nameAt: (at: number) => string) {
+    this.#from = from;
+    this.#question = question;
+    this.#nameAt = nameAt;
+  }
+
+  copy(start: number, end: number): void {
+    if (!this.#hasRoom(end - start)) return;
+    this.#from.copy(assembled, this.length, start, end);
+    this.length += end - start;
+  }
+
+  /** Written out, in its letter case; as a pointer where it is the question's. */
+  name(at: number): void {
+    const name = this.#nameAt(at);
+    if (name !== "" && name === this.#question) {
+      if (this.#hasRoom(2)) this.length = assembled.writeUInt16BE(TO_QUESTION, this.length);
+      return;
+    }
+    for (let cursor = at; ;) {
+      const size = this.#from[cursor] as number;
+      if (size >= 0xc0) {
+        cursor = ((size & 0x3f) << 8) | (this.#from[cursor + 1] as number);
+        continue;
+      }
+      this.copy(cursor, cursor + size + 1);
+      if (size === 0 || this.#isOver) return;
+      cursor += size + 1;
+    }
+  }
+
+  /** Of the record whose data began at `begin`. */
+  setDataLength(begin: number): void {
+    if (!this.#isOver) assembled.writeUInt16BE(this.length - begin, begin - 2);
+  }
+
+  message(counts: readonly number[]): Buffer | undefined {
+    if (this.#isOver) return undefined;
+    for (const [section, count] of counts.entries()) assembled.writeUInt16BE(count, SECTIONS_AT + section * 2);
+    return Buffer.from(assembled.subarray(0, this.length));
+  }
+
+  #hasRoom(bytes: number): boolean {
+    if (this.length + bytes > MESSAGE_BYTES_MAX) this.#isOver = true;
+    return !this.#isOver;
+  }
+}
+
+/** The names above a name, the nearest first and the root last. */
+function ancestorsOf(name: string): string[] {
+  const above: string[] = [];
+  for (let at = 0; at < name.length;) {
+    at += name.charCodeAt(at) + 1;
+    above.push(name.slice(at));
+  }
+  return above;
+}
