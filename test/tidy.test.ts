@@ -64,7 +64,12 @@ const ROOMS: readonly Room[] = [
     modules: [],
   },
   { room: "src/query/ledger", mayImport: BASE, modules: [] },
-  { room: "src/query/asker.ts", mayImport: ["src/query/forward/slots.ts", "src/query/ledger", ...BASE], modules: [] },
+  { room: "src/query/shares.ts", mayImport: BASE, modules: [] },
+  {
+    room: "src/query/asker.ts",
+    mayImport: ["src/query/forward/slots.ts", "src/query/ledger", "src/query/shares.ts", ...BASE],
+    modules: [],
+  },
   {
     room: "src/query/cache",
     mayImport: ["src/query/wire", "src/query/upstream/fleet.ts", "src/query/asker.ts", "src/query/trace.ts", ...BASE],
@@ -72,8 +77,8 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/query/upstream",
-    mayImport: ["src/query/asker.ts", "src/kernel", ...BASE],
-    modules: ["node:crypto"],
+    mayImport: ["src/query/asker.ts", "src/query/shares.ts", "src/kernel", ...BASE],
+    modules: ["node:crypto", "node:net"],
   },
   {
     room: "src/query/listen",
@@ -82,6 +87,7 @@ const ROOMS: readonly Room[] = [
       "src/query/asker.ts",
       "src/query/forward/slots.ts",
       "src/query/ledger",
+      "src/query/shares.ts",
       "src/kernel",
       ...BASE,
     ],

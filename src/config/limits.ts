@@ -36,8 +36,16 @@ export const LIMITS = {
   /** A reply counts as this long where the names that it leads to are bounded by its length. */
   scrubOctetsMin: 1024,
 
-  /** Connections of one namespace; the one that has been silent longest makes room for a new one. */
-  tcpConnections: 128,
+  /**
+   * Connections of clients: of all containers, of one, and what one always gets. The one that has been silent longest makes
+   * room for a new one.
+   */
+  clientStreams: { whole: 16_384, each: 128, always: 8 },
+  /**
+   * Bytes that a container's TCP connections hold, with clients and with servers: read and not yet whole, or written and
+   * not taken yet. The connection that would take more is closed.
+   */
+  streamBytes: { whole: 128 * 1024 * 1024, each: 8 * 1024 * 1024, always: 256 * 1024 },
   /** Queries on one connection, as Docker has it; then it is closed, and a client that has more opens another. */
   tcpQueries: 128,
   /** Queries of one connection worked on at once; the next ones stay in the socket. */
@@ -53,9 +61,11 @@ export const LIMITS = {
 
   /** Forwarded queries of one container in flight, as Docker has it; the next ones wait. */
   forwardSlots: 1024,
-  /** Forwarded queries of all containers in flight or waiting, and their bytes; one more is refused. */
+  /** Forwarded queries of all containers in flight or waiting; one more is refused, unless its container has few. */
   forwardQueriesWhole: 8192,
-  forwardBytesWhole: 64 * 1024 * 1024,
+  forwardQueriesAlways: 32,
+  /** Their bytes: of all containers, of one, and what one always gets. One query may have 64 KB. */
+  forwardBytes: { whole: 64 * 1024 * 1024, each: 4 * 1024 * 1024, always: 128 * 1024 },
   /** The same where queries share sockets, and cost memory alone. */
   forwardQueriesShared: 32_768,
   /** The share of its descriptors that the process lets forwarded queries have; the rest is for serving. */
@@ -102,8 +112,21 @@ export const LIMITS = {
   upstreamSocketMs: 10_000,
   /** Wrong replies on one socket until what waits there is asked by TCP: somebody is guessing. */
   upstreamWrongReplies: 3,
-  /** TCP connections to servers at once; the next query waits for the next server's turn. */
-  upstreamConnections: 1024,
+  /** TCP connections to servers at once, of all containers and of one; then those that are there have to do. */
+  upstreamStreams: { whole: 1024, each: 32, always: 2 },
+  /** Of one container to one server, and the queries under way on each: as many as servers take on one connection. */
+  upstreamStreamsPerServer: 4,
+  upstreamPipelined: 64,
+  /** How long such a connection is kept after the last query or reply on it. */
+  upstreamStreamIdleMs: 5_000,
+  /**
+   * New ones in a second, from one container's queries and from all that ask the host's servers. Each leaves its port
+   * taken for a minute on one of both sides, and from 14,000 of those on the kernel takes milliseconds to find a free one.
+   */
+  upstreamConnects: { burst: 100, perSecond: 50 },
+  upstreamConnectsOfHost: { burst: 400, perSecond: 150 },
+  /** UDP sockets to servers of a container's own; past that it shares those that it has. */
+  upstreamSocketsOwn: { whole: 4096, each: 64, always: 8 },
   /** How often one server is asked for one query: packets get lost. */
   upstreamAsksPerServer: 3,
   /** Containers that metrics may be told to tell apart: more series than that nobody keeps. */
@@ -128,6 +151,8 @@ export const LIMITS = {
   downAfterMs: 1_000,
   /** Useless answers (SERVFAIL, REFUSED) in a row after which a server is asked last. */
   downAfterUseless: 8,
+  /** Of these, those that other containers than the first must have seen, where several ask that server. */
+  downAfterUselessOthers: 3,
   /** How long until a server that is down gets a query on trial, beside the one that another server gets. */
   trialMsFirst: 500,
   trialMsLast: 30_000,
@@ -136,6 +161,8 @@ export const LIMITS = {
   /** How long a server that leads back to us is not asked, and how often that is looked into. */
   loopMs: 60_000,
   loopProbeEveryMs: 30_000,
+  /** Loops of one container that are kept in mind; a new one takes the place of the oldest. */
+  loopsEach: 16,
   /** Time after which a reply that is over goes out, if there is no better one yet (RFC 8767, 5). */
   staleAfterMs: 1_800,
   /** The TTL such a reply has, and for how long after a failure it goes out at once. */

@@ -27,6 +27,7 @@ import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
 import { MeteredAnswerer } from "../query/metered.ts";
 import { Meter } from "../query/meter.ts";
+import { sharePools } from "../query/shares.ts";
 import { Fleet } from "../query/upstream/fleet.ts";
 import { TurnBudget } from "../query/upstream/turn-budget.ts";
 import { descriptorsMax } from "./descriptors.ts";
@@ -72,6 +73,7 @@ export function composeQueryWay(settings: RunSettings, log: Log, repeats: Repeat
   };
   const slots = slotLimit(settings);
   const book = new Book(settings.queries.names);
+  const shares = sharePools(descriptorsMax());
   let current = settings;
   let answering = composeAnswering(settings, parts);
   const shared = { onDefect, timer: meter };
@@ -81,7 +83,7 @@ export function composeQueryWay(settings: RunSettings, log: Log, repeats: Repeat
     meter,
     readings: () => answering.asking.readings(),
     openEndpointFor: (containerId) => (sockets, view, dial) =>
-      new Endpoint(sockets, { containerId, view, dial }, { udp, tcp, slots, book }),
+      new Endpoint(sockets, { containerId, view, dial }, { udp, tcp, slots, book, shares }),
     book,
     asking: () => answering.asking,
     onUpstreamsChanged: () => answering.asking.forget(),
@@ -185,9 +187,11 @@ function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, m
     now,
     onRefresh: (asker, lane, entry) => forwarder.refresh(asker, lane, entry),
   });
-  const guard = new LoopGuard(now, (nameserver) => {
-    log.warn({ server: serverText(nameserver.server) }, "nameserver leads back to dns11; it is not asked for a while");
-    forwarder.leaveOut(nameserver);
+  const guard = new LoopGuard(now, (asker, loop) => {
+    const server = serverText(loop.nameserver.server);
+    const text = "a nameserver leads back to dns11 through a container; that container's queries are kept from it";
+    repeats.tell("warn", server, { server, container: asker.ledger.containerId }, text, "nameserver");
+    forwarder.leaveOut(asker, loop);
   });
   const forwarder = new AdaptiveForwarder({
     behaviour,

@@ -256,7 +256,7 @@ export class Answerer {
     const { guard } = this.#parts;
     if (type === TYPE.TXT && guard?.isExpecting === true) {
       const { offset, nameEnd } = question;
-      if (guard.sees(block, offset + HEADER_BYTES, nameEnd)) {
+      if (guard.sees(asker, block, offset + HEADER_BYTES, nameEnd)) {
         this.#how = HOW.ours;
         return nameError(block, question, this.#behaviour);
       }

@@ -5,16 +5,23 @@
 import type { Server, View } from "../model/view.ts";
 import { Slots } from "./forward/slots.ts";
 import { Ledger } from "./ledger/ledger.ts";
+import { type Shares, sharePools } from "./shares.ts";
 
 /** Opens a socket to a server, from the namespace that the server is dialled from; throws where that cannot be. */
 export type Dial = (server: Server, type: "udp" | "tcp") => number;
 
+let askersMade = 0;
+
 export class Asker {
+  /** Another number for each. */
+  readonly number = ++askersMade;
   /** Replaced whole when the registry says so; a query sees one of them from begin to end. */
   view: View;
   readonly dial: Dial;
   /** Its share of what may be asked upstream at once. */
   readonly slots: Slots;
+  /** Its share of what all containers have together. */
+  readonly shares: Shares;
   /** What it asked lately. */
   readonly ledger: Ledger;
   isClosed = false;
@@ -37,11 +44,18 @@ export class Asker {
     failed: 0,
   };
 
-  constructor(view: View, dial: Dial, slots: Slots = new Slots(), ledger: Ledger = new Ledger()) {
+  constructor(
+    view: View,
+    dial: Dial,
+    slots: Slots = new Slots(),
+    ledger: Ledger = new Ledger(),
+    shares: Shares = sharePools(Number.POSITIVE_INFINITY).open(),
+  ) {
     this.view = view;
     this.dial = dial;
     this.slots = slots;
     this.ledger = ledger;
+    this.shares = shares;
   }
 
   /** Has something done when nobody asks here any more. */

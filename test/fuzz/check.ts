@@ -10,7 +10,7 @@ import { BETTER, type Behaviour, STRICT } from "../../src/model/behaviour.ts";
 import { NAME_BYTES_MAX } from "../../src/model/wire-name.ts";
 import { Answerer, DEFERRED, DROPPED, type Deferred, SLOT_BYTES } from "../../src/query/answer.ts";
 import type { Asker } from "../../src/query/asker.ts";
-import { StreamReader } from "../../src/query/listen/stream-reader.ts";
+import { StreamReader } from "../../src/lib/stream-reader.ts";
 import { Question, type Verdict } from "../../src/query/wire/question.ts";
 import { Records, isReadable } from "../../src/query/wire/records.ts";
 import { readReply as readUpstreamReply } from "../../src/query/wire/upstream-reply.ts";

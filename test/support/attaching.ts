@@ -19,6 +19,7 @@ import { Answerer, SLOT_BYTES } from "../../src/query/answer.ts";
 import { Book } from "../../src/query/ledger/book.ts";
 import { Endpoint as ListeningEndpoint } from "../../src/query/listen/endpoint.ts";
 import { streamBlock } from "../../src/query/listen/tcp-connection.ts";
+import { sharePools } from "../../src/query/shares.ts";
 
 export const VIEW: View = { networks: [], upstreams: { routes: [], isNdotsSet: false } };
 
@@ -43,11 +44,9 @@ export const answering: OpenEndpoint = (bound, view, dial) => {
     queryBytesMax: 512,
     isBatching: true,
   };
-  return new ListeningEndpoint(
-    bound,
-    { containerId: "x", view, dial },
-    { udp, tcp: { ...common, pipelinedMax: 1, block: streamBlock() }, book: new Book("full") },
-  );
+  const tcp = { ...common, pipelinedMax: 1, block: streamBlock() };
+  const shares = sharePools(Number.POSITIVE_INFINITY);
+  return new ListeningEndpoint(bound, { containerId: "x", view, dial }, { udp, tcp, book: new Book("full"), shares });
 };
 
 export class Attaching implements Disposable {

@@ -13,22 +13,22 @@ import { settleLifetime } from "../cache/lifetime.ts";
 import { type Memory, STALE_AGE, staleError } from "../cache/memory.ts";
 import type { Entry } from "../cache/entry.ts";
 import { type Key, isSameKey, keyHash } from "../cache/key.ts";
-import { type Owner, type ReplyCache, newOwner } from "../cache/reply-cache.ts";
+import { Owners } from "../cache/owners.ts";
+import type { Owner, ReplyCache } from "../cache/reply-cache.ts";
 import { NOT_SHAREABLE } from "../cache/shareable.ts";
 import type { Meter } from "../meter.ts";
 import type { Forward } from "../listen/ports.ts";
 import type { Fleet, Lane } from "../upstream/fleet.ts";
-import type { Nameserver } from "../upstream/nameserver.ts";
 import type { Trace } from "../trace.ts";
 import { errorOption } from "../wire/relay.ts";
 import { RCODE } from "../wire/reply.ts";
 import { type FreshReply, freshReply } from "../wire/shared-reply.ts";
 import { Deadlines } from "./deadlines.ts";
 import { Delivery } from "./delivery.ts";
-import type { FlightHooks, Landing } from "./flight.ts";
+import type { FlightHooks, Landing } from "./flight-plan.ts";
 import { queryFor, questionOf } from "./shared-query.ts";
 import { type Errand, Trip } from "./trip.ts";
-import type { LoopGuard } from "../upstream/loop-guard.ts";
+import { type Loop, type LoopGuard, isBelow } from "../upstream/loop-guard.ts";
 
 /** Told of every query that no server answered, for the log. */
 type OnFailure = (reason: string) => void;
@@ -49,6 +49,8 @@ export interface AdaptiveParts {
 }
 
 const FRESH = { seconds: 0 };
+/** IXFR and AXFR. */
+const TRANSFERS = new Set([251, 252]);
 /** Extended errors (RFC 8914). */
 const ERROR = { other: 0, cached: 13, prohibited: 18, unreachable: 22, network: 23 } as const;
 /** A message may not be longer; a query outgrows it when its compressed name is written out. */
@@ -61,21 +63,19 @@ export class AdaptiveForwarder {
   readonly #trips = new Map<number, Trip>();
   readonly #all = new Set<Trip>();
   readonly #hooks: FlightHooks;
-  readonly #heir = newOwner();
-  readonly #owners = new WeakMap<Asker, Owner>();
+  readonly #owners: Owners;
   #inFlight = 0;
-  #bytes = 0;
   #refreshing = 0;
   #turn = 0;
 
   constructor(parts: AdaptiveParts) {
     this.#parts = parts;
-    const { now, ids, meter } = parts;
+    const { now, ids, meter, cache, fleet } = parts;
+    this.#owners = new Owners(cache, (scope) => fleet.isShared(scope));
     this.#hooks = {
       now,
       random: () => ids.next(),
       deadlines: new Deadlines(now),
-      connections: { open: 0 },
       meter,
       onLanded: (flight, landing) => this.#land(flight as Trip, landing),
       onLate: (flight) => this.#standIn(flight as Trip),
@@ -89,27 +89,29 @@ export class AdaptiveForwarder {
 
   readonly forward: Forward = (asker, deferred, transport, respond) => {
     const { behaviour, queriesMax, now } = this.#parts;
+    const isFull = this.#inFlight >= queriesMax && asker.slots.held >= LIMITS.forwardQueriesAlways;
+    const bytes = deferred.query.length;
+    const heldBytes = !isFull && asker.shares.queryBytes.take(bytes) ? bytes : 0;
     const delivery = new Delivery({
       asker,
       deferred,
       transport,
       arrivedMs: now(),
       fits: behaviour.fitsReplies,
+      heldBytes,
       respond,
       onDone: this.#onDone,
     });
-    const isOver = this.#inFlight >= queriesMax || this.#bytes >= LIMITS.forwardBytesWhole;
     this.#inFlight++;
-    this.#bytes += deferred.query.length;
-    if (isOver) queueMicrotask(() => this.#refuse(delivery));
+    if (heldBytes === 0) queueMicrotask(() => this.#refuse(delivery));
     else if (asker.slots.takeFree()) this.#board(delivery);
     else this.#wait(delivery);
   };
 
-  readonly #onDone = ({ deferred, transport, arrivedMs }: Delivery, reply: Uint8Array): void => {
+  readonly #onDone = ({ asker, deferred, transport, arrivedMs, heldBytes }: Delivery, reply: Uint8Array): void => {
     const { meter, now } = this.#parts;
     this.#inFlight--;
-    this.#bytes -= deferred.query.length;
+    asker.shares.queryBytes.give(heldBytes);
     meter?.delivered(deferred.type, transport === "tcp", rcodeOf(reply), now() - arrivedMs);
   };
 
@@ -156,17 +158,26 @@ export class AdaptiveForwarder {
 
   /** What of the cache is charged to a container; to nobody: to those that are gone. */
   ownerOf(asker: Asker | undefined): Owner | undefined {
-    return asker === undefined ? this.#heir : this.#owners.get(asker);
+    return this.#owners.known(asker);
   }
 
-  /** A server was found to lead back to us: nobody waits for it any longer. */
-  leaveOut(nameserver: Nameserver): void {
-    for (const trip of this.#all) trip.leaveOut(nameserver);
+  /** A server was found to lead back to a container: what that waits for is asked of others, and with that the loop ends. */
+  leaveOut(asker: Asker, { nameserver, suffix }: Loop): void {
+    for (const { errand } of this.#all) {
+      if (!errand.lane.nameservers.includes(nameserver)) continue;
+      const looping = errand.waiting.filter((one) => one.asker === asker && isBelow(one.deferred.name, suffix));
+      for (const delivery of looping) {
+        errand.waiting.splice(errand.waiting.indexOf(delivery), 1);
+        queueMicrotask(() => this.#board(delivery));
+      }
+    }
   }
 
   #board(delivery: Delivery): void {
-    const { behaviour, fleet } = this.#parts;
+    const { behaviour, fleet, guard } = this.#parts;
     const { asker, deferred } = delivery;
+    // It may have had its answer meanwhile.
+    if (delivery.isDone) return;
     const lane = fleet.laneOf(asker, deferred.route);
     if (lane.nameservers.length === 0 || deferred.query.length > MESSAGE_BYTES_MAX) {
       deferred.trace?.answers("servers", NOBODY[1]);
@@ -175,9 +186,12 @@ export class AdaptiveForwarder {
       });
       return;
     }
-    if (deferred.bits === NOT_SHAREABLE) {
+    const leadingBack = guard.leadingBack(asker, lane.nameservers, deferred.name);
+    const { questionEnd } = deferred;
+    if (deferred.bits === NOT_SHAREABLE || leadingBack.length > 0) {
+      // What is asked of others than usual is nobody else's answer.
       const message = Buffer.from(deferred.query);
-      this.#depart({ asker, lane, key: undefined, message, questionEnd: deferred.questionEnd, waiting: [delivery] });
+      this.#depart({ asker, lane, leadingBack, key: undefined, message, questionEnd, waiting: [delivery] });
       return;
     }
     const key = keyOf(delivery, lane);
@@ -190,7 +204,7 @@ export class AdaptiveForwarder {
       return;
     }
     const message = queryFor(deferred.query, deferred.questionEnd, deferred.bits);
-    this.#depart({ asker, lane, key, message, questionEnd: deferred.questionEnd, waiting: [delivery] });
+    this.#depart({ asker, lane, key, message, questionEnd, waiting: [delivery] });
   }
 
   #depart(errand: Errand): void {
@@ -201,6 +215,9 @@ export class AdaptiveForwarder {
       errand,
       {
         nameservers: lane.nameservers,
+        leadingBack: errand.leadingBack ?? [],
+        by: asker.number,
+        arrivedMs: waiting[0]?.arrivedMs ?? now(),
         policy: policy.ask,
         hedges: behaviour.hedges,
         fetchesWhole: behaviour.fitsReplies || isStream,
@@ -210,6 +227,9 @@ export class AdaptiveForwarder {
         usesTcp: policy.ask.usesTcp || (isStream && key === undefined),
         endMs: (waiting[0]?.arrivedMs ?? now()) + Math.min(policy.ask.budgetMs, asker.view.budgetMs ?? Infinity),
         dial: asker.dial,
+        isTransfer: TRANSFERS.has(waiting[0]?.deferred.type ?? 0),
+        streamsTo: (nameserver) => this.#parts.fleet.streamsTo(asker, nameserver),
+        streamsLeft: asker.shares.upstreamStreams,
         message,
         questionEnd,
         isOptOurs: key !== undefined,
@@ -250,7 +270,7 @@ export class AdaptiveForwarder {
   #keep({ asker, lane, waiting }: Errand, key: Key, reply: FreshReply): void {
     const { behaviour, policy, cache, now } = this.#parts;
     const seconds = settleLifetime(reply, policy.cache, lane.isDoor ? behaviour.ttlSeconds : undefined);
-    const entry = behaviour.caches && seconds > 0 ? cache.put(key, this.#ownerOf(asker), reply) : undefined;
+    const entry = behaviour.caches && seconds > 0 ? cache.put(key, this.#owners.of(asker), reply) : undefined;
     const what = entry === undefined ? "not kept" : `kept for ${seconds} s`;
     for (const { deferred } of waiting) deferred.trace?.passes("cache", what);
     if (entry === undefined) return;
@@ -269,7 +289,7 @@ export class AdaptiveForwarder {
     this.#standIn(trip);
     const why = told ?? this.#error(wasSilent ? ERROR.unreachable : ERROR.network, reason);
     if (key !== undefined && isCurrent && behaviour.caches) {
-      const entry = cache.put(key, this.#ownerOf(asker), undefined, why ?? this.#error(ERROR.cached, reason));
+      const entry = cache.put(key, this.#owners.of(asker), undefined, why ?? this.#error(ERROR.cached, reason));
       if (entry !== undefined) {
         const nowMs = now();
         entry.failureUntilMs = nowMs + (wasSilent ? LIMITS.failureSilentMs : LIMITS.failureToldMs);
@@ -283,8 +303,11 @@ export class AdaptiveForwarder {
   #standIn({ errand: { key, lane, waiting } }: Trip): void {
     const { cache, memory, now } = this.#parts;
     const entry = key === undefined ? undefined : cache.find(key);
-    const stale = entry !== undefined && memory.mayStandIn(entry, lane, now()) ? entry.copyReply() : undefined;
+    if (entry === undefined || !memory.mayStandIn(entry, lane, now())) return;
+    const stale = entry.copyReply();
     if (stale === undefined) return;
+    // Whoever asks from now on need not find out anew that servers are silent.
+    entry.failedUntilMs = Math.max(entry.failedUntilMs, now() + LIMITS.staleForMs);
     for (const delivery of waiting) {
       if (!this.#mayHave(delivery)) continue;
       memory.noteStale();
@@ -328,36 +351,16 @@ export class AdaptiveForwarder {
     const { behaviour, guard } = this.#parts;
     if (!behaviour.guardsLoops || key === undefined) return;
     for (const nameserver of lane.nameservers) {
-      const message = guard.probe(nameserver, key.name);
-      if (message === undefined) continue;
       try {
-        const socket = nameserver.sockets.draw(() => asker.dial(nameserver.server, "udp"));
-        socket.ask({ message, questionEnd: message.length, onReply: ignore, onUnreachable: ignore, onForgery: ignore });
+        for (const message of guard.probes(nameserver, key.name)) {
+          const socket = nameserver.sockets.draw(() => asker.dial(nameserver.server, "udp"));
+          const questionEnd = message.length;
+          socket.ask({ message, questionEnd, onReply: ignore, onUnreachable: ignore, onForgery: ignore });
+        }
       } catch {
         // A server that cannot be reached leads nowhere.
       }
     }
-  }
-
-  /** What a container asked for is its own as long as it is there. */
-  #ownerOf(asker: Asker): Owner {
-    if (asker.isClosed) return this.#heir;
-    const known = this.#owners.get(asker);
-    if (known !== undefined) return known;
-    const owner = newOwner();
-    this.#owners.set(asker, owner);
-    // A container may outlive this forwarder, whom other settings have replaced, and is not to keep it alive.
-    const self = new WeakRef(this);
-    asker.atClose(() => {
-      const forwarder = self.deref();
-      if (forwarder !== undefined) forwarder.#bequeath(owner);
-    });
-    return owner;
-  }
-
-  #bequeath(owner: Owner): void {
-    const { cache, fleet } = this.#parts;
-    cache.inherit(owner, this.#heir, (scope) => fleet.isShared(scope));
   }
 
   #error(code: number, text: string): Buffer | undefined {

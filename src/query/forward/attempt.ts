@@ -8,7 +8,7 @@ import { Socket } from "node:net";
 import { errnoName, lastErrno, send } from "../../kernel/libc.ts";
 import { withLength } from "../../lib/framing.ts";
 import type { Deferred } from "../answer.ts";
-import { StreamReader } from "../listen/stream-reader.ts";
+import { StreamReader } from "../../lib/stream-reader.ts";
 import type { Exchange } from "../upstream/udp-socket.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 
@@ -23,33 +23,41 @@ const UDP_REPLY_MIN = 512;
 
 /** Whoever asks: it is told what became of each sending, to whom that went, and when. */
 export interface Sender<To> {
-  onReply(to: To, message: Buffer, sentMs: number): void;
-  onUnreachable(to: To, reason: string, sentMs: number): void;
+  onReply(to: To, message: Buffer, sentMs: number, isStream: boolean): void;
+  onUnreachable(to: To, reason: string, sentMs: number, isStream: boolean): void;
   onForgery(to: To): void;
 }
 
 /** One sending of the query; each has an id of its own, so that a late reply to the first tells how long it took. */
-export class UdpAttempt<To> implements Exchange {
+export class Attempt<To> implements Exchange {
   readonly message: Buffer;
   readonly questionEnd: number;
   readonly #sender: Sender<To>;
   readonly #to: To;
   readonly #sentMs: number;
+  readonly #isStream: boolean;
 
-  constructor(message: Buffer, questionEnd: number, sender: Sender<To>, to: To, sentMs: number) {
+  constructor(
+    { message, questionEnd }: Pick<Exchange, "message" | "questionEnd">,
+    sender: Sender<To>,
+    to: To,
+    sentMs: number,
+    isStream: boolean,
+  ) {
     this.message = message;
     this.questionEnd = questionEnd;
     this.#sender = sender;
     this.#to = to;
     this.#sentMs = sentMs;
+    this.#isStream = isStream;
   }
 
   onReply(message: Buffer): void {
-    this.#sender.onReply(this.#to, message, this.#sentMs);
+    this.#sender.onReply(this.#to, message, this.#sentMs, this.#isStream);
   }
 
   onUnreachable(reason: string): void {
-    this.#sender.onUnreachable(this.#to, reason, this.#sentMs);
+    this.#sender.onUnreachable(this.#to, reason, this.#sentMs, this.#isStream);
   }
 
   onForgery(): void {

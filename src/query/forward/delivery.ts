@@ -25,6 +25,8 @@ export interface DeliveryParts {
   readonly arrivedMs: number;
   /** What is too large for it is truncated. */
   readonly fits: boolean;
+  /** Of its container's share. */
+  readonly heldBytes: number;
   readonly respond: Respond;
   /** The same for all: told of each that is about to have its answer. */
   readonly onDone: (delivery: Delivery, reply: Uint8Array) => void;
@@ -52,6 +54,10 @@ export class Delivery {
 
   get arrivedMs(): number {
     return this.#parts.arrivedMs;
+  }
+
+  get heldBytes(): number {
+    return this.#parts.heldBytes;
   }
 
   /** It has had its answer. */

@@ -9,79 +9,24 @@
  *      the first good reply ends it; so does the end of the budget
  */
 import { LIMITS } from "../../config/limits.ts";
-import { reasonOf } from "../../lib/fault.ts";
+import { Fault, reasonOf } from "../../lib/fault.ts";
 import { rcodeName } from "../../model/rcode.ts";
 import { serverText } from "../../model/server-text.ts";
-import type { AskPolicy } from "../../model/upstream-policy.ts";
 import type { Server } from "../../model/view.ts";
-import type { Dial } from "../asker.ts";
-import type { Meter, UpstreamFailure } from "../meter.ts";
-import type { Nameserver } from "../upstream/nameserver.ts";
+import type { UpstreamFailure } from "../meter.ts";
 import { isReplyTo } from "../upstream/udp-socket.ts";
 import { RCODE } from "../wire/reply.ts";
 import { scrub } from "../wire/scrub.ts";
 import { freshReply } from "../wire/shared-reply.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 import { FlightJournal } from "../trace.ts";
-import { type Outcome, type Sender, UdpAttempt, askTcp } from "./attempt.ts";
-import type { Deadlines, Due } from "./deadlines.ts";
-import { type Candidate, isAnyAsked, isAnyUp, isLastUnasked, lineUp, tellLine } from "./line-up.ts";
+import type { Failure, FlightHooks, FlightPlan, Landing } from "./flight-plan.ts";
+import { Attempt, type Outcome, type Sender, askTcp } from "./attempt.ts";
+import type { Due } from "./deadlines.ts";
+import { type Candidate, LEADS_BACK, isAnyAsked, isAnyUp, isLastUnasked, lineUp, tellLine } from "./line-up.ts";
 
-export type Landing =
-  | {
-      readonly kind: "reply";
-      readonly message: Buffer;
-      readonly rcode: number;
-      readonly isWhole: boolean;
-      readonly server: Server;
-    }
-  | {
-      readonly kind: "failed";
-      readonly failures: readonly Failure[];
-      readonly wasSilent: boolean;
-      /** What a server itself said of why, as an option. */
-      readonly told: Buffer | undefined;
-    };
-
-/** What one server did instead of answering. */
-interface Failure {
-  readonly server: string;
-  readonly reason: string;
-}
-
-export interface FlightPlan {
-  readonly nameservers: readonly Nameserver[];
-  readonly policy: AskPolicy;
-  readonly hedges: boolean;
-  readonly fetchesWhole: boolean;
-  /** Replies are read strictly, and scrubbed. */
-  readonly checksReplies: boolean;
-  readonly usesTcp: boolean;
-  /** When whoever asked first has waited long enough. */
-  readonly endMs: number;
-  readonly dial: Dial;
-  /** The query; the flight writes ids into it. */
-  readonly message: Buffer;
-  readonly questionEnd: number;
-  /** The EDNS in it is ours, and may be left out for a server that takes none. */
-  readonly isOptOurs: boolean;
-  /** With which of the servers to begin, where they take turns. */
-  readonly turn: number;
-}
-
-/** The same for all flights: there may be thousands in the air, and each is no more than what is its own. */
-export interface FlightHooks {
-  readonly now: () => number;
-  readonly random: () => number;
-  readonly deadlines: Deadlines;
-  /** How many connections to servers all flights together have. */
-  readonly connections: { open: number };
-  readonly meter?: Pick<Meter, "replied" | "failed"> | undefined;
-  readonly onLanded: (flight: Flight, landing: Landing) => void;
-  /** It takes so long that an old reply would do. */
-  readonly onLate: (flight: Flight) => void;
-}
-
+/** What the kernel says of a server that is not there, or not to be reached. Everything else is no news of it. */
+const UNREACHABLE = /\b(ECONNREFUSED|ECONNRESET|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ETIMEDOUT)\b/;
 const ON_TRIAL = "it is down, and asked on trial beside another one";
 const OPT_BYTES = 11;
 const ADDITIONALS_AT = 10;
@@ -113,7 +58,7 @@ export class Flight implements Due, Sender<Candidate> {
     this.#hooks = hooks;
     this.startMs = hooks.now();
     this.#endMs = plan.endMs;
-    this.#lateMs = this.startMs + LIMITS.staleAfterMs;
+    this.#lateMs = plan.arrivedMs + LIMITS.staleAfterMs;
     this.#line = lineUp(plan, this.startMs);
   }
 
@@ -132,7 +77,7 @@ export class Flight implements Due, Sender<Candidate> {
   start(): void {
     const { policy } = this.#plan;
     const now = this.startMs;
-    const isSomeoneUp = isAnyUp(this.#line, now);
+    const isSomeoneUp = isAnyUp(this.#line, now, this.#plan.by);
     if (policy.order === "race" || (!isSomeoneUp && policy.order === "adaptive")) {
       // Where nobody is known to answer there is no order to keep, and an old reply is as good as any.
       if (!isSomeoneUp) this.#lateMs = now;
@@ -141,7 +86,7 @@ export class Flight implements Due, Sender<Candidate> {
       for (const candidate of this.#line) if (this.#isEligible(candidate)) this.#ask(candidate, why);
     } else {
       for (const candidate of this.#line)
-        if (candidate.nameserver.health.takeTrial(now)) this.#ask(candidate, ON_TRIAL);
+        if (candidate.nameserver.health.takeTrial(now, this.#plan.by)) this.#ask(candidate, ON_TRIAL);
       if (!this.#isOver) this.#askFresh("the first in line");
     }
     if (!this.#isOver && !isAnyAsked(this.#line)) this.#giveUp();
@@ -152,12 +97,6 @@ export class Flight implements Due, Sender<Candidate> {
   #firstFresh(): Candidate | undefined {
     for (const one of this.#line) if (one.state === "unasked" && this.#isEligible(one)) return one;
     return undefined;
-  }
-
-  /** A server was found to lead back to us. */
-  leaveOut(nameserver: Nameserver): void {
-    const candidate = this.#line.find((one) => one.nameserver === nameserver && one.state !== "bad");
-    if (candidate !== undefined) this.#fail(candidate, "it leads back to dns11");
   }
 
   onDue(): void {
@@ -225,40 +164,56 @@ export class Flight implements Due, Sender<Candidate> {
       this.#giveUpOn(candidate, reasonOf(error));
       return;
     }
-    nameserver.health.asked(now);
-    socket.ask(new UdpAttempt(this.#messageFor(nameserver, now), this.#plan.questionEnd, this, candidate, now));
+    nameserver.health.asked(now, this.#plan.by);
+    socket.ask(this.#attempt(candidate, now, false));
   }
 
-  #messageFor(nameserver: Nameserver, now: number): Buffer {
+  #messageFor({ nameserver, isPlain }: Candidate, now: number): Buffer {
     const { message, isOptOurs } = this.#plan;
-    if (!isOptOurs || nameserver.speaksEdns(now)) return message;
+    if (!isOptOurs || (nameserver.speaksEdns(now) && !isPlain)) return message;
     const plain = Buffer.from(message.subarray(0, message.length - OPT_BYTES));
     plain.writeUInt16BE(0, ADDITIONALS_AT);
     return plain;
   }
 
+  #attempt(candidate: Candidate, now: number, isStream: boolean): Attempt<Candidate> {
+    const { questionEnd } = this.#plan;
+    const message = this.#messageFor(candidate, now);
+    return new Attempt({ message, questionEnd }, this, candidate, now, isStream);
+  }
+
   #askTcp(candidate: Candidate, why: string): void {
     const { nameserver } = candidate;
-    const { connections } = this.#hooks;
+    const { isTransfer, streamsTo } = this.#plan;
     const now = this.#hooks.now();
     this.#journal?.note(now, nameserver.server, `asked by tcp: ${why}`);
-    if (connections.open >= LIMITS.upstreamConnections) return this.#fail(candidate, "too many connections are open");
-    let fd;
     try {
-      fd = this.#plan.dial(nameserver.server, "tcp");
+      if (isTransfer) this.#askAlone(candidate, now);
+      else streamsTo(nameserver).ask(this.#attempt(candidate, now, true));
+      nameserver.health.asked(now, this.#plan.by);
     } catch (error) {
       this.#meterFailure(candidate, "dial_error", now, true);
       this.#giveUpOn(candidate, reasonOf(error));
-      return;
     }
-    const query = Buffer.from(this.#messageFor(nameserver, now));
+  }
+
+  /** On a connection that ends with the flight. */
+  #askAlone(candidate: Candidate, now: number): void {
+    const { dial, streamsLeft } = this.#plan;
+    if (!streamsLeft.take(1)) throw new Fault("TOO_MANY_STREAMS", "too many TCP connections are under way");
+    let fd;
+    try {
+      fd = dial(candidate.nameserver.server, "tcp");
+    } catch (error) {
+      streamsLeft.give(1);
+      throw error;
+    }
+    const query = Buffer.from(this.#messageFor(candidate, now));
     query.writeUInt16BE(this.#hooks.random(), 0);
-    nameserver.health.asked(now);
-    connections.open++;
     this.#connections ??= [];
     this.#connections.push(
       askTcp(fd, query, this.#endMs - now, (outcome) => {
-        connections.open--;
+        streamsLeft.give(1);
         this.#onTcpOutcome(candidate, query, now, outcome);
       }),
     );
@@ -267,8 +222,7 @@ export class Flight implements Due, Sender<Candidate> {
   #onTcpOutcome(candidate: Candidate, query: Buffer, sentMs: number, outcome: Outcome): void {
     if (outcome.kind === "failed") {
       if (!this.#isOver) this.#meterFailure(candidate, "error", sentMs, true);
-      if (this.#plan.usesTcp && !this.#isOver) this.#giveUpOn(candidate, outcome.reason);
-      else this.#fail(candidate, outcome.reason);
+      this.#fail(candidate, outcome.reason);
     } else if (isReplyTo(outcome.reply.message, { message: query, questionEnd: this.#plan.questionEnd })) {
       this.#judge(candidate, outcome.reply, sentMs, true);
     } else {
@@ -276,14 +230,14 @@ export class Flight implements Due, Sender<Candidate> {
     }
   }
 
-  onReply(candidate: Candidate, message: Buffer, sentMs: number): void {
+  onReply(candidate: Candidate, message: Buffer, sentMs: number, isStream: boolean): void {
     const reply = readReply(message, this.#plan.checksReplies);
     if (reply === undefined) {
-      candidate.nameserver.health.answered(this.#hooks.now(), undefined, false);
-      this.#meterFailure(candidate, "error", sentMs);
+      candidate.nameserver.health.answered(this.#hooks.now(), undefined, false, this.#plan.by);
+      this.#meterFailure(candidate, "error", sentMs, isStream);
       this.#fail(candidate, "its answer cannot be parsed");
     } else {
-      this.#judge(candidate, reply, sentMs, false);
+      this.#judge(candidate, reply, sentMs, isStream);
     }
   }
 
@@ -292,18 +246,20 @@ export class Flight implements Due, Sender<Candidate> {
     const now = this.#hooks.now();
     const failure = RCODE_NAMES.get(reply.rcode);
     this.#hooks.meter?.replied(nameserver.server, isStream, reply.rcode, now - sentMs);
-    nameserver.health.answered(now, isStream ? undefined : now - sentMs, failure === undefined);
+    nameserver.health.answered(now, isStream ? undefined : now - sentMs, failure === undefined, this.#plan.by);
     // What comes after the end tells how the server is, and nothing else.
     if (this.#isOver) return;
     if (failure !== undefined) {
       this.#told ??= freshReply(reply.message)?.extendedError;
       return this.#fail(candidate, failure);
     }
-    if (this.#deniesEdns(reply) && nameserver.speaksEdns(now)) {
-      nameserver.takesNoEdns(now);
+    if (this.#deniesEdns(reply) && nameserver.speaksEdns(now) && !candidate.isPlain) {
+      candidate.isPlain = true;
       this.#ask(candidate, "without EDNS, which it could not read");
       return;
     }
+    // Only what then works is remembered: a name's own servers may say anything.
+    if (candidate.isPlain && !this.#deniesEdns(reply)) nameserver.takesNoEdns(now);
     const scrubbed = this.#plan.checksReplies ? scrub(reply.message) : reply.message;
     if (typeof scrubbed === "string") return this.#fail(candidate, scrubbed);
     const isTruncated = ((scrubbed[2] as number) & 0x02) !== 0;
@@ -329,15 +285,17 @@ export class Flight implements Due, Sender<Candidate> {
     return isRefusal && (rcode === RCODE.BADVERS || message.readUInt16BE(ADDITIONALS_AT) === 0);
   }
 
-  onUnreachable(candidate: Candidate, reason: string, sentMs: number): void {
-    this.#meterFailure(candidate, "error", sentMs);
-    this.#giveUpOn(candidate, reason);
+  onUnreachable(candidate: Candidate, reason: string, sentMs: number, isStream: boolean): void {
+    if (!isStream || !this.#isOver) this.#meterFailure(candidate, "error", sentMs, isStream);
+    // Whoever answers by UDP is well, and only cannot be had by TCP.
+    if (isStream && !this.#plan.usesTcp) this.#fail(candidate, reason);
+    else this.#giveUpOn(candidate, reason);
   }
 
-  /** It cannot be reached. */
+  /** It cannot be reached. Whether that is the server's, or ours for want of descriptors or memory, the kernel says. */
   #giveUpOn(candidate: Candidate, reason: string): void {
     candidate.isUnreachable = true;
-    candidate.nameserver.health.failed(this.#hooks.now(), reason);
+    if (UNREACHABLE.test(reason)) candidate.nameserver.health.failed(this.#hooks.now(), reason);
     this.#fail(candidate, reason);
   }
 
@@ -375,9 +333,7 @@ export class Flight implements Due, Sender<Candidate> {
       truncated === undefined
         ? {
             kind: "failed",
-            failures: this.#line
-              .filter(({ asks, state }) => asks > 0 || state === "bad")
-              .map(({ nameserver, reason }) => ({ server: serverText(nameserver.server), reason })),
+            failures: this.#failures(),
             wasSilent: this.#line.some(({ state, isUnreachable }) => state === "asked" || isUnreachable),
             told: this.#told,
           }
@@ -385,6 +341,14 @@ export class Flight implements Due, Sender<Candidate> {
     // Nobody is called back before the call that started it has returned.
     if (this.#isStarting) queueMicrotask(() => this.#hooks.onLanded(this, landing));
     else this.#hooks.onLanded(this, landing);
+  }
+
+  #failures(): Failure[] {
+    const tried = this.#line.filter(({ asks, state }) => asks > 0 || state === "bad");
+    return [
+      ...tried.map(({ nameserver, reason }) => ({ server: serverText(nameserver.server), reason })),
+      ...this.#plan.leadingBack.map(({ server }) => ({ server: serverText(server), reason: LEADS_BACK })),
+    ];
   }
 
   #end(): void {

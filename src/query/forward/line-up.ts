@@ -6,6 +6,8 @@ import type { AskPolicy } from "../../model/upstream-policy.ts";
 import type { FlightJournal } from "../trace.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
 
+export const LEADS_BACK = "it leads back to dns11";
+
 /** A server in its place in this flight. */
 export interface Candidate {
   readonly nameserver: Nameserver;
@@ -14,37 +16,43 @@ export interface Candidate {
   reason: string;
   /** It could not be reached at all, which is what lets a backup in. */
   isUnreachable: boolean;
+  /** It is asked without EDNS, which it could not read. */
+  isPlain: boolean;
 }
 
 interface LineParts {
   readonly nameservers: readonly Nameserver[];
+  /** Left out of them: they lead back to who asks. */
+  readonly leadingBack: readonly Nameserver[];
   readonly policy: AskPolicy;
+  /** Who asks; servers may be down for one alone. */
+  readonly by: number;
   /** With which of them to begin, where they take turns. */
   readonly turn: number;
 }
 
-export function lineUp({ nameservers, policy, turn }: LineParts, now: number): Candidate[] {
+export function lineUp({ nameservers, leadingBack, policy, turn, by }: LineParts, now: number): Candidate[] {
   const [only] = nameservers;
   // Most lists have one server, and no order.
-  if (nameservers.length === 1 && only !== undefined && !only.isLooping(now)) return [candidateOf(only)];
-  const usable = nameservers.filter((nameserver) => !nameserver.isLooping(now));
+  if (nameservers.length === 1 && only !== undefined && leadingBack.length === 0) return [candidateOf(only)];
+  const usable = nameservers.filter((nameserver) => !leadingBack.includes(nameserver));
   const start = policy.rotates && usable.length > 0 ? turn % usable.length : 0;
   const rotated = [...usable.slice(start), ...usable.slice(0, start)];
   const rank = (nameserver: Nameserver): number =>
     Number(nameserver.server.isBackup === true) * 2 +
-    Number(policy.order === "adaptive" && nameserver.health.isDown(now));
+    Number(policy.order === "adaptive" && nameserver.health.isDown(now, by));
   const ordered = rotated.length > 1 ? rotated.toSorted((a, b) => rank(a) - rank(b)) : rotated;
   return ordered.map(candidateOf);
 }
 
 function candidateOf(nameserver: Nameserver): Candidate {
-  return { nameserver, state: "unasked", asks: 0, reason: "no answer in time", isUnreachable: false };
+  return { nameserver, state: "unasked", asks: 0, reason: "no answer in time", isUnreachable: false, isPlain: false };
 }
 
 // By loops: a function for each of these looks, in each of thousands of flights, would be one object more.
 
-export function isAnyUp(line: readonly Candidate[], now: number): boolean {
-  for (const { nameserver } of line) if (!nameserver.health.isDown(now)) return true;
+export function isAnyUp(line: readonly Candidate[], now: number, by: number): boolean {
+  for (const { nameserver } of line) if (!nameserver.health.isDown(now, by)) return true;
   return false;
 }
 
@@ -61,7 +69,7 @@ export function isLastUnasked(line: readonly Candidate[], nameserver: Nameserver
 
 /** How it came to be in this order, for whoever has it explained. */
 export function tellLine(
-  { nameservers, policy }: LineParts,
+  { leadingBack, policy, by }: LineParts,
   line: readonly Candidate[],
   journal: FlightJournal,
   now: number,
@@ -71,15 +79,13 @@ export function tellLine(
   for (const [place, { nameserver }] of line.entries()) {
     const { server, health } = nameserver;
     const backup = server.isBackup === true ? ", a backup for when nobody else can be reached" : "";
-    journal.note(now, server, `place ${place + 1}: ${healthText(health, now)}${backup}`);
+    journal.note(now, server, `place ${place + 1}: ${healthText(health, now, by)}${backup}`);
   }
-  for (const { server } of nameservers.filter((one) => one.isLooping(now))) {
-    journal.note(now, server, "left out: it leads back to dns11");
-  }
+  for (const { server } of leadingBack) journal.note(now, server, `left out: ${LEADS_BACK}`);
 }
 
-function healthText(health: Nameserver["health"], now: number): string {
+function healthText(health: Nameserver["health"], now: number, by: number): string {
   const { rttMs, reason } = health;
   const usual = rttMs === undefined ? "has not answered yet" : `usually answers in ${rttMs.toFixed(1)} ms`;
-  return health.isDown(now) ? `down (${reason ?? "unknown"}), ${usual}` : `up, ${usual}`;
+  return health.isDown(now, by) ? `down (${reason ?? "unknown"}), ${usual}` : `up, ${usual}`;
 }

@@ -35,6 +35,8 @@ interface Search {
   /** Where somebody has it explained. */
   readonly journal: FlightJournal | undefined;
   readonly arrivedMs: number;
+  /** Of its container's share. */
+  readonly heldBytes: number;
 }
 
 export class SequentialForwarder {
@@ -44,7 +46,6 @@ export class SequentialForwarder {
   readonly #queriesMax: number;
   readonly #meter: Pick<Meter, "replied" | "failed" | "delivered"> | undefined;
   #inFlight = 0;
-  #bytes = 0;
 
   /** `queriesMax` bounds what all containers together have in flight: each may need a descriptor. */
   constructor(
@@ -68,13 +69,14 @@ export class SequentialForwarder {
     const servers = deferred.query.length > MESSAGE_BYTES_MAX ? [] : deferred.route.servers;
     const journal = deferred.trace === undefined ? undefined : deferred.trace.flies(new FlightJournal());
     const arrivedMs = performance.now();
-    const search = { asker, deferred, transport, respond, servers, journal, arrivedMs };
+    const bytes = deferred.query.length;
+    const isFull = this.#inFlight >= this.#queriesMax && asker.slots.held >= LIMITS.forwardQueriesAlways;
+    const heldBytes = !isFull && asker.shares.queryBytes.take(bytes) ? bytes : 0;
+    const search = { asker, deferred, transport, respond, servers, journal, arrivedMs, heldBytes };
     journal?.note(arrivedMs, undefined, "one server after the other, as Docker asks; nothing is remembered of them");
-    const isOver = this.#inFlight >= this.#queriesMax || this.#bytes >= LIMITS.forwardBytesWhole;
     this.#inFlight++;
-    this.#bytes += deferred.query.length;
     // Answers that are ready go out first; and nobody is called back before this call has returned.
-    queueMicrotask(() => (isOver ? this.#refuse(search) : this.#next(search, 0)));
+    queueMicrotask(() => (heldBytes === 0 ? this.#refuse(search) : this.#next(search, 0)));
   };
 
   #next(search: Search, index: number): void {
@@ -152,9 +154,9 @@ export class SequentialForwarder {
   }
 
   #respond(search: Search, reply: Uint8Array, how: How, server?: Server): void {
-    const { deferred, transport, arrivedMs } = search;
+    const { asker, deferred, transport, arrivedMs, heldBytes } = search;
     this.#inFlight--;
-    this.#bytes -= deferred.query.length;
+    asker.shares.queryBytes.give(heldBytes);
     this.#meter?.delivered(deferred.type, transport === "tcp", rcodeOf(reply), performance.now() - arrivedMs);
     search.respond(reply, how, server);
   }

@@ -31,6 +31,11 @@ export class Slots {
     return this.#taken;
   }
 
+  /** Queries that have a slot, or wait for one. */
+  get held(): number {
+    return this.#taken + this.#waiting.size;
+  }
+
   /** Takes a slot if one is free; whether there was one. */
   takeFree(): boolean {
     if (this.#taken >= this.#limit.max) return false;

@@ -5,13 +5,17 @@
 import type { Asker } from "../asker.ts";
 import type { Key } from "../cache/key.ts";
 import type { Lane } from "../upstream/fleet.ts";
+import type { Nameserver } from "../upstream/nameserver.ts";
 import type { Delivery } from "./delivery.ts";
-import { Flight, type FlightHooks, type FlightPlan } from "./flight.ts";
+import { Flight } from "./flight.ts";
+import type { FlightHooks, FlightPlan } from "./flight-plan.ts";
 
 /** What is asked, for whom. */
 export interface Errand {
   readonly asker: Asker;
   readonly lane: Lane;
+  /** Servers of the lane that lead back to the asker. */
+  readonly leadingBack?: readonly Nameserver[];
   /** Undefined for a question of its own. */
   readonly key: Key | undefined;
   readonly waiting: Delivery[];

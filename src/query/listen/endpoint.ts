@@ -6,6 +6,7 @@ import type { View } from "../../model/view.ts";
 import { Asker, type Dial } from "../asker.ts";
 import { type SlotLimit, Slots } from "../forward/slots.ts";
 import type { Book } from "../ledger/book.ts";
+import type { SharePools } from "../shares.ts";
 import { TcpListener } from "./tcp.ts";
 import type { TcpParts } from "./tcp-connection.ts";
 import { UdpListener, type UdpParts } from "./udp.ts";
@@ -22,6 +23,7 @@ interface EndpointParts {
   readonly tcp: TcpParts;
   readonly slots?: SlotLimit;
   readonly book: Book;
+  readonly shares: SharePools;
 }
 
 /** Who asks there, what it may know, and how servers are reached from there. */
@@ -50,9 +52,9 @@ export class Endpoint {
   /** Takes over the sockets. */
   constructor(pairs: readonly SocketPair[], { containerId, view, dial }: Asked, parts: EndpointParts) {
     this.#parts = parts;
-    const { slots, book } = parts;
+    const { slots, book, shares } = parts;
     const ledger = book.open(containerId);
-    this.#asker = new Asker(view, dial, new Slots(slots), ledger);
+    this.#asker = new Asker(view, dial, new Slots(slots), ledger, shares.open());
     this.#asker.atClose(() => book.close(ledger));
     this.add(pairs);
   }

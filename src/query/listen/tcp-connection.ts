@@ -15,7 +15,7 @@ import { withLength } from "../../lib/framing.ts";
 import { DEFERRED, SLOT_BYTES } from "../answer.ts";
 import type { Asker } from "../asker.ts";
 import type { AnswersAtOnce, Forward, OnDefect, QueryTimer } from "./ports.ts";
-import { StreamReader } from "./stream-reader.ts";
+import { StreamReader } from "../../lib/stream-reader.ts";
 
 /** Shared by the connections of all namespaces; what can be written is exchanged when settings change. */
 export interface TcpParts {
@@ -44,6 +44,8 @@ export class TcpConnection {
   #queries = 0;
   #isEnding = false;
   #isFirst = true;
+  /** Bytes of its container's share that it holds. */
+  #counted = 0;
   #timer: NodeJS.Timeout;
   /** When this connection last brought or took anything, on the clock of `performance.now`. */
   lastActiveMs = performance.now();
@@ -62,6 +64,8 @@ export class TcpConnection {
     socket.on("close", () => {
       clearTimeout(this.#timer);
       this.#isEnding = true;
+      this.#asker.shares.streamBytes.give(this.#counted);
+      this.#counted = 0;
       this.#onClosed(this);
     });
   }
@@ -79,7 +83,7 @@ export class TcpConnection {
   #onData(chunk: Buffer): void {
     this.lastActiveMs = performance.now();
     this.#reader.push(chunk);
-    this.#work();
+    if (this.#count()) this.#work();
   }
 
   /** The client has asked all it wanted; what it has asked is still answered. */
@@ -100,6 +104,7 @@ export class TcpConnection {
       this.#answer(message);
     }
     this.#socket.uncork();
+    if (!this.#count()) return;
     if (this.#isFull()) this.#socket.pause();
     this.#finishIfDone();
   }
@@ -136,6 +141,7 @@ export class TcpConnection {
           ledger.noteDelivered(deferred, arrivedMs, reply, true, how, server);
           if (this.#socket.destroyed) return;
           this.#socket.write(withLength(reply));
+          if (!this.#count()) return;
           // Not from here: who answers may be in the middle of another answer, and there is one place for all.
           queueMicrotask(() => this.#resume());
         });
@@ -145,6 +151,20 @@ export class TcpConnection {
       onDefect(error);
       this.#socket.destroy();
     }
+  }
+
+  /** What it has not worked off, and what its client has not taken, is its container's; whether that is within its share. */
+  #count(): boolean {
+    if (this.#socket.destroyed) return false;
+    const held = this.#reader.bytes + this.#socket.writableLength;
+    const more = held - this.#counted;
+    if (more > 0 && !this.#asker.shares.streamBytes.take(more)) {
+      this.#socket.destroy();
+      return false;
+    }
+    if (more < 0) this.#asker.shares.streamBytes.give(-more);
+    this.#counted = held;
+    return true;
   }
 
   #resume(): void {

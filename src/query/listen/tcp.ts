@@ -6,19 +6,23 @@ import { type Server, createServer } from "node:net";
 
 import { LIMITS } from "../../config/limits.ts";
 import type { Asker } from "../asker.ts";
+import type { Share } from "../../lib/share.ts";
 import { TcpConnection, type TcpParts } from "./tcp-connection.ts";
 
 export class TcpListener {
   readonly #server: Server;
+  readonly #clients: Share;
   readonly #connections = new Set<TcpConnection>();
 
   /** Takes over a listening socket. */
   constructor(fd: number, asker: Asker, parts: TcpParts) {
+    this.#clients = asker.shares.clients;
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-      if (this.#connections.size >= LIMITS.tcpConnections) this.#longestSilent()?.destroy();
-      this.#connections.add(
-        new TcpConnection(socket, asker, parts, (connection) => this.#connections.delete(connection)),
-      );
+      if (!this.#makeRoom()) {
+        socket.destroy();
+        return;
+      }
+      this.#connections.add(new TcpConnection(socket, asker, parts, (connection) => this.#forget(connection)));
     });
     this.#server.on("error", parts.onDefect);
     this.#server.listen({ fd, backlog: LIMITS.tcpBacklog });
@@ -37,6 +41,20 @@ export class TcpListener {
   close(): void {
     this.#server.close();
     for (const connection of this.#connections) connection.destroy();
+  }
+
+  /** Whether there is room for one more, if need be because another one has to go. */
+  #makeRoom(): boolean {
+    if (this.#clients.take(1)) return true;
+    const silent = this.#longestSilent();
+    if (silent === undefined) return false;
+    silent.destroy();
+    this.#forget(silent);
+    return this.#clients.take(1);
+  }
+
+  #forget(connection: TcpConnection): void {
+    if (this.#connections.delete(connection)) this.#clients.give(1);
   }
 
   #longestSilent(): TcpConnection | undefined {

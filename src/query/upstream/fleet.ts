@@ -3,11 +3,14 @@
  * from inside a container is that container's alone, whatever its address. A lane is a list of servers as one container
  * takes it, and its scope a number that two lanes share only if they are the same servers in the same order.
  */
+import { LIMITS } from "../../config/limits.ts";
+import { RateLimit } from "../../lib/rate-limit.ts";
 import { serverText } from "../../model/server-text.ts";
 import type { Route, Server } from "../../model/view.ts";
 import type { Asker } from "../asker.ts";
 import { Nameserver, type OnHealth } from "./nameserver.ts";
 import type { PoolParts } from "./socket-pool.ts";
+import { StreamPool } from "./stream-pool.ts";
 
 export interface Lane {
   readonly nameservers: readonly Nameserver[];
@@ -25,11 +28,14 @@ export class Fleet {
   readonly #host = new Map<string, Nameserver>();
   readonly #own = new WeakMap<Asker, Own>();
   readonly #scopes = new Map<string, number>();
+  /** New connections to the host's servers, of all containers. */
+  readonly #connects: RateLimit;
   #scopesGiven = 0;
 
   constructor(parts: PoolParts, onHealth: OnHealth) {
     this.#parts = parts;
     this.#onHealth = onHealth;
+    this.#connects = new RateLimit(LIMITS.upstreamConnectsOfHost, parts.now);
   }
 
   /** Servers of the host's that have been asked. */
@@ -58,6 +64,22 @@ export class Fleet {
     return lane;
   }
 
+  /** The TCP connections that a container has to a server. */
+  streamsTo(asker: Asker, nameserver: Nameserver): StreamPool {
+    const own = this.#ownOf(asker);
+    const known = own.streams.get(nameserver);
+    if (known !== undefined) return known;
+    const { server } = nameserver;
+    const made = new StreamPool({
+      ids: this.#parts.ids,
+      shares: asker.shares,
+      connects: server.from === "host" ? [own.connects, this.#connects] : [own.connects],
+      dial: () => asker.dial(server, "tcp"),
+    });
+    own.streams.set(nameserver, made);
+    return made;
+  }
+
   /** Whether replies of this scope are everybody's who asks the same servers of the host's. */
   isShared(scope: number): boolean {
     return scope % 2 === 0;
@@ -75,18 +97,25 @@ export class Fleet {
     const key = keyOf(server);
     const known = servers.get(key);
     if (known !== undefined) return known;
-    const made = new Nameserver(server, this.#parts, this.#onHealth);
+    const made = new Nameserver(server, this.#poolPartsFor(asker, server), this.#onHealth);
     servers.set(key, made);
     return made;
+  }
+
+  /** Sockets to servers of a container's own are of its share. */
+  #poolPartsFor(asker: Asker, { from }: Server): PoolParts {
+    return from === "host" ? this.#parts : { ...this.#parts, share: asker.shares.upstreamSockets };
   }
 
   #ownOf(asker: Asker): Own {
     const known = this.#own.get(asker);
     if (known !== undefined) return known;
-    const made: Own = { nameservers: new Map(), scopes: new Map() };
+    const connects = new RateLimit(LIMITS.upstreamConnects, this.#parts.now);
+    const made: Own = { nameservers: new Map(), scopes: new Map(), streams: new Map(), connects };
     this.#own.set(asker, made);
     asker.atClose(() => {
       for (const { sockets } of made.nameservers.values()) sockets.close();
+      for (const pool of made.streams.values()) pool.close();
     });
     return made;
   }
@@ -105,6 +134,8 @@ export class Fleet {
 interface Own {
   readonly nameservers: Map<string, Nameserver>;
   readonly scopes: Map<string, number>;
+  readonly streams: Map<Nameserver, StreamPool>;
+  readonly connects: RateLimit;
 }
 
 function scopeIn(scopes: Map<string, number>, key: string, give: () => number): number {

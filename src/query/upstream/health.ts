@@ -2,10 +2,15 @@
  * Health: what experience tells of one server. It is usually so fast; it may be down; and if it is, when it is worth a
  * query on trial. Only queries that are asked anyway are looked at: nothing is sent to find out.
  *
+ * A container chooses what it asks, and with that whether a healthy server is silent or fails: any zone may have servers
+ * that do. So what one container sees counts for itself, and for all only when another one sees it, too, or when nobody
+ * else asks that server.
+ *
  *   up --(silent for several queries and a while, refuses, or fails at everything)--> down --(any good answer)--> up
  *                                                                                      |  on trial now and then
  */
 import { LIMITS } from "../../config/limits.ts";
+import { Witnesses } from "./witnesses.ts";
 
 /** Weights of the newest sample in the running means, as TCP has them (RFC 6298). */
 const GAIN = 1 / 8;
@@ -16,10 +21,14 @@ export class Health {
   readonly #onChange: (isUp: boolean, reason: string) => void;
   #rttMs: number | undefined;
   #deviationMs = 0;
-  #unanswered = 0;
-  #unansweredSinceMs = 0;
-  #useless = 0;
+  readonly #unanswered = new Witnesses();
+  readonly #useless = new Witnesses();
   #isDown = false;
+  /** The only one for whom it is down; undefined for everybody. */
+  #downFor: number | undefined;
+  /** Who has asked it so far, as long as that is one. */
+  #soleAsker: number | undefined;
+  #hasManyAskers = false;
   #trialAtMs = 0;
   #trialAfterMs: number = LIMITS.trialMsFirst;
   #reason: string | undefined;
@@ -58,35 +67,35 @@ export class Health {
     return Math.min(LIMITS.hedgeMsMax, Math.max(LIMITS.hedgeMsMin, slow));
   }
 
-  isDown(nowMs: number): boolean {
-    const isSilent =
-      this.#unanswered >= LIMITS.downAfterQueries && nowMs - this.#unansweredSinceMs >= LIMITS.downAfterMs;
-    if (!this.#isDown && isSilent) this.#goDown(nowMs, "it does not answer");
-    return this.#isDown;
+  /** For one who asks; or, without one, for everybody. */
+  isDown(nowMs: number, by?: number): boolean {
+    this.#judge(nowMs, by);
+    return this.#isDown && (this.#downFor === undefined || this.#downFor === by);
   }
 
   /** Whether a server that is down is to get this query, too. */
-  takeTrial(nowMs: number): boolean {
-    if (!this.#isDown || nowMs < this.#trialAtMs) return false;
+  takeTrial(nowMs: number, by: number): boolean {
+    if (!this.isDown(nowMs, by) || nowMs < this.#trialAtMs) return false;
     this.#trialAfterMs = Math.min(LIMITS.trialMsLast, this.#trialAfterMs * 2);
     this.#trialAtMs = nowMs + this.#trialAfterMs;
     return true;
   }
 
-  asked(nowMs: number): void {
-    if (this.#unanswered === 0) this.#unansweredSinceMs = nowMs;
-    this.#unanswered++;
+  asked(nowMs: number, by: number): void {
+    this.#soleAsker ??= by;
+    if (this.#soleAsker !== by) this.#hasManyAskers = true;
+    this.#unanswered.note(nowMs, by);
     this.counters.queries++;
   }
 
   /** It has answered something, in so many milliseconds where that is known. */
-  answered(nowMs: number, tookMs: number | undefined, isUseful: boolean): void {
-    this.#unanswered = 0;
+  answered(nowMs: number, tookMs: number | undefined, isUseful: boolean, by: number): void {
+    this.#unanswered.clear();
     this.counters.answers++;
     if (!isUseful) this.counters.useless++;
     if (tookMs !== undefined) this.#learn(tookMs);
     if (isUseful) {
-      this.#useless = 0;
+      this.#useless.clear();
       this.#trialAfterMs = LIMITS.trialMsFirst;
       if (this.#isDown) {
         this.#isDown = false;
@@ -94,14 +103,38 @@ export class Health {
       }
       return;
     }
-    this.#useless++;
-    if (!this.#isDown && this.#useless >= LIMITS.downAfterUseless) this.#goDown(nowMs, "it fails at everything");
+    this.#useless.note(nowMs, by);
+    this.#judge(nowMs, by);
   }
 
   /** It cannot be reached at all. */
   failed(nowMs: number, reason: string): void {
     this.counters.unreachable++;
-    if (!this.#isDown) this.#goDown(nowMs, reason);
+    this.#goDown(nowMs, undefined, reason);
+  }
+
+  #judge(nowMs: number, by: number | undefined): void {
+    const { downAfterQueries, downAfterMs, downAfterUseless, downAfterUselessOthers } = LIMITS;
+    const silence = this.#unanswered;
+    if (silence.count >= downAfterQueries && nowMs - silence.sinceMs >= downAfterMs) {
+      const isSeenByOthers = silence.others > 0 && nowMs - silence.othersSinceMs >= downAfterMs;
+      this.#suspect(nowMs, by, silence.first, isSeenByOthers, "it does not answer");
+    }
+    const useless = this.#useless;
+    if (useless.count >= downAfterUseless) {
+      this.#suspect(nowMs, by, useless.first, useless.others >= downAfterUselessOthers, "it fails at everything");
+    }
+  }
+
+  #suspect(
+    nowMs: number,
+    by: number | undefined,
+    witness: number | undefined,
+    isSeenByOthers: boolean,
+    reason: string,
+  ): void {
+    if (isSeenByOthers || !this.#hasManyAskers) this.#goDown(nowMs, undefined, reason);
+    else if (by !== undefined && by === witness) this.#goDown(nowMs, by, `${reason} (seen by one container)`);
   }
 
   #learn(tookMs: number): void {
@@ -114,8 +147,11 @@ export class Health {
     this.#rttMs += GAIN * (tookMs - this.#rttMs);
   }
 
-  #goDown(nowMs: number, reason: string): void {
+  #goDown(nowMs: number, downFor: number | undefined, reason: string): void {
+    const isKnown = this.#isDown && (this.#downFor === undefined || downFor !== undefined);
+    if (isKnown) return;
     this.#isDown = true;
+    this.#downFor = downFor;
     this.#trialAtMs = nowMs + this.#trialAfterMs;
     this.#change(nowMs, reason);
   }

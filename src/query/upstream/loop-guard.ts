@@ -1,13 +1,33 @@
 /**
  * LoopGuard: notices servers that lead back to us, as when the host's resolver is a container whose own resolver we are.
- * What makes it look is the same question coming in again while it is being asked. It then asks that server for a name
- * nobody else asks for, below the one in question, so that it takes the same way; if that arrives here, it is a loop.
+ * What makes it look is the same question coming in again while it is being asked. It then asks that server for two names
+ * that nobody else asks for: one below the name in question, so that it takes the same way, and one of a zone that does
+ * not exist, which takes the way of all names. What comes back to us is a loop, by way of the container that asked it.
+ *
+ * Only that container's queries are part of the loop, so only they are kept from the server; everybody else goes on asking
+ * it. And whoever runs a name's own servers can read a probe below that name and have a container ask it: so what came
+ * back below a name says something about that name alone.
  */
 import { randomBytes } from "node:crypto";
 
 import { LIMITS } from "../../config/limits.ts";
 import { NAME_BYTES_MAX, presentation } from "../../model/wire-name.ts";
+import type { Asker } from "../asker.ts";
 import type { Nameserver } from "./nameserver.ts";
+
+/** A server that leads back to a container, for names that end so; "" for all. */
+export interface Loop {
+  readonly nameserver: Nameserver;
+  readonly suffix: string;
+  readonly untilMs: number;
+}
+
+interface Probe {
+  readonly nameserver: Nameserver;
+  readonly suffix: string;
+}
+
+type OnLoop = (asker: Asker, loop: Loop) => void;
 
 const TYPE_TXT = 16;
 const CLASS_IN = 1;
@@ -20,11 +40,14 @@ const PROBES_MAX = 256;
 
 export class LoopGuard {
   readonly #now: () => number;
-  readonly #onLoop: (nameserver: Nameserver) => void;
-  readonly #probes = new Map<string, Nameserver>();
+  readonly #onLoop: OnLoop;
+  readonly #probes = new Map<string, Probe>();
   readonly #lookedAtMs = new WeakMap<Nameserver, number>();
+  readonly #loops = new WeakMap<Asker, readonly Loop[]>();
+  /** Until then there may be a loop to look for. */
+  #loopsUntilMs = -Infinity;
 
-  constructor(now: () => number, onLoop: (nameserver: Nameserver) => void) {
+  constructor(now: () => number, onLoop: OnLoop) {
     this.#now = now;
     this.#onLoop = onLoop;
   }
@@ -34,30 +57,60 @@ export class LoopGuard {
     return this.#probes.size > 0;
   }
 
-  /** A probe for this server, below the name of `question` (a name without its end); undefined where none is due. */
-  probe(nameserver: Nameserver, name: string): Buffer | undefined {
+  /** Probes for this server, about `name` (a name without its end) and about all; none where none are due. */
+  probes(nameserver: Nameserver, name: string): Buffer[] {
     const now = this.#now();
     const isDue = now - (this.#lookedAtMs.get(nameserver) ?? -Infinity) >= LIMITS.loopProbeEveryMs;
-    const nonce = randomBytes(NONCE_BYTES).toString("hex");
-    const labels = Buffer.concat([label(nonce), label(MARK), Buffer.from(name, "latin1")]);
-    if (!isDue || labels.length > NAME_BYTES_MAX || this.#probes.size >= PROBES_MAX) return undefined;
+    if (!isDue || this.#probes.size + 2 > PROBES_MAX) return [];
     this.#lookedAtMs.set(nameserver, now);
-    this.#probes.set(nonce, nameserver);
+    return [...new Set([name, ""])].flatMap((suffix) => this.#probe(nameserver, suffix) ?? []);
+  }
+
+  /** Whether the name of a query that came in, which begins at `start`, is one of our probes. */
+  sees(asker: Asker, block: Uint8Array, start: number, nameEnd: number): boolean {
+    const [nonce = "", mark] = presentation(block, start, nameEnd).toLowerCase().split(".", 2);
+    const probe = mark === MARK ? this.#probes.get(nonce) : undefined;
+    if (probe === undefined) return false;
+    this.#probes.delete(nonce);
+    const now = this.#now();
+    const loop = { ...probe, untilMs: now + LIMITS.loopMs };
+    this.#loopsUntilMs = loop.untilMs;
+    this.#loops.set(asker, [...this.#loopsOf(asker, now), loop].slice(-LIMITS.loopsEach));
+    probe.nameserver.leadsBack(now);
+    this.#onLoop(asker, loop);
+    return true;
+  }
+
+  /** Of these servers, those that lead back to the container when it asks for `name`. */
+  leadingBack(asker: Asker, nameservers: readonly Nameserver[], name: string): readonly Nameserver[] {
+    const now = this.#now();
+    if (now >= this.#loopsUntilMs) return NONE;
+    const loops = this.#loopsOf(asker, now).filter(({ suffix }) => isBelow(name, suffix));
+    return nameservers.filter((each) => loops.some(({ nameserver }) => nameserver === each));
+  }
+
+  #loopsOf(asker: Asker, now: number): readonly Loop[] {
+    return (this.#loops.get(asker) ?? []).filter(({ untilMs }) => now < untilMs);
+  }
+
+  #probe(nameserver: Nameserver, suffix: string): Buffer | undefined {
+    const nonce = randomBytes(NONCE_BYTES).toString("hex");
+    const labels = Buffer.concat([label(nonce), label(MARK), Buffer.from(suffix, "latin1")]);
+    if (labels.length > NAME_BYTES_MAX) return undefined;
+    this.#probes.set(nonce, { nameserver, suffix });
     setTimeout(() => this.#probes.delete(nonce), PROBE_MS).unref();
     const header = Buffer.from([0, 0, RD, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
     return Buffer.concat([header, labels, Buffer.of(0, 0, TYPE_TXT, 0, CLASS_IN)]);
   }
+}
 
-  /** Whether the name of a query that came in, which begins at `start`, is one of our probes. */
-  sees(block: Uint8Array, start: number, nameEnd: number): boolean {
-    const [nonce = "", mark] = presentation(block, start, nameEnd).toLowerCase().split(".", 2);
-    const nameserver = mark === MARK ? this.#probes.get(nonce) : undefined;
-    if (nameserver === undefined) return false;
-    this.#probes.delete(nonce);
-    nameserver.leadsBack(this.#now());
-    this.#onLoop(nameserver);
-    return true;
-  }
+const NONE: readonly Nameserver[] = [];
+
+/** Names as wire labels, without their end. */
+export function isBelow(name: string, suffix: string): boolean {
+  let at = 0;
+  while (name.length - at > suffix.length) at += name.charCodeAt(at) + 1;
+  return name.length - at === suffix.length && name.endsWith(suffix);
 }
 
 function label(text: string): Buffer {

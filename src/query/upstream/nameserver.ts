@@ -33,7 +33,7 @@ export class Nameserver {
     return this.#plainUntilMs;
   }
 
-  /** Until then it is not asked, because it leads back to us. */
+  /** Until then it is left out where it leads back to us. */
   get loopsUntilMs(): number {
     return this.#loopsUntilMs;
   }
@@ -42,7 +42,7 @@ export class Nameserver {
     return nowMs >= this.#plainUntilMs;
   }
 
-  /** A query to it came back to us. */
+  /** A query to it came back to us by way of some container. */
   leadsBack(nowMs: number): void {
     this.#loopsUntilMs = nowMs + LIMITS.loopMs;
   }

@@ -3,6 +3,8 @@
  * exchanged for new ones, which the kernel puts on other random ports, and where nothing is asked any more all are closed.
  */
 import { LIMITS } from "../../config/limits.ts";
+import { Fault } from "../../lib/fault.ts";
+import type { Share } from "../../lib/share.ts";
 import { UpstreamSocket, type SocketParts } from "./udp-socket.ts";
 
 /** What all pools share: the memory they receive into, and how many sockets there are and may be. */
@@ -11,6 +13,8 @@ export interface PoolParts extends SocketParts {
   /** Those that have sockets. */
   readonly pools: Set<SocketPool>;
   readonly sockets: { open: number };
+  /** Where they are one container's: what it may have of them. */
+  readonly share?: Share;
 }
 
 const SWEEP_MS = 1_000;
@@ -31,22 +35,34 @@ export class SocketPool {
 
   /** A socket for one query; `dial` opens a connected one, and may throw. */
   draw(dial: () => number): UpstreamSocket {
-    const { ids, now, pools, sockets, socketsMax } = this.#parts;
+    const { ids, now, pools, sockets, socketsMax, share } = this.#parts;
     const place = ids.next() % this.#places.length;
     const drawn = this.#places[place];
     if (drawn !== undefined && !drawn.isSpent(now())) return drawn;
     if (drawn !== undefined) this.#leaving.add(drawn);
     this.#places[place] = undefined;
-    if (sockets.open >= socketsMax) {
+    if (sockets.open >= socketsMax || share?.has(1) === false) {
       const shared = this.#places.find((socket) => socket !== undefined);
       if (shared !== undefined) return shared;
     }
-    const socket = new UpstreamSocket(dial(), this.#family, this.#parts);
+    if (share?.take(1) === false) {
+      throw new Fault("TOO_MANY_SOCKETS", "the container has too many sockets to servers of its own");
+    }
+    const socket = this.#open(dial, share);
     sockets.open++;
     this.#places[place] = socket;
     if (pools.size === 0) startSweeping(pools, now);
     pools.add(this);
     return socket;
+  }
+
+  #open(dial: () => number, share: Share | undefined): UpstreamSocket {
+    try {
+      return new UpstreamSocket(dial(), this.#family, this.#parts);
+    } catch (error) {
+      share?.give(1);
+      throw error;
+    }
   }
 
   /** Closes what is no longer needed; whether anything is left. */
@@ -84,6 +100,7 @@ export class SocketPool {
   #close(socket: UpstreamSocket): void {
     socket.close();
     this.#parts.sockets.open--;
+    this.#parts.share?.give(1);
   }
 }
 

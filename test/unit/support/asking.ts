@@ -77,7 +77,7 @@ export class Asking {
       now,
       onRefresh: (asker, lane, entry) => this.forwarder.refresh(asker, lane, entry),
     });
-    this.guard = new LoopGuard(now, (nameserver) => this.forwarder.leaveOut(nameserver));
+    this.guard = new LoopGuard(now, (asker, loop) => this.forwarder.leaveOut(asker, loop));
     this.forwarder = new AdaptiveForwarder({
       behaviour,
       policy,

@@ -21,7 +21,7 @@ import {
 import { withLength } from "../../../src/lib/framing.ts";
 import { addressBytes, socketAddress } from "../../../src/model/address.ts";
 import type { Server } from "../../../src/model/view.ts";
-import { StreamReader } from "../../../src/query/listen/stream-reader.ts";
+import { StreamReader } from "../../../src/lib/stream-reader.ts";
 
 export const LOOPBACK = "127.0.0.1";
 

@@ -7,7 +7,7 @@ import { type AddressInfo, type Server as TcpServer, type Socket, createServer }
 
 import { withLength } from "../../../src/lib/framing.ts";
 import type { Server } from "../../../src/model/view.ts";
-import { StreamReader } from "../../../src/query/listen/stream-reader.ts";
+import { StreamReader } from "../../../src/lib/stream-reader.ts";
 import { LOOPBACK, bindUdp } from "./loopback.ts";
 
 export type UdpScript = (query: Buffer, reply: (message: Uint8Array) => void) => void;
@@ -89,10 +89,10 @@ export class TcpUpstream extends Upstream {
     socket.on("error", () => socket.destroy());
     socket.on("data", (chunk: Buffer) => {
       reader.push(chunk);
-      const query = reader.next();
-      if (query === undefined) return;
-      this.noteQuery(Buffer.from(query));
-      script(Buffer.from(query), socket);
+      for (let query = reader.next(); query !== undefined; query = reader.next()) {
+        this.noteQuery(Buffer.from(query));
+        script(Buffer.from(query), socket);
+      }
     });
   }
 }

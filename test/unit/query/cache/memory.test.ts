@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate as nextRound } from "node:timers/promises";
 
+import { LIMITS } from "../../../../src/config/limits.ts";
 import type { Server } from "../../../../src/model/view.ts";
 import {
   TYPE,
@@ -17,6 +19,7 @@ import {
   upstreams,
 } from "../../../support/builders.ts";
 import { Asking, type AskingParts, askerOf } from "../../support/asking.ts";
+import { Clock } from "../../support/clock.ts";
 import { dialHere } from "../../support/loopback.ts";
 import { UdpUpstream } from "../../support/upstreams.ts";
 
@@ -150,6 +153,40 @@ test("when servers fail, what is over stands in, marked; when they are back, it 
   await world.upstream.asked(asked + 1);
   await settled();
   assert.equal((await world.ask()).answers[0]?.ttl, 60);
+});
+
+test("while servers are silent, whoever comes later gets what is over at once", async () => {
+  using clock = new Clock();
+  let isSilent = false;
+  const record = aRecord({ owner: aName("example.org"), type: TYPE.A, ttl: 60, data: Buffer.alloc(4) });
+  await using upstream = new UdpUpstream((query, reply) => void (isSilent || reply(aReplyTo(query, 0, [record]))));
+  const asking = new Asking({ now: clock.now });
+  const asker = askerOf(upstream.server);
+  const query = aQuery({ name: "example.org" });
+  assert.equal((await asking.ask(asker, query)).answers[0]?.ttl, 60);
+  isSilent = true;
+  clock.advance(61_000);
+  const first = asking.ask(asker, query);
+  const early = asking.ask(asker, query);
+  await upstream.asked(2);
+  clock.advance(LIMITS.staleAfterMs + 10);
+  for (const reply of [await first, await early]) assert.equal(reply.answers[0]?.ttl, LIMITS.staleTtlSeconds);
+  // Nobody of them waits: the clock stands still while they ask.
+  for (const laterMs of [100, 900, 1_500, 1_500]) {
+    clock.advance(laterMs);
+    assert.equal((await asking.ask(asker, query)).answers[0]?.ttl, LIMITS.staleTtlSeconds);
+  }
+  isSilent = false;
+  const asked = upstream.queries.length;
+  clock.advance(LIMITS.failureSilentMs);
+  await asking.ask(asker, query);
+  await upstream.asked(asked + 1);
+  let ttl: number | undefined;
+  // The clock stands still, and with it every timer; the reply comes in some round of the event loop.
+  while (ttl !== 60) {
+    await nextRound();
+    ttl = (await asking.ask(asker, query)).answers[0]?.ttl;
+  }
 });
 
 test("what has been over for too long does not stand in, nor does anything where settings say so", async () => {

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import type { Server } from "../../../../src/model/view.ts";
 import { TYPE, aQuery, aRecord, aReplyTo, anOpt } from "../../../support/builders.ts";
 import { Asking, askerOf } from "../../support/asking.ts";
-import { readReply } from "../../support/reply.ts";
+import { readName, readReply } from "../../support/reply.ts";
 import { UdpUpstream, type UdpScript, closedUdpServer, say, startBoth } from "../../support/upstreams.ts";
 
 const QUERY = aQuery({ id: 0xbeef, name: "Example.org" });
@@ -217,7 +217,7 @@ test("a query with options of its own, or without recursion, is sent on as it is
   );
 });
 
-test("a server that leads back to us is noticed, and not waited for", async () => {
+test("a server that leads back to a container is not asked for it, and everybody else goes on asking it", async () => {
   const asking = new Asking();
   const inner = askerOf();
   const host: { server?: Server } = {};
@@ -228,9 +228,46 @@ test("a server that leads back to us is noticed, and not waited for", async () =
     void asking.raw(Object.assign(inner, { view: askerOf(server).view }), query).then((answered) => reply(answered));
   }, "host");
   host.server = upstream.server;
-  const reply = await asking.ask(askerOf(upstream.server), aQuery({ name: "example.org", opt: {} }));
+  const outer = askerOf(upstream.server);
+  const reply = await asking.ask(outer, aQuery({ name: "example.org", opt: {} }));
+  // What the container in the loop was told has come to it the same way.
   assert.equal(reply.rcode, 2);
   assert.match(reply.additionals[0]?.data.toString() ?? "", /leads back to dns11/);
+  const asked = upstream.queries.length;
+  await asking.ask(outer, aQuery({ name: "other.example.org" }));
+  assert.ok(upstream.queries.length > asked, "the container outside of the loop asks it still");
+  const looping = await asking.ask(inner, aQuery({ name: "third.example.org", opt: {} }));
+  assert.match(looping.additionals[0]?.data.toString() ?? "", /leads back to dns11/);
+});
+
+test("whoever reads a probe below a name of its own takes nobody's server away but its own, and for that name", async () => {
+  const seen: string[] = [];
+  let isSlow = true;
+  // The servers of a zone are the attacker's: they see what is asked below it.
+  await using upstream = new UdpUpstream((query, reply) => {
+    const name = readName(query, 12).text;
+    if (name.includes("dns11-loop")) seen.push(name);
+    if (!isSlow) good(query, reply);
+  }, "host");
+  const asking = new Asking();
+  const [attacker, victim] = [askerOf(upstream.server), askerOf(upstream.server)];
+  const zone = "zone.attacker.test";
+  void asking.ask(attacker, aQuery({ name: zone }));
+  await upstream.asked(1);
+  void asking.ask(attacker, aQuery({ name: zone }));
+  await upstream.asked(3);
+  const below = seen.find((name) => name.endsWith(zone));
+  assert.ok(below !== undefined);
+  assert.equal((await asking.ask(attacker, aQuery({ name: below, type: TYPE.TXT }))).rcode, 3);
+  isSlow = false;
+  for (const [asker, name, rcode] of [
+    [victim, "victim.test", 0],
+    [victim, `x.${zone}`, 0],
+    [attacker, "anything.test", 0],
+    [attacker, `y.${zone}`, 2],
+  ] as const) {
+    assert.equal((await asking.ask(asker, aQuery({ name }))).rcode, rcode, name);
+  }
 });
 
 test("a reply that is not about the question sends it to the next server, and is told where there is none", async () => {

@@ -18,18 +18,18 @@ test("one connection more than may be sends away the one that has been silent lo
   await using rig = await tcpListening();
   const clients = [rig.client];
   await answered(rig.client);
-  while (clients.length < LIMITS.tcpConnections) {
+  while (clients.length < LIMITS.clientStreams.each) {
     const client = await TcpClient.open(rig.port);
     await answered(client);
     clients.push(client);
   }
-  assert.equal(rig.listener.connections, LIMITS.tcpConnections);
+  assert.equal(rig.listener.connections, LIMITS.clientStreams.each);
   // The first one speaks again, so that the second has been silent longest.
   await answered(rig.client);
   await using late = await TcpClient.open(rig.port);
   await answered(late);
   await clients[1]?.gone;
-  assert.equal(rig.listener.connections, LIMITS.tcpConnections);
+  assert.equal(rig.listener.connections, LIMITS.clientStreams.each);
   await Promise.all(clients.filter((_, index) => index !== 1).map((client) => answered(client)));
   await disposeAll(clients);
 });
@@ -40,7 +40,10 @@ test("however many connect at once, no more connections are kept than may be", a
   // Each burst is accepted in one round of the event loop, in which nothing that was sent away is gone yet.
   for (let burst = 0; burst < 5; burst++) {
     clients.push(...(await Promise.all(Array.from({ length: 100 }, () => TcpClient.open(rig.port)))));
-    assert.ok(rig.listener.connections <= LIMITS.tcpConnections, `${rig.listener.connections} connections are kept`);
+    assert.ok(
+      rig.listener.connections <= LIMITS.clientStreams.each,
+      `${rig.listener.connections} connections are kept`,
+    );
   }
   const gone = await Promise.all(clients.slice(0, 300).map((client) => client.gone));
   assert.equal(gone.length, 300);

@@ -4,11 +4,18 @@
  */
 const LENGTH_BYTES = 2;
 const FIRST_BYTES = 512;
+/** A buffer larger than this is given back when nothing is left in it. */
+const KEPT_BYTES = 4096;
 
 export class StreamReader {
   #buffer = Buffer.allocUnsafe(FIRST_BYTES);
   #start = 0;
   #end = 0;
+
+  /** Memory that it holds. */
+  get bytes(): number {
+    return this.#buffer.length;
+  }
 
   /** Whether `next` has something to give. */
   get hasWhole(): boolean {
@@ -33,7 +40,12 @@ export class StreamReader {
 
   /** The next whole message, valid until the next push; undefined while there is none. */
   next(): Buffer | undefined {
-    if (!this.hasWhole) return undefined;
+    if (!this.hasWhole) {
+      // Whoever still looks at the last message holds its memory; it is not ours to keep.
+      const isEmpty = this.#start === this.#end;
+      if (isEmpty && this.#buffer.length > KEPT_BYTES) this.#buffer = Buffer.allocUnsafe(FIRST_BYTES);
+      return undefined;
+    }
     const length = this.#buffer.readUInt16BE(this.#start);
     const message = this.#buffer.subarray(this.#start + LENGTH_BYTES, this.#start + LENGTH_BYTES + length);
     this.#start += LENGTH_BYTES + length;

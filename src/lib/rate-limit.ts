@@ -1,0 +1,33 @@
+/**
+ * RateLimit: so many at once, and so many a second after that.
+ */
+export interface Rate {
+  readonly burst: number;
+  readonly perSecond: number;
+}
+
+export class RateLimit {
+  readonly #rate: Rate;
+  readonly #now: () => number;
+  #left: number;
+  #atMs: number;
+
+  /** `now` is a clock in milliseconds. */
+  constructor(rate: Rate, now: () => number) {
+    this.#rate = rate;
+    this.#now = now;
+    this.#left = rate.burst;
+    this.#atMs = now();
+  }
+
+  /** Whether one more may be now; it counts then. */
+  take(): boolean {
+    const now = this.#now();
+    const earned = (Math.max(0, now - this.#atMs) / 1000) * this.#rate.perSecond;
+    this.#left = Math.min(this.#rate.burst, this.#left + earned);
+    this.#atMs = now;
+    if (this.#left < 1) return false;
+    this.#left--;
+    return true;
+  }
+}

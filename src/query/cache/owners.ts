@@ -1,0 +1,42 @@
+/**
+ * Owners: whom each container's replies in the cache are charged to. What a container asked for is its own as long as it is
+ * there; what others may want of it stays when it goes, and is nobody's then.
+ */
+import type { Asker } from "../asker.ts";
+import { type Owner, type ReplyCache, newOwner } from "./reply-cache.ts";
+
+export class Owners {
+  readonly #cache: ReplyCache;
+  readonly #isShared: (scope: number) => boolean;
+  readonly #heir = newOwner();
+  readonly #owners = new WeakMap<Asker, Owner>();
+
+  constructor(cache: ReplyCache, isShared: (scope: number) => boolean) {
+    this.#cache = cache;
+    this.#isShared = isShared;
+  }
+
+  /** Of a container, where anything was kept for it; of nobody: of those that are gone. */
+  known(asker: Asker | undefined): Owner | undefined {
+    return asker === undefined ? this.#heir : this.#owners.get(asker);
+  }
+
+  of(asker: Asker): Owner {
+    if (asker.isClosed) return this.#heir;
+    const known = this.#owners.get(asker);
+    if (known !== undefined) return known;
+    const owner = newOwner();
+    this.#owners.set(asker, owner);
+    // A container may outlive these owners, whom other settings have replaced, and is not to keep them alive.
+    const self = new WeakRef(this);
+    asker.atClose(() => {
+      const owners = self.deref();
+      if (owners !== undefined) owners.#bequeath(owner);
+    });
+    return owner;
+  }
+
+  #bequeath(owner: Owner): void {
+    this.#cache.inherit(owner, this.#heir, this.#isShared);
+  }
+}

@@ -1,0 +1,21 @@
+// Proves how often something may be: so many at once, then so many a second, and never more saved up than at once.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { RateLimit } from "../../../src/lib/rate-limit.ts";
+
+test("so many at once, and then as many as time brings", () => {
+  let nowMs = 1_000;
+  const limit = new RateLimit({ burst: 3, perSecond: 10 }, () => nowMs);
+  const taken = (): number => Array.from({ length: 10 }, () => limit.take()).filter(Boolean).length;
+  assert.equal(taken(), 3);
+  nowMs += 99;
+  assert.equal(taken(), 0);
+  nowMs += 101;
+  assert.equal(taken(), 2);
+  nowMs += 3_600_000;
+  assert.equal(taken(), 3);
+  nowMs -= 60_000;
+  assert.equal(taken(), 0, "a clock that was put back brings nothing, and takes nothing");
+});
