@@ -8,6 +8,7 @@ import { afterEach, beforeEach, mock, test } from "node:test";
 import { LIMITS } from "../../../../src/config/limits.ts";
 import type { ContainerFact, NetworkFact } from "../../../../src/container/registry/fact.ts";
 import type { EngineEvent, EngineInfo } from "../../../../src/container/watch/engine.ts";
+import type { ImageJson } from "../../../../src/container/watch/image-labels.ts";
 import { type FollowedEngine, Follower } from "../../../../src/container/watch/follower.ts";
 import type { ContainerJson, ListedJson, NetworkJson } from "../../../../src/container/watch/translate.ts";
 import { Fault } from "../../../../src/lib/fault.ts";
@@ -27,6 +28,9 @@ class ScriptedEngine implements FollowedEngine {
   inspected: string[] = [];
   /** Inspects wait for this, as they do while a container starts. */
   gate: Promise<void> = Promise.resolve();
+  /** By its id, what is answered for an image. */
+  images: (id: string) => Promise<ImageJson | undefined> = async () => undefined;
+  imagesAsked: string[] = [];
   isAway = false;
   #push: (event: EngineEvent | "end") => void = () => undefined;
 
@@ -52,6 +56,11 @@ class ScriptedEngine implements FollowedEngine {
 
   async network(id: string): Promise<NetworkJson> {
     return { Id: id, Name: id, Driver: "bridge", Scope: "local" };
+  }
+
+  async image(id: string): Promise<ImageJson | undefined> {
+    this.imagesAsked.push(id);
+    return await this.images(id);
   }
 
   async events(signal: AbortSignal): Promise<AsyncIterable<EngineEvent>> {
@@ -83,12 +92,16 @@ class ScriptedEngine implements FollowedEngine {
       readonly ip?: string;
       readonly endpoint?: string;
       readonly isRunning?: boolean;
+      readonly labels?: Readonly<Record<string, string>>;
+      readonly image?: string;
     } = {},
   ): void {
     this.running.set(id, {
       Id: id,
       Name: `/${change.name ?? id}`,
       State: { Running: change.isRunning ?? true, Pid: change.isRunning === false ? 0 : 77 },
+      Config: { Labels: change.labels ?? {} },
+      ...(change.image !== undefined && { Image: change.image }),
       NetworkSettings: {
         SandboxKey: `/run/docker/netns/${id}`,
         Networks: {
