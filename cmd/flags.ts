@@ -74,12 +74,12 @@ function optionOf(key: FlagKey): Option {
     case "trust-image-labels":
       return new Option(
         "--trust-image-labels",
-        `labels of images count as if given to the container; without it they may only opt out ${or(key)}`,
+        `let labels baked into images say what labels of containers may ${or(key)}`,
       );
     case "label-servers":
       return one(
         "--label-servers <place>",
-        `where labels have servers asked from: ${LABEL_SERVERS.join(", ")} (host, whatever address and port) ${or(key)}`,
+        `where servers named by labels are asked from: ${LABEL_SERVERS.join(", ")} ${or(key)}`,
         READERS["label-servers"],
       );
     case "dns":

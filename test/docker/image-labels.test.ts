@@ -12,6 +12,7 @@ import { type Dns11, dns11, startDns11 } from "../support/dns11.ts";
 import { type Engine, startEngine } from "../support/engine.ts";
 import { ensureImage, labelledImage } from "../support/image.ts";
 import { type Upstream, startUpstream } from "../support/upstream.ts";
+import { waitFor } from "../support/wait.ts";
 
 const REDIS = { address: "127.0.0.1", port: 6379 };
 const SERVER = "127.0.0.1:6379";
@@ -197,6 +198,9 @@ for (const suite of ["bookworm", "trixie", "forky"] as const) {
       await using instance = await startDns11(place);
       assert.ok((await statusOf(instance, gone.name)).upstreams?.includes(told));
       for (const each of [gone, out]) await each.stop();
+      await waitFor("the stop to be known", async () =>
+        (await instance.container(gone.name)) === undefined ? true : undefined,
+      );
       // Also where somebody else's image has the name by now.
       await place.docker("image", "rm", "--force", "image-of-gone", "image-of-out");
       await place.docker("tag", "dns11-test", "image-of-gone");

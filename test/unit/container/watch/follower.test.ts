@@ -281,3 +281,63 @@ test("a refusal that trying again will not change ends it", async () => {
   await assert.rejects(ended, { code: "ENGINE_OTHER" });
   ended = Promise.resolve();
 });
+
+const IMAGE = `sha256:${"1".repeat(64)}`;
+const BAKED = { colour: "blue" };
+
+test("an image's labels are told from the container's own, and asked for once in the container's life", async () => {
+  engine.images = async () => ({ Config: { Labels: BAKED } });
+  for (const id of ["a", "b"]) engine.put(id, { image: IMAGE, labels: { ...BAKED, own: id } });
+  engine.put("plain", { image: `sha256:${"2".repeat(64)}` });
+  follow();
+  await settle();
+  assert.deepEqual(known.get("a")?.labels, { own: "a" });
+  assert.deepEqual(known.get("b")?.imageLabels, { labels: BAKED, source: "known" });
+  engine.put("a", { image: IMAGE, labels: { ...BAKED, own: "a" }, name: "renamed" });
+  engine.emit({ Type: "container", Action: "rename", Actor: { ID: "a" } });
+  await settle();
+  const { name, pid, labels } = known.get("a") ?? assert.fail();
+  assert.deepEqual([name, pid, labels], ["renamed", 77, { own: "a" }]);
+  assert.deepEqual(engine.imagesAsked, [IMAGE]);
+});
+
+test("names are known while the image is asked; what labels decide waits for it", async () => {
+  let open: (json: ImageJson) => void = () => undefined;
+  engine.images = async () => await new Promise((resolve) => (open = resolve));
+  engine.put("a", { image: IMAGE, labels: BAKED });
+  follow();
+  await settle();
+  assert.deepEqual(known.get("a")?.imageLabels, { labels: BAKED, source: "awaited" });
+  assert.deepEqual(known.get("a")?.endpoints[0]?.names, ["a"]);
+  assert.equal(synced, 0);
+  open({ Config: { Labels: {} } });
+  await settle();
+  assert.deepEqual(known.get("a")?.labels, BAKED);
+  assert.equal(synced, 1);
+});
+
+test("an image that answers late counts from then on, and until then as one that says nothing", async () => {
+  let open: (json: ImageJson) => void = () => undefined;
+  engine.images = async () => await new Promise((resolve) => (open = resolve));
+  engine.put("a", { image: IMAGE, labels: BAKED });
+  follow();
+  const source = (): string | undefined => known.get("a")?.imageLabels.source;
+  while (source() !== "unknown") await new Promise((resolve) => setTimeout(resolve, 10));
+  open({ Config: { Labels: {} } });
+  await settle();
+  assert.equal(source(), "known");
+  assert.deepEqual(known.get("a")?.labels, BAKED);
+});
+
+test("an engine that tells no image, has it no more or cannot say has all labels count as the image's", async () => {
+  engine.images = async (id) => (id === IMAGE ? undefined : await Promise.reject(new Error("500")));
+  engine.put("untold", { labels: BAKED });
+  engine.put("gone", { labels: BAKED, image: IMAGE });
+  engine.put("broken", { labels: BAKED, image: `sha256:${"2".repeat(64)}` });
+  follow();
+  await settle();
+  for (const id of ["untold", "gone", "broken"]) {
+    assert.deepEqual(known.get(id)?.labels, {}, id);
+    assert.deepEqual(known.get(id)?.imageLabels, { labels: BAKED, source: "unknown" }, id);
+  }
+});
