@@ -114,8 +114,10 @@ function attachmentFinding(decision: Decision, told: ContainerStatus | undefined
         ? finding("attachment", "ok", detail)
         : finding("attachment", "warning", `${detail}; ${warning}`);
     }
-    case "left-alone":
-      return finding("attachment", "ok", `Docker's own resolver (${told.code ?? ""}): ${told.reason ?? ""}`);
+    case "left-alone": {
+      const detail = `Docker's own resolver (${told.code ?? ""}): ${told.reason ?? ""}`;
+      return finding("attachment", "ok", told.warning === undefined ? detail : `${detail}; ${told.warning}`);
+    }
     case "failed":
       return finding("attachment", "problem", `Docker's own resolver${since}: ${why}`, BY_ITSELF);
     case "opening":

@@ -120,9 +120,13 @@ test("no label of an image is one that --only names, another project's of compos
     {},
     { labels: { "com.docker.compose.project": HOSTILE["com.docker.compose.project"] } },
   );
+  // Compose gives a container what it has baked into the image already.
+  await using built = await containerOf("built", HOSTILE, {
+    labels: { "com.docker.compose.project": "shop", "com.docker.compose.config-hash": "0" },
+  });
   const only = ["--only", "label=com.docker.compose.project=shop"];
   await using instance = await startDns11(engine, { args: only });
-  assert.equal((await statusOf(instance, given.name)).state, "attached");
+  for (const { name } of [given, built]) assert.equal((await statusOf(instance, name)).state, "attached", name);
   const { code, warning } = await statusOf(instance, baked.name);
   assert.equal(code, "not-selected");
   assert.match(warning ?? "", /its image's label com\.docker\.compose\.project is ignored/);
@@ -184,9 +188,15 @@ test("what the settings say of a domain counts before any label and before --dns
   assert.deepEqual(await whoAnswers(given), ["hosts"]);
 });
 
-for (const suite of ["bookworm", "trixie", "forky"] as const) {
-  test(`an image that is gone tells nothing any more: its containers' labels count as its own (${suite})`, async () => {
-    const own = suite === "bookworm" ? undefined : await startEngine({ suite });
+for (const [suite, store] of [
+  ["bookworm", "dockerd"],
+  ["trixie", "dockerd"],
+  ["forky", "dockerd"],
+  ["forky", "containerd"],
+] as const) {
+  test(`where the image is gone, labels count as the image's (${suite}, images kept by ${store})`, async () => {
+    const daemonJson = { features: { "containerd-snapshotter": store === "containerd" } };
+    const own = suite === "bookworm" ? undefined : await startEngine({ suite, daemonJson });
     const place = own ?? engine;
     await using _ = own;
     if (own !== undefined) await createNetwork(own, "net");
@@ -203,6 +213,12 @@ for (const suite of ["bookworm", "trixie", "forky"] as const) {
       );
       // Also where somebody else's image has the name by now.
       await place.docker("image", "rm", "--force", "image-of-gone", "image-of-out");
+      // By its name alone containerd keeps one that a container was made of.
+      for (const each of [gone, out]) {
+        const { Image: id } = await each.inspect();
+        await place.dockerCommand(["image", "rm", "--force", id]);
+        assert.notEqual((await place.dockerCommand(["image", "inspect", id])).code, 0);
+      }
       await place.docker("tag", "dns11-test", "image-of-gone");
       for (const each of [gone, out]) await each.start();
       // What was told once stays true: an image's id stands for what is in it.

@@ -20,7 +20,7 @@ export function ownSay(labels: Labels, place: LabelServers): { readonly say: Say
   const servers = new Set<string>();
   let domains = 0;
   let [problem, leftOut]: (string | undefined)[] = [undefined, rest];
-  for (const text of texts) {
+  for (const text of new Set(texts)) {
     try {
       const route = routeIn(text, place);
       for (const server of route.servers) servers.add(server === "host" ? server : serverText(server));
@@ -48,7 +48,7 @@ function textsOf(label: string): { readonly texts: readonly string[]; readonly r
   let end = Math.min(label.length, LIMITS.labelChars + 1);
   // A text of which a part does not fit is left out whole.
   if (end < label.length || end > LIMITS.labelChars) while (end > 0 && !BETWEEN.test(label.charAt(end - 1))) end--;
-  const rest = label.slice(end).trimStart();
+  const rest = label.slice(end).replace(/^[\s,]+/, "");
   return {
     texts: label
       .slice(0, end)

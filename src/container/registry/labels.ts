@@ -7,7 +7,7 @@ import type { LabelPolicy } from "../../model/label-policy.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 
-export interface ImageLabels {
+interface LabelsOfImage {
   readonly labels: Labels;
   /** "known": compared with the image; "awaited": the image is being asked; "unknown": nobody can tell them apart. */
   readonly source: "known" | "awaited" | "unknown";
@@ -16,16 +16,25 @@ export interface ImageLabels {
 export interface SplitLabels {
   /** Given by whoever created the container. */
   readonly labels: Labels;
-  readonly imageLabels: ImageLabels;
+  readonly imageLabels: LabelsOfImage;
 }
+
+/**
+ * Compose bakes these into the images that it builds, and gives the same ones to every container that it creates. Its hash it
+ * gives to containers alone; where the creator has given that, these are the creator's as well.
+ */
+const COMPOSE_HASH = "com.docker.compose.config-hash";
+const COMPOSE_BOTH = new Set(["project", "service", "version"].map((name) => `com.docker.compose.${name}`));
 
 /** `image` are the image's own, as far as anybody knows them. */
 export function splitLabels(merged: Labels, image: Labels | "awaited" | undefined): SplitLabels {
   const all = Object.entries(merged);
   if (image === undefined) return { labels: {}, imageLabels: { labels: merged, source: "unknown" } };
   if (image === "awaited") return { labels: {}, imageLabels: { labels: merged, source: "awaited" } };
-  const isImages = ([key, value]: readonly [string, string]): boolean =>
-    Object.hasOwn(image, key) && image[key] === value;
+  const isSame = (key: string): boolean => Object.hasOwn(image, key) && image[key] === merged[key];
+  const isByCompose = Object.hasOwn(merged, COMPOSE_HASH) && !isSame(COMPOSE_HASH);
+  const isImages = ([key]: readonly [string, string]): boolean =>
+    isSame(key) && !(isByCompose && COMPOSE_BOTH.has(key));
   return {
     labels: Object.fromEntries(all.filter((entry) => !isImages(entry))),
     imageLabels: { labels: Object.fromEntries(all.filter(isImages)), source: "known" },

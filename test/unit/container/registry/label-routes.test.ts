@@ -81,13 +81,17 @@ test("servers past the bound are left out; the same ones for several domains cou
   assert.equal(said(repeated.join(" "))[1], undefined);
 });
 
+test("the same text again says nothing more", () => {
+  assert.deepEqual(said("host ".repeat(200) + "/lan/10.0.0.1"), [["host", "/lan/container:10.0.0.1"], undefined]);
+});
+
 test("a label is read as far as it may be long; a text that does not fit whole is left out whole", () => {
   const first = "/lan/10.0.0.1 ";
   const [filled, over] = [LIMITS.labelChars, LIMITS.labelChars + 1].map(
     (length) => `${first}${" ".repeat(length - first.length - "10.0.0.2".length)}10.0.0.2`,
   ) as [string, string];
   assert.deepEqual(said(filled), [["/lan/container:10.0.0.1", "container:10.0.0.2"], undefined]);
-  assert.deepEqual(said(`${filled}  \n`), [["/lan/container:10.0.0.1", "container:10.0.0.2"], undefined]);
+  assert.deepEqual(said(`${filled} , \n`), [["/lan/container:10.0.0.1", "container:10.0.0.2"], undefined]);
   const [texts, warning] = said(over);
   assert.deepEqual(texts, ["/lan/container:10.0.0.1"]);
   assert.match(warning ?? "", /says too much: "10\.0\.0\.2" and all that follows/);

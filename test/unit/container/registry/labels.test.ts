@@ -26,6 +26,18 @@ for (const [image, source] of [
   });
 }
 
+test("what compose bakes into the images it builds is the creator's in the containers that it creates", () => {
+  const key = (name: string): string => `com.docker.compose.${name}`;
+  const built = { [key("project")]: "shop", [key("service")]: "web", [key("version")]: "2", [key("other")]: "x" };
+  const { labels } = splitLabels({ ...built, [key("config-hash")]: "h" }, built);
+  const { [key("other")]: _, ...given } = built;
+  assert.deepEqual(labels, { ...given, [key("config-hash")]: "h" });
+  // An image can bake in whatever compose gives to containers, and is not taken for compose.
+  const forged = { ...built, [key("config-hash")]: "h" };
+  assert.deepEqual(splitLabels(forged, forged).labels, {});
+  assert.deepEqual(splitLabels(built, built).labels, {});
+});
+
 test("keys that every object has are labels like any other", () => {
   const merged = JSON.parse('{"__proto__": "x", "constructor": "y"}') as Record<string, string>;
   const { labels, imageLabels } = splitLabels(merged, {});
