@@ -47,6 +47,7 @@ export interface FollowerHooks {
 export type FollowedEngine = Pick<Engine, "describe" | "containers" | "container" | "network" | "image" | "events">;
 
 const NANO_PER_MILLI = 1e6;
+const LATE = Symbol("late");
 
 export class Follower {
   readonly #engine: FollowedEngine;
@@ -229,17 +230,12 @@ export class Follower {
 
   /** Tells a container anew when its image has answered, or after a while without: its names were told before. */
   async #tellApart(fact: ContainerFact, asked: Promise<Labels | undefined>): Promise<void> {
-    const tell = (image: Labels | undefined): void =>
-      this.#hooks.onContainer({ ...fact, ...splitLabels(fact.imageLabels.labels, image) });
-    try {
-      const image = await Promise.race([asked, sleep(LIMITS.imageWaitMs, "late" as const, { ref: false })]);
-      if (image !== "late") return tell(image);
-      tell(undefined);
-      void asked.catch(() => undefined).then(() => this.#mark(fact.id));
-    } catch (error) {
-      tell(undefined);
-      throw error;
-    }
+    const late = sleep(LIMITS.imageWaitMs, LATE, { ref: false });
+    const image = await Promise.race([asked, late]).catch((error: unknown) => new Error(reasonOf(error)));
+    const isTold = image !== LATE && !(image instanceof Error);
+    this.#hooks.onContainer({ ...fact, ...splitLabels(fact.imageLabels.labels, isTold ? image : undefined) });
+    if (image === LATE) void asked.catch(() => undefined).then(() => this.#mark(fact.id));
+    if (image instanceof Error) throw image;
   }
 
   /** A network never changes but for its end, so one look is enough. */
