@@ -11,6 +11,7 @@ import { METRICS_ADDRESS } from "../src/config/settings.ts";
 import { SWITCHES } from "../src/config/switches.ts";
 import { QUERY_NAMES } from "../src/model/asked-query.ts";
 import { NODE_ADDRESS_WORDS, NODE_WAYS } from "../src/model/kind-policy.ts";
+import { LABEL_SERVERS } from "../src/model/label-policy.ts";
 import { RULE_WISHES } from "../src/model/rule-tier.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../src/observe/log.ts";
 
@@ -18,6 +19,8 @@ import { LOG_FORMATS, LOG_LEVELS } from "../src/observe/log.ts";
 const FLAGS = {
   strict: "strict",
   only: "only",
+  "trust-image-labels": "trust-image-labels",
+  "label-servers": "label-servers",
   dns: "dns",
   "dns-opt": "dns-opt",
   "resolv-conf": "resolv-conf",
@@ -67,6 +70,17 @@ function optionOf(key: FlagKey): Option {
         "--only <filter>",
         `serve only label=KEY[=VALUE] (all that are named) or network=NAME (any of them) ${or(key)}`,
         READERS.only,
+      );
+    case "trust-image-labels":
+      return new Option(
+        "--trust-image-labels",
+        `let labels baked into images say what labels of containers may ${or(key)}`,
+      );
+    case "label-servers":
+      return one(
+        "--label-servers <place>",
+        `where servers named by labels are asked from: ${LABEL_SERVERS.join(", ")} ${or(key)}`,
+        READERS["label-servers"],
       );
     case "dns":
       return several(

@@ -144,7 +144,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/container/attach/decision.ts",
-    mayImport: ["src/container/registry", "src/config/only.ts"],
+    mayImport: ["src/container/registry", "src/config/only.ts", ...BASE],
     modules: [],
   },
   {

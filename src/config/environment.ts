@@ -10,6 +10,8 @@ import type { Key, Layer, Said } from "./said.ts";
 const VARIABLES = {
   strict: ["DNS11_STRICT", readYesNo],
   only: ["DNS11_ONLY", (text: string) => words(text, /\s+/).map((word) => READERS.only(word))],
+  "trust-image-labels": ["DNS11_TRUST_IMAGE_LABELS", readYesNo],
+  "label-servers": ["DNS11_LABEL_SERVERS", READERS["label-servers"]],
   ttl: ["DNS11_TTL", READERS.ttl],
   dns: ["DNS11_DNS", (text: string) => words(text, /[\s,]+/).map((word) => READERS.dns(word))],
   "dns-opt": ["DNS11_DNS_OPT", (text: string) => words(text, /[\s,]+/).map((word) => READERS["dns-opt"](word))],

@@ -245,6 +245,27 @@ export const LIMITS = {
   /** Lines of the query log in a second; what is left out is counted. */
   queryLogLines: 500,
 
+  /**
+   * What the label io.dns11.dns of one container may say: domains, servers and characters. Each container has its own table
+   * of routes, which every query that leaves is compared with; the rest of a longer label is left out and told.
+   */
+  labelDomains: 64,
+  labelServers: 16,
+  labelChars: 4_096,
+  /** Of a label's text that is told; and of what is wrong with it. */
+  labelCharsTold: 80,
+  labelProblemChars: 240,
+  /** Images whose labels are remembered, so that each is asked for once; the one that was used longest ago is forgotten. */
+  imagesKnown: 256,
+  /** Labels of one image, in characters; with more of them all labels of its containers count as the image's. */
+  imageLabelChars: 64 * 1024,
+  /**
+   * How long a container that is new waits for its image's labels before it is attached; then its labels count as the
+   * image's until the answer is there. Its names are known meanwhile. Engines take half a millisecond, 8 ms where containerd
+   * keeps the images.
+   */
+  imageWaitMs: 1_000,
+
   /** Inspects in flight: the engine works on one container at a time, and more only queue there. */
   inspectsAtOnce: 8,
   /** Time for one inspect; it is then asked again, later. */

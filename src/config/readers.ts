@@ -12,6 +12,7 @@ import {
 } from "../model/kind-policy.ts";
 import { QUERY_NAMES } from "../model/asked-query.ts";
 import { addressBytes } from "../model/address.ts";
+import { LABEL_SERVERS } from "../model/label-policy.ts";
 import { RULE_WISHES } from "../model/rule-tier.ts";
 import { parseRoute } from "../model/server-text.ts";
 import { SERVER_ORDERS } from "../model/upstream-policy.ts";
@@ -41,6 +42,7 @@ export const READERS = {
   rules: oneOf(RULE_WISHES),
   /** One filter. */
   only: readFilter,
+  "label-servers": oneOf(LABEL_SERVERS),
   ttl: duration(0, 7 * DAY_MS, SECOND_MS),
   /** One server or route. */
   dns: (value: unknown) => parseRoute(readText(value)),

@@ -3,6 +3,7 @@
  * there says nothing.
  */
 import type { KindPolicy, NodeFilter } from "../model/kind-policy.ts";
+import type { LabelServers } from "../model/label-policy.ts";
 import type { RuleWish } from "../model/rule-tier.ts";
 import type { QueryNames } from "../model/asked-query.ts";
 import type { RouteText } from "../model/server-text.ts";
@@ -24,6 +25,8 @@ export type Values = {
   strict: boolean;
   rules: RuleWish;
   only: readonly OnlyFilter[];
+  "trust-image-labels": boolean;
+  "label-servers": LabelServers;
   ttl: number;
   dns: readonly RouteText[];
   "dns-opt": readonly DnsOption[];

@@ -4,6 +4,7 @@
 import type { Behaviour } from "../model/behaviour.ts";
 import type { QueriesPolicy } from "../model/asked-query.ts";
 import type { KindPolicy } from "../model/kind-policy.ts";
+import type { LabelPolicy } from "../model/label-policy.ts";
 import type { RuleWish } from "../model/rule-tier.ts";
 import type { RouteRules } from "../model/route-rules.ts";
 import type { UpstreamPolicy } from "../model/upstream-policy.ts";
@@ -18,6 +19,8 @@ export interface Settings {
   /** Who is asked, beside what Docker would do. */
   readonly routes: RouteRules;
   readonly only: readonly OnlyFilter[];
+  /** What labels may say, and whose. */
+  readonly labels: LabelPolicy;
   /** Which containers are KIND nodes, and how their pods reach us. */
   readonly kind: KindPolicy;
   /** The host's resolv.conf, in the engine's mount namespace, where it is not in its usual place. */

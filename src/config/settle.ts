@@ -5,6 +5,7 @@
 import { QUERIES_DEFAULTS } from "../model/asked-query.ts";
 import { BETTER, type Behaviour, STRICT } from "../model/behaviour.ts";
 import { KIND_DEFAULTS, type KindPolicy } from "../model/kind-policy.ts";
+import { LABEL_DEFAULTS } from "../model/label-policy.ts";
 import { routeText } from "../model/server-text.ts";
 import { ASK_DEFAULTS, CACHE_DEFAULTS, LEAVE_DEFAULTS, type UpstreamPolicy } from "../model/upstream-policy.ts";
 import { BadSettings } from "./bad-settings.ts";
@@ -33,6 +34,10 @@ export function settle(layers: readonly Layer[]): Settings {
   const isStrict = choice.take("strict", false);
   const rules = choice.take("rules", "auto");
   const only = choice.take("only", [], (filters) => filters.map((filter) => onlyText(filter)));
+  const labels = {
+    trustsImages: choice.take("trust-image-labels", LABEL_DEFAULTS.trustsImages),
+    servers: choice.take("label-servers", LABEL_DEFAULTS.servers),
+  };
   const behaviour = behaviourOf(choice, isStrict);
   const everyone = choice.take("dns", [], (routes) => routes.map((route) => routeText(route)));
   const options = choice.take("dns-opt", [], (all) => all.map(({ text }) => text));
@@ -45,6 +50,7 @@ export function settle(layers: readonly Layer[]): Settings {
     upstream,
     routes: { everyone, networks, isNdotsSet: options.some(({ kind }) => kind === "ndots") },
     only,
+    labels,
     kind: kindOf(choice),
     resolvConf,
     rules,

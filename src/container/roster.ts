@@ -10,6 +10,7 @@ import type { Nodes } from "./kind/nodes.ts";
 import type { Directory, NodePlace } from "./registry/directory.ts";
 import type { ContainerFact } from "./registry/fact.ts";
 import { isSameAddress } from "../model/address.ts";
+import type { LabelPolicy } from "../model/label-policy.ts";
 import type { View } from "../model/view.ts";
 
 export interface RosterParts {
@@ -17,6 +18,7 @@ export interface RosterParts {
   readonly reconciler: Reconciler;
   readonly nodes: Nodes;
   readonly only: readonly OnlyFilter[];
+  readonly labelPolicy: LabelPolicy;
   readonly onWarning: (fact: ContainerFact, warning: string) => void;
 }
 
@@ -37,15 +39,18 @@ export class Roster {
   readonly #parts: RosterParts;
   readonly #decisions = new Map<string, Decision>();
   #only: readonly OnlyFilter[];
+  #labelPolicy: LabelPolicy;
 
   constructor(parts: RosterParts) {
     this.#parts = parts;
     this.#only = parts.only;
+    this.#labelPolicy = parts.labelPolicy;
   }
 
-  /** Who may be served, from now on. Decisions made before do not change. */
-  setOnly(only: readonly OnlyFilter[]): void {
+  /** Who may be served, and whose labels count, from now on. Decisions made before do not change. */
+  setOnly(only: readonly OnlyFilter[], labelPolicy: LabelPolicy): void {
     this.#only = only;
+    this.#labelPolicy = labelPolicy;
   }
 
   /** Decides anew about every container, for settings or the host that changed. */
@@ -85,11 +90,14 @@ export class Roster {
     }
   }
 
+  /** Names are known at once; what labels decide waits until it is known whose they are, and stays as it was meanwhile. */
   #decide(fact: ContainerFact): void {
+    if (fact.imageLabels.source === "awaited") return;
     const { directory, reconciler, nodes, onWarning } = this.#parts;
     const networkOf = directory.network.bind(directory);
-    const decided = nodes.isDetached(fact) ? DETACHED : decide(fact, networkOf, this.#only);
-    const decision = nodes.isNode(fact) ? withNodeWarnings(decided, fact, nodes.placeOf(fact)) : decided;
+    const decided = nodes.isDetached(fact) ? DETACHED : decide(fact, networkOf, this.#only, this.#labelPolicy);
+    const told = withWarnings(decided, [decided.warning, nodes.ignoredLabel(fact)]);
+    const decision = nodes.isNode(fact) ? withNodeWarnings(told, fact, nodes.placeOf(fact)) : told;
     if (decision.warning !== undefined && this.#decisions.get(fact.id)?.warning !== decision.warning) {
       onWarning(fact, decision.warning);
     }

@@ -95,9 +95,10 @@ export function compose(parts: ComposeParts): Composition {
       counts.setContainersMax(settings.metrics.containers);
       queryLog.setOn(settings.queries.isLogged);
       directory.setRules(settings.routes);
+      directory.setLabelPolicy(settings.labels);
       directory.setServersMax(serversMax(settings));
-      roster.setOnly(settings.only);
-      nodes.setPolicy(settings.kind);
+      roster.setOnly(settings.only, settings.labels);
+      nodes.setPolicy(settings.kind, settings.labels);
       if (hostUpstreams.configure(settings)) follower.lookAgain();
       roster.refresh();
     },
@@ -113,6 +114,7 @@ function composeContainerWay(
   const { settings, log, engine, bracket, memory, means, journal, host, onEngine, engineVersion } = parts;
   const directory = new Directory({ serversMax: serversMax(settings), ownAddress: DOCKER_RESOLVER });
   directory.setRules(settings.routes);
+  directory.setLabelPolicy(settings.labels);
   const prove = (claim: NamespaceClaim): ProvenNamespace => proveNamespace(claim, host(), bracket.homeId);
   // A zone of a run before could hold entries that lead to its dead ports, so each run draws one.
   const zone = randomInt(1, 0xffff);
@@ -153,12 +155,14 @@ function composeContainerWay(
       onNews: (about, text) => log.info(about, text),
     },
     settings.kind,
+    settings.labels,
   );
   const roster = new Roster({
     directory,
     reconciler,
     nodes,
     only: settings.only,
+    labelPolicy: settings.labels,
     onWarning: ({ name: container }, warning) =>
       repeats.tell("warn", container, { container, warning }, "odd container"),
   });

@@ -7,6 +7,7 @@ import type { Asker } from "../container/doctor/upstream-check.ts";
 import type { Patient } from "../container/doctor/patient.ts";
 import { DOCKER_RESOLVER } from "../container/capture/capture.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../container/registry/fact.ts";
+import { ImageLabels } from "../container/watch/image-labels.ts";
 import { parseResolvConf } from "../container/watch/resolv-conf.ts";
 import { containerFact, isUp, networkFact } from "../container/watch/translate.ts";
 import { LIMITS } from "../config/limits.ts";
@@ -50,11 +51,14 @@ export async function openCases(clinic: Clinic): Promise<readonly Case[]> {
   const upstreams = new HostUpstreams({ ...parts, onChange: () => undefined }, { behaviour, resolvConf });
   try {
     const listed = await engine.containers();
-    const inspected = await inTurn(listed, LIMITS.inspectsAtOnce, async ({ Id: id }) => await engine.container(id));
+    const images = new ImageLabels(engine);
+    const inspected = await inTurn(listed, LIMITS.inspectsAtOnce, async ({ Id: id }) => {
+      const json = await engine.container(id);
+      return json === undefined || !isUp(json) ? undefined : { json, labels: await images.split(json) };
+    });
     const facts = inspected
-      .filter((json) => json !== undefined)
-      .filter((json) => isUp(json))
-      .map((json) => containerFact(json, upstreams.nameserversOf(json)))
+      .filter((each) => each !== undefined)
+      .map(({ json, labels }) => containerFact(json, upstreams.nameserversOf(json), labels))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
     const networks = await networksOf(facts, clinic);
     const told = new Map(status?.containers.map((container) => [container.id, container]));
@@ -110,8 +114,10 @@ function attachmentFinding(decision: Decision, told: ContainerStatus | undefined
         ? finding("attachment", "ok", detail)
         : finding("attachment", "warning", `${detail}; ${warning}`);
     }
-    case "left-alone":
-      return finding("attachment", "ok", `Docker's own resolver (${told.code ?? ""}): ${told.reason ?? ""}`);
+    case "left-alone": {
+      const detail = `Docker's own resolver (${told.code ?? ""}): ${told.reason ?? ""}`;
+      return finding("attachment", "ok", told.warning === undefined ? detail : `${detail}; ${told.warning}`);
+    }
     case "failed":
       return finding("attachment", "problem", `Docker's own resolver${since}: ${why}`, BY_ITSELF);
     case "opening":

@@ -19,6 +19,7 @@ import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
 import { closeEngineHost, openEngineHost } from "../container/namespace/engine-host.ts";
 import { Directory } from "../container/registry/directory.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
+import { splitLabels } from "../container/registry/labels.ts";
 import { makeLasting, removeLasting } from "../container/rules/install.ts";
 import { type PlanInput, servingPlan } from "../container/rules/plan.ts";
 import { TRIAL_MARK } from "../container/rules/probe.ts";
@@ -244,7 +245,7 @@ function containerHere({ fact }: NodeMode): ContainerFact {
     pid: process.pid,
     sandboxKey: "",
     networkMode: "",
-    labels: {},
+    ...splitLabels({}, {}),
     resolvConfPath: fact.resolvConfPath,
     kindSearch: fact.search,
     hostGateway: undefined,

@@ -16,6 +16,7 @@ import { proveNamespace } from "../container/namespace/proof.ts";
 import type { ContainerFact, NetworkFact } from "../container/registry/fact.ts";
 import { Engine } from "../container/watch/engine.ts";
 import { engineAddress } from "../container/watch/engine-address.ts";
+import { ImageLabels } from "../container/watch/image-labels.ts";
 import { containerFact, isUp, networkFact } from "../container/watch/translate.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { closeQuietly } from "../kernel/libc.ts";
@@ -58,10 +59,11 @@ export async function diagnoseNodes({ hostFlag, node, filters }: DiagnosisOrder)
 
 async function allNodes(engine: Engine, filters: readonly NodeFilter[]): Promise<ContainerFact[]> {
   const facts: ContainerFact[] = [];
+  const images = new ImageLabels(engine);
   for (const { Id: id } of await engine.containers()) {
     const json = await engine.container(id);
     if (json === undefined || !isUp(json)) continue;
-    const fact = containerFact(json, { kind: "unknown" });
+    const fact = containerFact(json, { kind: "unknown" }, await images.split(json));
     if (isNode(fact, filters)) facts.push(fact);
   }
   return facts;

@@ -65,6 +65,29 @@ function plain(text: string): Uint8Array | undefined {
   return isMapped ? bytes.subarray(12) : bytes;
 }
 
+/** Where clouds tell machines who they are, at addresses that are of no link: Alibaba's, Oracle's, Amazon's by IPv6. */
+const METADATA = ["100.100.100.200", "192.0.0.192", "fd00:ec2::254"];
+/** Prefixes of IPv6 that hold an IPv4 address: mapped ones are known to `plain`; these are translated on the way. */
+const TRANSLATED = Uint8Array.of(0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0);
+
+/**
+ * Whether an address leads to something else on each machine that asks it, or to no one machine: loopback, unspecified,
+ * link-local, multicast and broadcast, and the metadata of clouds.
+ */
+export function isOfOneHost(text: string): boolean {
+  const bytes = plain(text);
+  if (bytes === undefined || METADATA.some((each) => isSameAddress(each, text))) return true;
+  if (bytes.length === 4) return isIpv4OfOneHost(bytes);
+  const [first = 0, second = 0] = bytes;
+  if (TRANSLATED.every((byte, index) => bytes[index] === byte)) return isIpv4OfOneHost(bytes.subarray(12));
+  const isLow = bytes.subarray(0, 12).every((byte) => byte === 0);
+  return isLow || first === 0xff || (first === 0xfe && (second & 0xc0) === 0x80);
+}
+
+function isIpv4OfOneHost([first = 0, second = 0]: Uint8Array): boolean {
+  return first === 0 || first === 127 || first >= 224 || (first === 169 && second === 254);
+}
+
 const AF_INET = 2;
 const AF_INET6 = 10;
 

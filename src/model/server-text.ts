@@ -3,12 +3,14 @@
  *
  *   10.0.0.53   10.0.0.53:5353   10.0.0.53#5353   fd00::53   [fd00::53]:5353   fe80::1%eth0
  *   host                        the host's own servers, whichever they are at the time
- *   container:10.0.0.53         asked from inside the container instead of from the host
+ *   container:10.0.0.53         asked from inside the container instead of from the host; in a label all are, unless
+ *                               settings say otherwise
  *   /corp.example/10.0.0.53     for the names below corp.example; several domains: /one/two/10.0.0.53
  *   /corp.example/              such names exist nowhere outside
  */
 import { isIPv4, isIPv6 } from "node:net";
 
+import { isSameAddress } from "./address.ts";
 import type { Server } from "./view.ts";
 import { folded, wireLabels } from "./wire-name.ts";
 
@@ -23,7 +25,7 @@ export interface RouteText {
   readonly isLocal: boolean;
 }
 
-const DNS_PORT = 53;
+export const DNS_PORT = 53;
 const PORT_MAX = 65535;
 const FROM_CONTAINER = "container:";
 /** Where dns11 itself listens: asked from inside a container, it would ask itself. */
@@ -32,11 +34,15 @@ const LINK_LOCAL = /^fe[89ab][0-9a-f]:/i;
 /** What names are made of; an international one is written in its xn-- form, because that is what queries bring. */
 const DOMAIN = /^[\w.-]*$/;
 
+/** From where a server is asked that does not say so itself. */
+type Place = "host" | "container";
+
 /** Reads one server; throws an Error that says what is wrong with the text. */
-export function parseServer(text: string): NamedServer {
+export function parseServer(text: string, place: Place = "host"): NamedServer {
   if (text === "host") return "host";
-  const isInside = text.startsWith(FROM_CONTAINER);
-  const { address, port } = splitPort(isInside ? text.slice(FROM_CONTAINER.length) : text);
+  const isMarked = text.startsWith(FROM_CONTAINER);
+  const isInside = isMarked || place === "container";
+  const { address, port } = splitPort(isMarked ? text.slice(FROM_CONTAINER.length) : text);
   const [bare = "", zone] = address.split(/%(.*)/s, 2);
   const isAddress = zone === undefined ? isIPv4(bare) || isIPv6(bare) : isIPv6(bare) && /^[\w.-]+$/.test(zone);
   if (!isAddress) {
@@ -44,7 +50,7 @@ export function parseServer(text: string): NamedServer {
       `"${text}" is no nameserver: it is "host" or an IP address, with :PORT or #PORT where that is not 53`,
     );
   }
-  if (isInside && bare === OWN_ADDRESS) {
+  if (isInside && isSameAddress(bare, OWN_ADDRESS)) {
     throw new Error(`"${text}" is where dns11 itself listens: it would ask itself`);
   }
   if (zone === undefined && LINK_LOCAL.test(bare)) {
@@ -54,14 +60,14 @@ export function parseServer(text: string): NamedServer {
 }
 
 /** Reads `SERVER` or `/DOMAIN[/DOMAIN...]/[SERVER]`; throws an Error that says what is wrong with the text. */
-export function parseRoute(text: string): RouteText {
-  if (!text.startsWith("/")) return { domains: [""], servers: [parseServer(text)], isLocal: false };
+export function parseRoute(text: string, place: Place = "host"): RouteText {
+  if (!text.startsWith("/")) return { domains: [""], servers: [parseServer(text, place)], isLocal: false };
   const parts = text.slice(1).split("/");
   const server = parts.pop() ?? "";
   if (parts.length === 0) throw new Error(`"${text}" lacks a second slash: /DOMAIN/SERVER`);
   return {
     domains: parts.map((domain) => parseDomain(domain)),
-    servers: server === "" ? [] : [parseServer(server)],
+    servers: server === "" ? [] : [parseServer(server, place)],
     isLocal: server === "",
   };
 }

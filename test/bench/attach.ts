@@ -7,6 +7,7 @@ import { Bracket, warmThreadPool } from "../../src/container/namespace/bracket.t
 import { foreseeDescriptors } from "../../src/daemon/descriptors.ts";
 import { openEngineHost } from "../../src/container/namespace/engine-host.ts";
 import type { ContainerFact } from "../../src/container/registry/fact.ts";
+import { splitLabels } from "../../src/container/registry/labels.ts";
 import { Journal } from "../../src/container/kind/journal.ts";
 import { Engine } from "../../src/container/watch/engine.ts";
 import { type Composition, compose } from "../../src/daemon/compose.ts";
@@ -112,7 +113,7 @@ function factOf(index: number, path: string): ContainerFact {
     pid: 0,
     sandboxKey: path,
     networkMode: NETWORK.name,
-    labels: {},
+    ...splitLabels({}, {}),
     startedAt: "",
     resolvConfPath: undefined,
     kindSearch: undefined,

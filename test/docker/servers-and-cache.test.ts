@@ -54,12 +54,13 @@ async function serverNamed(instance: Dns11, server: string, container?: string):
 
 test("the host's servers are told once for all, each container's own for itself, with the names they are for", async () => {
   const path = join(folder, "routes.yaml");
-  writeFileSync(path, "version: 1\ndns: [host, /corp.test/10.53.0.2]\n");
+  writeFileSync(path, "version: 1\ndns: [/corp.test/10.53.0.2]\n");
   await using one = await runContainer(engine, { name: "one", networks: ["n1"] });
   await using two = await runContainer(engine, { name: "two", networks: ["n1"], dns: [LOOPBACKS[0]] });
   await using instance = await startDns11(engine, { args: ["--config", path] });
   const first = await serverNamed(instance, "host(10.53.0.1)");
-  assert.deepEqual(first.uses, [{ domain: ".", by: "the settings, dns", containers: [one.name] }]);
+  const by = "the host's resolv.conf, as it is now";
+  assert.deepEqual(first.uses, [{ domain: ".", by, containers: [one.name] }]);
   const second = await serverNamed(instance, "host(10.53.0.2)");
   assert.deepEqual(
     second.uses.map(({ domain, containers }) => [domain, containers]),

@@ -92,15 +92,21 @@ test("a network's servers are for the containers on it, and asked from inside", 
   assert.ok(shown?.includes("127.1.0.1"), String(shown));
 });
 
-test("a container's label counts before everybody's, and what is wrong of it is told", async () => {
-  const labels = { "io.dns11.dns": "10.53.0.2, /corp.ok.test/host 10.53" };
-  await using labelled = await runContainer(engine, { name: "labelled", networks: ["backend"], labels });
+test("a container's label counts where the settings say nothing, is asked from inside, and what is wrong of it is told", async () => {
+  const labels = { "io.dns11.dns": "10.53.0.2, /deep.ok.test/host /corp.ok.test/10.53.0.2 10.53" };
+  await using labelled = await runContainer(engine, { name: "labelled", networks: ["web"], labels });
   await using instance = await startDns11(engine, { args: ["--config", file(ROUTES)] });
-  assert.deepEqual(await whoAnswers(labelled, "ok.test"), ["other"]);
-  assert.deepEqual(await whoAnswers(labelled, "corp.ok.test"), ["hosts"]);
-  assert.deepEqual(await whoAnswers(labelled, "six.ok.test"), ["six"]);
-  const { warning } = (await instance.container("labelled")) ?? assert.fail();
+  for (const [domain, server] of [
+    ["ok.test", "other"],
+    ["deep.ok.test", "hosts"],
+    ["corp.ok.test", "corp"],
+    ["six.ok.test", "six"],
+  ] as const) {
+    assert.deepEqual(await whoAnswers(labelled, domain), [server], domain);
+  }
+  const { warning, upstreams: shown } = (await instance.container("labelled")) ?? assert.fail();
   assert.match(warning ?? "", /^its label io\.dns11\.dns is wrong: "10\.53" is no nameserver/);
+  assert.ok(shown?.includes("10.53.0.2"), String(shown));
   assert.match(instance.log, /odd container/);
 });
 

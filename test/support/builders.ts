@@ -221,6 +221,7 @@ export function aContainer(parts: Partial<ContainerFact> = {}): ContainerFact {
     sandboxKey: "/var/run/docker/netns/c0ffee",
     networkMode: "one",
     labels: {},
+    imageLabels: { labels: {}, source: "known" },
     startedAt: "",
     resolvConfPath: undefined,
     kindSearch: undefined,

@@ -24,6 +24,14 @@ const BUSYBOX_IMAGE: Image = {
   fill: fillBusybox,
 };
 
+// The first one with labels baked in, under a name of its own.
+export function labelledImage(name: string, labels: Readonly<Record<string, string>>): Image {
+  // A line of such changes may have 64 KB, and goes on in the next one.
+  const quoted = (text: string): string => JSON.stringify(text).replaceAll(/.{30000}/g, "$&\\\n");
+  const changes = Object.entries(labels).map(([key, value]) => `LABEL ${quoted(key)}=${quoted(value)}`);
+  return { ...BUSYBOX_IMAGE, name, changes: [...BUSYBOX_IMAGE.changes, ...changes] };
+}
+
 export const MACHINE_IMAGE: Image = {
   name: "dns11-test-machine",
   changes: [SEARCH_PATH],

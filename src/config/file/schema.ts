@@ -52,6 +52,8 @@ export const SCHEMA = map({
   strict: leaf(READERS.strict).optional(),
   rules: leaf(READERS.rules).optional(),
   only: list(READERS.only),
+  "trust-image-labels": leaf(readBoolean).optional(),
+  "label-servers": leaf(READERS["label-servers"]).optional(),
   ttl: leaf(READERS.ttl).optional(),
   dns: servers,
   "dns-opt": list(READERS["dns-opt"]),

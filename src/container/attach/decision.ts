@@ -2,8 +2,12 @@
  * Decision: whether dns11 serves a container, and if not, why: in words for the person who asks `dns11 status`.
  */
 import type { OnlyFilter } from "../../config/only.ts";
+import { LIMITS } from "../../config/limits.ts";
+import { shortened } from "../../lib/shortened.ts";
+import { LABEL_DEFAULTS, type LabelPolicy } from "../../model/label-policy.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../registry/fact.ts";
-import { ownSay } from "../registry/routes.ts";
+import { DNS_LABEL, ownSay } from "../registry/label-routes.ts";
+import { type Labels, countedLabels, ignoredLabel } from "../registry/labels.ts";
 
 export type Decision =
   | { readonly kind: "serve"; readonly warning?: string }
@@ -27,6 +31,7 @@ export function decide(
   fact: ContainerFact,
   networkOf: (id: string) => NetworkFact | undefined,
   only: readonly OnlyFilter[],
+  policy: LabelPolicy = LABEL_DEFAULTS,
 ): Decision {
   const { networkMode } = fact;
   if (networkMode === "host") return leave("host-network", "it uses the host's network, which is not ours");
@@ -34,15 +39,22 @@ export function decide(
     const other = networkMode.slice("container:".length).slice(0, 12);
     return leave("shares-namespace", `it shares the namespace of container ${other} and is served with it, if that is`);
   }
-  const label = readLabel(fact.labels[ENABLE_LABEL]);
-  if (!label.isEnabled) return leave("opted-out", `its label ${ENABLE_LABEL} says so`);
-  return withWarnings(decideByNetworks(fact, networkOf, only), [label.warning, ownSay(fact.labels).warning]);
+  // The one thing that an image may say itself: its containers are left alone.
+  const isImages = !Object.hasOwn(fact.labels, ENABLE_LABEL);
+  const label = readLabel((isImages ? fact.imageLabels.labels : fact.labels)[ENABLE_LABEL]);
+  if (!label.isEnabled) return leave("opted-out", `its ${isImages ? "image's " : ""}label ${ENABLE_LABEL} says so`);
+  const labels = countedLabels(fact, policy);
+  const warnings = [label.warning, ownSay(labels, policy.servers).warning, ignoredLabel(DNS_LABEL, fact, policy)];
+  const decision = decideByNetworks(fact, networkOf, isSelected(fact, labels, only));
+  if (decision.kind === "serve" || decision.code !== "not-selected") return withWarnings(decision, warnings);
+  const keys = only.filter((filter) => filter.kind === "label").map(({ key }) => key);
+  return withWarnings(decision, [...warnings, ...keys.map((key) => ignoredLabel(key, fact, policy))]);
 }
 
 function decideByNetworks(
   fact: ContainerFact,
   networkOf: (id: string) => NetworkFact | undefined,
-  only: readonly OnlyFilter[],
+  isChosen: boolean,
 ): Decision {
   const userDefined = fact.endpoints.filter((endpoint) => isUserDefined(endpoint.networkName));
   if (userDefined.length === 0 && fact.networkMode === "none") return leave("no-network", "it has no network");
@@ -53,19 +65,19 @@ function decideByNetworks(
   if (swarm !== undefined) {
     return leave("swarm-network", `its network "${swarm.networkName}" is a swarm's, whose services only dockerd knows`);
   }
-  if (!isSelected(fact, only)) return leave("not-selected", "no --only filter selects it");
+  if (!isChosen) return leave("not-selected", "no --only filter selects it");
   return { kind: "serve" };
 }
 
 /** All labels that were named, and any of the networks: as `docker ps --filter` reads several filters. */
-function isSelected(fact: ContainerFact, only: readonly OnlyFilter[]): boolean {
+function isSelected({ endpoints }: ContainerFact, labels: Labels, only: readonly OnlyFilter[]): boolean {
   const networks = only.filter((filter) => filter.kind === "network");
   const hasLabels = only.every((filter) => {
     if (filter.kind !== "label") return true;
-    if (!Object.hasOwn(fact.labels, filter.key)) return false;
-    return filter.value === undefined || filter.value === fact.labels[filter.key];
+    if (!Object.hasOwn(labels, filter.key)) return false;
+    return filter.value === undefined || filter.value === labels[filter.key];
   });
-  const isOnNetwork = (name: string): boolean => fact.endpoints.some((endpoint) => endpoint.networkName === name);
+  const isOnNetwork = (name: string): boolean => endpoints.some((endpoint) => endpoint.networkName === name);
   return hasLabels && (networks.length === 0 || networks.some(({ name }) => isOnNetwork(name)));
 }
 
@@ -75,7 +87,7 @@ function readLabel(text: string | undefined): { readonly isEnabled: boolean; rea
   if (NO.has(word)) return { isEnabled: false };
   return {
     isEnabled: true,
-    warning: `its label ${ENABLE_LABEL}="${text}" is neither true nor false; it is served as if the label were not there`,
+    warning: `its label ${ENABLE_LABEL}="${shortened(text ?? "", LIMITS.labelCharsTold)}" is neither true nor false; it is served as if the label were not there`,
   };
 }
 

@@ -4,6 +4,7 @@
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { O_PATH, closeQuietly, openInRoot } from "../../kernel/libc.ts";
 import type { KindPolicy } from "../../model/kind-policy.ts";
+import { LABEL_DEFAULTS, type LabelPolicy } from "../../model/label-policy.ts";
 import type { Bracket } from "../namespace/bracket.ts";
 import { withRoot } from "../namespace/container-root.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";
@@ -15,7 +16,7 @@ import { NodeMode } from "./node-mode.ts";
 import { type NodeFiles, NodeResolver } from "./node-resolver.ts";
 import { wishedAddresses } from "./published.ts";
 import { isMountedIn } from "./resolver-file.ts";
-import { isNode } from "./selection.ts";
+import { ignoredNodeLabel, isNode } from "./selection.ts";
 
 export interface NodesParts {
   readonly bracket: Bracket;
@@ -39,16 +40,19 @@ export class Nodes {
   /** By container, the start that somebody wanted to be left alone. */
   readonly #detached = new Map<string, string>();
   #policy: KindPolicy;
+  #labelPolicy: LabelPolicy;
   #hostGateway: string | undefined;
 
-  constructor(parts: NodesParts, policy: KindPolicy) {
+  constructor(parts: NodesParts, policy: KindPolicy, labelPolicy: LabelPolicy = LABEL_DEFAULTS) {
     this.#parts = parts;
     this.#policy = policy;
+    this.#labelPolicy = labelPolicy;
   }
 
   /** From now on; modes made before go on until their containers are decided about again. */
-  setPolicy(policy: KindPolicy): void {
+  setPolicy(policy: KindPolicy, labelPolicy: LabelPolicy): void {
     this.#policy = policy;
+    this.#labelPolicy = labelPolicy;
   }
 
   /** How the engine's host can be reached from any container, where that is known; returns whether any node cares. */
@@ -59,7 +63,12 @@ export class Nodes {
   }
 
   isNode(fact: ContainerFact): boolean {
-    return isNode(fact, this.#policy.nodes);
+    return isNode(fact, this.#policy.nodes, this.#labelPolicy);
+  }
+
+  /** What its image says of that, where it does not count. */
+  ignoredLabel(fact: ContainerFact): string | undefined {
+    return ignoredNodeLabel(fact, this.#policy.nodes, this.#labelPolicy);
   }
 
   isDetached(fact: ContainerFact): boolean {

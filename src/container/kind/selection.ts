@@ -3,7 +3,9 @@
  * pods, and what it asks it asks at 127.0.0.11 as any container does.
  */
 import type { NodeFilter } from "../../model/kind-policy.ts";
+import { LABEL_DEFAULTS, type LabelPolicy } from "../../model/label-policy.ts";
 import type { ContainerFact } from "../registry/fact.ts";
+import { type SplitLabels, countedLabels, ignoredLabel } from "../registry/labels.ts";
 
 /** Every container of a KIND cluster has it; its value is the cluster's name. */
 const CLUSTER_LABEL = "io.x-k8s.kind.cluster";
@@ -15,10 +17,27 @@ const IN_FRONT: readonly (readonly [string, string])[] = [
   ["k3d.role", "loadbalancer"],
 ];
 
-export function isNode(
-  { name, labels }: Pick<ContainerFact, "name" | "labels">,
+type Candidate = Pick<ContainerFact, "name"> & SplitLabels;
+
+export function isNode(fact: Candidate, filters: readonly NodeFilter[], policy: LabelPolicy = LABEL_DEFAULTS): boolean {
+  return isNodeBy(fact.name, countedLabels(fact, policy), filters);
+}
+
+/** What an image says of that and may not, for whoever wonders why its containers are treated otherwise. */
+export function ignoredNodeLabel(
+  fact: Candidate,
   filters: readonly NodeFilter[],
-): boolean {
+  policy: LabelPolicy,
+): string | undefined {
+  const isWished = isNode(fact, filters, { ...policy, trustsImages: true });
+  if (isWished === isNode(fact, filters, policy)) return undefined;
+  const named = filters.flatMap((filter) => (filter.kind === "label" ? [filter.key] : []));
+  return [OWN_LABEL, ...IN_FRONT.map(([key]) => key), CLUSTER_LABEL, ...named]
+    .map((key) => ignoredLabel(key, fact, policy))
+    .find((text) => text !== undefined);
+}
+
+function isNodeBy(name: string, labels: Readonly<Record<string, string>>, filters: readonly NodeFilter[]): boolean {
   if (filters.length === 0) return false;
   const own = labels[OWN_LABEL]?.trim().toLowerCase();
   if (own === "true" || own === "false") return own === "true";

@@ -5,6 +5,7 @@
 import { LIMITS } from "../../config/limits.ts";
 import { isSameAddress } from "../../model/address.ts";
 import { nameKey, spelledLabels } from "../../model/docker-name.ts";
+import { LABEL_DEFAULTS, type LabelPolicy } from "../../model/label-policy.ts";
 import { hashOf } from "../../model/label-table.ts";
 import { NetworkNames } from "../../model/network-names.ts";
 import { NO_RULES, type RouteRules } from "../../model/route-rules.ts";
@@ -12,7 +13,8 @@ import type { Link, Server, Upstreams, View, ViewNetwork } from "../../model/vie
 import { folded } from "../../model/wire-name.ts";
 import { type ContainerFact, type EndpointFact, type NameserversFact, type NetworkFact } from "./fact.ts";
 import { type Joined, inSearchOrder } from "./order.ts";
-import { DNS_LABEL, type Say, ownSay, routesOf, saidBy } from "./routes.ts";
+import { DNS_LABEL, ownSay } from "./label-routes.ts";
+import { type Say, routesOf, saidBy } from "./routes.ts";
 
 interface KnownNetwork {
   readonly fact: NetworkFact;
@@ -55,6 +57,7 @@ export class Directory {
   readonly #containers = new Map<string, ContainerFact>();
   #host: readonly Server[] = [];
   #rules: RouteRules = NO_RULES;
+  #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
   #serversMax: number;
 
   constructor(options: DirectoryOptions) {
@@ -74,6 +77,11 @@ export class Directory {
   /** What settings say about who is asked, from now on. Views made before do not change. */
   setRules(rules: RouteRules): void {
     this.#rules = rules;
+  }
+
+  /** What labels may say about who is asked, from now on. Views made before do not change. */
+  setLabelPolicy(policy: LabelPolicy): void {
+    this.#labelPolicy = policy;
   }
 
   /** How many servers of Docker's list are used, from now on. */
@@ -146,11 +154,12 @@ export class Directory {
   }
 
   #upstreams(
-    { labels, nameservers }: ContainerFact,
+    { labels, imageLabels, nameservers }: ContainerFact,
     joined: readonly Joined[],
     node: NodePlace | undefined,
   ): Upstreams {
     const { everyone, networks, isNdotsSet } = this.#rules;
+    const { trustsImages, servers: place } = this.#labelPolicy;
     const reaches = joined.some(reachesOutside);
     // Some drivers lead outside by ways that no interface tells; only Docker knows then whether the host's servers serve.
     const isUnclear = !reaches && joined.some(mayReachOutside);
@@ -159,15 +168,17 @@ export class Directory {
     const doors = [DOOR, ...(node?.ownAddresses ?? []).map((address): Server => ({ ...DOOR, address }))];
     const listed = isUnclear ? doors : this.#listed(nameservers, doors, ownAddresses);
     const isOwn = nameservers.kind === "listed" && nameservers.isOwn && !isUnclear;
+    // Who may say what, most trusted first: the operator, whoever created the container, the author of its image.
     const says: Say[] = [
-      saidBy(`its label ${DNS_LABEL}`, ownSay(labels).say),
-      saidBy("its own --dns", isOwn ? [{ domains: [""], servers: listed, isLocal: false }] : []),
       ...joined.map(({ network: { name } }) => saidBy(`the settings of network "${name}"`, networks.get(name) ?? [])),
       saidBy("the settings, dns", everyone),
       saidBy(
         "the settings, kind.host-name",
         node?.hostName === "deny" ? [{ domains: [HOST_NAME], servers: [], isLocal: true }] : [],
       ),
+      saidBy(`its label ${DNS_LABEL}`, ownSay(labels, place).say),
+      saidBy("its own --dns", isOwn ? [{ domains: [""], servers: listed, isLocal: false }] : []),
+      saidBy(`its image's label ${DNS_LABEL}`, trustsImages ? ownSay(imageLabels.labels, place).say : []),
     ];
     const fallbackBy =
       listed === doors

@@ -2,6 +2,8 @@
  * Facts: what the engine says, in our words, free of its versions. Everything behind this file decides on facts alone.
  */
 
+import type { SplitLabels } from "./labels.ts";
+
 /** A container on one network. */
 export interface EndpointFact {
   /** Another one every time the container joins. */
@@ -34,8 +36,8 @@ export type NameserversFact =
   /** Nobody tells. */
   | { readonly kind: "unknown" };
 
-/** A running container. */
-export interface ContainerFact {
+/** A running container. Its `labels` are those that its creator gave; what the image says is apart. */
+export interface ContainerFact extends SplitLabels {
   readonly id: string;
   readonly name: string;
   /** Another one for each start. */
@@ -44,7 +46,6 @@ export interface ContainerFact {
   readonly pid: number;
   readonly sandboxKey: string;
   readonly networkMode: string;
-  readonly labels: Readonly<Record<string, string>>;
   /** The engine's path to the container's resolv.conf. */
   readonly resolvConfPath: string | undefined;
   /** What a KIND node's search list is to be, if anybody says. */

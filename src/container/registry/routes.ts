@@ -1,10 +1,10 @@
 /**
  * Routes: who is asked for the names that nobody here holds, put together for one container from all who have a say. The
- * longest suffix decides; for one suffix the container's own word counts before its networks', theirs before everybody's,
+ * longest suffix decides; for one suffix who is trusted more counts before who is trusted less (Directory has the order),
  * and what Docker would ask comes last. Servers asked from the host are left out where the container has no way outside:
  * that is decided here, before any cache is looked into.
  */
-import { type NamedServer, type RouteText, domainLabels, parseRoute } from "../../model/server-text.ts";
+import { type NamedServer, type RouteText, domainLabels } from "../../model/server-text.ts";
 import type { Route, Server } from "../../model/view.ts";
 
 /** One who has a say: the texts that apply, in the order in which they were written. */
@@ -17,24 +17,6 @@ interface SaidText extends RouteText {
 
 export function saidBy(by: string, texts: readonly RouteText[]): Say {
   return texts.map((text) => ({ ...text, by }));
-}
-
-/** Where a container itself says whom to ask, as `--dns` does: texts with blanks or commas between them. */
-export const DNS_LABEL = "io.dns11.dns";
-
-/** What a container's label says; texts that are wrong are left out, and the first of them is told. */
-export function ownSay(labels: Readonly<Record<string, string>>): { readonly say: Say; readonly warning?: string } {
-  const texts = (labels[DNS_LABEL] ?? "").split(/[\s,]+/).filter((text) => text !== "");
-  const say: RouteText[] = [];
-  let problem: string | undefined;
-  for (const text of texts) {
-    try {
-      say.push(parseRoute(text));
-    } catch (error) {
-      problem ??= (error as Error).message;
-    }
-  }
-  return problem === undefined ? { say } : { say, warning: `its label ${DNS_LABEL} is wrong: ${problem}` };
 }
 
 export interface RouteParts {

@@ -7,6 +7,7 @@ import Docker from "dockerode";
 
 import { LIMITS } from "../../config/limits.ts";
 import { Fault, codeOf, reasonOf } from "../../lib/fault.ts";
+import type { ImageJson, ImagePlatform } from "./image-labels.ts";
 import type { ContainerJson, ListedJson, NetworkJson } from "./translate.ts";
 
 export interface EngineInfo {
@@ -92,6 +93,13 @@ export class Engine {
 
   async network(id: string): Promise<NetworkJson | undefined> {
     return await orNothing(this.#get<NetworkJson>(`/networks/${id}`, LIMITS.inspectMs));
+  }
+
+  /** An image by its id; undefined where it is gone. Engines that do not know the platform's parameter ignore it. */
+  async image(id: string, platform?: ImagePlatform): Promise<ImageJson | undefined> {
+    const options = platform === undefined ? {} : { platform: JSON.stringify(platform) };
+    const path = `/images/${id}/json${platform === undefined ? "" : "?"}`;
+    return await orNothing(this.#get<ImageJson>(path, LIMITS.inspectMs, undefined, options));
   }
 
   /** Events from now on, until the engine or `signal` ends the stream. */

@@ -9,13 +9,16 @@ import { LIMITS } from "../../config/limits.ts";
 import { backoffMs } from "../../lib/backoff.ts";
 import { Fault, reasonOf } from "../../lib/fault.ts";
 import type { ContainerFact, NameserversFact, NetworkFact } from "../registry/fact.ts";
+import { type Labels, type SplitLabels, splitLabels } from "../registry/labels.ts";
 import type { Engine, EngineEvent, EngineInfo } from "./engine.ts";
+import { ImageLabels } from "./image-labels.ts";
 import {
   type ContainerJson,
   containerFact,
   isUp,
   knownFingerprint,
   listedFingerprint,
+  mergedLabels,
   networkFact,
 } from "./translate.ts";
 
@@ -41,13 +44,15 @@ export interface FollowerHooks {
 }
 
 /** What is asked of an engine. */
-export type FollowedEngine = Pick<Engine, "describe" | "containers" | "container" | "network" | "events">;
+export type FollowedEngine = Pick<Engine, "describe" | "containers" | "container" | "network" | "image" | "events">;
 
 const NANO_PER_MILLI = 1e6;
+const LATE = Symbol("late");
 
 export class Follower {
   readonly #engine: FollowedEngine;
   readonly #hooks: FollowerHooks;
+  readonly #images: ImageLabels;
   readonly #marked = new Set<string>();
   readonly #inspecting = new Set<string>();
   /** Of what events have marked: when the first of them happened. */
@@ -60,6 +65,7 @@ export class Follower {
   constructor(engine: FollowedEngine, hooks: FollowerHooks) {
     this.#engine = engine;
     this.#hooks = hooks;
+    this.#images = new ImageLabels(engine);
   }
 
   get isConnected(): boolean {
@@ -200,14 +206,36 @@ export class Follower {
         if (this.#hooks.known().has(id)) this.#hooks.onContainerGone(id);
         return;
       }
-      const fact = containerFact(json, this.#hooks.nameserversOf(json));
+      const image = this.#labelsOf(json);
+      const isAsked = image instanceof Promise;
+      const labels = isAsked ? splitLabels(mergedLabels(json), "awaited") : image;
+      const fact = containerFact(json, this.#hooks.nameserversOf(json), labels);
       await Promise.all(fact.endpoints.map(({ networkId }) => this.#learnNetwork(networkId)));
       this.#hooks.onContainer(fact);
+      if (isAsked) await this.#tellApart(fact, image);
     } catch (error) {
       this.#hooks.onInspectFailed(id, reasonOf(error));
       // The next comparison of lists finds what this one missed; a container that changed in place is marked here.
       setTimeout(() => this.#mark(id), LIMITS.engineRetryLastMs).unref();
     }
+  }
+
+  /** Whose labels they are, asked for once in a container's life: they never change. */
+  #labelsOf(json: ContainerJson): SplitLabels | Promise<Labels | undefined> {
+    const known = this.#hooks.known().get(json.Id);
+    if (known?.imageLabels.source === "known") return { labels: known.labels, imageLabels: known.imageLabels };
+    const image = this.#images.of(json);
+    return image instanceof Promise ? image : splitLabels(mergedLabels(json), image);
+  }
+
+  /** Tells a container anew when its image has answered, or after a while without: its names were told before. */
+  async #tellApart(fact: ContainerFact, asked: Promise<Labels | undefined>): Promise<void> {
+    const late = sleep(LIMITS.imageWaitMs, LATE, { ref: false });
+    const image = await Promise.race([asked, late]).catch((error: unknown) => new Error(reasonOf(error)));
+    const isTold = image !== LATE && !(image instanceof Error);
+    this.#hooks.onContainer({ ...fact, ...splitLabels(fact.imageLabels.labels, isTold ? image : undefined) });
+    if (image === LATE) void asked.catch(() => undefined).then(() => this.#mark(fact.id));
+    if (image instanceof Error) throw image;
   }
 
   /** A network never changes but for its end, so one look is enough. */

@@ -9,6 +9,8 @@ import {
   type NetworkFact,
   isUserDefined,
 } from "../registry/fact.ts";
+import { type Labels, type SplitLabels, splitLabels } from "../registry/labels.ts";
+import type { ImagePlatform } from "./image-labels.ts";
 
 /** Of `GET /containers/{id}/json`, what we read. */
 export interface ContainerJson {
@@ -21,11 +23,14 @@ export interface ContainerJson {
     readonly Pid?: number;
     readonly StartedAt?: string;
   };
+  /** The image's id. */
+  readonly Image?: string;
+  readonly ImageManifestDescriptor?: { readonly platform?: ImagePlatform | null } | null;
   readonly ResolvConfPath?: string;
   readonly Config?: {
     readonly Hostname?: string;
     readonly Env?: readonly string[] | null;
-    readonly Labels?: Readonly<Record<string, string>> | null;
+    readonly Labels?: Labels | null;
   };
   readonly HostConfig?: {
     readonly NetworkMode?: string;
@@ -80,7 +85,17 @@ export function isUp({ State: state }: ContainerJson): boolean {
   return state?.Running === true && state.Restarting !== true;
 }
 
-export function containerFact(json: ContainerJson, nameservers: NameserversFact): ContainerFact {
+/** All of them, whoever said them. */
+export function mergedLabels(json: ContainerJson): Labels {
+  return json.Config?.Labels ?? {};
+}
+
+/** Where nobody has told the labels apart, all of them count as the image's. */
+export function containerFact(
+  json: ContainerJson,
+  nameservers: NameserversFact,
+  labels: SplitLabels = splitLabels(mergedLabels(json), undefined),
+): ContainerFact {
   const networks = Object.entries(json.NetworkSettings?.Networks ?? {});
   return {
     id: json.Id,
@@ -89,7 +104,7 @@ export function containerFact(json: ContainerJson, nameservers: NameserversFact)
     pid: json.State?.Pid ?? 0,
     sandboxKey: json.NetworkSettings?.SandboxKey ?? "",
     networkMode: json.HostConfig?.NetworkMode ?? "",
-    labels: json.Config?.Labels ?? {},
+    ...labels,
     startedAt: json.State?.StartedAt ?? "",
     resolvConfPath: json.ResolvConfPath || undefined,
     kindSearch: variable(json.Config?.Env ?? [], KIND_SEARCH),

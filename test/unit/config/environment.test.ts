@@ -19,6 +19,8 @@ test("each variable is read", () => {
   const layer = readEnvironment({
     DNS11_STRICT: "Yes",
     DNS11_ONLY: "label=tier=a,b network=one",
+    DNS11_TRUST_IMAGE_LABELS: "on",
+    DNS11_LABEL_SERVERS: "any",
     DNS11_TTL: "1m",
     DNS11_DNS: "host, /corp.example/10.0.0.53\n10.0.0.54",
     DNS11_DNS_OPT: "ndots:1 rotate",
@@ -36,6 +38,8 @@ test("each variable is read", () => {
       { kind: "label", key: "tier", value: "a,b" },
       { kind: "network", name: "one" },
     ],
+    "trust-image-labels": true,
+    "label-servers": "any",
     ttl: 60_000,
     dns: ["host", "/corp.example/10.0.0.53", "10.0.0.54"].map((text) => parseRoute(text)),
     "dns-opt": [

@@ -19,6 +19,7 @@ test("nobody said anything: the defaults", () => {
   assert.deepEqual(settings.upstream, UPSTREAM_DEFAULTS);
   assert.deepEqual(settings.routes, { everyone: [], networks: new Map(), isNdotsSet: false });
   assert.deepEqual([settings.isStrict, settings.logLevel, settings.only], [false, "info", []]);
+  assert.deepEqual(settings.labels, { trustsImages: false, servers: "container" });
   assert.equal(settings.resolvConf, undefined);
   assert.ok(Object.values(settings.origins).every(({ source }) => source === "default"));
   assert.deepEqual(settings.origins["cache.size"], { value: "32MiB", source: "default" });

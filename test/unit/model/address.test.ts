@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { addressBytes, isOpenEnded, reverseLabels, socketAddress } from "../../../src/model/address.ts";
+import { addressBytes, isOfOneHost, isOpenEnded, reverseLabels, socketAddress } from "../../../src/model/address.ts";
 import { presentation } from "../../../src/model/wire-name.ts";
 
 test("addressBytes() reads IPv4", () => {
@@ -115,6 +115,21 @@ test("isOpenEnded() tells the addresses whose text begins or ends with two colon
     [true, true, true, false, false, false],
   );
 });
+
+for (const [texts, isIt] of [
+  [["127.0.0.1", "127.255.0.9", "0.0.0.0", "0.1.2.3", "::", "::1", "::127.0.0.1", "::ffff:127.0.0.1"], true],
+  [["169.254.169.254", "::ffff:169.254.1.1", "fe80::1", "febf::1", "fe80::1%eth0", "64:ff9b::7f00:1"], true],
+  [["224.0.0.251", "255.255.255.255", "ff02::fb", "100.100.100.200", "192.0.0.192", "fd00:ec2::254"], true],
+  [["nonsense", ""], true],
+  [["10.0.0.1", "192.168.1.1", "8.8.8.8", "169.253.0.1", "100.100.100.201", "223.255.255.255"], false],
+  [["fd00::53", "2001:db8::1", "fec0::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "fd00:ec2::253"], false],
+] as const) {
+  for (const text of texts) {
+    test(`isOfOneHost() ${isIt ? "keeps" : "lets"} "${text}"${isIt ? "" : " pass"}`, () => {
+      assert.equal(isOfOneHost(text), isIt);
+    });
+  }
+}
 
 test("socketAddress() lays out struct sockaddr_in", () => {
   assert.equal(socketAddress(Buffer.of(127, 0, 0, 11), 53).toString("hex"), "020000357f00000b0000000000000000");

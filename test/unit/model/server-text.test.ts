@@ -45,6 +45,13 @@ for (const [text, server] of Object.entries(SERVERS)) {
   });
 }
 
+test("where it is said so, a server is asked from inside the container", () => {
+  assert.deepEqual(parseServer("10.0.0.53:5353", "container"), { from: "container", address: "10.0.0.53", port: 5353 });
+  assert.deepEqual(parseServer("container:10.0.0.53", "container"), parseServer("10.0.0.53", "container"));
+  assert.equal(parseServer("host", "container"), "host");
+  assert.deepEqual(parseRoute("/lan/10.0.0.53", "container"), parseRoute("/lan/container:10.0.0.53"));
+});
+
 const BAD_SERVERS: Readonly<Record<string, RegExp>> = {
   "": /no nameserver/,
   " 10.0.0.53": /no nameserver/,

@@ -22,6 +22,8 @@ version: 1
 log-level: warn
 strict: true
 only: [label=app, network=web]
+trust-image-labels: true
+label-servers: host
 ttl: 1m
 dns: [host, 10.0.0.53:5353, /corp.example/10.1.0.53, /lan/, "[fd00::53]:5353", fe80::1%eth0]
 dns-opt: [ndots:1, rotate]
@@ -47,6 +49,8 @@ test("every key is read", () => {
       { kind: "label", key: "app", value: undefined },
       { kind: "network", name: "web" },
     ],
+    "trust-image-labels": true,
+    "label-servers": "host",
     ttl: 60_000,
     dns: ["host", "10.0.0.53:5353", "/corp.example/10.1.0.53", "/lan/", "[fd00::53]:5353", "fe80::1%eth0"].map((text) =>
       parseRoute(text),
@@ -88,7 +92,7 @@ test("every key is read", () => {
 test("a key's place is where it stands, in its group too", () => {
   const { where } = read(WHOLE);
   assert.equal(where("strict"), "f:4:1: strict");
-  assert.equal(where("cache.max-ttl"), "f:16:33: cache.max-ttl");
+  assert.equal(where("cache.max-ttl"), "f:18:33: cache.max-ttl");
 });
 
 test("a file that says no more than its version says nothing", () => {
@@ -262,7 +266,7 @@ test("a thread of its own reads the same", async () => {
   const path = written(join(folder, "good"), WHOLE);
   const [here, apart] = [await readSettingsFile(path), await readSettingsApart(path)];
   assert.deepEqual(apart.said, here.said);
-  assert.equal(apart.where("cache.max-ttl"), `${path}:16:33: cache.max-ttl`);
+  assert.equal(apart.where("cache.max-ttl"), `${path}:18:33: cache.max-ttl`);
   const bad = written(join(folder, "bad"), `version: 1\ndns:\n${"- x\n".repeat(70)}`);
   await assert.rejects(readSettingsApart(bad), (error) => error instanceof BadSettings && error.count === 70);
 });

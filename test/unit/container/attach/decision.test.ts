@@ -6,6 +6,9 @@ import { test } from "node:test";
 import { type OnlyFilter, parseOnly } from "../../../../src/config/only.ts";
 import { type Decision, ENABLE_LABEL, decide } from "../../../../src/container/attach/decision.ts";
 import type { ContainerFact, NetworkFact } from "../../../../src/container/registry/fact.ts";
+import { DNS_LABEL } from "../../../../src/container/registry/label-routes.ts";
+import type { Labels } from "../../../../src/container/registry/labels.ts";
+import { LABEL_DEFAULTS } from "../../../../src/model/label-policy.ts";
 import { aContainer, aNetworkFact, anEndpoint } from "../../../support/builders.ts";
 
 const ON_BRIDGE = anEndpoint({ networkName: "bridge" });
@@ -87,6 +90,28 @@ for (const word of ["", "maybe", "2", "truefalse"]) {
     assert.equal(decided({ labels, endpoints: [ON_BRIDGE] }).warning, decision.warning);
   });
 }
+
+test("an image may opt out; what else it says is told and counts only where images are trusted", () => {
+  const image = (labels: Labels): Partial<ContainerFact> => ({ imageLabels: { labels, source: "known" } });
+  const out = decided(image({ [ENABLE_LABEL]: "no" }));
+  assert.ok(out.kind === "leave" && out.reason === `its image's label ${ENABLE_LABEL} says so`);
+  assert.equal(decided({ ...image({}), labels: { [ENABLE_LABEL]: "yes" } }).kind, "serve");
+  assert.deepEqual(decided(image({ [ENABLE_LABEL]: "true" })), { kind: "serve" });
+  const dns = decided(image({ [DNS_LABEL]: "10.0.0.1" }));
+  assert.equal(dns.kind, "serve");
+  assert.match(dns.warning ?? "", /^its image's label io\.dns11\.dns is ignored/);
+  const only = [parseOnly("label=tier") ?? assert.fail()];
+  const unnamed = decided(image({ tier: "web" }), only);
+  assert.ok(unnamed.kind === "leave" && unnamed.code === "not-selected");
+  assert.match(unnamed.warning ?? "", /^its image's label tier is ignored/);
+  const trusted = { ...LABEL_DEFAULTS, trustsImages: true };
+  const labels = { tier: "web", [DNS_LABEL]: "10.0.0.1" };
+  assert.deepEqual(decide(aContainer(image(labels)), networkOf, only, trusted), { kind: "serve" });
+});
+
+test("a label that is neither is quoted in short", () => {
+  assert.ok((decided({ labels: { [ENABLE_LABEL]: "x".repeat(1_000_000) } }).warning ?? "").length < 300);
+});
 
 const LABELS = { tier: "web", empty: "" };
 

@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { isNode } from "../../../../src/container/kind/selection.ts";
+import { ignoredNodeLabel, isNode } from "../../../../src/container/kind/selection.ts";
 import type { NodeFilter } from "../../../../src/model/kind-policy.ts";
+import { LABEL_DEFAULTS } from "../../../../src/model/label-policy.ts";
 import { aContainer } from "../../../support/builders.ts";
 
 const AUTO: readonly NodeFilter[] = [{ kind: "auto" }];
@@ -37,5 +38,27 @@ const CASES: readonly (readonly [string, Readonly<Record<string, string>>, reado
 for (const [who, labels, filters, expected] of CASES) {
   test(`${who} is ${expected ? "" : "not "}a node`, () => {
     assert.equal(isNode(aContainer({ name: "my-one-worker2", labels }), filters), expected);
+  });
+}
+
+// What an image says, the filters, whether its container is a node by default, and which label is told not to count.
+for (const [labels, filters, isIt, told] of [
+  [CLUSTER, AUTO, false, "io.x-k8s.kind.cluster"],
+  [{ ...CLUSTER, "io.dns11.kind": "true" }, AUTO, false, "io.dns11.kind"],
+  [{ "io.dns11.kind": "true" }, [{ kind: "name", pattern: "nobody" }], false, "io.dns11.kind"],
+  [{ "k3d.role": "agent" }, [{ kind: "label", key: "k3d.role", value: undefined }], false, "k3d.role"],
+  [{ "io.dns11.kind": "false" }, [{ kind: "name", pattern: "*" }], true, "io.dns11.kind"],
+  [CLUSTER, [{ kind: "name", pattern: "*" }], true, undefined],
+  [CLUSTER, [], false, undefined],
+  [{ colour: "blue" }, AUTO, false, undefined],
+] as const) {
+  test(`an image's ${JSON.stringify(labels)} counts for ${JSON.stringify(filters)} only where images are trusted`, () => {
+    const fact = aContainer({ imageLabels: { labels, source: "known" } });
+    assert.equal(isNode(fact, filters), isIt);
+    const ignored = ignoredNodeLabel(fact, filters, LABEL_DEFAULTS);
+    assert.equal(/^its image's label (\S+) is ignored/.exec(ignored ?? "")?.[1], told);
+    const trusted = { ...LABEL_DEFAULTS, trustsImages: true };
+    assert.equal(isNode(fact, filters, trusted), isIt !== (told !== undefined));
+    assert.equal(ignoredNodeLabel(fact, filters, trusted), undefined);
   });
 }

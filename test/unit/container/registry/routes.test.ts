@@ -1,12 +1,15 @@
 // Proves who is asked for which names, when several have a say: the longest suffix first, and for one suffix the
-// container before its networks, those before everybody, and Docker's list last.
+// operator before the container's creator, that one before the image's author, and Docker's list last.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Directory } from "../../../../src/container/registry/directory.ts";
 import type { EndpointFact, NameserversFact } from "../../../../src/container/registry/fact.ts";
-import { DNS_LABEL, type Say, ownSay, routesOf, saidBy } from "../../../../src/container/registry/routes.ts";
+import { DNS_LABEL } from "../../../../src/container/registry/label-routes.ts";
+import { type Say, routesOf, saidBy } from "../../../../src/container/registry/routes.ts";
+import type { Labels } from "../../../../src/container/registry/labels.ts";
+import { LABEL_DEFAULTS } from "../../../../src/model/label-policy.ts";
 import { NO_RULES } from "../../../../src/model/route-rules.ts";
 import { parseRoute, serverText } from "../../../../src/model/server-text.ts";
 import type { Route, Server, Upstreams } from "../../../../src/model/view.ts";
@@ -90,18 +93,8 @@ test("a name takes the route with the longest suffix, at the border of a label a
   }
 });
 
-test("a label says as --dns does, with blanks or commas between; what is wrong of it is told and left out", () => {
-  assert.deepEqual(ownSay({}), { say: [] });
-  assert.deepEqual(ownSay({ [DNS_LABEL]: " 10.0.0.1, /lan/host\n/corp/ " }), {
-    say: sayOf(["10.0.0.1", "/lan/host", "/corp/"]),
-  });
-  const wrong = ownSay({ [DNS_LABEL]: "10.0.0.1,10.0.0,/lan" });
-  assert.deepEqual(wrong.say, sayOf(["10.0.0.1"]));
-  assert.match(wrong.warning ?? "", /^its label io\.dns11\.dns is wrong: "10\.0\.0" is no nameserver/);
-});
-
-// Label, --dns, network one, network two, everyone: the first that says anything counts.
-const LADDER = ["label", "own", "one", "two", "everyone"] as const;
+// The operator's settings, what the container's creator gave, what its image says: the first that says anything counts.
+const LADDER = ["one", "two", "everyone", "label", "own", "image"] as const;
 
 for (const [index, first] of LADDER.entries()) {
   test(`${first} counts before ${LADDER.slice(index + 1).join(", ") || "Docker's list"}`, () => {
@@ -114,15 +107,17 @@ for (const [index, first] of LADDER.entries()) {
       .map((name) => [name, sayOf([`container:10.0.0.${LADDER.indexOf(name)}`])] as const);
     directory.setRules({
       ...NO_RULES,
-      everyone: speaking.has("everyone") ? sayOf(["container:10.0.0.4"]) : [],
+      everyone: speaking.has("everyone") ? sayOf(["container:10.0.0.2"]) : [],
       networks: new Map(networks),
     });
-    const own: NameserversFact = { kind: "listed", ...listed("10.0.0.1"), isOwn: true };
+    directory.setLabelPolicy({ ...LABEL_DEFAULTS, trustsImages: true });
+    const own: NameserversFact = { kind: "listed", ...listed("10.0.0.4"), isOwn: true };
     const dockers: NameserversFact = { kind: "listed", ...listed("10.0.0.9"), isOwn: false };
     const view = directory.viewOf(
       aContainer({
         endpoints: [joined("two"), joined("one")],
-        labels: speaking.has("label") ? { [DNS_LABEL]: "container:10.0.0.0" } : {},
+        labels: speaking.has("label") ? { [DNS_LABEL]: "10.0.0.3" } : {},
+        imageLabels: { labels: { [DNS_LABEL]: "10.0.0.5" }, source: "known" },
         nameservers: speaking.has("own") ? own : dockers,
       }),
     );
@@ -130,10 +125,30 @@ for (const [index, first] of LADDER.entries()) {
   });
 }
 
+test("an image's label has no say, and what its container's creator says has one where the settings have none", () => {
+  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+  directory.putNetwork(aNetworkFact({ name: "one" }));
+  directory.setHost(HOSTS);
+  directory.setRules({ ...NO_RULES, everyone: sayOf(["/lan/10.0.0.2"]) });
+  const container = (labels: Labels, imageLabels: Labels): readonly Route[] =>
+    directory.viewOf(
+      aContainer({
+        endpoints: [joined("one")],
+        labels,
+        imageLabels: { labels: imageLabels, source: "known" },
+        nameservers: { kind: "host", isNdotsSet: false },
+      }),
+    ).upstreams.routes;
+  const label = { [DNS_LABEL]: "/lan/10.0.0.4 /a.lan/10.0.0.5 /corp/host" };
+  const hosts = "host(10.8.0.1) host(10.8.0.2)";
+  assert.deepEqual(told(container({}, label)), ["/lan/host(10.0.0.2)", hosts]);
+  assert.deepEqual(told(container(label, {})), ["/a.lan/10.0.0.5", "/lan/host(10.0.0.2)", `/corp/${hosts}`, hosts]);
+});
+
 test("a container's own --dns is for every name: routes by domain of others stay", () => {
   const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
   directory.putNetwork(aNetworkFact({ name: "one" }));
-  directory.setRules({ ...NO_RULES, everyone: sayOf(["/lan/10.0.0.2", "10.0.0.3"]) });
+  directory.setRules({ ...NO_RULES, everyone: sayOf(["/lan/10.0.0.2"]) });
   const nameservers: NameserversFact = { kind: "listed", ...listed("10.0.0.1"), isOwn: true };
   const { upstreams } = directory.viewOf(aContainer({ endpoints: [joined("one")], nameservers }));
   assert.deepEqual(told(upstreams.routes), ["/lan/host(10.0.0.2)", "10.0.0.1"]);

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, mock, test } from "node:test";
 import { LIMITS } from "../../../../src/config/limits.ts";
 import type { ContainerFact, NetworkFact } from "../../../../src/container/registry/fact.ts";
 import type { EngineEvent, EngineInfo } from "../../../../src/container/watch/engine.ts";
+import type { ImageJson } from "../../../../src/container/watch/image-labels.ts";
 import { type FollowedEngine, Follower } from "../../../../src/container/watch/follower.ts";
 import type { ContainerJson, ListedJson, NetworkJson } from "../../../../src/container/watch/translate.ts";
 import { Fault } from "../../../../src/lib/fault.ts";
@@ -27,6 +28,9 @@ class ScriptedEngine implements FollowedEngine {
   inspected: string[] = [];
   /** Inspects wait for this, as they do while a container starts. */
   gate: Promise<void> = Promise.resolve();
+  /** By its id, what is answered for an image. */
+  images: (id: string) => Promise<ImageJson | undefined> = async () => undefined;
+  imagesAsked: string[] = [];
   isAway = false;
   #push: (event: EngineEvent | "end") => void = () => undefined;
 
@@ -52,6 +56,11 @@ class ScriptedEngine implements FollowedEngine {
 
   async network(id: string): Promise<NetworkJson> {
     return { Id: id, Name: id, Driver: "bridge", Scope: "local" };
+  }
+
+  async image(id: string): Promise<ImageJson | undefined> {
+    this.imagesAsked.push(id);
+    return await this.images(id);
   }
 
   async events(signal: AbortSignal): Promise<AsyncIterable<EngineEvent>> {
@@ -83,12 +92,16 @@ class ScriptedEngine implements FollowedEngine {
       readonly ip?: string;
       readonly endpoint?: string;
       readonly isRunning?: boolean;
+      readonly labels?: Readonly<Record<string, string>>;
+      readonly image?: string;
     } = {},
   ): void {
     this.running.set(id, {
       Id: id,
       Name: `/${change.name ?? id}`,
       State: { Running: change.isRunning ?? true, Pid: change.isRunning === false ? 0 : 77 },
+      Config: { Labels: change.labels ?? {} },
+      ...(change.image !== undefined && { Image: change.image }),
       NetworkSettings: {
         SandboxKey: `/run/docker/netns/${id}`,
         Networks: {
@@ -267,4 +280,64 @@ test("a refusal that trying again will not change ends it", async () => {
   follow();
   await assert.rejects(ended, { code: "ENGINE_OTHER" });
   ended = Promise.resolve();
+});
+
+const IMAGE = `sha256:${"1".repeat(64)}`;
+const BAKED = { colour: "blue" };
+
+test("an image's labels are told from the container's own, and asked for once in the container's life", async () => {
+  engine.images = async () => ({ Config: { Labels: BAKED } });
+  for (const id of ["a", "b"]) engine.put(id, { image: IMAGE, labels: { ...BAKED, own: id } });
+  engine.put("plain", { image: `sha256:${"2".repeat(64)}` });
+  follow();
+  await settle();
+  assert.deepEqual(known.get("a")?.labels, { own: "a" });
+  assert.deepEqual(known.get("b")?.imageLabels, { labels: BAKED, source: "known" });
+  engine.put("a", { image: IMAGE, labels: { ...BAKED, own: "a" }, name: "renamed" });
+  engine.emit({ Type: "container", Action: "rename", Actor: { ID: "a" } });
+  await settle();
+  const { name, pid, labels } = known.get("a") ?? assert.fail();
+  assert.deepEqual([name, pid, labels], ["renamed", 77, { own: "a" }]);
+  assert.deepEqual(engine.imagesAsked, [IMAGE]);
+});
+
+test("names are known while the image is asked; what labels decide waits for it", async () => {
+  let open: (json: ImageJson) => void = () => undefined;
+  engine.images = async () => await new Promise((resolve) => (open = resolve));
+  engine.put("a", { image: IMAGE, labels: BAKED });
+  follow();
+  await settle();
+  assert.deepEqual(known.get("a")?.imageLabels, { labels: BAKED, source: "awaited" });
+  assert.deepEqual(known.get("a")?.endpoints[0]?.names, ["a"]);
+  assert.equal(synced, 0);
+  open({ Config: { Labels: {} } });
+  await settle();
+  assert.deepEqual(known.get("a")?.labels, BAKED);
+  assert.equal(synced, 1);
+});
+
+test("an image that answers late counts from then on, and until then as one that says nothing", async () => {
+  let open: (json: ImageJson) => void = () => undefined;
+  engine.images = async () => await new Promise((resolve) => (open = resolve));
+  engine.put("a", { image: IMAGE, labels: BAKED });
+  follow();
+  const source = (): string | undefined => known.get("a")?.imageLabels.source;
+  while (source() !== "unknown") await new Promise((resolve) => setTimeout(resolve, 10));
+  open({ Config: { Labels: {} } });
+  await settle();
+  assert.equal(source(), "known");
+  assert.deepEqual(known.get("a")?.labels, BAKED);
+});
+
+test("an engine that tells no image, has it no more or cannot say has all labels count as the image's", async () => {
+  engine.images = async (id) => (id === IMAGE ? undefined : await Promise.reject(new Error("500")));
+  engine.put("untold", { labels: BAKED });
+  engine.put("gone", { labels: BAKED, image: IMAGE });
+  engine.put("broken", { labels: BAKED, image: `sha256:${"2".repeat(64)}` });
+  follow();
+  await settle();
+  for (const id of ["untold", "gone", "broken"]) {
+    assert.deepEqual(known.get(id)?.labels, {}, id);
+    assert.deepEqual(known.get(id)?.imageLabels, { labels: BAKED, source: "unknown" }, id);
+  }
 });

@@ -1,0 +1,69 @@
+// Proves whose label is whose, and what is told of one that does not count.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { countedLabels, ignoredLabel, splitLabels } from "../../../../src/container/registry/labels.ts";
+import { LABEL_DEFAULTS } from "../../../../src/model/label-policy.ts";
+
+const TRUSTED = { ...LABEL_DEFAULTS, trustsImages: true };
+const MERGED = { both: "same", changed: "new", added: "x", empty: "" };
+const IMAGE = { both: "same", changed: "old", removed: "y", empty: "" };
+
+test("what the image has with the same value is the image's, all else the creator's", () => {
+  assert.deepEqual(splitLabels(MERGED, IMAGE), {
+    labels: { changed: "new", added: "x" },
+    imageLabels: { labels: { both: "same", empty: "" }, source: "known" },
+  });
+});
+
+for (const [image, source] of [
+  [undefined, "unknown"],
+  ["awaited", "awaited"],
+] as const) {
+  test(`while the image is ${source} everything counts as the image's`, () => {
+    assert.deepEqual(splitLabels(MERGED, image), { labels: {}, imageLabels: { labels: MERGED, source } });
+  });
+}
+
+test("what compose bakes into the images it builds is the creator's in the containers that it creates", () => {
+  const key = (name: string): string => `com.docker.compose.${name}`;
+  const built = { [key("project")]: "shop", [key("service")]: "web", [key("version")]: "2", [key("other")]: "x" };
+  const { labels } = splitLabels({ ...built, [key("config-hash")]: "h" }, built);
+  const { [key("other")]: _, ...given } = built;
+  assert.deepEqual(labels, { ...given, [key("config-hash")]: "h" });
+  // An image can bake in whatever compose gives to containers, and is not taken for compose.
+  const forged = { ...built, [key("config-hash")]: "h" };
+  assert.deepEqual(splitLabels(forged, forged).labels, {});
+  assert.deepEqual(splitLabels(built, built).labels, {});
+});
+
+test("keys that every object has are labels like any other", () => {
+  const merged = JSON.parse('{"__proto__": "x", "constructor": "y"}') as Record<string, string>;
+  const { labels, imageLabels } = splitLabels(merged, {});
+  assert.deepEqual(Object.entries(labels), Object.entries(merged));
+  assert.deepEqual(imageLabels.labels, {});
+  assert.deepEqual(splitLabels(merged, merged).labels, {});
+});
+
+test("the image's labels count where images are trusted, after those of the creator", () => {
+  const split = splitLabels(MERGED, IMAGE);
+  assert.deepEqual(countedLabels(split, LABEL_DEFAULTS), split.labels);
+  assert.deepEqual(countedLabels(split, TRUSTED), MERGED);
+  assert.deepEqual(countedLabels(splitLabels(MERGED, undefined), TRUSTED), MERGED);
+});
+
+test("a label that does not count is told with the reason and what to do; one that does, or is not there, is not", () => {
+  const split = splitLabels(MERGED, IMAGE);
+  assert.match(
+    ignoredLabel("both", split, LABEL_DEFAULTS) ?? "",
+    /^its image's label both is ignored: .*--trust-image-labels$/,
+  );
+  assert.match(
+    ignoredLabel("added", splitLabels(MERGED, undefined), LABEL_DEFAULTS) ?? "",
+    /^its label added counts as its image's, which cannot be inspected, and is ignored: .*--trust-image-labels$/,
+  );
+  assert.equal(ignoredLabel("added", split, LABEL_DEFAULTS), undefined);
+  assert.equal(ignoredLabel("toString", split, LABEL_DEFAULTS), undefined);
+  assert.equal(ignoredLabel("both", split, TRUSTED), undefined);
+});
