@@ -298,6 +298,8 @@ export const LIMITS = {
   logLinesPerKind: 100,
   logKindMs: 60_000,
 
+  /** Defects of dns11 that are told with their stacks; of others only that they came. */
+  defectsTold: 64,
   /** How long SIGTERM waits for queries that are being answered. */
   drainMs: 2_000,
   /**

@@ -6,7 +6,8 @@ import { once } from "node:events";
 import { chmodSync, chownSync, readFileSync, rmSync } from "node:fs";
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 
-import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
+import { Fault, codeOf, isDefect, reasonOf } from "../lib/fault.ts";
+import { guard } from "../lib/guard.ts";
 
 const MODE = 0o660;
 /** Nobody has more to say. */
@@ -73,7 +74,10 @@ export class Control {
 /** A server that answers these routes, to not too many at once, and is no reason to live on. */
 export function answering(server: Server, routes: Routes): Server {
   server.on("request", (incoming, outgoing) => {
-    serve(incoming, outgoing, routes).catch(() => outgoing.destroy());
+    serve(incoming, outgoing, routes).catch((error: unknown) => {
+      guard.tell(error, "control");
+      outgoing.destroy();
+    });
   });
   server.maxConnections = CONNECTIONS_MAX;
   return server.unref();
@@ -111,8 +115,10 @@ async function serve(incoming: IncomingMessage, outgoing: ServerResponse, routes
     else send(outgoing, 200, answer);
   } catch (error) {
     // Of a stream the beginning is out: its end without a last line says enough.
+    const isOurs = isDefect(error);
+    if (isOurs) guard.tell(error, "control");
     if (outgoing.headersSent) outgoing.destroy();
-    else send(outgoing, 400, refusal(error));
+    else send(outgoing, isOurs ? 500 : 400, refusal(error));
   }
 }
 

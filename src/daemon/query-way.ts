@@ -64,19 +64,14 @@ interface Answering extends Pick<UdpParts & TcpParts, "answerer" | "forward" | "
 const LOG_EVERY_MS = 10_000;
 
 export function composeQueryWay(settings: RunSettings, log: Log, repeats: Repeats = new Repeats(log)): QueryWay {
-  const defects = new Throttle(LOG_EVERY_MS);
   const meter = new Meter();
   const parts: AnsweringParts = { block: new MessageBlock(LIMITS.udpBatch, SLOT_BYTES), log, repeats, meter };
-  const onDefect = (error: unknown): void => {
-    meter.counts.defects++;
-    defects.run((heldBack) => log.error({ err: error, heldBack }, "a query laid bare a defect of dns11"));
-  };
   const slots = slotLimit(settings);
   const book = new Book(settings.queries.names);
   const shares = sharePools(descriptorsMax());
   let current = settings;
   let answering = composeAnswering(settings, parts);
-  const shared = { onDefect, timer: meter };
+  const shared = { timer: meter };
   const udp: UdpParts = { ...answering, ...shared, block: parts.block, isBatching: settings.isBatching };
   const tcp: TcpParts = { ...answering, ...shared, block: streamBlock() };
   return {

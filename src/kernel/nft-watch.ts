@@ -6,6 +6,7 @@ import { closeSync, openSync, readdirSync } from "node:fs";
 
 import netlink from "node-netlink";
 
+import { guard } from "../lib/guard.ts";
 import { ignoreOverflow, netlinkPort } from "./libc.ts";
 import { NETLINK_NETFILTER } from "./nfnetlink.ts";
 import { messagesIn } from "./netlink-message.ts";
@@ -41,16 +42,14 @@ export class NftWatch {
       this.#socket.close();
       throw error;
     }
+    const tell = (): void => void guard.run("netlink", 0, onChange);
     this.#socket.on("message", (datagram) => {
-      for (const message of messagesIn(datagram)) {
-        if (!ownPorts.has(message.port)) {
-          onChange();
-          return;
-        }
-      }
+      guard.run("netlink", 0, () => {
+        for (const message of messagesIn(datagram)) if (!ownPorts.has(message.port)) return onChange();
+      });
     });
-    this.#socket.on("error", onChange);
-    this.#socket.on("truncatedMessage", onChange);
+    this.#socket.on("error", tell);
+    this.#socket.on("truncatedMessage", tell);
     this.#socket.unref();
     open.add(this);
   }

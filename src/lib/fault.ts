@@ -25,6 +25,11 @@ export class Fault extends Error {
   }
 }
 
+/** Whether only a mistake in the program can have thrown it. */
+export function isDefect(thrown: unknown): boolean {
+  return !(thrown instanceof Error) || [TypeError, RangeError, ReferenceError].some((kind) => thrown instanceof kind);
+}
+
 /** The message of anything that was thrown, with the messages of its causes. */
 export function reasonOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);

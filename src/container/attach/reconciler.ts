@@ -6,6 +6,7 @@ import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/prom
 
 import { LIMITS } from "../../config/limits.ts";
 import { backoffMs } from "../../lib/backoff.ts";
+import { guard } from "../../lib/guard.ts";
 import type { View } from "../../model/view.ts";
 import type { NamespaceClaim } from "../namespace/proof.ts";
 import { Attachment } from "./attachment.ts";
@@ -157,7 +158,9 @@ export class Reconciler {
       const [containerId] = this.#queue;
       if (containerId === undefined) break;
       this.#queue.delete(containerId);
-      this.#reconcile(containerId);
+      const isWhole = guard.run("attach", 0, () => this.#reconcile(containerId));
+      const entry = this.#entries.get(containerId);
+      if (!isWhole && entry !== undefined) this.#retryLater(containerId, entry);
     }
     this.#isWorking = false;
   }
@@ -220,8 +223,10 @@ export class Reconciler {
     const waitMs = Math.max(LIMITS.verifyQuietMs, entry.lastProbeMs + LIMITS.verifyAtMostEveryMs - performance.now());
     entry.changeTimer = setTimeout(() => {
       entry.changeTimer = undefined;
-      if (entry.attachment?.state.kind === "failed") this.#mark(containerId);
-      else this.#verify(entry);
+      guard.run("timer", 0, () => {
+        if (entry.attachment?.state.kind === "failed") this.#mark(containerId);
+        else this.#verify(entry);
+      });
     }, waitMs);
     entry.changeTimer.unref();
   }
@@ -239,8 +244,13 @@ export class Reconciler {
   async #verifyNow(entry: Entry): Promise<void> {
     this.#verifying++;
     entry.lastProbeMs = performance.now();
-    await entry.attachment?.verify();
-    this.#verifying--;
+    try {
+      await entry.attachment?.verify();
+    } catch (error) {
+      guard.tell(error, "attach");
+    } finally {
+      this.#verifying--;
+    }
     const [next] = this.#toVerify;
     if (next !== undefined) this.#verify(next);
   }

@@ -7,7 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { LIMITS } from "../../config/limits.ts";
 import { backoffMs } from "../../lib/backoff.ts";
-import { Fault, reasonOf } from "../../lib/fault.ts";
+import { Fault, isDefect, reasonOf } from "../../lib/fault.ts";
+import { guard } from "../../lib/guard.ts";
 import type { ContainerFact, NameserversFact, NetworkFact } from "../registry/fact.ts";
 import { type Labels, type SplitLabels, splitLabels } from "../registry/labels.ts";
 import type { Engine, EngineEvent, EngineInfo } from "./engine.ts";
@@ -131,7 +132,7 @@ export class Follower {
     resync();
     const timer = setInterval(resync, LIMITS.resyncEveryMs);
     try {
-      for await (const event of events) this.#onEvent(event);
+      for await (const event of events) guard.run("engine", 0, () => this.#onEvent(event));
     } catch (error) {
       if (!connection.signal.aborted) failure = error;
     } finally {
@@ -214,6 +215,7 @@ export class Follower {
       this.#hooks.onContainer(fact);
       if (isAsked) await this.#tellApart(fact, image);
     } catch (error) {
+      if (isDefect(error)) guard.tell(error, "engine");
       this.#hooks.onInspectFailed(id, reasonOf(error));
       // The next comparison of lists finds what this one missed; a container that changed in place is marked here.
       setTimeout(() => this.#mark(id), LIMITS.engineRetryLastMs).unref();

@@ -4,6 +4,7 @@
  * over stands in for them, and where there is none the failure says why.
  */
 import { LIMITS } from "../../config/limits.ts";
+import { guard } from "../../lib/guard.ts";
 import type { RandomIds } from "../../lib/random-ids.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
 import { rcodeOf } from "../../model/rcode.ts";
@@ -77,7 +78,7 @@ export class AdaptiveForwarder {
       random: () => ids.next(),
       deadlines: new Deadlines(now),
       meter,
-      onLanded: (flight, landing) => this.#land(flight as Trip, landing),
+      onLanded: (flight, landing) => this.#landSafely(flight as Trip, landing),
       onLate: (flight) => this.#standIn(flight as Trip),
     };
   }
@@ -103,8 +104,8 @@ export class AdaptiveForwarder {
       onDone: this.#onDone,
     });
     this.#inFlight++;
-    if (heldBytes === 0) queueMicrotask(() => this.#refuse(delivery));
-    else if (asker.slots.takeFree()) this.#board(delivery);
+    if (heldBytes === 0) guard.soon(asker.number, () => this.#refuse(delivery));
+    else if (asker.slots.takeFree()) this.#boardSafely(delivery);
     else this.#wait(delivery);
   };
 
@@ -117,9 +118,9 @@ export class AdaptiveForwarder {
 
   #wait(delivery: Delivery): void {
     delivery.asker.slots.take(
-      () => this.#board(delivery),
+      () => this.#boardSafely(delivery),
       // Nobody is called back before this call has returned.
-      () => queueMicrotask(() => this.#refuse(delivery)),
+      () => guard.soon(delivery.asker.number, () => this.#refuse(delivery)),
     );
   }
 
@@ -168,25 +169,37 @@ export class AdaptiveForwarder {
       const looping = errand.waiting.filter((one) => one.asker === asker && isBelow(one.deferred.name, suffix));
       for (const delivery of looping) {
         errand.waiting.splice(errand.waiting.indexOf(delivery), 1);
-        queueMicrotask(() => this.#board(delivery));
+        guard.soon(asker.number, () => this.#boardSafely(delivery));
       }
     }
   }
 
+  /** A defect before anybody is asked is told like one after it. */
+  #boardSafely(delivery: Delivery): void {
+    const { number } = delivery.asker;
+    if (!guard.run("upstream", number, () => this.#board(delivery))) {
+      guard.soon(number, () => this.#failOf(delivery));
+    }
+  }
+
+  #failOf(delivery: Delivery): void {
+    if (this.#mayHave(delivery)) delivery.fail(RCODE.SERVFAIL, this.#error(...DEFECT));
+  }
+
   #board(delivery: Delivery): void {
-    const { behaviour, fleet, guard } = this.#parts;
+    const { behaviour, fleet, guard: loops } = this.#parts;
     const { asker, deferred } = delivery;
     // It may have had its answer meanwhile.
     if (delivery.isDone) return;
     const lane = fleet.laneOf(asker, deferred.route);
     if (lane.nameservers.length === 0 || deferred.query.length > MESSAGE_BYTES_MAX) {
       deferred.trace?.answers("servers", NOBODY[1]);
-      queueMicrotask(() => {
+      guard.soon(asker.number, () => {
         if (this.#mayHave(delivery)) delivery.fail(RCODE.SERVFAIL, this.#error(...NOBODY));
       });
       return;
     }
-    const leadingBack = guard.leadingBack(asker, lane.nameservers, deferred.name);
+    const leadingBack = loops.leadingBack(asker, lane.nameservers, deferred.name);
     const { questionEnd } = deferred;
     if (deferred.bits === NOT_SHAREABLE || leadingBack.length > 0) {
       // What is asked of others than usual is nobody else's answer.
@@ -242,6 +255,15 @@ export class AdaptiveForwarder {
     if (trace !== undefined) trace.flies(trip.journal);
     if (key !== undefined) this.#trips.set(key.hash, trip);
     trip.start();
+  }
+
+  /** Whatever goes wrong with a reply, everybody who waits for it gets an answer. */
+  #landSafely(trip: Trip, landing: Landing): void {
+    const { asker, waiting } = trip.errand;
+    if (guard.run("upstream", asker.number, () => this.#land(trip, landing))) return;
+    for (const delivery of waiting) {
+      guard.run("upstream", delivery.asker.number, () => this.#failOf(delivery));
+    }
   }
 
   #land(trip: Trip, landing: Landing): void {
@@ -320,7 +342,7 @@ export class AdaptiveForwarder {
   /** Whether it still waits for its answer, which is to follow at once: its slot is free for the next one. */
   #mayHave(delivery: Delivery): boolean {
     if (delivery.isDone) return false;
-    delivery.asker.slots.release();
+    delivery.releaseSlot();
     return true;
   }
 
@@ -348,14 +370,15 @@ export class AdaptiveForwarder {
 
   /** The same question again while it is being asked: somebody else's, or ours, by way of the server. */
   #suspectLoop({ errand: { lane, asker, key } }: Trip): void {
-    const { behaviour, guard } = this.#parts;
+    const { behaviour, guard: loops } = this.#parts;
     if (!behaviour.guardsLoops || key === undefined) return;
     for (const nameserver of lane.nameservers) {
       try {
-        for (const message of guard.probes(nameserver, key.name)) {
+        for (const message of loops.probes(nameserver, key.name)) {
           const socket = nameserver.sockets.draw(() => asker.dial(nameserver.server, "udp"));
           const questionEnd = message.length;
-          socket.ask({ message, questionEnd, onReply: ignore, onUnreachable: ignore, onForgery: ignore });
+          const by = asker.number;
+          socket.ask({ message, questionEnd, by, onReply: ignore, onUnreachable: ignore, onForgery: ignore });
         }
       } catch {
         // A server that cannot be reached leads nowhere.
@@ -372,6 +395,7 @@ const NOT_WHOLE = [
   ERROR.network,
   "the reply is too large for UDP, and the nameserver cannot be reached by TCP",
 ] as const;
+const DEFECT = [ERROR.other, "a defect of dns11"] as const;
 const NOBODY = [ERROR.prohibited, "no nameserver may be asked from here"] as const;
 
 function ignore(): void {

@@ -32,13 +32,14 @@ export interface Sender<To> {
 export class Attempt<To> implements Exchange {
   readonly message: Buffer;
   readonly questionEnd: number;
+  readonly by: number;
   readonly #sender: Sender<To>;
   readonly #to: To;
   readonly #sentMs: number;
   readonly #isStream: boolean;
 
   constructor(
-    { message, questionEnd }: Pick<Exchange, "message" | "questionEnd">,
+    { message, questionEnd, by }: Pick<Exchange, "message" | "questionEnd" | "by">,
     sender: Sender<To>,
     to: To,
     sentMs: number,
@@ -46,6 +47,7 @@ export class Attempt<To> implements Exchange {
   ) {
     this.message = message;
     this.questionEnd = questionEnd;
+    this.by = by;
     this.#sender = sender;
     this.#to = to;
     this.#sentMs = sentMs;

@@ -2,6 +2,7 @@
  * Deadlines: what is to happen at a time if nothing else happens before, for very many who almost never get that far. All
  * of them share one timer; what falls into the same ten milliseconds falls together.
  */
+import { guard } from "../../lib/guard.ts";
 
 /** One who waits; it has at most one deadline. */
 export interface Due {
@@ -61,7 +62,7 @@ export class Deadlines {
         // Whoever came before may have cleared it, or set it anew.
         if (due.step !== step) continue;
         due.step = undefined;
-        due.onDue();
+        guard.run("timer", 0, () => due.onDue());
       }
     }
     const next = Math.min(...this.#steps.keys());

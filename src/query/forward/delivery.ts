@@ -35,6 +35,7 @@ export interface DeliveryParts {
 export class Delivery {
   readonly #parts: DeliveryParts;
   #isDone = false;
+  #hasSlot = true;
 
   constructor(parts: DeliveryParts) {
     this.#parts = parts;
@@ -63,6 +64,13 @@ export class Delivery {
   /** It has had its answer. */
   get isDone(): boolean {
     return this.#isDone;
+  }
+
+  /** Its slot is free for the next query; once. */
+  releaseSlot(): void {
+    if (!this.#hasSlot) return;
+    this.#hasSlot = false;
+    this.asker.slots.release();
   }
 
   /** A reply that many may have: a server's, or else one that was kept and is over. */

@@ -10,6 +10,7 @@
  */
 import { LIMITS } from "../../config/limits.ts";
 import { Fault, reasonOf } from "../../lib/fault.ts";
+import { guard } from "../../lib/guard.ts";
 import { rcodeName } from "../../model/rcode.ts";
 import { serverText } from "../../model/server-text.ts";
 import type { Server } from "../../model/view.ts";
@@ -27,6 +28,7 @@ import { type Candidate, LEADS_BACK, isAnyAsked, isAnyUp, isLastUnasked, lineUp,
 
 /** What the kernel says of a server that is not there, or not to be reached. Everything else is no news of it. */
 const UNREACHABLE = /\b(ECONNREFUSED|ECONNRESET|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ETIMEDOUT)\b/;
+const DEFECT = "a defect of its own";
 const ON_TRIAL = "it is down, and asked on trial beside another one";
 const OPT_BYTES = 11;
 const ADDITIONALS_AT = 10;
@@ -75,6 +77,17 @@ export class Flight implements Due, Sender<Candidate> {
   }
 
   start(): void {
+    this.#guarded(() => this.#start());
+  }
+
+  /** A defect on the way ends the flight, so that nobody waits for it for ever. */
+  #guarded(work: () => void): void {
+    if (guard.run("upstream", this.#plan.by, work) || this.#isOver) return;
+    this.#isStarting = true;
+    this.#giveUp(DEFECT);
+  }
+
+  #start(): void {
     const { policy } = this.#plan;
     const now = this.startMs;
     const isSomeoneUp = isAnyUp(this.#line, now, this.#plan.by);
@@ -100,6 +113,10 @@ export class Flight implements Due, Sender<Candidate> {
   }
 
   onDue(): void {
+    this.#guarded(() => this.#onDue());
+  }
+
+  #onDue(): void {
     const now = this.#hooks.now();
     if (now >= this.#endMs) return this.#giveUp();
     if (now >= this.#lateMs) {
@@ -177,9 +194,9 @@ export class Flight implements Due, Sender<Candidate> {
   }
 
   #attempt(candidate: Candidate, now: number, isStream: boolean): Attempt<Candidate> {
-    const { questionEnd } = this.#plan;
+    const { questionEnd, by } = this.#plan;
     const message = this.#messageFor(candidate, now);
-    return new Attempt({ message, questionEnd }, this, candidate, now, isStream);
+    return new Attempt({ message, questionEnd, by }, this, candidate, now, isStream);
   }
 
   #askTcp(candidate: Candidate, why: string): void {
@@ -231,6 +248,10 @@ export class Flight implements Due, Sender<Candidate> {
   }
 
   onReply(candidate: Candidate, message: Buffer, sentMs: number, isStream: boolean): void {
+    this.#guarded(() => this.#onReply(candidate, message, sentMs, isStream));
+  }
+
+  #onReply(candidate: Candidate, message: Buffer, sentMs: number, isStream: boolean): void {
     const reply = readReply(message, this.#plan.checksReplies);
     if (reply === undefined) {
       candidate.nameserver.health.answered(this.#hooks.now(), undefined, false, this.#plan.by);
@@ -286,6 +307,10 @@ export class Flight implements Due, Sender<Candidate> {
   }
 
   onUnreachable(candidate: Candidate, reason: string, sentMs: number, isStream: boolean): void {
+    this.#guarded(() => this.#onUnreachable(candidate, reason, sentMs, isStream));
+  }
+
+  #onUnreachable(candidate: Candidate, reason: string, sentMs: number, isStream: boolean): void {
     if (!isStream || !this.#isOver) this.#meterFailure(candidate, "error", sentMs, isStream);
     // Whoever answers by UDP is well, and only cannot be had by TCP.
     if (isStream && !this.#plan.usesTcp) this.#fail(candidate, reason);
@@ -301,7 +326,9 @@ export class Flight implements Due, Sender<Candidate> {
 
   /** Somebody guesses at the id: over TCP they would have to guess at much more. */
   onForgery(candidate: Candidate): void {
-    if (!this.#isOver) this.#askTcp(candidate, "somebody else sends replies");
+    this.#guarded(() => {
+      if (!this.#isOver) this.#askTcp(candidate, "somebody else sends replies");
+    });
   }
 
   #fail(candidate: Candidate, reason: string): void {
@@ -318,11 +345,11 @@ export class Flight implements Due, Sender<Candidate> {
     this.#hooks.meter?.failed(nameserver.server, isStream, failure, this.#hooks.now() - sinceMs);
   }
 
-  #giveUp(): void {
+  #giveUp(why?: string): void {
     for (const one of this.#line) {
       if (one.state === "asked") this.#meterFailure(one, "timeout", this.startMs, this.#plan.usesTcp);
     }
-    const truncated = this.#truncated;
+    const truncated = why === undefined ? this.#truncated : undefined;
     this.#journal?.note(
       this.#hooks.now(),
       undefined,
@@ -333,13 +360,13 @@ export class Flight implements Due, Sender<Candidate> {
       truncated === undefined
         ? {
             kind: "failed",
-            failures: this.#failures(),
+            failures: why === undefined ? this.#failures() : [{ server: "dns11", reason: why }],
             wasSilent: this.#line.some(({ state, isUnreachable }) => state === "asked" || isUnreachable),
             told: this.#told,
           }
         : { kind: "reply", isWhole: false, ...truncated };
     // Nobody is called back before the call that started it has returned.
-    if (this.#isStarting) queueMicrotask(() => this.#hooks.onLanded(this, landing));
+    if (this.#isStarting) guard.soon(this.#plan.by, () => this.#hooks.onLanded(this, landing));
     else this.#hooks.onLanded(this, landing);
   }
 

@@ -9,6 +9,7 @@ import type { How } from "../../model/asked-query.ts";
 import { rcodeName, rcodeOf } from "../../model/rcode.ts";
 import type { Server } from "../../model/view.ts";
 import { reasonOf } from "../../lib/fault.ts";
+import { guard } from "../../lib/guard.ts";
 import type { Deferred } from "../answer.ts";
 import type { Asker } from "../asker.ts";
 import type { Forward, Respond, Transport } from "../listen/ports.ts";
@@ -37,6 +38,7 @@ interface Search {
   readonly arrivedMs: number;
   /** Of its container's share. */
   readonly heldBytes: number;
+  isDone: boolean;
 }
 
 export class SequentialForwarder {
@@ -72,12 +74,19 @@ export class SequentialForwarder {
     const bytes = deferred.query.length;
     const isFull = this.#inFlight >= this.#queriesMax && asker.slots.held >= LIMITS.forwardQueriesAlways;
     const heldBytes = !isFull && asker.shares.queryBytes.take(bytes) ? bytes : 0;
-    const search = { asker, deferred, transport, respond, servers, journal, arrivedMs, heldBytes };
+    const search = { asker, deferred, transport, respond, servers, journal, arrivedMs, heldBytes, isDone: false };
     journal?.note(arrivedMs, undefined, "one server after the other, as Docker asks; nothing is remembered of them");
     this.#inFlight++;
     // Answers that are ready go out first; and nobody is called back before this call has returned.
-    queueMicrotask(() => (heldBytes === 0 ? this.#refuse(search) : this.#next(search, 0)));
+    queueMicrotask(() => this.#guarded(search, () => (heldBytes === 0 ? this.#refuse(search) : this.#next(search, 0))));
   };
+
+  /** A defect on the way ends the search, so that nobody waits for it for ever. */
+  #guarded(search: Search, work: () => void): void {
+    const { number } = search.asker;
+    if (guard.run("upstream", number, work) || search.isDone) return;
+    guard.run("upstream", number, () => this.#fail(search, RCODE.SERVFAIL));
+  }
 
   #next(search: Search, index: number): void {
     const { asker, servers } = search;
@@ -88,8 +97,8 @@ export class SequentialForwarder {
       this.#fail(search, RCODE.SERVFAIL);
     } else {
       asker.slots.take(
-        () => this.#ask(search, server, index),
-        () => this.#refuse(search),
+        () => this.#guarded(search, () => this.#ask(search, server, index)),
+        () => this.#guarded(search, () => this.#refuse(search)),
       );
     }
   }
@@ -104,7 +113,7 @@ export class SequentialForwarder {
       const isStream = transport === "tcp";
       if (outcome.kind === "reply") this.#meter?.replied(server, isStream, outcome.reply.rcode, tookMs);
       else this.#meter?.failed(server, isStream, isUndialled ? "dial_error" : failureOf(tookMs, timeoutMs), tookMs);
-      this.#judge(search, server, index, outcome);
+      this.#guarded(search, () => this.#judge(search, server, index, outcome));
     };
     const why = index === 0 ? "the first of the list, always" : "the one before failed";
     search.journal?.note(performance.now(), server, `asked by ${transport}: ${why}`);
@@ -155,6 +164,7 @@ export class SequentialForwarder {
 
   #respond(search: Search, reply: Uint8Array, how: How, server?: Server): void {
     const { asker, deferred, transport, arrivedMs, heldBytes } = search;
+    search.isDone = true;
     this.#inFlight--;
     asker.shares.queryBytes.give(heldBytes);
     this.#meter?.delivered(deferred.type, transport === "tcp", rcodeOf(reply), performance.now() - arrivedMs);

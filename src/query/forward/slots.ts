@@ -3,6 +3,7 @@
  * nobody else's.
  */
 import { LIMITS } from "../../config/limits.ts";
+import { guard } from "../../lib/guard.ts";
 
 interface Waiting {
   readonly begin: () => void;
@@ -58,7 +59,7 @@ export class Slots {
       refuse,
       timer: setTimeout(() => {
         this.#waiting.delete(waiting);
-        refuse();
+        guard.run("timer", 0, refuse);
       }, this.#limit.waitMs),
     };
     this.#waiting.add(waiting);
@@ -74,6 +75,6 @@ export class Slots {
     this.#waiting.delete(next);
     clearTimeout(next.timer);
     // Not from here: whoever fails at once gives its slot back at once, and a long queue would be a deep stack.
-    queueMicrotask(next.begin);
+    guard.soon(0, next.begin);
   }
 }

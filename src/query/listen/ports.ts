@@ -24,6 +24,3 @@ export type Respond = (reply: Uint8Array, how?: How, server?: Server) => void;
 
 /** Asks upstream and calls back once with the reply, never before it returned. */
 export type Forward = (asker: Asker, deferred: Deferred, transport: Transport, respond: Respond) => void;
-
-/** Told of a defect of ours that one query laid bare; the query is dropped, the next one is served. */
-export type OnDefect = (error: unknown) => void;

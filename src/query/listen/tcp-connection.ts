@@ -11,17 +11,17 @@
 import type { Socket } from "node:net";
 
 import { LIMITS } from "../../config/limits.ts";
+import { guard } from "../../lib/guard.ts";
 import { withLength } from "../../lib/framing.ts";
 import { DEFERRED, SLOT_BYTES } from "../answer.ts";
 import type { Asker } from "../asker.ts";
-import type { AnswersAtOnce, Forward, OnDefect, QueryTimer } from "./ports.ts";
+import type { AnswersAtOnce, Forward, QueryTimer } from "./ports.ts";
 import { StreamReader } from "../../lib/stream-reader.ts";
 
 /** Shared by the connections of all namespaces; what can be written is exchanged when settings change. */
 export interface TcpParts {
   answerer: AnswersAtOnce;
   forward: Forward;
-  readonly onDefect: OnDefect;
   /** Queries of one connection in work at once; 1 is Docker's way. */
   pipelinedMax: number;
   /** Memory to answer in, for the whole process: an answer is copied out of it before the next one is made. */
@@ -55,10 +55,10 @@ export class TcpConnection {
     this.#asker = asker;
     this.#parts = parts;
     this.#onClosed = onClosed;
-    this.#timer = setTimeout(() => this.#onSilence(), LIMITS.tcpFirstQueryMs);
-    socket.on("data", (chunk: Buffer) => this.#onData(chunk));
-    socket.on("end", () => this.#onEnd());
-    socket.on("drain", () => this.#resume());
+    this.#timer = setTimeout(() => this.#enter(() => this.#onSilence()), LIMITS.tcpFirstQueryMs);
+    socket.on("data", (chunk: Buffer) => this.#enter(() => this.#onData(chunk)));
+    socket.on("end", () => this.#enter(() => this.#onEnd()));
+    socket.on("drain", () => this.#enter(() => this.#resume()));
     // A client that resets its connection is done with it, which is all that "close" needs to know.
     socket.on("error", () => socket.destroy());
     socket.on("close", () => {
@@ -78,6 +78,11 @@ export class TcpConnection {
 
   destroy(): void {
     this.#socket.destroy();
+  }
+
+  /** A defect costs the connection. */
+  #enter(work: () => void): void {
+    if (!guard.run("tcp", this.#asker.number, work)) this.#socket.destroy();
   }
 
   #onData(chunk: Buffer): void {
@@ -123,7 +128,7 @@ export class TcpConnection {
   }
 
   #answer(message: Uint8Array): void {
-    const { answerer, forward, block, onDefect, timer } = this.#parts;
+    const { answerer, forward, block, timer } = this.#parts;
     timer?.begin(this.#socket.remoteFamily === "IPv6");
     block.set(message, 0);
     try {
@@ -143,12 +148,12 @@ export class TcpConnection {
           this.#socket.write(withLength(reply));
           if (!this.#count()) return;
           // Not from here: who answers may be in the middle of another answer, and there is one place for all.
-          queueMicrotask(() => this.#resume());
+          guard.soon(this.#asker.number, () => this.#resume());
         });
       }
     } catch (error) {
       this.#asker.counters.failed++;
-      onDefect(error);
+      guard.tell(error, "tcp", this.#asker.number);
       this.#socket.destroy();
     }
   }
@@ -187,7 +192,7 @@ export class TcpConnection {
     if (this.#isFirst) {
       this.#isFirst = false;
       clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.#onSilence(), LIMITS.tcpIdleMs);
+      this.#timer = setTimeout(() => this.#enter(() => this.#onSilence()), LIMITS.tcpIdleMs);
     } else {
       this.#timer.refresh();
     }

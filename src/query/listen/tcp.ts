@@ -6,6 +6,7 @@ import { type Server, createServer } from "node:net";
 
 import { LIMITS } from "../../config/limits.ts";
 import type { Asker } from "../asker.ts";
+import { guard } from "../../lib/guard.ts";
 import type { Share } from "../../lib/share.ts";
 import { TcpConnection, type TcpParts } from "./tcp-connection.ts";
 
@@ -22,9 +23,12 @@ export class TcpListener {
         socket.destroy();
         return;
       }
-      this.#connections.add(new TcpConnection(socket, asker, parts, (connection) => this.#forget(connection)));
+      const isWhole = guard.run("tcp", asker.number, () => {
+        this.#connections.add(new TcpConnection(socket, asker, parts, (connection) => this.#forget(connection)));
+      });
+      if (!isWhole) socket.destroy();
     });
-    this.#server.on("error", parts.onDefect);
+    this.#server.on("error", (error) => guard.tell(error, "tcp", asker.number));
     this.#server.listen({ fd, backlog: LIMITS.tcpBacklog });
   }
 

@@ -11,22 +11,28 @@ import { LIMITS } from "../../config/limits.ts";
 import { sendTo } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
 import { UdpWatch } from "../../kernel/udp-watch.ts";
+import { guard } from "../../lib/guard.ts";
 import { addressBytes, socketAddress } from "../../model/address.ts";
 import { DEFERRED, DROPPED, type Deferred } from "../answer.ts";
 import type { Asker } from "../asker.ts";
-import type { AnswersAtOnce, Forward, OnDefect, QueryTimer } from "./ports.ts";
+import type { AnswersAtOnce, Forward, QueryTimer } from "./ports.ts";
 
 /** Shared by the listeners of all namespaces; what can be written is exchanged when settings change. */
 export interface UdpParts {
   readonly block: MessageBlock;
   answerer: AnswersAtOnce;
   forward: Forward;
-  readonly onDefect: OnDefect;
   /** A longer query is cut to this. */
   queryBytesMax: number;
   /** Without batches every packet is answered by itself; for comparison. */
   readonly isBatching: boolean;
   readonly timer?: QueryTimer;
+}
+
+/** Where a packet came from. */
+interface Sender {
+  readonly address: string;
+  readonly port: number;
 }
 
 /** In a sockaddr. */
@@ -50,7 +56,7 @@ export class UdpListener {
     this.#parts = parts;
     const onPacket = this.#onPacket.bind(this);
     this.#isIPv6 = isIPv6(address);
-    this.#watch = new UdpWatch(fd, this.#isIPv6 ? 6 : 4, onPacket, parts.onDefect);
+    this.#watch = new UdpWatch(fd, this.#isIPv6 ? 6 : 4, onPacket, (error) => guard.tell(error, "udp", asker.number));
   }
 
   close(): void {
@@ -59,8 +65,13 @@ export class UdpListener {
     this.#watch.close();
   }
 
-  #onPacket(message: Buffer, sender: { readonly address: string; readonly port: number }): void {
+  #onPacket(message: Buffer, sender: Sender): void {
     if (this.#isClosed) return;
+    const isWhole = guard.run("udp", this.#asker.number, () => this.#work(message, sender));
+    if (!isWhole) this.#parts.block.discard();
+  }
+
+  #work(message: Buffer, sender: Sender): void {
     const { block, queryBytesMax, timer } = this.#parts;
     timer?.begin(this.#isIPv6);
     block.place(0, message, Math.min(message.length, queryBytesMax), this.#senderAddress(sender.address, sender.port));
@@ -89,7 +100,7 @@ export class UdpListener {
   }
 
   #answer(slot: number): number {
-    const { block, answerer, onDefect } = this.#parts;
+    const { block, answerer } = this.#parts;
     // Port 0 can be asked from but not be answered to.
     if (block.senderPort(slot) === 0) {
       this.#asker.counters.ignored++;
@@ -105,7 +116,7 @@ export class UdpListener {
       return result;
     } catch (error) {
       this.#asker.counters.failed++;
-      onDefect(error);
+      guard.tell(error, "udp", this.#asker.number);
       return DROPPED;
     }
   }

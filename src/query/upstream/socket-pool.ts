@@ -4,6 +4,7 @@
  */
 import { LIMITS } from "../../config/limits.ts";
 import { Fault } from "../../lib/fault.ts";
+import { guard } from "../../lib/guard.ts";
 import type { Share } from "../../lib/share.ts";
 import { UpstreamSocket, type SocketParts } from "./udp-socket.ts";
 
@@ -107,7 +108,11 @@ export class SocketPool {
 /** One timer for all pools, and none while there is no socket. */
 function startSweeping(pools: Set<SocketPool>, now: () => number): void {
   const timer = setInterval(() => {
-    for (const pool of pools) if (!pool.sweep(now())) pools.delete(pool);
+    for (const pool of pools) {
+      guard.run("timer", 0, () => {
+        if (!pool.sweep(now())) pools.delete(pool);
+      });
+    }
     if (pools.size === 0) clearInterval(timer);
   }, SWEEP_MS);
   timer.unref();

@@ -5,6 +5,7 @@
  */
 import { LIMITS } from "../../config/limits.ts";
 import { Fault, reasonOf } from "../../lib/fault.ts";
+import { guard } from "../../lib/guard.ts";
 import type { RandomIds } from "../../lib/random-ids.ts";
 import type { RateLimit } from "../../lib/rate-limit.ts";
 import type { Shares } from "../shares.ts";
@@ -75,8 +76,10 @@ export class StreamPool {
     this.#streams.delete(stream);
     this.#parts.shares.upstreamStreams.give(1);
     for (const { exchange, isAgain } of unanswered) {
-      if (isAgain || !stream.hasAnswered) exchange.onUnreachable(reason);
-      else this.#askAgain(exchange);
+      guard.run("upstream", exchange.by, () => {
+        if (isAgain || !stream.hasAnswered) exchange.onUnreachable(reason);
+        else this.#askAgain(exchange);
+      });
     }
   }
 

@@ -5,6 +5,7 @@
 import { Socket } from "node:net";
 
 import { LIMITS } from "../../config/limits.ts";
+import { guard } from "../../lib/guard.ts";
 import { withLength } from "../../lib/framing.ts";
 import type { RandomIds } from "../../lib/random-ids.ts";
 import type { Share } from "../../lib/share.ts";
@@ -41,11 +42,15 @@ export class UpstreamStream {
     this.#socket.setNoDelay(true);
     // It is kept open for queries to come; that is no reason for the process to live.
     this.#socket.unref();
-    this.#socket.setTimeout(LIMITS.upstreamStreamIdleMs, () => this.#end("no answer in time"));
-    this.#socket.on("data", (chunk: Buffer) => this.#onData(chunk));
-    this.#socket.on("error", (error) => this.#end(error.message));
-    this.#socket.on("close", () => this.#end("connection closed without an answer"));
-    this.#socket.on("end", () => this.#end("connection closed without an answer"));
+    this.#socket.setTimeout(LIMITS.upstreamStreamIdleMs, () => this.#enter(() => this.#end("no answer in time")));
+    this.#socket.on("data", (chunk: Buffer) => this.#enter(() => this.#onData(chunk)));
+    this.#socket.on("error", (error) => this.#enter(() => this.#end(error.message)));
+    for (const end of ["close", "end"]) this.#socket.on(end, () => this.#enter(() => this.#end(CLOSED)));
+  }
+
+  /** A defect costs the connection. */
+  #enter(work: () => void): void {
+    if (!guard.run("upstream", 0, work)) this.#socket.destroy();
   }
 
   get pending(): number {
@@ -82,11 +87,11 @@ export class UpstreamStream {
     if (id === undefined || sent === undefined) return this.#end("it answered what was not asked");
     this.#waiting.delete(id);
     if (!isReplyTo(message, sent.exchange)) {
-      sent.exchange.onUnreachable("it answered another question");
+      guard.run("upstream", sent.exchange.by, () => sent.exchange.onUnreachable("it answered another question"));
       return this.#end("it answered another question");
     }
     this.hasAnswered = true;
-    sent.exchange.onReply(message);
+    guard.run("upstream", sent.exchange.by, () => sent.exchange.onReply(message));
   }
 
   /** What it holds in memory is its container's; whether that is still within its share. */
@@ -115,3 +120,4 @@ export class UpstreamStream {
 }
 
 const HEADER_BYTES = 12;
+const CLOSED = "connection closed without an answer";

@@ -8,6 +8,7 @@ import { errnoName, forceReceiveBuffer, lastErrno, send } from "../../kernel/lib
 import type { MessageBlock } from "../../kernel/message-block.ts";
 import { UdpWatch } from "../../kernel/udp-watch.ts";
 import type { RandomIds } from "../../lib/random-ids.ts";
+import { guard } from "../../lib/guard.ts";
 import { rcodeOf } from "../../model/rcode.ts";
 import { FOLD } from "../../model/wire-name.ts";
 import type { TurnBudget } from "./turn-budget.ts";
@@ -17,6 +18,8 @@ export interface Exchange {
   /** The whole query; its id is written by the socket. Its question ends at `questionEnd`. */
   readonly message: Buffer;
   readonly questionEnd: number;
+  /** The number of whose query it is. */
+  readonly by: number;
   /** The bytes are valid until it returns. */
   onReply(message: Buffer): void;
   /** The server cannot be reached. */
@@ -59,8 +62,9 @@ export class UpstreamSocket {
     this.#fd = fd;
     this.#parts = parts;
     this.#bornMs = this.#lastAskedMs = parts.now();
-    const onPacket = (message: Buffer): void => this.#onReadable(message);
-    this.#watch = new UdpWatch(fd, family, onPacket, (error) => this.#onUnreachable(error.message));
+    const onPacket = (message: Buffer): void => void guard.run("upstream", 0, () => this.#onReadable(message));
+    const onError = (error: Error): void => void guard.run("upstream", 0, () => this.#onUnreachable(error.message));
+    this.#watch = new UdpWatch(fd, family, onPacket, onError);
     forceReceiveBuffer(fd, LIMITS.udpReceiveBytes);
     // It is kept open for queries to come; that is no reason for the process to live.
     this.#watch.unref();
@@ -96,7 +100,7 @@ export class UpstreamSocket {
     if (send(this.#fd, message) >= 0) return;
     const errno = lastErrno();
     // Nobody is called back before this call has returned: whoever asks may be in the middle of something else.
-    if (errno !== EAGAIN) queueMicrotask(() => this.#onUnreachable(errnoName(errno)));
+    if (errno !== EAGAIN) guard.soon(exchange.by, () => this.#onUnreachable(errnoName(errno)));
   }
 
   close(): void {
@@ -137,7 +141,7 @@ export class UpstreamSocket {
     if (exchange === OVER) return;
     if (exchange === undefined || !isReplyTo(message, exchange)) return this.#onWrong();
     this.#end(id);
-    exchange.onReply(message);
+    guard.run("upstream", exchange.by, () => exchange.onReply(message));
   }
 
   #end(id: number): void {
@@ -150,14 +154,14 @@ export class UpstreamSocket {
     if (this.#wrong !== LIMITS.upstreamWrongReplies) return;
     for (const [id, exchange] of this.#takeAll()) {
       this.#waiting.set(id, OVER);
-      exchange.onForgery();
+      guard.run("upstream", exchange.by, () => exchange.onForgery());
     }
   }
 
   #onUnreachable(reason: string): void {
     for (const [id, exchange] of this.#takeAll()) {
       this.#waiting.set(id, OVER);
-      exchange.onUnreachable(reason);
+      guard.run("upstream", exchange.by, () => exchange.onUnreachable(reason));
     }
   }
 

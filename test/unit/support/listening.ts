@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 
 import { LIMITS } from "../../../src/config/limits.ts";
+import { guard } from "../../../src/lib/guard.ts";
 import { MessageBlock } from "../../../src/kernel/message-block.ts";
 import { BETTER } from "../../../src/model/behaviour.ts";
 import { Answerer, type Deferred, SLOT_BYTES } from "../../../src/query/answer.ts";
@@ -89,6 +90,13 @@ class CountingBlock extends MessageBlock {
   }
 }
 
+// What the guard is told from now on; there is one in the process, as in the program.
+function defectsFromNow(): unknown[] {
+  const defects: unknown[] = [];
+  guard.stand((error) => defects.push(error));
+  return defects;
+}
+
 export type UdpTestParts = UdpParts & {
   readonly block: CountingBlock;
   readonly upstream: HeldUpstream;
@@ -98,11 +106,10 @@ export type UdpTestParts = UdpParts & {
 export function udpParts(parts: Partial<UdpParts> = {}): UdpTestParts {
   const block = new CountingBlock();
   const upstream = new HeldUpstream();
-  const defects: unknown[] = [];
+  const defects = defectsFromNow();
   return {
     answerer: new Answerer(BETTER, { seed: 1 }),
     forward: upstream.forward,
-    onDefect: (error) => defects.push(error),
     queryBytesMax: LIMITS.udpQueryBytes,
     isBatching: true,
     ...parts,
@@ -116,11 +123,10 @@ export type TcpTestParts = TcpParts & { readonly upstream: HeldUpstream; readonl
 
 export function tcpParts(parts: Partial<TcpParts> = {}): TcpTestParts {
   const upstream = new HeldUpstream();
-  const defects: unknown[] = [];
+  const defects = defectsFromNow();
   return {
     answerer: new Answerer(BETTER, { seed: 1 }),
     forward: upstream.forward,
-    onDefect: (error) => defects.push(error),
     pipelinedMax: LIMITS.tcpPipelined,
     block: streamBlock(),
     ...parts,

@@ -138,6 +138,7 @@ async function ask(pool: StreamPool, name: string): Promise<string> {
       pool.ask({
         message,
         questionEnd: message.length,
+        by: 1,
         onReply: () => resolve("answered"),
         onUnreachable: resolve,
         onForgery: () => resolve("forged"),

@@ -1,0 +1,64 @@
+/**
+ * Defects: what the guard at the entrances is told goes here. Each is counted, told once with its stack, and then only by
+ * how often it came; whatever no guard stood before ends here, too, instead of ending the process.
+ */
+import { LIMITS } from "../config/limits.ts";
+import { reasonOf } from "../lib/fault.ts";
+import { type Entrance, guard } from "../lib/guard.ts";
+import type { Log } from "../observe/log.ts";
+import type { Repeats } from "../observe/repeats.ts";
+
+interface DefectParts {
+  readonly log: Log;
+  readonly repeats: Repeats;
+  readonly onDefect: () => void;
+  /** Whose work is being done, in memory that outlives the process. */
+  readonly inWork: Uint32Array;
+  /** The container of an asker; undefined for those that are gone. */
+  readonly containerOf: (asker: number) => string | undefined;
+}
+
+export class Defects {
+  readonly #parts: DefectParts;
+  /** The stacks that were told. */
+  readonly #told = new Set<string>();
+  readonly #onUncaught = (error: unknown): void => this.#tell(error, "elsewhere", 0);
+
+  constructor(parts: DefectParts) {
+    this.#parts = parts;
+  }
+
+  begin(): void {
+    guard.stand((error, entrance, who) => this.#tell(error, entrance, who), this.#parts.inWork);
+    process.on("uncaughtException", this.#onUncaught);
+  }
+
+  end(): void {
+    process.off("uncaughtException", this.#onUncaught);
+    guard.leave();
+  }
+
+  #tell(error: unknown, entrance: Entrance, who: number): void {
+    const { log, repeats, onDefect, containerOf } = this.#parts;
+    onDefect();
+    const container = who === 0 ? undefined : containerOf(who);
+    const about = { entrance, ...(container !== undefined && { container }) };
+    const stack = stackOf(error);
+    if (!this.#told.has(stack) && this.#told.size < LIMITS.defectsTold) {
+      this.#told.add(stack);
+      log.error({ ...about, err: error }, "a defect of dns11; it cost one piece of work");
+    } else
+      repeats.tell("warn", stack, { ...about, reason: reasonOf(error) }, "the same defect of dns11 again", "defect");
+  }
+}
+
+/** Where it was thrown, without what it says, which may be about one packet. */
+function stackOf(error: unknown): string {
+  const lines = error instanceof Error ? (error.stack ?? "").split("\n") : [];
+  return (
+    lines
+      .filter((line) => line.trimStart().startsWith("at "))
+      .slice(0, 4)
+      .join("\n") || String(error)
+  );
+}
