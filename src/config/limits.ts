@@ -182,6 +182,11 @@ export const LIMITS = {
   xtableBytes: 4 * 1024 * 1024,
   /** How often one that was changed between two steps of reading it is read again. */
   xtableReads: 3,
+  /**
+   * Of a file under /proc; what is longer is not read. The kernel writes them while it is asked, and a container may have
+   * them grow: sockets, for one, make 150 bytes each and 1.4 us.
+   */
+  procBytes: 256 * 1024,
 
   /** Servers of the host's resolv.conf, with those behind a stub, that are used; the C library itself uses three. */
   hostServers: 8,
@@ -193,6 +198,8 @@ export const LIMITS = {
   /** How often it is read although nobody said that it changed; and how often where the kernel gave no watch. */
   hostFilePollMs: 10_000,
   hostFileBlindMs: 500,
+  /** When files are read again that somebody held a lease on; an inspect each, however often the lease is taken anew. */
+  unreadAgainMs: 10_000,
 
   /**
    * Memory for the last queries of one container, from its first query on: 170 of them with names of usual length. The

@@ -170,7 +170,8 @@ function composeContainerWay(
     roster.refresh();
     onUpstreamsChanged();
   };
-  const hostUpstreams = new HostUpstreams({ log, host, engineVersion, onChange }, settings);
+  const lookAgain = (ids: readonly string[]): void => follower.lookAgain(ids);
+  const hostUpstreams = new HostUpstreams({ log, host, engineVersion, onChange, lookAgain }, settings);
   directory.setHost(hostUpstreams.servers);
   let isAway = false;
   const follower = new Follower(engine, {

@@ -47,7 +47,10 @@ export async function openCases(clinic: Clinic): Promise<readonly Case[]> {
   const { engine, host, info, status } = clinic;
   const { behaviour, resolvConf } = settle([]);
   const parts = { log: createLog("silent"), host: () => host, engineVersion: () => info.majorVersion };
-  const upstreams = new HostUpstreams({ ...parts, onChange: () => undefined }, { behaviour, resolvConf });
+  const upstreams = new HostUpstreams(
+    { ...parts, onChange: () => undefined, lookAgain: () => undefined },
+    { behaviour, resolvConf },
+  );
   try {
     const listed = await engine.containers();
     const inspected = await inTurn(listed, LIMITS.inspectsAtOnce, async ({ Id: id }) => await engine.container(id));

@@ -3,7 +3,7 @@
  * reused, and in another PID namespace they mean something else: /proc/2/ns/net is the host's own. So a namespace is held
  * by a descriptor first and proved then, and ours and the engine's are refused whatever the engine says.
  */
-import { openSync, readFileSync } from "node:fs";
+import { constants, openSync, readFileSync } from "node:fs";
 
 import { Fault } from "../../lib/fault.ts";
 import { closeQuietly, isNetworkNamespace, openInRoot } from "../../kernel/libc.ts";
@@ -45,7 +45,7 @@ export function proveNamespace(claim: NamespaceClaim, host: EngineHost, homeId: 
 
 function openByPath(sandboxKey: string, host: EngineHost): number {
   try {
-    return openInRoot(host.root, sandboxKey);
+    return openInRoot(host.root, sandboxKey, constants.O_RDONLY);
   } catch (error) {
     throw new Fault("NAMESPACE_GONE", `The namespace at "${sandboxKey}" is not there`, { cause: error });
   }
