@@ -13,7 +13,7 @@ export class Lease implements AsyncDisposable {
   readonly #exited: Promise<unknown>;
 
   private constructor(path: string) {
-    this.#child = spawn(process.execPath, [LEASE, path, "once"], { stdio: ["ignore", "pipe", "inherit"] });
+    this.#child = spawn(process.execPath, [LEASE, path], { stdio: ["ignore", "pipe", "inherit"] });
     this.#exited = once(this.#child, "close");
   }
 
