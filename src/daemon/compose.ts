@@ -3,8 +3,6 @@
  * are read by the answerer through the view that each endpoint holds; the sockets made in a namespace are handed to the
  * listeners.
  */
-import { randomInt } from "node:crypto";
-
 import { LIMITS } from "../config/limits.ts";
 import type { RunSettings } from "../config/settings.ts";
 import { Reconciler } from "../container/attach/reconciler.ts";
@@ -20,6 +18,7 @@ import { Roster } from "../container/roster.ts";
 import type { Engine, EngineInfo } from "../container/watch/engine.ts";
 import { Follower } from "../container/watch/follower.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
+import { zones } from "../container/rules/zones.ts";
 import type { RuleMeans } from "../model/rule-tier.ts";
 import type { Server } from "../model/view.ts";
 import type { Log } from "../observe/log.ts";
@@ -114,8 +113,6 @@ function composeContainerWay(
   const directory = new Directory({ serversMax: serversMax(settings), ownAddress: DOCKER_RESOLVER });
   directory.setRules(settings.routes);
   const prove = (claim: NamespaceClaim): ProvenNamespace => proveNamespace(claim, host(), bracket.homeId);
-  // A zone of a run before could hold entries that lead to its dead ports, so each run draws one.
-  const zone = randomInt(1, 0xffff);
   const nameOf = (id: string): string => directory.containers.get(id)?.name ?? id.slice(0, 12);
   const reconciler = new Reconciler(
     {
@@ -124,7 +121,7 @@ function composeContainerWay(
       means,
       host,
       prove,
-      zone,
+      nextZone: zones(),
       openEndpointFor,
       descriptorsMax: descriptorsMax(),
       onServing: (id, counters, isServing) => (isServing ? counts.began(nameOf(id), counters) : counts.ended(counters)),

@@ -23,7 +23,7 @@ const attaching = new Attaching();
 after(() => attaching[Symbol.dispose]());
 
 function attachmentIn(path: string, openEndpoint: OpenEndpoint = silent): Attachment {
-  return attaching.in(path, { zone: ZONE, openEndpoint });
+  return attaching.in(path, { nextZone: () => ZONE, openEndpoint });
 }
 
 async function rulesIn(netns: Netns): Promise<string> {

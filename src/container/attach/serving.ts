@@ -15,6 +15,8 @@ export interface Serving {
   bound: readonly NamespaceSockets[];
   readonly endpoint: Endpoint;
   readonly keeper: RuleKeeper;
+  /** The connection tracking zone of its conversations. */
+  readonly zone: number;
   /** Only probes are led to us so far. */
   isTrial: boolean;
   /** The namespace's descriptor is not ours any more: its number may be another's. */
