@@ -173,7 +173,25 @@ export const LIMITS = {
   podProbeEveryMs: 300_000,
   /** Namespaces verified at the same time; the next ones wait. */
   verifyAtOnce: 64,
-  /** Rules looked at for what may be in the way; in a namespace with more, the rest is not. */
+  /**
+   * Of what the kernel lists by netlink in answer to one question; a longer list, or one that takes longer, is broken off. A
+   * container decides how long most of them are, and nobody is answered meanwhile: 20,000 rules take 68 ms.
+   */
+  dumpBytes: 4 * 1024 * 1024,
+  dumpMs: 100,
+  /** So much is read on the busiest machine, however long it takes. */
+  dumpBytesAtLeast: 256 * 1024,
+  /** How long may be spent on looking for what is in the way of queries, which is only told. */
+  culpritMs: 10,
+  culpritRulesAtLeast: 200,
+  /**
+   * TCP sockets of a namespace up to which its conversations with Docker's resolver are looked for: the kernel compares each
+   * of them, which takes 5 ms for 20,000.
+   */
+  sparingSockets: 10_000,
+  /** Of these conversations, those that are spared: each is a rule or two that every query passes. */
+  sparedConversations: 64,
+  /** Rules and chains looked at for what may be in the way; in a namespace with more, the rest is not, and it is said. */
   culpritRules: 2_000,
   /**
    * The longest table of the older iptables that is looked at, some 25,000 rules; it is said that a longer one is not, and
