@@ -35,7 +35,7 @@ import { refuseServed, standingRules } from "../rules/standing.ts";
 import type { Mode } from "./mode.ts";
 import { type AttachmentParts, MORE_DESCRIPTORS } from "./parts.ts";
 import type { Endpoint } from "./ports.ts";
-import { type Serving, listeningOf } from "./serving.ts";
+import { type Serving, listeningOf, siteOf } from "./serving.ts";
 import type { AttachmentState } from "./state.ts";
 
 export class Attachment {
@@ -303,11 +303,9 @@ export class Attachment {
 
   /** What the mode needs is seen to before it is said that all is well. */
   async #verifiedWhole(serving: Serving, fd: number): Promise<void> {
-    await this.mode.onVerified({
-      fd,
-      within: (work) => this.#parts.bracket.within(fd, work),
-      probe: async (destination, from = fd) => await this.#probe(serving, from, destination),
-    });
+    const probe = async (destination: string, from: number): Promise<ProbeResult> =>
+      await this.#probe(serving, from, destination);
+    await this.mode.onVerified(siteOf(serving, { fd, bracket: this.#parts.bracket, probe }));
     if (this.#serving === serving && !this.#isDraining) this.#verified();
   }
 

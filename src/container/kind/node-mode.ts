@@ -310,6 +310,8 @@ export class NodeMode implements Mode {
   async #probeAll(site: Site, addresses: readonly string[], who: string, from?: number): Promise<string[]> {
     const failures: string[] = [];
     for (const address of addresses) {
+      // Each probe is waited for, and what is found out of another start of the node is nothing.
+      if (this.#site !== site) return [];
       const result = await site.probe(address, from);
       if (result.kind === "broken") failures.push(`${who} cannot ask ${address}: ${result.failures.join("; ")}`);
     }
@@ -321,6 +323,7 @@ export class NodeMode implements Mode {
     const isDue = Date.now() - this.#lastPodProbeMs >= LIMITS.podProbeEveryMs || this.#troubles.length > 0;
     if (!isDue && !this.#isPodProbeDue) return [];
     this.#isPodProbeDue = false;
+    if (this.#site !== site) return [];
     let pod;
     try {
       pod = openPodNamespace(this.#parts.bracket, this.#parts.memory, site.fd);
