@@ -283,6 +283,10 @@ export const LIMITS = {
   drainQuietMs: 50,
   /** What may lie in the heap beside what is in use, in percent of that, before it is collected. */
   heapGrowthPercent: 50,
+  /** Connections to the control socket: more people than that do not look at once. */
+  controlConnections: 32,
+  /** Connections to the pages by TCP, of anybody on the machine; the next one gets the place of one that says nothing. */
+  pageConnections: 32,
   /** A page for machines that watch machines is made no more often: at a thousand containers it takes milliseconds. */
   pageEveryMs: 100,
   /** An event loop that does not come round for so long is wedged, and the process is ended. */

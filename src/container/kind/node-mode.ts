@@ -3,11 +3,11 @@
  * when they ask through the node; the node's resolv.conf tells them where. What this changes in the node stands in the
  * journal before it is done, and is taken back to the byte.
  */
-import { readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 
 import { LIMITS } from "../../config/limits.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { procText } from "../../kernel/proc-text.ts";
 import { type InterfaceAddress, RouteSocket } from "../../kernel/rtnetlink.ts";
 import { reasonOf } from "../../lib/fault.ts";
 import { isSameAddress } from "../../model/address.ts";
@@ -391,7 +391,7 @@ function placeOf({ gateway, own, addresses, hostGateway }: NodeFact): unknown {
 
 function canUseIpv6(): boolean {
   try {
-    return readFileSync("/proc/sys/net/ipv6/conf/lo/disable_ipv6", "utf8").trim() === "0";
+    return procText("/proc/sys/net/ipv6/conf/lo/disable_ipv6")?.trim() === "0";
   } catch {
     return false;
   }
