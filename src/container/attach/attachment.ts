@@ -303,9 +303,12 @@ export class Attachment {
 
   /** What the mode needs is seen to before it is said that all is well. */
   async #verifiedWhole(serving: Serving, fd: number): Promise<void> {
-    const probe = async (destination: string, from: number): Promise<ProbeResult> =>
-      await this.#probe(serving, from, destination);
-    await this.mode.onVerified(siteOf(serving, { fd, bracket: this.#parts.bracket, probe }));
+    const site = siteOf(serving, {
+      fd,
+      bracket: this.#parts.bracket,
+      probe: async (destination, from) => await this.#probe(serving, from, destination),
+    });
+    await this.mode.onVerified(site);
     if (this.#serving === serving && !this.#isDraining) this.#verified();
   }
 

@@ -50,8 +50,7 @@ export function nameserversOf(input: NameserversInput): NameserversFact {
   if (dns.length > 0) return { kind: "listed", servers: fromContainer(dns), isNdotsSet, isOwn: true };
   if (isRecorded(input)) return recorded(input, isNdotsSet);
   // Older engines: without a list of the user's, one of the daemon's may apply that is told nowhere.
-  const isHosts = input.followsHost && input.daemonDns()?.length === 0;
-  return isHosts ? { kind: "host", isNdotsSet } : UNKNOWN;
+  return input.followsHost && input.daemonDns()?.length === 0 ? { kind: "host", isNdotsSet } : UNKNOWN;
 }
 
 function recorded(input: NameserversInput, isNdotsSet: boolean): NameserversFact {
