@@ -124,7 +124,13 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/container/watch",
-    mayImport: ["src/container/registry", "src/container/namespace/engine-host.ts", "src/kernel/libc.ts", ...BASE],
+    mayImport: [
+      "src/container/registry",
+      "src/container/namespace/engine-host.ts",
+      "src/kernel/libc.ts",
+      "src/kernel/proc-text.ts",
+      ...BASE,
+    ],
     modules: ["dockerode", "node:readline", "node:timers/promises", "node:crypto", "node:fs", "node:path"],
   },
   {
@@ -222,6 +228,46 @@ test("a query's way and a container's way never import each other", () => {
       .map((target) => `${path} -> ${target}`),
   );
   assert.deepEqual(crossing, []);
+});
+
+/**
+ * Who opens or reads files by itself, and why that is never a place that a container decides about. Everybody else uses
+ * kernel/plain-file.ts (opened without waiting, looked at before) or kernel/proc-text.ts (read with a bound).
+ */
+const OPENERS = new Map([
+  ["src/kernel/plain-file.ts", "the one way"],
+  ["src/kernel/proc-text.ts", "the kernel's own files"],
+  ["src/kernel/libc.ts", "where openat2 is called; /dev/null"],
+  ["src/kernel/nft-watch.ts", "/dev/null"],
+  ["src/kernel/capabilities.ts", "of this process"],
+  ["src/container/namespace/bracket.ts", "this thread's namespace"],
+  ["src/container/namespace/engine-host.ts", "places of the engine's process under /proc; plain-file.ts"],
+  ["src/container/namespace/container-root.ts", "a container's root under /proc; plain-file.ts"],
+  ["src/container/namespace/proof.ts", "namespaces that the engine names"],
+  ["src/container/watch/engine-address.ts", "the settings of who started dns11"],
+  ["src/container/watch/path-watch.ts", "with O_PATH"],
+  ["src/container/kind/here.ts", "the node's own; ResolverFile opens by plain-file.ts"],
+  ["src/container/kind/journal.ts", "dns11's own folder"],
+  ["src/container/kind/nodes.ts", "with O_PATH; ResolverFile opens by plain-file.ts"],
+  ["src/container/kind/pod-namespace.ts", "this thread's namespace"],
+  ["src/container/kind/resolver-file.ts", "what plain-file.ts has opened"],
+  ["src/container/kind/undo.ts", "restoreRecord opens by plain-file.ts"],
+  ["src/daemon/control.ts", "/etc/group"],
+  ["src/daemon/daemon.ts", "the package's own"],
+  ["src/daemon/descriptors.ts", "of this process"],
+  ["src/daemon/in-node.ts", "this thread's namespace"],
+  ["src/daemon/instance.ts", "dns11's own folder"],
+  ["src/daemon/machine-check.ts", "the engine's socket; dns11's own folder"],
+  ["src/daemon/process-metrics.ts", "of this process"],
+  ["cmd/build.ts", "the package's own"],
+]);
+const OPENING = /(?:^|[^.#\w])(?:openSync|readFileSync|readSync|openInRoot|createReadStream|readFile|openAsBlob)\(/m;
+
+test("whoever opens a file by itself is known, and none of the known has stopped", () => {
+  const opening = sources()
+    .filter(({ text }) => OPENING.test(text.replaceAll(/^import .*$/gm, "")))
+    .map(({ path }) => path);
+  assert.deepEqual(opening.toSorted(), [...OPENERS.keys()].toSorted());
 });
 
 test("each runtime package is imported by one folder only", () => {

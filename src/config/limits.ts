@@ -206,7 +206,25 @@ export const LIMITS = {
   podProbeEveryMs: 300_000,
   /** Namespaces verified at the same time; the next ones wait. */
   verifyAtOnce: 64,
-  /** Rules looked at for what may be in the way; in a namespace with more, the rest is not. */
+  /**
+   * Of what the kernel lists by netlink in answer to one question; a longer list, or one that takes longer, is broken off. A
+   * container decides how long most of them are, and nobody is answered meanwhile: 20,000 rules take 68 ms.
+   */
+  dumpBytes: 4 * 1024 * 1024,
+  dumpMs: 100,
+  /** So much is read on the busiest machine, however long it takes. */
+  dumpBytesAtLeast: 256 * 1024,
+  /** How long may be spent on looking for what is in the way of queries, which is only told. */
+  culpritMs: 10,
+  culpritRulesAtLeast: 200,
+  /**
+   * TCP sockets of a namespace up to which its conversations with Docker's resolver are looked for: the kernel compares each
+   * of them, which takes 5 ms for 20,000.
+   */
+  sparingSockets: 10_000,
+  /** Of these conversations, those that are spared: each is a rule or two that every query passes. */
+  sparedConversations: 64,
+  /** Rules and chains looked at for what may be in the way; in a namespace with more, the rest is not, and it is said. */
   culpritRules: 2_000,
   /**
    * The longest table of the older iptables that is looked at, some 25,000 rules; it is said that a longer one is not, and
@@ -215,6 +233,11 @@ export const LIMITS = {
   xtableBytes: 4 * 1024 * 1024,
   /** How often one that was changed between two steps of reading it is read again. */
   xtableReads: 3,
+  /**
+   * Of a file under /proc; what is longer is not read. The kernel writes them while it is asked, and a container may have
+   * them grow: sockets, for one, make 150 bytes each and 1.4 us.
+   */
+  procBytes: 256 * 1024,
 
   /** Servers of the host's resolv.conf, with those behind a stub, that are used; the C library itself uses three. */
   hostServers: 8,
@@ -226,6 +249,8 @@ export const LIMITS = {
   /** How often it is read although nobody said that it changed; and how often where the kernel gave no watch. */
   hostFilePollMs: 10_000,
   hostFileBlindMs: 500,
+  /** When files are read again that somebody held a lease on; an inspect each, however often the lease is taken anew. */
+  unreadAgainMs: 10_000,
 
   /**
    * Memory for the last queries of one container, from its first query on: 170 of them with names of usual length. The
@@ -314,6 +339,10 @@ export const LIMITS = {
   drainQuietMs: 50,
   /** What may lie in the heap beside what is in use, in percent of that, before it is collected. */
   heapGrowthPercent: 50,
+  /** Connections to the control socket: more people than that do not look at once. */
+  controlConnections: 32,
+  /** Connections to the pages by TCP, of anybody on the machine; the next one gets the place of one that says nothing. */
+  pageConnections: 32,
   /** A page for machines that watch machines is made no more often: at a thousand containers it takes milliseconds. */
   pageEveryMs: 100,
   /** An event loop that does not come round for so long is wedged, and the process is ended. */

@@ -3,8 +3,6 @@
  * are read by the answerer through the view that each endpoint holds; the sockets made in a namespace are handed to the
  * listeners.
  */
-import { randomInt } from "node:crypto";
-
 import { LIMITS } from "../config/limits.ts";
 import type { RunSettings } from "../config/settings.ts";
 import { Reconciler } from "../container/attach/reconciler.ts";
@@ -20,6 +18,7 @@ import { Roster } from "../container/roster.ts";
 import type { Engine, EngineInfo } from "../container/watch/engine.ts";
 import { Follower } from "../container/watch/follower.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
+import { zones } from "../container/rules/zones.ts";
 import type { RuleMeans } from "../model/rule-tier.ts";
 import type { Server } from "../model/view.ts";
 import type { Log } from "../observe/log.ts";
@@ -116,8 +115,6 @@ function composeContainerWay(
   directory.setRules(settings.routes);
   directory.setLabelPolicy(settings.labels);
   const prove = (claim: NamespaceClaim): ProvenNamespace => proveNamespace(claim, host(), bracket.homeId);
-  // A zone of a run before could hold entries that lead to its dead ports, so each run draws one.
-  const zone = randomInt(1, 0xffff);
   const nameOf = (id: string): string => directory.containers.get(id)?.name ?? id.slice(0, 12);
   const reconciler = new Reconciler(
     {
@@ -126,7 +123,7 @@ function composeContainerWay(
       means,
       host,
       prove,
-      zone,
+      nextZone: zones(),
       openEndpointFor,
       descriptorsMax: descriptorsMax(),
       onServing: (id, counters, isServing) => (isServing ? counts.began(nameOf(id), counters) : counts.ended(counters)),
@@ -174,7 +171,8 @@ function composeContainerWay(
     roster.refresh();
     onUpstreamsChanged();
   };
-  const hostUpstreams = new HostUpstreams({ log, host, engineVersion, onChange }, settings);
+  const lookAgain = (ids: readonly string[]): void => follower.lookAgain(ids);
+  const hostUpstreams = new HostUpstreams({ log, host, engineVersion, onChange, lookAgain }, settings);
   directory.setHost(hostUpstreams.servers);
   let isAway = false;
   const follower = new Follower(engine, {

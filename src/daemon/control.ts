@@ -6,14 +6,13 @@ import { once } from "node:events";
 import { chmodSync, chownSync, readFileSync, rmSync } from "node:fs";
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 
+import { LIMITS } from "../config/limits.ts";
 import { Fault, codeOf, isDefect, reasonOf } from "../lib/fault.ts";
 import { guard } from "../lib/guard.ts";
 
 const MODE = 0o660;
 /** Nobody has more to say. */
 const BODY_BYTES_MAX = 4096;
-/** More people than that do not look at once. */
-const CONNECTIONS_MAX = 32;
 const ROOT = 0;
 
 /** What somebody asks for beside method and path. */
@@ -52,6 +51,7 @@ export class Control {
 
   static async listen(path: string, routes: Routes): Promise<Control> {
     const server = answering(createServer(), routes);
+    server.maxConnections = LIMITS.controlConnections;
     // Whoever left a socket here is gone: we hold the lock.
     rmSync(path, { force: true });
     await new Promise<void>((resolve, reject) => {
@@ -71,7 +71,7 @@ export class Control {
   }
 }
 
-/** A server that answers these routes, to not too many at once, and is no reason to live on. */
+/** A server that answers these routes, and is no reason to live on. */
 export function answering(server: Server, routes: Routes): Server {
   server.on("request", (incoming, outgoing) => {
     serve(incoming, outgoing, routes).catch((error: unknown) => {
@@ -79,7 +79,6 @@ export function answering(server: Server, routes: Routes): Server {
       outgoing.destroy();
     });
   });
-  server.maxConnections = CONNECTIONS_MAX;
   return server.unref();
 }
 

@@ -48,7 +48,10 @@ export async function openCases(clinic: Clinic): Promise<readonly Case[]> {
   const { engine, host, info, status } = clinic;
   const { behaviour, resolvConf } = settle([]);
   const parts = { log: createLog("silent"), host: () => host, engineVersion: () => info.majorVersion };
-  const upstreams = new HostUpstreams({ ...parts, onChange: () => undefined }, { behaviour, resolvConf });
+  const upstreams = new HostUpstreams(
+    { ...parts, onChange: () => undefined, lookAgain: () => undefined },
+    { behaviour, resolvConf },
+  );
   try {
     const listed = await engine.containers();
     const images = new ImageLabels(engine);

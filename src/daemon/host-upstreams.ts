@@ -3,7 +3,8 @@
  * containers they are for.
  */
 import type { Settings } from "../config/settings.ts";
-import { type EngineHost, readEngineFile } from "../container/namespace/engine-host.ts";
+import { LIMITS } from "../config/limits.ts";
+import { type EngineHost, lookAtContainerFile, readEngineFile } from "../container/namespace/engine-host.ts";
 import type { NameserversFact } from "../container/registry/fact.ts";
 import { DaemonDns } from "../container/watch/daemon-dns.ts";
 import { HostFile, type HostServers, hostFiles, readHostServers } from "../container/watch/host-file.ts";
@@ -12,9 +13,6 @@ import { parseResolvConf } from "../container/watch/resolv-conf.ts";
 import type { ContainerJson } from "../container/watch/translate.ts";
 import type { Server } from "../model/view.ts";
 import type { Log } from "../observe/log.ts";
-
-/** Engines from this version on write the servers of a container into its resolv.conf. */
-const RECORDS_NAMESERVERS = 26;
 
 /** As far as it is about the host. */
 type HostSettings = Pick<Settings, "behaviour" | "resolvConf">;
@@ -26,6 +24,8 @@ export interface HostUpstreamsParts {
   readonly engineVersion: () => number;
   /** The servers are others now, or those that they ask are. */
   readonly onChange: (servers: readonly Server[]) => void;
+  /** The lists of these containers could not be found for the moment. */
+  readonly lookAgain: (containerIds: readonly string[]) => void;
 }
 
 export class HostUpstreams {
@@ -34,6 +34,9 @@ export class HostUpstreams {
   #settings: HostSettings;
   #file: HostFile | undefined;
   #now: HostServers;
+  /** Containers with a file that could not be read without waiting, and when that is tried again. */
+  readonly #unread = new Set<string>();
+  #again: NodeJS.Timeout | undefined;
 
   constructor(parts: HostUpstreamsParts, settings: HostSettings) {
     this.#parts = parts;
@@ -50,17 +53,17 @@ export class HostUpstreams {
   }
 
   nameserversOf(json: ContainerJson): NameserversFact {
-    const host = this.#parts.host();
-    const path = json.ResolvConfPath;
-    const texts = hostFiles(this.#settings.resolvConf).map((file) => readEngineFile(host, file) ?? "");
+    const file = lookAtContainerFile(this.#parts.host(), json.ResolvConfPath ?? "", json.Id);
+    const isHostUnread = this.#now.isBusy === true;
+    if (file.kind === "busy" || isHostUnread) this.#tryAgain(json.Id);
     return nameserversOf({
-      resolvConf: path === undefined || path === "" ? undefined : readEngineFile(host, path),
-      hostServers: new Set(texts.flatMap((text) => parseResolvConf(text).nameservers)),
+      resolvConf: file.kind === "read" ? file.text : undefined,
+      hostServers: () => this.#addressesOfHost(),
       dns: json.HostConfig?.Dns ?? [],
       dnsOptions: json.HostConfig?.DnsOptions ?? [],
-      isRecorded: this.#parts.engineVersion() >= RECORDS_NAMESERVERS,
+      engineVersion: this.#parts.engineVersion(),
       followsHost: this.#settings.behaviour.followsHost,
-      isDaemonWithoutDns: () => this.#daemonDns.isKnownNone,
+      daemonDns: () => (isHostUnread ? undefined : this.#daemonDns.servers),
     });
   }
 
@@ -83,6 +86,27 @@ export class HostUpstreams {
   close(): void {
     this.#file?.close();
     this.#file = undefined;
+    clearTimeout(this.#again);
+    this.#again = undefined;
+  }
+
+  #addressesOfHost(): ReadonlySet<string> {
+    const host = this.#parts.host();
+    const texts = hostFiles(this.#settings.resolvConf).map((file) => readEngineFile(host, file) ?? "");
+    return new Set(texts.flatMap((text) => parseResolvConf(text).nameservers));
+  }
+
+  /** A lease that we have come upon is gone after 45 seconds, unless its holder is quick to take another one. */
+  #tryAgain(containerId: string): void {
+    this.#unread.add(containerId);
+    this.#again ??= setTimeout(() => {
+      const ids = [...this.#unread];
+      this.#unread.clear();
+      this.#again = undefined;
+      // One that is followed looks again by itself.
+      if (this.#file === undefined && this.#now.isBusy === true) this.#take(this.#open());
+      this.#parts.lookAgain(ids);
+    }, LIMITS.unreadAgainMs).unref();
   }
 
   /** Servers can be named as the host's also where containers do not follow them: then those of the start count. */

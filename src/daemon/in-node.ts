@@ -24,6 +24,7 @@ import { makeLasting, removeLasting } from "../container/rules/install.ts";
 import { type PlanInput, servingPlan } from "../container/rules/plan.ts";
 import { TRIAL_MARK } from "../container/rules/probe.ts";
 import { refuseServed } from "../container/rules/standing.ts";
+import { zones } from "../container/rules/zones.ts";
 import { DOOR_MARK } from "../container/namespace/dial.ts";
 import { threadCapabilities } from "../kernel/capabilities.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
@@ -72,7 +73,7 @@ export async function stayInNode(settings: RunSettings, log: Log, signal: AbortS
       means,
       host: () => host,
       prove: () => ({ fd: openSync(THREAD_NAMESPACE, "r"), id: bracket.homeId }),
-      zone: randomInt(1, 0xffff),
+      nextZone: zones(),
       descriptorsMax: descriptorsMax(),
       openEndpointFor,
     },

@@ -6,7 +6,7 @@ import { randomInt } from "node:crypto";
 
 import { LIMITS } from "../config/limits.ts";
 import { dialIn } from "../container/namespace/dial.ts";
-import { readEngineFile } from "../container/namespace/engine-host.ts";
+import { lookAtContainerFile } from "../container/namespace/engine-host.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import { type ResolvConf, parseResolvConf } from "../container/watch/resolv-conf.ts";
@@ -54,6 +54,7 @@ export async function lookup(composition: Composition, order: LookupOrder, signa
     throw new Fault(
       "NO_RESOLV_CONF",
       `The resolv.conf of "${fact.name}" cannot be read, so nobody can tell whom it asks`,
+      { remedy: "One that a user has mounted there is not read; a program may hold a lease on the engine's own." },
     );
   }
   const names = order.search === true ? searched(question, resolvConf) : [question];
@@ -90,9 +91,12 @@ export function containerRef(fact: ContainerFact, owner: ContainerFact): Contain
   return { id: fact.id, name: fact.name, ...(owner !== fact && { sharedWith: owner.name }) };
 }
 
-export function resolvConfOf({ parts }: Composition, { resolvConfPath: path }: ContainerFact): ResolvConf | undefined {
-  const text = path === undefined ? undefined : readEngineFile(parts.host(), path);
-  return text === undefined ? undefined : parseResolvConf(text);
+export function resolvConfOf(
+  { parts }: Composition,
+  { id, resolvConfPath: path }: ContainerFact,
+): ResolvConf | undefined {
+  const file = lookAtContainerFile(parts.host(), path ?? "", id);
+  return file.kind === "read" ? parseResolvConf(file.text) : undefined;
 }
 
 function openNamespace({ parts }: Composition, owner: ContainerFact): number {

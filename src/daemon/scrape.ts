@@ -11,6 +11,7 @@ import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
 import { Gathered } from "../lib/gathered.ts";
 import type { Log } from "../observe/log.ts";
 import { CONTENT_TYPE, type Family, exposition } from "../observe/exposition.ts";
+import { ConnectionRoom } from "./connection-room.ts";
 import { Page, type Routes, answering } from "./control.ts";
 import type { LifeReport } from "./life.ts";
 
@@ -89,6 +90,7 @@ async function opened(address: string, routes: Routes): Promise<Server> {
   const server = answering(createServer(), routes);
   // Anybody may ask here. Who sends a thousand questions at once is not to have a thousand answers kept for it.
   server.maxRequestsPerSocket = 1;
+  void new ConnectionRoom(server, LIMITS.pageConnections);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen({ host, port: Number(address.slice(colon + 1)), ipv6Only: isIPv6(host) }, resolve);

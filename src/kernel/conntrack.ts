@@ -2,6 +2,7 @@
  * Connection tracking's memory of a client that is gone. An entry outlives its conversation by minutes, and whoever gets
  * the client's address next would be led where it was led.
  */
+import { codeOf } from "../lib/fault.ts";
 import { addressBytes } from "../model/address.ts";
 import { AF_INET, AF_INET6, SystemFault } from "./libc.ts";
 import { NLM_F_ACK, NLM_F_DUMP, type NetlinkWriter, attributesIn } from "./netlink-message.ts";
@@ -28,6 +29,7 @@ const CTA_IP_V4_SOURCE = 1;
 const CTA_IP_V6_SOURCE = 3;
 const CTA_FILTER_ORIGINAL_FLAGS = 1;
 const CTA_FILTER_BY_SOURCE = 1;
+const CTA_FILTER_BY_DESTINATION = 2;
 /** What tells an entry from all others; the zone, because the same addresses and ports may stand in several. */
 const IDENTITY = [CTA_TUPLE_ORIGINAL, CTA_ID, CTA_ZONE];
 
@@ -41,9 +43,15 @@ export function forgetConversationsOf(memory: NetlinkMemory, address: string): n
   const bytes = addressBytes(address);
   if (bytes === undefined) throw new TypeError(`Not an IP address: "${address}"`);
   const source = Buffer.from(bytes);
+  const entries = withSocket(memory, (socket) => entriesFrom(socket, source, address));
+  return withSocket(memory, (socket) => entries.filter((entry) => remove(socket, familyOf(source), entry)).length);
+}
+
+/** One for each question: a list that was broken off leaves a socket that is good for nothing. */
+function withSocket<T>(memory: NetlinkMemory, use: (socket: NetlinkSocket) => T): T {
   const socket = new NetlinkSocket(memory, NETLINK_NETFILTER);
   try {
-    return entriesFrom(socket, source, address).filter((entry) => remove(socket, familyOf(source), entry)).length;
+    return use(socket);
   } finally {
     socket.close();
   }
@@ -64,35 +72,47 @@ export interface Remembered {
 export function conversationsAt(memory: NetlinkMemory, address: string, port: number): Remembered[] {
   const wanted = Buffer.from(addressBytes(address) ?? []);
   const found: Remembered[] = [];
-  const socket = new NetlinkSocket(memory, NETLINK_NETFILTER);
-  const write = (w: NetlinkWriter): void => w.raw(genericMessage(AF_INET, 0));
+  const write = (w: NetlinkWriter): void => {
+    w.raw(genericMessage(AF_INET, 0));
+    filterBy(w, CTA_IP_V4_DESTINATION, wanted, CTA_FILTER_BY_DESTINATION);
+  };
+  const visit = (body: Buffer): void => {
+    if (!body.includes(wanted)) return;
+    const attributes = attributesIn(body, GENERIC_MESSAGE_BYTES);
+    if ((attributes.get(CTA_ZONE)?.readUInt16BE(0) ?? 0) !== 0) return;
+    const asked = tupleOf(attributes.get(CTA_TUPLE_ORIGINAL));
+    if (asked.protocol !== UDP || asked.destinationPort !== port || !asked.destination.equals(wanted)) return;
+    const { source, sourcePort } = tupleOf(attributes.get(CTA_TUPLE_REPLY));
+    found.push({ address: [...source].join("."), port: sourcePort, entry: identityOf(attributes) });
+  };
+  withSocket(memory, (socket) => list(socket, address, write, visit));
+  return found;
+}
+
+/** Since 5.8 the kernel leaves out the others where it is asked to: a namespace may have many thousands of entries. */
+function filterBy(w: NetlinkWriter, attribute: number, address: Uint8Array, flag: number): void {
+  w.nested(CTA_TUPLE_ORIGINAL, () => w.nested(CTA_TUPLE_IP, () => w.attribute(attribute, address)));
+  w.nested(CTA_FILTER, () => w.nativeU32(CTA_FILTER_ORIGINAL_FLAGS, flag));
+}
+
+/** Of more than is looked at, the first. */
+function list(
+  socket: NetlinkSocket,
+  about: string,
+  write: (writer: NetlinkWriter) => void,
+  visit: (body: Buffer) => void,
+): void {
   try {
-    socket.request(
-      { type: typeOf(IPCTNL_MSG_CT_GET), flags: NLM_F_DUMP, call: "conntrack dump", about: address, write },
-      (body) => {
-        if (!body.includes(wanted)) return;
-        const attributes = attributesIn(body, GENERIC_MESSAGE_BYTES);
-        if ((attributes.get(CTA_ZONE)?.readUInt16BE(0) ?? 0) !== 0) return;
-        const asked = tupleOf(attributes.get(CTA_TUPLE_ORIGINAL));
-        if (asked.protocol !== UDP || asked.destinationPort !== port || !asked.destination.equals(wanted)) return;
-        const { source, sourcePort } = tupleOf(attributes.get(CTA_TUPLE_REPLY));
-        found.push({ address: [...source].join("."), port: sourcePort, entry: identityOf(attributes) });
-      },
-    );
-    return found;
-  } finally {
-    socket.close();
+    const type = typeOf(IPCTNL_MSG_CT_GET);
+    socket.request({ type, flags: NLM_F_DUMP, call: "conntrack dump", about, write }, visit);
+  } catch (error) {
+    if (codeOf(error) !== "TOO_MANY") throw error;
   }
 }
 
 /** Deletes these, in the namespace that the thread is in; returns how many were still there. */
 export function forgetRemembered(memory: NetlinkMemory, remembered: readonly Remembered[]): number {
-  const socket = new NetlinkSocket(memory, NETLINK_NETFILTER);
-  try {
-    return remembered.filter(({ entry }) => remove(socket, AF_INET, entry)).length;
-  } finally {
-    socket.close();
-  }
+  return withSocket(memory, (socket) => remembered.filter(({ entry }) => remove(socket, AF_INET, entry)).length);
 }
 
 interface Tuple {
@@ -122,23 +142,17 @@ function entriesFrom(socket: NetlinkSocket, source: Buffer, about: string): Entr
   const entries: Entry[] = [];
   const write = (w: NetlinkWriter): void => {
     w.raw(genericMessage(family, 0));
-    // A node has many thousands of entries. Since 5.8 the kernel leaves out the others' where it is asked to; for IPv6 it
-    // leaves out those that were asked for.
-    if (family !== AF_INET) return;
-    w.nested(CTA_TUPLE_ORIGINAL, () => w.nested(CTA_TUPLE_IP, () => w.attribute(CTA_IP_V4_SOURCE, source)));
-    w.nested(CTA_FILTER, () => w.nativeU32(CTA_FILTER_ORIGINAL_FLAGS, CTA_FILTER_BY_SOURCE));
+    // For IPv6 the kernel leaves out those that were asked for.
+    if (family === AF_INET) filterBy(w, CTA_IP_V4_SOURCE, source, CTA_FILTER_BY_SOURCE);
   };
-  socket.request(
-    { type: typeOf(IPCTNL_MSG_CT_GET), flags: NLM_F_DUMP, call: "conntrack dump", about, write },
-    (body) => {
-      // Most that are told have nothing to do with this address, and need no closer look.
-      if (!body.includes(source)) return;
-      const attributes = attributesIn(body, GENERIC_MESSAGE_BYTES);
-      const tuple = attributesIn(attributes.get(CTA_TUPLE_ORIGINAL) ?? Buffer.alloc(0));
-      const from = attributesIn(tuple.get(CTA_TUPLE_IP) ?? Buffer.alloc(0)).get(sourceType);
-      if (from?.equals(source) === true) entries.push(identityOf(attributes));
-    },
-  );
+  list(socket, about, write, (body) => {
+    // Most that are told have nothing to do with this address, and need no closer look.
+    if (!body.includes(source)) return;
+    const attributes = attributesIn(body, GENERIC_MESSAGE_BYTES);
+    const tuple = attributesIn(attributes.get(CTA_TUPLE_ORIGINAL) ?? Buffer.alloc(0));
+    const from = attributesIn(tuple.get(CTA_TUPLE_IP) ?? Buffer.alloc(0)).get(sourceType);
+    if (from?.equals(source) === true) entries.push(identityOf(attributes));
+  });
   return entries;
 }
 

@@ -334,11 +334,14 @@ export const O_PATH = 0o10000000;
 
 /**
  * Opens a path as a process whose root is `root` would see it. Absolute links inside (`/var/run -> /run`) stay inside,
- * which a path through /proc/PID/root does not give. The flags are those of open(2); nothing is made, as no mode is given.
+ * which a path through /proc/PID/root does not give. The flags are those of open(2); nothing is made, as no mode is given,
+ * and nobody who holds a lease is waited for.
  */
-export function openInRoot(root: number, path: string, flags: number = constants.O_RDONLY): number {
+export function openInRoot(root: number, path: string, flags: number): number {
   const how = Buffer.alloc(24);
-  how.writeBigUInt64LE(BigInt(O_CLOEXEC | flags), 0);
+  // The kernel takes no other flag beside O_PATH than those that say how to get there.
+  const waiting = (flags & O_PATH) === 0 ? constants.O_NONBLOCK : 0;
+  how.writeBigUInt64LE(BigInt(O_CLOEXEC | flags | waiting), 0);
   how.writeBigUInt64LE(BigInt(RESOLVE_IN_ROOT), 16);
   return must(c.openat2(OPENAT2, root, path, how, how.length), "openat2", path);
 }

@@ -2,6 +2,8 @@
  * A netlink socket of the namespace it was made in. The kernel works a request off inside send, so the answers can be
  * read at once and every exchange is one synchronous call: nothing awaits between going into a namespace and coming home.
  */
+import { LIMITS } from "../config/limits.ts";
+import { Fault } from "../lib/fault.ts";
 import {
   AF_NETLINK,
   SOCK_RAW,
@@ -16,7 +18,14 @@ import {
   setReceiveBuffer,
   socket,
 } from "./libc.ts";
-import { NLM_F_REQUEST, type NetlinkMessage, NetlinkWriter, messagesIn, outcomeOf } from "./netlink-message.ts";
+import {
+  NLM_F_DUMP,
+  NLM_F_REQUEST,
+  type NetlinkMessage,
+  NetlinkWriter,
+  messagesIn,
+  outcomeOf,
+} from "./netlink-message.ts";
 
 const RECEIVE_BYTES = 64 * 1024;
 /** Room for the answers to the longest transaction, so that no refusal is lost. */
@@ -41,7 +50,7 @@ export interface NetlinkRequest {
 
 export class NetlinkSocket {
   readonly #memory: NetlinkMemory;
-  readonly #fd: number;
+  #fd: number;
   #sequence = 0;
   /** The id by which the kernel names this socket as the cause of a change. */
   readonly port: number;
@@ -62,17 +71,23 @@ export class NetlinkSocket {
     }
   }
 
-  /** Makes one request, hands over what answers it, and throws if the kernel refuses. `visit` must not ask in turn. */
-  request({ type, flags, call, about, write }: NetlinkRequest, visit?: (body: Buffer) => void): void {
+  /**
+   * Makes one request, hands over what answers it, and throws if the kernel refuses. `visit` must not ask in turn; where it
+   * returns false it has seen enough. A list that is too long is broken off with a Fault. A socket that was left in the
+   * middle of a list can only be closed.
+   */
+  request({ type, flags, call, about, write }: NetlinkRequest, visit?: (body: Buffer) => boolean | void): void {
     const writer = new NetlinkWriter();
     const sequence = this.nextSequence();
     writer.message(type, NLM_F_REQUEST | flags, sequence, () => write(writer));
     this.send(writer.bytes);
-    for (const message of this.received()) {
+    const bound = (flags & NLM_F_DUMP) === NLM_F_DUMP ? new Bound(call) : undefined;
+    for (const message of this.received(bound)) {
       if (message.sequence !== sequence) continue;
       const outcome = outcomeOf(message);
-      if (outcome === undefined) visit?.(message.body);
-      else if (outcome === "end" || outcome.errno === 0) return;
+      if (outcome === undefined) {
+        if (visit?.(message.body) === false) return this.close();
+      } else if (outcome === "end" || outcome.errno === 0) return;
       else throw new SystemFault(call, outcome.errno, about);
     }
     throw new Error(`netlink did not say how ${call} ended`);
@@ -87,7 +102,7 @@ export class NetlinkSocket {
   }
 
   /** The messages that are there now, until nothing is left: a dump continues itself while it is read. */
-  *received(): Generator<NetlinkMessage> {
+  *received(bound?: Bound): Generator<NetlinkMessage> {
     for (;;) {
       const length = receive(this.#fd, this.#memory.address, RECEIVE_BYTES);
       if (length < 0) {
@@ -95,6 +110,7 @@ export class NetlinkSocket {
         if (errno === EAGAIN) return;
         throw new SystemFault("recv", errno, "netlink");
       }
+      bound?.add(length);
       yield* messagesIn(this.#memory.bytes.subarray(0, length));
     }
   }
@@ -105,6 +121,26 @@ export class NetlinkSocket {
   }
 
   close(): void {
-    closeQuietly(this.#fd);
+    const fd = this.#fd;
+    this.#fd = -1;
+    if (fd >= 0) closeQuietly(fd);
+  }
+}
+
+/** What one list may come to. */
+class Bound {
+  readonly #call: string;
+  readonly #endMs = performance.now() + LIMITS.dumpMs;
+  #bytes = 0;
+
+  constructor(call: string) {
+    this.#call = call;
+  }
+
+  add(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#bytes <= LIMITS.dumpBytesAtLeast) return;
+    if (this.#bytes <= LIMITS.dumpBytes && performance.now() <= this.#endMs) return;
+    throw new Fault("TOO_MANY", `${this.#call} was broken off: there is more than is looked at`);
   }
 }

@@ -4,6 +4,7 @@
  *
  * The socket is also an owner: a table made through it with the owner flag lives exactly as long as the socket does.
  */
+import { codeOf } from "../lib/fault.ts";
 import { SystemFault } from "./libc.ts";
 import { NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkWriter, outcomeOf } from "./netlink-message.ts";
 import { type NetlinkMemory, NetlinkSocket } from "./netlink-socket.ts";
@@ -25,6 +26,19 @@ export interface NftCommand {
   readonly about: string;
   readonly write: (writer: NetlinkWriter) => void;
 }
+
+export interface Wanted {
+  /** A GET command: objects of one kind. */
+  readonly command: number;
+  /** 0 is every family. */
+  readonly family: number;
+  /** The one that `select` names, instead of all that there are. */
+  readonly isOne?: boolean;
+  /** Attributes by which the kernel leaves out others. It leaves out nothing by what it does not know. */
+  readonly select?: (writer: NetlinkWriter) => void;
+}
+
+type VisitObject = (family: number, attributes: Buffer) => boolean | void;
 
 export class NftSocket {
   readonly #socket: NetlinkSocket;
@@ -70,15 +84,18 @@ export class NftSocket {
     }
   }
 
-  /** All objects of one kind (a GET command) in `family`; 0 is every family. Each is handed over as its attributes' bytes. */
-  dump(command: number, family: number, visit: (family: number, attributes: Buffer) => void): void {
+  /** What a GET command finds. Each object is handed over as its attributes' bytes; false means that it was enough. */
+  find({ command, family, isOne, select }: Wanted, visit: VisitObject): void {
     this.#socket.request(
       {
         type: typeOf(command),
-        flags: NLM_F_DUMP,
-        call: "nf_tables dump",
+        flags: isOne === true ? NLM_F_ACK : NLM_F_DUMP,
+        call: isOne === true ? "nf_tables get" : "nf_tables dump",
         about: "",
-        write: (writer) => writer.raw(genericMessage(family, 0)),
+        write: (writer) => {
+          writer.raw(genericMessage(family, 0));
+          select?.(writer);
+        },
       },
       (body) => visit(body.readUInt8(0), body.subarray(GENERIC_MESSAGE_BYTES)),
     );
@@ -90,24 +107,30 @@ export class NftSocket {
   }
 }
 
-/** How a kernel without nf_tables answers, or with one that is too old to be asked so. */
+/** How a kernel without nf_tables answers, or with one that is too old to be asked so; or where there is no such object. */
 const NO_TABLES = new Set(["EPROTONOSUPPORT", "EOPNOTSUPP", "ENOTSUP", "EINVAL", "ENOENT"]);
 
-/** Dumps what there is in the namespace that the thread is in, which is nothing where the kernel has no nf_tables. */
-export function visitTables(
-  memory: NetlinkMemory,
-  command: number,
-  family: number,
-  visit: (family: number, attributes: Buffer) => void,
-): void {
+/** What there is in the namespace that the thread is in, which is nothing where the kernel has no nf_tables. */
+export function visitTables(memory: NetlinkMemory, wanted: Wanted, visit: VisitObject): void {
   let socket: NftSocket | undefined;
   try {
     socket = new NftSocket(memory);
-    socket.dump(command, family, visit);
+    socket.find(wanted, visit);
   } catch (error) {
     if (!(error instanceof SystemFault) || !NO_TABLES.has(error.code)) throw error;
   } finally {
     socket?.close();
+  }
+}
+
+/** The same of what there is until it becomes too much; returns whether that was all. */
+export function visitFirst(memory: NetlinkMemory, wanted: Wanted, visit: VisitObject): boolean {
+  try {
+    visitTables(memory, wanted, visit);
+    return true;
+  } catch (error) {
+    if (codeOf(error) !== "TOO_MANY") throw error;
+    return false;
   }
 }
 

@@ -1,14 +1,37 @@
 /**
  * procText: what one of the kernel's own files says, under /proc. A kernel that was built without something has no file
- * for it, which is an answer and no failure.
+ * for it, which is an answer and no failure. Some grow with what a container does, so none is read without end.
  */
-import { readFileSync } from "node:fs";
+import { closeSync, constants, openSync, readSync } from "node:fs";
 
-import { codeOf } from "../lib/fault.ts";
+import { LIMITS } from "../config/limits.ts";
+import { Fault, codeOf } from "../lib/fault.ts";
 
+const CHUNK_BYTES = 64 * 1024;
+
+/** Throws where it is longer than anything that is read of the kernel. */
 export function procText(path: string): string | undefined {
+  const fd = opened(path);
+  if (fd === undefined) return undefined;
   try {
-    return readFileSync(path, "utf8");
+    const chunks: Buffer[] = [];
+    let length = 0;
+    for (;;) {
+      const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+      const count = readSync(fd, chunk, 0, CHUNK_BYTES, null);
+      if (count === 0) return Buffer.concat(chunks).toString("utf8");
+      chunks.push(chunk.subarray(0, count));
+      length += count;
+      if (length > LIMITS.procBytes) throw new Fault("TOO_LONG", `"${path}" is longer than ${LIMITS.procBytes} bytes`);
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function opened(path: string): number | undefined {
+  try {
+    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;
     throw error;

@@ -3,10 +3,10 @@
  * called. Asking the program takes milliseconds and a process, which most namespaces are not worth. Whoever is root in
  * there makes them as long as they please, and changes them as often.
  */
-import { readFileSync } from "node:fs";
-
 import { LIMITS } from "../config/limits.ts";
 import { AF_INET, AF_INET6, SOCK_DGRAM, SystemFault, closeQuietly, optionBytes, socket } from "./libc.ts";
+
+import { procText } from "./proc-text.ts";
 
 /** linux/netfilter_ipv4/ip_tables.h and its namesake for IPv6, which differ in nothing that is used here. */
 const SOL_IP = 0;
@@ -48,7 +48,7 @@ export type XtablesFamily = keyof typeof KINDS;
 /** The tables that somebody has used in the namespace that the thread is in; looking at another one would make it. */
 export function xtablesIn(family: XtablesFamily): string[] {
   try {
-    return readFileSync(KINDS[family].list, "utf8").split("\n").filter(Boolean);
+    return (procText(KINDS[family].list) ?? "").split("\n").filter(Boolean);
   } catch {
     // This kernel has none.
     return [];

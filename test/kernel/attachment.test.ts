@@ -9,7 +9,7 @@ import { readdirSync, readlinkSync } from "node:fs";
 import { after, test } from "node:test";
 
 import { Attachment } from "../../src/container/attach/attachment.ts";
-import { CONTAINER_MODE } from "../../src/container/attach/mode.ts";
+import { CONTAINER_MODE, type Mode, type Site } from "../../src/container/attach/mode.ts";
 import type { OpenEndpoint } from "../../src/container/attach/ports.ts";
 import { closeQuietly } from "../../src/kernel/libc.ts";
 import { DOCKER_LEAD } from "../../src/container/capture/capture.ts";
@@ -23,7 +23,7 @@ const attaching = new Attaching();
 after(() => attaching[Symbol.dispose]());
 
 function attachmentIn(path: string, openEndpoint: OpenEndpoint = silent): Attachment {
-  return attaching.in(path, { zone: ZONE, openEndpoint });
+  return attaching.in(path, { nextZone: () => ZONE, openEndpoint });
 }
 
 async function rulesIn(netns: Netns): Promise<string> {
@@ -183,6 +183,34 @@ test("once it is closed, nothing is dialled any more through a number that may b
   closeQuietly(dial(server, "udp"));
   attachment.close();
   assert.throws(() => dial(server, "udp"), { code: "ENDED" });
+});
+
+test("a mode that waits does not get into what is another namespace by then", async () => {
+  await using netns = await Netns.create();
+  const sites: Site[] = [];
+  const mode: Mode = {
+    ...CONTAINER_MODE,
+    onVerified: (given) => {
+      sites.push(given);
+      return Promise.resolve();
+    },
+  };
+  const parts = attaching.parts({ openEndpoint: answering });
+  const claim = { containerId: "x", sandboxKey: netns.netnsPath, pid: 0 };
+  const attachment = new Attachment(claim, mode, VIEW, parts);
+  attachment.open();
+  await attachment.verify();
+  const [seen] = sites;
+  assert.ok(seen !== undefined && seen.fd > 0);
+  assert.equal(
+    seen.within(() => 1),
+    1,
+  );
+  assert.deepEqual(await seen.probe("127.0.0.11"), { kind: "works" });
+  attachment.close();
+  assert.throws(() => seen.fd, { code: "ENDED" });
+  assert.throws(() => seen.within(() => assert.fail("it is inside")), { code: "ENDED" });
+  assert.deepEqual(await seen.probe("127.0.0.11"), { kind: "unknown" });
 });
 
 test("nobody else can bind our UDP port and be given our queries", async () => {

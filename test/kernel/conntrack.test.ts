@@ -3,11 +3,13 @@
  * both protocols and families and in whatever zone they are.
  */
 import assert from "node:assert/strict";
-import { closeSync, openSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { Bracket } from "../../src/container/namespace/bracket.ts";
-import { forgetConversationsOf } from "../../src/kernel/conntrack.ts";
+import { conversationsAt, forgetConversationsOf } from "../../src/kernel/conntrack.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { stdoutOf } from "../support/command.ts";
 import { Netns } from "../support/netns.ts";
@@ -77,4 +79,33 @@ test("of all conversations those that one client began are forgotten, in every z
 test("where there is nothing there is nothing to forget", async () => {
   await using netns = await Netns.create();
   assert.deepEqual(await forget(netns, "10.1.0.5", "fd00:1::5"), [0, 0]);
+});
+
+test("of very many conversations the kernel tells those with one address alone", async () => {
+  await using netns = await Netns.create();
+  const lines = Array.from({ length: 30_000 }, (_, index) => {
+    const source = `10.9.${index >> 8}.${index & 255}`;
+    return `-I -s ${source} -d 10.8.0.1 -p udp --sport 1000 --dport 53 --timeout 300`;
+  });
+  const asked = { source: "127.0.0.1", destination: "127.0.0.11", protocol: "udp", port: 4000, zone: 0 } as const;
+  const folder = mkdtempSync(join(tmpdir(), "d11-conntrack-"));
+  try {
+    writeFileSync(join(folder, "entries"), `${lines.join("\n")}\n`);
+    stdoutOf(await netns.enter("conntrack", ["-R", join(folder, "entries")]), "conntrack");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  await begin(netns, asked);
+  const bracket = new Bracket();
+  const fd = openSync(netns.netnsPath, "r");
+  try {
+    const found = bracket.within(fd, () => conversationsAt(new NetlinkMemory(), "127.0.0.11", 53));
+    assert.deepEqual(
+      found.map(({ address, port }) => [address, port]),
+      [["127.0.0.11", 53]],
+    );
+  } finally {
+    closeSync(fd);
+    bracket.close();
+  }
 });

@@ -29,7 +29,7 @@ const { bracket, memory } = attaching;
 after(() => attaching[Symbol.dispose]());
 
 function attachmentIn(netns: Netns, tier: RuleTier, hasZones = true): Attachment {
-  return attaching.in(netns.netnsPath, { means: { tier, hasZones }, zone: ZONE, openEndpoint: answering });
+  return attaching.in(netns.netnsPath, { means: { tier, hasZones }, nextZone: () => ZONE, openEndpoint: answering });
 }
 
 /** Does something inside, with a descriptor of the namespace. */

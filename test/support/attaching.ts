@@ -51,6 +51,7 @@ export class Attaching implements Disposable {
   readonly bracket = new Bracket();
   readonly memory = new NetlinkMemory();
   readonly #host: EngineHost = openEngineHost(process.pid);
+  #zone = 4710;
 
   // In the namespace at this path, with rules that are owned unless something else is said.
   in(path: string, parts: Partial<AttachmentParts> = {}): Attachment {
@@ -62,7 +63,7 @@ export class Attaching implements Disposable {
       bracket: this.bracket,
       memory: this.memory,
       means: { tier: "nft-owner", hasZones: true },
-      zone: 4711,
+      nextZone: () => (this.#zone += 1),
       descriptorsMax: 1_000_000,
       host: () => this.#host,
       prove: (claim) => proveNamespace(claim, this.#host, this.bracket.homeId),

@@ -35,7 +35,7 @@ import { refuseServed, standingRules } from "../rules/standing.ts";
 import type { Mode } from "./mode.ts";
 import { type AttachmentParts, MORE_DESCRIPTORS } from "./parts.ts";
 import type { Endpoint } from "./ports.ts";
-import { type Serving, listeningOf } from "./serving.ts";
+import { type Serving, listeningOf, siteOf } from "./serving.ts";
 import type { AttachmentState } from "./state.ts";
 
 export class Attachment {
@@ -161,13 +161,13 @@ export class Attachment {
     }
   }
 
-  #exchange({ bound, keeper, isTrial }: Serving): Pick<Serving, "capture" | "pairs"> & {
+  #exchange({ bound, keeper, zone, isTrial }: Serving): Pick<Serving, "capture" | "pairs"> & {
     readonly added: readonly NamespaceSockets[];
   } {
     const capture = this.mode.capture();
     const { pairs, added } = pairsFor(capture.leads, bound);
     try {
-      const input = this.#planInput({ capture, pairs });
+      const input = this.#planInput({ capture, pairs, zone });
       keeper.exchange(isTrial ? trialPlan(input) : servingPlan(input));
       return { capture, pairs, added };
     } catch (error) {
@@ -217,6 +217,8 @@ export class Attachment {
   #begin(fd: number): Serving {
     const isTrial = this.#state.kind === "failed";
     const { bracket, memory, means, openEndpoint, host } = this.#parts;
+    // What connection tracking remembers of the sockets before leads to ports that nobody has any more.
+    const zone = this.#parts.nextZone();
     let sockets: readonly NamespaceSockets[] = [];
     let capture: Capture | undefined;
     let keeper: RuleKeeper | undefined;
@@ -233,7 +235,7 @@ export class Attachment {
         this.#spared = conversationsWith(DOCKER_RESOLVER);
         sockets = bindSockets(capture.leads);
         this.#watch ??= this.#watchRules();
-        const input = this.#planInput({ capture, pairs: sockets });
+        const input = this.#planInput({ capture, pairs: sockets, zone });
         keeper.install(isTrial ? trialPlan(input) : servingPlan(input), standing);
       });
       if (capture === undefined || keeper === undefined) throw new Error("The bracket did not run");
@@ -243,7 +245,7 @@ export class Attachment {
         return dialIn(bracket, server.from === "host" ? host().network : fd, server, type);
       });
       this.#parts.onServing?.(this.claim.containerId, endpoint.counters, true);
-      return Object.assign(lifetime, { capture, pairs: sockets, bound: sockets, endpoint, keeper, isTrial });
+      return Object.assign(lifetime, { capture, pairs: sockets, bound: sockets, endpoint, keeper, zone, isTrial });
     } catch (error) {
       if (keeper !== undefined) this.#removeRules(keeper);
       closeSockets(sockets);
@@ -273,11 +275,11 @@ export class Attachment {
     });
   }
 
-  #planInput({ capture, pairs }: Pick<Serving, "capture" | "pairs">): PlanInput {
+  #planInput({ capture, pairs, zone }: Pick<Serving, "capture" | "pairs" | "zone">): PlanInput {
     return {
       capture,
       listening: listeningOf(pairs),
-      zone: this.#parts.zone,
+      zone,
       spared: this.#spared,
       doorMark: DOOR_MARK,
       trialMark: TRIAL_MARK,
@@ -301,11 +303,12 @@ export class Attachment {
 
   /** What the mode needs is seen to before it is said that all is well. */
   async #verifiedWhole(serving: Serving, fd: number): Promise<void> {
-    await this.mode.onVerified({
+    const site = siteOf(serving, {
       fd,
-      within: (work) => this.#parts.bracket.within(fd, work),
-      probe: async (destination, from = fd) => await this.#probe(serving, from, destination),
+      bracket: this.#parts.bracket,
+      probe: async (destination, from) => await this.#probe(serving, from, destination),
     });
+    await this.mode.onVerified(site);
     if (this.#serving === serving && !this.#isDraining) this.#verified();
   }
 

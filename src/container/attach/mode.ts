@@ -19,7 +19,10 @@ export interface Mode {
   undo(): void;
 }
 
-/** The namespace that is served, for whoever has to look into it. */
+/**
+ * The namespace that is served, for whoever has to look into it. Once it is not any more nobody gets in by it: the first two
+ * throw a Fault, and a probe finds out nothing.
+ */
 export interface Site {
   readonly fd: number;
   readonly within: <T>(work: () => T) => T;

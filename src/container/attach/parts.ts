@@ -21,8 +21,8 @@ export interface AttachmentParts {
   readonly means: RuleMeans;
   /** How many files and sockets this process may have. */
   readonly descriptorsMax: number;
-  /** The connection tracking zone of this run. */
-  readonly zone: number;
+  /** Another connection tracking zone each time. */
+  readonly nextZone: () => number;
   readonly openEndpoint: OpenEndpoint;
   /** Told whose counters grow from now on, and when they no longer do. */
   readonly onServing?: (containerId: string, counters: Readonly<Record<string, number>>, isServing: boolean) => void;

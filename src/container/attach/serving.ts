@@ -2,9 +2,13 @@
  * Serving: what exists while a namespace is served.
  */
 import type { Capture } from "../capture/capture.ts";
+import { Fault } from "../../lib/fault.ts";
+import type { Bracket } from "../namespace/bracket.ts";
 import type { NamespaceSockets } from "../namespace/sockets.ts";
 import type { RuleKeeper } from "../rules/keeper.ts";
 import type { Listening } from "../rules/plan.ts";
+import type { ProbeResult } from "../rules/probe.ts";
+import type { Site } from "./mode.ts";
 import type { Endpoint } from "./ports.ts";
 
 export interface Serving {
@@ -15,6 +19,8 @@ export interface Serving {
   bound: readonly NamespaceSockets[];
   readonly endpoint: Endpoint;
   readonly keeper: RuleKeeper;
+  /** The connection tracking zone of its conversations. */
+  readonly zone: number;
   /** Only probes are led to us so far. */
   isTrial: boolean;
   /** The namespace's descriptor is not ours any more: its number may be another's. */
@@ -23,4 +29,27 @@ export interface Serving {
 
 export function listeningOf(pairs: readonly NamespaceSockets[]): Listening[] {
   return pairs.map(({ listening }) => listening);
+}
+
+/** The namespace as a mode sees it, which waits in between: by then the descriptor may be another namespace's. */
+export function siteOf(
+  serving: Pick<Serving, "isOver">,
+  parts: {
+    readonly fd: number;
+    readonly bracket: Bracket;
+    readonly probe: (destination: string, from: number) => Promise<ProbeResult>;
+  },
+): Site {
+  const current = (): number => {
+    if (serving.isOver) throw new Fault("ENDED", "The namespace is not served any more");
+    return parts.fd;
+  };
+  return {
+    get fd() {
+      return current();
+    },
+    within: (work) => parts.bracket.within(current(), work),
+    probe: async (destination, from) =>
+      serving.isOver ? { kind: "unknown" } : await parts.probe(destination, from ?? parts.fd),
+  };
 }

@@ -6,7 +6,7 @@ import { type LegacyRule, legacyRules } from "../../kernel/legacy-rules.ts";
 import { xtablesIn } from "../../kernel/xtables.ts";
 import { attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { visitTables } from "../../kernel/nfnetlink.ts";
+import { visitFirst } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
 import { DOCKER_CHAIN, DOCKER_TABLE } from "../rules/port-leads.ts";
 import { CHAIN_PREFIX } from "../rules/iptables-text.ts";
@@ -21,7 +21,7 @@ const DROPPING = new Set(["DROP", "REJECT"]);
 /** To be called inside the namespace; undefined where there are too many rules to tell. */
 export function dockerRules(memory: NetlinkMemory): readonly DockerRules[] | undefined {
   const found = new Set<DockerRules>();
-  visitTables(memory, nft.NFT_MSG_GETRULE, 0, (_, bytes) => {
+  const isWhole = visitFirst(memory, { command: nft.NFT_MSG_GETRULE, family: 0 }, (_, bytes) => {
     const attributes = attributesIn(bytes);
     if (textOf(attributes.get(nft.NFTA_RULE_TABLE)) === DOCKER_TABLE) found.add("nftables");
     if (textOf(attributes.get(nft.NFTA_RULE_CHAIN)) === DOCKER_CHAIN) found.add("iptables (nft)");
@@ -30,7 +30,7 @@ export function dockerRules(memory: NetlinkMemory): readonly DockerRules[] | und
   if (legacy?.some(({ chain, target }) => chain === DOCKER_CHAIN && target === "DNAT") === true) {
     found.add("iptables-legacy");
   }
-  return found.size === 0 && legacy === undefined ? undefined : [...found];
+  return found.size === 0 && (legacy === undefined || !isWhole) ? undefined : [...found];
 }
 
 /** Sentences about the older iptables; to be called inside the namespace. */

@@ -2,10 +2,9 @@
  * Namespace check: what has to be as it is in a network namespace before any rule matters: lo is up, connection tracking
  * has room, and whoever is to listen does. Everything here is called inside the namespace.
  */
-import { readFileSync } from "node:fs";
-
 import { type Remembered, conversationsAt } from "../../kernel/conntrack.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { procText } from "../../kernel/proc-text.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
 import { type Finding, finding } from "../../model/finding.ts";
 import { DOCKER_RESOLVER } from "../capture/capture.ts";
@@ -90,7 +89,8 @@ export function listenerFinding({ served }: Patient): Finding {
 
 function numberIn(path: string): number | undefined {
   try {
-    return Number(readFileSync(path, "utf8"));
+    const text = procText(path);
+    return text === undefined ? undefined : Number(text);
   } catch {
     return undefined;
   }

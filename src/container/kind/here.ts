@@ -2,11 +2,12 @@
  * Here: the node that we are in ourselves, told by its kernel instead of an engine: its place in the networks, its files,
  * and the sockets of Docker's resolver.
  */
-import { openSync, readFileSync } from "node:fs";
+import { openSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { hostname } from "node:os";
 
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { procText } from "../../kernel/proc-text.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
 import { Fault } from "../../lib/fault.ts";
 import { DOCKER_RESOLVER } from "../capture/capture.ts";
@@ -87,7 +88,7 @@ function isLinkLocal(address: string): boolean {
 
 /** When the container's first process began, in the kernel's clock: another one for each start. */
 function startOfNode(): string {
-  const stat = readFileSync("/proc/1/stat", "utf8");
+  const stat = procText("/proc/1/stat") ?? "";
   // The command's name stands in brackets, and may hold blanks and brackets itself.
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[START_TIME_FIELD - 2] ?? "";
 }

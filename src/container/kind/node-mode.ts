@@ -3,11 +3,11 @@
  * when they ask through the node; the node's resolv.conf tells them where. What this changes in the node stands in the
  * journal before it is done, and is taken back to the byte.
  */
-import { readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 
 import { LIMITS } from "../../config/limits.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { procText } from "../../kernel/proc-text.ts";
 import { type InterfaceAddress, RouteSocket } from "../../kernel/rtnetlink.ts";
 import { reasonOf } from "../../lib/fault.ts";
 import { isSameAddress } from "../../model/address.ts";
@@ -310,6 +310,8 @@ export class NodeMode implements Mode {
   async #probeAll(site: Site, addresses: readonly string[], who: string, from?: number): Promise<string[]> {
     const failures: string[] = [];
     for (const address of addresses) {
+      // Each probe is waited for, and what is found out of another start of the node is nothing.
+      if (this.#site !== site) return [];
       const result = await site.probe(address, from);
       if (result.kind === "broken") failures.push(`${who} cannot ask ${address}: ${result.failures.join("; ")}`);
     }
@@ -321,6 +323,7 @@ export class NodeMode implements Mode {
     const isDue = Date.now() - this.#lastPodProbeMs >= LIMITS.podProbeEveryMs || this.#troubles.length > 0;
     if (!isDue && !this.#isPodProbeDue) return [];
     this.#isPodProbeDue = false;
+    if (this.#site !== site) return [];
     let pod;
     try {
       pod = openPodNamespace(this.#parts.bracket, this.#parts.memory, site.fd);
@@ -388,7 +391,7 @@ function placeOf({ gateway, own, addresses, hostGateway }: NodeFact): unknown {
 
 function canUseIpv6(): boolean {
   try {
-    return readFileSync("/proc/sys/net/ipv6/conf/lo/disable_ipv6", "utf8").trim() === "0";
+    return procText("/proc/sys/net/ipv6/conf/lo/disable_ipv6")?.trim() === "0";
   } catch {
     return false;
   }

@@ -9,22 +9,12 @@
  * (Written at once and then cut, 1 of 200 reads found no server.) Whoever copies the longer file has nothing in it that
  * was not there before.
  */
-import {
-  type FSWatcher,
-  closeSync,
-  constants,
-  fstatSync,
-  ftruncateSync,
-  openSync,
-  readSync,
-  watch,
-  writeSync,
-} from "node:fs";
+import { type FSWatcher, closeSync, constants, fstatSync, ftruncateSync, readSync, watch, writeSync } from "node:fs";
 
 import { O_PATH, openInRoot } from "../../kernel/libc.ts";
+import { type FindFile, openPlain, withPlainFile } from "../../kernel/plain-file.ts";
 import { Fault } from "../../lib/fault.ts";
 import { standStill } from "../../lib/stand-still.ts";
-import { withPlainFile } from "../namespace/plain-file.ts";
 import { nameserversIn } from "./resolv-text.ts";
 
 /** A node may write its own resolv.conf, and as long as it likes. */
@@ -33,14 +23,14 @@ const MOUNTED_AT = "/etc/resolv.conf";
 /** A read of a few hundred bytes takes a few millionths of a second. */
 const READ_MS = 0.2;
 
-/** Opens the file anew, with the flags of open(2), as it is found now. Throws where that cannot be. */
-export type OpenFile = (flags: number) => number;
+/** Opens the file anew, as it is found now. */
+export type OpenFile = FindFile;
 
 export class ResolverFile {
-  readonly #open: OpenFile;
+  readonly #open: FindFile;
   #watcher: FSWatcher | undefined;
 
-  constructor(open: OpenFile) {
+  constructor(open: FindFile) {
     this.#open = open;
   }
 
@@ -114,7 +104,7 @@ export class ResolverFile {
   }
 
   #withFile<T>(flags: number, use: (fd: number) => T): T {
-    const fd = withPlainFile(this.#open, (path) => openSync(path, flags));
+    const fd = openPlain(this.#open, flags);
     try {
       return use(fd);
     } finally {

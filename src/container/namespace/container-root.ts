@@ -1,11 +1,11 @@
 /**
  * Container root: the files of a container as its own processes see them.
  */
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { constants, openSync } from "node:fs";
 
 import { O_PATH, closeQuietly, openInRoot } from "../../kernel/libc.ts";
+import { readPlain } from "../../kernel/plain-file.ts";
 import type { EngineHost } from "./engine-host.ts";
-import { withPlainFile } from "./plain-file.ts";
 import { isOfContainer } from "./proof.ts";
 
 /** The container's own tree of files, as long as the process is the container's. */
@@ -28,21 +28,8 @@ export function withRoot<T>(
 /** The first bytes of a file below a root; undefined where there is none, or none that is a file. */
 export function readBelow(root: number, path: string, bytesMax: number): Buffer | undefined {
   try {
-    return withPlainFile(
-      (flags) => openInRoot(root, path, flags),
-      (found) => beginningOf(found, bytesMax),
-    );
+    return readPlain((flags) => openInRoot(root, path, flags), bytesMax);
   } catch {
     return undefined;
-  }
-}
-
-function beginningOf(path: string, bytesMax: number): Buffer {
-  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  try {
-    const bytes = Buffer.alloc(Math.min(bytesMax, fstatSync(fd).size));
-    return bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0));
-  } finally {
-    closeSync(fd);
   }
 }

@@ -1,6 +1,9 @@
 /**
  * Sockets to nameservers, made where the server is to be asked from: the engine's host for the host's own servers, the
  * container's namespace for those that the user gave it. `--dns 127.0.0.1` is a different server in each container.
+ *
+ * What fails here failed before the server was asked: a SystemFault with the kernel's word for what this process or that
+ * namespace lacks (EMFILE, ENETUNREACH). It says nothing of the server for anybody else who asks it.
  */
 import { Fault } from "../../lib/fault.ts";
 import {

@@ -3,7 +3,7 @@
  * that one, so that dns11 does the same on the host itself, in a container that shares its PIDs, and beside a private
  * engine in a test. The engine's files are read as that process sees them, its servers asked from where it stands.
  */
-import { closeSync, constants, openSync, readSync, readlinkSync } from "node:fs";
+import { closeSync, constants, openSync, readlinkSync } from "node:fs";
 
 import { Fault, codeOf } from "../../lib/fault.ts";
 import {
@@ -16,6 +16,7 @@ import {
   peerProcess,
   socket,
 } from "../../kernel/libc.ts";
+import { isBusy, readPlain } from "../../kernel/plain-file.ts";
 import { type NamespaceId, namespaceId } from "./bracket.ts";
 
 const FILE_BYTES_MAX = 64 * 1024;
@@ -75,24 +76,33 @@ export function closeEngineHost(host: EngineHost): void {
   closeSync(host.network);
 }
 
-/** A file of the engine's, as text; undefined where there is none. Of a file that is too long, the first whole lines. */
-export function readEngineFile(host: Pick<EngineHost, "root">, path: string): string | undefined {
-  let fd;
-  try {
-    fd = openInRoot(host.root, path);
-  } catch {
-    return undefined;
-  }
+/** What a file of the engine's host says now. One that is "busy" is there, and cannot be read without waiting. */
+export type EngineText = { readonly kind: "read"; readonly text: string } | { readonly kind: "absent" | "busy" };
+
+/** A file of the engine's. Of one that is too long, the first whole lines. */
+export function lookAtEngineFile({ root }: Pick<EngineHost, "root">, path: string): EngineText {
   try {
     // A container may write its own resolv.conf, and as long as it likes.
-    const bytes = Buffer.alloc(FILE_BYTES_MAX);
-    const length = readSync(fd, bytes, 0, FILE_BYTES_MAX, 0);
-    return bytes.toString("utf8", 0, length < FILE_BYTES_MAX ? length : bytes.lastIndexOf("\n") + 1);
-  } catch {
-    return undefined;
-  } finally {
-    closeQuietly(fd);
+    const bytes = readPlain((flags) => openInRoot(root, path, flags), FILE_BYTES_MAX);
+    const length = bytes.length < FILE_BYTES_MAX ? bytes.length : bytes.lastIndexOf("\n") + 1;
+    return { kind: "read", text: bytes.toString("utf8", 0, length) };
+  } catch (error) {
+    return { kind: isBusy(error) ? "busy" : "absent" };
   }
+}
+
+/**
+ * The resolv.conf that the engine made for a container. Where a user has mounted another one over it, the engine names
+ * that one: it may be a pipe, or lie where reading waits for a server, and no engine has written anything into it.
+ */
+export function lookAtContainerFile(host: Pick<EngineHost, "root">, path: string, containerId: string): EngineText {
+  return path.split("/").includes(containerId) ? lookAtEngineFile(host, path) : { kind: "absent" };
+}
+
+/** The same as text; undefined where there is none to be read now. */
+export function readEngineFile(host: Pick<EngineHost, "root">, path: string): string | undefined {
+  const seen = lookAtEngineFile(host, path);
+  return seen.kind === "read" ? seen.text : undefined;
 }
 
 function sharesPids(pid: number): boolean {

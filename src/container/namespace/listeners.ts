@@ -2,60 +2,38 @@
  * Listeners: who in a namespace listens at a port already. Taking that port's queries from outside would take them from
  * somebody.
  */
-import { readFileSync } from "node:fs";
-
+import type { SocketFilter } from "../../kernel/sock-diag.ts";
+import { socketsAt } from "../../kernel/socket-list.ts";
 import { addressBytes } from "../../model/address.ts";
 
-/** What the kernel calls a socket that waits for whoever comes. */
-const WAITING: Readonly<Record<Protocol, string>> = { udp: "07", tcp: "0A" };
+/** The state of a socket that waits for whoever comes. */
+const WAITING = { udp: "unconnected", tcp: "listening" } as const;
 
 type Protocol = "udp" | "tcp";
 
 /** The protocols of those who would get what is sent to this address and port, in the namespace that the thread is in. */
 export function listenersAt(address: string, port: number): Protocol[] {
-  const bytes = addressBytes(address) ?? new Uint8Array(4);
-  const places = new Set([inKernelsOrder(bytes), "0".repeat(bytes.length * 2), "0".repeat(32)]);
+  const wanted = Buffer.from(addressBytes(address) ?? new Uint8Array(4));
   return (["udp", "tcp"] as const).filter((protocol) =>
-    [protocol, `${protocol}6`].some((table) =>
-      waitingIn(table, protocol).some((place) => place.port === port && places.has(place.address)),
+    ([4, 6] as const).some((family) =>
+      waiting(protocol, family, { port }).some(
+        (held) => held.address.equals(wanted) || held.address.every((byte) => byte === 0),
+      ),
     ),
   );
 }
 
 /** The ports at which somebody listens on exactly this IPv4 address. */
 export function boundPorts(address: string, protocol: Protocol): number[] {
-  const place = inKernelsOrder(addressBytes(address) ?? new Uint8Array(4));
-  return waitingIn(protocol, protocol)
-    .filter((each) => each.address === place)
-    .map(({ port }) => port);
+  const bytes = addressBytes(address) ?? new Uint8Array(4);
+  return waiting(protocol, 4, { address: bytes }).map(({ port }) => port);
 }
 
-/** An address as the kernel prints it, and a port. */
-interface Place {
-  readonly address: string;
-  readonly port: number;
-}
-
-function waitingIn(table: string, protocol: Protocol): Place[] {
-  return rowsOf(table)
-    .filter(([, , , state]) => state === WAITING[protocol])
-    .map(([, local = ""]) => {
-      const [address = "", port = ""] = local.split(":");
-      return { address, port: Number.parseInt(port, 16) };
-    });
-}
-
-function rowsOf(table: string): string[][] {
-  try {
-    const lines = readFileSync(`/proc/thread-self/net/${table}`, "utf8").split("\n").slice(1);
-    return lines.map((line) => line.trim().split(/\s+/));
-  } catch {
-    return [];
-  }
-}
-
-/** Addresses are printed as numbers of 32 bits in the machine's order. */
-function inKernelsOrder(bytes: Uint8Array): string {
-  const words = new Uint32Array(bytes.slice().buffer);
-  return [...words].map((word) => word.toString(16).padStart(8, "0").toUpperCase()).join("");
+function waiting(
+  protocol: Protocol,
+  family: 4 | 6,
+  where: Pick<SocketFilter, "address" | "port">,
+): { readonly address: Buffer; readonly port: number }[] {
+  const filter: SocketFilter = { protocol, family, state: WAITING[protocol], end: "local", ...where };
+  return socketsAt(filter).map(({ local }) => local);
 }

@@ -3,10 +3,11 @@
  * reused, and in another PID namespace they mean something else: /proc/2/ns/net is the host's own. So a namespace is held
  * by a descriptor first and proved then, and ours and the engine's are refused whatever the engine says.
  */
-import { openSync, readFileSync } from "node:fs";
+import { constants, openSync } from "node:fs";
 
 import { Fault } from "../../lib/fault.ts";
 import { closeQuietly, isNetworkNamespace, openInRoot } from "../../kernel/libc.ts";
+import { procText } from "../../kernel/proc-text.ts";
 import { type NamespaceId, namespaceId } from "./bracket.ts";
 import type { EngineHost } from "./engine-host.ts";
 
@@ -45,7 +46,7 @@ export function proveNamespace(claim: NamespaceClaim, host: EngineHost, homeId: 
 
 function openByPath(sandboxKey: string, host: EngineHost): number {
   try {
-    return openInRoot(host.root, sandboxKey);
+    return openInRoot(host.root, sandboxKey, constants.O_RDONLY);
   } catch (error) {
     throw new Fault("NAMESPACE_GONE", `The namespace at "${sandboxKey}" is not there`, { cause: error });
   }
@@ -79,7 +80,7 @@ function notOfContainer(pid: number): Fault {
 /** The control group names the container, in every cgroup driver's way of writing it. */
 export function isOfContainer(pid: number, containerId: string): boolean {
   try {
-    return readFileSync(`/proc/${pid}/cgroup`, "utf8").includes(containerId);
+    return procText(`/proc/${pid}/cgroup`)?.includes(containerId) === true;
   } catch {
     return false;
   }

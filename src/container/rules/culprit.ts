@@ -5,7 +5,7 @@
  */
 import { LIMITS } from "../../config/limits.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { visitTables } from "../../kernel/nfnetlink.ts";
+import { visitFirst } from "../../kernel/nfnetlink.ts";
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
 import { chainsIn, xtablesIn } from "../../kernel/xtables.ts";
@@ -35,12 +35,30 @@ interface Chain {
 
 /** Sentences, the most telling first; to be called inside the namespace. */
 export function findCulprits(memory: NetlinkMemory): string[] {
-  const chains = readChains(memory).filter((chain) => !(chain.family === "ip" && chain.table === TABLE_NAME));
+  const patience = new Patience();
+  const chains = readChains(memory, patience).filter(({ family, table }) => !(family === "ip" && table === TABLE_NAME));
   return [
     ...chains.filter(translatesEarlier).map((chain) => `${describe(chain)} translates addresses before dns11 does`),
     ...chains.filter(drops).map((chain) => `${describe(chain)} drops packets`),
+    ...(patience.isOver ? ["there are more rules than are looked at"] : []),
     ...legacyTables(),
   ];
+}
+
+/** How much is looked at, of all kinds together. */
+class Patience {
+  readonly #endMs = performance.now() + LIMITS.culpritMs;
+  #objects = 0;
+  isOver = false;
+
+  /** Whether there is time for another one. A few are looked at on the busiest machine. */
+  goesOn(): boolean {
+    this.#objects++;
+    this.isOver ||=
+      this.#objects > LIMITS.culpritRules ||
+      (this.#objects > LIMITS.culpritRulesAtLeast && performance.now() > this.#endMs);
+    return !this.isOver;
+  }
 }
 
 function translatesEarlier({ hook, type, rules }: Chain): boolean {
@@ -58,12 +76,13 @@ function describe({ family, table, name, hook }: Chain): string {
   return `chain "${name}" of table ${family} "${table}"${where}${early}`;
 }
 
-function readChains(memory: NetlinkMemory): Chain[] {
-  const rules = readRules(memory);
-  const chains: Chain[] = [];
-  visitTables(memory, nft.NFT_MSG_GETCHAIN, 0, (familyNumber, bytes) => {
+/** Chains first: of whoever has made very many rules, some are known then all the same. */
+function readChains(memory: NetlinkMemory, patience: Patience): Chain[] {
+  const chains: Omit<Chain, "rules">[] = [];
+  visitFirst(memory, { command: nft.NFT_MSG_GETCHAIN, family: 0 }, (familyNumber, bytes) => {
+    if (!patience.goesOn()) return false;
     const family = FAMILY_NAMES.get(familyNumber);
-    if (family === undefined) return;
+    if (family === undefined) return undefined;
     const attributes = attributesIn(bytes);
     const table = textOf(attributes.get(nft.NFTA_CHAIN_TABLE));
     const name = textOf(attributes.get(nft.NFTA_CHAIN_NAME));
@@ -74,18 +93,18 @@ function readChains(memory: NetlinkMemory): Chain[] {
       hook: hookOf(attributes.get(nft.NFTA_CHAIN_HOOK)),
       type: textOf(attributes.get(nft.NFTA_CHAIN_TYPE)),
       isDropPolicy: attributes.get(nft.NFTA_CHAIN_POLICY)?.readUInt32BE(0) === nft.NF_DROP,
-      rules: rules.get(`${family} ${table} ${name}`) ?? [],
     });
+    return undefined;
   });
-  return chains;
+  const rules = readRules(memory, patience);
+  return chains.map((chain) => ({ ...chain, rules: rules.get(`${chain.family} ${chain.table} ${chain.name}`) ?? [] }));
 }
 
 /** Of a namespace with very many rules the first ones, which is where a person would begin to look, too. */
-function readRules(memory: NetlinkMemory): Map<string, string[][]> {
+function readRules(memory: NetlinkMemory, patience: Patience): Map<string, string[][]> {
   const rules = new Map<string, string[][]>();
-  let count = 0;
-  visitTables(memory, nft.NFT_MSG_GETRULE, 0, (familyNumber, bytes) => {
-    if (++count > LIMITS.culpritRules) return;
+  visitFirst(memory, { command: nft.NFT_MSG_GETRULE, family: 0 }, (familyNumber, bytes) => {
+    if (!patience.goesOn()) return false;
     const attributes = attributesIn(bytes);
     const table = textOf(attributes.get(nft.NFTA_RULE_TABLE));
     const chain = textOf(attributes.get(nft.NFTA_RULE_CHAIN));
@@ -95,6 +114,7 @@ function readRules(memory: NetlinkMemory): Map<string, string[][]> {
     const others = rules.get(key);
     if (others === undefined) rules.set(key, [words]);
     else others.push(words);
+    return undefined;
   });
   return rules;
 }

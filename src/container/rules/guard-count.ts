@@ -5,11 +5,11 @@
  */
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { visitTables } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
 import { droppedInChain, xtablesIn } from "../../kernel/xtables.ts";
 import { GUARD_PLACE } from "./iptables-text.ts";
-import { FAMILIES, type Family, GUARD_CHAIN, TABLE_NAME } from "./plan.ts";
+import { FAMILIES, type Family, GUARD_CHAIN } from "./plan.ts";
+import { visitRulesOf } from "./standing.ts";
 
 export class GuardCount {
   #last = 0;
@@ -30,13 +30,12 @@ export class GuardCount {
 
 function droppedByTables(memory: NetlinkMemory): number {
   let dropped = 0;
-  visitTables(memory, nft.NFT_MSG_GETRULE, 0, (_, bytes) => {
-    const attributes = attributesIn(bytes);
-    if (textOf(attributes.get(nft.NFTA_RULE_TABLE)) !== TABLE_NAME) return;
-    if (textOf(attributes.get(nft.NFTA_RULE_CHAIN)) !== GUARD_CHAIN) return;
-    const expressions = attributeList(attributes.get(nft.NFTA_RULE_EXPRESSIONS) ?? Buffer.alloc(0));
-    for (const [, expression] of expressions) dropped += packetsOf(attributesIn(expression));
-  });
+  for (const family of FAMILIES) {
+    visitRulesOf(memory, family, GUARD_CHAIN, (attributes) => {
+      const expressions = attributeList(attributes.get(nft.NFTA_RULE_EXPRESSIONS) ?? Buffer.alloc(0));
+      for (const [, expression] of expressions) dropped += packetsOf(attributesIn(expression));
+    });
+  }
   return dropped;
 }
 

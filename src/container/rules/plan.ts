@@ -5,6 +5,7 @@
  *
  * NAT lives in connection tracking, and a process that dies deletes no entries there. In a zone that nobody else looks
  * at, the entries we leave behind concern nobody: the first packet after our death is tracked afresh, by Docker's rules.
+ * They do not concern us either when we come again with other sockets, because each time has a zone of its own.
  */
 import type { Capture, Lead } from "../capture/capture.ts";
 
@@ -72,7 +73,7 @@ export interface PlanInput {
   readonly capture: Capture;
   /** One for each lead of the capture, in the same order. */
   readonly listening: readonly Listening[];
-  /** The connection tracking zone of this run of dns11. */
+  /** The connection tracking zone of these sockets. */
   readonly zone: number;
   /** Client ports of TCP conversations that began before us and are not ours. */
   readonly spared: readonly number[];

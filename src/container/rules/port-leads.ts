@@ -4,7 +4,7 @@
  */
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { visitTables } from "../../kernel/nfnetlink.ts";
+import { visitFirst } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
 import { TABLE_NAME } from "./plan.ts";
 
@@ -13,10 +13,10 @@ export const DOCKER_CHAIN = "DOCKER_OUTPUT";
 export const DOCKER_TABLE = "docker-dns";
 const DESTINATION_PORT_OFFSET = 2;
 
-/** The chains, each as `table chain`; to be called inside the namespace. */
+/** The chains, each as `table chain`, of the rules that are looked at; to be called inside the namespace. */
 export function chainsLeading(memory: NetlinkMemory, port: number): string[] {
   const chains = new Set<string>();
-  visitTables(memory, nft.NFT_MSG_GETRULE, 0, (_, bytes) => {
+  visitFirst(memory, { command: nft.NFT_MSG_GETRULE, family: 0 }, (_, bytes) => {
     const attributes = attributesIn(bytes);
     const table = textOf(attributes.get(nft.NFTA_RULE_TABLE));
     const chain = textOf(attributes.get(nft.NFTA_RULE_CHAIN));

@@ -12,7 +12,7 @@ import {
   closeQuietly,
   socket,
 } from "../../kernel/libc.ts";
-import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
+import { type NetlinkWriter, attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { visitTables } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
@@ -22,7 +22,7 @@ import { FAMILY_NUMBER } from "./encode.ts";
 import { hasOurChains } from "./iptables-chains.ts";
 import { CHAIN_PREFIX, listenersIn } from "./iptables-text.ts";
 import { iptablesTool } from "./iptables-tool.ts";
-import { FAMILIES, type Family, type Protocol, TABLE_NAME } from "./plan.ts";
+import { type ChainName, FAMILIES, type Family, type Protocol, TABLE_NAME } from "./plan.ts";
 
 /** What tables say that `dns11 kind --in-node --once` makes. */
 export const STAYING_COMMENT = "dns11 in the node, once";
@@ -66,14 +66,17 @@ export function tableTitle(family: Family): string {
 
 function standingTables(memory: NetlinkMemory): Standing[] {
   const found: { readonly family: Family; readonly holder: Standing["holder"] | undefined }[] = [];
-  visitTables(memory, nft.NFT_MSG_GETTABLE, 0, (familyNumber, bytes) => {
-    const family = FAMILIES.find((each) => FAMILY_NUMBER[each] === familyNumber);
-    const attributes = attributesIn(bytes);
-    if (family === undefined || textOf(attributes.get(nft.NFTA_TABLE_NAME)) !== TABLE_NAME) return;
-    const comment = textOf(attributes.get(nft.NFTA_TABLE_USERDATA)?.subarray(2));
-    if (attributes.has(nft.NFTA_TABLE_OWNER)) found.push({ family, holder: "instance" });
-    else found.push({ family, holder: comment === STAYING_COMMENT ? "stays" : undefined });
-  });
+  for (const family of FAMILIES) {
+    // Asked for by its name: others may have made any number.
+    const select = (w: NetlinkWriter): void => w.text(nft.NFTA_TABLE_NAME, TABLE_NAME);
+    const wanted = { command: nft.NFT_MSG_GETTABLE, family: FAMILY_NUMBER[family], isOne: true, select };
+    visitTables(memory, wanted, (_, bytes) => {
+      const attributes = attributesIn(bytes);
+      const comment = textOf(attributes.get(nft.NFTA_TABLE_USERDATA)?.subarray(2));
+      if (attributes.has(nft.NFTA_TABLE_OWNER)) found.push({ family, holder: "instance" });
+      else found.push({ family, holder: comment === STAYING_COMMENT ? "stays" : undefined });
+    });
+  }
   return found.map(({ family, holder }) => ({
     kind: "table",
     family,
@@ -82,13 +85,29 @@ function standingTables(memory: NetlinkMemory): Standing[] {
   }));
 }
 
+/** The rules of one chain of our table, whoever made it. */
+export function visitRulesOf(
+  memory: NetlinkMemory,
+  family: Family,
+  chain: ChainName,
+  visit: (attributes: ReadonlyMap<number, Buffer>) => void,
+): void {
+  const select = (w: NetlinkWriter): void => {
+    w.text(nft.NFTA_RULE_TABLE, TABLE_NAME);
+    w.text(nft.NFTA_RULE_CHAIN, chain);
+  };
+  const wanted = { command: nft.NFT_MSG_GETRULE, family: FAMILY_NUMBER[family], select };
+  visitTables(memory, wanted, (_, bytes) => {
+    const attributes = attributesIn(bytes);
+    if (textOf(attributes.get(nft.NFTA_RULE_TABLE)) !== TABLE_NAME) return;
+    if (textOf(attributes.get(nft.NFTA_RULE_CHAIN)) === chain) visit(attributes);
+  });
+}
+
 /** From the rules for replies, which stand as long as anybody is answered: each compares protocol, address and port. */
 function listenersOf(memory: NetlinkMemory, family: Family): Listener[] {
   const listeners: Listener[] = [];
-  visitTables(memory, nft.NFT_MSG_GETRULE, FAMILY_NUMBER[family], (_, bytes) => {
-    const attributes = attributesIn(bytes);
-    if (textOf(attributes.get(nft.NFTA_RULE_TABLE)) !== TABLE_NAME) return;
-    if (textOf(attributes.get(nft.NFTA_RULE_CHAIN)) !== "reply") return;
+  visitRulesOf(memory, family, "reply", (attributes) => {
     const values = attributeList(attributes.get(nft.NFTA_RULE_EXPRESSIONS) ?? Buffer.alloc(0)).flatMap(([, each]) =>
       comparedIn(attributesIn(each)),
     );

@@ -1,12 +1,15 @@
 /**
- * DaemonDns: whether the engine's own settings give every container a list of nameservers (`--dns` of dockerd, "dns" of
- * its daemon.json). Its API does not tell, and engines before 26 write it nowhere; but they are a process with a command
- * line and a file. Both are read when the engine is met and no more: they count as they were when it started.
+ * DaemonDns: the list of nameservers that the engine's own settings give every container (`--dns` of dockerd, "dns" of its
+ * daemon.json). Its API does not tell, and what containers' files say of it they may have written themselves; but the
+ * engine is a process with a command line and a file. Both are read when it is met and no more: they count as they were
+ * when it started.
  */
-import { readFileSync, readlinkSync } from "node:fs";
+import { readlinkSync } from "node:fs";
 import { posix } from "node:path";
 
-import { type EngineHost, readEngineFile } from "../namespace/engine-host.ts";
+import { procText } from "../../kernel/proc-text.ts";
+import { addressBytes } from "../../model/address.ts";
+import { type EngineHost, lookAtEngineFile, readEngineFile } from "../namespace/engine-host.ts";
 
 const PROGRAM = "dockerd";
 const USUAL_SETTINGS = "/etc/docker/daemon.json";
@@ -19,31 +22,39 @@ type SeenHost = Pick<EngineHost, "pid" | "root" | "sharesPids">;
 export class DaemonDns {
   readonly #host: () => SeenHost;
   #seen: SeenHost | undefined;
-  #isKnownNone = false;
+  #servers: readonly string[] | undefined;
 
   constructor(host: () => SeenHost) {
     this.#host = host;
   }
 
-  /** Whether there surely is no such list; false also where nobody can tell. */
-  get isKnownNone(): boolean {
+  /** Empty where there surely is no such list; undefined where nobody can tell. */
+  get servers(): readonly string[] | undefined {
     const host = this.#host();
     if (host !== this.#seen) {
       this.#seen = host;
-      this.#isKnownNone = isKnownNone(host);
+      this.#servers = serversOf(host);
     }
-    return this.#isKnownNone;
+    return this.#servers;
   }
 }
 
-function isKnownNone(host: SeenHost): boolean {
+function serversOf(host: SeenHost): readonly string[] | undefined {
   const words = commandLine(host);
-  if (words === undefined || valuesOf(words, "--dns").length > 0) return false;
-  const named = valuesOf(words, "--config-file").at(-1);
-  const text = readEngineFile(host, named ?? USUAL_SETTINGS);
+  if (words === undefined) return undefined;
+  const said = valuesOf(words, "--dns");
+  const inFile = serversInFile(host, valuesOf(words, "--config-file").at(-1));
+  // An engine that is told in both places does not start.
+  if (inFile === undefined || (said.length > 0 && inFile.length > 0)) return undefined;
+  const servers = [...said, ...inFile];
+  return servers.every((address) => addressBytes(address) !== undefined) ? servers : undefined;
+}
+
+function serversInFile(host: SeenHost, named: string | undefined): readonly string[] | undefined {
+  const seen = lookAtEngineFile(host, named ?? USUAL_SETTINGS);
+  if (seen.kind === "read") return dnsIn(seen.text);
   // Without being told of a file, dockerd does without one.
-  if (text === undefined) return named === undefined;
-  return isWithoutDns(text);
+  return seen.kind === "absent" && named === undefined ? [] : undefined;
 }
 
 /** The engine's own words; undefined where its process is not to be found. */
@@ -60,7 +71,7 @@ function commandLine(host: SeenHost): readonly string[] | undefined {
 function wordsOf(pid: number): readonly string[] | undefined {
   try {
     if (posix.basename(readlinkSync(`/proc/${pid}/exe`)).replace(/ \(deleted\)$/, "") !== PROGRAM) return undefined;
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+    return procText(`/proc/${pid}/cmdline`)?.split("\0");
   } catch {
     return undefined;
   }
@@ -74,14 +85,18 @@ function valuesOf(words: readonly string[], flag: string): string[] {
   });
 }
 
-function isWithoutDns(json: string): boolean {
+function dnsIn(json: string): readonly string[] | undefined {
   try {
     const settings: unknown = JSON.parse(json);
-    if (typeof settings !== "object" || settings === null) return false;
-    const dns = "dns" in settings ? settings.dns : [];
-    return Array.isArray(dns) && dns.length === 0;
+    if (typeof settings !== "object" || settings === null) return undefined;
+    const dns: unknown = "dns" in settings ? settings.dns : [];
+    return isListOfTexts(dns) ? dns : undefined;
   } catch {
     // An empty file is as good as none to dockerd.
-    return json.trim() === "";
+    return json.trim() === "" ? [] : undefined;
   }
+}
+
+function isListOfTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === "string");
 }

@@ -88,9 +88,9 @@ export class Follower {
     for (const { Id: id } of listed) await this.#inspect(id);
   }
 
-  /** Looks at every container anew, because what is read of it means something else now; later, if the engine is away. */
-  lookAgain(): void {
-    for (const id of this.#hooks.known().keys()) this.#marked.add(id);
+  /** Looks at containers anew, because what is read of them means something else now; later, if the engine is away. */
+  lookAgain(ids: Iterable<string> = this.#hooks.known().keys()): void {
+    for (const id of ids) this.#marked.add(id);
     if (this.#isConnected) this.#pump();
   }
 

@@ -6,7 +6,7 @@
 import { LIMITS } from "../../config/limits.ts";
 import { addressBytes, isSameAddress } from "../../model/address.ts";
 import type { Server } from "../../model/view.ts";
-import { type EngineHost, readEngineFile } from "../namespace/engine-host.ts";
+import { type EngineHost, lookAtEngineFile, readEngineFile } from "../namespace/engine-host.ts";
 import { NextLook } from "./next-look.ts";
 import { PathWatch } from "./path-watch.ts";
 import { parseResolvConf } from "./resolv-conf.ts";
@@ -28,7 +28,11 @@ export interface HostServers {
   /** All addresses of the file, and those behind the stub, if it is one. */
   readonly named: readonly string[];
   readonly uplinks: readonly string[];
+  /** A file is there that cannot be read now, because somebody holds a lease on it; so nothing is known. */
+  readonly isBusy?: true;
 }
+
+const BUSY: HostServers = { servers: [], invalid: [], named: [], uplinks: [], isBusy: true };
 
 /** The files that may name servers of the host's. */
 export function hostFiles(path: string | undefined): readonly string[] {
@@ -36,7 +40,9 @@ export function hostFiles(path: string | undefined): readonly string[] {
 }
 
 export function readHostServers(host: HostRoot, path = USUAL_PATH): HostServers {
-  const { nameservers: named, invalid } = parseResolvConf(readEngineFile(host, path) ?? "");
+  const file = lookAtEngineFile(host, path);
+  if (file.kind === "busy") return BUSY;
+  const { nameservers: named, invalid } = parseResolvConf(file.kind === "read" ? file.text : "");
   const isStub = named.length > 0 && named.every((address) => STUBS.has(address));
   const behind = isStub ? parseResolvConf(readEngineFile(host, UPLINKS_PATH) ?? "").nameservers : [];
   const uplinks = behind.filter((address) => !isLoopback(address));
@@ -101,6 +107,8 @@ export class HostFile {
     this.#next.cancel();
     this.#arm();
     const [before, now] = [this.#now, this.#read()];
+    // What was known goes on until the file can be read again.
+    if (now.isBusy === true) return this.#next.after(this.#pollMs);
     if (hasLost(now, before)) {
       this.#missingMs ??= performance.now();
       const leftMs = this.#missingMs + LIMITS.hostFileMissingMs - performance.now();
@@ -108,7 +116,8 @@ export class HostFile {
     }
     this.#missingMs = undefined;
     this.#next.after(this.#pollMs);
-    if (isSame(now.named, before.named) && isSame(now.uplinks, before.uplinks)) return;
+    const isKnown = before.isBusy !== true;
+    if (isKnown && isSame(now.named, before.named) && isSame(now.uplinks, before.uplinks)) return;
     this.#now = now;
     this.#parts.onChange(now);
   }

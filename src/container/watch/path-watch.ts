@@ -9,7 +9,7 @@
 import { closeSync, fstatSync, readlinkSync, watch } from "node:fs";
 import { posix } from "node:path";
 
-import { openInRoot } from "../../kernel/libc.ts";
+import { O_PATH, openInRoot } from "../../kernel/libc.ts";
 
 /** Steps on the way to a path, those along links included; the kernel itself follows no more than 40 links. */
 const STEPS_MAX = 256;
@@ -99,7 +99,8 @@ export class PathWatch {
 function withOpen<T>(root: number, path: string, use: (fd: number) => T): T | undefined {
   let fd;
   try {
-    fd = openInRoot(root, path);
+    // Found, not opened: what stands there may be a pipe, or leased.
+    fd = openInRoot(root, path, O_PATH);
   } catch {
     return undefined;
   }

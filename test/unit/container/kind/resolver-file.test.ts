@@ -4,7 +4,17 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, closeSync, mkdirSync, openSync, readFileSync, rmSync, statSync, utimesSync } from "node:fs";
+import {
+  appendFileSync,
+  closeSync,
+  constants,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from "node:fs";
 import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
@@ -154,7 +164,7 @@ test("what the container writes is heard of and read, in place as a shell does i
 test("a container that has the engine's file there is told from one that has another", async (t) => {
   const machine = machineOf(t);
   machine.write("/volume/resolv.conf", DOCKER);
-  const engineFile = openInRoot(machine.root, PATH);
+  const engineFile = openInRoot(machine.root, PATH, constants.O_RDONLY);
   t.after(() => closeSync(engineFile));
   await using node = await NodeMount.create(machine.at(PATH));
   await using other = await NodeMount.create(machine.at("/volume/resolv.conf"));

@@ -1,4 +1,4 @@
-// Proves when an engine is believed to give its containers no list of its own: real processes that are called dockerd,
+// Proves which list of its own an engine is believed to give its containers, if any: real processes that are called dockerd,
 // with real command lines and files.
 
 import assert from "node:assert/strict";
@@ -34,11 +34,11 @@ class FakeDaemon implements Disposable {
 
 type Case = { readonly words?: readonly string[]; readonly files?: Readonly<Record<string, string>> };
 
-function isKnownNone({ words = [], files = {} }: Case, program?: string): boolean {
+function listOf({ words = [], files = {} }: Case, program?: string): readonly string[] | undefined {
   using machine = new MachineRoot(files);
   using daemon = new FakeDaemon(machine, words, program);
   const host = { pid: daemon.pid, root: machine.root, sharesPids: true };
-  return new DaemonDns(() => host).isKnownNone;
+  return new DaemonDns(() => host).servers;
 }
 
 for (const [what, oneCase] of [
@@ -52,7 +52,7 @@ for (const [what, oneCase] of [
     { words: ["--config-file=/opt/d.json"], files: { "/opt/d.json": "{}", [USUAL]: '{"dns":["192.0.2.1"]}' } },
   ],
 ] as const) {
-  test(`an engine with ${what} gives no list`, () => assert.equal(isKnownNone(oneCase), true));
+  test(`an engine with ${what} gives no list`, () => assert.deepEqual(listOf(oneCase), []));
 }
 
 for (const [what, oneCase] of [
@@ -63,12 +63,20 @@ for (const [what, oneCase] of [
     "a server in another file",
     { words: ["--config-file=/opt/d.json"], files: { "/opt/d.json": '{"dns":["192.0.2.1"]}' } },
   ],
+] as const) {
+  test(`an engine with ${what} gives it to everybody`, () => assert.deepEqual(listOf(oneCase), ["192.0.2.1"]));
+}
+
+for (const [what, oneCase] of [
   ["another file that is not there", { words: ["--config-file=/opt/d.json"] }],
   ["a file that cannot be understood", { files: { [USUAL]: '{"dns":' } }],
   ["a file with something else in its place", { files: { [USUAL]: '{"dns":"192.0.2.1"}' } }],
+  ["a file with something else in the list", { files: { [USUAL]: '{"dns":[4]}' } }],
+  ["a server that is no address", { words: ["--dns", "one"] }],
   ["a file that is no settings", { files: { [USUAL]: "null" } }],
+  ["servers in both places", { words: ["--dns", "192.0.2.1"], files: { [USUAL]: '{"dns":["192.0.2.2"]}' } }],
 ] as const) {
-  test(`an engine with ${what} may give a list`, () => assert.equal(isKnownNone(oneCase), false));
+  test(`of an engine with ${what} nobody can tell`, () => assert.equal(listOf(oneCase), undefined));
 }
 
 test("the file is looked for below the engine's own root, along its own links", () => {
@@ -77,18 +85,18 @@ test("the file is looked for below the engine's own root, along its own links", 
   symlinkSync("/usr/lib/engine.json", machine.at(USUAL));
   using daemon = new FakeDaemon(machine, []);
   const host = { pid: daemon.pid, root: machine.root, sharesPids: true };
-  assert.equal(new DaemonDns(() => host).isKnownNone, false);
+  assert.deepEqual(new DaemonDns(() => host).servers, ["192.0.2.1"]);
 });
 
 test("a process of another name is no engine, so nobody can tell", () => {
-  assert.equal(isKnownNone({}, "systemd"), false);
+  assert.equal(listOf({}, "systemd"), undefined);
 });
 
 for (const [what, words, sharesPids, expected] of [
-  ["that takes its sockets from the service manager is the one behind them", ["-H", "fd://"], true, true],
-  ["that has sockets of its own is another one", ["-H", "unix:///run/docker.sock"], true, false],
-  ["of other process numbers is not to be found", ["-H", "fd://"], false, false],
-  ["with a server gives a list", ["-H", "fd://", "--dns", "192.0.2.1"], true, false],
+  ["that takes its sockets from the service manager is the one behind them", ["-H", "fd://"], true, []],
+  ["that has sockets of its own is another one", ["-H", "unix:///run/docker.sock"], true, undefined],
+  ["of other process numbers is not to be found", ["-H", "fd://"], false, undefined],
+  ["with a server gives a list", ["-H", "fd://", "--dns", "192.0.2.1"], true, ["192.0.2.1"]],
 ] as const) {
   test(`behind the socket of a service manager, an engine ${what}`, () => {
     using machine = new MachineRoot();
@@ -96,7 +104,7 @@ for (const [what, words, sharesPids, expected] of [
     using manager = new FakeDaemon(machine, [], "systemd");
     machine.write("/var/run/docker.pid", `${daemon.pid}`);
     const host = { pid: manager.pid, root: machine.root, sharesPids };
-    assert.equal(new DaemonDns(() => host).isKnownNone, expected);
+    assert.deepEqual(new DaemonDns(() => host).servers, expected);
   });
 }
 
@@ -105,9 +113,9 @@ test("settings count as they were when the engine was met, until it is another o
   using daemon = new FakeDaemon(machine, []);
   let host = { pid: daemon.pid, root: machine.root, sharesPids: true };
   const dns = new DaemonDns(() => host);
-  assert.equal(dns.isKnownNone, true);
+  assert.deepEqual(dns.servers, []);
   machine.write(USUAL, '{"dns":["192.0.2.1"]}');
-  assert.equal(dns.isKnownNone, true);
+  assert.deepEqual(dns.servers, []);
   host = { ...host };
-  assert.equal(dns.isKnownNone, false);
+  assert.deepEqual(dns.servers, ["192.0.2.1"]);
 });

@@ -1,0 +1,48 @@
+// Proves that whoever holds connections to the pages, and says nothing on them or does not read, keeps nobody out.
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type Socket, connect } from "node:net";
+import { after, before, test } from "node:test";
+
+import { LIMITS } from "../../../src/config/limits.ts";
+import { ScrapeListener, pages } from "../../../src/daemon/scrape.ts";
+import { createLog } from "../../../src/observe/log.ts";
+import { page } from "../../support/scrape.ts";
+
+const held: Socket[] = [];
+const life = { ready: true } as ReturnType<Parameters<typeof pages>[0]["life"]>;
+const listener = new ScrapeListener(pages({ families: () => [], life: () => life }), createLog("silent"));
+let address = "";
+
+before(async () => {
+  await listener.listen({ address: "127.0.0.1:0", isAsked: true, containers: 0 });
+  address = listener.address ?? "";
+});
+after(() => {
+  for (const socket of held) socket.destroy();
+  listener.close();
+});
+
+async function hold(text: string): Promise<void> {
+  const socket = connect(Number(address.split(":")[1]), "127.0.0.1");
+  held.push(socket);
+  socket.on("error", () => undefined);
+  socket.pause();
+  await once(socket, "connect");
+  socket.write(text);
+}
+
+for (const [what, text] of [
+  ["say nothing", ""],
+  ["begin a question", "GET /health HT"],
+  ["do not read", "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"],
+] as const) {
+  test(`three times as many connections as there is room for, which ${what}, keep nobody out`, async () => {
+    for (let count = 0; count < 3 * LIMITS.pageConnections; count++) await hold(text);
+    for (let count = 0; count < 10; count++) {
+      const { status, text: said } = await page(address, "/health");
+      assert.deepEqual([status, said], [200, "OK\n"]);
+    }
+  });
+}
