@@ -323,6 +323,20 @@ export const LIMITS = {
   logLinesPerKind: 100,
   logKindMs: 60_000,
 
+  /**
+   * Deaths of dns11 in a row while it worked for one container, each so soon after the one before, until that container is
+   * attached last and alone, and until it is left to Docker's resolver.
+   */
+  deathsWithinMs: 60_000,
+  deathsUntilSuspect: 2,
+  deathsUntilQuarantine: 3,
+  deathsKept: 16,
+  /** For how long, the first time and at most; and how many containers are kept in mind. */
+  quarantineMs: 3_600_000,
+  quarantineMsMax: 24 * 3_600_000,
+  quarantinesKept: 256,
+  /** How often a container that is attached last looks whether all others are. */
+  suspectLookMs: 50,
   /** Defects of dns11 that are told with their stacks; of others only that they came. */
   defectsTold: 64,
   /** How long SIGTERM waits for queries that are being answered. */

@@ -44,6 +44,8 @@ import { QueryLog } from "./query-log.ts";
 import { QueryReader } from "./query-reader.ts";
 import { queryRoutes } from "./query-routes.ts";
 import { chooseMeans, warnOfMeans } from "./rule-means.ts";
+import { Repeats } from "../observe/repeats.ts";
+import { Defects } from "./defects.ts";
 import { composeQueryWay } from "./query-way.ts";
 import { type Status, containerStatus } from "./status.ts";
 
@@ -64,7 +66,8 @@ export async function stayInNode(settings: RunSettings, log: Log, signal: AbortS
   warnOfMeans(means, log);
   const instance = takeInstance(settings.stateDir, INSTANCE);
   const host = openEngineHost(process.pid);
-  const { openEndpointFor, book } = composeQueryWay(settings, log);
+  const repeats = new Repeats(log);
+  const { openEndpointFor, book, meter } = composeQueryWay(settings, log, repeats);
   let lastFailure = "";
   const reconciler = new Reconciler(
     {
@@ -121,6 +124,14 @@ export async function stayInNode(settings: RunSettings, log: Log, signal: AbortS
     },
   });
   const guard = new HangGuard();
+  const defects = new Defects({
+    log,
+    repeats,
+    inWork: new Uint32Array(1),
+    containerOf: () => undefined,
+    onDefect: () => void meter.counts.defects++,
+  });
+  defects.begin();
   want();
   const timer = setInterval(() => {
     if (!mode.update(nodeHere(memory), settings.kind)) return;
@@ -138,6 +149,8 @@ export async function stayInNode(settings: RunSettings, log: Log, signal: AbortS
     await reconciler.stop();
     queryLog.stop();
     guard.stop();
+    defects.end();
+    repeats.close();
     control.close();
     instance.release();
     closeEngineHost(host);

@@ -19,7 +19,8 @@ import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/prom
 import { LIMITS } from "../../config/limits.ts";
 import { NftWatch } from "../../kernel/nft-watch.ts";
 import { SystemFault, closeQuietly } from "../../kernel/libc.ts";
-import { Fault, codeOf, reasonOf } from "../../lib/fault.ts";
+import { Fault, codeOf, isDefect, reasonOf } from "../../lib/fault.ts";
+import { guard } from "../../lib/guard.ts";
 import type { View } from "../../model/view.ts";
 import { type Capture, DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { NamespaceId } from "../namespace/bracket.ts";
@@ -106,7 +107,7 @@ export class Attachment {
       // One that failed before is called so until a probe has come through.
       if (this.#state.kind === "opening") this.#become({ kind: "verifying", sinceMs: Date.now() });
     } catch (error) {
-      this.#fail(failureCode(error, "ATTACH_FAILED"), reasonOf(error), []);
+      this.#failBy(error, "ATTACH_FAILED");
     }
   }
 
@@ -141,7 +142,7 @@ export class Attachment {
       else if (result.kind === "unknown") this.#postpone();
       else this.#handBack(namespace.fd, result.failures);
     } catch (error) {
-      if (this.#serving === serving) this.#fail(failureCode(error, "PROBE_FAILED"), reasonOf(error), []);
+      if (this.#serving === serving) this.#failBy(error, "PROBE_FAILED");
     } finally {
       this.#isVerifying = false;
     }
@@ -157,7 +158,7 @@ export class Attachment {
       serving.endpoint.add(added);
       Object.assign(serving, { capture, pairs, bound: [...serving.bound, ...added] });
     } catch (error) {
-      this.#fail(failureCode(error, "REFIT_FAILED"), reasonOf(error), []);
+      this.#failBy(error, "REFIT_FAILED");
     }
   }
 
@@ -336,6 +337,11 @@ export class Attachment {
       culprits = [`the rules of the namespace cannot be read: ${reasonOf(error)}`];
     }
     this.#fail("UNVERIFIED", `queries do not come through: ${failures.join("; ")}`, culprits);
+  }
+
+  #failBy(error: unknown, fallback: string): void {
+    if (isDefect(error)) guard.tell(error, "attach");
+    this.#fail(failureCode(error, fallback), reasonOf(error), []);
   }
 
   #fail(code: string, reason: string, culprits: readonly string[]): void {
