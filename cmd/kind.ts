@@ -117,7 +117,7 @@ function statusText(nodes: readonly ContainerStatus[]): string {
       timeOf(node?.lastProbe),
       String(node?.dropped ?? "-"),
       node?.resolvConf ?? "-",
-      [reason, ...(node?.reasons ?? [])].filter((text) => text !== undefined).join("; "),
+      [reason, ...(node?.reasons ?? []), ...(node?.warnings ?? [])].filter((text) => text !== undefined).join("; "),
     ]),
   );
 }

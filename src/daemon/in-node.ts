@@ -12,9 +12,11 @@ import { DOCKER_RESOLVER } from "../container/capture/capture.ts";
 import { examineNode } from "../container/kind/doctor.ts";
 import { FILES_HERE, NODE_HERE, dockerListening, nodeHere } from "../container/kind/here.ts";
 import { Journal } from "../container/kind/journal.ts";
-import { NodeMode, undoIn } from "../container/kind/node-mode.ts";
-import { NodeResolver, restoreRecord } from "../container/kind/node-resolver.ts";
+import { dockerResolver } from "../container/kind/docker-resolver.ts";
+import { NodeMode } from "../container/kind/node-mode.ts";
+import { NodeResolver } from "../container/kind/node-resolver.ts";
 import { nodePlaceOf } from "../container/kind/nodes.ts";
+import { undoIn, undoResolvConf } from "../container/kind/undo.ts";
 import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
 import { closeEngineHost, openEngineHost } from "../container/namespace/engine-host.ts";
 import { Directory } from "../container/registry/directory.ts";
@@ -193,9 +195,8 @@ export function undoInNode(stateDir: string): string[] {
   const journal = new Journal(instance.folder);
   const { record } = journal.read(NODE_HERE);
   if (record !== undefined) {
-    const { resolvConf } = record;
-    if (resolvConf !== undefined) lines.push(`resolv.conf: ${restoreRecord(FILES_HERE.openWritten, resolvConf)}`);
-    undoIn(record, memory);
+    const { answering } = dockerResolver(memory);
+    lines.push(...undoResolvConf(record, FILES_HERE.openWritten, answering), ...undoIn(record, memory));
     journal.remove(NODE_HERE);
   }
   instance.remove();
@@ -216,7 +217,7 @@ function modeHere(policy: KindPolicy, { bracket, memory, log, folder }: ModePart
     journal: new Journal(folder),
     resolver: new NodeResolver(FILES_HERE),
     onChange,
-    onNews: (about, text) => log.info(about, text),
+    onNews: (about, text, level = "info") => log[level](about, text),
   });
 }
 

@@ -70,15 +70,26 @@ export class NftSocket {
     }
   }
 
-  /** All objects of one kind (a GET command) in `family`; 0 is every family. Each is handed over as its attributes' bytes. */
-  dump(command: number, family: number, visit: (family: number, attributes: Buffer) => void): void {
+  /**
+   * All objects of one kind (a GET command) in `family`; 0 is every family. Each is handed over as its attributes' bytes. The
+   * kernel leaves out what is not in the table or chain that `only` writes.
+   */
+  dump(
+    command: number,
+    family: number,
+    visit: (family: number, attributes: Buffer) => void,
+    only?: (writer: NetlinkWriter) => void,
+  ): void {
     this.#socket.request(
       {
         type: typeOf(command),
         flags: NLM_F_DUMP,
         call: "nf_tables dump",
         about: "",
-        write: (writer) => writer.raw(genericMessage(family, 0)),
+        write: (writer) => {
+          writer.raw(genericMessage(family, 0));
+          only?.(writer);
+        },
       },
       (body) => visit(body.readUInt8(0), body.subarray(GENERIC_MESSAGE_BYTES)),
     );
@@ -99,11 +110,12 @@ export function visitTables(
   command: number,
   family: number,
   visit: (family: number, attributes: Buffer) => void,
+  only?: (writer: NetlinkWriter) => void,
 ): void {
   let socket: NftSocket | undefined;
   try {
     socket = new NftSocket(memory);
-    socket.dump(command, family, visit);
+    socket.dump(command, family, visit, only);
   } catch (error) {
     if (!(error instanceof SystemFault) || !NO_TABLES.has(error.code)) throw error;
   } finally {

@@ -152,7 +152,7 @@ test("after a SIGKILL no rules are left, and --undo puts back the rest", async (
     (await linesOf(rig.node, "nft", "list", "tables")).includes("dns11") ? undefined : true,
   );
   const undone = await kind(rig.node, "--in-node", "--undo");
-  assert.match(undone.stdout, /^resolv\.conf: restored$/m);
+  assert.match(undone.stdout, /^restored resolv\.conf$/m);
   assert.deepEqual(await stateOf(rig), untouched);
 });
 

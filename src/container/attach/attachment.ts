@@ -181,7 +181,7 @@ export class Attachment {
     const serving = this.#serving;
     if (serving === undefined) return;
     this.#isDraining = true;
-    this.mode.withdraw();
+    this.#withdraw();
     const { endpoint, keeper } = serving;
     keeper.replace(drainingPlan(this.#planInput(serving), endpoint.conversations));
     const deadlineMs = performance.now() + LIMITS.drainMs;
@@ -209,9 +209,14 @@ export class Attachment {
     this.#become({ kind: "closed" });
   }
 
-  async #probe({ endpoint, isTrial }: Serving, from: number, destination = DOCKER_RESOLVER): Promise<ProbeResult> {
+  async #probe(
+    { endpoint, isTrial }: Serving,
+    from: number,
+    destination = DOCKER_RESOLVER,
+    sourcePort?: number,
+  ): Promise<ProbeResult> {
     const within = <T>(work: () => T): T => this.#parts.bracket.within(from, work);
-    return await probe(within, destination, endpoint.target, isTrial);
+    return await probe(within, destination, endpoint.target, isTrial, sourcePort);
   }
 
   #begin(fd: number): Serving {
@@ -304,7 +309,8 @@ export class Attachment {
     await this.mode.onVerified({
       fd,
       within: (work) => this.#parts.bracket.within(fd, work),
-      probe: async (destination, from = fd) => await this.#probe(serving, from, destination),
+      zone: this.#parts.zone,
+      probe: async (destination, from) => await this.#probe(serving, from?.fd ?? fd, destination, from?.sourcePort),
     });
     if (this.#serving === serving && !this.#isDraining) this.#verified();
   }
@@ -345,12 +351,17 @@ export class Attachment {
     if (serving === undefined) return;
     this.#serving = undefined;
     serving.isOver = true;
-    this.mode.withdraw();
+    this.#withdraw();
     // The rules first: from then on nobody is led to sockets that are going away.
     this.#removeRules(serving.keeper);
     serving.endpoint.close();
     this.#parts.onServing?.(this.claim.containerId, serving.endpoint.counters, false);
     if (this.#namespace !== undefined) this.#undo(this.#namespace.fd);
+  }
+
+  #withdraw(): void {
+    const fd = this.#namespace?.fd;
+    if (fd !== undefined) this.mode.withdraw((work) => this.#parts.bracket.within(fd, work));
   }
 
   #undo(fd: number): void {
