@@ -13,6 +13,7 @@ import { examineNode } from "../container/kind/doctor.ts";
 import { FILES_HERE, NODE_HERE, dockerListening, nodeHere } from "../container/kind/here.ts";
 import { Journal } from "../container/kind/journal.ts";
 import { dockerResolver } from "../container/kind/docker-resolver.ts";
+import type { NodeFact } from "../container/kind/node-fact.ts";
 import { NodeMode } from "../container/kind/node-mode.ts";
 import { NodeResolver } from "../container/kind/node-resolver.ts";
 import { nodePlaceOf } from "../container/kind/nodes.ts";
@@ -36,6 +37,7 @@ import type { Log } from "../observe/log.ts";
 import { descriptorsMax } from "./descriptors.ts";
 import { Control } from "./control.ts";
 import { VERSION } from "./daemon.ts";
+import type { NodeDiagnosis } from "./kind-doctor.ts";
 import { HangGuard } from "./hang-guard.ts";
 import { instanceFolder, takeInstance } from "./instance.ts";
 import { keepHeapSmall } from "./heap.ts";
@@ -175,7 +177,7 @@ export async function serveOnce(settings: RunSettings, log: Log): Promise<string
     makeLasting(memory, servingPlan(input));
     mode.publish();
     const { published, reasons } = mode.report();
-    const findings = await examineHere(mode, bracket, memory);
+    const findings = await examineHere(mode.fact, bracket, memory);
     return [
       `pods ask ${published.join(", ") || "nobody"}, led to Docker's resolver (udp ${docker.udpPort}, tcp ${docker.tcpPort})`,
       ...reasons,
@@ -221,11 +223,21 @@ function modeHere(policy: KindPolicy, { bracket, memory, log, folder }: ModePart
   });
 }
 
-async function examineHere(
-  { fact }: NodeMode,
-  bracket: Bracket,
-  memory: NetlinkMemory,
-): ReturnType<typeof examineNode> {
+/** What `dns11 kind doctor` finds where there is no engine to ask: the node that we are in ourselves. */
+export async function diagnoseInNode(): Promise<NodeDiagnosis[]> {
+  checkCapabilities();
+  await warmThreadPool();
+  const bracket = new Bracket();
+  const memory = new NetlinkMemory();
+  try {
+    const fact = nodeHere(memory);
+    return [{ node: fact.name, findings: await examineHere(fact, bracket, memory) }];
+  } finally {
+    bracket.close();
+  }
+}
+
+async function examineHere(fact: NodeFact, bracket: Bracket, memory: NetlinkMemory): ReturnType<typeof examineNode> {
   const fd = openSync(THREAD_NAMESPACE, "r");
   try {
     const resolvConf = new NodeResolver(FILES_HERE).text();

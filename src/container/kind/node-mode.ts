@@ -343,6 +343,7 @@ export class NodeMode implements Mode {
     const { resolver } = this.#parts;
     const news = resolver.publish({
       addresses: this.#published.told,
+      ours: this.#policy.families === "auto" ? undefined : this.#published.captured,
       search: this.#fact.search,
       record: this.#record.resolvConf,
       keep: (resolvConf) => this.#keep({ ...this.#record, resolvConf }),

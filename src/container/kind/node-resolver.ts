@@ -2,6 +2,7 @@
  * NodeResolver: the resolv.conf of a node, as its mode sees it: what it names, what KIND's own entrypoint made of it, and
  * our address published in it for as long as the node is served.
  */
+import { LIMITS } from "../../config/limits.ts";
 import { DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { ResolvConfRecord } from "./journal.ts";
 import { Publication, type PublishResult, type Reaction, type RestoreResult, restoreFile } from "./publication.ts";
@@ -23,6 +24,8 @@ export interface NodeFiles {
 
 export interface PublishOrder {
   readonly addresses: readonly string[];
+  /** See Wanted. */
+  readonly ours?: readonly string[] | undefined;
   readonly search: string | undefined;
   readonly record: ResolvConfRecord | undefined;
   /** Called before the file is touched. */
@@ -37,6 +40,9 @@ export class NodeResolver {
   #publication: Publication | undefined;
   #afterwards: string | undefined;
   #state = "as it was";
+  /** At the last look the file that is written was not what the container reads. */
+  #isDoubted = false;
+  #again: NodeJS.Timeout | undefined;
 
   constructor(files: NodeFiles) {
     this.#files = files;
@@ -64,14 +70,20 @@ export class NodeResolver {
   }
 
   /** Names the addresses in the file. Returns what is new of that, in words. */
-  publish({ addresses, search, record: known, keep, onRewritten }: PublishOrder): string | undefined {
+  publish({ addresses, ours, search, record: known, keep, onRewritten }: PublishOrder): string | undefined {
     const before = this.#state;
     const record = known && this.#afterEntrypoint(known, search);
     if (record !== undefined && record !== known) keep(record);
     this.#afterwards = record?.afterwards;
-    if (!this.#files.isSame()) {
+    const isSame = this.#files.isSame();
+    if (!isSame && !this.#isDoubted) {
+      // A container that is just starting does not show its files yet.
+      this.#isDoubted = true;
+      this.#again = setTimeout(() => onRewritten("republish"), LIMITS.hostFileMissingMs).unref();
+    } else if (!isSame) {
       this.#state = `not written: ${NOT_MOUNTED}`;
     } else {
+      this.#isDoubted = false;
       this.#publication ??= new Publication({
         file: new ResolverFile(this.#files.openWritten),
         keep: ({ original, written }) =>
@@ -82,7 +94,7 @@ export class NodeResolver {
           }),
         onRewritten,
       });
-      this.#state = stateAfter(this.#publication.publish({ addresses, search, record }));
+      this.#state = stateAfter(this.#publication.publish({ addresses, ours, search, record }));
     }
     return this.#state === before ? undefined : this.#state;
   }
@@ -95,6 +107,8 @@ export class NodeResolver {
   }
 
   close(): void {
+    clearTimeout(this.#again);
+    this.#isDoubted = false;
     this.#publication?.close();
     this.#publication = undefined;
   }
