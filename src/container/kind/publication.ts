@@ -203,7 +203,7 @@ function ofWrongFamilies(text: string, { addresses, ours = [] }: Wanted): readon
 }
 
 function familiesOf(servers: readonly string[]): string {
-  return [...new Set(servers.map(isIP))].toSorted().join();
+  return [...new Set(servers.map((server) => isIP(server)))].toSorted((a, b) => a - b).join();
 }
 
 function withoutEnd(text: string): string {
