@@ -141,7 +141,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/container/kind",
     mayImport: ["src/container", "src/kernel", ...BASE],
-    modules: ["node:crypto", "node:fs", "node:net", "node:os", "node:path"],
+    modules: ["node:crypto", "node:fs", "node:net", "node:os", "node:path", "node:timers/promises"],
   },
   {
     room: "src/container/attach",

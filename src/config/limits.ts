@@ -199,11 +199,14 @@ export const LIMITS = {
   /** Retries of what failed start here and double up to the second figure. */
   retryFirstMs: 500,
   retryLastMs: 60_000,
-  /**
-   * How often a pod of our own making asks in a node, where nothing is wrong: each is a link that comes and goes there, and
-   * taking it away costs 40 ms in which nobody is answered.
-   */
+  /** How often a pod of our own making asks in a node, where nothing is wrong: each is a link that comes and goes there. */
   podProbeEveryMs: 300_000,
+  /**
+   * How often a node's switches are looked at for the way `loopback`: the kernel tells nobody of route_localnet. Reading one
+   * takes 15 us. And how soon one is switched on once more that somebody keeps switching off.
+   */
+  localnetLookMs: 2_000,
+  localnetRepairEveryMs: 60_000,
   /** Namespaces verified at the same time; the next ones wait. */
   verifyAtOnce: 64,
   /**

@@ -144,7 +144,8 @@ function composeContainerWay(
       if (state.kind === "failed") {
         const { code, reason, culprits } = state;
         const about = { container, code, reason, culprits };
-        repeats.tell("warn", container, about, "not attached; Docker's resolver answers", "attaching");
+        const who = code === "OWNED_ELSEWHERE" ? "another dns11 serves it" : "Docker's resolver answers";
+        repeats.tell("warn", container, about, `not attached; ${who}`, "attaching");
       }
     },
   );
@@ -156,7 +157,7 @@ function composeContainerWay(
       host,
       networkOf: (id) => directory.network(id),
       onChange: (id) => reconciler.refit(id),
-      onNews: (about, text) => log.info(about, text),
+      onNews: (about, text, level = "info") => log[level](about, text),
     },
     settings.kind,
     settings.labels,
