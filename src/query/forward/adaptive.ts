@@ -382,7 +382,7 @@ const DEFECT = [ERROR.other, "a defect of dns11"] as const;
 const NOBODY = [ERROR.prohibited, "no nameserver may be asked from here"] as const;
 
 function waitsSigned(waiting: readonly Delivery[]): boolean {
-  return waiting.some(({ deferred }) => deferred.isSigned);
+  return waiting.some(({ deferred }) => deferred.signature !== undefined);
 }
 
 function keyOf({ deferred }: Delivery, { scope }: Lane): Key {
