@@ -29,9 +29,15 @@ export function readReply(message: Buffer, isStrict = false): UpstreamReply | un
   const isSigned = lastType === TYPE_TSIG;
   // Made whole it would be longer than any message, and nobody could be sent it.
   if (message.length + missing > MESSAGE_BYTES_MAX) return undefined;
+  let isCorrected = false;
   for (let section = 0; section < counts.length; section++) {
-    message.writeUInt16BE(counts[section] as number, SECTIONS_AT + section * 2);
+    const at = SECTIONS_AT + section * 2;
+    const count = counts[section] as number;
+    isCorrected ||= message.readUInt16BE(at) !== count;
+    message.writeUInt16BE(count, at);
   }
+  // A name may point into the header, and be another one by now, or none.
+  if (isCorrected && !isReadable(message, records, isStrict)) return undefined;
   // A bare header has no question, whatever it announces.
   if (message.length === HEADER_BYTES) message.writeUInt16BE(0, 4);
   const rcode = optRcode | rcodeOf(message);
