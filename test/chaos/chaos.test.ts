@@ -11,8 +11,10 @@ import { runChaos } from "./run.ts";
 
 const TOLERANCE_MS = 8_000;
 const LENGTH_MS = 40_000;
-// Its kills last four seconds.
-const SEED = 1;
+// All kinds of faults of dns11 come within the time.
+const SEED = 3;
+// Its first kill leaves it down for four seconds.
+const SEED_OF_LONG_KILL = 1;
 
 test("faults of every family at once: who is owed an answer gets one, and nothing is left", async () => {
   const result = await runChaos({ seed: SEED, lengthMs: LENGTH_MS, toleranceMs: TOLERANCE_MS, containers: 4 });
@@ -27,7 +29,7 @@ test("faults of every family at once: who is owed an answer gets one, and nothin
 
 test("it would notice: rules that outlive a killed dns11 leave containers without an answer", async () => {
   const result = await runChaos({
-    seed: SEED,
+    seed: SEED_OF_LONG_KILL,
     lengthMs: 4_000,
     toleranceMs: 1_000,
     containers: 1,

@@ -40,11 +40,12 @@ export type Plan = {
 };
 
 const TRACKS = Object.keys(KINDS) as Track[];
-// The longest pause before the next fault of a track.
-const WAIT_MS: Readonly<Record<Track, number>> = { dns11: 2_000, engine: 6_000, containers: 1_500, kernel: 2_500 };
+// The longest pause before the next fault of a track. While dns11 and dockerd are both down nothing can be asked of either,
+// so there is more time between their faults.
+const WAIT_MS: Readonly<Record<Track, number>> = { dns11: 4_000, engine: 14_000, containers: 5_000, kernel: 5_000 };
 const FOR_MS: Readonly<Record<Track, readonly [least: number, most: number]>> = {
   dns11: [300, 4_000],
-  engine: [300, 4_000],
+  engine: [300, 3_000],
   containers: [200, 1_500],
   kernel: [300, 2_500],
 };

@@ -60,6 +60,10 @@ export class Supervisor {
     return this.#current?.isRunning === true ? this.#current.pid : undefined;
   }
 
+  get isReady(): boolean {
+    return this.#isReady && this.pid !== undefined;
+  }
+
   // How often it ended how.
   get ends(): ReadonlyMap<string, number> {
     return this.#ends;
@@ -89,7 +93,7 @@ export class Supervisor {
   }
 
   async ready(timeoutMs = READY_MS): Promise<number> {
-    return await waitFor("dns11 to be ready", () => (this.#isReady ? this.pid : undefined), { timeoutMs });
+    return await waitFor("dns11 to be ready", () => (this.isReady ? this.pid : undefined), { timeoutMs });
   }
 
   // While `work` is done it may end like this, and stays down for so long afterwards.

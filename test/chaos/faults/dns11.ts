@@ -18,6 +18,8 @@ const HOUR_MS = 3_600_000;
 const STEPS_MS = [-20 * 365 * 24, -24, -1, -0.001, 0.001, 1, 24, 20 * 365 * 24].map((hours) => hours * HOUR_MS);
 // One in so many ends is not waited for until dns11 is ready: it hits dns11 while it starts.
 const EARLY_SHARE = 0.25;
+// A process that goes on and has an alarm waiting ends within this.
+const ALARM_MS = 500;
 
 export const kill: Act = async (scene, { forMs, amount }) => {
   if (amount / AMOUNT >= EARLY_SHARE) await scene.supervisor.ready();
@@ -42,7 +44,7 @@ async function end({ supervisor, world }: Scene, signal: "SIGKILL" | "SIGTERM", 
   return await supervisor.whileAllowed(ends, end_, downMs);
 }
 
-// Both for less and for more than the hang alarm takes; where it is more, it ends when it goes on.
+// For less and for more than the hang alarm takes; where it is more, it ends when it goes on.
 export const stop: Act = async ({ supervisor, world }, { forMs }) => {
   const pid = await supervisor.ready();
   return await supervisor.whileAllowed(["SIGALRM"], async () => {
@@ -54,8 +56,8 @@ export const stop: Act = async ({ supervisor, world }, { forMs }) => {
       process.kill(pid, "SIGCONT");
       world.setDns11("runs");
     }
-    // What the alarm ends is to end while that is allowed.
-    await pause(500);
+    await pause(ALARM_MS);
+    await supervisor.ready();
     return supervisor.pid === pid ? "it went on" : "the alarm ended it";
   });
 };
@@ -72,6 +74,8 @@ export const memory: Act = async ({ supervisor, group }, { forMs, amount }) => {
     } finally {
       group.limitMemory(undefined);
     }
+    // What was to end by it is to end while that is allowed.
+    await supervisor.ready();
     const outcome = supervisor.pid === before ? "it went on" : "it was ended";
     return `${(margin / MEGABYTE).toFixed(1)} MB to spare: ${outcome}`;
   });
@@ -122,7 +126,11 @@ export const fullStart: Act = async (scene, { forMs }) => {
     await end(scene, "SIGKILL", 0);
     return await supervisor.whileAllowed([1], async () => {
       await pause(forMs);
-      return supervisor.pid === undefined ? "it could not start" : "it started";
+      const couldStart = supervisor.isReady;
+      state.empty();
+      // One that began while the folder was full may still end by it.
+      await supervisor.ready();
+      return couldStart ? "it started all the same" : "it waited for room";
     });
   } finally {
     state.empty();
