@@ -19,6 +19,7 @@ const LATE_MS = 20;
 const LOAD_EVERY_MS = 30;
 const RCODES = ["no data", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
 const LENGTH_OCTETS = 2;
+const HEADER_OCTETS = 12;
 
 const { name, neighbours, giveUpMs, forMs } = JSON.parse(process.argv[2] ?? "") as AskerOptions;
 
@@ -33,23 +34,23 @@ type End = (outcome: string | Buffer) => void;
 // `done` is called once, when the question is over.
 function begin(way: Way, done: () => void): End {
   const askedMs = monotonicMs();
-  return once_((outcome) => {
+  return endOnce((outcome) => {
     done();
     const tookMs = Math.round((monotonicMs() - askedMs) * 10) / 10;
     questions.push({ way, askedMs, tookMs, ...read(outcome) });
   });
 }
 
-function once_(end: End): End {
+function endOnce(end: End): End {
   let isOver = false;
-  const timer = setTimeout(() => end_("timeout"), giveUpMs);
-  const end_: End = (outcome) => {
+  const timer = setTimeout(() => finish("timeout"), giveUpMs);
+  const finish: End = (outcome) => {
     if (isOver) return;
     isOver = true;
     clearTimeout(timer);
     end(outcome);
   };
-  return end_;
+  return finish;
 }
 
 function read(outcome: string | Buffer): Pick<Question, "outcome" | "addresses" | "ttl"> {
@@ -69,6 +70,11 @@ function query(id: number, of: string): Buffer {
   return encode({ type: "query", id, flags: 0x100, questions: [{ type: "A", name: of }] });
 }
 
+// Of what is too short to have one, none that was ever asked.
+function idOf(message: Buffer): number {
+  return message.length < HEADER_OCTETS ? -1 : message.readUInt16BE(0);
+}
+
 function codeOf(error: NodeJS.ErrnoException): string {
   return error.code ?? error.message;
 }
@@ -77,12 +83,12 @@ function nextId(): number {
   return (asked += 1) & 0xffff;
 }
 
-function askFresh(of: string, begin_: (done: () => void) => End): void {
+function askFresh(of: string, beginWith: (done: () => void) => End): void {
   const id = nextId();
   const socket = createSocket("udp4");
-  const end = begin_(() => socket.close());
+  const end = beginWith(() => socket.close());
   socket.on("error", (error) => end(codeOf(error)));
-  socket.on("message", (message) => (message.readUInt16BE(0) === id ? end(message) : undefined));
+  socket.on("message", (message) => (idOf(message) === id ? end(message) : undefined));
   socket.once("connect", () =>
     socket.send(query(id, of), (error) => (error === null ? undefined : end(codeOf(error)))),
   );
@@ -97,7 +103,7 @@ class KeptSocket {
   static async open(): Promise<KeptSocket> {
     const kept = new KeptSocket();
     kept.#socket.on("error", (error) => kept.#refuse(error));
-    kept.#socket.on("message", (message) => kept.#waiting.get(message.readUInt16BE(0))?.(message));
+    kept.#socket.on("message", (message) => kept.#waiting.get(idOf(message))?.(message));
     kept.#socket.connect(PORT, RESOLVER);
     await once(kept.#socket, "connect");
     return kept;
@@ -150,7 +156,7 @@ function askForLoad(): void {
   ] as const;
   const [kind, of] = kinds[turn % kinds.length] ?? kinds[0];
   askFresh(of, (done) =>
-    once_((outcome) => {
+    endOnce((outcome) => {
       done();
       const what = `${kind}: ${read(outcome).outcome}`;
       load[what] = (load[what] ?? 0) + 1;

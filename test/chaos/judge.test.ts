@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { EVERY_MS, type Question, type Way, WAYS } from "./asker.ts";
-import { type Duties, type Duty, type Record_, judge } from "./judge.ts";
+import { type Duties, type Duty, type Recording, judge } from "./judge.ts";
 
 const TOLERANCE_MS = 1_000;
 const MINE = "10.88.1.10";
@@ -25,7 +25,7 @@ function always(duties: readonly Duty[]): Duties {
   return { fresh: duties, kept: duties, tcp: duties };
 }
 
-function record(questions: readonly Question[], change: Partial<Record_> = {}): Record_ {
+function record(questions: readonly Question[], change: Partial<Recording> = {}): Recording {
   return {
     container: "c0",
     questions,
@@ -36,7 +36,7 @@ function record(questions: readonly Question[], change: Partial<Record_> = {}): 
   };
 }
 
-function whatIn(one: Record_): string[] {
+function whatIn(one: Recording): string[] {
   return judge([one], TOLERANCE_MS).violations.map(({ what }) => what.replaceAll(/\d{3,}/g, "N"));
 }
 

@@ -11,7 +11,7 @@ export type Duties = Readonly<Record<Way, readonly Duty[]>>;
 // The container has the address in this time.
 export type AddressSpan = { readonly address: string; readonly fromMs: number; toMs: number };
 
-export type Record_ = {
+export type Recording = {
   readonly container: string;
   readonly questions: readonly Question[];
   readonly lates: readonly Late[];
@@ -33,7 +33,7 @@ export type Tally = {
   lost: number;
 };
 
-export type Excused = Tally & { seconds: number };
+type Excused = Tally & { seconds: number };
 
 export type Judgement = {
   readonly violations: readonly Violation[];
@@ -48,7 +48,7 @@ export type Judgement = {
 // Docker says that its names may be remembered for ten minutes, dns11 for five seconds.
 const DOCKER_TTL = 600;
 
-export function judge(records: readonly Record_[], toleranceMs: number): Judgement {
+export function judge(records: readonly Recording[], toleranceMs: number): Judgement {
   const violations: Violation[] = [];
   const lost = new Map<string, number>();
   const excused = new Map<string, Excused>();

@@ -9,7 +9,7 @@ import type { Engine } from "../support/engine.ts";
 import { inNetns } from "../support/netns.ts";
 import { pause, waitFor } from "../support/wait.ts";
 import { Asker, type AskerLine, type AskerOptions, type Late, type Question } from "./asker.ts";
-import type { AddressSpan, Record_ } from "./judge.ts";
+import type { AddressSpan, Recording } from "./judge.ts";
 import { monotonicMs } from "./monotonic.ts";
 import type { Asking, World } from "./world.ts";
 
@@ -74,7 +74,7 @@ export class Member implements Asking {
     return `/proc/${this.#pid}/ns/net`;
   }
 
-  record(): Record_ {
+  record(): Recording {
     return {
       container: this.name,
       questions: this.#questions,

@@ -1,6 +1,6 @@
 // What a run came to, in lines for people.
 
-import type { Judgement, Record_, Tally, Violation } from "./judge.ts";
+import type { Judgement, Recording, Tally, Violation } from "./judge.ts";
 import type { Plan } from "./plan.ts";
 import type { Happening } from "./run.ts";
 import type { Supervisor } from "./supervisor.ts";
@@ -9,7 +9,7 @@ export type Result = {
   readonly plan: Plan;
   readonly beganMs: number;
   readonly happenings: readonly Happening[];
-  readonly records: readonly Record_[];
+  readonly records: readonly Recording[];
   readonly judgement: Judgement;
   readonly violations: readonly Violation[];
   readonly load: ReadonlyMap<string, number>;

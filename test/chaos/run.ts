@@ -12,7 +12,7 @@ import type { Suite } from "../support/suite.ts";
 import { pause, waitFor } from "../support/wait.ts";
 import { ControlGroup } from "./control-group.ts";
 import { ACTS } from "./faults/acts.ts";
-import { type Record_, type Violation, judge } from "./judge.ts";
+import { type Recording, type Violation, judge } from "./judge.ts";
 import { Member, type NetworkName, SUBNETS } from "./member.ts";
 import { monotonicMs } from "./monotonic.ts";
 import { type Fault, type Kind, type Plan, type Track, UPSTREAMS, planOf } from "./plan.ts";
@@ -157,7 +157,7 @@ async function onEngine(
   for (const { atMs, how, log } of supervisor.unasked) {
     problems.push({ ...problem(`dns11 ended by itself: ${how}; it had said:\n${log}`), fromMs: atMs, toMs: atMs });
   }
-  const records: Record_[] = members.map((member) => member.record());
+  const records: Recording[] = members.map((member) => member.record());
   const judgement = judge(records, toleranceMs);
   return {
     plan,

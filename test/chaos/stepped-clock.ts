@@ -2,7 +2,7 @@
 // to what JavaScript is told, and reads that offset anew on a signal. Timers go by the monotonic clock, as they do when
 // a real wall clock is stepped. Nothing in dns11 below JavaScript asks for the wall clock.
 
-import { rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 
 const MODULE = new URL("./stepped-clock-main.js", import.meta.url).href;
 
@@ -22,10 +22,6 @@ export class SteppedClock {
   // Counts when the process gets the signal, or starts.
   set(offsetMs: number): void {
     writeFileSync(this.#file, String(offsetMs));
-  }
-
-  remove(): void {
-    rmSync(this.#file, { force: true });
   }
 }
 

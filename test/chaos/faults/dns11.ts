@@ -34,14 +34,14 @@ export const terminate: Act = async (scene, { forMs, amount }) => {
 async function end({ supervisor, world }: Scene, signal: "SIGKILL" | "SIGTERM", downMs: number): Promise<string> {
   // Before it listens for SIGTERM it simply ends by it.
   const ends = signal === "SIGTERM" ? [0, signal] : [signal];
-  const end_ = async (): Promise<string> => {
+  const work = async (): Promise<string> => {
     if (supervisor.pid === undefined) return "it was down already";
     world.setDns11("down");
     supervisor.signal(signal);
     await supervisor.ended();
     return "";
   };
-  return await supervisor.whileAllowed(ends, end_, downMs);
+  return await supervisor.whileAllowed(ends, work, downMs);
 }
 
 // For less and for more than the hang alarm takes; where it is more, it ends when it goes on.
@@ -137,11 +137,11 @@ export const fullStart: Act = async (scene, { forMs }) => {
   }
 };
 
-export const clock: Act = async ({ supervisor, clock: clock_ }, { forMs, amount }: Fault) => {
+export const clock: Act = async ({ supervisor, clock: wall }, { forMs, amount }: Fault) => {
   await supervisor.ready();
   const offsetMs = STEPS_MS[amount % STEPS_MS.length] ?? 0;
   const step = (ms: number): void => {
-    clock_.set(ms);
+    wall.set(ms);
     supervisor.signal(CLOCK_SIGNAL);
   };
   step(offsetMs);
