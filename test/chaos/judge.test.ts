@@ -95,6 +95,15 @@ test("time in which the asker did not run is no gap", () => {
   assert.equal(whatIn(record(gap, { lates: [{ fromMs: 8_000, toMs: 9_900 }] })).length, WAYS.length);
 });
 
+test("time in which dns11 had no processor is no gap, as far as it falls into it", () => {
+  const gap = [...asked(0, 4_000), ...asked(4_000, 5_500, refused), ...asked(5_500, 10_000)];
+  const violations = (ms: number): number =>
+    judge([record(gap)], TOLERANCE_MS, [{ fromMs: 4_500, toMs: 5_500, ms }]).violations.length;
+  assert.equal(violations(900), 0);
+  assert.equal(violations(100), WAYS.length);
+  assert.equal(judge([record(gap)], TOLERANCE_MS, [{ fromMs: 8_000, toMs: 9_000, ms: 900 }]).violations.length, 3);
+});
+
 test("what is excused is counted by its reason, and a gap that spans an excuse is measured on either side", () => {
   const duties = [
     { fromMs: 0, toMs: 4_500, excuse: undefined },

@@ -11,6 +11,9 @@ export type Duties = Readonly<Record<Way, readonly Duty[]>>;
 // The container has the address in this time.
 export type AddressSpan = { readonly address: string; readonly fromMs: number; toMs: number };
 
+// In this span dns11 could have run for so long, and had no processor.
+export type Starved = { readonly fromMs: number; readonly toMs: number; readonly ms: number };
+
 export type Recording = {
   readonly container: string;
   readonly questions: readonly Question[];
@@ -48,7 +51,7 @@ export type Judgement = {
 // Docker says that its names may be remembered for ten minutes, dns11 for five seconds.
 const DOCKER_TTL = 600;
 
-export function judge(records: readonly Recording[], toleranceMs: number): Judgement {
+export function judge(records: readonly Recording[], toleranceMs: number, starved: readonly Starved[] = []): Judgement {
   const violations: Violation[] = [];
   const lost = new Map<string, number>();
   const excused = new Map<string, Excused>();
@@ -79,10 +82,13 @@ export function judge(records: readonly Recording[], toleranceMs: number): Judge
           violations.push({ container: record.container, fromMs, toMs, what: `its own name was answered: ${how}` });
         }
         const answeredMs = questions.filter(right).map(endOf);
-        for (const gap of gapsOf(answeredMs, record.lates, duty, EVERY_MS[way])) {
-          longestGapMs = Math.max(longestGapMs, gap.ms);
-          if (gap.ms <= toleranceMs) continue;
-          const what = `no right answer for ${Math.round(gap.ms)} ms (${way})`;
+        for (const gap of gapsOf(answeredMs, duty)) {
+          const lateMs = record.lates.reduce((sum, late) => sum + overlapMs(late, gap), 0);
+          const starvedMs = starved.reduce((sum, one) => sum + shareMs(one, gap), 0);
+          const ms = gap.toMs - gap.fromMs - lateMs - starvedMs - EVERY_MS[way];
+          longestGapMs = Math.max(longestGapMs, ms);
+          if (ms <= toleranceMs) continue;
+          const what = `no right answer for ${Math.round(ms)} ms (${way})`;
           violations.push({ container: record.container, fromMs: gap.fromMs, toMs: gap.toMs, what });
         }
       }
@@ -91,21 +97,22 @@ export function judge(records: readonly Recording[], toleranceMs: number): Judge
   return { violations, owed, longestGapMs, lost, excused };
 }
 
-type Gap = { readonly fromMs: number; readonly toMs: number; readonly ms: number };
+type Span = { readonly fromMs: number; readonly toMs: number };
 
-// Times between two right answers, or between one and the beginning or the end of the duty, without those in which the
-// asker did not run and the pause before its next question.
-function gapsOf(answeredMs: readonly number[], lates: readonly Late[], duty: Duty, everyMs: number): Gap[] {
+// Times between two right answers, or between one and the beginning or the end of the duty. What is taken off them: the
+// pause before the next question, and what the machine did not let the asker or dns11 do.
+function gapsOf(answeredMs: readonly number[], duty: Duty): Span[] {
   const within = answeredMs.filter((ms) => ms > duty.fromMs && ms < duty.toMs).toSorted((a, b) => a - b);
   const points = [duty.fromMs, ...within, duty.toMs];
-  return points.slice(1).map((toMs, index) => {
-    const fromMs = points[index] ?? toMs;
-    const lateMs = lates.reduce((sum, late) => sum + overlapMs(late, { fromMs, toMs }), 0);
-    return { fromMs, toMs, ms: toMs - fromMs - lateMs - everyMs };
-  });
+  return points.slice(1).map((toMs, index) => ({ fromMs: points[index] ?? toMs, toMs }));
 }
 
-function overlapMs(a: Late, b: Late): number {
+// As much of it as falls into the gap.
+function shareMs(starved: Starved, gap: Span): number {
+  return (starved.ms * overlapMs(starved, gap)) / (starved.toMs - starved.fromMs);
+}
+
+function overlapMs(a: Span, b: Span): number {
   return Math.max(0, Math.min(a.toMs, b.toMs) - Math.max(a.fromMs, b.fromMs));
 }
 

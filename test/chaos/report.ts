@@ -1,5 +1,6 @@
 // What a run came to, in lines for people.
 
+import type { Question } from "./asker.ts";
 import type { Judgement, Recording, Tally, Violation } from "./judge.ts";
 import type { Plan } from "./plan.ts";
 import type { Happening } from "./run.ts";
@@ -15,6 +16,8 @@ export type Result = {
   readonly load: ReadonlyMap<string, number>;
   readonly ends: ReadonlyMap<string, number>;
   readonly costs: Supervisor["costs"];
+  // How long dns11 waited for a processor in all.
+  readonly starvedMs: number;
   // Containers that ended without anybody having told them to.
   readonly died: readonly string[];
   // What dns11 logged in all of its lives, and dockerd in its own.
@@ -51,6 +54,7 @@ export function reportOf(result: Result): string[] {
     `containers that ended by themselves: ${died.length === 0 ? "none" : died.join(", ")}`,
     `dns11's ends: ${[...ends].map(([how, count]) => `${how}: ${count}`).join(", ")}`,
     ...costText(costs),
+    `dns11 waited for a processor for ${(result.starvedMs / 1_000).toFixed(1)} s in all`,
     `left behind: ${leftovers.length === 0 ? "nothing" : leftovers.join(", ")}`,
     "",
     violations.length === 0 ? "no violation" : `${violations.length} VIOLATIONS:`,
@@ -72,10 +76,16 @@ function violationText({ container, fromMs, toMs, what }: Violation, result: Res
       ({ fault, beganMs: from, endedMs: to, note }) =>
         `    ${fault.kind} from ${seconds(from)} to ${seconds(to)}${note === "" ? "" : ` (${note})`}`,
     ),
+    ...slowest(questions),
     ...countsOf(
       questions.map(({ way, outcome, ttl }) => `${way}: ${outcome}${ttl === undefined ? "" : `, TTL ${ttl}`}`),
     ),
   ];
+}
+
+function slowest(questions: readonly Question[]): string[] {
+  const answered = questions.filter(({ outcome }) => outcome === "answer").map(({ tookMs }) => tookMs);
+  return answered.length === 0 ? [] : [`    the slowest answer took ${Math.round(Math.max(...answered))} ms`];
 }
 
 // The name of a container does not make it another kind of fault.

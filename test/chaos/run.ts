@@ -128,6 +128,7 @@ async function onEngine(
       const { violations, owed } = judge(
         members.map((member) => member.record()),
         toleranceMs,
+        supervisor.starved,
       );
       const seconds = Math.round((monotonicMs() - beganMs) / 1_000);
       say(`${seconds} s: ${happenings.length} faults, ${owed.asked} questions, ${violations.length} violations`);
@@ -158,7 +159,7 @@ async function onEngine(
     problems.push({ ...problem(`dns11 ended by itself: ${how}; it had said:\n${log}`), fromMs: atMs, toMs: atMs });
   }
   const records: Recording[] = members.map((member) => member.record());
-  const judgement = judge(records, toleranceMs);
+  const judgement = judge(records, toleranceMs, supervisor.starved);
   return {
     plan,
     beganMs,
@@ -170,6 +171,7 @@ async function onEngine(
     load: loadOf(members),
     ends: supervisor.ends,
     costs: supervisor.costs,
+    starvedMs: supervisor.starved.reduce((sum, { ms }) => sum + ms, 0),
     log: supervisor.log,
     engineLog: engine.logs(),
   };

@@ -8,12 +8,15 @@ import type { ContainerStatus } from "../../src/daemon/status.ts";
 import { Dns11 } from "../support/dns11.ts";
 import { pause, waitFor } from "../support/wait.ts";
 import type { Member } from "./member.ts";
+import type { Starved } from "./judge.ts";
 import { monotonicMs } from "./monotonic.ts";
 import type { World } from "./world.ts";
 
 // As in the unit.
 const RESTART_MS = 1_000;
 const LOOK_EVERY_MS = 250;
+const STARVED_EVERY_MS = 100;
+const NS_PER_MS = 1e6;
 const READY_MS = 30_000;
 const BYTES_PER_KB = 1024;
 
@@ -36,6 +39,7 @@ export class Supervisor {
   readonly #client: Client;
   readonly #ends = new Map<string, number>();
   readonly #unasked: Unasked[] = [];
+  readonly #starved: Starved[] = [];
   // Ends that are the faults' doing: exit codes and names of signals.
   #allowed: readonly (number | string)[] = [];
   #downMs = RESTART_MS;
@@ -79,6 +83,11 @@ export class Supervisor {
     return { first: this.#first, last: this.#last, most };
   }
 
+  // How long its thread that answers waited for a processor, and when.
+  get starved(): readonly Starved[] {
+    return this.#starved;
+  }
+
   // Of all lives.
   get log(): string {
     return this.#log + (this.#current?.log ?? "");
@@ -89,7 +98,7 @@ export class Supervisor {
   }
 
   start(): void {
-    this.#running = Promise.all([this.#live(), this.#look()]);
+    this.#running = Promise.all([this.#live(), this.#look(), this.#watchProcessor()]);
   }
 
   async ready(timeoutMs = READY_MS): Promise<number> {
@@ -169,6 +178,17 @@ export class Supervisor {
     }
   }
 
+  async #watchProcessor(): Promise<void> {
+    let last = { pid: 0, atMs: monotonicMs(), waitedMs: 0 };
+    for (; !this.#isEnding; await pause(STARVED_EVERY_MS)) {
+      const now = { pid: this.pid ?? 0, atMs: monotonicMs(), waitedMs: waitedMsOf(this.pid ?? 0) };
+      // A process of its own begins at nothing.
+      const ms = now.pid === last.pid ? now.waitedMs - last.waitedMs : now.waitedMs;
+      if (ms > 0) this.#starved.push({ fromMs: last.atMs, toMs: now.atMs, ms });
+      last = now;
+    }
+  }
+
   #measure(pid: number, isFirst: boolean): void {
     const cost = costOf(pid);
     if (cost === undefined) return;
@@ -186,5 +206,16 @@ function costOf(pid: number): Cost | undefined {
   } catch {
     // It ended in between.
     return undefined;
+  }
+}
+
+// The second figure is the time that its first thread was ready to run and did not, in nanoseconds.
+function waitedMsOf(pid: number): number {
+  try {
+    const [, waitedNs] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ");
+    return Number(waitedNs) / NS_PER_MS;
+  } catch {
+    // It ended in between.
+    return 0;
   }
 }
