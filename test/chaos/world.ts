@@ -26,7 +26,7 @@ export class World {
   #dns11SinceMs = monotonicMs();
   // How many processes of dns11 there have been.
   #life = 0;
-  #hasDescriptors = true;
+  #shortage: string | undefined;
   readonly #ledgers = new Map<Asking, Readonly<Record<Way, DutyLedger>>>();
 
   get isDockerdUp(): boolean {
@@ -49,9 +49,9 @@ export class World {
     this.changed();
   }
 
-  // Whether dns11 may open what it needs to.
-  setDescriptors(areThere: boolean): void {
-    this.#hasDescriptors = areThere;
+  // Of what dns11 has too little, if of anything.
+  setShortage(of: "descriptors" | "memory" | undefined): void {
+    this.#shortage = of;
     this.changed();
   }
 
@@ -80,8 +80,9 @@ export class World {
     const isSilenced = this.#dns11 === "stopped" && asking.bornMs < this.#dns11SinceMs;
     if (isSilenced) return "dns11 was stopped (SIGSTOP)";
     const isServed = this.#dns11 === "runs" && asking.servedInLife === this.#life;
-    // A connection is one of the things that take a descriptor; it is closed at once.
-    if (way === "tcp" && !this.#hasDescriptors && this.#dns11 === "runs") return "by TCP, and dns11 had no descriptors";
+    // A connection takes a descriptor, and memory that the kernel charges to the process: it is refused or closed.
+    const isShort = way === "tcp" && this.#shortage !== undefined && this.#dns11 === "runs";
+    if (isShort) return `by TCP, and dns11 had no ${this.#shortage}`;
     if (this.#isDockerdUp && asking.hasDockerResolver && asking.hasDockerRules) return undefined;
     if (isServed) return undefined;
     const docker = !this.#isDockerdUp

@@ -62,17 +62,19 @@ export const stop: Act = async ({ supervisor, world }, { forMs }) => {
   });
 };
 
-export const memory: Act = async ({ supervisor, group }, { forMs, amount }) => {
+export const memory: Act = async ({ supervisor, world, group }, { forMs, amount }) => {
   await supervisor.ready();
   if (!group.canLimitMemory) return "not done: there is no controller for memory here";
   const margin = Math.round((amount / AMOUNT) * MEMORY_MARGIN_BYTES);
   const before = supervisor.pid;
   return await supervisor.whileAllowed(["SIGKILL", "SIGABRT", "SIGTRAP", "SIGALRM", 1], async () => {
+    world.setShortage("memory");
     try {
       group.limitMemory(group.memoryBytes + margin);
       await pause(forMs);
     } finally {
       group.limitMemory(undefined);
+      world.setShortage(undefined);
     }
     // What was to end by it is to end while that is allowed.
     await supervisor.ready();
@@ -87,13 +89,13 @@ export const descriptors: Act = async ({ supervisor, world }, { forMs, amount })
   const limit = async (soft: number): Promise<void> => {
     await check("prlimit", ["--pid", String(pid), `--nofile=${soft}:${DESCRIPTORS_HARD}`]);
   };
-  world.setDescriptors(false);
+  world.setShortage("descriptors");
   try {
     await limit(most);
     await pause(forMs);
   } finally {
     if (supervisor.pid === pid) await limit(DESCRIPTORS_HARD);
-    world.setDescriptors(true);
+    world.setShortage(undefined);
   }
   return `${most} at most`;
 };
