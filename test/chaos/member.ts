@@ -11,6 +11,7 @@ import { pause, waitFor } from "../support/wait.ts";
 import { Asker, type AskerLine, type AskerOptions, type Late, type Question } from "./asker.ts";
 import type { AddressSpan, Recording } from "./judge.ts";
 import { monotonicMs } from "./monotonic.ts";
+import { Turn } from "./turn.ts";
 import type { Asking, World } from "./world.ts";
 
 // Both networks, by their names.
@@ -54,7 +55,7 @@ export class Member implements Asking {
   readonly #addresses: AddressSpan[] = [];
   #pid = 0;
   #asker: Asker | undefined;
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #turn = new Turn();
 
   constructor({ engine, world, index, asker }: MemberOptions) {
     this.index = index;
@@ -86,9 +87,7 @@ export class Member implements Asking {
 
   // One thing is done to it at a time.
   async exclusively<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(work);
-    this.#turn = done.catch(() => undefined);
-    return await done;
+    return await this.#turn.exclusively(work);
   }
 
   async create(): Promise<void> {

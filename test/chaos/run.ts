@@ -21,6 +21,7 @@ import type { Scene } from "./scene.ts";
 import { StateFolder } from "./state-folder.ts";
 import { SteppedClock } from "./stepped-clock.ts";
 import { Supervisor } from "./supervisor.ts";
+import { Turn } from "./turn.ts";
 import { World } from "./world.ts";
 
 export type RunOptions = {
@@ -122,7 +123,7 @@ async function onEngine(
     await supervisor.ready();
     await pause(WARM_MS);
     say(`dns11 serves ${containers} containers of dockerd ${engine.version}; the faults begin`);
-    const scene: Scene = { engine, world, members, supervisor, state, group, clock };
+    const scene: Scene = { engine, world, members, supervisor, state, group, clock, networks: new Turn() };
     const untilMs = monotonicMs() + lengthMs;
     const progress = setInterval(() => {
       const { violations, owed } = judge(
@@ -143,7 +144,9 @@ async function onEngine(
     await Promise.all(tracks.map(async (track) => await play(scene, plan.tracks[track], untilMs, happenings)));
     clearInterval(progress);
     clearInterval(nursing);
-    problems.push(...(await healed(supervisor, members)));
+    const lost = happenings.find(isEngineLost);
+    if (lost === undefined) problems.push(...(await healed(supervisor, members)));
+    else problems.push(problem(`the run ended early, for the engine did not come back: ${lost.note}`));
   } finally {
     const code = await supervisor.stop();
     if (code !== 0) problems.push(problem(`dns11's last end was ${code ?? "before it was asked"}, not 0`));
@@ -180,7 +183,7 @@ async function onEngine(
 async function play(scene: Scene, faults: readonly Fault[], untilMs: number, happenings: Happening[]): Promise<void> {
   for (const fault of faults) {
     await pause(Math.min(fault.waitMs, Math.max(0, untilMs - monotonicMs())));
-    if (monotonicMs() >= untilMs) return;
+    if (monotonicMs() >= untilMs || happenings.some(isEngineLost)) return;
     const happening: Happening = { fault, beganMs: monotonicMs(), endedMs: Infinity, note: "", hasFailed: false };
     happenings.push(happening);
     try {
@@ -191,6 +194,11 @@ async function play(scene: Scene, faults: readonly Fault[], untilMs: number, hap
     }
     happening.endedMs = monotonicMs();
   }
+}
+
+// Without an engine there is nothing to see any more.
+function isEngineLost({ fault, hasFailed }: Happening): boolean {
+  return fault.track === "engine" && hasFailed;
 }
 
 // All is well again: every container is served, and dns11 has not grown.

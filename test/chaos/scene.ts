@@ -7,6 +7,7 @@ import type { Fault } from "./plan.ts";
 import type { StateFolder } from "./state-folder.ts";
 import type { SteppedClock } from "./stepped-clock.ts";
 import type { Supervisor } from "./supervisor.ts";
+import type { Turn } from "./turn.ts";
 import type { World } from "./world.ts";
 
 export type Scene = {
@@ -17,6 +18,9 @@ export type Scene = {
   readonly state: StateFolder;
   readonly group: ControlGroup;
   readonly clock: SteppedClock;
+  // A dockerd 20.10 that dies while it makes a network never starts again: it panics at what it finds on its disk
+  // (libnetwork's reservePools). So networks are not made or removed at the moment at which it dies.
+  readonly networks: Turn;
 };
 
 // Does the fault and heals it, whatever happens in between; says what is worth knowing about this time.

@@ -40,13 +40,14 @@ export const passersBy: Act = async ({ engine }, { forMs }) => {
   return `${started.filter(({ code }) => code === 0).length} containers`;
 };
 
-export const network: Act = async ({ engine }, { forMs }) => {
+export const network: Act = async ({ engine, networks }, { forMs }) => {
   const image = await ensureImage(engine);
   const name = `of-a-moment-${(made += 1)}`;
-  const results = [await engine.dockerCommand(["network", "create", name])];
-  results.push(await engine.dockerCommand(["run", "--detach", "--network", name, "--name", name, image]));
+  const docker = async (...words: string[]): Promise<boolean> => (await engine.dockerCommand(words)).code === 0;
+  const results = [await networks.exclusively(async () => await docker("network", "create", name))];
+  results.push(await docker("run", "--detach", "--network", name, "--name", name, image));
   await pause(forMs);
-  results.push(await engine.dockerCommand(["rm", "--force", name]));
-  results.push(await engine.dockerCommand(["network", "rm", name]));
-  return results.every(({ code }) => code === 0) ? "" : "the engine did not do all of it";
+  results.push(await docker("rm", "--force", name));
+  results.push(await networks.exclusively(async () => await docker("network", "rm", name)));
+  return results.every(Boolean) ? "" : "the engine did not do all of it";
 };

@@ -17,18 +17,21 @@ export const killDockerd: Act = async (scene, { forMs }) => await dockerdDown(sc
 export const restartDockerd: Act = async (scene, { forMs }) => await dockerdDown(scene, "SIGTERM", forMs);
 
 async function dockerdDown(scene: Scene, signal: "SIGKILL" | "SIGTERM", forMs: number): Promise<string> {
-  const { engine, world, members } = scene;
+  const { engine, world, members, networks } = scene;
   world.setDockerd(false);
   let tries = 0;
   try {
-    await engine.kill(signal);
+    await networks.exclusively(async () => await engine.kill(signal));
     await pause(forMs);
   } finally {
-    for (let isUp = false; !isUp && tries < START_TRIES;) {
+    for (let isUp = false; !isUp;) {
       tries++;
       isUp = await engine.startDaemon().then(
         () => true,
-        () => false,
+        (error: unknown) => {
+          if (tries < START_TRIES) return false;
+          throw error;
+        },
       );
     }
     await Promise.all(
