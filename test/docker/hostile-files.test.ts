@@ -86,7 +86,7 @@ for (const suite of SUITES) {
 
     test("one with a lease on its resolv.conf stops nobody, and is looked at again when the lease is gone", async () => {
       const { engine } = world;
-      const node = await insideNode(engine, "lease-main.js");
+      const node = await insideNode(engine, "support/lease-main.js");
       const options = { name: "lessee", networks: ["n1"], args: [...NO_RIGHTS, ...node.args] };
       await using lessee = await runContainer(engine, options);
       const script = `echo $$ >/tmp/pid; exec ${node.command.join(" ")} /etc/resolv.conf >/tmp/said`;

@@ -1,5 +1,5 @@
 // Owns the machine's Node inside containers of any engine, also of one whose root file system is another release's: the
-// program, the libraries that it wants and one program of the tests, in a folder that machine and engine both see.
+// program, the libraries that it wants and the compiled tests, in a folder that machine and engine both see.
 
 import { cp, mkdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { check } from "./command.ts";
 import type { Engine } from "./engine.ts";
 
+const COMPILED = fileURLToPath(new URL("../../", import.meta.url));
 const MODULES = fileURLToPath(new URL("../../../node_modules/", import.meta.url));
 const SEEN_AS = "/inside";
 
@@ -17,7 +18,7 @@ export type InsideNode = {
   readonly command: readonly string[];
 };
 
-// What to run `program` with, a file beside this one that imports nothing but koffi.
+// What to run `program` with, a path below test/; of packages it finds koffi and dns-packet.
 export async function insideNode(engine: Engine, program: string): Promise<InsideNode> {
   const folder = join(engine.folder, "inside");
   await mkdir(folder, { recursive: true });
@@ -28,11 +29,11 @@ export async function insideNode(engine: Engine, program: string): Promise<Insid
   for (const path of [...libraries, process.execPath]) {
     await cp(path, join(folder, basename(path)), { dereference: true });
   }
-  for (const name of ["koffi", "@koromix"]) {
+  for (const name of ["koffi", "@koromix", "dns-packet", "@leichtgewicht"]) {
     await cp(join(MODULES, name), join(folder, "node_modules", name), { recursive: true });
   }
+  for (const name of ["src", "test"]) await cp(join(COMPILED, name), join(folder, name), { recursive: true });
   await writeFile(join(folder, "package.json"), '{"type":"module"}');
-  await cp(fileURLToPath(new URL(program, import.meta.url)), join(folder, program));
   return {
     args: [`--volume=${folder}:${SEEN_AS}:ro`],
     command: [
@@ -40,7 +41,7 @@ export async function insideNode(engine: Engine, program: string): Promise<Insid
       "--library-path",
       SEEN_AS,
       join(SEEN_AS, basename(process.execPath)),
-      join(SEEN_AS, program),
+      join(SEEN_AS, "test", program),
     ],
   };
 }
