@@ -8,7 +8,6 @@ import { join } from "node:path";
 import { check } from "../support/command.ts";
 import type { Container } from "../support/container.ts";
 import { dataOf, dig } from "../support/dig.ts";
-import { insideNode } from "../support/inside-node.ts";
 import { waitFor } from "../support/wait.ts";
 import type { Attack, Rig } from "./rig.ts";
 import { WORLD } from "./world.ts";
@@ -24,9 +23,8 @@ async function lookedAt(rig: Rig, container: Container, name: string): Promise<v
 }
 
 async function lease(rig: Rig): Promise<void> {
-  const node = await insideNode(rig.engine, "support/lease-main.js");
   const lessee = await rig.addAttacker({ name: "lessee" });
-  const script = `echo $$ >/tmp/pid; exec ${node.command.join(" ")} /etc/resolv.conf >/tmp/said`;
+  const script = `echo $$ >/tmp/pid; exec ${rig.node.command("support/lease-main.js").join(" ")} /etc/resolv.conf >/tmp/said`;
   await rig.engine.docker("exec", "--detach", "lessee", "sh", "-c", script);
   await waitFor("the lease", async () => ((await lessee.readFile("/tmp/said")).includes("held") ? true : undefined));
   for (const name of ["lessee-2", "lessee-3"]) await lookedAt(rig, lessee, name);
@@ -41,12 +39,13 @@ async function replace(rig: Rig): Promise<void> {
   await check("mkfifo", [pipe]);
   writeFileSync(huge, "nameserver 127.0.0.11\n");
   truncateSync(huge, HUGE_BYTES);
-  for (const [index, path] of [pipe, huge, "/dev/zero", "/dev/tty"].entries()) {
+  const standIn = async (path: string, index: number): Promise<void> => {
     const args = [`--volume=${path}:/etc/resolv.conf:ro`, `--volume=${path}:/etc/hosts:ro`];
     const container = await rig.addAttacker({ name: `replacer${index}`, args });
     await lookedAt(rig, container, `replaced${index}`);
     assert.deepEqual(dataOf(await dig(container, `replaced${index}`)), [container.address("attackers")]);
-  }
+  };
+  await Promise.all([pipe, huge, "/dev/zero", "/dev/tty"].map(standIn));
   const grower = await rig.addAttacker({ name: "grower" });
   const growing = grower.exec("sh", [
     "-c",

@@ -7,7 +7,7 @@ import type { Attack, Rig } from "./rig.ts";
 /** A gigabyte takes half a minute more, and no more memory. */
 const GARBAGE_BYTES = Number(process.env["GARBAGE_BYTES"] ?? 2e8);
 /** Several times what the cache of the rig holds. */
-const NEW_NAMES = Number(process.env["RANDOM_NAMES"] ?? 60_000);
+const NEW_NAMES = Number(process.env["RANDOM_NAMES"] ?? 30_000);
 const SPOILT = 10_000;
 const QUESTIONS = 60_000;
 

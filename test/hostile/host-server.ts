@@ -16,8 +16,12 @@ export class HostServer implements AsyncDisposable {
   readonly #process: ChildProcessByStdio<Writable, Readable, null>;
   readonly #ended: Promise<unknown>;
 
-  private constructor(netnsPath: string, address: string, attacker: string) {
-    const [command = "", ...args] = inNetns(netnsPath, process.execPath, [PROGRAM, address, attacker]);
+  private constructor(netnsPath: string, address: string, zones: Readonly<Record<string, string>>) {
+    const [command = "", ...args] = inNetns(netnsPath, process.execPath, [
+      PROGRAM,
+      address,
+      ...Object.entries(zones).map((zone) => zone.join("=")),
+    ]);
     this.#process = spawn(command, args, {
       stdio: ["pipe", "pipe", "inherit"],
       env: { ...process.env, PATH: SYSTEM_PATH },
@@ -26,8 +30,12 @@ export class HostServer implements AsyncDisposable {
     this.#ended = once(this.#process, "close");
   }
 
-  static async at(place: { netnsPath: string }, address: string, attacker: string): Promise<HostServer> {
-    const server = new HostServer(place.netnsPath, address, attacker);
+  static async at(
+    place: { netnsPath: string },
+    address: string,
+    zones: Readonly<Record<string, string>>,
+  ): Promise<HostServer> {
+    const server = new HostServer(place.netnsPath, address, zones);
     await inTime(once(server.#process.stdout, "data"), "the host's server");
     letGo(server.#process);
     return server;

@@ -19,15 +19,17 @@ import { type Stretch, Victim } from "./victim.ts";
 
 export type Attack = {
   readonly title: string;
+  // What it does from the first attack on, beside all others.
+  readonly begin?: (rig: Rig) => void;
   // Does its worst, and throws where it could not be done, or where its own target shows that it worked.
   readonly act: (rig: Rig) => Promise<void>;
 };
 
-export const NO_RIGHTS: readonly string[] = ["--cap-drop=ALL", "--security-opt=no-new-privileges"];
+const NO_RIGHTS: readonly string[] = ["--cap-drop=ALL", "--security-opt=no-new-privileges"];
 const HOSTS = "127.0.0.1";
 const ATTACKERS = "10.77.0.0/24";
-/** Where the host's server finds the servers of evil.test. */
-const AUTHORITY = "10.77.0.66";
+/** Where the host's server finds the servers of the attackers' zones. */
+const ZONES = { "evil.test": "10.77.0.66", "loop.test": "10.77.0.67" };
 /** For /proc/PID/clear_refs: the most that was resident is what is resident now. */
 const FORGET_PEAK = "5";
 const DEED_MS_MAX = 150_000;
@@ -35,12 +37,12 @@ const SEEN_MS_LEAST = 1_000;
 const ASKED_LEAST = 60;
 
 const MIB = 1024 * 1024;
-const CACHE_MIB = 8;
+const CACHE_MIB = 2;
 /**
  * What dns11 may take more than at rest. The cache; what two attackers' shares let them fill, each byte twice, for it is
  * copied on its way; and the heap, which is collected when it has grown by half, with buffers that wait for that.
  */
-const MEMORY_BYTES = CACHE_MIB * MIB + 2 * 2 * (LIMITS.forwardBytes.each + LIMITS.streamBytes.each) + 64 * MIB;
+const MEMORY_BYTES = CACHE_MIB * MIB + 2 * 2 * (LIMITS.forwardBytes.each + LIMITS.streamBytes.each) + 96 * MIB;
 /** Of the attackers' shares, and what the victim's own server takes. */
 const DESCRIPTORS = 3 * (LIMITS.clientStreams.each + LIMITS.upstreamStreams.each + LIMITS.upstreamSocketsOwn.each) + 32;
 /** Sockets to the host's server are exchanged for others now and then, and those that leave wait for late replies. */
@@ -67,6 +69,7 @@ export class Rig implements AsyncDisposable {
   readonly #parts: Parts;
   readonly #victims: readonly Victim[];
   readonly #attackers = new Map<string, Container>();
+  readonly #begun = new Map<Deed, Promise<Record<string, number>>>();
   #instance: Dns11;
   #restingBytes = 0;
   #restingDescriptors = 0;
@@ -89,10 +92,10 @@ export class Rig implements AsyncDisposable {
   }
 
   static async #in(engine: Engine): Promise<Rig> {
-    const node = await insideNode(engine, "hostile/inside/attacker-main.js");
+    const node = await insideNode(engine);
     await createNetwork(engine, "attackers", { subnet: ATTACKERS });
     await createNetwork(engine, "victims");
-    const server = await HostServer.at(engine, HOSTS, AUTHORITY);
+    const server = await HostServer.at(engine, HOSTS, ZONES);
     const web = await runContainer(engine, { name: "web", networks: ["victims"] });
     const served = await runContainer(engine, { name: "served", networks: ["victims"] });
     const labels = { "io.dns11.enable": "false" };
@@ -126,10 +129,14 @@ export class Rig implements AsyncDisposable {
     return this.#instance;
   }
 
-  // One whose server is the host's, and who answers for evil.test; one whose server is its own; one that may change the
+  // Two whose server is the host's, and who answer for a zone; one whose server is its own; one that may change the
   // rules of its namespace.
   get plain(): Container {
     return this.#attacker("plain");
+  }
+
+  get looper(): Container {
+    return this.#attacker("looper");
   }
 
   get chooser(): Container {
@@ -142,7 +149,11 @@ export class Rig implements AsyncDisposable {
 
   // What is needed to run the attackers' programs in a container.
   get attackerArgs(): readonly string[] {
-    return [...NO_RIGHTS, ...this.#parts.node.args];
+    return [...NO_RIGHTS, ...this.node.args];
+  }
+
+  get node(): InsideNode {
+    return this.#parts.node;
   }
 
   async addAttacker(options: ContainerOptions & { readonly name: string }): Promise<Container> {
@@ -155,9 +166,21 @@ export class Rig implements AsyncDisposable {
 
   // What it said that it did.
   async deed(container: Container, deed: Deed, ...amounts: readonly number[]): Promise<Record<string, number>> {
-    const [command = "", ...args] = this.#parts.node.command;
+    const [command = "", ...args] = this.node.command("hostile/inside/attacker-main.js");
     const result = await container.exec(command, [...args, deed, ...amounts.map(String)], { timeoutMs: DEED_MS_MAX });
     return JSON.parse(stdoutOf(result, deed)) as Record<string, number>;
+  }
+
+  // One that takes its time, while others go on; what it said is told by the second one.
+  begin(container: Container, deed: Deed, ...amounts: readonly number[]): void {
+    const said = this.deed(container, deed, ...amounts);
+    // Awaited when it is asked for.
+    said.catch(() => undefined);
+    this.#begun.set(deed, said);
+  }
+
+  async ended(deed: Deed): Promise<Record<string, number>> {
+    return (await this.#begun.get(deed)) ?? {};
   }
 
   // In the namespace of the one with NET_ADMIN, with no more rights than it has, by the machine's programs.
@@ -246,7 +269,8 @@ export class Rig implements AsyncDisposable {
     await waitFor("the victims to get their answers", look, { timeoutMs: 60_000 });
     this.#restingBytes = memoryOf(this.#instance.pid, "VmRSS");
     this.#restingDescriptors = descriptorsOf(this.#instance.pid);
-    await this.addAttacker({ name: "plain", networks: [{ name: "attackers", ip: AUTHORITY }] });
+    await this.addAttacker({ name: "plain", networks: [{ name: "attackers", ip: ZONES["evil.test"] }] });
+    await this.addAttacker({ name: "looper", networks: [{ name: "attackers", ip: ZONES["loop.test"] }] });
     await this.addAttacker({ name: "chooser", dns: [HOSTS] });
     await this.addAttacker({ name: "admin", args: ["--cap-add=NET_ADMIN"] });
   }

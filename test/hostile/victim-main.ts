@@ -60,7 +60,7 @@ function ask(name: string, right: string): void {
   socket.on("message", (message) => {
     const { id: answered, flags = 0, answers = [] } = decode(message);
     if (answered !== id) return;
-    const data = answers.map((answer) => ("data" in answer ? String(answer.data) : answer.type));
+    const data = answers.map((answer) => (answer.type === "A" ? answer.data : answer.type));
     if ((flags & 15) === SERVFAIL || (flags & 15) === REFUSED) end(counts.lost, `rcode ${flags & 15}`);
     else if (data.length === 1 && data[0] === right) end(undefined, "");
     else end(counts.wrong, `rcode ${flags & 15}, ${data.join(" ")} instead of ${right}`);

@@ -6,6 +6,8 @@ const TARGET = Buffer.of(192, 0, 2, 8);
 export const WORLD = {
   // What is asked for again and again, and so comes out of the cache.
   kept: "kept.ok.test",
+  // Of names that end so the address tells whether the query came with EDNS; it is not to be kept.
+  edns: "edns.ok.test",
   // What attackers tell lies about.
   target: "target.ok.test",
   addressOf(name: string): Buffer | undefined {

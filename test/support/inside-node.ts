@@ -15,11 +15,11 @@ const SEEN_AS = "/inside";
 export type InsideNode = {
   // Of `docker run`.
   readonly args: readonly string[];
-  readonly command: readonly string[];
+  // For a program of the tests, a path below test/; of packages it finds koffi and dns-packet.
+  readonly command: (program: string) => readonly string[];
 };
 
-// What to run `program` with, a path below test/; of packages it finds koffi and dns-packet.
-export async function insideNode(engine: Engine, program: string): Promise<InsideNode> {
+export async function insideNode(engine: Engine): Promise<InsideNode> {
   const folder = join(engine.folder, "inside");
   await mkdir(folder, { recursive: true });
   const listed = await check("ldd", [process.execPath]);
@@ -36,7 +36,7 @@ export async function insideNode(engine: Engine, program: string): Promise<Insid
   await writeFile(join(folder, "package.json"), '{"type":"module"}');
   return {
     args: [`--volume=${folder}:${SEEN_AS}:ro`],
-    command: [
+    command: (program) => [
       join(SEEN_AS, basename(loader)),
       "--library-path",
       SEEN_AS,

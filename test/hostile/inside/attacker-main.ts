@@ -2,12 +2,21 @@
 // bounded in count and in time, and says what it did as a line of JSON.
 
 import { garbage, newNames, questions, spoiltQueries } from "./floods.ts";
-import { deadZones, fatalReplies, forgedLoop, liesAboutOthers, spoiltReplies, truncatedReplies } from "./replies.ts";
+import {
+  deadZones,
+  deniedEdns,
+  fatalReplies,
+  forgedLoop,
+  liesAboutOthers,
+  spoiltReplies,
+  truncatedReplies,
+} from "./replies.ts";
 import { grabbedPorts, manySockets } from "./sockets.ts";
 import { hoardedConnections, idle, slowDrip, unreadReplies, waitingQueries } from "./streams.ts";
 
 const DEEDS = {
   deadZones,
+  deniedEdns,
   fatalReplies,
   forgedLoop,
   garbage,

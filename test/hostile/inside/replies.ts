@@ -12,7 +12,9 @@ import { nameIn, Serving } from "./serving.ts";
 
 const QR = 0x8180;
 const TC = 0x0200;
+const FORMERR = 1;
 const SERVFAIL = 2;
+const ADDITIONALS_AT = 10;
 const LIE = Buffer.of(6, 6, 6, 6);
 const TRUTH = Buffer.of(192, 0, 2, 66);
 const OWNER = aPointer(12);
@@ -170,10 +172,28 @@ export async function deadZones(count: number): Promise<object> {
   return { ...(await askEach(names, { count, perSecond: 200 })), served: server.asked };
 }
 
+// A zone that denies EDNS, and answers whoever comes again without.
+export async function deniedEdns(count: number): Promise<object> {
+  let plain = 0;
+  const server = await Serving.at({
+    udp: (asked) => {
+      if (asked.readUInt16BE(ADDITIONALS_AT) > 0) return [replyTo(asked, { flags: FORMERR })];
+      plain++;
+      return [replyTo(asked, { answers: [address(OWNER)] })];
+    },
+  });
+  const said = await askInFlight((index) => `o${index}.evil.test`, { count, inFlight: 10 });
+  return { ...said, served: server.asked, plain };
+}
+
 // Has dns11 look for a loop, reads what it looks for at its own authority, and asks for that as a container would in a loop.
 export async function forgedLoop(count: number): Promise<object> {
   const probes: string[] = [];
+  let believed = 0;
   const socket = await udpSocket();
+  socket.on("message", (reply: Buffer) => {
+    if (reply.includes("leads back to dns11")) believed++;
+  });
   const server = await Serving.at({
     udp: (asked) => {
       const name = nameIn(asked);
@@ -181,10 +201,14 @@ export async function forgedLoop(count: number): Promise<object> {
       return [];
     },
   });
-  for (let round = 0; round < count && (probes.length === 0 || round < 8); round++) {
-    for (let times = 0; times < 3; times++) await sendUdp(socket, query(`l${round}.evil.test`, round * 8 + times));
+  for (let round = 0; round < count && believed === 0; round++) {
+    for (let times = 0; times < 3; times++) await sendUdp(socket, query(`l${round}.loop.test`, round * 8 + times));
     await pause(200);
-    for (const [index, name] of probes.entries()) await sendUdp(socket, query(name, 0x4000 + index, TYPE.TXT));
+    for (const [index, name] of probes.entries()) {
+      await sendUdp(socket, query(name, 0x4000 + index, TYPE.TXT));
+      // Below the name that the probe was about, which now leads in a circle.
+      await sendUdp(socket, query(name.replace(/^.*?dns11-loop/, `x${round}`), 0x8000 + index));
+    }
   }
-  return { served: server.asked, probes: probes.length };
+  return { served: server.asked, probes: probes.length, believed };
 }
