@@ -7,6 +7,7 @@ import { type Socket, connect } from "node:net";
 import { LIMITS } from "../../src/config/limits.ts";
 import { page } from "../support/scrape.ts";
 import type { Attack, Rig } from "./rig.ts";
+import { assertHostUp } from "./servers.ts";
 
 const CONTAINERS = 12;
 
@@ -47,6 +48,7 @@ async function comeAndGo(rig: Rig): Promise<void> {
   await Promise.all(Array.from({ length: CONTAINERS }, async (_, index) => await run(index)));
   const names = (await rig.instance.status()).containers.map(({ name }) => name);
   assert.ok(names.includes("served"), names.join(" "));
+  await assertHostUp(rig);
 }
 
 export const BESIDE: readonly Attack[] = [

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 
+import { LIMITS } from "../../src/config/limits.ts";
 import { dataOf, dig } from "../support/dig.ts";
-import { waitFor } from "../support/wait.ts";
+import { pause, waitFor } from "../support/wait.ts";
 import { ENOUGH } from "./inside/sockets.ts";
 import type { Attack, Rig } from "./rig.ts";
-import { WORLD } from "./world.ts";
 
 const RULES = 20_000;
 const SOCKETS = 200_000;
@@ -36,8 +36,8 @@ async function withManyRules(rig: Rig): Promise<void> {
 async function obstructed(rig: Rig, rules: string): Promise<void> {
   await rig.administer("nft", ["-f", "-"], rules);
   const name = /^table ip (\S+)/.exec(rules)?.[1] ?? "";
-  // Whatever it does to its own queries, it is the only one.
-  await dig(rig.admin, "+time=1", WORLD.kept);
+  // For as long as whoever is told of changes waits until there are no more.
+  await pause(4 * LIMITS.verifyQuietMs);
   await rig.administer("nft", ["delete", "table", "ip", name]);
   await rig.instance.waitFor("admin", "attached", ATTACHED_MS);
 }

@@ -46,7 +46,6 @@ async function label(rig: Rig): Promise<void> {
   const words: readonly Record<string, string>[] = [
     { "io.dns11.dns": SERVER, "com.docker.compose.project": "shop", "io.dns11.kind": "true" },
     { "io.dns11.dns": MANY },
-    Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`io.dns11.x${index}`, "y".repeat(200)])),
   ];
   const run = async (labels: Record<string, string>, index: number): Promise<void> => {
     const image = await ensureImage(rig.engine, labelledImage(`labelled${index}`, labels));

@@ -12,7 +12,7 @@ import { Serving } from "./serving.ts";
 
 const AT_ONCE = 200;
 const SILENT_MS = 2_000;
-const HELD_MS = 3_000;
+const HELD_MS = 2_000;
 const PIPELINED = 32;
 const LONGEST = 65_535;
 
