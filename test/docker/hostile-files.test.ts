@@ -86,10 +86,10 @@ for (const suite of SUITES) {
 
     test("one with a lease on its resolv.conf stops nobody, and is looked at again when the lease is gone", async () => {
       const { engine } = world;
-      const node = await insideNode(engine, "lease-main.js");
+      const node = await insideNode(engine);
       const options = { name: "lessee", networks: ["n1"], args: [...NO_RIGHTS, ...node.args] };
       await using lessee = await runContainer(engine, options);
-      const script = `echo $$ >/tmp/pid; exec ${node.command.join(" ")} /etc/resolv.conf >/tmp/said`;
+      const script = `echo $$ >/tmp/pid; exec ${node.command("support/lease-main.js").join(" ")} /etc/resolv.conf >/tmp/said`;
       await engine.docker("exec", "--detach", "lessee", "sh", "-c", script);
       await waitFor("the lease", async () =>
         (await lessee.readFile("/tmp/said")).includes("held") ? true : undefined,

@@ -1,5 +1,5 @@
 // Owns the machine's Node inside containers of any engine, also of one whose root file system is another release's: the
-// program, the libraries that it wants and one program of the tests, in a folder that machine and engine both see.
+// program, the libraries that it wants and the compiled tests, in a folder that machine and engine both see.
 
 import { cp, mkdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -8,17 +8,18 @@ import { fileURLToPath } from "node:url";
 import { check } from "./command.ts";
 import type { Engine } from "./engine.ts";
 
+const COMPILED = fileURLToPath(new URL("../../", import.meta.url));
 const MODULES = fileURLToPath(new URL("../../../node_modules/", import.meta.url));
 const SEEN_AS = "/inside";
 
 export type InsideNode = {
   // Of `docker run`.
   readonly args: readonly string[];
-  readonly command: readonly string[];
+  // For a program of the tests, a path below test/; of packages it finds koffi and dns-packet.
+  readonly command: (program: string) => readonly string[];
 };
 
-// What to run `program` with, a file beside this one that imports nothing but koffi.
-export async function insideNode(engine: Engine, program: string): Promise<InsideNode> {
+export async function insideNode(engine: Engine): Promise<InsideNode> {
   const folder = join(engine.folder, "inside");
   await mkdir(folder, { recursive: true });
   const listed = await check("ldd", [process.execPath]);
@@ -28,19 +29,19 @@ export async function insideNode(engine: Engine, program: string): Promise<Insid
   for (const path of [...libraries, process.execPath]) {
     await cp(path, join(folder, basename(path)), { dereference: true });
   }
-  for (const name of ["koffi", "@koromix"]) {
+  for (const name of ["koffi", "@koromix", "dns-packet", "@leichtgewicht"]) {
     await cp(join(MODULES, name), join(folder, "node_modules", name), { recursive: true });
   }
+  for (const name of ["src", "test"]) await cp(join(COMPILED, name), join(folder, name), { recursive: true });
   await writeFile(join(folder, "package.json"), '{"type":"module"}');
-  await cp(fileURLToPath(new URL(program, import.meta.url)), join(folder, program));
   return {
     args: [`--volume=${folder}:${SEEN_AS}:ro`],
-    command: [
+    command: (program) => [
       join(SEEN_AS, basename(loader)),
       "--library-path",
       SEEN_AS,
       join(SEEN_AS, basename(process.execPath)),
-      join(SEEN_AS, program),
+      join(SEEN_AS, "test", program),
     ],
   };
 }

@@ -186,8 +186,8 @@ export class Flight implements Due, Sender<Candidate> {
   }
 
   #messageFor({ nameserver, isPlain }: Candidate, now: number): Buffer {
-    const { message, isOptOurs } = this.#plan;
-    if (!isOptOurs || (nameserver.speaksEdns(now) && !isPlain)) return message;
+    const { message, isOptOurs, by } = this.#plan;
+    if (!isOptOurs || (nameserver.speaksEdns(now, by) && !isPlain)) return message;
     const plain = Buffer.from(message.subarray(0, message.length - OPT_BYTES));
     plain.writeUInt16BE(0, ADDITIONALS_AT);
     return plain;
@@ -274,13 +274,13 @@ export class Flight implements Due, Sender<Candidate> {
       this.#told ??= freshReply(reply.message)?.extendedError;
       return this.#fail(candidate, failure);
     }
-    if (this.#deniesEdns(reply) && nameserver.speaksEdns(now) && !candidate.isPlain) {
+    if (this.#deniesEdns(reply) && nameserver.speaksEdns(now, this.#plan.by) && !candidate.isPlain) {
       candidate.isPlain = true;
       this.#ask(candidate, "without EDNS, which it could not read");
       return;
     }
     // Only what then works is remembered: a name's own servers may say anything.
-    if (candidate.isPlain && !this.#deniesEdns(reply)) nameserver.takesNoEdns(now);
+    if (candidate.isPlain && !this.#deniesEdns(reply)) nameserver.takesNoEdns(now, this.#plan.by);
     const scrubbed = this.#plan.checksReplies ? scrub(reply.message) : reply.message;
     if (typeof scrubbed === "string") return this.#fail(candidate, scrubbed);
     const isTruncated = ((scrubbed[2] as number) & 0x02) !== 0;

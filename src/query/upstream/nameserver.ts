@@ -14,7 +14,8 @@ export class Nameserver {
   readonly server: Server;
   readonly health: Health;
   readonly sockets: SocketPool;
-  #plainUntilMs = -Infinity;
+  /** By container, for behind a server that all ask the servers of a name may deny EDNS to whoever asks for it. */
+  readonly #plainUntilMs = new Map<number, number>();
   #loopsUntilMs = -Infinity;
 
   constructor(server: Server, parts: PoolParts, onHealth: OnHealth) {
@@ -23,14 +24,10 @@ export class Nameserver {
     this.sockets = new SocketPool(server.address.includes(":") ? 6 : 4, LIMITS.upstreamSockets, parts);
   }
 
-  /** It answered a query with EDNS as if it could not read it. */
-  takesNoEdns(nowMs: number): void {
-    this.#plainUntilMs = nowMs + LIMITS.plainMs;
-  }
-
-  /** Until then it is asked without EDNS; in the past, where it takes it. */
-  get plainUntilMs(): number {
-    return this.#plainUntilMs;
+  /** It answered a container's query with EDNS as if it could not read it. */
+  takesNoEdns(nowMs: number, by: number): void {
+    for (const [asker, untilMs] of this.#plainUntilMs) if (nowMs >= untilMs) this.#plainUntilMs.delete(asker);
+    this.#plainUntilMs.set(by, nowMs + LIMITS.plainMs);
   }
 
   /** Until then it is left out where it leads back to us. */
@@ -38,8 +35,10 @@ export class Nameserver {
     return this.#loopsUntilMs;
   }
 
-  speaksEdns(nowMs: number): boolean {
-    return nowMs >= this.#plainUntilMs;
+  /** As far as this container has found; or, without one, any. */
+  speaksEdns(nowMs: number, by?: number): boolean {
+    if (by !== undefined) return nowMs >= (this.#plainUntilMs.get(by) ?? -Infinity);
+    return [...this.#plainUntilMs.values()].every((untilMs) => nowMs >= untilMs);
   }
 
   /** A query to it came back to us by way of some container. */

@@ -1,0 +1,70 @@
+// Attacks by what stands where a file is read, on an engine that is served already; that dns11 starts beside them, and on
+// which engines, is test/docker/hostile-files.test.ts.
+
+import assert from "node:assert/strict";
+import { truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { check } from "../support/command.ts";
+import type { Container } from "../support/container.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import { waitFor } from "../support/wait.ts";
+import type { Attack, Rig } from "./rig.ts";
+import { WORLD } from "./world.ts";
+
+const HUGE_BYTES = 4e9;
+const FORGED =
+  "nameserver 127.0.0.11\n# Based on host file: '/etc/resolv.conf' (internal resolver)\n# ExtServers: [host(127.0.0.1)]\n# Overrides: []\n";
+
+// Each time that it has another name it is inspected, and its file looked at.
+async function lookedAt(rig: Rig, container: Container, name: string): Promise<void> {
+  await rig.engine.docker("rename", container.id, name);
+  await waitFor("the new name", async () => await rig.instance.container(name));
+}
+
+async function lease(rig: Rig): Promise<void> {
+  const lessee = await rig.addAttacker({ name: "lessee" });
+  const script = `echo $$ >/tmp/pid; exec ${rig.node.command("support/lease-main.js").join(" ")} /etc/resolv.conf >/tmp/said`;
+  await rig.engine.docker("exec", "--detach", "lessee", "sh", "-c", script);
+  await waitFor("the lease", async () => ((await lessee.readFile("/tmp/said")).includes("held") ? true : undefined));
+  for (const name of ["lessee-2", "lessee-3"]) await lookedAt(rig, lessee, name);
+  assert.deepEqual(dataOf(await dig(lessee, "lessee-3")), [lessee.address("attackers")]);
+  await lessee.exec("sh", ["-c", "kill -9 $(cat /tmp/pid)"]);
+}
+
+// A pipe that nobody writes into, a device that never ends, a file of four gigabytes and one that grows while it is read.
+async function replace(rig: Rig): Promise<void> {
+  const pipe = join(rig.engine.folder, "pipe");
+  const huge = join(rig.engine.folder, "huge");
+  await check("mkfifo", [pipe]);
+  writeFileSync(huge, "nameserver 127.0.0.11\n");
+  truncateSync(huge, HUGE_BYTES);
+  const standIn = async (path: string, index: number): Promise<void> => {
+    const args = [`--volume=${path}:/etc/resolv.conf:ro`, `--volume=${path}:/etc/hosts:ro`];
+    const container = await rig.addAttacker({ name: `replacer${index}`, args });
+    await lookedAt(rig, container, `replaced${index}`);
+    assert.deepEqual(dataOf(await dig(container, `replaced${index}`)), [container.address("attackers")]);
+  };
+  await Promise.all([pipe, huge, "/dev/zero", "/dev/tty"].map(standIn));
+  const grower = await rig.addAttacker({ name: "grower" });
+  const growing = grower.exec("sh", [
+    "-c",
+    "i=0; while [ $i -lt 200 ]; do head -c 1000000 /dev/zero >>/etc/resolv.conf; i=$((i+1)); done",
+  ]);
+  for (const name of ["grower-2", "grower-3"]) await lookedAt(rig, grower, name);
+  await growing;
+}
+
+async function forge(rig: Rig): Promise<void> {
+  // Its server is one of its own, where nobody listens: an answer could only be the host's server's.
+  const forger = await rig.addAttacker({ name: "forger", dns: ["127.0.0.1"] });
+  await forger.exec("sh", ["-c", "cat >/etc/resolv.conf"], { input: FORGED });
+  await lookedAt(rig, forger, "forged");
+  assert.notEqual((await dig(forger, WORLD.kept)).status, "NOERROR");
+}
+
+export const FILES: readonly Attack[] = [
+  { title: "a lease on its resolv.conf", act: lease },
+  { title: "pipes, devices and endless files in the place of resolv.conf and hosts", act: replace },
+  { title: "a forged list of servers", act: forge },
+];

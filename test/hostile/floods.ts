@@ -1,0 +1,46 @@
+// Attacks by mere amount.
+
+import assert from "node:assert/strict";
+
+import type { Attack, Rig } from "./rig.ts";
+
+/** A gigabyte takes half a minute more, and no more memory. */
+const GARBAGE_BYTES = Number(process.env["GARBAGE_BYTES"] ?? 2e8);
+/** Several times what the cache of the rig holds. */
+const NEW_NAMES = Number(process.env["RANDOM_NAMES"] ?? 30_000);
+const SPOILT = 10_000;
+const QUESTIONS = 60_000;
+
+async function pour(rig: Rig): Promise<void> {
+  const { datagrams = 0, streamed = 0 } = await rig.deed(rig.plain, "garbage", GARBAGE_BYTES);
+  assert.ok(datagrams >= GARBAGE_BYTES / 1e5 && streamed >= GARBAGE_BYTES / 2, `${datagrams}, ${streamed}`);
+}
+
+async function spoil(rig: Rig): Promise<void> {
+  const said = await rig.deed(rig.plain, "spoiltQueries", SPOILT);
+  assert.equal(said["sent"], SPOILT);
+  assert.ok((said["answered"] ?? 0) > SPOILT / 10, JSON.stringify(said));
+}
+
+async function askForNew(rig: Rig): Promise<void> {
+  const before = await forwardedOf(rig);
+  const said = await rig.deed(rig.plain, "newNames", NEW_NAMES);
+  assert.ok((said["answered"] ?? 0) > NEW_NAMES * 0.9, JSON.stringify(said));
+  assert.ok((await forwardedOf(rig)) - before > NEW_NAMES * 0.9, "they were asked outside");
+}
+
+async function forwardedOf(rig: Rig): Promise<number> {
+  return (await rig.instance.container("plain"))?.counters?.["forwarded"] ?? 0;
+}
+
+async function flood(rig: Rig): Promise<void> {
+  const said = await rig.deed(rig.plain, "questions", QUESTIONS);
+  assert.ok((said["answered"] ?? 0) > QUESTIONS / 100, JSON.stringify(said));
+}
+
+export const FLOODS: readonly Attack[] = [
+  { title: "garbage, in datagrams and over TCP", act: pour },
+  { title: "queries, spoilt", act: spoil },
+  { title: "ever new names", act: askForNew },
+  { title: "questions without waiting for an answer", act: flood },
+];

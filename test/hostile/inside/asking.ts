@@ -1,0 +1,102 @@
+// Owns the attacker's questions to 127.0.0.11, in its container: as many as it likes, without waiting, or so many under way.
+
+import { createSocket, type Socket as UdpSocket } from "node:dgram";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+
+import { withLength } from "../../../src/lib/framing.ts";
+import { aQuery, TYPE } from "../../support/builders.ts";
+
+const RESOLVER = "127.0.0.11";
+const SEND_EVERY_MS = 10;
+const ANSWER_MS = 1_000;
+
+export async function udpSocket(): Promise<UdpSocket> {
+  const socket = createSocket("udp4");
+  socket.on("error", () => undefined);
+  socket.connect(53, RESOLVER);
+  await once(socket, "connect");
+  return socket;
+}
+
+export async function sendUdp(socket: UdpSocket, message: Buffer): Promise<void> {
+  await new Promise<void>((resolve) => {
+    try {
+      socket.send(message, () => resolve());
+    } catch {
+      resolve();
+    }
+  });
+}
+
+// Undefined where nobody takes it.
+export async function tcpSocket(): Promise<Socket | undefined> {
+  const socket = connect(53, RESOLVER);
+  socket.on("error", () => undefined);
+  await Promise.race([once(socket, "connect").catch(() => undefined), once(socket, "close")]);
+  return socket.destroyed ? undefined : socket;
+}
+
+export function query(name: string, id: number, type: number = TYPE.A): Buffer {
+  return aQuery({ id: id & 0xffff, name, type, opt: { udpSize: 1232 } });
+}
+
+export function framedQuery(name: string, id: number, type: number = TYPE.A): Buffer {
+  return withLength(query(name, id, type));
+}
+
+// So many names a second for so long, each once, whatever becomes of them. The answers that came.
+export async function askEach(
+  names: (index: number) => string,
+  { count, perSecond }: { readonly count: number; readonly perSecond: number },
+): Promise<{ readonly asked: number; readonly answered: number }> {
+  const socket = await udpSocket();
+  let answered = 0;
+  socket.on("message", () => answered++);
+  const startMs = performance.now();
+  let asked = 0;
+  while (asked < count) {
+    const due = Math.min(count, ((performance.now() - startMs) / 1000) * perSecond + 1);
+    for (; asked < due; asked++) await sendUdp(socket, query(names(asked), asked));
+    await pause(SEND_EVERY_MS);
+  }
+  await pause(SEND_EVERY_MS);
+  socket.close();
+  return { asked, answered };
+}
+
+// Each name as soon as one of so many places is free: the next one is asked when another has been answered, or given up.
+export async function askInFlight(
+  names: (index: number) => string,
+  { count, inFlight }: { readonly count: number; readonly inFlight: number },
+): Promise<{ readonly asked: number; readonly answered: number }> {
+  const socket = await udpSocket();
+  const waiting = new Map<number, () => void>();
+  let [asked, answered] = [0, 0];
+  socket.on("message", (reply: Buffer) => {
+    const end = waiting.get(reply.readUInt16BE(0));
+    if (end === undefined) return;
+    answered++;
+    end();
+  });
+  const askOne = async (): Promise<void> => {
+    const index = asked++;
+    const id = index & 0xffff;
+    await sendUdp(socket, query(names(index), id));
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(() => waiting.get(id)?.(), ANSWER_MS);
+      waiting.set(id, () => {
+        clearTimeout(timer);
+        waiting.delete(id);
+        resolve();
+      });
+    });
+  };
+  const asker = async (): Promise<void> => {
+    while (asked < count) await askOne();
+  };
+  await Promise.all(Array.from({ length: inFlight }, asker));
+  socket.close();
+  return { asked, answered };
+}

@@ -1,0 +1,222 @@
+// Owns the replies of the attacker's name servers, and what it asks to have them sent.
+
+import { readFileSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+
+import { withLength } from "../../../src/lib/framing.ts";
+import { aName, aPointer, aRecord, TYPE, u16 } from "../../support/builders.ts";
+import { mutated } from "../../fuzz/mutate.ts";
+import { Random } from "../../fuzz/random.ts";
+import { askEach, askInFlight, query, sendUdp, udpSocket } from "./asking.ts";
+import { nameIn, Serving } from "./serving.ts";
+
+const QR = 0x8180;
+const TC = 0x0200;
+const FORMERR = 1;
+const SERVFAIL = 2;
+const ADDITIONALS_AT = 10;
+const LIE = Buffer.of(6, 6, 6, 6);
+const TRUTH = Buffer.of(192, 0, 2, 66);
+const OWNER = aPointer(12);
+/** Of the ways to lie, the place of that with an alias. */
+const ALIAS_WAY = 2;
+const TIME_WAIT = " 06 ";
+
+type Sections = {
+  readonly flags?: number;
+  readonly question?: Buffer;
+  readonly answers?: readonly Buffer[];
+  readonly authorities?: readonly Buffer[];
+  readonly additionals?: readonly Buffer[];
+};
+
+function questionOf(asked: Buffer): Buffer {
+  return asked.subarray(12, asked.indexOf(0, 12) + 5);
+}
+
+function replyTo(asked: Buffer, sections: Sections = {}): Buffer {
+  const { flags = 0, question = questionOf(asked), answers = [], authorities = [], additionals = [] } = sections;
+  const counts = [1, answers.length, authorities.length, additionals.length];
+  const header = [asked.readUInt16BE(0), QR | flags, ...counts].map((word) => u16(word));
+  return Buffer.concat([...header, question, ...answers, ...authorities, ...additionals]);
+}
+
+function address(owner: string | Buffer, data = TRUTH): Buffer {
+  return aRecord({ owner, type: TYPE.A, ttl: 600, data });
+}
+
+function truncated(asked: Buffer): Buffer {
+  return replyTo(asked, { flags: TC });
+}
+
+// Names of as many labels as there can be, 120 records owned by a pointer to them, and garbage behind.
+const DEEP_LABELS = 121;
+const deepName = (index: number): string => `${letters(index)}.evil.test`;
+
+function letters(index: number): string {
+  return Array.from({ length: DEEP_LABELS }, (_, place) => ((index >> place) & 1 ? "b" : "a")).join(".");
+}
+
+function fatal(asked: Buffer): Buffer {
+  const answers = Array.from({ length: 120 }, () => aRecord({ owner: OWNER, type: TYPE.TXT }));
+  return Buffer.concat([replyTo(asked, { answers }), Buffer.alloc(500, 0xff)]);
+}
+
+// The packet that once ended the process, by UDP and, for every other name, by TCP.
+export async function fatalReplies(count: number): Promise<object> {
+  const server = await Serving.at({
+    udp: (asked) => [nameIn(asked).startsWith("b") ? truncated(asked) : fatal(asked)],
+    tcp: (asked, connection) => void connection.write(withLength(fatal(asked))),
+  });
+  const said = await askInFlight(deepName, { count, inFlight: 200 });
+  return { ...said, served: server.asked, accepted: server.accepted };
+}
+
+// Sound replies spoilt in many ways; the question is left as it was in most of them, so that they are read further.
+export async function spoiltReplies(count: number): Promise<object> {
+  let made = 0;
+  const spoilt = (asked: Buffer): Buffer => {
+    const random = new Random(11, made++);
+    const alias = aRecord({ owner: OWNER, type: TYPE.CNAME, ttl: 60, data: aName("a.evil.test") });
+    const sound = replyTo(asked, {
+      answers: [alias, address("a.evil.test"), address(OWNER), aRecord({ owner: OWNER, type: TYPE.MX, data: LIE })],
+      authorities: [aRecord({ owner: "test", type: TYPE.SOA, data: Buffer.alloc(30) })],
+      additionals: [address("ns.evil.test", LIE)],
+    });
+    const message = mutated(sound, random, [asked, sound]);
+    if (message.length < 2 || random.once(8)) return message;
+    message.writeUInt16BE(asked.readUInt16BE(0), 0);
+    if (random.once(4)) return message;
+    const question = questionOf(asked);
+    return Buffer.concat([
+      asked.subarray(0, 2),
+      u16(QR),
+      u16(1),
+      message.subarray(6, 12),
+      question,
+      message.subarray(12 + question.length),
+    ]);
+  };
+  const server = await Serving.at({
+    udp: (asked) => [made % 5 === 0 ? truncated(asked) : spoilt(asked)],
+    tcp: (asked, connection) => void connection.write(withLength(spoilt(asked))),
+  });
+  const said = await askInFlight((index) => `f${index}.evil.test`, { count, inFlight: 500 });
+  return { ...said, served: server.asked };
+}
+
+// Every reply makes its asker come again by TCP: it is truncated, or damaged. Half of the connections are ended after one.
+export async function truncatedReplies(count: number): Promise<object> {
+  const startMs = performance.now();
+  const server = await Serving.at({
+    udp: (asked) => [
+      nameIn(asked).startsWith("t") ? truncated(asked) : Buffer.concat([asked.subarray(0, 2), Buffer.alloc(30, 0xff)]),
+    ],
+    tcp: (asked, connection) => {
+      const reply = withLength(replyTo(asked, { answers: [address(OWNER)] }));
+      if (server.accepted % 2 === 0) connection.write(reply);
+      else connection.end(reply);
+    },
+  });
+  const names = (index: number): string => `${index % 2 === 0 ? "t" : "d"}${index}.evil.test`;
+  const said = await askInFlight(names, { count, inFlight: 200 });
+  const seconds = (performance.now() - startMs) / 1000;
+  const timeWait = readFileSync("/proc/net/tcp", "latin1")
+    .split("\n")
+    .filter((line) => line.includes(TIME_WAIT)).length;
+  return { ...said, served: server.asked, accepted: server.accepted, timeWait, seconds };
+}
+
+// Answers about names of others, alone, beside the truth, at the end of an alias and in every section.
+export async function liesAboutOthers(count: number): Promise<object> {
+  const victim = "target.ok.test";
+  const alias = aRecord({ owner: OWNER, type: TYPE.CNAME, ttl: 600, data: aName(victim) });
+  const delegation = aRecord({ owner: "ok.test", type: TYPE.NS, ttl: 600, data: aName("ns.evil.test") });
+  const ways: readonly ((asked: Buffer) => Sections)[] = [
+    () => ({ answers: [address(victim, LIE)] }),
+    () => ({ answers: [address(OWNER), address(victim, LIE)] }),
+    () => ({ answers: [alias, address(victim, LIE)] }),
+    () => ({
+      answers: [address(OWNER)],
+      authorities: [delegation],
+      additionals: [address("ns.evil.test", LIE), address(victim, LIE)],
+    }),
+    () => ({ answers: [address(OWNER, LIE)], question: Buffer.concat([aName(victim), u16(TYPE.A), u16(1)]) }),
+    () => ({ authorities: [delegation], additionals: [address(victim, LIE)] }),
+  ];
+  const lie = (asked: Buffer): Buffer => {
+    return replyTo(asked, ways[indexIn(asked) % ways.length]?.(asked));
+  };
+  const server = await Serving.at({
+    udp: (asked) => [lie(asked)],
+    tcp: (asked, connection) => void connection.write(withLength(lie(asked))),
+  });
+  // At the end of its own alias a lie is the attacker's to believe; in no other way does one come through.
+  let [believed, others] = [0, 0];
+  const socket = await udpSocket();
+  socket.on("message", (reply: Buffer) => {
+    if (!reply.includes(LIE)) return;
+    if (indexIn(reply) % ways.length === ALIAS_WAY) believed++;
+    else others++;
+  });
+  for (let index = 0; index < count; index++) {
+    await sendUdp(socket, query(`p${index}.evil.test`, index));
+    if (index % 20 === 0) await pause(10);
+  }
+  await pause(1_000);
+  return { served: server.asked, believed, others };
+}
+
+function indexIn(message: Buffer): number {
+  return Number(/\d+/.exec(nameIn(message))?.[0] ?? 0);
+}
+
+// Zones whose servers say nothing, or that they fail; asked for by a container that shares the host's servers with others.
+export async function deadZones(count: number): Promise<object> {
+  const server = await Serving.at({
+    udp: (asked) => (nameIn(asked).startsWith("s") ? [] : [replyTo(asked, { flags: SERVFAIL })]),
+  });
+  const names = (index: number): string => `${index % 2 === 0 ? "s" : "f"}${index}.evil.test`;
+  return { ...(await askEach(names, { count, perSecond: 200 })), served: server.asked };
+}
+
+// A zone that denies EDNS, and answers whoever comes again without.
+export async function deniedEdns(count: number): Promise<object> {
+  let plain = 0;
+  const server = await Serving.at({
+    udp: (asked) => {
+      if (asked.readUInt16BE(ADDITIONALS_AT) > 0) return [replyTo(asked, { flags: FORMERR })];
+      plain++;
+      return [replyTo(asked, { answers: [address(OWNER)] })];
+    },
+  });
+  const said = await askInFlight((index) => `o${index}.evil.test`, { count, inFlight: 10 });
+  return { ...said, served: server.asked, plain };
+}
+
+// Has dns11 look for a loop, reads what it looks for at its own authority, and asks for that as a container would in a loop.
+export async function forgedLoop(count: number): Promise<object> {
+  const probes: string[] = [];
+  let believed = 0;
+  const socket = await udpSocket();
+  socket.on("message", (reply: Buffer) => {
+    if (reply.includes("leads back to dns11")) believed++;
+  });
+  const server = await Serving.at({
+    udp: (asked) => {
+      const name = nameIn(asked);
+      if (name.includes("dns11-loop")) probes.push(name);
+      return [];
+    },
+  });
+  for (let round = 0; round < count && believed === 0; round++) {
+    for (let times = 0; times < 3; times++) await sendUdp(socket, query(`l${round}.loop.test`, round * 8 + times));
+    await pause(200);
+    for (const [index, name] of probes.entries()) {
+      await sendUdp(socket, query(name, 0x4000 + index, TYPE.TXT));
+      // Below the name that the probe was about, which now leads in a circle.
+      await sendUdp(socket, query(name.replace(/^.*?dns11-loop/, `x${round}`), 0x8000 + index));
+    }
+  }
+  return { served: server.asked, probes: probes.length, believed };
+}

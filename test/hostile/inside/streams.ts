@@ -1,0 +1,139 @@
+// Owns what the attacker does with TCP: connections that say nothing, little or too much, answers that nobody reads, and
+// servers of its own that never come to an end.
+
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+
+import { withLength } from "../../../src/lib/framing.ts";
+import { aPointer, aQuery, aRecord, anOpt, TYPE } from "../../support/builders.ts";
+import { framedQuery, query, sendUdp, tcpSocket, udpSocket } from "./asking.ts";
+import { Serving } from "./serving.ts";
+
+const AT_ONCE = 200;
+const SILENT_MS = 2_000;
+const HELD_MS = 2_000;
+const PIPELINED = 32;
+const LONGEST = 65_535;
+
+async function openMany(count: number): Promise<{ open: Set<Socket>; refused: number }> {
+  const open = new Set<Socket>();
+  let refused = 0;
+  for (let begun = 0; begun < count; begun += AT_ONCE) {
+    const sockets = await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - begun) }, tcpSocket));
+    for (const socket of sockets) {
+      if (socket === undefined) refused++;
+      else {
+        open.add(socket);
+        socket.on("close", () => open.delete(socket));
+        socket.resume();
+      }
+    }
+  }
+  return { open, refused };
+}
+
+export async function idle(count: number): Promise<object> {
+  const { open, refused } = await openMany(count);
+  const stillOpen = open.size;
+  await pause(SILENT_MS);
+  return { asked: count, refused, stillOpen };
+}
+
+// A byte now and then, so that no connection is ever silent for long.
+export async function slowDrip(count: number): Promise<object> {
+  const { open } = await openMany(count);
+  const message = framedQuery("web", 1);
+  let dripped = 0;
+  for (let at = 0; at < 20; at++) {
+    for (const socket of open) {
+      socket.write(message.subarray(at, at + 1));
+      dripped++;
+    }
+    await pause(HELD_MS / 20);
+  }
+  return { asked: count, dripped, stillOpen: open.size };
+}
+
+function longest(asked: Buffer): Buffer {
+  const head = aQuery({ flags: 0x8180, name: asked.subarray(12, asked.indexOf(0, 12) + 1), type: TYPE.TXT });
+  const record = aRecord({ owner: aPointer(12), type: TYPE.TXT, ttl: 0, data: Buffer.alloc(256, 0x20) });
+  record[12] = 255;
+  const count = Math.floor((LONGEST - head.length) / record.length);
+  const reply = Buffer.concat([head, ...Array.from({ length: count }, () => record)]);
+  asked.copy(reply, 0, 0, 2);
+  reply.writeUInt16BE(count, 6);
+  return reply;
+}
+
+// Replies as long as there are, on connections whose client asks 32 at a time and reads none.
+export async function unreadReplies(count: number): Promise<object> {
+  const server = await Serving.at({
+    udp: (asked) => [
+      aQuery({
+        id: asked.readUInt16BE(0),
+        flags: 0x8380,
+        name: asked.subarray(12, asked.indexOf(0, 12) + 1),
+        type: TYPE.TXT,
+      }),
+    ],
+    tcp: (asked, connection) => void connection.write(withLength(longest(asked))),
+  });
+  const sockets = await Promise.all(Array.from({ length: count }, tcpSocket));
+  let open = 0;
+  for (const [place, socket] of sockets.entries()) {
+    if (socket === undefined) continue;
+    open++;
+    socket.pause();
+    for (let index = 0; index < PIPELINED; index++) {
+      socket.write(framedQuery(`u${place}x${index}.evil.test`, index, TYPE.TXT));
+    }
+  }
+  await pause(HELD_MS);
+  for (const socket of sockets) socket?.destroy();
+  return { opened: open, served: server.asked, accepted: server.accepted };
+}
+
+// A server that has everybody come by TCP, takes every connection and answers nothing on it, or a byte at a time.
+export async function hoardedConnections(count: number): Promise<object> {
+  const dripping = new Set<Socket>();
+  const server = await Serving.at({
+    udp: (asked) => [
+      aQuery({ id: asked.readUInt16BE(0), flags: 0x8380, name: asked.subarray(12, asked.indexOf(0, 12) + 1) }),
+    ],
+    tcp: (_asked, connection) => void dripping.add(connection),
+  });
+  const socket = await udpSocket();
+  for (let index = 0; index < count; index++) {
+    await sendUdp(socket, query(`h${index}.evil.test`, index));
+    if (index % 50 !== 0) continue;
+    for (const connection of dripping) if (connection.writable) connection.write(Buffer.of(index % 2));
+    await pause(20);
+  }
+  await pause(500);
+  return { served: server.asked, accepted: server.accepted };
+}
+
+// Queries as long as they may be, for a server that never answers: by UDP 4 KB each, by TCP 60.
+export async function waitingQueries(count: number): Promise<object> {
+  const server = await Serving.at({});
+  const padded = (index: number, bytes: number): Buffer => {
+    const name = `w${index}.evil.test`;
+    return aQuery({ id: index & 0xffff, name, additionals: [anOpt({ options: [[12, Buffer.alloc(bytes)]] })] });
+  };
+  const socket = await udpSocket();
+  for (let index = 0; index < count; index++) {
+    await sendUdp(socket, padded(index, 4_000));
+    if (index % 50 === 0) await pause(5);
+  }
+  const sockets = await Promise.all(Array.from({ length: 100 }, tcpSocket));
+  const poured = sockets.map(async (connection, place) => {
+    for (let index = 0; index < PIPELINED && connection?.writable === true; index++) {
+      if (connection.write(withLength(padded(place * PIPELINED + index, 60_000)))) continue;
+      await Promise.race([once(connection, "drain").catch(() => undefined), once(connection, "close"), pause(500)]);
+    }
+  });
+  await Promise.all(poured);
+  await pause(HELD_MS / 2);
+  return { sent: count, served: server.asked };
+}

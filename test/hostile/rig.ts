@@ -1,0 +1,305 @@
+// Owns the field of the hostile tests: one engine with two networks; attackers on the one, containers without any
+// capability whose programs run inside of them; victims on the other. One victim is served by dns11, the other one is left
+// to Docker's own resolver and asks the same, so that what an attack does to the machine is not held against dns11.
+
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { LIMITS } from "../../src/config/limits.ts";
+import { stdoutOf } from "../support/command.ts";
+import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/container.ts";
+import { type Dns11, startDns11 } from "../support/dns11.ts";
+import { type Engine, startEngine } from "../support/engine.ts";
+import { type InsideNode, insideNode } from "../support/inside-node.ts";
+import { pause, waitFor } from "../support/wait.ts";
+import type { Deed } from "./inside/attacker-main.ts";
+import { HostServer } from "./host-server.ts";
+import { type Stretch, Victim } from "./victim.ts";
+
+export type Attack = {
+  readonly title: string;
+  // What it does from the first attack on, beside all others.
+  readonly begin?: (rig: Rig) => void;
+  // Does its worst, and throws where it could not be done, or where its own target shows that it worked.
+  readonly act: (rig: Rig) => Promise<void>;
+};
+
+const NO_RIGHTS: readonly string[] = ["--cap-drop=ALL", "--security-opt=no-new-privileges"];
+const HOSTS = "127.0.0.1";
+const ATTACKERS = "10.77.0.0/24";
+/** Where the host's server finds the servers of the attackers' zones. */
+const ZONES = { "evil.test": "10.77.0.66", "loop.test": "10.77.0.67" };
+/** For /proc/PID/clear_refs: the most that was resident is what is resident now. */
+const FORGET_PEAK = "5";
+const DEED_MS_MAX = 150_000;
+const SEEN_MS_LEAST = 1_000;
+const ASKED_LEAST = 60;
+
+const MIB = 1024 * 1024;
+const CACHE_MIB = 2;
+/**
+ * What dns11 may take more than at rest. The cache; what two attackers' shares let them fill, each byte twice, for it is
+ * copied on its way; and the heap, which is collected when it has grown by half, with buffers that wait for that.
+ */
+const MEMORY_BYTES = CACHE_MIB * MIB + 2 * 2 * (LIMITS.forwardBytes.each + LIMITS.streamBytes.each) + 96 * MIB;
+/** Of the attackers' shares, and what the victim's own server takes. */
+const DESCRIPTORS = 3 * (LIMITS.clientStreams.each + LIMITS.upstreamStreams.each + LIMITS.upstreamSocketsOwn.each) + 32;
+/** Sockets to the host's server are exchanged for others now and then, and those that leave wait for late replies. */
+const DESCRIPTORS_COMING_AND_GOING = 3 * LIMITS.upstreamSockets;
+/** Lines that one attack may bring into the log: as many as a few subjects may have, and far from one a packet. */
+const LOG_LINES = 60;
+/**
+ * Of a thousand questions that were answered under attack so many may be lost beyond what Docker's resolver loses: on a
+ * machine whose processors are all busy a datagram may find a socket full.
+ */
+const LOST_OF_THOUSAND = 2;
+
+type Parts = {
+  readonly engine: Engine;
+  readonly server: HostServer;
+  readonly node: InsideNode;
+  readonly config: string;
+  readonly web: Container;
+  readonly served: Container;
+  readonly left: Container;
+};
+
+export class Rig implements AsyncDisposable {
+  readonly #parts: Parts;
+  readonly #victims: readonly Victim[];
+  readonly #attackers = new Map<string, Container>();
+  readonly #begun = new Map<Deed, Promise<Record<string, number>>>();
+  #instance: Dns11;
+  #restingBytes = 0;
+  #restingDescriptors = 0;
+
+  private constructor(parts: Parts, instance: Dns11) {
+    this.#parts = parts;
+    this.#instance = instance;
+    const web = parts.web.address("victims");
+    this.#victims = [new Victim(parts.served, web, 0), new Victim(parts.left, web, 500_000)];
+  }
+
+  static async start(): Promise<Rig> {
+    const engine = await startEngine({ resolvConf: `nameserver ${HOSTS}\n` });
+    try {
+      return await Rig.#in(engine);
+    } catch (error) {
+      await engine[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  static async #in(engine: Engine): Promise<Rig> {
+    const node = await insideNode(engine);
+    await createNetwork(engine, "attackers", { subnet: ATTACKERS });
+    await createNetwork(engine, "victims");
+    const server = await HostServer.at(engine, HOSTS, ZONES);
+    const web = await runContainer(engine, { name: "web", networks: ["victims"] });
+    const served = await runContainer(engine, { name: "served", networks: ["victims"] });
+    const labels = { "io.dns11.enable": "false" };
+    const left = await runContainer(engine, { name: "left", networks: ["victims"], labels });
+    const config = join(engine.folder, "dns11.yaml");
+    writeFileSync(config, `version: 1\ncache:\n  size: ${CACHE_MIB}MiB\n`);
+    const instance = await startServing(engine, config);
+    const rig = new Rig({ engine, server, node, config, web, served, left }, instance);
+    try {
+      await rig.#settle();
+      return rig;
+    } catch (error) {
+      await rig[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  get engine(): Engine {
+    return this.#parts.engine;
+  }
+
+  get web(): Container {
+    return this.#parts.web;
+  }
+
+  get served(): Container {
+    return this.#parts.served;
+  }
+
+  get instance(): Dns11 {
+    return this.#instance;
+  }
+
+  // Two whose server is the host's, and who answer for a zone; one whose server is its own; one that may change the
+  // rules of its namespace.
+  get plain(): Container {
+    return this.#attacker("plain");
+  }
+
+  get looper(): Container {
+    return this.#attacker("looper");
+  }
+
+  get chooser(): Container {
+    return this.#attacker("chooser");
+  }
+
+  get admin(): Container {
+    return this.#attacker("admin");
+  }
+
+  // What is needed to run the attackers' programs in a container.
+  get attackerArgs(): readonly string[] {
+    return [...NO_RIGHTS, ...this.node.args];
+  }
+
+  get node(): InsideNode {
+    return this.#parts.node;
+  }
+
+  async addAttacker(options: ContainerOptions & { readonly name: string }): Promise<Container> {
+    const args = [...this.attackerArgs, ...(options.args ?? [])];
+    const container = await runContainer(this.engine, { networks: ["attackers"], ...options, args });
+    this.#attackers.set(options.name, container);
+    await this.#instance.waitFor(options.name, "attached");
+    return container;
+  }
+
+  // What it said that it did.
+  async deed(container: Container, deed: Deed, ...amounts: readonly number[]): Promise<Record<string, number>> {
+    const [command = "", ...args] = this.node.command("hostile/inside/attacker-main.js");
+    const result = await container.exec(command, [...args, deed, ...amounts.map(String)], { timeoutMs: DEED_MS_MAX });
+    return JSON.parse(stdoutOf(result, deed)) as Record<string, number>;
+  }
+
+  // One that takes its time, while others go on; what it said is told by the second one.
+  begin(container: Container, deed: Deed, ...amounts: readonly number[]): void {
+    const said = this.deed(container, deed, ...amounts);
+    // Awaited when it is asked for.
+    said.catch(() => undefined);
+    this.#begun.set(deed, said);
+  }
+
+  async ended(deed: Deed): Promise<Record<string, number>> {
+    return (await this.#begun.get(deed)) ?? {};
+  }
+
+  // In the namespace of the one with NET_ADMIN, with no more rights than it has, by the machine's programs.
+  async administer(command: string, args: readonly string[], input?: string): Promise<string> {
+    const rights = ["--bounding-set=-all,+net_admin", "--no-new-privs", command, ...args];
+    return stdoutOf(await this.admin.enter("setpriv", rights, { input, timeoutMs: DEED_MS_MAX }), command);
+  }
+
+  // What is to be told of it; throws where the attack has harmed anybody but the attacker.
+  async under({ act }: Attack): Promise<string> {
+    // Whatever an attack before this one has ended, this one is seen by itself.
+    if (!this.#instance.isRunning) await this.#startAgain();
+    const { pid, log } = this.#instance;
+    await this.#stretches();
+    writeFileSync(`/proc/${pid}/clear_refs`, FORGET_PEAK);
+    const [acted] = await Promise.allSettled([act(this), pause(SEEN_MS_LEAST)]);
+    assert.ok(this.#instance.isRunning, `dns11 ended: ${tailOf(this.#instance.log)}`);
+    const peak = memoryOf(pid, "VmHWM");
+    const descriptors = descriptorsOf(pid);
+    const [served, left] = await this.#stretches();
+    const lines = this.#instance.log.slice(log.length).split("\n").length - 1;
+    const said = [
+      `asked ${served.asked}, lost ${served.lost} (left to Docker: ${left.lost})`,
+      `${mib(peak)} MiB (at rest ${mib(this.#restingBytes)})`,
+      `${descriptors} descriptors, ${lines} lines`,
+    ].join("; ");
+    assert.equal(served.wrong, 0, `${said}: ${served.examples.join("; ")}`);
+    assert.ok(served.lost <= left.lost + tolerated(served), `${said}: ${served.examples.join("; ")}`);
+    assert.ok(served.asked >= ASKED_LEAST, said);
+    assert.equal((await this.#instance.status()).pid, pid);
+    assert.ok(peak <= this.#restingBytes + MEMORY_BYTES, said);
+    assert.ok(descriptors <= this.#restingDescriptors + DESCRIPTORS, said);
+    assert.ok(lines <= LOG_LINES, `${said}: ${tailOf(this.#instance.log)}`);
+    if (acted?.status === "rejected") throw acted.reason;
+    return said;
+  }
+
+  // Nothing of the attackers is left in dns11 when they are gone.
+  async endAttackers(): Promise<void> {
+    for (const attacker of this.#attackers.values()) await attacker.remove();
+    this.#attackers.clear();
+    const most = this.#restingDescriptors + DESCRIPTORS_COMING_AND_GOING;
+    let last = 0;
+    const look = (): true | undefined => {
+      last = descriptorsOf(this.#instance.pid);
+      return last <= most ? true : undefined;
+    };
+    try {
+      await waitFor("descriptors to be what they were", look, { timeoutMs: 60_000, everyMs: 100 });
+    } catch (error) {
+      throw new Error(`${last} descriptors; at rest ${this.#restingDescriptors}`, { cause: error });
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const victim of this.#victims) await victim[Symbol.asyncDispose]();
+    await this.#instance[Symbol.asyncDispose]();
+    await this.#parts.server[Symbol.asyncDispose]();
+    await this.engine[Symbol.asyncDispose]();
+  }
+
+  #attacker(name: string): Container {
+    const found = this.#attackers.get(name);
+    if (found === undefined) throw new Error(`no attacker ${name}`);
+    return found;
+  }
+
+  async #stretches(): Promise<[Stretch, Stretch]> {
+    const [served, left] = await Promise.all(this.#victims.map(async (victim) => await victim.stretch()));
+    if (served === undefined || left === undefined) throw new Error("there are two victims");
+    return [served, left];
+  }
+
+  async #startAgain(): Promise<void> {
+    await this.#instance[Symbol.asyncDispose]();
+    this.#instance = await startServing(this.engine, this.#parts.config);
+  }
+
+  // At rest is when both victims have got all their answers for a while, and before there is any attacker.
+  async #settle(): Promise<void> {
+    const look = async (): Promise<true | undefined> => {
+      await pause(SEEN_MS_LEAST);
+      const all = await this.#stretches();
+      return all.every(({ lost, wrong, asked }) => lost + wrong === 0 && asked > ASKED_LEAST) ? true : undefined;
+    };
+    await waitFor("the victims to get their answers", look, { timeoutMs: 60_000 });
+    this.#restingBytes = memoryOf(this.#instance.pid, "VmRSS");
+    this.#restingDescriptors = descriptorsOf(this.#instance.pid);
+    await this.addAttacker({ name: "plain", networks: [{ name: "attackers", ip: ZONES["evil.test"] }] });
+    await this.addAttacker({ name: "looper", networks: [{ name: "attackers", ip: ZONES["loop.test"] }] });
+    await this.addAttacker({ name: "chooser", dns: [HOSTS] });
+    await this.addAttacker({ name: "admin", args: ["--cap-add=NET_ADMIN"] });
+  }
+}
+
+async function startServing(engine: Engine, config: string): Promise<Dns11> {
+  const args = ["--log-level", "info", "--config", config, "--metrics-addr", "127.0.0.1:0"];
+  const program = process.env["DNS11_PROGRAM"];
+  return await startDns11(engine, { args, ...(program !== undefined && { program: [process.execPath, program] }) });
+}
+
+function memoryOf(pid: number, field: string): number {
+  const [, kilobytes] =
+    new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+  return Number(kilobytes) * 1024;
+}
+
+function descriptorsOf(pid: number): number {
+  return readdirSync(`/proc/${pid}/fd`).length;
+}
+
+function tolerated({ asked }: Stretch): number {
+  return Math.ceil((asked * LOST_OF_THOUSAND) / 1000);
+}
+
+function mib(bytes: number): number {
+  return Math.round(bytes / MIB);
+}
+
+function tailOf(log: string): string {
+  return log.split("\n").slice(-20).join("\n");
+}

@@ -1,0 +1,110 @@
+// Attacks by whoever may change the rules of its namespace, and by very many sockets, which anybody may make.
+
+import assert from "node:assert/strict";
+
+import { LIMITS } from "../../src/config/limits.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import { pause, waitFor } from "../support/wait.ts";
+import { ENOUGH } from "./inside/sockets.ts";
+import type { Attack, Rig } from "./rig.ts";
+
+const RULES = 20_000;
+const SOCKETS = 200_000;
+const SOCKETS_EACH = 19_000;
+const ATTACHED_MS = 90_000;
+/** What leads its queries away from us, into nothing or to itself, before or after our rules. */
+const IN_THE_WAY: readonly string[] = [
+  "table ip a { chain c { type filter hook output priority -400; udp dport 53 drop; tcp dport 53 drop; }; }",
+  "table ip a { chain c { type nat hook output priority -150; udp dport 53 dnat to 127.0.0.1:5354; }; }",
+  "table ip a { chain c { type filter hook input priority 0; iif lo drop; }; }",
+  'table ip dns11-a { chain dns11 { type filter hook output priority -400; udp dport 53 drop comment "dns11"; }; }',
+  "table ip raw { chain c { type filter hook output priority -300; notrack; }; }",
+];
+
+async function withManyRules(rig: Rig): Promise<void> {
+  const many = Array.from({ length: RULES }, (_, index) => `ip daddr 10.0.${index >> 8}.${index & 0xff} counter`);
+  await rig.administer(
+    "nft",
+    ["-f", "-"],
+    `table ip many { chain c { type filter hook output priority 10; ${many.join("; ")}; }; }`,
+  );
+  // It is handed back, looked at for what is in the way, and attached anew, all with these rules there.
+  await handedBack(rig);
+  await rig.administer("nft", ["delete", "table", "ip", "many"]);
+}
+
+async function obstructed(rig: Rig, rules: string): Promise<void> {
+  await rig.administer("nft", ["-f", "-"], rules);
+  const name = /^table ip (\S+)/.exec(rules)?.[1] ?? "";
+  // For as long as whoever is told of changes waits until there are no more.
+  await pause(4 * LIMITS.verifyQuietMs);
+  await rig.administer("nft", ["delete", "table", "ip", name]);
+  await rig.instance.waitFor("admin", "attached", ATTACHED_MS);
+}
+
+async function handedBack(rig: Rig): Promise<void> {
+  await rig.administer("nft", ["-f", "-"], IN_THE_WAY[0]);
+  await rig.instance.waitFor("admin", "failed", ATTACHED_MS);
+  await rig.administer("nft", ["delete", "table", "ip", "a"]);
+  await rig.instance.waitFor("admin", "attached", ATTACHED_MS);
+}
+
+async function obstruct(rig: Rig): Promise<void> {
+  for (const rules of IN_THE_WAY) await obstructed(rig, rules);
+  assert.deepEqual(dataOf(await dig(rig.admin, "admin")), [rig.admin.address("attackers")]);
+}
+
+// As fast as it goes: each is a change that dns11 is told of.
+async function flush(rig: Rig): Promise<void> {
+  const changes = Array.from({ length: 300 }, (_, index) =>
+    index % 2 === 0 ? "add table ip flapping\n" : "delete table ip flapping\n",
+  );
+  for (let round = 0; round < 5; round++) {
+    await rig.administer("conntrack", ["-F"]);
+    await rig.administer("nft", ["flush", "ruleset"]);
+    for (const change of changes.slice(0, 20)) await rig.administer("nft", ["-f", "-"], change);
+  }
+  await rig.instance.waitFor("admin", "attached", ATTACHED_MS);
+  assert.deepEqual(dataOf(await dig(rig.admin, "admin")), [rig.admin.address("attackers")]);
+}
+
+// Rules and sockets of others can be in the way of nobody else; the namespace itself is attached anew beside them.
+async function withManySockets(rig: Rig): Promise<void> {
+  const count = Math.ceil(SOCKETS / SOCKETS_EACH);
+  const made = Promise.all(
+    Array.from({ length: count }, async (_, index) => await rig.deed(rig.admin, "manySockets", SOCKETS_EACH, index)),
+  );
+  made.catch(() => undefined);
+  try {
+    await waitFor("the sockets", async () => ((await socketsOf(rig)) >= SOCKETS ? true : undefined), {
+      timeoutMs: ATTACHED_MS,
+      everyMs: 100,
+    });
+    await handedBack(rig);
+  } finally {
+    await rig.admin.exec("touch", [ENOUGH]);
+  }
+  const all = await made;
+  assert.ok(all.reduce((sum, { made: each = 0 }) => sum + each, 0) >= SOCKETS * 0.9, JSON.stringify(all));
+}
+
+async function socketsOf(rig: Rig): Promise<number> {
+  const { stdout } = await rig.admin.enter("cat", ["/proc/thread-self/net/sockstat"]);
+  const inUse = [...stdout.matchAll(/^(?:TCP|UDP): inuse (\d+)/gm)].map(([, number]) => Number(number));
+  return inUse.reduce((sum, number) => sum + number, 0);
+}
+
+async function grab(rig: Rig): Promise<void> {
+  const { ports } = await rig.instance.waitFor("plain", "attached");
+  assert.deepEqual(await rig.deed(rig.plain, "grabbedPorts", ports?.udp ?? 0), { udp: 0, tcp: 1 });
+  assert.deepEqual(await rig.deed(rig.plain, "grabbedPorts", ports?.tcp ?? 0), { udp: 1, tcp: 0 });
+  assert.deepEqual(dataOf(await dig(rig.plain, "plain")), [rig.plain.address("attackers")]);
+}
+
+export const RULES_AND_SOCKETS: readonly Attack[] = [
+  { title: "rules in the way of its own queries", act: obstruct },
+  { title: `${RULES} rules, looked at when something is in the way`, act: withManyRules },
+  { title: "flushed rules and connections, again and again", act: flush },
+  { title: `${SOCKETS} sockets`, act: withManySockets },
+  { title: "sockets that want the address of ours", act: grab },
+];

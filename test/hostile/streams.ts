@@ -1,0 +1,64 @@
+// Attacks by TCP, and by what waits.
+
+import assert from "node:assert/strict";
+
+import { LIMITS } from "../../src/config/limits.ts";
+import { dataOf, dig } from "../support/dig.ts";
+import type { Attack, Rig } from "./rig.ts";
+import { WORLD } from "./world.ts";
+
+const CONNECTIONS = 10_000;
+
+async function stayIdle(rig: Rig): Promise<void> {
+  const said = await rig.deed(rig.plain, "idle", CONNECTIONS);
+  assert.ok((said["refused"] ?? CONNECTIONS) < CONNECTIONS / 2, JSON.stringify(said));
+  assert.ok((said["stillOpen"] ?? CONNECTIONS) < 1_000, `most were closed again: ${JSON.stringify(said)}`);
+  await assertServedByTcp(rig);
+}
+
+async function drip(rig: Rig): Promise<void> {
+  const dripping = rig.deed(rig.plain, "slowDrip", 400);
+  dripping.catch(() => undefined);
+  await assertServedByTcp(rig);
+  const said = await dripping;
+  assert.ok((said["dripped"] ?? 0) > 1_000, JSON.stringify(said));
+  assert.ok((said["stillOpen"] ?? Infinity) <= LIMITS.clientStreams.each, JSON.stringify(said));
+}
+
+// Whoever asks in earnest finds room all the same, in this namespace too.
+async function assertServedByTcp(rig: Rig): Promise<void> {
+  for (const asker of [rig.plain, rig.served]) {
+    const reply = await dig(asker, "+tcp", WORLD.kept);
+    assert.deepEqual(dataOf(reply), [[...(WORLD.addressOf(WORLD.kept) ?? [])].join(".")]);
+  }
+}
+
+async function leaveUnread(rig: Rig): Promise<void> {
+  const said = await rig.deed(rig.chooser, "unreadReplies", 40);
+  assert.equal(said["opened"], 40);
+  assert.ok((said["served"] ?? 0) >= 100, `long replies were asked for: ${JSON.stringify(said)}`);
+  assert.ok((said["accepted"] ?? Infinity) <= mostConnections(10), JSON.stringify(said));
+}
+
+async function hoard(rig: Rig): Promise<void> {
+  const said = await rig.deed(rig.chooser, "hoardedConnections", 3_000);
+  assert.ok((said["accepted"] ?? 0) > 0, JSON.stringify(said));
+  assert.ok((said["accepted"] ?? Infinity) <= mostConnections(60), JSON.stringify(said));
+}
+
+function mostConnections(seconds: number): number {
+  return LIMITS.upstreamConnects.burst + LIMITS.upstreamConnects.perSecond * seconds;
+}
+
+async function letWait(rig: Rig): Promise<void> {
+  const said = await rig.deed(rig.chooser, "waitingQueries", 4_000);
+  assert.ok((said["served"] ?? 0) >= 100, JSON.stringify(said));
+}
+
+export const STREAMS: readonly Attack[] = [
+  { title: `${CONNECTIONS} connections that say nothing`, act: stayIdle },
+  { title: "connections that say a byte now and then", act: drip },
+  { title: "the longest replies, asked for on 40 connections and never read", act: leaveUnread },
+  { title: "a server that takes connections and answers on none", act: hoard },
+  { title: "the longest queries, for a server that never answers", act: letWait },
+];

@@ -1,0 +1,103 @@
+// A neighbour of the attacker's, in its container's namespace: three askers that do not wait for each other, for a name of
+// a container, for one that is in the cache, and for ever new ones, 100 a second together and each from a socket of its
+// own. A line on its input ends a stretch; what became of that is a line on its output, as soon as it is known. Arguments:
+// the address of "web", and the number of its first new name.
+
+import { createSocket } from "node:dgram";
+import { createInterface } from "node:readline";
+
+import { decode, encode } from "dns-packet";
+
+import type { Stretch } from "./victim.ts";
+import { WORLD } from "./world.ts";
+
+const [web = "", first = "0"] = process.argv.slice(2);
+const PER_SECOND = 100;
+const TICK_MS = 10;
+/** As the C library, before it asks again. */
+const PATIENCE_MS = 5_000;
+const TOLD_MAX = 20;
+
+type Counts = { asked: number; lost: string[]; wrong: string[]; pending: number; isOver: boolean };
+
+let stretch = begin();
+let number = Number(first);
+
+function begin(): Counts {
+  return { asked: 0, lost: [], wrong: [], pending: 0, isOver: false };
+}
+
+function tell(counts: Counts): void {
+  if (!counts.isOver || counts.pending > 0) return;
+  const { asked, lost, wrong } = counts;
+  const told: Stretch = {
+    asked,
+    lost: lost.length,
+    wrong: wrong.length,
+    examples: [...wrong, ...lost].slice(0, TOLD_MAX),
+  };
+  process.stdout.write(`${JSON.stringify(told)}\n`);
+}
+
+function ask(name: string, right: string): void {
+  const counts = stretch;
+  counts.asked++;
+  counts.pending++;
+  const socket = createSocket("udp4");
+  let isDone = false;
+  const end = (list: string[] | undefined, how: string): void => {
+    if (isDone) return;
+    isDone = true;
+    clearTimeout(timer);
+    socket.close();
+    list?.push(`${name}: ${how}`);
+    counts.pending--;
+    tell(counts);
+  };
+  const timer = setTimeout(() => end(counts.lost, "no answer"), PATIENCE_MS);
+  const id = Math.floor(Math.random() * 0x10000);
+  socket.on("error", (error) => end(counts.lost, error.message));
+  socket.on("message", (message) => {
+    const { id: answered, flags = 0, answers = [] } = decode(message);
+    if (answered !== id) return;
+    const data = answers.map((answer) => (answer.type === "A" ? answer.data : answer.type));
+    if ((flags & 15) === SERVFAIL || (flags & 15) === REFUSED) end(counts.lost, `rcode ${flags & 15}`);
+    else if (data.length === 1 && data[0] === right) end(undefined, "");
+    else end(counts.wrong, `rcode ${flags & 15}, ${data.join(" ")} instead of ${right}`);
+  });
+  const query = encode({ type: "query", id, flags: 0x100, questions: [{ type: "A", name }] });
+  socket.connect(53, "127.0.0.11", () => socket.send(query, () => undefined));
+}
+
+const SERVFAIL = 2;
+const REFUSED = 5;
+
+function nextNew(): [string, string] {
+  const name = `n${(number += 1)}.ok.test`;
+  return [name, textOf(name)];
+}
+
+function textOf(name: string): string {
+  return [...(WORLD.addressOf(name) ?? [])].join(".");
+}
+
+const KINDS: readonly (() => [string, string])[] = [
+  () => ["web", web],
+  () => [WORLD.kept, textOf(WORLD.kept)],
+  nextNew,
+];
+const startMs = performance.now();
+for (const kind of KINDS) {
+  let asked = 0;
+  setInterval(() => {
+    const due = ((performance.now() - startMs) / 1000) * (PER_SECOND / KINDS.length);
+    for (; asked < due; asked++) ask(...kind());
+  }, TICK_MS);
+}
+for await (const _ of createInterface({ input: process.stdin })) {
+  const over = stretch;
+  stretch = begin();
+  over.isOver = true;
+  tell(over);
+}
+process.exit(0);

@@ -1,0 +1,57 @@
+// Owns a neighbour of the attacker's that asks all the time, and what became of its questions in each stretch of time.
+
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+
+import { SYSTEM_PATH } from "../support/command.ts";
+import type { Container } from "../support/container.ts";
+import { inNetns } from "../support/netns.ts";
+import { letGo } from "../support/reaper.ts";
+import { inTime } from "../support/wait.ts";
+
+export type Stretch = {
+  readonly asked: number;
+  // Without an answer, or with one that says that there is none to be had.
+  readonly lost: number;
+  readonly wrong: number;
+  readonly examples: readonly string[];
+};
+
+const PROGRAM = fileURLToPath(new URL("./victim-main.js", import.meta.url));
+const TOLD_WITHIN_MS = 60_000;
+
+export class Victim implements AsyncDisposable {
+  readonly #process: ChildProcessByStdio<Writable, Readable, null>;
+  readonly #waiting: ((told: Stretch) => void)[] = [];
+  readonly #ended: Promise<unknown>;
+
+  constructor(container: Container, web: string, firstNumber: number) {
+    const program = [PROGRAM, web, String(firstNumber)];
+    const [command = "", ...args] = inNetns(container.netnsPath, process.execPath, program);
+    this.#process = spawn(command, args, {
+      stdio: ["pipe", "pipe", "inherit"],
+      env: { ...process.env, PATH: SYSTEM_PATH },
+    });
+    this.#process.stdin.on("error", () => undefined);
+    createInterface({ input: this.#process.stdout }).on("line", (line) => {
+      this.#waiting.shift()?.(JSON.parse(line) as Stretch);
+    });
+    this.#ended = once(this.#process, "close");
+    letGo(this.#process);
+  }
+
+  // What became of all that was asked since the last time, when all of it has been answered or given up.
+  async stretch(): Promise<Stretch> {
+    const told = new Promise<Stretch>((resolve) => this.#waiting.push(resolve));
+    this.#process.stdin.write("\n");
+    return await inTime(told, "the victim's account", TOLD_WITHIN_MS);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#process.stdin.end();
+    await inTime(this.#ended, "the end of the victim");
+  }
+}

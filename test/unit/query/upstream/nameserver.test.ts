@@ -1,0 +1,35 @@
+// Proves whose word counts about EDNS: the servers of a name may deny it behind any server, so it is the asker's own affair.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { LIMITS } from "../../../../src/config/limits.ts";
+import { RandomIds } from "../../../../src/lib/random-ids.ts";
+import { MessageBlock } from "../../../../src/kernel/message-block.ts";
+import { Nameserver } from "../../../../src/query/upstream/nameserver.ts";
+import { TurnBudget } from "../../../../src/query/upstream/turn-budget.ts";
+
+const [ATTACKER, VICTIM] = [1, 2];
+
+test("a server that took no EDNS for one container is asked with it for the others", () => {
+  const nameserver = aNameserver();
+  nameserver.takesNoEdns(0, ATTACKER);
+  assert.equal(nameserver.speaksEdns(1, ATTACKER), false);
+  assert.equal(nameserver.speaksEdns(1, VICTIM), true);
+  assert.equal(nameserver.speaksEdns(1), false, "whoever looks is told");
+  assert.equal(nameserver.speaksEdns(LIMITS.plainMs, ATTACKER), true);
+  assert.equal(nameserver.speaksEdns(LIMITS.plainMs), true);
+});
+
+function aNameserver(): Nameserver {
+  const parts = {
+    block: new MessageBlock(1, 512),
+    budget: new TurnBudget(1),
+    ids: new RandomIds(),
+    now: () => 0,
+    socketsMax: 1,
+    pools: new Set<never>(),
+    sockets: { open: 0 },
+  };
+  return new Nameserver({ address: "192.0.2.1", port: 53, from: "host" }, parts, () => undefined);
+}
