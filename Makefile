@@ -5,7 +5,7 @@ SHELL := /bin/bash
 # Node from here where the machine's own is too old; scripts/node.sh puts it there.
 export PATH := $(CURDIR)/.cache/node/bin:$(PATH)
 
-.PHONY: run test check bench bench-plot soak build deb man ten-minutes setup-demo setup-test setup-bench help clean
+.PHONY: run test check bench bench-plot soak chaos fuzz build deb man ten-minutes setup-demo setup-test setup-bench help clean
 
 run: setup-demo build ## A minute's demonstration: a private engine, a small project, names resolving
 	@node scripts/demo.mjs
@@ -22,8 +22,14 @@ bench: setup-bench build ## The ratios: dns11 beside dockerd and others, in one 
 bench-plot: ## Draw what the last bench saved; OUT=file.svg says where
 	@node scripts/bench-plot.mjs $(OUT)
 
+fuzz: build ## Ten million spoilt queries and replies through every parser (no root needed); INPUTS=N and SEED=N
+	@node --expose-gc dist/test/fuzz/fuzz-main.js --inputs $(or $(INPUTS),10000000) $(if $(SEED),--seed $(SEED))
+
 soak: setup-bench build ## Ten minutes of mixed load while containers come and go (needs root); SECONDS=N for longer
 	@node dist/test/bench/soak-main.js
+
+chaos: setup-test build ## Faults at random while everybody asks (needs root); MINUTES=N, SEED=N for another plan
+	@node --enable-source-maps dist/test/chaos/main.js
 
 build: node_modules/.package-lock.json ## Compile to dist/
 	@npm run --silent build

@@ -17,6 +17,7 @@ import { type SettingsOptions, settingsReader, stateDirOption, untilSignalled } 
 import { table } from "./table.ts";
 
 interface KindOptions extends AskingOptions {
+  readonly inNode?: boolean;
   readonly kind?: readonly NodeFilter[];
 }
 
@@ -53,6 +54,7 @@ export function addKind(program: Command): void {
         (text, before: readonly NodeFilter[] | undefined) => [...(before ?? []), READERS["kind.nodes"](text)],
       ),
     )
+    .option("--in-node", "the node that this runs in; no engine is asked")
     .option("--json", "as JSON")
     .action(
       async (node: string | undefined, options: KindOptions) =>
@@ -117,7 +119,7 @@ function statusText(nodes: readonly ContainerStatus[]): string {
       timeOf(node?.lastProbe),
       String(node?.dropped ?? "-"),
       node?.resolvConf ?? "-",
-      [reason, ...(node?.reasons ?? [])].filter((text) => text !== undefined).join("; "),
+      [reason, ...(node?.reasons ?? []), ...(node?.warnings ?? [])].filter((text) => text !== undefined).join("; "),
     ]),
   );
 }
@@ -126,13 +128,23 @@ function timeOf(iso: string | null | undefined): string {
   return iso?.slice(11, 19) ?? "-";
 }
 
-async function diagnose(node: string | undefined, { host, json, kind }: KindOptions): Promise<void> {
-  const { diagnoseNodes } = await onThisPlatform(async () => await import("../src/daemon/kind-doctor.ts"));
-  const reports = await diagnoseNodes({ hostFlag: host, node, filters: kind ?? [{ kind: "auto" }] });
+async function diagnose(node: string | undefined, options: KindOptions): Promise<void> {
+  const { json } = options;
+  const reports = options.inNode === true ? await diagnoseHere() : await diagnoseThere(node, options);
   process.stdout.write(
     json === true ? `${JSON.stringify(reports)}\n` : reports.map(reportText).join("\n") || "there is no KIND node\n",
   );
   judge(reports.flatMap(({ findings }) => findings));
+}
+
+async function diagnoseHere(): Promise<NodeDiagnosis[]> {
+  const { diagnoseInNode } = await onThisPlatform(async () => await import("../src/daemon/in-node.ts"));
+  return await diagnoseInNode();
+}
+
+async function diagnoseThere(node: string | undefined, { host, kind }: KindOptions): Promise<NodeDiagnosis[]> {
+  const { diagnoseNodes } = await onThisPlatform(async () => await import("../src/daemon/kind-doctor.ts"));
+  return await diagnoseNodes({ hostFlag: host, node, filters: kind ?? [{ kind: "auto" }] });
 }
 
 function reportText({ node, findings }: NodeDiagnosis): string {

@@ -141,7 +141,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/container/kind",
     mayImport: ["src/container", "src/kernel", ...BASE],
-    modules: ["node:crypto", "node:fs", "node:net", "node:os", "node:path"],
+    modules: ["node:crypto", "node:fs", "node:net", "node:os", "node:path", "node:timers/promises"],
   },
   {
     room: "src/container/attach",
@@ -257,6 +257,8 @@ const OPENERS = new Map([
   ["src/daemon/descriptors.ts", "of this process"],
   ["src/daemon/in-node.ts", "this thread's namespace"],
   ["src/daemon/instance.ts", "dns11's own folder"],
+  ["src/daemon/quarantine/black-box.ts", "dns11's own folder"],
+  ["src/daemon/quarantine/deaths.ts", "dns11's own folder"],
   ["src/daemon/machine-check.ts", "the engine's socket; dns11's own folder"],
   ["src/daemon/process-metrics.ts", "of this process"],
   ["cmd/build.ts", "the package's own"],

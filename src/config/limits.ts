@@ -199,11 +199,14 @@ export const LIMITS = {
   /** Retries of what failed start here and double up to the second figure. */
   retryFirstMs: 500,
   retryLastMs: 60_000,
-  /**
-   * How often a pod of our own making asks in a node, where nothing is wrong: each is a link that comes and goes there, and
-   * taking it away costs 40 ms in which nobody is answered.
-   */
+  /** How often a pod of our own making asks in a node, where nothing is wrong: each is a link that comes and goes there. */
   podProbeEveryMs: 300_000,
+  /**
+   * How often a node's switches are looked at for the way `loopback`: the kernel tells nobody of route_localnet. Reading one
+   * takes 15 us. And how soon one is switched on once more that somebody keeps switching off.
+   */
+  localnetLookMs: 2_000,
+  localnetRepairEveryMs: 60_000,
   /** Namespaces verified at the same time; the next ones wait. */
   verifyAtOnce: 64,
   /**
@@ -323,6 +326,20 @@ export const LIMITS = {
   logLinesPerKind: 100,
   logKindMs: 60_000,
 
+  /**
+   * Deaths of dns11 in a row while it worked for one container, each so soon after the one before, until that container is
+   * attached last and alone, and until it is left to Docker's resolver.
+   */
+  deathsWithinMs: 60_000,
+  deathsUntilSuspect: 2,
+  deathsUntilQuarantine: 3,
+  deathsKept: 16,
+  /** For how long, the first time and at most; and how many containers are kept in mind. */
+  quarantineMs: 3_600_000,
+  quarantineMsMax: 24 * 3_600_000,
+  quarantinesKept: 256,
+  /** How often a container that is attached last looks whether all others are. */
+  suspectLookMs: 50,
   /** Defects of dns11 that are told with their stacks; of others only that they came. */
   defectsTold: 64,
   /** How long SIGTERM waits for queries that are being answered. */

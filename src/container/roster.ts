@@ -3,7 +3,7 @@
  * remembers the decision, so that whoever asks why a container is not served gets an answer.
  */
 import type { OnlyFilter } from "../config/only.ts";
-import { DETACHED, type Decision, decide, withWarnings } from "./attach/decision.ts";
+import { DETACHED, type Decision, decide, quarantined, withWarnings } from "./attach/decision.ts";
 import { CONTAINER_MODE } from "./attach/mode.ts";
 import type { Reconciler } from "./attach/reconciler.ts";
 import type { Nodes } from "./kind/nodes.ts";
@@ -18,6 +18,8 @@ export interface RosterParts {
   readonly reconciler: Reconciler;
   readonly nodes: Nodes;
   readonly only: readonly OnlyFilter[];
+  /** Why a container is not attached although it could be: dns11 died by it. */
+  readonly quarantineOf?: (containerId: string) => string | undefined;
   readonly labelPolicy: LabelPolicy;
   readonly onWarning: (fact: ContainerFact, warning: string) => void;
 }
@@ -90,12 +92,19 @@ export class Roster {
     }
   }
 
+  #decided(fact: ContainerFact): Decision {
+    const { directory, nodes, quarantineOf } = this.#parts;
+    if (nodes.isDetached(fact)) return DETACHED;
+    const decision = decide(fact, directory.network.bind(directory), this.#only, this.#labelPolicy);
+    const why = decision.kind === "serve" ? quarantineOf?.(fact.id) : undefined;
+    return why === undefined ? decision : quarantined(why);
+  }
+
   /** Names are known at once; what labels decide waits until it is known whose they are, and stays as it was meanwhile. */
   #decide(fact: ContainerFact): void {
     if (fact.imageLabels.source === "awaited") return;
-    const { directory, reconciler, nodes, onWarning } = this.#parts;
-    const networkOf = directory.network.bind(directory);
-    const decided = nodes.isDetached(fact) ? DETACHED : decide(fact, networkOf, this.#only, this.#labelPolicy);
+    const { reconciler, nodes, onWarning } = this.#parts;
+    const decided = this.#decided(fact);
     const told = withWarnings(decided, [decided.warning, nodes.ignoredLabel(fact)]);
     const decision = nodes.isNode(fact) ? withNodeWarnings(told, fact, nodes.placeOf(fact)) : told;
     if (decision.warning !== undefined && this.#decisions.get(fact.id)?.warning !== decision.warning) {

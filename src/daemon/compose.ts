@@ -25,6 +25,7 @@ import type { Log } from "../observe/log.ts";
 import { Repeats } from "../observe/repeats.ts";
 import type { Book } from "../query/ledger/book.ts";
 import { descriptorsMax } from "./descriptors.ts";
+import type { Quarantines } from "./quarantine/quarantines.ts";
 import { QueryLog } from "./query-log.ts";
 import { QueryReader } from "./query-reader.ts";
 import { HostUpstreams } from "./host-upstreams.ts";
@@ -33,7 +34,7 @@ import { WayCounts } from "./way-counts.ts";
 
 export interface Composition extends ContainerWay {
   readonly queryWay: QueryWay;
-  readonly parts: Pick<ComposeParts, "engine" | "bracket" | "host">;
+  readonly parts: Pick<ComposeParts, "engine" | "bracket" | "host" | "quarantines">;
   /** Goes by other settings from now on, as far as a reload may change them. */
   readonly reconfigure: (settings: RunSettings) => void;
   readonly counts: WayCounts;
@@ -68,12 +69,15 @@ export interface ComposeParts {
   readonly host: () => EngineHost;
   readonly onEngine: (info: EngineInfo) => void;
   readonly engineVersion: () => number;
+  /** Which containers may end dns11 again. */
+  readonly quarantines: Quarantines;
 }
 
 export function compose(parts: ComposeParts): Composition {
   const repeats = new Repeats(parts.log);
   const counts = new WayCounts(parts.settings.metrics.containers);
-  const queryWay = composeQueryWay(parts.settings, parts.log, repeats);
+  const { box } = parts.quarantines;
+  const queryWay = composeQueryWay(parts.settings, parts.log, repeats, (asker, id) => box.name(asker, id));
   const { book } = queryWay;
   const containerWay = composeContainerWay(parts, queryWay, { counts, repeats });
   const { directory, roster, nodes, follower, hostUpstreams } = containerWay;
@@ -110,7 +114,7 @@ function composeContainerWay(
   { openEndpointFor, onUpstreamsChanged, book }: QueryWay,
   { counts, repeats }: { readonly counts: WayCounts; readonly repeats: Repeats },
 ): ContainerWay {
-  const { settings, log, engine, bracket, memory, means, journal, host, onEngine, engineVersion } = parts;
+  const { settings, log, engine, bracket, memory, means, journal, host, onEngine, engineVersion, quarantines } = parts;
   const directory = new Directory({ serversMax: serversMax(settings), ownAddress: DOCKER_RESOLVER });
   directory.setRules(settings.routes);
   directory.setLabelPolicy(settings.labels);
@@ -125,6 +129,9 @@ function composeContainerWay(
       prove,
       nextZone: zones(),
       openEndpointFor,
+      isSuspect: quarantines.isSuspect,
+      areAllKnown: () => follower.isSynced,
+      attaching: (id, work) => quarantines.box.attaching(id, work),
       descriptorsMax: descriptorsMax(),
       onServing: (id, counters, isServing) => (isServing ? counts.began(nameOf(id), counters) : counts.ended(counters)),
     },
@@ -137,7 +144,8 @@ function composeContainerWay(
       if (state.kind === "failed") {
         const { code, reason, culprits } = state;
         const about = { container, code, reason, culprits };
-        repeats.tell("warn", container, about, "not attached; Docker's resolver answers", "attaching");
+        const who = code === "OWNED_ELSEWHERE" ? "another dns11 serves it" : "Docker's resolver answers";
+        repeats.tell("warn", container, about, `not attached; ${who}`, "attaching");
       }
     },
   );
@@ -149,7 +157,7 @@ function composeContainerWay(
       host,
       networkOf: (id) => directory.network(id),
       onChange: (id) => reconciler.refit(id),
-      onNews: (about, text) => log.info(about, text),
+      onNews: (about, text, level = "info") => log[level](about, text),
     },
     settings.kind,
     settings.labels,
@@ -159,6 +167,7 @@ function composeContainerWay(
     reconciler,
     nodes,
     only: settings.only,
+    quarantineOf: quarantines.reasonFor,
     labelPolicy: settings.labels,
     onWarning: ({ name: container }, warning) =>
       repeats.tell("warn", container, { container, warning }, "odd container"),
@@ -195,7 +204,7 @@ function composeContainerWay(
     },
     onNetwork: (fact) => directory.putNetwork(fact),
     onNetworkGone: (id) => directory.removeNetwork(id),
-    onContainer: (fact) => roster.put(fact),
+    onContainer: (fact) => quarantines.box.attaching(fact.id, () => roster.put(fact)),
     onContainerGone: (id) => {
       book.name(id, nameOf(id));
       roster.remove(id);

@@ -22,8 +22,10 @@ import type { Family } from "../observe/exposition.ts";
 import { Journal } from "../container/kind/journal.ts";
 import { type Composition, compose } from "./compose.ts";
 import { Control, type Routes } from "./control.ts";
+import { Defects } from "./defects.ts";
 import { descriptorsMax, foreseeDescriptors, roomForContainers } from "./descriptors.ts";
 import { HangGuard } from "./hang-guard.ts";
+import { Quarantines } from "./quarantine/quarantines.ts";
 import { keepHeapSmall } from "./heap.ts";
 import { Life } from "./life.ts";
 import { familiesOf } from "./metrics.ts";
@@ -95,10 +97,12 @@ export class Daemon {
     const info = await this.#waitForEngine(signal);
     if (info === undefined) return;
     const instance = takeInstance(this.#settings.stateDir, info.id);
+    const quarantines = Quarantines.open(instance.folder, this.#log);
     try {
-      this.#composition = this.#compose(bracket, memory, new Journal(instance.folder));
+      this.#composition = this.#compose(bracket, memory, new Journal(instance.folder), quarantines);
       await this.#serve(instance, signal);
     } finally {
+      quarantines.close();
       instance.release();
       if (this.#host !== undefined) closeEngineHost(this.#host);
     }
@@ -121,7 +125,7 @@ export class Daemon {
     const info = await this.#engine.describe();
     this.#acceptEngine(info);
     const journal = new Journal(instanceFolder(this.#settings.stateDir, info.id));
-    const composition = this.#compose(bracket, new NetlinkMemory(), journal);
+    const composition = this.#compose(bracket, new NetlinkMemory(), journal, Quarantines.none());
     // Nothing that is wanted is done: the reconciler is stopped before it starts.
     await composition.reconciler.stop();
     composition.hostUpstreams.close();
@@ -187,6 +191,17 @@ export class Daemon {
     const routes = routesOf({ composition, status, reload: async () => await this.reload(), pages: this.#pages });
     const control = await Control.listen(instance.controlPath, routes);
     const guard = new HangGuard();
+    const { queryWay, repeats, parts } = composition;
+    const { box } = parts.quarantines;
+    const defects = new Defects({
+      log: this.#log,
+      repeats,
+      inWork: box.inWork,
+      containerOf: (asker) => box.containerOf(asker)?.slice(0, 12),
+      onDefect: () => void queryWay.meter.counts.defects++,
+    });
+    defects.begin();
+    parts.quarantines.watch(() => composition.roster.refresh());
     this.#life.serves(() => ({
       isSynced: composition.follower.isSynced,
       isSettled: composition.reconciler.isSettled,
@@ -213,6 +228,7 @@ export class Daemon {
       composition.hostUpstreams.close();
       composition.queryLog.stop();
       guard.stop();
+      defects.end();
       control.close();
       composition.repeats.close();
       this.#log.info("stopped");
@@ -298,8 +314,9 @@ export class Daemon {
     this.#info = info;
   }
 
-  #compose(bracket: Bracket, memory: NetlinkMemory, journal: Journal): Composition {
+  #compose(bracket: Bracket, memory: NetlinkMemory, journal: Journal, quarantines: Quarantines): Composition {
     return compose({
+      quarantines,
       settings: this.#settings,
       log: this.#log,
       engine: this.#engine,

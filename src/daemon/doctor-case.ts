@@ -41,6 +41,7 @@ const ELSEWHERE: ReadonlySet<string> = new Set(["host-network", "shares-namespac
 const DEFAULT_BRIDGE = "default-network-only";
 /** Where dns11 has no say, whoever runs it. */
 const NEVER_OURS: ReadonlySet<string> = new Set([...ELSEWHERE, DEFAULT_BRIDGE, "swarm-network"]);
+const RELEASE = "After what it did was mended, `dns11 doctor --fix` releases it.";
 const BY_ITSELF = "It tries again by itself; `dns11 doctor --fix` has it try at once.";
 
 /** Every container that runs, by name. */
@@ -121,6 +122,8 @@ function attachmentFinding(decision: Decision, told: ContainerStatus | undefined
       const detail = `Docker's own resolver (${told.code ?? ""}): ${told.reason ?? ""}`;
       return finding("attachment", "ok", told.warning === undefined ? detail : `${detail}; ${told.warning}`);
     }
+    case "quarantined":
+      return finding("attachment", "problem", `Docker's own resolver: ${told.reason ?? ""}`, RELEASE);
     case "failed":
       return finding("attachment", "problem", `Docker's own resolver${since}: ${why}`, BY_ITSELF);
     case "opening":

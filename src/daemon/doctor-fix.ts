@@ -41,6 +41,7 @@ const OURS: ReadonlySet<CheckCode> = new Set([...MENDABLE, "leftovers", "dns11"]
 const OUTCOMES: Readonly<Record<RepairAnswer["outcome"], string>> = {
   verified: "dns11 made its rules anew, and queries come through",
   "attached-anew": "dns11 attached anew, with other sockets and rules, and queries come through",
+  released: "it is no longer in quarantine, and dns11 attached it",
   failed: "dns11 tried to attach anew, and queries do not come through",
   "not-served": "nothing of dns11's is wanted there",
 };

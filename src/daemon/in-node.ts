@@ -12,9 +12,12 @@ import { DOCKER_RESOLVER } from "../container/capture/capture.ts";
 import { examineNode } from "../container/kind/doctor.ts";
 import { FILES_HERE, NODE_HERE, dockerListening, nodeHere } from "../container/kind/here.ts";
 import { Journal } from "../container/kind/journal.ts";
-import { NodeMode, undoIn } from "../container/kind/node-mode.ts";
-import { NodeResolver, restoreRecord } from "../container/kind/node-resolver.ts";
+import { dockerResolver } from "../container/kind/docker-resolver.ts";
+import type { NodeFact } from "../container/kind/node-fact.ts";
+import { NodeMode } from "../container/kind/node-mode.ts";
+import { NodeResolver } from "../container/kind/node-resolver.ts";
 import { nodePlaceOf } from "../container/kind/nodes.ts";
+import { undoIn, undoResolvConf } from "../container/kind/undo.ts";
 import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
 import { closeEngineHost, openEngineHost } from "../container/namespace/engine-host.ts";
 import { Directory } from "../container/registry/directory.ts";
@@ -36,6 +39,7 @@ import type { Log } from "../observe/log.ts";
 import { descriptorsMax } from "./descriptors.ts";
 import { Control } from "./control.ts";
 import { VERSION } from "./daemon.ts";
+import type { NodeDiagnosis } from "./kind-doctor.ts";
 import { HangGuard } from "./hang-guard.ts";
 import { instanceFolder, takeInstance } from "./instance.ts";
 import { keepHeapSmall } from "./heap.ts";
@@ -44,6 +48,8 @@ import { QueryLog } from "./query-log.ts";
 import { QueryReader } from "./query-reader.ts";
 import { queryRoutes } from "./query-routes.ts";
 import { chooseMeans, warnOfMeans } from "./rule-means.ts";
+import { Repeats } from "../observe/repeats.ts";
+import { Defects } from "./defects.ts";
 import { composeQueryWay } from "./query-way.ts";
 import { type Status, containerStatus } from "./status.ts";
 
@@ -64,7 +70,8 @@ export async function stayInNode(settings: RunSettings, log: Log, signal: AbortS
   warnOfMeans(means, log);
   const instance = takeInstance(settings.stateDir, INSTANCE);
   const host = openEngineHost(process.pid);
-  const { openEndpointFor, book } = composeQueryWay(settings, log);
+  const repeats = new Repeats(log);
+  const { openEndpointFor, book, meter } = composeQueryWay(settings, log, repeats);
   let lastFailure = "";
   const reconciler = new Reconciler(
     {
@@ -121,6 +128,14 @@ export async function stayInNode(settings: RunSettings, log: Log, signal: AbortS
     },
   });
   const guard = new HangGuard();
+  const defects = new Defects({
+    log,
+    repeats,
+    inWork: new Uint32Array(1),
+    containerOf: () => undefined,
+    onDefect: () => void meter.counts.defects++,
+  });
+  defects.begin();
   want();
   const timer = setInterval(() => {
     if (!mode.update(nodeHere(memory), settings.kind)) return;
@@ -138,6 +153,8 @@ export async function stayInNode(settings: RunSettings, log: Log, signal: AbortS
     await reconciler.stop();
     queryLog.stop();
     guard.stop();
+    defects.end();
+    repeats.close();
     control.close();
     instance.release();
     closeEngineHost(host);
@@ -175,7 +192,7 @@ export async function serveOnce(settings: RunSettings, log: Log): Promise<string
     makeLasting(memory, servingPlan(input));
     mode.publish();
     const { published, reasons } = mode.report();
-    const findings = await examineHere(mode, bracket, memory);
+    const findings = await examineHere(mode.fact, bracket, memory);
     return [
       `pods ask ${published.join(", ") || "nobody"}, led to Docker's resolver (udp ${docker.udpPort}, tcp ${docker.tcpPort})`,
       ...reasons,
@@ -195,9 +212,8 @@ export function undoInNode(stateDir: string): string[] {
   const journal = new Journal(instance.folder);
   const { record } = journal.read(NODE_HERE);
   if (record !== undefined) {
-    const { resolvConf } = record;
-    if (resolvConf !== undefined) lines.push(`resolv.conf: ${restoreRecord(FILES_HERE.openWritten, resolvConf)}`);
-    undoIn(record, memory);
+    const { answering } = dockerResolver(memory);
+    lines.push(...undoResolvConf(record, FILES_HERE.openWritten, answering), ...undoIn(record, memory));
     journal.remove(NODE_HERE);
   }
   instance.remove();
@@ -218,15 +234,25 @@ function modeHere(policy: KindPolicy, { bracket, memory, log, folder }: ModePart
     journal: new Journal(folder),
     resolver: new NodeResolver(FILES_HERE),
     onChange,
-    onNews: (about, text) => log.info(about, text),
+    onNews: (about, text, level = "info") => log[level](about, text),
   });
 }
 
-async function examineHere(
-  { fact }: NodeMode,
-  bracket: Bracket,
-  memory: NetlinkMemory,
-): ReturnType<typeof examineNode> {
+/** What `dns11 kind doctor` finds where there is no engine to ask: the node that we are in ourselves. */
+export async function diagnoseInNode(): Promise<NodeDiagnosis[]> {
+  checkCapabilities();
+  await warmThreadPool();
+  const bracket = new Bracket();
+  const memory = new NetlinkMemory();
+  try {
+    const fact = nodeHere(memory);
+    return [{ node: fact.name, findings: await examineHere(fact, bracket, memory) }];
+  } finally {
+    bracket.close();
+  }
+}
+
+async function examineHere(fact: NodeFact, bracket: Bracket, memory: NetlinkMemory): ReturnType<typeof examineNode> {
   const fd = openSync(THREAD_NAMESPACE, "r");
   try {
     const resolvConf = new NodeResolver(FILES_HERE).text();

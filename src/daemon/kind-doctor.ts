@@ -42,7 +42,7 @@ export async function diagnoseNodes({ hostFlag, node, filters }: DiagnosisOrder)
   await warmThreadPool();
   const { socketPath } = engineAddress(hostFlag, process.env);
   const engine = new Engine(socketPath);
-  const host = openEngineHost(processBehind(socketPath));
+  const host = openEngineHost(behind(socketPath));
   const bracket = new Bracket();
   try {
     const facts = node === undefined ? await allNodes(engine, filters) : [await theNode(engine, node)];
@@ -54,6 +54,17 @@ export async function diagnoseNodes({ hostFlag, node, filters }: DiagnosisOrder)
   } finally {
     bracket.close();
     closeEngineHost(host);
+  }
+}
+
+function behind(socketPath: string): ReturnType<typeof processBehind> {
+  try {
+    return processBehind(socketPath);
+  } catch (error) {
+    throw new Fault("ENGINE_AWAY", `Nobody answers at the engine socket "${socketPath}"`, {
+      cause: error,
+      remedy: "Inside a node there is none: dns11 kind doctor --in-node.",
+    });
   }
 }
 

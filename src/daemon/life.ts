@@ -121,7 +121,7 @@ export class Life {
       missing,
       attached: containers.filter(({ state }) => state === "attached").length,
       refused: containers
-        .filter(({ state }) => state === "failed")
+        .filter(({ state }) => state === "failed" || state === "quarantined")
         .map(({ name, code = "", reason = "" }) => ({ container: name, code, reason })),
     };
   }

@@ -175,7 +175,7 @@ function cacheFamilies({ cache }: Meter, { entries, bytes, bytesMax }: QueryRead
   ];
 }
 
-const STATES = ["attached", "verifying", "opening", "failed", "left-alone"] as const;
+const STATES = ["attached", "verifying", "opening", "failed", "left-alone", "quarantined"] as const;
 
 function containerFamilies(containers: readonly ContainerStatus[], counts: WayCounts, isConnected: boolean): Family[] {
   const told = counts.tellsContainers ? counts.containers() : [];

@@ -63,7 +63,15 @@ interface Answering extends Pick<UdpParts & TcpParts, "answerer" | "forward" | "
 /** Failures of servers and defects are told at most this often. */
 const LOG_EVERY_MS = 10_000;
 
-export function composeQueryWay(settings: RunSettings, log: Log, repeats: Repeats = new Repeats(log)): QueryWay {
+/** Told of each new asker: its number, and its container. */
+type OnAsker = (asker: number, containerId: string) => void;
+
+export function composeQueryWay(
+  settings: RunSettings,
+  log: Log,
+  repeats: Repeats = new Repeats(log),
+  onAsker: OnAsker = () => undefined,
+): QueryWay {
   const meter = new Meter();
   const parts: AnsweringParts = { block: new MessageBlock(LIMITS.udpBatch, SLOT_BYTES), log, repeats, meter };
   const slots = slotLimit(settings);
@@ -77,8 +85,11 @@ export function composeQueryWay(settings: RunSettings, log: Log, repeats: Repeat
   return {
     meter,
     readings: () => answering.asking.readings(),
-    openEndpointFor: (containerId) => (sockets, view, dial) =>
-      new Endpoint(sockets, { containerId, view, dial }, { udp, tcp, slots, book, shares }),
+    openEndpointFor: (containerId) => (sockets, view, dial) => {
+      const endpoint = new Endpoint(sockets, { containerId, view, dial }, { udp, tcp, slots, book, shares });
+      onAsker(endpoint.asker.number, containerId);
+      return endpoint;
+    },
     book,
     asking: () => answering.asking,
     onUpstreamsChanged: () => answering.asking.forget(),

@@ -2,6 +2,9 @@
  * Routes: what can be asked of a running dns11 and what it can be told, by method and path. Paths begin with the version of
  * what they mean; within one, answers gain fields and lose none.
  */
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { LIMITS } from "../config/limits.ts";
 import { Fault } from "../lib/fault.ts";
 import type { Composition } from "./compose.ts";
 import type { Call, Routes } from "./control.ts";
@@ -11,6 +14,8 @@ import { findGone, queryRoutes } from "./query-routes.ts";
 import { questionRoutes } from "./question-routes.ts";
 import type { RepairAnswer, Status } from "./status.ts";
 import type { ReloadReport } from "./told.ts";
+
+const LOOK_EVERY_MS = 10;
 
 interface RouteParts {
   readonly composition: Composition;
@@ -78,11 +83,23 @@ function setDetached({ roster, nodes, directory }: Composition, { body }: Call, 
 }
 
 /** Has a container's namespace attached anew where it has to be, and tells what came of it. */
-async function repair({ directory, reconciler }: Composition, { body }: Call): Promise<RepairAnswer> {
+async function repair(composition: Composition, { body }: Call): Promise<RepairAnswer> {
+  const { directory, reconciler } = composition;
   const wanted = typeof body === "object" && body !== null && "container" in body ? body.container : undefined;
   if (typeof wanted !== "string" || wanted === "") {
     throw new Fault("NO_CONTAINER", 'Which container? It is told as {"container": "NAME"}');
   }
   const { id, name } = findContainer(directory.containers.values(), wanted);
+  if (composition.parts.quarantines.release(id)) return { name, outcome: await attachReleased(composition, id) };
   return { name, outcome: (await reconciler.repair(id)) ?? "not-served" };
+}
+
+/** It is wanted again from now on, and attached by the worker in its turn. */
+async function attachReleased({ roster, reconciler }: Composition, id: string): Promise<RepairAnswer["outcome"]> {
+  roster.refresh();
+  for (const endMs = performance.now() + LIMITS.repairMs; performance.now() < endMs; await sleep(LOOK_EVERY_MS)) {
+    const outcome = await reconciler.repair(id);
+    if (outcome !== undefined) return outcome === "failed" ? "failed" : "released";
+  }
+  return "failed";
 }

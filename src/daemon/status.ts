@@ -19,7 +19,7 @@ export interface ContainerStatus {
   readonly isPaused: boolean;
   readonly networks: readonly string[];
   /** attached and verifying are served by dns11, all others by Docker, if at all. */
-  readonly state: "attached" | "verifying" | "opening" | "failed" | "left-alone";
+  readonly state: "attached" | "verifying" | "opening" | "failed" | "left-alone" | "quarantined";
   /** A word for programs and a sentence for people, where it is not attached. */
   readonly code?: string;
   readonly reason?: string;
@@ -70,8 +70,8 @@ export interface Status {
 /** What `POST /v1/repair` tells. */
 export interface RepairAnswer {
   readonly name: string;
-  /** Its rules were made anew, it was attached anew, it cannot be, or nobody wants it served. */
-  readonly outcome: Repaired | "not-served";
+  /** Its rules were made anew, it was attached anew or for the first time, it cannot be, or nobody wants it served. */
+  readonly outcome: Repaired | "released" | "not-served";
 }
 
 export function containerStatus(
@@ -89,7 +89,8 @@ export function containerStatus(
     ...(decision.warning !== undefined && { warning: decision.warning }),
   };
   if (decision.kind === "leave") {
-    return { ...base, state: "left-alone", code: decision.code, reason: decision.reason };
+    const state = decision.code === "quarantined" ? "quarantined" : "left-alone";
+    return { ...base, state, code: decision.code, reason: decision.reason };
   }
   return {
     ...base,

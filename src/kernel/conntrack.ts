@@ -5,7 +5,7 @@
 import { codeOf } from "../lib/fault.ts";
 import { addressBytes } from "../model/address.ts";
 import { AF_INET, AF_INET6, SystemFault } from "./libc.ts";
-import { NLM_F_ACK, NLM_F_DUMP, type NetlinkWriter, attributesIn } from "./netlink-message.ts";
+import { NLM_F_ACK, NLM_F_DUMP, NetlinkWriter, attributesIn } from "./netlink-message.ts";
 import { type NetlinkMemory, NetlinkSocket } from "./netlink-socket.ts";
 import { GENERIC_MESSAGE_BYTES, NETLINK_NETFILTER, genericMessage } from "./nfnetlink.ts";
 
@@ -25,8 +25,10 @@ const CTA_PROTO_NUMBER = 1;
 const CTA_PROTO_SOURCE_PORT = 2;
 const CTA_PROTO_DESTINATION_PORT = 3;
 const UDP = 17;
+const PROTOCOL_NUMBERS = { udp: UDP, tcp: 6 } as const;
 const CTA_IP_V4_SOURCE = 1;
 const CTA_IP_V6_SOURCE = 3;
+const CTA_IP_V6_DESTINATION = 4;
 const CTA_FILTER_ORIGINAL_FLAGS = 1;
 const CTA_FILTER_BY_SOURCE = 1;
 const CTA_FILTER_BY_DESTINATION = 2;
@@ -40,9 +42,7 @@ type Entry = readonly (readonly [attribute: number, value: Buffer])[];
  * Returns how many there were.
  */
 export function forgetConversationsOf(memory: NetlinkMemory, address: string): number {
-  const bytes = addressBytes(address);
-  if (bytes === undefined) throw new TypeError(`Not an IP address: "${address}"`);
-  const source = Buffer.from(bytes);
+  const source = bytesOf(address);
   const entries = withSocket(memory, (socket) => entriesFrom(socket, source, address));
   return withSocket(memory, (socket) => entries.filter((entry) => remove(socket, familyOf(source), entry)).length);
 }
@@ -55,6 +55,31 @@ function withSocket<T>(memory: NetlinkMemory, use: (socket: NetlinkSocket) => T)
   } finally {
     socket.close();
   }
+}
+
+/** Who asked whom: enough to find the one entry of a conversation, in a zone. */
+export interface Conversation {
+  readonly protocol: "udp" | "tcp";
+  readonly source: string;
+  readonly sourcePort: number;
+  readonly destination: string;
+  readonly destinationPort: number;
+}
+
+/**
+ * Deletes these where they are remembered, in any of these zones, in the namespace that the thread is in. Each is found by
+ * its hash; searching the table takes tens of milliseconds on a machine whose table is large, however few match.
+ */
+export function forgetConversations(
+  memory: NetlinkMemory,
+  conversations: readonly Conversation[],
+  zones: readonly number[],
+): void {
+  withSocket(memory, (socket) => {
+    for (const conversation of conversations) {
+      for (const zone of zones) remove(socket, familyOf(bytesOf(conversation.source)), entryOf(conversation, zone));
+    }
+  });
 }
 
 /** A conversation by UDP that the kernel remembers, with who answers in it instead of whoever was asked. */
@@ -154,6 +179,34 @@ function entriesFrom(socket: NetlinkSocket, source: Buffer, about: string): Entr
     if (from?.equals(source) === true) entries.push(identityOf(attributes));
   });
   return entries;
+}
+
+function entryOf({ protocol, source, sourcePort, destination, destinationPort }: Conversation, zone: number): Entry {
+  const isIpv4 = bytesOf(source).length === 4;
+  const tuple = new NetlinkWriter();
+  tuple.nested(CTA_TUPLE_IP, () => {
+    tuple.attribute(isIpv4 ? CTA_IP_V4_SOURCE : CTA_IP_V6_SOURCE, bytesOf(source));
+    tuple.attribute(isIpv4 ? CTA_IP_V4_DESTINATION : CTA_IP_V6_DESTINATION, bytesOf(destination));
+  });
+  tuple.nested(CTA_TUPLE_PROTO, () => {
+    tuple.attribute(CTA_PROTO_NUMBER, Buffer.of(PROTOCOL_NUMBERS[protocol]));
+    tuple.attribute(CTA_PROTO_SOURCE_PORT, inNetworkOrder(sourcePort));
+    tuple.attribute(CTA_PROTO_DESTINATION_PORT, inNetworkOrder(destinationPort));
+  });
+  return [
+    [CTA_TUPLE_ORIGINAL, tuple.bytes],
+    [CTA_ZONE, inNetworkOrder(zone)],
+  ];
+}
+
+function inNetworkOrder(value: number): Buffer {
+  return Buffer.of(value >> 8, value & 0xff);
+}
+
+function bytesOf(address: string): Buffer {
+  const bytes = addressBytes(address);
+  if (bytes === undefined) throw new TypeError(`Not an IP address: "${address}"`);
+  return Buffer.from(bytes);
 }
 
 /** Copied, because the next answers are received into the same memory. */

@@ -8,6 +8,7 @@ import { readXtable, xtablesIn } from "./xtables.ts";
 const NAME_BYTES = 32;
 const INFO_HOOKS = 36;
 const ENTRY_BYTES = 112;
+const ENTRY_DESTINATION = 4;
 const ENTRY_PROTOCOL = 80;
 const ENTRY_TARGET = 88;
 const ENTRY_NEXT = 90;
@@ -29,6 +30,10 @@ export interface LegacyRule {
   readonly protocol: string | undefined;
   readonly portFrom: number;
   readonly portTo: number;
+  /** The IPv4 address that it asks for; 0.0.0.0 where it asks for none. */
+  readonly destination: string;
+  /** The port that DNAT leads to; 0 where it leaves the port as it is. */
+  readonly leadsTo: number | undefined;
   /** The last rule of a chain that the kernel calls: what happens to everything else. */
   readonly isPolicy: boolean;
 }
@@ -62,7 +67,7 @@ function rulesIn(entries: Buffer, heads: ReadonlyMap<number, string>): LegacyRul
     const name = nameOf(target);
     // A chain of a user's begins with an entry that only says what it is called.
     if (name === "ERROR") chain = textAt(target, EXTENSION_BYTES);
-    else rules.push({ chain, target: targetOf(target), ...matchOf(entry), isPolicy: false });
+    else rules.push({ chain, target: targetOf(target), ...matchOf(entry), ...leadOf(entry, target), isPolicy: false });
     at += next;
     const isLast = heads.has(at) || nameOf(entries.subarray(at + targetAt(entries, at))) === "ERROR";
     const rule = rules.at(-1);
@@ -80,6 +85,21 @@ function targetOf(target: Buffer): string {
   if (name !== "") return name;
   const verdict = target.length >= EXTENSION_BYTES + 4 ? target.readInt32LE(EXTENSION_BYTES) : 0;
   return verdict === VERDICT_DROP ? "DROP" : "";
+}
+
+function leadOf(entry: Buffer, target: Buffer): Pick<LegacyRule, "destination" | "leadsTo"> {
+  const destination = [...entry.subarray(ENTRY_DESTINATION, ENTRY_DESTINATION + 4)].join(".");
+  const isDnat = nameOf(target) === "DNAT";
+  const leadsTo = isDnat
+    ? dnatPort(target.readUInt8(EXTENSION_BYTES - 1), target.subarray(EXTENSION_BYTES))
+    : undefined;
+  return { destination, leadsTo };
+}
+
+/** linux/netfilter/nf_nat.h: where the range of ports begins, in what a target DNAT of some revision holds. */
+export function dnatPort(revision: number, info: Buffer): number | undefined {
+  const at = revision === 0 ? 16 : 36;
+  return info.length < at + 2 ? undefined : info.readUInt16BE(at);
 }
 
 function matchOf(entry: Buffer): Pick<LegacyRule, "protocol" | "portFrom" | "portTo"> {

@@ -61,6 +61,9 @@ const c = {
   ioctl: bind<(fd: number, request: number, argument: number) => number>(
     "int ioctl(int fd, unsigned long request, long argument)",
   ),
+  mmap: bind<(address: null, length: number, protection: number, flags: number, fd: number, offset: number) => unknown>(
+    "void *mmap(void *address, size_t length, int protection, int flags, int fd, long offset)",
+  ),
   ifNameToIndex: bind<(name: string) => number>("unsigned int if_nametoindex(const char *name)"),
   prctl: bind<(option: number, argument: number, a: number, b: number, c: number) => number>(
     "int prctl(int option, unsigned long argument, unsigned long a, unsigned long b, unsigned long c)",
@@ -275,6 +278,16 @@ export function sendMany(fd: number, messages: number, count: number): number {
 /** The address of a buffer's first byte. The buffer must outlive every use, and its memory never moves. */
 export function addressOf(memory: Uint8Array): number {
   return Number(koffi.address(memory));
+}
+
+/** The first bytes of a file as memory: what is stored there is in the file at once, and outlives the process. */
+export function mapShared(fd: number, length: number): ArrayBuffer {
+  const READ_AND_WRITE = 3;
+  const SHARED = 1;
+  const FAILED = 2n ** 64n - 1n;
+  const memory = c.mmap(null, length, READ_AND_WRITE, SHARED, fd, 0);
+  if (memory === null || koffi.address(memory) === FAILED) throw new SystemFault("mmap", lastErrno());
+  return koffi.view(memory, length);
 }
 
 /** Takes the whole-file lock, or says that somebody else has it. */

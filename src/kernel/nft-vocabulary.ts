@@ -79,6 +79,8 @@ export const IPS_DST_NAT = 1 << 5;
 
 /** iptables' own targets, as nf_tables carries them. */
 export const NFTA_TARGET_NAME = 1;
+export const NFTA_TARGET_REV = 2;
+export const NFTA_TARGET_INFO = 3;
 
 export const NFTA_NAT_TYPE = 1;
 export const NFTA_NAT_FAMILY = 2;

@@ -8,7 +8,7 @@
 export type Entrance = "udp" | "tcp" | "upstream" | "timer" | "netlink" | "engine" | "attach" | "control" | "elsewhere";
 
 /** Told of each defect; `who` is the number of an asker, 0 for nobody. */
-export type OnDefect = (error: unknown, entrance: Entrance, who: number) => void;
+type OnDefect = (error: unknown, entrance: Entrance, who: number) => void;
 
 /** A program without anybody to tell, as a test is, ends by its defects. */
 const END_BY_IT: OnDefect = (error) => {

@@ -35,6 +35,7 @@ export const CHECKS = {
   "kind-rules": "rules of dns11 in the node",
   "kind-port-53": "port 53 of the node",
   "kind-answers": "a query in the node",
+  "kind-docker": "Docker's resolver in the node",
   "kind-pod": "a pod",
   "route-localnet": "route_localnet",
 } as const;

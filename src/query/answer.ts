@@ -26,6 +26,7 @@ import type { Trace } from "./trace.ts";
 import { Shuffler } from "./policy/shuffle.ts";
 import { SpecialNames } from "./policy/special.ts";
 import { HEADER_BYTES, Question } from "./wire/question.ts";
+import type { Records } from "./wire/records.ts";
 import {
   RCODE,
   type Shuffle,
@@ -51,8 +52,14 @@ export const SLOT_BYTES = 65535 + 512;
 const CLASS = { IN: 1, ANY: 255 } as const;
 const TYPE = { A: 1, PTR: 12, MX: 15, TXT: 16, AAAA: 28 } as const;
 
-/** SIG(0) and TSIG. */
-const SIGNATURES = new Set([24, 250]);
+/** Where in a query its signature begins. */
+interface Signature {
+  readonly at: number;
+  readonly isTsig: boolean;
+}
+
+const TYPE_SIG = 24;
+const TYPE_TSIG = 250;
 
 /** A query that goes upstream, on its own: the block it came in is used again at once. */
 export interface Deferred {
@@ -74,8 +81,8 @@ export interface Deferred {
   readonly name: string;
   readonly nameHash: number;
   readonly isDnssecOk: boolean;
-  /** Its last record is a signature of the query itself (TSIG, SIG(0)). */
-  readonly isSigned: boolean;
+  /** Its last record, where that is a signature of the query itself. */
+  readonly signature: Signature | undefined;
   /** Whom to tell what becomes of it; only where somebody has it explained. */
   readonly trace?: Trace;
 }
@@ -218,7 +225,7 @@ export class Answerer {
       name: folded.toString("latin1", 0, foldedLength),
       nameHash: hash,
       isDnssecOk: records.isDnssecOk,
-      isSigned: records.count > 0 && SIGNATURES.has(records.lastType),
+      signature: signatureOf(records, offset),
     };
   }
 
@@ -341,4 +348,9 @@ export class Answerer {
     const { offset, nameEnd } = this.#question;
     return presentation(block, offset + HEADER_BYTES, nameEnd) === probeName(nonce);
   }
+}
+
+function signatureOf({ lastType, lastAt }: Records, offset: number): Signature | undefined {
+  const isTsig = lastType === TYPE_TSIG;
+  return isTsig || lastType === TYPE_SIG ? { at: lastAt - offset, isTsig } : undefined;
 }

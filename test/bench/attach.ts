@@ -11,6 +11,7 @@ import { splitLabels } from "../../src/container/registry/labels.ts";
 import { Journal } from "../../src/container/kind/journal.ts";
 import { Engine } from "../../src/container/watch/engine.ts";
 import { type Composition, compose } from "../../src/daemon/compose.ts";
+import { Quarantines } from "../../src/daemon/quarantine/quarantines.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { removeNetnses, makeNetnses } from "./namespaces.ts";
@@ -74,6 +75,7 @@ async function composeHere(): Promise<Composition> {
     journal: new Journal("/nowhere"),
     host: () => host,
     onEngine: () => undefined,
+    quarantines: Quarantines.none(),
     engineVersion: () => 28,
   });
 }

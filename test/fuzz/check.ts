@@ -239,7 +239,7 @@ const META_TYPES = 128;
 
 // Told apart by other code than the program's: every record of the answer stands at the name that was asked, or at one
 // that an alias among them leads to.
-function checkRelated(message: Buffer): void {
+export function checkRelated(message: Buffer): void {
   const { question, answers } = readReply(message);
   assert.ok(question);
   if ((question.type >= META_TYPES && question.type <= TYPE.ANY) || question.class === TYPE.ANY) return;

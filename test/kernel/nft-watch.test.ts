@@ -4,6 +4,7 @@ import { test } from "node:test";
 
 import { Netns } from "../support/netns.ts";
 
+const GUARD = new URL("../../src/lib/guard.js", import.meta.url).href;
 const WATCH = new URL("../../src/kernel/nft-watch.js", import.meta.url).href;
 
 test("a change that comes while the process ends does not abort it", async () => {
@@ -22,4 +23,32 @@ test("a change that comes while the process ends does not abort it", async () =>
   const args = ["--input-type=module", "--eval", program];
   const { code, stdout, stderr } = await netns.enter(process.execPath, args);
   assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: "0\n", stderr: "" });
+});
+
+test("a defect in whoever is told costs that news, and the next change is told", async () => {
+  await using netns = await Netns.create();
+  const program = `
+    import { spawnSync } from "node:child_process";
+    import { NftWatch } from "${WATCH}";
+    import { guard } from "${GUARD}";
+    const told = [];
+    guard.stand((error, entrance) => told.push(entrance + ": " + error.message));
+    let news = 0;
+    const watch = new NftWatch(new Set(), () => { news++; throw new TypeError("a defect"); });
+    const change = (name) => spawnSync("nft", ["add", "table", "ip", name]).status;
+    change("one");
+    let before = 0;
+    const timer = setInterval(() => {
+      if (news === before) return;
+      if (before === 0) {
+        before = news;
+        change("two");
+        return;
+      }
+      clearInterval(timer);
+      watch.close();
+      console.log(told[0], told.length === news);
+    }, 100);`;
+  const { code, stdout, stderr } = await netns.enter(process.execPath, ["--input-type=module", "--eval", program]);
+  assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: "netlink: a defect true\n", stderr: "" });
 });

@@ -65,7 +65,7 @@ function siteOf(fd: number): Site & { readonly comesThrough: () => void } {
     await promise;
     return WORKS;
   };
-  return { fd, within: (work) => bracket.within(fd, work), probe, comesThrough: resolve };
+  return { fd, within: (work) => bracket.within(fd, work), zone: 1, probe, comesThrough: resolve };
 }
 
 function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
@@ -86,11 +86,11 @@ test("a probe that comes through names our address, and one that does so too lat
       bracket.within(fd, () => mode.capture());
       const site = siteOf(fd);
       const verified = mode.onVerified(site);
-      if (isLate) mode.withdraw();
+      if (isLate) mode.withdraw(site.within);
       site.comesThrough();
       await verified;
       assert.equal(readFileSync(path, "utf8") === DOCKERS, isLate);
-      mode.withdraw();
+      mode.withdraw(site.within);
       bracket.within(fd, () => mode.undo());
       assert.equal(readFileSync(path, "utf8"), DOCKERS);
     }

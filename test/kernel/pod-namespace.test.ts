@@ -9,10 +9,17 @@ import { closeSync, openSync, readFileSync, readdirSync, readlinkSync } from "no
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { type PodNamespace, openPodNamespace } from "../../src/container/kind/pod-namespace.ts";
+import {
+  type PodNamespace,
+  conversationsOf,
+  openPodNamespace,
+  removePodLink,
+} from "../../src/container/kind/pod-namespace.ts";
 import { Bracket } from "../../src/container/namespace/bracket.ts";
 import { type ProbeTarget, probe } from "../../src/container/rules/probe.ts";
-import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
+import { forgetConversations } from "../../src/kernel/conntrack.ts";
+import { NLM_F_ACK } from "../../src/kernel/netlink-message.ts";
+import { NetlinkMemory, NetlinkSocket } from "../../src/kernel/netlink-socket.ts";
 import { check, run, stdoutOf } from "../support/command.ts";
 import { dataOf, dig } from "../support/dig.ts";
 import { Netns, type NetworkPlace, inNetns } from "../support/netns.ts";
@@ -95,8 +102,8 @@ class Node implements AsyncDisposable {
     }
   }
 
-  open(): PodNamespace {
-    return openPodNamespace(this.bracket, this.memory, this.fd);
+  async open(): Promise<PodNamespace> {
+    return await openPodNamespace(this.bracket, this.memory, this.fd);
   }
 
   /** All that a pod could leave: links, addresses, connection tracking's entries, namespaces behind links. */
@@ -160,7 +167,7 @@ test("a pod reaches by both protocols and families what the node leads queries t
   await node.serve();
   const before = await node.traces();
   const known = await node.knownNamespaces();
-  const pod = node.open();
+  const pod = await node.open();
   const inside = insideOf(pod);
   for (const [address, protocol] of ways) {
     const reply = await dig(inside, `@${address}`, protocol, "web.test");
@@ -190,7 +197,7 @@ test("the probe asks from a pod at once, by IPv6, too, and the first packet is n
   const before = await node.traces();
   const known = await node.knownNamespaces();
   for (let round = 0; round < 10; round++) {
-    const pod = node.open();
+    const pod = await node.open();
     for (const address of Object.values(VIP)) {
       const startMs = performance.now();
       const result = await probe((work) => node.bracket.within(pod.fd, work), address, ANYBODY, false);
@@ -204,10 +211,49 @@ test("the probe asks from a pod at once, by IPv6, too, and the first packet is n
   await waitFor("the end of the namespaces", async () => ((await node.knownNamespaces()) === known ? true : undefined));
 });
 
+test("who leaves a pod has the kernel search nothing and end no link, and soon nothing of it is left all the same", async ({
+  mock,
+}) => {
+  await using node = await Node.create();
+  await node.serve();
+  const before = await node.traces();
+  const known = await node.knownNamespaces();
+  const pod = await node.open();
+  const within = <T>(work: () => T): T => node.bracket.within(pod.fd, work);
+  for (const address of Object.values(VIP)) {
+    assert.deepEqual(await probe(within, address, ANYBODY, false, pod.sourcePort), { kind: "works" }, address);
+  }
+  assert.equal((await node.traces())["conversations"]?.trim().split("\n").length, 4);
+  const requests = mock.method(NetlinkSocket.prototype, "request");
+  const conversations = conversationsOf(pod, Object.values(VIP));
+  node.bracket.within(node.fd, () => forgetConversations(node.memory, conversations, [0, ZONE]));
+  pod.leave();
+  const asked = requests.mock.calls.map(({ arguments: [request] }) => request);
+  requests.mock.restore();
+  // Each conversation is asked for in two zones, and each request is for one thing.
+  assert.deepEqual([...new Set(asked.map(({ call, flags }) => `${call} ${flags}`))], [`conntrack delete ${NLM_F_ACK}`]);
+  assert.equal(asked.length, 8);
+  assert.equal((await node.traces())["conversations"], before["conversations"]);
+  await waitFor("the end of the namespace", async () => ((await node.knownNamespaces()) === known ? true : undefined));
+  assert.deepEqual(await node.traces(), before);
+});
+
+test("the link of a pod that was left can be taken away at once, and no other that has its number", async () => {
+  await using node = await Node.create();
+  const before = await node.traces();
+  const pod = await node.open();
+  node.bracket.within(node.fd, () => removePodLink(node.memory, { ...pod.link, name: "another" }));
+  assert.notDeepEqual(await node.traces(), before);
+  pod.leave();
+  node.bracket.within(node.fd, () => removePodLink(node.memory, pod.link));
+  assert.deepEqual(await node.traces(), before);
+  node.bracket.within(node.fd, () => removePodLink(node.memory, pod.link));
+});
+
 test("a pod whose queries nobody answers says so, and goes as well", async () => {
   await using node = await Node.create();
   const before = await node.traces();
-  const pod = node.open();
+  const pod = await node.open();
   const results = await Promise.all(
     Object.values(VIP).map((address) => probe((work) => node.bracket.within(pod.fd, work), address, ANYBODY, false)),
   );
@@ -223,7 +269,7 @@ test("several pods of one node, of one process or of two, do not get in each oth
   await using node = await Node.create();
   await node.serve();
   const before = await node.traces();
-  const pods = Array.from({ length: 20 }, () => node.open());
+  const pods = await Promise.all(Array.from({ length: 20 }, async () => await node.open()));
   assert.equal(new Set(pods.flatMap(({ addresses }) => [addresses.ipv4, addresses.ipv6])).size, 40);
   for (const pod of [pods[0], pods[19]] as PodNamespace[]) {
     assert.deepEqual(dataOf(await dig(insideOf(pod), `@${VIP.ipv4}`, "web.test")), ["10.88.0.3"]);
@@ -239,11 +285,11 @@ test("when all addresses are taken that is an error with a name, and nothing is 
   await check("ip", ["-n", node.netns.name, "-batch", "-"], { input: lines.join("\n") });
   const before = await node.traces();
   const held = descriptors();
-  assert.throws(() => node.open(), { code: "NO_FREE_ADDRESS" });
+  await assert.rejects(node.open(), { code: "NO_FREE_ADDRESS" });
   assert.deepEqual(await node.traces(), before);
   assert.deepEqual(descriptors(), held);
   await node.ip("address", "delete", "169.254.54.84/32", "dev", "lo");
-  const pod = node.open();
+  const pod = await node.open();
   assert.equal(pod.addresses.ipv4, "169.254.54.85");
   pod.close();
 });
@@ -265,19 +311,19 @@ test("what fails when the link stands already takes the link away again", async 
     }
   }
   const broken = new Broken();
-  assert.throws(() => openPodNamespace(broken, node.memory, node.fd), { code: "EBADF" });
+  await assert.rejects(openPodNamespace(broken, node.memory, node.fd), { code: "EBADF" });
   broken.close();
   assert.equal(entered, 1);
-  assert.deepEqual(await node.traces(), before);
   assert.deepEqual(descriptors(), held);
   await waitFor("the end of the namespace", async () => ((await node.knownNamespaces()) === known ? true : undefined));
+  assert.deepEqual(await node.traces(), before);
 });
 
 test("where the node has no IPv6 the pod has none", async () => {
   await using node = await Node.create();
   await node.serve();
   await node.set("net.ipv6.conf.default.disable_ipv6=1");
-  const pod = node.open();
+  const pod = await node.open();
   assert.equal(pod.addresses.ipv6, undefined);
   assert.deepEqual(dataOf(await dig(insideOf(pod), `@${VIP.ipv4}`, "web.test")), ["10.88.0.3"]);
   pod.close();
@@ -286,7 +332,7 @@ test("where the node has no IPv6 the pod has none", async () => {
 test("a pod whose link somebody else removed is closed all the same", async () => {
   await using node = await Node.create();
   const before = await node.traces();
-  const pod = node.open();
+  const pod = await node.open();
   const links = (await node.traces())["links"] ?? "";
   const name = /dns11-pod-\d+/.exec(links)?.[0] ?? "";
   await node.ip("link", "delete", name);
@@ -317,7 +363,7 @@ test("many pods leave no descriptor, and their maker is at home", async () => {
   await using node = await Node.create();
   const home = readlinkSync("/proc/thread-self/ns/net");
   const held = descriptors();
-  for (let round = 0; round < 30; round++) node.open().close();
+  for (let round = 0; round < 30; round++) (await node.open()).close();
   assert.deepEqual(descriptors(), held);
   assert.equal(readlinkSync("/proc/thread-self/ns/net"), home);
   assert.ok(!readFileSync("/proc/net/dev", "utf8").includes("dns11-pod"));

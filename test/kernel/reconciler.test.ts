@@ -6,6 +6,8 @@ import { after, test } from "node:test";
 
 import { CONTAINER_MODE } from "../../src/container/attach/mode.ts";
 import { Reconciler } from "../../src/container/attach/reconciler.ts";
+import type { OpenEndpoint } from "../../src/container/attach/ports.ts";
+import { guard } from "../../src/lib/guard.ts";
 import { Attaching, VIEW, answering } from "../support/attaching.ts";
 import { Netns } from "../support/netns.ts";
 import { waitFor } from "../support/wait.ts";
@@ -81,4 +83,83 @@ test("a namespace that is left, and wanted again before it is, is served once it
   await attached();
   assert.equal(states.includes("failed"), false, states.join());
   await reconciler.stop();
+});
+
+test("a defect in attaching one container leaves that one to Docker, and every other one is attached", async () => {
+  await using bad = await Netns.create();
+  await using good = await Netns.create();
+  const told: string[] = [];
+  guard.stand((error, entrance) => told.push(`${entrance}: ${(error as Error).message}`));
+  const openEndpointFor = (id: string): OpenEndpoint => {
+    if (id !== "bad") return answering;
+    return () => {
+      throw new TypeError("a defect");
+    };
+  };
+  const reconciler = new Reconciler({ ...attaching.parts(), openEndpointFor }, () => {});
+  try {
+    for (const [containerId, { netnsPath: sandboxKey }] of [
+      ["bad", bad],
+      ["good", good],
+    ] as const) {
+      const claim = { containerId, sandboxKey, pid: 0 };
+      reconciler.want(containerId, { claim, view: VIEW, mode: CONTAINER_MODE });
+    }
+    const states = await waitFor("the good one to be attached", () => {
+      const all = new Map([...reconciler.attachments()].map(([id, { state }]) => [id, state]));
+      return all.get("good")?.kind === "attached" ? all : undefined;
+    });
+    assert.equal(states.get("bad")?.kind, "failed");
+    assert.equal(told[0], "attach: a defect");
+    const { stdout } = await bad.enter("nft", ["list", "ruleset"]);
+    assert.doesNotMatch(stdout, /dns11/);
+  } finally {
+    await reconciler.stop();
+    guard.leave();
+  }
+});
+
+test("whoever may end the process is attached when all others are, and then one at a time", async () => {
+  const places = await Promise.all(Array.from({ length: COUNT }, async () => await Netns.create()));
+  const attached: string[] = [];
+  const working = new Set<string>();
+  const together: number[] = [];
+  const reconciler = new Reconciler(
+    {
+      ...attaching.parts(),
+      openEndpointFor: () => answering,
+      isSuspect: (id) => Number(id) < 2,
+      attaching: (id, work) => {
+        if (Number(id) < 2) together.push(working.size);
+        working.add(id);
+        work();
+      },
+    },
+    (id, { kind }) => {
+      if (kind !== "attached") return;
+      attached.push(id);
+      working.delete(id);
+    },
+  );
+  try {
+    for (const [index, { netnsPath }] of places.entries()) {
+      const containerId = String(index);
+      reconciler.want(containerId, {
+        claim: { containerId, sandboxKey: netnsPath, pid: 0 },
+        view: VIEW,
+        mode: CONTAINER_MODE,
+      });
+    }
+    await waitFor("all to be attached", () => (attached.length === COUNT ? true : undefined));
+    assert.deepEqual(
+      [attached.slice(-2).toSorted(), together],
+      [
+        ["0", "1"],
+        [0, 0],
+      ],
+    );
+  } finally {
+    await reconciler.stop();
+    await Promise.all(places.map(async (netns) => await netns[Symbol.asyncDispose]()));
+  }
 });

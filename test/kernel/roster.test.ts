@@ -12,6 +12,7 @@ import { Bracket, warmThreadPool } from "../../src/container/namespace/bracket.t
 import { closeEngineHost, openEngineHost } from "../../src/container/namespace/engine-host.ts";
 import { Engine } from "../../src/container/watch/engine.ts";
 import { compose } from "../../src/daemon/compose.ts";
+import { Quarantines } from "../../src/daemon/quarantine/quarantines.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { aContainer, aNetworkFact } from "../support/builders.ts";
@@ -31,6 +32,7 @@ test("what labels decide waits until it is known whose they are", async () => {
     journal: new Journal("/nowhere"),
     host: () => host,
     onEngine: () => undefined,
+    quarantines: Quarantines.none(),
     engineVersion: () => 28,
   });
   // Nothing that is wanted is done.

@@ -157,7 +157,13 @@ test("dns11 doctor looks at nodes as at nodes, and --fix has route_localnet set 
   assert.ok(well.report.findings.some(({ what }) => what === `a pod asks ${GATEWAY} by udp`));
   const libc = well.report.findings.find(({ code }) => code === "libc");
   assert.match(libc?.detail ?? "", /^glibc 2\.\d+: it asks the servers one after the other/);
-  for (const name of ["all", "default", "eth0"]) await node.setSysctl(`net.ipv4.conf.${name}.route_localnet`, 0);
+  // What is switched off once is switched on again without being asked; the second time somebody may mean it.
+  const key = "net.ipv4.conf.default.route_localnet";
+  await node.setSysctl(key, 0);
+  await waitFor("route_localnet to be on again", async () =>
+    (await checkIn(node.netnsPath, "sysctl", ["-n", key])).trim() === "1" ? true : undefined,
+  );
+  await node.setSysctl(key, 0);
   const shut = await look();
   assert.equal(shut.code, 1);
   assert.ok(wrong(shut.report).includes("route-localnet"), JSON.stringify(shut.report));
@@ -222,6 +228,7 @@ test("an instance outside that meets one in the node says so and leaves the node
     await using instance = await startDns11(engine, { args: KIND });
     const { code, reason } = await instance.waitFor("baked", "failed");
     assert.deepEqual([code, /another running instance/.test(reason ?? "")], ["OWNED_ELSEWHERE", true]);
+    assert.match(instance.log, /"OWNED_ELSEWHERE".*not attached; another dns11 serves it/);
     await using pod = await startPod(node);
     assert.deepEqual(dataOf(await dig(pod, `@${GATEWAY}`, "baked")), [node.address(NETWORK)]);
     await pod[Symbol.asyncDispose]();

@@ -92,6 +92,28 @@ test("a node without an IPv6 network has a dedicated IPv6 address for its pods (
   assert.deepEqual(await world.webFrom(pod, DEDICATED6), world.found);
 });
 
+test("a file that KIND's entrypoint wrote names addresses of the families that settings say, too (K43)", async () => {
+  for (const [families, wanted] of [
+    ["ipv6", [false]],
+    ["both", [true, false]],
+  ] as const) {
+    await using node = await nodeWithBoth("rewritten");
+    await node.rewrite();
+    const earlier = await node.resolvConf();
+    assert.deepEqual(
+      serversIn(earlier).map((server) => IPV4.test(server)),
+      [true],
+    );
+    const instance = await world.serveWith(world.settings(`families: ${families}`));
+    await using _ = instance;
+    const { published } = await waitForWorkingNode(instance, node.name);
+    const servers = serversIn(await node.resolvConf());
+    assert.deepEqual([servers, servers.map((server) => IPV4.test(server))], [published, wanted]);
+    assert.equal(await instance.stop(), 0);
+    assert.equal(await node.resolvConf(), earlier);
+  }
+});
+
 test("a file names addresses of the families that settings say, and of no other (K43)", async () => {
   for (const [families, wanted] of [
     ["auto", [true]],

@@ -25,6 +25,15 @@ function kind(node: RigNode, ...args: string[]): ReturnType<RigNode["enter"]> {
   return node.enter(process.execPath, [PROGRAM, "kind", ...args]);
 }
 
+/** What the doctor finds wrong in there, with the interface that it names. */
+async function diagnosed(node: RigNode): Promise<{ readonly code: number | null; readonly wrong: readonly string[] }> {
+  const { code, stdout, stderr } = await kind(node, "doctor", "--in-node", "--json");
+  assert.equal(stderr, "");
+  const [report] = JSON.parse(stdout) as { findings: { code: string; state: string; detail: string }[] }[];
+  const wrong = report?.findings.filter(({ state }) => state !== "ok") ?? [];
+  return { code, wrong: wrong.map((each) => `${each.code}: ${/ on ([^:]*):/.exec(each.detail)?.[1] ?? each.detail}`) };
+}
+
 class Staying implements AsyncDisposable {
   readonly #child: ChildProcess;
   log = "";
@@ -120,7 +129,21 @@ for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const sat
       }
       const again = await kind(rig.node, "--in-node", "--once");
       assert.match(again.stdout, /^nothing done: .*was made by dns11 in the node, to stay/);
+      const well = await diagnosed(rig.node);
+      assert.deepEqual([well.code, well.wrong], [0, []]);
+      const lost = await kind(rig.node, "doctor", "-H", "unix:///nowhere.sock");
+      assert.deepEqual([lost.code, /dns11 kind doctor --in-node/.test(lost.stderr)], [2, true]);
+      const setting = `net.ipv4.conf.${pod.device}.route_localnet`;
+      await rig.node.setSysctl(setting, 0);
+      const shut = await diagnosed(rig.node);
+      assert.deepEqual([shut.code, shut.wrong], [1, [`route-localnet: ${pod.device}`]]);
+      await rig.node.setSysctl(setting, 1);
+      const { stdout } = await kind(rig.node, "--in-node", "--undo");
+      // It came after --once, and has it from there.
+      assert.match(stdout, new RegExp(`^set route_localnet of ${pod.device} to 0 again$`, "m"));
+      assert.equal(await linesOf(rig.node, "sysctl", "-n", setting), "0\n");
     }
+    assert.equal((await kind(rig.node, "--in-node", "--once")).code, 0);
     const undone = await kind(rig.node, "--in-node", "--undo");
     assert.equal(undone.code, 0, undone.stderr);
     const left = (await stateOf(rig)) as { rules: string };
@@ -152,8 +175,17 @@ test("after a SIGKILL no rules are left, and --undo puts back the rest", async (
     (await linesOf(rig.node, "nft", "list", "tables")).includes("dns11") ? undefined : true,
   );
   const undone = await kind(rig.node, "--in-node", "--undo");
-  assert.match(undone.stdout, /^resolv\.conf: restored$/m);
+  assert.match(undone.stdout, /^restored resolv\.conf$/m);
   assert.deepEqual(await stateOf(rig), untouched);
+});
+
+test("--undo tells what it does also where resolv.conf was somebody else's", async () => {
+  await using rig = await startRigA();
+  await rig.node.rewrite();
+  await using instance = await staying(rig.node);
+  await instance.end("SIGKILL");
+  const undone = await kind(rig.node, "--in-node", "--undo");
+  assert.equal(undone.stdout, "took 169.254.53.53, fd64:6e73:3131::53 from lo\n");
 });
 
 test("a second one in the node is refused, and what cannot be meant is told", async () => {

@@ -1,15 +1,16 @@
-// Owns a running dns11 of a test: the program as it ships, started from the command line, asked through its own status
-// command, and ended one way or another. Its state folder is its own, so that a test never meets the machine's instance.
+// Owns a running dns11 of a test: the program as it ships, started from the command line, asked at its control socket, and
+// ended one way or another. Its state folder is its own, so that a test never meets the machine's instance.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import type { ContainerStatus, Status } from "../../src/daemon/status.ts";
 import { type CommandOptions, type CommandResult, SYSTEM_PATH, run } from "./command.ts";
+import { getJson } from "./unix-http.ts";
 import { inTime, waitFor } from "./wait.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../cmd/dns11.js", import.meta.url));
@@ -48,20 +49,17 @@ export async function startDns11(engine: { readonly host: string }, options: Dns
 
 export class Dns11 implements AsyncDisposable {
   readonly stateDir: string;
-  readonly #host: string;
   readonly #child: ChildProcess;
   readonly #exited: Promise<number>;
   readonly #ownsStateDir: boolean;
-  readonly #program: readonly string[];
   #log = "";
 
   constructor(host: string, options: Dns11Options = {}) {
-    this.#host = host;
     this.#ownsStateDir = options.stateDir === undefined;
-    this.#program = options.program ?? [process.execPath, PROGRAM];
+    const program = options.program ?? [process.execPath, PROGRAM];
     this.stateDir = options.stateDir ?? makeStateDir();
     const words = ["run", "-H", host, "--state-dir", this.stateDir, "--log-level", "debug", ...(options.args ?? [])];
-    const [command = "", ...args] = [...(options.prefix ?? []), ...this.#program, ...words];
+    const [command = "", ...args] = [...(options.prefix ?? []), ...program, ...words];
     this.#child = spawn(command, args, {
       stdio: ["ignore", "inherit", "pipe"],
       // Several run at once, and one of them would have the usual address.
@@ -89,11 +87,13 @@ export class Dns11 implements AsyncDisposable {
   }
 
   async status(): Promise<Status> {
-    const [command = "", ...args] = this.#program;
-    const words = ["status", "--json", "-H", this.#host, "--state-dir", this.stateDir];
-    const result = await run(command, [...args, ...words]);
-    if (result.code !== 0) throw new Error(`dns11 status: ${result.stderr}`);
-    return JSON.parse(result.stdout) as Status;
+    return (await getJson(this.#controlPath, "/v1/status")) as Status;
+  }
+
+  // In the folder of its engine, of which there is one. A command for each look would take more time than all else.
+  get #controlPath(): string {
+    const [folder = ""] = readdirSync(this.stateDir);
+    return join(this.stateDir, folder, "control.sock");
   }
 
   async container(name: string): Promise<ContainerStatus | undefined> {

@@ -13,10 +13,11 @@ export async function writeDockerRules(netnsPath: string, shape: DockerRules, po
   else await checkIn(netnsPath, `${shape}-restore`, ["--noflush"], iptablesOf(ports));
 }
 
-// As if the dockerd of a container had been one that uses nftables. Whatever else is in its iptables' nat table goes.
-export async function moveDockerRulesToNftables(netnsPath: string): Promise<ResolverPorts> {
+// As if the dockerd of a container had been one that uses nftables, and led to its ports, or to others. Whatever else is
+// in its iptables' nat table goes.
+export async function moveDockerRulesToNftables(netnsPath: string, others?: ResolverPorts): Promise<ResolverPorts> {
   const saved = await checkIn(netnsPath, "iptables-nft-save", ["-t", "nat"]);
-  const ports = { udp: portIn(saved, "udp"), tcp: portIn(saved, "tcp") };
+  const ports = others ?? { udp: portIn(saved, "udp"), tcp: portIn(saved, "tcp") };
   await checkIn(netnsPath, "nft", ["delete", "table", "ip", "nat"]);
   await writeDockerRules(netnsPath, "nftables", ports);
   return ports;

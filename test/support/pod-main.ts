@@ -7,6 +7,6 @@ import { Bracket } from "../../src/container/namespace/bracket.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 
 const node = openSync(process.argv[2] ?? "", "r");
-const pod = openPodNamespace(new Bracket(), new NetlinkMemory(), node);
+const pod = await openPodNamespace(new Bracket(), new NetlinkMemory(), node);
 process.stdout.write(`${JSON.stringify(pod.addresses)}\n`);
 process.stdin.resume();

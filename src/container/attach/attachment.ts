@@ -19,23 +19,24 @@ import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/prom
 import { LIMITS } from "../../config/limits.ts";
 import { NftWatch } from "../../kernel/nft-watch.ts";
 import { SystemFault, closeQuietly } from "../../kernel/libc.ts";
-import { Fault, codeOf, reasonOf } from "../../lib/fault.ts";
+import { Fault, codeOf, isDefect, reasonOf } from "../../lib/fault.ts";
+import { guard } from "../../lib/guard.ts";
 import type { View } from "../../model/view.ts";
 import { type Capture, DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { NamespaceId } from "../namespace/bracket.ts";
-import { DOOR_MARK, dialIn } from "../namespace/dial.ts";
+import { dialIn } from "../namespace/dial.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
 import { type NamespaceSockets, bindSockets, closeSockets, pairsFor } from "../namespace/sockets.ts";
 import { conversationsWith } from "../namespace/conversations.ts";
 import { findCulprits } from "../rules/culprit.ts";
 import { type RuleKeeper, openKeeper } from "../rules/keeper.ts";
-import { type Listening, type PlanInput, drainingPlan, servingPlan, trialPlan } from "../rules/plan.ts";
-import { type ProbeResult, TRIAL_MARK, probe } from "../rules/probe.ts";
+import { type Listening, drainingPlan, servingPlan, trialPlan } from "../rules/plan.ts";
+import { type ProbeResult, probe } from "../rules/probe.ts";
 import { refuseServed, standingRules } from "../rules/standing.ts";
 import type { Mode } from "./mode.ts";
 import { type AttachmentParts, MORE_DESCRIPTORS } from "./parts.ts";
 import type { Endpoint } from "./ports.ts";
-import { type Serving, listeningOf, siteOf } from "./serving.ts";
+import { type Serving, listeningOf, planInputOf, siteOf } from "./serving.ts";
 import type { AttachmentState } from "./state.ts";
 
 export class Attachment {
@@ -106,7 +107,7 @@ export class Attachment {
       // One that failed before is called so until a probe has come through.
       if (this.#state.kind === "opening") this.#become({ kind: "verifying", sinceMs: Date.now() });
     } catch (error) {
-      this.#fail(failureCode(error, "ATTACH_FAILED"), reasonOf(error), []);
+      this.#failBy(error, "ATTACH_FAILED");
     }
   }
 
@@ -124,7 +125,7 @@ export class Attachment {
     try {
       let result = await this.#probe(serving, namespace.fd);
       if (result.kind === "works" && serving.isTrial && this.#serving === serving && !this.#isDraining) {
-        serving.keeper.replace(servingPlan(this.#planInput(serving)));
+        serving.keeper.replace(servingPlan(planInputOf(serving, this.#spared)));
         serving.isTrial = false;
         this.#verified();
         // Once more as everybody's queries go, which foreign rules about marks may tell from the trial's.
@@ -141,7 +142,7 @@ export class Attachment {
       else if (result.kind === "unknown") this.#postpone();
       else this.#handBack(namespace.fd, result.failures);
     } catch (error) {
-      if (this.#serving === serving) this.#fail(failureCode(error, "PROBE_FAILED"), reasonOf(error), []);
+      if (this.#serving === serving) this.#failBy(error, "PROBE_FAILED");
     } finally {
       this.#isVerifying = false;
     }
@@ -157,7 +158,7 @@ export class Attachment {
       serving.endpoint.add(added);
       Object.assign(serving, { capture, pairs, bound: [...serving.bound, ...added] });
     } catch (error) {
-      this.#fail(failureCode(error, "REFIT_FAILED"), reasonOf(error), []);
+      this.#failBy(error, "REFIT_FAILED");
     }
   }
 
@@ -167,7 +168,7 @@ export class Attachment {
     const capture = this.mode.capture();
     const { pairs, added } = pairsFor(capture.leads, bound);
     try {
-      const input = this.#planInput({ capture, pairs, zone });
+      const input = planInputOf({ capture, pairs, zone }, this.#spared);
       keeper.exchange(isTrial ? trialPlan(input) : servingPlan(input));
       return { capture, pairs, added };
     } catch (error) {
@@ -181,9 +182,9 @@ export class Attachment {
     const serving = this.#serving;
     if (serving === undefined) return;
     this.#isDraining = true;
-    this.mode.withdraw();
+    this.#withdraw();
     const { endpoint, keeper } = serving;
-    keeper.replace(drainingPlan(this.#planInput(serving), endpoint.conversations));
+    keeper.replace(drainingPlan(planInputOf(serving, this.#spared), endpoint.conversations));
     const deadlineMs = performance.now() + LIMITS.drainMs;
     // What had arrived before the rules changed still waits in the socket: leave only when nothing came for a while.
     let before;
@@ -209,9 +210,14 @@ export class Attachment {
     this.#become({ kind: "closed" });
   }
 
-  async #probe({ endpoint, isTrial }: Serving, from: number, destination = DOCKER_RESOLVER): Promise<ProbeResult> {
+  async #probe(
+    { endpoint, isTrial }: Serving,
+    from: number,
+    destination = DOCKER_RESOLVER,
+    sourcePort?: number,
+  ): Promise<ProbeResult> {
     const within = <T>(work: () => T): T => this.#parts.bracket.within(from, work);
-    return await probe(within, destination, endpoint.target, isTrial);
+    return await probe(within, destination, endpoint.target, isTrial, sourcePort);
   }
 
   #begin(fd: number): Serving {
@@ -235,7 +241,7 @@ export class Attachment {
         this.#spared = conversationsWith(DOCKER_RESOLVER);
         sockets = bindSockets(capture.leads);
         this.#watch ??= this.#watchRules();
-        const input = this.#planInput({ capture, pairs: sockets, zone });
+        const input = planInputOf({ capture, pairs: sockets, zone }, this.#spared);
         keeper.install(isTrial ? trialPlan(input) : servingPlan(input), standing);
       });
       if (capture === undefined || keeper === undefined) throw new Error("The bracket did not run");
@@ -275,22 +281,11 @@ export class Attachment {
     });
   }
 
-  #planInput({ capture, pairs, zone }: Pick<Serving, "capture" | "pairs" | "zone">): PlanInput {
-    return {
-      capture,
-      listening: listeningOf(pairs),
-      zone,
-      spared: this.#spared,
-      doorMark: DOOR_MARK,
-      trialMark: TRIAL_MARK,
-    };
-  }
-
   /** Where nobody owns our rules, somebody else may have flushed them: they are made anew, in the same step as any other. */
   #repair(serving: Serving, fd: number): boolean {
     const { bracket, memory, means } = this.#parts;
     if (means.tier === "nft-owner") return false;
-    const plans = servingPlan(this.#planInput(serving));
+    const plans = servingPlan(planInputOf(serving, this.#spared));
     bracket.within(fd, () => serving.keeper.install(plans, standingRules(memory)));
     return true;
   }
@@ -306,7 +301,7 @@ export class Attachment {
     const site = siteOf(serving, {
       fd,
       bracket: this.#parts.bracket,
-      probe: async (destination, from) => await this.#probe(serving, from, destination),
+      probe: async (destination, from) => await this.#probe(serving, from?.fd ?? fd, destination, from?.sourcePort),
     });
     await this.mode.onVerified(site);
     if (this.#serving === serving && !this.#isDraining) this.#verified();
@@ -318,7 +313,7 @@ export class Attachment {
     if (this.#state.kind !== "attached" || this.#spared.length === 0 || serving === undefined) return;
     if (Date.now() - this.#state.sinceMs < LIMITS.verifyEveryMs / 2) return;
     this.#spared = [];
-    serving.keeper.replace(servingPlan(this.#planInput(serving)));
+    serving.keeper.replace(servingPlan(planInputOf(serving, this.#spared)));
   }
 
   /** What serves goes on serving, and is asked again later; what does not serve yet is tried again later. */
@@ -338,6 +333,11 @@ export class Attachment {
     this.#fail("UNVERIFIED", `queries do not come through: ${failures.join("; ")}`, culprits);
   }
 
+  #failBy(error: unknown, fallback: string): void {
+    if (isDefect(error)) guard.tell(error, "attach");
+    this.#fail(failureCode(error, fallback), reasonOf(error), []);
+  }
+
   #fail(code: string, reason: string, culprits: readonly string[]): void {
     this.#stopServing();
     this.#become({ kind: "failed", code, reason, culprits, atMs: Date.now() });
@@ -348,12 +348,17 @@ export class Attachment {
     if (serving === undefined) return;
     this.#serving = undefined;
     serving.isOver = true;
-    this.mode.withdraw();
+    this.#withdraw();
     // The rules first: from then on nobody is led to sockets that are going away.
     this.#removeRules(serving.keeper);
     serving.endpoint.close();
     this.#parts.onServing?.(this.claim.containerId, serving.endpoint.counters, false);
     if (this.#namespace !== undefined) this.#undo(this.#namespace.fd);
+  }
+
+  #withdraw(): void {
+    const fd = this.#namespace?.fd;
+    if (fd !== undefined) this.mode.withdraw((work) => this.#parts.bracket.within(fd, work));
   }
 
   #undo(fd: number): void {

@@ -21,6 +21,7 @@ type LeaveCode =
   | "swarm-network"
   | "opted-out"
   | "kind-detached"
+  | "quarantined"
   | "not-selected";
 
 export const ENABLE_LABEL = "io.dns11.enable";
@@ -96,6 +97,11 @@ export const DETACHED: Decision = leave(
   "kind-detached",
   "it was detached with `dns11 kind detach`, until it is started anew or attached again",
 );
+
+/** dns11 died by it more than once. */
+export function quarantined(why: string): Decision {
+  return leave("quarantined", why);
+}
 
 function leave(code: LeaveCode, reason: string): Decision {
   return { kind: "leave", code, reason };

@@ -3,6 +3,7 @@
  * what has to stand beside sockets and rules. A container with Docker's resolver needs nothing beside.
  */
 import { type Capture, USER_DEFINED_NETWORK } from "../capture/capture.ts";
+import type { Within } from "../rules/exchange.ts";
 import type { ProbeResult } from "../rules/probe.ts";
 
 export interface Mode {
@@ -13,8 +14,8 @@ export interface Mode {
   capture(): Capture;
   /** The namespace's own queries come through, as they have just been seen to. */
   onVerified(site: Site): Promise<void>;
-  /** From here on new queries go to Docker's resolver again. */
-  withdraw(): void;
+  /** From here on new queries go to Docker's resolver again, in the namespace that `within` leads into. */
+  withdraw(within: Within): void;
   /** Inside the namespace, where nothing of ours listens any more: takes back what `capture` made. */
   undo(): void;
 }
@@ -25,9 +26,17 @@ export interface Mode {
  */
 export interface Site {
   readonly fd: number;
-  readonly within: <T>(work: () => T) => T;
+  readonly within: Within;
+  /** The zone of connection tracking in which queries that come to us are. */
+  readonly zone: number;
   /** Sends a nonce query to an address, from inside the namespace or from another one. */
-  readonly probe: (destination: string, from?: number) => Promise<ProbeResult>;
+  readonly probe: (destination: string, from?: Vantage) => Promise<ProbeResult>;
+}
+
+/** Another namespace to ask from, and the port. */
+interface Vantage {
+  readonly fd: number;
+  readonly sourcePort: number;
 }
 
 export const CONTAINER_MODE: Mode = {

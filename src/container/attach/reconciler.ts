@@ -45,6 +45,12 @@ export type Repaired = "verified" | "attached-anew" | "failed";
 
 interface ReconcilerParts extends Omit<AttachmentParts, "openEndpoint" | "onState" | "onForeignChange"> {
   readonly openEndpointFor: OpenEndpointFor;
+  /** Whether attaching it may end the process: such a one is attached last and alone. */
+  readonly isSuspect?: (containerId: string) => boolean;
+  /** Whether every container that ran when we came is wanted by now, or not. */
+  readonly areAllKnown?: () => boolean;
+  /** Does something to a container's namespace, and has it known that it is being done. */
+  readonly attaching?: (containerId: string, work: () => void) => void;
 }
 
 export class Reconciler {
@@ -121,7 +127,7 @@ export class Reconciler {
     }
     clearTimeout(entry.timer);
     entry.attempts = 0;
-    attachment.open();
+    this.#attaching(containerId, () => attachment.open());
     return (await isVerified(attachment)) ? "attached-anew" : "failed";
   }
 
@@ -155,14 +161,29 @@ export class Reconciler {
     this.#isWorking = true;
     // Queries come between two namespaces, however many namespaces there are to do.
     for (await nextRound(); this.#queue.size > 0 && !this.#isStopped; await nextRound()) {
-      const [containerId] = this.#queue;
-      if (containerId === undefined) break;
+      const containerId = this.#next();
+      if (containerId === undefined) {
+        await sleep(LIMITS.suspectLookMs);
+        continue;
+      }
       this.#queue.delete(containerId);
       const isWhole = guard.run("attach", 0, () => this.#reconcile(containerId));
       const entry = this.#entries.get(containerId);
       if (!isWhole && entry !== undefined) this.#retryLater(containerId, entry);
     }
     this.#isWorking = false;
+  }
+
+  /** Whoever may end the process waits until that would cost nobody else their attachment. */
+  #next(): string | undefined {
+    const { isSuspect, areAllKnown } = this.#parts;
+    for (const id of this.#queue) if (isSuspect?.(id) !== true) return id;
+    if (areAllKnown?.() === false) return undefined;
+    for (const [, { state }] of this.attachments()) {
+      if (state.kind === "opening" || state.kind === "verifying") return undefined;
+    }
+    const [first] = this.#queue;
+    return first;
   }
 
   #reconcile(containerId: string): void {
@@ -186,8 +207,15 @@ export class Reconciler {
       return;
     }
     entry.attachment ??= this.#newAttachment(containerId, wanted);
-    entry.attachment.open();
-    if (entry.attachment.isOpen) this.#verify(entry);
+    const made = entry.attachment;
+    this.#attaching(containerId, () => made.open());
+    if (made.isOpen) this.#verify(entry);
+  }
+
+  #attaching(containerId: string, work: () => void): void {
+    const { attaching } = this.#parts;
+    if (attaching === undefined) work();
+    else attaching(containerId, work);
   }
 
   #newAttachment(containerId: string, { claim, mode, view }: Wanted): Attachment {

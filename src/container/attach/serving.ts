@@ -4,10 +4,11 @@
 import type { Capture } from "../capture/capture.ts";
 import { Fault } from "../../lib/fault.ts";
 import type { Bracket } from "../namespace/bracket.ts";
+import { DOOR_MARK } from "../namespace/dial.ts";
 import type { NamespaceSockets } from "../namespace/sockets.ts";
 import type { RuleKeeper } from "../rules/keeper.ts";
-import type { Listening } from "../rules/plan.ts";
-import type { ProbeResult } from "../rules/probe.ts";
+import type { Listening, PlanInput } from "../rules/plan.ts";
+import { TRIAL_MARK } from "../rules/probe.ts";
 import type { Site } from "./mode.ts";
 import type { Endpoint } from "./ports.ts";
 
@@ -31,13 +32,22 @@ export function listeningOf(pairs: readonly NamespaceSockets[]): Listening[] {
   return pairs.map(({ listening }) => listening);
 }
 
+/** What rules are made from; `spared` are conversations with Docker's resolver that were under way before. */
+export function planInputOf(
+  { capture, pairs, zone }: Pick<Serving, "capture" | "pairs" | "zone">,
+  spared: readonly number[],
+): PlanInput {
+  const listening = listeningOf(pairs);
+  return { capture, listening, zone, spared, doorMark: DOOR_MARK, trialMark: TRIAL_MARK };
+}
+
 /** The namespace as a mode sees it, which waits in between: by then the descriptor may be another namespace's. */
 export function siteOf(
-  serving: Pick<Serving, "isOver">,
+  serving: Pick<Serving, "isOver" | "zone">,
   parts: {
     readonly fd: number;
     readonly bracket: Bracket;
-    readonly probe: (destination: string, from: number) => Promise<ProbeResult>;
+    readonly probe: Site["probe"];
   },
 ): Site {
   const current = (): number => {
@@ -48,8 +58,8 @@ export function siteOf(
     get fd() {
       return current();
     },
+    zone: serving.zone,
     within: (work) => parts.bracket.within(current(), work),
-    probe: async (destination, from) =>
-      serving.isOver ? { kind: "unknown" } : await parts.probe(destination, from ?? parts.fd),
+    probe: async (destination, from) => (serving.isOver ? { kind: "unknown" } : await parts.probe(destination, from)),
   };
 }

@@ -11,10 +11,11 @@ import { DOCKER_RESOLVER } from "../capture/capture.ts";
 import { type Question, askOwnName } from "../doctor/own-name.ts";
 import type { Bracket } from "../namespace/bracket.ts";
 import { listenersAt } from "../namespace/listeners.ts";
-import { standingRules } from "../rules/standing.ts";
+import { type Standing, standingRules } from "../rules/standing.ts";
+import { dockerResolver, remedyFor, troubleWith } from "./docker-resolver.ts";
 import type { NodeFact } from "./node-fact.ts";
 import { openPodNamespace } from "./pod-namespace.ts";
-import { lackingRouteLocalnet } from "./route-localnet.ts";
+import { forbidRouteLocalnet, lackingRouteLocalnet } from "./route-localnet.ts";
 import { isLoopback, nameserversIn } from "./resolv-text.ts";
 
 export interface NodePatient {
@@ -39,7 +40,15 @@ export async function examineNode(patient: NodePatient, tools: DoctorTools): Pro
   const reachable = servers.filter((server) => !isLoopback(server));
   return [
     resolvConfFinding(resolvConf, servers, reachable),
-    ...tools.bracket.within(fd, () => [holderFinding(tools.memory), ...listenerFindings(fact, reachable)]),
+    ...tools.bracket.within(fd, () => {
+      const [standing] = standingRules(tools.memory);
+      const isServed = standing?.holder === "instance";
+      return [
+        holderFinding(standing),
+        dockerFinding(fact, isServed, tools.memory),
+        ...listenerFindings(fact, reachable),
+      ];
+    }),
     ...(await asked("the node itself", fact, [...new Set([DOCKER_RESOLVER, ...reachable])], (work) =>
       tools.bracket.within(fd, work),
     )),
@@ -58,8 +67,7 @@ function resolvConfFinding(
   return finding("kind-resolv-conf", "problem", `names ${named}, which in a pod is the pod itself`, START);
 }
 
-function holderFinding(memory: NetlinkMemory): Finding {
-  const [standing] = standingRules(memory);
+function holderFinding(standing: Standing | undefined): Finding {
   if (standing === undefined) return finding("kind-rules", "ok", "no rules of dns11");
   const words = {
     instance: "owned by a running process",
@@ -67,6 +75,16 @@ function holderFinding(memory: NetlinkMemory): Finding {
     stays: "made in the node, to stay",
   };
   return finding("kind-rules", "ok", `rules of dns11, ${words[standing.holder]}`);
+}
+
+/** Who answers when dns11 ends. */
+function dockerFinding({ name }: NodeFact, isServed: boolean, memory: NetlinkMemory): Finding {
+  const docker = dockerResolver(memory);
+  const trouble = troubleWith(docker);
+  if (trouble === undefined) return finding("kind-docker", "ok", `answers at ${docker.answering.join(", ")}`);
+  const detail = isServed ? `when dns11 ends nobody answers pods: ${trouble}` : trouble;
+  const remedy = `Start the node anew when it suits: ${remedyFor(name)}.`;
+  return finding("kind-docker", isServed ? "warning" : "problem", detail, remedy);
 }
 
 function listenerFindings(fact: NodeFact, reachable: readonly string[]): Finding[] {
@@ -83,33 +101,55 @@ async function fromPod({ fact, fd }: NodePatient, servers: readonly string[], to
   if (servers.length === 0) return [];
   let pod;
   try {
-    pod = openPodNamespace(tools.bracket, tools.memory, fd);
+    pod = await openPodNamespace(tools.bracket, tools.memory, fd);
   } catch (error) {
     return [finding("kind-pod", "unknown", `no pod could be made to ask from: ${reasonOf(error)}`)];
   }
   try {
     const possible = servers.filter((server) => !server.includes(":") || pod.addresses.ipv6 !== undefined);
     const podFd = pod.fd;
-    const findings = await asked("a pod", fact, possible, (work) => tools.bracket.within(podFd, work));
-    if (findings.every(({ state }) => state === "ok")) return findings;
-    return [...findings, ...tools.bracket.within(fd, () => localnetFindings(tools.memory))];
+    const ask = async (): Promise<Finding[]> =>
+      await asked("a pod", fact, possible, (work) => tools.bracket.within(podFd, work));
+    const findings = await ask();
+    const { name: ownLink } = pod.link;
+    const shut = tools.bracket.within(fd, () => shutInterfaces(fact, tools.memory));
+    const others = shut.filter((name) => name !== ownLink);
+    if (findings.every(({ state }) => state === "ok")) {
+      if (others.length === 0) return findings;
+      // Whether that matters is seen by asking as a pod does whose interface has it off.
+      tools.bracket.within(fd, () => forbidRouteLocalnet(ownLink));
+      if ((await ask()).every(({ state }) => state === "ok")) return findings;
+    }
+    if (shut.length === 0) return findings;
+    // The pod that was made began with what all begin with.
+    return [...findings, localnetFinding(others.length === 0 ? ["default"] : others)];
   } finally {
     pod.close();
   }
 }
 
-/** KIND's own way, and ours by the way `loopback`, need it; where pods are served all the same nobody has to know. */
-function localnetFindings(memory: NetlinkMemory): Finding[] {
+/** Interfaces by which pods come in, on which packets for 127.0.0.0/8 are dropped. */
+function shutInterfaces({ addresses }: NodeFact, memory: NetlinkMemory): string[] {
   const route = new RouteSocket(memory);
   try {
-    const names = route.links().filter(({ isLoopback: isLo }) => !isLo);
-    const closed = Object.keys(lackingRouteLocalnet(names.map(({ name }) => name)));
-    if (closed.length === 0) return [];
-    const detail = `off on ${closed.join(", ")}: rules that lead pods to 127.0.0.11 need it, those of kind.way listener do not`;
-    return [finding("route-localnet", "problem", detail, START)];
+    const held = route.addresses().filter(({ address }) => addresses.some((own) => isSameAddress(own, address)));
+    const dockers = new Set(held.map(({ index }) => index));
+    // Of a bridge's ports the bridge counts.
+    const links = route
+      .links()
+      .filter((link) => link.isUp && !link.isLoopback && link.master === undefined && !dockers.has(link.index));
+    return Object.keys(lackingRouteLocalnet(links.map(({ name }) => name)));
   } finally {
     route.close();
   }
+}
+
+/** KIND's own way, and ours by the way `loopback`, need it; where pods are served all the same nobody has to know. */
+function localnetFinding(shut: readonly string[]): Finding {
+  const detail = `off on ${shut.join(", ")}: rules that lead pods to 127.0.0.11 need it, those of kind.way listener do not`;
+  const remedy =
+    "Find who switches it off; dns11 with kind.way loopback switches it on, and the way listener does without.";
+  return finding("route-localnet", "problem", detail, remedy);
 }
 
 async function asked(

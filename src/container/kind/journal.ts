@@ -40,8 +40,9 @@ export interface NodeRecord {
   readonly resolvConf?: ResolvConfRecord;
   /** What was added to lo. */
   readonly addresses: readonly { readonly address: string; readonly prefixLength: number }[];
-  /** The value before, by device. */
+  /** See LocalnetRecord. */
   readonly routeLocalnet: Readonly<Record<string, string>>;
+  readonly openBefore?: readonly number[];
   /** Every address that was published in this life, the newest last. */
   readonly published: readonly string[];
 }
@@ -52,7 +53,7 @@ export interface ResolvConfRecord {
   /** Base64, as both may hold any bytes. */
   readonly original: string;
   readonly written: string;
-  /** What is put back instead of the original, where KIND's entrypoint has run since. */
+  /** What is put back instead of the original, where KIND's entrypoint has run since and has a search list to give. */
   readonly afterwards?: string;
 }
 
@@ -181,6 +182,7 @@ const RECORD: Readonly<Record<keyof NodeRecord, Check>> = {
   routeLocalnet: (value) =>
     isObject(value) &&
     Object.entries(value).every(([device, before]) => DEVICE.test(device) && /^\d+$/.test(String(before))),
+  openBefore: (value) => value === undefined || listOf(isCount)(value),
   published: listOf(isAddress),
 };
 

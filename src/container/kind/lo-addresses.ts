@@ -5,6 +5,7 @@
 import { isIPv6 } from "node:net";
 
 import { codeOf, Fault } from "../../lib/fault.ts";
+import { procText } from "../../kernel/proc-text.ts";
 import { type InterfaceAddress, type RouteSocket } from "../../kernel/rtnetlink.ts";
 import { isSameAddress } from "../../model/address.ts";
 import { DEDICATED } from "./published.ts";
@@ -19,6 +20,15 @@ const LOOPBACK_INDEX = 1;
 const LABEL = "lo:dns11";
 /** The dedicated address and those after it, for nodes that have it already. */
 const CHOICES = 8;
+
+/** Whether the node can use IPv6 at all; to be called inside the namespace. */
+export function canHoldIpv6(): boolean {
+  try {
+    return procText("/proc/sys/net/ipv6/conf/lo/disable_ipv6")?.trim() === "0";
+  } catch {
+    return false;
+  }
+}
 
 /** Where we listen: an address that nobody else in the node has. */
 export function chooseDedicated(held: readonly InterfaceAddress[]): string {
@@ -58,15 +68,17 @@ export function holdAddresses(
   }
 }
 
-/** Those that are gone already are as they should be. */
-export function releaseAddresses(route: RouteSocket, addresses: readonly LoAddress[]): void {
-  for (const address of addresses) {
+/** Returns those that were still there. */
+export function releaseAddresses(route: RouteSocket, addresses: readonly LoAddress[]): string[] {
+  return addresses.flatMap((each) => {
     try {
-      route.removeAddress({ index: LOOPBACK_INDEX, ...address });
+      route.removeAddress({ index: LOOPBACK_INDEX, ...each });
+      return [each.address];
     } catch (error) {
       if (codeOf(error) !== "EADDRNOTAVAIL") throw error;
+      return [];
     }
-  }
+  });
 }
 
 function isOurs({ label, address }: InterfaceAddress): boolean {

@@ -1,6 +1,9 @@
 /**
  * NodeFact: what the engine says of a KIND node's place in its networks, from which follows where its pods can ask.
  */
+import { statSync } from "node:fs";
+
+import type { Within } from "../rules/exchange.ts";
 import type { ContainerFact, EndpointFact, NetworkFact } from "../registry/fact.ts";
 import { type Joined, inSearchOrder } from "../registry/order.ts";
 
@@ -59,4 +62,13 @@ export function nodeFactOf(
 
 function addressesOf({ ipv4, ipv6 }: EndpointFact): string[] {
   return [ipv4, ipv6].filter((address) => address !== undefined);
+}
+
+/** Whether the node's first process is there, in the namespace that `within` leads into. */
+export function isRunning({ pid }: NodeFact, within: Within): boolean {
+  try {
+    return within(() => statSync("/proc/thread-self/ns/net").ino === statSync(`/proc/${pid}/ns/net`).ino);
+  } catch {
+    return false;
+  }
 }

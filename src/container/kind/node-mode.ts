@@ -7,7 +7,6 @@ import { isIPv6 } from "node:net";
 
 import { LIMITS } from "../../config/limits.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { procText } from "../../kernel/proc-text.ts";
 import { type InterfaceAddress, RouteSocket } from "../../kernel/rtnetlink.ts";
 import { reasonOf } from "../../lib/fault.ts";
 import { isSameAddress } from "../../model/address.ts";
@@ -15,15 +14,19 @@ import type { KindPolicy } from "../../model/kind-policy.ts";
 import type { Mode, Site } from "../attach/mode.ts";
 import { type Capture, DOCKER_LEAD, DOCKER_RESOLVER, type Lead, USER_DEFINED_NETWORK } from "../capture/capture.ts";
 import type { Bracket } from "../namespace/bracket.ts";
+import type { Within } from "../rules/exchange.ts";
 import { GuardCount } from "../rules/guard-count.ts";
+import { type DockerResolver, dockerResolver, remedyFor, troubleWith } from "./docker-resolver.ts";
 import type { Journal, NodeRecord } from "./journal.ts";
-import { chooseDedicated, holdAddresses, oursToHold, releaseAddresses } from "./lo-addresses.ts";
-import type { NodeFact } from "./node-fact.ts";
-import { openPodNamespace } from "./pod-namespace.ts";
+import { type Interfaces, LetIn } from "./let-in.ts";
+import { canHoldIpv6, chooseDedicated, holdAddresses, oursToHold } from "./lo-addresses.ts";
+import { type NodeFact, isRunning } from "./node-fact.ts";
+import { isPodLink } from "./pod-namespace.ts";
+import { PodProbe, probeAll } from "./pod-probe.ts";
 import { whoHasPort } from "./port-holder.ts";
 import { DEDICATED, type Published, publishedAddresses } from "./published.ts";
-import { allowRouteLocalnet, lackingRouteLocalnet, podDevices, restoreRouteLocalnet } from "./route-localnet.ts";
 import type { NodeResolver } from "./node-resolver.ts";
+import { undoIn } from "./undo.ts";
 
 /** What a node's mode tells of itself. */
 export interface NodeReport {
@@ -43,6 +46,8 @@ export interface NodeReport {
   /** Packets that somebody sent to our ports without having been led there. */
   readonly dropped: number;
   readonly reasons: readonly string[];
+  /** What will be wrong when we are gone. */
+  readonly warnings: readonly string[];
 }
 
 export interface NodeParts {
@@ -54,7 +59,7 @@ export interface NodeParts {
   /** Other addresses may be ours now. */
   readonly onChange: () => void;
   /** Something that a person may want to know. */
-  readonly onNews: (about: Readonly<Record<string, unknown>>, text: string) => void;
+  readonly onNews: (about: Readonly<Record<string, unknown>>, text: string, level?: "info" | "warn") => void;
 }
 
 const NOTHING: Published = { told: [], captured: [], foreign: [] };
@@ -65,18 +70,20 @@ export class NodeMode implements Mode {
   #fact: NodeFact;
   #record: NodeRecord;
   #published = NOTHING;
-  /** Interfaces by which whoever may ask comes in, when we last looked. */
-  #podDevices: readonly string[] = [];
   #targets: readonly string[] = [];
   #refusal: string | undefined;
   readonly #guards = new GuardCount();
   #site: Site | undefined;
   #isWithdrawn = false;
   #lastChangeMs = 0;
-  #lastPodProbeMs = 0;
-  /** What pods are led to has changed since. */
-  #isPodProbeDue = true;
-  #troubles: readonly string[] = [];
+  readonly #podProbe: PodProbe;
+  readonly #letIn: LetIn;
+  /** Looks at the kernel's switches from time to time. */
+  #lookTimer: NodeJS.Timeout | undefined;
+  /** Of those switches, and of queries that do not come through. */
+  #shut: readonly string[] = [];
+  #failures: readonly string[] = [];
+  #told = "";
 
   constructor(fact: NodeFact, policy: KindPolicy, parts: NodeParts) {
     this.#fact = fact;
@@ -85,6 +92,13 @@ export class NodeMode implements Mode {
     const { record, damaged } = parts.journal.read(fact.containerId);
     if (damaged !== undefined) this.#news({ reason: damaged }, "the journal of the node cannot be read");
     this.#record = record?.startedAt === fact.startedAt ? record : emptyRecord(fact, policy);
+    this.#podProbe = new PodProbe(parts);
+    this.#letIn = new LetIn({
+      known: () => this.#record,
+      keep: (localnet) => this.#keep({ ...this.#record, ...localnet }),
+      onRepaired: (interfaces) =>
+        this.#news({ interfaces }, "somebody switched route_localnet off; it is on again", "warn"),
+    });
   }
 
   get fact(): NodeFact {
@@ -106,7 +120,7 @@ export class NodeMode implements Mode {
     const route = new RouteSocket(memory);
     try {
       const held = route.addresses();
-      const hasIpv6 = canUseIpv6();
+      const hasIpv6 = canHoldIpv6();
       this.#published = this.#choose(policy, hasIpv6);
       this.#refusal = this.#refusalOf(this.#published);
       if (this.#refusal !== undefined) {
@@ -119,12 +133,11 @@ export class NodeMode implements Mode {
       }
       this.#remember(this.#refusal === undefined ? policy.address : this.#record.wish);
       const dockerDevices = this.#dockerDevices(held);
-      this.#podDevices = this.#devicesOfAskers(route, held);
       const leads = this.#leads(route, held, hasIpv6);
       this.#targets = leads.map(({ bind }) => bind);
-      if (policy.way === "loopback") this.#letIn();
+      if (policy.way === "loopback") this.#letIn.open(this.#interfaces(route, held));
       this.#lastChangeMs = Date.now();
-      this.#isPodProbeDue = true;
+      this.#podProbe.expire();
       return {
         leads: [DOCKER_LEAD, ...leads],
         passedDevices: policy.isExposed ? [] : [...dockerDevices],
@@ -138,27 +151,38 @@ export class NodeMode implements Mode {
   async onVerified(site: Site): Promise<void> {
     this.#site = site;
     if (this.#published.told.length === 0) return;
-    const inside = await this.#probeAll(site, this.#published.captured, "the node itself");
     // Whoever has withdrawn meanwhile has put the file back; and the site's descriptor may be another's by now.
-    if (this.#site !== site) return;
+    const isCurrent = (): boolean => this.#site === site;
+    const inside = await probeAll(site, { addresses: this.#published.captured, isCurrent }, "the node itself");
+    if (!isCurrent()) return;
     if (inside.length === 0) this.publish();
-    const devices = site.within(() => this.#closedDevices());
-    const pods = await this.#probeFromPod(site);
-    if (this.#site === site) this.#tell([...inside, ...devices, ...pods]);
+    if (this.#policy.way === "loopback") {
+      this.#look();
+      this.#lookTimer ??= setInterval(() => this.#look(), LIMITS.localnetLookMs).unref();
+    }
+    const pods = await this.#podProbe.ask(site, { addresses: this.#published.told, isCurrent });
+    if (!isCurrent()) return;
+    this.#failures = [...inside, ...pods];
+    this.#tell();
   }
 
-  withdraw(): void {
+  withdraw(within: Within): void {
+    const wasServed = this.#site !== undefined;
     this.#site = undefined;
+    clearInterval(this.#lookTimer);
+    this.#lookTimer = undefined;
     if (this.#isWithdrawn) return;
     this.#isWithdrawn = true;
     this.#parts.resolver.close();
+    const docker = this.#dockerResolver(within);
+    const trouble = docker && troubleWith(docker);
+    // Docker's resolver ends before a container that is stopped, and then nobody is left to ask.
+    if (trouble !== undefined && wasServed && isRunning(this.#fact, within))
+      this.#news({ reason: trouble }, `nobody answers pods of the node now: ${remedyFor(this.#fact.name)}`, "warn");
     const { resolvConf, ...rest } = this.#record;
     if (resolvConf === undefined) return;
     try {
-      const outcome = this.#parts.resolver.restore(resolvConf, {
-        gateway: this.#fact.gateway.ipv4,
-        search: this.#fact.search,
-      });
+      const outcome = this.#parts.resolver.restore(resolvConf, this.#fact.search, docker?.answering ?? []);
       if (outcome === "changed")
         this.#news({}, "resolv.conf of the node is not as dns11 wrote it; it is left as it is");
       this.#keep(rest);
@@ -169,6 +193,7 @@ export class NodeMode implements Mode {
 
   undo(): void {
     try {
+      this.#podProbe.clear();
       undoIn(this.#record, this.#parts.memory);
       this.#parts.journal.remove(this.#fact.containerId);
       this.#record = { ...emptyRecord(this.#fact, this.#policy), published: this.#record.published };
@@ -188,22 +213,42 @@ export class NodeMode implements Mode {
       way: this.#policy.way,
       resolvConf: this.#parts.resolver.state,
       lastChange: this.#lastChangeMs === 0 ? null : new Date(this.#lastChangeMs).toISOString(),
-      lastProbe: this.#lastPodProbeMs === 0 ? null : new Date(this.#lastPodProbeMs).toISOString(),
+      lastProbe: this.#podProbe.lastMs === 0 ? null : new Date(this.#podProbe.lastMs).toISOString(),
       dropped: this.#guards.count(this.#site?.within, this.#parts.memory),
       reasons,
+      warnings: this.#warnings(),
     };
   }
 
   #state(reasons: readonly string[]): NodeReport["state"] {
     if (this.#refusal !== undefined) return "refused";
-    if (this.#lastPodProbeMs === 0 || this.#site === undefined) return "starting";
+    if (this.#podProbe.lastMs === 0 || this.#site === undefined) return "starting";
     return reasons.length === 0 ? "working" : "degraded";
   }
 
   #reasons(): string[] {
     const { foreign } = this.#published;
     const named = foreign.length === 0 ? [] : [`its resolv.conf names ${foreign.join(", ")}, which is not ours`];
-    return [...(this.#refusal === undefined ? [] : [this.#refusal]), ...this.#troubles, ...named];
+    return [...(this.#refusal === undefined ? [] : [this.#refusal]), ...this.#troubles(), ...named];
+  }
+
+  #troubles(): string[] {
+    return [...this.#shut, ...this.#failures];
+  }
+
+  #warnings(): string[] {
+    const docker = this.#site && this.#dockerResolver(this.#site.within);
+    const trouble = docker && troubleWith(docker);
+    return trouble === undefined ? [] : [`when dns11 ends: ${trouble}; ${remedyFor(this.#fact.name)}`];
+  }
+
+  /** undefined where it cannot be looked for. */
+  #dockerResolver(within: Within): DockerResolver | undefined {
+    try {
+      return within(() => dockerResolver(this.#parts.memory));
+    } catch {
+      return undefined;
+    }
   }
 
   #choose(policy: KindPolicy, hasIpv6: boolean): Published {
@@ -255,37 +300,37 @@ export class NodeMode implements Mode {
     holdAddresses(route, held, ours);
   }
 
-  #letIn(): void {
-    const lacking = lackingRouteLocalnet(podDevices(this.#podDevices, this.#policy.routeLocalnet));
-    const names = Object.keys(lacking);
-    if (names.length === 0) return;
-    this.#keep({ ...this.#record, routeLocalnet: { ...lacking, ...this.#record.routeLocalnet } });
-    allowRouteLocalnet(names);
-  }
-
-  #closedDevices(): string[] {
-    if (this.#policy.way !== "loopback") return [];
-    this.#podDevices = this.#devicesNow();
-    const closed = Object.keys(lackingRouteLocalnet(podDevices(this.#podDevices, this.#policy.routeLocalnet)));
-    return closed.length === 0
-      ? []
-      : [`route_localnet is off on ${closed.join(", ")}: queries of its pods are dropped`];
+  /** Where pods' queries would be dropped at a switch of the kernel's, it is switched. */
+  #look(): void {
+    const site = this.#site;
+    if (site === undefined) return;
+    try {
+      const contested = site.within(() => this.#letIn.repair(this.#interfacesNow()));
+      const why = "somebody switched it off once more after dns11 had switched it on";
+      const what = `route_localnet is off on ${contested.join(", ")}: queries of its pods are dropped; ${why}`;
+      this.#shut = contested.length === 0 ? [] : [what];
+    } catch (error) {
+      this.#shut = [`route_localnet cannot be switched on: ${reasonOf(error)}`];
+    }
+    this.#tell();
   }
 
   /** Each pod may bring one, and take it along. */
-  #devicesNow(): string[] {
+  #interfacesNow(): Interfaces {
     const route = new RouteSocket(this.#parts.memory);
     try {
-      return this.#devicesOfAskers(route, route.addresses());
+      return this.#interfaces(route, route.addresses());
     } finally {
       route.close();
     }
   }
 
-  #devicesOfAskers(route: RouteSocket, held: readonly InterfaceAddress[]): string[] {
+  #interfaces(route: RouteSocket, held: readonly InterfaceAddress[]): Interfaces {
+    const all = route.links();
     const passed = this.#policy.isExposed ? new Set<number>() : this.#dockerDevices(held);
-    const links = route.links().filter(({ index, isLoopback }) => !isLoopback && !passed.has(index));
-    return links.map(({ name }) => name);
+    // A pod that was made to ask from is to be let in as a new one is, and no better.
+    const ofAskers = all.filter((link) => !link.isLoopback && !passed.has(link.index) && !isPodLink(link));
+    return { all, ofAskers, scope: this.#policy.routeLocalnet };
   }
 
   #dockerDevices(held: readonly InterfaceAddress[]): Set<number> {
@@ -298,52 +343,20 @@ export class NodeMode implements Mode {
     const { resolver } = this.#parts;
     const news = resolver.publish({
       addresses: this.#published.told,
+      ours: this.#policy.families === "auto" ? undefined : this.#published.captured,
       search: this.#fact.search,
       record: this.#record.resolvConf,
-      gateway: this.#fact.gateway.ipv4,
       keep: (resolvConf) => this.#keep({ ...this.#record, resolvConf }),
       onRewritten: () => this.#parts.onChange(),
     });
     if (news !== undefined) this.#news({ resolvConf: news }, "resolv.conf of the node");
   }
 
-  async #probeAll(site: Site, addresses: readonly string[], who: string, from?: number): Promise<string[]> {
-    const failures: string[] = [];
-    for (const address of addresses) {
-      // Each probe is waited for, and what is found out of another start of the node is nothing.
-      if (this.#site !== site) return [];
-      const result = await site.probe(address, from);
-      if (result.kind === "broken") failures.push(`${who} cannot ask ${address}: ${result.failures.join("; ")}`);
-    }
-    return failures;
-  }
-
-  /** From where it counts: a probe of the node itself comes through where a pod's does not. */
-  async #probeFromPod(site: Site): Promise<readonly string[]> {
-    const isDue = Date.now() - this.#lastPodProbeMs >= LIMITS.podProbeEveryMs || this.#troubles.length > 0;
-    if (!isDue && !this.#isPodProbeDue) return [];
-    this.#isPodProbeDue = false;
-    if (this.#site !== site) return [];
-    let pod;
-    try {
-      pod = openPodNamespace(this.#parts.bracket, this.#parts.memory, site.fd);
-    } catch (error) {
-      return [`no pod could be made to ask from: ${reasonOf(error)}`];
-    }
-    try {
-      const addresses = this.#published.told.filter((each) => !isIPv6(each) || pod.addresses.ipv6 !== undefined);
-      return await this.#probeAll(site, addresses, "a pod", pod.fd);
-    } finally {
-      pod.close();
-      this.#lastPodProbeMs = Date.now();
-    }
-  }
-
-  #tell(troubles: readonly string[]): void {
-    const before = this.#troubles.join("; ");
+  #tell(): void {
+    const troubles = this.#troubles();
     const now = troubles.join("; ");
-    this.#troubles = troubles;
-    if (now === before) return;
+    if (now === this.#told) return;
+    this.#told = now;
     if (now === "") this.#news({}, "pods of the node resolve again");
     else this.#news({ reasons: troubles }, "pods of the node may not resolve");
   }
@@ -353,19 +366,8 @@ export class NodeMode implements Mode {
     this.#parts.journal.write(record);
   }
 
-  #news(about: Readonly<Record<string, unknown>>, text: string): void {
-    this.#parts.onNews({ node: this.#fact.name, ...about }, text);
-  }
-}
-
-/** Takes back what a record says of lo and of the kernel's switches; to be called inside the namespace. */
-export function undoIn(record: NodeRecord, memory: NetlinkMemory): void {
-  restoreRouteLocalnet(record.routeLocalnet);
-  const route = new RouteSocket(memory);
-  try {
-    releaseAddresses(route, record.addresses);
-  } finally {
-    route.close();
+  #news(about: Readonly<Record<string, unknown>>, text: string, level?: "warn"): void {
+    this.#parts.onNews({ node: this.#fact.name, ...about }, text, level);
   }
 }
 
@@ -387,12 +389,4 @@ function emptyRecord(fact: NodeFact, { address }: KindPolicy): NodeRecord {
 
 function placeOf({ gateway, own, addresses, hostGateway }: NodeFact): unknown {
   return [gateway, own, addresses, hostGateway];
-}
-
-function canUseIpv6(): boolean {
-  try {
-    return procText("/proc/sys/net/ipv6/conf/lo/disable_ipv6")?.trim() === "0";
-  } catch {
-    return false;
-  }
 }

@@ -2,6 +2,8 @@
  * NodeResolver: the resolv.conf of a node, as its mode sees it: what it names, what KIND's own entrypoint made of it, and
  * our address published in it for as long as the node is served.
  */
+import { LIMITS } from "../../config/limits.ts";
+import { DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { ResolvConfRecord } from "./journal.ts";
 import { Publication, type PublishResult, type Reaction, type RestoreResult, restoreFile } from "./publication.ts";
 import { type OpenFile, ResolverFile } from "./resolver-file.ts";
@@ -22,10 +24,10 @@ export interface NodeFiles {
 
 export interface PublishOrder {
   readonly addresses: readonly string[];
+  /** See Wanted. */
+  readonly ours?: readonly string[] | undefined;
   readonly search: string | undefined;
   readonly record: ResolvConfRecord | undefined;
-  /** Where KIND's entrypoint has Docker's resolver answer. */
-  readonly gateway: string | undefined;
   /** Called before the file is touched. */
   readonly keep: (record: ResolvConfRecord) => void;
   readonly onRewritten: (reaction: Exclude<Reaction, "ours">) => void;
@@ -38,6 +40,9 @@ export class NodeResolver {
   #publication: Publication | undefined;
   #afterwards: string | undefined;
   #state = "as it was";
+  /** At the last look the file that is written was not what the container reads. */
+  #isDoubted = false;
+  #again: NodeJS.Timeout | undefined;
 
   constructor(files: NodeFiles) {
     this.#files = files;
@@ -65,14 +70,20 @@ export class NodeResolver {
   }
 
   /** Names the addresses in the file. Returns what is new of that, in words. */
-  publish({ addresses, search, record: known, gateway, keep, onRewritten }: PublishOrder): string | undefined {
+  publish({ addresses, ours, search, record: known, keep, onRewritten }: PublishOrder): string | undefined {
     const before = this.#state;
-    const record = known && this.#afterEntrypoint(known, { gateway, search });
+    const record = known && this.#afterEntrypoint(known, search);
     if (record !== undefined && record !== known) keep(record);
     this.#afterwards = record?.afterwards;
-    if (!this.#files.isSame()) {
+    const isSame = this.#files.isSame();
+    if (!isSame && !this.#isDoubted) {
+      // A container that is just starting does not show its files yet.
+      this.#isDoubted = true;
+      this.#again = setTimeout(() => onRewritten("republish"), LIMITS.hostFileMissingMs).unref();
+    } else if (!isSame) {
       this.#state = `not written: ${NOT_MOUNTED}`;
     } else {
+      this.#isDoubted = false;
       this.#publication ??= new Publication({
         file: new ResolverFile(this.#files.openWritten),
         keep: ({ original, written }) =>
@@ -83,37 +94,35 @@ export class NodeResolver {
           }),
         onRewritten,
       });
-      this.#state = stateAfter(this.#publication.publish({ addresses, search, record }));
+      this.#state = stateAfter(this.#publication.publish({ addresses, ours, search, record }));
     }
     return this.#state === before ? undefined : this.#state;
   }
 
-  /** Puts back what was there before, where the file still says what we wrote. */
-  restore(record: ResolvConfRecord, by: Pick<PublishOrder, "gateway" | "search">): RestoreResult {
+  /** Puts back what was there before, where the file still says what we wrote; Docker's resolver answers at these. */
+  restore(record: ResolvConfRecord, search: string | undefined, answering: readonly string[]): RestoreResult {
     this.close();
     this.#state = "as it was";
-    return restoreRecord(this.#files.openWritten, this.#afterEntrypoint(record, by));
+    return restoreRecord(this.#files.openWritten, this.#afterEntrypoint(record, search), answering);
   }
 
   close(): void {
+    clearTimeout(this.#again);
+    this.#isDoubted = false;
     this.#publication?.close();
     this.#publication = undefined;
   }
 
   /**
-   * KIND's entrypoint leads Docker's resolver to its own address, whatever it found in the file; nothing leads from
-   * 127.0.0.11 any more then, and what Docker wrote would be wrong. It keeps a copy of what it found: Docker's or ours.
+   * KIND's entrypoint gives the file a search list, which what Docker wrote has not. It keeps a copy of what it found:
+   * Docker's text or ours.
    */
-  #afterEntrypoint(
-    record: ResolvConfRecord,
-    { gateway, search }: Pick<PublishOrder, "gateway" | "search">,
-  ): ResolvConfRecord {
-    if (record.afterwards !== undefined || gateway === undefined) return record;
+  #afterEntrypoint(record: ResolvConfRecord, search: string | undefined): ResolvConfRecord {
+    if (record.afterwards !== undefined || search === undefined) return record;
     const copied = new ResolverFile(this.#files.openOriginal).read()?.trimEnd();
     const original = latin1Of(record.original);
     if (copied !== original.trimEnd() && copied !== latin1Of(record.written).trimEnd()) return record;
-    const searchText = search === undefined ? undefined : Buffer.from(search).toString("latin1");
-    const text = publishedText(original, { addresses: [gateway], search: searchText });
+    const text = publishedText(original, { addresses: [], search: Buffer.from(search).toString("latin1") });
     return { ...record, afterwards: Buffer.from(text, "latin1").toString("base64") };
   }
 
@@ -122,9 +131,21 @@ export class NodeResolver {
   }
 }
 
-export function restoreRecord(open: OpenFile, { original, written, afterwards }: ResolvConfRecord): RestoreResult {
+/** Where Docker's resolver answers elsewhere than at 127.0.0.11, the file is to name that. */
+export function restoreRecord(
+  open: OpenFile,
+  { original, written, afterwards }: ResolvConfRecord,
+  answering: readonly string[],
+): RestoreResult {
   const undo = { original: Buffer.from(original, "base64"), written: Buffer.from(written, "base64") };
-  return restoreFile(new ResolverFile(open), undo, Buffer.from(afterwards ?? original, "base64"));
+  const text = withAnswering(latin1Of(afterwards ?? original), answering);
+  return restoreFile(new ResolverFile(open), undo, Buffer.from(text, "latin1"));
+}
+
+function withAnswering(text: string, answering: readonly string[]): string {
+  const [first] = answering;
+  const isRight = answering.includes(DOCKER_RESOLVER) || !nameserversIn(text).includes(DOCKER_RESOLVER);
+  return first === undefined || isRight ? text : publishedText(text, { addresses: [first], search: undefined });
 }
 
 function latin1Of(base64: string): string {

@@ -12,7 +12,7 @@ import type { NodePlace } from "../registry/directory.ts";
 import type { ContainerFact, NetworkFact } from "../registry/fact.ts";
 import type { Journal } from "./journal.ts";
 import { type NodeFact, nodeFactOf } from "./node-fact.ts";
-import { NodeMode } from "./node-mode.ts";
+import { NodeMode, type NodeParts } from "./node-mode.ts";
 import { type NodeFiles, NodeResolver } from "./node-resolver.ts";
 import { wishedAddresses } from "./published.ts";
 import { isMountedIn } from "./resolver-file.ts";
@@ -26,7 +26,7 @@ export interface NodesParts {
   readonly networkOf: (id: string) => NetworkFact | undefined;
   /** Other addresses may be a node's now. */
   readonly onChange: (containerId: string) => void;
-  readonly onNews: (about: Readonly<Record<string, unknown>>, text: string) => void;
+  readonly onNews: NodeParts["onNews"];
 }
 
 interface Known {

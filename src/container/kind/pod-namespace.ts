@@ -7,13 +7,13 @@
  */
 import { randomInt } from "node:crypto";
 import { openSync, writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { closeQuietly } from "../../kernel/libc.ts";
-import { forgetConversationsOf } from "../../kernel/conntrack.ts";
+import { type Conversation, forgetConversationsOf } from "../../kernel/conntrack.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
 import { Fault, codeOf } from "../../lib/fault.ts";
-import { standStill } from "../../lib/stand-still.ts";
 import type { Bracket } from "../namespace/bracket.ts";
 
 interface PodAddresses {
@@ -26,11 +26,21 @@ export interface PodNamespace {
   /** The namespace, to be entered. */
   readonly fd: number;
   readonly addresses: PodAddresses;
+  /** A port that nobody has in there, to ask from: whoever asks from it can have the kernel forget that. */
+  readonly sourcePort: number;
+  /** The node's end of its link. */
+  readonly link: { readonly name: string; readonly index: number };
   /**
-   * Leaves the node as it was. The node's descriptor must still be open, and all sockets made inside closed. Listeners
-   * should have had their turn to see that: a connection that the node has to end later ends by its way out.
+   * Leaves the node as it was, at once. The node's descriptor must still be open, and all sockets made inside closed.
+   * Listeners should have had their turn to see that: a connection that the node has to end later ends by its way out. The
+   * link's end and the search through connection tracking keep the thread for tens of milliseconds.
    */
   close(): void;
+  /**
+   * Lets it go without waiting for that: the kernel takes the link away in a worker of its own, soon after. Whoever has
+   * asked has what it remembers of that forgotten (`conversationsOf`).
+   */
+  leave(): void;
 }
 
 /** The two ends of a link: what they are called and which addresses they have. */
@@ -41,32 +51,69 @@ interface Pair {
 }
 
 /** Takes the link away again, and what is remembered of the addresses that were used. */
-type Part = (link: string, used: readonly string[]) => void;
+type Part = (link: PodNamespace["link"], used: readonly string[]) => void;
 
 /** The same names mean the same addresses, so that the kernel's refusal of a name keeps two pods apart. */
 const PAIRS = 128;
 const IPV4_PREFIX = "169.254.54";
 const IPV6_PREFIX = "fd64:6e73:3131:706f:";
+const LINK_PREFIX = "dns11-pod-";
 const POD_LINK = "eth0";
 const LOOPBACK = "lo";
+const DNS_PORT = 53;
+/** As the kernel itself gives them to who does not care. */
+const SOURCE_PORTS = { first: 32_768, end: 61_000 };
 /** How the kernel says that there is no IPv6 on a link, or none at all. */
 const NO_IPV6 = new Set(["EACCES", "EAFNOSUPPORT", "EOPNOTSUPP"]);
 /** The kernel lets packets through a new link within microseconds; older ones take their time when there is much to do. */
-const READY_MS_MAX = 50;
-const LOOK_EVERY_MS = 0.2;
+const READY_MS_MAX = 1_000;
+const LOOK_EVERY_MS = 1;
 
-/** Makes a pod of the node whose namespace is behind `node`. If that fails nothing of it is left. */
-export function openPodNamespace(bracket: Bracket, memory: NetlinkMemory, node: number): PodNamespace {
+/** Whether an interface leads to such a pod: of this process or of another one, the doctor's for instance. */
+export function isPodLink({ name }: { readonly name: string }): boolean {
+  return name.startsWith(LINK_PREFIX);
+}
+
+/** Makes a pod of the node whose namespace is behind `node`. If that fails the kernel soon takes away what there is of it. */
+export async function openPodNamespace(bracket: Bracket, memory: NetlinkMemory, node: number): Promise<PodNamespace> {
   const outside = bracket.within(node, () => new RouteSocket(memory));
   try {
     const { fd, inside } = bracket.withinScratch(() => hold(memory));
     try {
-      return join(outside, inside, fd, (link, used) => bracket.within(node, () => separate(memory, link, used)));
+      return await join(outside, inside, fd, (link, used) => bracket.within(node, () => separate(memory, link, used)));
     } finally {
       inside.close();
     }
   } finally {
     outside.close();
+  }
+}
+
+/** What a node's connection tracking knows of somebody who asked these servers from the pod, and from its port. */
+export function conversationsOf({ addresses, sourcePort }: PodNamespace, servers: readonly string[]): Conversation[] {
+  return servers.flatMap((destination) => {
+    const source = destination.includes(":") ? addresses.ipv6 : addresses.ipv4;
+    if (source === undefined) return [];
+    return (["udp", "tcp"] as const).map((protocol) => ({
+      protocol,
+      source,
+      sourcePort,
+      destination,
+      destinationPort: DNS_PORT,
+    }));
+  });
+}
+
+/** Takes away the link of a pod that was left, where the kernel has not come to that; to be called in the node. */
+export function removePodLink(memory: NetlinkMemory, { name, index }: PodNamespace["link"]): void {
+  const routes = new RouteSocket(memory);
+  try {
+    // An interface that comes from another namespace keeps its number where that is free.
+    if (routes.linkNamed(name)?.index === index) routes.removeLink(index);
+  } catch (error) {
+    if (codeOf(error) !== "ENODEV") throw error;
+  } finally {
+    routes.close();
   }
 }
 
@@ -94,28 +141,31 @@ function shortenFarewells(): void {
   }
 }
 
-function join(outside: RouteSocket, inside: RouteSocket, fd: number, part: Part): PodNamespace {
-  let link: string | undefined;
+async function join(outside: RouteSocket, inside: RouteSocket, fd: number, part: Part): Promise<PodNamespace> {
+  let link: PodNamespace["link"] | undefined;
   let used: readonly string[] = [];
   let isClosed = false;
-  const close = (): void => {
+  const end = (parted: () => void): void => {
     if (isClosed) return;
     isClosed = true;
     try {
-      if (link !== undefined) part(link, used);
+      parted();
     } finally {
       closeQuietly(fd);
     }
   };
+  const close = (): void => end(() => link !== undefined && part(link, used));
+  const leave = (): void => end(() => {});
   try {
     const pair = createPair(outside, fd);
-    ({ link } = pair);
+    link = { name: pair.link, index: indexOf(outside, pair.link) };
     const { ipv4, ipv6 } = pair.pod;
-    const hasIpv6 = connect(outside, inside, pair);
+    const hasIpv6 = await connect(outside, inside, pair);
     used = hasIpv6 ? [ipv4, ipv6] : [ipv4];
-    return { fd, addresses: { ipv4, ipv6: hasIpv6 ? ipv6 : undefined }, close };
+    const sourcePort = randomInt(SOURCE_PORTS.first, SOURCE_PORTS.end);
+    return { fd, addresses: { ipv4, ipv6: hasIpv6 ? ipv6 : undefined }, sourcePort, link, close, leave };
   } catch (error) {
-    close();
+    leave();
     throw error;
   }
 }
@@ -142,11 +192,11 @@ function pairAt(number: number): Pair {
     ipv4: `${IPV4_PREFIX}.${place}`,
     ipv6: `${IPV6_PREFIX}:${place.toString(16)}`,
   });
-  return { link: `dns11-pod-${number}`, node: end(2 * number), pod: end(2 * number + 1) };
+  return { link: `${LINK_PREFIX}${number}`, node: end(2 * number), pod: end(2 * number + 1) };
 }
 
 /** Brings both ends up, with addresses and the pod's way out. Returns whether there is IPv6, too. */
-function connect(outside: RouteSocket, inside: RouteSocket, pair: Pair): boolean {
+async function connect(outside: RouteSocket, inside: RouteSocket, pair: Pair): Promise<boolean> {
   raise(inside, LOOPBACK);
   const node = raise(outside, pair.link);
   const pod = raise(inside, POD_LINK);
@@ -158,7 +208,7 @@ function connect(outside: RouteSocket, inside: RouteSocket, pair: Pair): boolean
     inside.addAddress({ index: pod, address: pair.pod.ipv6, prefixLength: 127 });
     leadOut(inside, pair.node.ipv6, pod);
   });
-  awaitReady(
+  await ready(
     () =>
       isRunning(outside, pair.link) &&
       isRunning(inside, POD_LINK) &&
@@ -168,11 +218,15 @@ function connect(outside: RouteSocket, inside: RouteSocket, pair: Pair): boolean
 }
 
 function raise(routes: RouteSocket, name: string): number {
+  const index = indexOf(routes, name);
+  routes.setUp(index);
+  return index;
+}
+
+function indexOf(routes: RouteSocket, name: string): number {
   const link = routes.linkNamed(name);
-  if (link === undefined)
-    throw new Fault("LINK_IS_GONE", `Somebody has removed the interface ${name} of a pod to ask from`);
-  routes.setUp(link.index);
-  return link.index;
+  if (link !== undefined) return link.index;
+  throw new Fault("LINK_IS_GONE", `Somebody has removed the interface ${name} of a pod to ask from`);
 }
 
 function leadOut(inside: RouteSocket, gateway: string, index: number): void {
@@ -193,23 +247,17 @@ function isRunning(routes: RouteSocket, name: string): boolean {
   return routes.linkNamed(name)?.isRunning === true;
 }
 
-/** What the kernel does later it does while we sleep: until then packets would be lost, and asked again after a second. */
-function awaitReady(isReady: () => boolean): void {
+/** What the kernel does later it does while we wait: until then packets would be lost, and asked again after a second. */
+async function ready(isReady: () => boolean): Promise<void> {
   const deadlineMs = performance.now() + READY_MS_MAX;
   while (!isReady()) {
     if (performance.now() > deadlineMs) throw new Fault("POD_NOT_READY", "A pod to ask from did not come up in time");
-    standStill(LOOK_EVERY_MS);
+    await sleep(LOOK_EVERY_MS);
   }
 }
 
 /** Removes the link, with it both ends and their addresses, and then what connection tracking knows of the pod. */
-function separate(memory: NetlinkMemory, link: string, used: readonly string[]): void {
-  const routes = new RouteSocket(memory);
-  try {
-    const found = routes.linkNamed(link);
-    if (found !== undefined) routes.removeLink(found.index);
-  } finally {
-    routes.close();
-  }
+function separate(memory: NetlinkMemory, link: PodNamespace["link"], used: readonly string[]): void {
+  removePodLink(memory, link);
   for (const address of used) forgetConversationsOf(memory, address);
 }

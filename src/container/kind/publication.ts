@@ -7,6 +7,8 @@
  * others write is looked at when they have let go of the file, and only a file that leaves pods without a server is
  * written again.
  */
+import { isIP } from "node:net";
+
 import { LIMITS } from "../../config/limits.ts";
 import { reasonOf } from "../../lib/fault.ts";
 import { isSameAddress } from "../../model/address.ts";
@@ -22,6 +24,13 @@ const REPUBLISH_EVERY_MS = 10_000;
 export interface Undo {
   readonly original: Buffer;
   readonly written: Buffer;
+}
+
+/** The record is what the journal has of this life of the container. */
+export interface Wanted extends Pick<TextChange, "addresses" | "search"> {
+  readonly record?: ResolvConfRecord | undefined;
+  /** Addresses at which we answer, if pods are to be told of one family or of both by somebody's wish. */
+  readonly ours?: readonly string[] | undefined;
 }
 
 export type Reaction = "ours" | "republish" | "foreign";
@@ -83,19 +92,21 @@ export class Publication {
     this.#parts = parts;
   }
 
-  /** The record is what the journal has of this life of the container; nobody has to know which of us wrote it. */
-  publish(change: TextChange & { readonly record?: ResolvConfRecord | undefined }): PublishResult {
+  /** Nobody has to know which of us wrote what a record tells of. */
+  publish(change: Wanted): PublishResult {
     const { file } = this.#parts;
     this.#follow();
     const text = file.read();
     if (text === undefined) return { outcome: "read-only", reason: this.#whyUnwritable() ?? "It is no resolv.conf" };
     const known = this.#undo ?? undoOf(change.record);
     const isKnown = known !== undefined && isOurs(text, known);
-    if (!isKnown && reactionTo(text, change.addresses) !== "republish") return this.#accept(text);
-    if (!isKnown && this.#isHalfWritten(text)) return this.#wait();
     const original = isKnown ? textOf(known.original) : text;
+    const useless = ofWrongFamilies(original, change);
+    const isRight = useless.length === 0 && reactionTo(text, change.addresses) !== "republish";
+    if (!isKnown && isRight) return this.#accept(text);
+    if (!isKnown && this.#isHalfWritten(text)) return this.#wait();
     const search = change.search === undefined ? undefined : textOf(Buffer.from(change.search));
-    return this.#put(text, original, publishedText(original, { ...change, search }), change.addresses);
+    return this.#put(text, original, publishedText(original, { ...change, search, useless }), change.addresses);
   }
 
   /** To be called also from time to time, by whoever wants to be sure: not every kernel tells of every write. */
@@ -179,6 +190,20 @@ function isOurs(text: string, undo: Undo): boolean {
   const ours = [original, written, ...textsBetween(original, written), ...textsBetween(written, original)];
   // A shell that copies a text loses or adds empty lines at its end, and KIND's entrypoint copies what it finds.
   return ours.some((one) => withoutEnd(one) === withoutEnd(text));
+}
+
+/**
+ * The servers of a text that names us alone, as KIND's entrypoint makes it, but not by the families that pods are to be told
+ * of; none otherwise.
+ */
+function ofWrongFamilies(text: string, { addresses, ours = [] }: Wanted): readonly string[] {
+  const servers = nameserversIn(text).slice(0, NAMESERVERS_MAX);
+  const isRight = familiesOf(servers) === familiesOf(addresses);
+  return isRight || !servers.every((server) => isNamed(server, ours)) ? [] : servers;
+}
+
+function familiesOf(servers: readonly string[]): string {
+  return [...new Set(servers.map((server) => isIP(server)))].toSorted((a, b) => a - b).join();
 }
 
 function withoutEnd(text: string): string {

@@ -16,6 +16,8 @@ export interface TextChange {
   readonly addresses: readonly string[];
   /** As KIND_DNS_SEARCH has it: unset leaves the file's search list, an empty one removes it, another one replaces it. */
   readonly search: string | undefined;
+  /** Servers that are to be replaced as a loopback address is. */
+  readonly useless?: readonly string[];
 }
 
 interface Line {
@@ -28,10 +30,10 @@ interface Line {
 const NAMESERVER = /^[ \t]*(nameserver[ \t]+)([^ \t#;]+)([^]*)$/;
 const SEARCH = /^[ \t]*search([ \t]|$)/;
 
-export function publishedText(text: string, { addresses, search }: TextChange): string {
+export function publishedText(text: string, { addresses, search, useless = [] }: TextChange): string {
   const lines = linesOf(text);
   const end = lines[0]?.end === "\r\n" ? "\r\n" : "\n";
-  const published = addresses.length === 0 ? lines : withServers(lines, addresses, end);
+  const published = addresses.length === 0 ? lines : withServers(lines, { addresses, useless }, end);
   const changed = search === undefined ? published : withSearch(published, search, end);
   return textOf(changed, end, text === "" || text.endsWith("\n"));
 }
@@ -47,9 +49,14 @@ export function isLoopback(address: string): boolean {
   return bytes?.length === 4 ? bytes[0] === 127 : isSameAddress(address, "::1");
 }
 
-function withServers(lines: readonly Line[], addresses: readonly string[], end: string): readonly Line[] {
+function withServers(
+  lines: readonly Line[],
+  { addresses, useless }: Required<Pick<TextChange, "addresses" | "useless">>,
+  end: string,
+): readonly Line[] {
+  const isReplaced = (server: string): boolean => isLoopback(server) || useless.includes(server);
   const servers = serversOf(lines);
-  const others = servers.filter((server) => !isLoopback(server));
+  const others = servers.filter((server) => !isReplaced(server));
   const asked = others.slice(0, NAMESERVERS_MAX);
   const missing = addresses.filter((address) => !asked.some((other) => isSameAddress(other, address)));
   // One of ours takes the place of the loopback address that nobody can use any more; further ones only take free places.
@@ -58,7 +65,7 @@ function withServers(lines: readonly Line[], addresses: readonly string[], end: 
   let isFirst = true;
   const replaced = lines.flatMap((line) => {
     const server = serverOf(line);
-    if (server === undefined || !isLoopback(server)) return [line];
+    if (server === undefined || !isReplaced(server)) return [line];
     const instead = isFirst
       ? ours.map((address, index) => serverLine(address, end, index === 0 ? line : undefined))
       : [];

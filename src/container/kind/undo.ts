@@ -4,13 +4,17 @@
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { closeQuietly, openInRoot } from "../../kernel/libc.ts";
+import { RouteSocket } from "../../kernel/rtnetlink.ts";
 import { reasonOf } from "../../lib/fault.ts";
 import type { Bracket } from "../namespace/bracket.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";
 import { proveNamespace } from "../namespace/proof.ts";
 import type { NodeRecord } from "./journal.ts";
-import { undoIn } from "./node-mode.ts";
+import { dockerResolver } from "./docker-resolver.ts";
+import { releaseAddresses } from "./lo-addresses.ts";
 import { restoreRecord } from "./node-resolver.ts";
+import type { OpenFile } from "./resolver-file.ts";
+import { restoreRouteLocalnet } from "./route-localnet.ts";
 
 export interface UndoTools {
   readonly bracket: Bracket;
@@ -30,28 +34,39 @@ export const NOTHING_TO_UNDO: Undone = { did: [], isWhole: true };
 
 /** Every step is tried, whatever became of the others. */
 export function undoNode(record: NodeRecord, { bracket, memory, host }: UndoTools): Undone {
-  const steps = [
-    tried(() => restoreFile(record, host)),
-    tried(() => {
-      const { fd } = proveNamespace(record, host, bracket.homeId);
-      try {
-        bracket.within(fd, () => undoIn(record, memory));
-      } finally {
-        closeQuietly(fd);
-      }
-      const { addresses, routeLocalnet } = record;
-      return [
-        ...(addresses.length === 0 ? [] : [`took ${addresses.map(({ address }) => address).join(", ")} from lo`]),
-        ...Object.entries(routeLocalnet).map(([name, value]) => `set route_localnet of ${name} to ${value} again`),
-      ];
-    }),
-  ];
-  return { did: steps.flatMap(({ did }) => did), isWhole: steps.every(({ isWhole }) => isWhole) };
+  let answering: readonly string[] = [];
+  const inside = tried(() => {
+    const { fd } = proveNamespace(record, host, bracket.homeId);
+    try {
+      return bracket.within(fd, () => {
+        ({ answering } = dockerResolver(memory));
+        return undoIn(record, memory);
+      });
+    } finally {
+      closeQuietly(fd);
+    }
+  });
+  const { resolvConf: { path = "" } = {} } = record;
+  const file = tried(() => undoResolvConf(record, (flags) => openInRoot(host.root, path, flags), answering));
+  return { did: [...file.did, ...inside.did], isWhole: file.isWhole && inside.isWhole };
 }
 
-function restoreFile({ resolvConf }: NodeRecord, { root }: EngineHost): string[] {
+/** Takes back what a record says of lo and of the kernel's switches; to be called inside the namespace. */
+export function undoIn(record: NodeRecord, memory: NetlinkMemory): string[] {
+  const route = new RouteSocket(memory);
+  try {
+    const did = restoreRouteLocalnet(record, () => route.links());
+    const taken = releaseAddresses(route, record.addresses);
+    return [...(taken.length === 0 ? [] : [`took ${taken.join(", ")} from lo`]), ...did];
+  } finally {
+    route.close();
+  }
+}
+
+/** Docker's resolver answers at these. */
+export function undoResolvConf({ resolvConf }: NodeRecord, open: OpenFile, answering: readonly string[]): string[] {
   if (resolvConf === undefined) return [];
-  switch (restoreRecord((flags) => openInRoot(root, resolvConf.path, flags), resolvConf)) {
+  switch (restoreRecord(open, resolvConf, answering)) {
     case "restored":
       return ["restored resolv.conf"];
     case "changed":

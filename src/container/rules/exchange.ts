@@ -12,6 +12,7 @@ import {
   SOCK_DGRAM,
   SOCK_STREAM,
   addressOf,
+  bindTo,
   closeQuietly,
   connectTo,
   disconnect,
@@ -36,6 +37,8 @@ export interface Asking {
   readonly port?: number;
   /** The message with this id. */
   readonly message: (id: number) => Buffer;
+  /** Where they are asked from, if it matters. */
+  readonly sourcePort?: number | undefined;
   /** What the packets carry, if anything. */
   readonly mark?: number | undefined;
   /** How long the answers may take. */
@@ -102,7 +105,7 @@ function end({ fd, protocol }: Leg): void {
   closeQuietly(fd);
 }
 
-function depart(protocol: Protocol, { destination, port, message, mark }: Asking): Leg {
+function depart(protocol: Protocol, { destination, port, sourcePort, message, mark }: Asking): Leg {
   const address = addressBytes(destination) as Uint8Array;
   const fd = socket(address.length === 4 ? AF_INET : AF_INET6, protocol === "udp" ? SOCK_DGRAM : SOCK_STREAM);
   const id = randomInt(0x10000);
@@ -111,6 +114,7 @@ function depart(protocol: Protocol, { destination, port, message, mark }: Asking
   const leg: Leg = { protocol, fd, id, query, isSent: false, reply: undefined, failure: undefined, startMs, tookMs: 0 };
   try {
     if (mark !== undefined) setMark(fd, mark);
+    if (sourcePort !== undefined) bindTo(fd, socketAddress(new Uint8Array(address.length), sourcePort), protocol);
     connectTo(fd, socketAddress(address, port ?? DNS_PORT, scopeOf(destination)), destination);
   } catch (error) {
     leg.failure = error instanceof Error ? error.message : String(error);

@@ -37,12 +37,13 @@ export async function probe(
   destination: string,
   target: ProbeTarget,
   isTrial: boolean,
+  sourcePort?: number,
 ): Promise<ProbeResult> {
   const nonce = randomBytes(12).toString("hex");
   target.expect(nonce);
   try {
     const mark = isTrial ? TRIAL_MARK : undefined;
-    const legs = await exchange(within, { destination, message: (id) => probeQuery(nonce, id), mark });
+    const legs = await exchange(within, { destination, message: (id) => probeQuery(nonce, id), mark, sourcePort });
     const failures = legs.flatMap((leg) => failureOf(leg, target.hasSeen(leg.protocol)));
     return failures.length === 0 ? { kind: "works" } : { kind: "broken", failures };
   } catch (error) {

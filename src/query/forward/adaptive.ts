@@ -209,7 +209,8 @@ export class AdaptiveForwarder {
     }
     const key = keyOf(delivery, lane);
     const trip = this.#tripOf(key);
-    if (trip !== undefined) this.#suspectLoop(trip);
+    // The same question again while it is being asked: somebody else's, or ours, by way of the server.
+    if (trip !== undefined && behaviour.guardsLoops) loops.suspect(asker, lane.nameservers, key.name);
     const isAlike = behaviour.fitsReplies || delivery.transport === "udp";
     if (trip !== undefined && behaviour.merges && isAlike && this.#isEarly(trip)) {
       trip.errand.waiting.push(delivery);
@@ -368,24 +369,6 @@ export class AdaptiveForwarder {
     return now() - startMs < policy.ask.budgetMs * JOIN_SHARE;
   }
 
-  /** The same question again while it is being asked: somebody else's, or ours, by way of the server. */
-  #suspectLoop({ errand: { lane, asker, key } }: Trip): void {
-    const { behaviour, guard: loops } = this.#parts;
-    if (!behaviour.guardsLoops || key === undefined) return;
-    for (const nameserver of lane.nameservers) {
-      try {
-        for (const message of loops.probes(nameserver, key.name)) {
-          const socket = nameserver.sockets.draw(() => asker.dial(nameserver.server, "udp"));
-          const questionEnd = message.length;
-          const by = asker.number;
-          socket.ask({ message, questionEnd, by, onReply: ignore, onUnreachable: ignore, onForgery: ignore });
-        }
-      } catch {
-        // A server that cannot be reached leads nowhere.
-      }
-    }
-  }
-
   #error(code: number, text: string): Buffer | undefined {
     return this.#parts.behaviour.explainsFailures ? errorOption(code, text) : undefined;
   }
@@ -398,12 +381,8 @@ const NOT_WHOLE = [
 const DEFECT = [ERROR.other, "a defect of dns11"] as const;
 const NOBODY = [ERROR.prohibited, "no nameserver may be asked from here"] as const;
 
-function ignore(): void {
-  // A probe is looked out for where queries come in; its reply says nothing.
-}
-
 function waitsSigned(waiting: readonly Delivery[]): boolean {
-  return waiting.some(({ deferred }) => deferred.isSigned);
+  return waiting.some(({ deferred }) => deferred.signature !== undefined);
 }
 
 function keyOf({ deferred }: Delivery, { scope }: Lane): Key {

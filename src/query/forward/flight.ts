@@ -49,7 +49,7 @@ export class Flight implements Due, Sender<Candidate> {
   #stepMs = Number.POSITIVE_INFINITY;
   #againMs: number = LIMITS.askAgainMs;
   #connections: { destroy(): void }[] | undefined;
-  #truncated: (UpstreamReply & { readonly server: Server }) | undefined;
+  #truncated: (Pick<UpstreamReply, "message" | "rcode"> & { readonly server: Server }) | undefined;
   #told: Buffer | undefined;
   #isStarting = true;
   #isOver = false;

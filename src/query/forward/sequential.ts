@@ -2,6 +2,9 @@
  * SequentialForwarder: everything that nobody here knows is asked upstream as Docker's own resolver asks it: the first servers of
  * the list, one after the other, always from the first, by the transport that the asker used. SERVFAIL and REFUSED go on
  * to the next server, as do silence and what cannot be read; any other reply is the answer and is passed on as it is.
+ *
+ * Docker has no keys: its library refuses to send what is signed (TSIG), having taken the signature off, and to read it.
+ * So the first server is passed over, and the others are asked without the signature.
  */
 import { LIMITS } from "../../config/limits.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
@@ -21,6 +24,7 @@ import { type Outcome, askTcp, askUdp } from "./attempt.ts";
 
 /** The longest message there is. A query outgrows it when its compressed name is written out: then nobody can be asked. */
 const MESSAGE_BYTES_MAX = 65535;
+const ADDITIONALS_AT = 10;
 /** Room behind a question for the OPT of a failure. */
 const FAILURE_EXTRA_BYTES = 16;
 
@@ -117,6 +121,13 @@ export class SequentialForwarder {
     };
     const why = index === 0 ? "the first of the list, always" : "the one before failed";
     search.journal?.note(performance.now(), server, `asked by ${transport}: ${why}`);
+    const { signature } = deferred;
+    const isTsig = signature?.isTsig === true;
+    if (isTsig && index === 0) {
+      onOutcome({ kind: "failed", reason: "the query is signed, and there is no key to sign it with" });
+      return;
+    }
+    const sent = isTsig ? { ...deferred, query: withoutLast(deferred.query, signature.at) } : deferred;
     let fd;
     try {
       fd = asker.dial(server, transport);
@@ -124,14 +135,17 @@ export class SequentialForwarder {
       onOutcome({ kind: "failed", reason: reasonOf(error) }, true);
       return;
     }
-    if (transport === "udp") askUdp(fd, server.address.includes(":") ? 6 : 4, deferred, timeoutMs, onOutcome);
-    else askTcp(fd, deferred.query, timeoutMs, onOutcome);
+    if (transport === "udp") askUdp(fd, server.address.includes(":") ? 6 : 4, sent, timeoutMs, onOutcome);
+    else askTcp(fd, sent.query, timeoutMs, onOutcome);
   }
 
   #judge(search: Search, server: Server, index: number, outcome: Outcome): void {
-    if (outcome.kind === "failed") {
-      search.journal?.note(performance.now(), server, `failed: ${outcome.reason}`);
-      this.#onFailedAttempt(server, outcome.reason);
+    const isUnread = outcome.kind === "failed" || outcome.reply.isSigned;
+    if (isUnread) {
+      const reason =
+        outcome.kind === "failed" ? outcome.reason : "its answer is signed, and there is no key to check it";
+      search.journal?.note(performance.now(), server, `failed: ${reason}`);
+      this.#onFailedAttempt(server, reason);
       this.#next(search, index + 1);
       return;
     }
@@ -170,6 +184,13 @@ export class SequentialForwarder {
     this.#meter?.delivered(deferred.type, transport === "tcp", rcodeOf(reply), performance.now() - arrivedMs);
     search.respond(reply, how, server);
   }
+}
+
+/** Without its last record, which begins there. */
+function withoutLast(query: Buffer, at: number): Buffer {
+  const shorter = Buffer.from(query.subarray(0, at));
+  shorter.writeUInt16BE(shorter.readUInt16BE(ADDITIONALS_AT) - 1, ADDITIONALS_AT);
+  return shorter;
 }
 
 function failureOf(tookMs: number, timeoutMs: number): UpstreamFailure {

@@ -14,6 +14,7 @@ import { LIMITS } from "../../config/limits.ts";
 import { NAME_BYTES_MAX, presentation } from "../../model/wire-name.ts";
 import type { Asker } from "../asker.ts";
 import type { Nameserver } from "./nameserver.ts";
+import type { Exchange } from "./udp-socket.ts";
 
 /** A server that leads back to a container, for names that end so; "" for all. */
 export interface Loop {
@@ -41,7 +42,7 @@ const PROBES_MAX = 256;
 export class LoopGuard {
   readonly #now: () => number;
   readonly #onLoop: OnLoop;
-  readonly #probes = new Map<string, Probe>();
+  readonly #sent = new Map<string, Probe>();
   readonly #lookedAtMs = new WeakMap<Nameserver, number>();
   readonly #loops = new WeakMap<Asker, readonly Loop[]>();
   /** Until then there may be a loop to look for. */
@@ -54,14 +55,28 @@ export class LoopGuard {
 
   /** Whether there is any probe to look out for. */
   get isExpecting(): boolean {
-    return this.#probes.size > 0;
+    return this.#sent.size > 0;
+  }
+
+  /** A question for `name` may have come back from one of these servers: has them asked for what only we know of. */
+  suspect(asker: Asker, nameservers: readonly Nameserver[], name: string): void {
+    for (const nameserver of nameservers) {
+      try {
+        for (const message of this.#probes(nameserver, name)) {
+          const socket = nameserver.sockets.draw(() => asker.dial(nameserver.server, "udp"));
+          socket.ask(new LoopProbe(message, asker.number));
+        }
+      } catch {
+        // A server that cannot be reached leads nowhere.
+      }
+    }
   }
 
   /** Probes for this server, about `name` (a name without its end) and about all; none where none are due. */
-  probes(nameserver: Nameserver, name: string): Buffer[] {
+  #probes(nameserver: Nameserver, name: string): Buffer[] {
     const now = this.#now();
     const isDue = now - (this.#lookedAtMs.get(nameserver) ?? -Infinity) >= LIMITS.loopProbeEveryMs;
-    if (!isDue || this.#probes.size + 2 > PROBES_MAX) return [];
+    if (!isDue || this.#sent.size + 2 > PROBES_MAX) return [];
     this.#lookedAtMs.set(nameserver, now);
     return [...new Set([name, ""])].flatMap((suffix) => this.#probe(nameserver, suffix) ?? []);
   }
@@ -69,9 +84,9 @@ export class LoopGuard {
   /** Whether the name of a query that came in, which begins at `start`, is one of our probes. */
   sees(asker: Asker, block: Uint8Array, start: number, nameEnd: number): boolean {
     const [nonce = "", mark] = presentation(block, start, nameEnd).toLowerCase().split(".", 2);
-    const probe = mark === MARK ? this.#probes.get(nonce) : undefined;
+    const probe = mark === MARK ? this.#sent.get(nonce) : undefined;
     if (probe === undefined) return false;
-    this.#probes.delete(nonce);
+    this.#sent.delete(nonce);
     const now = this.#now();
     const loop = { ...probe, untilMs: now + LIMITS.loopMs };
     this.#loopsUntilMs = loop.untilMs;
@@ -97,11 +112,30 @@ export class LoopGuard {
     const nonce = randomBytes(NONCE_BYTES).toString("hex");
     const labels = Buffer.concat([label(nonce), label(MARK), Buffer.from(suffix, "latin1")]);
     if (labels.length > NAME_BYTES_MAX) return undefined;
-    this.#probes.set(nonce, { nameserver, suffix });
-    setTimeout(() => this.#probes.delete(nonce), PROBE_MS).unref();
+    this.#sent.set(nonce, { nameserver, suffix });
+    setTimeout(() => this.#sent.delete(nonce), PROBE_MS).unref();
     const header = Buffer.from([0, 0, RD, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
     return Buffer.concat([header, labels, Buffer.of(0, 0, TYPE_TXT, 0, CLASS_IN)]);
   }
+}
+
+/** A probe is looked out for where queries come in; its reply says nothing. */
+class LoopProbe implements Exchange {
+  readonly message: Buffer;
+  readonly questionEnd: number;
+  readonly by: number;
+
+  constructor(message: Buffer, by: number) {
+    this.message = message;
+    this.questionEnd = message.length;
+    this.by = by;
+  }
+
+  onReply(): void {}
+
+  onUnreachable(): void {}
+
+  onForgery(): void {}
 }
 
 const NONE: readonly Nameserver[] = [];

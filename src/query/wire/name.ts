@@ -31,23 +31,27 @@ export function skipName(bytes: Uint8Array, start: number, at: number, end: numb
   let length = 0;
   let pointers = 0;
   let cursor = at;
-  /** Where the labels begin that are being read: a strict pointer leads in front of them. */
+  /** Where the labels begin that are being read, and must end: a strict pointer leads to a name in front of them. */
   let segment = at;
+  let limit = end;
   for (;;) {
-    if (cursor >= end || --stepsLeft < 0) return -1;
+    if (cursor >= limit || --stepsLeft < 0) return -1;
     const byte = bytes[cursor] as number;
     if (byte === 0) return next === -1 ? cursor + 1 : next;
     if (byte < 64) {
       length += byte + 1;
       cursor += byte + 1;
-      if (cursor > end || length > NAME_BYTES_MAX) return -1;
+      if (cursor > limit || length > NAME_BYTES_MAX) return -1;
     } else if (byte >= 0xc0) {
-      if (cursor + 1 >= end || ++pointers > POINTERS_MAX) return -1;
+      if (cursor + 1 >= limit || ++pointers > POINTERS_MAX) return -1;
       if (next === -1) next = cursor + 2;
       const target = ((byte & 0x3f) << 8) | (bytes[cursor + 1] as number);
       cursor = start + target;
-      if (isStrict && (target < HEADER_BYTES || cursor >= segment)) return -1;
-      segment = cursor;
+      if (isStrict) {
+        if (target < HEADER_BYTES || cursor >= segment) return -1;
+        limit = segment;
+        segment = cursor;
+      }
     } else {
       return -1;
     }

@@ -17,8 +17,9 @@ const FIXED_BYTES = 10;
 export class Records {
   /** How many records of the last section were there. */
   count = 0;
-  /** The type of the last one of them. */
+  /** The type of the last one of them, and where it begins. */
   lastType = 0;
+  lastAt = 0;
   optCount = 0;
   optUdpSize = 0;
   optVersion = 0;
@@ -35,7 +36,7 @@ export class Records {
   missing = 0;
 
   reset(): void {
-    this.lastType = 0;
+    this.lastType = this.lastAt = 0;
     this.count = 0;
     this.optCount = 0;
     this.optUdpSize = 0;
@@ -70,6 +71,7 @@ export class Records {
       }
       this.count++;
       this.lastType = type;
+      this.lastAt = cursor;
       cursor = dataEnd;
     }
     return cursor;

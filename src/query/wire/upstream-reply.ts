@@ -9,8 +9,11 @@ export interface UpstreamReply {
   readonly message: Buffer;
   /** With the upper bits that EDNS adds. */
   readonly rcode: number;
+  /** Its last record is a signature of the message (TSIG). */
+  readonly isSigned: boolean;
 }
 
+const TYPE_TSIG = 250;
 const HEADER_BYTES = 12;
 const SECTIONS_AT = 6;
 const MESSAGE_BYTES_MAX = 65535;
@@ -22,15 +25,22 @@ const records = new Records();
  */
 export function readReply(message: Buffer, isStrict = false): UpstreamReply | undefined {
   if (!isReadable(message, records, isStrict)) return undefined;
-  const { counts, end, missing, optRcode } = records;
+  const { counts, end, missing, optRcode, lastType } = records;
+  const isSigned = lastType === TYPE_TSIG;
   // Made whole it would be longer than any message, and nobody could be sent it.
   if (message.length + missing > MESSAGE_BYTES_MAX) return undefined;
+  let isCorrected = false;
   for (let section = 0; section < counts.length; section++) {
-    message.writeUInt16BE(counts[section] as number, SECTIONS_AT + section * 2);
+    const at = SECTIONS_AT + section * 2;
+    const count = counts[section] as number;
+    isCorrected ||= message.readUInt16BE(at) !== count;
+    message.writeUInt16BE(count, at);
   }
+  // A name may point into the header, and be another one by now, or none.
+  if (isCorrected && !isReadable(message, records, isStrict)) return undefined;
   // A bare header has no question, whatever it announces.
   if (message.length === HEADER_BYTES) message.writeUInt16BE(0, 4);
   const rcode = optRcode | rcodeOf(message);
-  if (missing > 0) return { message: Buffer.concat([message, Buffer.alloc(missing)]), rcode };
-  return { message: end === message.length ? message : message.subarray(0, end), rcode };
+  if (missing > 0) return { message: Buffer.concat([message, Buffer.alloc(missing)]), rcode, isSigned };
+  return { message: end === message.length ? message : message.subarray(0, end), rcode, isSigned };
 }

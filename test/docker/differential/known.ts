@@ -21,11 +21,6 @@ export const KNOWN: readonly Known[] = [
   },
   {
     reason:
-      "signed messages: Docker gives a server up over one, takes the signature off, and goes on with the next server",
-    labels: /^record a signed message, forwarded$|^signed, and one server alone$|^raw signed( .*)?$/,
-  },
-  {
-    reason:
       "a datagram that nobody can read and that bears another id: Docker gives the server up, dns11 goes on waiting",
     labels: /^stray: /,
   },

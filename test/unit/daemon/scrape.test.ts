@@ -7,6 +7,7 @@ import { after, before, test } from "node:test";
 
 import { LIMITS } from "../../../src/config/limits.ts";
 import { ScrapeListener, pages } from "../../../src/daemon/scrape.ts";
+import { guard } from "../../../src/lib/guard.ts";
 import { createLog } from "../../../src/observe/log.ts";
 import { page } from "../../support/scrape.ts";
 
@@ -46,3 +47,22 @@ for (const [what, text] of [
     }
   });
 }
+
+test("a defect in a page costs that request, and is told", async () => {
+  const told: string[] = [];
+  guard.stand((error, entrance) => told.push(`${entrance}: ${(error as Error).message}`));
+  const families = (): never => {
+    throw new TypeError("a defect");
+  };
+  const spoilt = new ScrapeListener(pages({ families, life: () => life }), createLog("silent"));
+  try {
+    await spoilt.listen({ address: "127.0.0.1:0", isAsked: true, containers: 0 });
+    const at = spoilt.address ?? "";
+    assert.equal((await page(at, "/metrics")).status, 500);
+    assert.equal((await page(at, "/health")).status, 200);
+    assert.deepEqual(told, ["control: a defect"]);
+  } finally {
+    spoilt.close();
+    guard.leave();
+  }
+});

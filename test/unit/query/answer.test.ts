@@ -137,7 +137,7 @@ for (const [character, behaviour] of Object.entries(CHARACTERS)) {
       name: aName("example.org").toString("latin1", 0, "example.org".length + 1),
       nameHash: hashOf(aName("example.org").subarray(0, -1)),
       isDnssecOk: false,
-      isSigned: false,
+      signature: undefined,
     });
     assert.equal(deferred(answerOnce(aQuery({ name: "nope" }), { behaviour, asker: asking() })).hasOpt, false);
   });

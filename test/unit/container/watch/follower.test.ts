@@ -6,10 +6,11 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, mock, test } from "node:test";
 
 import { LIMITS } from "../../../../src/config/limits.ts";
+import { guard } from "../../../../src/lib/guard.ts";
 import type { ContainerFact, NetworkFact } from "../../../../src/container/registry/fact.ts";
 import type { EngineEvent, EngineInfo } from "../../../../src/container/watch/engine.ts";
 import type { ImageJson } from "../../../../src/container/watch/image-labels.ts";
-import { type FollowedEngine, Follower } from "../../../../src/container/watch/follower.ts";
+import { type FollowedEngine, Follower, type FollowerHooks } from "../../../../src/container/watch/follower.ts";
 import type { ContainerJson, ListedJson, NetworkJson } from "../../../../src/container/watch/translate.ts";
 import { Fault } from "../../../../src/lib/fault.ts";
 
@@ -139,7 +140,7 @@ afterEach(async () => {
   await ended;
 });
 
-function follow(): Follower {
+function follow(others: Partial<FollowerHooks> = {}): Follower {
   const follower = new Follower(engine, {
     onEngine: () => undefined,
     onAway: (reason) => away.push(reason),
@@ -152,6 +153,7 @@ function follow(): Follower {
     nameserversOf: () => ({ kind: "unknown" }),
     known: () => known,
     hasNetwork: (id) => networks.some((network) => network.id === id),
+    ...others,
   });
   ended = follower.run(stop.signal);
   return follower;
@@ -340,4 +342,28 @@ test("an engine that tells no image, has it no more or cannot say has all labels
     assert.deepEqual(known.get(id)?.labels, {}, id);
     assert.deepEqual(known.get(id)?.imageLabels, { labels: BAKED, source: "unknown" }, id);
   }
+});
+
+test("a defect in taking in an event, or a container, costs that one, and the engine is followed on", async () => {
+  const told: string[] = [];
+  guard.stand((error, entrance) => told.push(`${entrance}: ${(error as Error).message}`));
+  engine.put("a");
+  engine.put("b");
+  follow({
+    onNetworkGone: () => {
+      throw new TypeError("of an event");
+    },
+    onContainer: (fact) => {
+      if (fact.id === "a") throw new TypeError("of a container");
+      known.set(fact.id, fact);
+    },
+  });
+  await settle();
+  engine.emit({ Type: "network", Action: "destroy", Actor: { ID: "n9" } });
+  engine.put("c");
+  engine.emit({ Type: "container", Action: "start", Actor: { ID: "c" } });
+  await settle();
+  guard.leave();
+  assert.deepEqual([...known.keys()], ["b", "c"]);
+  assert.deepEqual([told, away], [["engine: of a container", "engine: of an event"], []]);
 });

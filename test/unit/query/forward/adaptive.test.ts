@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { guard } from "../../../../src/lib/guard.ts";
 import type { Server } from "../../../../src/model/view.ts";
 import { TYPE, aQuery, aRecord, aReplyTo, anOpt } from "../../../support/builders.ts";
 import { Asking, askerOf } from "../../support/asking.ts";
@@ -312,3 +313,34 @@ test("a header alone may refuse a query, and denies no name", async () => {
   const refused = await new Asking().ask(askerOf(second.server), aQuery({ name: "example.org", opt: {} }));
   assert.match(refused.additionals[0]?.data.toString() ?? "", /REFUSED/);
 });
+
+// What is thrown in each of these places costs the query, which is answered by a failure, and nothing is left of it.
+for (const [where, spoil] of Object.entries<(asking: Asking, isBroken: () => boolean) => void>({
+  "what keeps replies": ({ cache }, isBroken) => {
+    const sound = cache.put.bind(cache);
+    cache.put = (...parts) => (isBroken() ? assert.fail("a defect") : sound(...parts));
+  },
+  "who looks for loops": ({ guard: loops }, isBroken) => {
+    const sound = loops.leadingBack.bind(loops);
+    loops.leadingBack = (...parts) => (isBroken() ? assert.fail("a defect") : sound(...parts));
+  },
+})) {
+  test(`a defect in ${where} costs one query, and the next one is served`, async () => {
+    const told: string[] = [];
+    guard.stand((error, entrance) => told.push(`${entrance}: ${(error as Error).message}`));
+    try {
+      await using upstream = new UdpUpstream(good);
+      const asking = new Asking();
+      const asker = askerOf(upstream.server);
+      let isBroken = true;
+      spoil(asking, () => isBroken);
+      assert.equal((await asking.ask(asker, aQuery({ name: "example.org", opt: {} }))).rcode, 2);
+      assert.deepEqual(told, ["upstream: a defect"]);
+      assert.deepEqual([asking.forwarder.inFlight, asker.slots.taken, asker.shares.queryBytes.taken], [0, 0, 0]);
+      isBroken = false;
+      assert.equal((await asking.ask(asker, QUERY)).answers.length, 1);
+    } finally {
+      guard.leave();
+    }
+  });
+}

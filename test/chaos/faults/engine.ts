@@ -1,0 +1,76 @@
+// Faults of the engine: dockerd and its containerd die or are restarted. Containers go on (live-restore), Docker's own
+// resolver does not: it is dockerd.
+
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+
+import { SYSTEM_PATH } from "../../support/command.ts";
+import { processesOf } from "../../support/leftovers.ts";
+import { letGo } from "../../support/reaper.ts";
+import { pause, waitFor } from "../../support/wait.ts";
+import type { Act, Scene } from "../scene.ts";
+
+const START_TRIES = 5;
+const SOCKET = "/run/containerd/containerd.sock";
+
+export const killDockerd: Act = async (scene, { forMs }) => await dockerdDown(scene, "SIGKILL", forMs);
+export const restartDockerd: Act = async (scene, { forMs }) => await dockerdDown(scene, "SIGTERM", forMs);
+
+async function dockerdDown(scene: Scene, signal: "SIGKILL" | "SIGTERM", forMs: number): Promise<string> {
+  const { engine, world, members, networks } = scene;
+  world.setDockerd(false);
+  let tries = 0;
+  try {
+    await networks.exclusively(async () => await engine.kill(signal));
+    await pause(forMs);
+  } finally {
+    for (let isUp = false; !isUp;) {
+      tries++;
+      isUp = await engine.startDaemon().then(
+        () => true,
+        (error: unknown) => {
+          if (tries < START_TRIES) return false;
+          throw error;
+        },
+      );
+    }
+    await Promise.all(
+      members.filter((one) => one.unsteady === undefined).map(async (one) => await one.lookForResolver()),
+    );
+    world.setDockerd(true);
+  }
+  const without = members.filter(({ hasDockerResolver }) => !hasDockerResolver).map(({ name }) => name);
+  return [
+    ...(tries === 1 ? [] : [`it started at the ${tries}. try`]),
+    ...(without.length === 0 ? [] : [`it made no resolver for ${without.join(", ")}`]),
+  ].join("; ");
+}
+
+export const killContainerd: Act = async ({ engine }, { forMs }) => {
+  const pids = processesOf(engine).filter((pid) => nameOf(pid) === "containerd");
+  const socket = `/proc/${engine.hostPid}/root${SOCKET}`;
+  try {
+    for (const pid of pids) process.kill(pid, "SIGKILL");
+    await pause(forMs);
+  } finally {
+    rmSync(socket, { force: true });
+    const place = ["--target", String(engine.hostPid), "--mount", "--net", "--"];
+    const words = ["--config", "/run/containerd/config.toml", "--root", `${engine.folder}/containerd`];
+    const child = spawn("nsenter", [...place, "containerd", ...words], {
+      stdio: "ignore",
+      detached: true,
+      env: { ...process.env, PATH: SYSTEM_PATH },
+    });
+    letGo(child);
+    await waitFor("containerd", () => (existsSync(socket) ? true : undefined));
+  }
+  return pids.length === 1 ? "" : `${pids.length} of them`;
+};
+
+function nameOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, "utf8").trim();
+  } catch {
+    return "";
+  }
+}

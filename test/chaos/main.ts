@@ -1,0 +1,48 @@
+// make chaos: faults at random, while every container asks for its own name all the time. MINUTES=N says how long, SEED=N
+// which plan; SUITE=trixie or forky another engine. Ends with 1 when a container was left without an answer that it was
+// owed, when dns11 ended by itself, or when anything was left behind.
+
+import { writeFileSync } from "node:fs";
+
+import type { Suite } from "../support/suite.ts";
+import { KINDS, type Kind } from "./plan.ts";
+import { reportOf } from "./report.ts";
+import { runChaos } from "./run.ts";
+
+const TOLERANCE_MS = 1_000;
+const CONTAINERS = 5;
+const MINUTE_MS = 60_000;
+const USAGE = "make chaos [MINUTES=10] [SEED=1] [SUITE=bookworm|trixie|forky] [ONLY=kind,kind] [LOG=file]";
+
+const { MINUTES = "10", SEED = "1", SUITE = "bookworm", ONLY = "", LOG } = process.env;
+const minutes = Number(MINUTES);
+const seed = Number(SEED);
+const only = ONLY.split(/[ ,]+/).filter((word) => word !== "");
+const kinds: readonly Kind[] = Object.values(KINDS).flat();
+if (!(minutes > 0) || !Number.isInteger(seed) || !isSuite(SUITE) || !only.every(isKind)) {
+  console.error(`${USAGE}\nkinds: ${kinds.join(" ")}`);
+  process.exit(2);
+}
+const result = await runChaos({
+  seed,
+  lengthMs: minutes * MINUTE_MS,
+  toleranceMs: TOLERANCE_MS,
+  containers: CONTAINERS,
+  suite: SUITE,
+  only: only.filter(isKind),
+  say: (line) => console.log(line),
+});
+console.log(`\n${reportOf(result).join("\n")}`);
+if (LOG !== undefined) {
+  writeFileSync(LOG, result.log);
+  writeFileSync(`${LOG}.dockerd`, result.engineLog);
+}
+process.exit(result.violations.length === 0 && result.leftovers.length === 0 ? 0 : 1);
+
+function isSuite(word: string): word is Suite {
+  return ["bookworm", "trixie", "forky"].includes(word);
+}
+
+function isKind(word: string): word is Kind {
+  return kinds.some((kind) => kind === word);
+}

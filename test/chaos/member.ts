@@ -1,0 +1,272 @@
+// One container under watch: what is done to it, one thing at a time, and the asker in its namespace. Its addresses are
+// fixed, so that what is right needs no asking.
+
+import { existsSync, readFileSync, readdirSync, readlinkSync, statSync } from "node:fs";
+
+import { ensureImage } from "../support/image.ts";
+import { run } from "../support/command.ts";
+import type { Engine } from "../support/engine.ts";
+import { inNetns } from "../support/netns.ts";
+import { pause, waitFor } from "../support/wait.ts";
+import { Asker, type AskerLine, type AskerOptions, type Late, type Question } from "./asker.ts";
+import type { AddressSpan, Recording } from "./judge.ts";
+import { monotonicMs } from "./monotonic.ts";
+import { Turn } from "./turn.ts";
+import type { Asking, World } from "./world.ts";
+
+// Both networks, by their names.
+export const SUBNETS = { n1: "10.88.1.0/24", n2: "10.88.2.0/24" } as const;
+export type NetworkName = keyof typeof SUBNETS;
+
+// Docker commands fail while dockerd or containerd is down; they are tried again until somebody has healed that.
+const AGAIN_MS = 300;
+const PATIENCE_MS = 40_000;
+// A restart that was torn apart may leave a container that dockerd cannot start any more; then it is made anew.
+const RESTART_MS = 12_000;
+const DOCKER_MS = 15_000;
+const FIRST_HOST = 10;
+const RESOLVER_MS = 3_000;
+// 127.0.0.11, as /proc/net/udp has it.
+const RESOLVER_HEX = "0B00007F";
+
+export type MemberOptions = {
+  readonly engine: Engine;
+  readonly world: World;
+  readonly index: number;
+  readonly asker: Omit<AskerOptions, "name">;
+};
+
+export class Member implements Asking {
+  readonly name: string;
+  readonly index: number;
+  unsteady: string | undefined = "it had not been started yet";
+  bornMs = 0;
+  hasDockerResolver = true;
+  hasDockerRules = true;
+  servedInLife: number | undefined;
+  // Device and inode of its network namespace, as dns11's status has it.
+  namespace = "";
+  readonly load = new Map<string, number>();
+  readonly #engine: Engine;
+  readonly #world: World;
+  readonly #options: AskerOptions;
+  readonly #questions: Question[] = [];
+  readonly #lates: Late[] = [];
+  readonly #addresses: AddressSpan[] = [];
+  #pid = 0;
+  #asker: Asker | undefined;
+  readonly #turn = new Turn();
+
+  constructor({ engine, world, index, asker }: MemberOptions) {
+    this.index = index;
+    this.name = `c${index}`;
+    this.#engine = engine;
+    this.#world = world;
+    this.#options = { ...asker, name: this.name };
+    this.#addresses.push({ address: this.address("n1"), fromMs: 0, toMs: Infinity });
+    world.add(this);
+  }
+
+  address(network: NetworkName): string {
+    return SUBNETS[network].replace("0/24", String(FIRST_HOST + this.index));
+  }
+
+  get netnsPath(): string {
+    return `/proc/${this.#pid}/ns/net`;
+  }
+
+  record(): Recording {
+    return {
+      container: this.name,
+      questions: this.#questions,
+      lates: this.#lates,
+      duties: this.#world.dutiesOf(this),
+      addresses: this.#addresses,
+    };
+  }
+
+  // One thing is done to it at a time.
+  async exclusively<T>(work: () => Promise<T>): Promise<T> {
+    return await this.#turn.exclusively(work);
+  }
+
+  async create(): Promise<void> {
+    await this.#renewed("it was being made", async () => await this.#run());
+  }
+
+  async restart(why: string): Promise<void> {
+    await this.#renewed(why, async () => {
+      const hasRestarted = await this.#docker(RESTART_MS, "restart", "--time", "0", this.name).then(
+        () => true,
+        () => false,
+      );
+      if (!hasRestarted) await this.#run();
+    });
+  }
+
+  async replace(): Promise<void> {
+    await this.#renewed("it was being replaced", async () => await this.#run());
+  }
+
+  // On a second network for a while, asking all the time.
+  async visit(network: NetworkName, forMs: number): Promise<void> {
+    const span: AddressSpan = { address: this.address(network), fromMs: monotonicMs(), toMs: Infinity };
+    this.#addresses.push(span);
+    try {
+      await this.#docker(PATIENCE_MS, "network", "connect", "--ip", span.address, network, this.name);
+      await pause(forMs);
+    } finally {
+      // It is gone, or was never there.
+      await this.#until(`${this.name} to leave ${network}`, async () => {
+        const complaint = await this.#told("network", "disconnect", "--force", network, this.name);
+        return (await this.#inspect()).networks.includes(network) ? (complaint ?? "it is still there") : undefined;
+      });
+      span.toMs = monotonicMs();
+    }
+  }
+
+  // A program of the machine's in its network namespace.
+  async enter(command: string, args: readonly string[]): Promise<string> {
+    const [first = "", ...rest] = inNetns(this.netnsPath, command, args);
+    const { stdout, stderr } = await run(first, rest, { timeoutMs: DOCKER_MS });
+    return stdout + stderr;
+  }
+
+  // dockerd has just started: whether it has a resolver for it. The kernel goes on leading conversations that are outside
+  // dns11's zone to the old dockerd's port, where they are refused, with and without dns11, for as long as the client
+  // keeps its socket. They are no witness of anything, so they are forgotten, and the kept socket becomes another one.
+  async lookForResolver(): Promise<void> {
+    const look = (): true | undefined => (this.#hasSocketOf(this.#engine.pid) ? true : undefined);
+    const found = await waitFor("Docker's resolver", look, { timeoutMs: RESOLVER_MS }).catch(() => undefined);
+    this.hasDockerResolver = found === true;
+    await this.enter("conntrack", ["--delete", "--zone", "0", "--proto", "udp"]);
+    this.#asker?.renewSocket();
+    this.#world.changed();
+  }
+
+  setServed(life: number): void {
+    if (this.servedInLife === life) return;
+    this.servedInLife = life;
+    this.#world.changed();
+  }
+
+  setDockerRules(areThere: boolean): void {
+    this.hasDockerRules = areThere;
+    this.#world.changed();
+  }
+
+  async end(why: string): Promise<void> {
+    this.unsteady = why;
+    this.#world.changed();
+    const asker = this.#asker;
+    this.#asker = undefined;
+    await asker?.end();
+  }
+
+  // The asker leaves with the old namespace and comes with the new one.
+  // The asker leaves with the old namespace and comes with the new one.
+  async #renewed(why: string, change: () => Promise<void>): Promise<void> {
+    await this.end(why);
+    this.bornMs = monotonicMs();
+    try {
+      await change();
+      await this.#until(`${this.name} to run`, async () => {
+        const { pid } = await this.#inspect();
+        this.#pid = pid;
+        return pid === 0 ? await this.#told("start", this.name) : undefined;
+      });
+    } catch (error) {
+      this.unsteady = "the engine could not bring it back";
+      this.#world.changed();
+      throw error;
+    }
+    const { dev, ino } = statSync(this.netnsPath);
+    this.namespace = `${dev}:${ino}`;
+    this.servedInLife = undefined;
+    this.hasDockerRules = true;
+    this.#asker = await Asker.start(this.netnsPath, this.#options, (line) => this.#hear(line));
+    await this.lookForResolver();
+    this.unsteady = undefined;
+    this.#world.changed();
+  }
+
+  async #run(): Promise<void> {
+    const image = await ensureImage(this.#engine);
+    const network = ["--network", "n1", "--ip", this.address("n1")];
+    await this.#until(`${this.name} to be made`, async () => {
+      await this.#told("rm", "--force", this.name);
+      return await this.#told("run", "--detach", "--name", this.name, ...network, image);
+    });
+  }
+
+  async #docker(patienceMs: number, ...words: string[]): Promise<void> {
+    await this.#until(`docker ${words.join(" ")}`, async () => await this.#told(...words), patienceMs);
+  }
+
+  // What the docker command had to complain of.
+  async #told(...words: string[]): Promise<string | undefined> {
+    const { code, stderr } = await this.#engine.dockerCommand(words, { timeoutMs: DOCKER_MS });
+    return code === 0 ? undefined : stderr.trim();
+  }
+
+  // Tried again while it says why it failed.
+  async #until(what: string, attempt: () => Promise<string | undefined>, timeoutMs = PATIENCE_MS): Promise<void> {
+    let last = "dockerd was down";
+    const once = async (): Promise<true | undefined> => {
+      if (!this.#world.isDockerdUp) return undefined;
+      const complaint = await attempt().catch((error: unknown) => String(error));
+      last = complaint ?? last;
+      return complaint === undefined ? true : undefined;
+    };
+    try {
+      await waitFor(what, once, { timeoutMs, everyMs: AGAIN_MS });
+    } catch (error) {
+      throw new Error(`${(error as Error).message}; ${last}`, { cause: error });
+    }
+  }
+
+  async #inspect(): Promise<{ readonly pid: number; readonly networks: readonly string[] }> {
+    const told = (await this.#engine.api(`/containers/${this.name}/json`)) as {
+      State: { Running: boolean; Pid: number };
+      NetworkSettings: { Networks: Record<string, unknown> };
+    };
+    const pid = told.State.Running ? told.State.Pid : 0;
+    return { pid, networks: Object.keys(told.NetworkSettings.Networks) };
+  }
+
+  // Nobody in the run ends a container without saying so, but an engine that was torn apart may.
+  async bringBackIfEnded(): Promise<boolean> {
+    if (this.unsteady !== undefined || existsSync(`/proc/${this.#pid}`)) return false;
+    this.unsteady = "its process had ended";
+    this.#world.changed();
+    await this.exclusively(async () => await this.restart("its process had ended"));
+    return true;
+  }
+
+  #hear({ questions, lates, load }: AskerLine): void {
+    this.#questions.push(...questions);
+    this.#lates.push(...lates);
+    for (const [what, count] of Object.entries(load)) this.load.set(what, (this.load.get(what) ?? 0) + count);
+  }
+
+  // Sockets are told apart by their inodes.
+  #hasSocketOf(pid: number): boolean {
+    const sockets = new Set(
+      readFileSync(`/proc/${this.#pid}/net/udp`, "utf8")
+        .split("\n")
+        .map((line) => line.trim().split(/\s+/))
+        .filter((fields) => fields[1]?.startsWith(RESOLVER_HEX) === true)
+        .map((fields) => `socket:[${fields[9] ?? ""}]`),
+    );
+    return readdirSync(`/proc/${pid}/fd`).some((fd) => sockets.has(linkOf(`/proc/${pid}/fd/${fd}`)));
+  }
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    // Closed since it was listed.
+    return "";
+  }
+}

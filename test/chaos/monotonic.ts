@@ -1,0 +1,9 @@
+// The clock of a run. The kernel's monotonic clock is the same in every process and nobody can set it, so the times that
+// askers report and the times of faults can be compared.
+
+const NS_PER_US = 1_000n;
+const US_PER_MS = 1_000;
+
+export function monotonicMs(): number {
+  return Number(process.hrtime.bigint() / NS_PER_US) / US_PER_MS;
+}

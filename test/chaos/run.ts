@@ -1,0 +1,239 @@
+// One run: an engine of its own, some containers, dns11 under a supervisor, askers everywhere, and the faults of a plan,
+// until its time is over. Then everything is healed, and it is seen whether all comes back and nothing is left.
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+import { type Engine, startEngine } from "../support/engine.ts";
+import { createNetwork } from "../support/container.ts";
+import { cgroupsNamed, processesOf } from "../support/leftovers.ts";
+import { startScripted } from "../support/scripted.ts";
+import type { Suite } from "../support/suite.ts";
+import { pause, waitFor } from "../support/wait.ts";
+import { ControlGroup } from "./control-group.ts";
+import { ACTS } from "./faults/acts.ts";
+import { type Recording, type Violation, judge } from "./judge.ts";
+import { Member, type NetworkName, SUBNETS } from "./member.ts";
+import { monotonicMs } from "./monotonic.ts";
+import { type Fault, type Kind, type Plan, type Track, UPSTREAMS, planOf } from "./plan.ts";
+import type { Result } from "./report.ts";
+import type { Scene } from "./scene.ts";
+import { StateFolder } from "./state-folder.ts";
+import { SteppedClock } from "./stepped-clock.ts";
+import { Supervisor } from "./supervisor.ts";
+import { Turn } from "./turn.ts";
+import { World } from "./world.ts";
+
+export type RunOptions = {
+  readonly seed: number;
+  readonly lengthMs: number;
+  // How long a container may be without a right answer.
+  readonly toleranceMs: number;
+  readonly containers: number;
+  readonly suite?: Suite;
+  // Only faults of these kinds.
+  readonly only?: readonly Kind[];
+  // Further ones of `dns11 run`.
+  readonly args?: readonly string[];
+  readonly say?: (line: string) => void;
+};
+
+// A fault that was done.
+export type Happening = {
+  readonly fault: Fault;
+  readonly beganMs: number;
+  endedMs: number;
+  note: string;
+  hasFailed: boolean;
+};
+
+const UPSTREAM_ADDRESSES = Array.from({ length: UPSTREAMS }, (_, index) => `10.53.0.${index + 1}`);
+// Beside the plan: starting, healing, looking.
+const MARGIN_MS = 10 * 60_000;
+const WARM_MS = 1_000;
+// What failed again and again is tried again after a minute at the latest.
+const SETTLE_MS = 100_000;
+const HEALED_MS = 2_000;
+const HANDED_BACK_MS = 1_500;
+// Sockets and files that are open at one moment and not at another.
+const DESCRIPTORS_GROWTH_MAX = 40;
+const SAY_EVERY_MS = 10_000;
+const NURSE_EVERY_MS = 100;
+
+export async function runChaos(options: RunOptions): Promise<Result> {
+  const { seed, lengthMs, containers, toleranceMs, only = [], say = () => undefined } = options;
+  const plan = planOf(seed, lengthMs, containers, only);
+  const engine = await startEngine({
+    suite: options.suite,
+    liveRestore: true,
+    resolvConf: UPSTREAM_ADDRESSES.map((address) => `nameserver ${address}\n`).join(""),
+  });
+  const { id, folder } = engine;
+  let told: Omit<Result, "leftovers">;
+  try {
+    told = await onEngine(engine, plan, options, say);
+  } finally {
+    await engine[Symbol.asyncDispose]();
+  }
+  const leftovers = [
+    ...processesOf({ id }).map((pid) => `process ${pid}`),
+    ...cgroupsNamed(id).map((path) => `control group ${path}`),
+    ...[folder, engine.netnsPath].filter((path) => existsSync(path)),
+  ];
+  say(`done; ${told.violations.length} violations at a tolerance of ${toleranceMs} ms`);
+  return { ...told, leftovers };
+}
+
+async function onEngine(
+  engine: Engine,
+  plan: Plan,
+  options: RunOptions,
+  say: (line: string) => void,
+): Promise<Omit<Result, "leftovers">> {
+  const { lengthMs, toleranceMs, containers, args = [] } = options;
+  const engineId = ((await engine.api("/info")) as { ID: string }).ID;
+  for (const name of Object.keys(SUBNETS) as NetworkName[]) {
+    await createNetwork(engine, name, { subnet: SUBNETS[name] });
+  }
+  await using _upstreams = await startScripted(engine, plan.upstreams, { addresses: UPSTREAM_ADDRESSES });
+  const world = new World();
+  const names = Array.from({ length: containers }, (_, index) => `c${index}`);
+  const asker = { neighbours: names, giveUpMs: toleranceMs, forMs: lengthMs + MARGIN_MS };
+  const members = names.map((_, index) => new Member({ engine, world, index, asker }));
+  for (const member of members) await member.create();
+  await using state = await StateFolder.make(join(engine.folder, "s"));
+  const group = new ControlGroup(engine.id);
+  const clock = new SteppedClock(join(engine.folder, "clock"));
+  const supervisor = new Supervisor({
+    host: engine.host,
+    stateDir: state.path,
+    controlPath: state.control(engineId),
+    prefix: [...group.prefix, ...state.prefix],
+    env: clock.env,
+    args,
+    world,
+    members,
+  });
+  supervisor.start();
+  const happenings: Happening[] = [];
+  const problems: Violation[] = [];
+  const died: string[] = [];
+  const beganMs = monotonicMs();
+  try {
+    await supervisor.ready();
+    await pause(WARM_MS);
+    say(`dns11 serves ${containers} containers of dockerd ${engine.version}; the faults begin`);
+    const scene: Scene = { engine, world, members, supervisor, state, group, clock, networks: new Turn() };
+    const untilMs = monotonicMs() + lengthMs;
+    const progress = setInterval(() => {
+      const { violations, owed } = judge(
+        members.map((member) => member.record()),
+        toleranceMs,
+        supervisor.starved,
+      );
+      const seconds = Math.round((monotonicMs() - beganMs) / 1_000);
+      say(`${seconds} s: ${happenings.length} faults, ${owed.asked} questions, ${violations.length} violations`);
+    }, SAY_EVERY_MS);
+    const nursing = setInterval(() => {
+      for (const member of members) {
+        const note = (error: Error): boolean => died.push(`${member.name}: ${error.message}`) > 0;
+        void member.bringBackIfEnded().then((did) => did && died.push(member.name), note);
+      }
+    }, NURSE_EVERY_MS);
+    const tracks = Object.keys(plan.tracks) as Track[];
+    await Promise.all(tracks.map(async (track) => await play(scene, plan.tracks[track], untilMs, happenings)));
+    clearInterval(progress);
+    clearInterval(nursing);
+    const lost = happenings.find(isEngineLost);
+    if (lost === undefined) problems.push(...(await healed(supervisor, members)));
+    else problems.push(problem(`the run ended early, for the engine did not come back: ${lost.note}`));
+  } finally {
+    const code = await supervisor.stop();
+    if (code !== 0) problems.push(problem(`dns11's last end was ${code ?? "before it was asked"}, not 0`));
+  }
+  // Docker answers alone now.
+  await pause(HANDED_BACK_MS);
+  for (const member of members) {
+    const tables = await member.enter("nft", ["list", "tables"]);
+    if (tables.includes("dns11")) problems.push(problem(`in ${member.name} is left: ${tables.trim()}`));
+    await member.end("the run was over");
+  }
+  for (const { atMs, how, log } of supervisor.unasked) {
+    problems.push({ ...problem(`dns11 ended by itself: ${how}; it had said:\n${log}`), fromMs: atMs, toMs: atMs });
+  }
+  const records: Recording[] = members.map((member) => member.record());
+  const judgement = judge(records, toleranceMs, supervisor.starved);
+  return {
+    plan,
+    beganMs,
+    happenings,
+    records,
+    judgement,
+    violations: [...judgement.violations, ...problems],
+    died,
+    load: loadOf(members),
+    ends: supervisor.ends,
+    costs: supervisor.costs,
+    starvedMs: supervisor.starved.reduce((sum, { ms }) => sum + ms, 0),
+    log: supervisor.log,
+    engineLog: engine.logs(),
+  };
+}
+
+async function play(scene: Scene, faults: readonly Fault[], untilMs: number, happenings: Happening[]): Promise<void> {
+  for (const fault of faults) {
+    await pause(Math.min(fault.waitMs, Math.max(0, untilMs - monotonicMs())));
+    if (monotonicMs() >= untilMs || happenings.some(isEngineLost)) return;
+    const happening: Happening = { fault, beganMs: monotonicMs(), endedMs: Infinity, note: "", hasFailed: false };
+    happenings.push(happening);
+    try {
+      happening.note = await ACTS[fault.kind](scene, fault);
+    } catch (error) {
+      happening.hasFailed = true;
+      happening.note = (error as Error).message;
+    }
+    happening.endedMs = monotonicMs();
+  }
+}
+
+// Without an engine there is nothing to see any more.
+function isEngineLost({ fault, hasFailed }: Happening): boolean {
+  return fault.track === "engine" && hasFailed;
+}
+
+// All is well again: every container is served, and dns11 has not grown.
+async function healed(supervisor: Supervisor, members: readonly Member[]): Promise<Violation[]> {
+  const problems: Violation[] = [];
+  const isServed = ({ name, namespace }: Member): boolean =>
+    supervisor.statuses.some((one) => one.name === name && one.namespace === namespace && one.state === "attached");
+  // One that the engine could not bring back was told with the fault.
+  const running = members.filter(({ unsteady }) => unsteady === undefined);
+  try {
+    await supervisor.ready();
+    await waitFor("all to be served", () => (running.every(isServed) ? true : undefined), { timeoutMs: SETTLE_MS });
+  } catch {
+    const missing = running.filter((member) => !isServed(member)).map(({ name }) => name);
+    const said = supervisor.statuses
+      .filter(({ name }) => missing.includes(name))
+      .map(({ name, state, code, reason }) => `${name} is ${state} ${code ?? ""}: ${reason ?? ""}`);
+    problems.push(problem(`not served again after all was healed: ${missing.join(", ")}; ${said.join("; ")}`));
+  }
+  await pause(HEALED_MS);
+  const { first, last } = supervisor.costs;
+  const grown = (last?.descriptors ?? 0) - (first?.descriptors ?? 0);
+  if (grown > DESCRIPTORS_GROWTH_MAX) problems.push(problem(`dns11 has ${grown} descriptors more than at its start`));
+  return problems;
+}
+
+function problem(what: string): Violation {
+  const now = monotonicMs();
+  return { container: "all", fromMs: now, toMs: now, what };
+}
+
+function loadOf(members: readonly Member[]): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const member of members) {
+    for (const [what, count] of member.load) sums.set(what, (sums.get(what) ?? 0) + count);
+  }
+  return sums;
+}

@@ -1,0 +1,28 @@
+// Loaded into dns11 by stepped-clock.ts: its wall clock is off by what a file says, read at the start and on SIGUSR2.
+
+import { readFileSync } from "node:fs";
+
+const file = process.env["DNS11_CHAOS_CLOCK"] ?? "";
+const RealDate = Date;
+let offsetMs = 0;
+
+function read(): void {
+  try {
+    offsetMs = Number(readFileSync(file, "utf8"));
+  } catch {
+    // Without a descriptor to read it by, the clock stays as it is.
+  }
+}
+
+function now(): number {
+  return RealDate.now() + offsetMs;
+}
+
+globalThis.Date = new Proxy(RealDate, {
+  construct: (target, words: [], newTarget) =>
+    Reflect.construct(target, words.length === 0 ? [now()] : words, newTarget),
+  apply: () => new RealDate(now()).toString(),
+  get: (target, key) => (key === "now" ? now : (Reflect.get(target, key) as unknown)),
+});
+read();
+process.on("SIGUSR2", read);

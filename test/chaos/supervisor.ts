@@ -1,0 +1,221 @@
+// Keeps dns11 running, as a service manager would, and remembers its lives: what it cost, and how it ended. An end that no
+// fault of the run explains is a defect.
+
+import { readFileSync, readdirSync } from "node:fs";
+
+import { Client } from "../../src/client/client.ts";
+import type { ContainerStatus } from "../../src/daemon/status.ts";
+import { Dns11 } from "../support/dns11.ts";
+import { pause, waitFor } from "../support/wait.ts";
+import type { Member } from "./member.ts";
+import type { Starved } from "./judge.ts";
+import { monotonicMs } from "./monotonic.ts";
+import type { World } from "./world.ts";
+
+// As in the unit.
+const RESTART_MS = 1_000;
+const LOOK_EVERY_MS = 250;
+const STARVED_EVERY_MS = 100;
+const NS_PER_MS = 1e6;
+const READY_MS = 30_000;
+const BYTES_PER_KB = 1024;
+
+export type Cost = { readonly rssBytes: number; readonly descriptors: number };
+export type Unasked = { readonly atMs: number; readonly how: string; readonly log: string };
+
+export type SupervisorOptions = {
+  readonly host: string;
+  readonly stateDir: string;
+  readonly controlPath: string;
+  readonly prefix: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+  readonly args: readonly string[];
+  readonly world: World;
+  readonly members: readonly Member[];
+};
+
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #client: Client;
+  readonly #ends = new Map<string, number>();
+  readonly #unasked: Unasked[] = [];
+  readonly #starved: Starved[] = [];
+  // Ends that are the faults' doing: exit codes and names of signals.
+  #allowed: readonly (number | string)[] = [];
+  #downMs = RESTART_MS;
+  #current: Dns11 | undefined;
+  #isEnding = false;
+  #isReady = false;
+  #log = "";
+  #running: Promise<unknown> = Promise.resolve();
+  #first: Cost | undefined;
+  #last: Cost | undefined;
+  #maxRssBytes = 0;
+  #maxDescriptors = 0;
+  #statuses: readonly ContainerStatus[] = [];
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+    this.#client = new Client(options.controlPath);
+  }
+
+  // Nothing between two lives.
+  get pid(): number | undefined {
+    return this.#current?.isRunning === true ? this.#current.pid : undefined;
+  }
+
+  get isReady(): boolean {
+    return this.#isReady && this.pid !== undefined;
+  }
+
+  // How often it ended how.
+  get ends(): ReadonlyMap<string, number> {
+    return this.#ends;
+  }
+
+  get unasked(): readonly Unasked[] {
+    return this.#unasked;
+  }
+
+  // Soon after the last process became ready, and at last; the most of all.
+  get costs(): { readonly first: Cost | undefined; readonly last: Cost | undefined; readonly most: Cost } {
+    const most = { rssBytes: this.#maxRssBytes, descriptors: this.#maxDescriptors };
+    return { first: this.#first, last: this.#last, most };
+  }
+
+  // How long its thread that answers waited for a processor, and when.
+  get starved(): readonly Starved[] {
+    return this.#starved;
+  }
+
+  // Of all lives.
+  get log(): string {
+    return this.#log + (this.#current?.log ?? "");
+  }
+
+  get statuses(): readonly ContainerStatus[] {
+    return this.#statuses;
+  }
+
+  start(): void {
+    this.#running = Promise.all([this.#live(), this.#look(), this.#watchProcessor()]);
+  }
+
+  async ready(timeoutMs = READY_MS): Promise<number> {
+    return await waitFor("dns11 to be ready", () => (this.isReady ? this.pid : undefined), { timeoutMs });
+  }
+
+  // While `work` is done it may end like this, and stays down for so long afterwards.
+  async whileAllowed<T>(ends: readonly (number | string)[], work: () => Promise<T>, downMs = RESTART_MS): Promise<T> {
+    this.#allowed = ends;
+    this.#downMs = downMs;
+    try {
+      return await work();
+    } finally {
+      this.#allowed = [];
+      this.#downMs = RESTART_MS;
+    }
+  }
+
+  signal(signal: NodeJS.Signals): boolean {
+    if (this.pid === undefined) return false;
+    this.#current?.kill(signal);
+    return true;
+  }
+
+  // Until the process that runs now has ended.
+  async ended(): Promise<void> {
+    await this.#current?.exited;
+  }
+
+  // The good end, for good: its exit code.
+  async stop(): Promise<number | string | undefined> {
+    this.#isEnding = true;
+    this.#allowed = [0];
+    this.#options.world.setDns11("down");
+    const code = await this.#current?.stop();
+    await this.#running;
+    return code;
+  }
+
+  async #live(): Promise<void> {
+    const { host, stateDir, prefix, env, args, world } = this.#options;
+    while (!this.#isEnding) {
+      const dns11 = new Dns11(host, { stateDir, prefix, env, args: ["--log-level", "info", ...args] });
+      this.#current = dns11;
+      world.setDns11("runs", true);
+      const how = await dns11.exited;
+      world.setDns11("down");
+      this.#isReady = false;
+      this.#ends.set(String(how), (this.#ends.get(String(how)) ?? 0) + 1);
+      // Where there is no socket of an engine it says so, and its supervisor starts it again.
+      const isExcused = how === 1 && !world.isDockerdUp;
+      if (!this.#allowed.includes(how) && !isExcused) {
+        this.#unasked.push({ atMs: monotonicMs(), how: String(how), log: dns11.log.split("\n").slice(-20).join("\n") });
+      }
+      this.#log += dns11.log;
+      this.#current = undefined;
+      await pause(this.#isEnding ? 0 : this.#downMs);
+    }
+  }
+
+  async #look(): Promise<void> {
+    for (; !this.#isEnding; await pause(LOOK_EVERY_MS)) {
+      const { life } = this.#options.world;
+      const status = await this.#client.status().catch(() => undefined);
+      const pid = this.pid;
+      if (status === undefined || pid !== status.pid || life !== this.#options.world.life) continue;
+      this.#statuses = status.containers;
+      for (const member of this.#options.members) {
+        const isServed = status.containers.some(
+          ({ name, namespace, state }) =>
+            name === member.name && namespace === member.namespace && state === "attached",
+        );
+        if (isServed) member.setServed(life);
+      }
+      this.#measure(pid, status.isReady && !this.#isReady);
+      this.#isReady = status.isReady;
+    }
+  }
+
+  async #watchProcessor(): Promise<void> {
+    let last = { pid: 0, atMs: monotonicMs(), waitedMs: 0 };
+    for (; !this.#isEnding; await pause(STARVED_EVERY_MS)) {
+      const now = { pid: this.pid ?? 0, atMs: monotonicMs(), waitedMs: waitedMsOf(this.pid ?? 0) };
+      // A process of its own begins at nothing.
+      const ms = now.pid === last.pid ? now.waitedMs - last.waitedMs : now.waitedMs;
+      if (ms > 0) this.#starved.push({ fromMs: last.atMs, toMs: now.atMs, ms });
+      last = now;
+    }
+  }
+
+  #measure(pid: number, isFirst: boolean): void {
+    const cost = costOf(pid);
+    if (cost === undefined) return;
+    if (isFirst) this.#first = cost;
+    this.#last = cost;
+    this.#maxRssBytes = Math.max(this.#maxRssBytes, cost.rssBytes);
+    this.#maxDescriptors = Math.max(this.#maxDescriptors, cost.descriptors);
+  }
+}
+
+function costOf(pid: number): Cost | undefined {
+  try {
+    const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+    return { rssBytes: Number(kilobytes) * BYTES_PER_KB, descriptors: readdirSync(`/proc/${pid}/fd`).length };
+  } catch {
+    // It ended in between.
+    return undefined;
+  }
+}
+
+// The second figure is the time that its first thread was ready to run and did not, in nanoseconds.
+function waitedMsOf(pid: number): number {
+  try {
+    const [, waitedNs] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ");
+    return Number(waitedNs) / NS_PER_MS;
+  } catch {
+    // It ended in between.
+    return 0;
+  }
+}

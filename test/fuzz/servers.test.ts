@@ -1,0 +1,99 @@
+// Proves that no server can break the forwarder: real sockets on loopback, behind them servers that send spoilt replies by
+// UDP and TCP, some of them many, and in the end a good one or none. Every query is answered, and with nothing that does
+// not follow from it.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+
+import { guard } from "../../src/lib/guard.ts";
+import { withLength } from "../../src/lib/framing.ts";
+import type { Asker } from "../../src/query/asker.ts";
+import { TYPE, aPointer, aQuery, aRecord, aReplyTo } from "../support/builders.ts";
+import { Asking, askerOf } from "../unit/support/asking.ts";
+import { type TcpScript, type UdpScript, startBoth } from "../unit/support/upstreams.ts";
+import { checkRelated } from "./check.ts";
+import { HUGE_REPLIES, REPLIES } from "./corpus.ts";
+import { mutated } from "./mutate.ts";
+import { Random } from "./random.ts";
+
+const SEED = 20_261_122;
+const QUERIES = 4_000;
+const AT_ONCE = 50;
+const HUGE_ONCE_IN = 60;
+const CHUNK_BYTES_MAX = 300;
+const OPT_BYTES = 11;
+
+const defects: unknown[] = [];
+guard.stand((error) => defects.push(error));
+after(() => guard.leave());
+
+for (const usesTcp of [false, true]) {
+  test(`${QUERIES} queries to servers that send spoilt replies by ${usesTcp ? "TCP" : "UDP"} are answered`, async () => {
+    const random = new Random(SEED, Number(usesTcp));
+    const [udp, tcp] = await startBoth(udpServer(random), tcpServer(random));
+    await using upstream = udp;
+    await using _stream = tcp;
+    const asking = new Asking({ ask: { usesTcp, budgetMs: 1_500 }, behaviour: { caches: false } });
+    const asker = askerOf(upstream.server);
+    const rcodes = new Map<number, number>();
+    for (let from = 0; from < QUERIES; from += AT_ONCE) {
+      const all = Array.from({ length: AT_ONCE }, (_, index) => askOne(asking, asker, from + index));
+      for (const rcode of await Promise.all(all)) rcodes.set(rcode, (rcodes.get(rcode) ?? 0) + 1);
+    }
+    assert.deepEqual(defects, []);
+    assert.equal(asking.forwarder.inFlight, 0);
+    assert.deepEqual([asker.slots.taken, asker.shares.queryBytes.taken], [0, 0]);
+    // A run in which nobody is served, or nothing goes wrong, would prove little.
+    for (const rcode of [0, 2]) assert.ok((rcodes.get(rcode) ?? 0) > QUERIES / 100, JSON.stringify([...rcodes]));
+  });
+}
+
+async function askOne(asking: Asking, asker: Asker, index: number): Promise<number> {
+  const name = `n${index}.example.org`;
+  const reply = await asking.raw(asker, aQuery({ id: index, name, type: TYPE.A }), index % 3 === 0 ? "tcp" : "udp");
+  assert.equal(reply.readUInt16BE(0), index, "a reply has the id of its query");
+  assert.equal(reply.readUInt16BE(4), 1, "and its question");
+  checkRelated(reply);
+  return (reply[3] ?? 0) & 15;
+}
+
+function udpServer(random: Random): UdpScript {
+  return (query, reply) => {
+    for (let left = random.below(4); left > 0; left--) reply(spoilt(query, random));
+    if (random.once(8)) reply(aReplyTo(query, 2));
+    reply(good(query));
+  };
+}
+
+// Cuts what it sends anywhere, and ends some connections in the middle.
+function tcpServer(random: Random): TcpScript {
+  return (query, socket) => {
+    const messages = [spoilt(query, random), good(query)].slice(random.below(2));
+    const stream = Buffer.concat(messages.map((message) => withLength(message)));
+    for (let at = 0; at < stream.length;) {
+      const size = 1 + random.below(CHUNK_BYTES_MAX * (random.once(20) ? 1 : 100));
+      socket.write(stream.subarray(at, at + size));
+      at += size;
+      if (random.once(40)) return void socket.destroy();
+    }
+    if (random.once(10)) socket.end();
+  };
+}
+
+// A reply of the corpus with the id and the question of this query, and then spoilt; most of them where it hurts: behind
+// the question, so that they are taken for replies to it.
+function spoilt(query: Buffer, random: Random): Buffer {
+  const whole = random.once(HUGE_ONCE_IN) ? random.pick(HUGE_REPLIES) : random.pick(REPLIES);
+  const questionEnd = whole.indexOf(0, 12) + 5;
+  const question = query.subarray(12, query.length - (query.readUInt16BE(10) > 0 ? OPT_BYTES : 0));
+  const head = Buffer.concat([whole.subarray(0, 12), question]);
+  query.copy(head, 0, 0, 2);
+  if (random.once(6)) return mutated(Buffer.concat([head, whole.subarray(questionEnd)]), random, REPLIES);
+  const rest = mutated(Buffer.from(whole.subarray(questionEnd)), random, REPLIES);
+  return Buffer.concat([head, rest]).subarray(0, 65_000);
+}
+
+function good(query: Buffer): Buffer {
+  const record = aRecord({ owner: aPointer(12), type: TYPE.A, ttl: 60, data: Buffer.of(192, 0, 2, 1) });
+  return aReplyTo(query, 0, [record]);
+}

@@ -1,0 +1,87 @@
+// Proves that what is thrown behind a guard is told, costs that piece of work alone, and is known by whose work it was.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { afterEach, test } from "node:test";
+
+import { guard } from "../../../src/lib/guard.ts";
+
+const GUARD = new URL("../../../src/lib/guard.js", import.meta.url).href;
+const DEFECTS = new URL("../../../src/daemon/defects.js", import.meta.url).href;
+
+afterEach(() => guard.leave());
+
+test("a defect is told with its entrance and whose work it was, and the next piece of work is done", () => {
+  const told: unknown[] = [];
+  guard.stand((error, entrance, who) => told.push([(error as Error).message, entrance, who]));
+  assert.equal(
+    guard.run("udp", 7, () => assert.fail("a defect")),
+    false,
+  );
+  assert.equal(
+    guard.run("tcp", 8, () => undefined),
+    true,
+  );
+  assert.deepEqual(told, [["a defect", "udp", 7]]);
+});
+
+test("whose work is done is known while it is, the innermost, and nobody's afterwards", () => {
+  const word = new Uint32Array(1);
+  const seen: (number | undefined)[] = [];
+  guard.stand(() => seen.push(word[0]), word);
+  guard.run("udp", 1, () => {
+    guard.run("upstream", 2, () => seen.push(word[0]));
+    seen.push(word[0]);
+    guard.run("upstream", 3, () => assert.fail());
+    seen.push(word[0]);
+  });
+  assert.deepEqual([...seen, word[0]], [2, 1, 3, 1, 0]);
+});
+
+test("what is done later is behind a guard, too", async () => {
+  const told: unknown[] = [];
+  guard.stand((_, entrance, who) => told.push([entrance, who]));
+  guard.soon(9, () => assert.fail());
+  await Promise.resolve();
+  assert.deepEqual(told, [["timer", 9]]);
+});
+
+test("without anybody to tell, a defect is thrown as it is", () => {
+  assert.throws(() => guard.run("udp", 1, () => assert.fail("a defect")), /a defect/);
+});
+
+test("what no guard stands before does not end a process that serves, and is told once with its stack", () => {
+  const program = `
+    import { guard } from "${GUARD}";
+    import { Defects } from "${DEFECTS}";
+    const lines = [];
+    const log = { error: (about, text) => lines.push([text, about.entrance, about.err.message]) };
+    const repeats = { tell: (level, subject, about, text) => lines.push([text, about.reason]) };
+    let count = 0;
+    const onDefect = () => void count++;
+    new Defects({ log, repeats, inWork: new Uint32Array(1), containerOf: () => undefined, onDefect }).begin();
+    const fail = () => { throw new TypeError("a defect"); };
+    for (let i = 0; i < 3; i++) setTimeout(fail);
+    Promise.reject(new RangeError("of nobody's"));
+    guard.run("control", 0, () => { throw new Error("behind a guard"); });
+    setTimeout(() => console.log(JSON.stringify([count, lines])), 50);`;
+  const { status, stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", program], {
+    encoding: "utf8",
+  });
+  assert.deepEqual([status, stderr], [0, ""]);
+  const [count, lines] = JSON.parse(stdout) as [number, string[][]];
+  const first = "a defect of dns11; it cost one piece of work";
+  assert.deepEqual(
+    [count, lines],
+    [
+      5,
+      [
+        [first, "control", "behind a guard"],
+        [first, "elsewhere", "of nobody's"],
+        [first, "elsewhere", "a defect"],
+        ["the same defect of dns11 again", "a defect"],
+        ["the same defect of dns11 again", "a defect"],
+      ],
+    ],
+  );
+});
