@@ -55,6 +55,10 @@ export async function slowDrip(count: number): Promise<object> {
   return { asked: count, dripped, stillOpen: open.size };
 }
 
+function secondsSince(startMs: number): number {
+  return (performance.now() - startMs) / 1000;
+}
+
 function longest(asked: Buffer): Buffer {
   const head = aQuery({ flags: 0x8180, name: asked.subarray(12, asked.indexOf(0, 12) + 1), type: TYPE.TXT });
   const record = aRecord({ owner: aPointer(12), type: TYPE.TXT, ttl: 0, data: Buffer.alloc(256, 0x20) });
@@ -68,6 +72,7 @@ function longest(asked: Buffer): Buffer {
 
 // Replies as long as there are, on connections whose client asks 32 at a time and reads none.
 export async function unreadReplies(count: number): Promise<object> {
+  const startMs = performance.now();
   const server = await Serving.at({
     udp: (asked) => [
       aQuery({
@@ -91,11 +96,12 @@ export async function unreadReplies(count: number): Promise<object> {
   }
   await pause(HELD_MS);
   for (const socket of sockets) socket?.destroy();
-  return { opened: open, served: server.asked, accepted: server.accepted };
+  return { opened: open, served: server.asked, accepted: server.accepted, seconds: secondsSince(startMs) };
 }
 
 // A server that has everybody come by TCP, takes every connection and answers nothing on it, or a byte at a time.
 export async function hoardedConnections(count: number): Promise<object> {
+  const startMs = performance.now();
   const dripping = new Set<Socket>();
   const server = await Serving.at({
     udp: (asked) => [
@@ -111,7 +117,7 @@ export async function hoardedConnections(count: number): Promise<object> {
     await pause(20);
   }
   await pause(500);
-  return { served: server.asked, accepted: server.accepted };
+  return { served: server.asked, accepted: server.accepted, seconds: secondsSince(startMs) };
 }
 
 // Queries as long as they may be, for a server that never answers: by UDP 4 KB each, by TCP 60.
