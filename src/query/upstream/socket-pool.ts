@@ -40,8 +40,10 @@ export class SocketPool {
     const place = ids.next() % this.#places.length;
     const drawn = this.#places[place];
     if (drawn !== undefined && !drawn.isSpent(now())) return drawn;
-    if (drawn !== undefined) this.#leaving.add(drawn);
     this.#places[place] = undefined;
+    // Where nobody waits it is of no use any more, and would only hold its place in the container's share.
+    if (drawn?.isIdle === true) this.#close(drawn);
+    else if (drawn !== undefined) this.#leaving.add(drawn);
     if (sockets.open >= socketsMax || share?.has(1) === false) {
       const shared = this.#places.find((socket) => socket !== undefined);
       if (shared !== undefined) return shared;
