@@ -128,11 +128,11 @@ export const fullStart: Act = async (scene, { forMs }) => {
     await end(scene, "SIGKILL", 0);
     return await supervisor.whileAllowed([1], async () => {
       await pause(forMs);
-      const couldStart = supervisor.isReady;
+      const wasReady = supervisor.isReady;
       state.empty();
       // One that began while the folder was full may still end by it.
       await supervisor.ready();
-      return couldStart ? "it started all the same" : "it waited for room";
+      return wasReady ? "it was ready all the same" : "it was ready only when there was room again";
     });
   } finally {
     state.empty();
