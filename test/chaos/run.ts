@@ -204,8 +204,12 @@ function isEngineLost({ fault, hasFailed }: Happening): boolean {
 // All is well again: every container is served, and dns11 has not grown.
 async function healed(supervisor: Supervisor, members: readonly Member[]): Promise<Violation[]> {
   const problems: Violation[] = [];
+  // One by which dns11 was killed again and again, by chance, is Docker's by decision.
   const isServed = ({ name, namespace }: Member): boolean =>
-    supervisor.statuses.some((one) => one.name === name && one.namespace === namespace && one.state === "attached");
+    supervisor.statuses.some(
+      (one) =>
+        one.name === name && (one.state === "quarantined" || (one.namespace === namespace && one.state === "attached")),
+    );
   // One that the engine could not bring back was told with the fault.
   const running = members.filter(({ unsteady }) => unsteady === undefined);
   try {
