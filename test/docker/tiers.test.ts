@@ -184,7 +184,9 @@ test("without the target CT iptables-legacy serves without zones, and says so", 
     prefix: without(stdout.trim()),
   });
   assert.match(instance.log, /without connection tracking zones/);
-  // A port that somebody asked from in the last half minute is Docker's as long as the kernel remembers that.
+  // A port that somebody asked from in the last half minute is Docker's as long as the kernel remembers that, also for the
+  // probe of the first attachment.
+  await instance.waitFor("client", "attached");
   await client.enter("conntrack", ["-F"]);
   await assertAnswered(OUR_TTL);
   assert.doesNotMatch(await rules(), /--zone/);

@@ -95,6 +95,10 @@ for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const sat
     const untouched = await stateOf(rig);
     {
       await using instance = await staying(rig.node);
+      // A probe that a busy machine has lost is sent again.
+      await waitFor("resolv.conf to name the gateway", async () =>
+        (await rig.node.resolvConf()).includes(RIG_A.gateway) ? true : undefined,
+      );
       await using pod = await startPod(rig.node);
       assert.deepEqual(pod.nameservers, [RIG_A.gateway]);
       for (const transport of TRANSPORTS) {

@@ -9,6 +9,7 @@ import { LIMITS } from "../../config/limits.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { type InterfaceAddress, RouteSocket } from "../../kernel/rtnetlink.ts";
 import { reasonOf } from "../../lib/fault.ts";
+import { Retry } from "../../lib/retry.ts";
 import { isSameAddress } from "../../model/address.ts";
 import type { KindPolicy } from "../../model/kind-policy.ts";
 import type { Mode, Site } from "../attach/mode.ts";
@@ -79,6 +80,8 @@ export class NodeMode implements Mode {
   readonly #podProbe: PodProbe;
   readonly #letIn: LetIn;
   /** Looks at the kernel's switches from time to time. */
+  /** What a busy machine lost once is not to wait for the next routine verification. */
+  readonly #retry = new Retry(() => this.#parts.onChange(), LIMITS.retryFirstMs, LIMITS.retryLastMs);
   #lookTimer: NodeJS.Timeout | undefined;
   /** Of those switches, and of queries that do not come through. */
   #shut: readonly string[] = [];
@@ -163,6 +166,7 @@ export class NodeMode implements Mode {
     const pods = await this.#podProbe.ask(site, { addresses: this.#published.told, isCurrent });
     if (!isCurrent()) return;
     this.#failures = [...inside, ...pods];
+    this.#retry.note(this.#failures.length > 0);
     this.#tell();
   }
 
@@ -171,6 +175,7 @@ export class NodeMode implements Mode {
     this.#site = undefined;
     clearInterval(this.#lookTimer);
     this.#lookTimer = undefined;
+    this.#retry.close();
     if (this.#isWithdrawn) return;
     this.#isWithdrawn = true;
     this.#parts.resolver.close();
