@@ -9,7 +9,7 @@ import { type Container, createNetwork, runContainer } from "../support/containe
 import { dataOf, dig } from "../support/dig.ts";
 import { type Dns11, startDns11 } from "../support/dns11.ts";
 import { type Engine, startEngine } from "../support/engine.ts";
-import { pause } from "../support/wait.ts";
+import { pause, waitFor } from "../support/wait.ts";
 
 let engine: Engine;
 let dns11: Dns11;
@@ -138,9 +138,8 @@ test("replies find their way after conntrack was flushed", async () => {
 });
 
 async function waitForNewer(verified: string | undefined): Promise<void> {
-  for (let i = 0; i < 200; i++) {
+  await waitFor("a probe after foreign rules changed", async () => {
     const now = (await dns11.container("web"))?.verified;
-    if (now !== undefined && now !== verified) return;
-  }
-  assert.fail("no probe after foreign rules changed");
+    return now !== undefined && now !== verified ? true : undefined;
+  });
 }

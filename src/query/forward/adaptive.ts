@@ -293,7 +293,11 @@ export class AdaptiveForwarder {
   #keep({ asker, lane, waiting }: Errand, key: Key, reply: FreshReply): void {
     const { behaviour, policy, cache, now } = this.#parts;
     const seconds = settleLifetime(reply, policy.cache, lane.isDoor ? behaviour.ttlSeconds : undefined);
-    const entry = behaviour.caches && seconds > 0 ? cache.put(key, this.#owners.of(asker), reply) : undefined;
+    const isKept = behaviour.caches && seconds > 0;
+    const entry = isKept ? cache.put(key, this.#owners.of(asker), reply) : undefined;
+    // What is over need not stand in any more, also where what came instead is not to be kept.
+    const before = isKept ? undefined : cache.find(key);
+    if (before !== undefined) before.failureUntilMs = before.failedUntilMs = 0;
     const what = entry === undefined ? "not kept" : `kept for ${seconds} s`;
     for (const { deferred } of waiting) deferred.trace?.passes("cache", what);
     if (entry === undefined) return;

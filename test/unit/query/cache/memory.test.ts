@@ -189,6 +189,21 @@ test("while servers are silent, whoever comes later gets what is over at once", 
   }
 });
 
+test("what is over does not stand in any more when servers answer again, also with what is not to be kept", async () => {
+  await using world = new World({ ttls: [60] });
+  await world.ask();
+  world.says = { rcode: 2 };
+  world.pass(61);
+  assert.equal((await world.ask()).answers[0]?.ttl, 30);
+  world.says = { ttls: [0] };
+  world.pass(6);
+  // The one that is given at once has it asked for anew.
+  await world.ask();
+  await world.upstream.asked(world.asked);
+  await settled();
+  for (let count = 0; count < 2; count++) assert.equal((await world.ask()).answers[0]?.ttl, 0);
+});
+
 test("what has been over for too long does not stand in, nor does anything where settings say so", async () => {
   for (const parts of [{ cache: { staleSecondsMax: 100 } }, { behaviour: { servesStale: false } }]) {
     await using world = new World({ ttls: [60] }, parts);
