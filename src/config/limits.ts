@@ -117,6 +117,8 @@ export const LIMITS = {
   /** Of one container to one server, and the queries under way on each: as many as servers take on one connection. */
   upstreamStreamsPerServer: 4,
   upstreamPipelined: 64,
+  /** On how many connections a query is asked, one after the other, where the server ends each behind some reply. */
+  upstreamStreamTries: 16,
   /** How long such a connection is kept after the last query or reply on it. */
   upstreamStreamIdleMs: 5_000,
   /**

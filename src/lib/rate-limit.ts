@@ -20,13 +20,18 @@ export class RateLimit {
     this.#atMs = now();
   }
 
-  /** Whether one more may be now; it counts then. */
-  take(): boolean {
+  /** Whether one more may be now. */
+  has(): boolean {
     const now = this.#now();
     const earned = (Math.max(0, now - this.#atMs) / 1000) * this.#rate.perSecond;
     this.#left = Math.min(this.#rate.burst, this.#left + earned);
     this.#atMs = now;
-    if (this.#left < 1) return false;
+    return this.#left >= 1;
+  }
+
+  /** The same, and it counts then. */
+  take(): boolean {
+    if (!this.has()) return false;
     this.#left--;
     return true;
   }

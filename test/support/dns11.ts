@@ -52,10 +52,15 @@ export class Dns11 implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #exited: Promise<number>;
   readonly #ownsStateDir: boolean;
+  readonly #host: string;
+  // A package's own: where it was installed, its state folder is another one.
+  readonly #program: readonly string[] | undefined;
   #log = "";
 
   constructor(host: string, options: Dns11Options = {}) {
     this.#ownsStateDir = options.stateDir === undefined;
+    this.#host = host;
+    this.#program = options.program;
     const program = options.program ?? [process.execPath, PROGRAM];
     this.stateDir = options.stateDir ?? makeStateDir();
     const words = ["run", "-H", host, "--state-dir", this.stateDir, "--log-level", "debug", ...(options.args ?? [])];
@@ -87,7 +92,11 @@ export class Dns11 implements AsyncDisposable {
   }
 
   async status(): Promise<Status> {
-    return (await getJson(this.#controlPath, "/v1/status")) as Status;
+    const [command = "", ...args] = this.#program ?? [];
+    if (command === "") return (await getJson(this.#controlPath, "/v1/status")) as Status;
+    const result = await run(command, [...args, "status", "--json", "-H", this.#host, "--state-dir", this.stateDir]);
+    if (result.code !== 0) throw new Error(`dns11 status: ${result.stderr}`);
+    return JSON.parse(result.stdout) as Status;
   }
 
   // In the folder of its engine, of which there is one. A command for each look would take more time than all else.

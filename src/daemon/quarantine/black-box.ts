@@ -3,7 +3,7 @@
  * work is being done costs a store, and no write; the next process reads what the last one was at. Whoever ends by itself
  * says so, and then there is nothing to read.
  */
-import { closeSync, constants, openSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, constants, ftruncateSync, openSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 import { mapShared } from "../../kernel/libc.ts";
@@ -50,6 +50,7 @@ export class BlackBox {
     const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
     try {
       const before = lastWordsIn(readFileSync(fd));
+      ftruncateSync(fd, FILE_BYTES);
       const nothing = Buffer.alloc(FILE_BYTES);
       for (let at = 0; at < FILE_BYTES;) at += writeSync(fd, nothing, at, FILE_BYTES - at, at);
       return new BlackBox(mapShared(fd, FILE_BYTES), before);

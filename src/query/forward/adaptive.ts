@@ -13,10 +13,10 @@ import type { Asker } from "../asker.ts";
 import { settleLifetime } from "../cache/lifetime.ts";
 import { type Memory, STALE_AGE, staleError } from "../cache/memory.ts";
 import type { Entry } from "../cache/entry.ts";
-import { type Key, isSameKey, keyHash } from "../cache/key.ts";
+import { type Key, isSameKey } from "../cache/key.ts";
 import { Owners } from "../cache/owners.ts";
 import type { Owner, ReplyCache } from "../cache/reply-cache.ts";
-import { NOT_SHAREABLE } from "../cache/shareable.ts";
+import { NOT_SHAREABLE, isDnssecOk } from "../cache/shareable.ts";
 import type { Meter } from "../meter.ts";
 import type { Forward } from "../listen/ports.ts";
 import type { Fleet, Lane } from "../upstream/fleet.ts";
@@ -28,7 +28,7 @@ import { Deadlines } from "./deadlines.ts";
 import { Delivery } from "./delivery.ts";
 import type { FlightHooks, Landing } from "./flight-plan.ts";
 import { queryFor, questionOf } from "./shared-query.ts";
-import { type Errand, Trip } from "./trip.ts";
+import { type Errand, Trip, keyOf, waitsSigned } from "./trip.ts";
 import { type Loop, type LoopGuard, isBelow } from "../upstream/loop-guard.ts";
 
 /** Told of every query that no server answered, for the log. */
@@ -212,7 +212,7 @@ export class AdaptiveForwarder {
     // The same question again while it is being asked: somebody else's, or ours, by way of the server.
     if (trip !== undefined && behaviour.guardsLoops) loops.suspect(asker, lane.nameservers, key.name);
     const isAlike = behaviour.fitsReplies || delivery.transport === "udp";
-    if (trip !== undefined && behaviour.merges && isAlike && this.#isEarly(trip)) {
+    if (trip !== undefined && behaviour.merges && isAlike && !delivery.isMoved && this.#isEarly(trip)) {
       trip.errand.waiting.push(delivery);
       this.#tellJoined(trip, deferred.trace);
       return;
@@ -243,7 +243,6 @@ export class AdaptiveForwarder {
         dial: asker.dial,
         isTransfer: TRANSFERS.has(waiting[0]?.deferred.type ?? 0),
         streamsTo: (nameserver) => this.#parts.fleet.streamsTo(asker, nameserver),
-        streamsLeft: asker.shares.upstreamStreams,
         message,
         questionEnd,
         isOptOurs: key !== undefined,
@@ -277,16 +276,28 @@ export class AdaptiveForwarder {
       if (entry !== undefined) entry.isRefreshing = false;
       this.#refreshing--;
     }
-    if (landing.kind === "failed") return this.#landFailed(trip, landing, isCurrent);
+    if (landing.isOwnWant) this.#moveOthers(trip);
+    if (landing.kind === "failed") return this.#landFailed(trip, landing, isCurrent && !landing.isOwnWant);
+    // Without EDNS no records of DNSSEC come, and whoever asks for them next may get them.
+    const isLess = key !== undefined && landing.isPlain && isDnssecOk(key.bits);
     const reply = key === undefined ? undefined : freshReply(landing.message);
     const isAsked = reply?.questionEnd === questionEnd;
-    if (isCurrent && isAsked) this.#keep(trip.errand, key, reply);
+    if (isCurrent && isAsked && !isLess) this.#keep(trip.errand, key, reply);
     for (const delivery of waiting) {
       if (!this.#mayHave(delivery)) continue;
       // A stream has room for everything: truncated there means that nobody could get the rest.
       if (!landing.isWhole && delivery.transport === "tcp") delivery.fail(RCODE.SERVFAIL, this.#error(...NOT_WHOLE));
       else if (isAsked) delivery.hand(reply, FRESH, landing.server);
       else delivery.handRaw(landing.message, landing.server);
+    }
+  }
+
+  /** Whoever has joined is not to suffer for what whoever asked first has used up: they ask for themselves, once. */
+  #moveOthers({ errand: { asker, waiting } }: Trip): void {
+    for (const delivery of waiting.filter((one) => one.asker !== asker && !one.isDone && !one.isMoved)) {
+      waiting.splice(waiting.indexOf(delivery), 1);
+      delivery.isMoved = true;
+      guard.soon(delivery.asker.number, () => this.#boardSafely(delivery));
     }
   }
 
@@ -384,12 +395,3 @@ const NOT_WHOLE = [
 ] as const;
 const DEFECT = [ERROR.other, "a defect of dns11"] as const;
 const NOBODY = [ERROR.prohibited, "no nameserver may be asked from here"] as const;
-
-function waitsSigned(waiting: readonly Delivery[]): boolean {
-  return waiting.some(({ deferred }) => deferred.signature !== undefined);
-}
-
-function keyOf({ deferred }: Delivery, { scope }: Lane): Key {
-  const { name, nameHash, type, bits } = deferred;
-  return { hash: keyHash(nameHash, type, bits, scope), name, type, bits, scope };
-}

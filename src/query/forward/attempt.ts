@@ -26,6 +26,8 @@ export interface Sender<To> {
   onReply(to: To, message: Buffer, sentMs: number, isStream: boolean): void;
   onUnreachable(to: To, reason: string, sentMs: number, isStream: boolean): void;
   onForgery(to: To): void;
+  /** Nobody waits any more. */
+  readonly isOver: boolean;
 }
 
 /** One sending of the query; each has an id of its own, so that a late reply to the first tells how long it took. */
@@ -52,6 +54,10 @@ export class Attempt<To> implements Exchange {
     this.#to = to;
     this.#sentMs = sentMs;
     this.#isStream = isStream;
+  }
+
+  get isWanted(): boolean {
+    return !this.#sender.isOver;
   }
 
   onReply(message: Buffer): void {

@@ -36,6 +36,8 @@ export class Delivery {
   readonly #parts: DeliveryParts;
   #isDone = false;
   #hasSlot = true;
+  /** It was waiting for what somebody else asked, and asks for itself now. */
+  isMoved = false;
 
   constructor(parts: DeliveryParts) {
     this.#parts = parts;

@@ -1,7 +1,6 @@
 /**
  * FlightPlan: what a flight is given to do, by whom it is helped, and what it ends with.
  */
-import type { Share } from "../../lib/share.ts";
 import type { AskPolicy } from "../../model/upstream-policy.ts";
 import type { Server } from "../../model/view.ts";
 import type { Dial } from "../asker.ts";
@@ -22,6 +21,10 @@ export type Landing =
       readonly rcode: number;
       readonly isWhole: boolean;
       readonly server: Server;
+      /** It was asked without EDNS, so that what only comes with that is missing. */
+      readonly isPlain: boolean;
+      /** What it lacks is for want of something that is the asker's alone. */
+      readonly isOwnWant: boolean;
     }
   | {
       readonly kind: "failed";
@@ -29,6 +32,7 @@ export type Landing =
       readonly wasSilent: boolean;
       /** What a server itself said of why, as an option. */
       readonly told: Buffer | undefined;
+      readonly isOwnWant: boolean;
     };
 
 /** What one server did instead of answering. */
@@ -57,9 +61,7 @@ export interface FlightPlan {
   readonly endMs: number;
   readonly dial: Dial;
   /** The connections to a server that whoever asked first has. */
-  readonly streamsTo: (nameserver: Nameserver) => Pick<StreamPool, "ask">;
-  /** How many connections it may have in all. */
-  readonly streamsLeft: Share;
+  readonly streamsTo: (nameserver: Nameserver) => Pick<StreamPool, "ask" | "openAlone">;
   /** The query; the flight writes ids into it. */
   readonly message: Buffer;
   readonly questionEnd: number;

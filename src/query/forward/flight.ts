@@ -9,7 +9,7 @@
  *      the first good reply ends it; so does the end of the budget
  */
 import { LIMITS } from "../../config/limits.ts";
-import { Fault, reasonOf } from "../../lib/fault.ts";
+import { reasonOf } from "../../lib/fault.ts";
 import { guard } from "../../lib/guard.ts";
 import { rcodeName } from "../../model/rcode.ts";
 import { serverText } from "../../model/server-text.ts";
@@ -28,6 +28,11 @@ import { type Candidate, LEADS_BACK, isAnyAsked, isAnyUp, isLastUnasked, lineUp,
 
 /** What the kernel says of a server that is not there, or not to be reached. Everything else is no news of it. */
 const UNREACHABLE = /\b(ECONNREFUSED|ECONNRESET|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ETIMEDOUT)\b/;
+/** What is wanting is the asker's: its share, or its namespace. Whoever has joined has theirs. */
+const OWN_WANT = /too many|not needed any more|not served any more/;
+/** In an OPT. */
+const DO_AT = 7;
+const DO = 0x80;
 const DEFECT = "a defect of its own";
 const ON_TRIAL = "it is down, and asked on trial beside another one";
 const OPT_BYTES = 11;
@@ -51,6 +56,7 @@ export class Flight implements Due, Sender<Candidate> {
   #connections: { destroy(): void }[] | undefined;
   #truncated: (Pick<UpstreamReply, "message" | "rcode"> & { readonly server: Server }) | undefined;
   #told: Buffer | undefined;
+  #isOwnWant = false;
   #isStarting = true;
   #isOver = false;
   #journal: FlightJournal | undefined;
@@ -186,8 +192,11 @@ export class Flight implements Due, Sender<Candidate> {
   }
 
   #messageFor({ nameserver, isPlain }: Candidate, now: number): Buffer {
-    const { message, isOptOurs, by } = this.#plan;
-    if (!isOptOurs || (nameserver.speaksEdns(now, by) && !isPlain)) return message;
+    const { message, isOptOurs, questionEnd, by } = this.#plan;
+    // What is known of a server is nothing that a question for records of DNSSEC should lose them by.
+    const wantsDnssec = ((message[questionEnd + DO_AT] ?? 0) & DO) !== 0;
+    const isKnownPlain = !wantsDnssec && !nameserver.speaksEdns(now, by);
+    if (!isOptOurs || !(isPlain || isKnownPlain)) return message;
     const plain = Buffer.from(message.subarray(0, message.length - OPT_BYTES));
     plain.writeUInt16BE(0, ADDITIONALS_AT);
     return plain;
@@ -210,27 +219,19 @@ export class Flight implements Due, Sender<Candidate> {
       nameserver.health.asked(now, this.#plan.by);
     } catch (error) {
       this.#meterFailure(candidate, "dial_error", now, true);
-      this.#giveUpOn(candidate, reasonOf(error));
+      this.#giveUpOn(candidate, reasonOf(error), true);
     }
   }
 
   /** On a connection that ends with the flight. */
   #askAlone(candidate: Candidate, now: number): void {
-    const { dial, streamsLeft } = this.#plan;
-    if (!streamsLeft.take(1)) throw new Fault("TOO_MANY_STREAMS", "too many TCP connections are under way");
-    let fd;
-    try {
-      fd = dial(candidate.nameserver.server, "tcp");
-    } catch (error) {
-      streamsLeft.give(1);
-      throw error;
-    }
+    const { fd, onClosed } = this.#plan.streamsTo(candidate.nameserver).openAlone();
     const query = Buffer.from(this.#messageFor(candidate, now));
     query.writeUInt16BE(this.#hooks.random(), 0);
     this.#connections ??= [];
     this.#connections.push(
       askTcp(fd, query, this.#endMs - now, (outcome) => {
-        streamsLeft.give(1);
+        onClosed();
         this.#onTcpOutcome(candidate, query, now, outcome);
       }),
     );
@@ -296,7 +297,9 @@ export class Flight implements Due, Sender<Candidate> {
     this.#end();
     const { rcode } = reply;
     const { server } = nameserver;
-    this.#hooks.onLanded(this, { kind: "reply", message: scrubbed, rcode, isWhole: !isTruncated, server });
+    const { isPlain } = candidate;
+    const isWhole = !isTruncated;
+    this.#hooks.onLanded(this, { kind: "reply", message: scrubbed, rcode, isWhole, server, isPlain, isOwnWant: false });
   }
 
   /** A server that knows EDNS says so when it refuses a query that has it (RFC 6891, 7). */
@@ -314,13 +317,15 @@ export class Flight implements Due, Sender<Candidate> {
     if (!isStream || !this.#isOver) this.#meterFailure(candidate, "error", sentMs, isStream);
     // Whoever answers by UDP is well, and only cannot be had by TCP.
     if (isStream && !this.#plan.usesTcp) this.#fail(candidate, reason);
-    else this.#giveUpOn(candidate, reason);
+    else this.#giveUpOn(candidate, reason, isStream);
   }
 
   /** It cannot be reached. Whether that is the server's, or ours for want of descriptors or memory, the kernel says. */
-  #giveUpOn(candidate: Candidate, reason: string): void {
+  #giveUpOn(candidate: Candidate, reason: string, isStream = false): void {
     candidate.isUnreachable = true;
-    if (UNREACHABLE.test(reason)) candidate.nameserver.health.failed(this.#hooks.now(), reason);
+    // A container asks by TCP when it likes; that is news of the server only where all do.
+    const isNews = !isStream || this.#plan.policy.usesTcp;
+    if (isNews && UNREACHABLE.test(reason)) candidate.nameserver.health.failed(this.#hooks.now(), reason);
     this.#fail(candidate, reason);
   }
 
@@ -335,6 +340,7 @@ export class Flight implements Due, Sender<Candidate> {
     if (this.#isOver) return;
     candidate.state = "bad";
     candidate.reason = reason;
+    this.#isOwnWant ||= OWN_WANT.test(reason);
     this.#journal?.note(this.#hooks.now(), candidate.nameserver.server, `failed: ${reason}`);
     // Nobody left to ask, and none of those asked may still answer: there is nothing to wait for.
     if (!this.#askFresh("the one before failed") && !isAnyAsked(this.#line)) this.#giveUp();
@@ -363,8 +369,9 @@ export class Flight implements Due, Sender<Candidate> {
             failures: why === undefined ? this.#failures() : [{ server: "dns11", reason: why }],
             wasSilent: this.#line.some(({ state, isUnreachable }) => state === "asked" || isUnreachable),
             told: this.#told,
+            isOwnWant: this.#isOwnWant || why !== undefined,
           }
-        : { kind: "reply", isWhole: false, ...truncated };
+        : { kind: "reply", isWhole: false, isPlain: false, isOwnWant: this.#isOwnWant, ...truncated };
     // Nobody is called back before the call that started it has returned.
     if (this.#isStarting) guard.soon(this.#plan.by, () => this.#hooks.onLanded(this, landing));
     else this.#hooks.onLanded(this, landing);

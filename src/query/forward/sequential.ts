@@ -93,6 +93,7 @@ export class SequentialForwarder {
   }
 
   #next(search: Search, index: number): void {
+    if (search.isDone) return;
     const { asker, servers } = search;
     const server = servers[index];
     if (server === undefined) {
@@ -140,6 +141,7 @@ export class SequentialForwarder {
   }
 
   #judge(search: Search, server: Server, index: number, outcome: Outcome): void {
+    if (search.isDone) return;
     const isUnread = outcome.kind === "failed" || outcome.reply.isSigned;
     if (isUnread) {
       const reason =

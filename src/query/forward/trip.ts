@@ -3,7 +3,7 @@
  * alive when the collector comes is what everybody waits for.
  */
 import type { Asker } from "../asker.ts";
-import type { Key } from "../cache/key.ts";
+import { type Key, keyHash } from "../cache/key.ts";
 import type { Lane } from "../upstream/fleet.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
 import type { Delivery } from "./delivery.ts";
@@ -33,4 +33,14 @@ export class Trip extends Flight {
     super(plan, hooks);
     this.errand = errand;
   }
+}
+
+/** Under which what is asked is merged, and kept. */
+export function keyOf({ deferred }: Delivery, { scope }: Lane): Key {
+  const { name, nameHash, type, bits } = deferred;
+  return { hash: keyHash(nameHash, type, bits, scope), name, type, bits, scope };
+}
+
+export function waitsSigned(waiting: readonly Delivery[]): boolean {
+  return waiting.some(({ deferred }) => deferred.signature !== undefined);
 }

@@ -26,7 +26,10 @@ export class TcpListener {
       const isWhole = guard.run("tcp", asker.number, () => {
         this.#connections.add(new TcpConnection(socket, asker, parts, (connection) => this.#forget(connection)));
       });
-      if (!isWhole) socket.destroy();
+      if (!isWhole) {
+        this.#clients.give(1);
+        socket.destroy();
+      }
     });
     this.#server.on("error", (error) => guard.tell(error, "tcp", asker.number));
     this.#server.listen({ fd, backlog: LIMITS.tcpBacklog });

@@ -67,16 +67,18 @@ export class Fleet {
   /** The TCP connections that a container has to a server. */
   streamsTo(asker: Asker, nameserver: Nameserver): StreamPool {
     const own = this.#ownOf(asker);
-    const known = own.streams.get(nameserver);
-    if (known !== undefined) return known;
     const { server } = nameserver;
+    const key = keyOf(server);
+    const known = own.streams.get(key);
+    if (known !== undefined) return known;
     const made = new StreamPool({
       ids: this.#parts.ids,
       shares: asker.shares,
-      connects: server.from === "host" ? [own.connects, this.#connects] : [own.connects],
+      connects: own.connects,
+      connectsOfHost: server.from === "host" ? this.#connects : undefined,
       dial: () => asker.dial(server, "tcp"),
     });
-    own.streams.set(nameserver, made);
+    own.streams.set(key, made);
     return made;
   }
 
@@ -113,9 +115,12 @@ export class Fleet {
     const connects = new RateLimit(LIMITS.upstreamConnects, this.#parts.now);
     const made: Own = { nameservers: new Map(), scopes: new Map(), streams: new Map(), connects };
     this.#own.set(asker, made);
+    // A container may outlive this fleet, which other settings have replaced, and is not to keep it alive.
+    const own = new WeakRef(made);
     asker.atClose(() => {
-      for (const { sockets } of made.nameservers.values()) sockets.close();
-      for (const pool of made.streams.values()) pool.close();
+      const { nameservers, streams } = own.deref() ?? NOTHING_OWN;
+      for (const { sockets } of nameservers.values()) sockets.close();
+      for (const pool of streams.values()) pool.close();
     });
     return made;
   }
@@ -134,9 +139,12 @@ export class Fleet {
 interface Own {
   readonly nameservers: Map<string, Nameserver>;
   readonly scopes: Map<string, number>;
-  readonly streams: Map<Nameserver, StreamPool>;
+  /** By server, as the host's may be forgotten and known anew. */
+  readonly streams: Map<string, StreamPool>;
   readonly connects: RateLimit;
 }
+
+const NOTHING_OWN: Pick<Own, "nameservers" | "streams"> = { nameservers: new Map(), streams: new Map() };
 
 function scopeIn(scopes: Map<string, number>, key: string, give: () => number): number {
   const known = scopes.get(key);

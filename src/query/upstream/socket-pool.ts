@@ -40,14 +40,16 @@ export class SocketPool {
     const place = ids.next() % this.#places.length;
     const drawn = this.#places[place];
     if (drawn !== undefined && !drawn.isSpent(now())) return drawn;
-    this.#places[place] = undefined;
     // Where nobody waits it is of no use any more, and would only hold its place in the container's share.
-    if (drawn?.isIdle === true) this.#close(drawn);
-    else if (drawn !== undefined) this.#leaving.add(drawn);
+    const isLeft = drawn?.isIdle === true;
+    if (isLeft) this.#close(drawn);
+    this.#places[place] = undefined;
     if (sockets.open >= socketsMax || share?.has(1) === false) {
-      const shared = this.#places.find((socket) => socket !== undefined);
+      const shared = this.#places.find((socket) => socket !== undefined) ?? (isLeft ? undefined : drawn);
+      if (shared === drawn) this.#places[place] = drawn;
+      else if (drawn !== undefined && !isLeft) this.#leaving.add(drawn);
       if (shared !== undefined) return shared;
-    }
+    } else if (drawn !== undefined && !isLeft) this.#leaving.add(drawn);
     if (share?.take(1) === false) {
       throw new Fault("TOO_MANY_SOCKETS", "the container has too many sockets to servers of its own");
     }

@@ -15,15 +15,24 @@ import type { Exchange } from "./udp-socket.ts";
 export interface StreamPoolParts {
   readonly ids: RandomIds;
   readonly shares: Pick<Shares, "upstreamStreams" | "streamBytes">;
-  /** Each has a say in whether another connection may be opened now. */
-  readonly connects: readonly RateLimit[];
+  /** How many new connections there may be: of the container, and of all containers where the server is the host's. */
+  readonly connects: RateLimit;
+  readonly connectsOfHost: RateLimit | undefined;
   /** Opens a socket that is connecting to the server; may throw. */
   readonly dial: () => number;
+}
+
+/** A connection for one question alone. */
+interface Alone {
+  readonly fd: number;
+  /** To be called once, when it is closed. */
+  readonly onClosed: () => void;
 }
 
 export class StreamPool {
   readonly #parts: StreamPoolParts;
   readonly #streams = new Set<UpstreamStream>();
+  #isClosed = false;
 
   constructor(parts: StreamPoolParts) {
     this.#parts = parts;
@@ -31,10 +40,18 @@ export class StreamPool {
 
   /** Throws where no connection can be had. */
   ask(exchange: Exchange): void {
-    this.#choose().ask({ exchange, isAgain: false });
+    this.#choose().ask({ exchange, tries: 0 });
+  }
+
+  /** Opens a connection that is not shared, as one more of the container's. Throws where none can be had. */
+  openAlone(): Alone {
+    if (!this.#mayOpen()) throw tooMany();
+    const { upstreamStreams } = this.#parts.shares;
+    return { fd: this.#dial(), onClosed: () => upstreamStreams.give(1) };
   }
 
   close(): void {
+    this.#isClosed = true;
     for (const stream of this.#streams) stream.close();
   }
 
@@ -48,46 +65,61 @@ export class StreamPool {
     const mayOpen = this.#streams.size < LIMITS.upstreamStreamsPerServer && this.#mayOpen();
     if (mayOpen) return this.#open();
     if (idlest !== undefined && idlest.pending < LIMITS.upstreamPipelined) return idlest;
-    throw new Fault("TOO_MANY_STREAMS", "too many TCP connections or queries on them are under way");
+    throw tooMany();
   }
 
+  /** The first connection to a server is not refused for how many others open. */
   #mayOpen(): boolean {
-    const { shares, connects } = this.#parts;
-    if (!shares.upstreamStreams.take(1)) return false;
-    if (connects.every((limit) => limit.take())) return true;
-    shares.upstreamStreams.give(1);
-    return false;
+    const { shares, connects, connectsOfHost } = this.#parts;
+    const isOverOfHost = this.#streams.size > 0 && connectsOfHost?.has() === false;
+    if (this.#isClosed || isOverOfHost || !connects.has() || !shares.upstreamStreams.take(1)) return false;
+    connectsOfHost?.take();
+    return connects.take();
   }
 
-  #open(): UpstreamStream {
-    const { ids, shares, dial } = this.#parts;
+  #dial(): number {
+    const { shares, dial } = this.#parts;
     try {
-      const stream = new UpstreamStream(dial(), ids, shares.streamBytes, (...end) => this.#onClosed(...end));
-      this.#streams.add(stream);
-      return stream;
+      return dial();
     } catch (error) {
       shares.upstreamStreams.give(1);
       throw error;
     }
   }
 
-  /** A server may end a connection whenever it likes; what it had not answered is asked on another one, once. */
+  #open(): UpstreamStream {
+    const { ids, shares } = this.#parts;
+    const stream = new UpstreamStream(this.#dial(), ids, shares.streamBytes, (...end) => this.#onClosed(...end));
+    this.#streams.add(stream);
+    return stream;
+  }
+
+  /**
+   * A server may end a connection whenever it likes, also behind each reply; what it had not answered is asked on another
+   * one, as long as somebody waits for it. Nobody is called back before the call that ended it has returned.
+   */
   #onClosed(stream: UpstreamStream, unanswered: readonly Sent[], reason: string): void {
     this.#streams.delete(stream);
     this.#parts.shares.upstreamStreams.give(1);
-    for (const { exchange, isAgain } of unanswered) {
-      guard.run("upstream", exchange.by, () => {
-        if (isAgain || !stream.hasAnswered) exchange.onUnreachable(reason);
-        else this.#askAgain(exchange);
+    for (const { exchange, tries } of unanswered) {
+      if (exchange.isWanted === false) continue;
+      const mayTry = stream.hasAnswered && tries < LIMITS.upstreamStreamTries && !this.#isClosed;
+      guard.soon(exchange.by, () => {
+        if (mayTry) this.#askAgain(exchange, tries + 1);
+        else exchange.onUnreachable(reason);
       });
     }
   }
 
-  #askAgain(exchange: Exchange): void {
+  #askAgain(exchange: Exchange, tries: number): void {
     try {
-      this.#choose().ask({ exchange, isAgain: true });
+      this.#choose().ask({ exchange, tries });
     } catch (error) {
       exchange.onUnreachable(reasonOf(error));
     }
   }
+}
+
+function tooMany(): Fault {
+  return new Fault("TOO_MANY_STREAMS", "too many TCP connections or queries on them are under way");
 }

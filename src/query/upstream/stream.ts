@@ -12,10 +12,10 @@ import type { Share } from "../../lib/share.ts";
 import { StreamReader } from "../../lib/stream-reader.ts";
 import { type Exchange, isReplyTo } from "./udp-socket.ts";
 
-/** A query on this connection, and whether it has been on another one before. */
+/** A query on this connection, and on how many others it has been before. */
 export interface Sent {
   readonly exchange: Exchange;
-  readonly isAgain: boolean;
+  readonly tries: number;
 }
 
 /** Told once of a connection that is over, with what was not answered on it. */

@@ -20,6 +20,8 @@ export interface Exchange {
   readonly questionEnd: number;
   /** The number of whose query it is. */
   readonly by: number;
+  /** False where nobody waits for it any more. */
+  readonly isWanted?: boolean;
   /** The bytes are valid until it returns. */
   onReply(message: Buffer): void;
   /** The server cannot be reached. */

@@ -94,29 +94,30 @@ export function isDataSane(
   return true;
 }
 
-/** Calls `visit` with where each name begins and ends in data that are sane. */
+/** Calls `visit` with where each name begins and ends in data that are sane; whether all of them could be read. */
 export function eachName(
   type: number,
   bytes: Uint8Array,
   at: number,
   end: number,
   visit: (start: number, end: number) => void,
-): void {
+): boolean {
   const layout = LAYOUTS.get(type) ?? "";
   for (let cursor = at, field = 0; field < layout.length && cursor < end; field++) {
     const code = layout.charCodeAt(field);
     const isGateway = code === GATEWAY && ((bytes[at + 1] as number) & 0x7f) === GATEWAY_IS_NAME;
     const behind = behindField(code, bytes, 0, cursor, end, at);
-    if (behind === -1) return;
+    if (behind === -1) return false;
     if (code === NAME || isGateway) visit(cursor, behind);
     for (let name = cursor; code === NAMES && name < end;) {
       const next = skipName(bytes, 0, name, end);
-      if (next === -1) return;
+      if (next === -1) return false;
       visit(name, next);
       name = next;
     }
     cursor = behind;
   }
+  return true;
 }
 
 /** The offset behind a field, or -1. It may lie behind the end. */

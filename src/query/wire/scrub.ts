@@ -27,7 +27,7 @@ const SECTIONS_AT = 6;
 const QUESTION_FIXED_BYTES = 4;
 const RECORD_FIXED_BYTES = 10;
 const MESSAGE_BYTES_MAX = 65535;
-const NAME_BYTES_MAX = 255;
+const NAME_BYTES_MAX = 254;
 /** From a name that stands where the question's does. */
 const TO_QUESTION = 0xc000 | HEADER_BYTES;
 
@@ -118,11 +118,11 @@ class Scrubbing {
       if (isEmptied && rcodeOf(this.#message) === RCODE.NOERROR) return ANOTHER_NAME;
       this.#keepAuthorities();
       this.#keepAdditionals();
+      return this.#records.every(({ isKept }) => isKept) ? this.#message : this.#rebuilt();
     } catch (error) {
       if (error instanceof TooLong) return UNREADABLE;
       throw error;
     }
-    return this.#records.every(({ isKept }) => isKept) ? this.#message : this.#rebuilt();
   }
 
   #readRecords(): boolean {
@@ -179,7 +179,9 @@ class Scrubbing {
       const dname = dnames.get(owner);
       if (dname === undefined) continue;
       this.#rewriters.add(owner);
-      return name.slice(0, name.length - owner.length) + this.#name(dname.data);
+      const target = name.slice(0, name.length - owner.length) + this.#name(dname.data);
+      if (target.length > NAME_BYTES_MAX) throw new TooLong();
+      return target;
     }
     return undefined;
   }
@@ -225,7 +227,7 @@ class Scrubbing {
     }
     const mentioned = new Set(this.#chain);
     for (const { isKept, section, type, data, end } of this.#records) {
-      if (isKept && section < 2) eachName(type, this.#message, data, end, (at) => mentioned.add(this.#name(at)));
+      if (isKept && section < 2) this.#eachName(type, data, end, (at) => mentioned.add(this.#name(at)));
     }
     for (const record of additionals) record.isKept = isTransport(record) || mentioned.has(this.#name(record.at));
   }
@@ -243,7 +245,7 @@ class Scrubbing {
       out.copy(data - RECORD_FIXED_BYTES, data);
       const begin = out.length;
       let copied = data;
-      eachName(type, this.#message, data, end, (nameAt, behind) => {
+      this.#eachName(type, data, end, (nameAt, behind) => {
         out.copy(copied, nameAt);
         out.name(nameAt);
         copied = behind;
@@ -252,6 +254,12 @@ class Scrubbing {
       out.setDataLength(begin);
     }
     return out.message(counts) ?? "what is left of its answer is longer than a message";
+  }
+
+  /** Names that were read before take steps once more. */
+  #eachName(type: number, data: number, end: number, visit: (at: number, behind: number) => void): void {
+    beginNames(this.#message.length, true);
+    if (!eachName(type, this.#message, data, end, visit)) throw new TooLong();
   }
 
   /** A record of another class than the question's answers something else. */
@@ -299,7 +307,7 @@ class Scrubbing {
 class TooLong extends Error {}
 
 /** Names are written here while they are read; one that is readable fits. */
-const folded = Buffer.alloc(NAME_BYTES_MAX + 1);
+const folded = Buffer.alloc(NAME_BYTES_MAX + 2);
 /** What is left of a reply is put together here, and then copied. */
 const assembled = Buffer.allocUnsafeSlow(MESSAGE_BYTES_MAX);
 

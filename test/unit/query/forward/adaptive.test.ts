@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { LIMITS } from "../../../../src/config/limits.ts";
 import { guard } from "../../../../src/lib/guard.ts";
 import type { Server } from "../../../../src/model/view.ts";
 import { TYPE, aQuery, aRecord, aReplyTo, anOpt } from "../../../support/builders.ts";
@@ -312,6 +313,61 @@ test("a header alone may refuse a query, and denies no name", async () => {
   );
   const refused = await new Asking().ask(askerOf(second.server), aQuery({ name: "example.org", opt: {} }));
   assert.match(refused.additionals[0]?.data.toString() ?? "", /REFUSED/);
+});
+
+test("what one container has used up is not the failure of another one that joined its question", async () => {
+  const [udp, tcp] = await startBoth(
+    (query, reply) => {
+      const message = aReplyTo(query);
+      message[2] = (message[2] ?? 0) | 2;
+      setImmediate(() => reply(message));
+    },
+    (query, socket) => say(socket, aReplyTo(query, 0, [answer()])),
+  );
+  await using upstream = udp;
+  await using _stream = tcp;
+  const asking = new Asking({ behaviour: { guardsLoops: false } });
+  const host: Server = { ...upstream.server, from: "host" };
+  const [greedy, other] = [askerOf(host), askerOf(host)];
+  assert.ok(greedy.shares.upstreamStreams.take(LIMITS.upstreamStreams.each));
+  const replies = await Promise.all([
+    asking.ask(greedy, QUERY),
+    asking.ask(other, QUERY),
+    asking.ask(other, QUERY, "tcp"),
+  ]);
+  assert.deepEqual(
+    replies.map(({ rcode, flags, answers }) => [rcode, flags.includes("tc"), answers.length]),
+    [
+      [0, true, 0],
+      [0, false, 1],
+      [0, false, 1],
+    ],
+  );
+});
+
+test("a server that one container finds without EDNS is asked with it for records of DNSSEC", async () => {
+  await using upstream = new UdpUpstream((query, reply) =>
+    query.readUInt16BE(10) > 0 && !query.includes(Buffer.from("signed"))
+      ? reply(aReplyTo(query, 1))
+      : good(query, reply),
+  );
+  const asking = new Asking();
+  const asker = askerOf(upstream.server);
+  await asking.ask(asker, QUERY);
+  await asking.ask(asker, aQuery({ name: "plain.example.org" }));
+  assert.equal(upstream.queries.at(-1)?.readUInt16BE(10), 0);
+  await asking.ask(asker, aQuery({ name: "signed.example.org", opt: { isDnssecOk: true } }));
+  assert.equal(upstream.queries.at(-1)?.readUInt16BE(10), 1);
+});
+
+test("that nobody takes connections is no news of a server, where a container asks by TCP of its own", async () => {
+  await using upstream = new UdpUpstream(good);
+  const asking = new Asking();
+  const asker = askerOf(upstream.server);
+  const plain = aQuery({ name: "example.org", flags: 0 });
+  assert.equal((await asking.ask(asker, plain, "tcp")).rcode, 2);
+  assert.deepEqual(asking.health, []);
+  assert.equal((await asking.ask(asker, QUERY)).answers.length, 1);
 });
 
 // What is thrown in each of these places costs the query, which is answered by a failure, and nothing is left of it.

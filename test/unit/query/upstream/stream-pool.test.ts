@@ -1,6 +1,7 @@
 // Proves how TCP connections to a server are used: again and again, for many queries at once, and never more than may be.
 
 import assert from "node:assert/strict";
+import { closeSync } from "node:fs";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/config/limits.ts";
@@ -112,6 +113,35 @@ test("a container has no more connections than its share, to however many server
   assert.equal(shares.upstreamStreams.taken, 0);
 });
 
+test("a burst to a server that ends each connection behind one reply is answered whole", async () => {
+  await using upstream = await TcpUpstream.start((query, socket) => {
+    if (!socket.writable) return;
+    say(socket, aReplyTo(query));
+    socket.end();
+  });
+  const { pool } = pooled(upstream.server);
+  const all = await Promise.all(Array.from({ length: 20 }, (_, i) => ask(pool, `n${i}.test`)));
+  assert.deepEqual(
+    all.filter((outcome) => outcome !== "answered"),
+    [],
+  );
+  pool.close();
+});
+
+test("a connection for one question alone is one of the container's, and of its rate", async () => {
+  await using upstream = await TcpUpstream.start(() => undefined);
+  const { pool, shares, dialled } = pooled(upstream.server, { burst: 2, perSecond: 0 });
+  const alone = [pool.openAlone(), pool.openAlone()];
+  assert.equal(shares.upstreamStreams.taken, 2);
+  assert.throws(() => pool.openAlone(), { code: "TOO_MANY_STREAMS" });
+  assert.equal(dialled(), 2);
+  for (const { fd, onClosed } of alone) {
+    closeSync(fd);
+    onClosed();
+  }
+  assert.equal(shares.upstreamStreams.taken, 0);
+});
+
 function pooled(
   server: Server,
   rate = LIMITS.upstreamConnects as { burst: number; perSecond: number },
@@ -121,7 +151,8 @@ function pooled(
   const pool = new StreamPool({
     ids: new RandomIds(),
     shares,
-    connects: [new RateLimit(rate, () => performance.now())],
+    connects: new RateLimit(rate, () => performance.now()),
+    connectsOfHost: undefined,
     dial: () => {
       dialled++;
       return dialHere(server, "tcp");

@@ -190,6 +190,23 @@ test("names that take too long to write out make the reply unreadable", () => {
   assert.equal(scrub(reply), "its answer cannot be parsed");
 });
 
+test("aliases that make a name longer than names are make the reply unreadable, at once", () => {
+  const labels = Array.from({ length: 126 }, () => "b").join(".");
+  const grows = aReply({ answers: [aRecord({ owner: ".", type: TYPE.DNAME, data: aName(labels) })] });
+  assert.equal(scrub(grows), "its answer cannot be parsed");
+});
+
+test("names in what is left that take too long to write out make the reply unreadable, too", () => {
+  const long = aRecord({ owner: "www.example.org", type: TYPE.NS, data: aName(`${"a".repeat(62)}.`.repeat(4)) });
+  const target = 12 + aName("www.example.org").length + 4 + long.length - 253;
+  const servers = Array.from({ length: 3000 }, (_, index) => {
+    const data = Buffer.concat([Buffer.of(1, index % 256), aPointer(target + 63)]);
+    return aRecord({ owner: aPointer(12), type: TYPE.NS, data });
+  });
+  const reply = aReply({ type: TYPE.NS, answers: [long, ...servers, address("victim.test")] });
+  assert.equal(scrub(reply), "its answer cannot be parsed");
+});
+
 type ReplyParts = {
   readonly type?: number;
   readonly rcode?: number;
