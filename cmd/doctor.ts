@@ -3,7 +3,7 @@
  */
 import type { Command } from "commander";
 
-import type { Diagnosis, Report } from "../src/daemon/doctor.ts";
+import type { Diagnosis, Report } from "../src/doctor/doctor.ts";
 import type { Finding } from "../src/model/finding.ts";
 import { type AskingOptions, addAsking, addJson } from "./asking.ts";
 import { DOCTOR_EXIT, explain } from "./exit-code.ts";
@@ -53,7 +53,7 @@ export function findingsTable(findings: readonly Finding[]): string {
 }
 
 async function examine(container: string | undefined, { host, stateDir, fix, json }: DoctorOptions): Promise<void> {
-  const { diagnose } = await onThisPlatform(async () => await import("../src/daemon/doctor.ts"));
+  const { diagnose } = await onThisPlatform(async () => await import("../src/doctor/doctor.ts"));
   const diagnosis = await diagnose({ hostFlag: host, stateDir, container, isFixing: fix === true });
   const all = [diagnosis.machine, ...diagnosis.containers];
   const findings = all.flatMap((report) => report.findings);

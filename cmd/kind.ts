@@ -3,8 +3,8 @@
  */
 import { type Command, Option } from "commander";
 
-import type { NodeDiagnosis } from "../src/daemon/kind-doctor.ts";
-import type { ContainerStatus } from "../src/daemon/status.ts";
+import type { NodeDiagnosis } from "../src/doctor/kind/doctor.ts";
+import type { ContainerStatus } from "../src/control/status.ts";
 import { createLog } from "../src/observe/log.ts";
 import { READERS } from "../src/config/readers.ts";
 import type { NodeFilter } from "../src/model/kind-policy.ts";
@@ -74,7 +74,7 @@ function verb(kind: Command, name: string, description: string): Command {
 
 async function serveInNode(options: InNodeOptions, command: Command): Promise<void> {
   if (options.inNode !== true) command.help({ error: true });
-  const inNode = await onThisPlatform(async () => await import("../src/daemon/in-node.ts"));
+  const inNode = await onThisPlatform(async () => await import("../src/run/in-node.ts"));
   if (options.undo === true) return tell(inNode.undoInNode(options.stateDir));
   const settings = await settingsReader(options)();
   const log = createLog(settings.logLevel, settings.logFormat);
@@ -138,12 +138,12 @@ async function diagnose(node: string | undefined, options: KindOptions): Promise
 }
 
 async function diagnoseHere(): Promise<NodeDiagnosis[]> {
-  const { diagnoseInNode } = await onThisPlatform(async () => await import("../src/daemon/in-node.ts"));
+  const { diagnoseInNode } = await onThisPlatform(async () => await import("../src/run/in-node.ts"));
   return await diagnoseInNode();
 }
 
 async function diagnoseThere(node: string | undefined, { host, kind }: KindOptions): Promise<NodeDiagnosis[]> {
-  const { diagnoseNodes } = await onThisPlatform(async () => await import("../src/daemon/kind-doctor.ts"));
+  const { diagnoseNodes } = await onThisPlatform(async () => await import("../src/doctor/kind/doctor.ts"));
   return await diagnoseNodes({ hostFlag: host, node, filters: kind ?? [{ kind: "auto" }] });
 }
 

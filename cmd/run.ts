@@ -52,9 +52,9 @@ async function run(options: RunOptions): Promise<void> {
   const readSettings = settingsReader(options);
   const settings = await readSettings();
   const isServing = options.dryRun !== true;
-  const { limitToNeeded } = await onThisPlatform(async () => await import("../src/daemon/limit-capabilities.ts"));
+  const { limitToNeeded } = await onThisPlatform(async () => await import("../src/run/limit-capabilities.ts"));
   const excess = isServing ? limitToNeeded(settings) : [];
-  const { Daemon } = await onThisPlatform(async () => await import("../src/daemon/daemon.ts"));
+  const { Daemon } = await onThisPlatform(async () => await import("../src/run/daemon.ts"));
   const log = createLog(settings.logLevel, settings.logFormat);
   if (excess.length > 0) log.warn({ excess }, "these capabilities are not needed, and cannot be given up");
   const daemon = new Daemon(settings, log, readSettings);

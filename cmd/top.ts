@@ -3,7 +3,7 @@
  */
 import type { Command } from "commander";
 
-import type { Client } from "../src/client/client.ts";
+import type { Client } from "../src/api/client.ts";
 import { Fault } from "../src/lib/fault.ts";
 import { type AskingOptions, addAsking, clientFor } from "./asking.ts";
 import { untilSignalled } from "./run.ts";

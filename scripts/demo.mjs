@@ -3,11 +3,11 @@
  * The demonstration of `make run`: a private engine with a small project, dns11 beside it, names resolving before the
  * reader's eyes. Everything is made here and removed at the end; no container and no service of the machine is touched.
  */
-import { createNetwork, runContainer } from "../dist/test/support/container.js";
-import { dig } from "../dist/test/support/dig.js";
-import { dns11, startDns11 } from "../dist/test/support/dns11.js";
-import { startEngine } from "../dist/test/support/engine.js";
-import { startUpstream } from "../dist/test/support/upstream.js";
+import { createNetwork, runContainer } from "../dist/test/support/engine/container.js";
+import { dig } from "../dist/test/support/asking/dig.js";
+import { dns11, startDns11 } from "../dist/test/support/program/dns11.js";
+import { startEngine } from "../dist/test/support/engine/engine.js";
+import { startUpstream } from "../dist/test/support/servers/upstream.js";
 
 const bold =
   process.stdout.isTTY && process.env["NO_COLOR"] === undefined

@@ -8,9 +8,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 
-import { startEngine } from "../dist/test/support/engine.js";
-import { ensureImage } from "../dist/test/support/image.js";
-import { startUpstream } from "../dist/test/support/upstream.js";
+import { startEngine } from "../dist/test/support/engine/engine.js";
+import { ensureImage } from "../dist/test/support/engine/image.js";
+import { startUpstream } from "../dist/test/support/servers/upstream.js";
 
 const [command, ...args] = process.argv.slice(2);
 if (command === undefined) {

@@ -6,12 +6,12 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { SYSTEM_PATH } from "../support/command.ts";
-import type { Container } from "../support/container.ts";
-import { dig } from "../support/dig.ts";
-import { inNetns } from "../support/netns.ts";
-import { RealServer } from "../support/real-server.ts";
-import { waitFor } from "../support/wait.ts";
+import { SYSTEM_PATH } from "../support/program/command.ts";
+import type { Container } from "../support/engine/container.ts";
+import { dig } from "../support/asking/dig.ts";
+import { inNetns } from "../support/rig/netns.ts";
+import { RealServer } from "../support/servers/real-server.ts";
+import { waitFor } from "../support/rig/wait.ts";
 import type { Host } from "./questions.ts";
 
 const PROGRAM = ["/usr/lib/podman/aardvark-dns", "/usr/libexec/podman/aardvark-dns"].find((path) => existsSync(path));

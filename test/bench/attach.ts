@@ -4,14 +4,14 @@
 import { LIMITS } from "../../src/config/limits.ts";
 import { settle } from "../../src/config/settle.ts";
 import { Bracket, warmThreadPool } from "../../src/container/namespace/bracket.ts";
-import { foreseeDescriptors } from "../../src/daemon/descriptors.ts";
+import { foreseeDescriptors } from "../../src/kernel/descriptors.ts";
 import { openEngineHost } from "../../src/container/namespace/engine-host.ts";
 import type { ContainerFact } from "../../src/container/registry/fact.ts";
 import { splitLabels } from "../../src/container/registry/labels.ts";
 import { Journal } from "../../src/container/kind/journal.ts";
 import { Engine } from "../../src/container/watch/engine.ts";
-import { type Composition, compose } from "../../src/daemon/compose.ts";
-import { Quarantines } from "../../src/daemon/quarantine/quarantines.ts";
+import { type Composition, compose } from "../../src/run/compose.ts";
+import { Quarantines } from "../../src/run/quarantine/quarantines.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { removeNetnses, makeNetnses } from "./namespaces.ts";

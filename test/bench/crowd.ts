@@ -1,9 +1,9 @@
 // Owns a hundred containers that ask in turn: as many network namespaces with one resolver process for all of them, which
 // only dockerd and dns11 do. A program of the bench's own asks, for dnsperf asks in one namespace.
 
-import { check } from "../support/command.ts";
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import type { Engine } from "../support/engine.ts";
+import { check } from "../support/program/command.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import type { Engine } from "../support/engine/engine.ts";
 import { type Ask, sampleOf } from "./asker.ts";
 import { STEADILY_PER_SECOND } from "./dnsperf.ts";
 import { compile } from "./native.ts";

@@ -2,8 +2,8 @@
 // Delays are read from the second: with a hundred questions always out, the delay is a hundred over the speed, and
 // tells nothing new. dnsperf 2.10 prints the delay of each answer (-v), but no quantiles of them.
 
-import { stdoutOf } from "../support/command.ts";
-import type { NetworkPlace } from "../support/netns.ts";
+import { stdoutOf } from "../support/program/command.ts";
+import type { NetworkPlace } from "../support/rig/netns.ts";
 import { cpuSeconds } from "./cpu-time.ts";
 import { quantile } from "./figures.ts";
 import { RESOLVER } from "./lead.ts";

@@ -10,11 +10,11 @@ import { encode } from "dns-packet";
 import { Bracket } from "../../src/container/namespace/bracket.ts";
 import { AF_INET, SOCK_DGRAM, connectTo, send, socket } from "../../src/kernel/libc.ts";
 import { socketAddress } from "../../src/model/address.ts";
-import { createNetwork, runContainer } from "../support/container.ts";
-import { startDns11 } from "../support/dns11.ts";
-import { startEngine } from "../support/engine.ts";
-import { answers, getJson } from "../support/unix-http.ts";
-import { waitFor } from "../support/wait.ts";
+import { createNetwork, runContainer } from "../support/engine/container.ts";
+import { startDns11 } from "../support/program/dns11.ts";
+import { startEngine } from "../support/engine/engine.ts";
+import { answers, getJson } from "../support/program/unix-http.ts";
+import { waitFor } from "../support/rig/wait.ts";
 import { type Row, median, quantile } from "./figures.ts";
 
 const NETWORK = "n1";

@@ -2,12 +2,12 @@
 // minute in which two of three come and go. dockerd's resolver, dnsmasq and dns11 at the same time, each in a container of
 // its own whose servers play the same scenario.
 
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import { startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { startDnsmasq } from "../support/real-server.ts";
-import { startScripted } from "../support/scripted.ts";
-import { type StormOptions, type StormReport, failuresOf, readableStorm, storm } from "../support/storm.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { startDnsmasq } from "../support/servers/real-server.ts";
+import { startScripted } from "../support/scripted/scripted.ts";
+import { type StormOptions, type StormReport, failuresOf, readableStorm, storm } from "../support/scripted/storm.ts";
 import type { Row } from "./figures.ts";
 
 const LOOPBACKS = ["127.1.0.1", "127.1.0.2", "127.1.0.3"];

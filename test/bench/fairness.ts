@@ -2,9 +2,9 @@
 // container's name, alone, then while the flood is of such names, then while it is of names that have to be asked for
 // upstream. The flood is bounded in time and in count, and what becomes of its own questions is only counted.
 
-import { createNetwork, runContainer } from "../support/container.ts";
-import type { Engine } from "../support/engine.ts";
-import { pause } from "../support/wait.ts";
+import { createNetwork, runContainer } from "../support/engine/container.ts";
+import type { Engine } from "../support/engine/engine.ts";
+import { pause } from "../support/rig/wait.ts";
 import { type FloodOptions, flood, steadily } from "./dnsperf.ts";
 import type { Pace } from "./pace.ts";
 import type { Questions } from "./questions.ts";

@@ -1,8 +1,8 @@
 // Owns the rules that lead a container's queries to one name server or another: the same for all but dns11, which brings
 // its own. They come before Docker's, and before dns11's.
 
-import { stdoutOf } from "../support/command.ts";
-import type { Container } from "../support/container.ts";
+import { stdoutOf } from "../support/program/command.ts";
+import type { Container } from "../support/engine/container.ts";
 
 export const RESOLVER = "127.0.0.11";
 

@@ -2,7 +2,7 @@
 
 import { spawnSync } from "node:child_process";
 
-import { run } from "../support/command.ts";
+import { run } from "../support/program/command.ts";
 
 const AT_ONCE = 8;
 

@@ -4,7 +4,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { check, run } from "../support/command.ts";
+import { check, run } from "../support/program/command.ts";
 
 const SOURCES = new URL("../../../test/bench/", import.meta.url);
 

@@ -1,7 +1,7 @@
 // Owns one container to ask from, with so many names on its network, and the name servers beside dockerd and dns11 in it.
 
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import type { Engine } from "../support/engine.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import type { Engine } from "../support/engine/engine.ts";
 import type { Host } from "./questions.ts";
 import { Rivals } from "./rivals.ts";
 

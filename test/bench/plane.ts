@@ -1,9 +1,9 @@
 // Owns the run of the data plane's bench: everybody who is measured in one container of one engine, asked in turn through
 // the same address, round after round, so that whatever else the machine does disturbs all of them.
 
-import { dig } from "../support/dig.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { startUnbound } from "../support/real-server.ts";
+import { dig } from "../support/asking/dig.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { startUnbound } from "../support/servers/real-server.ts";
 import { benchCrowd } from "./crowd.ts";
 import { atFullSpeed, steadily } from "./dnsperf.ts";
 import { benchFairness } from "./fairness.ts";

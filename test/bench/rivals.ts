@@ -6,10 +6,10 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { SYSTEM_PATH } from "../support/command.ts";
-import type { Container } from "../support/container.ts";
-import { inNetns } from "../support/netns.ts";
-import { RealServer, startDnsmasq, startUnbound } from "../support/real-server.ts";
+import { SYSTEM_PATH } from "../support/program/command.ts";
+import type { Container } from "../support/engine/container.ts";
+import { inNetns } from "../support/rig/netns.ts";
+import { RealServer, startDnsmasq, startUnbound } from "../support/servers/real-server.ts";
 import { startAardvark } from "./aardvark.ts";
 import { RESOLVER } from "./lead.ts";
 import { type Host, UPSTREAM_LINES } from "./questions.ts";

@@ -8,12 +8,12 @@ import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import { SYSTEM_PATH } from "../support/command.ts";
-import { startDns11 } from "../support/dns11.ts";
-import { startEngine } from "../support/engine.ts";
-import { inNetns } from "../support/netns.ts";
-import { startUnbound } from "../support/real-server.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { SYSTEM_PATH } from "../support/program/command.ts";
+import { startDns11 } from "../support/program/dns11.ts";
+import { startEngine } from "../support/engine/engine.ts";
+import { inNetns } from "../support/rig/netns.ts";
+import { startUnbound } from "../support/servers/real-server.ts";
 import { median } from "./figures.ts";
 
 const SECONDS = Number(process.env["SECONDS"] ?? 600);

@@ -2,8 +2,8 @@
 // and another one opened. A program of the bench's own asks: dnsperf 2.10 looks only every tenth of a second whether a
 // connection is to be opened again, and would measure that.
 
-import { stdoutOf } from "../support/command.ts";
-import type { Engine } from "../support/engine.ts";
+import { stdoutOf } from "../support/program/command.ts";
+import type { Engine } from "../support/engine/engine.ts";
 import { type Ask, sampleOf } from "./asker.ts";
 import { STEADILY_PER_SECOND } from "./dnsperf.ts";
 import { compile } from "./native.ts";

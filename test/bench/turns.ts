@@ -1,8 +1,8 @@
 // Owns whose turn it is: one after the other is the only one whom the questions of a container reach. dns11 is started
 // for its turn and stopped after it, so that none of its rules costs the others anything.
 
-import { startDns11 } from "../support/dns11.ts";
-import type { Engine } from "../support/engine.ts";
+import { startDns11 } from "../support/program/dns11.ts";
+import type { Engine } from "../support/engine/engine.ts";
 import { leadTo } from "./lead.ts";
 import type { Place } from "./place.ts";
 import { SERVERS, type Server } from "./server.ts";

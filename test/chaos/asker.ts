@@ -8,10 +8,10 @@ import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 
-import { SYSTEM_PATH } from "../support/command.ts";
-import { inNetns } from "../support/netns.ts";
-import { letGo } from "../support/reaper.ts";
-import { inTime } from "../support/wait.ts";
+import { SYSTEM_PATH } from "../support/program/command.ts";
+import { inNetns } from "../support/rig/netns.ts";
+import { letGo } from "../support/rig/reaper.ts";
+import { inTime } from "../support/rig/wait.ts";
 
 // A fresh UDP socket for each question, one UDP socket for all of them, a TCP connection for each.
 export const WAYS = ["fresh", "kept", "tcp"] as const;

@@ -4,7 +4,7 @@
 
 import { writeFileSync } from "node:fs";
 
-import type { Suite } from "../support/suite.ts";
+import type { Suite } from "../support/engine/suite.ts";
 import { KINDS, type Kind } from "./plan.ts";
 import { reportOf } from "./report.ts";
 import { runChaos } from "./run.ts";

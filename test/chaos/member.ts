@@ -3,11 +3,11 @@
 
 import { existsSync, readFileSync, readdirSync, readlinkSync, statSync } from "node:fs";
 
-import { ensureImage } from "../support/image.ts";
-import { run } from "../support/command.ts";
-import type { Engine } from "../support/engine.ts";
-import { inNetns } from "../support/netns.ts";
-import { pause, waitFor } from "../support/wait.ts";
+import { ensureImage } from "../support/engine/image.ts";
+import { run } from "../support/program/command.ts";
+import type { Engine } from "../support/engine/engine.ts";
+import { inNetns } from "../support/rig/netns.ts";
+import { pause, waitFor } from "../support/rig/wait.ts";
 import { Asker, type AskerLine, type AskerOptions, type Late, type Question } from "./asker.ts";
 import type { AddressSpan, Recording } from "./judge.ts";
 import { monotonicMs } from "./monotonic.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { parseScenario } from "../support/scenario.ts";
+import { parseScenario } from "../support/scripted/scenario.ts";
 import { KINDS, type Track, planOf } from "./plan.ts";
 
 const MINUTE_MS = 60_000;

@@ -4,12 +4,12 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
-import { type Engine, startEngine } from "../support/engine.ts";
-import { createNetwork } from "../support/container.ts";
-import { cgroupsNamed, processesOf } from "../support/leftovers.ts";
-import { startScripted } from "../support/scripted.ts";
-import type { Suite } from "../support/suite.ts";
-import { pause, waitFor } from "../support/wait.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { createNetwork } from "../support/engine/container.ts";
+import { cgroupsNamed, processesOf } from "../support/rig/leftovers.ts";
+import { startScripted } from "../support/scripted/scripted.ts";
+import type { Suite } from "../support/engine/suite.ts";
+import { pause, waitFor } from "../support/rig/wait.ts";
 import { ControlGroup } from "./control-group.ts";
 import { ACTS } from "./faults/acts.ts";
 import { type Recording, type Violation, judge } from "./judge.ts";

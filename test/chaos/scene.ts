@@ -1,6 +1,6 @@
 // What the faults of a run are done to.
 
-import type { Engine } from "../support/engine.ts";
+import type { Engine } from "../support/engine/engine.ts";
 import type { ControlGroup } from "./control-group.ts";
 import type { Member } from "./member.ts";
 import type { Fault } from "./plan.ts";

@@ -6,10 +6,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, constants, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
 
-import { controlPath, instanceFolder } from "../../src/daemon/instance.ts";
-import { SYSTEM_PATH } from "../support/command.ts";
-import { letGo } from "../support/reaper.ts";
-import { inTime } from "../support/wait.ts";
+import { controlPath, instanceFolder } from "../../src/instance/instance.ts";
+import { SYSTEM_PATH } from "../support/program/command.ts";
+import { letGo } from "../support/rig/reaper.ts";
+import { inTime } from "../support/rig/wait.ts";
 
 const SIZE = "128k";
 const MOUNT = `mount -t tmpfs -o "size=$2,mode=755" dns11-state "$1" && echo ready && exec sleep infinity`;

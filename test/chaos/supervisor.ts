@@ -3,10 +3,10 @@
 
 import { readFileSync, readdirSync } from "node:fs";
 
-import { Client } from "../../src/client/client.ts";
-import type { ContainerStatus } from "../../src/daemon/status.ts";
-import { Dns11 } from "../support/dns11.ts";
-import { pause, waitFor } from "../support/wait.ts";
+import { Client } from "../../src/api/client.ts";
+import type { ContainerStatus } from "../../src/control/status.ts";
+import { Dns11 } from "../support/program/dns11.ts";
+import { pause, waitFor } from "../support/rig/wait.ts";
 import type { Member } from "./member.ts";
 import type { Starved } from "./judge.ts";
 import { monotonicMs } from "./monotonic.ts";

@@ -19,10 +19,10 @@ import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { check, run } from "../support/command.ts";
-import { Dns11, dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { waitFor } from "../support/wait.ts";
+import { check, run } from "../support/program/command.ts";
+import { Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const NOBODY = 65_534;

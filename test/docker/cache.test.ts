@@ -4,12 +4,12 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { createNetwork, runContainer } from "../support/container.ts";
-import { type DigReply, dataOf, dig } from "../support/dig.ts";
-import { type Dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { type ScriptedServers, startScripted } from "../support/scripted.ts";
-import { pause, waitFor } from "../support/wait.ts";
+import { createNetwork, runContainer } from "../support/engine/container.ts";
+import { type DigReply, dataOf, dig } from "../support/asking/dig.ts";
+import { type Dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { type ScriptedServers, startScripted } from "../support/scripted/scripted.ts";
+import { pause, waitFor } from "../support/rig/wait.ts";
 import { Asker } from "./differential/asker.ts";
 import { TYPE } from "./differential/octets.ts";
 import { byUdp, query } from "./differential/question.ts";

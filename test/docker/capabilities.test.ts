@@ -6,10 +6,10 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 
-import { createNetwork, runContainer } from "../support/container.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import { Dns11, dns11 as command, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
+import { createNetwork, runContainer } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { Dns11, dns11 as command, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
 
 // By the kernel's numbers: CHOWN, DAC_READ_SEARCH, NET_ADMIN, NET_RAW, SYS_PTRACE, SYS_ADMIN.
 const NEEDED = maskOf(0, 2, 12, 13, 19, 21);

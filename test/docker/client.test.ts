@@ -9,12 +9,12 @@ import { after, before, test } from "node:test";
 
 import { type QueryReport, type Suite, connect } from "dns11/client";
 
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import { dig } from "../support/dig.ts";
-import { type Dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { type Upstream, startUpstream } from "../support/upstream.ts";
-import { pause } from "../support/wait.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dig } from "../support/asking/dig.ts";
+import { type Dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+import { pause } from "../support/rig/wait.ts";
 
 let engine: Engine;
 let upstream: Upstream;

@@ -7,10 +7,10 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { LIMITS } from "../../src/config/limits.ts";
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import { startDns11 } from "../support/dns11.ts";
-import { startEngine } from "../support/engine.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { startDns11 } from "../support/program/dns11.ts";
+import { startEngine } from "../support/engine/engine.ts";
 
 const FILES = 80;
 const CONTAINERS = 8;

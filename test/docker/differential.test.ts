@@ -5,10 +5,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type Dns11, startDns11 } from "../support/dns11.ts";
-import { startEngine } from "../support/engine.ts";
-import { addAddress } from "../support/netns.ts";
-import { pause } from "../support/wait.ts";
+import { type Dns11, startDns11 } from "../support/program/dns11.ts";
+import { startEngine } from "../support/engine/engine.ts";
+import { addAddress } from "../support/rig/netns.ts";
+import { pause } from "../support/rig/wait.ts";
 import { type Ports, portsAt } from "./differential/asker.ts";
 import { type Difference, type Resolvers, askBoth, differences } from "./differential/both.ts";
 import { CLOSED_SERVER, NETWORKS, SERVERS } from "./differential/cast.ts";

@@ -10,17 +10,17 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { Client } from "../../src/client/client.ts";
-import type { Diagnosis, Report } from "../../src/daemon/doctor.ts";
+import { Client } from "../../src/api/client.ts";
+import type { Diagnosis, Report } from "../../src/doctor/doctor.ts";
 import type { CheckCode, Finding } from "../../src/model/finding.ts";
-import { check, run } from "../support/command.ts";
-import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/container.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import { type Dns11, dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import type { NetworkPlace } from "../support/netns.ts";
-import { startDnsmasq } from "../support/real-server.ts";
-import { startUpstream } from "../support/upstream.ts";
+import { check, run } from "../support/program/command.ts";
+import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import type { NetworkPlace } from "../support/rig/netns.ts";
+import { startDnsmasq } from "../support/servers/real-server.ts";
+import { startUpstream } from "../support/servers/upstream.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../cmd/dns11.js", import.meta.url));
 const NETWORK = "n1";

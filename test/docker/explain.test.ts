@@ -7,16 +7,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { Client } from "../../src/client/client.ts";
-import { locateControl } from "../../src/daemon/locate.ts";
-import type { Explanation } from "../../src/daemon/told.ts";
-import type { CommandResult } from "../support/command.ts";
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import { dig } from "../support/dig.ts";
-import { type Dns11, dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { startScripted } from "../support/scripted.ts";
-import { type Upstream, startUpstream } from "../support/upstream.ts";
+import { Client } from "../../src/api/client.ts";
+import { locateControl } from "../../src/api/locate.ts";
+import type { Explanation } from "../../src/api/told.ts";
+import type { CommandResult } from "../support/program/command.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dig } from "../support/asking/dig.ts";
+import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { startScripted } from "../support/scripted/scripted.ts";
+import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 
 const HOST_SERVER = "127.0.0.1";
 const folder = mkdtempSync(join(tmpdir(), "d11-explain-"));

@@ -5,13 +5,13 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import { dataOf } from "../support/dig.ts";
-import { type Dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { startScripted } from "../support/scripted.ts";
-import { failuresOf, readableStorm, storm } from "../support/storm.ts";
-import { pause } from "../support/wait.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dataOf } from "../support/asking/dig.ts";
+import { type Dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { startScripted } from "../support/scripted/scripted.ts";
+import { failuresOf, readableStorm, storm } from "../support/scripted/storm.ts";
+import { pause } from "../support/rig/wait.ts";
 import { type Case, LOOPBACKS, startCase } from "./forwarding/case.ts";
 
 // The C library asks again after five seconds, and programs give up.

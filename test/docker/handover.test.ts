@@ -7,13 +7,13 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { stdoutOf } from "../support/command.ts";
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import { Dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { type LoadReport, failuresAfter, load } from "../support/load.ts";
-import { inTime, pause, waitFor } from "../support/wait.ts";
+import { stdoutOf } from "../support/program/command.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { Dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { type LoadReport, failuresAfter, load } from "../support/asking/load.ts";
+import { inTime, pause, waitFor } from "../support/rig/wait.ts";
 
 const PER_SECOND = 2_000;
 const FOR_MS = 4_000;
@@ -112,7 +112,7 @@ test("SIGKILL hands back: nothing is refused after the first 100 ms, and Docker 
 });
 
 test("a wedged event loop is ended by the alarm, and the namespaces are handed back", async () => {
-  const wedge = new URL("../support/wedge-main.js", import.meta.url).href;
+  const wedge = new URL("../support/program/wedge-main.js", import.meta.url).href;
   await using dns11 = await startDns11(engine, { env: { NODE_OPTIONS: `--import=${wedge}` } });
   dns11.kill("SIGUSR2");
   assert.ok((await dig(client, "+time=1", "web")).timedOut, "a wedged process answers nobody");

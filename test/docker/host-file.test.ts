@@ -5,13 +5,13 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import { dig } from "../support/dig.ts";
-import { type Dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, type EngineOptions, startEngine } from "../support/engine.ts";
-import type { Suite } from "../support/suite.ts";
-import { type Upstream, startUpstream } from "../support/upstream.ts";
-import { pause, waitFor } from "../support/wait.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dig } from "../support/asking/dig.ts";
+import { type Dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, type EngineOptions, startEngine } from "../support/engine/engine.ts";
+import type { Suite } from "../support/engine/suite.ts";
+import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+import { pause, waitFor } from "../support/rig/wait.ts";
 
 const FILE = "/etc/resolv.conf";
 const A = "127.0.0.1";

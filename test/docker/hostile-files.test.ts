@@ -7,15 +7,15 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
-import { check } from "../support/command.ts";
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import { type Dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, type EngineOptions, startEngine } from "../support/engine.ts";
-import { insideNode } from "../support/inside-node.ts";
-import type { Suite } from "../support/suite.ts";
-import { type Upstream, startUpstream } from "../support/upstream.ts";
-import { waitFor } from "../support/wait.ts";
+import { check } from "../support/program/command.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { type Dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, type EngineOptions, startEngine } from "../support/engine/engine.ts";
+import { insideNode } from "../support/kind/inside-node.ts";
+import type { Suite } from "../support/engine/suite.ts";
+import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 const NO_RIGHTS = ["--cap-drop=ALL", "--security-opt=no-new-privileges"];
 const HOSTS = "127.0.0.1";

@@ -6,13 +6,13 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/container.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import { type Dns11, dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { ensureImage, labelledImage } from "../support/image.ts";
-import { type Upstream, startUpstream } from "../support/upstream.ts";
-import { waitFor } from "../support/wait.ts";
+import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { ensureImage, labelledImage } from "../support/engine/image.ts";
+import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 const REDIS = { address: "127.0.0.1", port: 6379 };
 const SERVER = "127.0.0.1:6379";

@@ -6,15 +6,15 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import type { Status } from "../../src/daemon/status.ts";
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import { type Dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { MACHINE_IMAGE, ensureImage } from "../support/image.ts";
-import { type InnerEngine, startInnerEngine } from "../support/inner-engine.ts";
-import { type Upstream, startUpstream } from "../support/upstream.ts";
-import { waitFor } from "../support/wait.ts";
+import type { Status } from "../../src/control/status.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { type Dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { MACHINE_IMAGE, ensureImage } from "../support/engine/image.ts";
+import { type InnerEngine, startInnerEngine } from "../support/engine/inner-engine.ts";
+import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url)).replace(/\/$/, "");
 const PROGRAM = `${ROOT}/dist/cmd/dns11.js`;

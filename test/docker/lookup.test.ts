@@ -5,13 +5,13 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { EXIT } from "../../cmd/exit-code.ts";
-import type { Lookup } from "../../src/daemon/told.ts";
-import type { CommandResult } from "../support/command.ts";
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import { type Dns11, dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { startScripted } from "../support/scripted.ts";
-import { type Upstream, startUpstream } from "../support/upstream.ts";
+import type { Lookup } from "../../src/api/told.ts";
+import type { CommandResult } from "../support/program/command.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { startScripted } from "../support/scripted/scripted.ts";
+import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 
 let engine: Engine;
 let upstream: Upstream;

@@ -10,14 +10,14 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { LIMITS } from "../../src/config/limits.ts";
-import type { LifeReport } from "../../src/daemon/life.ts";
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import { dig } from "../support/dig.ts";
-import { Dns11, dns11 as command, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { lint, page, seriesIn, sumOf } from "../support/scrape.ts";
-import { startUpstream } from "../support/upstream.ts";
-import { waitFor } from "../support/wait.ts";
+import type { LifeReport } from "../../src/run/life.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dig } from "../support/asking/dig.ts";
+import { Dns11, dns11 as command, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { lint, page, seriesIn, sumOf } from "../support/program/scrape.ts";
+import { startUpstream } from "../support/servers/upstream.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 const CONTAINERS_MAX = 2;
 const SERVER = "10.53.0.1";

@@ -9,12 +9,12 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 
-import type { Status } from "../../src/daemon/status.ts";
-import { type CommandResult, SYSTEM_PATH, run } from "../support/command.ts";
-import { createNetwork, runContainer } from "../support/container.ts";
-import { type Dns11, dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { waitFor } from "../support/wait.ts";
+import type { Status } from "../../src/control/status.ts";
+import { type CommandResult, SYSTEM_PATH, run } from "../support/program/command.ts";
+import { createNetwork, runContainer } from "../support/engine/container.ts";
+import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 let engine: Engine;
 let instance: Dns11;

@@ -7,16 +7,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import type { QueryReport } from "../../src/daemon/query-report.ts";
-import type { CommandResult } from "../support/command.ts";
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import { dig } from "../support/dig.ts";
-import { type Dns11, dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { Tailing } from "../support/tailing.ts";
-import { onTerminal } from "../support/terminal.ts";
-import { type Upstream, startUpstream } from "../support/upstream.ts";
-import { waitFor } from "../support/wait.ts";
+import type { QueryReport } from "../../src/api/query-report.ts";
+import type { CommandResult } from "../support/program/command.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dig } from "../support/asking/dig.ts";
+import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { Tailing } from "../support/program/tailing.ts";
+import { onTerminal } from "../support/program/terminal.ts";
+import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 // Escapes that clear a screen, colour it, name a window; as dig writes octets.
 const EVIL = "\\027[2J\\027[31m\\155\\027]0;owned\\007.evil.nx.test";

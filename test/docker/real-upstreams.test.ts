@@ -4,11 +4,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import { type DigReply, dig } from "../support/dig.ts";
-import { startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { startDnsmasq, startUnbound } from "../support/real-server.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { type DigReply, dig } from "../support/asking/dig.ts";
+import { startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { startDnsmasq, startUnbound } from "../support/servers/real-server.ts";
 
 const DNSMASQ = "10.53.0.1";
 const UNBOUND = "10.53.0.2";

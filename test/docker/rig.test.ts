@@ -7,16 +7,16 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
-import { check } from "../support/command.ts";
-import { createNetwork, runContainer } from "../support/container.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import { startEngine } from "../support/engine.ts";
-import { startInnerEngine } from "../support/inner-engine.ts";
-import { cgroupsNamed, type Leftovers, processesOf } from "../support/leftovers.ts";
-import { Netns } from "../support/netns.ts";
-import type { Suite } from "../support/suite.ts";
-import { startUpstream } from "../support/upstream.ts";
-import { waitFor } from "../support/wait.ts";
+import { check } from "../support/program/command.ts";
+import { createNetwork, runContainer } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { startEngine } from "../support/engine/engine.ts";
+import { startInnerEngine } from "../support/engine/inner-engine.ts";
+import { cgroupsNamed, type Leftovers, processesOf } from "../support/rig/leftovers.ts";
+import { Netns } from "../support/rig/netns.ts";
+import type { Suite } from "../support/engine/suite.ts";
+import { startUpstream } from "../support/servers/upstream.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 const VERSIONS: Readonly<Record<Suite, RegExp>> = {
   bookworm: /^20\.10\./,
@@ -137,8 +137,8 @@ await test("an engine that cannot start leaves nothing", async () => {
 });
 
 await test("a test that is killed leaves nothing", async () => {
-  const engine = JSON.stringify(new URL("../support/engine.js", import.meta.url).href);
-  const container = JSON.stringify(new URL("../support/container.js", import.meta.url).href);
+  const engine = JSON.stringify(new URL("../support/engine/engine.js", import.meta.url).href);
+  const container = JSON.stringify(new URL("../support/engine/container.js", import.meta.url).href);
   const program = `
     const { startEngine } = await import(${engine});
     const { runContainer } = await import(${container});

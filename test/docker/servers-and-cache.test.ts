@@ -8,16 +8,16 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { EXIT } from "../../cmd/exit-code.ts";
-import { Client } from "../../src/client/client.ts";
-import { locateControl } from "../../src/daemon/locate.ts";
-import type { Upstream } from "../../src/daemon/told.ts";
-import type { CommandResult } from "../support/command.ts";
-import { createNetwork, runContainer } from "../support/container.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import { type Dns11, dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { type ScriptedServers, startScripted } from "../support/scripted.ts";
-import { waitFor } from "../support/wait.ts";
+import { Client } from "../../src/api/client.ts";
+import { locateControl } from "../../src/api/locate.ts";
+import type { Upstream } from "../../src/api/told.ts";
+import type { CommandResult } from "../support/program/command.ts";
+import { createNetwork, runContainer } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { type ScriptedServers, startScripted } from "../support/scripted/scripted.ts";
+import { waitFor } from "../support/rig/wait.ts";
 import { LOOPBACKS, startCase } from "./forwarding/case.ts";
 
 const HOST_SERVERS = ["10.53.0.1", "10.53.0.2"] as const;

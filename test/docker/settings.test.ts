@@ -8,12 +8,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import { type Dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { type Upstream, startUpstream } from "../support/upstream.ts";
-import { waitFor } from "../support/wait.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { type Dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 // Each server by the word under which a test expects it.
 const SERVERS = {

@@ -8,11 +8,11 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { createNetwork, runContainer } from "../support/container.ts";
-import { Dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { uniqueName } from "../support/netns.ts";
-import { startSupervisor } from "../support/notified.ts";
+import { createNetwork, runContainer } from "../support/engine/container.ts";
+import { Dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { uniqueName } from "../support/rig/netns.ts";
+import { startSupervisor } from "../support/program/notified.ts";
 
 let engine: Engine;
 

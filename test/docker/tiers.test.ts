@@ -7,12 +7,12 @@ import { after, before, test } from "node:test";
 
 import { EXIT } from "../../cmd/exit-code.ts";
 import type { RuleTier } from "../../src/model/rule-tier.ts";
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import { type DigReply, dataOf, dig } from "../support/dig.ts";
-import { Dns11, dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { load } from "../support/load.ts";
-import { inTime, pause, waitFor } from "../support/wait.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { type DigReply, dataOf, dig } from "../support/asking/dig.ts";
+import { Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { load } from "../support/asking/load.ts";
+import { inTime, pause, waitFor } from "../support/rig/wait.ts";
 
 const LOWER = ["nft", "iptables-legacy"] as const;
 /** What only Docker's resolver and only dns11 say of how long a name may be remembered. */

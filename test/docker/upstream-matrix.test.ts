@@ -7,11 +7,11 @@ import { test } from "node:test";
 
 import type { ContainerInspectInfo } from "dockerode";
 
-import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/container.ts";
-import { startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { type ScriptedQuestion, startScripted } from "../support/scripted.ts";
-import { pause } from "../support/wait.ts";
+import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
+import { startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { type ScriptedQuestion, startScripted } from "../support/scripted/scripted.ts";
+import { pause } from "../support/rig/wait.ts";
 import { Asker, type Ports, portsAt } from "./differential/asker.ts";
 import { type Answered, type Resolvers, askBoth, differences } from "./differential/both.ts";
 import { refusedOf, TOO_MANY } from "./upstream-matrix/crowd.ts";

@@ -20,7 +20,7 @@ import { scrub } from "../../src/query/wire/scrub.ts";
 import { type FreshReply, freshReply } from "../../src/query/wire/shared-reply.ts";
 import { CACHE_DEFAULTS } from "../../src/model/upstream-policy.ts";
 import { settleLifetime } from "../../src/query/cache/lifetime.ts";
-import { TYPE, anAsker } from "../support/builders.ts";
+import { TYPE, anAsker } from "../support/scripted/builders.ts";
 import { readName, readReply } from "../unit/support/reply.ts";
 import { NONCE, aWorld } from "./corpus.ts";
 import type { Random } from "./random.ts";

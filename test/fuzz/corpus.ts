@@ -16,7 +16,7 @@ import {
   anOpt,
   u16,
   upstreams,
-} from "../support/builders.ts";
+} from "../support/scripted/builders.ts";
 
 const MANY = Array.from({ length: 300 }, (_, index) => ({
   names: ["many"],

@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { aQuery, aRecord, anOpt } from "../support/builders.ts";
+import { aQuery, aRecord, anOpt } from "../support/scripted/builders.ts";
 import { AnswerCheck, DeliveryCheck, ReplyCheck, checkStream } from "./check.ts";
 import { HOSTILE, HUGE, HUGE_REPLIES, QUERIES, REPLIES } from "./corpus.ts";
 import { Random } from "./random.ts";

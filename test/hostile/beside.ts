@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { type Socket, connect } from "node:net";
 
 import { LIMITS } from "../../src/config/limits.ts";
-import { page } from "../support/scrape.ts";
+import { page } from "../support/program/scrape.ts";
 import type { Attack, Rig } from "./rig.ts";
 import { assertHostUp } from "./servers.ts";
 

@@ -5,10 +5,10 @@ import assert from "node:assert/strict";
 import { truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { check } from "../support/command.ts";
-import type { Container } from "../support/container.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import { waitFor } from "../support/wait.ts";
+import { check } from "../support/program/command.ts";
+import type { Container } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { waitFor } from "../support/rig/wait.ts";
 import type { Attack, Rig } from "./rig.ts";
 
 const HUGE_BYTES = 4e9;

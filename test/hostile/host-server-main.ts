@@ -6,8 +6,8 @@ import { createSocket } from "node:dgram";
 import { type Socket, connect, createServer } from "node:net";
 
 import { withLength } from "../../src/lib/framing.ts";
-import { aPointer, aRecord, aReplyTo, TYPE } from "../support/builders.ts";
-import { onEachMessage } from "../support/framed.ts";
+import { aPointer, aRecord, aReplyTo, TYPE } from "../support/scripted/builders.ts";
+import { onEachMessage } from "../support/rig/framed.ts";
 import { nameIn } from "./inside/serving.ts";
 import { WORLD } from "./world.ts";
 

@@ -5,10 +5,10 @@ import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 
-import { SYSTEM_PATH } from "../support/command.ts";
-import { inNetns } from "../support/netns.ts";
-import { letGo } from "../support/reaper.ts";
-import { inTime } from "../support/wait.ts";
+import { SYSTEM_PATH } from "../support/program/command.ts";
+import { inNetns } from "../support/rig/netns.ts";
+import { letGo } from "../support/rig/reaper.ts";
+import { inTime } from "../support/rig/wait.ts";
 
 const PROGRAM = fileURLToPath(new URL("./host-server-main.js", import.meta.url));
 

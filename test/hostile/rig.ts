@@ -7,12 +7,12 @@ import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { LIMITS } from "../../src/config/limits.ts";
-import { stdoutOf } from "../support/command.ts";
-import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/container.ts";
-import { type Dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { type InsideNode, insideNode } from "../support/inside-node.ts";
-import { pause, waitFor } from "../support/wait.ts";
+import { stdoutOf } from "../support/program/command.ts";
+import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
+import { type Dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { type InsideNode, insideNode } from "../support/kind/inside-node.ts";
+import { pause, waitFor } from "../support/rig/wait.ts";
 import type { Deed } from "./inside/attacker-main.ts";
 import { HostServer } from "./host-server.ts";
 import { type Stretch, Victim } from "./victim.ts";

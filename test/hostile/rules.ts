@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 
 import { LIMITS } from "../../src/config/limits.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import { pause, waitFor } from "../support/wait.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { pause, waitFor } from "../support/rig/wait.ts";
 import { ENOUGH } from "./inside/sockets.ts";
 import type { Attack, Rig } from "./rig.ts";
 

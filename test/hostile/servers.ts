@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 
 import { LIMITS } from "../../src/config/limits.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import { page, sumOf } from "../support/scrape.ts";
-import { waitFor } from "../support/wait.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { page, sumOf } from "../support/program/scrape.ts";
+import { waitFor } from "../support/rig/wait.ts";
 import type { Attack, Rig } from "./rig.ts";
 import { WORLD } from "./world.ts";
 

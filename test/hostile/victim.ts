@@ -6,11 +6,11 @@ import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 
-import { SYSTEM_PATH } from "../support/command.ts";
-import type { Container } from "../support/container.ts";
-import { inNetns } from "../support/netns.ts";
-import { letGo } from "../support/reaper.ts";
-import { inTime } from "../support/wait.ts";
+import { SYSTEM_PATH } from "../support/program/command.ts";
+import type { Container } from "../support/engine/container.ts";
+import { inNetns } from "../support/rig/netns.ts";
+import { letGo } from "../support/rig/reaper.ts";
+import { inTime } from "../support/rig/wait.ts";
 
 export type Stretch = {
   readonly asked: number;

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 
-import { dns11 } from "../support/dns11.ts";
-import { dig } from "../support/dig.ts";
-import { ensureImage, labelledImage } from "../support/image.ts";
-import { waitFor } from "../support/wait.ts";
+import { dns11 } from "../support/program/dns11.ts";
+import { dig } from "../support/asking/dig.ts";
+import { ensureImage, labelledImage } from "../support/engine/image.ts";
+import { waitFor } from "../support/rig/wait.ts";
 import type { Attack, Rig } from "./rig.ts";
 
 // As dig writes octets: clear the screen, colour it, name the window, end the line.

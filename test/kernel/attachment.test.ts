@@ -13,9 +13,9 @@ import { CONTAINER_MODE, type Mode, type Site } from "../../src/container/attach
 import type { OpenEndpoint } from "../../src/container/attach/ports.ts";
 import { closeQuietly } from "../../src/kernel/libc.ts";
 import { DOCKER_LEAD } from "../../src/container/capture/capture.ts";
-import { Attaching, VIEW, answering, silent } from "../support/attaching.ts";
-import { Netns, inNetns } from "../support/netns.ts";
-import { waitFor } from "../support/wait.ts";
+import { Attaching, VIEW, answering, silent } from "../support/program/attaching.ts";
+import { Netns, inNetns } from "../support/rig/netns.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 const ZONE = 4711;
 const attaching = new Attaching();

@@ -14,7 +14,7 @@ import { USER_DEFINED_NETWORK } from "../../src/container/capture/capture.ts";
 import { setNetworkNamespace } from "../../src/kernel/libc.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { NftSocket } from "../../src/kernel/nfnetlink.ts";
-import { Netns } from "../support/netns.ts";
+import { Netns } from "../support/rig/netns.ts";
 
 const here = (): string => readlinkSync("/proc/thread-self/ns/net");
 

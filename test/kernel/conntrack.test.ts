@@ -11,8 +11,8 @@ import { test } from "node:test";
 import { Bracket } from "../../src/container/namespace/bracket.ts";
 import { conversationsAt, forgetConversationsOf } from "../../src/kernel/conntrack.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
-import { stdoutOf } from "../support/command.ts";
-import { Netns } from "../support/netns.ts";
+import { stdoutOf } from "../support/program/command.ts";
+import { Netns } from "../support/rig/netns.ts";
 
 async function conversations(netns: Netns, family: "ipv4" | "ipv6"): Promise<string[]> {
   const listed = stdoutOf(await netns.enter("conntrack", ["-L", "-f", family]), "conntrack");

@@ -9,8 +9,8 @@ import { after, test } from "node:test";
 import { Bracket } from "../../src/container/namespace/bracket.ts";
 import { dialIn } from "../../src/container/namespace/dial.ts";
 import { SystemFault } from "../../src/kernel/libc.ts";
-import { check, run } from "../support/command.ts";
-import { Netns } from "../support/netns.ts";
+import { check, run } from "../support/program/command.ts";
+import { Netns } from "../support/rig/netns.ts";
 
 const bracket = new Bracket();
 after(() => bracket.close());

@@ -8,10 +8,10 @@ import { after, test } from "node:test";
 
 import type { Attachment } from "../../src/container/attach/attachment.ts";
 import { zones } from "../../src/container/rules/zones.ts";
-import { Attaching, answering } from "../support/attaching.ts";
-import { check } from "../support/command.ts";
-import { Netns, inNetns } from "../support/netns.ts";
-import { waitFor } from "../support/wait.ts";
+import { Attaching, answering } from "../support/program/attaching.ts";
+import { check } from "../support/program/command.ts";
+import { Netns, inNetns } from "../support/rig/netns.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 const attaching = new Attaching();
 after(() => attaching[Symbol.dispose]());

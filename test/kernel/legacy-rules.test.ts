@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { closeSync, openSync } from "node:fs";
 import { after, before, test } from "node:test";
 
-import { dockerRules, legacyCulprits } from "../../src/container/doctor/docker-rules.ts";
+import { dockerRules, legacyCulprits } from "../../src/doctor/checks/docker-rules.ts";
 import { LIMITS } from "../../src/config/limits.ts";
 import { findCulprits } from "../../src/container/rules/culprit.ts";
 import { GuardCount } from "../../src/container/rules/guard-count.ts";
@@ -14,8 +14,8 @@ import { Bracket } from "../../src/container/namespace/bracket.ts";
 import { legacyRules } from "../../src/kernel/legacy-rules.ts";
 import { chainsIn, xtablesIn } from "../../src/kernel/xtables.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
-import { writeDockerRules } from "../support/docker-rules.ts";
-import { Netns } from "../support/netns.ts";
+import { writeDockerRules } from "../support/engine/docker-rules.ts";
+import { Netns } from "../support/rig/netns.ts";
 
 const bracket = new Bracket();
 const memory = new NetlinkMemory();

@@ -17,10 +17,10 @@ import { visitFirst, visitTables } from "../../src/kernel/nfnetlink.ts";
 import * as nft from "../../src/kernel/nft-vocabulary.ts";
 import { type SocketFilter, listSockets } from "../../src/kernel/sock-diag.ts";
 import { socketsInProc } from "../../src/kernel/socket-list.ts";
-import { Attaching, answering } from "../support/attaching.ts";
-import { stdoutOf } from "../support/command.ts";
-import { Netns, inNetns } from "../support/netns.ts";
-import { inTime } from "../support/wait.ts";
+import { Attaching, answering } from "../support/program/attaching.ts";
+import { stdoutOf } from "../support/program/command.ts";
+import { Netns, inNetns } from "../support/rig/netns.ts";
+import { inTime } from "../support/rig/wait.ts";
 
 const RULES = 60_000;
 const TABLES = 2_000;

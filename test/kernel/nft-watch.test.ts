@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Netns } from "../support/netns.ts";
+import { Netns } from "../support/rig/netns.ts";
 
 const GUARD = new URL("../../src/lib/guard.js", import.meta.url).href;
 const WATCH = new URL("../../src/kernel/nft-watch.js", import.meta.url).href;

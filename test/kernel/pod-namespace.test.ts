@@ -20,11 +20,11 @@ import { type ProbeTarget, probe } from "../../src/container/rules/probe.ts";
 import { forgetConversations } from "../../src/kernel/conntrack.ts";
 import { NLM_F_ACK } from "../../src/kernel/netlink-message.ts";
 import { NetlinkMemory, NetlinkSocket } from "../../src/kernel/netlink-socket.ts";
-import { check, run, stdoutOf } from "../support/command.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import { Netns, type NetworkPlace, inNetns } from "../support/netns.ts";
-import { type RealServer, startDnsmasq } from "../support/real-server.ts";
-import { waitFor } from "../support/wait.ts";
+import { check, run, stdoutOf } from "../support/program/command.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { Netns, type NetworkPlace, inNetns } from "../support/rig/netns.ts";
+import { type RealServer, startDnsmasq } from "../support/servers/real-server.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 const VIP = { ipv4: "10.77.0.1", ipv6: "fd00:77::1" } as const;
 const LISTENER = { ipv4: "169.254.53.53", ipv6: "fd00:53::53" } as const;
@@ -344,7 +344,7 @@ test("nothing of a pod outlives the process that made it, however it ends", asyn
   await using node = await Node.create();
   const before = await node.traces();
   const known = await node.knownNamespaces();
-  const program = fileURLToPath(new URL("../support/pod-main.js", import.meta.url));
+  const program = fileURLToPath(new URL("../support/kind/pod-main.js", import.meta.url));
   const child = spawn(process.execPath, [program, node.netns.netnsPath], { stdio: ["pipe", "pipe", "inherit"] });
   const ended = once(child, "exit");
   try {

@@ -9,8 +9,8 @@ import { listenersAt } from "../../src/container/namespace/listeners.ts";
 import { Bracket } from "../../src/container/namespace/bracket.ts";
 import { chainsLeading } from "../../src/container/rules/port-leads.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
-import { Netns } from "../support/netns.ts";
-import { startDnsmasq } from "../support/real-server.ts";
+import { Netns } from "../support/rig/netns.ts";
+import { startDnsmasq } from "../support/servers/real-server.ts";
 
 const bracket = new Bracket();
 const memory = new NetlinkMemory();

@@ -10,7 +10,7 @@ import { after, before, test } from "node:test";
 import { Bracket } from "../../src/container/namespace/bracket.ts";
 import { type EngineHost, closeEngineHost, openEngineHost } from "../../src/container/namespace/engine-host.ts";
 import { proveNamespace } from "../../src/container/namespace/proof.ts";
-import { Netns, inNetns } from "../support/netns.ts";
+import { Netns, inNetns } from "../support/rig/netns.ts";
 
 const bracket = new Bracket();
 const id = "c0ffee".padEnd(64, "0");

@@ -8,9 +8,9 @@ import { CONTAINER_MODE } from "../../src/container/attach/mode.ts";
 import { Reconciler } from "../../src/container/attach/reconciler.ts";
 import type { OpenEndpoint } from "../../src/container/attach/ports.ts";
 import { guard } from "../../src/lib/guard.ts";
-import { Attaching, VIEW, answering } from "../support/attaching.ts";
-import { Netns } from "../support/netns.ts";
-import { waitFor } from "../support/wait.ts";
+import { Attaching, VIEW, answering } from "../support/program/attaching.ts";
+import { Netns } from "../support/rig/netns.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 const COUNT = 6;
 

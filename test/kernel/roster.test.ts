@@ -11,11 +11,11 @@ import { Journal } from "../../src/container/kind/journal.ts";
 import { Bracket, warmThreadPool } from "../../src/container/namespace/bracket.ts";
 import { closeEngineHost, openEngineHost } from "../../src/container/namespace/engine-host.ts";
 import { Engine } from "../../src/container/watch/engine.ts";
-import { compose } from "../../src/daemon/compose.ts";
-import { Quarantines } from "../../src/daemon/quarantine/quarantines.ts";
+import { compose } from "../../src/run/compose.ts";
+import { Quarantines } from "../../src/run/quarantine/quarantines.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { createLog } from "../../src/observe/log.ts";
-import { aContainer, aNetworkFact } from "../support/builders.ts";
+import { aContainer, aNetworkFact } from "../support/scripted/builders.ts";
 
 test("what labels decide waits until it is known whose they are", async () => {
   await warmThreadPool();

@@ -9,9 +9,9 @@ import { test } from "node:test";
 import { Bracket } from "../../src/container/namespace/bracket.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { RouteSocket } from "../../src/kernel/rtnetlink.ts";
-import { check } from "../support/command.ts";
-import { Netns } from "../support/netns.ts";
-import { waitFor } from "../support/wait.ts";
+import { check } from "../support/program/command.ts";
+import { Netns } from "../support/rig/netns.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 interface IpLink {
   readonly ifindex: number;

@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { test } from "node:test";
 
-import { dataOf, dig } from "../support/dig.ts";
-import { Netns } from "../support/netns.ts";
-import { actOf, parseScenario } from "../support/scenario.ts";
-import { readScenario, startScripted } from "../support/scripted.ts";
-import { pause } from "../support/wait.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { Netns } from "../support/rig/netns.ts";
+import { actOf, parseScenario } from "../support/scripted/scenario.ts";
+import { readScenario, startScripted } from "../support/scripted/scripted.ts";
+import { pause } from "../support/rig/wait.ts";
 
 // What one server does over time, in words.
 function played(text: string, timesMs: readonly number[], server = 1, name = "x.test"): (string | undefined)[] {

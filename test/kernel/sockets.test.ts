@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { bindSockets, closeSockets } from "../../src/container/namespace/sockets.ts";
-import { check } from "../support/command.ts";
+import { check } from "../support/program/command.ts";
 
 const BURST = 2_000;
 

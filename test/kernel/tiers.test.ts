@@ -14,9 +14,9 @@ import { type Listening, servingPlan } from "../../src/container/rules/plan.ts";
 import { standingRules } from "../../src/container/rules/standing.ts";
 import { Fault } from "../../src/lib/fault.ts";
 import { RULE_TIERS, type RuleMeans, type RuleTier } from "../../src/model/rule-tier.ts";
-import { Attaching, answering } from "../support/attaching.ts";
-import { writeDockerRules } from "../support/docker-rules.ts";
-import { Netns } from "../support/netns.ts";
+import { Attaching, answering } from "../support/program/attaching.ts";
+import { writeDockerRules } from "../support/engine/docker-rules.ts";
+import { Netns } from "../support/rig/netns.ts";
 import { closeQuietly } from "../../src/kernel/libc.ts";
 
 const ZONE = 4711;

@@ -5,10 +5,10 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { createNetwork, runContainer } from "../support/container.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import type { Dns11 } from "../support/dns11.ts";
-import type { KindNode } from "../support/kind-node.ts";
+import { createNetwork, runContainer } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import type { Dns11 } from "../support/program/dns11.ts";
+import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   addressesOnLo,
   GATEWAY,
@@ -18,11 +18,11 @@ import {
   startKindWorld,
   waitForNode,
   waitForWorkingNode,
-} from "../support/kind-world.ts";
-import { startPod } from "../support/pod.ts";
-import { checkIn } from "../support/pod-host.ts";
-import { startDnsmasq } from "../support/real-server.ts";
-import { startUpstream } from "../support/upstream.ts";
+} from "../support/kind/kind-world.ts";
+import { startPod } from "../support/kind/pod.ts";
+import { checkIn } from "../support/kind/pod-host.ts";
+import { startDnsmasq } from "../support/servers/real-server.ts";
+import { startUpstream } from "../support/servers/upstream.ts";
 
 const LITERAL = "192.0.2.99";
 const HOST = "192.0.2.53";

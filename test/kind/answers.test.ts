@@ -5,13 +5,13 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { createNetwork, runContainer } from "../support/container.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import { GATEWAY, type KindWorld, NETWORK, startKindWorld, waitForWorkingNode } from "../support/kind-world.ts";
-import { startPod } from "../support/pod.ts";
-import { loopProbe, startPodForwarder } from "../support/pod-forwarder.ts";
-import { startUpstream } from "../support/upstream.ts";
-import { waitFor } from "../support/wait.ts";
+import { createNetwork, runContainer } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { GATEWAY, type KindWorld, NETWORK, startKindWorld, waitForWorkingNode } from "../support/kind/kind-world.ts";
+import { startPod } from "../support/kind/pod.ts";
+import { loopProbe, startPodForwarder } from "../support/kind/pod-forwarder.ts";
+import { startUpstream } from "../support/servers/upstream.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 const HOST_NAME = "host.docker.internal";
 const POD = "10.244.0.200";

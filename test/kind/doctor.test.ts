@@ -11,17 +11,17 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { after, before, test } from "node:test";
 
-import type { Diagnosis, Report } from "../../src/daemon/doctor.ts";
-import { SYSTEM_PATH } from "../support/command.ts";
-import { createNetwork, runContainer } from "../support/container.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import { type Dns11, dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { type KindNode, runKindNode } from "../support/kind-node.ts";
-import { startPod } from "../support/pod.ts";
-import { checkIn } from "../support/pod-host.ts";
-import { type Upstream, startUpstream } from "../support/upstream.ts";
-import { waitFor } from "../support/wait.ts";
+import type { Diagnosis, Report } from "../../src/doctor/doctor.ts";
+import { SYSTEM_PATH } from "../support/program/command.ts";
+import { createNetwork, runContainer } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { type KindNode, runKindNode } from "../support/kind/kind-node.ts";
+import { startPod } from "../support/kind/pod.ts";
+import { checkIn } from "../support/kind/pod-host.ts";
+import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../cmd/dns11.js", import.meta.url));
 const NETWORK = "kind";

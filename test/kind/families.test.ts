@@ -4,10 +4,10 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { createNetwork, runContainer, type Container } from "../support/container.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import { startEngine } from "../support/engine.ts";
-import type { KindNode } from "../support/kind-node.ts";
+import { createNetwork, runContainer, type Container } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { startEngine } from "../support/engine/engine.ts";
+import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   addressesOnLo,
   type KindWorld,
@@ -16,12 +16,12 @@ import {
   startKindWorld,
   waitForNode,
   waitForWorkingNode,
-} from "../support/kind-world.ts";
-import { startDns11 } from "../support/dns11.ts";
-import { type Pod, startPod } from "../support/pod.ts";
-import { outcomesOf, queryLoop } from "../support/query-loop.ts";
-import { postJson } from "../support/unix-http.ts";
-import { startUpstream } from "../support/upstream.ts";
+} from "../support/kind/kind-world.ts";
+import { startDns11 } from "../support/program/dns11.ts";
+import { type Pod, startPod } from "../support/kind/pod.ts";
+import { outcomesOf, queryLoop } from "../support/asking/query-loop.ts";
+import { postJson } from "../support/program/unix-http.ts";
+import { startUpstream } from "../support/servers/upstream.ts";
 
 const LITERAL6 = "fd00:99::53";
 const DEDICATED6 = "fd64:6e73:3131::53";

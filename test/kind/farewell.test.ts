@@ -7,11 +7,17 @@ import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 
 import { nameserversIn } from "../../src/container/kind/resolv-text.ts";
-import { moveDockerRulesToNftables } from "../support/docker-rules.ts";
-import { type Dns11, dns11 } from "../support/dns11.ts";
-import type { KindNode } from "../support/kind-node.ts";
-import { GATEWAY, type KindWorld, startKindWorld, waitForNode, waitForWorkingNode } from "../support/kind-world.ts";
-import { waitFor } from "../support/wait.ts";
+import { moveDockerRulesToNftables } from "../support/engine/docker-rules.ts";
+import { type Dns11, dns11 } from "../support/program/dns11.ts";
+import type { KindNode } from "../support/kind/kind-node.ts";
+import {
+  GATEWAY,
+  type KindWorld,
+  startKindWorld,
+  waitForNode,
+  waitForWorkingNode,
+} from "../support/kind/kind-world.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 /** What only dns11 answers for host.docker.internal. */
 const TOLD = "192.0.2.77";

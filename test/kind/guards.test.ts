@@ -5,11 +5,11 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { type Container, runContainer } from "../support/container.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import { moveDockerRulesToNftables, writeDockerRules } from "../support/docker-rules.ts";
-import type { Dns11 } from "../support/dns11.ts";
-import type { KindNode } from "../support/kind-node.ts";
+import { type Container, runContainer } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { moveDockerRulesToNftables, writeDockerRules } from "../support/engine/docker-rules.ts";
+import type { Dns11 } from "../support/program/dns11.ts";
+import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   GATEWAY,
   type KindWorld,
@@ -20,10 +20,10 @@ import {
   startKindWorld,
   waitForNode,
   waitForWorkingNode,
-} from "../support/kind-world.ts";
-import { leadLoopbackTo } from "../support/loopback-route.ts";
-import { startPod } from "../support/pod.ts";
-import { checkIn } from "../support/pod-host.ts";
+} from "../support/kind/kind-world.ts";
+import { leadLoopbackTo } from "../support/kind/loopback-route.ts";
+import { startPod } from "../support/kind/pod.ts";
+import { checkIn } from "../support/kind/pod-host.ts";
 
 const DEDICATED = "169.254.53.53";
 const WAYS = ["listener", "loopback"] as const;

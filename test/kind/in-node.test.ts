@@ -8,12 +8,12 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
 
-import { SYSTEM_PATH } from "../support/command.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import type { DockerRules } from "../support/docker-rules.ts";
-import { startPod } from "../support/pod.ts";
-import { RIG_A, type RigA, type RigNode, startRigA } from "../support/rig-a.ts";
-import { inTime, waitFor } from "../support/wait.ts";
+import { SYSTEM_PATH } from "../support/program/command.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import type { DockerRules } from "../support/engine/docker-rules.ts";
+import { startPod } from "../support/kind/pod.ts";
+import { RIG_A, type RigA, type RigNode, startRigA } from "../support/kind/rig-a.ts";
+import { inTime, waitFor } from "../support/rig/wait.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../cmd/dns11.js", import.meta.url));
 const VIP = `@${RIG_A.gateway}`;

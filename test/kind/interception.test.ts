@@ -5,11 +5,11 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { createNetwork, runContainer } from "../support/container.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import { type KindWorld, GATEWAY, NETWORK, startKindWorld, waitForWorkingNode } from "../support/kind-world.ts";
-import { startPod } from "../support/pod.ts";
-import { startUpstream } from "../support/upstream.ts";
+import { createNetwork, runContainer } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { type KindWorld, GATEWAY, NETWORK, startKindWorld, waitForWorkingNode } from "../support/kind/kind-world.ts";
+import { startPod } from "../support/kind/pod.ts";
+import { startUpstream } from "../support/servers/upstream.ts";
 
 const WAYS = ["listener", "loopback"] as const;
 const ENTRYPOINTS = ["none", "kind"] as const;

@@ -5,10 +5,10 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { createNetwork, runContainer } from "../support/container.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import type { Dns11 } from "../support/dns11.ts";
-import type { KindNode } from "../support/kind-node.ts";
+import { createNetwork, runContainer } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import type { Dns11 } from "../support/program/dns11.ts";
+import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   GATEWAY,
   type KindWorld,
@@ -17,11 +17,11 @@ import {
   startKindWorld,
   waitForNode,
   waitForWorkingNode,
-} from "../support/kind-world.ts";
-import { type Pod, startPod } from "../support/pod.ts";
-import { checkIn } from "../support/pod-host.ts";
-import { outcomesOf, type QueryEnd, queryLoop } from "../support/query-loop.ts";
-import { pause, waitFor } from "../support/wait.ts";
+} from "../support/kind/kind-world.ts";
+import { type Pod, startPod } from "../support/kind/pod.ts";
+import { checkIn } from "../support/kind/pod-host.ts";
+import { outcomesOf, type QueryEnd, queryLoop } from "../support/asking/query-loop.ts";
+import { pause, waitFor } from "../support/rig/wait.ts";
 
 const ENTRYPOINTS = ["none", "kind"] as const;
 

@@ -5,9 +5,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { createNetwork } from "../support/container.ts";
-import { type Dns11, dns11 } from "../support/dns11.ts";
-import type { KindNode } from "../support/kind-node.ts";
+import { createNetwork } from "../support/engine/container.ts";
+import { type Dns11, dns11 } from "../support/program/dns11.ts";
+import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   GATEWAY,
   type KindWorld,
@@ -15,10 +15,10 @@ import {
   startKindWorld,
   waitForNode,
   waitForWorkingNode,
-} from "../support/kind-world.ts";
-import { startPod } from "../support/pod.ts";
-import { checkIn } from "../support/pod-host.ts";
-import { waitFor } from "../support/wait.ts";
+} from "../support/kind/kind-world.ts";
+import { startPod } from "../support/kind/pod.ts";
+import { checkIn } from "../support/kind/pod-host.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 let world: KindWorld;
 

@@ -8,11 +8,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { stdoutOf } from "../support/command.ts";
-import type { KindNode } from "../support/kind-node.ts";
-import { GATEWAY, type KindWorld, startKindWorld, waitForNode, waitForWorkingNode } from "../support/kind-world.ts";
-import { startPod } from "../support/pod.ts";
-import { waitFor } from "../support/wait.ts";
+import { stdoutOf } from "../support/program/command.ts";
+import type { KindNode } from "../support/kind/kind-node.ts";
+import {
+  GATEWAY,
+  type KindWorld,
+  startKindWorld,
+  waitForNode,
+  waitForWorkingNode,
+} from "../support/kind/kind-world.ts";
+import { startPod } from "../support/kind/pod.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 const FILE = "/etc/resolv.conf";
 const LITERAL = "192.0.2.99";

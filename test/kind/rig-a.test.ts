@@ -6,17 +6,17 @@ import { readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { test } from "node:test";
 
-import { check } from "../support/command.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import type { DockerRules } from "../support/docker-rules.ts";
-import { leadLoopbackTo } from "../support/loopback-route.ts";
-import { POD_GATEWAY6, startPod } from "../support/pod.ts";
-import { checkIn } from "../support/pod-host.ts";
-import { loopProbe, startPodForwarder } from "../support/pod-forwarder.ts";
-import { outcomesOf, queryLoop } from "../support/query-loop.ts";
-import { startDnsmasq } from "../support/real-server.ts";
-import { RIG_A, type RigA, startRigA } from "../support/rig-a.ts";
-import { pause } from "../support/wait.ts";
+import { check } from "../support/program/command.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import type { DockerRules } from "../support/engine/docker-rules.ts";
+import { leadLoopbackTo } from "../support/kind/loopback-route.ts";
+import { POD_GATEWAY6, startPod } from "../support/kind/pod.ts";
+import { checkIn } from "../support/kind/pod-host.ts";
+import { loopProbe, startPodForwarder } from "../support/kind/pod-forwarder.ts";
+import { outcomesOf, queryLoop } from "../support/asking/query-loop.ts";
+import { startDnsmasq } from "../support/servers/real-server.ts";
+import { RIG_A, type RigA, startRigA } from "../support/kind/rig-a.ts";
+import { pause } from "../support/rig/wait.ts";
 
 const VIP = `@${RIG_A.gateway}`;
 const WEB = [RIG_A.names.web];

@@ -5,10 +5,10 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { runContainer } from "../support/container.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import type { Dns11 } from "../support/dns11.ts";
-import type { KindNode } from "../support/kind-node.ts";
+import { runContainer } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import type { Dns11 } from "../support/program/dns11.ts";
+import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   addressesOnLo,
   GATEWAY,
@@ -18,8 +18,8 @@ import {
   rulesOfOthers,
   startKindWorld,
   waitForWorkingNode,
-} from "../support/kind-world.ts";
-import { startPod } from "../support/pod.ts";
+} from "../support/kind/kind-world.ts";
+import { startPod } from "../support/kind/pod.ts";
 
 const KIND_LABEL = "io.x-k8s.kind.cluster";
 

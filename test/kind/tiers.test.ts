@@ -5,11 +5,11 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { dns11 } from "../support/dns11.ts";
-import { GATEWAY, type KindWorld, savedRules, startKindWorld, waitForWorkingNode } from "../support/kind-world.ts";
-import { startPod } from "../support/pod.ts";
-import { checkIn } from "../support/pod-host.ts";
-import { inTime } from "../support/wait.ts";
+import { dns11 } from "../support/program/dns11.ts";
+import { GATEWAY, type KindWorld, savedRules, startKindWorld, waitForWorkingNode } from "../support/kind/kind-world.ts";
+import { startPod } from "../support/kind/pod.ts";
+import { checkIn } from "../support/kind/pod-host.ts";
+import { inTime } from "../support/rig/wait.ts";
 
 const OURS = /dns11|DNS11/;
 

@@ -8,10 +8,10 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 
-import type { CommandResult } from "../support/command.ts";
-import { createNetwork } from "../support/container.ts";
-import { dns11, type Dns11 } from "../support/dns11.ts";
-import type { KindNode } from "../support/kind-node.ts";
+import type { CommandResult } from "../support/program/command.ts";
+import { createNetwork } from "../support/engine/container.ts";
+import { dns11, type Dns11 } from "../support/program/dns11.ts";
+import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   addressesOnLo,
   GATEWAY,
@@ -22,10 +22,10 @@ import {
   startKindWorld,
   waitForNode,
   waitForWorkingNode,
-} from "../support/kind-world.ts";
-import { type Pod, startPod } from "../support/pod.ts";
-import { checkIn } from "../support/pod-host.ts";
-import { pause, waitFor } from "../support/wait.ts";
+} from "../support/kind/kind-world.ts";
+import { type Pod, startPod } from "../support/kind/pod.ts";
+import { checkIn } from "../support/kind/pod-host.ts";
+import { pause, waitFor } from "../support/rig/wait.ts";
 
 const WAYS = ["listener", "loopback"] as const;
 

@@ -5,14 +5,14 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { createNetwork } from "../support/container.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import type { KindNode } from "../support/kind-node.ts";
-import { GATEWAY, type KindWorld, ownTables, startKindWorld, waitForWorkingNode } from "../support/kind-world.ts";
-import { startPod } from "../support/pod.ts";
-import { checkIn } from "../support/pod-host.ts";
-import { outcomesOf, queryLoop } from "../support/query-loop.ts";
-import { pause, waitFor } from "../support/wait.ts";
+import { createNetwork } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import type { KindNode } from "../support/kind/kind-node.ts";
+import { GATEWAY, type KindWorld, ownTables, startKindWorld, waitForWorkingNode } from "../support/kind/kind-world.ts";
+import { startPod } from "../support/kind/pod.ts";
+import { checkIn } from "../support/kind/pod-host.ts";
+import { outcomesOf, queryLoop } from "../support/asking/query-loop.ts";
+import { pause, waitFor } from "../support/rig/wait.ts";
 
 const WAYS = ["listener", "loopback"] as const;
 const LITERAL = "192.0.2.99";

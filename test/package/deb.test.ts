@@ -7,12 +7,12 @@ import { readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { check, run } from "../support/command.ts";
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import { dig } from "../support/dig.ts";
-import { type Dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { waitFor } from "../support/wait.ts";
+import { check, run } from "../support/program/command.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dig } from "../support/asking/dig.ts";
+import { type Dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 const HOME = "/usr/lib/dns11";
 const SETTINGS = "/etc/dns11/dns11.yaml";

@@ -7,11 +7,11 @@ import { after, before, test } from "node:test";
 
 import { parse } from "yaml";
 
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import { dig } from "../support/dig.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { IMAGE, buildPackageImage } from "../support/package-image.ts";
-import { waitFor } from "../support/wait.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dig } from "../support/asking/dig.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { IMAGE, buildPackageImage } from "../support/engine/package-image.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 type Service = {
   readonly pid: string;

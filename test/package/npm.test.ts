@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { check, run } from "../support/command.ts";
-import { createNetwork, runContainer } from "../support/container.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
+import { check, run } from "../support/program/command.ts";
+import { createNetwork, runContainer } from "../support/engine/container.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "d11-npm-"));
 const prefix = join(folder, "prefix");

@@ -7,13 +7,13 @@ import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { run } from "../support/command.ts";
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import { dig } from "../support/dig.ts";
-import { dns11, startDns11 } from "../support/dns11.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { ServiceUnit } from "../support/service-unit.ts";
-import { waitFor } from "../support/wait.ts";
+import { run } from "../support/program/command.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dig } from "../support/asking/dig.ts";
+import { dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { ServiceUnit } from "../support/program/service-unit.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 const PATH = "scripts/systemd/dns11.service";
 const unit = new ServiceUnit(PATH);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { run } from "../support/command.ts";
+import { run } from "../support/program/command.ts";
 
 test("install, start, see names, break a container, find out why, mend it, uninstall", async () => {
   const { code, stdout, stderr } = await run("scripts/ten-minutes.sh", [], { timeoutMs: 300_000 });

@@ -6,11 +6,11 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { type Container, createNetwork, runContainer } from "../support/container.ts";
-import { dig } from "../support/dig.ts";
-import { type Engine, startEngine } from "../support/engine.ts";
-import { ENGINE_FOLDER, PROGRAM_FOLDER, ServiceManager } from "../support/service-manager.ts";
-import { waitFor } from "../support/wait.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dig } from "../support/asking/dig.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { ENGINE_FOLDER, PROGRAM_FOLDER, ServiceManager } from "../support/program/service-manager.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 const UNIT = "dns11.service";
 const PROGRAM = `${process.execPath} ${PROGRAM_FOLDER}/dist/cmd/dns11.js`;

@@ -8,12 +8,12 @@ import { readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 
 import { removeNetnses, makeNetnses } from "../bench/namespaces.ts";
-import { run } from "../support/command.ts";
-import { dataOf, dig } from "../support/dig.ts";
-import { type Dns11, startDns11 } from "../support/dns11.ts";
-import { inNetns, type NetworkPlace } from "../support/netns.ts";
-import { ScriptedEngine } from "../support/scripted-engine.ts";
-import { waitFor } from "../support/wait.ts";
+import { run } from "../support/program/command.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { type Dns11, startDns11 } from "../support/program/dns11.ts";
+import { inNetns, type NetworkPlace } from "../support/rig/netns.ts";
+import { ScriptedEngine } from "../support/scripted/scripted-engine.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 const COUNT = 1_000;
 const STORM = 500;

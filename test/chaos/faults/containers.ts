@@ -1,7 +1,7 @@
 // What happens to containers and networks all day, only more often.
 
-import { ensureImage } from "../../support/image.ts";
-import { pause } from "../../support/wait.ts";
+import { ensureImage } from "../../support/engine/image.ts";
+import { pause } from "../../support/rig/wait.ts";
 import { type Act, targetOf } from "../scene.ts";
 
 const PASSERS_BY = 3;

@@ -2,8 +2,8 @@
 
 import { readdirSync } from "node:fs";
 
-import { check } from "../../support/command.ts";
-import { pause } from "../../support/wait.ts";
+import { check } from "../../support/program/command.ts";
+import { pause } from "../../support/rig/wait.ts";
 import type { Fault } from "../plan.ts";
 import type { Act, Scene } from "../scene.ts";
 import { CLOCK_SIGNAL } from "../stepped-clock.ts";

@@ -4,10 +4,10 @@
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 
-import { SYSTEM_PATH } from "../../support/command.ts";
-import { processesOf } from "../../support/leftovers.ts";
-import { letGo } from "../../support/reaper.ts";
-import { pause, waitFor } from "../../support/wait.ts";
+import { SYSTEM_PATH } from "../../support/program/command.ts";
+import { processesOf } from "../../support/rig/leftovers.ts";
+import { letGo } from "../../support/rig/reaper.ts";
+import { pause, waitFor } from "../../support/rig/wait.ts";
 import type { Act, Scene } from "../scene.ts";
 
 const START_TRIES = 5;

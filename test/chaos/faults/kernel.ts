@@ -1,6 +1,6 @@
 // What the kernel keeps for containers is flushed, as careless scripts and firewalls do it.
 
-import { pause } from "../../support/wait.ts";
+import { pause } from "../../support/rig/wait.ts";
 import { type Act, targetOf } from "../scene.ts";
 
 const EVERY_MS = 100;

@@ -1,7 +1,7 @@
 // Owns the cast: every network and container that both resolvers are asked about, whatever Docker lets a user call or
 // connect, the sensible and the odd.
 
-import type { ContainerOptions } from "../../support/container.ts";
+import type { ContainerOptions } from "../../support/engine/container.ts";
 
 // The addresses of the world's servers, in the order in which every host file and most lists name them.
 export const SERVERS = ["10.53.0.1", "10.53.0.2", "10.53.0.3", "10.53.0.4", "fd53::1"] as const;

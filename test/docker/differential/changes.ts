@@ -1,7 +1,7 @@
 // Owns what happens to the project while both resolvers run, and what is asked after each round of it: names that came,
 // went, or moved on.
 
-import type { Engine } from "../../support/engine.ts";
+import type { Engine } from "../../support/engine/engine.ts";
 import { NETWORKS } from "./cast.ts";
 import { TYPE } from "./octets.ts";
 import { type Project, get, nameOf } from "./project.ts";

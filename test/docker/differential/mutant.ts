@@ -1,7 +1,7 @@
 // Owns the breaking of good messages at random. The same seed breaks the same message in the same way, in the test and
 // in the world's servers, so that both resolvers get the same and a failure can be asked again.
 
-import type { UpstreamQuestion } from "../../support/upstream-question.ts";
+import type { UpstreamQuestion } from "../../support/servers/upstream-question.ts";
 import { RAW_CASES, rawReply } from "./raw-replies.ts";
 
 const HEADER_OCTETS = 12;

@@ -2,9 +2,9 @@
 
 import type { ContainerInspectInfo } from "dockerode";
 
-import { type ContainerOptions, createNetwork, runContainer } from "../../support/container.ts";
-import type { Engine } from "../../support/engine.ts";
-import { ensureImage } from "../../support/image.ts";
+import { type ContainerOptions, createNetwork, runContainer } from "../../support/engine/container.ts";
+import type { Engine } from "../../support/engine/engine.ts";
+import { ensureImage } from "../../support/engine/image.ts";
 import { LOST_SERVER, NETWORKS, STAGES } from "./cast.ts";
 
 const { net1, dual, six, inner, ...others } = NETWORKS;

@@ -1,7 +1,7 @@
 // Owns the world's replies that no well-meaning server gives, and those that show whether all a reply holds arrives:
 // every type of record, names compressed wherever a name may stand, counts that lie, data that are broken.
 
-import { type UpstreamQuestion, questionOctets } from "../../support/upstream-question.ts";
+import { type UpstreamQuestion, questionOctets } from "../../support/servers/upstream-question.ts";
 import { RECORDS } from "./raw-records.ts";
 import { FLAG, SIGNATURE, TYPE, hex, opt, option, pointerTo, record, strings, u16, wireName } from "./octets.ts";
 

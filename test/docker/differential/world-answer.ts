@@ -5,8 +5,8 @@
 //   SEED.mutant.test            a reply that is broken at random, from every server; the seed decides how
 //   all others                  as upstream-answer.ts says
 
-import { replyTo } from "../../support/upstream-answer.ts";
-import type { UpstreamQuestion } from "../../support/upstream-question.ts";
+import { replyTo } from "../../support/servers/upstream-answer.ts";
+import type { UpstreamQuestion } from "../../support/servers/upstream-question.ts";
 import { mutantReply } from "./mutant.ts";
 import { rawReply } from "./raw-replies.ts";
 

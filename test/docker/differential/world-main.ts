@@ -5,8 +5,8 @@ import { createSocket } from "node:dgram";
 import { createServer, isIPv6, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 
-import { onEachMessage } from "../../support/framed.ts";
-import { readQuestion, type Transport } from "../../support/upstream-question.ts";
+import { onEachMessage } from "../../support/rig/framed.ts";
+import { readQuestion, type Transport } from "../../support/servers/upstream-question.ts";
 import { worldReply } from "./world-answer.ts";
 import type { WorldLine } from "./world.ts";
 

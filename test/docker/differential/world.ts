@@ -6,11 +6,11 @@ import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 
-import { SYSTEM_PATH } from "../../support/command.ts";
-import { addAddress, inNetns } from "../../support/netns.ts";
-import { letGo } from "../../support/reaper.ts";
-import type { Transport } from "../../support/upstream-question.ts";
-import { inTime } from "../../support/wait.ts";
+import { SYSTEM_PATH } from "../../support/program/command.ts";
+import { addAddress, inNetns } from "../../support/rig/netns.ts";
+import { letGo } from "../../support/rig/reaper.ts";
+import type { Transport } from "../../support/servers/upstream-question.ts";
+import { inTime } from "../../support/rig/wait.ts";
 
 export type Asked = {
   // The place of the server's address in the list.

@@ -1,12 +1,12 @@
 // Owns one case of forwarding: a container that dns11 serves, and name servers of its own on its loopback that play a
 // scenario. Of its own, because of every server something is remembered: its answers, and whether it gave any.
 
-import { type Container, runContainer } from "../../support/container.ts";
-import { type DigReply, dig } from "../../support/dig.ts";
-import type { Dns11 } from "../../support/dns11.ts";
-import type { Engine } from "../../support/engine.ts";
-import { type ScriptedServers, startScripted } from "../../support/scripted.ts";
-import { type StormReport, storm } from "../../support/storm.ts";
+import { type Container, runContainer } from "../../support/engine/container.ts";
+import { type DigReply, dig } from "../../support/asking/dig.ts";
+import type { Dns11 } from "../../support/program/dns11.ts";
+import type { Engine } from "../../support/engine/engine.ts";
+import { type ScriptedServers, startScripted } from "../../support/scripted/scripted.ts";
+import { type StormReport, storm } from "../../support/scripted/storm.ts";
 
 export type CaseOptions = {
   readonly scenario: string;

@@ -5,7 +5,7 @@
 
 import { type Asker, type Ports } from "../differential/asker.ts";
 import { byUdp, query } from "../differential/question.ts";
-import { pause } from "../../support/wait.ts";
+import { pause } from "../../support/rig/wait.ts";
 
 const SLOTS = 1024;
 const ROUNDS = 2;

@@ -6,7 +6,7 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 
 import { withLength } from "../../../src/lib/framing.ts";
-import { aQuery, TYPE } from "../../support/builders.ts";
+import { aQuery, TYPE } from "../../support/scripted/builders.ts";
 
 const RESOLVER = "127.0.0.11";
 const SEND_EVERY_MS = 10;

@@ -5,7 +5,7 @@ import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { createServer, type Server, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 
-import { onEachMessage } from "../../support/framed.ts";
+import { onEachMessage } from "../../support/rig/framed.ts";
 
 export type Replies = {
   // Nothing is sent for undefined; several are sent in this order.

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 
-import { dns11 } from "../../support/dns11.ts";
+import { dns11 } from "../../support/program/dns11.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "d11-check-"));
 after(() => rmSync(folder, { recursive: true }));

@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 
-import { check } from "../../support/command.ts";
-import { type CommandHelp, helpOfAll } from "../../support/command-help.ts";
-import { dns11 } from "../../support/dns11.ts";
+import { check } from "../../support/program/command.ts";
+import { type CommandHelp, helpOfAll } from "../../support/program/command-help.ts";
+import { dns11 } from "../../support/program/dns11.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "d11-completion-"));
 after(() => rmSync(folder, { recursive: true }));

@@ -10,9 +10,9 @@ import { after, test } from "node:test";
 import { EXIT } from "../../../cmd/exit-code.ts";
 import type { Origins } from "../../../src/config/settings.ts";
 import { settle } from "../../../src/config/settle.ts";
-import { check, run } from "../../support/command.ts";
-import { helpOfAll } from "../../support/command-help.ts";
-import { dns11 } from "../../support/dns11.ts";
+import { check, run } from "../../support/program/command.ts";
+import { helpOfAll } from "../../support/program/command-help.ts";
+import { dns11 } from "../../support/program/dns11.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "d11-manual-"));
 after(() => rmSync(folder, { recursive: true }));

@@ -10,9 +10,9 @@ import { ResolverFile } from "../../../src/container/kind/resolver-file.ts";
 import { HostFile, readHostServers } from "../../../src/container/watch/host-file.ts";
 import { openInRoot } from "../../../src/kernel/libc.ts";
 import { isBusy, openPlain, readPlain } from "../../../src/kernel/plain-file.ts";
-import { check } from "../../support/command.ts";
-import { Lease } from "../../support/lease.ts";
-import { waitFor } from "../../support/wait.ts";
+import { check } from "../../support/program/command.ts";
+import { Lease } from "../../support/asking/lease.ts";
+import { waitFor } from "../../support/rig/wait.ts";
 import { MachineRoot } from "../support/machine-root.ts";
 
 const PATH = "/etc/resolv.conf";

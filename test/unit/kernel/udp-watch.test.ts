@@ -6,7 +6,7 @@ import { setImmediate as nextRound } from "node:timers/promises";
 
 import { UdpWatch } from "../../../src/kernel/udp-watch.ts";
 import { UdpClient, bindUdp } from "../support/loopback.ts";
-import { waitFor } from "../../support/wait.ts";
+import { waitFor } from "../../support/rig/wait.ts";
 
 test("without a rest all packets that wait are brought in one round, with it one in each", async () => {
   for (const [isResting, perRound] of [

@@ -7,7 +7,7 @@ import { afterEach, test } from "node:test";
 import { guard } from "../../../src/lib/guard.ts";
 
 const GUARD = new URL("../../../src/lib/guard.js", import.meta.url).href;
-const DEFECTS = new URL("../../../src/daemon/defects.js", import.meta.url).href;
+const DEFECTS = new URL("../../../src/run/defects.js", import.meta.url).href;
 
 afterEach(() => guard.leave());
 

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { BETTER, type Behaviour, STRICT } from "../../../src/model/behaviour.ts";
 import { rcodeName } from "../../../src/model/rcode.ts";
-import { TYPE, aNetwork, aPointer, aQuery, aView, anAsker, anOpt } from "../../support/builders.ts";
+import { TYPE, aNetwork, aPointer, aQuery, aView, anAsker, anOpt } from "../../support/scripted/builders.ts";
 import { type Answered, answerOnce } from "../support/reply.ts";
 
 const NETWORK = {

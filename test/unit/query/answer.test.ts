@@ -8,7 +8,17 @@ import type { Asker } from "../../../src/query/asker.ts";
 import type { Server } from "../../../src/model/view.ts";
 import { NOT_SHAREABLE } from "../../../src/query/cache/shareable.ts";
 import { hashOf } from "../../../src/model/label-table.ts";
-import { TYPE, aName, aNetwork, aQuery, aRecord, aRoute, aView, anAsker, upstreams } from "../../support/builders.ts";
+import {
+  TYPE,
+  aName,
+  aNetwork,
+  aQuery,
+  aRecord,
+  aRoute,
+  aView,
+  anAsker,
+  upstreams,
+} from "../../support/scripted/builders.ts";
 import { type Answered, addressesIn, answerOnce, replyOnce } from "../support/reply.ts";
 
 const CHARACTERS = { strict: STRICT, better: BETTER };

@@ -8,7 +8,7 @@ import { probeQuery } from "../../../src/model/probe-message.ts";
 import { Answerer, SLOT_BYTES } from "../../../src/query/answer.ts";
 import { Meter, RCODE_NAMES, TYPE_NAMES } from "../../../src/query/meter.ts";
 import { MeteredAnswerer } from "../../../src/query/metered.ts";
-import { TYPE, aNetwork, aQuery, aView, anAsker } from "../../support/builders.ts";
+import { TYPE, aNetwork, aQuery, aView, anAsker } from "../../support/scripted/builders.ts";
 
 const NONCE = "0123456789abcdef";
 

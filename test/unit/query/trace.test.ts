@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { BETTER, type Behaviour, STRICT } from "../../../src/model/behaviour.ts";
 import { DEFERRED, Answerer, SLOT_BYTES } from "../../../src/query/answer.ts";
 import { Trace } from "../../../src/query/trace.ts";
-import { TYPE, aNetwork, aQuery, aRoute, aView, anAsker, upstreams } from "../../support/builders.ts";
+import { TYPE, aNetwork, aQuery, aRoute, aView, anAsker, upstreams } from "../../support/scripted/builders.ts";
 
 const MEMBER = { names: ["web"], ipv4: "172.20.0.2" };
 const VIEW = aView(

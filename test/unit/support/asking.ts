@@ -23,7 +23,7 @@ import { LoopGuard } from "../../../src/query/upstream/loop-guard.ts";
 import type { Transport } from "../../../src/query/listen/ports.ts";
 import { TurnBudget } from "../../../src/query/upstream/turn-budget.ts";
 import { Fleet } from "../../../src/query/upstream/fleet.ts";
-import { aView, anAsker, upstreams } from "../../support/builders.ts";
+import { aView, anAsker, upstreams } from "../../support/scripted/builders.ts";
 import { dialHere } from "./loopback.ts";
 import { type Reply, readReply } from "./reply.ts";
 

@@ -2,7 +2,7 @@
 
 import { hashOf } from "../../../src/model/label-table.ts";
 import { type Key, keyHash } from "../../../src/query/cache/key.ts";
-import { TYPE, aName } from "../../support/builders.ts";
+import { TYPE, aName } from "../../support/scripted/builders.ts";
 
 // The list of servers that all containers share.
 export const HOST_SCOPE = 2;

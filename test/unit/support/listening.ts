@@ -12,7 +12,7 @@ import type { Asker } from "../../../src/query/asker.ts";
 import type { Forward } from "../../../src/query/listen/ports.ts";
 import { type TcpParts, streamBlock } from "../../../src/query/listen/tcp-connection.ts";
 import type { UdpParts } from "../../../src/query/listen/udp.ts";
-import { aNetwork, aReplyTo, aView, anAsker } from "../../support/builders.ts";
+import { aNetwork, aReplyTo, aView, anAsker } from "../../support/scripted/builders.ts";
 
 export const WEB = "172.20.0.2";
 

@@ -7,8 +7,8 @@ import { closeSync, constants, mkdirSync, mkdtempSync, openSync, rmSync, writeFi
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { SYSTEM_PATH, check } from "../../support/command.ts";
-import { inTime } from "../../support/wait.ts";
+import { SYSTEM_PATH, check } from "../../support/program/command.ts";
+import { inTime } from "../../support/rig/wait.ts";
 
 const O_PATH = 0o10000000;
 const MOUNT = `

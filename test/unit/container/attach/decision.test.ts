@@ -9,7 +9,7 @@ import type { ContainerFact, NetworkFact } from "../../../../src/container/regis
 import { DNS_LABEL } from "../../../../src/container/registry/label-routes.ts";
 import type { Labels } from "../../../../src/container/registry/labels.ts";
 import { LABEL_DEFAULTS } from "../../../../src/model/label-policy.ts";
-import { aContainer, aNetworkFact, anEndpoint } from "../../../support/builders.ts";
+import { aContainer, aNetworkFact, anEndpoint } from "../../../support/scripted/builders.ts";
 
 const ON_BRIDGE = anEndpoint({ networkName: "bridge" });
 

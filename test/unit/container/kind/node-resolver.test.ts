@@ -10,7 +10,7 @@ import { after, test } from "node:test";
 
 import type { ResolvConfRecord } from "../../../../src/container/kind/journal.ts";
 import { NodeResolver } from "../../../../src/container/kind/node-resolver.ts";
-import { waitFor } from "../../../support/wait.ts";
+import { waitFor } from "../../../support/rig/wait.ts";
 
 const DOCKERS = "nameserver 127.0.0.11\noptions ndots:0\n";
 const GATEWAY = "10.6.0.1";

@@ -11,8 +11,8 @@ import { Publication, reactionTo, restoreFile } from "../../../../src/container/
 import { ResolverFile, textsBetween } from "../../../../src/container/kind/resolver-file.ts";
 import { nameserversIn } from "../../../../src/container/kind/resolv-text.ts";
 import { openInRoot } from "../../../../src/kernel/libc.ts";
-import { check } from "../../../support/command.ts";
-import { pause, waitFor } from "../../../support/wait.ts";
+import { check } from "../../../support/program/command.ts";
+import { pause, waitFor } from "../../../support/rig/wait.ts";
 import { MachineRoot } from "../../support/machine-root.ts";
 import { NodeMount } from "../../support/node-mount.ts";
 

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { ignoredNodeLabel, isNode } from "../../../../src/container/kind/selection.ts";
 import type { NodeFilter } from "../../../../src/model/kind-policy.ts";
 import { LABEL_DEFAULTS } from "../../../../src/model/label-policy.ts";
-import { aContainer } from "../../../support/builders.ts";
+import { aContainer } from "../../../support/scripted/builders.ts";
 
 const AUTO: readonly NodeFilter[] = [{ kind: "auto" }];
 const CLUSTER = { "io.x-k8s.kind.cluster": "kind" };

@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 
 import { readBelow } from "../../../../src/container/namespace/container-root.ts";
-import { check } from "../../../support/command.ts";
-import { inTime, waitFor } from "../../../support/wait.ts";
+import { check } from "../../../support/program/command.ts";
+import { inTime, waitFor } from "../../../support/rig/wait.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "d11-root-"));
 const root = openSync(folder, "r");

@@ -8,7 +8,7 @@ import type { ContainerFact, EndpointFact, NameserversFact } from "../../../../s
 import { STRICT } from "../../../../src/model/behaviour.ts";
 import type { Server, View } from "../../../../src/model/view.ts";
 import { LocalNames } from "../../../../src/query/policy/local.ts";
-import { aContainer, aNetworkFact, aQuery, aRoute, anEndpoint } from "../../../support/builders.ts";
+import { aContainer, aNetworkFact, aQuery, aRoute, anEndpoint } from "../../../support/scripted/builders.ts";
 import { placed } from "../../support/reply.ts";
 
 const OPTIONS = { serversMax: 3, ownAddress: "127.0.0.11" };

@@ -15,7 +15,7 @@ import { parseRoute, serverText } from "../../../../src/model/server-text.ts";
 import type { Route, Server, Upstreams } from "../../../../src/model/view.ts";
 import { presentation } from "../../../../src/model/wire-name.ts";
 import { routeOf } from "../../../../src/query/policy/route.ts";
-import { aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../support/builders.ts";
+import { aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../support/scripted/builders.ts";
 import { placed } from "../../support/reply.ts";
 
 const DOCKERS: readonly Server[] = [{ from: "host", address: "10.9.0.1", port: 53 }];

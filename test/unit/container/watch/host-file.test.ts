@@ -7,7 +7,7 @@ import { type TestContext, test } from "node:test";
 
 import { LIMITS } from "../../../../src/config/limits.ts";
 import { HostFile, type HostServers, readHostServers } from "../../../../src/container/watch/host-file.ts";
-import { pause, waitFor } from "../../../support/wait.ts";
+import { pause, waitFor } from "../../../support/rig/wait.ts";
 import { MachineRoot } from "../../support/machine-root.ts";
 
 const FILE = "/etc/resolv.conf";

@@ -9,7 +9,7 @@ import type { Key } from "../../../../src/query/cache/key.ts";
 import { type Owner, ReplyCache, newOwner } from "../../../../src/query/cache/reply-cache.ts";
 import { errorOption } from "../../../../src/query/wire/relay.ts";
 import { type FreshReply, type SharedReply, freshReply } from "../../../../src/query/wire/shared-reply.ts";
-import { TYPE, aPointer, aQuery, aRecord, aReplyTo } from "../../../support/builders.ts";
+import { TYPE, aPointer, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
 import { HOST_SCOPE, aKey } from "../../support/key.ts";
 
 const WHOLE = 1024 * 1024;

@@ -17,7 +17,7 @@ import {
   anAsker,
   u16,
   upstreams,
-} from "../../../support/builders.ts";
+} from "../../../support/scripted/builders.ts";
 import { Asking, type AskingParts, askerOf } from "../../support/asking.ts";
 import { Clock } from "../../support/clock.ts";
 import { dialHere } from "../../support/loopback.ts";

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import type { Key, ReadKey } from "../../../../src/query/cache/key.ts";
 import { type Owner, ReplyCache, newOwner } from "../../../../src/query/cache/reply-cache.ts";
 import { freshReply } from "../../../../src/query/wire/shared-reply.ts";
-import { aQuery, aReplyTo } from "../../../support/builders.ts";
+import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";
 import { HOST_SCOPE, aKey } from "../../support/key.ts";
 
 const OWN = 3;

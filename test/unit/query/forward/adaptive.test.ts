@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { LIMITS } from "../../../../src/config/limits.ts";
 import { guard } from "../../../../src/lib/guard.ts";
 import type { Server } from "../../../../src/model/view.ts";
-import { TYPE, aQuery, aRecord, aReplyTo, anOpt } from "../../../support/builders.ts";
+import { TYPE, aQuery, aRecord, aReplyTo, anOpt } from "../../../support/scripted/builders.ts";
 import { Asking, askerOf } from "../../support/asking.ts";
 import { readName, readReply } from "../../support/reply.ts";
 import { UdpUpstream, type UdpScript, closedUdpServer, say, startBoth } from "../../support/upstreams.ts";

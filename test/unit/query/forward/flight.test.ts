@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { LIMITS } from "../../../../src/config/limits.ts";
 import type { AskPolicy } from "../../../../src/model/upstream-policy.ts";
 import type { Server } from "../../../../src/model/view.ts";
-import { aQuery, aReplyTo } from "../../../support/builders.ts";
+import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";
 import { Asking, askerOf } from "../../support/asking.ts";
 import { Clock } from "../../support/clock.ts";
 import type { Reply } from "../../support/reply.ts";

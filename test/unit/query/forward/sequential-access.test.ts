@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/config/limits.ts";
 import type { Server } from "../../../../src/model/view.ts";
-import { aQuery, aReplyTo, aView, anAsker, upstreams } from "../../../support/builders.ts";
+import { aQuery, aReplyTo, aView, anAsker, upstreams } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";
 import { Forwarding } from "../../support/forwarding.ts";
 import { dialHere } from "../../support/loopback.ts";

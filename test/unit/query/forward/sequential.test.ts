@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/config/limits.ts";
 import { BETTER, STRICT } from "../../../../src/model/behaviour.ts";
-import { TYPE, aQuery, aRecord, aReplyTo } from "../../../support/builders.ts";
+import { TYPE, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";
 import { Forwarding } from "../../support/forwarding.ts";
 import { readReply } from "../../support/reply.ts";

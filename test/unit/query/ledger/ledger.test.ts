@@ -10,7 +10,7 @@ import { LIMITS } from "../../../../src/config/limits.ts";
 import { type AskedQuery, HOW } from "../../../../src/model/asked-query.ts";
 import { Book } from "../../../../src/query/ledger/book.ts";
 import { BY_STREAM, type Ledger } from "../../../../src/query/ledger/ledger.ts";
-import { TYPE, aName, aQuery, aRecord, aReplyTo } from "../../../support/builders.ts";
+import { TYPE, aName, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
 
 // As long as a name may be: 254 octets without the zero at its end.
 const LONGEST = [63, 63, 63, 61].map((length, index) => "abcd".charAt(index).repeat(length)).join(".");

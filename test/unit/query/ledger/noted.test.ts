@@ -9,7 +9,7 @@ import { BETTER, STRICT } from "../../../../src/model/behaviour.ts";
 import { probeQuery } from "../../../../src/model/probe-message.ts";
 import { Book } from "../../../../src/query/ledger/book.ts";
 import type { Ledger } from "../../../../src/query/ledger/ledger.ts";
-import { TYPE, aNetwork, aQuery, aRecord, aReplyTo, aView, anAsker } from "../../../support/builders.ts";
+import { TYPE, aNetwork, aQuery, aRecord, aReplyTo, aView, anAsker } from "../../../support/scripted/builders.ts";
 import { Asking, askerWith } from "../../support/asking.ts";
 import { answerOnce } from "../../support/reply.ts";
 import { UdpUpstream, closedUdpServer } from "../../support/upstreams.ts";

@@ -9,7 +9,7 @@ import { withLength } from "../../../../src/lib/framing.ts";
 import { BETTER } from "../../../../src/model/behaviour.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import type { AnswersAtOnce } from "../../../../src/query/listen/ports.ts";
-import { aQuery } from "../../../support/builders.ts";
+import { aQuery } from "../../../support/scripted/builders.ts";
 import { TcpClient } from "../../support/loopback.ts";
 import { WEB } from "../../support/listening.ts";
 import { addressesIn, readReply } from "../../support/reply.ts";

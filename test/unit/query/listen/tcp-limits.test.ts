@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { LIMITS } from "../../../../src/config/limits.ts";
 import { withLength } from "../../../../src/lib/framing.ts";
 import type { AnswersAtOnce } from "../../../../src/query/listen/ports.ts";
-import { aQuery } from "../../../support/builders.ts";
+import { aQuery } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";
 import { TcpClient } from "../../support/loopback.ts";
 import { heldBytes } from "../../support/memory.ts";

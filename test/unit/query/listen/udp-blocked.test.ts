@@ -7,8 +7,8 @@ import { test } from "node:test";
 
 import { errnoName, lastErrno, sendTo, unshareNetworkNamespace } from "../../../../src/kernel/libc.ts";
 import { UdpListener } from "../../../../src/query/listen/udp.ts";
-import { SYSTEM_PATH } from "../../../support/command.ts";
-import { aQuery } from "../../../support/builders.ts";
+import { SYSTEM_PATH } from "../../../support/program/command.ts";
+import { aQuery } from "../../../support/scripted/builders.ts";
 import { LOOPBACK, UdpClient, bindUdp, sockaddr } from "../../support/loopback.ts";
 import { askerOfOne, udpParts } from "../../support/listening.ts";
 import { readReply } from "../../support/reply.ts";

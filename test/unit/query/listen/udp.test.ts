@@ -11,7 +11,7 @@ import { Answerer } from "../../../../src/query/answer.ts";
 import type { Asker } from "../../../../src/query/asker.ts";
 import type { AnswersAtOnce } from "../../../../src/query/listen/ports.ts";
 import { UdpListener } from "../../../../src/query/listen/udp.ts";
-import { aQuery, aReplyTo, u16 } from "../../../support/builders.ts";
+import { aQuery, aReplyTo, u16 } from "../../../support/scripted/builders.ts";
 import { LOOPBACK, UdpClient, bindUdp, sockaddr } from "../../support/loopback.ts";
 import { type UdpTestParts, WEB, askerOfOne, udpParts } from "../../support/listening.ts";
 import { addressesIn, readReply } from "../../support/reply.ts";

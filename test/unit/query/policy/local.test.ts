@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { BETTER, type Behaviour, STRICT } from "../../../../src/model/behaviour.ts";
 import type { ViewNetwork } from "../../../../src/model/view.ts";
 import { LocalNames } from "../../../../src/query/policy/local.ts";
-import { aNetwork, aQuery, aView } from "../../../support/builders.ts";
+import { aNetwork, aQuery, aView } from "../../../support/scripted/builders.ts";
 import { placed } from "../../support/reply.ts";
 
 const CHARACTERS = { strict: STRICT, better: BETTER };

@@ -8,7 +8,7 @@ import { BETTER, type Behaviour, STRICT } from "../../../../src/model/behaviour.
 import type { ViewNetwork } from "../../../../src/model/view.ts";
 import { presentation } from "../../../../src/model/wire-name.ts";
 import { ReverseNames } from "../../../../src/query/policy/reverse.ts";
-import { aNetwork, aQuery, aView } from "../../../support/builders.ts";
+import { aNetwork, aQuery, aView } from "../../../support/scripted/builders.ts";
 import { placed } from "../../support/reply.ts";
 
 const CHARACTERS = { strict: STRICT, better: BETTER };

@@ -9,7 +9,7 @@ import { RandomIds } from "../../../../src/lib/random-ids.ts";
 import { RateLimit } from "../../../../src/lib/rate-limit.ts";
 import { sharePools } from "../../../../src/query/shares.ts";
 import { StreamPool } from "../../../../src/query/upstream/stream-pool.ts";
-import { aQuery, aReplyTo } from "../../../support/builders.ts";
+import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";
 import { dialHere } from "../../support/loopback.ts";
 import { type TcpScript, TcpUpstream, closedTcpServer, say } from "../../support/upstreams.ts";
 import type { Server } from "../../../../src/model/view.ts";

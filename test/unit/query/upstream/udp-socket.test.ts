@@ -8,7 +8,7 @@ import { MessageBlock } from "../../../../src/kernel/message-block.ts";
 import { RandomIds } from "../../../../src/lib/random-ids.ts";
 import { TurnBudget } from "../../../../src/query/upstream/turn-budget.ts";
 import { UpstreamSocket } from "../../../../src/query/upstream/udp-socket.ts";
-import { aQuery } from "../../../support/builders.ts";
+import { aQuery } from "../../../support/scripted/builders.ts";
 import { dialHere } from "../../support/loopback.ts";
 import { closedUdpServer } from "../../support/upstreams.ts";
 

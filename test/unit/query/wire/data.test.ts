@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { isDataSane } from "../../../../src/query/wire/data.ts";
-import { TYPE, aName, aPointer, u16 } from "../../../support/builders.ts";
+import { TYPE, aName, aPointer, u16 } from "../../../support/scripted/builders.ts";
 
 const NAME = aName("ns.example");
 const NUMBERS = Buffer.alloc(20);

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { LIMITS } from "../../../../src/config/limits.ts";
 import { beginNames, skipName } from "../../../../src/query/wire/name.ts";
 import { Records, isReadable } from "../../../../src/query/wire/records.ts";
-import { TYPE, aName, aPointer, aQuery, aRecord, aReplyTo } from "../../../support/builders.ts";
+import { TYPE, aName, aPointer, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
 
 test("skipName() goes behind a name or behind its first pointer", () => {
   assert.equal(skipName(aName("a.bc"), 0, 0, 6), 6);

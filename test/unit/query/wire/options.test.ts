@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { areOptionsSane } from "../../../../src/query/wire/options.ts";
-import { aName, aPointer, u16 } from "../../../support/builders.ts";
+import { aName, aPointer, u16 } from "../../../support/scripted/builders.ts";
 
 // Code, data, and whether the option has the shape of its code.
 const OPTIONS: Readonly<Record<string, readonly [number, Buffer, boolean]>> = {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { areParametersSane } from "../../../../src/query/wire/parameters.ts";
-import { u16 } from "../../../support/builders.ts";
+import { u16 } from "../../../support/scripted/builders.ts";
 
 type Parameter = readonly [number, Buffer];
 

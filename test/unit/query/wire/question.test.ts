@@ -7,7 +7,7 @@ import { hashOf } from "../../../../src/model/label-table.ts";
 import { wireLabels } from "../../../../src/model/wire-name.ts";
 import { Question, type Verdict } from "../../../../src/query/wire/question.ts";
 import { SLOT_BYTES } from "../../../../src/query/answer.ts";
-import { TYPE, aName, aPointer, aQuery, aRecord, anOpt, u16 } from "../../../support/builders.ts";
+import { TYPE, aName, aPointer, aQuery, aRecord, anOpt, u16 } from "../../../support/scripted/builders.ts";
 
 const OFFSET = 40;
 const LONGEST = [63, 63, 63, 61].map((size) => "a".repeat(size)).join(".");

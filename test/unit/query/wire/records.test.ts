@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Records, isReadable } from "../../../../src/query/wire/records.ts";
-import { TYPE, aPointer, aQuery, aRecord, aReplyTo, anOpt } from "../../../support/builders.ts";
+import { TYPE, aPointer, aQuery, aRecord, aReplyTo, anOpt } from "../../../support/scripted/builders.ts";
 
 test("a record whose data have not the shape of their type breaks the message", () => {
   for (const [bytes, isGood] of [

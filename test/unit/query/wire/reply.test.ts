@@ -15,7 +15,7 @@ import {
   refuseQuestion,
   sizeLimit,
 } from "../../../../src/query/wire/reply.ts";
-import { TYPE, aName, aQuery, aRecord } from "../../../support/builders.ts";
+import { TYPE, aName, aQuery, aRecord } from "../../../support/scripted/builders.ts";
 import { OFFSET, type Reply, placed, readReply } from "../../support/reply.ts";
 
 const ALL_FLAGS = 0x07ff;

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { scrub } from "../../../../src/query/wire/scrub.ts";
 import { readReply as readUpstream } from "../../../../src/query/wire/upstream-reply.ts";
-import { TYPE, aName, aPointer, aQuery, aRecord, u16 } from "../../../support/builders.ts";
+import { TYPE, aName, aPointer, aQuery, aRecord, u16 } from "../../../support/scripted/builders.ts";
 import { readReply } from "../../support/reply.ts";
 
 const ADDRESS = Buffer.of(192, 0, 2, 1);

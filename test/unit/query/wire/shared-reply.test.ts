@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { freshReply } from "../../../../src/query/wire/shared-reply.ts";
 import { readReply } from "../../../../src/query/wire/upstream-reply.ts";
-import { TYPE, aPointer, aQuery, aRecord, aReplyTo } from "../../../support/builders.ts";
+import { TYPE, aPointer, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
 
 const LABELS_126 = Array.from({ length: 126 }, () => "b").join(".");
 

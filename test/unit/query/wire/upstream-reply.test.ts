@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { readReply } from "../../../../src/query/wire/upstream-reply.ts";
-import { TYPE, aPointer, aQuery, aRecord, aReplyTo, anOpt, u16 } from "../../../support/builders.ts";
+import { TYPE, aPointer, aQuery, aRecord, aReplyTo, anOpt, u16 } from "../../../support/scripted/builders.ts";
 
 const QUERY = aQuery({ name: "example.org" });
 const ADDRESS = aRecord({ owner: "example.org", type: TYPE.A, data: Buffer.of(192, 0, 2, 1) });

@@ -1,0 +1,97 @@
+/**
+ * RuleMeans: by what rules are held on this machine. Each tier is tried whole in an empty namespace that is gone a moment
+ * later, the best first; whoever wants one and no other gets that one, or is told why not.
+ */
+import { LIMITS } from "../../config/limits.ts";
+import { USER_DEFINED_NETWORK, DOCKER_RESOLVER } from "../capture/capture.ts";
+import type { Bracket } from "../namespace/bracket.ts";
+import { DOOR_MARK } from "../namespace/dial.ts";
+import { openKeeper } from "../rules/keeper.ts";
+import { servingPlan } from "../rules/plan.ts";
+import { TRIAL_MARK } from "../rules/probe.ts";
+import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { Fault, codeOf, reasonOf } from "../../lib/fault.ts";
+import { RULE_TIERS, type RuleMeans, type RuleTier, type RuleWish } from "../../model/rule-tier.ts";
+import type { Log } from "../../observe/log.ts";
+
+/** What is needed for each. */
+const NEEDS: Readonly<Record<RuleTier, string>> = {
+  "nft-owner":
+    "Linux 5.12 or later with nf_tables, NAT and connection tracking (CONFIG_NF_TABLES, CONFIG_NFT_NAT, CONFIG_NFT_CT)",
+  nft: "nf_tables with NAT and connection tracking (CONFIG_NF_TABLES, CONFIG_NFT_NAT, CONFIG_NFT_CT)",
+  "iptables-legacy":
+    "the programs iptables-legacy and nsenter, CAP_NET_RAW, and the kernel's older tables (CONFIG_IP_NF_NAT, CONFIG_IP_NF_RAW, CONFIG_IP_NF_MANGLE)",
+};
+
+/** How an unknown table flag is answered. */
+const NO_OWNER = new Set(["EOPNOTSUPP", "ENOTSUP", "EINVAL"]);
+
+export function chooseMeans(bracket: Bracket, memory: NetlinkMemory, wish: RuleWish): RuleMeans {
+  const tiers = wish === "auto" ? RULE_TIERS : [wish];
+  const failures: string[] = [];
+  let cause: unknown;
+  for (const tier of tiers) {
+    // Without a zone of their own conversations still work; that is better than nothing, where there is nothing else.
+    for (const hasZones of tier === "iptables-legacy" ? [true, false] : [true]) {
+      try {
+        tryOut({ tier, hasZones }, bracket, memory);
+        return { tier, hasZones };
+      } catch (error) {
+        cause = error;
+        if (hasZones) failures.push(`${tier}: ${failureText(tier, error)}`);
+      }
+    }
+  }
+  throw new Fault("KERNEL", `The rules that dns11 needs cannot be made here: ${failures.join("; ")}`, {
+    cause,
+    remedy:
+      tiers.map((tier) => `${tier} needs ${NEEDS[tier]}.`).join(" ") +
+      (wish === "auto" ? "" : " Or leave the choice to dns11: rules auto."),
+    isFinal: true,
+  });
+}
+
+function tryOut(means: RuleMeans, bracket: Bracket, memory: NetlinkMemory): void {
+  const plan = servingPlan({
+    capture: USER_DEFINED_NETWORK,
+    listening: [{ address: DOCKER_RESOLVER, udpPort: 1, tcpPort: 1 }],
+    zone: 1,
+    spared: [],
+    doorMark: DOOR_MARK,
+    trialMark: TRIAL_MARK,
+  });
+  bracket.withinScratch(() => {
+    const keeper = openKeeper(means, memory, undefined);
+    try {
+      keeper.install(plan, []);
+    } finally {
+      keeper.close();
+    }
+  });
+}
+
+function failureText(tier: RuleTier, error: unknown): string {
+  const isUnowned = tier === "nft-owner" && NO_OWNER.has(codeOf(error) ?? "");
+  return isUnowned ? "this kernel has no tables that belong to a process" : reasonOf(error);
+}
+
+/** What is not as it should be with rules that nobody owns. */
+export function warnOfMeans({ tier, hasZones }: RuleMeans, log: Log): void {
+  if (tier === "nft-owner") return;
+  log.warn(
+    { tier, remedy: "After a kill or a hang: dns11 cleanup, or start dns11 again." },
+    "rules of this tier stay when dns11 is killed or hangs: queries of all containers it served then fail until they are removed",
+  );
+  if (tier === "iptables-legacy") {
+    log.warn(
+      { tier, seconds: LIMITS.verifyUnwatchedEveryMs / 1000 },
+      "nobody tells when such rules are flushed: they are looked at this often",
+    );
+  }
+  if (!hasZones) {
+    log.warn(
+      { tier, remedy: "Have the kernel's module xt_CT and table raw loaded." },
+      "without connection tracking zones, clients that keep their port may wait up to half a minute when dns11 begins or ends",
+    );
+  }
+}

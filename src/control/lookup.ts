@@ -1,0 +1,193 @@
+/**
+ * Lookup: a question asked from inside a container as a program in there would ask it: to the nameservers of its own
+ * resolv.conf, in their order, over sockets of its own namespace. So the answer is that of whoever serves there, be it us.
+ */
+import { randomInt } from "node:crypto";
+
+import { LIMITS } from "../config/limits.ts";
+import { dialIn } from "../container/namespace/dial.ts";
+import { lookAtContainerFile } from "../container/namespace/engine-host.ts";
+import { proveNamespace } from "../container/namespace/proof.ts";
+import type { ContainerFact } from "../container/registry/fact.ts";
+import { type ResolvConf, parseResolvConf } from "../container/watch/resolv-conf.ts";
+import { closeQuietly } from "../kernel/libc.ts";
+import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
+import { type AskedQuestion, parseQuestion, questionQuery } from "../model/question-text.ts";
+import { type ReplyText, replyText } from "../model/reply-text.ts";
+import type { Server } from "../model/view.ts";
+import { type Outcome, askTcp, askUdp } from "../query/forward/attempt.ts";
+import type { Composition } from "../run/compose.ts";
+import { findContainer, namespaceOwner } from "./find-container.ts";
+import { searched } from "./search-list.ts";
+import type { ContainerRef, Lookup, LookupAttempt, LookupOrder } from "../api/told.ts";
+
+type Protocol = "udp" | "tcp";
+
+interface Answered {
+  readonly server: string;
+  readonly protocol: Protocol;
+  readonly reply: ReplyText;
+}
+
+const DNS_PORT = 53;
+const UDP_BYTES = 1232;
+/** What the C library takes for an answer that another server may know better. */
+const GOES_ON = new Set(["SERVFAIL", "NOTIMP", "REFUSED"]);
+const NOTHING: Omit<ReplyText, "rcode"> = {
+  isTruncated: false,
+  isAuthoritative: false,
+  answers: [],
+  authority: [],
+  additional: [],
+  extendedErrors: [],
+  isUnreadable: false,
+};
+
+/** Throws a Fault where it cannot be asked at all; that nobody answers is an answer. */
+export async function lookup(composition: Composition, order: LookupOrder, signal: AbortSignal): Promise<Lookup> {
+  const { directory, parts } = composition;
+  const question = readQuestion(order.name, order.type);
+  const fact = findContainer(directory.containers.values(), order.container);
+  const owner = namespaceOwner(directory.containers, fact);
+  const resolvConf = resolvConfOf(composition, fact) ?? resolvConfOf(composition, owner);
+  if (resolvConf === undefined) {
+    throw new Fault(
+      "NO_RESOLV_CONF",
+      `The resolv.conf of "${fact.name}" cannot be read, so nobody can tell whom it asks`,
+      { remedy: "One that a user has mounted there is not read; a program may hold a lease on the engine's own." },
+    );
+  }
+  const names = order.search === true ? searched(question, resolvConf) : [question];
+  const began = performance.now();
+  const fd = openNamespace(composition, owner);
+  try {
+    const asking = new Asking(serversOf(resolvConf), order.tcp === true ? "tcp" : "udp", (server, protocol) =>
+      dialIn(parts.bracket, fd, server, protocol),
+    );
+    const { answered, asked } = await asking.ask(names, signal);
+    return {
+      container: containerRef(fact, owner),
+      question: { name: asked.name, type: asked.typeName },
+      server: answered?.server ?? null,
+      protocol: answered?.protocol ?? null,
+      ms: performance.now() - began,
+      attempts: asking.attempts,
+      ...(answered?.reply ?? { rcode: null, ...NOTHING }),
+    };
+  } finally {
+    closeQuietly(fd);
+  }
+}
+
+export function readQuestion(name: string, type: string | undefined): AskedQuestion {
+  try {
+    return parseQuestion(name, type);
+  } catch (error) {
+    throw new Fault("BAD_QUESTION", reasonOf(error));
+  }
+}
+
+export function containerRef(fact: ContainerFact, owner: ContainerFact): ContainerRef {
+  return { id: fact.id, name: fact.name, ...(owner !== fact && { sharedWith: owner.name }) };
+}
+
+export function resolvConfOf(
+  { parts }: Composition,
+  { id, resolvConfPath: path }: ContainerFact,
+): ResolvConf | undefined {
+  const file = lookAtContainerFile(parts.host(), path ?? "", id);
+  return file.kind === "read" ? parseResolvConf(file.text) : undefined;
+}
+
+function openNamespace({ parts }: Composition, owner: ContainerFact): number {
+  try {
+    return proveNamespace({ containerId: owner.id, ...owner }, parts.host(), parts.bracket.homeId).fd;
+  } catch (error) {
+    if (codeOf(error) !== "NAMESPACE_IS_HOST") throw error;
+    throw new Fault(
+      "NAMESPACE_IS_HOST",
+      `"${owner.name}" uses the host's network: ask on the host itself, as with dig`,
+    );
+  }
+}
+
+/** Where a file names nobody, the C library asks the machine itself, which in there is the container. */
+function serversOf({ nameservers }: ResolvConf): readonly Server[] {
+  const named = nameservers.length === 0 ? ["127.0.0.1"] : nameservers.slice(0, LIMITS.lookupServers);
+  return named.map((address) => ({ from: "container", address, port: DNS_PORT }));
+}
+
+class Asking {
+  readonly attempts: LookupAttempt[] = [];
+  readonly #servers: readonly Server[];
+  readonly #protocol: Protocol;
+  readonly #dial: (server: Server, protocol: Protocol) => number;
+
+  constructor(servers: readonly Server[], protocol: Protocol, dial: (server: Server, protocol: Protocol) => number) {
+    this.#servers = servers;
+    this.#protocol = protocol;
+    this.#dial = dial;
+  }
+
+  /**
+   * One name after the other until one has an answer, or nobody waits for it; without any, the first that exists, and the
+   * last otherwise.
+   */
+  async ask(
+    names: readonly AskedQuestion[],
+    signal: AbortSignal,
+  ): Promise<{ answered: Answered | undefined; asked: AskedQuestion }> {
+    let best: { answered: Answered | undefined; asked: AskedQuestion } | undefined;
+    for (const asked of names) {
+      const answered = await this.#askServers(asked);
+      if ((answered?.reply.answers.length ?? 0) > 0) return { answered, asked };
+      if (best === undefined || best.answered?.reply.rcode !== "NOERROR") best = { answered, asked };
+      if (answered === undefined || signal.aborted) break;
+    }
+    return best as { answered: Answered | undefined; asked: AskedQuestion };
+  }
+
+  /** One server after the other until one has something to say. */
+  async #askServers(question: AskedQuestion): Promise<Answered | undefined> {
+    let useless: Answered | undefined;
+    for (const server of this.#servers) {
+      let answered = await this.#askOne(question, server, this.#protocol);
+      if (answered?.protocol === "udp" && answered.reply.isTruncated) {
+        answered = (await this.#askOne(question, server, "tcp")) ?? answered;
+      }
+      if (answered !== undefined && !GOES_ON.has(answered.reply.rcode)) return answered;
+      useless ??= answered;
+    }
+    return useless;
+  }
+
+  async #askOne(question: AskedQuestion, server: Server, protocol: Protocol): Promise<Answered | undefined> {
+    const began = performance.now();
+    const outcome = await this.#exchange(questionQuery(question, randomInt(0x10000)), server, protocol);
+    const reply = outcome.kind === "reply" ? replyText(outcome.reply.message) : undefined;
+    this.attempts.push({
+      name: question.name,
+      server: server.address,
+      protocol,
+      ms: performance.now() - began,
+      outcome: reply?.rcode ?? (outcome.kind === "failed" ? outcome.reason : "what came back is no DNS reply"),
+    });
+    return reply === undefined ? undefined : { server: server.address, protocol, reply };
+  }
+
+  async #exchange(query: Buffer, server: Server, protocol: Protocol): Promise<Outcome> {
+    let fd: number;
+    try {
+      fd = this.#dial(server, protocol);
+    } catch (error) {
+      return { kind: "failed", reason: reasonOf(error) };
+    }
+    return await new Promise((resolve) => {
+      if (protocol === "tcp") askTcp(fd, query, LIMITS.lookupMs, resolve);
+      else {
+        const family = server.address.includes(":") ? 6 : 4;
+        askUdp(fd, family, { query, hasOpt: true, udpSize: UDP_BYTES }, LIMITS.lookupMs, resolve);
+      }
+    });
+  }
+}

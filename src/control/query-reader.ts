@@ -1,0 +1,168 @@
+/**
+ * QueryReader: reads the ledgers for people and programs. Whoever is noted there knows nothing of readers: these look now
+ * and then, and what was overwritten in between is counted. How much work one reader may make is bounded.
+ */
+import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
+
+import { LIMITS } from "../config/limits.ts";
+import { globMatches } from "../lib/glob.ts";
+import type { AskedQuery } from "../model/asked-query.ts";
+import type { Book } from "../query/ledger/book.ts";
+import type { Ledger } from "../query/ledger/ledger.ts";
+import { type MissedReport, type QueriesReport, type QueryReport, queryReport } from "../api/query-report.ts";
+
+/** Which queries are wanted; all of them where nothing is said. */
+export interface QueryFilter {
+  readonly containerId?: string | undefined;
+  /** A pattern for the name. */
+  readonly name?: string | undefined;
+  readonly rcodes?: ReadonlySet<number> | undefined;
+}
+
+/** How far two looks at the clock may lie apart. */
+const CLOCK_SLACK_MS = 5;
+
+type NameOf = (containerId: string) => string | undefined;
+
+export class QueryReader {
+  readonly #book: Book;
+  readonly #nameOf: NameOf;
+  #wallMs = Date.now() - performance.now();
+
+  /** `nameOf` knows containers that run. */
+  constructor(book: Book, nameOf: NameOf) {
+    this.#book = book;
+    this.#nameOf = nameOf;
+  }
+
+  /** What is there, the last `most` of it, oldest first; only what came after the number `since`, where that is said. */
+  async told(filter: QueryFilter, most: number, since?: number): Promise<QueriesReport> {
+    return await this.#told(filter, most, since, new WeakMap());
+  }
+
+  /** First the last ones, then all that come, until `signal`. */
+  async *follow(
+    filter: QueryFilter,
+    last: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<QueryReport | MissedReport, void> {
+    const news = new News(this.#book, filter);
+    const { queries } = last > 0 ? await this.#told(filter, last, undefined, news.cursors) : { queries: [] };
+    yield* queries;
+    while (!signal.aborted) {
+      yield* this.#news(news.take());
+      await sleep(LIMITS.tailEveryMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** For who looks by itself: each call brings what has come since the one before. */
+  watch(): () => (QueryReport | MissedReport)[] {
+    const news = new News(this.#book, {});
+    return () => this.#news(news.take());
+  }
+
+  async #told(
+    filter: QueryFilter,
+    most: number,
+    since: number | undefined,
+    cursors: WeakMap<Ledger, number>,
+  ): Promise<QueriesReport> {
+    let found: Found[] = [];
+    let missed = 0;
+    let last: number | null = null;
+    const keepLast = (): void => {
+      found.sort(byTime);
+      if (since !== undefined) missed += Math.max(0, found.length - most);
+      found = most === 0 ? [] : found.slice(-most);
+    };
+    for (const ledger of [...this.#book.ledgers(filter.containerId)]) {
+      cursors.set(ledger, ledger.lastSeq);
+      if (since !== undefined) missed += missing(ledger, since);
+      if (filter.containerId !== undefined) last = ledger.lastSeq;
+      for (const query of ledger.since(since ?? 0)) {
+        if (isWanted(query, filter)) found.push([ledger, query]);
+      }
+      if (found.length > most * 2) keepLast();
+      // Queries go first.
+      await turn();
+    }
+    keepLast();
+    return { queries: this.#reports(found), missed, last };
+  }
+
+  #news({ queries, missed }: Taken): (QueryReport | MissedReport)[] {
+    return [
+      ...missed.map(([ledger, count]) => ({ container: this.#called(ledger), missed: count })),
+      ...this.#reports(queries.toSorted(byTime)),
+    ];
+  }
+
+  #reports(found: readonly Found[]): QueryReport[] {
+    const wallMs = Date.now() - performance.now();
+    // The one clock is coarse; only where somebody has set it do times begin elsewhere.
+    if (Math.abs(wallMs - this.#wallMs) > CLOCK_SLACK_MS) this.#wallMs = wallMs;
+    return found.map(([ledger, query]) => queryReport(this.#called(ledger), query, this.#wallMs));
+  }
+
+  #called({ containerId, containerName }: Ledger): string {
+    return containerName ?? this.#nameOf(containerId) ?? containerId.slice(0, 12);
+  }
+}
+
+type Found = readonly [Ledger, AskedQuery];
+
+interface Taken {
+  readonly queries: readonly Found[];
+  readonly missed: readonly (readonly [Ledger, number])[];
+}
+
+/** What has come since one looked last. */
+class News {
+  /** Of each ledger the number of the last query that was looked at. */
+  readonly cursors = new WeakMap<Ledger, number>();
+  readonly #book: Book;
+  readonly #filter: QueryFilter;
+
+  constructor(book: Book, filter: QueryFilter) {
+    this.#book = book;
+    this.#filter = filter;
+    for (const ledger of book.ledgers(filter.containerId)) this.cursors.set(ledger, ledger.lastSeq);
+  }
+
+  take(): Taken {
+    const queries: Found[] = [];
+    const missed: [Ledger, number][] = [];
+    const fresh = [...this.#book.ledgers(this.#filter.containerId)].filter(
+      (ledger) => ledger.lastSeq > this.#cursorOf(ledger),
+    );
+    const each = Math.max(LIMITS.tailQueriesEach, Math.floor(LIMITS.tailQueriesAtOnce / fresh.length));
+    for (const ledger of fresh) {
+      const cursor = this.#cursorOf(ledger);
+      const seen = [...ledger.since(cursor, each)];
+      const count = ledger.lastSeq - cursor - seen.length;
+      if (count > 0) missed.push([ledger, count]);
+      for (const query of seen) if (isWanted(query, this.#filter)) queries.push([ledger, query]);
+      this.cursors.set(ledger, ledger.lastSeq);
+    }
+    return { queries, missed };
+  }
+
+  /** One that was not there before is new from its first query on. */
+  #cursorOf(ledger: Ledger): number {
+    return this.cursors.get(ledger) ?? ledger.firstSeq - 1;
+  }
+}
+
+/** How many after this number are not there any more. */
+function missing({ oldestSeq, firstSeq }: Ledger, since: number): number {
+  return Math.max(0, oldestSeq - Math.max(since + 1, firstSeq));
+}
+
+function isWanted({ name, rcode }: AskedQuery, filter: QueryFilter): boolean {
+  if (filter.rcodes !== undefined && !filter.rcodes.has(rcode)) return false;
+  return filter.name === undefined || (name !== null && globMatches(filter.name, name));
+}
+
+function byTime([, a]: Found, [, b]: Found): number {
+  return a.atMs - b.atMs || a.seq - b.seq;
+}

@@ -1,0 +1,68 @@
+/**
+ * QuestionRoutes: what can be asked of a running dns11 about names, servers and replies, and that it reads its settings
+ * again. What is asked is read here, strictly: a word that nobody knows is a mistake and no wish.
+ */
+import { Fault } from "../lib/fault.ts";
+import { cacheReport, flushCache } from "./cache-report.ts";
+import type { Composition } from "../run/compose.ts";
+import type { Call, Routes } from "./control.ts";
+import { explain } from "./explain.ts";
+import { lookup } from "./lookup.ts";
+import type { ReloadReport } from "../api/told.ts";
+import { upstreams } from "./upstreams.ts";
+
+interface QuestionParts {
+  readonly composition: Composition;
+  readonly reload: () => Promise<ReloadReport>;
+}
+
+export function questionRoutes({ composition, reload }: QuestionParts): Routes {
+  return {
+    "POST /v1/lookup": async (call) => {
+      const body = bodyOf(call, ["container", "name", "type", "tcp", "search"]);
+      const order = { ...nameOrder(body), tcp: yes(body, "tcp"), search: yes(body, "search") };
+      return await lookup(composition, order, call.signal);
+    },
+    "POST /v1/explain": async (call) => {
+      return await explain(composition, nameOrder(bodyOf(call, ["container", "name", "type"])));
+    },
+    "GET /v1/upstreams": () => upstreams(composition),
+    "GET /v1/cache": () => cacheReport(composition),
+    "POST /v1/cache/flush": (call) => flushCache(composition, text(bodyOf(call, ["name"]), "name")),
+    "POST /v1/reload": async () => await reload(),
+  };
+}
+
+type Body = Readonly<Record<string, unknown>>;
+
+function bodyOf({ body }: Call, keys: readonly string[]): Body {
+  if (body === undefined) return {};
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+    throw new Fault("BAD_BODY", `An object is needed, with ${keys.join(", ")}`);
+  }
+  const unknown = Object.keys(body).find((key) => !keys.includes(key));
+  if (unknown !== undefined)
+    throw new Fault("BAD_BODY", `"${unknown}" means nothing here; there are ${keys.join(", ")}`);
+  return body as Body;
+}
+
+function nameOrder(body: Body): { container: string; name: string; type: string | undefined } {
+  const container = text(body, "container");
+  const name = text(body, "name");
+  if (container === undefined) throw new Fault("BAD_BODY", "In which container? It is told as container");
+  if (name === undefined) throw new Fault("BAD_BODY", "Which name? It is told as name");
+  return { container, name, type: text(body, "type") };
+}
+
+function text(body: Body, key: string): string | undefined {
+  const value = body[key];
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== "string" || value === "") throw new Fault("BAD_BODY", `${key} is a text that is not empty`);
+  return value;
+}
+
+function yes(body: Body, key: string): boolean {
+  const value = body[key] ?? false;
+  if (typeof value !== "boolean") throw new Fault("BAD_BODY", `${key} is true or false`);
+  return value;
+}

@@ -1,0 +1,105 @@
+/**
+ * Upstreams: every server that any served container may ask, from where, for which names, and what is known of it. A server
+ * of the host's is one for all; one that is asked from inside is another one in each container.
+ */
+import { serverText } from "../model/server-text.ts";
+import type { Route, Server } from "../model/view.ts";
+import { presentation } from "../model/wire-name.ts";
+import type { Asker } from "../query/asker.ts";
+import { Endpoint } from "../query/listen/endpoint.ts";
+import type { Nameserver } from "../query/upstream/nameserver.ts";
+import type { Composition } from "../run/compose.ts";
+import type { Upstream, UpstreamReport, UpstreamUse } from "../api/told.ts";
+
+interface Gathered {
+  readonly server: Server;
+  readonly container: string | undefined;
+  readonly asker: Asker | undefined;
+  readonly uses: Map<string, { readonly use: Omit<UpstreamUse, "containers">; readonly containers: Set<string> }>;
+}
+
+export function upstreams(composition: Composition): UpstreamReport {
+  const { known } = composition.queryWay.asking();
+  const now = known?.now() ?? 0;
+  const all = [...gather(composition).values()].map(({ server, container, asker, uses }) => ({
+    server: serverText(server),
+    address: server.address,
+    port: server.port,
+    from: server.from,
+    container: container ?? null,
+    isBackup: server.isBackup === true,
+    uses: [...uses.values()]
+      .map(({ use, containers }): UpstreamUse => ({ ...use, containers: [...containers].toSorted() }))
+      .toSorted((a, b) => (a.domain < b.domain ? -1 : 1)),
+    ...stateOf(known?.fleet.known(asker, server), now),
+  }));
+  return { isRemembering: known !== undefined, upstreams: all };
+}
+
+function gather({ roster, reconciler }: Composition): Map<string, Gathered> {
+  const attachments = new Map(reconciler.attachments());
+  const found = new Map<string, Gathered>();
+  for (const [fact, decision] of roster.decisions()) {
+    if (decision.kind !== "serve") continue;
+    const endpoint = attachments.get(fact.id)?.endpoint;
+    const asker = endpoint instanceof Endpoint ? endpoint.asker : undefined;
+    for (const route of roster.viewOf(fact).upstreams.routes.toReversed()) {
+      for (const server of route.servers) note(found, route, server, { name: fact.name, asker });
+    }
+  }
+  return found;
+}
+
+function note(
+  found: Map<string, Gathered>,
+  route: Route,
+  server: Server,
+  { name, asker }: { readonly name: string; readonly asker: Asker | undefined },
+): void {
+  const container = server.from === "host" ? undefined : name;
+  const key = `${server.from} ${serverText(server)} ${server.isBackup === true} ${container ?? ""}`;
+  const gathered = found.get(key) ?? { server, container, asker, uses: new Map() };
+  found.set(key, gathered);
+  const domain = presentation(route.suffix, 0, route.suffix.length);
+  const useKey = `${domain} ${route.by ?? ""}`;
+  const use = gathered.uses.get(useKey) ?? { use: { domain, by: route.by ?? null }, containers: new Set() };
+  gathered.uses.set(useKey, use);
+  use.containers.add(name);
+}
+
+type State = Omit<Upstream, "server" | "address" | "port" | "from" | "container" | "isBackup" | "uses">;
+
+const NOTHING_KNOWN: State = {
+  state: "unknown",
+  since: null,
+  reason: null,
+  rttMs: null,
+  deviationMs: null,
+  counters: null,
+  edns: null,
+  isLooping: null,
+  loopsUntil: null,
+};
+
+function stateOf(nameserver: Nameserver | undefined, now: number): State {
+  if (nameserver === undefined) return NOTHING_KNOWN;
+  const { health } = nameserver;
+  const isDown = health.isDown(now);
+  const isLooping = nameserver.isLooping(now);
+  return {
+    state: isDown ? "down" : "up",
+    since: health.sinceMs === undefined ? null : iso(health.sinceMs, now),
+    reason: health.reason ?? null,
+    rttMs: health.rttMs ?? null,
+    deviationMs: health.rttMs === undefined ? null : health.deviationMs,
+    counters: { ...health.counters },
+    edns: nameserver.speaksEdns(now),
+    isLooping,
+    loopsUntil: isLooping ? iso(nameserver.loopsUntilMs, now) : null,
+  };
+}
+
+/** A time of the monotonic clock, as people write times. */
+function iso(ms: number, now: number): string {
+  return new Date(Date.now() + ms - now).toISOString();
+}

@@ -1,0 +1,178 @@
+/**
+ * Case: one running container, with what is known of it before anybody goes in: who is to answer there, and which servers
+ * are asked for everything else. A running dns11 is believed about both; without one the engine tells.
+ */
+import { type Decision, decide } from "../container/attach/decision.ts";
+import type { Asker } from "./checks/upstream-check.ts";
+import type { Patient } from "./checks/patient.ts";
+import { DOCKER_RESOLVER } from "../container/capture/capture.ts";
+import { type ContainerFact, type NetworkFact, isUserDefined } from "../container/registry/fact.ts";
+import { ImageLabels } from "../container/watch/image-labels.ts";
+import { parseResolvConf } from "../container/watch/resolv-conf.ts";
+import { containerFact, isUp, networkFact } from "../container/watch/translate.ts";
+import { LIMITS } from "../config/limits.ts";
+import { settle } from "../config/settle.ts";
+import { inTurn } from "../lib/in-turn.ts";
+import { type Finding, finding } from "../model/finding.ts";
+import { serversIn } from "../model/server-text.ts";
+import type { Server } from "../model/view.ts";
+import { createLog } from "../observe/log.ts";
+import { HostUpstreams } from "../container/watch/host-upstreams.ts";
+import type { Clinic } from "./machine-check.ts";
+import { seeResolvConf } from "./seen-resolv-conf.ts";
+import type { ContainerStatus } from "../control/status.ts";
+
+/** What the namespace of a container is to the doctor. */
+type Place = "with-resolver" | "default-bridge" | "elsewhere";
+
+export interface Case extends Asker, Pick<Patient, "served" | "isAnswered"> {
+  readonly fact: ContainerFact;
+  readonly place: Place;
+  readonly attachment: Finding;
+  readonly networkOf: (id: string) => NetworkFact | undefined;
+  readonly isServedNode: boolean;
+  /** All its networks are internal. */
+  readonly isInside: boolean;
+}
+
+const DNS_PORT = 53;
+/** Whose namespace is somebody else's, or nobody's, and is not looked into under this name. */
+const ELSEWHERE: ReadonlySet<string> = new Set(["host-network", "shares-namespace", "no-network"]);
+const DEFAULT_BRIDGE = "default-network-only";
+/** Where dns11 has no say, whoever runs it. */
+const NEVER_OURS: ReadonlySet<string> = new Set([...ELSEWHERE, DEFAULT_BRIDGE, "swarm-network"]);
+const RELEASE = "After what it did was mended, `dns11 doctor --fix` releases it.";
+const BY_ITSELF = "It tries again by itself; `dns11 doctor --fix` has it try at once.";
+
+/** Every container that runs, by name. */
+export async function openCases(clinic: Clinic): Promise<readonly Case[]> {
+  const { engine, host, info, status } = clinic;
+  const { behaviour, resolvConf } = settle([]);
+  const parts = { log: createLog("silent"), host: () => host, engineVersion: () => info.majorVersion };
+  const upstreams = new HostUpstreams(
+    { ...parts, onChange: () => undefined, lookAgain: () => undefined },
+    { behaviour, resolvConf },
+  );
+  try {
+    const listed = await engine.containers();
+    const images = new ImageLabels(engine);
+    const inspected = await inTurn(listed, LIMITS.inspectsAtOnce, async ({ Id: id }) => {
+      const json = await engine.container(id);
+      return json === undefined || !isUp(json) ? undefined : { json, labels: await images.split(json) };
+    });
+    const facts = inspected
+      .filter((each) => each !== undefined)
+      .map(({ json, labels }) => containerFact(json, upstreams.nameserversOf(json), labels))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    const networks = await networksOf(facts, clinic);
+    const told = new Map(status?.containers.map((container) => [container.id, container]));
+    return facts.map((fact) => caseOf(fact, (id) => networks.get(id), told.get(fact.id), clinic));
+  } finally {
+    upstreams.close();
+  }
+}
+
+function caseOf(
+  fact: ContainerFact,
+  networkOf: Case["networkOf"],
+  told: ContainerStatus | undefined,
+  clinic: Clinic,
+): Case {
+  const decision = decide(fact, networkOf, []);
+  const isAnswered = told?.state === "attached" || told?.state === "verifying";
+  const place = placeOf(decision);
+  return {
+    fact,
+    place,
+    networkOf,
+    isAnswered,
+    isServedNode: told?.node !== undefined,
+    isInside: isInternal(fact, networkOf),
+    served: isAnswered ? told.ports : undefined,
+    attachment: attachmentFinding(decision, told, clinic.status !== undefined),
+    servers: serversOf(fact, place, told, networkOf, clinic),
+  };
+}
+
+function placeOf(decision: Decision): Place {
+  if (decision.kind === "serve") return "with-resolver";
+  if (ELSEWHERE.has(decision.code)) return "elsewhere";
+  return decision.code === DEFAULT_BRIDGE ? "default-bridge" : "with-resolver";
+}
+
+function attachmentFinding(decision: Decision, told: ContainerStatus | undefined, isRunning: boolean): Finding {
+  if (decision.kind === "leave" && NEVER_OURS.has(decision.code)) {
+    return finding("attachment", "ok", `not dns11 (${decision.code}): ${decision.reason}`);
+  }
+  if (!isRunning) return finding("attachment", "ok", "Docker's own resolver, because no dns11 answers");
+  if (told === undefined) {
+    return finding("attachment", "warning", "Docker's own resolver: dns11 does not know it yet", "Ask again.");
+  }
+  const since = told.since === undefined ? "" : `, since ${told.since}`;
+  const why = [told.code, told.reason, ...(told.culprits ?? [])].filter((text) => text !== undefined).join(": ");
+  switch (told.state) {
+    case "attached": {
+      const detail = `dns11${since}, verified ${told.verified ?? ""}`;
+      const { warning } = told;
+      return warning === undefined
+        ? finding("attachment", "ok", detail)
+        : finding("attachment", "warning", `${detail}; ${warning}`);
+    }
+    case "left-alone": {
+      const detail = `Docker's own resolver (${told.code ?? ""}): ${told.reason ?? ""}`;
+      return finding("attachment", "ok", told.warning === undefined ? detail : `${detail}; ${told.warning}`);
+    }
+    case "quarantined":
+      return finding("attachment", "problem", `Docker's own resolver: ${told.reason ?? ""}`, RELEASE);
+    case "failed":
+      return finding("attachment", "problem", `Docker's own resolver${since}: ${why}`, BY_ITSELF);
+    case "opening":
+    case "verifying":
+      return finding("attachment", "warning", `dns11 is on its way in (${told.state})`, "Ask again in a moment.");
+  }
+}
+
+function serversOf(
+  fact: ContainerFact,
+  place: Place,
+  told: ContainerStatus | undefined,
+  networkOf: Case["networkOf"],
+  clinic: Clinic,
+): readonly Server[] {
+  if (place === "elsewhere") return [];
+  if (place === "default-bridge") {
+    const { nameservers } = parseResolvConf(seeResolvConf(fact, clinic).text ?? "");
+    return nameservers.map((address) => ({ from: "container", address, port: DNS_PORT }));
+  }
+  if (told?.upstreams !== undefined) return told.upstreams.flatMap((text) => serversIn(text));
+  return askedByDocker(fact, isInternal(fact, networkOf), clinic);
+}
+
+function askedByDocker({ nameservers }: ContainerFact, isInside: boolean, { hostServers }: Clinic): readonly Server[] {
+  switch (nameservers.kind) {
+    case "listed":
+      return nameservers.servers
+        .filter(({ from }) => from === "container" || !isInside)
+        .map(({ from, address }) => ({ from, address, port: DNS_PORT }));
+    case "host":
+      return isInside ? [] : hostServers.servers;
+    case "unknown":
+      return [{ from: "door", address: DOCKER_RESOLVER, port: DNS_PORT }];
+  }
+}
+
+/** Whoever has no way out does not ask the host's servers either. */
+function isInternal({ endpoints }: ContainerFact, networkOf: Case["networkOf"]): boolean {
+  const networks = endpoints.filter(({ networkName }) => isUserDefined(networkName));
+  return networks.every(({ networkId }) => networkOf(networkId)?.isInternal === true);
+}
+
+async function networksOf(facts: readonly ContainerFact[], { engine }: Clinic): Promise<Map<string, NetworkFact>> {
+  const ids = new Set(facts.flatMap(({ endpoints }) => endpoints.map(({ networkId }) => networkId)));
+  const networks = new Map<string, NetworkFact>();
+  for (const id of ids) {
+    const json = await engine.network(id);
+    if (json !== undefined) networks.set(id, networkFact(json));
+  }
+  return networks;
+}

@@ -1,0 +1,88 @@
+/**
+ * Libc check: which C library resolves names in a container, found in its files. The same reply means other things to
+ * musl than to glibc, and what musl could not do before 1.2.4 explains many a name that only some images find.
+ */
+import { type Finding, finding } from "../../model/finding.ts";
+import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
+import { readBelow } from "../../container/namespace/container-root.ts";
+import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
+
+interface Libc {
+  readonly kind: "musl" | "glibc";
+  readonly version: string | undefined;
+}
+
+const LIBRARY_BYTES_MAX = 8 * 1024 * 1024;
+const MACHINES = ["x86_64", "aarch64"];
+const MUSL = MACHINES.map((machine) => `/lib/ld-musl-${machine}.so.1`);
+const GLIBC = ["", ...MACHINES.map((machine) => `${machine}-linux-gnu/`)].flatMap((folder) =>
+  ["/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"].map((place) => `${place}${folder}libc.so.6`),
+);
+const PACKAGES = "/lib/apk/db/installed";
+/** From here on musl asks by TCP for what came truncated. */
+const MUSL_WITH_TCP = [1, 2, 4];
+
+/** `root` is the container's; `resolvConf` is the text it has. */
+export function libcFinding(root: number, resolvConf: string | undefined): Finding {
+  const libc = libcBelow(root);
+  if (libc === undefined) {
+    return finding("libc", "ok", "neither glibc nor musl is in its files; its programs bring what they need");
+  }
+  const name = `${libc.kind} ${libc.version ?? "of an unknown version"}`;
+  if (libc.kind === "glibc") {
+    const detail = `${name}: it asks the servers one after the other, 5 seconds each, and by TCP for what came truncated`;
+    return finding("libc", "ok", detail);
+  }
+  const others = parseResolvConf(resolvConf ?? "").nameservers.filter((server) => server !== DOCKER_RESOLVER);
+  const hints = [
+    ...(isBefore(libc.version, MUSL_WITH_TCP)
+      ? ["it has no TCP before 1.2.4, so replies over 512 octets are cut or fail"]
+      : []),
+    ...(others.length > 0 ? [`it asks ${others.join(", ")} at the same time, and the first reply counts`] : []),
+  ];
+  const always = "an NXDOMAIN for AAAA denies the whole name to it";
+  if (hints.length === 0) return finding("libc", "ok", `${name}: it asks all servers at once, and ${always}`);
+  const remedy = "Take an image with musl 1.2.4 (Alpine 3.18) or later, and let resolv.conf name 127.0.0.11 alone.";
+  return finding("libc", "warning", `${name}: ${[...hints, always].join("; ")}`, remedy);
+}
+
+function libcBelow(root: number): Libc | undefined {
+  const musl = firstBelow(root, MUSL);
+  if (musl !== undefined) {
+    return { kind: "musl", version: muslVersion(musl, readBelow(root, PACKAGES, LIBRARY_BYTES_MAX)) };
+  }
+  const glibc = firstBelow(root, GLIBC);
+  if (glibc === undefined) return undefined;
+  return { kind: "glibc", version: /stable release version (\d+\.\d+)/.exec(glibc.toString("latin1"))?.[1] };
+}
+
+function firstBelow(root: number, paths: readonly string[]): Buffer | undefined {
+  for (const path of paths) {
+    const bytes = readBelow(root, path, LIBRARY_BYTES_MAX);
+    if (bytes !== undefined) return bytes;
+  }
+  return undefined;
+}
+
+/** Alpine's list of packages knows; elsewhere the library itself holds its version as a text among others. */
+function muslVersion(library: Buffer, packages: Buffer | undefined): string | undefined {
+  const listed = /^V:(\d+\.\d+\.\d+)/m.exec(aboutMusl(packages?.toString("latin1") ?? ""))?.[1];
+  // oxlint-disable-next-line no-control-regex -- texts in a library end with a zero
+  return listed ?? /\0(1\.\d\.\d{1,2})\0/.exec(library.toString("latin1"))?.[1];
+}
+
+/** A container writes the list as it pleases, and as long as it may: it is gone through once. */
+function aboutMusl(packages: string): string {
+  const text = `\n${packages}`;
+  const begin = text.indexOf("\nP:musl\n");
+  if (begin === -1) return "";
+  const end = text.indexOf("\n\n", begin);
+  return text.slice(begin, end === -1 ? text.length : end);
+}
+
+function isBefore(version: string | undefined, wanted: readonly number[]): boolean {
+  if (version === undefined) return false;
+  const parts = version.split(".").map(Number);
+  const at = wanted.findIndex((number, index) => parts[index] !== number);
+  return at !== -1 && (parts[at] ?? 0) < (wanted[at] ?? 0);
+}

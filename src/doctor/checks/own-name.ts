@@ -1,0 +1,63 @@
+/**
+ * Own name: a container's own name is what its resolver knows, and nobody else's does. So asking for it tells whether the
+ * servers that are asked give Docker's names, whoever it is that answers.
+ */
+import { isSameAddress } from "../../model/address.ts";
+import type { CheckCode, Finding } from "../../model/finding.ts";
+import { type AddressType, nameAnswer, nameQuery } from "../../model/name-question.ts";
+import { type Exchanged, type Within, exchange } from "../../container/rules/exchange.ts";
+
+/** Who asks, for what, and what is right. */
+export interface Person {
+  readonly name: string;
+  readonly addresses: readonly string[];
+}
+
+export interface Question {
+  readonly code: CheckCode;
+  /** Who asks, in the words that the findings begin with. */
+  readonly who: string;
+  readonly servers: readonly string[];
+  readonly within: Within;
+  /** What the packets carry, if anything. */
+  readonly mark?: number;
+  readonly remedy: string;
+}
+
+/** Whoever asks a resolver waits about so long. */
+export const WAIT_MS = 3_000;
+
+/** What the kernel's words mean for a query. */
+const FAILURES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "nobody listens there (refused)",
+  EPERM: "a rule drops it (EPERM)",
+};
+
+/** A finding for each server and protocol. */
+export async function askOwnName({ name, addresses }: Person, question: Question): Promise<Finding[]> {
+  const type: AddressType = addresses.some((address) => !address.includes(":")) ? "A" : "AAAA";
+  const { servers, within, mark } = question;
+  const all = await Promise.all(
+    servers.map(async (destination) => {
+      const message = (id: number): Buffer => nameQuery(name, type, id);
+      const legs = await exchange(within, { destination, message, mark, waitMs: WAIT_MS });
+      return legs.map((leg) => findingOf(destination, leg, { name, addresses }, question));
+    }),
+  );
+  return all.flat();
+}
+
+function findingOf(server: string, leg: Exchanged, { name, addresses }: Person, question: Question): Finding {
+  const { protocol, id, reply, failure } = leg;
+  const { code, remedy } = question;
+  const what = `${question.who} asks ${server} by ${protocol}`;
+  const problem = (detail: string): Finding => ({ code, what, state: "problem", detail, remedy });
+  if (failure !== undefined) return problem(FAILURES[failure] ?? failure);
+  if (reply === undefined) return problem("no answer");
+  const answer = nameAnswer(reply, id);
+  if (answer === undefined) return problem("what came back is no DNS reply");
+  if (typeof answer === "string") return problem(`${answer} for "${name}", its own name: this is not Docker's names`);
+  const isRight = answer.some((address) => addresses.some((own) => isSameAddress(own, address)));
+  if (!isRight) return problem(`"${name}" is ${answer.join(", ") || "nothing"}, not itself`);
+  return { code, what, state: "ok", detail: `"${name}" is ${answer.join(", ")}` };
+}

@@ -1,0 +1,119 @@
+/**
+ * Cleanup: what a killed instance may have left. Owned tables go with their process, so what is looked for is rules
+ * that nobody owns (of another tier, or of somebody's experiment), and the socket and lock of the state folder.
+ */
+import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
+import { type EngineHost, closeEngineHost, openEngineHost, processBehind } from "../container/namespace/engine-host.ts";
+import { proveNamespace } from "../container/namespace/proof.ts";
+import { Journal } from "../container/kind/journal.ts";
+import { NOTHING_TO_UNDO, undoNode } from "../container/kind/undo.ts";
+import { removeStanding } from "../container/rules/install.ts";
+import { standingRules } from "../container/rules/standing.ts";
+import { Engine } from "../container/watch/engine.ts";
+import { engineAddress } from "../container/watch/engine-address.ts";
+import { type ContainerJson, isUp } from "../container/watch/translate.ts";
+import { closeQuietly } from "../kernel/libc.ts";
+import { NetlinkMemory } from "../kernel/netlink-socket.ts";
+import { codeOf, reasonOf } from "../lib/fault.ts";
+import { takeInstance } from "../instance/instance.ts";
+import { checkCapabilities } from "../container/preflight.ts";
+
+export interface Cleaned {
+  /** What was done, a line each. */
+  readonly did: readonly string[];
+  /** What could not be; as long as there is such, what is known of it is kept. */
+  readonly failed: readonly string[];
+}
+
+/** Does it, and refuses while an instance is running. With the id of a container, nothing else is touched. */
+export async function cleanup(stateDir: string, hostFlag: string | undefined, only?: string): Promise<Cleaned> {
+  checkCapabilities();
+  await warmThreadPool();
+  const { socketPath } = engineAddress(hostFlag, process.env);
+  const engine = new Engine(socketPath);
+  const { id } = await engine.describe();
+  const instance = takeInstance(stateDir, id);
+  const host = openEngineHost(processBehind(socketPath));
+  const bracket = new Bracket();
+  const memory = new NetlinkMemory();
+  const did: string[] = [];
+  const failed: string[] = [];
+  const journal = new Journal(instance.folder);
+  let isWhole = false;
+  try {
+    const { records, damaged } = journal.all();
+    if (only === undefined) failed.push(...damaged);
+    for (const record of records) {
+      if (only !== undefined && record.containerId !== only) continue;
+      // Another start of a container has made everything anew.
+      const json = await engine.container(record.containerId);
+      const isSameStart = json?.State?.StartedAt === record.startedAt && isUp(json);
+      const undone = isSameStart ? undoNode(record, { bracket, memory, host }) : NOTHING_TO_UNDO;
+      if (undone.isWhole) journal.remove(record.containerId);
+      (undone.isWhole ? did : failed).push(...undone.did.map((line) => `${record.name}: ${line}`));
+    }
+    for (const { Id: containerId } of await engine.containers()) {
+      if (only !== undefined && containerId !== only) continue;
+      const json = await engine.container(containerId);
+      if (json === undefined || !isUp(json)) continue;
+      const cleaned = cleanContainer(json, { host, bracket, memory });
+      did.push(...cleaned.did);
+      failed.push(...cleaned.failed);
+    }
+    isWhole = failed.length === 0;
+  } finally {
+    bracket.close();
+    closeEngineHost(host);
+    if (only === undefined && isWhole) instance.remove();
+    else instance.release();
+  }
+  return { did: only === undefined && isWhole ? [...did, `removed ${instance.folder}`] : did, failed };
+}
+
+interface Tools {
+  readonly host: EngineHost;
+  readonly bracket: Bracket;
+  readonly memory: NetlinkMemory;
+}
+
+function cleanContainer(json: ContainerJson, { host, bracket, memory }: Tools): Cleaned {
+  const name = json.Name.replace(/^\//, "");
+  const claim = {
+    containerId: json.Id,
+    sandboxKey: json.NetworkSettings?.SandboxKey ?? "",
+    pid: json.State?.Pid ?? 0,
+  };
+  let fd = -1;
+  try {
+    const proven = proveNamespace(claim, host, bracket.homeId);
+    fd = proven.fd;
+    const { did, failed } = bracket.within(fd, () => removeLeftBehind(memory));
+    return { did: did.map((line) => `${name}: ${line}`), failed: failed.map((line) => `${name}: ${line}`) };
+  } catch (error) {
+    // A container on the host's network, or one that ended meanwhile, has nothing of ours.
+    const isElsewhere = codeOf(error)?.startsWith("NAMESPACE_") === true;
+    return { did: [], failed: isElsewhere ? [] : [`${name}: ${reasonOf(error)}`] };
+  } finally {
+    closeQuietly(fd);
+  }
+}
+
+/** To be called inside the namespace; says what it did. */
+export function removeLeftBehind(memory: NetlinkMemory): Cleaned {
+  const did: string[] = [];
+  const failed: string[] = [];
+  for (const standing of standingRules(memory)) {
+    const { title, holder } = standing;
+    if (holder === "stays") did.push(`${title} was made in the node, to stay; left alone`);
+    else if (holder === "instance") did.push(`${title} belongs to a running process; left alone`);
+    else {
+      try {
+        removeStanding(memory, standing);
+        did.push(`removed ${title}, which nobody owned`);
+      } catch (error) {
+        failed.push(`${title}: ${reasonOf(error)}`);
+      }
+    }
+  }
+  return { did, failed };
+}

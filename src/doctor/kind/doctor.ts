@@ -1,0 +1,119 @@
+/**
+ * KindDoctor: finds the nodes of an engine and has each examined, with or without a dns11 that runs.
+ */
+import { examineNode } from "./node-check.ts";
+import { nodeFactOf } from "../../container/kind/node-fact.ts";
+import { isNode } from "../../container/kind/selection.ts";
+import { Bracket, warmThreadPool } from "../../container/namespace/bracket.ts";
+import {
+  type EngineHost,
+  closeEngineHost,
+  openEngineHost,
+  processBehind,
+  readEngineFile,
+} from "../../container/namespace/engine-host.ts";
+import { proveNamespace } from "../../container/namespace/proof.ts";
+import type { ContainerFact, NetworkFact } from "../../container/registry/fact.ts";
+import { Engine } from "../../container/watch/engine.ts";
+import { engineAddress } from "../../container/watch/engine-address.ts";
+import { ImageLabels } from "../../container/watch/image-labels.ts";
+import { containerFact, isUp, networkFact } from "../../container/watch/translate.ts";
+import { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { closeQuietly } from "../../kernel/libc.ts";
+import { Fault, reasonOf } from "../../lib/fault.ts";
+import { type Finding, finding } from "../../model/finding.ts";
+import type { NodeFilter } from "../../model/kind-policy.ts";
+import { checkCapabilities } from "../../container/preflight.ts";
+
+export interface NodeDiagnosis {
+  readonly node: string;
+  readonly findings: readonly Finding[];
+}
+
+export interface DiagnosisOrder {
+  readonly hostFlag: string | undefined;
+  /** A container's name or id; without it all nodes. */
+  readonly node: string | undefined;
+  readonly filters: readonly NodeFilter[];
+}
+
+export async function diagnoseNodes({ hostFlag, node, filters }: DiagnosisOrder): Promise<NodeDiagnosis[]> {
+  checkCapabilities();
+  await warmThreadPool();
+  const { socketPath } = engineAddress(hostFlag, process.env);
+  const engine = new Engine(socketPath);
+  const host = openEngineHost(behind(socketPath));
+  const bracket = new Bracket();
+  try {
+    const facts = node === undefined ? await allNodes(engine, filters) : [await theNode(engine, node)];
+    const diagnoses: NodeDiagnosis[] = [];
+    for (const fact of facts) {
+      diagnoses.push({ node: fact.name, findings: await diagnose(fact, engine, host, bracket) });
+    }
+    return diagnoses;
+  } finally {
+    bracket.close();
+    closeEngineHost(host);
+  }
+}
+
+function behind(socketPath: string): ReturnType<typeof processBehind> {
+  try {
+    return processBehind(socketPath);
+  } catch (error) {
+    throw new Fault("ENGINE_AWAY", `Nobody answers at the engine socket "${socketPath}"`, {
+      cause: error,
+      remedy: "Inside a node there is none: dns11 kind doctor --in-node.",
+    });
+  }
+}
+
+async function allNodes(engine: Engine, filters: readonly NodeFilter[]): Promise<ContainerFact[]> {
+  const facts: ContainerFact[] = [];
+  const images = new ImageLabels(engine);
+  for (const { Id: id } of await engine.containers()) {
+    const json = await engine.container(id);
+    if (json === undefined || !isUp(json)) continue;
+    const fact = containerFact(json, { kind: "unknown" }, await images.split(json));
+    if (isNode(fact, filters)) facts.push(fact);
+  }
+  return facts;
+}
+
+async function theNode(engine: Engine, node: string): Promise<ContainerFact> {
+  const json = await engine.container(encodeURIComponent(node));
+  if (json !== undefined && isUp(json)) return containerFact(json, { kind: "unknown" });
+  throw new Fault("NO_SUCH_NODE", `The engine has no running container "${node}"`, {
+    remedy: "Name a node as `docker ps` shows it.",
+  });
+}
+
+async function diagnose(
+  fact: ContainerFact,
+  engine: Engine,
+  host: EngineHost,
+  bracket: Bracket,
+): Promise<readonly Finding[]> {
+  let fd = -1;
+  try {
+    const networks = await networksOf(fact, engine);
+    fd = proveNamespace({ containerId: fact.id, ...fact }, host, bracket.homeId).fd;
+    const { resolvConfPath: path } = fact;
+    const resolvConf = path === undefined ? undefined : readEngineFile(host, path);
+    const patient = { fact: nodeFactOf(fact, (id) => networks.get(id), undefined), fd, resolvConf };
+    return await examineNode(patient, { bracket, memory: new NetlinkMemory() });
+  } catch (error) {
+    return [finding("namespace", "unknown", reasonOf(error))];
+  } finally {
+    closeQuietly(fd);
+  }
+}
+
+async function networksOf({ endpoints }: ContainerFact, engine: Engine): Promise<Map<string, NetworkFact>> {
+  const networks = new Map<string, NetworkFact>();
+  for (const { networkId } of endpoints) {
+    const json = await engine.network(networkId);
+    if (json !== undefined) networks.set(networkId, networkFact(json));
+  }
+  return networks;
+}

@@ -1,0 +1,30 @@
+/**
+ * Descriptors: how many files and sockets this process may have, and for how many containers that is enough. Node raises
+ * the soft limit to the hard one by itself.
+ */
+import { readFileSync } from "node:fs";
+
+import { LIMITS } from "../config/limits.ts";
+import { growDescriptorTable } from "./libc.ts";
+
+/** A namespace, the owner of its rules, the watch on others' rules, a UDP and a TCP socket. */
+const PER_CONTAINER = 5;
+/** A KIND node has two more pairs of sockets; few machines have more than a handful of nodes. */
+const FOR_OURSELVES = 64;
+
+export function descriptorsMax(): number {
+  const limits = readFileSync("/proc/self/limits", "utf8");
+  const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
+  return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
+}
+
+/** No query and no container waits later while the kernel makes room for more of them. */
+export function foreseeDescriptors(): void {
+  growDescriptorTable(Math.min(descriptorsMax(), LIMITS.descriptorsForeseen));
+}
+
+/** Beside what queries on their way to servers may take. */
+export function roomForContainers(descriptors: number): number {
+  const shares = LIMITS.upstreamShareOfDescriptors + LIMITS.connectionShareOfDescriptors;
+  return Math.max(0, Math.floor((descriptors * (1 - shares) - FOR_OURSELVES) / PER_CONTAINER));
+}

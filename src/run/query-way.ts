@@ -1,0 +1,256 @@
+/**
+ * The query's way, built from its parts in the order in which a query meets them: listen, answer (wire, policy, cache),
+ * forward, upstream. Settings that change have it built anew; queries that are on their way end where they began.
+ */
+import { isDeepStrictEqual } from "node:util";
+
+import { LIMITS } from "../config/limits.ts";
+import type { RunSettings } from "../config/settings.ts";
+import type { OpenEndpointFor } from "../container/attach/ports.ts";
+import { MessageBlock } from "../kernel/message-block.ts";
+import { RandomIds } from "../lib/random-ids.ts";
+import { serverText } from "../model/server-text.ts";
+import type { Server } from "../model/view.ts";
+import { type Log, Throttle } from "../observe/log.ts";
+import { Repeats } from "../observe/repeats.ts";
+import { Answerer, SLOT_BYTES } from "../query/answer.ts";
+import { Memory } from "../query/cache/memory.ts";
+import { ReplyCache } from "../query/cache/reply-cache.ts";
+import { AdaptiveForwarder } from "../query/forward/adaptive.ts";
+import { LoopGuard } from "../query/upstream/loop-guard.ts";
+import { SequentialForwarder } from "../query/forward/sequential.ts";
+import type { SlotLimit } from "../query/forward/slots.ts";
+import { Book } from "../query/ledger/book.ts";
+import { Endpoint } from "../query/listen/endpoint.ts";
+import type { Forward } from "../query/listen/ports.ts";
+import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
+import type { UdpParts } from "../query/listen/udp.ts";
+import { MeteredAnswerer } from "../query/metered.ts";
+import { Meter } from "../query/meter.ts";
+import { sharePools } from "../query/shares.ts";
+import { Fleet } from "../query/upstream/fleet.ts";
+import { TurnBudget } from "../query/upstream/turn-budget.ts";
+import { descriptorsMax } from "../kernel/descriptors.ts";
+
+/** What can be read of it at any time. */
+export interface QueryReadings {
+  readonly entries: number;
+  readonly bytes: number;
+  readonly bytesMax: number;
+  /** The host's nameservers that were asked. */
+  readonly nameservers: readonly { readonly server: string; readonly isUp: boolean }[];
+}
+
+export interface QueryWay {
+  readonly meter: Meter;
+  readonly readings: () => QueryReadings;
+  readonly openEndpointFor: OpenEndpointFor;
+  /** Who is asked has changed, or those who are asked ask others: what they said before may be wrong. */
+  readonly onUpstreamsChanged: () => void;
+  readonly reconfigure: (settings: RunSettings) => void;
+  /** What containers asked lately. */
+  readonly book: Book;
+  /** Who answers now; after another reconfiguration it may be somebody else. */
+  readonly asking: () => Asking;
+}
+
+/** What settings exchange. */
+interface Answering extends Pick<UdpParts & TcpParts, "answerer" | "forward" | "queryBytesMax" | "pipelinedMax"> {
+  /** Those who do it, without those who count. */
+  readonly asking: Asking;
+}
+
+/** Failures of servers and defects are told at most this often. */
+const LOG_EVERY_MS = 10_000;
+
+/** Told of each new asker: its number, and its container. */
+type OnAsker = (asker: number, containerId: string) => void;
+
+export function composeQueryWay(
+  settings: RunSettings,
+  log: Log,
+  repeats: Repeats = new Repeats(log),
+  onAsker: OnAsker = () => undefined,
+): QueryWay {
+  const meter = new Meter();
+  const parts: AnsweringParts = { block: new MessageBlock(LIMITS.udpBatch, SLOT_BYTES), log, repeats, meter };
+  const slots = slotLimit(settings);
+  const book = new Book(settings.queries.names);
+  const shares = sharePools(descriptorsMax());
+  let current = settings;
+  let answering = composeAnswering(settings, parts);
+  const shared = { timer: meter };
+  const udp: UdpParts = { ...answering, ...shared, block: parts.block, isBatching: settings.isBatching };
+  const tcp: TcpParts = { ...answering, ...shared, block: streamBlock() };
+  return {
+    meter,
+    readings: () => answering.asking.readings(),
+    openEndpointFor: (containerId) => (sockets, view, dial) => {
+      const endpoint = new Endpoint(sockets, { containerId, view, dial }, { udp, tcp, slots, book, shares });
+      onAsker(endpoint.asker.number, containerId);
+      return endpoint;
+    },
+    book,
+    asking: () => answering.asking,
+    onUpstreamsChanged: () => answering.asking.forget(),
+    reconfigure: (next) => {
+      // What is remembered is kept where nobody wants it otherwise: a new route is no reason to ask everything anew.
+      const isSame = isDeepStrictEqual([next.behaviour, next.upstream], [current.behaviour, current.upstream]);
+      if (!isSame) {
+        // Before anything else: it may find no room, and then nothing has changed.
+        answering = composeAnswering(next, parts);
+        Object.assign(slots, slotLimit(next));
+        Object.assign(udp, answering);
+        Object.assign(tcp, answering);
+      }
+      current = next;
+      book.setNames(next.queries.names);
+    },
+  };
+}
+
+/** What outlives a change of settings. */
+interface AnsweringParts {
+  readonly block: MessageBlock;
+  readonly log: Log;
+  readonly repeats: Repeats;
+  readonly meter: Meter;
+}
+
+function composeAnswering(settings: RunSettings, parts: AnsweringParts): Answering {
+  const { behaviour } = settings;
+  const asking = behaviour.failsOver ? adaptive(settings, parts) : sequential(settings, parts);
+  return {
+    asking,
+    answerer: new MeteredAnswerer(asking.answerer, parts.meter),
+    forward: asking.forward,
+    queryBytesMax: behaviour.readsLongQueries ? LIMITS.udpQueryBytes : LIMITS.udpQueryBytesStrict,
+    pipelinedMax: behaviour.pipelines ? LIMITS.tcpPipelined : 1,
+  };
+}
+
+interface Asking {
+  readonly answerer: Answerer;
+  readonly forward: Forward;
+  readonly forget: () => void;
+  readonly readings: () => QueryReadings;
+  /** What is remembered of servers and of their replies; nothing where they are asked as Docker asks them. */
+  readonly known?: Known;
+}
+
+interface Known {
+  readonly forwarder: AdaptiveForwarder;
+  readonly fleet: Fleet;
+  readonly cache: ReplyCache;
+  readonly isCaching: boolean;
+  readonly now: () => number;
+}
+
+/** As Docker asks: one server after the other, nothing remembered. */
+function sequential({ behaviour, upstream }: RunSettings, { log, meter }: AnsweringParts): Asking {
+  const failures = new Throttle(LOG_EVERY_MS);
+  const { forward } = new SequentialForwarder(
+    behaviour,
+    (server, reason) => {
+      failures.run((heldBack) => log.warn({ server: serverText(server), reason, heldBack }, "nameserver failed"));
+    },
+    Math.min(LIMITS.forwardQueriesWhole, descriptorsMax() * LIMITS.forwardShareOfDescriptors),
+    meter,
+  );
+  return {
+    answerer: new Answerer(behaviour, { leave: upstream.leave }),
+    forward,
+    forget: () => undefined,
+    readings: () => NOTHING,
+  };
+}
+
+const NOTHING: QueryReadings = { entries: 0, bytes: 0, bytesMax: 0, nameservers: [] };
+
+function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, meter }: AnsweringParts): Asking {
+  const now = (): number => performance.now();
+  const ids = new RandomIds();
+  const failures = new Throttle(LOG_EVERY_MS);
+  const socketsMax = Math.min(LIMITS.upstreamSocketsWhole, descriptorsMax() * LIMITS.upstreamShareOfDescriptors);
+  const fleet = new Fleet(
+    {
+      block,
+      budget: new TurnBudget(LIMITS.upstreamBatch),
+      ids,
+      now,
+      socketsMax,
+      pools: new Set(),
+      sockets: { open: 0 },
+    },
+    (server, isUp, reason) => logHealth(repeats, server, isUp, reason),
+  );
+  const cache = new ReplyCache(behaviour.caches ? upstream.cache.bytesMax : 0, meter.cache);
+  const memory = new Memory({
+    cache,
+    fleet,
+    behaviour,
+    policy: upstream.cache,
+    now,
+    onRefresh: (asker, lane, entry) => forwarder.refresh(asker, lane, entry),
+  });
+  const guard = new LoopGuard(now, (asker, loop) => {
+    const server = serverText(loop.nameserver.server);
+    const text = "a nameserver leads back to dns11 through a container; that container's queries are kept from it";
+    repeats.tell("warn", server, { server, container: asker.ledger.containerId }, text, "nameserver");
+    forwarder.leaveOut(asker, loop);
+  });
+  const forwarder = new AdaptiveForwarder({
+    behaviour,
+    policy: upstream,
+    fleet,
+    cache,
+    memory,
+    guard,
+    ids,
+    now,
+    onFailure: (reason) => {
+      failures.run((heldBack) => log.warn({ reason, heldBack }, "no nameserver answered"));
+    },
+    queriesMax: LIMITS.forwardQueriesShared,
+    meter,
+  });
+  return {
+    answerer: new Answerer(behaviour, {
+      guard,
+      leave: upstream.leave,
+      ...(behaviour.caches && { memory }),
+    }),
+    forward: forwarder.forward,
+    forget: () => forwarder.forget(),
+    readings: () => ({
+      entries: cache.size,
+      bytes: cache.bytes,
+      bytesMax: behaviour.caches ? upstream.cache.bytesMax : 0,
+      nameservers: statesOf(fleet, now()),
+    }),
+    known: { forwarder, fleet, cache, isCaching: behaviour.caches, now },
+  };
+}
+
+/** Each by its name, once: the same server may stand in several lists, in some of them as a backup. */
+function statesOf({ nameservers }: Fleet, nowMs: number): QueryReadings["nameservers"] {
+  const states = new Map<string, boolean>();
+  for (const { server, health } of nameservers) {
+    const name = serverText(server);
+    states.set(name, states.get(name) === true || !health.isDown(nowMs));
+  }
+  return [...states].map(([server, isUp]) => ({ server, isUp }));
+}
+
+/** A server that comes and goes is one thing that happens, not many. */
+function logHealth(repeats: Repeats, server: Server, isUp: boolean, reason: string): void {
+  const name = serverText(server);
+  const about = { server: name, reason };
+  if (isUp) repeats.tell("info", name, about, "nameserver is back", "nameserver");
+  else repeats.tell("warn", name, about, "nameserver is down; it is asked last", "nameserver");
+}
+
+function slotLimit({ behaviour, upstream }: RunSettings): SlotLimit {
+  const waitMs = behaviour.failsOver ? LIMITS.forwardWaitShortMs : LIMITS.forwardWaitMs;
+  return { max: upstream.ask.queriesMax, waitMs };
+}

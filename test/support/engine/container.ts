@@ -1,0 +1,215 @@
+// Owns one container of an engine under test, and the networks it hangs on. It is made with the docker command, for
+// that is the way of the people whose containers dns11 serves.
+
+import type { ContainerInspectInfo } from "dockerode";
+import type { CommandOptions, CommandResult } from "../program/command.ts";
+import { stdoutOf } from "../program/command.ts";
+import type { DockerHost } from "./docker-host.ts";
+import { ensureImage } from "./image.ts";
+import { inNetns, type NetworkPlace } from "../rig/netns.ts";
+
+export type NetworkAttachment = {
+  readonly name: string;
+  readonly aliases?: readonly string[] | undefined;
+  readonly ip?: string | undefined;
+  readonly ip6?: string | undefined;
+  // "container" or "container:alias", as of --link.
+  readonly links?: readonly string[] | undefined;
+};
+
+export type ContainerOptions = {
+  readonly name?: string | undefined;
+  // None: the engine's default bridge.
+  readonly networks?: readonly (string | NetworkAttachment)[] | undefined;
+  readonly hostname?: string | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  readonly dns?: readonly string[] | undefined;
+  // Further ones of `docker run`.
+  readonly args?: readonly string[] | undefined;
+  readonly image?: string | undefined;
+  readonly command?: readonly string[] | undefined;
+};
+
+export type NetworkOptions = {
+  readonly internal?: boolean | undefined;
+  readonly ipv6?: boolean | undefined;
+  readonly subnet?: string | undefined;
+  readonly subnet6?: string | undefined;
+  // Further ones of `docker network create`.
+  readonly args?: readonly string[] | undefined;
+};
+
+let networks6 = 0;
+
+// The id of a new network. An old dockerd has no IPv6 addresses of its own to give, so a network gets some here.
+export async function createNetwork(host: DockerHost, name: string, options: NetworkOptions = {}): Promise<string> {
+  const subnet6 =
+    options.subnet6 ?? (options.ipv6 === true ? `fd11:0:0:${(networks6 += 1).toString(16)}::/64` : undefined);
+  return await host.docker(
+    "network",
+    "create",
+    ...(options.internal === true ? ["--internal"] : []),
+    ...(options.subnet === undefined ? [] : ["--subnet", options.subnet]),
+    ...(subnet6 === undefined ? [] : ["--ipv6", "--subnet", subnet6]),
+    ...(options.args ?? []),
+    name,
+  );
+}
+
+export async function removeNetwork(host: DockerHost, name: string): Promise<void> {
+  await host.docker("network", "rm", name);
+}
+
+// On all of its networks from its first moment on.
+export async function runContainer(host: DockerHost, options: ContainerOptions = {}): Promise<Container> {
+  const image = options.image ?? (await ensureImage(host));
+  const [first, ...others] = (options.networks ?? []).map(attachmentOf);
+  const args = [...containerArgs(options, first), image, ...(options.command ?? [])];
+  if (others.length === 0) return await Container.of(host, await host.docker("run", "--detach", ...args));
+  const id = await host.docker("create", ...args);
+  for (const other of others) await connect(host, id, other);
+  await host.docker("start", id);
+  return await Container.of(host, id);
+}
+
+export class Container implements AsyncDisposable, NetworkPlace {
+  readonly id: string;
+  readonly host: DockerHost;
+  #info: ContainerInspectInfo;
+
+  private constructor(host: DockerHost, info: ContainerInspectInfo) {
+    this.host = host;
+    this.id = info.Id;
+    this.#info = info;
+  }
+
+  // A container that something else has made.
+  static async of(host: DockerHost, idOrName: string): Promise<Container> {
+    return new Container(host, await inspect(host, idOrName));
+  }
+
+  get name(): string {
+    return this.#info.Name.slice(1);
+  }
+
+  // Of the first process, where the engine's process ids are true; 0 when the container does not run.
+  get pid(): number {
+    return this.#info.State.Pid;
+  }
+
+  get netnsPath(): string {
+    return `/proc/${this.pid}/ns/net`;
+  }
+
+  // The engine's name for the network namespace: a path that exists in dockerd's mount namespace.
+  get sandboxKey(): string {
+    return this.#info.NetworkSettings.SandboxKey;
+  }
+
+  address(network: string): string {
+    return this.#endpoint(network).IPAddress;
+  }
+
+  address6(network: string): string {
+    return this.#endpoint(network).GlobalIPv6Address;
+  }
+
+  // Asks the engine again; what the other members tell is from the last time.
+  async inspect(): Promise<ContainerInspectInfo> {
+    this.#info = await inspect(this.host, this.id);
+    return this.#info;
+  }
+
+  // The machine's program in the container's network namespace.
+  async enter(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
+    const [first = "", ...rest] = inNetns(this.netnsPath, command, args);
+    return await this.host.exec(first, rest, options);
+  }
+
+  // A program of the container's own, inside of it.
+  async exec(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
+    const interactive = options.input === undefined ? [] : ["--interactive"];
+    return await this.host.dockerCommand(["exec", ...interactive, this.id, command, ...args], options);
+  }
+
+  async readFile(path: string): Promise<string> {
+    return stdoutOf(await this.exec("cat", [path]), `cat ${path}`);
+  }
+
+  async connect(network: string | NetworkAttachment): Promise<void> {
+    await connect(this.host, this.id, attachmentOf(network));
+    await this.inspect();
+  }
+
+  async disconnect(network: string): Promise<void> {
+    await this.host.docker("network", "disconnect", network, this.id);
+    await this.inspect();
+  }
+
+  async start(): Promise<void> {
+    await this.#change("start");
+  }
+
+  async stop(): Promise<void> {
+    await this.#change("stop");
+  }
+
+  async restart(): Promise<void> {
+    await this.#change("restart");
+  }
+
+  async remove(): Promise<void> {
+    await this.host.docker("rm", "--force", "--volumes", this.id);
+  }
+
+  // Unlike remove() content with a container that is gone already, or went together with its engine.
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.host.dockerCommand(["rm", "--force", "--volumes", this.id]);
+  }
+
+  async #change(verb: string): Promise<void> {
+    await this.host.docker(verb, this.id);
+    await this.inspect();
+  }
+
+  #endpoint(network: string): ContainerInspectInfo["NetworkSettings"]["Networks"][string] {
+    const endpoint = this.#info.NetworkSettings.Networks[network];
+    if (endpoint === undefined) throw new Error(`${this.name} is not on network ${network}`);
+    return endpoint;
+  }
+}
+
+async function inspect(host: DockerHost, idOrName: string): Promise<ContainerInspectInfo> {
+  const text = await host.docker("inspect", "--type", "container", idOrName);
+  const [info] = JSON.parse(text) as ContainerInspectInfo[];
+  if (info === undefined) throw new Error(`no container ${idOrName}`);
+  return info;
+}
+
+async function connect(host: DockerHost, container: string, network: NetworkAttachment): Promise<void> {
+  await host.docker("network", "connect", ...attachmentArgs(network, "--alias"), network.name, container);
+}
+
+function containerArgs(options: ContainerOptions, network: NetworkAttachment | undefined): string[] {
+  return [
+    ...(options.name === undefined ? [] : ["--name", options.name]),
+    ...(options.hostname === undefined ? [] : ["--hostname", options.hostname]),
+    ...Object.entries(options.labels ?? {}).flatMap(([key, value]) => ["--label", `${key}=${value}`]),
+    ...(options.dns ?? []).flatMap((server) => ["--dns", server]),
+    ...(network === undefined ? [] : ["--network", network.name, ...attachmentArgs(network, "--network-alias")]),
+    ...(options.args ?? []),
+  ];
+}
+
+function attachmentArgs(network: NetworkAttachment, aliasFlag: string): string[] {
+  return [
+    ...(network.aliases ?? []).flatMap((alias) => [aliasFlag, alias]),
+    ...(network.ip === undefined ? [] : ["--ip", network.ip]),
+    ...(network.ip6 === undefined ? [] : ["--ip6", network.ip6]),
+    ...(network.links ?? []).flatMap((link) => ["--link", link]),
+  ];
+}
+
+function attachmentOf(network: string | NetworkAttachment): NetworkAttachment {
+  return typeof network === "string" ? { name: network } : network;
+}

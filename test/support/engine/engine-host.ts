@@ -1,0 +1,131 @@
+// Owns the machine that a test's dockerd believes to run on: a network namespace, a mount namespace and a root file
+// system, all kept by one sleeping process, so that dockerd can be stopped and started again while its containers and
+// their mounts stay. dockerd, its containerd and their shims must not meet those of the machine: they all speak through
+// /run, which is the host's own here.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { SYSTEM_PATH } from "../program/command.ts";
+import { inNetns } from "../rig/netns.ts";
+
+export type EngineHostOptions = {
+  readonly netnsPath: string;
+  // The one folder that machine and host see under the same name.
+  readonly folder: string;
+  // Nothing for a host that is like the machine.
+  readonly rootfs: string | undefined;
+  readonly resolvConf: string;
+};
+
+// A sysfs shows the network devices of the namespace it was mounted from, hence a new one; the control groups are then
+// put back. What dockerd and containerd write to /etc/docker and /opt/containerd ends in layers of memory.
+const LIKE_THE_MACHINE = `
+set -eu
+folder=$1 resolv_conf=$2
+mkdir "$folder/memory" "$folder/cgroup"
+mount -t tmpfs tmpfs "$folder/memory"
+for layer in /etc /opt; do
+  test -d "$layer" || continue
+  upper=$folder/memory$layer/upper work=$folder/memory$layer/work
+  mkdir -p "$upper" "$work"
+  mount -t overlay -o "lowerdir=$layer,upperdir=$upper,workdir=$work" overlay "$layer"
+done
+mount --rbind /sys/fs/cgroup "$folder/cgroup"
+mount -t sysfs sysfs /sys
+mount --rbind "$folder/cgroup" /sys/fs/cgroup
+umount -l "$folder/cgroup"
+mount -t tmpfs tmpfs /run
+rm -f /etc/resolv.conf
+printf %s "$resolv_conf" > /etc/resolv.conf
+`;
+
+// pivot_root, for runc refuses to work in a plain chroot. The upper layer of memory keeps the cached files clean.
+const WITH_ROOTFS = `
+set -eu
+folder=$1 resolv_conf=$2 rootfs=$3
+root=$folder/root
+mkdir "$folder/memory" "$root"
+mount -t tmpfs tmpfs "$folder/memory"
+mkdir "$folder/memory/upper" "$folder/memory/work"
+mount -t overlay -o "lowerdir=$rootfs,upperdir=$folder/memory/upper,workdir=$folder/memory/work" overlay "$root"
+mount -t proc proc "$root/proc"
+mount -t sysfs sysfs "$root/sys"
+mount --rbind /sys/fs/cgroup "$root/sys/fs/cgroup"
+mount --rbind /dev "$root/dev"
+mount -t tmpfs tmpfs "$root/run"
+mount -t tmpfs tmpfs "$root/tmp"
+mkdir -p "$root$folder"
+mount --bind "$folder" "$root$folder"
+rm -f "$root/etc/resolv.conf"
+printf %s "$resolv_conf" > "$root/etc/resolv.conf"
+mkdir "$root/machine"
+cd "$root"
+pivot_root . machine
+umount -l /machine
+`;
+
+// A service of its own beside dockerd, as Debian has it, so that it survives what a test does to dockerd.
+const START_CONTAINERD = `
+mkdir -p /run/containerd
+printf 'version = 2\\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\\n' > /run/containerd/config.toml
+containerd --config /run/containerd/config.toml --root "$folder/containerd" > "$folder/containerd.log" 2>&1 &
+until test -S /run/containerd/containerd.sock; do
+  kill -0 $! || { tail "$folder/containerd.log" >&2; exit 1; }
+  sleep 0.01
+done
+echo ready
+exec sleep infinity
+`;
+
+export class EngineHost {
+  readonly #sleeper: ChildProcess;
+
+  private constructor(sleeper: ChildProcess) {
+    this.#sleeper = sleeper;
+  }
+
+  static async start({ netnsPath, folder, rootfs, resolvConf }: EngineHostOptions): Promise<EngineHost> {
+    const script = (rootfs === undefined ? LIKE_THE_MACHINE : WITH_ROOTFS) + START_CONTAINERD;
+    const args = [
+      "--mount",
+      "sh",
+      "-c",
+      script,
+      "engine-host",
+      folder,
+      resolvConf,
+      ...(rootfs === undefined ? [] : [rootfs]),
+    ];
+    const [command = "", ...rest] = inNetns(netnsPath, "unshare", args);
+    const sleeper = spawn(command, rest, {
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: true,
+      env: { ...process.env, PATH: SYSTEM_PATH },
+    });
+    await ready(sleeper);
+    return new EngineHost(sleeper);
+  }
+
+  get pid(): number {
+    return this.#sleeper.pid ?? 0;
+  }
+
+  // What to run instead of the command for it to run on this host.
+  command(command: string, args: readonly string[] = []): [string, string[]] {
+    return ["nsenter", ["--target", String(this.pid), "--mount", "--net", "--", command, ...args]];
+  }
+}
+
+async function ready(sleeper: ChildProcess): Promise<void> {
+  const { stdout, stderr } = sleeper;
+  let said = "";
+  stderr?.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  await new Promise<void>((resolve, reject) => {
+    stdout?.once("data", () => resolve());
+    sleeper.once("error", reject);
+    sleeper.once("close", (code) => reject(new Error(`the engine's host did not start: exit ${code}: ${said.trim()}`)));
+  });
+  // It sleeps from now on and must not keep the test alive, neither by itself nor by its pipes.
+  sleeper.unref();
+  stdout?.destroy();
+  stderr?.destroy();
+}

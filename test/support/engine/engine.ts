@@ -1,0 +1,167 @@
+// Owns one real dockerd of a test's own, with its containerd, in a network namespace of its own and with every file of
+// it in one temporary folder. It shares nothing with a dockerd of the machine or of another test, so that tests may do
+// to it whatever happens to engines: restart, kill, replace.
+
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { CommandOptions, CommandResult } from "../program/command.ts";
+import { run } from "../program/command.ts";
+import { Daemon } from "../program/daemon.ts";
+import { DockerClient, type DockerHost } from "./docker-host.ts";
+import { EngineHost } from "./engine-host.ts";
+import type { Leftovers } from "../rig/leftovers.ts";
+import { netnsPathOf } from "../rig/leftovers.ts";
+import type { NetworkPlace } from "../rig/netns.ts";
+import { inNetns, makeNetns, uniqueName } from "../rig/netns.ts";
+import { hold, removeHeld } from "../rig/reaper.ts";
+import { rootfsOf, type Suite } from "./suite.ts";
+import { getJson } from "../program/unix-http.ts";
+
+export type EngineOptions = {
+  readonly suite?: Suite | undefined;
+  // The engine's /etc/resolv.conf. Unless told otherwise it names the loopback of the engine's own network namespace,
+  // where a test may put a server, so that no question of a test leaves.
+  readonly resolvConf?: string | undefined;
+  readonly args?: readonly string[] | undefined;
+  readonly daemonJson?: Readonly<Record<string, unknown>> | undefined;
+  readonly liveRestore?: boolean | undefined;
+  readonly env?: NodeJS.ProcessEnv | undefined;
+};
+
+const LOOPBACK_RESOLV_CONF = "nameserver 127.0.0.1\n";
+
+export async function startEngine(options: EngineOptions = {}): Promise<Engine> {
+  const id = uniqueName();
+  const rootfs = await rootfsOf(options.suite ?? "bookworm");
+  const folder = await mkdtemp(join(tmpdir(), `${id}-`));
+  hold({ id, folder });
+  try {
+    await makeNetns(id);
+    const resolvConf = options.resolvConf ?? LOOPBACK_RESOLV_CONF;
+    const host = await EngineHost.start({ netnsPath: netnsPathOf(id), folder, rootfs, resolvConf });
+    const engine = new Engine({ id, folder }, host, options);
+    await writeFile(join(folder, "daemon.json"), daemonJsonOf(options));
+    await engine.startDaemon();
+    return engine;
+  } catch (error) {
+    await removeHeld({ id, folder });
+    throw error;
+  }
+}
+
+export class Engine implements AsyncDisposable, DockerHost, NetworkPlace {
+  readonly id: string;
+  readonly folder: string;
+  readonly socketPath: string;
+  readonly execRoot: string;
+  readonly dataRoot: string;
+  // A process that lives in the engine's network and mount namespaces from first to last, also while dockerd is down.
+  readonly hostPid: number;
+  readonly #client: DockerClient;
+  readonly #daemon: Daemon;
+  #version = "";
+
+  constructor(leftovers: Required<Leftovers>, host: EngineHost, options: EngineOptions) {
+    this.id = leftovers.id;
+    this.folder = leftovers.folder ?? "";
+    this.socketPath = join(this.folder, "docker.sock");
+    this.execRoot = join(this.folder, "exec");
+    this.dataRoot = join(this.folder, "data");
+    this.hostPid = host.pid;
+    this.#client = new DockerClient(this.socketPath);
+    this.#daemon = new Daemon({
+      host,
+      args: [...this.#daemonArgs(), ...(options.args ?? [])],
+      env: options.env ?? {},
+      socketPath: this.socketPath,
+      logPath: join(this.folder, "dockerd.log"),
+    });
+  }
+
+  // As the docker command and DOCKER_HOST want it.
+  get host(): string {
+    return `unix://${this.socketPath}`;
+  }
+
+  // The process id of dockerd on the machine; another one after each start.
+  get pid(): number {
+    return this.#daemon.pid;
+  }
+
+  get netnsPath(): string {
+    return netnsPathOf(this.id);
+  }
+
+  get version(): string {
+    return this.#version;
+  }
+
+  async docker(...args: string[]): Promise<string> {
+    return await this.#client.check(args);
+  }
+
+  async dockerCommand(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+    return await this.#client.run(args, options);
+  }
+
+  async api(path: string): Promise<unknown> {
+    return await getJson(this.socketPath, path);
+  }
+
+  // In the engine's network namespace, with the machine's files.
+  async enter(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
+    const [first = "", ...rest] = inNetns(this.netnsPath, command, args);
+    return await run(first, rest, options);
+  }
+
+  // On the machine: an engine's process ids are the machine's.
+  async exec(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
+    return await run(command, args, options);
+  }
+
+  async startDaemon(): Promise<void> {
+    await this.#daemon.start();
+    this.#version = ((await this.api("/version")) as { Version: string }).Version;
+  }
+
+  async stopDaemon(): Promise<void> {
+    await this.#daemon.stop();
+  }
+
+  async restartDaemon(): Promise<void> {
+    await this.stopDaemon();
+    await this.startDaemon();
+  }
+
+  async kill(signal: NodeJS.Signals): Promise<void> {
+    await this.#daemon.kill(signal);
+  }
+
+  // Of dockerd and its containerd, since the engine's first start.
+  logs(): string {
+    return this.#daemon.logs;
+  }
+
+  // Ends dockerd, containerd, shims and containers without asking them: an engine of a test has nothing to lose.
+  async [Symbol.asyncDispose](): Promise<void> {
+    await removeHeld({ id: this.id, folder: this.folder });
+  }
+
+  #daemonArgs(): string[] {
+    return [
+      `--config-file=${join(this.folder, "daemon.json")}`,
+      `--data-root=${this.dataRoot}`,
+      `--exec-root=${this.execRoot}`,
+      `--pidfile=${join(this.folder, "docker.pid")}`,
+      `--host=${this.host}`,
+      // The name by which every process of every container is found again.
+      `--cgroup-parent=/${this.id}`,
+      "--exec-opt=native.cgroupdriver=cgroupfs",
+    ];
+  }
+}
+
+function daemonJsonOf({ daemonJson, liveRestore }: EngineOptions): string {
+  return JSON.stringify({ ...(liveRestore === undefined ? {} : { "live-restore": liveRestore }), ...daemonJson });
+}

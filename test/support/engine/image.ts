@@ -1,0 +1,106 @@
+// Owns the images that containers of the tests are made of. They are put together here from the machine's own files, so
+// that no registry is needed: one of busybox alone, and one that is empty but for the links a Debian system expects,
+// to be filled with the machine's folders.
+
+import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { check, run, stdoutOf } from "../program/command.ts";
+import type { DockerHost } from "./docker-host.ts";
+
+export type Image = {
+  readonly name: string;
+  // As the lines of a Dockerfile.
+  readonly changes: readonly string[];
+  readonly fill: (folder: string) => Promise<void>;
+};
+
+const SEARCH_PATH = "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+const BUSYBOX_IMAGE: Image = {
+  name: "dns11-test",
+  // The first process of a container ignores what it has no handler for, and a stop would take ten seconds.
+  changes: [SEARCH_PATH, 'CMD ["sh", "-c", "trap exit TERM INT; sleep infinity & wait"]'],
+  fill: fillBusybox,
+};
+
+// The first one with labels baked in, under a name of its own.
+export function labelledImage(name: string, labels: Readonly<Record<string, string>>): Image {
+  // A line of such changes may have 64 KB, and goes on in the next one.
+  const quoted = (text: string): string => JSON.stringify(text).replaceAll(/.{30000}/g, "$&\\\n");
+  const changes = Object.entries(labels).map(([key, value]) => `LABEL ${quoted(key)}=${quoted(value)}`);
+  return { ...BUSYBOX_IMAGE, name, changes: [...BUSYBOX_IMAGE.changes, ...changes] };
+}
+
+export const MACHINE_IMAGE: Image = {
+  name: "dns11-test-machine",
+  changes: [SEARCH_PATH],
+  fill: fillMachine,
+};
+
+const imported = new WeakMap<DockerHost, Map<Image, Promise<void>>>();
+const archives = new Map<Image, Promise<Buffer>>();
+
+// Imports the image once per engine, however many containers ask for it at the same time.
+export async function ensureImage(host: DockerHost, image: Image = BUSYBOX_IMAGE): Promise<string> {
+  const ofHost = imported.get(host) ?? new Map<Image, Promise<void>>();
+  imported.set(host, ofHost);
+  const importing = ofHost.get(image) ?? importImage(host, image);
+  ofHost.set(image, importing);
+  await importing;
+  return image.name;
+}
+
+async function importImage(host: DockerHost, image: Image): Promise<void> {
+  const archive = archives.get(image) ?? archiveOf(image);
+  archives.set(image, archive);
+  const args = ["import", ...image.changes.flatMap((change) => ["--change", change]), "-", image.name];
+  stdoutOf(await host.dockerCommand(args, { input: await archive }), `docker import of ${image.name}`);
+}
+
+async function archiveOf(image: Image): Promise<Buffer> {
+  const folder = await mkdtemp(join(tmpdir(), `${image.name}-`));
+  try {
+    const root = join(folder, "root");
+    await mkdir(root);
+    await image.fill(root);
+    const archive = join(folder, "image.tar");
+    await check("tar", ["-C", root, "--owner=0", "--group=0", "-cf", archive, "."]);
+    return await readFile(archive);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function fillCommon(root: string): Promise<void> {
+  for (const folder of ["etc", "dev", "proc", "sys", "run", "root", "var/log", "var/lib", "opt", "usr"]) {
+    await mkdir(join(root, folder), { recursive: true });
+  }
+  await mkdir(join(root, "tmp"), { mode: 0o777 });
+  await symlink("../run", join(root, "var/run"));
+  await writeFile(
+    join(root, "etc/passwd"),
+    "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
+  );
+  await writeFile(join(root, "etc/group"), "root:x:0:\nnogroup:x:65534:\n");
+  await writeFile(join(root, "etc/nsswitch.conf"), "hosts: files dns\n");
+}
+
+async function fillBusybox(root: string): Promise<void> {
+  await fillCommon(root);
+  const busybox = (await check("sh", ["-c", "command -v busybox"])).trim();
+  for (const folder of ["bin", "sbin", "usr/bin", "usr/sbin"]) await mkdir(join(root, folder), { recursive: true });
+  await copyFile(busybox, join(root, "bin/busybox"));
+  const { stdout } = await run(busybox, ["--list-full"]);
+  for (const applet of stdout.split("\n").filter((line) => line !== "" && !line.endsWith("/busybox"))) {
+    await mkdir(join(root, dirname(applet)), { recursive: true });
+    await symlink("/bin/busybox", join(root, applet));
+  }
+}
+
+async function fillMachine(root: string): Promise<void> {
+  await fillCommon(root);
+  for (const folder of ["bin", "sbin", "lib", "lib32", "lib64", "libx32"]) {
+    await symlink(`usr/${folder}`, join(root, folder));
+  }
+}

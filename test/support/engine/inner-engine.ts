@@ -1,0 +1,130 @@
+// Owns docker-in-docker: a dockerd inside a container of an engine, as people run it in continuous integration. There
+// 127.0.0.11 is served in two storeys at once, which is where a resolver that looks at namespaces can go astray.
+
+import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process";
+import { mkdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { CommandOptions, CommandResult } from "../program/command.ts";
+import { SYSTEM_PATH } from "../program/command.ts";
+import { type Container, type NetworkAttachment, runContainer } from "./container.ts";
+import { DockerClient, type DockerHost } from "./docker-host.ts";
+import type { Engine } from "./engine.ts";
+import { ensureImage, MACHINE_IMAGE } from "./image.ts";
+import { MACHINE_RIGHTS, machineVolumes } from "./machine-container.ts";
+import type { NetworkPlace } from "../rig/netns.ts";
+import { answers } from "../program/unix-http.ts";
+import { waitFor } from "../rig/wait.ts";
+
+export type InnerEngineOptions = {
+  readonly name?: string | undefined;
+  // Of the outer engine.
+  readonly networks?: readonly (string | NetworkAttachment)[] | undefined;
+  // Folders of the machine to be seen inside under the same path, read-only: the project's, for one.
+  readonly mounts?: readonly string[] | undefined;
+  // Further ones of dockerd.
+  readonly args?: readonly string[] | undefined;
+};
+
+const RIGHTS = [...MACHINE_RIGHTS, "--cgroupns=host", "--volume=/sys/fs/cgroup:/sys/fs/cgroup:rw"];
+
+const RUN_DOCKERD = `
+set -eu
+mount -o remount,rw /proc/sys
+mount -o remount,rw /sys
+exec dockerd "$@"
+`;
+
+let started = 0;
+
+export async function startInnerEngine(engine: Engine, options: InnerEngineOptions = {}): Promise<InnerEngine> {
+  started += 1;
+  const folder = join(engine.folder, `inner-${started}`);
+  await mkdir(join(folder, "data"), { recursive: true });
+  const node = dirname(dirname(process.execPath));
+  const container = await runContainer(engine, {
+    name: options.name,
+    networks: options.networks,
+    image: await ensureImage(engine, MACHINE_IMAGE),
+    args: [
+      ...RIGHTS,
+      // On a disk, for an overlay on the overlay that a container lives in does not go.
+      `--volume=${join(folder, "data")}:/var/lib/docker`,
+      `--volume=${folder}:/inner`,
+      ...machineVolumes([...(node.startsWith("/usr") ? [] : [node]), ...(options.mounts ?? [])]),
+    ],
+    command: ["sh", "-c", RUN_DOCKERD, "dockerd", ...dockerdArgs(engine, started), ...(options.args ?? [])],
+  });
+  const inner = new InnerEngine(engine, container, folder);
+  await inner.ready();
+  return inner;
+}
+
+// A control group of the inner containers' own, beside the one of the container: a group that holds processes can have
+// no children on a unified hierarchy. Below the outer engine's, it goes with it.
+function dockerdArgs(engine: Engine, count: number): string[] {
+  return [
+    "--host=unix:///var/run/docker.sock",
+    "--host=unix:///inner/docker.sock",
+    `--cgroup-parent=/${engine.id}/inner-${count}`,
+    "--exec-opt=native.cgroupdriver=cgroupfs",
+  ];
+}
+
+export class InnerEngine implements AsyncDisposable, DockerHost, NetworkPlace {
+  // The container in which it runs.
+  readonly container: Container;
+  // On the machine; inside it is also at /var/run/docker.sock.
+  readonly socketPath: string;
+  readonly #outer: Engine;
+  readonly #client: DockerClient;
+
+  constructor(outer: Engine, container: Container, folder: string) {
+    this.#outer = outer;
+    this.container = container;
+    this.socketPath = join(folder, "docker.sock");
+    this.#client = new DockerClient(this.socketPath);
+  }
+
+  async ready(): Promise<void> {
+    await waitFor("the inner dockerd's answer", async () => await this.#hasStarted(), { timeoutMs: 60_000 });
+  }
+
+  async docker(...args: string[]): Promise<string> {
+    return await this.#client.check(args);
+  }
+
+  async dockerCommand(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+    return await this.#client.run(args, options);
+  }
+
+  // Inside, with the container's rights and process ids: those that this engine reports are true there only.
+  async exec(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
+    return await this.container.exec(command, args, options);
+  }
+
+  async enter(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
+    return await this.exec(command, args, options);
+  }
+
+  // A long-running program inside. It ends with the container, not with the process returned here, which only passes
+  // its words on.
+  spawn(command: string, args: readonly string[], options: SpawnOptions = {}): ChildProcess {
+    const exec = ["-H", this.#outer.host, "exec", "--interactive", this.container.id, command, ...args];
+    return spawn("docker", exec, { ...options, env: { ...process.env, ...options.env, PATH: SYSTEM_PATH } });
+  }
+
+  async logs(): Promise<string> {
+    const { stdout, stderr } = await this.#outer.dockerCommand(["logs", this.container.id]);
+    return stdout + stderr;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.container[Symbol.asyncDispose]();
+  }
+
+  async #hasStarted(): Promise<true | undefined> {
+    if (await answers(this.socketPath, "/_ping")) return true;
+    if ((await this.container.inspect()).State.Running) return undefined;
+    throw new Error(`the inner dockerd ended at its start:\n${(await this.logs()).split("\n").slice(-20).join("\n")}`);
+  }
+}

@@ -1,0 +1,71 @@
+// Owns the building of dns11's image in an engine that reaches no registry: what its Dockerfile starts from is imported out
+// of the machine's own files (a Node, a glibc, busybox), and what it would install stands in the folder it builds from.
+
+import { copyFile, cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
+import { readFileSync, realpathSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+
+import { check, stdoutOf } from "../program/command.ts";
+import type { Engine } from "./engine.ts";
+
+export const IMAGE = "dns11-built";
+
+export async function buildPackageImage(engine: Engine): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "d11-image-"));
+  try {
+    await importBase(engine, join(folder, "base"), "dns11-base", []);
+    await importBase(engine, join(folder, "build"), "dns11-build", [process.execPath]);
+    const context = join(folder, "context");
+    await fillContext(context);
+    const args = ["build", "-f", join(context, "scripts/image/Dockerfile"), "-t", IMAGE];
+    const from = ["--build-arg", "BASE=dns11-base", "--build-arg", "BUILD=dns11-build"];
+    // The builder that engines bring themselves.
+    const env = { DOCKER_BUILDKIT: "0" };
+    const built = await engine.dockerCommand([...args, ...from, context], { env, timeoutMs: 240_000 });
+    stdoutOf(built, "docker build");
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+// busybox for a shell, the libraries that a Node needs, and further programs.
+async function importBase(engine: Engine, root: string, name: string, programs: readonly string[]): Promise<void> {
+  const busybox = (await check("sh", ["-c", "command -v busybox"])).trim();
+  for (const path of ["bin", "usr/local/bin", "etc", "run", "tmp", "proc", "sys", "dev"]) {
+    await mkdir(join(root, path), { recursive: true });
+  }
+  await symlink("../run", join(await made(join(root, "var")), "run"));
+  await copyFile(busybox, join(root, "bin/busybox"));
+  for (const applet of ["sh", "rm"]) await symlink("busybox", join(root, "bin", applet));
+  for (const program of programs) await copyFile(program, join(root, "usr/local/bin", program.split("/").at(-1) ?? ""));
+  const libraries = (await check("ldd", [process.execPath])).matchAll(/(\/\S+\.so\S*)/g);
+  for (const [, library = ""] of libraries) {
+    await mkdir(join(root, dirname(library)), { recursive: true });
+    await copyFile(realpathSync(library), join(root, library));
+  }
+  const archive = `${root}.tar`;
+  await check("tar", ["-C", root, "--owner=0", "--group=0", "-cf", archive, "."]);
+  const path = "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  await engine.docker("import", "--change", path, archive, name);
+}
+
+async function made(folder: string): Promise<string> {
+  await mkdir(folder, { recursive: true });
+  return folder;
+}
+
+// A checkout in which `npm ci` and `npm run build` have been.
+async function fillContext(context: string): Promise<void> {
+  const built = ["build.json", "cmd", "man", "src"].map((path) => `dist/${path}`);
+  for (const path of ["package.json", "package-lock.json", "LICENSE", "scripts", ...built]) {
+    await cp(path, join(context, path), { recursive: true, dereference: true });
+  }
+  const { packages } = JSON.parse(readFileSync("node_modules/.package-lock.json", "utf8")) as {
+    packages: Record<string, { dev?: boolean }>;
+  };
+  const nested = (path: string): boolean => path.lastIndexOf("node_modules/") > 0;
+  for (const path of Object.keys(packages).filter((each) => packages[each]?.dev !== true && !nested(each))) {
+    await cp(path, join(context, path), { recursive: true, dereference: true });
+  }
+}

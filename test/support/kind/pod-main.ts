@@ -1,0 +1,12 @@
+// Owns a process that makes a pod of a node and then does nothing, for the test of what is left when it is killed.
+
+import { openSync } from "node:fs";
+
+import { openPodNamespace } from "../../../src/container/kind/pod-namespace.ts";
+import { Bracket } from "../../../src/container/namespace/bracket.ts";
+import { NetlinkMemory } from "../../../src/kernel/netlink-socket.ts";
+
+const node = openSync(process.argv[2] ?? "", "r");
+const pod = await openPodNamespace(new Bracket(), new NetlinkMemory(), node);
+process.stdout.write(`${JSON.stringify(pod.addresses)}\n`);
+process.stdin.resume();

@@ -1,0 +1,81 @@
+// Owns an attachment in a namespace without an engine: what a container's way needs, with listeners that ship or with
+// nobody who answers.
+
+import { Attachment } from "../../../src/container/attach/attachment.ts";
+import { CONTAINER_MODE } from "../../../src/container/attach/mode.ts";
+import type { AttachmentParts } from "../../../src/container/attach/parts.ts";
+import type { Endpoint, OpenEndpoint } from "../../../src/container/attach/ports.ts";
+import { Bracket } from "../../../src/container/namespace/bracket.ts";
+import { type EngineHost, closeEngineHost, openEngineHost } from "../../../src/container/namespace/engine-host.ts";
+import { proveNamespace } from "../../../src/container/namespace/proof.ts";
+import { closeSockets } from "../../../src/container/namespace/sockets.ts";
+import { MessageBlock } from "../../../src/kernel/message-block.ts";
+import { NetlinkMemory } from "../../../src/kernel/netlink-socket.ts";
+import { BETTER } from "../../../src/model/behaviour.ts";
+import type { View } from "../../../src/model/view.ts";
+import { Answerer, SLOT_BYTES } from "../../../src/query/answer.ts";
+import { Book } from "../../../src/query/ledger/book.ts";
+import { Endpoint as ListeningEndpoint } from "../../../src/query/listen/endpoint.ts";
+import { streamBlock } from "../../../src/query/listen/tcp-connection.ts";
+import { sharePools } from "../../../src/query/shares.ts";
+
+export const VIEW: View = { networks: [], upstreams: { routes: [], isNdotsSet: false } };
+
+// Takes the sockets over and answers nobody.
+export const silent: OpenEndpoint = (bound): Endpoint => ({
+  target: { expect: () => undefined, hasSeen: () => false, forget: () => undefined },
+  setView: () => undefined,
+  add: closeSockets,
+  inFlight: 0,
+  conversations: [],
+  counters: {},
+  close: () => closeSockets(bound),
+});
+
+// The listeners that ship, with nothing to tell but whether a probe has arrived.
+export const answering: OpenEndpoint = (bound, view, dial) => {
+  const answerer = new Answerer(BETTER);
+  const common = { answerer, forward: () => undefined };
+  const udp = {
+    ...common,
+    block: new MessageBlock(8, SLOT_BYTES),
+    queryBytesMax: 512,
+    isBatching: true,
+  };
+  const tcp = { ...common, pipelinedMax: 1, block: streamBlock() };
+  const shares = sharePools(Number.POSITIVE_INFINITY);
+  return new ListeningEndpoint(bound, { containerId: "x", view, dial }, { udp, tcp, book: new Book("full"), shares });
+};
+
+export class Attaching implements Disposable {
+  readonly bracket = new Bracket();
+  readonly memory = new NetlinkMemory();
+  readonly #host: EngineHost = openEngineHost(process.pid);
+  #zone = 4710;
+
+  // In the namespace at this path, with rules that are owned unless something else is said.
+  in(path: string, parts: Partial<AttachmentParts> = {}): Attachment {
+    return new Attachment({ containerId: "x", sandboxKey: path, pid: 0 }, CONTAINER_MODE, VIEW, this.parts(parts));
+  }
+
+  parts(parts: Partial<AttachmentParts> = {}): AttachmentParts {
+    return {
+      bracket: this.bracket,
+      memory: this.memory,
+      means: { tier: "nft-owner", hasZones: true },
+      nextZone: () => (this.#zone += 1),
+      descriptorsMax: 1_000_000,
+      host: () => this.#host,
+      prove: (claim) => proveNamespace(claim, this.#host, this.bracket.homeId),
+      openEndpoint: silent,
+      onState: () => undefined,
+      onForeignChange: () => undefined,
+      ...parts,
+    };
+  }
+
+  [Symbol.dispose](): void {
+    closeEngineHost(this.#host);
+    this.bracket.close();
+  }
+}

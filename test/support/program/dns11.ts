@@ -1,0 +1,153 @@
+// Owns a running dns11 of a test: the program as it ships, started from the command line, asked at its control socket, and
+// ended one way or another. Its state folder is its own, so that a test never meets the machine's instance.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import type { ContainerStatus, Status } from "../../../src/control/status.ts";
+import { type CommandOptions, type CommandResult, SYSTEM_PATH, run } from "./command.ts";
+import { getJson } from "./unix-http.ts";
+import { inTime, waitFor } from "../rig/wait.ts";
+
+const PROGRAM = fileURLToPath(new URL("../../../cmd/dns11.js", import.meta.url));
+
+export type Dns11Options = {
+  readonly args?: readonly string[];
+  readonly env?: NodeJS.ProcessEnv;
+  // In front of node: `strace ...`, `setpriv ...`.
+  readonly prefix?: readonly string[];
+  readonly stateDir?: string;
+  // Instead of the one that was just built: a package that was installed.
+  readonly program?: readonly string[];
+};
+
+// One command that ends by itself.
+export async function dns11(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+  return await run(process.execPath, [PROGRAM, ...args], options);
+}
+
+function makeStateDir(): string {
+  return mkdtempSync(join(tmpdir(), "d11-state-"));
+}
+
+// Serving, and ready: every container that runs is attached or its refusal known.
+export async function startDns11(engine: { readonly host: string }, options: Dns11Options = {}): Promise<Dns11> {
+  const instance = new Dns11(engine.host, options);
+  try {
+    await instance.waitUntilReady();
+    return instance;
+  } catch (error) {
+    const log = instance.log;
+    await instance[Symbol.asyncDispose]();
+    throw new Error(`dns11 did not become ready: ${log}`, { cause: error });
+  }
+}
+
+export class Dns11 implements AsyncDisposable {
+  readonly stateDir: string;
+  readonly #child: ChildProcess;
+  readonly #exited: Promise<number>;
+  readonly #ownsStateDir: boolean;
+  readonly #host: string;
+  // A package's own: where it was installed, its state folder is another one.
+  readonly #program: readonly string[] | undefined;
+  #log = "";
+
+  constructor(host: string, options: Dns11Options = {}) {
+    this.#ownsStateDir = options.stateDir === undefined;
+    this.#host = host;
+    this.#program = options.program;
+    const program = options.program ?? [process.execPath, PROGRAM];
+    this.stateDir = options.stateDir ?? makeStateDir();
+    const words = ["run", "-H", host, "--state-dir", this.stateDir, "--log-level", "debug", ...(options.args ?? [])];
+    const [command = "", ...args] = [...(options.prefix ?? []), ...program, ...words];
+    this.#child = spawn(command, args, {
+      stdio: ["ignore", "inherit", "pipe"],
+      // Several run at once, and one of them would have the usual address.
+      env: { ...process.env, DNS11_METRICS_ADDR: "off", ...options.env, PATH: SYSTEM_PATH },
+    });
+    this.#child.stderr?.on("data", (chunk: Buffer) => (this.#log += chunk.toString()));
+    this.#exited = once(this.#child, "close").then(([code, signal]) => (code ?? (signal as string)) as number);
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  get log(): string {
+    return this.#log;
+  }
+
+  // The exit code, or the name of the signal.
+  get exited(): Promise<number | string> {
+    return this.#exited;
+  }
+
+  get isRunning(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  async status(): Promise<Status> {
+    const [command = "", ...args] = this.#program ?? [];
+    if (command === "") return (await getJson(this.#controlPath, "/v1/status")) as Status;
+    const result = await run(command, [...args, "status", "--json", "-H", this.#host, "--state-dir", this.stateDir]);
+    if (result.code !== 0) throw new Error(`dns11 status: ${result.stderr}`);
+    return JSON.parse(result.stdout) as Status;
+  }
+
+  // In the folder of its engine, of which there is one. A command for each look would take more time than all else.
+  get #controlPath(): string {
+    const [folder = ""] = readdirSync(this.stateDir);
+    return join(this.stateDir, folder, "control.sock");
+  }
+
+  async container(name: string): Promise<ContainerStatus | undefined> {
+    return (await this.status()).containers.find((container) => container.name === name);
+  }
+
+  async waitUntilReady(): Promise<void> {
+    await waitFor(
+      "dns11 to be ready",
+      async () => {
+        if (!this.isRunning) throw new Error(`dns11 ended: ${this.#log}`);
+        const status = await this.status().catch(() => undefined);
+        return status?.isReady === true ? true : undefined;
+      },
+      { timeoutMs: 20_000, everyMs: 20 },
+    );
+  }
+
+  // Until a container is in this state.
+  async waitFor(name: string, state: ContainerStatus["state"], timeoutMs = 10_000): Promise<ContainerStatus> {
+    let last: ContainerStatus | undefined;
+    const look = async (): Promise<ContainerStatus | undefined> => {
+      last = await this.container(name);
+      return last?.state === state ? last : undefined;
+    };
+    try {
+      return await waitFor(`${name} to be ${state}`, look, { timeoutMs, everyMs: 20 });
+    } catch (error) {
+      throw new Error(`It was ${JSON.stringify(last)}, and dns11 said:\n${this.#log}`, { cause: error });
+    }
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  // The good end; returns the exit code.
+  async stop(): Promise<number | string> {
+    if (this.isRunning) this.kill("SIGTERM");
+    return await inTime(this.#exited, "dns11 to end");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.isRunning) this.kill("SIGKILL");
+    await this.#exited;
+    if (this.#ownsStateDir) rmSync(this.stateDir, { recursive: true, force: true });
+  }
+}

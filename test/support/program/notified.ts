@@ -1,0 +1,82 @@
+// Owns a supervisor of a test: a unix datagram socket, by a path or by an abstract name, and what was said to it. It is
+// python3's socket, because Node has none of the kind, and so shares no line of code with dns11's.
+
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+
+import { SYSTEM_PATH } from "./command.ts";
+import { letGo } from "../rig/reaper.ts";
+import { waitFor } from "../rig/wait.ts";
+
+const RECEIVER = `
+import json, socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+name = sys.argv[1]
+s.bind("\\0" + name[1:] if name.startswith("@") else name)
+print("ready", flush=True)
+while True:
+    print(json.dumps(s.recv(65536).decode()), flush=True)
+`;
+
+export async function startSupervisor(name: string): Promise<Supervisor> {
+  const receiver = spawn("python3", ["-c", RECEIVER, name], {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, PATH: SYSTEM_PATH },
+  });
+  letGo(receiver);
+  const supervisor = new Supervisor(name, receiver);
+  await waitFor("the supervisor's socket", async () => await Promise.resolve(supervisor.isReady ? true : undefined));
+  return supervisor;
+}
+
+export class Supervisor implements AsyncDisposable {
+  readonly name: string;
+  readonly #receiver: ChildProcessByStdio<null, Readable, null>;
+  readonly #messages: Record<string, string>[] = [];
+  isReady = false;
+
+  constructor(name: string, receiver: ChildProcessByStdio<null, Readable, null>) {
+    this.name = name;
+    this.#receiver = receiver;
+    createInterface({ input: receiver.stdout }).on("line", (line) => {
+      if (!this.isReady) this.isReady = true;
+      else this.#messages.push(assignments(JSON.parse(line) as string));
+    });
+  }
+
+  // Each message as the assignments in it.
+  get messages(): readonly Readonly<Record<string, string>>[] {
+    return this.#messages;
+  }
+
+  // The first message that assigns this, of those behind the first `skipped`.
+  async said(key: string, value?: string | RegExp, skipped = 0): Promise<Readonly<Record<string, string>>> {
+    const fits = (told: string | undefined): boolean => {
+      if (told === undefined) return false;
+      if (value === undefined) return true;
+      return typeof value === "string" ? told === value : value.test(told);
+    };
+    try {
+      return await waitFor(`${key}=${String(value)}`, async () => {
+        return await Promise.resolve(this.#messages.slice(skipped).find((message) => fits(message[key])));
+      });
+    } catch (error) {
+      throw new Error(`It was told ${JSON.stringify(this.#messages)}`, { cause: error });
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // It was let go so that a test that fails can end; its end is waited for.
+    this.#receiver.ref();
+    this.#receiver.kill("SIGKILL");
+    await once(this.#receiver, "close");
+  }
+}
+
+function assignments(text: string): Record<string, string> {
+  return Object.fromEntries(
+    text.split("\n").map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]),
+  );
+}

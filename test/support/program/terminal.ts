@@ -1,0 +1,45 @@
+// Owns running a command of dns11 on a terminal, made for it by script(1), and pressing a key there; what comes out is what a
+// person's terminal would get, byte for byte.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+import { SYSTEM_PATH } from "./command.ts";
+import { inTime, waitFor } from "../rig/wait.ts";
+
+const PROGRAM = fileURLToPath(new URL("../../../cmd/dns11.js", import.meta.url));
+
+export type TerminalOptions = {
+  readonly columns?: number;
+  readonly rows?: number;
+  readonly env?: NodeJS.ProcessEnv;
+  // Pressed as soon as this is seen.
+  readonly key?: { readonly when: RegExp; readonly press: string };
+};
+
+// The last line tells the exit code, and whether the terminal reads lines and signals as before.
+export async function onTerminal(args: readonly string[], options: TerminalOptions = {}): Promise<string> {
+  const { columns = 100, rows = 30, env = {}, key } = options;
+  const words = [process.execPath, PROGRAM, ...args].map((word) => `'${word}'`).join(" ");
+  const after = `echo "left $? $(stty -a | grep -oE '[-]?(isig|icanon)' | tr '\\n' ' ')"`;
+  const child = spawn("script", ["-qec", `stty cols ${columns} rows ${rows}; ${words}; ${after}`, "/dev/null"], {
+    stdio: ["pipe", "pipe", "inherit"],
+    env: { ...process.env, TERM: "xterm-256color", NO_COLOR: "", ...env, PATH: SYSTEM_PATH, SHELL: "/bin/sh" },
+  });
+  const closed = once(child, "close");
+  let seen = "";
+  child.stdout.on("data", (chunk: Buffer) => (seen += chunk.toString("latin1")));
+  child.stdin.on("error", () => undefined);
+  try {
+    if (key !== undefined) {
+      await waitFor(`${key.when} on the terminal`, () => (key.when.test(seen) ? true : undefined));
+      child.stdin.write(key.press);
+    }
+    await inTime(closed, "the command on the terminal to end");
+  } catch (error) {
+    child.kill("SIGKILL");
+    throw new Error(`The terminal showed ${JSON.stringify(seen)}`, { cause: error });
+  }
+  return seen;
+}

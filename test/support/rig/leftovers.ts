@@ -1,0 +1,130 @@
+// Owns what a test leaves in the kernel and on the disk, told as plain data, and how all of it goes away again. It is
+// data, not objects, so that another process can clean up after a test that was killed. Nothing here asks a daemon
+// for help: a half-started or stuck engine goes the same way as a healthy one.
+
+import { readFileSync, readdirSync, readlinkSync, rmdirSync, statSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { check } from "../program/command.ts";
+import { waitFor } from "./wait.ts";
+
+export type Leftovers = {
+  // Also the name of the network namespace and of the control group: one name for all that belongs together.
+  readonly id: string;
+  readonly folder?: string | undefined;
+};
+
+const CGROUP_ROOT = "/sys/fs/cgroup";
+
+export function netnsPathOf(id: string): string {
+  return `/run/netns/${id}`;
+}
+
+// The engine's processes live in its network namespace, those of its containers below its control group.
+export function processesOf({ id }: Leftovers): number[] {
+  const netns = inodeOf(netnsPathOf(id));
+  const found: number[] = [];
+  for (const entry of readdirSync("/proc")) {
+    const pid = Number(entry);
+    if (!Number.isInteger(pid) || pid === process.pid || isZombie(pid)) continue;
+    if ((netns !== undefined && netnsInodeOf(pid) === netns) || cgroupsOf(pid).includes(`/${id}/`)) found.push(pid);
+  }
+  return found;
+}
+
+export function cgroupsNamed(id: string): string[] {
+  const hierarchies = [CGROUP_ROOT, ...foldersIn(CGROUP_ROOT)];
+  return hierarchies.map((folder) => `${folder}/${id}`).filter((folder) => inodeOf(folder) !== undefined);
+}
+
+export async function removeLeftovers(leftovers: Leftovers): Promise<void> {
+  // Whoever forks while being looked for is found in the next round.
+  await waitFor(`the end of the processes of ${leftovers.id}`, () => {
+    const pids = processesOf(leftovers);
+    for (const pid of pids) endProcess(pid);
+    // The process of a paused container is frozen, and dies when it thaws.
+    if (pids.length > 0) for (const group of cgroupsNamed(leftovers.id)) thaw(group);
+    return pids.length === 0 ? true : undefined;
+  });
+  if (inodeOf(netnsPathOf(leftovers.id)) !== undefined) await check("ip", ["netns", "delete", leftovers.id]);
+  // The mounts went with the last process of their private mount namespace, which the kernel may do a little later.
+  if (leftovers.folder !== undefined) {
+    await rm(leftovers.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 20 });
+  }
+  await waitFor(`the end of the control groups of ${leftovers.id}`, () => {
+    const groups = cgroupsNamed(leftovers.id);
+    return groups.map(removeCgroup).every((gone) => gone) ? true : undefined;
+  });
+}
+
+function endProcess(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It ended by itself in between.
+  }
+}
+
+function thaw(folder: string): void {
+  for (const [file, word] of [
+    ["freezer.state", "THAWED"],
+    ["cgroup.freeze", "0"],
+  ] as const) {
+    try {
+      writeFileSync(join(folder, file), word, { flag: "r+" });
+    } catch {
+      // This hierarchy freezes in the other way, or not at all.
+    }
+  }
+  for (const inner of foldersIn(folder)) thaw(inner);
+}
+
+// A control group goes only by rmdir of empty groups, the innermost first; a group just emptied may still be busy.
+function removeCgroup(folder: string): boolean {
+  for (const inner of foldersIn(folder)) removeCgroup(inner);
+  try {
+    rmdirSync(folder);
+  } catch {
+    return inodeOf(folder) === undefined;
+  }
+  return true;
+}
+
+function foldersIn(folder: string): string[] {
+  try {
+    const entries = readdirSync(folder, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map((entry) => `${folder}/${entry.name}`);
+  } catch {
+    return [];
+  }
+}
+
+function inodeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino;
+}
+
+function netnsInodeOf(pid: number): number | undefined {
+  try {
+    return Number(/\d+/.exec(readlinkSync(`/proc/${pid}/ns/net`))?.[0]);
+  } catch {
+    return undefined;
+  }
+}
+
+// Each line gets a slash at its end, so that a name only matches as a whole component.
+function cgroupsOf(pid: number): string {
+  return textOf(`/proc/${pid}/cgroup`).replaceAll("\n", "/\n");
+}
+
+function isZombie(pid: number): boolean {
+  const stat = textOf(`/proc/${pid}/stat`);
+  return stat.slice(stat.lastIndexOf(")") + 2).startsWith("Z");
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,151 @@
+// Owns the process of scripted name servers: one at each address it is given, by UDP and TCP, all of them in one process,
+// so that the order in which they were asked is the order of its lines. What they do stands in the scenario, which comes
+// as a line of its input and begins at that moment; the process ends with that input. Arguments: the addresses.
+
+import { createSocket, type Socket as UdpSocket } from "node:dgram";
+import { createServer, isIPv6, type Server, type Socket } from "node:net";
+import { createInterface } from "node:readline";
+
+import { onEachMessage } from "../rig/framed.ts";
+import { type Scenario, actOf } from "./scenario.ts";
+import { type Delivery, scriptedReply } from "./scripted-reply.ts";
+import type { ScriptedLine, ScriptedOrder } from "./scripted.ts";
+import { replyTo } from "../servers/upstream-answer.ts";
+import { readQuestion, type Transport, type UpstreamQuestion } from "../servers/upstream-question.ts";
+
+const PORT = 53;
+// How long after its moment a server may still be open, or closed.
+const TICK_MS = 5;
+
+let scenario: Scenario = [];
+let startMs = performance.now();
+const counts = new Map<string, number>();
+
+function tell(line: ScriptedLine): void {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}
+
+// Of one server, by the transport the question came by.
+type Deliver = (delivery: Delivery) => void;
+
+function handle(message: Buffer, transport: Transport, from: string, server: number, deliver: Deliver): void {
+  const question = readQuestion(message, transport, from);
+  if (question === undefined) return;
+  const atMs = performance.now() - startMs;
+  tell({ asked: { ...question, server, atMs } });
+  const act = actOf(scenario, server, question.name, atMs);
+  const counted = `${server} ${question.name.toLowerCase()}`;
+  const count = (counts.get(counted) ?? 0) + 1;
+  counts.set(counted, count);
+  const { deliveries, delayMs } =
+    act === undefined
+      ? byName(question)
+      : { deliveries: scriptedReply({ act, question, server, count }), delayMs: act.delayMs };
+  if (delayMs === 0) deliveries.map(deliver);
+  else setTimeout(() => deliveries.map(deliver), delayMs);
+}
+
+function byName(question: UpstreamQuestion): { deliveries: readonly Delivery[]; delayMs: number } {
+  const reply = replyTo(question);
+  return { deliveries: reply === undefined ? [] : [{ message: reply.message }], delayMs: reply?.delayMs ?? 0 };
+}
+
+class ScriptedServer {
+  readonly #address: string;
+  readonly #place: number;
+  readonly #connections = new Set<Socket>();
+  #udp: UdpSocket | undefined;
+  #elsewhere: UdpSocket | undefined;
+  #tcp: Server | undefined;
+  #isMoving = false;
+
+  constructor(address: string, place: number) {
+    this.#address = address;
+    this.#place = place;
+  }
+
+  async open(): Promise<void> {
+    this.#elsewhere ??= await this.#bound(0);
+    const udp = await this.#bound(PORT);
+    udp.on("message", (message, { address, port }) => {
+      handle(message, "udp", `${address}#${port}`, this.#place, (delivery) => {
+        const socket = delivery.how === "elsewhere" ? this.#elsewhere : this.#udp;
+        socket?.send(delivery.message, port, address);
+      });
+    });
+    this.#udp = udp;
+    this.#tcp = await this.#listening();
+  }
+
+  // Both ports are free again when it is done.
+  async close(): Promise<void> {
+    const [udp, tcp] = [this.#udp, this.#tcp];
+    this.#udp = undefined;
+    this.#tcp = undefined;
+    for (const connection of this.#connections) connection.destroy();
+    await Promise.all([
+      new Promise<void>((resolve) => (udp === undefined ? resolve() : udp.close(() => resolve()))),
+      new Promise<void>((resolve) => (tcp === undefined ? resolve() : tcp.close(() => resolve()))),
+    ]);
+  }
+
+  async follow(): Promise<void> {
+    const isClosed = actOf(scenario, this.#place, "", performance.now() - startMs)?.word === "closed";
+    if (this.#isMoving || isClosed === (this.#udp === undefined)) return;
+    this.#isMoving = true;
+    await (isClosed ? this.close() : this.open());
+    this.#isMoving = false;
+  }
+
+  async #bound(port: number): Promise<UdpSocket> {
+    const socket = createSocket(isIPv6(this.#address) ? "udp6" : "udp4");
+    await new Promise<void>((resolve, reject) => {
+      socket.once("error", reject);
+      socket.bind(port, this.#address, resolve);
+    });
+    // An asker that is gone by now is no failure of the server's.
+    socket.on("error", () => undefined);
+    return socket;
+  }
+
+  async #listening(): Promise<Server> {
+    const server = createServer((connection) => this.#serve(connection));
+    return await new Promise((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(PORT, this.#address, () => resolve(server));
+    });
+  }
+
+  #serve(connection: Socket): void {
+    const from = `${connection.remoteAddress ?? ""}#${connection.remotePort ?? 0}`;
+    this.#connections.add(connection);
+    connection.on("close", () => this.#connections.delete(connection));
+    onEachMessage(connection, (message) => {
+      handle(message, "tcp", from, this.#place, (delivery) => sendFramed(connection, delivery));
+    });
+  }
+}
+
+function sendFramed(connection: Socket, { message, how }: Delivery): void {
+  if (!connection.writable) return;
+  const length = Buffer.alloc(2);
+  length.writeUInt16BE(message.length);
+  if (how !== "cut") connection.write(Buffer.concat([length, message]));
+  else connection.end(Buffer.concat([length, message.subarray(0, message.length >> 1)]));
+}
+
+const servers = process.argv.slice(2).map((address, index) => new ScriptedServer(address, index + 1));
+await Promise.all(servers.map(async (server) => await server.open()));
+setInterval(() => servers.map(async (server) => await server.follow()), TICK_MS);
+tell({ heard: 0 });
+for await (const line of createInterface({ input: process.stdin })) {
+  const { order, play } = JSON.parse(line) as ScriptedOrder;
+  if (play !== undefined) {
+    scenario = play;
+    startMs = performance.now();
+    await Promise.all(servers.map(async (server) => await server.follow()));
+  }
+  // After the sockets had their turn: a datagram that came before this line is told before it.
+  setImmediate(() => tell({ heard: order }));
+}
+process.exit(0);

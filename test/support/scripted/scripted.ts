@@ -1,0 +1,130 @@
+// Owns name servers that play a scenario: several of them in one network namespace, in one order, and with one memory of
+// what they were asked, so that a test can tell who was asked first.
+
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+
+import { SYSTEM_PATH } from "../program/command.ts";
+import { addAddress, inNetns } from "../rig/netns.ts";
+import { letGo } from "../rig/reaper.ts";
+import { type Scenario, parseScenario } from "./scenario.ts";
+import type { UpstreamQuestion } from "../servers/upstream-question.ts";
+import { inTime } from "../rig/wait.ts";
+
+export type ScriptedQuestion = UpstreamQuestion & {
+  // The place of the server that was asked, from 1.
+  readonly server: number;
+  // Since the scenario began.
+  readonly atMs: number;
+};
+
+// One line to the servers' process, and one from it.
+export type ScriptedOrder = { readonly order: number; readonly play?: Scenario };
+export type ScriptedLine = { readonly asked: ScriptedQuestion } | { readonly heard: number };
+
+const FOLDER = new URL("../../../../test/scenarios/", import.meta.url);
+
+export type ScriptedOptions = {
+  readonly addresses: readonly string[];
+  // The namespace has them already; otherwise those that are not loopback's are put there.
+  readonly hasAddresses?: boolean;
+};
+
+// "NAME.scn" of test/scenarios, or the lines themselves.
+export function readScenario(fileOrLines: string): Scenario {
+  const isFile = fileOrLines.endsWith(".scn");
+  const text = isFile ? readFileSync(new URL(fileOrLines, FOLDER), "utf8") : fileOrLines;
+  return parseScenario(text, isFile ? fileOrLines : "scenario");
+}
+
+export async function startScripted(
+  place: { netnsPath: string },
+  scenario: string,
+  { addresses, hasAddresses = false }: ScriptedOptions,
+): Promise<ScriptedServers> {
+  for (const address of addresses) {
+    if (!hasAddresses && !address.startsWith("127.")) await addAddress(place.netnsPath, address);
+  }
+  const program = fileURLToPath(new URL("./scripted-main.js", import.meta.url));
+  const [command = "", ...args] = inNetns(place.netnsPath, process.execPath, [program, ...addresses]);
+  const child = spawn(command, args, {
+    stdio: ["pipe", "pipe", "pipe"],
+    detached: true,
+    env: { ...process.env, PATH: SYSTEM_PATH },
+  });
+  const servers = new ScriptedServers(child);
+  await servers.started();
+  await servers.play(scenario);
+  return servers;
+}
+
+export class ScriptedServers implements AsyncDisposable {
+  readonly #process: ChildProcessByStdio<Writable, Readable, Readable>;
+  readonly #waiting = new Map<number, () => void>();
+  readonly #ended: Promise<void>;
+  #questions: ScriptedQuestion[] = [];
+  #orders = 0;
+  #stderr = "";
+
+  constructor(process: ChildProcessByStdio<Writable, Readable, Readable>) {
+    this.#process = process;
+    process.stderr.on("data", (chunk: Buffer) => (this.#stderr += chunk.toString()));
+    process.stdin.on("error", () => {});
+    createInterface({ input: process.stdout }).on("line", (line) => this.#hear(JSON.parse(line) as ScriptedLine));
+    this.#ended = once(process, "close").then(() => undefined);
+    letGo(process);
+  }
+
+  async started(): Promise<void> {
+    await this.#heard(0);
+  }
+
+  // From its beginning, instead of what was played before.
+  async play(scenario: string): Promise<void> {
+    await this.#order({ play: readScenario(scenario) });
+  }
+
+  // In the order in which they came, since the start or the last forget().
+  async asked(): Promise<readonly ScriptedQuestion[]> {
+    await this.#order({});
+    return [...this.#questions];
+  }
+
+  // The same, of one name only, in whatever case.
+  async askedFor(name: string): Promise<readonly ScriptedQuestion[]> {
+    return (await this.asked()).filter((question) => question.name.toLowerCase() === name.toLowerCase());
+  }
+
+  async forget(): Promise<void> {
+    await this.asked();
+    this.#questions = [];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#process.stdin.end();
+    await inTime(this.#ended, "the end of the scripted servers");
+  }
+
+  async #order(what: Omit<ScriptedOrder, "order">): Promise<void> {
+    const order = (this.#orders += 1);
+    this.#process.stdin.write(`${JSON.stringify({ ...what, order })}\n`);
+    await this.#heard(order);
+  }
+
+  async #heard(order: number): Promise<void> {
+    const ended = this.#ended.then(() => {
+      throw new Error(`the scripted servers ended: ${this.#stderr.trim()}`);
+    });
+    const heard = new Promise<void>((resolve) => this.#waiting.set(order, resolve));
+    await inTime(Promise.race([heard, ended]), "a word of the scripted servers");
+  }
+
+  #hear(line: ScriptedLine): void {
+    if ("asked" in line) this.#questions.push(line.asked);
+    else this.#waiting.get(line.heard)?.();
+  }
+}

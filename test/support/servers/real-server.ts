@@ -1,0 +1,142 @@
+// Owns a dnsmasq or an unbound of a test's own: name servers that nobody wrote for a test, with a configuration of a few
+// lines, in whatever network namespace, and gone with the process that started them.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { SYSTEM_PATH } from "../program/command.ts";
+import { addAddress, inNetns } from "../rig/netns.ts";
+import { letGo } from "../rig/reaper.ts";
+import { inTime } from "../rig/wait.ts";
+
+export type RealServerOptions = {
+  readonly address: string;
+  readonly port?: number;
+  // Of the server's own configuration, after those that make it listen.
+  readonly lines: readonly string[];
+};
+
+// What each is started with, and what it says when it serves.
+type Program = {
+  readonly command: string;
+  readonly args: (file: string) => string[];
+  readonly lines: (address: string, port: number) => string[];
+  readonly ready: RegExp;
+};
+
+const UNBOUND: Program = {
+  command: "unbound",
+  args: (file) => ["-d", "-d", "-c", file],
+  lines: (address, port) => [
+    "server:",
+    `interface: ${address}@${port}`,
+    "access-control: 0.0.0.0/0 allow",
+    "do-not-query-localhost: no",
+    "num-threads: 1",
+    // It stays who it is: whoever changes that is no longer told of its parent's death.
+    'username: ""',
+    'chroot: ""',
+    'pidfile: ""',
+    "use-syslog: no",
+    'logfile: ""',
+    "verbosity: 1",
+    'module-config: "iterator"',
+    "local-zone: test. nodefault",
+  ],
+  ready: /start of service/,
+};
+
+const DNSMASQ: Program = {
+  command: "dnsmasq",
+  args: (file) => ["--keep-in-foreground", `--conf-file=${file}`],
+  lines: (address, port) => [
+    `listen-address=${address}`,
+    `port=${port}`,
+    "bind-interfaces",
+    "user=root",
+    "pid-file=",
+    "no-resolv",
+    "no-hosts",
+    "log-facility=-",
+  ],
+  ready: /started, version/,
+};
+
+type Place = { readonly netnsPath: string };
+
+export async function startUnbound(place: Place, options: RealServerOptions): Promise<RealServer> {
+  return await start(place, UNBOUND, options);
+}
+
+export async function startDnsmasq(place: Place, options: RealServerOptions): Promise<RealServer> {
+  return await start(place, DNSMASQ, options);
+}
+
+async function start(
+  { netnsPath }: Place,
+  program: Program,
+  { address, port = 53, lines }: RealServerOptions,
+): Promise<RealServer> {
+  if (!address.startsWith("127.")) await addAddress(netnsPath, address);
+  const folder = mkdtempSync(join(tmpdir(), `d11-${program.command}-`));
+  const file = join(folder, "conf");
+  writeFileSync(file, [...program.lines(address, port), ...lines, ""].join("\n"));
+  // It may be in a namespace that no one clears up but the engine's own, so it has to end with this process.
+  const inside = inNetns(netnsPath, program.command, program.args(file));
+  const child = spawn("setpriv", ["--pdeathsig", "KILL", "--", ...inside], {
+    stdio: ["ignore", "ignore", "pipe"],
+    detached: true,
+    env: { ...process.env, PATH: SYSTEM_PATH },
+  });
+  const server = new RealServer(child, folder);
+  await server.until(program.ready);
+  return server;
+}
+
+export class RealServer implements AsyncDisposable {
+  readonly #process: ChildProcess;
+  readonly #folder: string;
+  readonly #ended: Promise<void>;
+  #said = "";
+  #onSaid: () => void = () => {};
+
+  constructor(process: ChildProcess, folder: string) {
+    this.#process = process;
+    this.#folder = folder;
+    process.stderr?.on("data", (chunk: Buffer) => {
+      this.#said += chunk.toString();
+      this.#onSaid();
+    });
+    this.#ended = once(process, "close").then(() => undefined);
+    letGo(process);
+  }
+
+  // Of the server itself: what starts it gives way to it.
+  get pid(): number {
+    return this.#process.pid ?? 0;
+  }
+
+  async until(word: RegExp): Promise<void> {
+    const ended = this.#ended.then(() => {
+      throw new Error(`the server ended: ${this.#said.trim()}`);
+    });
+    const said = new Promise<void>((resolve) => {
+      this.#onSaid = () => (word.test(this.#said) ? resolve() : undefined);
+    });
+    try {
+      await inTime(Promise.race([said, ended]), `the server's word ${String(word)}`);
+    } catch (error) {
+      await this[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#process.kill("SIGKILL");
+    await inTime(this.#ended, "the end of the server");
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}

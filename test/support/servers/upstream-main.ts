@@ -1,0 +1,67 @@
+// Owns the process of the test's upstream server: its sockets, and the lines by which it tells the test what it was
+// asked. It ends with the pipe to the test, so it never outlives it. Arguments: address and port.
+
+import { createSocket } from "node:dgram";
+import { createServer, isIPv6, type Socket } from "node:net";
+import { createInterface } from "node:readline";
+import { onEachMessage } from "../rig/framed.ts";
+import { replyTo } from "./upstream-answer.ts";
+import { readQuestion, type Transport } from "./upstream-question.ts";
+import type { UpstreamLine } from "./upstream.ts";
+
+const [address = "", port = ""] = process.argv.slice(2);
+
+function tell(line: UpstreamLine): void {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}
+
+// Told before it is answered, so that whoever has the answer finds the question told.
+function handle(message: Buffer, transport: Transport, from: string, send: (reply: Buffer) => void): void {
+  const question = readQuestion(message, transport, from);
+  if (question === undefined) return;
+  tell({ asked: question });
+  const reply = replyTo(question);
+  if (reply === undefined) return;
+  if (reply.delayMs === 0) send(reply.message);
+  else setTimeout(() => send(reply.message), reply.delayMs);
+}
+
+async function serveUdp(): Promise<void> {
+  const socket = createSocket(isIPv6(address) ? "udp6" : "udp4");
+  socket.on("message", (message, { address: peer, port: peerPort }) => {
+    handle(message, "udp", `${peer}#${peerPort}`, (reply) => socket.send(reply, peerPort, peer));
+  });
+  await new Promise<void>((resolve, reject) => {
+    socket.once("error", reject);
+    socket.bind(Number(port), address, resolve);
+  });
+}
+
+async function serveTcp(): Promise<void> {
+  const server = createServer(serveConnection);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(Number(port), address, resolve);
+  });
+}
+
+function serveConnection(connection: Socket): void {
+  const from = `${connection.remoteAddress ?? ""}#${connection.remotePort ?? 0}`;
+  onEachMessage(connection, (message) => {
+    handle(message, "tcp", from, (reply) => connection.writable && connection.write(framed(reply)));
+  });
+}
+
+function framed(message: Buffer): Buffer {
+  const length = Buffer.alloc(2);
+  length.writeUInt16BE(message.length);
+  return Buffer.concat([length, message]);
+}
+
+await Promise.all([serveUdp(), serveTcp()]);
+tell({ ready: true });
+for await (const line of createInterface({ input: process.stdin })) {
+  // After the sockets had their turn: a datagram that came before this line is told before it.
+  setImmediate(() => tell({ echo: line }));
+}
+process.exit(0);

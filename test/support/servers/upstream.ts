@@ -1,0 +1,106 @@
+// Owns a small DNS server that stands for the world's name servers in a test: real sockets, in a network namespace of
+// the test's choice, with behaviours that no real server shows on demand (see upstream-answer.ts), and a memory of what
+// it was asked.
+
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { SYSTEM_PATH } from "../program/command.ts";
+import { addAddress, inNetns } from "../rig/netns.ts";
+import { letGo } from "../rig/reaper.ts";
+import type { UpstreamQuestion } from "./upstream-question.ts";
+import { inTime } from "../rig/wait.ts";
+
+export type UpstreamOptions = {
+  readonly address?: string | undefined;
+  readonly port?: number | undefined;
+};
+
+// What the server's process tells, one JSON value a line.
+export type UpstreamLine = { readonly ready: true } | { readonly asked: UpstreamQuestion } | { readonly echo: string };
+
+type Server = ChildProcessByStdio<Writable, Readable, Readable>;
+
+// Unless told otherwise at 127.0.0.1, where an engine's default resolv.conf looks; any other address is put on the
+// namespace's loopback first.
+export async function startUpstream(place: { netnsPath: string }, options: UpstreamOptions = {}): Promise<Upstream> {
+  const { address = "127.0.0.1", port = 53 } = options;
+  if (!address.startsWith("127.") && address !== "::1") await addAddress(place.netnsPath, address);
+  const program = fileURLToPath(new URL("./upstream-main.js", import.meta.url));
+  const [command = "", ...args] = inNetns(place.netnsPath, process.execPath, [program, address, String(port)]);
+  const server = spawn(command, args, {
+    stdio: ["pipe", "pipe", "pipe"],
+    detached: true,
+    env: { ...process.env, PATH: SYSTEM_PATH },
+  });
+  const upstream = new Upstream(server, address, port);
+  await upstream.ready();
+  return upstream;
+}
+
+export class Upstream implements AsyncDisposable {
+  readonly address: string;
+  readonly port: number;
+  readonly #server: Server;
+  readonly #questions: UpstreamQuestion[] = [];
+  readonly #echoes = new Map<string, () => void>();
+  readonly #ended: Promise<void>;
+  #ready: () => void = () => {};
+  #stderr = "";
+  #echoed = 0;
+
+  constructor(server: Server, address: string, port: number) {
+    this.#server = server;
+    this.address = address;
+    this.port = port;
+    server.stderr.on("data", (chunk: Buffer) => (this.#stderr += chunk.toString()));
+    server.stdin.on("error", () => {});
+    createInterface({ input: server.stdout }).on("line", (line) => this.#hear(JSON.parse(line) as UpstreamLine));
+    this.#ended = once(server, "close").then(() => undefined);
+    letGo(server);
+  }
+
+  async ready(): Promise<void> {
+    await this.#unlessEnded(new Promise<void>((resolve) => (this.#ready = resolve)));
+  }
+
+  // Every question since the start or the last forget(). The lines of one pipe come in order, so what the server was
+  // asked before this call is in it.
+  async asked(): Promise<readonly UpstreamQuestion[]> {
+    const word = `echo ${(this.#echoed += 1)}`;
+    const echo = new Promise<void>((resolve) => this.#echoes.set(word, resolve));
+    this.#server.stdin.write(`${word}\n`);
+    await this.#unlessEnded(echo);
+    return [...this.#questions];
+  }
+
+  // The same, of one name only, in whatever case.
+  async askedFor(name: string): Promise<readonly UpstreamQuestion[]> {
+    return (await this.asked()).filter((question) => question.name.toLowerCase() === name.toLowerCase());
+  }
+
+  async forget(): Promise<void> {
+    await this.asked();
+    this.#questions.length = 0;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.stdin.end();
+    await inTime(this.#ended, "the end of the upstream server");
+  }
+
+  #hear(line: UpstreamLine): void {
+    if ("asked" in line) this.#questions.push(line.asked);
+    else if ("echo" in line) this.#echoes.get(line.echo)?.();
+    else this.#ready();
+  }
+
+  async #unlessEnded(what: Promise<void>): Promise<void> {
+    const ended = this.#ended.then(() => {
+      throw new Error(`the upstream server at ${this.address} ended: ${this.#stderr.trim()}`);
+    });
+    await inTime(Promise.race([what, ended]), "a word of the upstream server");
+  }
+}
