@@ -16,14 +16,16 @@ interface Room {
   readonly modules: readonly string[];
 }
 
-const BASE = ["src/lib", "src/model", "src/config/limits.ts"];
+const BASE = ["src/lib", "src/dns", "src/model", "src/config/limits.ts"];
 /** Modules that only compute. */
 const PURE = ["node:crypto", "node:util"];
 
 const ROOMS: readonly Room[] = [
   { room: "src/lib", mayImport: [], modules: PURE },
-  { room: "src/model", mayImport: ["src/lib"], modules: ["node:net", "dns-packet", ...PURE] },
-  { room: "src/config", mayImport: ["src/lib", "src/model", "src/observe/log.ts"], modules: [] },
+  // Stands below everything that knows what DNS is.
+  { room: "src/dns", mayImport: ["src/lib"], modules: [] },
+  { room: "src/model", mayImport: ["src/lib", "src/dns"], modules: ["node:net", "dns-packet", ...PURE] },
+  { room: "src/config", mayImport: ["src/lib", "src/dns", "src/model", "src/observe/log.ts"], modules: [] },
   {
     room: "src/config/file",
     mayImport: ["src/config", "src/lib"],
@@ -329,6 +331,32 @@ test("whoever opens a file by itself is known, and none of the known has stopped
     .filter(({ text }) => OPENING.test(text.replaceAll(/^import .*$/gm, "")))
     .map(({ path }) => path);
   assert.deepEqual(opening.toSorted(), [...OPENERS.keys()].toSorted());
+});
+
+/**
+ * What src/dns says once: how a DNS message is laid out, and what its numbers mean. Whoever writes one of these elsewhere
+ * begins a second vocabulary.
+ */
+const SECOND_VOCABULARY: readonly RegExp[] = [
+  /\b(?:HEADER_BYTES|QUESTION_\w*BYTES|RECORD_\w*BYTES|OPT_BYTES|MESSAGE_BYTES_MAX|NAME_BYTES_MAX|OUR_UDP_BYTES) = /,
+  /\b(?:TYPE|CLASS|RCODE|OPCODE|OPTION)_(?!AT\b)[A-Z]+ = (?:0x)?\d/,
+  /const (?:TYPES?|RCODES?|CLASS|OPCODE|OPTION) = (?:\{|\[\d|new )/,
+  /function (?:read|write|set)?[uU](?:int)?(?:16|32)\(/,
+];
+/** Where messages are read and written, numbers are read by src/dns, and masks have names. */
+const RAW_BYTES = /\b(?:read|write)UInt(?:16|32)BE\(|0xc0\b|0x3f\b|& 0x(?:0?f|f0)\b|& 15\b/;
+const ON_MESSAGES = /^src\/(?:query\/(?!listen)|model\/(?!address))/;
+
+test("the bytes of DNS are described once, in src/dns", () => {
+  const second = sources()
+    .filter(({ path }) => !path.startsWith("src/dns/") && !path.startsWith("src/kernel/"))
+    .flatMap(({ path, text }) =>
+      [...SECOND_VOCABULARY, ...(ON_MESSAGES.test(path) ? [RAW_BYTES] : [])]
+        .map((pattern) => pattern.exec(text)?.[0])
+        .filter((found) => found !== undefined)
+        .map((found) => `${path}: ${found}`),
+    );
+  assert.deepEqual(second, []);
 });
 
 test("each runtime package is imported by one folder only", () => {

@@ -2,8 +2,8 @@
  * QueryReport: one query as `GET /v1/queries` tells it.
  */
 import type { AskedQuery, How } from "../model/asked-query.ts";
-import { rcodeName } from "../model/rcode.ts";
-import { typeName } from "../model/record-type.ts";
+import { rcodeName } from "../dns/rcode.ts";
+import { typeName } from "../dns/record-type.ts";
 
 export interface QueryReport {
   readonly container: string;

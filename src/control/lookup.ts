@@ -4,6 +4,7 @@
  */
 import { randomInt } from "node:crypto";
 
+import { OUR_UDP_BYTES } from "../dns/opt.ts";
 import { LIMITS } from "../config/limits.ts";
 import { dialIn } from "../container/namespace/dial.ts";
 import { lookAtContainerFile } from "../container/namespace/engine-host.ts";
@@ -30,7 +31,6 @@ interface Answered {
 }
 
 const DNS_PORT = 53;
-const UDP_BYTES = 1232;
 /** What the C library takes for an answer that another server may know better. */
 const GOES_ON = new Set(["SERVFAIL", "NOTIMP", "REFUSED"]);
 const NOTHING: Omit<ReplyText, "rcode"> = {
@@ -186,7 +186,7 @@ class Asking {
       if (protocol === "tcp") askTcp(fd, query, LIMITS.lookupMs, resolve);
       else {
         const family = server.address.includes(":") ? 6 : 4;
-        askUdp(fd, family, { query, hasOpt: true, udpSize: UDP_BYTES }, LIMITS.lookupMs, resolve);
+        askUdp(fd, family, { query, hasOpt: true, udpSize: OUR_UDP_BYTES }, LIMITS.lookupMs, resolve);
       }
     });
   }

@@ -11,7 +11,7 @@ import type { RuleTier } from "../model/rule-tier.ts";
 import { serverText } from "../model/server-text.ts";
 import type { NodeReport } from "../container/kind/node-mode.ts";
 import type { View } from "../model/view.ts";
-import { presentation } from "../model/wire-name.ts";
+import { presentation } from "../dns/name.ts";
 
 export interface ContainerStatus {
   readonly id: string;

@@ -3,9 +3,8 @@
  * whatever is special, and compares the two. So a typed name is asked for by the one wire name that is written like it,
  * backslashes and all; and where no wire name is written like it, by none.
  */
-import { NAME_BYTES_MAX } from "./wire-name.ts";
+import { LABEL_BYTES_MAX, NAME_BYTES_MAX } from "../dns/name.ts";
 
-const LABEL_BYTES_MAX = 63;
 const DOT = 0x2e;
 const BACKSLASH = 0x5c;
 /** What Docker's library writes with a backslash before it; what is no printable ASCII it writes as \DDD. */

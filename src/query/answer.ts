@@ -7,13 +7,18 @@
  */
 import { randomBytes } from "node:crypto";
 
+import { HEADER_BYTES, rcodeOf } from "../dns/header.ts";
+import { presentation } from "../dns/name.ts";
+import { RCODE } from "../dns/rcode.ts";
+import { TYPE } from "../dns/record-type.ts";
+import { CLASS } from "../dns/record.ts";
+import { MESSAGE_BYTES_MAX } from "../dns/sizes.ts";
 import { copyBytes } from "../lib/bytes.ts";
 import { HOW } from "../model/asked-query.ts";
 import type { Behaviour } from "../model/behaviour.ts";
 import { LEAVE_DEFAULTS, type LeavePolicy } from "../model/upstream-policy.ts";
 import type { Route } from "../model/view.ts";
 import { probeName } from "../model/probe-message.ts";
-import { presentation } from "../model/wire-name.ts";
 import type { Asker } from "./asker.ts";
 import { LocalNames } from "./policy/local.ts";
 import { type Memory, UNKNOWN } from "./cache/memory.ts";
@@ -25,10 +30,9 @@ import { routeOf } from "./policy/route.ts";
 import type { Trace } from "./trace.ts";
 import { Shuffler } from "./policy/shuffle.ts";
 import { SpecialNames } from "./policy/special.ts";
-import { HEADER_BYTES, Question } from "./wire/question.ts";
+import { Question } from "./wire/question.ts";
 import type { Records } from "./wire/records.ts";
 import {
-  RCODE,
   type Shuffle,
   addressAnswer,
   badVersion,
@@ -47,19 +51,13 @@ export const DROPPED = 0;
 export const DEFERRED = -1;
 
 /** More than any message, the name that is written out in it, and our own OPT. */
-export const SLOT_BYTES = 65535 + 512;
-
-const CLASS = { IN: 1, ANY: 255 } as const;
-const TYPE = { A: 1, PTR: 12, MX: 15, TXT: 16, AAAA: 28 } as const;
+export const SLOT_BYTES = MESSAGE_BYTES_MAX + 512;
 
 /** Where in a query its signature begins. */
 interface Signature {
   readonly at: number;
   readonly isTsig: boolean;
 }
-
-const TYPE_SIG = 24;
-const TYPE_TSIG = 250;
 
 /** A query that goes upstream, on its own: the block it came in is used again at once. */
 export interface Deferred {
@@ -140,7 +138,7 @@ export class Answerer {
     question.nameEnd = 0;
     const result = this.#answer(asker, block, offset, length, isStream);
     if (result <= 0) return result;
-    this.lastRcode = this.#isBadVersion ? RCODE.BADVERS : (block[offset + 3] as number) & 15;
+    this.lastRcode = this.#isBadVersion ? RCODE.BADVERS : rcodeOf(block, offset);
     if (this.wasOurs) {
       asker.counters.queries--;
       asker.counters.local--;
@@ -351,6 +349,6 @@ export class Answerer {
 }
 
 function signatureOf({ lastType, lastAt }: Records, offset: number): Signature | undefined {
-  const isTsig = lastType === TYPE_TSIG;
-  return isTsig || lastType === TYPE_SIG ? { at: lastAt - offset, isTsig } : undefined;
+  const isTsig = lastType === TYPE.TSIG;
+  return isTsig || lastType === TYPE.SIG ? { at: lastAt - offset, isTsig } : undefined;
 }

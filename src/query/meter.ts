@@ -5,16 +5,36 @@
  * The clock is read when packets begin to be worked on and when their answers have been sent, not for each of them: an
  * answer has taken as long as the batch that it was part of.
  */
+import { RCODE, rcodeName } from "../dns/rcode.ts";
+import { TYPE, typeName } from "../dns/record-type.ts";
 import { LIMITS } from "../config/limits.ts";
 import { Histogram } from "../lib/histogram.ts";
-import { rcodeName } from "../model/rcode.ts";
-import { typeName } from "../model/record-type.ts";
 import { serverText } from "../model/server-text.ts";
 import type { Server } from "../model/view.ts";
 import { newCacheCounts } from "./cache/counts.ts";
 
 /** The types that are told apart; all others are `other`, because whoever asks makes up any number. */
-const TYPES = [1, 2, 5, 6, 12, 15, 16, 28, 33, 35, 43, 46, 47, 48, 64, 65, 251, 252, 255];
+const TYPES: readonly number[] = [
+  TYPE.A,
+  TYPE.NS,
+  TYPE.CNAME,
+  TYPE.SOA,
+  TYPE.PTR,
+  TYPE.MX,
+  TYPE.TXT,
+  TYPE.AAAA,
+  TYPE.SRV,
+  TYPE.NAPTR,
+  TYPE.DS,
+  TYPE.RRSIG,
+  TYPE.NSEC,
+  TYPE.DNSKEY,
+  TYPE.SVCB,
+  TYPE.HTTPS,
+  TYPE.IXFR,
+  TYPE.AXFR,
+  TYPE.ANY,
+];
 export const TYPE_NAMES: readonly string[] = [...TYPES.map(typeName), "other"];
 const OTHER_TYPE = TYPES.length;
 const TYPE_INDEX = new Uint8Array(256).fill(OTHER_TYPE);
@@ -38,7 +58,6 @@ export const RCODE_NAMES: readonly string[] = [
   "other",
 ];
 const OTHER_RCODE = RCODE_NAMES.length - 1;
-const RCODE = { SERVFAIL: 2, REFUSED: 5 } as const;
 
 /** What became of one query to a server: the answer's rcode, or why there was none. */
 const FAILURES = ["dial_error", "timeout", "error"] as const;

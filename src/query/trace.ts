@@ -2,10 +2,10 @@
  * Trace: what a query met on its way, told while it goes there. The way itself tells it, step by step, so that it cannot
  * be another story than the program's; for every other query there is none, and nothing is told.
  */
+import { presentation } from "../dns/name.ts";
 import type { Pointer } from "../model/network-names.ts";
 import { serverText } from "../model/server-text.ts";
 import type { Route, Server } from "../model/view.ts";
-import { presentation } from "../model/wire-name.ts";
 
 export type Layer = "links" | "names" | "reverse" | "special" | "route" | "cache" | "servers";
 

@@ -10,7 +10,7 @@ import { hashOf } from "../../model/label-table.ts";
 import { NetworkNames } from "../../model/network-names.ts";
 import { NO_RULES, type RouteRules } from "../../model/route-rules.ts";
 import type { Link, Server, Upstreams, View, ViewNetwork } from "../../model/view.ts";
-import { folded } from "../../model/wire-name.ts";
+import { folded } from "../../dns/name.ts";
 import { type ContainerFact, type EndpointFact, type NameserversFact, type NetworkFact } from "./fact.ts";
 import { type Joined, inSearchOrder } from "./order.ts";
 import { DNS_LABEL, ownSay } from "./label-routes.ts";

@@ -2,6 +2,8 @@
  * Memory: answers a question from what servers said before, at once. What is about to be over is asked anew while it is
  * still good; what is over stands in for servers that have just failed.
  */
+import { EXTENDED_ERROR, errorOption } from "../../dns/extended-error.ts";
+import { RCODE } from "../../dns/rcode.ts";
 import { LIMITS } from "../../config/limits.ts";
 import { HOW } from "../../model/asked-query.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
@@ -11,8 +13,7 @@ import type { Asker } from "../asker.ts";
 import type { Fleet, Lane } from "../upstream/fleet.ts";
 import type { Trace } from "../trace.ts";
 import type { Question } from "../wire/question.ts";
-import { type Asked, errorOption, relay, relayFailure } from "../wire/relay.ts";
-import { RCODE } from "../wire/reply.ts";
+import { type Asked, relay, relayFailure } from "../wire/relay.ts";
 import type { Entry } from "./entry.ts";
 import { type ReadKey, keyHash } from "./key.ts";
 import type { ReplyCache } from "./reply-cache.ts";
@@ -33,8 +34,8 @@ export interface MemoryParts {
   readonly onRefresh: OnRefresh;
 }
 
-const STALE_ANSWER = errorOption(3, "");
-const STALE_DENIAL = errorOption(19, "");
+const STALE_ANSWER = errorOption(EXTENDED_ERROR.staleAnswer, "");
+const STALE_DENIAL = errorOption(EXTENDED_ERROR.staleDenial, "");
 
 export class Memory {
   readonly #parts: MemoryParts;

@@ -3,11 +3,15 @@
  * it; what comes back is kept, and handed to each in the form in which it asked. When all servers fail, a reply that is
  * over stands in for them, and where there is none the failure says why.
  */
+import { EXTENDED_ERROR, errorOption } from "../../dns/extended-error.ts";
+import { rcodeOf } from "../../dns/header.ts";
+import { RCODE } from "../../dns/rcode.ts";
+import { TYPE } from "../../dns/record-type.ts";
+import { MESSAGE_BYTES_MAX } from "../../dns/sizes.ts";
 import { LIMITS } from "../../config/limits.ts";
 import { guard } from "../../lib/guard.ts";
 import type { RandomIds } from "../../lib/random-ids.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
-import { rcodeOf } from "../../model/rcode.ts";
 import type { UpstreamPolicy } from "../../model/upstream-policy.ts";
 import type { Asker } from "../asker.ts";
 import { settleLifetime } from "../cache/lifetime.ts";
@@ -21,8 +25,6 @@ import type { Meter } from "../meter.ts";
 import type { Forward } from "../listen/ports.ts";
 import type { Fleet, Lane } from "../upstream/fleet.ts";
 import type { Trace } from "../trace.ts";
-import { errorOption } from "../wire/relay.ts";
-import { RCODE } from "../wire/reply.ts";
 import { type FreshReply, freshReply } from "../wire/shared-reply.ts";
 import { Deadlines } from "./deadlines.ts";
 import { Delivery } from "./delivery.ts";
@@ -50,12 +52,7 @@ export interface AdaptiveParts {
 }
 
 const FRESH = { seconds: 0 };
-/** IXFR and AXFR. */
-const TRANSFERS = new Set([251, 252]);
-/** Extended errors (RFC 8914). */
-const ERROR = { other: 0, cached: 13, prohibited: 18, unreachable: 22, network: 23 } as const;
-/** A message may not be longer; a query outgrows it when its compressed name is written out. */
-const MESSAGE_BYTES_MAX = 65535;
+const TRANSFERS = new Set<number>([TYPE.IXFR, TYPE.AXFR]);
 /** Who joins a flight later than this would have too little of its time. */
 const JOIN_SHARE = 0.5;
 
@@ -325,9 +322,14 @@ export class AdaptiveForwarder {
     const reason = failures.map(({ server, reason: what }) => `${server}: ${what}`).join("; ") || NOBODY[1];
     onFailure(reason);
     this.#standIn(trip);
-    const why = told ?? this.#error(wasSilent ? ERROR.unreachable : ERROR.network, reason);
+    const why = told ?? this.#error(wasSilent ? EXTENDED_ERROR.unreachable : EXTENDED_ERROR.network, reason);
     if (key !== undefined && isCurrent && behaviour.caches) {
-      const entry = cache.put(key, this.#owners.of(asker), undefined, why ?? this.#error(ERROR.cached, reason));
+      const entry = cache.put(
+        key,
+        this.#owners.of(asker),
+        undefined,
+        why ?? this.#error(EXTENDED_ERROR.cachedError, reason),
+      );
       if (entry !== undefined) {
         const nowMs = now();
         entry.failureUntilMs = nowMs + (wasSilent ? LIMITS.failureSilentMs : LIMITS.failureToldMs);
@@ -370,7 +372,7 @@ export class AdaptiveForwarder {
   #refuse(delivery: Delivery): void {
     delivery.asker.counters.refused++;
     delivery.deferred.trace?.answers("servers", "refused: too many queries of this container are in flight");
-    delivery.fail(RCODE.REFUSED, this.#error(ERROR.other, "too many queries of this container are in flight"));
+    delivery.fail(RCODE.REFUSED, this.#error(EXTENDED_ERROR.other, "too many queries of this container are in flight"));
   }
 
   #tripOf(key: Key): Trip | undefined {
@@ -390,8 +392,8 @@ export class AdaptiveForwarder {
 }
 
 const NOT_WHOLE = [
-  ERROR.network,
+  EXTENDED_ERROR.network,
   "the reply is too large for UDP, and the nameserver cannot be reached by TCP",
 ] as const;
-const DEFECT = [ERROR.other, "a defect of dns11"] as const;
-const NOBODY = [ERROR.prohibited, "no nameserver may be asked from here"] as const;
+const DEFECT = [EXTENDED_ERROR.other, "a defect of dns11"] as const;
+const NOBODY = [EXTENDED_ERROR.prohibited, "no nameserver may be asked from here"] as const;

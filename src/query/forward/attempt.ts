@@ -5,6 +5,8 @@
 import { createSocket } from "node:dgram";
 import { Socket } from "node:net";
 
+import { FLAGS_AT, idOf } from "../../dns/header.ts";
+import { MESSAGE_BYTES_MAX, UDP_BYTES_MIN } from "../../dns/sizes.ts";
 import { errnoName, lastErrno, send } from "../../kernel/libc.ts";
 import { withLength } from "../../lib/framing.ts";
 import type { Deferred } from "../answer.ts";
@@ -17,9 +19,6 @@ export type Outcome =
   | { readonly kind: "failed"; readonly reason: string };
 
 export type OnOutcome = (outcome: Outcome) => void;
-
-const UDP_REPLY_MAX = 65535;
-const UDP_REPLY_MIN = 512;
 
 /** Whoever asks: it is told what became of each sending, to whom that went, and when. */
 export interface Sender<To> {
@@ -82,7 +81,7 @@ export function askUdp(
   onOutcome: OnOutcome,
 ): void {
   const socket = createSocket(family === 4 ? "udp4" : "udp6");
-  const bytesMax = deferred.hasOpt ? Math.max(UDP_REPLY_MIN, deferred.udpSize) : UDP_REPLY_MAX;
+  const bytesMax = deferred.hasOpt ? Math.max(UDP_BYTES_MIN, deferred.udpSize) : MESSAGE_BYTES_MAX;
   const end = once((outcome) => {
     clearTimeout(timer);
     socket.close();
@@ -130,7 +129,7 @@ function failed(reason: string): Outcome {
 }
 
 function hasSameId(message: Uint8Array, query: Uint8Array): boolean {
-  return message.length >= 2 && message[0] === query[0] && message[1] === query[1];
+  return message.length >= FLAGS_AT && idOf(message) === idOf(query);
 }
 
 /** Only the first call counts: timer, error and close all end the same attempt. */

@@ -2,21 +2,23 @@
  * Delivery: one who waits for a reply from upstream, and how it is handed to it: under its own id, in its letter case, as
  * long as it can take, with what it wants to know.
  */
+import { setU16 } from "../../dns/bytes.ts";
+import { ANSWERS_AT, HEADER_BYTES, ID_AT, clearRcode, idOf, rcodeOf, setTruncated } from "../../dns/header.ts";
+import { RCODE } from "../../dns/rcode.ts";
+import { MESSAGE_BYTES_MAX } from "../../dns/sizes.ts";
 import { copyBytes } from "../../lib/bytes.ts";
 import type { How } from "../../model/asked-query.ts";
-import { rcodeOf } from "../../model/rcode.ts";
 import type { Server } from "../../model/view.ts";
 import { SLOT_BYTES, type Deferred } from "../answer.ts";
 import type { Asker } from "../asker.ts";
 import { asksForAuthentic } from "../cache/shareable.ts";
 import type { Respond, Transport } from "../listen/ports.ts";
 import { type Age, type Asked, relay, relayFailure } from "../wire/relay.ts";
-import { RCODE, sizeLimit } from "../wire/reply.ts";
+import { sizeLimit } from "../wire/reply.ts";
 import type { SharedReply } from "../wire/shared-reply.ts";
 
 /** Replies are sent before the next one is made, so one place serves all. */
 const scratch = Buffer.allocUnsafeSlow(SLOT_BYTES);
-const UNLIMITED = 65535;
 
 export interface DeliveryParts {
   readonly asker: Asker;
@@ -86,15 +88,15 @@ export class Delivery {
   handRaw(message: Buffer, server: Server): void {
     const { query, questionEnd, isKnown } = this.deferred;
     const reply = Buffer.from(message);
-    query.copy(reply, 0, 0, 2);
-    if (isKnown && rcodeOf(reply) === RCODE.NXDOMAIN) reply[3] = (reply[3] as number) & 0xf0;
+    setU16(reply, ID_AT, idOf(query));
+    if (isKnown && rcodeOf(reply) === RCODE.NXDOMAIN) clearRcode(reply);
     if (reply.length <= this.#limit()) {
       this.#done(reply, "forwarded", server);
       return;
     }
     // Header and question alone, truncated: it may ask again by TCP.
-    reply[2] = (reply[2] as number) | 0x02;
-    reply.fill(0, 6, 12);
+    setTruncated(reply);
+    reply.fill(0, ANSWERS_AT, HEADER_BYTES);
     this.#done(reply.subarray(0, questionEnd), "forwarded", server);
   }
 
@@ -121,7 +123,7 @@ export class Delivery {
   }
 
   #limit(): number {
-    return this.#parts.fits ? sizeLimit(this.deferred.udpSize, this.transport === "tcp") : UNLIMITED;
+    return this.#parts.fits ? sizeLimit(this.deferred.udpSize, this.transport === "tcp") : MESSAGE_BYTES_MAX;
   }
 
   #asked(): Asked {

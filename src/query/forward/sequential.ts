@@ -6,10 +6,14 @@
  * Docker has no keys: its library refuses to send what is signed (TSIG), having taken the signature off, and to read it.
  * So the first server is passed over, and the others are asked without the signature.
  */
+import { setU16, u16 } from "../../dns/bytes.ts";
+import { ADDITIONALS_AT, clearRcode, rcodeOf } from "../../dns/header.ts";
+import { OPT_BYTES } from "../../dns/opt.ts";
+import { RCODE, rcodeName } from "../../dns/rcode.ts";
+import { MESSAGE_BYTES_MAX } from "../../dns/sizes.ts";
 import { LIMITS } from "../../config/limits.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
 import type { How } from "../../model/asked-query.ts";
-import { rcodeName, rcodeOf } from "../../model/rcode.ts";
 import type { Server } from "../../model/view.ts";
 import { reasonOf } from "../../lib/fault.ts";
 import { guard } from "../../lib/guard.ts";
@@ -18,15 +22,9 @@ import type { Asker } from "../asker.ts";
 import type { Forward, Respond, Transport } from "../listen/ports.ts";
 import type { Meter, UpstreamFailure } from "../meter.ts";
 import { Question } from "../wire/question.ts";
-import { RCODE, failure } from "../wire/reply.ts";
+import { failure } from "../wire/reply.ts";
 import { FlightJournal } from "../trace.ts";
 import { type Outcome, askTcp, askUdp } from "./attempt.ts";
-
-/** The longest message there is. A query outgrows it when its compressed name is written out: then nobody can be asked. */
-const MESSAGE_BYTES_MAX = 65535;
-const ADDITIONALS_AT = 10;
-/** Room behind a question for the OPT of a failure. */
-const FAILURE_EXTRA_BYTES = 16;
 
 /** Told of every attempt that failed, for the log. */
 export type OnFailedAttempt = (server: Server, reason: string) => void;
@@ -72,6 +70,7 @@ export class SequentialForwarder {
   }
 
   readonly forward: Forward = (asker, deferred, transport, respond) => {
+    // A query outgrows a message when its compressed name is written out: then nobody can be asked.
     const servers = deferred.query.length > MESSAGE_BYTES_MAX ? [] : deferred.route.servers;
     const journal = deferred.trace === undefined ? undefined : deferred.trace.flies(new FlightJournal());
     const arrivedMs = performance.now();
@@ -158,7 +157,7 @@ export class SequentialForwarder {
       return;
     }
     search.journal?.replied(performance.now(), server, `answered ${rcodeName(rcode)}`);
-    if (rcode === RCODE.NXDOMAIN && search.deferred.isKnown) message[3] = (message[3] as number) & 0xf0;
+    if (rcode === RCODE.NXDOMAIN && search.deferred.isKnown) clearRcode(message);
     this.#respond(search, message, "forwarded", server);
   }
 
@@ -171,7 +170,7 @@ export class SequentialForwarder {
   #fail(search: Search, rcode: number): void {
     const { query, questionEnd } = search.deferred;
     search.asker.counters.failed++;
-    const block = Buffer.alloc(Math.max(query.length, questionEnd) + FAILURE_EXTRA_BYTES);
+    const block = Buffer.alloc(Math.max(query.length, questionEnd) + OPT_BYTES);
     query.copy(block);
     this.#question.read(block, 0, query.length);
     const how = rcode === RCODE.REFUSED ? "refused" : "failed";
@@ -191,7 +190,7 @@ export class SequentialForwarder {
 /** Without its last record, which begins there. */
 function withoutLast(query: Buffer, at: number): Buffer {
   const shorter = Buffer.from(query.subarray(0, at));
-  shorter.writeUInt16BE(shorter.readUInt16BE(ADDITIONALS_AT) - 1, ADDITIONALS_AT);
+  setU16(shorter, ADDITIONALS_AT, u16(shorter, ADDITIONALS_AT) - 1);
   return shorter;
 }
 

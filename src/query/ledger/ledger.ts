@@ -4,11 +4,13 @@
  *
  * What is answered at once is noted by whoever answers; what is deferred, when it is delivered.
  */
+import { u16, u32 } from "../../dns/bytes.ts";
+import { ANSWERS_AT, HEADER_BYTES, rcodeOf } from "../../dns/header.ts";
+import { POINTER, POINTER_BYTES, presentation } from "../../dns/name.ts";
+import { QUESTION_FIXED_BYTES, TTL_AT } from "../../dns/record.ts";
 import { type AskedQuery, HOW, HOWS, type How } from "../../model/asked-query.ts";
-import { rcodeOf } from "../../model/rcode.ts";
 import { serverText } from "../../model/server-text.ts";
 import type { Server } from "../../model/view.ts";
-import { presentation } from "../../model/wire-name.ts";
 import { NAME_AT, Ring } from "./ring.ts";
 
 /** Shared by all ledgers; what can be written is exchanged when settings change. */
@@ -24,9 +26,6 @@ export interface DeferredQuery {
   readonly type: number;
 }
 
-const HEADER_BYTES = 12;
-/** Type and class. */
-const QUESTION_REST_BYTES = 4;
 const NO_TTL = 0xffff_ffff;
 /** Beside how a query was answered. */
 export const BY_STREAM = 0x08;
@@ -97,7 +96,7 @@ export class Ledger {
     server: Server | undefined,
   ): void {
     if (!this.#policy.isKept || reply.length < HEADER_BYTES) return;
-    const nameEnd = questionEnd - QUESTION_REST_BYTES;
+    const nameEnd = questionEnd - QUESTION_FIXED_BYTES;
     const index = server === undefined ? 0 : this.#indexOf(server);
     const flags = HOW[how ?? "forwarded"] | (isStream ? BY_STREAM : 0);
     const at = this.#begin(query, 0, nameEnd, flags, index, rcodeOf(reply));
@@ -183,9 +182,9 @@ export class Ledger {
   /** What was asked for and what the reply holds. */
   #describe(at: number, type: number, reply: Uint8Array, offset: number, length: number, nameEnd: number): void {
     const { words } = this.#ring as Ring;
-    const answers = nameEnd === 0 ? 0 : ((reply[offset + 6] as number) << 8) | (reply[offset + 7] as number);
+    const answers = nameEnd === 0 ? 0 : u16(reply, offset + ANSWERS_AT);
     const word = at >> 2;
-    words[word + 3] = answers === 0 ? NO_TTL : firstTtl(reply, nameEnd + QUESTION_REST_BYTES, offset + length);
+    words[word + 3] = answers === 0 ? NO_TTL : firstTtl(reply, nameEnd + QUESTION_FIXED_BYTES, offset + length);
     words[word + 4] = nameEnd === 0 ? 0 : (type << 16) | answers;
   }
 
@@ -219,18 +218,12 @@ function firstTtl(reply: Uint8Array, at: number, end: number): number {
       owner += 1;
       break;
     }
-    if (size >= 0xc0) {
-      owner += 2;
+    if (size >= POINTER) {
+      owner += POINTER_BYTES;
       break;
     }
     owner += size + 1;
   }
-  const ttlAt = owner + QUESTION_REST_BYTES;
-  if (ttlAt + 4 > end) return NO_TTL;
-  return (
-    ((reply[ttlAt] as number) << 24) |
-    ((reply[ttlAt + 1] as number) << 16) |
-    ((reply[ttlAt + 2] as number) << 8) |
-    (reply[ttlAt + 3] as number)
-  );
+  const ttlAt = owner + TTL_AT;
+  return ttlAt + 4 > end ? NO_TTL : u32(reply, ttlAt);
 }

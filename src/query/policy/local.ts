@@ -3,12 +3,13 @@
  * network's name, from the right. At each step links come before names, networks in the view's order, and the first hit
  * ends the search: answers of several networks are never merged.
  */
+import { HEADER_BYTES } from "../../dns/header.ts";
+import { sameBytes } from "../../dns/name.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
 import type { Named } from "../../model/network-names.ts";
 import type { Link, View, ViewNetwork } from "../../model/view.ts";
-import { sameBytes } from "../../model/wire-name.ts";
 import type { Trace } from "../trace.ts";
-import { HEADER_BYTES, type Question } from "../wire/question.ts";
+import type { Question } from "../wire/question.ts";
 
 export class LocalNames {
   readonly #behaviour: Behaviour;

@@ -2,10 +2,10 @@
  * Which container an address belongs to: names below in-addr.arpa and ip6.arpa, looked up on the networks of the asker
  * and nowhere else. Gateways, hosts and strangers are not ours to name.
  */
+import { sameBytes, wireLabels } from "../../dns/name.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
 import type { Pointer } from "../../model/network-names.ts";
 import type { View } from "../../model/view.ts";
-import { sameBytes, wireLabels } from "../../model/wire-name.ts";
 import type { Question } from "../wire/question.ts";
 
 const TREES = [

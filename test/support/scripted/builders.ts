@@ -6,7 +6,7 @@ import { hashOf } from "../../../src/model/label-table.ts";
 import { NetworkNames } from "../../../src/model/network-names.ts";
 import { domainLabels } from "../../../src/model/server-text.ts";
 import type { Link, Route, Server, Upstreams, View, ViewNetwork } from "../../../src/model/view.ts";
-import { folded, wireLabels } from "../../../src/model/wire-name.ts";
+import { folded, wireLabels } from "../../../src/dns/name.ts";
 import { Asker, type Dial } from "../../../src/query/asker.ts";
 import { Slots } from "../../../src/query/forward/slots.ts";
 import { Ledger } from "../../../src/query/ledger/ledger.ts";

@@ -8,7 +8,7 @@ import * as fc from "fast-check";
 import { addressBytes, reverseLabels } from "../../../src/model/address.ts";
 import { hashOf } from "../../../src/model/label-table.ts";
 import { type Membership, type Named, NetworkNames, type Pointer } from "../../../src/model/network-names.ts";
-import { presentation, wireLabels } from "../../../src/model/wire-name.ts";
+import { presentation, wireLabels } from "../../../src/dns/name.ts";
 
 const WEB: Membership = { names: ["Web", "shared", "c0ffee"], ipv4: "172.20.0.2", ipv6: "fd11::1:2" };
 const DB: Membership = { names: ["db", "shared"], ipv4: "172.20.0.3", ipv6: undefined };

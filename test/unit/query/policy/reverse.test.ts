@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { addressBytes, reverseLabels } from "../../../../src/model/address.ts";
 import { BETTER, type Behaviour, STRICT } from "../../../../src/model/behaviour.ts";
 import type { ViewNetwork } from "../../../../src/model/view.ts";
-import { presentation } from "../../../../src/model/wire-name.ts";
+import { presentation } from "../../../../src/dns/name.ts";
 import { ReverseNames } from "../../../../src/query/policy/reverse.ts";
 import { aNetwork, aQuery, aView } from "../../../support/scripted/builders.ts";
 import { placed } from "../../support/reply.ts";

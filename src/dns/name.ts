@@ -3,9 +3,26 @@
  * looked up without becoming a string. All of them here are without the zero that ends a name.
  */
 
-const LABEL_BYTES_MAX = 63;
+export const LABEL_BYTES_MAX = 63;
 /** 255 octets with the zero at the end (RFC 1035, 2.3.4). */
 export const NAME_BYTES_MAX = 254;
+
+/** As many labels as a name can have. */
+export const LABELS_MAX = 127;
+/** The first octet of a pointer has both highest bits, and the others are part of where it leads. */
+export const POINTER = 0xc0;
+const POINTER_BITS = 0x3f;
+export const POINTER_BYTES = 2;
+
+/** Where the pointer at `at` leads, from the beginning of its message. */
+export function pointerTarget(bytes: Uint8Array, at: number): number {
+  return (((bytes[at] as number) & POINTER_BITS) << 8) | (bytes[at + 1] as number);
+}
+
+/** A pointer as the number that stands in a message. */
+export function pointerTo(target: number): number {
+  return (POINTER << 8) | target;
+}
 
 /** ASCII to lower case, everything else as it is (RFC 4343). */
 export const FOLD: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>

@@ -1,7 +1,7 @@
 /** Types of records by their names: for those who ask by name, and for those who are told one. */
 import { nearest } from "../lib/nearest.ts";
 
-const TYPES: Readonly<Record<string, number>> = {
+export const TYPE = {
   A: 1,
   NS: 2,
   CNAME: 5,
@@ -53,10 +53,20 @@ const TYPES: Readonly<Record<string, number>> = {
   CAA: 257,
   TA: 32768,
   DLV: 32769,
-};
+} as const;
+
+const TYPES: Readonly<Record<string, number>> = TYPE;
 
 const NAMES = new Map(Object.entries(TYPES).map(([name, number]) => [number, name]));
 const TYPE_MAX = 65535;
+/** Questions about a server, for a transfer, or for any record. */
+const META_FIRST = 128;
+const META_LAST = 255;
+
+/** Whether nothing of this type is a record that could be kept, or followed. */
+export function isMetaType(type: number): boolean {
+  return type >= META_FIRST && type <= META_LAST;
+}
 
 /** Reads a type's name, or TYPE and its number (RFC 3597); throws an Error that says what is wrong with the text. */
 export function parseType(text: string): number {
