@@ -68,6 +68,22 @@ export function idOf(message: Uint8Array): number {
   return u16(message, ID_AT);
 }
 
+/** How many records follow in each section. */
+export function writeCounts(
+  message: Uint8Array,
+  offset: number,
+  answers: number,
+  authorities: number,
+  additionals: number,
+): void {
+  message[offset + ANSWERS_AT] = answers >> 8;
+  message[offset + ANSWERS_AT + 1] = answers;
+  message[offset + AUTHORITIES_AT] = authorities >> 8;
+  message[offset + AUTHORITIES_AT + 1] = authorities;
+  message[offset + ADDITIONALS_AT] = additionals >> 8;
+  message[offset + ADDITIONALS_AT + 1] = additionals;
+}
+
 /** Where the header counts the records of a section: 0 for answers, 1 for authorities, 2 for additionals. */
 export function countAt(section: number): number {
   return ANSWERS_AT + section * 2;

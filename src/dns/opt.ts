@@ -2,7 +2,6 @@
  * OPT, the record that carries EDNS (RFC 6891). Its fixed part means something else than other records': the class is the
  * size of a UDP message that the sender takes, the TTL holds further bits of the response code, a version and flags.
  */
-import { setU16 } from "./bytes.ts";
 import { TYPE } from "./record-type.ts";
 
 /** Without options: the root as its owner, and the fixed part. */
@@ -38,13 +37,16 @@ export const OUR_UDP_BYTES = 1232;
 
 /** Writes ours, with room for so many bytes of options behind it; the offset behind its fixed part. */
 export function writeOpt(bytes: Uint8Array, at: number, rcode: number, isDnssecOk: boolean, optionBytes = 0): number {
-  const fixed = at + 1;
   bytes[at] = 0;
-  setU16(bytes, fixed, TYPE.OPT);
-  setU16(bytes, fixed + OPT_SIZE_AT, OUR_UDP_BYTES);
-  bytes[fixed + OPT_RCODE_AT] = rcode >> OPT_RCODE_SHIFT;
-  bytes[fixed + OPT_VERSION_AT] = 0;
-  setU16(bytes, fixed + OPT_FLAGS_AT, isDnssecOk ? DO << 8 : 0);
-  setU16(bytes, at + OPT_BYTES - 2, optionBytes);
+  bytes[at + 1] = 0;
+  bytes[at + 2] = TYPE.OPT;
+  bytes[at + 3] = OUR_UDP_BYTES >> 8;
+  bytes[at + 4] = OUR_UDP_BYTES & 0xff;
+  bytes[at + 5] = rcode >> OPT_RCODE_SHIFT;
+  bytes[at + 6] = 0;
+  bytes[at + 7] = isDnssecOk ? DO : 0;
+  bytes[at + 8] = 0;
+  bytes[at + 9] = optionBytes >> 8;
+  bytes[at + 10] = optionBytes;
   return at + OPT_BYTES;
 }

@@ -19,6 +19,21 @@ const TTL_MAX = 0x7fffffff;
 
 export const CLASS = { IN: 1, ANY: 255 } as const;
 
+/** Writes what stands between the owner of a record and its data, in class IN; the offset of the data. */
+export function writeRecord(bytes: Uint8Array, at: number, type: number, ttl: number, dataBytes: number): number {
+  bytes[at] = type >> 8;
+  bytes[at + 1] = type;
+  bytes[at + 2] = 0;
+  bytes[at + 3] = CLASS.IN;
+  bytes[at + 4] = ttl >>> 24;
+  bytes[at + 5] = ttl >>> 16;
+  bytes[at + 6] = ttl >>> 8;
+  bytes[at + 7] = ttl;
+  bytes[at + 8] = dataBytes >> 8;
+  bytes[at + 9] = dataBytes;
+  return at + RECORD_FIXED_BYTES;
+}
+
 /** The name of a message's only question, pointed to. */
 export const QUESTION_POINTER = pointerTo(HEADER_BYTES);
 

@@ -7,7 +7,6 @@ import {
   AD,
   ADDITIONALS_AT,
   ANSWERS_AT,
-  AUTHORITIES_AT,
   CD,
   CODES_AT,
   FLAGS_AT,
@@ -19,6 +18,7 @@ import {
   RD,
   countAt,
   setTruncated,
+  writeCounts,
 } from "../../dns/header.ts";
 import { OPT_BYTES, writeOpt } from "../../dns/opt.ts";
 import { RCODE } from "../../dns/rcode.ts";
@@ -65,9 +65,7 @@ export function relay(
   let length = questionEnd + reply.length;
   if (length <= room) {
     copyBytes(bytes, start, start + reply.length, block, offset + questionEnd);
-    setU16(block, offset + ANSWERS_AT, reply.answers);
-    setU16(block, offset + AUTHORITIES_AT, reply.authorities);
-    setU16(block, offset + ADDITIONALS_AT, reply.additionals);
+    writeCounts(block, offset, reply.answers, reply.authorities, reply.additionals);
     if (reply.isTruncated) setTruncated(block, offset);
     writeTtls(block, offset, reply, recordsOf(reply), age);
   } else {

@@ -5,9 +5,6 @@
 import { setU16, setU32 } from "../../dns/bytes.ts";
 import {
   AD,
-  ADDITIONALS_AT,
-  ANSWERS_AT,
-  AUTHORITIES_AT,
   CD,
   CODES_AT,
   FLAGS_AT,
@@ -21,12 +18,13 @@ import {
   TC,
   opcodeOf,
   setTruncated,
+  writeCounts,
 } from "../../dns/header.ts";
 import { POINTER_BYTES } from "../../dns/name.ts";
 import { OPT_BYTES, writeOpt } from "../../dns/opt.ts";
 import { RCODE } from "../../dns/rcode.ts";
 import { TYPE } from "../../dns/record-type.ts";
-import { CLASS, CLASS_AT, DATA_LENGTH_AT, QUESTION_POINTER, RECORD_FIXED_BYTES, TTL_AT } from "../../dns/record.ts";
+import { QUESTION_POINTER, RECORD_FIXED_BYTES, writeRecord } from "../../dns/record.ts";
 import { MESSAGE_BYTES_MAX, UDP_BYTES_MAX, UDP_BYTES_MIN } from "../../dns/sizes.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
 import type { Question } from "./question.ts";
@@ -107,7 +105,7 @@ export function pointerAnswer(
     return finish(block, question, question.end, 0, 0, behaviour, RCODE.NOERROR);
   }
   let at = writeOwner(block, question, question.end, ownerBytes);
-  at = writeFixed(block, at, TYPE.PTR, behaviour.ttlSeconds, target.length);
+  at = writeRecord(block, at, TYPE.PTR, behaviour.ttlSeconds, target.length);
   block.set(target, at);
   return finish(block, question, at + target.length, 1, 0, behaviour, RCODE.NOERROR);
 }
@@ -139,7 +137,7 @@ export function addressAnswer(
   let at = question.end;
   for (let i = 0; i < fitting; i++) {
     at = writeOwner(block, question, at, ownerBytes);
-    at = writeFixed(block, at, question.type, behaviour.ttlSeconds, size);
+    at = writeRecord(block, at, question.type, behaviour.ttlSeconds, size);
     const from = (order === undefined ? 0 : (order[i] as number)) * size;
     for (let b = 0; b < size; b++) block[at++] = addresses[from + b] as number;
   }
@@ -172,9 +170,7 @@ function finish(
 ): number {
   const { offset, records } = question;
   const withOpt = hasOpt(question, behaviour);
-  setU16(block, offset + ANSWERS_AT, answers);
-  setU16(block, offset + AUTHORITIES_AT, authorities);
-  setU16(block, offset + ADDITIONALS_AT, withOpt ? 1 : 0);
+  writeCounts(block, offset, answers, authorities, withOpt ? 1 : 0);
   return (withOpt ? writeOpt(block, end, rcode, records.isDnssecOk) : end) - offset;
 }
 
@@ -192,18 +188,10 @@ function writeOwner(block: Buffer, question: Question, at: number, ownerBytes: n
   return at + ownerBytes;
 }
 
-function writeFixed(block: Buffer, at: number, type: number, ttlSeconds: number, dataBytes: number): number {
-  setU16(block, at, type);
-  setU16(block, at + CLASS_AT, CLASS.IN);
-  setU32(block, at + TTL_AT, ttlSeconds);
-  setU16(block, at + DATA_LENGTH_AT, dataBytes);
-  return at + RECORD_FIXED_BYTES;
-}
-
 /** An SOA owned by the name that was asked, so that its absence may be remembered for as long as a name lives. */
 function writeSoa(block: Buffer, question: Question, end: number, ttlSeconds: number): number {
   let at = writeOwner(block, question, end, POINTER_BYTES);
-  at = writeFixed(block, at, TYPE.SOA, ttlSeconds, SOA_DATA_BYTES);
+  at = writeRecord(block, at, TYPE.SOA, ttlSeconds, SOA_DATA_BYTES);
   at = writeOwner(block, question, at, POINTER_BYTES);
   block[at++] = 0;
   for (const value of [1, ttlSeconds, ttlSeconds, ttlSeconds, ttlSeconds]) {
