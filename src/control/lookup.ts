@@ -16,7 +16,7 @@ import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
 import { type AskedQuestion, parseQuestion, questionQuery } from "../model/question-text.ts";
 import { type ReplyText, replyText } from "../model/reply-text.ts";
 import type { Server } from "../model/view.ts";
-import { type Outcome, askTcp, askUdp } from "../query/forward/attempt.ts";
+import { type Attempted, askTcp, askUdp } from "../query/forward/attempt.ts";
 import type { Composition } from "../run/compose.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
 import { searched } from "./search-list.ts";
@@ -175,7 +175,7 @@ class Asking {
     return reply === undefined ? undefined : { server: server.address, protocol, reply };
   }
 
-  async #exchange(query: Buffer, server: Server, protocol: Protocol): Promise<Outcome> {
+  async #exchange(query: Buffer, server: Server, protocol: Protocol): Promise<Attempted> {
     let fd: number;
     try {
       fd = this.#dial(server, protocol);

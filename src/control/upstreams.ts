@@ -5,7 +5,7 @@
 import { serverText } from "../model/server-text.ts";
 import type { Route, Server } from "../model/view.ts";
 import { presentation } from "../dns/name.ts";
-import type { Asker } from "../query/asker.ts";
+import type { Asker } from "../query/asker/asker.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import type { Nameserver } from "../query/upstream/nameserver.ts";
 import type { Composition } from "../run/compose.ts";

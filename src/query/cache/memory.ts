@@ -9,7 +9,7 @@ import { HOW } from "../../model/asked-query.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
 import type { CachePolicy } from "../../model/upstream-policy.ts";
 import type { Route } from "../../model/view.ts";
-import type { Asker } from "../asker.ts";
+import type { Asker } from "../asker/asker.ts";
 import type { Fleet, Lane } from "../upstream/fleet.ts";
 import type { Trace } from "../trace.ts";
 import type { Question } from "../wire/question.ts";

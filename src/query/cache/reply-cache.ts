@@ -10,7 +10,7 @@ import { NAME_BYTES_MAX } from "../../dns/name.ts";
 import { Fault } from "../../lib/fault.ts";
 import { CELL_COST, cellsFor } from "../../lib/cells.ts";
 import type { SharedReply } from "../wire/shared-reply.ts";
-import { type CacheCounts, newCacheCounts } from "./counts.ts";
+import { type CacheCounts, newCacheCounts } from "../record/cache-counts.ts";
 import { COLUMNS_COST, Columns, Draft, Entry } from "./entry.ts";
 import type { Key, ReadKey } from "./key.ts";
 

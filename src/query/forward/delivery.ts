@@ -9,16 +9,17 @@ import { MESSAGE_BYTES_MAX } from "../../dns/sizes.ts";
 import { copyBytes } from "../../lib/bytes.ts";
 import type { How } from "../../model/asked-query.ts";
 import type { Server } from "../../model/view.ts";
-import { SLOT_BYTES, type Deferred } from "../answer.ts";
-import type { Asker } from "../asker.ts";
+import type { Asker } from "../asker/asker.ts";
 import { asksForAuthentic } from "../cache/shareable.ts";
-import type { Respond, Transport } from "../listen/ports.ts";
+import { type Deferred, type Respond, SLOT_BYTES, type Transport } from "../ports.ts";
+import { Outcome } from "../record/outcome.ts";
 import { type Age, type Asked, relay, relayFailure } from "../wire/relay.ts";
 import { sizeLimit } from "../wire/reply.ts";
 import type { SharedReply } from "../wire/shared-reply.ts";
 
 /** Replies are sent before the next one is made, so one place serves all. */
 const scratch = Buffer.allocUnsafeSlow(SLOT_BYTES);
+const outcome = new Outcome();
 
 export interface DeliveryParts {
   readonly asker: Asker;
@@ -30,8 +31,8 @@ export interface DeliveryParts {
   /** Of its container's share. */
   readonly heldBytes: number;
   readonly respond: Respond;
-  /** The same for all: told of each that is about to have its answer. */
-  readonly onDone: (delivery: Delivery, reply: Uint8Array) => void;
+  /** The same for all: told of each that is about to have its answer; tells the time. */
+  readonly onDone: (delivery: Delivery) => number;
 }
 
 export class Delivery {
@@ -101,7 +102,6 @@ export class Delivery {
   }
 
   fail(rcode: number, why?: Uint8Array): void {
-    this.asker.counters.failed++;
     this.#place();
     const how = rcode === RCODE.REFUSED ? "refused" : "failed";
     this.#finish(relayFailure(scratch, 0, this.deferred.questionEnd, this.#asked(), rcode, why), how, undefined);
@@ -118,8 +118,12 @@ export class Delivery {
 
   #done(reply: Uint8Array, how: How, server: Server | undefined): void {
     this.#isDone = true;
-    this.#parts.onDone(this, reply);
-    this.#parts.respond(reply, how, server);
+    const { asker, deferred, transport, arrivedMs } = this.#parts;
+    outcome.deliver(deferred, reply, how, server);
+    outcome.isExplained = deferred.trace !== undefined;
+    outcome.time(transport === "tcp", arrivedMs, this.#parts.onDone(this));
+    asker.record(outcome);
+    this.#parts.respond(reply, outcome);
   }
 
   #limit(): number {

@@ -17,14 +17,14 @@ import { reasonOf } from "../../lib/fault.ts";
 import { guard } from "../../lib/guard.ts";
 import { serverText } from "../../model/server-text.ts";
 import type { Server } from "../../model/view.ts";
-import type { UpstreamFailure } from "../meter.ts";
+import type { UpstreamFailure } from "../record/meter.ts";
 import { isReplyTo } from "../upstream/udp-socket.ts";
 import { scrub } from "../wire/scrub.ts";
 import { freshReply } from "../wire/shared-reply.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 import { FlightJournal } from "../trace.ts";
 import type { Failure, FlightHooks, FlightPlan, Landing } from "./flight-plan.ts";
-import { Attempt, type Outcome, type Sender, askTcp } from "./attempt.ts";
+import { Attempt, type Attempted, type Sender, askTcp } from "./attempt.ts";
 import type { Due } from "./deadlines.ts";
 import { type Candidate, LEADS_BACK, isAnyAsked, isAnyUp, isLastUnasked, lineUp, tellLine } from "./line-up.ts";
 
@@ -234,7 +234,7 @@ export class Flight implements Due, Sender<Candidate> {
     );
   }
 
-  #onTcpOutcome(candidate: Candidate, query: Buffer, sentMs: number, outcome: Outcome): void {
+  #onTcpOutcome(candidate: Candidate, query: Buffer, sentMs: number, outcome: Attempted): void {
     if (outcome.kind === "failed") {
       if (!this.#isOver) this.#meterFailure(candidate, "error", sentMs, true);
       this.#fail(candidate, outcome.reason);

@@ -14,7 +14,7 @@ import { NAME_BYTES_MAX, presentation } from "../../dns/name.ts";
 import { queryOf } from "../../dns/query.ts";
 import { TYPE } from "../../dns/record-type.ts";
 import { LIMITS } from "../../config/limits.ts";
-import type { Asker } from "../asker.ts";
+import type { Asker } from "../asker/asker.ts";
 import type { Nameserver } from "./nameserver.ts";
 import type { Exchange } from "./udp-socket.ts";
 

@@ -7,8 +7,8 @@ import { NetworkNames } from "../../../src/model/network-names.ts";
 import { domainLabels } from "../../../src/model/server-text.ts";
 import type { Link, Route, Server, Upstreams, View, ViewNetwork } from "../../../src/model/view.ts";
 import { folded, wireLabels } from "../../../src/dns/name.ts";
-import { Asker, type Dial } from "../../../src/query/asker.ts";
-import { Slots } from "../../../src/query/forward/slots.ts";
+import { Asker, type Dial } from "../../../src/query/asker/asker.ts";
+import { Slots } from "../../../src/query/asker/slots.ts";
 import { Ledger } from "../../../src/query/ledger/ledger.ts";
 
 export const TYPE = {

@@ -3,14 +3,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../src/config/limits.ts";
-import { Meter, PROTOCOLS, TYPE_NAMES, durationSeries, upstreamSeries } from "../../../src/query/meter.ts";
+import { LIMITS } from "../../../../src/config/limits.ts";
+import { Meter, PROTOCOLS, TYPE_NAMES, durationSeries, upstreamSeries } from "../../../../src/query/record/meter.ts";
+import { type Outcome, STAGE } from "../../../../src/query/record/outcome.ts";
+import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";
+import { anOutcome } from "../../support/outcome.ts";
+
+const REPLY = aReplyTo(aQuery());
 
 const OTHER = TYPE_NAMES.length - 1;
 
 test("types that are not told apart are other, however many are made up", () => {
   const meter = new Meter();
-  for (let type = 0; type < 65_536; type++) meter.asked(type, false);
+  for (let type = 0; type < 65_536; type++) meter.record(of(type, STAGE.deferred));
   const counts = TYPE_NAMES.map((_, index) => meter.requests(0, 0, index));
   assert.equal(
     counts.reduce((sum, count) => sum + count, 0),
@@ -22,8 +27,9 @@ test("types that are not told apart are other, however many are made up", () => 
 test("all of a batch have taken as long as the batch, more of them than fit at once as well", () => {
   const meter = new Meter();
   const count = LIMITS.udpBatch + 10;
+  const [byName, kept] = [of(1, STAGE.here), of(1, STAGE.cache)];
   meter.begin(false);
-  for (let index = 0; index < count; index++) meter.answered(1, false, 0, index % 2 === 0);
+  for (let index = 0; index < count; index++) meter.record(index % 2 === 0 ? kept : byName);
   meter.end();
   const [local, cached] = [0, 1].map((outcome) => meter.durations.read([durationSeries(0, 0, outcome)]).atMost.at(-1));
   assert.deepEqual([local, cached], [count / 2, count / 2]);
@@ -57,11 +63,11 @@ test("servers that containers bring along leave places for the machine's", () =>
 
 test("counting makes nothing", () => {
   const meter = new Meter();
+  const cached = of(1, STAGE.cache);
   const round = (): void => {
     meter.begin(false);
     for (let index = 0; index < LIMITS.udpBatch; index++) {
-      meter.asked(1, false);
-      meter.answered(1, false, 0, true);
+      meter.record(cached);
     }
     meter.end();
   };
@@ -71,3 +77,7 @@ test("counting makes nothing", () => {
   const perQuery = (process.memoryUsage().heapUsed - before) / (2_000 * LIMITS.udpBatch);
   assert.ok(perQuery < 4, `${perQuery} bytes a query`);
 });
+
+function of(type: number, stage: number): Outcome {
+  return anOutcome({ reply: REPLY, nameEnd: 0, type, stage });
+}

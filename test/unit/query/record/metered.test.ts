@@ -3,24 +3,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { BETTER } from "../../../src/model/behaviour.ts";
-import { probeQuery } from "../../../src/model/probe-message.ts";
-import { Answerer, SLOT_BYTES } from "../../../src/query/answer.ts";
-import { Meter, RCODE_NAMES, TYPE_NAMES } from "../../../src/query/meter.ts";
-import { MeteredAnswerer } from "../../../src/query/metered.ts";
-import { TYPE, aNetwork, aQuery, aView, anAsker } from "../../support/scripted/builders.ts";
+import { BETTER } from "../../../../src/model/behaviour.ts";
+import { probeQuery } from "../../../../src/model/probe-message.ts";
+import { Answerer } from "../../../../src/query/answer.ts";
+import { SLOT_BYTES } from "../../../../src/query/ports.ts";
+import { Meter, RCODE_NAMES, TYPE_NAMES } from "../../../../src/query/record/meter.ts";
+import { TYPE, aNetwork, aQuery, aView, anAsker } from "../../../support/scripted/builders.ts";
 
 const NONCE = "0123456789abcdef";
 
 function metered(): { readonly meter: Meter; readonly ask: (query: Buffer) => void; readonly counted: () => object } {
   const meter = new Meter();
-  const answerer = new MeteredAnswerer(new Answerer(BETTER), meter);
+  const answerer = new Answerer(BETTER);
   const asker = anAsker(aView([aNetwork({ members: [{ names: ["web"], ipv4: "172.20.0.2" }] })]));
   asker.nonce = NONCE;
   const block = Buffer.alloc(SLOT_BYTES);
   const ask = (query: Buffer): void => {
     query.copy(block);
     answerer.answer(asker, block, 0, query.length, false);
+    meter.record(answerer.outcome);
   };
   const named = (names: readonly string[], count: (index: number) => number): object =>
     Object.fromEntries(names.map((name, index) => [name, count(index)] as const).filter(([, count_]) => count_ > 0));

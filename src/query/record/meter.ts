@@ -5,13 +5,15 @@
  * The clock is read when packets begin to be worked on and when their answers have been sent, not for each of them: an
  * answer has taken as long as the batch that it was part of.
  */
-import { RCODE, rcodeName } from "../dns/rcode.ts";
-import { TYPE, typeName } from "../dns/record-type.ts";
-import { LIMITS } from "../config/limits.ts";
-import { Histogram } from "../lib/histogram.ts";
-import { serverText } from "../model/server-text.ts";
-import type { Server } from "../model/view.ts";
-import { newCacheCounts } from "./cache/counts.ts";
+import { rcodeName } from "../../dns/rcode.ts";
+import { TYPE, typeName } from "../../dns/record-type.ts";
+import { LIMITS } from "../../config/limits.ts";
+import { Histogram } from "../../lib/histogram.ts";
+import { HOW } from "../../model/asked-query.ts";
+import { serverText } from "../../model/server-text.ts";
+import type { Server } from "../../model/view.ts";
+import { newCacheCounts } from "./cache-counts.ts";
+import { type Outcome, STAGE } from "./outcome.ts";
 
 /** The types that are told apart; all others are `other`, because whoever asks makes up any number. */
 const TYPES: readonly number[] = [
@@ -99,22 +101,43 @@ export class Meter {
     this.#marked = 0;
   }
 
-  asked(type: number, isStream: boolean): void {
+  /** Something has become of a query. */
+  record({ stage, how, type, isStream, rcode, tookMs }: Outcome): void {
+    switch (stage) {
+      case STAGE.ours:
+        return;
+      case STAGE.ignored:
+        this.counts.dropped++;
+        return;
+      case STAGE.delivered:
+        return this.#delivered(type, isStream, how, rcode, tookMs);
+      case STAGE.deferred:
+        return this.#asked(type, isStream);
+      default: {
+        // What stands in a question behind which nothing can be read is told by nobody.
+        const told = stage === STAGE.unreadable ? 0 : type;
+        this.#asked(told, isStream);
+        this.#answered(told, isStream, rcode, stage === STAGE.cache);
+      }
+    }
+  }
+
+  #asked(type: number, isStream: boolean): void {
     const at = ((isStream ? 1 : 0) * FAMILIES.length + this.#family) * TYPE_NAMES.length + typeIndex(type);
     this.#requests[at] = (this.#requests[at] as number) + 1;
   }
 
   /** It was answered at once. */
-  answered(type: number, isStream: boolean, rcode: number, wasCached: boolean): void {
+  #answered(type: number, isStream: boolean, rcode: number, wasCached: boolean): void {
     this.#respond(rcode);
     if (this.#marked >= this.#marks.length) this.end();
     this.#marks[this.#marked++] = seriesOf(type, isStream, wasCached ? CACHED : LOCAL);
   }
 
-  /** It was answered after somebody was asked. Servers' SERVFAIL and REFUSED never come through as they are. */
-  delivered(type: number, isStream: boolean, rcode: number, tookMs: number): void {
+  /** It was answered after somebody was asked. */
+  #delivered(type: number, isStream: boolean, how: number, rcode: number, tookMs: number): void {
     this.#respond(rcode);
-    const outcome = rcode === RCODE.SERVFAIL ? UPSTREAM_FAILED : rcode === RCODE.REFUSED ? REFUSED : FORWARDED;
+    const outcome = how === HOW.failed ? UPSTREAM_FAILED : how === HOW.refused ? REFUSED : FORWARDED;
     if (outcome === REFUSED) this.counts.refused++;
     this.durations.add(seriesOf(type, isStream, outcome), tookMs / MS);
   }

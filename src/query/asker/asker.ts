@@ -2,9 +2,11 @@
  * Asker: one network namespace as the query's way sees it. Queries bring no name of who asks; the socket they came in
  * on does. It holds what that namespace may know now, and what it has asked so far.
  */
-import type { Server, View } from "../model/view.ts";
-import { Slots } from "./forward/slots.ts";
-import { Ledger } from "./ledger/ledger.ts";
+import { HOW } from "../../model/asked-query.ts";
+import type { Server, View } from "../../model/view.ts";
+import { Slots } from "./slots.ts";
+import { Ledger } from "../ledger/ledger.ts";
+import { type Outcome, STAGE } from "../record/outcome.ts";
 import { type Shares, sharePools } from "./shares.ts";
 
 /** Opens a socket to a server, from the namespace that the server is dialled from; throws where that cannot be. */
@@ -56,6 +58,30 @@ export class Asker {
     this.slots = slots;
     this.ledger = ledger;
     this.shares = shares;
+  }
+
+  /** Keeps what became of one of its queries. */
+  record(outcome: Outcome): void {
+    const { stage, how } = outcome;
+    this.#count(stage, how);
+    const isAnswered = stage !== STAGE.ignored && stage !== STAGE.deferred && stage !== STAGE.ours;
+    if (isAnswered && !outcome.isExplained) this.ledger.note(outcome);
+  }
+
+  #count(stage: number, how: number): void {
+    const { counters } = this;
+    if (stage === STAGE.ours) return;
+    if (stage === STAGE.delivered) {
+      if (how === HOW.refused) counters.refused++;
+      if (how === HOW.refused || how === HOW.failed) counters.failed++;
+      return;
+    }
+    counters.queries++;
+    if (stage === STAGE.here) counters.local++;
+    else if (stage === STAGE.cache) counters.cached++;
+    else if (stage === STAGE.deferred) counters.forwarded++;
+    else if (stage === STAGE.unreadable) counters.malformed++;
+    else if (stage === STAGE.ignored) counters.ignored++;
   }
 
   /** Has something done when nobody asks here any more. */
