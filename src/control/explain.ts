@@ -35,11 +35,11 @@ export async function explain(composition: Composition, order: NameOrder): Promi
     const { events } = step;
     return events === undefined ? step : { ...step, events: events.map((e) => ({ ...e, atMs: e.atMs - began })) };
   });
-  const { networks } = roster.viewOf(owner);
+  const { names } = roster.viewOf(owner);
   return {
     container: containerRef(fact, owner),
     question: { name: question.name, type: question.typeName },
-    networks: networks.map(({ name }) => name).filter((name) => name !== ""),
+    networks: names.flatMap(({ places }) => places),
     steps,
     answeredBy: steps.findLast(({ isAnswer }) => isAnswer)?.layer ?? null,
     server: trace.server ?? null,

@@ -16,16 +16,16 @@ import { copyBytes } from "../lib/bytes.ts";
 import { HOW } from "../model/asked-query.ts";
 import type { Behaviour } from "../model/behaviour.ts";
 import { LEAVE_DEFAULTS, type LeavePolicy } from "../model/upstream-policy.ts";
+import { DENIED, MISS } from "../model/names.ts";
 import type { Route } from "../model/view.ts";
 import { probeName } from "../model/probe-message.ts";
 import type { Asker } from "./asker/asker.ts";
-import { LocalNames } from "./policy/local.ts";
 import { type Memory, UNKNOWN } from "./cache/memory.ts";
 import { shareBits } from "./cache/shareable.ts";
 import type { LoopGuard } from "./upstream/loop-guard.ts";
 import { DEFERRED, DROPPED, type Deferred, type Signature } from "./ports.ts";
 import { Outcome, STAGE } from "./record/outcome.ts";
-import { ReverseNames } from "./policy/reverse.ts";
+import { KnownNames } from "./policy/names.ts";
 import { routeOf } from "./policy/route.ts";
 import type { Trace } from "./trace.ts";
 import { Shuffler } from "./policy/shuffle.ts";
@@ -58,8 +58,7 @@ export class Answerer {
   readonly #parts: AnswererParts;
   readonly #special: SpecialNames;
   readonly #question: Question;
-  readonly #local: LocalNames;
-  readonly #reverse: ReverseNames;
+  readonly #names: KnownNames;
   readonly #shuffler: Shuffler;
   #isKnown = false;
   #route: Route | undefined;
@@ -75,8 +74,7 @@ export class Answerer {
     this.#parts = parts;
     const { seed = randomBytes(4).readInt32LE(0), leave = LEAVE_DEFAULTS } = parts;
     this.#special = new SpecialNames(behaviour, leave);
-    this.#local = new LocalNames(behaviour);
-    this.#reverse = new ReverseNames(behaviour);
+    this.#names = new KnownNames(behaviour);
     this.#shuffler = new Shuffler(seed);
     const shuffle = (count: number): Uint16Array => this.#shuffler.order(count);
     this.#addressOptions = { limit: 0, shuffle, behaviour };
@@ -173,7 +171,7 @@ export class Answerer {
 
   #setTrace(trace: Trace | undefined): void {
     const { memory } = this.#parts;
-    this.#trace = this.#local.trace = this.#special.trace = trace;
+    this.#trace = this.#names.trace = this.#special.trace = trace;
     this.outcome.isExplained = trace !== undefined;
     if (memory !== undefined) memory.trace = trace;
   }
@@ -190,7 +188,7 @@ export class Answerer {
       if (answer !== DEFERRED) return answer;
     } else this.#trace?.passes("names", "only addresses (A, AAAA, MX) are looked up among names, as with Docker");
     if (type === TYPE.PTR) {
-      const pointer = this.#reverse.find(question, asker.view);
+      const pointer = this.#names.reverse(question, asker.view);
       this.#trace?.reverses(pointer);
       if (pointer !== undefined) {
         return pointer.target === undefined
@@ -217,9 +215,8 @@ export class Answerer {
   /** Names here are of the internet's class. What other classes know is for servers to say, but not of a name of ours. */
   #decideOtherClass(asker: Asker, block: Buffer): number {
     const question = this.#question;
-    const isOurs =
-      this.#local.find(block, question, asker.view) !== undefined ||
-      this.#reverse.find(question, asker.view) !== undefined;
+    const names = this.#names;
+    const isOurs = names.find(question, asker.view) !== MISS || names.reverse(question, asker.view) !== undefined;
     if (!isOurs) return this.#leave(asker, block);
     this.#trace?.answers("names", "the name is known here, and the question is of another class than IN");
     this.outcome.how = HOW.refused;
@@ -265,8 +262,13 @@ export class Answerer {
 
   #answerName(asker: Asker, block: Buffer): number {
     const question = this.#question;
-    const named = this.#local.find(block, question, asker.view);
-    if (named === undefined) return DEFERRED;
+    const said = this.#names.find(question, asker.view);
+    if (said === MISS) return DEFERRED;
+    if (said === DENIED) {
+      this.#trace?.found(true, "whoever keeps such names knows of none");
+      return nameError(block, question, this.#behaviour);
+    }
+    const { named, isOnlyHere } = this.#names.search;
     const { type } = question;
     if (type === TYPE.A || type === TYPE.AAAA) {
       const addresses = type === TYPE.A ? named.v4 : named.v6;
@@ -279,7 +281,7 @@ export class Answerer {
       return addressAnswer(block, question, addresses, type === TYPE.A ? 4 : 16, this.#addressOptions);
     }
     // A dotted name may also exist outside, with a mail exchanger or a certificate policy of its own.
-    if (type === TYPE.MX || this.#local.wasQualified || question.labelCount < 2) {
+    if (type === TYPE.MX || isOnlyHere || question.labelCount < 2) {
       this.#trace?.found(true, "only addresses are held, and the answer for another type is empty");
       return noData(block, question, this.#behaviour);
     }

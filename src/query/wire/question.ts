@@ -19,6 +19,7 @@ import {
 import { FOLD, LABELS_MAX, LABEL_BYTES_MAX, NAME_BYTES_MAX, POINTER, pointerTarget } from "../../dns/name.ts";
 import { CLASS_AT, QUESTION_FIXED_BYTES } from "../../dns/record.ts";
 import { HASH_BASIS, hashByte } from "../../model/label-table.ts";
+import type { AskedName } from "../../model/names.ts";
 import { beginNames, skipName } from "./name.ts";
 import { Records } from "./records.ts";
 
@@ -34,7 +35,7 @@ export type Verdict =
   /** A question that can be read, followed by what cannot: FORMERR with the question. */
   | "malformed-behind-question";
 
-export class Question {
+export class Question implements AskedName {
   /** The message's place in its block. */
   offset = 0;
   length = 0;
@@ -50,6 +51,9 @@ export class Question {
   foldedLength = 0;
   labelCount = 0;
   hasUpperCase = false;
+  /** The same in the letter case in which it was asked. */
+  spelled: Uint8Array = this.folded;
+  spelledAt = 0;
   /** After how many bytes the first n labels end, and their hash; index 0 is the empty name. */
   readonly lengthOf = new Uint8Array(LABELS_MAX + 1);
   readonly hashOf = new Int32Array(LABELS_MAX + 1);
@@ -69,6 +73,8 @@ export class Question {
   read(block: Buffer, offset: number, length: number): Verdict {
     this.offset = offset;
     this.length = length;
+    this.spelled = block;
+    this.spelledAt = offset + HEADER_BYTES;
     if (length < HEADER_BYTES) return "ignore";
     beginNames(length);
     if (isReply(block, offset)) return "ignore";

@@ -20,7 +20,7 @@ import { Endpoint as ListeningEndpoint } from "../../../src/query/listen/endpoin
 import { streamBlock } from "../../../src/query/listen/tcp-connection.ts";
 import { sharePools } from "../../../src/query/asker/shares.ts";
 
-export const VIEW: View = { networks: [], upstreams: { routes: [], isNdotsSet: false } };
+export const VIEW: View = { names: [], upstreams: { routes: [], isNdotsSet: false } };
 
 // Takes the sockets over and answers nobody.
 export const silent: OpenEndpoint = (bound): Endpoint => ({

@@ -2,7 +2,7 @@
  * The order in which a container's networks are asked, which decides whose answer counts when several know a name: as
  * Docker sorts the endpoints of a sandbox.
  */
-import type { EndpointFact, NetworkFact } from "./fact.ts";
+import type { EndpointFact, NetworkFact } from "../../registry/fact.ts";
 
 export interface Joined {
   readonly endpoint: EndpointFact;

@@ -1,10 +1,10 @@
 /**
- * Which container an address belongs to: names below in-addr.arpa and ip6.arpa, looked up on the networks of the asker
- * and nowhere else. Gateways, hosts and strangers are not ours to name.
+ * KnownNames: what the sources of a view know of a name, or of whose address it is. They are asked in the view's order,
+ * and the first that has something to say is the one that counts.
  */
 import { sameBytes, wireLabels } from "../../dns/name.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
-import type { Pointer } from "../../model/network-names.ts";
+import { MISS, NameSearch, type NamesTrace, type Pointer } from "../../model/names.ts";
 import type { View } from "../../model/view.ts";
 import type { Question } from "../wire/question.ts";
 
@@ -14,22 +14,39 @@ const TREES = [
 ];
 const SUFFIX_LABELS = 2;
 
-export class ReverseNames {
+export class KnownNames {
   readonly #behaviour: Behaviour;
+  /** What was found last. */
+  readonly search: NameSearch;
 
   constructor(behaviour: Behaviour) {
     this.#behaviour = behaviour;
+    this.search = new NameSearch(behaviour);
   }
 
-  find(question: Question, view: View): Pointer | undefined {
+  set trace(trace: NamesTrace | undefined) {
+    this.search.trace = trace;
+  }
+
+  /** MISS, FOUND or DENIED. */
+  find(question: Question, { names }: View): number {
+    for (const source of names) {
+      const said = source.find(question, this.search);
+      if (said !== MISS) return said;
+    }
+    return MISS;
+  }
+
+  /** Names below in-addr.arpa and ip6.arpa. */
+  reverse(question: Question, { names }: View): Pointer | undefined {
     if (question.hasUpperCase && !this.#behaviour.foldsCase) return undefined;
     const labels = question.labelCount - SUFFIX_LABELS;
     if (labels < 1 || !this.#isReverse(question, labels)) return undefined;
     const length = question.lengthOf[labels] as number;
     const hash = question.hashOf[labels] as number;
-    for (const network of view.networks) {
-      const pointer = network.names.pointer(question.folded, length, hash);
-      if (pointer !== undefined && (!pointer.onlyBetter || this.#behaviour.reversesAllIpv6)) return pointer;
+    for (const source of names) {
+      const pointer = source.pointer(question.folded, length, hash, this.#behaviour);
+      if (pointer !== undefined) return pointer;
     }
     return undefined;
   }

@@ -5,9 +5,9 @@ import { test } from "node:test";
 
 import { addressBytes, reverseLabels } from "../../../../src/model/address.ts";
 import { BETTER, type Behaviour, STRICT } from "../../../../src/model/behaviour.ts";
-import type { ViewNetwork } from "../../../../src/model/view.ts";
+import type { SeenNetwork } from "../../../../src/container/names/docker/docker-names.ts";
 import { presentation } from "../../../../src/dns/name.ts";
-import { ReverseNames } from "../../../../src/query/policy/reverse.ts";
+import { KnownNames } from "../../../../src/query/policy/names.ts";
 import { aNetwork, aQuery, aView } from "../../../support/scripted/builders.ts";
 import { placed } from "../../support/reply.ts";
 
@@ -83,8 +83,8 @@ function nibbles(address: string): string {
   return presentation(labels, 0, labels.length);
 }
 
-function found(behaviour: Behaviour, name: string, networks: readonly ViewNetwork[]): string | undefined {
+function found(behaviour: Behaviour, name: string, networks: readonly SeenNetwork[]): string | undefined {
   const { question } = placed(aQuery({ name }));
-  const target = new ReverseNames(behaviour).find(question, aView(networks))?.target;
+  const target = new KnownNames(behaviour).reverse(question, aView(networks))?.target;
   return target && presentation(target, 0, target.length);
 }

@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { BETTER, type Behaviour, STRICT } from "../../../../src/model/behaviour.ts";
-import type { ViewNetwork } from "../../../../src/model/view.ts";
-import { LocalNames } from "../../../../src/query/policy/local.ts";
-import { aNetwork, aQuery, aView } from "../../../support/scripted/builders.ts";
-import { placed } from "../../support/reply.ts";
+import { FOUND, NameSearch } from "../../../../../src/model/names.ts";
+import { BETTER, type Behaviour, STRICT } from "../../../../../src/model/behaviour.ts";
+import { DockerNames, type SeenNetwork } from "../../../../../src/container/names/docker/docker-names.ts";
+import { aNetwork, aQuery } from "../../../../support/scripted/builders.ts";
+import { placed } from "../../../support/reply.ts";
 
 const CHARACTERS = { strict: STRICT, better: BETTER };
 
@@ -111,15 +111,15 @@ for (const [character, behaviour] of Object.entries(CHARACTERS)) {
     assert.equal(found(behaviour, "web", [linked, ONE]), "10.1.0.1");
   });
 
-  test(`${character}: wasQualified tells whether the last hit needed a network's name`, () => {
-    const local = new LocalNames(behaviour);
+  test(`${character}: isOnlyHere tells whether the last hit needed a network's name`, () => {
+    const search = new NameSearch(behaviour);
     for (const [name, expected] of [
       ["shared.Two", true],
       ["web", false],
       ["c1.net1", false],
     ] as const) {
-      assert.ok(find(local, name, [ONE, TWO, DOTTED]) !== undefined);
-      assert.equal(local.wasQualified, expected, name);
+      assert.ok(find(search, name, [ONE, TWO, DOTTED]) !== undefined);
+      assert.equal(search.isOnlyHere, expected, name);
     }
   });
 }
@@ -159,11 +159,11 @@ test("a network whose name no query can spell is found by whole names alone", ()
 });
 
 // The IPv4 addresses; empty where the name is known without one.
-function found(behaviour: Behaviour, name: string, networks: readonly ViewNetwork[]): string | undefined {
-  return find(new LocalNames(behaviour), name, networks);
+function found(behaviour: Behaviour, name: string, networks: readonly SeenNetwork[]): string | undefined {
+  return find(new NameSearch(behaviour), name, networks);
 }
 
-function find(local: LocalNames, name: string, networks: readonly ViewNetwork[]): string | undefined {
-  const { block, question } = placed(aQuery({ name }));
-  return local.find(block, question, aView(networks))?.v4.join(".");
+function find(search: NameSearch, name: string, networks: readonly SeenNetwork[]): string | undefined {
+  const { question } = placed(aQuery({ name }));
+  return new DockerNames(networks).find(question, search) === FOUND ? search.named.v4.join(".") : undefined;
 }

@@ -1,21 +1,14 @@
 /**
- * The names of one network: name to addresses, address to name. This is where the two ways meet: the registry writes
- * it when a container joins or leaves, the query's way reads it.
+ * The names of one network: name to addresses, address to name. Written when a container joins or leaves, read by every
+ * question of those who are on it.
  */
-import { addressBytes, isOpenEnded, reverseLabels } from "./address.ts";
+import { addressBytes, isOpenEnded, reverseLabels } from "../../../model/address.ts";
 import { nameKey, packedName } from "./docker-name.ts";
-import { LabelTable } from "./label-table.ts";
+import { LabelTable } from "../../../model/label-table.ts";
+import type { Named, Pointer } from "../../../model/names.ts";
 
-/** What a name stands for on one network: all addresses of all containers that hold it, packed for copying. */
-export interface Named {
-  readonly v4: Uint8Array;
-  readonly v6: Uint8Array;
-}
-
-/** Where an address points back to. */
-export interface Pointer {
-  /** `name.network.` on the wire, with its end; undefined where the wire has no room for it. */
-  readonly target: Uint8Array | undefined;
+/** An address points back to `name.network.` */
+export interface NetworkPointer extends Pointer {
   /** Docker files this address under a name that nobody asks for. */
   readonly onlyBetter: boolean;
 }
@@ -62,7 +55,7 @@ class Held implements Named {
   }
 }
 
-interface HeldPointer extends Pointer {
+interface HeldPointer extends NetworkPointer {
   readonly holder: string;
 }
 
@@ -89,7 +82,7 @@ export class NetworkNames {
   }
 
   /** Looks up the labels below in-addr.arpa or ip6.arpa; any of several pointers is right, and the newest is told. */
-  pointer(labels: Uint8Array, length: number, hash: number): Pointer | undefined {
+  pointer(labels: Uint8Array, length: number, hash: number): NetworkPointer | undefined {
     return this.#reverse.find(labels, length, hash)?.at(-1);
   }
 

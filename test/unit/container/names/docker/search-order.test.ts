@@ -5,9 +5,9 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import type { EndpointFact, NetworkFact } from "../../../../src/container/registry/fact.ts";
-import { type Joined, inSearchOrder } from "../../../../src/container/registry/order.ts";
-import { aNetworkFact, anEndpoint } from "../../../support/scripted/builders.ts";
+import type { EndpointFact, NetworkFact } from "../../../../../src/container/registry/fact.ts";
+import { type Joined, inSearchOrder } from "../../../../../src/container/names/docker/search-order.ts";
+import { aNetworkFact, anEndpoint } from "../../../../support/scripted/builders.ts";
 
 const V4 = "192.0.2.1";
 const V6 = "2001:db8::1";
