@@ -57,7 +57,7 @@ const ROOMS: readonly Room[] = [
     mayImport: [
       "src/query/wire",
       "src/query/trace.ts",
-      "src/query/record/cache-counts.ts",
+      "src/query/record",
       "src/query/asker/asker.ts",
       "src/query/upstream/fleet.ts",
       ...BASE,

@@ -253,10 +253,9 @@ export class Answerer {
       return DEFERRED;
     }
     const { outcome } = this;
-    const length = memory.answer(asker, block, this.#question, route, this.#limit, this.#isKnown);
+    const length = memory.answer(asker, block, this.#question, route, this.#limit, this.#isKnown, outcome);
     if (length === UNKNOWN) return DEFERRED;
     outcome.stage = STAGE.cache;
-    outcome.how = memory.how;
     return length;
   }
 

@@ -30,6 +30,7 @@ import { sharePools } from "../query/asker/shares.ts";
 import { Fleet } from "../query/upstream/fleet.ts";
 import { TurnBudget } from "../query/upstream/turn-budget.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";
+import { inlineMore } from "./inlining.ts";
 
 /** What can be read of it at any time. */
 export interface QueryReadings {
@@ -70,6 +71,7 @@ export function composeQueryWay(
   repeats: Repeats = new Repeats(log),
   onAsker: OnAsker = () => undefined,
 ): QueryWay {
+  inlineMore();
   const meter = new Meter();
   const parts: AnsweringParts = { block: new MessageBlock(LIMITS.udpBatch, SLOT_BYTES), log, repeats, meter };
   const slots = slotLimit(settings);
