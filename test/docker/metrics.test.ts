@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { LIMITS } from "../../src/config/limits.ts";
-import type { LifeReport } from "../../src/run/life.ts";
+import type { LifeReport } from "../../src/api/status.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dig } from "../support/asking/dig.ts";
 import { Dns11, dns11 as command, startDns11 } from "../support/program/dns11.ts";

@@ -83,6 +83,10 @@ export class Reconciler {
     for (const [id, { attachment }] of this.#entries) if (attachment !== undefined) yield [id, attachment];
   }
 
+  attachmentOf(containerId: string): Attachment | undefined {
+    return this.#entries.get(containerId)?.attachment;
+  }
+
   /** Whether everything wanted is served, or its refusal known. */
   get isSettled(): boolean {
     if (this.#queue.size > 0) return false;
