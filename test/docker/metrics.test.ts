@@ -122,7 +122,7 @@ test("every name is in README, and README names no other", async () => {
   );
   for (const name of told) assert.ok(named.has(name), `README does not name ${name}`);
   // What has nothing to tell yet has no line.
-  const sources = ["metrics.ts", "process-metrics.ts"].map((file) => readFileSync(join("src/daemon", file), "utf8"));
+  const sources = ["metrics.ts", "process-metrics.ts"].map((file) => readFileSync(join("src/metrics", file), "utf8"));
   const all = sources.join("").matchAll(/"((?:dns11|libnetwork_resolver|process)_[a-z_]+)"/g);
   assert.deepEqual(named, new Set([...all].map(([, name]) => name)));
 });

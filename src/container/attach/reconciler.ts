@@ -223,12 +223,13 @@ export class Reconciler {
   }
 
   #newAttachment(containerId: string, { claim, mode, view }: Wanted): Attachment {
-    return new Attachment(claim, mode, view, {
+    const made: Attachment = new Attachment(claim, mode, view, {
       ...this.#parts,
       openEndpoint: this.#parts.openEndpointFor(containerId),
-      onState: (attachment) => this.#onAttachmentState(containerId, attachment),
+      onState: () => this.#onAttachmentState(containerId, made),
       onForeignChange: () => this.#onForeignChange(containerId),
     });
+    return made;
   }
 
   #onAttachmentState(containerId: string, attachment: Attachment): void {

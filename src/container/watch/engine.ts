@@ -8,8 +8,7 @@ import Docker from "dockerode";
 import { LIMITS } from "../../config/limits.ts";
 import { codeOf } from "../../lib/fault.ts";
 import { engineFault } from "../../model/engine-fault.ts";
-import type { ImageJson, ImagePlatform } from "./image-labels.ts";
-import type { ContainerJson, ListedJson, NetworkJson } from "./translate.ts";
+import type { ContainerJson, ImageJson, ImagePlatform, ListedJson, NetworkJson } from "./engine-json.ts";
 
 export interface EngineInfo {
   readonly id: string;

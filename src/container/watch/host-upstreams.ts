@@ -9,7 +9,7 @@ import { DaemonDns } from "./daemon-dns.ts";
 import { HostFile, type HostServers, hostFiles, readHostServers } from "./host-file.ts";
 import { nameserversOf } from "./nameservers.ts";
 import { parseResolvConf } from "./resolv-conf.ts";
-import type { ContainerJson } from "./translate.ts";
+import type { ContainerJson } from "./engine-json.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
 import type { TellNews } from "../../model/news.ts";
 import type { Server } from "../../model/view.ts";

@@ -19,6 +19,9 @@ import { backoffMs } from "../../lib/backoff.ts";
 import { Fault, codeOf } from "../../lib/fault.ts";
 import type { Search } from "../container-way.ts";
 
+/** As far as a container's way needs it. */
+export type Link = Pick<EngineLink, "engine" | "info" | "socketPath" | "host" | "accept">;
+
 export class EngineLink {
   readonly engine: Engine;
   readonly socketPath: string;

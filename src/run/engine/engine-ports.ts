@@ -5,17 +5,26 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { RepairAnswer } from "../../api/status.ts";
 import { LIMITS } from "../../config/limits.ts";
+import type { Reconciler } from "../../container/attach/reconciler.ts";
+import type { Nodes } from "../../container/kind/nodes.ts";
 import { dialIn } from "../../container/namespace/dial.ts";
 import { lookAtContainerFile } from "../../container/namespace/engine-host.ts";
 import { proveNamespace } from "../../container/namespace/proof.ts";
+import type { Directory } from "../../container/registry/directory.ts";
+import type { Roster } from "../../container/roster.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
 import type { Containers, Inside, Repairs } from "../../control/ports.ts";
 import { Fault, codeOf } from "../../lib/fault.ts";
 import type { Ground } from "../ground.ts";
 import type { Quarantines } from "../quarantine/quarantines.ts";
-import type { EngineWay, Link } from "./engine-way.ts";
+import type { Link } from "./engine-link.ts";
 
-type Parts = Pick<EngineWay, "directory" | "nodes" | "reconciler" | "roster">;
+interface Parts {
+  readonly directory: Directory;
+  readonly nodes: Nodes;
+  readonly reconciler: Reconciler;
+  readonly roster: Roster;
+}
 
 const LOOK_EVERY_MS = 10;
 

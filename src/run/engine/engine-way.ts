@@ -22,9 +22,7 @@ import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { Server } from "../../model/view.ts";
 import type { ContainerWay, WayParts } from "../container-way.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
-import type { EngineLink } from "./engine-link.ts";
-
-export type Link = Pick<EngineLink, "engine" | "info" | "socketPath" | "host" | "accept">;
+import type { Link } from "./engine-link.ts";
 
 export class EngineWay implements ContainerWay {
   readonly containers: ControlPorts["containers"];
