@@ -4,11 +4,13 @@
 import type { Behaviour } from "../model/behaviour.ts";
 import type { QueriesPolicy } from "../model/asked-query.ts";
 import type { KindPolicy } from "../model/kind-policy.ts";
+import type { MetricsPolicy } from "../model/metrics-policy.ts";
 import type { LabelPolicy } from "../model/label-policy.ts";
 import type { RuleWish } from "../model/rule-tier.ts";
 import type { RouteRules } from "../model/route-rules.ts";
 import type { UpstreamPolicy } from "../model/upstream-policy.ts";
 import type { LogFormat, LogLevel } from "../observe/log.ts";
+import type { Origins } from "../model/origins.ts";
 import type { OnlyFilter } from "./only.ts";
 
 /** What the settings file may say, and reading it again may change. */
@@ -39,16 +41,6 @@ export interface Settings {
   readonly origins: Origins;
 }
 
-export interface MetricsPolicy {
-  /** ADDRESS:PORT, or METRICS_OFF. */
-  readonly address: string;
-  /** Somebody wants it there: then it must be there. */
-  readonly isAsked: boolean;
-  /** So many containers are told apart. */
-  readonly containers: number;
-}
-
-export const METRICS_OFF = "off";
 export const METRICS_ADDRESS = "127.0.0.1:9511";
 
 /** Whether capabilities that are not needed are given up before anything is done. */
@@ -64,24 +56,6 @@ export interface RunSettings extends Settings {
   readonly isBatching: boolean;
   /** The settings file. */
   readonly config: string | undefined;
-}
-
-/** Who said what counts; whoever stands first here goes before the others. */
-export type Source = "flag" | "environment" | "file" | "default";
-
-export interface Origin {
-  readonly value: unknown;
-  readonly source: Source;
-}
-
-export type Origins = Readonly<Record<string, Origin>>;
-
-/** Keys under which something else counts now, each as `KEY: BEFORE -> NOW`. */
-export function changedKeys(before: Origins, now: Origins): string[] {
-  return Object.entries(now).flatMap(([key, { value }]) => {
-    const [old, young] = [before[key]?.value, value].map((each) => JSON.stringify(each) ?? "");
-    return old === young ? [] : [`${key}: ${old ?? ""} -> ${young ?? ""}`];
-  });
 }
 
 export const DEFAULT_STATE_DIR = "/run/dns11";

@@ -2,15 +2,10 @@
  * Which capabilities a run has: those that it cannot work without, and a few that it can, where it is given them. Whatever
  * else it was started with it gives up before it does anything.
  */
-import { METRICS_OFF, type RunSettings } from "../config/settings.ts";
+import type { RunSettings } from "../config/settings.ts";
+import { METRICS_OFF } from "../model/metrics-policy.ts";
+import { CAPABILITIES } from "../container/preflight.ts";
 import { limitCapabilities } from "../kernel/capabilities.ts";
-
-/** What each capability is for. */
-export const CAPABILITIES = [
-  { name: "CAP_SYS_ADMIN", reason: "to enter the containers' network namespaces" },
-  { name: "CAP_NET_ADMIN", reason: "to install rules there" },
-  { name: "CAP_SYS_PTRACE", reason: "to see the engine's namespaces" },
-] as const;
 
 /** Below this a port takes a capability. */
 const PORTS_FOR_ALL_FROM = 1024;

@@ -1,47 +1,40 @@
 // Attaching: from the facts of a container to rules that were verified, in real namespaces; one after the other, and a
 // thousand at once; and what each of them costs in memory. The engine is left out: its answers are what this starts from.
 
-import { LIMITS } from "../../src/config/limits.ts";
-import { settle } from "../../src/config/settle.ts";
-import { Bracket, warmThreadPool } from "../../src/container/namespace/bracket.ts";
+import { warmThreadPool } from "../../src/container/namespace/bracket.ts";
 import { foreseeDescriptors } from "../../src/kernel/descriptors.ts";
-import { openEngineHost } from "../../src/container/namespace/engine-host.ts";
-import type { ContainerFact } from "../../src/container/registry/fact.ts";
-import { splitLabels } from "../../src/container/registry/labels.ts";
-import { Journal } from "../../src/container/kind/journal.ts";
-import { Engine } from "../../src/container/watch/engine.ts";
-import { type Composition, compose } from "../../src/run/compose.ts";
-import { Quarantines } from "../../src/run/quarantine/quarantines.ts";
-import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
-import { createLog } from "../../src/observe/log.ts";
+import { composeHere } from "../support/program/engine-way.ts";
+import { factOf, idOf, untilAttached } from "./crowded-network.ts";
 import { removeNetnses, makeNetnses } from "./namespaces.ts";
 import { type Row, median, quantile } from "./figures.ts";
 
 const ONE_BY_ONE = 200;
 const AT_ONCE = 1000;
-const NETWORK = { id: "n1", name: "n1", driver: "bridge", scope: "local", isInternal: false };
 
 export async function benchAttach(): Promise<Row[]> {
   const paths = await makeNetnses(ONE_BY_ONE + AT_ONCE);
   try {
-    const composition = await composeHere();
+    foreseeDescriptors();
+    await warmThreadPool();
+    const { way, close } = composeHere();
     const idleBytes = settledRss();
     const times: number[] = [];
     for (const [index, path] of paths.slice(0, ONE_BY_ONE).entries()) {
       const startMs = performance.now();
-      composition.roster.put(factOf(index, path));
-      await untilAttached(composition, index + 1);
+      way.roster.put(factOf(index, path));
+      await untilAttached(way, index + 1);
       times.push(performance.now() - startMs);
     }
-    for (let index = 0; index < ONE_BY_ONE; index++) composition.roster.remove(idOf(index));
-    await untilAttached(composition, 0);
+    for (let index = 0; index < ONE_BY_ONE; index++) way.roster.remove(idOf(index));
+    await untilAttached(way, 0);
     const startMs = performance.now();
     // Others: those are being left still.
-    for (const [index, path] of paths.entries()) if (index >= ONE_BY_ONE) composition.roster.put(factOf(index, path));
-    await untilAttached(composition, AT_ONCE);
+    for (const [index, path] of paths.entries()) if (index >= ONE_BY_ONE) way.roster.put(factOf(index, path));
+    await untilAttached(way, AT_ONCE);
     const allMs = performance.now() - startMs;
     const perContainer = (settledRss() - idleBytes) / AT_ONCE;
-    await composition.reconciler.stop();
+    await way.reconciler.stop();
+    close();
     const [p50, p99] = [median(times), quantile(times, 0.99)];
     return [
       row("attach and verify, one by one, p50", `${p50.toFixed(2)} ms`, "<= 2 ms", p50 <= 2),
@@ -52,81 +45,6 @@ export async function benchAttach(): Promise<Row[]> {
   } finally {
     removeNetnses(paths);
   }
-}
-
-async function composeHere(): Promise<Composition> {
-  foreseeDescriptors();
-  await warmThreadPool();
-  const host = openEngineHost(process.pid);
-  return compose({
-    settings: {
-      ...settle([]),
-      host: undefined,
-      stateDir: "",
-      enginePid: undefined,
-      isBatching: true,
-      config: undefined,
-    },
-    log: createLog("warn"),
-    engine: new Engine("/nowhere"),
-    bracket: new Bracket(),
-    memory: new NetlinkMemory(),
-    means: { tier: "nft-owner", hasZones: true },
-    journal: new Journal("/nowhere"),
-    host: () => host,
-    onEngine: () => undefined,
-    quarantines: Quarantines.none(),
-    engineVersion: () => 28,
-  });
-}
-
-async function untilAttached({ reconciler, directory }: Composition, count: number): Promise<void> {
-  if (directory.containers.size === 0 && count > 0) throw new Error("No facts");
-  const deadlineMs = performance.now() + LIMITS.listMs;
-  for (;;) {
-    let attached = 0;
-    for (const [, { state }] of reconciler.attachments()) {
-      if (state.kind === "failed") throw new Error(`Not attached: ${state.reason}`);
-      if (state.kind === "attached") attached++;
-    }
-    if (attached === count) return;
-    if (performance.now() > deadlineMs) throw new Error(`Only ${attached} of ${count} were attached in time`);
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-}
-
-function factOf(index: number, path: string): ContainerFact {
-  const endpoint = {
-    endpointId: `e${index}`,
-    networkId: NETWORK.id,
-    networkName: NETWORK.name,
-    names: [`c${index}`, idOf(index).slice(0, 12)],
-    links: [],
-    ipv4: `10.0.${index >> 8}.${index & 255}`,
-    ipv6: undefined,
-    ipv4Gateway: "192.0.2.1",
-    ipv6Gateway: undefined,
-    gatewayPriority: 0,
-  };
-  return {
-    id: idOf(index),
-    name: `c${index}`,
-    isPaused: false,
-    pid: 0,
-    sandboxKey: path,
-    networkMode: NETWORK.name,
-    ...splitLabels({}, {}),
-    startedAt: "",
-    resolvConfPath: undefined,
-    kindSearch: undefined,
-    hostGateway: undefined,
-    nameservers: { kind: "unknown" },
-    endpoints: [endpoint],
-  };
-}
-
-function idOf(index: number): string {
-  return index.toString(16).padStart(64, "0");
 }
 
 // After what can be collected was collected.
