@@ -366,4 +366,30 @@ export const LIMITS = {
   pageEveryMs: 100,
   /** An event loop that does not come round for so long is wedged, and the process is ended. */
   hangSeconds: 8,
+
+  /** What one message of a channel may bring: the kernel passes 253 descriptors at once. */
+  channelBytes: 16 * 1024,
+  channelDescriptors: 240,
+  /** How often the main process tells its keeper that it is alive, and how often the keeper looks when nothing comes. */
+  keeperBeatMs: 200,
+  keeperLookMs: 100,
+  /**
+   * How long the main process may be silent, of the time in which it could have spoken; then its keeper ends it. A loop
+   * that does not come round for so long answers nobody; the longest that is known of, a flood of dumps, takes 0.1 s.
+   */
+  keeperSilentMs: 750,
+  /** How long the keeper waits for a process that it has ended, until it takes its rules away all the same. */
+  keeperKillMs: 2_000,
+  /** How long a keeper may leave a beat unanswered; then it is ended, and another one is started. */
+  keeperDeafMs: 3_000,
+  /** How soon a keeper that ended is started again: at once, then later and later. */
+  keeperRetryFirstMs: 50,
+  keeperRetryLastMs: 60_000,
+  /** Namespaces that a keeper takes: more than there are descriptors for. */
+  keeperNamespaces: 65_536,
+  /** Processes that may ask a keeper at once for what it holds; it serves one, and turns the others away. */
+  keeperSuccessors: 1,
+  /** How long a process that is to be replaced may take to stand still, and its successor to have taken everything over. */
+  keeperYieldMs: 2_000,
+  keeperTakeMs: 15_000,
 } as const;

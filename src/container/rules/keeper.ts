@@ -3,6 +3,7 @@
  * there without a query meeting a gap, and how it goes away again, is the keeper's.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import type { HeldNamespace } from "../../model/held-namespace.ts";
 import type { RuleMeans } from "../../model/rule-tier.ts";
 import { IptablesKeeper } from "./iptables-keeper.ts";
 import type { Place } from "./iptables-tool.ts";
@@ -13,6 +14,8 @@ import type { Standing } from "./standing.ts";
 export interface RuleKeeper {
   /** The kernel tells of our own changes under this number, where it tells of them. */
   readonly port: number | undefined;
+  /** By what another process could remove what it made; undefined where that takes more than a socket. */
+  readonly removal: Pick<HeldNamespace, "netlink" | "tables"> | undefined;
   /** Makes what is planned, instead of what stands already; to be called inside the namespace. */
   install(plans: readonly TablePlan[], standing: readonly Standing[]): void;
   /** Other rules in the chains that stand; from wherever the thread is. */
@@ -28,4 +31,9 @@ export interface RuleKeeper {
 export function openKeeper(means: RuleMeans, memory: NetlinkMemory, place: Place): RuleKeeper {
   if (means.tier === "iptables-legacy") return new IptablesKeeper(means.hasZones, memory, place);
   return new NftKeeper(means.tier === "nft-owner", memory);
+}
+
+/** Takes over what stands already, with the socket that it belongs to; to be called from wherever the thread is. */
+export function inheritKeeper(means: RuleMeans, memory: NetlinkMemory, left: HeldNamespace): RuleKeeper {
+  return new NftKeeper(means.tier === "nft-owner", memory, left);
 }
