@@ -2,7 +2,7 @@
  * The keeper's process: descriptor 3 is the channel to the main process that started it, 4 the socket where successors
  * connect. It gives up what it does not need, keeps what it is given, and ends when there is nothing left to keep.
  */
-import { closeSync, writeSync } from "node:fs";
+import { closeSync, openSync, writeSync } from "node:fs";
 
 import { LIMITS } from "../config/limits.ts";
 import { Channel, waitReadable } from "../kernel/channel.ts";
@@ -26,8 +26,11 @@ giveUp();
 const main = new Watched(new Channel(CHANNEL));
 const keeper = new Keeper({ main, listener: LISTENER, memory: new NetlinkMemory(), onNews: tell });
 keeper.run();
-// Nobody waits for the end of the log, nor connects any more. What is let go of follows when that costs nothing.
-for (const fd of [STDERR, LISTENER]) closeSync(fd);
+// Nobody connects any more, or waits for the end of our log: the lowest free number is that of what was closed last.
+closeSync(LISTENER);
+closeSync(STDERR);
+openSync("/dev/null", "w");
+// What is let go of follows when closing it costs nothing.
 waitReadable([], LIMITS.nftLingerMs);
 process.exit(0);
 

@@ -16,6 +16,7 @@ import type { View } from "../../../src/model/view.ts";
 import { Answerer, SLOT_BYTES } from "../../../src/query/answer.ts";
 import { Book } from "../../../src/query/ledger/book.ts";
 import { Endpoint as ListeningEndpoint } from "../../../src/query/listen/endpoint.ts";
+import type { Forward } from "../../../src/query/listen/ports.ts";
 import { streamBlock } from "../../../src/query/listen/tcp-connection.ts";
 import { sharePools } from "../../../src/query/shares.ts";
 
@@ -33,9 +34,26 @@ export const silent: OpenEndpoint = (bound): Endpoint => ({
 });
 
 // The listeners that ship, with nothing to tell but whether a probe has arrived.
-export const answering: OpenEndpoint = (bound, view, dial) => {
+export const answering: OpenEndpoint = openListening(() => undefined);
+
+// The same, which answers everything else with one address.
+export function answeringWith(address: Buffer): OpenEndpoint {
+  return openListening((_, { query, questionEnd }, __, respond) => {
+    const question = Buffer.from(query.subarray(0, questionEnd));
+    const record = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 5, 0, 4, ...address]);
+    question.writeUInt16BE(0x8180, 2);
+    for (const [index, count] of [1, 1, 0, 0].entries()) question.writeUInt16BE(count, 4 + index * 2);
+    setImmediate(() => respond(Buffer.concat([question, record])));
+  });
+}
+
+function openListening(forward: Forward): OpenEndpoint {
+  return (bound, view, dial) => listeningOn(forward, bound, view, dial);
+}
+
+function listeningOn(forward: Forward, ...[bound, view, dial]: Parameters<OpenEndpoint>): Endpoint {
   const answerer = new Answerer(BETTER);
-  const common = { answerer, forward: () => undefined };
+  const common = { answerer, forward };
   const udp = {
     ...common,
     block: new MessageBlock(8, SLOT_BYTES),
@@ -45,7 +63,7 @@ export const answering: OpenEndpoint = (bound, view, dial) => {
   const tcp = { ...common, pipelinedMax: 1, block: streamBlock() };
   const shares = sharePools(Number.POSITIVE_INFINITY);
   return new ListeningEndpoint(bound, { containerId: "x", view, dial }, { udp, tcp, book: new Book("full"), shares });
-};
+}
 
 export class Attaching implements Disposable {
   readonly bracket = new Bracket();
