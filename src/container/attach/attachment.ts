@@ -239,7 +239,7 @@ export class Attachment {
   /** Where there is no nf_tables, there is nobody who tells; the timer looks more often then. */
   #watchRules(): NftWatch | undefined {
     try {
-      return new NftWatch(this.#ownPorts, () => this.#parts.onForeignChange(this));
+      return new NftWatch(this.#ownPorts, () => this.#parts.onForeignChange());
     } catch (error) {
       if (this.#parts.means.tier === "iptables-legacy") return undefined;
       throw error;
@@ -344,7 +344,7 @@ export class Attachment {
 
   #become(state: AttachmentState): void {
     this.#state = state;
-    this.#parts.onState(this);
+    this.#parts.onState();
   }
 }
 

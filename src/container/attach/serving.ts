@@ -7,7 +7,7 @@ import type { HeldNamespace, Hold } from "../../model/held-namespace.ts";
 import type { Bracket, NamespaceId } from "../namespace/bracket.ts";
 import { DOOR_MARK } from "../namespace/dial.ts";
 import type { NamespaceSockets } from "../namespace/sockets.ts";
-import type { RuleKeeper } from "../rules/keeper.ts";
+import type { RuleKeeper } from "../rules/rule-keeper.ts";
 import type { Listening, PlanInput } from "../rules/plan.ts";
 import { TRIAL_MARK } from "../rules/probe.ts";
 import type { Site } from "./mode.ts";
