@@ -22,7 +22,7 @@ import { LIMITS } from "./limits.ts";
 import { NODE_FILTER_FORMS, parseNodeFilter } from "./node-filter.ts";
 import { ONLY_FORMS, type OnlyFilter, parseOnly } from "./only.ts";
 import { durationText, parseDuration, parseSize, sizeText } from "./quantity.ts";
-import { CAPABILITY_WAYS, METRICS_OFF } from "./settings.ts";
+import { CAPABILITY_WAYS, KEEPER_WAYS, METRICS_OFF } from "./settings.ts";
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
@@ -38,6 +38,7 @@ export const READERS = {
   "metrics.containers": count(0, LIMITS.meteredContainersMax),
   "lame-duck": duration(0, MINUTE_MS, 1),
   capabilities: oneOf(CAPABILITY_WAYS),
+  keeper: oneOf(KEEPER_WAYS),
   strict: readBoolean,
   rules: oneOf(RULE_WISHES),
   /** One filter. */

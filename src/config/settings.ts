@@ -34,6 +34,7 @@ export interface Settings {
   /** From being told to stop until containers are handed back; answers go on. */
   readonly lameDuckMs: number;
   readonly capabilities: CapabilityWay;
+  readonly keeper: KeeperWay;
   /** What is kept and told of what containers ask. */
   readonly queries: QueriesPolicy;
   /** Every key of the settings file: what counts, as the file would say it, and who said so. */
@@ -55,6 +56,10 @@ export const METRICS_ADDRESS = "127.0.0.1:9511";
 /** Whether capabilities that are not needed are given up before anything is done. */
 export const CAPABILITY_WAYS = ["limit", "keep"] as const;
 export type CapabilityWay = (typeof CAPABILITY_WAYS)[number];
+
+/** Whether a second process takes our rules away when this one ends without doing so. */
+export const KEEPER_WAYS = ["on", "off"] as const;
+export type KeeperWay = (typeof KEEPER_WAYS)[number];
 
 export interface RunSettings extends Settings {
   /** -H as it was given. */

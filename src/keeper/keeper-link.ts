@@ -13,6 +13,7 @@ import { closeQuietly } from "../kernel/libc.ts";
 import { backoffMs } from "../lib/backoff.ts";
 import { reasonOf } from "../lib/fault.ts";
 import type { HeldNamespace, Hold } from "../model/held-namespace.ts";
+import type { KeeperReport } from "../model/keeper-report.ts";
 import { type FromKeeper, PROTOCOL_VERSION, type ToKeeper, decodeFromKeeper, encode } from "./protocol.ts";
 
 /** Of a child's descriptors, after the usual three. */
@@ -20,13 +21,6 @@ const PROGRAM = fileURLToPath(new URL("./keeper-main.js", import.meta.url));
 /** It needs no more: its own heap is a few hundred kilobytes. */
 const NODE_FLAGS = ["--max-semi-space-size=1", "--max-old-space-size=64", "--single-threaded-gc", "--v8-pool-size=0"];
 const HURRY_MS = 5;
-
-export interface KeeperReport {
-  readonly state: "off" | "starting" | "watching" | "away";
-  readonly pid: number | null;
-  readonly namespaces: number;
-  readonly restarts: number;
-}
 
 interface LinkParts {
   /** Where successors ask for it. */

@@ -7,6 +7,7 @@ import type { RunSettings } from "../config/settings.ts";
 import type { Journal } from "../container/kind/journal.ts";
 import type { ControlPorts } from "../control/ports.ts";
 import type { WayCounts } from "../metrics/way-counts.ts";
+import type { Keep } from "../model/held-namespace.ts";
 import type { Log } from "../observe/log.ts";
 import type { Repeats } from "../observe/repeats.ts";
 import type { Ground } from "./ground.ts";
@@ -41,6 +42,8 @@ export interface WayParts {
   readonly ground: Ground;
   readonly queryWay: QueryWay;
   readonly counts: WayCounts;
+  /** Who holds copies of what namespaces are served by. */
+  readonly keep: Keep | undefined;
   /** What is to be undone in KIND nodes. */
   readonly journal: Journal;
   /** Which containers may end dns11 again. */

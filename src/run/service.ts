@@ -28,6 +28,7 @@ import { HangGuard } from "./hang-guard.ts";
 import { type Instance, takeInstance } from "./instance.ts";
 import { afterLameDuck } from "./lame-duck.ts";
 import { Life } from "./life.ts";
+import { Safekeeping } from "./safekeeping.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
 import { type QueryWay, composeQueryWay } from "./query-way.ts";
 import { Reloads } from "./reloads.ts";
@@ -37,6 +38,7 @@ import { VERSION } from "./version.ts";
 interface Serving {
   readonly queryWay: QueryWay;
   readonly containerWay: ContainerWay;
+  readonly safekeeping: Safekeeping;
   readonly counts: WayCounts;
   readonly repeats: Repeats;
   readonly reader: QueryReader;
@@ -102,9 +104,11 @@ export class Service {
     const instance = takeInstance(settings.stateDir, premises.instanceId);
     const quarantines = premises.openQuarantines(instance.folder);
     try {
-      const serving = this.#compose(premises, ground, instance, quarantines);
+      const safekeeping = new Safekeeping(settings, ground.means, instance.folder, this.#log);
+      const serving = this.#compose(premises, ground, instance, quarantines, safekeeping);
       this.#serving = serving;
       await this.#serveWith(serving, { ground, instance, quarantines }, signal);
+      safekeeping.end();
     } finally {
       quarantines.close();
       instance.release();
@@ -112,18 +116,26 @@ export class Service {
     }
   }
 
-  #compose(premises: Premises, ground: Ground, { folder }: Instance, quarantines: Quarantines): Serving {
+  #compose(
+    premises: Premises,
+    ground: Ground,
+    { folder }: Instance,
+    quarantines: Quarantines,
+    safekeeping: Safekeeping,
+  ): Serving {
     const { settings } = this.#reloads;
     const log = this.#log;
     const repeats = new Repeats(log);
     const counts = new WayCounts(settings.metrics.containers);
     const queryWay = composeQueryWay(settings, log, repeats, (asker, id) => quarantines.box.name(asker, id));
     const journal = new Journal(folder);
-    const containerWay = premises.compose({ settings, log, repeats, ground, queryWay, counts, journal, quarantines });
+    const { keep } = safekeeping;
+    const made = { settings, log, repeats, ground, queryWay, counts, journal, quarantines, keep };
+    const containerWay = premises.compose(made);
     const reader = new QueryReader(queryWay.book, (id) => containerWay.containers.facts.get(id)?.name);
     const queryLog = new QueryLog(reader, log);
     queryLog.setOn(settings.queries.isLogged);
-    return { queryWay, containerWay, counts, repeats, reader, queryLog };
+    return { queryWay, containerWay, safekeeping, counts, repeats, reader, queryLog };
   }
 
   async #serveWith(
@@ -194,7 +206,7 @@ export class Service {
     }
   }
 
-  #portsOf({ queryWay, containerWay, reader }: Serving, ground: Ground): ControlPorts {
+  #portsOf({ queryWay, containerWay, safekeeping, reader }: Serving, ground: Ground): ControlPorts {
     const { containers, repairs, inside } = containerWay;
     return {
       containers,
@@ -203,7 +215,7 @@ export class Service {
       answering: queryWay.asking,
       book: queryWay.book,
       reader,
-      status: () => this.#status(containerWay, ground),
+      status: () => this.#status(containerWay, safekeeping, ground),
       reload: async () => await this.reload(),
     };
   }
@@ -228,7 +240,7 @@ export class Service {
     return familiesOf({ ...base, serving });
   }
 
-  #status(containerWay: ContainerWay, { means }: Ground): Status {
+  #status(containerWay: ContainerWay, safekeeping: Safekeeping, { means }: Ground): Status {
     const { settings } = this.#reloads;
     return {
       version: VERSION,
@@ -242,6 +254,7 @@ export class Service {
       isReady: containerWay.isSynced && containerWay.isSettled,
       memoryBytes: process.memoryUsage.rss(),
       capabilities: threadCapabilities(),
+      keeper: safekeeping.report,
       metrics: this.#pages.address ?? null,
       containers: containerStatuses(containerWay.containers),
     };

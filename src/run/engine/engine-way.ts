@@ -103,7 +103,7 @@ export class EngineWay implements ContainerWay {
   }
 
   #openReconciler(): Reconciler {
-    const { ground, queryWay, quarantines, counts } = this.#parts;
+    const { ground, keep, queryWay, quarantines, counts } = this.#parts;
     const { host } = this.#link;
     return new Reconciler(
       {
@@ -112,6 +112,7 @@ export class EngineWay implements ContainerWay {
         prove: (claim: NamespaceClaim): ProvenNamespace => proveNamespace(claim, host(), ground.bracket.homeId),
         nextZone: zones(),
         openEndpointFor: queryWay.openEndpointFor,
+        keep,
         isSuspect: quarantines.isSuspect,
         areAllKnown: () => this.follower.isSynced,
         attaching: (id, work) => quarantines.box.attaching(id, work),

@@ -125,7 +125,7 @@ class NodeWay implements ContainerWay {
   }
 
   #openReconciler(): Reconciler {
-    const { counts, ground, queryWay } = this.#parts;
+    const { counts, ground, keep, queryWay } = this.#parts;
     return new Reconciler(
       {
         ...ground,
@@ -134,6 +134,7 @@ class NodeWay implements ContainerWay {
         nextZone: zones(),
         descriptorsMax: descriptorsMax(),
         openEndpointFor: queryWay.openEndpointFor,
+        keep,
         onServing: (_, counters, isServing) =>
           isServing ? counts.began(this.#container.name, counters) : counts.ended(counters),
       },

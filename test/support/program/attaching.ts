@@ -22,6 +22,22 @@ import { sharePools } from "../../../src/query/shares.ts";
 
 export const VIEW: View = { networks: [], upstreams: { routes: [], isNdotsSet: false } };
 
+// The same, where every name is asked of somebody.
+const FORWARDING_VIEW: View = {
+  networks: [],
+  upstreams: {
+    routes: [
+      {
+        suffix: new Uint8Array(),
+        labelCount: 0,
+        servers: [{ from: "host", address: "192.0.2.53", port: 53 }],
+        isLocal: false,
+      },
+    ],
+    isNdotsSet: false,
+  },
+};
+
 // Takes the sockets over and answers nobody.
 export const silent: OpenEndpoint = (bound): Endpoint => ({
   target: { expect: () => undefined, hasSeen: () => false, forget: () => undefined },
@@ -44,11 +60,11 @@ export function answeringWith(address: Buffer): OpenEndpoint {
     question.writeUInt16BE(0x8180, 2);
     for (const [index, count] of [1, 1, 0, 0].entries()) question.writeUInt16BE(count, 4 + index * 2);
     setImmediate(() => respond(Buffer.concat([question, record])));
-  });
+  }, FORWARDING_VIEW);
 }
 
-function openListening(forward: Forward): OpenEndpoint {
-  return (bound, view, dial) => listeningOn(forward, bound, view, dial);
+function openListening(forward: Forward, instead?: View): OpenEndpoint {
+  return (bound, view, dial) => listeningOn(forward, bound, instead ?? view, dial);
 }
 
 function listeningOn(forward: Forward, ...[bound, view, dial]: Parameters<OpenEndpoint>): Endpoint {

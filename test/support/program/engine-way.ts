@@ -31,6 +31,7 @@ export function composeHere(): { readonly way: EngineWay; readonly close: () => 
       counts: new WayCounts(0),
       journal: new Journal("/nowhere"),
       quarantines: Quarantines.none(),
+    keep: undefined,
     },
     {
       engine: new Engine("/nowhere"),
