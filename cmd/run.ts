@@ -20,6 +20,7 @@ export interface SettingsOptions {
   readonly stateDir: string;
   readonly enginePid?: number;
   readonly batch?: boolean;
+  readonly replace?: boolean;
 }
 
 interface RunOptions extends SettingsOptions {
@@ -33,6 +34,7 @@ export function addRun(program: Command): void {
     .description("Serve names on 127.0.0.11 in every container that has Docker's resolver, until told to stop")
     .addOption(new Option("-H, --host <address>", "the engine's socket, as the docker command reads it"))
     .addOption(new Option("--config <file>", "the settings file; SIGHUP reads it again").env("DNS11_CONFIG"))
+    .option("--replace", "take over from the one that serves: no query is lost")
     .option("--dry-run", "say what would be done with each container, and do nothing")
     .option("--json", "with --dry-run: as JSON")
     .addOption(stateDirOption())
@@ -82,7 +84,15 @@ export function settingsReader(options: SettingsOptions): () => Promise<RunSetti
   const layers = [flagLayer(options as unknown as Readonly<Record<string, unknown>>), readEnvironment(process.env)];
   return async () => {
     const settings = settle(config === undefined ? layers : [...layers, await readSettingsApart(config)]);
-    return { ...settings, host, stateDir, enginePid, isBatching: options.batch !== false, config };
+    return {
+      ...settings,
+      host,
+      stateDir,
+      enginePid,
+      isBatching: options.batch !== false,
+      isReplacing: options.replace === true,
+      config,
+    };
   };
 }
 

@@ -68,6 +68,8 @@ export interface RunSettings extends Settings {
   /** The engine's process, where the socket does not tell it. */
   readonly enginePid: number | undefined;
   readonly isBatching: boolean;
+  /** Takes over from the one that serves, if one does. */
+  readonly isReplacing: boolean;
   /** The settings file. */
   readonly config: string | undefined;
 }

@@ -46,6 +46,11 @@ export class LettingGo {
     this.#later.push({ fd: netlink, atMs: nowMs + LIMITS.nftLingerMs });
   }
 
+  /** The same where an event loop waits. */
+  lookLater(): void {
+    setTimeout(() => this.look(performance.now()), LIMITS.nftLingerMs + 1).unref();
+  }
+
   /** Closes what is due. */
   look(nowMs: number): void {
     while (this.#later[0] !== undefined && this.#later[0].atMs <= nowMs) closeQuietly(this.#later.shift()?.fd ?? -1);

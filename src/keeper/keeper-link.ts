@@ -22,15 +22,17 @@ const PROGRAM = fileURLToPath(new URL("./keeper-main.js", import.meta.url));
 const NODE_FLAGS = ["--max-semi-space-size=1", "--max-old-space-size=64", "--single-threaded-gc", "--v8-pool-size=0"];
 const HURRY_MS = 5;
 
-interface LinkParts {
+export interface LinkParts {
   /** Where successors ask for it. */
   readonly socketPath: string;
   readonly onNews: (about: Readonly<Record<string, unknown>>, text: string) => void;
   /** Somebody wants to take over: stand still, and say so by `yield`. */
-  readonly onWanted?: () => void;
-  /** It came to nothing, or somebody else serves now. */
-  readonly onBack?: () => void;
-  readonly onGone?: () => void;
+  readonly onWanted: () => void;
+  /** It came to nothing; or nobody can say whether it did, because the keeper ended. */
+  readonly onBack: () => void;
+  readonly onLost: () => void;
+  /** Somebody else serves now: this process, or 0. */
+  readonly onGone: (successor: number) => void;
 }
 
 export class KeeperLink {
@@ -89,8 +91,15 @@ export class KeeperLink {
   }
 
   /** Goes on with a keeper that another main process started, and that watches us from now on. */
-  adopt(channel: Channel, pid: number | null): void {
-    this.#begin(channel, pid);
+  adopt(channel: Channel, pid: number): void {
+    this.#begin(channel, pid > 0 ? pid : null);
+    this.#isGreeted = true;
+  }
+
+  /** We serve now, by what the keeper held, and it holds everything that we serve by. */
+  taken(): void {
+    this.#flush();
+    this.#say({ is: "taken" });
   }
 
   hold(namespace: HeldNamespace): Hold {
@@ -179,11 +188,11 @@ export class KeeperLink {
         this.#attempts = 0;
         return;
       case "wanted":
-        return this.#parts.onWanted?.();
+        return this.#parts.onWanted();
       case "back":
-        return this.#parts.onBack?.();
+        return this.#parts.onBack();
       case "gone":
-        return this.#parts.onGone?.();
+        return this.#parts.onGone(message.successor);
       default:
         return;
     }
@@ -221,6 +230,7 @@ export class KeeperLink {
     this.#drop();
     this.#restarts++;
     this.#restartLater(reason);
+    this.#parts.onLost();
   }
 
   #drop(): void {

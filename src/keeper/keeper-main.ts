@@ -37,7 +37,8 @@ process.exit(0);
 /** Only this thread's capabilities can be given up; what the others could do by theirs, no thread may. */
 function giveUp(): void {
   try {
-    if (!denyCalls(DENIED_TO_KEEPER)) tell({ architecture: process.arch }, "system calls are not denied on this machine");
+    if (!denyCalls(DENIED_TO_KEEPER))
+      tell({ architecture: process.arch }, "system calls are not denied on this machine");
     setCapabilities(CAP_NET_ADMIN, CAP_NET_ADMIN, 0n);
   } catch (error) {
     tell({ reason: reasonOf(error) }, "the keeper could not give up what it does not need");

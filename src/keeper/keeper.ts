@@ -167,7 +167,7 @@ export class Keeper {
 
   /** It serves: from now on it is the one that is watched. */
   #takenBy({ who, held }: Successor): void {
-    this.#main.tell({ is: "gone" });
+    this.#main.tell({ is: "gone", successor: who.pid });
     this.#main.close();
     for (const namespace of this.#held.values()) closeDescriptors(namespace);
     this.#main = who;
@@ -213,7 +213,8 @@ export class Keeper {
     for (const namespace of this.#held.values()) removeTables(namespace, this.#parts.memory);
     const tookMs = Math.round(performance.now() - startMs);
     const about = { main: this.#main.pid, namespaces: this.#held.size, tookMs };
-    if (this.#held.size > 0) this.#parts.onNews(about, `${reason}; its rules are removed, and Docker's resolver answers`);
+    if (this.#held.size > 0)
+      this.#parts.onNews(about, `${reason}; its rules are removed, and Docker's resolver answers`);
   }
 }
 

@@ -34,8 +34,8 @@ export type FromKeeper =
   | { readonly is: "wanted" }
   /** It came to nothing: serve on. */
   | { readonly is: "back" }
-  /** Somebody else serves now. */
-  | { readonly is: "gone" }
+  /** Somebody else serves now: a process, or 0 where that cannot be told. */
+  | { readonly is: "gone"; readonly successor: number }
   /** To a successor: one namespace, and after the last one how many there were. */
   | { readonly is: "held"; readonly namespace: HeldNamespace }
   | { readonly is: "all"; readonly count: number }
@@ -68,8 +68,9 @@ export function decodeFromKeeper(wire: Wire): FromKeeper | undefined {
     case "alive":
     case "wanted":
     case "back":
-    case "gone":
       return { is: said["is"] };
+    case "gone":
+      return isCount(said["successor"]) ? { is: "gone", successor: said["successor"] } : undefined;
     case "held": {
       const namespace = namespaceIn(said["namespace"], wire.descriptors);
       return namespace && { is: "held", namespace };
@@ -125,13 +126,11 @@ function namespaceIn(said: unknown, descriptors: readonly number[]): HeldNamespa
   if (id === undefined || !isPort(zone) || netlink === undefined) return undefined;
   if (tables === undefined || spared === undefined || places === undefined) return undefined;
   if (others.length !== places.length * 2) return undefined;
-  const pairs = places.map(
-    (listening, index): HeldPair => ({
-      udp: others[index * 2] as number,
-      tcp: others[index * 2 + 1] as number,
-      listening,
-    }),
-  );
+  const pairs = places.map((listening, index): HeldPair => ({
+    udp: others[index * 2] as number,
+    tcp: others[index * 2 + 1] as number,
+    listening,
+  }));
   return { id, netlink, tables, zone, spared, pairs };
 }
 

@@ -371,6 +371,11 @@ export function growDescriptorTable(size: number): void {
   if (last >= 0) closeSync(last);
 }
 
+/** Another number for the same, which no child inherits. */
+export function duplicate(fd: number): number {
+  return must(c.fcntl(fd, F_DUPFD_CLOEXEC, 0), "fcntl", "F_DUPFD_CLOEXEC");
+}
+
 /** Closes what may already be closed: the way out of a half-made thing. */
 export function closeQuietly(fd: number): void {
   try {

@@ -199,6 +199,31 @@ export class Attachment {
     );
   }
 
+  /** Serves nobody anew and touches no rule: somebody else is about to go on by the same sockets. */
+  standStill(): void {
+    this.#isDraining = true;
+    this.#serving?.endpoint.pause();
+  }
+
+  /** Nobody did. */
+  goOn(): void {
+    this.#isDraining = false;
+    this.#serving?.endpoint.resume();
+    this.refit();
+  }
+
+  /** Somebody else serves the namespace by now: everything stays as it is, and only we go. */
+  abandon(): void {
+    const serving = this.#serving;
+    this.#serving = undefined;
+    if (serving !== undefined) {
+      serving.isOver = true;
+      serving.endpoint.close();
+      serving.keeper.close();
+    }
+    this.close();
+  }
+
   /** Leaves, at once and without a trace. */
   close(): void {
     if (this.#state.kind === "closed") return;

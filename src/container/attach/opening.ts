@@ -45,7 +45,8 @@ export function openServing(
   const { parts, containerId, view, isTrial } = opener;
   const { bracket, host, openEndpoint } = parts;
   const left = parts.heir?.(namespace.id);
-  const { spared, ...made } = left === undefined ? makeAnew(namespace.fd, opener) : takeOver(namespace.fd, left, opener);
+  const { spared, ...made } =
+    left === undefined ? makeAnew(namespace.fd, opener) : takeOver(namespace.fd, left, opener);
   try {
     const lifetime = { isOver: false };
     const endpoint = openEndpoint(made.bound, view, (server, type) => {

@@ -89,6 +89,15 @@ export class Endpoint {
     this.#asker.view = view;
   }
 
+  /** Leaves what comes in the sockets, which somebody else has, too; what has come is still answered. */
+  pause(): void {
+    for (const listener of [...this.#udp, ...this.#tcp]) listener.pause();
+  }
+
+  resume(): void {
+    for (const listener of [...this.#udp, ...this.#tcp]) listener.resume();
+  }
+
   close(): void {
     for (const listener of [...this.#udp, ...this.#tcp]) listener.close();
     this.#asker.close();

@@ -8,7 +8,7 @@
 import { isIPv6 } from "node:net";
 
 import { LIMITS } from "../../config/limits.ts";
-import { sendTo } from "../../kernel/libc.ts";
+import { closeQuietly, duplicate, sendTo } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
 import { UdpWatch } from "../../kernel/udp-watch.ts";
 import { guard } from "../../lib/guard.ts";
@@ -39,8 +39,9 @@ interface Sender {
 const PORT_AT = 2;
 
 export class UdpListener {
-  readonly #fd: number;
-  readonly #watch: UdpWatch;
+  #fd: number;
+  /** Nothing as long as somebody else reads what comes. */
+  #watch: UdpWatch | undefined;
   readonly #asker: Asker;
   readonly #parts: UdpParts;
   readonly #isIPv6: boolean;
@@ -54,15 +55,35 @@ export class UdpListener {
     this.#fd = fd;
     this.#asker = asker;
     this.#parts = parts;
-    const onPacket = this.#onPacket.bind(this);
     this.#isIPv6 = isIPv6(address);
-    this.#watch = new UdpWatch(fd, this.#isIPv6 ? 6 : 4, onPacket, (error) => guard.tell(error, "udp", asker.number));
+    this.#watch = this.#open(fd);
+  }
+
+  /** Leaves what comes in the socket, for somebody else to read; answers to what was read before still go out. */
+  pause(): void {
+    if (this.#isClosed || this.#watch === undefined) return;
+    // To look at a socket no more is to close it, so it gets another number.
+    const kept = duplicate(this.#fd);
+    this.#watch.close();
+    this.#watch = undefined;
+    this.#fd = kept;
+  }
+
+  /** Reads again. */
+  resume(): void {
+    if (!this.#isClosed) this.#watch ??= this.#open(this.#fd);
   }
 
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#watch.close();
+    if (this.#watch === undefined) closeQuietly(this.#fd);
+    else this.#watch.close();
+  }
+
+  #open(fd: number): UdpWatch {
+    const onPacket = this.#onPacket.bind(this);
+    return new UdpWatch(fd, this.#isIPv6 ? 6 : 4, onPacket, (error) => guard.tell(error, "udp", this.#asker.number));
   }
 
   #onPacket(message: Buffer, sender: Sender): void {
@@ -93,7 +114,7 @@ export class UdpListener {
   /** What waits behind the packet that Node brought; a lone one costs no more than this look. */
   #receiveMore(): number {
     const { block, queryBytesMax, isBatching } = this.#parts;
-    if (!isBatching || this.#watch.isResting) return 0;
+    if (!isBatching || this.#watch?.isResting !== false) return 0;
     const count = block.receive(this.#fd, 1, queryBytesMax, this.#batchMax - 1);
     if (count > 0) this.#watch.rest();
     return count;

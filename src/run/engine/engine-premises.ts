@@ -44,6 +44,8 @@ export async function preview(settings: RunSettings, log: Log): Promise<readonly
       journal: new Journal(instanceFolder(settings.stateDir, link.info.id)),
       quarantines: Quarantines.none(),
       keep: undefined,
+      heir: () => undefined,
+      begins: Promise.resolve(),
     },
     link,
   );

@@ -89,6 +89,19 @@ export class EngineWay implements ContainerWay {
     await this.follower.run(signal);
   }
 
+  async standStill(): Promise<void> {
+    await this.reconciler.standStill();
+  }
+
+  goOn(): void {
+    this.reconciler.goOn();
+  }
+
+  async abandon(): Promise<void> {
+    await this.reconciler.abandon();
+    this.hostUpstreams.close();
+  }
+
   async stop(): Promise<void> {
     await this.reconciler.stop();
     this.hostUpstreams.close();
@@ -103,7 +116,7 @@ export class EngineWay implements ContainerWay {
   }
 
   #openReconciler(): Reconciler {
-    const { ground, keep, queryWay, quarantines, counts } = this.#parts;
+    const { ground, keep, heir, begins, queryWay, quarantines, counts } = this.#parts;
     const { host } = this.#link;
     return new Reconciler(
       {
@@ -113,6 +126,8 @@ export class EngineWay implements ContainerWay {
         nextZone: zones(),
         openEndpointFor: queryWay.openEndpointFor,
         keep,
+        heir,
+        begins,
         isSuspect: quarantines.isSuspect,
         areAllKnown: () => this.follower.isSynced,
         attaching: (id, work) => quarantines.box.attaching(id, work),
@@ -173,7 +188,7 @@ export class EngineWay implements ContainerWay {
   }
 
   #openFollower(): Follower {
-    const { counts, log, quarantines, queryWay, repeats } = this.#parts;
+    const { begins, counts, log, quarantines, queryWay, repeats } = this.#parts;
     return new Follower(this.#link.engine, {
       onEngine: (info) => {
         this.#link.accept(info);
@@ -190,7 +205,10 @@ export class EngineWay implements ContainerWay {
       onEventDone: (lagMs) => counts.eventLag.add(0, lagMs / 1_000),
       onSynced: () => {
         log.info({ containers: this.directory.containers.size }, "every running container is known");
-        for (const line of this.#undoOldNodes()) log.info(line, "left behind by a dns11 before");
+        // What another process serves still is not left behind.
+        void begins.then(() => {
+          for (const line of this.#undoOldNodes()) log.info(line, "left behind by a dns11 before");
+        });
       },
       onNetwork: (fact) => this.directory.putNetwork(fact),
       onNetworkGone: (id) => this.directory.removeNetwork(id),

@@ -46,6 +46,8 @@ export const silent: OpenEndpoint = (bound): Endpoint => ({
   inFlight: 0,
   conversations: [],
   counters: {},
+  pause: () => undefined,
+  resume: () => undefined,
   close: () => closeSockets(bound),
 });
 

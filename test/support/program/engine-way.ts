@@ -15,7 +15,14 @@ import { Quarantines } from "../../../src/run/quarantine/quarantines.ts";
 import { composeQueryWay } from "../../../src/run/query-way.ts";
 
 export function composeHere(): { readonly way: EngineWay; readonly close: () => void } {
-  const run = { host: undefined, stateDir: "", enginePid: undefined, isBatching: true, config: undefined };
+  const run = {
+    host: undefined,
+    stateDir: "",
+    enginePid: undefined,
+    isBatching: true,
+    isReplacing: false,
+    config: undefined,
+  };
   const settings = { ...settle([]), ...run };
   const log = createLog("warn");
   const repeats = new Repeats(log);
@@ -31,7 +38,9 @@ export function composeHere(): { readonly way: EngineWay; readonly close: () => 
       counts: new WayCounts(0),
       journal: new Journal("/nowhere"),
       quarantines: Quarantines.none(),
-    keep: undefined,
+      keep: undefined,
+      heir: () => undefined,
+      begins: Promise.resolve(),
     },
     {
       engine: new Engine("/nowhere"),

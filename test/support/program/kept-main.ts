@@ -21,7 +21,10 @@ process.on("SIGUSR2", () => {
 });
 foreseeDescriptors();
 await warmThreadPool();
-const link = isKept === "kept" ? new KeeperLink({ socketPath: join(folder, "keeper.sock"), onNews: tell }) : undefined;
+const nothing = (): void => undefined;
+const handOver = { onWanted: nothing, onBack: nothing, onLost: nothing, onGone: nothing };
+const socketPath = join(folder, "keeper.sock");
+const link = isKept === "kept" ? new KeeperLink({ socketPath, onNews: tell, ...handOver }) : undefined;
 link?.start();
 const attaching = new Attaching();
 const openEndpoint: OpenEndpoint = answeringWith(Buffer.from(ADDRESS));
