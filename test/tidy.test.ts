@@ -45,6 +45,12 @@ const ROOMS: readonly Room[] = [
     mayImport: BASE,
     modules: ["koffi", "node-netlink", "node:dgram", "node:fs", "node:util"],
   },
+  // A process of its own, and who speaks with it: it knows no names, no engine and no container.
+  {
+    room: "src/keeper",
+    mayImport: ["src/kernel", ...BASE],
+    modules: ["node:child_process", "node:fs", "node:timers/promises", "node:url"],
+  },
   { room: "src/query/wire", mayImport: BASE, modules: PURE },
   { room: "src/query/policy", mayImport: ["src/query/wire", "src/query/trace.ts", ...BASE], modules: PURE },
   { room: "src/query/trace.ts", mayImport: BASE, modules: [] },
@@ -241,13 +247,14 @@ const ROOMS: readonly Room[] = [
       "src/container/rules/left-behind.ts",
       "src/container/watch",
       "src/control",
+      "src/keeper",
       "src/kernel",
       "src/metrics",
       "src/observe",
       "src/query",
       ...BASE,
     ],
-    modules: ["node:fs", "node:path", "node:util", "node:v8"],
+    modules: ["node:child_process", "node:fs", "node:path", "node:timers/promises", "node:util", "node:v8"],
   },
   {
     room: "src/run/engine",

@@ -67,7 +67,7 @@ export class Keeper {
   }
 
   #greet(who: Watched): void {
-    who.tell({ is: "hello", version: PROTOCOL_VERSION, main: this.#main.pid });
+    who.tell({ is: "hello", version: PROTOCOL_VERSION, keeper: process.pid, main: this.#main.pid });
   }
 
   #hearMain(): void {

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { LIMITS } from "../config/limits.ts";
-import { type Channel, connectAt, peerOf } from "../kernel/channel.ts";
+import { type Channel, connectAt } from "../kernel/channel.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { Fault, codeOf } from "../lib/fault.ts";
 import type { HeldNamespace } from "../model/held-namespace.ts";
@@ -18,16 +18,16 @@ const ABSENT = ["ENOENT", "ECONNREFUSED"];
 
 export class Predecessor {
   readonly channel: Channel;
-  /** The keeper's process; 0 where this PID namespace does not see it. */
+  /** The keeper's process, as that sees itself. */
   readonly keeper: number;
   /** The process that serves; 0 where that cannot be told. */
   readonly main: number;
   /** Whether it speaks as we do; with one that does not there is nothing more to say. */
   readonly isAlike: boolean;
 
-  private constructor(channel: Channel, { main, version }: Extract<FromKeeper, { is: "hello" }>) {
+  private constructor(channel: Channel, { keeper, main, version }: Extract<FromKeeper, { is: "hello" }>) {
     this.channel = channel;
-    this.keeper = peerOf(channel.fd).pid;
+    this.keeper = keeper;
     this.main = main;
     this.isAlike = version === PROTOCOL_VERSION;
   }

@@ -26,8 +26,8 @@ export type ToKeeper =
   | { readonly is: "taken" };
 
 export type FromKeeper =
-  /** `main` is the process that is watched; 0 where it cannot be told. */
-  | { readonly is: "hello"; readonly version: number; readonly main: number }
+  /** The keeper's own process, and the one that is watched; 0 where it cannot be told. */
+  | { readonly is: "hello"; readonly version: number; readonly keeper: number; readonly main: number }
   /** The answer to a beat. */
   | { readonly is: "alive" }
   /** Somebody wants to take over: stand still. */
@@ -62,9 +62,7 @@ export function decodeFromKeeper(wire: Wire): FromKeeper | undefined {
   const said = parsed(wire);
   switch (said?.["is"]) {
     case "hello":
-      return isCount(said["version"]) && isCount(said["main"])
-        ? { is: "hello", version: said["version"], main: said["main"] }
-        : undefined;
+      return helloIn(said);
     case "alive":
     case "wanted":
     case "back":
@@ -104,6 +102,10 @@ export function decodeToKeeper(wire: Wire): ToKeeper | undefined {
     default:
       return undefined;
   }
+}
+
+function helloIn({ version, keeper, main }: Readonly<Record<string, unknown>>): FromKeeper | undefined {
+  return isCount(version) && isCount(keeper) && isCount(main) ? { is: "hello", version, keeper, main } : undefined;
 }
 
 function parsed({ bytes }: Wire): Readonly<Record<string, unknown>> | undefined {

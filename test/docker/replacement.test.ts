@@ -3,7 +3,6 @@
  * whatever ends one of the three processes on the way, names go on being answered.
  */
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
