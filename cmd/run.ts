@@ -71,9 +71,10 @@ async function run(options: RunOptions): Promise<void> {
   await serveUntilTold(new Service(settings, log, readSettings, findEngine));
 }
 
-/** SIGHUP has the settings read again; what comes of it stands in the log. */
+/** SIGHUP has the settings read again, SIGUSR2 the process replaced; what comes of it stands in the log. */
 export async function serveUntilTold(service: Service): Promise<void> {
   process.on("SIGHUP", () => void service.reload().catch(() => undefined));
+  process.on("SIGUSR2", () => service.replace());
   await service.run(untilSignalled());
 }
 

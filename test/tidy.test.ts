@@ -43,7 +43,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/kernel",
     mayImport: BASE,
-    modules: ["koffi", "node-netlink", "node:dgram", "node:fs", "node:util"],
+    modules: ["koffi", "node-netlink/dist/raw.js", "node:dgram", "node:fs", "node:util"],
   },
   // A process of its own, and who speaks with it: it knows no names, no engine and no container.
   {
@@ -143,7 +143,7 @@ const ROOMS: readonly Room[] = [
       "src/kernel/proc-text.ts",
       ...BASE,
     ],
-    modules: ["dockerode", "node:readline", "node:timers/promises", "node:fs", "node:path"],
+    modules: ["dockerode", "node:module", "node:readline", "node:timers/promises", "node:fs", "node:path"],
   },
   {
     room: "src/container/kind",
@@ -421,6 +421,7 @@ const OPENERS = new Map([
   ["src/container/kind/undo.ts", "restoreRecord opens by plain-file.ts"],
   ["src/control/socket.ts", "/etc/group"],
   ["src/run/version.ts", "the package's own"],
+  ["src/keeper/keeper-main.ts", "/dev/null"],
   ["src/kernel/descriptors.ts", "of this process"],
   ["src/run/node/node-way.ts", "this thread's namespace"],
   ["src/doctor/kind/here.ts", "this thread's namespace"],
@@ -445,7 +446,7 @@ test("each runtime package is imported by one folder only", () => {
   for (const name of Object.keys(dependencies)) {
     const folders = new Set(
       sources()
-        .filter(({ text }) => importsOf(text).includes(name))
+        .filter(({ text }) => importsOf(text).some((each) => each === name || each.startsWith(`${name}/`)))
         .map(({ path }) => dirname(path)),
     );
     // What lies in a folder is part of it.

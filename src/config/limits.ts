@@ -220,8 +220,8 @@ export const LIMITS = {
   /** So much is read on the busiest machine, however long it takes. */
   dumpBytesAtLeast: 256 * 1024,
   /** How long may be spent on looking for what is in the way of queries, which is only told. */
-  culpritMs: 10,
-  culpritRulesAtLeast: 200,
+  culpritMs: 1,
+  culpritRulesAtLeast: 50,
   /**
    * TCP sockets of a namespace up to which its conversations with Docker's resolver are looked for: the kernel compares each
    * of them, which takes 5 ms for 20,000.
@@ -358,6 +358,8 @@ export const LIMITS = {
   drainQuietMs: 50,
   /** What may lie in the heap beside what is in use, in percent of that, before it is collected. */
   heapGrowthPercent: 50,
+  /** How often it is looked whether starting is over, so that memory can be given back that only that needed. */
+  trimLookMs: 2_000,
   /** Connections to the control socket: more people than that do not look at once. */
   controlConnections: 32,
   /** Connections to the pages by TCP, of anybody on the machine; the next one gets the place of one that says nothing. */

@@ -52,6 +52,8 @@ export class KeeperLink {
   #startTimer: NodeJS.Timeout | undefined;
   #hurryTimer: NodeJS.Timeout | undefined;
   #isEnded = false;
+  /** Where successors connect is ours to take away. */
+  #isListening = false;
 
   constructor(parts: LinkParts) {
     this.#parts = parts;
@@ -71,6 +73,7 @@ export class KeeperLink {
     try {
       rmSync(this.#parts.socketPath, { force: true });
       listener = listenAt(this.#parts.socketPath);
+      this.#isListening = true;
       this.#child = spawn(process.execPath, [...NODE_FLAGS, PROGRAM], {
         stdio: ["ignore", "ignore", "inherit", theirs, listener],
         // A terminal's signals are for us.
@@ -94,6 +97,7 @@ export class KeeperLink {
   adopt(channel: Channel, pid: number): void {
     this.#begin(channel, pid > 0 ? pid : null);
     this.#isGreeted = true;
+    this.#isListening = true;
   }
 
   /** We serve now, by what the keeper held, and it holds everything that we serve by. */
@@ -136,7 +140,7 @@ export class KeeperLink {
     this.#flush();
     this.#say({ is: "end" });
     this.leave();
-    rmSync(this.#parts.socketPath, { force: true });
+    if (this.#isListening) rmSync(this.#parts.socketPath, { force: true });
   }
 
   #begin(channel: Channel, pid: number | null): void {

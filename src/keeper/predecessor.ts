@@ -14,7 +14,7 @@ import { type FromKeeper, PROTOCOL_VERSION, type ToKeeper, decodeFromKeeper, enc
 
 const LOOK_EVERY_MS = 1;
 /** Nobody was there, or is any more. */
-const ABSENT = ["ENOENT", "ECONNREFUSED"];
+const ABSENT: ReadonlySet<string | undefined> = new Set(["ENOENT", "ECONNREFUSED"]);
 
 export class Predecessor {
   readonly channel: Channel;
@@ -38,7 +38,7 @@ export class Predecessor {
     try {
       channel = connectAt(socketPath);
     } catch (error) {
-      if (ABSENT.includes(codeOf(error) ?? "")) return undefined;
+      if (ABSENT.has(codeOf(error))) return undefined;
       throw error;
     }
     try {

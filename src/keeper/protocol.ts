@@ -154,7 +154,7 @@ function placeIn(said: unknown): HeldPair["listening"] | undefined {
 function listOf<T>(said: unknown, read: (each: unknown) => T | undefined): readonly T[] | undefined {
   if (!Array.isArray(said) || said.length > LIMITS.channelDescriptors) return undefined;
   const found = (said as unknown[]).map(read);
-  return found.every((each) => each !== undefined) ? (found as T[]) : undefined;
+  return found.every((each) => each !== undefined) ? found : undefined;
 }
 
 function isCount(said: unknown): said is number {

@@ -2,7 +2,7 @@
  * Watched: a process that speaks to the keeper, by its channel and, where it can be seen, by a descriptor of its own.
  */
 import { LIMITS } from "../config/limits.ts";
-import { Channel, peerOf, waitReadable } from "../kernel/channel.ts";
+import { type Channel, peerOf, waitReadable } from "../kernel/channel.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { killProcess, mainThreadState, openProcess } from "../kernel/process.ts";
 import { Pulse } from "./pulse.ts";

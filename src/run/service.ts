@@ -28,6 +28,7 @@ import { Defects } from "./defects.ts";
 import { type Ground, prepareGround } from "./ground.ts";
 import { HandingOver } from "./handing-over.ts";
 import { HangGuard } from "./hang-guard.ts";
+import { trimWhen } from "./heap.ts";
 import { takeInstance } from "./instance.ts";
 import { afterLameDuck } from "./lame-duck.ts";
 import { Life } from "./life.ts";
@@ -35,6 +36,7 @@ import type { Quarantines } from "./quarantine/quarantines.ts";
 import { Presence } from "./presence.ts";
 import { type QueryWay, composeQueryWay } from "./query-way.ts";
 import { Reloads } from "./reloads.ts";
+import { startReplacement } from "./replacement.ts";
 import { Safekeeping } from "./safekeeping.ts";
 import { endPredecessor, succeed } from "./succession.ts";
 import { VERSION } from "./version.ts";
@@ -113,6 +115,11 @@ export class Service {
     } finally {
       this.#life.reloaded();
     }
+  }
+
+  /** Has this program started anew, as it is on disk, to take over. */
+  replace(): void {
+    startReplacement(this.#log);
   }
 
   async #serve(premises: Premises, ground: Ground, signal: AbortSignal): Promise<void> {
@@ -237,6 +244,7 @@ export class Service {
       }));
       this.#serving = serving;
       this.#tellServing(containerWay, controlPath(folder));
+      trimWhen(() => containerWay.isSynced && containerWay.isSettled);
       await following;
     } finally {
       if (handingOver.isServing) {

@@ -3,19 +3,22 @@
  * process, the keeper takes its rules away; whatever ends the keeper, there is another one; and nobody else has a say.
  */
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
+import { chmodSync, closeSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import { LIMITS } from "../../src/config/limits.ts";
+import { Channel, channelPair, connectAt } from "../../src/kernel/channel.ts";
 import { run } from "../support/program/command.ts";
 import { Kept, heldBy, isAlive } from "../support/program/kept.ts";
 import { Netns } from "../support/rig/netns.ts";
 import { inTime, waitFor } from "../support/rig/wait.ts";
 
+const CONNECTING = fileURLToPath(new URL("../support/program/connecting-main.js", import.meta.url));
 const NAMESPACES = 4;
-/** How often each side is killed; --times=200 is what a release is tried with. */
+/** How often each side is killed; `make keeper` does it more often. */
 const TIMES = Number(process.env["KEEPER_TIMES"] ?? 5);
 
 let folder: string;
@@ -167,6 +170,64 @@ test("a keeper can do little, in any of its threads, and its socket is for root 
     // CAP_NET_ADMIN alone, where programs of ours run.
     if (Number(thread) === keeper) assert.match(status, /^CapEff:\s+0000000000001000$/m);
   }
+});
+
+test("nobody but root may connect, and whoever says what is no message is not listened to any more", async () => {
+  await using kept = await Kept.start({ folder, paths });
+  const keeper = await kept.keeperWith(NAMESPACES);
   const path = join(folder, "keeper.sock");
   assert.equal(statSync(path).mode & 0o777, 0o600);
+  chmodSync(folder, 0o755);
+  const asNobody = ["--reuid=65534", "--regid=65534", "--clear-groups", process.execPath, CONNECTING, path];
+  assert.match((await run("setpriv", asNobody)).stdout, /EACCES/);
+  // What the folder's modes would let through, the keeper does not.
+  chmodSync(path, 0o666);
+  assert.equal((await run("setpriv", asNobody)).stdout, "nothing was said\n");
+  assert.match((await run(process.execPath, [CONNECTING, path])).stdout, /^\{"is":"hello"/);
+  const channels = Array.from({ length: 3 }, () => connectAt(path));
+  for (const channel of channels) channel.send(Buffer.from("{"));
+  for (const channel of channels) {
+    await waitFor("the keeper to hang up", () => {
+      for (;;) {
+        const packet = channel.receive();
+        if (packet === "end") return true;
+        if (packet === "nothing") return undefined;
+      }
+    });
+    channel.close();
+  }
+  // What is held is not for whoever says that it serves by it, nor for somebody who releases it.
+  const impostor = connectAt(path);
+  for (const message of [{ is: "hello", version: 1 }, { is: "taken" }, { is: "release", key: 1 }]) {
+    impostor.send(Buffer.from(JSON.stringify(message)));
+  }
+  await waitFor("the keeper to hang up", () => {
+    for (;;) {
+      const packet = impostor.receive();
+      if (packet === "end") return true;
+      if (packet === "nothing") return undefined;
+    }
+  });
+  impostor.close();
+  assert.equal(await kept.keeperWith(NAMESPACES), keeper);
+  assert.equal(heldBy(keeper), NAMESPACES * 3);
+});
+
+test("a message that is too long, or brings more than is taken, arrives nowhere and leaves no descriptor", () => {
+  const [a, b] = channelPair();
+  const [one, other] = [new Channel(a), new Channel(b)];
+  const before = readdirSync("/proc/self/fd").length;
+  assert.throws(() => one.send(Buffer.alloc(LIMITS.channelBytes + 1)), RangeError);
+  const many = Array.from({ length: LIMITS.channelDescriptors }, () => 0);
+  assert.throws(() => one.send(Buffer.from("x"), [...many, 0]), RangeError);
+  assert.ok(one.send(Buffer.from("x"), many));
+  const packet = other.receive();
+  assert.ok(typeof packet === "object" && packet.descriptors.length === many.length);
+  for (const fd of packet.descriptors) closeSync(fd);
+  assert.equal(readdirSync("/proc/self/fd").length, before);
+  assert.equal(other.receive(), "nothing");
+  one.close();
+  assert.equal(other.receive(), "end");
+  assert.equal(other.send(Buffer.from("x")), false);
+  other.close();
 });

@@ -188,7 +188,7 @@ export class EngineWay implements ContainerWay {
   }
 
   #openFollower(): Follower {
-    const { begins, counts, log, quarantines, queryWay, repeats } = this.#parts;
+    const { counts, log, quarantines, queryWay, repeats } = this.#parts;
     return new Follower(this.#link.engine, {
       onEngine: (info) => {
         this.#link.accept(info);
@@ -205,10 +205,7 @@ export class EngineWay implements ContainerWay {
       onEventDone: (lagMs) => counts.eventLag.add(0, lagMs / 1_000),
       onSynced: () => {
         log.info({ containers: this.directory.containers.size }, "every running container is known");
-        // What another process serves still is not left behind.
-        void begins.then(() => {
-          for (const line of this.#undoOldNodes()) log.info(line, "left behind by a dns11 before");
-        });
+        void this.#undoLeftBehind();
       },
       onNetwork: (fact) => this.directory.putNetwork(fact),
       onNetworkGone: (id) => this.directory.removeNetwork(id),
@@ -257,6 +254,12 @@ export class EngineWay implements ContainerWay {
       // Nodes have other ways to be reached, and the next connection asks again.
     }
     if (this.nodes.setHostGateway(gateway)) this.roster.refresh();
+  }
+
+  /** What another process serves still is not left behind. */
+  async #undoLeftBehind(): Promise<void> {
+    await this.#parts.begins;
+    for (const line of this.#undoOldNodes()) this.#parts.log.info(line, "left behind by a dns11 before");
   }
 
   /** Nodes that a killed instance left, and that are none by now. Another start of a container undoes everything by itself. */
