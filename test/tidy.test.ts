@@ -403,6 +403,7 @@ test("a query's way and a container's way never import each other", () => {
  */
 const OPENERS = new Map([
   ["src/kernel/plain-file.ts", "the one way"],
+  ["src/kernel/process.ts", "the kernel's own files about a process of ours"],
   ["src/kernel/proc-text.ts", "the kernel's own files"],
   ["src/kernel/libc.ts", "where openat2 is called; /dev/null"],
   ["src/kernel/nft-watch.ts", "/dev/null"],

@@ -1,8 +1,9 @@
 /**
  * Another process, by a descriptor that cannot come to mean somebody else, as its number can.
  */
+import { closeSync, openSync, readSync } from "node:fs";
+
 import { bind, lastErrno } from "./libc.ts";
-import { procText } from "./proc-text.ts";
 
 const c = {
   pidfdOpen: bind<(call: number, pid: number, flags: number) => number>("long syscall(long call, int pid, int flags)"),
@@ -38,16 +39,27 @@ export interface ThreadState {
 }
 
 const NS_PER_MS = 1e6;
+/** Both files are shorter; who looks ten times a second makes no memory of it. */
+const text = Buffer.alloc(4096);
 
 export function mainThreadState(pid: number): ThreadState | undefined {
+  const status = textOf(`/proc/${pid}/status`);
+  const letter = /^State:\s+(\S)/m.exec(status)?.[1];
+  if (letter === undefined) return undefined;
+  const isTraced = /^TracerPid:\s+[1-9]/m.test(status);
+  const ran = /^\d+/.exec(textOf(`/proc/${pid}/task/${pid}/schedstat`))?.[0];
+  return { letter, isTraced, ranMs: ran === undefined ? undefined : Number(ran) / NS_PER_MS };
+}
+
+/** Empty where the kernel has no such file. */
+function textOf(path: string): string {
+  let fd = -1;
   try {
-    const status = procText(`/proc/${pid}/status`) ?? "";
-    const letter = /^State:\s+(\S)/m.exec(status)?.[1];
-    if (letter === undefined) return undefined;
-    const isTraced = /^TracerPid:\s+[1-9]/m.test(status);
-    const ran = /^\d+/.exec(procText(`/proc/${pid}/task/${pid}/schedstat`) ?? "")?.[0];
-    return { letter, isTraced, ranMs: ran === undefined ? undefined : Number(ran) / NS_PER_MS };
+    fd = openSync(path, "r");
+    return text.toString("latin1", 0, readSync(fd, text, 0, text.length, 0));
   } catch {
-    return undefined;
+    return "";
+  } finally {
+    if (fd >= 0) closeSync(fd);
   }
 }

@@ -216,7 +216,7 @@ test("nobody but root may connect, and whoever says what is no message is not li
 test("a message that is too long, or brings more than is taken, arrives nowhere and leaves no descriptor", () => {
   const [a, b] = channelPair();
   const [one, other] = [new Channel(a), new Channel(b)];
-  const before = readdirSync("/proc/self/fd").length;
+  const open = readdirSync("/proc/self/fd").length;
   assert.throws(() => one.send(Buffer.alloc(LIMITS.channelBytes + 1)), RangeError);
   const many = Array.from({ length: LIMITS.channelDescriptors }, () => 0);
   assert.throws(() => one.send(Buffer.from("x"), [...many, 0]), RangeError);
@@ -224,7 +224,7 @@ test("a message that is too long, or brings more than is taken, arrives nowhere 
   const packet = other.receive();
   assert.ok(typeof packet === "object" && packet.descriptors.length === many.length);
   for (const fd of packet.descriptors) closeSync(fd);
-  assert.equal(readdirSync("/proc/self/fd").length, before);
+  assert.equal(readdirSync("/proc/self/fd").length, open);
   assert.equal(other.receive(), "nothing");
   one.close();
   assert.equal(other.receive(), "end");
