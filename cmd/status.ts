@@ -37,8 +37,9 @@ function statusText(status: Status): string {
 }
 
 /** By what they are held, and what that means when nobody is there any more. */
-function tierText({ tier }: Status): string {
-  return tier === "nft-owner" ? tier : `${tier} (they stay when dns11 is killed: dns11 cleanup removes them)`;
+function tierText({ tier, keeper }: Status): string {
+  const isRemoved = tier === "nft-owner" || (tier === "nft" && keeper.state !== "off");
+  return isRemoved ? tier : `${tier} (they stay when dns11 is killed: dns11 cleanup removes them)`;
 }
 
 /** Who takes the rules away when nobody else does. */

@@ -30,7 +30,7 @@ export async function prepareGround(settings: RunSettings, log: Log): Promise<Gr
   const bracket = new Bracket();
   const memory = new NetlinkMemory();
   const means = chooseMeans(bracket, memory, settings.rules);
-  warnOfMeans(means, (about, text, level = "info") => log[level](about, text));
+  warnOfMeans(means, settings.keeper === "on", (about, text, level = "info") => log[level](about, text));
   warnOfRoom(log);
   return { bracket, memory, means };
 }

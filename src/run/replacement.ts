@@ -9,8 +9,16 @@ import type { Log } from "../observe/log.ts";
 import { CALLS_DENIED } from "./limit-calls.ts";
 
 const FLAG = "--replace";
+/** Of a PID namespace. */
+const FIRST = 1;
 
 export function startReplacement(log: Log): void {
+  if (process.pid === FIRST) {
+    log.warn(
+      "process 1 takes everybody along when it ends, and so cannot be replaced from inside; restart the container",
+    );
+    return;
+  }
   const [, ...words] = process.argv;
   // A supervisor's watchdog is for whoever becomes its main process.
   const { WATCHDOG_PID: _, ...environment } = process.env;
