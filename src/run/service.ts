@@ -17,6 +17,7 @@ import { routesOf } from "../control/routes.ts";
 import { Control } from "../control/socket.ts";
 import type { Predecessor } from "../keeper/predecessor.ts";
 import { threadCapabilities } from "../kernel/capabilities.ts";
+import { descriptorsMax } from "../kernel/descriptors.ts";
 import { reasonOf } from "../lib/fault.ts";
 import { type Family, exposition } from "../metrics/exposition.ts";
 import { familiesOf } from "../metrics/metrics.ts";
@@ -316,6 +317,7 @@ export class Service {
       settings: settings.origins,
       reloads: { done, failed },
       isReady: this.#life.report().ready,
+      descriptorsMax: descriptorsMax(),
     };
     if (this.#serving === undefined) return familiesOf(base);
     const { queryWay, containerWay, counts } = this.#serving;

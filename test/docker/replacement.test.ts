@@ -3,7 +3,11 @@
  * whatever ends one of the three processes on the way, names go on being answered.
  */
 import assert from "node:assert/strict";
+import { closeSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
+
+import { acceptAt, listenAt } from "../../src/kernel/channel.ts";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/asking/dig.ts";
@@ -100,6 +104,26 @@ test("a successor that serves fewer containers hands the others back", async () 
   assert.equal((await dig(served, "web")).answer[0]?.ttl, 5);
   assert.equal((await dig(web, "client")).answer[0]?.ttl, 600);
   assert.doesNotMatch((await web.enter("nft", ["list", "tables"])).stdout, /dns11/);
+});
+
+test("one that speaks another version is not asked for anything: it hands back and ends, and then the other one starts", async () => {
+  await using first = await startDns11(engine, { args: ["--keeper", "off"] });
+  const [instance = ""] = readdirSync(first.stateDir);
+  const path = join(first.stateDir, instance, "keeper.sock");
+  // A keeper of times to come, which says who it watches, and understands nothing.
+  const listener = listenAt(path);
+  await using second = successorOf(first);
+  const channel = await waitFor("the successor to come", () => acceptAt(listener), { timeoutMs: 30_000 });
+  channel.send(Buffer.from(JSON.stringify({ is: "hello", version: 99, keeper: 1, main: first.pid })));
+  assert.equal(await first.ended(), 0, "it was asked to stop, and stopped");
+  for (let packet = channel.receive(); packet !== "end"; packet = channel.receive()) {
+    if (packet !== "nothing") assert.match(packet.bytes.toString(), /"hello"/, "nothing else was said");
+    await pause(1);
+  }
+  channel.close();
+  closeSync(listener);
+  await untilServedBy(second);
+  assert.equal(await ttl(), 5);
 });
 
 for (const victim of ["the successor", "the one that serves", "the keeper"] as const) {
