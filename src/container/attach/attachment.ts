@@ -155,8 +155,7 @@ export class Attachment {
       const { capture, pairs, added } = this.#parts.bracket.within(namespace.fd, () => this.#exchange(serving));
       serving.endpoint.add(added);
       Object.assign(serving, { capture, pairs, bound: [...serving.bound, ...added] });
-      const held = heldOf(namespace.id, serving, this.#spared);
-      if (held !== undefined) serving.hold?.renew(held);
+      this.#renewHold(serving);
     } catch (error) {
       this.#failBy(error, "REFIT_FAILED");
     }
@@ -202,7 +201,13 @@ export class Attachment {
   /** Serves nobody anew and touches no rule: somebody else is about to go on by the same sockets. */
   standStill(): void {
     this.#isDraining = true;
-    this.#serving?.endpoint.pause();
+    const serving = this.#serving;
+    if (serving === undefined) return;
+    const { bound, pairs } = serving;
+    const numbers = serving.endpoint.pause();
+    serving.bound = bound.map((pair, index) => ({ ...pair, ...numbers[index] }));
+    serving.pairs = pairs.map((pair) => serving.bound[bound.indexOf(pair)] as NamespaceSockets);
+    this.#renewHold(serving);
   }
 
   /** Nobody did. */
@@ -365,6 +370,11 @@ export class Attachment {
 
   #undo(fd: number): void {
     this.#parts.bracket.within(fd, () => this.mode.undo());
+  }
+
+  #renewHold(serving: Serving): void {
+    const held = this.#namespace && heldOf(this.#namespace.id, serving, this.#spared);
+    if (held !== undefined) serving.hold?.renew(held);
   }
 
   #become(state: AttachmentState): void {

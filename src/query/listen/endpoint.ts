@@ -89,9 +89,10 @@ export class Endpoint {
     this.#asker.view = view;
   }
 
-  /** Leaves what comes in the sockets, which somebody else has, too; what has come is still answered. */
-  pause(): void {
-    for (const listener of [...this.#udp, ...this.#tcp]) listener.pause();
+  /** Leaves what comes in the sockets; what has come is still answered. Returns their numbers, which are others now. */
+  pause(): readonly Pick<SocketPair, "udp" | "tcp">[] {
+    const tcp = this.#tcp.map((listener) => listener.pause());
+    return this.#udp.map((listener, index) => ({ udp: listener.pause(), tcp: tcp[index] as number }));
   }
 
   resume(): void {

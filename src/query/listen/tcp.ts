@@ -30,13 +30,14 @@ export class TcpListener {
     this.#server = this.#open(fd);
   }
 
-  /** Leaves who comes in the socket, for somebody else to accept; conversations that are under way go on. */
-  pause(): void {
-    if (this.#isClosed || this.#server === undefined) return;
+  /** Leaves who comes in the socket, for somebody else to accept; conversations that are under way go on. Returns its number. */
+  pause(): number {
+    if (this.#isClosed || this.#server === undefined) return this.#fd;
     const kept = duplicate(this.#fd);
     this.#server.close();
     this.#server = undefined;
     this.#fd = kept;
+    return kept;
   }
 
   /** Accepts again. */

@@ -59,14 +59,17 @@ export class UdpListener {
     this.#watch = this.#open(fd);
   }
 
-  /** Leaves what comes in the socket, for somebody else to read; answers to what was read before still go out. */
-  pause(): void {
-    if (this.#isClosed || this.#watch === undefined) return;
-    // To look at a socket no more is to close it, so it gets another number.
+  /**
+   * Leaves what comes in the socket, for somebody else to read; answers to what was read before still go out. To look at a
+   * socket no more is to close it, so it has another number from here on, which is returned.
+   */
+  pause(): number {
+    if (this.#isClosed || this.#watch === undefined) return this.#fd;
     const kept = duplicate(this.#fd);
     this.#watch.close();
     this.#watch = undefined;
     this.#fd = kept;
+    return kept;
   }
 
   /** Reads again. */

@@ -46,7 +46,7 @@ export const silent: OpenEndpoint = (bound): Endpoint => ({
   inFlight: 0,
   conversations: [],
   counters: {},
-  pause: () => undefined,
+  pause: () => bound,
   resume: () => undefined,
   close: () => closeSockets(bound),
 });
