@@ -375,6 +375,8 @@ export const LIMITS = {
   /** How often the main process tells its keeper that it is alive, and how often the keeper looks when nothing comes. */
   keeperBeatMs: 200,
   keeperLookMs: 100,
+  /** How soon it is told what is to be kept: many at once cost one change between two processes. */
+  keeperTellMs: 10,
   /**
    * How long the main process may be silent, of the time in which it could have spoken; then its keeper ends it. A loop
    * that does not come round for so long answers nobody; the longest that is known of, a flood of dumps, takes 0.1 s.
