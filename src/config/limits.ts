@@ -382,6 +382,8 @@ export const LIMITS = {
    * that does not come round for so long answers nobody; the longest that is known of, a flood of dumps, takes 0.1 s.
    */
   keeperSilentMs: 750,
+  /** The longest that the main process may say beforehand that it will be silent. */
+  keeperBusyMs: 10_000,
   /** How long the keeper waits for a process that it has ended, until it takes its rules away all the same. */
   keeperKillMs: 2_000,
   /** How long a keeper may leave a beat unanswered; then it is ended, and another one is started. */

@@ -122,6 +122,11 @@ export class KeeperLink {
     };
   }
 
+  /** The next beat may be so late. */
+  busy(ms: number): void {
+    this.#say({ is: "busy", ms });
+  }
+
   /** We stand still now. */
   yield(): void {
     this.#flush();
@@ -196,6 +201,8 @@ export class KeeperLink {
       case "back":
         return this.#parts.onBack();
       case "gone":
+        // Before anything else is done: where successors connect is theirs now.
+        this.leave();
         return this.#parts.onGone(message.successor);
       default:
         return;

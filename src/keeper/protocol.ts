@@ -16,6 +16,8 @@ export type ToKeeper =
   | { readonly is: "hold"; readonly key: number; readonly namespace: HeldNamespace }
   | { readonly is: "release"; readonly key: number }
   | { readonly is: "beat" }
+  /** The next beat may be late: so long the event loop stands still for a program that it has started. */
+  | { readonly is: "busy"; readonly ms: number }
   /** The main process stands still: it reads no queries and touches no rules, until it hears `back` or `gone`. */
   | { readonly is: "yield" }
   /** Nothing is held any more, and nobody will come. */
@@ -93,6 +95,8 @@ export function decodeToKeeper(wire: Wire): ToKeeper | undefined {
     }
     case "release":
       return isCount(said["key"]) ? { is: "release", key: said["key"] } : undefined;
+    case "busy":
+      return isCount(said["ms"]) && said["ms"] <= LIMITS.keeperBusyMs ? { is: "busy", ms: said["ms"] } : undefined;
     case "beat":
     case "yield":
     case "end":
