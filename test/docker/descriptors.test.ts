@@ -12,8 +12,8 @@ import { dataOf, dig } from "../support/asking/dig.ts";
 import { startDns11 } from "../support/program/dns11.ts";
 import { startEngine } from "../support/engine/engine.ts";
 
-const FILES = 80;
-const CONTAINERS = 8;
+const FILES = 128;
+const CONTAINERS = 16;
 
 test("with few descriptors some are served, the others are Docker's, and everybody resolves", async () => {
   await using engine = await startEngine();
@@ -23,7 +23,7 @@ test("with few descriptors some are served, the others are Docker's, and everybo
     containers.push(await runContainer(engine, { name: `c${index}`, networks: ["n1"] }));
   }
   await using instance = await startDns11(engine, { prefix: ["prlimit", `--nofile=${FILES}:${FILES}`] });
-  assert.match(instance.log, /"descriptors":80,"room":0,.*there are descriptors for few containers/);
+  assert.match(instance.log, /"descriptors":128,"room":0,.*there are descriptors for few containers/);
   const { containers: shown } = await instance.status();
   const codes = new Set(shown.map(({ state, code }) => code ?? state));
   assert.deepEqual(
