@@ -58,7 +58,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
 
 await Promise.all(Array.from({ length: AT_ONCE }, lane));
 mkdirSync(dirname(MEMORY), { recursive: true });
-writeFileSync(MEMORY, `${JSON.stringify(Object.fromEntries(Object.entries(seconds).toSorted()), undefined, 1)}\n`);
+writeFileSync(MEMORY, JSON.stringify(seconds));
 if (failures.length > 0) console.log(`\n${failures.join("\n")}`);
 for (const name of COUNTS) console.log(`ℹ ${name} ${counts[name]}`);
 console.log(`ℹ duration_ms ${Math.round(performance.now() - startMs)}`);

@@ -133,11 +133,8 @@ test("an attachment that fails and is made good is counted by its code, and even
   assert.equal((await client.enter("nft", [rules])).code, 0);
   await dns11.waitFor("client", "failed");
   // It is tried again, later and later; the log has told that it failed, and has no more to say.
-  await waitFor(
-    "several failures",
-    async () =>
-      sumOf(await metrics(), "dns11_attach_failures_total") >= LIMITS.logLinesPerSubject + 2 ? true : undefined,
-    { timeoutMs: 60_000 },
+  await waitFor("several failures", async () =>
+    sumOf(await metrics(), "dns11_attach_failures_total") >= LIMITS.logLinesPerSubject + 2 ? true : undefined,
   );
   const lines = dns11.log.split("\n").filter((line) => line.includes("not attached") && line.includes('"client"'));
   assert.ok(lines.length >= 1 && lines.length <= 2, lines.join("\n"));

@@ -250,5 +250,5 @@ test("where port 53 of the node is led to a pod kind.ip=node is refused unless f
   await checkIn(node.netnsPath, "iptables-nft", [...lead, "-j", "DNAT", "--to-destination", "10.244.0.9:53"]);
   await using instance = await world.serve(["--kind-ip", "node"]);
   await instance.waitFor(node.name, "attached");
-  await waitForNode(instance, node.name, ({ state }) => state === "refused", 3_000);
+  await waitForNode(instance, node.name, ({ state }) => state === "refused");
 });

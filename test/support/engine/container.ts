@@ -128,7 +128,7 @@ export class Container implements AsyncDisposable, NetworkPlace {
 
   // A program of the container's own, inside of it.
   async exec(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
-    const interactive = options.input === undefined ? [] : ["--interactive"];
+    const interactive = options.input === undefined && options.until === undefined ? [] : ["--interactive"];
     return await this.host.dockerCommand(["exec", ...interactive, this.id, command, ...args], options);
   }
 

@@ -39,7 +39,8 @@ export const MACHINE_IMAGE: Image = {
 };
 
 const imported = new WeakMap<DockerHost, Map<Image, Promise<void>>>();
-const archives = new Map<Image, Promise<Buffer>>();
+// By what fills them, for images of the same files differ in their words alone.
+const archives = new Map<Image["fill"], Promise<Buffer>>();
 
 // Imports the image once per engine, however many containers ask for it at the same time.
 export async function ensureImage(host: DockerHost, image: Image = BUSYBOX_IMAGE): Promise<string> {
@@ -52,8 +53,8 @@ export async function ensureImage(host: DockerHost, image: Image = BUSYBOX_IMAGE
 }
 
 async function importImage(host: DockerHost, image: Image): Promise<void> {
-  const archive = archives.get(image) ?? archiveOf(image);
-  archives.set(image, archive);
+  const archive = archives.get(image.fill) ?? archiveOf(image);
+  archives.set(image.fill, archive);
   const args = ["import", ...image.changes.flatMap((change) => ["--change", change]), "-", image.name];
   stdoutOf(await host.dockerCommand(args, { input: await archive }), `docker import of ${image.name}`);
 }

@@ -27,9 +27,6 @@ export type KindNodeOptions = {
   readonly args?: readonly string[] | undefined;
 };
 
-// Three lookups of five seconds each is the longest that a node's start may take, where nobody answers.
-const READY_WITHIN_MS = 20_000;
-
 // Does not wait for the entrypoint: what happens meanwhile is a matter of tests.
 export async function runKindNode(engine: Engine, options: KindNodeOptions): Promise<KindNode> {
   const { name, cluster = "kind", role = "worker", entrypoint = "kind" } = options;
@@ -91,9 +88,7 @@ export class KindNode implements AsyncDisposable, NetworkPlace, PodHost {
 
   // Of this start; throws with the entrypoint's words when it has failed.
   async waitForEntrypoint(): Promise<void> {
-    await waitFor(`the entrypoint of ${this.name}`, async () => await this.#hasStarted(), {
-      timeoutMs: READY_WITHIN_MS,
-    });
+    await waitFor(`the entrypoint of ${this.name}`, async () => await this.#hasStarted());
   }
 
   // KIND's way with rules and resolv.conf once more, or for the first time.

@@ -128,7 +128,6 @@ export async function waitForNode(
   instance: Dns11,
   name: string,
   isWanted: (report: NodeReport) => boolean,
-  timeoutMs = 10_000,
 ): Promise<NodeReport> {
   let last: ContainerStatus | undefined;
   const look = async (): Promise<NodeReport | undefined> => {
@@ -136,14 +135,14 @@ export async function waitForNode(
     return last?.node !== undefined && isWanted(last.node) ? last.node : undefined;
   };
   try {
-    return await waitFor(`the report of ${name}`, look, { timeoutMs, everyMs: 50 });
+    return await waitFor(`the report of ${name}`, look);
   } catch (error) {
     throw new Error(`It was ${JSON.stringify(last)}, and dns11 said:\n${instance.log}`, { cause: error });
   }
 }
 
-export async function waitForWorkingNode(instance: Dns11, name: string, timeoutMs?: number): Promise<NodeReport> {
-  return await waitForNode(instance, name, ({ state }) => state === "working", timeoutMs);
+export async function waitForWorkingNode(instance: Dns11, name: string): Promise<NodeReport> {
+  return await waitForNode(instance, name, ({ state }) => state === "working");
 }
 
 // All rules of a place without what they have counted, and without ours.
