@@ -3,7 +3,7 @@
  */
 import type { Command } from "commander";
 
-import type { CacheReport, FlushReport } from "../src/api/told.ts";
+import type { CacheReport, FlushReport } from "../src/api/cache.ts";
 import { type AskingOptions, addAsking, addJson, clientFor } from "./asking.ts";
 import { table } from "./table.ts";
 

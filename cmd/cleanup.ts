@@ -20,7 +20,7 @@ export function addCleanup(program: Command): void {
     .option("-H, --host <address>", "the engine's socket, as the docker command reads it")
     .addOption(stateDirOption())
     .action(async ({ host, stateDir }: CleanupOptions) => {
-      const { cleanup } = await onThisPlatform(async () => await import("../src/doctor/cleanup.ts"));
+      const { cleanup } = await onThisPlatform(async () => await import("../src/run/cleanup.ts"));
       const { did, failed } = await cleanup(stateDir, host);
       process.stdout.write(printableLines(did));
       process.stderr.write(printableLines(failed));

@@ -54,7 +54,13 @@ export function findingsTable(findings: readonly Finding[]): string {
 
 async function examine(container: string | undefined, { host, stateDir, fix, json }: DoctorOptions): Promise<void> {
   const { diagnose } = await onThisPlatform(async () => await import("../src/doctor/doctor.ts"));
-  const diagnosis = await diagnose({ hostFlag: host, stateDir, container, isFixing: fix === true });
+  const { cleanup } = await onThisPlatform(async () => await import("../src/run/cleanup.ts"));
+  const diagnosis = await diagnose({
+    hostFlag: host,
+    stateDir,
+    container,
+    ...(fix === true && { cleanUp: async (onlyId) => await cleanup(stateDir, host, onlyId) }),
+  });
   const all = [diagnosis.machine, ...diagnosis.containers];
   const findings = all.flatMap((report) => report.findings);
   process.stdout.write(json === true ? `${JSON.stringify(diagnosis)}\n` : text(diagnosis, container !== undefined));

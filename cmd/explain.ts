@@ -4,7 +4,7 @@
  */
 import type { Command } from "commander";
 
-import type { ExplainedStep, Explanation } from "../src/api/told.ts";
+import type { ExplainedStep, Explanation } from "../src/api/names.ts";
 import { clientFor } from "./asking.ts";
 import { type NamingOptions, addNaming, orderOf } from "./naming.ts";
 import { milliseconds, replyLines } from "./reply.ts";

@@ -4,8 +4,9 @@
 import { type Command, Option } from "commander";
 
 import type { NodeDiagnosis } from "../src/doctor/kind/doctor.ts";
-import type { ContainerStatus } from "../src/control/status.ts";
-import { createLog } from "../src/observe/log.ts";
+import type { ContainerStatus } from "../src/api/status.ts";
+import type { RunSettings } from "../src/config/settings.ts";
+import { type Log, createLog } from "../src/observe/log.ts";
 import { READERS } from "../src/config/readers.ts";
 import type { NodeFilter } from "../src/model/kind-policy.ts";
 import { type AskingOptions, addAsking, addJson, clientFor } from "./asking.ts";
@@ -13,7 +14,7 @@ import { findingsTable, judge, orUnchecked } from "./doctor.ts";
 import { unknownCommand } from "./help.ts";
 import { onThisPlatform } from "./platform.ts";
 import { IN_NODE_FLAGS, addFlags } from "./flags.ts";
-import { type SettingsOptions, settingsReader, stateDirOption, untilSignalled } from "./run.ts";
+import { type SettingsOptions, serveUntilTold, settingsReader, stateDirOption } from "./run.ts";
 import { table } from "./table.ts";
 
 interface KindOptions extends AskingOptions {
@@ -74,12 +75,25 @@ function verb(kind: Command, name: string, description: string): Command {
 
 async function serveInNode(options: InNodeOptions, command: Command): Promise<void> {
   if (options.inNode !== true) command.help({ error: true });
-  const inNode = await onThisPlatform(async () => await import("../src/run/in-node.ts"));
-  if (options.undo === true) return tell(inNode.undoInNode(options.stateDir));
-  const settings = await settingsReader(options)();
+  const { serveOnce, undoInNode } = await onThisPlatform(async () => await import("../src/run/node/once.ts"));
+  if (options.undo === true) return tell(undoInNode(options.stateDir));
+  const readSettings = settingsReader(options);
+  const settings = await readSettings();
   const log = createLog(settings.logLevel, settings.logFormat);
-  if (options.once === true) return tell(await inNode.serveOnce(settings, log));
-  return await inNode.stayInNode(settings, log, untilSignalled());
+  if (options.once !== true) return await stay(settings, log, readSettings);
+  const { lines, isServed } = await serveOnce(settings, log);
+  tell(lines);
+  const reports = isServed ? await diagnoseHere() : [];
+  const wrong = reports.flatMap(({ findings }) => findings).filter(({ state }) => state !== "ok");
+  tell(wrong.map(({ what, detail }) => `${what}: ${detail}`));
+}
+
+async function stay(settings: RunSettings, log: Log, readSettings: () => Promise<RunSettings>): Promise<void> {
+  const { findNode, Service } = await onThisPlatform(async () => ({
+    ...(await import("../src/run/node/node-way.ts")),
+    ...(await import("../src/run/service.ts")),
+  }));
+  await serveUntilTold(new Service(settings, log, readSettings, findNode));
 }
 
 function tell(lines: readonly string[]): void {
@@ -138,7 +152,7 @@ async function diagnose(node: string | undefined, options: KindOptions): Promise
 }
 
 async function diagnoseHere(): Promise<NodeDiagnosis[]> {
-  const { diagnoseInNode } = await onThisPlatform(async () => await import("../src/run/in-node.ts"));
+  const { diagnoseInNode } = await onThisPlatform(async () => await import("../src/doctor/kind/here.ts"));
   return await diagnoseInNode();
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Command } from "commander";
 
-import type { Lookup } from "../src/api/told.ts";
+import type { Lookup } from "../src/api/names.ts";
 import { clientFor } from "./asking.ts";
 import { EXIT } from "./exit-code.ts";
 import { type NamingOptions, addNaming, orderOf } from "./naming.ts";

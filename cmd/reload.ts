@@ -3,7 +3,7 @@
  */
 import type { Command } from "commander";
 
-import type { ReloadReport } from "../src/api/told.ts";
+import type { ReloadReport } from "../src/api/status.ts";
 import { type AskingOptions, addAsking, addJson, clientFor } from "./asking.ts";
 import { printable } from "./printable.ts";
 

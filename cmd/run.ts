@@ -7,6 +7,7 @@ import { readEnvironment } from "../src/config/environment.ts";
 import { readSettingsApart } from "../src/config/file/apart.ts";
 import { DEFAULT_STATE_DIR, type RunSettings } from "../src/config/settings.ts";
 import { settle } from "../src/config/settle.ts";
+import type { Service } from "../src/run/service.ts";
 import { createLog } from "../src/observe/log.ts";
 import { addFlags, addSwitches, flagLayer } from "./flags.ts";
 import { onThisPlatform } from "./platform.ts";
@@ -54,18 +55,24 @@ async function run(options: RunOptions): Promise<void> {
   const isServing = options.dryRun !== true;
   const { limitToNeeded } = await onThisPlatform(async () => await import("../src/run/limit-capabilities.ts"));
   const excess = isServing ? limitToNeeded(settings) : [];
-  const { Daemon } = await onThisPlatform(async () => await import("../src/run/daemon.ts"));
+  const { findEngine, preview, Service } = await onThisPlatform(async () => ({
+    ...(await import("../src/run/engine/engine-premises.ts")),
+    ...(await import("../src/run/service.ts")),
+  }));
   const log = createLog(settings.logLevel, settings.logFormat);
   if (excess.length > 0) log.warn({ excess }, "these capabilities are not needed, and cannot be given up");
-  const daemon = new Daemon(settings, log, readSettings);
   if (!isServing) {
-    const containers = await daemon.preview();
+    const containers = await preview(settings, log);
     process.stdout.write(options.json === true ? `${JSON.stringify(containers)}\n` : previewText(containers));
     return;
   }
-  // What comes of it stands in the log.
-  process.on("SIGHUP", () => void daemon.reload().catch(() => undefined));
-  await daemon.run(untilSignalled());
+  await serveUntilTold(new Service(settings, log, readSettings, findEngine));
+}
+
+/** SIGHUP has the settings read again; what comes of it stands in the log. */
+export async function serveUntilTold(service: Service): Promise<void> {
+  process.on("SIGHUP", () => void service.reload().catch(() => undefined));
+  await service.run(untilSignalled());
 }
 
 /** Flags and environment stay as they were at the start; the file is read anew each time. */

@@ -3,7 +3,7 @@
  */
 import type { Command } from "commander";
 
-import type { ContainerStatus, Status } from "../src/control/status.ts";
+import type { ContainerStatus, Status } from "../src/api/status.ts";
 import { type AskingOptions, addAsking, addJson, clientFor } from "./asking.ts";
 import { table } from "./table.ts";
 

@@ -3,7 +3,7 @@
  */
 import type { Command } from "commander";
 
-import type { Upstream, UpstreamReport, UpstreamUse } from "../src/api/told.ts";
+import type { Upstream, UpstreamReport, UpstreamUse } from "../src/api/upstreams.ts";
 import { type AskingOptions, addAsking, addJson, clientFor } from "./asking.ts";
 import { table } from "./table.ts";
 

@@ -11,7 +11,7 @@ import { test } from "node:test";
 import { EXIT } from "../cmd/exit-code.ts";
 import { SWITCHES } from "../src/config/switches.ts";
 import { LIMITS } from "../src/config/limits.ts";
-import type { Origins } from "../src/config/settings.ts";
+import type { Origins } from "../src/model/origins.ts";
 import { settle } from "../src/config/settle.ts";
 import { BETTER, STRICT } from "../src/model/behaviour.ts";
 import { CHECKS } from "../src/model/finding.ts";

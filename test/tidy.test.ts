@@ -24,6 +24,12 @@ const ROOMS: readonly Room[] = [
   { room: "src/lib", mayImport: [], modules: PURE },
   { room: "src/model", mayImport: ["src/lib"], modules: ["node:net", "dns-packet", ...PURE] },
   { room: "src/config", mayImport: ["src/lib", "src/model", "src/observe/log.ts"], modules: [] },
+  // Read as the docker command reads it.
+  {
+    room: "src/config/engine-address.ts",
+    mayImport: ["src/lib/fault.ts"],
+    modules: ["node:crypto", "node:fs", "node:path"],
+  },
   {
     room: "src/config/file",
     mayImport: ["src/config", "src/lib"],
@@ -113,7 +119,7 @@ const ROOMS: readonly Room[] = [
   { room: "src/container/registry", mayImport: BASE, modules: [] },
   {
     room: "src/container/rules",
-    mayImport: ["src/container/capture", "src/kernel", ...BASE],
+    mayImport: ["src/kernel", ...BASE],
     modules: ["node:crypto", "node:child_process", "node:timers/promises"],
   },
   { room: "src/container/rules/plan.ts", mayImport: ["src/container/capture"], modules: [] },
@@ -131,28 +137,40 @@ const ROOMS: readonly Room[] = [
       "src/kernel/proc-text.ts",
       ...BASE,
     ],
-    modules: ["dockerode", "node:readline", "node:timers/promises", "node:crypto", "node:fs", "node:path"],
+    modules: ["dockerode", "node:readline", "node:timers/promises", "node:fs", "node:path"],
   },
   {
     room: "src/container/kind",
-    mayImport: ["src/container", "src/kernel", ...BASE],
+    mayImport: [
+      "src/container/attach/mode.ts",
+      "src/container/capture",
+      "src/container/namespace",
+      "src/container/registry",
+      "src/container/rules",
+      "src/container/watch/next-look.ts",
+      "src/kernel",
+      ...BASE,
+    ],
     modules: ["node:crypto", "node:fs", "node:net", "node:os", "node:path", "node:timers/promises"],
   },
   {
     room: "src/container/attach",
-    mayImport: ["src/container", "src/kernel", "src/config/only.ts", ...BASE],
+    mayImport: [
+      "src/container/capture",
+      "src/container/namespace",
+      "src/container/registry",
+      "src/container/rules",
+      "src/kernel",
+      "src/config/only.ts",
+      ...BASE,
+    ],
     modules: ["node:timers/promises"],
-  },
-  {
-    room: "src/container/attach/decision.ts",
-    mayImport: ["src/container/registry", "src/config/only.ts", ...BASE],
-    modules: [],
   },
   {
     room: "src/container/roster.ts",
     mayImport: [
       "src/container/attach",
-      "src/container/kind",
+      "src/container/kind/nodes.ts",
       "src/container/registry",
       "src/config/only.ts",
       "src/model",
@@ -160,96 +178,136 @@ const ROOMS: readonly Room[] = [
     modules: [],
   },
   {
-    room: "src/api",
-    mayImport: ["src"],
-    modules: [
-      "node:crypto",
-      "node:events",
-      "node:fs",
-      "node:http",
-      "node:net",
-      "node:path",
-      "node:timers/promises",
-      "node:util",
-      "node:v8",
-    ],
+    room: "src/container/preflight.ts",
+    mayImport: ["src/container/watch/engine.ts", "src/kernel/capabilities.ts", "src/lib"],
+    modules: [],
   },
+  // The contract of the control socket, and who asks there: neither way, and nothing of a run.
   {
-    room: "src/instance",
-    mayImport: ["src"],
-    modules: [
-      "node:crypto",
-      "node:events",
-      "node:fs",
-      "node:http",
-      "node:net",
-      "node:path",
-      "node:timers/promises",
-      "node:util",
-      "node:v8",
-    ],
+    room: "src/api",
+    mayImport: ["src/config/engine-address.ts", ...BASE],
+    modules: ["node:fs", "node:http", "node:path", "node:timers/promises"],
   },
+  // What is asked of a run: it names the ports that it needs, and src/run fills them.
   {
     room: "src/control",
-    mayImport: ["src"],
-    modules: [
-      "node:crypto",
-      "node:events",
-      "node:fs",
-      "node:http",
-      "node:net",
-      "node:path",
-      "node:timers/promises",
-      "node:util",
-      "node:v8",
+    mayImport: [
+      "src/api",
+      "src/config/settings.ts",
+      "src/container/attach",
+      "src/container/registry/fact.ts",
+      "src/container/watch/resolv-conf.ts",
+      "src/kernel/libc.ts",
+      "src/observe/log.ts",
+      "src/query",
+      ...BASE,
     ],
-  },
-  {
-    room: "src/doctor",
-    mayImport: ["src"],
-    modules: [
-      "node:crypto",
-      "node:events",
-      "node:fs",
-      "node:http",
-      "node:net",
-      "node:path",
-      "node:timers/promises",
-      "node:util",
-      "node:v8",
-    ],
+    modules: ["node:crypto", "node:events", "node:fs", "node:http", "node:net", "node:timers/promises"],
   },
   {
     room: "src/metrics",
-    mayImport: ["src"],
-    modules: [
-      "node:crypto",
-      "node:events",
-      "node:fs",
-      "node:http",
-      "node:net",
-      "node:path",
-      "node:timers/promises",
-      "node:util",
-      "node:v8",
-    ],
+    mayImport: ["src/api/status.ts", "src/kernel/descriptors.ts", "src/query/meter.ts", ...BASE],
+    modules: ["node:crypto", "node:fs", "node:module", "prom-client"],
   },
+  // Looks by itself, with a dns11 that runs or without one; of that one it knows what anybody may ask.
+  {
+    room: "src/doctor",
+    mayImport: [
+      "src/api",
+      "src/config/engine-address.ts",
+      "src/container/attach",
+      "src/container/capture",
+      "src/container/kind",
+      "src/container/namespace",
+      "src/container/preflight.ts",
+      "src/container/registry",
+      "src/container/rules",
+      "src/container/watch",
+      "src/kernel",
+      ...BASE,
+    ],
+    modules: ["node:crypto", "node:fs", "node:path"],
+  },
+  // Where everything meets: whoever is imported here imports nothing of it.
   {
     room: "src/run",
-    mayImport: ["src"],
-    modules: [
-      "node:crypto",
-      "node:events",
-      "node:fs",
-      "node:http",
-      "node:net",
-      "node:path",
-      "node:timers/promises",
-      "node:util",
-      "node:v8",
+    mayImport: [
+      "src/api",
+      "src/config",
+      "src/container/attach",
+      "src/container/kind",
+      "src/container/namespace",
+      "src/container/preflight.ts",
+      "src/container/rules/left-behind.ts",
+      "src/container/watch",
+      "src/control",
+      "src/kernel",
+      "src/metrics",
+      "src/observe",
+      "src/query",
+      ...BASE,
     ],
+    modules: ["node:fs", "node:path", "node:util", "node:v8"],
   },
-  { room: "cmd", mayImport: ["src"], modules: ["commander", "node:fs", "node:net"] },
+  {
+    room: "src/run/engine",
+    mayImport: [
+      "src/api",
+      "src/config",
+      "src/container/attach",
+      "src/container/capture",
+      "src/container/kind",
+      "src/container/namespace",
+      "src/container/preflight.ts",
+      "src/container/registry",
+      "src/container/roster.ts",
+      "src/container/rules/zones.ts",
+      "src/container/watch",
+      "src/control",
+      "src/kernel/descriptors.ts",
+      "src/metrics/way-counts.ts",
+      "src/observe",
+      "src/run/container-way.ts",
+      "src/run/ground.ts",
+      "src/run/quarantine/quarantines.ts",
+      "src/run/query-way.ts",
+      ...BASE,
+    ],
+    modules: ["node:timers/promises"],
+  },
+  {
+    room: "src/run/node",
+    mayImport: [
+      "src/api/place.ts",
+      "src/config/settings.ts",
+      "src/container/attach",
+      "src/container/capture",
+      "src/container/kind",
+      "src/container/namespace",
+      "src/container/preflight.ts",
+      "src/container/registry",
+      "src/container/rules",
+      "src/container/watch/resolv-conf.ts",
+      "src/control/ports.ts",
+      "src/kernel",
+      "src/observe/log.ts",
+      "src/run/container-way.ts",
+      "src/run/instance.ts",
+      "src/run/quarantine/quarantines.ts",
+      ...BASE,
+    ],
+    modules: ["node:crypto", "node:fs", "node:timers/promises"],
+  },
+  {
+    room: "src/run/quarantine",
+    mayImport: ["src/kernel/libc.ts", "src/observe/log.ts", ...BASE],
+    modules: ["node:fs", "node:path"],
+  },
+  {
+    room: "cmd",
+    mayImport: ["src/api", "src/config", "src/doctor", "src/observe/log.ts", "src/run", ...BASE],
+    modules: ["commander", "node:fs", "node:net"],
+  },
 ];
 
 const LINES_MAX = 400;
@@ -272,6 +330,49 @@ test("every import goes where the table of rooms allows", () => {
     });
   });
   assert.deepEqual(broken, []);
+});
+
+test("no row allows more than is used", () => {
+  const shared = new Set(BASE);
+  const unused = ROOMS.flatMap(({ room, mayImport }) => {
+    const files = sources().filter(({ path }) => roomOf(path)?.room === room);
+    const targets = files.flatMap(({ path, text }) =>
+      importsOf(text)
+        .filter((specifier) => specifier.startsWith("."))
+        .map((specifier) => normalize(join(dirname(path), specifier))),
+    );
+    const isUsed = (prefix: string): boolean =>
+      targets.some((target) => target === prefix || target.startsWith(`${prefix}/`));
+    return mayImport.filter((prefix) => !shared.has(prefix) && !isUsed(prefix)).map((prefix) => `${room}: ${prefix}`);
+  });
+  assert.deepEqual(unused, []);
+  assert.deepEqual(
+    ROOMS.filter(({ mayImport }) => mayImport.includes("src")).map(({ room }) => room),
+    [],
+  );
+});
+
+test("no file imports itself by way of others, types included", () => {
+  const imports = new Map(
+    sources().map(({ path, text }) => [
+      path,
+      importsOf(text)
+        .filter((specifier) => specifier.startsWith("."))
+        .map((specifier) => normalize(join(dirname(path), specifier))),
+    ]),
+  );
+  // Whoever imports nothing, or only those who were taken out before, is part of no circle.
+  for (let before = -1; before !== imports.size;) {
+    before = imports.size;
+    for (const [path, targets] of imports) if (!targets.some((target) => imports.has(target))) imports.delete(path);
+  }
+  // What is left imports a circle or is part of one; without those that nobody left imports, the circles stay.
+  for (let before = -1; before !== imports.size;) {
+    before = imports.size;
+    const imported = new Set([...imports.values()].flat());
+    for (const path of imports.keys()) if (!imported.has(path)) imports.delete(path);
+  }
+  assert.deepEqual([...imports.keys()], []);
 });
 
 test("a query's way and a container's way never import each other", () => {
@@ -303,7 +404,7 @@ const OPENERS = new Map([
   ["src/container/namespace/engine-host.ts", "places of the engine's process under /proc; plain-file.ts"],
   ["src/container/namespace/container-root.ts", "a container's root under /proc; plain-file.ts"],
   ["src/container/namespace/proof.ts", "namespaces that the engine names"],
-  ["src/container/watch/engine-address.ts", "the settings of who started dns11"],
+  ["src/config/engine-address.ts", "the settings of who started dns11"],
   ["src/container/watch/path-watch.ts", "with O_PATH"],
   ["src/container/kind/here.ts", "the node's own; ResolverFile opens by plain-file.ts"],
   ["src/container/kind/journal.ts", "dns11's own folder"],
@@ -311,11 +412,12 @@ const OPENERS = new Map([
   ["src/container/kind/pod-namespace.ts", "this thread's namespace"],
   ["src/container/kind/resolver-file.ts", "what plain-file.ts has opened"],
   ["src/container/kind/undo.ts", "restoreRecord opens by plain-file.ts"],
-  ["src/control/control.ts", "/etc/group"],
-  ["src/run/daemon.ts", "the package's own"],
+  ["src/control/socket.ts", "/etc/group"],
+  ["src/run/version.ts", "the package's own"],
   ["src/kernel/descriptors.ts", "of this process"],
-  ["src/run/in-node.ts", "this thread's namespace"],
-  ["src/instance/instance.ts", "dns11's own folder"],
+  ["src/run/node/node-way.ts", "this thread's namespace"],
+  ["src/doctor/kind/here.ts", "this thread's namespace"],
+  ["src/run/instance.ts", "dns11's own folder"],
   ["src/run/quarantine/black-box.ts", "dns11's own folder"],
   ["src/run/quarantine/deaths.ts", "dns11's own folder"],
   ["src/doctor/machine-check.ts", "the engine's socket; dns11's own folder"],

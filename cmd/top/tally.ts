@@ -2,7 +2,7 @@
  * Tally: what the last minute came to, by container and by name. Rates come from counters, which are exact; names and times
  * from the queries that were seen, which under load are a part of them; shares from where there is more of them.
  */
-import type { CountersReport, MissedReport, QueryReport } from "../../src/api/query-report.ts";
+import type { CountersReport, MissedReport, QueryReport } from "../../src/api/queries.ts";
 
 const WINDOW_MS = 60_000;
 /** Queries of the last minute that are kept: what a terminal can show is clear long before. */

@@ -4,18 +4,12 @@
  */
 import { type IncomingMessage, request } from "node:http";
 
-import type { CountersReport, MissedReport, QueriesReport, QueryReport } from "./query-report.ts";
-import type { RepairAnswer, Status } from "../control/status.ts";
-import type {
-  CacheReport,
-  Explanation,
-  FlushReport,
-  Lookup,
-  LookupOrder,
-  NameOrder,
-  ReloadReport,
-  UpstreamReport,
-} from "./told.ts";
+import type { CountersReport, MissedReport, QueriesReport, QueryReport } from "./queries.ts";
+import type { RepairAnswer, Status } from "./status.ts";
+import type { CacheReport, FlushReport } from "./cache.ts";
+import type { Explanation, Lookup, LookupOrder, NameOrder } from "./names.ts";
+import type { ReloadReport } from "./status.ts";
+import type { UpstreamReport } from "./upstreams.ts";
 import { Fault, codeOf } from "../lib/fault.ts";
 
 /** Of the beginning of an answer, and of each piece of one that is one value; a stream may be silent as long as it likes. */

@@ -5,15 +5,14 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { Engine } from "../container/watch/engine.ts";
-import { engineAddress } from "../container/watch/engine-address.ts";
-import { controlPath, instanceFolder } from "../instance/instance.ts";
+import { engineAddress } from "../config/engine-address.ts";
+import { engineId } from "./engine-id.ts";
+import { controlPath, instanceFolder } from "./place.ts";
 
 export async function locateControl(stateDir: string, host: string | undefined): Promise<string> {
   const { socketPath } = engineAddress(host, process.env);
   try {
-    const { id } = await new Engine(socketPath).describe();
-    return controlPath(instanceFolder(stateDir, id));
+    return controlPath(instanceFolder(stateDir, await engineId(socketPath)));
   } catch (error) {
     const [only, ...others] = folders(stateDir);
     if (only === undefined || others.length > 0) throw error;

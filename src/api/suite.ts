@@ -12,7 +12,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
-import type { MissedReport, QueriesReport, QueryReport } from "./query-report.ts";
+import type { MissedReport, QueriesReport, QueryReport } from "./queries.ts";
 import { locateControl } from "./locate.ts";
 import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
 import { Client } from "./client.ts";

@@ -11,7 +11,8 @@ import type { ServerOrder } from "../model/upstream-policy.ts";
 import type { LogFormat, LogLevel } from "../observe/log.ts";
 import type { DnsOption } from "./dns-option.ts";
 import type { OnlyFilter } from "./only.ts";
-import type { CapabilityWay, Source } from "./settings.ts";
+import type { Source } from "../model/origins.ts";
+import type { CapabilityWay } from "./settings.ts";
 import type { SwitchKey } from "./switches.ts";
 
 /** Lengths of time in milliseconds, sizes in bytes. */

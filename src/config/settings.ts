@@ -9,6 +9,7 @@ import type { RuleWish } from "../model/rule-tier.ts";
 import type { RouteRules } from "../model/route-rules.ts";
 import type { UpstreamPolicy } from "../model/upstream-policy.ts";
 import type { LogFormat, LogLevel } from "../observe/log.ts";
+import type { Origins } from "../model/origins.ts";
 import type { OnlyFilter } from "./only.ts";
 
 /** What the settings file may say, and reading it again may change. */
@@ -64,24 +65,6 @@ export interface RunSettings extends Settings {
   readonly isBatching: boolean;
   /** The settings file. */
   readonly config: string | undefined;
-}
-
-/** Who said what counts; whoever stands first here goes before the others. */
-export type Source = "flag" | "environment" | "file" | "default";
-
-export interface Origin {
-  readonly value: unknown;
-  readonly source: Source;
-}
-
-export type Origins = Readonly<Record<string, Origin>>;
-
-/** Keys under which something else counts now, each as `KEY: BEFORE -> NOW`. */
-export function changedKeys(before: Origins, now: Origins): string[] {
-  return Object.entries(now).flatMap(([key, { value }]) => {
-    const [old, young] = [before[key]?.value, value].map((each) => JSON.stringify(each) ?? "");
-    return old === young ? [] : [`${key}: ${old ?? ""} -> ${young ?? ""}`];
-  });
 }
 
 export const DEFAULT_STATE_DIR = "/run/dns11";

@@ -5,7 +5,13 @@
 import type { EngineInfo } from "./watch/engine.ts";
 import { effectiveCapabilities } from "../kernel/capabilities.ts";
 import { Fault } from "../lib/fault.ts";
-import { CAPABILITIES } from "../run/limit-capabilities.ts";
+
+/** What each capability is for. */
+export const CAPABILITIES = [
+  { name: "CAP_SYS_ADMIN", reason: "to enter the containers' network namespaces" },
+  { name: "CAP_NET_ADMIN", reason: "to install rules there" },
+  { name: "CAP_SYS_PTRACE", reason: "to see the engine's namespaces" },
+] as const;
 
 /** Docker 20.10 is the oldest engine that tells what is needed. */
 const ENGINE_MAJOR_MIN = 20;

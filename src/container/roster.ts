@@ -84,6 +84,11 @@ export class Roster {
     this.#decide(fact);
   }
 
+  /** What was decided about a container that runs. */
+  decisionOf(containerId: string): Decision | undefined {
+    return this.#decisions.get(containerId);
+  }
+
   /** Every running container with what was decided about it. */
   *decisions(): Generator<[ContainerFact, Decision]> {
     for (const [id, decision] of this.#decisions) {

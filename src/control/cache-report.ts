@@ -5,11 +5,11 @@ import { parseQuestion } from "../model/question-text.ts";
 import { folded } from "../model/wire-name.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { Fault, reasonOf } from "../lib/fault.ts";
-import type { Composition } from "../run/compose.ts";
-import type { CacheOfContainer, CacheReport, FlushReport } from "../api/told.ts";
+import type { ControlPorts } from "./ports.ts";
+import type { CacheOfContainer, CacheReport, FlushReport } from "../api/cache.ts";
 
-export function cacheReport(composition: Composition): CacheReport {
-  const { known } = composition.queryWay.asking();
+export function cacheReport(ports: ControlPorts): CacheReport {
+  const { known } = ports.answering();
   if (known?.isCaching !== true) {
     const nothing = { hits: 0, misses: 0, stale: 0, failures: 0, prefetches: 0, evictions: 0 };
     return { isCaching: false, entries: 0, bytes: 0, bytesMax: 0, ...nothing, containers: [] };
@@ -24,20 +24,20 @@ export function cacheReport(composition: Composition): CacheReport {
     bytesMax,
     hits: hits + denials,
     ...others,
-    containers: byContainer(composition),
+    containers: byContainer(ports),
   };
 }
 
 /** Whoever has most stands first. */
-function byContainer({ queryWay, reconciler, directory }: Composition): CacheOfContainer[] {
-  const forwarder = queryWay.asking().known?.forwarder;
-  const rows = [...reconciler.attachments()].flatMap(([id, { endpoint }]): CacheOfContainer[] => {
+function byContainer({ answering, containers }: ControlPorts): CacheOfContainer[] {
+  const forwarder = answering().known?.forwarder;
+  const rows = [...containers.facts.values()].flatMap(({ id, name: container }): CacheOfContainer[] => {
+    const endpoint = containers.attachmentOf(id)?.endpoint;
     if (!(endpoint instanceof Endpoint)) return [];
     const { asker } = endpoint;
     const owner = forwarder?.ownerOf(asker);
     const hits = asker.counters.cached;
     if (owner === undefined && hits === 0) return [];
-    const container = directory.containers.get(id)?.name ?? id;
     return [{ container, entries: owner?.entries ?? 0, bytes: owner?.bytes ?? 0, hits }];
   });
   const heir = forwarder?.ownerOf(undefined);
@@ -47,9 +47,9 @@ function byContainer({ queryWay, reconciler, directory }: Composition): CacheOfC
 }
 
 /** One name with all its types, or everything. */
-export function flushCache({ queryWay }: Composition, name: string | undefined): FlushReport {
+export function flushCache({ answering }: ControlPorts, name: string | undefined): FlushReport {
   const labels = name === undefined ? undefined : labelsOf(name);
-  const { known } = queryWay.asking();
+  const { known } = answering();
   const gone = known?.isCaching === true ? known.forwarder.flush(labels) : { replies: 0, inFlight: 0 };
   return { isCaching: known?.isCaching === true, name: name ?? null, ...gone };
 }

@@ -13,21 +13,22 @@ import { DROPPED, SLOT_BYTES } from "../query/answer.ts";
 import type { Asker } from "../query/asker.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { Trace } from "../query/trace.ts";
-import type { Composition } from "../run/compose.ts";
+import type { Decision } from "../container/attach/decision.ts";
+import type { Answering, ControlPorts } from "./ports.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
-import { type StoppedContainer, hintsFor } from "./hints.ts";
-import { containerRef, readQuestion, resolvConfOf } from "./lookup.ts";
-import type { ExplainedStep, Explanation, NameOrder } from "../api/told.ts";
+import { hintsFor } from "./hints.ts";
+import { containerRef, readQuestion } from "./lookup.ts";
+import type { ExplainedStep, Explanation, NameOrder } from "../api/names.ts";
 
-export async function explain(composition: Composition, order: NameOrder): Promise<Explanation> {
-  const { directory, roster, queryWay } = composition;
+export async function explain(ports: ControlPorts, order: NameOrder): Promise<Explanation> {
+  const { containers, inside } = ports;
   const question = readQuestion(order.name, order.type);
-  const fact = findContainer(directory.containers.values(), order.container);
-  const owner = namespaceOwner(directory.containers, fact);
-  const asker = askerOf(composition, owner);
+  const fact = findContainer(containers.facts.values(), order.container);
+  const owner = namespaceOwner(containers.facts, fact);
+  const asker = askerOf(ports, owner);
   const trace = new Trace();
   const began = performance.now();
-  const { answerer, forward } = queryWay.asking();
+  const { answerer, forward } = ports.answering();
   const message = await answered(asker, questionQuery(question, randomInt(0x10000)), { answerer, forward, trace });
   const ms = performance.now() - began;
   const reply = message === undefined ? undefined : replyText(message);
@@ -35,7 +36,7 @@ export async function explain(composition: Composition, order: NameOrder): Promi
     const { events } = step;
     return events === undefined ? step : { ...step, events: events.map((e) => ({ ...e, atMs: e.atMs - began })) };
   });
-  const { networks } = roster.viewOf(owner);
+  const { networks } = containers.viewOf(owner);
   return {
     container: containerRef(fact, owner),
     question: { name: question.name, type: question.typeName },
@@ -50,31 +51,30 @@ export async function explain(composition: Composition, order: NameOrder): Promi
       owner,
       question,
       reply,
-      containers: [...directory.containers.values()],
-      stopped: await stoppedContainers(composition),
-      resolvConf: resolvConfOf(composition, fact) ?? resolvConfOf(composition, owner),
+      containers: [...containers.facts.values()],
+      stopped: await containers.stopped(),
+      resolvConf: inside.resolvConfOf(fact) ?? inside.resolvConfOf(owner),
     }),
   };
 }
 
 /** Who asks from in there; where we do not serve it, nobody's answer could be explained. */
-function askerOf(composition: Composition, owner: ContainerFact): Asker {
-  const { reconciler, roster } = composition;
-  const attachment = new Map(reconciler.attachments()).get(owner.id);
+function askerOf({ containers }: ControlPorts, owner: ContainerFact): Asker {
+  const attachment = containers.attachmentOf(owner.id);
   const endpoint = attachment?.endpoint;
   if (endpoint instanceof Endpoint && attachment?.state.kind !== "failed") return endpoint.asker;
-  throw new Fault("NOT_SERVED", `"${owner.name}" is not served by dns11: ${whyNot(roster, owner, attachment)}`, {
+  const why = whyNot(containers.decisionOf(owner.id), attachment);
+  throw new Fault("NOT_SERVED", `"${owner.name}" is not served by dns11: ${why}`, {
     remedy: `dns11 lookup NAME --in ${owner.name} asks whoever answers there.`,
   });
 }
 
-function whyNot(roster: Composition["roster"], owner: ContainerFact, attachment: Attachment | undefined): string {
-  const decision = [...roster.decisions()].find(([{ id }]) => id === owner.id)?.[1];
+function whyNot(decision: Decision | undefined, attachment: Attachment | undefined): string {
   if (decision?.kind === "leave") return decision.reason;
   return attachment?.state.kind === "failed" ? attachment.state.reason : "it is about to be; try again";
 }
 
-type Way = Pick<ReturnType<Composition["queryWay"]["asking"]>, "answerer" | "forward"> & { readonly trace: Trace };
+type Way = Pick<Answering, "answerer" | "forward"> & { readonly trace: Trace };
 
 /** The reply as it would be sent to a client that asks by UDP; undefined where it would get none. */
 async function answered(asker: Asker, query: Buffer, { answerer, forward, trace }: Way): Promise<Buffer | undefined> {
@@ -83,25 +83,4 @@ async function answered(asker: Asker, query: Buffer, { answerer, forward, trace 
   const result = answerer.explain(asker, block, query.length, false, trace);
   if (typeof result === "number") return result === DROPPED ? undefined : block.subarray(0, result);
   return await new Promise((resolve) => forward(asker, result, "udp", (reply) => resolve(Buffer.from(reply))));
-}
-
-/** Where the engine is away nobody knows of them. */
-async function stoppedContainers({ parts, directory }: Composition): Promise<readonly StoppedContainer[]> {
-  try {
-    const all = await parts.engine.allContainers();
-    return (
-      all
-        // One that runs and is not known yet will be, in a moment.
-        .filter(
-          ({ Id: id, State: state }) => !directory.containers.has(id) && state !== "running" && state !== "paused",
-        )
-        .map(({ Names: names, State: state, NetworkSettings: settings }) => ({
-          name: names?.[0]?.replace(/^\//, "") ?? "",
-          state: state ?? "",
-          networks: Object.keys(settings?.Networks ?? {}),
-        }))
-    );
-  } catch {
-    return [];
-  }
 }

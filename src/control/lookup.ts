@@ -5,21 +5,18 @@
 import { randomInt } from "node:crypto";
 
 import { LIMITS } from "../config/limits.ts";
-import { dialIn } from "../container/namespace/dial.ts";
-import { lookAtContainerFile } from "../container/namespace/engine-host.ts";
-import { proveNamespace } from "../container/namespace/proof.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
-import { type ResolvConf, parseResolvConf } from "../container/watch/resolv-conf.ts";
+import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import { closeQuietly } from "../kernel/libc.ts";
-import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
+import { Fault, reasonOf } from "../lib/fault.ts";
 import { type AskedQuestion, parseQuestion, questionQuery } from "../model/question-text.ts";
 import { type ReplyText, replyText } from "../model/reply-text.ts";
 import type { Server } from "../model/view.ts";
 import { type Outcome, askTcp, askUdp } from "../query/forward/attempt.ts";
-import type { Composition } from "../run/compose.ts";
+import type { ControlPorts } from "./ports.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
 import { searched } from "./search-list.ts";
-import type { ContainerRef, Lookup, LookupAttempt, LookupOrder } from "../api/told.ts";
+import type { ContainerRef, Lookup, LookupAttempt, LookupOrder } from "../api/names.ts";
 
 type Protocol = "udp" | "tcp";
 
@@ -44,12 +41,15 @@ const NOTHING: Omit<ReplyText, "rcode"> = {
 };
 
 /** Throws a Fault where it cannot be asked at all; that nobody answers is an answer. */
-export async function lookup(composition: Composition, order: LookupOrder, signal: AbortSignal): Promise<Lookup> {
-  const { directory, parts } = composition;
+export async function lookup(
+  { containers, inside }: ControlPorts,
+  order: LookupOrder,
+  signal: AbortSignal,
+): Promise<Lookup> {
   const question = readQuestion(order.name, order.type);
-  const fact = findContainer(directory.containers.values(), order.container);
-  const owner = namespaceOwner(directory.containers, fact);
-  const resolvConf = resolvConfOf(composition, fact) ?? resolvConfOf(composition, owner);
+  const fact = findContainer(containers.facts.values(), order.container);
+  const owner = namespaceOwner(containers.facts, fact);
+  const resolvConf = inside.resolvConfOf(fact) ?? inside.resolvConfOf(owner);
   if (resolvConf === undefined) {
     throw new Fault(
       "NO_RESOLV_CONF",
@@ -59,10 +59,10 @@ export async function lookup(composition: Composition, order: LookupOrder, signa
   }
   const names = order.search === true ? searched(question, resolvConf) : [question];
   const began = performance.now();
-  const fd = openNamespace(composition, owner);
+  const fd = inside.open(owner);
   try {
     const asking = new Asking(serversOf(resolvConf), order.tcp === true ? "tcp" : "udp", (server, protocol) =>
-      dialIn(parts.bracket, fd, server, protocol),
+      inside.dial(fd, server, protocol),
     );
     const { answered, asked } = await asking.ask(names, signal);
     return {
@@ -89,26 +89,6 @@ export function readQuestion(name: string, type: string | undefined): AskedQuest
 
 export function containerRef(fact: ContainerFact, owner: ContainerFact): ContainerRef {
   return { id: fact.id, name: fact.name, ...(owner !== fact && { sharedWith: owner.name }) };
-}
-
-export function resolvConfOf(
-  { parts }: Composition,
-  { id, resolvConfPath: path }: ContainerFact,
-): ResolvConf | undefined {
-  const file = lookAtContainerFile(parts.host(), path ?? "", id);
-  return file.kind === "read" ? parseResolvConf(file.text) : undefined;
-}
-
-function openNamespace({ parts }: Composition, owner: ContainerFact): number {
-  try {
-    return proveNamespace({ containerId: owner.id, ...owner }, parts.host(), parts.bracket.homeId).fd;
-  } catch (error) {
-    if (codeOf(error) !== "NAMESPACE_IS_HOST") throw error;
-    throw new Fault(
-      "NAMESPACE_IS_HOST",
-      `"${owner.name}" uses the host's network: ask on the host itself, as with dig`,
-    );
-  }
 }
 
 /** Where a file names nobody, the C library asks the machine itself, which in there is the container. */

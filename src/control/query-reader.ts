@@ -9,7 +9,8 @@ import { globMatches } from "../lib/glob.ts";
 import type { AskedQuery } from "../model/asked-query.ts";
 import type { Book } from "../query/ledger/book.ts";
 import type { Ledger } from "../query/ledger/ledger.ts";
-import { type MissedReport, type QueriesReport, type QueryReport, queryReport } from "../api/query-report.ts";
+import type { MissedReport, QueriesReport, QueryReport } from "../api/queries.ts";
+import { queryReport } from "./query-report.ts";
 
 /** Which queries are wanted; all of them where nothing is said. */
 export interface QueryFilter {

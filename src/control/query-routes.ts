@@ -6,9 +6,9 @@ import { LIMITS } from "../config/limits.ts";
 import { Fault } from "../lib/fault.ts";
 import { RCODE_NAMES, rcodeNumber } from "../model/rcode.ts";
 import type { Book } from "../query/ledger/book.ts";
-import type { Call, Routes } from "./control.ts";
+import type { Call, Routes } from "./http.ts";
 import type { QueryFilter, QueryReader } from "./query-reader.ts";
-import type { CountersReport } from "../api/query-report.ts";
+import type { CountersReport } from "../api/queries.ts";
 
 interface QueryRouteParts {
   readonly book: Book;

@@ -4,32 +4,26 @@
  */
 import { Fault } from "../lib/fault.ts";
 import { cacheReport, flushCache } from "./cache-report.ts";
-import type { Composition } from "../run/compose.ts";
-import type { Call, Routes } from "./control.ts";
+import type { Call, Routes } from "./http.ts";
+import type { ControlPorts } from "./ports.ts";
 import { explain } from "./explain.ts";
 import { lookup } from "./lookup.ts";
-import type { ReloadReport } from "../api/told.ts";
 import { upstreams } from "./upstreams.ts";
 
-interface QuestionParts {
-  readonly composition: Composition;
-  readonly reload: () => Promise<ReloadReport>;
-}
-
-export function questionRoutes({ composition, reload }: QuestionParts): Routes {
+export function questionRoutes(ports: ControlPorts): Routes {
   return {
     "POST /v1/lookup": async (call) => {
       const body = bodyOf(call, ["container", "name", "type", "tcp", "search"]);
       const order = { ...nameOrder(body), tcp: yes(body, "tcp"), search: yes(body, "search") };
-      return await lookup(composition, order, call.signal);
+      return await lookup(ports, order, call.signal);
     },
     "POST /v1/explain": async (call) => {
-      return await explain(composition, nameOrder(bodyOf(call, ["container", "name", "type"])));
+      return await explain(ports, nameOrder(bodyOf(call, ["container", "name", "type"])));
     },
-    "GET /v1/upstreams": () => upstreams(composition),
-    "GET /v1/cache": () => cacheReport(composition),
-    "POST /v1/cache/flush": (call) => flushCache(composition, text(bodyOf(call, ["name"]), "name")),
-    "POST /v1/reload": async () => await reload(),
+    "GET /v1/upstreams": () => upstreams(ports),
+    "GET /v1/cache": () => cacheReport(ports),
+    "POST /v1/cache/flush": (call) => flushCache(ports, text(bodyOf(call, ["name"]), "name")),
+    "POST /v1/reload": async () => await ports.reload(),
   };
 }
 

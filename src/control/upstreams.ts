@@ -8,8 +8,8 @@ import { presentation } from "../model/wire-name.ts";
 import type { Asker } from "../query/asker.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import type { Nameserver } from "../query/upstream/nameserver.ts";
-import type { Composition } from "../run/compose.ts";
-import type { Upstream, UpstreamReport, UpstreamUse } from "../api/told.ts";
+import type { ControlPorts } from "./ports.ts";
+import type { Upstream, UpstreamReport, UpstreamUse } from "../api/upstreams.ts";
 
 interface Gathered {
   readonly server: Server;
@@ -18,10 +18,10 @@ interface Gathered {
   readonly uses: Map<string, { readonly use: Omit<UpstreamUse, "containers">; readonly containers: Set<string> }>;
 }
 
-export function upstreams(composition: Composition): UpstreamReport {
-  const { known } = composition.queryWay.asking();
+export function upstreams({ answering, containers }: ControlPorts): UpstreamReport {
+  const { known } = answering();
   const now = known?.now() ?? 0;
-  const all = [...gather(composition).values()].map(({ server, container, asker, uses }) => ({
+  const all = [...gather(containers).values()].map(({ server, container, asker, uses }) => ({
     server: serverText(server),
     address: server.address,
     port: server.port,
@@ -29,21 +29,20 @@ export function upstreams(composition: Composition): UpstreamReport {
     container: container ?? null,
     isBackup: server.isBackup === true,
     uses: [...uses.values()]
-      .map(({ use, containers }): UpstreamUse => ({ ...use, containers: [...containers].toSorted() }))
+      .map(({ use, containers: by }): UpstreamUse => ({ ...use, containers: [...by].toSorted() }))
       .toSorted((a, b) => (a.domain < b.domain ? -1 : 1)),
     ...stateOf(known?.fleet.known(asker, server), now),
   }));
   return { isRemembering: known !== undefined, upstreams: all };
 }
 
-function gather({ roster, reconciler }: Composition): Map<string, Gathered> {
-  const attachments = new Map(reconciler.attachments());
+function gather(containers: ControlPorts["containers"]): Map<string, Gathered> {
   const found = new Map<string, Gathered>();
-  for (const [fact, decision] of roster.decisions()) {
-    if (decision.kind !== "serve") continue;
-    const endpoint = attachments.get(fact.id)?.endpoint;
+  for (const fact of containers.facts.values()) {
+    if (containers.decisionOf(fact.id)?.kind !== "serve") continue;
+    const endpoint = containers.attachmentOf(fact.id)?.endpoint;
     const asker = endpoint instanceof Endpoint ? endpoint.asker : undefined;
-    for (const route of roster.viewOf(fact).upstreams.routes.toReversed()) {
+    for (const route of containers.viewOf(fact).upstreams.routes.toReversed()) {
       for (const server of route.servers) note(found, route, server, { name: fact.name, asker });
     }
   }

@@ -11,16 +11,15 @@ import { ImageLabels } from "../container/watch/image-labels.ts";
 import { parseResolvConf } from "../container/watch/resolv-conf.ts";
 import { containerFact, isUp, networkFact } from "../container/watch/translate.ts";
 import { LIMITS } from "../config/limits.ts";
-import { settle } from "../config/settle.ts";
 import { inTurn } from "../lib/in-turn.ts";
+import { BETTER } from "../model/behaviour.ts";
 import { type Finding, finding } from "../model/finding.ts";
 import { serversIn } from "../model/server-text.ts";
 import type { Server } from "../model/view.ts";
-import { createLog } from "../observe/log.ts";
 import { HostUpstreams } from "../container/watch/host-upstreams.ts";
 import type { Clinic } from "./machine-check.ts";
 import { seeResolvConf } from "./seen-resolv-conf.ts";
-import type { ContainerStatus } from "../control/status.ts";
+import type { ContainerStatus } from "../api/status.ts";
 
 /** What the namespace of a container is to the doctor. */
 type Place = "with-resolver" | "default-bridge" | "elsewhere";
@@ -47,11 +46,11 @@ const BY_ITSELF = "It tries again by itself; `dns11 doctor --fix` has it try at 
 /** Every container that runs, by name. */
 export async function openCases(clinic: Clinic): Promise<readonly Case[]> {
   const { engine, host, info, status } = clinic;
-  const { behaviour, resolvConf } = settle([]);
-  const parts = { log: createLog("silent"), host: () => host, engineVersion: () => info.majorVersion };
+  const nothing = (): void => undefined;
+  const parts = { host: () => host, engineVersion: () => info.majorVersion };
   const upstreams = new HostUpstreams(
-    { ...parts, onChange: () => undefined, lookAgain: () => undefined },
-    { behaviour, resolvConf },
+    { ...parts, onNews: nothing, onChange: nothing, lookAgain: nothing },
+    { behaviour: BETTER, resolvConf: undefined },
   );
   try {
     const listed = await engine.containers();

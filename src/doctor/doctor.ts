@@ -19,7 +19,7 @@ import { inTurn } from "../lib/in-turn.ts";
 import { type Finding, finding } from "../model/finding.ts";
 import type { Server } from "../model/view.ts";
 import { type Case, openCases } from "./case.ts";
-import { type Repair, fixContainers, fixMachine, untouched } from "./fix.ts";
+import { type CleanUp, type Repair, fixContainers, fixMachine, untouched } from "./fix.ts";
 import { type Clinic, type MachineOrder, openClinic } from "./machine-check.ts";
 import { seeResolvConf } from "./seen-resolv-conf.ts";
 
@@ -37,7 +37,8 @@ export interface Diagnosis {
 export interface DoctorOrder extends MachineOrder {
   /** A container's name or the beginning of its id; without it all that run. */
   readonly container: string | undefined;
-  readonly isFixing: boolean;
+  /** Where something is to be repaired: how what a killed instance left is removed. */
+  readonly cleanUp?: CleanUp;
 }
 
 /** Containers looked at at the same time; most of it is waiting for answers. */
@@ -47,11 +48,11 @@ const NOTHING: Repair = { did: [], left: [] };
 /** Asks each server once, however many containers have it. */
 type AskOnce = (key: string, ask: () => Promise<readonly Exchanged[]>) => Promise<readonly Exchanged[]>;
 
-export async function diagnose(order: DoctorOrder): Promise<Diagnosis> {
+export async function diagnose({ cleanUp, ...order }: DoctorOrder): Promise<Diagnosis> {
   const first = await look(order);
-  if (!order.isFixing) return first.diagnosis;
+  if (cleanUp === undefined) return first.diagnosis;
   const { machine, containers } = first.diagnosis;
-  const cleaned = first.isRunning ? [] : await fixMachine(order, machine, containers, first.onlyId);
+  const cleaned = first.isRunning ? [] : await fixMachine(cleanUp, machine, containers, first.onlyId);
   const mended = await fixContainers(order, containers);
   const second = (await look(order)).diagnosis;
   const told = (report: Report, did: readonly string[] = []): Report => ({
@@ -72,7 +73,7 @@ interface Look {
   readonly onlyId: string | undefined;
 }
 
-async function look({ container, ...order }: DoctorOrder): Promise<Look> {
+async function look({ container, ...order }: Omit<DoctorOrder, "cleanUp">): Promise<Look> {
   const { findings, clinic } = await openClinic(order);
   const machine = (more: readonly Finding[]): Report => ({
     subject: "the machine",

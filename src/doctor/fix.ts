@@ -9,10 +9,10 @@ import { forgetRemembered } from "../kernel/conntrack.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { reasonOf } from "../lib/fault.ts";
 import type { CheckCode, Finding } from "../model/finding.ts";
-import { cleanup, removeLeftBehind } from "./cleanup.ts";
+import { type Cleaned, removeLeftBehind } from "../container/rules/left-behind.ts";
 import { type Case, openCases } from "./case.ts";
 import { type Clinic, type MachineOrder, openClinic } from "./machine-check.ts";
-import type { RepairAnswer } from "../control/status.ts";
+import type { RepairAnswer } from "../api/status.ts";
 
 export interface Repair {
   /** What was done, a sentence each. */
@@ -46,9 +46,12 @@ const OUTCOMES: Readonly<Record<RepairAnswer["outcome"], string>> = {
   "not-served": "nothing of dns11's is wanted there",
 };
 
-/** Removes what a killed instance left; to be called where none is running. */
+/** Removes what a killed instance left: everything, or what is left in one container. */
+export type CleanUp = (onlyId: string | undefined) => Promise<Cleaned>;
+
+/** To be called where no instance is running. */
 export async function fixMachine(
-  { stateDir, hostFlag }: MachineOrder,
+  cleanUp: CleanUp,
   machine: Examined,
   containers: readonly Examined[],
   onlyId: string | undefined,
@@ -57,7 +60,7 @@ export async function fixMachine(
     isWrong(machine, "leftovers") || containers.some((each) => isWrong(each, "rules") && !isWrong(each, "attachment"));
   if (!isLeft) return [];
   try {
-    const { did, failed } = await cleanup(stateDir, hostFlag, onlyId);
+    const { did, failed } = await cleanUp(onlyId);
     return [...did, ...failed.map((line) => `not cleaned up: ${line}`)];
   } catch (error) {
     return [`nothing was cleaned up: ${reasonOf(error)}`];

@@ -10,16 +10,16 @@ import { conntrackFinding } from "./checks/namespace-check.ts";
 import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
 import { type EngineHost, closeEngineHost, openEngineHost, processBehind } from "../container/namespace/engine-host.ts";
 import { Engine, type EngineInfo } from "../container/watch/engine.ts";
-import { engineAddress } from "../container/watch/engine-address.ts";
+import { engineAddress } from "../config/engine-address.ts";
 import { type HostServers, readHostServers } from "../container/watch/host-file.ts";
 import { tryLock } from "../kernel/libc.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
 import { type CheckCode, type Finding, finding } from "../model/finding.ts";
-import { controlPath, instanceFolder } from "../instance/instance.ts";
+import { controlPath, instanceFolder } from "../api/place.ts";
 import { checkCapabilities, checkEngine } from "../container/preflight.ts";
 import { chooseMeans } from "../container/attach/rule-means.ts";
-import type { Status } from "../control/status.ts";
+import type { Status } from "../api/status.ts";
 
 /** What containers are looked at with. */
 export interface Clinic {

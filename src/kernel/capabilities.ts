@@ -5,6 +5,7 @@
  */
 import { readFileSync, readdirSync } from "node:fs";
 
+import type { CapabilitySets } from "../model/capability-sets.ts";
 import { SystemFault, dropFromBounding, execute, setCapabilities } from "./libc.ts";
 
 /** By their numbers. */
@@ -16,17 +17,6 @@ const NAMES: readonly string[] = (
 )
   .split(" ")
   .map((name) => `CAP_${name}`);
-
-/** What threads may do, by the kernel's own names for the sets. */
-export interface CapabilitySets {
-  /** How many threads have exactly these. */
-  readonly threads: number;
-  readonly effective: readonly string[];
-  readonly permitted: readonly string[];
-  readonly inheritable: readonly string[];
-  readonly bounding: readonly string[];
-  readonly ambient: readonly string[];
-}
 
 interface Masks {
   readonly effective: bigint;

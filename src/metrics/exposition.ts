@@ -21,8 +21,6 @@ export interface Family {
   readonly values: readonly Sample[];
 }
 
-export const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
-
 type Registries = new () => Registry;
 
 let registries: Registries | undefined;

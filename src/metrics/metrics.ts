@@ -19,10 +19,18 @@ import {
   upstreamSeries,
 } from "../query/meter.ts";
 import { processFamilies } from "./process-metrics.ts";
-import type { Origins } from "../config/settings.ts";
-import type { QueryReadings } from "../run/query-way.ts";
-import type { ContainerStatus } from "../control/status.ts";
+import type { Origins } from "../model/origins.ts";
+import type { ContainerStatus } from "../api/status.ts";
 import type { WayCounts } from "./way-counts.ts";
+
+/** What can be read of a query's way at any time. */
+export interface QueryReadings {
+  readonly entries: number;
+  readonly bytes: number;
+  readonly bytesMax: number;
+  /** The host's nameservers that were asked. */
+  readonly nameservers: readonly { readonly server: string; readonly isUp: boolean }[];
+}
 
 /** What is read out; what is undefined does not exist yet. */
 export interface MetricsSource {
@@ -35,7 +43,8 @@ export interface MetricsSource {
     readonly readings: QueryReadings;
     readonly counts: WayCounts;
     readonly containers: readonly ContainerStatus[];
-    readonly isConnected: boolean;
+    /** undefined where there is no engine. */
+    readonly isConnected: boolean | undefined;
   };
 }
 
@@ -177,7 +186,11 @@ function cacheFamilies({ cache }: Meter, { entries, bytes, bytesMax }: QueryRead
 
 const STATES = ["attached", "verifying", "opening", "failed", "left-alone", "quarantined"] as const;
 
-function containerFamilies(containers: readonly ContainerStatus[], counts: WayCounts, isConnected: boolean): Family[] {
+function containerFamilies(
+  containers: readonly ContainerStatus[],
+  counts: WayCounts,
+  isConnected: boolean | undefined,
+): Family[] {
   const told = counts.tellsContainers ? counts.containers() : [];
   return [
     gauge(
@@ -195,7 +208,11 @@ function containerFamilies(containers: readonly ContainerStatus[], counts: WayCo
       "Containers that were attached again after that, by what had been wrong.",
       coded(counts.repairs),
     ),
-    gauge("dns11_engine_connected", "1 while the engine's events are followed.", [sample(Number(isConnected))]),
+    gauge(
+      "dns11_engine_connected",
+      "1 while the engine's events are followed.",
+      isConnected === undefined ? [] : [sample(Number(isConnected))],
+    ),
     counter("dns11_engine_losses_total", "Times that the engine's events were lost.", [sample(counts.engineLosses)]),
     counter("dns11_inspect_failures_total", "Containers that could not be looked at; they are again, later.", [
       sample(counts.inspectFailures),

@@ -2,9 +2,13 @@
  * WayCounts: what is counted on a container's way: what failed, what was made good, how late the engine's news were, and
  * what each container asked, also after it has gone. Numbers that never fall.
  */
-import type { AttachmentState } from "../container/attach/state.ts";
 import { LIMITS } from "../config/limits.ts";
 import { Histogram } from "../lib/histogram.ts";
+
+/** As far as it is counted. */
+type State =
+  | { readonly kind: "failed"; readonly code: string }
+  | { readonly kind: "attached" | "closed" | "opening" | "verifying" };
 
 const COUNTED = [
   "queries",
@@ -50,7 +54,7 @@ export class WayCounts {
   }
 
   /** Whether it is served again after it had failed. */
-  onState(containerId: string, state: AttachmentState): boolean {
+  onState(containerId: string, state: State): boolean {
     switch (state.kind) {
       case "failed":
         count(this.attachFailures, state.code);

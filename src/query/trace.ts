@@ -3,28 +3,10 @@
  * be another story than the program's; for every other query there is none, and nothing is told.
  */
 import type { Pointer } from "../model/network-names.ts";
+import type { FlightEvent, Layer, Step } from "../model/step.ts";
 import { serverText } from "../model/server-text.ts";
 import type { Route, Server } from "../model/view.ts";
 import { presentation } from "../model/wire-name.ts";
-
-export type Layer = "links" | "names" | "reverse" | "special" | "route" | "cache" | "servers";
-
-export interface Step {
-  readonly layer: Layer;
-  /** Whether the answer came from here. */
-  readonly isAnswer: boolean;
-  readonly why: string;
-  /** What servers were asked and did; times are on the way's own clock. */
-  readonly events?: readonly FlightEvent[];
-}
-
-/** What a server was asked or did, and when. */
-export interface FlightEvent {
-  readonly atMs: number;
-  /** Undefined for what is about all of them. */
-  readonly server: string | undefined;
-  readonly what: string;
-}
 
 /** What happens while one question is asked of servers; all who wait for it are told the same. */
 export class FlightJournal {

@@ -7,17 +7,7 @@ import { LIMITS } from "../config/limits.ts";
 import { NotifySocket } from "../kernel/notify.ts";
 import { reasonOf } from "../lib/fault.ts";
 import type { Log } from "../observe/log.ts";
-import type { ContainerStatus } from "../control/status.ts";
-
-export interface LifeReport {
-  readonly ready: boolean;
-  readonly phase: "starting" | "ready" | "stopping";
-  /** What is not there yet: sentences. */
-  readonly missing: readonly string[];
-  readonly attached: number;
-  /** Who is not attached although it should be, and why. */
-  readonly refused: readonly { readonly container: string; readonly code: string; readonly reason: string }[];
-}
+import type { ContainerStatus, LifeReport } from "../api/status.ts";
 
 /** What a run knows of itself. */
 export interface LifeSource {

@@ -3,14 +3,8 @@
  * else it was started with it gives up before it does anything.
  */
 import { METRICS_OFF, type RunSettings } from "../config/settings.ts";
+import { CAPABILITIES } from "../container/preflight.ts";
 import { limitCapabilities } from "../kernel/capabilities.ts";
-
-/** What each capability is for. */
-export const CAPABILITIES = [
-  { name: "CAP_SYS_ADMIN", reason: "to enter the containers' network namespaces" },
-  { name: "CAP_NET_ADMIN", reason: "to install rules there" },
-  { name: "CAP_SYS_PTRACE", reason: "to see the engine's namespaces" },
-] as const;
 
 /** Below this a port takes a capability. */
 const PORTS_FOR_ALL_FROM = 1024;

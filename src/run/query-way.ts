@@ -11,6 +11,7 @@ import { MessageBlock } from "../kernel/message-block.ts";
 import { RandomIds } from "../lib/random-ids.ts";
 import { serverText } from "../model/server-text.ts";
 import type { Server } from "../model/view.ts";
+import type { QueryReadings } from "../metrics/metrics.ts";
 import { type Log, Throttle } from "../observe/log.ts";
 import { Repeats } from "../observe/repeats.ts";
 import { Answerer, SLOT_BYTES } from "../query/answer.ts";
@@ -31,15 +32,6 @@ import { sharePools } from "../query/shares.ts";
 import { Fleet } from "../query/upstream/fleet.ts";
 import { TurnBudget } from "../query/upstream/turn-budget.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";
-
-/** What can be read of it at any time. */
-export interface QueryReadings {
-  readonly entries: number;
-  readonly bytes: number;
-  readonly bytesMax: number;
-  /** The host's nameservers that were asked. */
-  readonly nameservers: readonly { readonly server: string; readonly isUp: boolean }[];
-}
 
 export interface QueryWay {
   readonly meter: Meter;

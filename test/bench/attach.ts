@@ -2,18 +2,12 @@
 // thousand at once; and what each of them costs in memory. The engine is left out: its answers are what this starts from.
 
 import { LIMITS } from "../../src/config/limits.ts";
-import { settle } from "../../src/config/settle.ts";
-import { Bracket, warmThreadPool } from "../../src/container/namespace/bracket.ts";
-import { foreseeDescriptors } from "../../src/kernel/descriptors.ts";
-import { openEngineHost } from "../../src/container/namespace/engine-host.ts";
+import { warmThreadPool } from "../../src/container/namespace/bracket.ts";
 import type { ContainerFact } from "../../src/container/registry/fact.ts";
 import { splitLabels } from "../../src/container/registry/labels.ts";
-import { Journal } from "../../src/container/kind/journal.ts";
-import { Engine } from "../../src/container/watch/engine.ts";
-import { type Composition, compose } from "../../src/run/compose.ts";
-import { Quarantines } from "../../src/run/quarantine/quarantines.ts";
-import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
-import { createLog } from "../../src/observe/log.ts";
+import { foreseeDescriptors } from "../../src/kernel/descriptors.ts";
+import type { EngineWay } from "../../src/run/engine/engine-way.ts";
+import { composeHere } from "../support/program/engine-way.ts";
 import { removeNetnses, makeNetnses } from "./namespaces.ts";
 import { type Row, median, quantile } from "./figures.ts";
 
@@ -24,24 +18,27 @@ const NETWORK = { id: "n1", name: "n1", driver: "bridge", scope: "local", isInte
 export async function benchAttach(): Promise<Row[]> {
   const paths = await makeNetnses(ONE_BY_ONE + AT_ONCE);
   try {
-    const composition = await composeHere();
+    foreseeDescriptors();
+    await warmThreadPool();
+    const { way, close } = composeHere();
     const idleBytes = settledRss();
     const times: number[] = [];
     for (const [index, path] of paths.slice(0, ONE_BY_ONE).entries()) {
       const startMs = performance.now();
-      composition.roster.put(factOf(index, path));
-      await untilAttached(composition, index + 1);
+      way.roster.put(factOf(index, path));
+      await untilAttached(way, index + 1);
       times.push(performance.now() - startMs);
     }
-    for (let index = 0; index < ONE_BY_ONE; index++) composition.roster.remove(idOf(index));
-    await untilAttached(composition, 0);
+    for (let index = 0; index < ONE_BY_ONE; index++) way.roster.remove(idOf(index));
+    await untilAttached(way, 0);
     const startMs = performance.now();
     // Others: those are being left still.
-    for (const [index, path] of paths.entries()) if (index >= ONE_BY_ONE) composition.roster.put(factOf(index, path));
-    await untilAttached(composition, AT_ONCE);
+    for (const [index, path] of paths.entries()) if (index >= ONE_BY_ONE) way.roster.put(factOf(index, path));
+    await untilAttached(way, AT_ONCE);
     const allMs = performance.now() - startMs;
     const perContainer = (settledRss() - idleBytes) / AT_ONCE;
-    await composition.reconciler.stop();
+    await way.reconciler.stop();
+    close();
     const [p50, p99] = [median(times), quantile(times, 0.99)];
     return [
       row("attach and verify, one by one, p50", `${p50.toFixed(2)} ms`, "<= 2 ms", p50 <= 2),
@@ -54,33 +51,7 @@ export async function benchAttach(): Promise<Row[]> {
   }
 }
 
-async function composeHere(): Promise<Composition> {
-  foreseeDescriptors();
-  await warmThreadPool();
-  const host = openEngineHost(process.pid);
-  return compose({
-    settings: {
-      ...settle([]),
-      host: undefined,
-      stateDir: "",
-      enginePid: undefined,
-      isBatching: true,
-      config: undefined,
-    },
-    log: createLog("warn"),
-    engine: new Engine("/nowhere"),
-    bracket: new Bracket(),
-    memory: new NetlinkMemory(),
-    means: { tier: "nft-owner", hasZones: true },
-    journal: new Journal("/nowhere"),
-    host: () => host,
-    onEngine: () => undefined,
-    quarantines: Quarantines.none(),
-    engineVersion: () => 28,
-  });
-}
-
-async function untilAttached({ reconciler, directory }: Composition, count: number): Promise<void> {
+async function untilAttached({ reconciler, directory }: EngineWay, count: number): Promise<void> {
   if (directory.containers.size === 0 && count > 0) throw new Error("No facts");
   const deadlineMs = performance.now() + LIMITS.listMs;
   for (;;) {

@@ -4,7 +4,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 
 import { Client } from "../../src/api/client.ts";
-import type { ContainerStatus } from "../../src/control/status.ts";
+import type { ContainerStatus } from "../../src/api/status.ts";
 import { Dns11 } from "../support/program/dns11.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 import type { Member } from "./member.ts";

@@ -9,7 +9,7 @@ import { after, before, test } from "node:test";
 
 import { Client } from "../../src/api/client.ts";
 import { locateControl } from "../../src/api/locate.ts";
-import type { Explanation } from "../../src/api/told.ts";
+import type { Explanation } from "../../src/api/names.ts";
 import type { CommandResult } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dig } from "../support/asking/dig.ts";

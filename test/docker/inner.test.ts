@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import type { Status } from "../../src/control/status.ts";
+import type { Status } from "../../src/api/status.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/asking/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { EXIT } from "../../cmd/exit-code.ts";
-import type { Lookup } from "../../src/api/told.ts";
+import type { Lookup } from "../../src/api/names.ts";
 import type { CommandResult } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";

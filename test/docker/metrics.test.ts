@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { LIMITS } from "../../src/config/limits.ts";
-import type { LifeReport } from "../../src/run/life.ts";
+import type { LifeReport } from "../../src/api/status.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dig } from "../support/asking/dig.ts";
 import { Dns11, dns11 as command, startDns11 } from "../support/program/dns11.ts";
@@ -122,7 +122,7 @@ test("every name is in README, and README names no other", async () => {
   );
   for (const name of told) assert.ok(named.has(name), `README does not name ${name}`);
   // What has nothing to tell yet has no line.
-  const sources = ["metrics.ts", "process-metrics.ts"].map((file) => readFileSync(join("src/daemon", file), "utf8"));
+  const sources = ["metrics.ts", "process-metrics.ts"].map((file) => readFileSync(join("src/metrics", file), "utf8"));
   const all = sources.join("").matchAll(/"((?:dns11|libnetwork_resolver|process)_[a-z_]+)"/g);
   assert.deepEqual(named, new Set([...all].map(([, name]) => name)));
 });

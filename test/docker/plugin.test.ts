@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 
-import type { Status } from "../../src/control/status.ts";
+import type { Status } from "../../src/api/status.ts";
 import { type CommandResult, SYSTEM_PATH, run } from "../support/program/command.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";

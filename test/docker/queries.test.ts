@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import type { QueryReport } from "../../src/api/query-report.ts";
+import type { QueryReport } from "../../src/api/queries.ts";
 import type { CommandResult } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dig } from "../support/asking/dig.ts";

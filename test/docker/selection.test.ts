@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import type { ContainerStatus } from "../../src/control/status.ts";
+import type { ContainerStatus } from "../../src/api/status.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";

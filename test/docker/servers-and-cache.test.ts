@@ -10,7 +10,7 @@ import { after, before, test } from "node:test";
 import { EXIT } from "../../cmd/exit-code.ts";
 import { Client } from "../../src/api/client.ts";
 import { locateControl } from "../../src/api/locate.ts";
-import type { Upstream } from "../../src/api/told.ts";
+import type { Upstream } from "../../src/api/upstreams.ts";
 import type { CommandResult } from "../support/program/command.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/asking/dig.ts";

@@ -5,36 +5,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { settle } from "../../src/config/settle.ts";
+import { warmThreadPool } from "../../src/container/namespace/bracket.ts";
 import { DNS_LABEL } from "../../src/container/registry/label-routes.ts";
-import { Journal } from "../../src/container/kind/journal.ts";
-import { Bracket, warmThreadPool } from "../../src/container/namespace/bracket.ts";
-import { closeEngineHost, openEngineHost } from "../../src/container/namespace/engine-host.ts";
-import { Engine } from "../../src/container/watch/engine.ts";
-import { compose } from "../../src/run/compose.ts";
-import { Quarantines } from "../../src/run/quarantine/quarantines.ts";
-import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
-import { createLog } from "../../src/observe/log.ts";
+import { composeHere } from "../support/program/engine-way.ts";
 import { aContainer, aNetworkFact } from "../support/scripted/builders.ts";
 
 test("what labels decide waits until it is known whose they are", async () => {
   await warmThreadPool();
-  const host = openEngineHost(process.pid);
-  const bracket = new Bracket();
-  const run = { host: undefined, stateDir: "", enginePid: undefined, isBatching: true, config: undefined };
-  const { roster, directory, reconciler, hostUpstreams } = compose({
-    settings: { ...settle([]), ...run },
-    log: createLog("silent"),
-    engine: new Engine("/nowhere"),
-    bracket,
-    memory: new NetlinkMemory(),
-    means: { tier: "nft-owner", hasZones: true },
-    journal: new Journal("/nowhere"),
-    host: () => host,
-    onEngine: () => undefined,
-    quarantines: Quarantines.none(),
-    engineVersion: () => 28,
-  });
+  const { way, close } = composeHere();
+  const { roster, directory, reconciler } = way;
   // Nothing that is wanted is done.
   await reconciler.stop();
   directory.putNetwork(aNetworkFact());
@@ -51,7 +30,5 @@ test("what labels decide waits until it is known whose they are", async () => {
   assert.deepEqual(decided(), [["serve", "its label"]]);
   roster.put(aContainer({ labels }));
   assert.deepEqual(decided(), [["serve", undefined]]);
-  hostUpstreams.close();
-  bracket.close();
-  closeEngineHost(host);
+  close();
 });

@@ -29,7 +29,8 @@ import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
 import { type NamespaceSockets, bindSockets, closeSockets, pairsFor } from "../namespace/sockets.ts";
 import { conversationsWith } from "../namespace/conversations.ts";
 import { findCulprits } from "../rules/culprit.ts";
-import { type RuleKeeper, openKeeper } from "../rules/keeper.ts";
+import { openKeeper } from "../rules/keeper.ts";
+import type { RuleKeeper } from "../rules/rule-keeper.ts";
 import { type Listening, drainingPlan, servingPlan, trialPlan } from "../rules/plan.ts";
 import { type ProbeResult, probe } from "../rules/probe.ts";
 import { refuseServed, standingRules } from "../rules/standing.ts";
@@ -263,7 +264,7 @@ export class Attachment {
   /** Where there is no nf_tables, there is nobody who tells; the timer looks more often then. */
   #watchRules(): NftWatch | undefined {
     try {
-      return new NftWatch(this.#ownPorts, () => this.#parts.onForeignChange(this));
+      return new NftWatch(this.#ownPorts, () => this.#parts.onForeignChange());
     } catch (error) {
       if (this.#parts.means.tier === "iptables-legacy") return undefined;
       throw error;
@@ -376,7 +377,7 @@ export class Attachment {
 
   #become(state: AttachmentState): void {
     this.#state = state;
-    this.#parts.onState(this);
+    this.#parts.onState();
   }
 }
 

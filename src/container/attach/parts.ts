@@ -6,7 +6,6 @@ import type { RuleMeans } from "../../model/rule-tier.ts";
 import type { Bracket } from "../namespace/bracket.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
-import type { Attachment } from "./attachment.ts";
 import type { OpenEndpoint } from "./ports.ts";
 
 /** What helps where there are too few descriptors. */
@@ -26,7 +25,8 @@ export interface AttachmentParts {
   readonly openEndpoint: OpenEndpoint;
   /** Told whose counters grow from now on, and when they no longer do. */
   readonly onServing?: (containerId: string, counters: Readonly<Record<string, number>>, isServing: boolean) => void;
-  readonly onState: (attachment: Attachment) => void;
+  /** It is in another state. */
+  readonly onState: () => void;
   /** Foreign rules changed in this namespace, or may have. */
-  readonly onForeignChange: (attachment: Attachment) => void;
+  readonly onForeignChange: () => void;
 }

@@ -83,6 +83,10 @@ export class Reconciler {
     for (const [id, { attachment }] of this.#entries) if (attachment !== undefined) yield [id, attachment];
   }
 
+  attachmentOf(containerId: string): Attachment | undefined {
+    return this.#entries.get(containerId)?.attachment;
+  }
+
   /** Whether everything wanted is served, or its refusal known. */
   get isSettled(): boolean {
     if (this.#queue.size > 0) return false;
@@ -219,12 +223,13 @@ export class Reconciler {
   }
 
   #newAttachment(containerId: string, { claim, mode, view }: Wanted): Attachment {
-    return new Attachment(claim, mode, view, {
+    const made: Attachment = new Attachment(claim, mode, view, {
       ...this.#parts,
       openEndpoint: this.#parts.openEndpointFor(containerId),
-      onState: (attachment) => this.#onAttachmentState(containerId, attachment),
+      onState: () => this.#onAttachmentState(containerId, made),
       onForeignChange: () => this.#onForeignChange(containerId),
     });
+    return made;
   }
 
   #onAttachmentState(containerId: string, attachment: Attachment): void {

@@ -11,8 +11,8 @@ import { servingPlan } from "../rules/plan.ts";
 import { TRIAL_MARK } from "../rules/probe.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { Fault, codeOf, reasonOf } from "../../lib/fault.ts";
+import type { TellNews } from "../../model/news.ts";
 import { RULE_TIERS, type RuleMeans, type RuleTier, type RuleWish } from "../../model/rule-tier.ts";
-import type { Log } from "../../observe/log.ts";
 
 /** What is needed for each. */
 const NEEDS: Readonly<Record<RuleTier, string>> = {
@@ -76,22 +76,25 @@ function failureText(tier: RuleTier, error: unknown): string {
 }
 
 /** What is not as it should be with rules that nobody owns. */
-export function warnOfMeans({ tier, hasZones }: RuleMeans, log: Log): void {
+export function warnOfMeans({ tier, hasZones }: RuleMeans, tell: TellNews): void {
   if (tier === "nft-owner") return;
-  log.warn(
+  tell(
     { tier, remedy: "After a kill or a hang: dns11 cleanup, or start dns11 again." },
     "rules of this tier stay when dns11 is killed or hangs: queries of all containers it served then fail until they are removed",
+    "warn",
   );
   if (tier === "iptables-legacy") {
-    log.warn(
+    tell(
       { tier, seconds: LIMITS.verifyUnwatchedEveryMs / 1000 },
       "nobody tells when such rules are flushed: they are looked at this often",
+      "warn",
     );
   }
   if (!hasZones) {
-    log.warn(
+    tell(
       { tier, remedy: "Have the kernel's module xt_CT and table raw loaded." },
       "without connection tracking zones, clients that keep their port may wait up to half a minute when dns11 begins or ends",
+      "warn",
     );
   }
 }

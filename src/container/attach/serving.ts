@@ -6,7 +6,7 @@ import { Fault } from "../../lib/fault.ts";
 import type { Bracket } from "../namespace/bracket.ts";
 import { DOOR_MARK } from "../namespace/dial.ts";
 import type { NamespaceSockets } from "../namespace/sockets.ts";
-import type { RuleKeeper } from "../rules/keeper.ts";
+import type { RuleKeeper } from "../rules/rule-keeper.ts";
 import type { Listening, PlanInput } from "../rules/plan.ts";
 import { TRIAL_MARK } from "../rules/probe.ts";
 import type { Site } from "./mode.ts";

@@ -12,6 +12,8 @@ import { reasonOf } from "../../lib/fault.ts";
 import { Retry } from "../../lib/retry.ts";
 import { isSameAddress } from "../../model/address.ts";
 import type { KindPolicy } from "../../model/kind-policy.ts";
+import type { TellNews } from "../../model/news.ts";
+import type { NodeReport } from "../../model/node-report.ts";
 import type { Mode, Site } from "../attach/mode.ts";
 import { type Capture, DOCKER_LEAD, DOCKER_RESOLVER, type Lead, USER_DEFINED_NETWORK } from "../capture/capture.ts";
 import type { Bracket } from "../namespace/bracket.ts";
@@ -29,28 +31,6 @@ import { DEDICATED, type Published, publishedAddresses } from "./published.ts";
 import type { NodeResolver } from "./node-resolver.ts";
 import { undoIn } from "./undo.ts";
 
-/** What a node's mode tells of itself. */
-export interface NodeReport {
-  readonly state: "starting" | "working" | "degraded" | "refused";
-  /** What resolv.conf is to name, and what is ours at port 53. */
-  readonly published: readonly string[];
-  readonly captured: readonly string[];
-  /** Where we listen for pods, without the ports. */
-  readonly target: readonly string[];
-  readonly families: readonly ("ipv4" | "ipv6")[];
-  readonly way: KindPolicy["way"];
-  /** What became of the node's resolv.conf. */
-  readonly resolvConf: string;
-  readonly lastChange: string | null;
-  /** When a pod's query was last seen to come through, or not to. */
-  readonly lastProbe: string | null;
-  /** Packets that somebody sent to our ports without having been led there. */
-  readonly dropped: number;
-  readonly reasons: readonly string[];
-  /** What will be wrong when we are gone. */
-  readonly warnings: readonly string[];
-}
-
 export interface NodeParts {
   readonly bracket: Bracket;
   readonly memory: NetlinkMemory;
@@ -60,7 +40,7 @@ export interface NodeParts {
   /** Other addresses may be ours now. */
   readonly onChange: () => void;
   /** Something that a person may want to know. */
-  readonly onNews: (about: Readonly<Record<string, unknown>>, text: string, level?: "info" | "warn") => void;
+  readonly onNews: TellNews;
 }
 
 const NOTHING: Published = { told: [], captured: [], foreign: [] };

@@ -7,7 +7,7 @@ import { RouteSocket } from "../../kernel/rtnetlink.ts";
 import { removeTable } from "./install.ts";
 import { putChains } from "./iptables-chains.ts";
 import type { Place } from "./iptables-tool.ts";
-import type { RuleKeeper } from "./keeper.ts";
+import type { RuleKeeper } from "./rule-keeper.ts";
 import type { Family, TablePlan } from "./plan.ts";
 import type { Standing } from "./standing.ts";
 

@@ -1,28 +1,12 @@
 /**
- * RuleKeeper: holds our rules in one namespace, by the means of a tier. What should stand is the plan's to say; how it gets
- * there without a query meeting a gap, and how it goes away again, is the keeper's.
+ * Which keeper holds the rules of a namespace, by the tier.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import type { RuleMeans } from "../../model/rule-tier.ts";
 import { IptablesKeeper } from "./iptables-keeper.ts";
 import type { Place } from "./iptables-tool.ts";
 import { NftKeeper } from "./nft-keeper.ts";
-import type { TablePlan } from "./plan.ts";
-import type { Standing } from "./standing.ts";
-
-export interface RuleKeeper {
-  /** The kernel tells of our own changes under this number, where it tells of them. */
-  readonly port: number | undefined;
-  /** Makes what is planned, instead of what stands already; to be called inside the namespace. */
-  install(plans: readonly TablePlan[], standing: readonly Standing[]): void;
-  /** Other rules in the chains that stand; from wherever the thread is. */
-  replace(plans: readonly TablePlan[]): void;
-  /** Other chains, too; to be called inside the namespace. */
-  exchange(plans: readonly TablePlan[]): void;
-  /** Takes away what it made; from wherever the thread is. */
-  remove(): void;
-  close(): void;
-}
+import type { RuleKeeper } from "./rule-keeper.ts";
 
 /** To be called inside the namespace that is behind `place`, which stays open as long as the keeper does. */
 export function openKeeper(means: RuleMeans, memory: NetlinkMemory, place: Place): RuleKeeper {

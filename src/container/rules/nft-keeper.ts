@@ -7,7 +7,7 @@ import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { NftSocket } from "../../kernel/nfnetlink.ts";
 import { deleteCommands, exchangeCommands, replaceCommands } from "./encode.ts";
 import { removeChains } from "./iptables-chains.ts";
-import type { RuleKeeper } from "./keeper.ts";
+import type { RuleKeeper } from "./rule-keeper.ts";
 import { type Family, TABLE_NAME, type TablePlan } from "./plan.ts";
 import { type Standing, ownedElsewhere, tableTitle } from "./standing.ts";
 

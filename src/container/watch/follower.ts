@@ -12,16 +12,9 @@ import { guard } from "../../lib/guard.ts";
 import type { ContainerFact, NameserversFact, NetworkFact } from "../registry/fact.ts";
 import { type Labels, type SplitLabels, splitLabels } from "../registry/labels.ts";
 import type { Engine, EngineEvent, EngineInfo } from "./engine.ts";
+import type { ContainerJson } from "./engine-json.ts";
 import { ImageLabels } from "./image-labels.ts";
-import {
-  type ContainerJson,
-  containerFact,
-  isUp,
-  knownFingerprint,
-  listedFingerprint,
-  mergedLabels,
-  networkFact,
-} from "./translate.ts";
+import { containerFact, isUp, knownFingerprint, listedFingerprint, mergedLabels, networkFact } from "./translate.ts";
 
 /** Who wants to know. */
 export interface FollowerHooks {

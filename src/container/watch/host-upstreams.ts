@@ -2,7 +2,6 @@
  * HostUpstreams: what containers get from the engine's host: the servers of its resolv.conf, as they are now, and which
  * containers they are for.
  */
-import type { Settings } from "../../config/settings.ts";
 import { LIMITS } from "../../config/limits.ts";
 import { type EngineHost, lookAtContainerFile, readEngineFile } from "../namespace/engine-host.ts";
 import type { NameserversFact } from "../registry/fact.ts";
@@ -10,15 +9,20 @@ import { DaemonDns } from "./daemon-dns.ts";
 import { HostFile, type HostServers, hostFiles, readHostServers } from "./host-file.ts";
 import { nameserversOf } from "./nameservers.ts";
 import { parseResolvConf } from "./resolv-conf.ts";
-import type { ContainerJson } from "./translate.ts";
+import type { ContainerJson } from "./engine-json.ts";
+import type { Behaviour } from "../../model/behaviour.ts";
+import type { TellNews } from "../../model/news.ts";
 import type { Server } from "../../model/view.ts";
-import type { Log } from "../../observe/log.ts";
 
-/** As far as it is about the host. */
-type HostSettings = Pick<Settings, "behaviour" | "resolvConf">;
+/** Of the settings, what is about the host. */
+interface HostSettings {
+  readonly behaviour: Pick<Behaviour, "followsHost">;
+  /** The host's resolv.conf, where it is not in its usual place. */
+  readonly resolvConf: string | undefined;
+}
 
 export interface HostUpstreamsParts {
-  readonly log: Log;
+  readonly onNews: TellNews;
   /** The engine's host as it is now; another one after the engine was restarted. */
   readonly host: () => EngineHost;
   readonly engineVersion: () => number;
@@ -44,7 +48,11 @@ export class HostUpstreams {
     this.#settings = settings;
     this.#now = this.#open();
     if (this.#now.invalid.length > 0) {
-      parts.log.warn({ invalid: this.#now.invalid }, "the host's resolv.conf names servers that are no addresses");
+      parts.onNews(
+        { invalid: this.#now.invalid },
+        "the host's resolv.conf names servers that are no addresses",
+        "warn",
+      );
     }
   }
 
@@ -124,7 +132,7 @@ export class HostUpstreams {
     this.#parts.onChange(now.servers);
     const invalid = now.invalid.filter((text) => !before.invalid.includes(text));
     const told = { before: textOf(before), now: textOf(now), ...(invalid.length > 0 && { invalid }) };
-    this.#parts.log.info(told, "the host's nameservers changed");
+    this.#parts.onNews(told, "the host's nameservers changed");
   }
 }
 

@@ -5,21 +5,8 @@
 import { LIMITS } from "../../config/limits.ts";
 import { type Labels, type SplitLabels, splitLabels } from "../registry/labels.ts";
 import type { Engine } from "./engine.ts";
-import { type ContainerJson, mergedLabels } from "./translate.ts";
-
-/** Of `GET /images/{id}/json`, what we read. */
-export interface ImageJson {
-  readonly Os?: string;
-  readonly Architecture?: string;
-  readonly Config?: { readonly Labels?: Labels | null } | null;
-}
-
-/** Of several platforms' images under one id, the one that a container runs. */
-export interface ImagePlatform {
-  readonly os?: string;
-  readonly architecture?: string;
-  readonly variant?: string;
-}
+import type { ContainerJson, ImageJson, ImagePlatform } from "./engine-json.ts";
+import { mergedLabels } from "./translate.ts";
 
 const ID = /^(?:sha256:)?[0-9a-f]{64}$/;
 

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import type { ContainerStatus } from "../../../src/control/status.ts";
+import type { ContainerStatus } from "../../../src/api/status.ts";
 import { type Container, createNetwork, runContainer } from "../engine/container.ts";
 import { dataOf, dig } from "../asking/dig.ts";
 import { type Dns11, type Dns11Options, startDns11 } from "../program/dns11.ts";

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import type { ContainerStatus, Status } from "../../../src/control/status.ts";
+import type { ContainerStatus, Status } from "../../../src/api/status.ts";
 import { type CommandOptions, type CommandResult, SYSTEM_PATH, run } from "./command.ts";
 import { getJson } from "./unix-http.ts";
 import { inTime, waitFor } from "../rig/wait.ts";

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-import type { QueryReport } from "../../../src/api/query-report.ts";
+import type { QueryReport } from "../../../src/api/queries.ts";
 import { SYSTEM_PATH } from "./command.ts";
 import type { Dns11 } from "./dns11.ts";
 import { inTime, waitFor } from "../rig/wait.ts";

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { picture } from "../../../cmd/top/picture.ts";
 import { Tally } from "../../../cmd/top/tally.ts";
 import { painterFor } from "../../../cmd/terminal.ts";
-import type { QueryReport } from "../../../src/api/query-report.ts";
+import type { QueryReport } from "../../../src/api/queries.ts";
 
 const START_MS = Date.parse("2026-01-01T12:00:00Z");
 const plain = (text: string): string => text;

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { BadSettings } from "../../../src/config/bad-settings.ts";
 import { parseDnsOption } from "../../../src/config/dns-option.ts";
 import type { Layer, Said } from "../../../src/config/said.ts";
-import { changedKeys } from "../../../src/config/settings.ts";
+import { changedKeys } from "../../../src/model/origins.ts";
 import { settle } from "../../../src/config/settle.ts";
 import { NEEDING_FAILOVER, SWITCHES } from "../../../src/config/switches.ts";
 import { BETTER, STRICT } from "../../../src/model/behaviour.ts";

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { LIMITS } from "../../../src/config/limits.ts";
 import { QueryLog } from "../../../src/control/query-log.ts";
 import { QueryReader } from "../../../src/control/query-reader.ts";
-import type { MissedReport, QueryReport } from "../../../src/api/query-report.ts";
+import type { MissedReport, QueryReport } from "../../../src/api/queries.ts";
 import { HOW } from "../../../src/model/asked-query.ts";
 import type { Log } from "../../../src/observe/log.ts";
 import { Book } from "../../../src/query/ledger/book.ts";

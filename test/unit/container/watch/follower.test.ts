@@ -9,9 +9,8 @@ import { LIMITS } from "../../../../src/config/limits.ts";
 import { guard } from "../../../../src/lib/guard.ts";
 import type { ContainerFact, NetworkFact } from "../../../../src/container/registry/fact.ts";
 import type { EngineEvent, EngineInfo } from "../../../../src/container/watch/engine.ts";
-import type { ImageJson } from "../../../../src/container/watch/image-labels.ts";
 import { type FollowedEngine, Follower, type FollowerHooks } from "../../../../src/container/watch/follower.ts";
-import type { ContainerJson, ListedJson, NetworkJson } from "../../../../src/container/watch/translate.ts";
+import type { ContainerJson, ImageJson, ListedJson, NetworkJson } from "../../../../src/container/watch/engine-json.ts";
 import { Fault } from "../../../../src/lib/fault.ts";
 
 const INFO: EngineInfo = {

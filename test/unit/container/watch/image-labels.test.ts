@@ -5,8 +5,8 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
 import { LIMITS } from "../../../../src/config/limits.ts";
-import { type ImageJson, ImageLabels, type ImagePlatform } from "../../../../src/container/watch/image-labels.ts";
-import type { ContainerJson } from "../../../../src/container/watch/translate.ts";
+import type { ContainerJson, ImageJson, ImagePlatform } from "../../../../src/container/watch/engine-json.ts";
+import { ImageLabels } from "../../../../src/container/watch/image-labels.ts";
 
 const LABELS = { colour: "blue" };
 const AMD64: ImagePlatform = { os: "linux", architecture: "amd64" };

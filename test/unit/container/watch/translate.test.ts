@@ -3,9 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import type { ContainerJson, ListedJson } from "../../../../src/container/watch/engine-json.ts";
 import {
-  type ContainerJson,
-  type ListedJson,
   containerFact,
   isUp,
   knownFingerprint,

@@ -1,6 +1,5 @@
 /**
- * Scrape: the pages for machines that watch machines (/metrics, /health, /ready), and the TCP socket where they are served.
- * The control socket has them, too.
+ * PageListener: the TCP socket where the pages are served. The control socket has them, too.
  */
 import { type Server, createServer } from "node:http";
 import { isIPv6 } from "node:net";
@@ -8,36 +7,11 @@ import { isIPv6 } from "node:net";
 import { LIMITS } from "../config/limits.ts";
 import { METRICS_OFF, type MetricsPolicy } from "../config/settings.ts";
 import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
-import { Gathered } from "../lib/gathered.ts";
 import type { Log } from "../observe/log.ts";
-import { CONTENT_TYPE, type Family, exposition } from "../metrics/exposition.ts";
 import { ConnectionRoom } from "./connection-room.ts";
-import { Page, type Routes, answering } from "./control.ts";
-import type { LifeReport } from "../run/life.ts";
+import { type Routes, answering } from "./http.ts";
 
-const OK = 200;
-const UNAVAILABLE = 503;
-
-export function pages(parts: { readonly families: () => Family[]; readonly life: () => LifeReport }): Routes {
-  const health = (): Page => new Page(OK, "text/plain; charset=utf-8", "OK\n");
-  const ready = new Gathered(() => {
-    const report = parts.life();
-    return new Page(report.ready ? OK : UNAVAILABLE, "application/json", `${JSON.stringify(report)}\n`);
-  }, LIMITS.pageEveryMs);
-  const metrics = new Gathered(
-    async () => new Page(OK, CONTENT_TYPE, await exposition(parts.families())),
-    LIMITS.pageEveryMs,
-  );
-  return {
-    "GET /metrics": async () => await metrics.get(),
-    "GET /health": health,
-    "GET /healthz": health,
-    "GET /ready": async () => await ready.get(),
-    "GET /readyz": async () => await ready.get(),
-  };
-}
-
-export class ScrapeListener {
+export class PageListener {
   readonly #routes: Routes;
   readonly #log: Log;
   #server: Server | undefined;

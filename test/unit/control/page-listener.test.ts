@@ -6,14 +6,18 @@ import { type Socket, connect } from "node:net";
 import { after, before, test } from "node:test";
 
 import { LIMITS } from "../../../src/config/limits.ts";
-import { ScrapeListener, pages } from "../../../src/control/scrape.ts";
+import { PageListener } from "../../../src/control/page-listener.ts";
+import { pages } from "../../../src/control/pages.ts";
 import { guard } from "../../../src/lib/guard.ts";
 import { createLog } from "../../../src/observe/log.ts";
 import { page } from "../../support/program/scrape.ts";
 
 const held: Socket[] = [];
 const life = { ready: true } as ReturnType<Parameters<typeof pages>[0]["life"]>;
-const listener = new ScrapeListener(pages({ families: () => [], life: () => life }), createLog("silent"));
+const listener = new PageListener(
+  pages({ metrics: async () => await Promise.resolve(""), life: () => life }),
+  createLog("silent"),
+);
 let address = "";
 
 before(async () => {
@@ -51,10 +55,10 @@ for (const [what, text] of [
 test("a defect in a page costs that request, and is told", async () => {
   const told: string[] = [];
   guard.stand((error, entrance) => told.push(`${entrance}: ${(error as Error).message}`));
-  const families = (): never => {
+  const metrics = (): never => {
     throw new TypeError("a defect");
   };
-  const spoilt = new ScrapeListener(pages({ families, life: () => life }), createLog("silent"));
+  const spoilt = new PageListener(pages({ metrics, life: () => life }), createLog("silent"));
   try {
     await spoilt.listen({ address: "127.0.0.1:0", isAsked: true, containers: 0 });
     const at = spoilt.address ?? "";

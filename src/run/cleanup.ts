@@ -7,23 +7,16 @@ import { type EngineHost, closeEngineHost, openEngineHost, processBehind } from 
 import { proveNamespace } from "../container/namespace/proof.ts";
 import { Journal } from "../container/kind/journal.ts";
 import { NOTHING_TO_UNDO, undoNode } from "../container/kind/undo.ts";
-import { removeStanding } from "../container/rules/install.ts";
-import { standingRules } from "../container/rules/standing.ts";
+import { type Cleaned, removeLeftBehind } from "../container/rules/left-behind.ts";
 import { Engine } from "../container/watch/engine.ts";
-import { engineAddress } from "../container/watch/engine-address.ts";
-import { type ContainerJson, isUp } from "../container/watch/translate.ts";
+import { engineAddress } from "../config/engine-address.ts";
+import type { ContainerJson } from "../container/watch/engine-json.ts";
+import { isUp } from "../container/watch/translate.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { codeOf, reasonOf } from "../lib/fault.ts";
-import { takeInstance } from "../instance/instance.ts";
+import { takeInstance } from "./instance.ts";
 import { checkCapabilities } from "../container/preflight.ts";
-
-export interface Cleaned {
-  /** What was done, a line each. */
-  readonly did: readonly string[];
-  /** What could not be; as long as there is such, what is known of it is kept. */
-  readonly failed: readonly string[];
-}
 
 /** Does it, and refuses while an instance is running. With the id of a container, nothing else is touched. */
 export async function cleanup(stateDir: string, hostFlag: string | undefined, only?: string): Promise<Cleaned> {
@@ -96,24 +89,4 @@ function cleanContainer(json: ContainerJson, { host, bracket, memory }: Tools): 
   } finally {
     closeQuietly(fd);
   }
-}
-
-/** To be called inside the namespace; says what it did. */
-export function removeLeftBehind(memory: NetlinkMemory): Cleaned {
-  const did: string[] = [];
-  const failed: string[] = [];
-  for (const standing of standingRules(memory)) {
-    const { title, holder } = standing;
-    if (holder === "stays") did.push(`${title} was made in the node, to stay; left alone`);
-    else if (holder === "instance") did.push(`${title} belongs to a running process; left alone`);
-    else {
-      try {
-        removeStanding(memory, standing);
-        did.push(`removed ${title}, which nobody owned`);
-      } catch (error) {
-        failed.push(`${title}: ${reasonOf(error)}`);
-      }
-    }
-  }
-  return { did, failed };
 }

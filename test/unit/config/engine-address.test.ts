@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 
-import { engineAddress } from "../../../../src/container/watch/engine-address.ts";
-import { Fault } from "../../../../src/lib/fault.ts";
+import { engineAddress } from "../../../src/config/engine-address.ts";
+import { Fault } from "../../../src/lib/fault.ts";
 
 const DEFAULT = "/var/run/docker.sock";
 const home = mkdtempSync(join(tmpdir(), "d11-home-"));

@@ -18,6 +18,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 
+import { controlPath, instanceFolder } from "../api/place.ts";
 import { tryLock } from "../kernel/libc.ts";
 import { Fault, codeOf } from "../lib/fault.ts";
 import { standStill } from "../lib/stand-still.ts";
@@ -34,15 +35,6 @@ export interface Instance {
   release(): void;
   /** Removes the folder, while nobody else can be in it. */
   remove(): void;
-}
-
-/** The folder of an engine, whose id may hold characters that a path should not. */
-export function instanceFolder(stateDir: string, engineId: string): string {
-  return join(stateDir, engineId.replaceAll(/[^\w-]/g, "_") || "unknown");
-}
-
-export function controlPath(folder: string): string {
-  return join(folder, "control.sock");
 }
 
 /** Takes the lock, or says who has it. */

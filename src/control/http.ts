@@ -1,19 +1,15 @@
 /**
- * Control: the socket through which people and programs look into a running dns11. HTTP on a unix socket, paths under
- * /v1/, JSON; readable by root and by the group that may talk to Docker, because it tells nothing that Docker does not.
+ * HTTP: routes, and how a server answers them: one JSON value, a line of JSON for each of many, or a page of text. A defect
+ * or a mistake costs the one request.
  */
 import { once } from "node:events";
-import { chmodSync, chownSync, readFileSync, rmSync } from "node:fs";
-import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 
-import { LIMITS } from "../config/limits.ts";
 import { Fault, codeOf, isDefect, reasonOf } from "../lib/fault.ts";
 import { guard } from "../lib/guard.ts";
 
-const MODE = 0o660;
 /** Nobody has more to say. */
 const BODY_BYTES_MAX = 4096;
-const ROOT = 0;
 
 /** What somebody asks for beside method and path. */
 export interface Call {
@@ -42,35 +38,6 @@ export class Page {
  */
 export type Routes = Readonly<Record<string, (call: Call) => unknown>>;
 
-export class Control {
-  readonly #server: Server;
-
-  private constructor(server: Server) {
-    this.#server = server;
-  }
-
-  static async listen(path: string, routes: Routes): Promise<Control> {
-    const server = answering(createServer(), routes);
-    server.maxConnections = LIMITS.controlConnections;
-    // Whoever left a socket here is gone: we hold the lock.
-    rmSync(path, { force: true });
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject);
-      server.listen(path, resolve);
-    });
-    // A connection that cannot be taken, for want of descriptors, is that connection's misfortune.
-    server.on("error", () => undefined);
-    chmodSync(path, MODE);
-    shareWith("docker", path);
-    return new Control(server);
-  }
-
-  close(): void {
-    this.#server.close();
-    this.#server.closeAllConnections();
-  }
-}
-
 /** A server that answers these routes, and is no reason to live on. */
 export function answering(server: Server, routes: Routes): Server {
   server.on("request", (incoming, outgoing) => {
@@ -80,17 +47,6 @@ export function answering(server: Server, routes: Routes): Server {
     });
   });
   return server.unref();
-}
-
-/** Where the group does not exist, or files may not be given to it, root alone may ask. */
-function shareWith(group: string, path: string): void {
-  const id = groupId(group);
-  if (id === undefined) return;
-  try {
-    chownSync(path, ROOT, id);
-  } catch (error) {
-    if (codeOf(error) !== "EPERM") throw error;
-  }
 }
 
 async function serve(incoming: IncomingMessage, outgoing: ServerResponse, routes: Routes): Promise<void> {
@@ -165,15 +121,4 @@ function send(outgoing: ServerResponse, code: number, body: unknown): void {
 function sendPage(outgoing: ServerResponse, { status, type, text }: Page): void {
   outgoing.writeHead(status, { "content-type": type });
   outgoing.end(text);
-}
-
-function groupId(name: string): number | undefined {
-  try {
-    const line = readFileSync("/etc/group", "utf8")
-      .split("\n")
-      .find((entry) => entry.startsWith(`${name}:`));
-    return line === undefined ? undefined : Number(line.split(":")[2]);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,9 +1,7 @@
 /**
- * QueryReport: one query as `GET /v1/queries` tells it.
+ * Queries: what containers asked, as `GET /v1/queries` and `GET /v1/counters` tell it.
  */
-import type { AskedQuery, How } from "../model/asked-query.ts";
-import { rcodeName } from "../model/rcode.ts";
-import { typeName } from "../model/record-type.ts";
+import type { How } from "../model/asked-query.ts";
 
 export interface QueryReport {
   readonly container: string;
@@ -48,24 +46,4 @@ export interface CountersReport {
     readonly container: string;
     readonly counters: Readonly<Record<string, number>>;
   }[];
-}
-
-/** `wallMs` is the time at which the clock of `performance.now` began. */
-export function queryReport(container: string, query: AskedQuery, wallMs: number): QueryReport {
-  const { seq, atMs, name, type, rcode, answers, ttl, isStream, how, upstream, tookMs } = query;
-  return {
-    container,
-    seq,
-    time: new Date(wallMs + atMs).toISOString(),
-    name,
-    // Zero is no type that anybody asks for.
-    type: type === 0 ? null : typeName(type),
-    rcode: rcodeName(rcode),
-    answers,
-    ttl,
-    transport: isStream ? "tcp" : "udp",
-    how,
-    upstream,
-    ms: Math.round(tookMs * 1000) / 1000,
-  };
 }

@@ -1,0 +1,81 @@
+/**
+ * EngineJson: of the engine's answers, what we read. Nothing in them is sure to be there.
+ */
+import type { Labels } from "../registry/labels.ts";
+
+/** Of `GET /containers/{id}/json`, what we read. */
+export interface ContainerJson {
+  readonly Id: string;
+  readonly Name: string;
+  readonly State?: {
+    readonly Running?: boolean;
+    readonly Paused?: boolean;
+    readonly Restarting?: boolean;
+    readonly Pid?: number;
+    readonly StartedAt?: string;
+  };
+  /** The image's id. */
+  readonly Image?: string;
+  readonly ImageManifestDescriptor?: { readonly platform?: ImagePlatform | null } | null;
+  readonly ResolvConfPath?: string;
+  readonly Config?: {
+    readonly Hostname?: string;
+    readonly Env?: readonly string[] | null;
+    readonly Labels?: Labels | null;
+  };
+  readonly HostConfig?: {
+    readonly NetworkMode?: string;
+    readonly Dns?: readonly string[] | null;
+    readonly DnsOptions?: readonly string[] | null;
+    readonly ExtraHosts?: readonly string[] | null;
+  };
+  readonly NetworkSettings?: {
+    readonly SandboxKey?: string;
+    readonly Networks?: Readonly<Record<string, EndpointJson>> | null;
+  };
+}
+
+export interface EndpointJson {
+  readonly NetworkID?: string;
+  readonly EndpointID?: string;
+  readonly IPAddress?: string;
+  readonly GlobalIPv6Address?: string;
+  readonly Gateway?: string;
+  readonly IPv6Gateway?: string;
+  readonly GwPriority?: number;
+  readonly Aliases?: readonly string[] | null;
+  readonly DNSNames?: readonly string[] | null;
+  readonly Links?: readonly string[] | null;
+}
+
+/** Of one entry of `GET /containers/json`. */
+export interface ListedJson {
+  readonly Id: string;
+  readonly Names?: readonly string[];
+  readonly State?: string;
+  readonly NetworkSettings?: { readonly Networks?: Readonly<Record<string, EndpointJson>> | null };
+}
+
+/** Of `GET /networks/{id}`. */
+export interface NetworkJson {
+  readonly Id: string;
+  readonly Name: string;
+  readonly Driver?: string;
+  readonly Scope?: string;
+  readonly Internal?: boolean;
+  readonly IPAM?: { readonly Config?: readonly { readonly Gateway?: string; readonly Subnet?: string }[] | null };
+}
+
+/** Of `GET /images/{id}/json`, what we read. */
+export interface ImageJson {
+  readonly Os?: string;
+  readonly Architecture?: string;
+  readonly Config?: { readonly Labels?: Labels | null } | null;
+}
+
+/** Of several platforms' images under one id, the one that a container runs. */
+export interface ImagePlatform {
+  readonly os?: string;
+  readonly architecture?: string;
+  readonly variant?: string;
+}

@@ -1,0 +1,81 @@
+/**
+ * ContainerStatus: what dns11 does for one container, put together from what its roster decided and how far its attachment
+ * is.
+ */
+import type { ContainerStatus } from "../api/status.ts";
+import type { Attachment } from "../container/attach/attachment.ts";
+import type { Decision } from "../container/attach/decision.ts";
+import type { ContainerFact } from "../container/registry/fact.ts";
+import { serverText } from "../model/server-text.ts";
+import type { View } from "../model/view.ts";
+import { presentation } from "../model/wire-name.ts";
+import type { Containers } from "./ports.ts";
+
+/** Of every running container, by name. */
+export function containerStatuses(containers: Containers): ContainerStatus[] {
+  return [...containers.facts.values()]
+    .flatMap((fact) => {
+      const decision = containers.decisionOf(fact.id);
+      return decision === undefined ? [] : [containerStatus(fact, decision, containers)];
+    })
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function containerStatus(fact: ContainerFact, decision: Decision, containers: Containers): ContainerStatus {
+  const node = containers.nodeReportOf(fact);
+  const base = {
+    id: fact.id,
+    name: fact.name,
+    isPaused: fact.isPaused,
+    networks: fact.endpoints.map(({ networkName }) => networkName),
+    ...(decision.warning !== undefined && { warning: decision.warning }),
+  };
+  if (decision.kind === "leave") {
+    const state = decision.code === "quarantined" ? "quarantined" : "left-alone";
+    return { ...base, state, code: decision.code, reason: decision.reason };
+  }
+  return {
+    ...base,
+    ...attachmentStatus(containers.attachmentOf(fact.id)),
+    ...(node !== undefined && { node }),
+    upstreams: upstreamsOf(containers.viewOf(fact)),
+  };
+}
+
+function attachmentStatus(
+  attachment: Attachment | undefined,
+): Pick<ContainerStatus, "state"> & Partial<ContainerStatus> {
+  const state = attachment?.state;
+  if (attachment === undefined || state === undefined || state.kind === "opening" || state.kind === "closed") {
+    return { state: "opening" };
+  }
+  const { namespaceId, counters, repairs } = attachment;
+  const [listening] = attachment.listening;
+  const common = {
+    state: state.kind,
+    ...(namespaceId !== undefined && { namespace: namespaceId }),
+    ...(listening !== undefined && { ports: { udp: listening.udpPort, tcp: listening.tcpPort } }),
+    ...(repairs > 0 && { repairs }),
+    ...(counters !== undefined && { counters }),
+  };
+  switch (state.kind) {
+    case "verifying":
+      return { ...common, since: iso(state.sinceMs) };
+    case "attached":
+      return { ...common, since: iso(state.sinceMs), verified: iso(state.verifiedMs) };
+    case "failed":
+      return { ...common, since: iso(state.atMs), code: state.code, reason: state.reason, culprits: state.culprits };
+  }
+}
+
+/** Servers as Docker writes them: `host(ADDRESS)` is asked from the host. Those of a domain stand behind its name. */
+function upstreamsOf({ upstreams }: View): string[] {
+  return upstreams.routes.toReversed().map(({ suffix, servers, isLocal }) => {
+    const who = isLocal ? "nobody" : servers.map((server) => serverText(server)).join(" ") || "none";
+    return suffix.length === 0 ? who : `/${presentation(suffix, 0, suffix.length)}/${who}`;
+  });
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,27 @@
+/**
+ * QueryReport: a query out of a ledger, as the control socket tells it.
+ */
+import type { QueryReport } from "../api/queries.ts";
+import type { AskedQuery } from "../model/asked-query.ts";
+import { rcodeName } from "../model/rcode.ts";
+import { typeName } from "../model/record-type.ts";
+
+/** `wallMs` is the time at which the clock of `performance.now` began. */
+export function queryReport(container: string, query: AskedQuery, wallMs: number): QueryReport {
+  const { seq, atMs, name, type, rcode, answers, ttl, isStream, how, upstream, tookMs } = query;
+  return {
+    container,
+    seq,
+    time: new Date(wallMs + atMs).toISOString(),
+    name,
+    // Zero is no type that anybody asks for.
+    type: type === 0 ? null : typeName(type),
+    rcode: rcodeName(rcode),
+    answers,
+    ttl,
+    transport: isStream ? "tcp" : "udp",
+    how,
+    upstream,
+    ms: Math.round(tookMs * 1000) / 1000,
+  };
+}

@@ -1,0 +1,68 @@
+/**
+ * ContainerWay: the container's way of a run. There are two: that of all containers of an engine, and that of the one KIND
+ * node that dns11 is inside. Everything else of a run is the same for both, and knows only this.
+ */
+import type { Status } from "../api/status.ts";
+import type { RunSettings } from "../config/settings.ts";
+import type { Journal } from "../container/kind/journal.ts";
+import type { ControlPorts } from "../control/ports.ts";
+import type { WayCounts } from "../metrics/way-counts.ts";
+import type { Log } from "../observe/log.ts";
+import type { Repeats } from "../observe/repeats.ts";
+import type { Ground } from "./ground.ts";
+import type { Quarantines } from "./quarantine/quarantines.ts";
+import type { QueryWay } from "./query-way.ts";
+
+export interface ContainerWay extends Pick<ControlPorts, "containers" | "repairs" | "inside"> {
+  /** null where there is none. */
+  readonly engine: Status["engine"];
+  /** Every container that runs is known. */
+  readonly isSynced: boolean;
+  /** Whoever is known was attached and verified, or its refusal is known. */
+  readonly isSettled: boolean;
+  /** When it was last seen to be alive, on the clock of `performance.now`. */
+  readonly lastSignMs: number;
+  /** Goes by other settings from now on. */
+  reconfigure(settings: RunSettings): void;
+  /** Decides anew about every container. */
+  refresh(): void;
+  /** Attaches what is to be attached until `signal`. */
+  follow(signal: AbortSignal): Promise<void>;
+  /** Hands everything back to Docker's resolver. */
+  stop(): Promise<void>;
+}
+
+/** What a container's way is made from. */
+export interface WayParts {
+  /** Those of the start. */
+  readonly settings: RunSettings;
+  readonly log: Log;
+  readonly repeats: Repeats;
+  readonly ground: Ground;
+  readonly queryWay: QueryWay;
+  readonly counts: WayCounts;
+  /** What is to be undone in KIND nodes. */
+  readonly journal: Journal;
+  /** Which containers may end dns11 again. */
+  readonly quarantines: Quarantines;
+}
+
+/** Whom a run is to serve, found before it takes the instance's lock. */
+export interface Premises {
+  /** One instance serves what is called like this. */
+  readonly instanceId: string;
+  openQuarantines(folder: string): Quarantines;
+  compose(parts: WayParts): ContainerWay;
+  close(): void;
+}
+
+export interface Search {
+  readonly settings: RunSettings;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  /** Told what is not there yet, as a sentence. */
+  readonly onWait: (what: string) => void;
+}
+
+/** undefined where it was told to stop before anything was found. */
+export type FindPremises = (search: Search) => Promise<Premises | undefined>;

@@ -1,0 +1,98 @@
+/**
+ * EngineLink: the engine whose containers are served, and its host. It stays the same engine for the whole run; its process
+ * may be another one each time it answers anew, and then so is the host.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { RunSettings } from "../../config/settings.ts";
+import { engineAddress } from "../../config/engine-address.ts";
+import { LIMITS } from "../../config/limits.ts";
+import {
+  type EngineHost,
+  closeEngineHost,
+  openEngineHost,
+  processBehind,
+} from "../../container/namespace/engine-host.ts";
+import { checkEngine } from "../../container/preflight.ts";
+import { Engine, type EngineInfo } from "../../container/watch/engine.ts";
+import { backoffMs } from "../../lib/backoff.ts";
+import { Fault, codeOf } from "../../lib/fault.ts";
+import type { Search } from "../container-way.ts";
+
+/** As far as a container's way needs it. */
+export type Link = Pick<EngineLink, "engine" | "info" | "socketPath" | "host" | "accept">;
+
+export class EngineLink {
+  readonly engine: Engine;
+  readonly socketPath: string;
+  readonly #settings: Pick<RunSettings, "enginePid">;
+  #info: EngineInfo;
+  #host: EngineHost;
+
+  private constructor(engine: Engine, socketPath: string, settings: RunSettings, info: EngineInfo) {
+    this.engine = engine;
+    this.socketPath = socketPath;
+    this.#settings = settings;
+    checkEngine(info);
+    this.#info = info;
+    this.#host = this.#openHost();
+  }
+
+  /** With an engine that answers already. */
+  static async open(settings: RunSettings, signal?: AbortSignal): Promise<EngineLink> {
+    const { socketPath } = engineAddress(settings.host, process.env);
+    const engine = new Engine(socketPath);
+    return new EngineLink(engine, socketPath, settings, await engine.describe(signal));
+  }
+
+  /**
+   * An engine that is not there yet is waited for; one that cannot be reached at all is a mistake of the command's. undefined
+   * where it was told to stop before.
+   */
+  static async await({ settings, log, signal, onWait }: Search): Promise<EngineLink | undefined> {
+    for (let attempt = 0; !signal.aborted; attempt++) {
+      try {
+        return await EngineLink.open(settings, signal);
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        if (codeOf(error) !== "ENGINE_AWAY") throw error;
+        const reason = (error as Error).message;
+        if (attempt === 0) log.warn({ reason }, "waiting for the engine");
+        onWait(`the engine: ${reason}`);
+        const waitMs = backoffMs(attempt, LIMITS.engineRetryFirstMs, LIMITS.engineRetryLastMs, Math.random());
+        await sleep(waitMs, undefined, { signal }).catch(() => undefined);
+      }
+    }
+    return undefined;
+  }
+
+  get info(): EngineInfo {
+    return this.#info;
+  }
+
+  /** As it is now. */
+  readonly host = (): EngineHost => this.#host;
+
+  /** To be called whenever the engine answers anew: it may be another process by then, and even another engine. */
+  accept(info: EngineInfo): void {
+    checkEngine(info);
+    if (this.#info.id !== info.id) {
+      throw new Fault("ENGINE_OTHER", `Another engine (${info.id}) answers at "${this.socketPath}" now`, {
+        remedy: "Start dns11 again to serve that one.",
+        isFinal: true,
+      });
+    }
+    const host = this.#openHost();
+    closeEngineHost(this.#host);
+    this.#host = host;
+    this.#info = info;
+  }
+
+  close(): void {
+    closeEngineHost(this.#host);
+  }
+
+  #openHost(): EngineHost {
+    return openEngineHost(this.#settings.enginePid ?? processBehind(this.socketPath));
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * What the control socket sees of an engine's containers, and what it may have done about them.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { RepairAnswer } from "../../api/status.ts";
+import { LIMITS } from "../../config/limits.ts";
+import type { Reconciler } from "../../container/attach/reconciler.ts";
+import type { Nodes } from "../../container/kind/nodes.ts";
+import { dialIn } from "../../container/namespace/dial.ts";
+import { lookAtContainerFile } from "../../container/namespace/engine-host.ts";
+import { proveNamespace } from "../../container/namespace/proof.ts";
+import type { Directory } from "../../container/registry/directory.ts";
+import type { Roster } from "../../container/roster.ts";
+import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
+import type { Containers, Inside, Repairs } from "../../control/ports.ts";
+import { Fault, codeOf } from "../../lib/fault.ts";
+import type { Ground } from "../ground.ts";
+import type { Quarantines } from "../quarantine/quarantines.ts";
+import type { Link } from "./engine-link.ts";
+
+interface Parts {
+  readonly directory: Directory;
+  readonly nodes: Nodes;
+  readonly reconciler: Reconciler;
+  readonly roster: Roster;
+}
+
+const LOOK_EVERY_MS = 10;
+
+export function containersOf({ directory, nodes, reconciler, roster }: Parts, { engine }: Link): Containers {
+  return {
+    facts: directory.containers,
+    decisionOf: (id) => roster.decisionOf(id),
+    attachmentOf: (id) => reconciler.attachmentOf(id),
+    viewOf: (fact) => roster.viewOf(fact),
+    nodeReportOf: (fact) => (nodes.isNode(fact) ? nodes.knownMode(fact.id)?.report() : undefined),
+    stopped: async () => {
+      try {
+        const all = await engine.allContainers();
+        return (
+          all
+            // One that runs and is not known yet will be, in a moment.
+            .filter(
+              ({ Id: id, State: state }) => !directory.containers.has(id) && state !== "running" && state !== "paused",
+            )
+            .map(({ Names: names, State: state, NetworkSettings: settings }) => ({
+              name: names?.[0]?.replace(/^\//, "") ?? "",
+              state: state ?? "",
+              networks: Object.keys(settings?.Networks ?? {}),
+            }))
+        );
+      } catch {
+        // Where the engine is away nobody knows of them.
+        return [];
+      }
+    },
+  };
+}
+
+export function repairsOf({ nodes, reconciler, roster }: Parts, quarantines: Quarantines): Repairs {
+  return {
+    repair: async (id) => {
+      if (quarantines.release(id)) return await attachReleased({ reconciler, roster }, id);
+      return (await reconciler.repair(id)) ?? "not-served";
+    },
+    setDetached: (fact, isDetached) => {
+      if (!nodes.isNode(fact)) throw new Fault("NO_SUCH_NODE", `"${fact.name}" is no KIND node to this dns11`);
+      roster.setDetached(fact, isDetached);
+    },
+  };
+}
+
+/** It is wanted again from now on, and attached by the worker in its turn. */
+async function attachReleased(
+  { reconciler, roster }: Pick<Parts, "reconciler" | "roster">,
+  id: string,
+): Promise<RepairAnswer["outcome"]> {
+  roster.refresh();
+  for (const endMs = performance.now() + LIMITS.repairMs; performance.now() < endMs; await sleep(LOOK_EVERY_MS)) {
+    const outcome = await reconciler.repair(id);
+    if (outcome !== undefined) return outcome === "failed" ? "failed" : "released";
+  }
+  return "failed";
+}
+
+export function insideOf({ host }: Link, { bracket }: Ground): Inside {
+  return {
+    open: (fact) => {
+      try {
+        return proveNamespace({ containerId: fact.id, ...fact }, host(), bracket.homeId).fd;
+      } catch (error) {
+        if (codeOf(error) !== "NAMESPACE_IS_HOST") throw error;
+        throw new Fault(
+          "NAMESPACE_IS_HOST",
+          `"${fact.name}" uses the host's network: ask on the host itself, as with dig`,
+        );
+      }
+    },
+    dial: (namespace, server, protocol) => dialIn(bracket, namespace, server, protocol),
+    resolvConfOf: ({ id, resolvConfPath: path }) => {
+      const file = lookAtContainerFile(host(), path ?? "", id);
+      return file.kind === "read" ? parseResolvConf(file.text) : undefined;
+    },
+  };
+}

@@ -1,0 +1,56 @@
+/**
+ * EnginePremises: a run that serves an engine's containers, and what such a run would do with each.
+ */
+import { instanceFolder } from "../../api/place.ts";
+import type { ContainerStatus } from "../../api/status.ts";
+import type { RunSettings } from "../../config/settings.ts";
+import { Journal } from "../../container/kind/journal.ts";
+import { containerStatuses } from "../../control/container-status.ts";
+import { WayCounts } from "../../metrics/way-counts.ts";
+import type { Log } from "../../observe/log.ts";
+import { Repeats } from "../../observe/repeats.ts";
+import type { Premises, Search, WayParts } from "../container-way.ts";
+import { previewGround } from "../ground.ts";
+import { Quarantines } from "../quarantine/quarantines.ts";
+import { composeQueryWay } from "../query-way.ts";
+import { EngineLink } from "./engine-link.ts";
+import { EngineWay } from "./engine-way.ts";
+
+export async function findEngine(search: Search): Promise<Premises | undefined> {
+  const link = await EngineLink.await(search);
+  return (
+    link && {
+      instanceId: link.info.id,
+      openQuarantines: (folder) => Quarantines.open(folder, search.log),
+      compose: (parts: WayParts) => new EngineWay(parts, link),
+      close: () => link.close(),
+    }
+  );
+}
+
+/** What a run would do with every container that runs now; touches none of them. */
+export async function preview(settings: RunSettings, log: Log): Promise<readonly ContainerStatus[]> {
+  const ground = previewGround();
+  const link = await EngineLink.open(settings);
+  const repeats = new Repeats(log);
+  const way = new EngineWay(
+    {
+      settings,
+      log,
+      repeats,
+      ground,
+      queryWay: composeQueryWay(settings, log, repeats),
+      counts: new WayCounts(settings.metrics.containers),
+      journal: new Journal(instanceFolder(settings.stateDir, link.info.id)),
+      quarantines: Quarantines.none(),
+    },
+    link,
+  );
+  // Nothing that is wanted is done: the reconciler is stopped before it starts.
+  await way.stop();
+  await way.follower.once();
+  const containers = containerStatuses(way.containers);
+  link.close();
+  ground.bracket.close();
+  return containers;
+}

@@ -1,0 +1,265 @@
+/**
+ * EngineWay: the container's way for all containers of an engine: watch -> registry -> roster -> attach. Names that the
+ * registry keeps are read by the answerer through the view that each endpoint holds; sockets made in a namespace are handed
+ * to the listeners.
+ */
+import type { Status } from "../../api/status.ts";
+import { LIMITS } from "../../config/limits.ts";
+import type { RunSettings } from "../../config/settings.ts";
+import { Reconciler } from "../../container/attach/reconciler.ts";
+import type { AttachmentState } from "../../container/attach/state.ts";
+import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
+import { Nodes } from "../../container/kind/nodes.ts";
+import { NOTHING_TO_UNDO, undoNode } from "../../container/kind/undo.ts";
+import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
+import { Directory } from "../../container/registry/directory.ts";
+import { Roster } from "../../container/roster.ts";
+import { zones } from "../../container/rules/zones.ts";
+import { Follower } from "../../container/watch/follower.ts";
+import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
+import type { ControlPorts } from "../../control/ports.ts";
+import { descriptorsMax } from "../../kernel/descriptors.ts";
+import type { Server } from "../../model/view.ts";
+import type { ContainerWay, WayParts } from "../container-way.ts";
+import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
+import type { Link } from "./engine-link.ts";
+
+export class EngineWay implements ContainerWay {
+  readonly containers: ControlPorts["containers"];
+  readonly repairs: ControlPorts["repairs"];
+  readonly inside: ControlPorts["inside"];
+  readonly directory: Directory;
+  readonly reconciler: Reconciler;
+  readonly nodes: Nodes;
+  readonly roster: Roster;
+  readonly hostUpstreams: HostUpstreams;
+  readonly follower: Follower;
+  readonly #parts: WayParts;
+  readonly #link: Link;
+  #isAway = false;
+
+  constructor(parts: WayParts, link: Link) {
+    this.#parts = parts;
+    this.#link = link;
+    // In the order in which a container meets them, backwards: whoever is told stands before who tells.
+    this.directory = this.#openDirectory();
+    this.reconciler = this.#openReconciler();
+    this.nodes = this.#openNodes();
+    this.roster = this.#openRoster();
+    this.hostUpstreams = this.#openHostUpstreams();
+    this.directory.setHost(this.hostUpstreams.servers);
+    this.follower = this.#openFollower();
+    this.containers = containersOf(this, link);
+    this.repairs = repairsOf(this, parts.quarantines);
+    this.inside = insideOf(link, parts.ground);
+  }
+
+  get engine(): Status["engine"] {
+    const { info, socketPath: address } = this.#link;
+    return { id: info.id, version: info.version, address, isConnected: this.follower.isConnected };
+  }
+
+  get isSynced(): boolean {
+    return this.follower.isSynced;
+  }
+
+  get isSettled(): boolean {
+    return this.reconciler.isSettled;
+  }
+
+  get lastSignMs(): number {
+    return this.follower.lastSignMs;
+  }
+
+  reconfigure(settings: RunSettings): void {
+    this.directory.setRules(settings.routes);
+    this.directory.setLabelPolicy(settings.labels);
+    this.directory.setServersMax(serversMax(settings));
+    this.roster.setOnly(settings.only, settings.labels);
+    this.nodes.setPolicy(settings.kind, settings.labels);
+    if (this.hostUpstreams.configure(settings)) this.follower.lookAgain();
+    this.roster.refresh();
+  }
+
+  refresh(): void {
+    this.roster.refresh();
+  }
+
+  async follow(signal: AbortSignal): Promise<void> {
+    await this.follower.run(signal);
+  }
+
+  async stop(): Promise<void> {
+    await this.reconciler.stop();
+    this.hostUpstreams.close();
+  }
+
+  #openDirectory(): Directory {
+    const { settings } = this.#parts;
+    const directory = new Directory({ serversMax: serversMax(settings), ownAddress: DOCKER_RESOLVER });
+    directory.setRules(settings.routes);
+    directory.setLabelPolicy(settings.labels);
+    return directory;
+  }
+
+  #openReconciler(): Reconciler {
+    const { ground, queryWay, quarantines, counts } = this.#parts;
+    const { host } = this.#link;
+    return new Reconciler(
+      {
+        ...ground,
+        host,
+        prove: (claim: NamespaceClaim): ProvenNamespace => proveNamespace(claim, host(), ground.bracket.homeId),
+        nextZone: zones(),
+        openEndpointFor: queryWay.openEndpointFor,
+        isSuspect: quarantines.isSuspect,
+        areAllKnown: () => this.follower.isSynced,
+        attaching: (id, work) => quarantines.box.attaching(id, work),
+        descriptorsMax: descriptorsMax(),
+        onServing: (id, counters, isServing) =>
+          isServing ? counts.began(this.#nameOf(id), counters) : counts.ended(counters),
+      },
+      (id, state) => this.#tellState(id, state),
+    );
+  }
+
+  #openNodes(): Nodes {
+    const { ground, journal, log, settings } = this.#parts;
+    return new Nodes(
+      {
+        ...ground,
+        journal,
+        host: this.#link.host,
+        networkOf: (id) => this.directory.network(id),
+        onChange: (id) => this.reconciler.refit(id),
+        onNews: (about, text, level = "info") => log[level](about, text),
+      },
+      settings.kind,
+      settings.labels,
+    );
+  }
+
+  #openRoster(): Roster {
+    const { quarantines, repeats, settings } = this.#parts;
+    return new Roster({
+      directory: this.directory,
+      reconciler: this.reconciler,
+      nodes: this.nodes,
+      only: settings.only,
+      quarantineOf: quarantines.reasonFor,
+      labelPolicy: settings.labels,
+      onWarning: ({ name: container }, warning) =>
+        repeats.tell("warn", container, { container, warning }, "odd container"),
+    });
+  }
+
+  #openHostUpstreams(): HostUpstreams {
+    const { log, queryWay, settings } = this.#parts;
+    return new HostUpstreams(
+      {
+        onNews: (about, text, level = "info") => log[level](about, text),
+        host: this.#link.host,
+        engineVersion: () => this.#link.info.majorVersion,
+        onChange: (servers: readonly Server[]) => {
+          this.directory.setHost(servers);
+          this.roster.refresh();
+          queryWay.onUpstreamsChanged();
+        },
+        lookAgain: (ids: readonly string[]) => this.follower.lookAgain(ids),
+      },
+      settings,
+    );
+  }
+
+  #openFollower(): Follower {
+    const { counts, log, quarantines, queryWay, repeats } = this.#parts;
+    return new Follower(this.#link.engine, {
+      onEngine: (info) => {
+        this.#link.accept(info);
+        if (this.#isAway) repeats.tell("info", "", { version: info.version }, "the engine answers again", "engine");
+        this.#isAway = false;
+        this.hostUpstreams.look();
+        void this.#refreshHostGateway();
+      },
+      onAway: (reason) => {
+        counts.engineLosses++;
+        this.#isAway = true;
+        repeats.tell("warn", "", { reason }, "the engine is away; last-known names keep answering", "engine");
+      },
+      onEventDone: (lagMs) => counts.eventLag.add(0, lagMs / 1_000),
+      onSynced: () => {
+        log.info({ containers: this.directory.containers.size }, "every running container is known");
+        for (const line of this.#undoOldNodes()) log.info(line, "left behind by a dns11 before");
+      },
+      onNetwork: (fact) => this.directory.putNetwork(fact),
+      onNetworkGone: (id) => this.directory.removeNetwork(id),
+      onContainer: (fact) => quarantines.box.attaching(fact.id, () => this.roster.put(fact)),
+      onContainerGone: (id) => {
+        queryWay.book.name(id, this.#nameOf(id));
+        this.roster.remove(id);
+      },
+      onInspectFailed: (id, reason) => {
+        counts.inspectFailures++;
+        const container = this.#nameOf(id);
+        repeats.tell("warn", container, { container, reason }, "cannot inspect; trying again");
+      },
+      nameserversOf: (json) => this.hostUpstreams.nameserversOf(json),
+      known: () => this.directory.containers,
+      hasNetwork: (id) => this.directory.network(id) !== undefined,
+    });
+  }
+
+  #nameOf(id: string): string {
+    return this.directory.containers.get(id)?.name ?? id.slice(0, 12);
+  }
+
+  #tellState(id: string, state: AttachmentState): void {
+    const { counts, log, repeats } = this.#parts;
+    const wasFailed = counts.onState(id, state);
+    const container = this.#nameOf(id);
+    if (state.kind === "attached" && wasFailed) {
+      repeats.tell("info", container, { container }, "attached; it was Docker's for a while", "attaching");
+    } else if (state.kind === "attached") log.debug({ container }, "attached");
+    if (state.kind === "failed") {
+      const { code, reason, culprits } = state;
+      const about = { container, code, reason, culprits };
+      const who = code === "OWNED_ELSEWHERE" ? "another dns11 serves it" : "Docker's resolver answers";
+      repeats.tell("warn", container, about, `not attached; ${who}`, "attaching");
+    }
+  }
+
+  /** Where containers reach the engine's host unless somebody says otherwise: the default bridge's side of it. */
+  async #refreshHostGateway(): Promise<void> {
+    let gateway: string | undefined;
+    try {
+      const json = await this.#link.engine.network("bridge");
+      gateway = (json?.IPAM?.Config ?? []).map(gatewayOf).find((each) => each !== undefined);
+    } catch {
+      // Nodes have other ways to be reached, and the next connection asks again.
+    }
+    if (this.nodes.setHostGateway(gateway)) this.roster.refresh();
+  }
+
+  /** Nodes that a killed instance left, and that are none by now. Another start of a container undoes everything by itself. */
+  #undoOldNodes(): object[] {
+    const { ground, journal } = this.#parts;
+    return journal.all().records.flatMap((record) => {
+      const fact = this.directory.containers.get(record.containerId);
+      const isRunning = fact?.startedAt === record.startedAt;
+      if (isRunning && this.nodes.isNode(fact)) return [];
+      const { did, isWhole } = isRunning ? undoNode(record, { ...ground, host: this.#link.host() }) : NOTHING_TO_UNDO;
+      if (isWhole) journal.remove(record.containerId);
+      return did.length === 0 ? [] : [{ node: record.name, did }];
+    });
+  }
+}
+
+/** An engine that has just been started may not tell its own side of the bridge: it is the first address. */
+function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Subnet?: string }): string | undefined {
+  return gateway ?? /^(\d+\.\d+\.\d+)\.0\//.exec(subnet ?? "")?.[1]?.concat(".1");
+}
+
+/** Docker uses three servers of a list and says nothing of the others. */
+function serversMax({ behaviour }: RunSettings): number {
+  return behaviour.failsOver ? LIMITS.upstreamServers : LIMITS.forwardServers;
+}

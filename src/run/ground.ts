@@ -1,0 +1,55 @@
+/**
+ * Ground: what a run stands on: the way into namespaces, the memory of netlink, and by what rules are held here. What may
+ * refuse to work refuses here, before anything of a container's is touched.
+ */
+import { LIMITS } from "../config/limits.ts";
+import type { RunSettings } from "../config/settings.ts";
+import { MORE_DESCRIPTORS } from "../container/attach/parts.ts";
+import { chooseMeans, warnOfMeans } from "../container/attach/rule-means.ts";
+import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
+import { checkCapabilities } from "../container/preflight.ts";
+import { descriptorsMax, foreseeDescriptors, roomForContainers } from "../kernel/descriptors.ts";
+import { NetlinkMemory } from "../kernel/netlink-socket.ts";
+import type { RuleMeans } from "../model/rule-tier.ts";
+import type { Log } from "../observe/log.ts";
+import { keepHeapSmall } from "./heap.ts";
+
+export interface Ground {
+  readonly bracket: Bracket;
+  readonly memory: NetlinkMemory;
+  readonly means: RuleMeans;
+}
+
+export async function prepareGround({ rules }: RunSettings, log: Log): Promise<Ground> {
+  checkCapabilities();
+  keepHeapSmall();
+  foreseeDescriptors();
+  await warmThreadPool();
+  const bracket = new Bracket();
+  const memory = new NetlinkMemory();
+  const means = chooseMeans(bracket, memory, rules);
+  warnOfMeans(means, (about, text, level = "info") => log[level](about, text));
+  warnOfRoom(log);
+  return { bracket, memory, means };
+}
+
+/** For a look at what would be done: no rules are made. */
+export function previewGround(): Ground {
+  checkCapabilities();
+  return {
+    bracket: new Bracket(),
+    memory: new NetlinkMemory(),
+    means: { tier: "nft-owner", hasZones: true },
+  };
+}
+
+/** Whoever has no room is not attached, and Docker's resolver answers there. */
+function warnOfRoom(log: Log): void {
+  const descriptors = descriptorsMax();
+  const room = roomForContainers(descriptors);
+  if (room >= LIMITS.containersExpected) return;
+  log.warn(
+    { descriptors, room, remedy: MORE_DESCRIPTORS },
+    "there are descriptors for few containers; more are left to Docker's resolver",
+  );
+}

@@ -1,0 +1,182 @@
+/**
+ * NodeWay: the container's way inside a KIND node, for those who bake dns11 into a node's image: no engine, one namespace,
+ * which is our own, and Docker's resolver behind us for everything.
+ */
+import { openSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { LIMITS } from "../../config/limits.ts";
+import type { RunSettings } from "../../config/settings.ts";
+import { Reconciler } from "../../container/attach/reconciler.ts";
+import type { AttachmentState } from "../../container/attach/state.ts";
+import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
+import { FILES_HERE, NODE_HERE, nodeHere } from "../../container/kind/here.ts";
+import type { NodeMode } from "../../container/kind/node-mode.ts";
+import { NodeResolver } from "../../container/kind/node-resolver.ts";
+import { nodePlaceOf } from "../../container/kind/nodes.ts";
+import { dialIn } from "../../container/namespace/dial.ts";
+import { type EngineHost, closeEngineHost, openEngineHost } from "../../container/namespace/engine-host.ts";
+import { Directory } from "../../container/registry/directory.ts";
+import type { ContainerFact } from "../../container/registry/fact.ts";
+import { splitLabels } from "../../container/registry/labels.ts";
+import { zones } from "../../container/rules/zones.ts";
+import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
+import type { ControlPorts } from "../../control/ports.ts";
+import { descriptorsMax } from "../../kernel/descriptors.ts";
+import { Fault } from "../../lib/fault.ts";
+import type { KindPolicy } from "../../model/kind-policy.ts";
+import type { View } from "../../model/view.ts";
+import type { ContainerWay, Premises, WayParts } from "../container-way.ts";
+import { Quarantines } from "../quarantine/quarantines.ts";
+import { INSTANCE, THREAD_NAMESPACE, modeHere } from "./here.ts";
+
+/** How often the node's place in its networks is looked at: nobody tells of it in here. */
+const LOOK_EVERY_MS = 2_000;
+
+export async function findNode(): Promise<Premises> {
+  return await Promise.resolve({
+    instanceId: INSTANCE,
+    // There is nobody else to serve meanwhile.
+    openQuarantines: () => Quarantines.none(),
+    compose: (parts: WayParts) => new NodeWay(parts),
+    close: () => undefined,
+  });
+}
+
+class NodeWay implements ContainerWay {
+  readonly containers: ControlPorts["containers"];
+  readonly repairs: ControlPorts["repairs"];
+  readonly inside: ControlPorts["inside"];
+  readonly engine = null;
+  readonly isSynced = true;
+  readonly #parts: WayParts;
+  readonly #host: EngineHost;
+  readonly #reconciler: Reconciler;
+  readonly #mode: NodeMode;
+  readonly #directory = new Directory({ serversMax: LIMITS.upstreamServers, ownAddress: DOCKER_RESOLVER });
+  readonly #container: ContainerFact;
+  #policy: KindPolicy;
+  #lastFailure = "";
+
+  constructor(parts: WayParts) {
+    const { ground, journal, log, settings } = parts;
+    this.#parts = parts;
+    this.#policy = settings.kind;
+    this.#host = openEngineHost(process.pid);
+    this.#reconciler = this.#openReconciler();
+    this.#mode = modeHere(this.#policy, { ...ground, log, journal }, () => this.#reconciler.refit(NODE_HERE));
+    this.#directory.setRules(settings.routes);
+    this.#container = containerHere(this.#mode);
+    this.containers = {
+      facts: new Map([[NODE_HERE, this.#container]]),
+      decisionOf: () => ({ kind: "serve" }),
+      attachmentOf: (id) => this.#reconciler.attachmentOf(id),
+      viewOf: () => this.#view(),
+      nodeReportOf: () => this.#mode.report(),
+      stopped: async () => await Promise.resolve([]),
+    };
+    this.repairs = {
+      repair: async (id) => (await this.#reconciler.repair(id)) ?? "not-served",
+      setDetached: () => {
+        throw new Fault("NOT_FROM_INSIDE", "A node that serves itself is not detached", {
+          remedy: "Stop dns11 in it instead.",
+        });
+      },
+    };
+    this.inside = {
+      open: () => openSync(THREAD_NAMESPACE, "r"),
+      dial: (namespace, server, protocol) => dialIn(ground.bracket, namespace, server, protocol),
+      resolvConfOf: () => parseResolvConf(new NodeResolver(FILES_HERE).text() ?? ""),
+    };
+  }
+
+  get isSettled(): boolean {
+    return this.#reconciler.isSettled;
+  }
+
+  /** There is nobody to hear of but ourselves. */
+  get lastSignMs(): number {
+    return performance.now();
+  }
+
+  reconfigure(settings: RunSettings): void {
+    this.#policy = settings.kind;
+    this.#directory.setRules(settings.routes);
+    this.#look();
+    this.refresh();
+  }
+
+  refresh(): void {
+    const claim = { containerId: NODE_HERE, sandboxKey: "", pid: process.pid };
+    this.#reconciler.want(NODE_HERE, { claim, mode: this.#mode, view: this.#view() });
+  }
+
+  async follow(signal: AbortSignal): Promise<void> {
+    this.refresh();
+    while (!signal.aborted) {
+      await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+      if (!signal.aborted) this.#look();
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#reconciler.stop();
+    closeEngineHost(this.#host);
+  }
+
+  #openReconciler(): Reconciler {
+    const { counts, ground, queryWay } = this.#parts;
+    return new Reconciler(
+      {
+        ...ground,
+        host: () => this.#host,
+        prove: () => ({ fd: openSync(THREAD_NAMESPACE, "r"), id: ground.bracket.homeId }),
+        nextZone: zones(),
+        descriptorsMax: descriptorsMax(),
+        openEndpointFor: queryWay.openEndpointFor,
+        onServing: (_, counters, isServing) =>
+          isServing ? counts.began(this.#container.name, counters) : counts.ended(counters),
+      },
+      (id, state) => this.#tellState(id, state),
+    );
+  }
+
+  #view(): View {
+    return this.#directory.viewOf(this.#container, nodePlaceOf(this.#policy, this.#mode.fact));
+  }
+
+  /** Whether the node has another place in its networks now. */
+  #look(): void {
+    if (!this.#mode.update(nodeHere(this.#parts.ground.memory), this.#policy)) return;
+    this.refresh();
+    this.#reconciler.refit(NODE_HERE);
+  }
+
+  #tellState(id: string, state: AttachmentState): void {
+    const { counts, log } = this.#parts;
+    counts.onState(id, state);
+    if (state.kind === "attached") log.info("serving the node and its pods");
+    if (state.kind !== "failed" || state.reason === this.#lastFailure) return;
+    this.#lastFailure = state.reason;
+    log.warn({ code: state.code, reason: state.reason }, "not serving; trying again");
+  }
+}
+
+/** The node as a container that is on no network that we know: everything is Docker's to answer. */
+function containerHere({ fact }: NodeMode): ContainerFact {
+  return {
+    id: NODE_HERE,
+    name: fact.name,
+    startedAt: fact.startedAt,
+    isPaused: false,
+    pid: process.pid,
+    sandboxKey: "",
+    networkMode: "",
+    ...splitLabels({}, {}),
+    resolvConfPath: fact.resolvConfPath,
+    kindSearch: fact.search,
+    hostGateway: undefined,
+    nameservers: { kind: "unknown" },
+    endpoints: [],
+  };
+}

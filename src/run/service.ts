@@ -1,0 +1,262 @@
+/**
+ * Service: a run from its first look at the machine to its last word. What may refuse comes first (platform, capabilities,
+ * kernel, engine, lock), then the containers; the way out runs backwards, and every step of it leaves Docker's own
+ * resolver answering. Here, and nowhere else, the two ways meet.
+ */
+import type { ReloadReport, Status } from "../api/status.ts";
+import type { RunSettings } from "../config/settings.ts";
+import { Journal } from "../container/kind/journal.ts";
+import { containerStatuses } from "../control/container-status.ts";
+import { PageListener } from "../control/page-listener.ts";
+import { pages } from "../control/pages.ts";
+import type { ControlPorts } from "../control/ports.ts";
+import { QueryLog } from "../control/query-log.ts";
+import { QueryReader } from "../control/query-reader.ts";
+import { routesOf } from "../control/routes.ts";
+import { Control } from "../control/socket.ts";
+import { threadCapabilities } from "../kernel/capabilities.ts";
+import { reasonOf } from "../lib/fault.ts";
+import { type Family, exposition } from "../metrics/exposition.ts";
+import { familiesOf } from "../metrics/metrics.ts";
+import { WayCounts } from "../metrics/way-counts.ts";
+import type { Log } from "../observe/log.ts";
+import { Repeats } from "../observe/repeats.ts";
+import type { ContainerWay, FindPremises, Premises } from "./container-way.ts";
+import { Defects } from "./defects.ts";
+import { type Ground, prepareGround } from "./ground.ts";
+import { HangGuard } from "./hang-guard.ts";
+import { type Instance, takeInstance } from "./instance.ts";
+import { afterLameDuck } from "./lame-duck.ts";
+import { Life } from "./life.ts";
+import type { Quarantines } from "./quarantine/quarantines.ts";
+import { type QueryWay, composeQueryWay } from "./query-way.ts";
+import { Reloads } from "./reloads.ts";
+import { VERSION } from "./version.ts";
+
+/** Both ways, and what is counted of them. */
+interface Serving {
+  readonly queryWay: QueryWay;
+  readonly containerWay: ContainerWay;
+  readonly counts: WayCounts;
+  readonly repeats: Repeats;
+  readonly reader: QueryReader;
+  readonly queryLog: QueryLog;
+}
+
+export class Service {
+  readonly #log: Log;
+  readonly #find: FindPremises;
+  readonly #reloads: Reloads;
+  readonly #life: Life;
+  readonly #pages: PageListener;
+  readonly #since = new Date();
+  /** From when there is somebody to serve until everything is handed back. */
+  #serving: Serving | undefined;
+
+  /** `readSettings` reads them anew. */
+  constructor(settings: RunSettings, log: Log, readSettings: () => Promise<RunSettings>, find: FindPremises) {
+    this.#log = log;
+    this.#find = find;
+    this.#life = new Life(process.env, log);
+    this.#pages = new PageListener(this.#routesOfPages(), log);
+    this.#reloads = new Reloads({
+      settings,
+      readSettings,
+      log,
+      goBy: async (next, before) => await this.#goBy(next, before),
+    });
+  }
+
+  /** Serves until `signal`, then hands everything back. Throws a Fault where it cannot begin. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { settings } = this.#reloads;
+    const ground = await prepareGround(settings, this.#log);
+    try {
+      await this.#pages.listen(settings.metrics);
+      this.#life.begin();
+      const onWait = (what: string): void => this.#life.waitsFor(what);
+      const premises = await this.#find({ settings, log: this.#log, signal, onWait });
+      if (premises !== undefined) await this.#serve(premises, ground, signal);
+    } finally {
+      this.#life.end();
+      this.#pages.close();
+      ground.bracket.close();
+    }
+  }
+
+  /**
+   * Goes by what the settings file says now; where that is wrong, by what it said before, and throws a Fault that says what
+   * is wrong.
+   */
+  async reload(): Promise<ReloadReport> {
+    this.#life.reloads();
+    try {
+      return await this.#reloads.reload();
+    } finally {
+      this.#life.reloaded();
+    }
+  }
+
+  async #serve(premises: Premises, ground: Ground, signal: AbortSignal): Promise<void> {
+    const { settings } = this.#reloads;
+    const instance = takeInstance(settings.stateDir, premises.instanceId);
+    const quarantines = premises.openQuarantines(instance.folder);
+    try {
+      const serving = this.#compose(premises, ground, instance, quarantines);
+      this.#serving = serving;
+      await this.#serveWith(serving, { ground, instance, quarantines }, signal);
+    } finally {
+      quarantines.close();
+      instance.release();
+      premises.close();
+    }
+  }
+
+  #compose(premises: Premises, ground: Ground, { folder }: Instance, quarantines: Quarantines): Serving {
+    const { settings } = this.#reloads;
+    const log = this.#log;
+    const repeats = new Repeats(log);
+    const counts = new WayCounts(settings.metrics.containers);
+    const queryWay = composeQueryWay(settings, log, repeats, (asker, id) => quarantines.box.name(asker, id));
+    const journal = new Journal(folder);
+    const containerWay = premises.compose({ settings, log, repeats, ground, queryWay, counts, journal, quarantines });
+    const reader = new QueryReader(queryWay.book, (id) => containerWay.containers.facts.get(id)?.name);
+    const queryLog = new QueryLog(reader, log);
+    queryLog.setOn(settings.queries.isLogged);
+    return { queryWay, containerWay, counts, repeats, reader, queryLog };
+  }
+
+  async #serveWith(
+    serving: Serving,
+    { ground, instance, quarantines }: { ground: Ground; instance: Instance; quarantines: Quarantines },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { queryWay, containerWay, repeats, queryLog } = serving;
+    const ports = this.#portsOf(serving, ground);
+    const control = await Control.listen(instance.controlPath, { ...this.#routesOfPages(), ...routesOf(ports) });
+    const guard = new HangGuard();
+    const { box } = quarantines;
+    const defects = new Defects({
+      log: this.#log,
+      repeats,
+      inWork: box.inWork,
+      containerOf: (asker) => box.containerOf(asker)?.slice(0, 12),
+      onDefect: () => void queryWay.meter.counts.defects++,
+    });
+    defects.begin();
+    quarantines.watch(() => containerWay.refresh());
+    this.#life.serves(() => ({
+      isSynced: containerWay.isSynced,
+      isSettled: containerWay.isSettled,
+      containers: () => containerStatuses(containerWay.containers),
+      lastSignMs: () => containerWay.lastSignMs,
+    }));
+    this.#tellServing(containerWay, instance);
+    try {
+      await containerWay.follow(this.#untilStopped(signal));
+    } finally {
+      this.#life.stops();
+      this.#log.info("handing back to Docker's resolver");
+      await containerWay.stop();
+      queryLog.stop();
+      guard.stop();
+      defects.end();
+      control.close();
+      repeats.close();
+      this.#log.info("stopped");
+    }
+  }
+
+  #tellServing({ engine }: ContainerWay, { controlPath: control }: Instance): void {
+    const about = engine === null ? {} : { engine: engine.id, version: engine.version, address: engine.address };
+    this.#log.info({ ...about, character: this.#character, control }, "serving");
+  }
+
+  /** Told to stop: no longer ready, but everything goes on for as long as the settings say. */
+  #untilStopped(signal: AbortSignal): AbortSignal {
+    return afterLameDuck(signal, () => {
+      this.#life.stops();
+      const { lameDuckMs } = this.#reloads.settings;
+      if (lameDuckMs > 0) this.#log.info({ ms: lameDuckMs }, "told to stop; answering on for a while");
+      return lameDuckMs;
+    });
+  }
+
+  async #goBy(settings: RunSettings, before: RunSettings): Promise<void> {
+    await this.#pages.listen(settings.metrics);
+    try {
+      if (this.#serving !== undefined) reconfigure(this.#serving, settings);
+    } catch (error) {
+      await this.#pages.listen(before.metrics).catch((fault: unknown) => {
+        this.#log.warn({ reason: reasonOf(fault) }, "metrics cannot be served where they were");
+      });
+      throw error;
+    }
+  }
+
+  #portsOf({ queryWay, containerWay, reader }: Serving, ground: Ground): ControlPorts {
+    const { containers, repairs, inside } = containerWay;
+    return {
+      containers,
+      repairs,
+      inside,
+      answering: queryWay.asking,
+      book: queryWay.book,
+      reader,
+      status: () => this.#status(containerWay, ground),
+      reload: async () => await this.reload(),
+    };
+  }
+
+  #routesOfPages(): ReturnType<typeof pages> {
+    return pages({ metrics: async () => await exposition(this.#families()), life: () => this.#life.report() });
+  }
+
+  #families(): Family[] {
+    const { settings, done, failed } = this.#reloads;
+    const base = {
+      version: VERSION,
+      settings: settings.origins,
+      reloads: { done, failed },
+      isReady: this.#life.report().ready,
+    };
+    if (this.#serving === undefined) return familiesOf(base);
+    const { queryWay, containerWay, counts } = this.#serving;
+    const containers = containerStatuses(containerWay.containers);
+    const isConnected = containerWay.engine?.isConnected;
+    const serving = { meter: queryWay.meter, readings: queryWay.readings(), counts, containers, isConnected };
+    return familiesOf({ ...base, serving });
+  }
+
+  #status(containerWay: ContainerWay, { means }: Ground): Status {
+    const { settings } = this.#reloads;
+    return {
+      version: VERSION,
+      pid: process.pid,
+      since: this.#since.toISOString(),
+      character: this.#character,
+      tier: means.tier,
+      engine: containerWay.engine,
+      config: settings.config ?? null,
+      settings: settings.origins,
+      isReady: containerWay.isSynced && containerWay.isSettled,
+      memoryBytes: process.memoryUsage.rss(),
+      capabilities: threadCapabilities(),
+      metrics: this.#pages.address ?? null,
+      containers: containerStatuses(containerWay.containers),
+    };
+  }
+
+  get #character(): Status["character"] {
+    return this.#reloads.settings.isStrict ? "strict" : "better";
+  }
+}
+
+/** As far as a reload may change things. */
+function reconfigure({ queryWay, containerWay, counts, queryLog }: Serving, settings: RunSettings): void {
+  // Before anything else: it may find no room, and then nothing has changed.
+  queryWay.reconfigure(settings);
+  counts.setContainersMax(settings.metrics.containers);
+  queryLog.setOn(settings.queries.isLogged);
+  containerWay.reconfigure(settings);
+}

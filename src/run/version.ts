@@ -1,0 +1,8 @@
+/**
+ * Version: of the package that runs.
+ */
+import { readFileSync } from "node:fs";
+
+export const VERSION = (
+  JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")) as { readonly version: string }
+).version;

@@ -1,0 +1,50 @@
+/**
+ * EngineWay for tests: the container's way of a run with everything real but the engine, which is nowhere: facts are put in by
+ * the test itself.
+ */
+import { settle } from "../../../src/config/settle.ts";
+import { Journal } from "../../../src/container/kind/journal.ts";
+import { closeEngineHost, openEngineHost } from "../../../src/container/namespace/engine-host.ts";
+import { Engine } from "../../../src/container/watch/engine.ts";
+import { WayCounts } from "../../../src/metrics/way-counts.ts";
+import { createLog } from "../../../src/observe/log.ts";
+import { Repeats } from "../../../src/observe/repeats.ts";
+import { EngineWay } from "../../../src/run/engine/engine-way.ts";
+import { previewGround } from "../../../src/run/ground.ts";
+import { Quarantines } from "../../../src/run/quarantine/quarantines.ts";
+import { composeQueryWay } from "../../../src/run/query-way.ts";
+
+export function composeHere(): { readonly way: EngineWay; readonly close: () => void } {
+  const run = { host: undefined, stateDir: "", enginePid: undefined, isBatching: true, config: undefined };
+  const settings = { ...settle([]), ...run };
+  const log = createLog("warn");
+  const repeats = new Repeats(log);
+  const ground = previewGround();
+  const host = openEngineHost(process.pid);
+  const way = new EngineWay(
+    {
+      settings,
+      log,
+      repeats,
+      ground,
+      queryWay: composeQueryWay(settings, log, repeats),
+      counts: new WayCounts(0),
+      journal: new Journal("/nowhere"),
+      quarantines: Quarantines.none(),
+    },
+    {
+      engine: new Engine("/nowhere"),
+      info: { id: "", name: "", version: "28", majorVersion: 28, apiVersion: "", isRootless: false },
+      socketPath: "/nowhere",
+      host: () => host,
+      accept: () => undefined,
+    },
+  );
+  const close = (): void => {
+    way.hostUpstreams.close();
+    repeats.close();
+    ground.bracket.close();
+    closeEngineHost(host);
+  };
+  return { way, close };
+}
