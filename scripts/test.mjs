@@ -122,7 +122,10 @@ function expected(name) {
 /** As if what is left were shared out evenly; never less than what the longest needs. */
 function timeLeft() {
   const nowMs = performance.now();
-  const begun = [...running].map(([name, sinceMs]) => Math.max(1, expected(name) - (nowMs - sinceMs) / 1000));
+  const begun = [...running].map(([name, sinceMs]) => {
+    const soFar = (nowMs - sinceMs) / 1000;
+    return Math.max(expected(name) - soFar, soFar / 4);
+  });
   const left = [...begun, ...waiting.map(expected)];
   if (left.length === 0) return `done in ${clock((nowMs - startMs) / 1000)}`;
   return `${clock(Math.max(...left, left.reduce((sum, each) => sum + each, 0) / AT_ONCE))} left`;

@@ -90,7 +90,7 @@ for (const suite of SUITES) {
       const script = `echo $$ >/tmp/pid; exec ${node.command("support/asking/lease-main.js").join(" ")} /etc/resolv.conf >/tmp/said`;
       await engine.docker("exec", "--detach", "lessee", "sh", "-c", script);
       await waitFor("the lease", async () =>
-        (await lessee.readFile("/tmp/said")).includes("held") ? true : undefined,
+        (await lessee.exec("cat", ["/tmp/said"])).stdout.includes("held") ? true : undefined,
       );
       await using instance = await startDns11(engine);
       await assertServes(instance, client, web);
