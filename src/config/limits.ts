@@ -358,6 +358,8 @@ export const LIMITS = {
   drainQuietMs: 50,
   /** What may lie in the heap beside what is in use, in percent of that, before it is collected. */
   heapGrowthPercent: 50,
+  /** How often it is looked whether starting is over, so that memory can be given back that only that needed. */
+  trimLookMs: 2_000,
   /** Connections to the control socket: more people than that do not look at once. */
   controlConnections: 32,
   /** Connections to the pages by TCP, of anybody on the machine; the next one gets the place of one that says nothing. */

@@ -325,6 +325,15 @@ export function execute(path: string, words: readonly string[]): void {
   must(c.execv(path, [...words, null]), "execv", path);
 }
 
+/** Gives memory back that the C library keeps for later; where it is another library than glibc, nothing. */
+export function trimMalloc(): void {
+  try {
+    lib.func("int malloc_trim(size_t pad)")(0);
+  } catch {
+    // There is no such thing to ask for.
+  }
+}
+
 /** Asks the kernel for SIGALRM in `seconds`, whatever the event loop does meanwhile; 0 takes it back. */
 export function alarm(seconds: number): void {
   c.alarm(seconds);

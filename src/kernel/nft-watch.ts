@@ -4,7 +4,8 @@
  */
 import { closeSync, openSync, readdirSync } from "node:fs";
 
-import netlink from "node-netlink";
+// Of the package its raw sockets alone: the whole of it costs 5 MB.
+import { RawNetlinkSocket } from "node-netlink/dist/raw.js";
 
 import { guard } from "../lib/guard.ts";
 import { ignoreOverflow, netlinkPort } from "./libc.ts";
@@ -15,8 +16,6 @@ import { messagesIn } from "./netlink-message.ts";
 const NFTABLES_GROUP = 1 << (7 - 1);
 const ANY_PORT = 0;
 
-type Socket = InstanceType<typeof netlink.RawNetlinkSocket>;
-
 /** Those that are open. Node looks into its sockets once more while it ends, and at a message then the package aborts. */
 const open = new Set<NftWatch>();
 process.on("exit", () => {
@@ -24,11 +23,11 @@ process.on("exit", () => {
 });
 
 export class NftWatch {
-  readonly #socket: Socket;
+  readonly #socket: RawNetlinkSocket;
 
   /** Opens the watch in the namespace that the thread is in; changes caused by one of `ownPorts` are not told. */
   constructor(ownPorts: ReadonlySet<number>, onChange: () => void) {
-    this.#socket = new netlink.RawNetlinkSocket(NETLINK_NETFILTER, {
+    this.#socket = new RawNetlinkSocket(NETLINK_NETFILTER, {
       localPort: ANY_PORT,
       localGroups: NFTABLES_GROUP,
       recvBufferSize: 0,
@@ -60,7 +59,7 @@ export class NftWatch {
 }
 
 /** The package does not tell its descriptor; among ours it is the one with its port. */
-function descriptorOf(socket: Socket): number {
+function descriptorOf(socket: RawNetlinkSocket): number {
   const { port } = socket.address();
   // It was made last, and the kernel gives the lowest number that is free: what is opened now lies near it.
   const near = openSync("/dev/null", "r");

@@ -25,6 +25,7 @@ import type { ContainerWay, FindPremises, Premises } from "./container-way.ts";
 import { Defects } from "./defects.ts";
 import { type Ground, prepareGround } from "./ground.ts";
 import { HangGuard } from "./hang-guard.ts";
+import { trimWhen } from "./heap.ts";
 import { type Instance, takeInstance } from "./instance.ts";
 import { afterLameDuck } from "./lame-duck.ts";
 import { Life } from "./life.ts";
@@ -152,6 +153,7 @@ export class Service {
       lastSignMs: () => containerWay.lastSignMs,
     }));
     this.#tellServing(containerWay, instance);
+    trimWhen(() => containerWay.isSynced && containerWay.isSettled);
     try {
       await containerWay.follow(this.#untilStopped(signal));
     } finally {

@@ -3,12 +3,13 @@
  */
 import { createInterface } from "node:readline";
 
-import Docker from "dockerode";
+import type Dockerode from "dockerode";
 
 import { LIMITS } from "../../config/limits.ts";
 import { codeOf } from "../../lib/fault.ts";
 import { engineFault } from "../../model/engine-fault.ts";
 import type { ContainerJson, ImageJson, ImagePlatform, ListedJson, NetworkJson } from "./engine-json.ts";
+import { Docker } from "./light-dockerode.ts";
 
 export interface EngineInfo {
   readonly id: string;
@@ -29,7 +30,7 @@ export interface EngineEvent {
 }
 
 /** What changes names, addresses or namespaces. Everything else (exec, attach, health) is not even sent to us. */
-const EVENT_FILTER: Docker.GetEventsOptions["filters"] = {
+const EVENT_FILTER: Dockerode.GetEventsOptions["filters"] = {
   type: ["container", "network"],
   event: ["start", "die", "destroy", "rename", "pause", "unpause", "connect", "disconnect", "remove"],
 };
@@ -53,7 +54,7 @@ interface Modem {
 const STATUS_CODES = { 200: true };
 
 export class Engine {
-  readonly #docker: Docker;
+  readonly #docker: Dockerode;
   readonly #socketPath: string;
 
   constructor(socketPath: string) {
