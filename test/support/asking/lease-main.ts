@@ -1,7 +1,8 @@
-// Somebody who keeps a file from being opened: holds a write lease on it (fcntl(2), F_SETLEASE), which takes no capability
-// of whoever owns the file, and ignores the kernel's word that somebody else wants to open it; after 45 seconds the kernel
-// takes it away. Says "held" once it has it. Bounded in time.
-
+/**
+ * Somebody who keeps a file from being opened: holds a write lease on it (fcntl(2), F_SETLEASE), which takes no capability
+ * of whoever owns the file, and ignores the kernel's word that somebody else wants to open it; after 45 seconds the kernel
+ * takes it away. Says "held" once it has it. Bounded in time.
+ */
 import { constants, closeSync, openSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 
@@ -10,7 +11,7 @@ import koffi from "koffi";
 const F_SETLEASE = 1024;
 const F_WRLCK = 1;
 const TIME_MS = 300_000;
-// A file that somebody has open gives no lease.
+/** A file that somebody has open gives no lease. */
 const PATIENCE_MS = 60_000;
 const AGAIN_MS = 20;
 

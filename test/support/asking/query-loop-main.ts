@@ -1,6 +1,7 @@
-// Owns the process that asks the same question at a steady rate, until its input ends; see query-loop.ts. It says "asking"
-// when it has begun. Bounded in count and in time.
-
+/**
+ * Owns the process that asks the same question at a steady rate, until its input ends; see query-loop.ts. It says "asking"
+ * when it has begun. Bounded in count and in time.
+ */
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 
@@ -9,10 +10,12 @@ import { type DecodedPacket, decode, encode } from "dns-packet";
 import type { QueryEnd, QueryLoopOrder } from "./query-loop.ts";
 
 const TICK_MS = 5;
-// A process that had to wait for its turn does not make up for all of it at once: what a server loses of such a burst is
-// more than anybody asks of it.
+/**
+ * A process that had to wait for its turn does not make up for all of it at once: what a server loses of such a burst is
+ * more than anybody asks of it.
+ */
 const AT_ONCE_MAX = 16;
-// Longer than any answer takes on a busy machine; one that is lost never comes.
+/** Longer than any answer takes on a busy machine; one that is lost never comes. */
 const GIVE_UP_MS = 3_000;
 const REFUSED_WITHIN_MS = 50;
 const RCODES = ["NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
@@ -29,11 +32,11 @@ const family = server.includes(":") ? "udp6" : "udp4";
 const ends: QueryEnd[] = [];
 type Waiting = { readonly startMs: number; readonly end: (outcome: string) => void };
 
-// By its id; an id comes again only long after its query was given up.
+/** By its id; an id comes again only long after its query was given up. */
 const waiting = new Map<number, Waiting>();
 let asked = 0;
 
-// Ends exactly once, whoever is first.
+/** Ends exactly once, whoever is first. */
 function begin(id: number, onEnd: () => void): void {
   const [atMs, startMs] = [Date.now(), performance.now()];
   const place = ends.push({ atMs, tookMs: 0, outcome: "unfinished" }) - 1;
@@ -68,8 +71,10 @@ function askFresh(): void {
   socket.connect(port, server);
 }
 
-// An error that the network reports does not say which query it is about. It comes at once, on its own or with the next
-// send, so it is about those that have not waited long.
+/**
+ * An error that the network reports does not say which query it is about. It comes at once, on its own or with the next
+ * send, so it is about those that have not waited long.
+ */
 function endYoungest(outcome: string): void {
   for (const { startMs, end } of [...waiting.values()]) {
     if (performance.now() - startMs < REFUSED_WITHIN_MS) end(outcome);

@@ -1,33 +1,36 @@
-// Owns a client that asks one server the same question over and over, from inside a namespace, until it is told to stop, and
-// how and when each of its queries ended. It is there for as long as what happens meanwhile takes, on a busy machine as well.
-
+/**
+ * Owns a client that asks one server the same question over and over, from inside a namespace, until it is told to stop, and
+ * how and when each of its queries ended. It is there for as long as what happens meanwhile takes, on a busy machine as well.
+ */
 import { fileURLToPath } from "node:url";
 
 import { type CommandResult, stdoutOf } from "../program/command.ts";
 import type { NetworkPlace } from "../rig/netns.ts";
 import { inTime, PATIENCE_MS } from "../rig/wait.ts";
 
-export type QueryLoopOptions = {
+export interface QueryLoopOptions {
   readonly name: string;
-  // Unless told otherwise 127.0.0.11.
+  /** Unless told otherwise 127.0.0.11. */
   readonly server?: string | undefined;
   readonly port?: number | undefined;
   readonly type?: "A" | "AAAA" | undefined;
   readonly perSecond?: number | undefined;
-  // One socket for all queries: with this port, or with any. Otherwise each has its own.
+  /** One socket for all queries: with this port, or with any. Otherwise each has its own. */
   readonly sourcePort?: number | "any" | undefined;
-};
+}
 
-export type QueryEnd = {
-  // The milliseconds of the epoch at which it was sent.
+export interface QueryEnd {
+  /** The milliseconds of the epoch at which it was sent. */
   readonly atMs: number;
   readonly tookMs: number;
-  // "NOERROR" with an answer and "NODATA" without, any other rcode by its name; "refused" (nobody listens),
-  // "unreachable", "timeout"; or whatever else the socket said.
+  /**
+   * "NOERROR" with an answer and "NODATA" without, any other rcode by its name; "refused" (nobody listens),
+   * "unreachable", "timeout"; or whatever else the socket said.
+   */
   readonly outcome: string;
-};
+}
 
-// How the program is told what to do; forMs bounds a loop that nobody stops.
+/** How the program is told what to do; forMs bounds a loop that nobody stops. */
 export type QueryLoopOrder = QueryLoopOptions & { readonly forMs: number };
 
 const PROGRAM = fileURLToPath(new URL("./query-loop-main.js", import.meta.url));
@@ -49,7 +52,7 @@ export class QueryLoop implements AsyncDisposable {
     this.#ended.catch(() => undefined);
   }
 
-  // Resolves when the first query is on its way.
+  /** Resolves when the first query is on its way. */
   static async start(place: NetworkPlace, options: QueryLoopOptions, forMs = FOR_MS_MAX): Promise<QueryLoop> {
     const loop = new QueryLoop(place, options, forMs);
     const begun = new Promise<void>((resolve) => (loop.#begun = resolve));
@@ -57,13 +60,13 @@ export class QueryLoop implements AsyncDisposable {
     return loop;
   }
 
-  // In the order in which they were sent; every one of them has ended.
+  /** In the order in which they were sent; every one of them has ended. */
   async stop(): Promise<readonly QueryEnd[]> {
     this.#stop();
     return await this.ends();
   }
 
-  // The same when its time is over.
+  /** The same when its time is over. */
   async ends(): Promise<readonly QueryEnd[]> {
     const text = stdoutOf(await this.#ended, "the query loop");
     return JSON.parse(text.slice(text.indexOf("["))) as QueryEnd[];
@@ -75,7 +78,7 @@ export class QueryLoop implements AsyncDisposable {
   }
 }
 
-// For so long, whatever happens.
+/** For so long, whatever happens. */
 export async function queryLoop(
   place: NetworkPlace,
   options: QueryLoopOptions & { readonly forMs: number },
@@ -84,7 +87,7 @@ export async function queryLoop(
   return await loop.ends();
 }
 
-// How many ended how: { NOERROR: 400 }.
+/** How many ended how: { NOERROR: 400 }. */
 export function outcomesOf(ends: readonly QueryEnd[], sinceMs = 0): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { atMs, outcome } of ends) {
@@ -93,7 +96,7 @@ export function outcomesOf(ends: readonly QueryEnd[], sinceMs = 0): Record<strin
   return counts;
 }
 
-// Those that were not answered, for messages: "refused at +3 ms".
+/** Those that were not answered, for messages: "refused at +3 ms". */
 export function failuresAfter(ends: readonly QueryEnd[], momentMs: number): string[] {
   return ends
     .filter(({ atMs, outcome }) => atMs > momentMs && outcome !== "NOERROR")

@@ -1,6 +1,7 @@
-// Owns the machine's Node inside containers of any engine, also of one whose root file system is another release's: the
-// program, the libraries that it wants and the compiled tests, in a folder that machine and engine both see.
-
+/**
+ * Owns the machine's Node inside containers of any engine, also of one whose root file system is another release's: the
+ * program, the libraries that it wants and the compiled tests, in a folder that machine and engine both see.
+ */
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,12 +13,12 @@ const COMPILED = fileURLToPath(new URL("../../../", import.meta.url));
 const MODULES = fileURLToPath(new URL("../../../../node_modules/", import.meta.url));
 const SEEN_AS = "/inside";
 
-export type InsideNode = {
-  // Of `docker run`.
+export interface InsideNode {
+  /** Of `docker run`. */
   readonly args: readonly string[];
-  // For a program of the tests, a path below test/; of packages it finds koffi and dns-packet.
+  /** For a program of the tests, a path below test/; of packages it finds koffi and dns-packet. */
   readonly command: (program: string) => readonly string[];
-};
+}
 
 export async function insideNode(engine: Engine): Promise<InsideNode> {
   const folder = join(engine.folder, "inside");

@@ -1,25 +1,26 @@
-// Owns the running of another program and the reading of what it said. Everything the rig does to the kernel it does
-// through the system's own tools (ip, nsenter, docker), so a failure has to carry the tool's own words.
-
+/**
+ * Owns the running of another program and the reading of what it said. Everything the rig does to the kernel it does
+ * through the system's own tools (ip, nsenter, docker), so a failure has to carry the tool's own words.
+ */
 import { spawn } from "node:child_process";
 
 export type CommandResult = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
-export type CommandOptions = {
+export interface CommandOptions {
   readonly input?: string | Buffer | undefined;
-  // The program's input ends only then.
+  /** The program's input ends only then. */
   readonly until?: Promise<unknown> | undefined;
-  // Called with what it says, as it says it.
+  /** Called with what it says, as it says it. */
   readonly onOutput?: ((text: string) => void) | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
   readonly cwd?: string | undefined;
   readonly timeoutMs?: number | undefined;
-};
+}
 
-// For a program that hangs; none that a test waits for takes as long, however busy the machine is.
+/** For a program that hangs; none that a test waits for takes as long, however busy the machine is. */
 const TIMEOUT_MS = 120_000;
 
-// A login shell of an ordinary user, and so the test that it started, may lack the sbin folders.
+/** A login shell of an ordinary user, and so the test that it started, may lack the sbin folders. */
 export const SYSTEM_PATH = `${process.env["PATH"] ?? ""}:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin`;
 
 export async function run(

@@ -1,6 +1,8 @@
-// Owns waiting for something that nobody announces. Looking often keeps the rig fast, and looking less often the longer it
-// takes leaves the machine to what is waited for. How long is no measure of anything: a test that passes never waits in
-// vain, so the limit is what a machine needs that has much else to do. It names what was waited for.
+/**
+ * Owns waiting for something that nobody announces. Looking often keeps the rig fast, and looking less often the longer it
+ * takes leaves the machine to what is waited for. How long is no measure of anything: a test that passes never waits in
+ * vain, so the limit is what a machine needs that has much else to do. It names what was waited for.
+ */
 
 export async function pause(ms: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, ms));
@@ -10,7 +12,7 @@ export const PATIENCE_MS = 90_000;
 const FIRST_LOOK_MS = 5;
 const LOOK_MS_MAX = 100;
 
-// everyMs: always so often, where a moment must not be missed.
+/** everyMs: always so often, where a moment must not be missed. */
 export type WaitOptions = { readonly timeoutMs?: number; readonly everyMs?: number };
 
 export async function waitFor<T>(
@@ -27,7 +29,7 @@ export async function waitFor<T>(
   }
 }
 
-// The timer also keeps the test alive meanwhile, which a helper process that was let go does not.
+/** The timer also keeps the test alive meanwhile, which a helper process that was let go does not. */
 export async function inTime<T>(promise: Promise<T>, what: string, timeoutMs = PATIENCE_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
