@@ -220,8 +220,8 @@ export const LIMITS = {
   /** So much is read on the busiest machine, however long it takes. */
   dumpBytesAtLeast: 256 * 1024,
   /** How long may be spent on looking for what is in the way of queries, which is only told. */
-  culpritMs: 10,
-  culpritRulesAtLeast: 200,
+  culpritMs: 1,
+  culpritRulesAtLeast: 50,
   /**
    * TCP sockets of a namespace up to which its conversations with Docker's resolver are looked for: the kernel compares each
    * of them, which takes 5 ms for 20,000.

@@ -10,6 +10,7 @@ import { FULL_PACE, QUICK_PACE } from "./pace.ts";
 import { PLANE_PARTS, benchPlane } from "./plane.ts";
 import { type Report, save, thisMachine } from "./report.ts";
 import type { Line } from "./tally.ts";
+import { benchStalls } from "./stalls.ts";
 import { type Ratio, ratiosOf } from "./targets.ts";
 import { printTable } from "./table.ts";
 
@@ -19,6 +20,7 @@ const FIRST: readonly Part[] = [["attach", "Attaching, in real namespaces", benc
 const LAST: readonly Part[] = [
   ["failover", "Name servers that fail under load", benchFailover],
   ["events", "From an event to an answer", benchEvents],
+  ["stalls", "How long the answering thread is away", benchStalls],
 ];
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith("--"));

@@ -4,6 +4,7 @@
  */
 import { settle } from "../../../src/config/settle.ts";
 import { Journal } from "../../../src/container/kind/journal.ts";
+import type { Bracket } from "../../../src/container/namespace/bracket.ts";
 import { closeEngineHost, openEngineHost } from "../../../src/container/namespace/engine-host.ts";
 import { Engine } from "../../../src/container/watch/engine.ts";
 import { WayCounts } from "../../../src/metrics/way-counts.ts";
@@ -14,12 +15,12 @@ import { previewGround } from "../../../src/run/ground.ts";
 import { Quarantines } from "../../../src/run/quarantine/quarantines.ts";
 import { composeQueryWay } from "../../../src/run/query-way.ts";
 
-export function composeHere(): { readonly way: EngineWay; readonly close: () => void } {
+export function composeHere(bracket?: Bracket): { readonly way: EngineWay; readonly close: () => void } {
   const run = { host: undefined, stateDir: "", enginePid: undefined, isBatching: true, config: undefined };
   const settings = { ...settle([]), ...run };
   const log = createLog("warn");
   const repeats = new Repeats(log);
-  const ground = previewGround();
+  const ground = { ...previewGround(), ...(bracket !== undefined && { bracket }) };
   const host = openEngineHost(process.pid);
   const way = new EngineWay(
     {

@@ -1,0 +1,133 @@
+// For how long the answering thread is away, at 1,000 containers: while 500 more start, while they go, and while a container
+// has 20,000 rules of its own that keep queries from us. Real namespaces and rules; the engine is left out. A turn of the event loop
+// is what a query may wait for, collections of garbage included; a stay in a namespace is one synchronous call of ours.
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { Bracket, warmThreadPool } from "../../src/container/namespace/bracket.ts";
+import { foreseeDescriptors } from "../../src/kernel/descriptors.ts";
+import { setNetworkNamespace } from "../../src/kernel/libc.ts";
+import { composeHere } from "../support/program/engine-way.ts";
+import { run } from "../support/program/command.ts";
+import { inNetns } from "../support/rig/netns.ts";
+import { factOf, idOf, untilAttached } from "./crowded-network.ts";
+import { type Row } from "./figures.ts";
+import { makeNetnses, removeNetnses } from "./namespaces.ts";
+import { ownMs } from "./own-time.ts";
+
+const STANDING = 1_000;
+const STARTS = 500;
+const RULES = 20_000;
+/** Synchronous calls that take longer than this are what the row is about. */
+const STAY_MS_MAX = 2;
+/** Long enough for what is closed late, and for the next look at failed verifications. */
+const SETTLE_MS = 3_000;
+
+export async function benchStalls(): Promise<Row[]> {
+  const paths = await makeNetnses(STANDING + STARTS + 1);
+  const stays = new Stays();
+  try {
+    foreseeDescriptors();
+    await warmThreadPool();
+    const { way, close } = composeHere(stays.bracket);
+    for (const [index, path] of paths.slice(0, STANDING).entries()) way.roster.put(factOf(index, path));
+    await untilAttached(way, STANDING);
+    const rows: Row[] = [];
+    const during = async (what: string, work: () => Promise<void>): Promise<void> => {
+      stays.longestMs = 0;
+      const turns = new Turns();
+      await work();
+      await sleep(SETTLE_MS);
+      const longest = turns.end();
+      rows.push(
+        { what: `${what}: longest turn`, measured: `${longest.toFixed(1)} ms` },
+        {
+          what: `${what}: longest stay in a namespace`,
+          measured: `${stays.longestMs.toFixed(2)} ms`,
+          target: `<= ${STAY_MS_MAX} ms`,
+          isReached: stays.longestMs <= STAY_MS_MAX,
+        },
+      );
+    };
+    await during(`${STARTS} containers start`, async () => {
+      for (const [index, path] of paths.entries()) {
+        if (index >= STANDING && index < STANDING + STARTS) way.roster.put(factOf(index, path));
+      }
+      await untilAttached(way, STANDING + STARTS);
+    });
+    await during(`${STARTS} containers end`, async () => {
+      for (let index = STANDING; index < STANDING + STARTS; index++) way.roster.remove(idOf(index));
+      await untilAttached(way, STANDING);
+    });
+    const hostile = paths.at(-1) ?? "";
+    await loadRules(hostile);
+    await during(`a container with ${RULES} rules of its own`, async () => {
+      way.roster.put(factOf(STANDING + STARTS, hostile));
+      await sleep(SETTLE_MS);
+      way.roster.remove(idOf(STANDING + STARTS));
+    });
+    await way.reconciler.stop();
+    close();
+    return rows;
+  } finally {
+    removeNetnses(paths);
+  }
+}
+
+// Among them one that keeps every query from everybody, so that it is looked for what is in the way.
+async function loadRules(path: string): Promise<void> {
+  const rules = Array.from(
+    { length: RULES },
+    (_, index) => `ip saddr 10.0.${(index >> 8) & 255}.${index & 255} counter`,
+  );
+  const chain = `type filter hook output priority 10; ${rules.join("; ")}; udp dport 1-65535 drop`;
+  const [command = "", ...args] = inNetns(path, "nft", ["-f", "-"]);
+  const { code, stderr } = await run(command, args, {
+    input: `table ip many { chain c { ${chain}; }; }`,
+    timeoutMs: 60_000,
+  });
+  if (code !== 0) throw new Error(stderr);
+}
+
+// How long this thread stayed in other namespaces at a stretch.
+class Stays {
+  longestMs = 0;
+  readonly bracket: Bracket;
+  #enteredMs: number | undefined;
+
+  constructor() {
+    this.bracket = new Bracket({
+      enter: (fd) => {
+        setNetworkNamespace(fd);
+        if (this.#enteredMs === undefined) this.#enteredMs = ownMs();
+        else {
+          this.longestMs = Math.max(this.longestMs, ownMs() - this.#enteredMs);
+          this.#enteredMs = undefined;
+        }
+      },
+      abort: () => process.abort(),
+    });
+  }
+}
+
+// The event loop's turns, of which there is always another one.
+class Turns {
+  #longestMs = 0;
+  #lastMs = ownMs();
+  #isOver = false;
+
+  constructor() {
+    const look = (): void => {
+      const now = ownMs();
+      this.#longestMs = Math.max(this.#longestMs, now - this.#lastMs);
+      this.#lastMs = now;
+      if (!this.#isOver) setImmediate(look);
+    };
+    setImmediate(look);
+  }
+
+  end(): number {
+    this.#isOver = true;
+    return this.#longestMs;
+  }
+}
