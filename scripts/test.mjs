@@ -24,7 +24,7 @@ const LAST_WORDS_MS = 5_000;
 const MEMORY = ".cache/test-seconds.json";
 /** What a file takes that has not run here yet, by the folder it is in. */
 const USUAL_SECONDS = new Map(
-  Object.entries({ chaos: 70, docker: 30, hostile: 60, kernel: 4, kind: 40, package: 20, scale: 30 }),
+  Object.entries({ chaos: 70, docker: 30, fuzz: 10, hostile: 60, kernel: 4, kind: 40, package: 20, scale: 30 }),
 );
 
 const words = process.argv.slice(2);

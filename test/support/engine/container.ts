@@ -181,10 +181,7 @@ export class Container implements AsyncDisposable, NetworkPlace {
 }
 
 async function inspect(host: DockerHost, idOrName: string): Promise<ContainerInspectInfo> {
-  const text = await host.docker("inspect", "--type", "container", idOrName);
-  const [info] = JSON.parse(text) as ContainerInspectInfo[];
-  if (info === undefined) throw new Error(`no container ${idOrName}`);
-  return info;
+  return (await host.api(`/containers/${idOrName}/json`)) as ContainerInspectInfo;
 }
 
 async function connect(host: DockerHost, container: string, network: NetworkAttachment): Promise<void> {

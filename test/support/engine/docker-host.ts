@@ -10,6 +10,8 @@ export interface DockerHost {
   /** What the docker command printed, without the last newline; throws with the command's words when it fails. */
   docker(...args: string[]): Promise<string>;
   dockerCommand(args: readonly string[], options?: CommandOptions): Promise<CommandResult>;
+  /** What the engine's API tells at this path. Looking so takes a tenth of what the docker command takes. */
+  api(path: string): Promise<unknown>;
   exec(command: string, args?: readonly string[], options?: CommandOptions): Promise<CommandResult>;
 }
 

@@ -13,7 +13,7 @@ import type { Engine } from "./engine.ts";
 import { ensureImage, MACHINE_IMAGE } from "./image.ts";
 import { MACHINE_RIGHTS, machineVolumes } from "./machine-container.ts";
 import type { NetworkPlace } from "../rig/netns.ts";
-import { answers } from "../program/unix-http.ts";
+import { answers, getJson } from "../program/unix-http.ts";
 import { waitFor } from "../rig/wait.ts";
 
 export interface InnerEngineOptions {
@@ -98,6 +98,10 @@ export class InnerEngine implements AsyncDisposable, DockerHost, NetworkPlace {
 
   async dockerCommand(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
     return await this.#client.run(args, options);
+  }
+
+  async api(path: string): Promise<unknown> {
+    return await getJson(this.socketPath, path);
   }
 
   /** Inside, with the container's rights and process ids: those that this engine reports are true there only. */

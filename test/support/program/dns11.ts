@@ -19,7 +19,7 @@ const PROGRAM = fileURLToPath(new URL("../../../cmd/dns11.js", import.meta.url))
 export interface Dns11Options {
   readonly args?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
-  /** In front of node, instead of what gives it no more rights than it keeps: `strace ...`, `setpriv ...`. */
+  /** In front of the program: `strace ...`, `setpriv ...`. Unless told, what gives it no more rights than it keeps. */
   readonly prefix?: readonly string[];
   readonly stateDir?: string;
   /** Instead of the one that was just built: a package that was installed. */
@@ -73,9 +73,10 @@ export class Dns11 implements AsyncDisposable {
     this.#host = host;
     this.#program = options.program;
     const program = options.program ?? [process.execPath, PROGRAM];
+    const prefix = options.prefix ?? (options.program === undefined ? NO_MORE_THAN_NEEDED : []);
     this.stateDir = options.stateDir ?? makeStateDir();
     const words = ["run", "-H", host, "--state-dir", this.stateDir, "--log-level", "debug", ...(options.args ?? [])];
-    const [command = "", ...args] = [...(options.prefix ?? NO_MORE_THAN_NEEDED), ...program, ...words];
+    const [command = "", ...args] = [...prefix, ...program, ...words];
     this.#child = spawn(command, args, {
       stdio: ["ignore", "inherit", "pipe"],
       // Several run at once, and one of them would have the usual address.
