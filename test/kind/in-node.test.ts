@@ -5,9 +5,9 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { test } from "node:test";
 
+import { PROGRAM } from "../support/program/built.ts";
 import { SYSTEM_PATH } from "../support/program/command.ts";
 import { dataOf, dig } from "../support/asking/dig.ts";
 import type { DockerRules } from "../support/engine/docker-rules.ts";
@@ -15,7 +15,6 @@ import { startPod } from "../support/kind/pod.ts";
 import { RIG_A, type RigA, type RigNode, startRigA } from "../support/kind/rig-a.ts";
 import { inTime, waitFor } from "../support/rig/wait.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../cmd/dns11.js", import.meta.url));
 const VIP = `@${RIG_A.gateway}`;
 const WEB = [RIG_A.names.web];
 const TRANSPORTS = ["+notcp", "+tcp"] as const;

@@ -2,7 +2,8 @@
  * Owns the question where this machine gets its Debian packages from. The rig asks the same mirror for other suites,
  * for a machine shut off from the internet often reaches a mirror of its own only.
  */
-import { readFileSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
+import { textOf } from "../rig/text-of.ts";
 
 const FALLBACK_MIRROR = "http://deb.debian.org/debian";
 
@@ -60,13 +61,5 @@ function filesIn(folder: string, ending: string): string[] {
       .map((name) => `${folder}/${name}`);
   } catch {
     return [];
-  }
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
   }
 }

@@ -2,7 +2,6 @@
  * Owns a container that plays a KIND node: KIND's labels and name, and KIND's entrypoint with the machine's tools to run
  * it. There is no Kubernetes in it; pods are put behind it by startPod().
  */
-import { readFileSync } from "node:fs";
 import type { CommandOptions, CommandResult } from "../program/command.ts";
 import { stdoutOf } from "../program/command.ts";
 import { type Container, type NetworkAttachment, runContainer } from "../engine/container.ts";
@@ -13,6 +12,7 @@ import { MACHINE_RIGHTS, machineVolumes } from "../engine/machine-container.ts";
 import type { NetworkPlace } from "../rig/netns.ts";
 import { type PodHost, setSysctl, tellEveryRefusal } from "./pod-host.ts";
 import { waitFor } from "../rig/wait.ts";
+import { textOf } from "../rig/text-of.ts";
 
 export interface KindNodeOptions {
   /** Of the container, and its hostname. */
@@ -145,13 +145,5 @@ export class KindNode implements AsyncDisposable, NetworkPlace, PodHost {
     this.#iptables = mode as PodHost["iptables"];
     this.#vip = vip === "none" ? "" : vip;
     return true;
-  }
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
   }
 }

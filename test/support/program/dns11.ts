@@ -7,14 +7,12 @@ import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 
+import { PROGRAM } from "./built.ts";
 import type { ContainerStatus, Status } from "../../../src/api/status.ts";
 import { type CommandOptions, type CommandResult, SYSTEM_PATH, run } from "./command.ts";
 import { getJson } from "./unix-http.ts";
 import { inTime, waitFor } from "../rig/wait.ts";
-
-const PROGRAM = fileURLToPath(new URL("../../../cmd/dns11.js", import.meta.url));
 
 export interface Dns11Options {
   readonly args?: readonly string[];

@@ -4,14 +4,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 
+import { PROGRAM } from "./built.ts";
 import type { QueryReport } from "../../../src/api/queries.ts";
 import { SYSTEM_PATH } from "./command.ts";
 import type { Dns11 } from "./dns11.ts";
 import { inTime, waitFor } from "../rig/wait.ts";
-
-const PROGRAM = fileURLToPath(new URL("../../../cmd/dns11.js", import.meta.url));
 
 export class Tailing implements AsyncDisposable {
   readonly lines: string[] = [];

@@ -4,12 +4,10 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 
+import { PROGRAM } from "./built.ts";
 import { SYSTEM_PATH } from "./command.ts";
 import { inTime, waitFor } from "../rig/wait.ts";
-
-const PROGRAM = fileURLToPath(new URL("../../../cmd/dns11.js", import.meta.url));
 
 export interface TerminalOptions {
   readonly columns?: number;

@@ -3,11 +3,12 @@
  * data, not objects, so that another process can clean up after a test that was killed. Nothing here asks a daemon
  * for help: a half-started or stuck engine goes the same way as a healthy one.
  */
-import { readFileSync, readdirSync, readlinkSync, rmdirSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readlinkSync, rmdirSync, statSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { check } from "../program/command.ts";
 import { waitFor } from "./wait.ts";
+import { textOf } from "./text-of.ts";
 
 export interface Leftovers {
   /** Also the name of the network namespace and of the control group: one name for all that belongs together. */
@@ -120,12 +121,4 @@ function cgroupsOf(pid: number): string {
 function isZombie(pid: number): boolean {
   const stat = textOf(`/proc/${pid}/stat`);
   return stat.slice(stat.lastIndexOf(")") + 2).startsWith("Z");
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
 }
