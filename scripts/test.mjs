@@ -16,7 +16,8 @@ import { COUNTS, MARK, noCounts } from "./test-reporter.mjs";
 const FOLDER = "dist/test";
 const ENDING = ".test.js";
 const TIMEOUT_MINUTES = 10;
-const AT_ONCE = 2 * availableParallelism();
+/** A file keeps a core busy for half of its time at most. */
+const AT_ONCE = 3 * availableParallelism();
 const REPORTER = new URL("./test-reporter.mjs", import.meta.url).href;
 /** A program that outlives its test may hold the pipe; the test itself has said everything by then. */
 const LAST_WORDS_MS = 5_000;
