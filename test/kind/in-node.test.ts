@@ -5,8 +5,14 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 
+import type { Explanation, Lookup } from "../../src/api/names.ts";
+import type { Status } from "../../src/api/status.ts";
+import type { UpstreamReport } from "../../src/api/upstreams.ts";
 import { PROGRAM } from "../support/program/built.ts";
 import { SYSTEM_PATH } from "../support/program/command.ts";
 import { dataOf, dig } from "../support/asking/dig.ts";
@@ -53,6 +59,10 @@ class Staying implements AsyncDisposable {
     } catch (error) {
       throw new Error(this.log, { cause: error });
     }
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
   }
 
   async end(signal: NodeJS.Signals): Promise<void> {
@@ -155,6 +165,36 @@ for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const sat
     assert.match((await kind(rig.node, "--in-node", "--undo")).stdout, /^there was nothing to undo$/m);
   });
 }
+
+test("what can be asked of a run on a machine can be asked of one in a node, and SIGHUP has its settings read again", async () => {
+  await using rig = await startRigA();
+  const folder = await mkdtemp(join(tmpdir(), "d11-in-node-"));
+  const config = join(folder, "dns11.yaml");
+  try {
+    await writeFile(config, "version: 1\n");
+    await using instance = await staying(rig.node, "--config", config);
+    const ask = async (...words: string[]): Promise<unknown> => {
+      const { code, stdout, stderr } = await rig.node.enter(process.execPath, [PROGRAM, ...words, "--json"]);
+      assert.equal(code, 0, stderr);
+      return JSON.parse(stdout);
+    };
+    const { containers, engine } = (await ask("status")) as Status;
+    const [node] = containers;
+    assert.deepEqual([containers.length, engine], [1, null]);
+    const explained = (await ask("explain", "web", "--in", node?.name ?? "")) as Explanation;
+    assert.deepEqual([explained.answeredBy, explained.reply?.answers.map(({ data }) => data)], ["servers", WEB]);
+    const looked = (await ask("lookup", "web", "--in", node?.name ?? "")) as Lookup;
+    assert.deepEqual([looked.rcode, looked.answers.map(({ data }) => data)], ["NOERROR", WEB]);
+    const { upstreams } = (await ask("upstreams")) as UpstreamReport;
+    assert.ok(upstreams.some(({ from, state }) => from === "door" && state === "up"));
+    await writeFile(config, "version: 1\nqueries:\n  log: true\n");
+    instance.signal("SIGHUP");
+    await instance.says(/settings read again/);
+    assert.deepEqual(((await ask("status")) as Status).settings["queries.log"]?.value, true);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
 
 test("where KIND's entrypoint has been, or comes, Docker's resolver is found all the same", async () => {
   await using rig = await startRigA();
