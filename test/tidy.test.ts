@@ -24,12 +24,6 @@ const ROOMS: readonly Room[] = [
   { room: "src/lib", mayImport: [], modules: PURE },
   { room: "src/model", mayImport: ["src/lib"], modules: ["node:net", "dns-packet", ...PURE] },
   { room: "src/config", mayImport: ["src/lib", "src/model", "src/observe/log.ts"], modules: [] },
-  // Read as the docker command reads it.
-  {
-    room: "src/config/engine-address.ts",
-    mayImport: ["src/lib/fault.ts"],
-    modules: ["node:crypto", "node:fs", "node:path"],
-  },
   {
     room: "src/config/file",
     mayImport: ["src/config", "src/lib"],
@@ -185,19 +179,17 @@ const ROOMS: readonly Room[] = [
   // The contract of the control socket, and who asks there: neither way, and nothing of a run.
   {
     room: "src/api",
-    mayImport: ["src/config/engine-address.ts", ...BASE],
-    modules: ["node:fs", "node:http", "node:path", "node:timers/promises"],
+    mayImport: BASE,
+    modules: ["node:crypto", "node:fs", "node:http", "node:path", "node:timers/promises"],
   },
   // What is asked of a run: it names the ports that it needs, and src/run fills them.
   {
     room: "src/control",
     mayImport: [
       "src/api",
-      "src/config/settings.ts",
       "src/container/attach",
       "src/container/registry/fact.ts",
       "src/container/watch/resolv-conf.ts",
-      "src/kernel/libc.ts",
       "src/observe/log.ts",
       "src/query",
       ...BASE,
@@ -206,7 +198,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/metrics",
-    mayImport: ["src/api/status.ts", "src/kernel/descriptors.ts", "src/query/meter.ts", ...BASE],
+    mayImport: ["src/api/status.ts", "src/query/meter.ts", ...BASE],
     modules: ["node:crypto", "node:fs", "node:module", "prom-client"],
   },
   // Looks by itself, with a dns11 that runs or without one; of that one it knows what anybody may ask.
@@ -214,7 +206,7 @@ const ROOMS: readonly Room[] = [
     room: "src/doctor",
     mayImport: [
       "src/api",
-      "src/config/engine-address.ts",
+      "src/api/engine-address.ts",
       "src/container/attach",
       "src/container/capture",
       "src/container/kind",
@@ -269,6 +261,7 @@ const ROOMS: readonly Room[] = [
       "src/observe",
       "src/run/container-way.ts",
       "src/run/ground.ts",
+      "src/run/open-namespace.ts",
       "src/run/quarantine/quarantines.ts",
       "src/run/query-way.ts",
       ...BASE,
@@ -293,6 +286,7 @@ const ROOMS: readonly Room[] = [
       "src/observe/log.ts",
       "src/run/container-way.ts",
       "src/run/instance.ts",
+      "src/run/open-namespace.ts",
       "src/run/quarantine/quarantines.ts",
       ...BASE,
     ],
@@ -404,7 +398,7 @@ const OPENERS = new Map([
   ["src/container/namespace/engine-host.ts", "places of the engine's process under /proc; plain-file.ts"],
   ["src/container/namespace/container-root.ts", "a container's root under /proc; plain-file.ts"],
   ["src/container/namespace/proof.ts", "namespaces that the engine names"],
-  ["src/config/engine-address.ts", "the settings of who started dns11"],
+  ["src/api/engine-address.ts", "the settings of who started dns11"],
   ["src/container/watch/path-watch.ts", "with O_PATH"],
   ["src/container/kind/here.ts", "the node's own; ResolverFile opens by plain-file.ts"],
   ["src/container/kind/journal.ts", "dns11's own folder"],

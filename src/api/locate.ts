@@ -5,7 +5,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { engineAddress } from "../config/engine-address.ts";
+import { engineAddress } from "./engine-address.ts";
 import { engineId } from "./engine-id.ts";
 import { controlPath, instanceFolder } from "./place.ts";
 

@@ -22,7 +22,8 @@ import { LIMITS } from "./limits.ts";
 import { NODE_FILTER_FORMS, parseNodeFilter } from "./node-filter.ts";
 import { ONLY_FORMS, type OnlyFilter, parseOnly } from "./only.ts";
 import { durationText, parseDuration, parseSize, sizeText } from "./quantity.ts";
-import { CAPABILITY_WAYS, METRICS_OFF } from "./settings.ts";
+import { METRICS_OFF } from "../model/metrics-policy.ts";
+import { CAPABILITY_WAYS } from "./settings.ts";
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;

@@ -4,6 +4,7 @@
 import type { Behaviour } from "../model/behaviour.ts";
 import type { QueriesPolicy } from "../model/asked-query.ts";
 import type { KindPolicy } from "../model/kind-policy.ts";
+import type { MetricsPolicy } from "../model/metrics-policy.ts";
 import type { LabelPolicy } from "../model/label-policy.ts";
 import type { RuleWish } from "../model/rule-tier.ts";
 import type { RouteRules } from "../model/route-rules.ts";
@@ -40,16 +41,6 @@ export interface Settings {
   readonly origins: Origins;
 }
 
-export interface MetricsPolicy {
-  /** ADDRESS:PORT, or METRICS_OFF. */
-  readonly address: string;
-  /** Somebody wants it there: then it must be there. */
-  readonly isAsked: boolean;
-  /** So many containers are told apart. */
-  readonly containers: number;
-}
-
-export const METRICS_OFF = "off";
 export const METRICS_ADDRESS = "127.0.0.1:9511";
 
 /** Whether capabilities that are not needed are given up before anything is done. */

@@ -7,7 +7,6 @@ import { randomInt } from "node:crypto";
 import { LIMITS } from "../config/limits.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
-import { closeQuietly } from "../kernel/libc.ts";
 import { Fault, reasonOf } from "../lib/fault.ts";
 import { type AskedQuestion, parseQuestion, questionQuery } from "../model/question-text.ts";
 import { type ReplyText, replyText } from "../model/reply-text.ts";
@@ -59,11 +58,9 @@ export async function lookup(
   }
   const names = order.search === true ? searched(question, resolvConf) : [question];
   const began = performance.now();
-  const fd = inside.open(owner);
+  const namespace = inside.open(owner);
   try {
-    const asking = new Asking(serversOf(resolvConf), order.tcp === true ? "tcp" : "udp", (server, protocol) =>
-      inside.dial(fd, server, protocol),
-    );
+    const asking = new Asking(serversOf(resolvConf), order.tcp === true ? "tcp" : "udp", namespace.dial);
     const { answered, asked } = await asking.ask(names, signal);
     return {
       container: containerRef(fact, owner),
@@ -75,7 +72,7 @@ export async function lookup(
       ...(answered?.reply ?? { rcode: null, ...NOTHING }),
     };
   } finally {
-    closeQuietly(fd);
+    namespace.close();
   }
 }
 

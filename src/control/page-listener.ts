@@ -5,7 +5,7 @@ import { type Server, createServer } from "node:http";
 import { isIPv6 } from "node:net";
 
 import { LIMITS } from "../config/limits.ts";
-import { METRICS_OFF, type MetricsPolicy } from "../config/settings.ts";
+import { METRICS_OFF, type MetricsPolicy } from "../model/metrics-policy.ts";
 import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
 import type { Log } from "../observe/log.ts";
 import { ConnectionRoom } from "./connection-room.ts";

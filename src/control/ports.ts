@@ -52,12 +52,17 @@ export interface Answering {
   };
 }
 
+/** The network namespace of a container, as long as it is open. */
+export interface OpenNamespace {
+  /** A socket to a server from in there. */
+  readonly dial: (server: Server, protocol: "udp" | "tcp") => number;
+  readonly close: () => void;
+}
+
 /** The way into a container. */
 export interface Inside {
-  /** Opens its network namespace, or throws a Fault that says why not. */
-  readonly open: (fact: ContainerFact) => number;
-  /** A socket to a server from that namespace. */
-  readonly dial: (namespace: number, server: Server, protocol: "udp" | "tcp") => number;
+  /** Throws a Fault that says why it cannot be opened. */
+  readonly open: (fact: ContainerFact) => OpenNamespace;
   /** What its programs read; undefined where that cannot be told. */
   readonly resolvConfOf: (fact: ContainerFact) => ResolvConf | undefined;
 }

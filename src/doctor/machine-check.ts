@@ -10,7 +10,7 @@ import { conntrackFinding } from "./checks/namespace-check.ts";
 import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
 import { type EngineHost, closeEngineHost, openEngineHost, processBehind } from "../container/namespace/engine-host.ts";
 import { Engine, type EngineInfo } from "../container/watch/engine.ts";
-import { engineAddress } from "../config/engine-address.ts";
+import { engineAddress } from "../api/engine-address.ts";
 import { type HostServers, readHostServers } from "../container/watch/host-file.ts";
 import { tryLock } from "../kernel/libc.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";

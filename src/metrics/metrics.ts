@@ -38,6 +38,8 @@ export interface MetricsSource {
   readonly settings: Origins;
   readonly reloads: { readonly done: number; readonly failed: number };
   readonly isReady: boolean;
+  /** How many files and sockets the process may have. */
+  readonly descriptorsMax: number;
   readonly serving?: {
     readonly meter: Meter;
     readonly readings: QueryReadings;
@@ -60,7 +62,7 @@ export function familiesOf(source: MetricsSource): Family[] {
           ...cacheFamilies(serving.meter, serving.readings),
           ...containerFamilies(serving.containers, serving.counts, serving.isConnected),
         ]),
-    ...processFamilies(),
+    ...processFamilies(source.descriptorsMax),
   ];
 }
 

@@ -9,7 +9,7 @@ import { Journal } from "../container/kind/journal.ts";
 import { NOTHING_TO_UNDO, undoNode } from "../container/kind/undo.ts";
 import { type Cleaned, removeLeftBehind } from "../container/rules/left-behind.ts";
 import { Engine } from "../container/watch/engine.ts";
-import { engineAddress } from "../config/engine-address.ts";
+import { engineAddress } from "../api/engine-address.ts";
 import type { ContainerJson } from "../container/watch/engine-json.ts";
 import { isUp } from "../container/watch/translate.ts";
 import { closeQuietly } from "../kernel/libc.ts";

@@ -2,7 +2,8 @@
  * Which capabilities a run has: those that it cannot work without, and a few that it can, where it is given them. Whatever
  * else it was started with it gives up before it does anything.
  */
-import { METRICS_OFF, type RunSettings } from "../config/settings.ts";
+import type { RunSettings } from "../config/settings.ts";
+import { METRICS_OFF } from "../model/metrics-policy.ts";
 import { CAPABILITIES } from "../container/preflight.ts";
 import { limitCapabilities } from "../kernel/capabilities.ts";
 

@@ -15,6 +15,7 @@ import { QueryReader } from "../control/query-reader.ts";
 import { routesOf } from "../control/routes.ts";
 import { Control } from "../control/socket.ts";
 import { threadCapabilities } from "../kernel/capabilities.ts";
+import { descriptorsMax } from "../kernel/descriptors.ts";
 import { reasonOf } from "../lib/fault.ts";
 import { type Family, exposition } from "../metrics/exposition.ts";
 import { familiesOf } from "../metrics/metrics.ts";
@@ -221,6 +222,7 @@ export class Service {
       settings: settings.origins,
       reloads: { done, failed },
       isReady: this.#life.report().ready,
+      descriptorsMax: descriptorsMax(),
     };
     if (this.#serving === undefined) return familiesOf(base);
     const { queryWay, containerWay, counts } = this.#serving;

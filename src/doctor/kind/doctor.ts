@@ -15,7 +15,7 @@ import {
 import { proveNamespace } from "../../container/namespace/proof.ts";
 import type { ContainerFact, NetworkFact } from "../../container/registry/fact.ts";
 import { Engine } from "../../container/watch/engine.ts";
-import { engineAddress } from "../../config/engine-address.ts";
+import { engineAddress } from "../../api/engine-address.ts";
 import { ImageLabels } from "../../container/watch/image-labels.ts";
 import { containerFact, isUp, networkFact } from "../../container/watch/translate.ts";
 import { NetlinkMemory } from "../../kernel/netlink-socket.ts";

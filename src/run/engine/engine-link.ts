@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { RunSettings } from "../../config/settings.ts";
-import { engineAddress } from "../../config/engine-address.ts";
+import { engineAddress } from "../../api/engine-address.ts";
 import { LIMITS } from "../../config/limits.ts";
 import {
   type EngineHost,

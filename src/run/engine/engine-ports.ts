@@ -7,7 +7,6 @@ import type { RepairAnswer } from "../../api/status.ts";
 import { LIMITS } from "../../config/limits.ts";
 import type { Reconciler } from "../../container/attach/reconciler.ts";
 import type { Nodes } from "../../container/kind/nodes.ts";
-import { dialIn } from "../../container/namespace/dial.ts";
 import { lookAtContainerFile } from "../../container/namespace/engine-host.ts";
 import { proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
@@ -16,6 +15,7 @@ import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
 import type { Containers, Inside, Repairs } from "../../control/ports.ts";
 import { Fault, codeOf } from "../../lib/fault.ts";
 import type { Ground } from "../ground.ts";
+import { openNamespace } from "../open-namespace.ts";
 import type { Quarantines } from "../quarantine/quarantines.ts";
 import type { Link } from "./engine-link.ts";
 
@@ -88,7 +88,7 @@ export function insideOf({ host }: Link, { bracket }: Ground): Inside {
   return {
     open: (fact) => {
       try {
-        return proveNamespace({ containerId: fact.id, ...fact }, host(), bracket.homeId).fd;
+        return openNamespace(bracket, proveNamespace({ containerId: fact.id, ...fact }, host(), bracket.homeId).fd);
       } catch (error) {
         if (codeOf(error) !== "NAMESPACE_IS_HOST") throw error;
         throw new Fault(
@@ -97,7 +97,6 @@ export function insideOf({ host }: Link, { bracket }: Ground): Inside {
         );
       }
     },
-    dial: (namespace, server, protocol) => dialIn(bracket, namespace, server, protocol),
     resolvConfOf: ({ id, resolvConfPath: path }) => {
       const file = lookAtContainerFile(host(), path ?? "", id);
       return file.kind === "read" ? parseResolvConf(file.text) : undefined;

@@ -14,7 +14,6 @@ import { FILES_HERE, NODE_HERE, nodeHere } from "../../container/kind/here.ts";
 import type { NodeMode } from "../../container/kind/node-mode.ts";
 import { NodeResolver } from "../../container/kind/node-resolver.ts";
 import { nodePlaceOf } from "../../container/kind/nodes.ts";
-import { dialIn } from "../../container/namespace/dial.ts";
 import { type EngineHost, closeEngineHost, openEngineHost } from "../../container/namespace/engine-host.ts";
 import { Directory } from "../../container/registry/directory.ts";
 import type { ContainerFact } from "../../container/registry/fact.ts";
@@ -27,6 +26,7 @@ import { Fault } from "../../lib/fault.ts";
 import type { KindPolicy } from "../../model/kind-policy.ts";
 import type { View } from "../../model/view.ts";
 import type { ContainerWay, Premises, WayParts } from "../container-way.ts";
+import { openNamespace } from "../open-namespace.ts";
 import { Quarantines } from "../quarantine/quarantines.ts";
 import { INSTANCE, THREAD_NAMESPACE, modeHere } from "./here.ts";
 
@@ -84,8 +84,7 @@ class NodeWay implements ContainerWay {
       },
     };
     this.inside = {
-      open: () => openSync(THREAD_NAMESPACE, "r"),
-      dial: (namespace, server, protocol) => dialIn(ground.bracket, namespace, server, protocol),
+      open: () => openNamespace(ground.bracket, openSync(THREAD_NAMESPACE, "r")),
       resolvConfOf: () => parseResolvConf(new NodeResolver(FILES_HERE).text() ?? ""),
     };
   }

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 
-import { engineAddress } from "../../../src/config/engine-address.ts";
+import { engineAddress } from "../../../src/api/engine-address.ts";
 import { Fault } from "../../../src/lib/fault.ts";
 
 const DEFAULT = "/var/run/docker.sock";
