@@ -31,6 +31,7 @@ const NOTHING_YET: MetricsSource = {
   settings: {},
   reloads: { done: 0, failed: 0 },
   isReady: true,
+  descriptorsMax: 0,
   serving: {
     meter: new Meter(),
     readings: { entries: 0, bytes: 0, bytesMax: 0, nameservers: [] },
