@@ -198,7 +198,10 @@ test("neighbours get nothing of the node either when it has left its network and
   // The same address at another interface; both changes are one to whoever looks a moment later.
   await node.container.disconnect(NETWORK);
   await node.container.connect({ name: NETWORK, ip: own });
-  await waitForNode(instance, node.name, ({ state }) => state === "working");
+  await waitFor("dns11 to have heard of it", async () =>
+    isDeepStrictEqual(await world.webFrom(neighbour, own), NOBODY) ? true : undefined,
+  );
+  await waitForWorkingNode(instance, node.name);
   for (let count = 0; count < 3; count++) {
     assert.deepEqual(await world.webFrom(neighbour, own), NOBODY);
     assert.deepEqual(await world.webFrom(pod, own), world.found);
