@@ -13,13 +13,14 @@ import { MessageBlock } from "../../../src/kernel/message-block.ts";
 import { NetlinkMemory } from "../../../src/kernel/netlink-socket.ts";
 import { BETTER } from "../../../src/model/behaviour.ts";
 import type { View } from "../../../src/model/view.ts";
-import { Answerer, SLOT_BYTES } from "../../../src/query/answer.ts";
+import { Answerer } from "../../../src/query/answer.ts";
+import { SLOT_BYTES } from "../../../src/query/ports.ts";
 import { Book } from "../../../src/query/ledger/book.ts";
 import { Endpoint as ListeningEndpoint } from "../../../src/query/listen/endpoint.ts";
 import { streamBlock } from "../../../src/query/listen/tcp-connection.ts";
-import { sharePools } from "../../../src/query/shares.ts";
+import { sharePools } from "../../../src/query/asker/shares.ts";
 
-export const VIEW: View = { networks: [], upstreams: { routes: [], isNdotsSet: false } };
+export const VIEW: View = { names: [], upstreams: { routes: [], isNdotsSet: false } };
 
 // Takes the sockets over and answers nobody.
 export const silent: OpenEndpoint = (bound): Endpoint => ({
