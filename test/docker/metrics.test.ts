@@ -13,7 +13,7 @@ import { LIMITS } from "../../src/config/limits.ts";
 import type { LifeReport } from "../../src/api/status.ts";
 import { familiesOf, type MetricsSource } from "../../src/metrics/metrics.ts";
 import { WayCounts } from "../../src/metrics/way-counts.ts";
-import { Meter } from "../../src/query/meter.ts";
+import { Meter } from "../../src/query/record/meter.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dig } from "../support/asking/dig.ts";
 import { Dns11, dns11 as command, startDns11 } from "../support/program/dns11.ts";
