@@ -23,8 +23,6 @@ export const KEEPER_LIMITS = {
   retryLastMs: 60_000,
   /** Namespaces that a keeper takes: more than there are descriptors for. */
   namespaces: 65_536,
-  /** Processes that may ask a keeper at once for what it holds; it serves one, and turns the others away. */
-  successors: 1,
   /** How long a process that is to be replaced may take to stand still, and its successor to have taken everything over. */
   yieldMs: 2_000,
   takeMs: 15_000,
