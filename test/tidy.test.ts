@@ -16,14 +16,16 @@ interface Room {
   readonly modules: readonly string[];
 }
 
-const BASE = ["src/lib", "src/model", "src/config/limits.ts"];
+const BASE = ["src/lib", "src/dns", "src/model", "src/config/limits.ts"];
 /** Modules that only compute. */
 const PURE = ["node:crypto", "node:util"];
 
 const ROOMS: readonly Room[] = [
   { room: "src/lib", mayImport: [], modules: PURE },
-  { room: "src/model", mayImport: ["src/lib"], modules: ["node:net", "dns-packet", ...PURE] },
-  { room: "src/config", mayImport: ["src/lib", "src/model", "src/observe/log.ts"], modules: [] },
+  // Stands below everything that knows what DNS is.
+  { room: "src/dns", mayImport: ["src/lib"], modules: [] },
+  { room: "src/model", mayImport: ["src/lib", "src/dns"], modules: ["node:net", "dns-packet", ...PURE] },
+  { room: "src/config", mayImport: ["src/lib", "src/dns", "src/model", "src/observe/log.ts"], modules: [] },
   {
     room: "src/config/file",
     mayImport: ["src/config", "src/lib"],
@@ -45,78 +47,103 @@ const ROOMS: readonly Room[] = [
     mayImport: ["src/kernel", ...BASE],
     modules: ["node:child_process", "node:fs", "node:timers/promises", "node:url"],
   },
-  { room: "src/query/wire", mayImport: BASE, modules: PURE },
-  { room: "src/query/policy", mayImport: ["src/query/wire", "src/query/trace.ts", ...BASE], modules: PURE },
-  { room: "src/query/trace.ts", mayImport: BASE, modules: [] },
+  // A query's way, from the bottom up: bytes, what is told of a query, who asks, whom we ask, what is kept, who decides.
+  { room: "src/query/wire", mayImport: BASE, modules: [] },
+  { room: "src/query/trace.ts", mayImport: ["src/dns", "src/model"], modules: [] },
+  { room: "src/query/record", mayImport: BASE, modules: [] },
+  { room: "src/query/ledger", mayImport: ["src/query/record", ...BASE], modules: [] },
+  { room: "src/query/asker", mayImport: ["src/query/ledger", "src/query/record", ...BASE], modules: [] },
+  {
+    room: "src/query/upstream",
+    mayImport: ["src/query/asker", "src/kernel", ...BASE],
+    modules: ["node:crypto", "node:net"],
+  },
+  {
+    room: "src/query/cache",
+    mayImport: [
+      "src/query/wire",
+      "src/query/trace.ts",
+      "src/query/record",
+      "src/query/asker/asker.ts",
+      "src/query/upstream/fleet.ts",
+      ...BASE,
+    ],
+    modules: [],
+  },
+  {
+    room: "src/query/policy",
+    mayImport: ["src/query/wire", "src/query/trace.ts", "src/dns", "src/model"],
+    modules: [],
+  },
+  // What listen, answer and forward hand each other, so that none of them knows another.
+  {
+    room: "src/query/ports.ts",
+    mayImport: [
+      "src/query/asker/asker.ts",
+      "src/query/record/outcome.ts",
+      "src/query/trace.ts",
+      "src/dns",
+      "src/model",
+    ],
+    modules: [],
+  },
   {
     room: "src/query/answer.ts",
     mayImport: [
       "src/query/wire",
       "src/query/policy",
       "src/query/cache",
-      "src/query/upstream",
-      "src/query/ledger",
-      "src/query/asker.ts",
+      "src/query/upstream/loop-guard.ts",
+      "src/query/asker/asker.ts",
+      "src/query/record/outcome.ts",
+      "src/query/ports.ts",
       "src/query/trace.ts",
       ...BASE,
     ],
-    modules: PURE,
-  },
-  // Counts what passes, and stands around those who do the work.
-  { room: "src/query/meter.ts", mayImport: ["src/query/cache/counts.ts", ...BASE], modules: [] },
-  {
-    room: "src/query/metered.ts",
-    mayImport: ["src/query/answer.ts", "src/query/asker.ts", "src/query/listen/ports.ts", "src/query/meter.ts"],
-    modules: [],
-  },
-  { room: "src/query/ledger", mayImport: BASE, modules: [] },
-  { room: "src/query/shares.ts", mayImport: BASE, modules: [] },
-  {
-    room: "src/query/asker.ts",
-    mayImport: ["src/query/forward/slots.ts", "src/query/ledger", "src/query/shares.ts", ...BASE],
-    modules: [],
-  },
-  {
-    room: "src/query/cache",
-    mayImport: ["src/query/wire", "src/query/upstream/fleet.ts", "src/query/asker.ts", "src/query/trace.ts", ...BASE],
-    modules: [],
-  },
-  {
-    room: "src/query/upstream",
-    mayImport: ["src/query/asker.ts", "src/query/shares.ts", "src/kernel", ...BASE],
-    modules: ["node:crypto", "node:net"],
-  },
-  {
-    room: "src/query/listen",
-    mayImport: [
-      "src/query/answer.ts",
-      "src/query/asker.ts",
-      "src/query/forward/slots.ts",
-      "src/query/ledger",
-      "src/query/shares.ts",
-      "src/kernel",
-      ...BASE,
-    ],
-    modules: ["node:net"],
+    modules: ["node:crypto"],
   },
   {
     room: "src/query/forward",
     mayImport: [
-      "src/query/answer.ts",
-      "src/query/asker.ts",
+      "src/query/wire",
       "src/query/cache",
       "src/query/upstream",
-      "src/query/wire",
-      "src/query/listen",
-      "src/query/meter.ts",
+      "src/query/asker/asker.ts",
+      "src/query/record",
+      "src/query/ports.ts",
       "src/query/trace.ts",
       "src/kernel",
       ...BASE,
     ],
     modules: ["node:dgram", "node:net"],
   },
+  {
+    room: "src/query/listen",
+    mayImport: ["src/query/asker", "src/query/ledger/book.ts", "src/query/ports.ts", "src/kernel", ...BASE],
+    modules: ["node:net"],
+  },
   { room: "src/container/capture", mayImport: BASE, modules: [] },
-  { room: "src/container/registry", mayImport: BASE, modules: [] },
+  // Facts stand below those who make something of them.
+  { room: "src/container/registry/fact.ts", mayImport: ["src/container/registry/labels.ts"], modules: [] },
+  { room: "src/container/registry/labels.ts", mayImport: ["src/model"], modules: [] },
+  { room: "src/container/names/source.ts", mayImport: ["src/container/registry/fact.ts", "src/model"], modules: [] },
+  // A source of names knows no other one, and nobody who reads it.
+  {
+    room: "src/container/names/docker",
+    mayImport: ["src/container/names/source.ts", "src/container/registry/fact.ts", "src/dns", "src/model"],
+    modules: [],
+  },
+  {
+    room: "src/container/names/node-host",
+    mayImport: ["src/container/names/source.ts", "src/dns", "src/model"],
+    modules: [],
+  },
+  {
+    room: "src/container/names/order.ts",
+    mayImport: ["src/container/names/docker", "src/container/names/node-host", "src/container/names/source.ts"],
+    modules: [],
+  },
+  { room: "src/container/registry", mayImport: ["src/container/names", ...BASE], modules: [] },
   {
     room: "src/container/rules",
     mayImport: ["src/kernel", ...BASE],
@@ -144,6 +171,8 @@ const ROOMS: readonly Room[] = [
     mayImport: [
       "src/container/attach/mode.ts",
       "src/container/capture",
+      "src/container/names/docker/search-order.ts",
+      "src/container/names/source.ts",
       "src/container/namespace",
       "src/container/registry",
       "src/container/rules",
@@ -171,6 +200,7 @@ const ROOMS: readonly Room[] = [
     mayImport: [
       "src/container/attach",
       "src/container/kind/nodes.ts",
+      "src/container/names/source.ts",
       "src/container/registry",
       "src/config/only.ts",
       "src/model",
@@ -204,7 +234,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/metrics",
-    mayImport: ["src/api/status.ts", "src/query/meter.ts", ...BASE],
+    mayImport: ["src/api/status.ts", "src/query/record/meter.ts", ...BASE],
     modules: ["node:crypto", "node:fs", "node:module", "prom-client"],
   },
   // Looks by itself, with a dns11 that runs or without one; of that one it knows what anybody may ask.
@@ -434,6 +464,32 @@ test("whoever opens a file by itself is known, and none of the known has stopped
     .filter(({ text }) => OPENING.test(text.replaceAll(/^import .*$/gm, "")))
     .map(({ path }) => path);
   assert.deepEqual(opening.toSorted(), [...OPENERS.keys()].toSorted());
+});
+
+/**
+ * What src/dns says once: how a DNS message is laid out, and what its numbers mean. Whoever writes one of these elsewhere
+ * begins a second vocabulary.
+ */
+const SECOND_VOCABULARY: readonly RegExp[] = [
+  /\b(?:HEADER_BYTES|QUESTION_\w*BYTES|RECORD_\w*BYTES|OPT_BYTES|MESSAGE_BYTES_MAX|NAME_BYTES_MAX|OUR_UDP_BYTES) = /,
+  /\b(?:TYPE|CLASS|RCODE|OPCODE|OPTION)_(?!AT\b)[A-Z]+ = (?:0x)?\d/,
+  /const (?:TYPES?|RCODES?|CLASS|OPCODE|OPTION) = (?:\{|\[\d|new )/,
+  /function (?:read|write|set)?[uU](?:int)?(?:16|32)\(/,
+];
+/** Where messages are read and written, numbers are read by src/dns, and masks have names. */
+const RAW_BYTES = /\b(?:read|write)UInt(?:16|32)BE\(|0xc0\b|0x3f\b|& 0x(?:0?f|f0)\b|& 15\b/;
+const ON_MESSAGES = /^src\/(?:query\/(?!listen)|model\/(?!address))/;
+
+test("the bytes of DNS are described once, in src/dns", () => {
+  const second = sources()
+    .filter(({ path }) => !path.startsWith("src/dns/") && !path.startsWith("src/kernel/"))
+    .flatMap(({ path, text }) =>
+      [...SECOND_VOCABULARY, ...(ON_MESSAGES.test(path) ? [RAW_BYTES] : [])]
+        .map((pattern) => pattern.exec(text)?.[0])
+        .filter((found) => found !== undefined)
+        .map((found) => `${path}: ${found}`),
+    );
+  assert.deepEqual(second, []);
 });
 
 test("each runtime package is imported by one folder only", () => {

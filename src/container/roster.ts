@@ -7,7 +7,8 @@ import { DETACHED, type Decision, decide, quarantined, withWarnings } from "./at
 import { CONTAINER_MODE } from "./attach/mode.ts";
 import type { Reconciler } from "./attach/reconciler.ts";
 import type { Nodes } from "./kind/nodes.ts";
-import type { Directory, NodePlace } from "./registry/directory.ts";
+import type { NodePlace } from "./names/source.ts";
+import type { Directory } from "./registry/directory.ts";
 import type { ContainerFact } from "./registry/fact.ts";
 import { isSameAddress } from "../model/address.ts";
 import type { LabelPolicy } from "../model/label-policy.ts";

@@ -2,7 +2,7 @@
  * CacheReport: how much is kept of what servers said, for whom, and what use it was; and how it is forgotten.
  */
 import { parseQuestion } from "../model/question-text.ts";
-import { folded } from "../model/wire-name.ts";
+import { folded } from "../dns/name.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { Fault, reasonOf } from "../lib/fault.ts";
 import type { ControlPorts } from "./ports.ts";

@@ -8,7 +8,7 @@ import type { Decision } from "../container/attach/decision.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import { serverText } from "../model/server-text.ts";
 import type { View } from "../model/view.ts";
-import { presentation } from "../model/wire-name.ts";
+import { presentation } from "../dns/name.ts";
 import type { Containers } from "./ports.ts";
 
 /** Of every running container, by name. */

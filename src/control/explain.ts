@@ -9,8 +9,8 @@ import type { ContainerFact } from "../container/registry/fact.ts";
 import { Fault } from "../lib/fault.ts";
 import { questionQuery } from "../model/question-text.ts";
 import { replyText } from "../model/reply-text.ts";
-import { DROPPED, SLOT_BYTES } from "../query/answer.ts";
-import type { Asker } from "../query/asker.ts";
+import { DROPPED, SLOT_BYTES } from "../query/ports.ts";
+import type { Asker } from "../query/asker/asker.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { Trace } from "../query/trace.ts";
 import type { Decision } from "../container/attach/decision.ts";
@@ -36,11 +36,11 @@ export async function explain(ports: ControlPorts, order: NameOrder): Promise<Ex
     const { events } = step;
     return events === undefined ? step : { ...step, events: events.map((e) => ({ ...e, atMs: e.atMs - began })) };
   });
-  const { networks } = containers.viewOf(owner);
+  const { names } = containers.viewOf(owner);
   return {
     container: containerRef(fact, owner),
     question: { name: question.name, type: question.typeName },
-    networks: networks.map(({ name }) => name).filter((name) => name !== ""),
+    networks: names.flatMap(({ places }) => places),
     steps,
     answeredBy: steps.findLast(({ isAnswer }) => isAnswer)?.layer ?? null,
     server: trace.server ?? null,

@@ -4,6 +4,7 @@
  */
 import { randomInt } from "node:crypto";
 
+import { OUR_UDP_BYTES } from "../dns/opt.ts";
 import { LIMITS } from "../config/limits.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
@@ -11,7 +12,7 @@ import { Fault, reasonOf } from "../lib/fault.ts";
 import { type AskedQuestion, parseQuestion, questionQuery } from "../model/question-text.ts";
 import { type ReplyText, replyText } from "../model/reply-text.ts";
 import type { Server } from "../model/view.ts";
-import { type Outcome, askTcp, askUdp } from "../query/forward/attempt.ts";
+import { type Attempted, askTcp, askUdp } from "../query/forward/attempt.ts";
 import type { ControlPorts } from "./ports.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
 import { searched } from "./search-list.ts";
@@ -26,7 +27,6 @@ interface Answered {
 }
 
 const DNS_PORT = 53;
-const UDP_BYTES = 1232;
 /** What the C library takes for an answer that another server may know better. */
 const GOES_ON = new Set(["SERVFAIL", "NOTIMP", "REFUSED"]);
 const NOTHING: Omit<ReplyText, "rcode"> = {
@@ -152,7 +152,7 @@ class Asking {
     return reply === undefined ? undefined : { server: server.address, protocol, reply };
   }
 
-  async #exchange(query: Buffer, server: Server, protocol: Protocol): Promise<Outcome> {
+  async #exchange(query: Buffer, server: Server, protocol: Protocol): Promise<Attempted> {
     let fd: number;
     try {
       fd = this.#dial(server, protocol);
@@ -163,7 +163,7 @@ class Asking {
       if (protocol === "tcp") askTcp(fd, query, LIMITS.lookupMs, resolve);
       else {
         const family = server.address.includes(":") ? 6 : 4;
-        askUdp(fd, family, { query, hasOpt: true, udpSize: UDP_BYTES }, LIMITS.lookupMs, resolve);
+        askUdp(fd, family, { query, hasOpt: true, udpSize: OUR_UDP_BYTES }, LIMITS.lookupMs, resolve);
       }
     });
   }

@@ -13,7 +13,7 @@ import type { Answerer } from "../query/answer.ts";
 import type { ReplyCache } from "../query/cache/reply-cache.ts";
 import type { AdaptiveForwarder } from "../query/forward/adaptive.ts";
 import type { Book } from "../query/ledger/book.ts";
-import type { Forward } from "../query/listen/ports.ts";
+import type { Forward } from "../query/ports.ts";
 import type { Fleet } from "../query/upstream/fleet.ts";
 import type { StoppedContainer } from "./hints.ts";
 import type { QueryReader } from "./query-reader.ts";

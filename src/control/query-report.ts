@@ -3,8 +3,8 @@
  */
 import type { QueryReport } from "../api/queries.ts";
 import type { AskedQuery } from "../model/asked-query.ts";
-import { rcodeName } from "../model/rcode.ts";
-import { typeName } from "../model/record-type.ts";
+import { rcodeName } from "../dns/rcode.ts";
+import { typeName } from "../dns/record-type.ts";
 
 /** `wallMs` is the time at which the clock of `performance.now` began. */
 export function queryReport(container: string, query: AskedQuery, wallMs: number): QueryReport {

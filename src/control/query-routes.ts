@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "../config/limits.ts";
 import { Fault } from "../lib/fault.ts";
-import { RCODE_NAMES, rcodeNumber } from "../model/rcode.ts";
+import { RCODE_NAMES, rcodeNumber } from "../dns/rcode.ts";
 import type { Book } from "../query/ledger/book.ts";
 import type { Call, Routes } from "./http.ts";
 import type { QueryFilter, QueryReader } from "./query-reader.ts";

@@ -4,8 +4,8 @@
  */
 import { serverText } from "../model/server-text.ts";
 import type { Route, Server } from "../model/view.ts";
-import { presentation } from "../model/wire-name.ts";
-import type { Asker } from "../query/asker.ts";
+import { presentation } from "../dns/name.ts";
+import type { Asker } from "../query/asker/asker.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import type { Nameserver } from "../query/upstream/nameserver.ts";
 import type { ControlPorts } from "./ports.ts";

@@ -107,7 +107,6 @@ export class Keeper {
   }
 
   #hold(held: Map<number, HeldNamespace>, key: number, namespace: HeldNamespace): void {
-    if (held.size >= LIMITS.keeperNamespaces && !held.has(key)) return closeDescriptors(namespace);
     this.#release(held, key);
     held.set(key, namespace);
   }

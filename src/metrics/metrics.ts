@@ -17,7 +17,7 @@ import {
   TYPE_NAMES,
   durationSeries,
   upstreamSeries,
-} from "../query/meter.ts";
+} from "../query/record/meter.ts";
 import { processFamilies } from "./process-metrics.ts";
 import type { Origins } from "../model/origins.ts";
 import type { ContainerStatus } from "../api/status.ts";

@@ -21,9 +21,7 @@ export const HOW = {
   refused: 4,
   /** No server gave a good answer. */
   failed: 5,
-  /** A question of our own, which no ledger is to have. */
-  ours: 6,
-} as const satisfies Record<How | "ours", number>;
+} as const satisfies Record<How, number>;
 
 export interface AskedQuery {
   /** Grows by one a query; another life of the container, or of dns11, begins far above. */

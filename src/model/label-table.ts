@@ -5,7 +5,7 @@
  */
 import { randomInt } from "node:crypto";
 
-import { sameBytes } from "./wire-name.ts";
+import { sameBytes } from "../dns/name.ts";
 
 /**
  * FNV-1a, a label at a time, so that the hash of every leading part of a name falls out on the way. It begins with another

@@ -1,17 +1,26 @@
 /**
  * The message by which the doctor asks for a name's addresses, as any program would, and what it reads of the answer.
  */
-import { decode, encode } from "dns-packet";
+import { decode } from "dns-packet";
+
+import { wireLabels } from "../dns/name.ts";
+import { queryOf } from "../dns/query.ts";
+import { TYPE } from "../dns/record-type.ts";
 
 export type AddressType = "A" | "AAAA";
 
 export function nameQuery(name: string, type: AddressType, id: number): Buffer {
-  return encode({ type: "query", id, flags: 0x0100, questions: [{ type, name }] });
+  return queryOf({ labels: labelsOf(name), type: TYPE[type], id });
+}
+
+/** The wire labels of a name as people write it; the root's for one that no query can spell, and nobody has. */
+export function labelsOf(name: string): Uint8Array {
+  return wireLabels(name.replaceAll(/^\.|\.$/g, "")) ?? new Uint8Array(0);
 }
 
 /** What every server knows, or refuses, whichever names it is for: the root. */
 export function rootQuery(id: number): Buffer {
-  return encode({ type: "query", id, flags: 0x0100, questions: [{ type: "SOA", name: "." }] });
+  return queryOf({ labels: new Uint8Array(0), type: TYPE.SOA, id });
 }
 
 /** The response code as a word; undefined for what is no reply to this id. */

@@ -2,9 +2,10 @@
  * QuestionText: what somebody asks for in words (a name or an address, and a type), and the query that says so on the
  * wire. An address stands for the name that belongs to it, as with `dig -x`.
  */
+import { presentation, wireLabels } from "../dns/name.ts";
+import { queryOf } from "../dns/query.ts";
+import { TYPE, parseType, typeName } from "../dns/record-type.ts";
 import { addressBytes, reverseLabels } from "./address.ts";
-import { parseType, typeName } from "./record-type.ts";
-import { presentation, wireLabels } from "./wire-name.ts";
 
 export interface AskedQuestion {
   /** Without a dot at the end; "." for the root. */
@@ -17,19 +18,12 @@ export interface AskedQuestion {
   readonly isAbsolute: boolean;
 }
 
-const TYPE_PTR = 12;
-const RD = 0x01;
-const CLASS_IN = 1;
-const TYPE_OPT = 41;
-/** What a client of today takes by UDP without fragments. */
-const UDP_BYTES = 1232;
-
 /** Reads both; throws an Error that says what is wrong. */
 export function parseQuestion(nameText: string, typeText: string | undefined): AskedQuestion {
   const address = typeText === undefined ? addressBytes(nameText) : undefined;
   if (address !== undefined) {
     const tree = wireLabels(address.length === 4 ? "in-addr.arpa" : "ip6.arpa") as Uint8Array;
-    return question(Buffer.concat([reverseLabels(address), tree]), TYPE_PTR, true);
+    return question(Buffer.concat([reverseLabels(address), tree]), TYPE.PTR, true);
   }
   const type = parseType(typeText ?? "A");
   const bare = nameText.replace(/\.$/, "");
@@ -50,7 +44,5 @@ function question(labels: Uint8Array, type: number, isAbsolute: boolean): AskedQ
 
 /** The query of a client that speaks EDNS and wants recursion, as dig's. */
 export function questionQuery({ labels, type }: Pick<AskedQuestion, "labels" | "type">, id: number): Buffer {
-  const opt = Buffer.from([0, 0, TYPE_OPT, UDP_BYTES >> 8, UDP_BYTES & 0xff, 0, 0, 0, 0, 0, 0]);
-  const header = Buffer.from([id >> 8, id & 0xff, RD, 0, 0, 1, 0, 0, 0, 0, 0, 1]);
-  return Buffer.concat([header, labels, Buffer.of(0, type >> 8, type & 0xff, 0, CLASS_IN), opt]);
+  return queryOf({ labels, type, id, hasOpt: true });
 }

@@ -3,8 +3,12 @@
  */
 import { type Answer, decode } from "dns-packet";
 
-import { extendedErrorName, rcodeName } from "./rcode.ts";
-import { typeName } from "./record-type.ts";
+import { u16 } from "../dns/bytes.ts";
+import { extendedErrorName } from "../dns/extended-error.ts";
+import { HEADER_BYTES, isAuthoritative, isTruncated, rcodeOf } from "../dns/header.ts";
+import { OPTION, OPT_RCODE_SHIFT } from "../dns/opt.ts";
+import { rcodeName } from "../dns/rcode.ts";
+import { typeName } from "../dns/record-type.ts";
 
 export interface RecordText {
   readonly name: string;
@@ -26,21 +30,18 @@ export interface ReplyText {
   readonly isUnreadable: boolean;
 }
 
-const HEADER_BYTES = 12;
-const OPTION_EXTENDED_ERROR = 15;
 const TYPE_UNKNOWN = /^UNKNOWN_(\d+)$/;
 
 /** Undefined for what is no DNS message at all. */
 export function replyText(message: Buffer): ReplyText | undefined {
   if (message.length < HEADER_BYTES) return undefined;
-  const flags = message.readUInt16BE(2);
-  const bits = { isTruncated: (flags & 0x0200) !== 0, isAuthoritative: (flags & 0x0400) !== 0 };
-  const low = flags & 15;
+  const bits = { isTruncated: isTruncated(message), isAuthoritative: isAuthoritative(message) };
+  const low = rcodeOf(message);
   try {
     const { answers = [], authorities = [], additionals = [] } = decode(message);
     const opt = additionals.find((record) => record.type === "OPT") as OptRecord | undefined;
     return {
-      rcode: rcodeName(low | ((opt?.extendedRcode ?? 0) << 4)),
+      rcode: rcodeName(low | ((opt?.extendedRcode ?? 0) << OPT_RCODE_SHIFT)),
       ...bits,
       answers: answers.map(recordText),
       authority: authorities.map(recordText),
@@ -61,8 +62,8 @@ interface OptRecord {
 }
 
 function extendedErrorIn({ code, data }: { code: number; data?: Buffer }): ReplyText["extendedErrors"] {
-  if (code !== OPTION_EXTENDED_ERROR || data === undefined || data.length < 2) return [];
-  const error = data.readUInt16BE(0);
+  if (code !== OPTION.EXTENDED_ERROR || data === undefined || data.length < 2) return [];
+  const error = u16(data, 0);
   return [{ code: error, name: extendedErrorName(error), text: data.toString("utf8", 2).replace(/\0$/, "") }];
 }
 

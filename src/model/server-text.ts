@@ -10,9 +10,9 @@
  */
 import { isIPv4, isIPv6 } from "node:net";
 
+import { folded, wireLabels } from "../dns/name.ts";
 import { isSameAddress } from "./address.ts";
 import type { Server } from "./view.ts";
-import { folded, wireLabels } from "./wire-name.ts";
 
 /** A server by its address, or the host's own servers. */
 export type NamedServer = Server | "host";

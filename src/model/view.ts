@@ -1,29 +1,9 @@
 /**
- * View: what one network namespace may know. It names the networks its container is on, in the order in which they are
- * asked, and where everything else goes. The registry makes a new one when any of that changes; the names themselves
- * live in the networks' tables and are shared by all views.
+ * View: what one network namespace may know. It has the sources of names, in the order in which they count, and where
+ * everything else goes. The registry makes a new one when any of that changes; the names themselves live in the tables of
+ * their sources and are shared by all views.
  */
-import type { NetworkNames } from "./network-names.ts";
-
-/** A `--link target:alias` on one network: a private name for what another container is called. */
-export interface Link {
-  /** Wire labels of the alias as it was typed, and in lower case; undefined where no query can spell it. */
-  readonly alias: Uint8Array | undefined;
-  readonly aliasFolded: Uint8Array | undefined;
-  /** Lower-case wire labels of the target, and their hash. */
-  readonly target: Uint8Array | undefined;
-  readonly targetHash: number;
-}
-
-export interface ViewNetwork {
-  readonly id: string;
-  readonly name: string;
-  /** Wire labels of the network's name as it is, and in lower case: the suffix of `name.network`. */
-  readonly suffix: Uint8Array | undefined;
-  readonly suffixFolded: Uint8Array | undefined;
-  readonly names: NetworkNames;
-  readonly links: readonly Link[];
-}
+import type { Names } from "./names.ts";
 
 /** A nameserver, and the namespace it is dialled from: that pair, not the address alone, is a server. */
 export interface Server {
@@ -59,7 +39,7 @@ export interface Upstreams {
 }
 
 export interface View {
-  readonly networks: readonly ViewNetwork[];
+  readonly names: readonly Names[];
   readonly upstreams: Upstreams;
   /** Whoever asks in there gives up sooner than others do. */
   readonly budgetMs?: number;

@@ -7,28 +7,32 @@
  */
 import { randomBytes } from "node:crypto";
 
+import { HEADER_BYTES } from "../dns/header.ts";
+import { presentation } from "../dns/name.ts";
+import { RCODE } from "../dns/rcode.ts";
+import { TYPE } from "../dns/record-type.ts";
+import { CLASS } from "../dns/record.ts";
 import { copyBytes } from "../lib/bytes.ts";
 import { HOW } from "../model/asked-query.ts";
 import type { Behaviour } from "../model/behaviour.ts";
 import { LEAVE_DEFAULTS, type LeavePolicy } from "../model/upstream-policy.ts";
+import { DENIED, MISS } from "../model/names.ts";
 import type { Route } from "../model/view.ts";
 import { probeName } from "../model/probe-message.ts";
-import { presentation } from "../model/wire-name.ts";
-import type { Asker } from "./asker.ts";
-import { LocalNames } from "./policy/local.ts";
+import type { Asker } from "./asker/asker.ts";
 import { type Memory, UNKNOWN } from "./cache/memory.ts";
 import { shareBits } from "./cache/shareable.ts";
 import type { LoopGuard } from "./upstream/loop-guard.ts";
-import { BY_STREAM } from "./ledger/ledger.ts";
-import { ReverseNames } from "./policy/reverse.ts";
+import { DEFERRED, DROPPED, type Deferred, type Signature } from "./ports.ts";
+import { Outcome, STAGE } from "./record/outcome.ts";
+import { KnownNames } from "./policy/names.ts";
 import { routeOf } from "./policy/route.ts";
 import type { Trace } from "./trace.ts";
 import { Shuffler } from "./policy/shuffle.ts";
 import { SpecialNames } from "./policy/special.ts";
-import { HEADER_BYTES, Question } from "./wire/question.ts";
+import { Question, type Verdict } from "./wire/question.ts";
 import type { Records } from "./wire/records.ts";
 import {
-  RCODE,
   type Shuffle,
   addressAnswer,
   badVersion,
@@ -40,52 +44,6 @@ import {
   refuseQuestion,
   sizeLimit,
 } from "./wire/reply.ts";
-
-/** Nothing is to be sent. */
-export const DROPPED = 0;
-/** Somebody upstream has to be asked: `takeDeferred` has what is needed for that. */
-export const DEFERRED = -1;
-
-/** More than any message, the name that is written out in it, and our own OPT. */
-export const SLOT_BYTES = 65535 + 512;
-
-const CLASS = { IN: 1, ANY: 255 } as const;
-const TYPE = { A: 1, PTR: 12, MX: 15, TXT: 16, AAAA: 28 } as const;
-
-/** Where in a query its signature begins. */
-interface Signature {
-  readonly at: number;
-  readonly isTsig: boolean;
-}
-
-const TYPE_SIG = 24;
-const TYPE_TSIG = 250;
-
-/** A query that goes upstream, on its own: the block it came in is used again at once. */
-export interface Deferred {
-  /** The query as it is sent on: unusual forms made usual, trailing bytes cut off. */
-  readonly query: Buffer;
-  /** Where its question ends. */
-  readonly questionEnd: number;
-  readonly hasOpt: boolean;
-  /** What the asker takes by UDP, as announced in its OPT; 0 without one. */
-  readonly udpSize: number;
-  /** A name that we hold, asked for a type that we do not: upstream's NXDOMAIN would deny what is there. */
-  readonly isKnown: boolean;
-  /** Who is to be asked. */
-  readonly route: Route;
-  readonly type: number;
-  /** DO and CD, where the question has one answer for all who ask; NOT_SHAREABLE otherwise. */
-  readonly bits: number;
-  /** The name in lower case, without its end, a character a byte; and its hash. */
-  readonly name: string;
-  readonly nameHash: number;
-  readonly isDnssecOk: boolean;
-  /** Its last record, where that is a signature of the query itself. */
-  readonly signature: Signature | undefined;
-  /** Whom to tell what becomes of it; only where somebody has it explained. */
-  readonly trace?: Trace;
-}
 
 /** What answers before somebody is asked, and what is looked out for; none of it where queries only go to the forwarder. */
 export interface AnswererParts {
@@ -100,19 +58,13 @@ export class Answerer {
   readonly #parts: AnswererParts;
   readonly #special: SpecialNames;
   readonly #question: Question;
-  readonly #local: LocalNames;
-  readonly #reverse: ReverseNames;
+  readonly #names: KnownNames;
   readonly #shuffler: Shuffler;
   #isKnown = false;
   #route: Route | undefined;
   #limit = 0;
-  /** The type that was asked for last; 0 where the question could not be read. */
-  lastType = 0;
-  /** The response code that was answered last, with the part of it that stands in an OPT. */
-  lastRcode = 0;
-  /** How the answer comes about that is being made, one of HOW; and whether its response code takes an OPT to say. */
-  #how: number = HOW.local;
-  #isBadVersion = false;
+  /** What became of the query that was answered last. */
+  readonly outcome = new Outcome();
   #trace: Trace | undefined;
   readonly #addressOptions: { limit: number; readonly shuffle: Shuffle; readonly behaviour: Behaviour };
 
@@ -122,8 +74,7 @@ export class Answerer {
     this.#parts = parts;
     const { seed = randomBytes(4).readInt32LE(0), leave = LEAVE_DEFAULTS } = parts;
     this.#special = new SpecialNames(behaviour, leave);
-    this.#local = new LocalNames(behaviour);
-    this.#reverse = new ReverseNames(behaviour);
+    this.#names = new KnownNames(behaviour);
     this.#shuffler = new Shuffler(seed);
     const shuffle = (count: number): Uint16Array => this.#shuffler.order(count);
     this.#addressOptions = { limit: 0, shuffle, behaviour };
@@ -134,67 +85,56 @@ export class Answerer {
    * reply, DROPPED, or DEFERRED.
    */
   answer(asker: Asker, block: Buffer, offset: number, length: number, isStream: boolean): number {
-    const question = this.#question;
-    this.#how = HOW.local;
-    this.#isBadVersion = false;
-    question.nameEnd = 0;
+    const { outcome } = this;
+    outcome.begin(block, offset, isStream);
     const result = this.#answer(asker, block, offset, length, isStream);
-    if (result <= 0) return result;
-    this.lastRcode = this.#isBadVersion ? RCODE.BADVERS : (block[offset + 3] as number) & 15;
-    if (this.wasOurs) {
-      asker.counters.queries--;
-      asker.counters.local--;
-    } else if (this.#trace === undefined) {
-      // Who has it explained is no container.
-      const flags = isStream ? this.#how | BY_STREAM : this.#how;
-      asker.ledger.note(block, offset, result, question.nameEnd, question.type, this.lastRcode, flags);
-    }
+    if (result > 0) outcome.end(result);
+    asker.record(outcome);
     return result;
-  }
-
-  /** Whether what was answered last was a probe of our own, which no container has asked. */
-  get wasOurs(): boolean {
-    return this.#how === HOW.ours;
   }
 
   #answer(asker: Asker, block: Buffer, offset: number, length: number, isStream: boolean): number {
+    const { outcome } = this;
     const question = this.#question;
-    asker.counters.queries++;
-    this.lastType = 0;
-    switch (question.read(block, offset, length)) {
-      case "ignore":
-        asker.counters.ignored++;
-        return DROPPED;
-      case "not-implemented":
-        asker.counters.malformed++;
-        this.#how = HOW.refused;
-        return refuseHeader(block, offset, RCODE.NOTIMP, true);
-      case "malformed":
-        asker.counters.malformed++;
-        this.#how = HOW.refused;
-        question.nameEnd = 0;
-        return refuseHeader(block, offset, RCODE.FORMERR, false);
-      case "malformed-behind-question":
-        asker.counters.malformed++;
-        this.#how = HOW.refused;
-        return refuseQuestion(block, question, RCODE.FORMERR);
-      case "answer":
-        break;
-    }
-    this.lastType = question.type;
+    const verdict = question.read(block, offset, length);
+    if (verdict !== "answer") return this.#refuseUnreadable(block, offset, verdict);
+    outcome.type = question.type;
+    outcome.nameEnd = question.nameEnd;
     if (this.#behaviour.speaksEdns && question.records.optCount > 0) {
-      this.#how = HOW.refused;
-      if (question.records.optCount > 1) return refuseQuestion(block, question, RCODE.FORMERR);
-      this.#isBadVersion = question.records.optVersion > 0;
-      if (this.#isBadVersion) return badVersion(block, question, this.#behaviour);
-      this.#how = HOW.local;
+      const refused = this.#refuseEdns(block);
+      if (refused !== DROPPED) return refused;
     }
     this.#limit = sizeLimit(question.records.optUdpSize, isStream);
-    const { cached } = asker.counters;
+    outcome.stage = STAGE.here;
     const result = this.#decide(asker, block, isStream);
-    if (result === DEFERRED) asker.counters.forwarded++;
-    else if (asker.counters.cached === cached) asker.counters.local++;
+    if (result === DEFERRED) outcome.stage = STAGE.deferred;
     return result;
+  }
+
+  #refuseUnreadable(block: Buffer, offset: number, verdict: Exclude<Verdict, "answer">): number {
+    const { outcome } = this;
+    const question = this.#question;
+    if (verdict === "ignore") return DROPPED;
+    outcome.stage = STAGE.unreadable;
+    outcome.how = HOW.refused;
+    if (verdict === "not-implemented") return refuseHeader(block, offset, RCODE.NOTIMP, true);
+    if (verdict === "malformed") return refuseHeader(block, offset, RCODE.FORMERR, false);
+    outcome.type = question.type;
+    outcome.nameEnd = question.nameEnd;
+    return refuseQuestion(block, question, RCODE.FORMERR);
+  }
+
+  /** What is wrong with the EDNS of a query, as a reply; DROPPED where nothing is. */
+  #refuseEdns(block: Buffer): number {
+    const { outcome } = this;
+    const question = this.#question;
+    const { optCount, optVersion } = question.records;
+    if (optCount === 1 && optVersion === 0) return DROPPED;
+    outcome.stage = STAGE.refused;
+    outcome.how = HOW.refused;
+    if (optCount > 1) return refuseQuestion(block, question, RCODE.FORMERR);
+    outcome.rcode = RCODE.BADVERS;
+    return badVersion(block, question, this.#behaviour);
   }
 
   /** Answers as `answer` does, at the beginning of a block, and tells `trace` what is decided and why. */
@@ -231,7 +171,8 @@ export class Answerer {
 
   #setTrace(trace: Trace | undefined): void {
     const { memory } = this.#parts;
-    this.#trace = this.#local.trace = this.#special.trace = trace;
+    this.#trace = this.#names.trace = this.#special.trace = trace;
+    this.outcome.isExplained = trace !== undefined;
     if (memory !== undefined) memory.trace = trace;
   }
 
@@ -247,7 +188,7 @@ export class Answerer {
       if (answer !== DEFERRED) return answer;
     } else this.#trace?.passes("names", "only addresses (A, AAAA, MX) are looked up among names, as with Docker");
     if (type === TYPE.PTR) {
-      const pointer = this.#reverse.find(question, asker.view);
+      const pointer = this.#names.reverse(question, asker.view);
       this.#trace?.reverses(pointer);
       if (pointer !== undefined) {
         return pointer.target === undefined
@@ -257,14 +198,14 @@ export class Answerer {
     } else this.#trace?.passes("reverse", "the question is not which name an address has (PTR)");
     if (type === TYPE.TXT && asker.nonce !== undefined && this.#isProbe(asker.nonce, block)) {
       asker.seenNonce[isStream ? "tcp" : "udp"] = true;
-      this.#how = HOW.ours;
+      this.outcome.stage = STAGE.ours;
       return noData(block, question, this.#behaviour);
     }
     const { guard } = this.#parts;
     if (type === TYPE.TXT && guard?.isExpecting === true) {
       const { offset, nameEnd } = question;
       if (guard.sees(asker, block, offset + HEADER_BYTES, nameEnd)) {
-        this.#how = HOW.ours;
+        this.outcome.stage = STAGE.ours;
         return nameError(block, question, this.#behaviour);
       }
     }
@@ -274,12 +215,11 @@ export class Answerer {
   /** Names here are of the internet's class. What other classes know is for servers to say, but not of a name of ours. */
   #decideOtherClass(asker: Asker, block: Buffer): number {
     const question = this.#question;
-    const isOurs =
-      this.#local.find(block, question, asker.view) !== undefined ||
-      this.#reverse.find(question, asker.view) !== undefined;
+    const names = this.#names;
+    const isOurs = names.find(question, asker.view) !== MISS || names.reverse(question, asker.view) !== undefined;
     if (!isOurs) return this.#leave(asker, block);
     this.#trace?.answers("names", "the name is known here, and the question is of another class than IN");
-    this.#how = HOW.refused;
+    this.outcome.how = HOW.refused;
     return failure(block, question, RCODE.REFUSED, this.#behaviour);
   }
 
@@ -312,17 +252,22 @@ export class Answerer {
       this.#trace?.passes("cache", "nothing is kept: the switch cache is off");
       return DEFERRED;
     }
-    const length = memory.answer(asker, block, this.#question, route, this.#limit, this.#isKnown);
+    const { outcome } = this;
+    const length = memory.answer(asker, block, this.#question, route, this.#limit, this.#isKnown, outcome);
     if (length === UNKNOWN) return DEFERRED;
-    asker.counters.cached++;
-    this.#how = memory.how;
+    outcome.stage = STAGE.cache;
     return length;
   }
 
   #answerName(asker: Asker, block: Buffer): number {
     const question = this.#question;
-    const named = this.#local.find(block, question, asker.view);
-    if (named === undefined) return DEFERRED;
+    const said = this.#names.find(question, asker.view);
+    if (said === MISS) return DEFERRED;
+    if (said === DENIED) {
+      this.#trace?.found(true, "whoever keeps such names knows of none");
+      return nameError(block, question, this.#behaviour);
+    }
+    const { named, isOnlyHere } = this.#names.search;
     const { type } = question;
     if (type === TYPE.A || type === TYPE.AAAA) {
       const addresses = type === TYPE.A ? named.v4 : named.v6;
@@ -335,7 +280,7 @@ export class Answerer {
       return addressAnswer(block, question, addresses, type === TYPE.A ? 4 : 16, this.#addressOptions);
     }
     // A dotted name may also exist outside, with a mail exchanger or a certificate policy of its own.
-    if (type === TYPE.MX || this.#local.wasQualified || question.labelCount < 2) {
+    if (type === TYPE.MX || isOnlyHere || question.labelCount < 2) {
       this.#trace?.found(true, "only addresses are held, and the answer for another type is empty");
       return noData(block, question, this.#behaviour);
     }
@@ -351,6 +296,6 @@ export class Answerer {
 }
 
 function signatureOf({ lastType, lastAt }: Records, offset: number): Signature | undefined {
-  const isTsig = lastType === TYPE_TSIG;
-  return isTsig || lastType === TYPE_SIG ? { at: lastAt - offset, isTsig } : undefined;
+  const isTsig = lastType === TYPE.TSIG;
+  return isTsig || lastType === TYPE.SIG ? { at: lastAt - offset, isTsig } : undefined;
 }

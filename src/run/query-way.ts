@@ -14,24 +14,24 @@ import type { Server } from "../model/view.ts";
 import type { QueryReadings } from "../metrics/metrics.ts";
 import { type Log, Throttle } from "../observe/log.ts";
 import { Repeats } from "../observe/repeats.ts";
-import { Answerer, SLOT_BYTES } from "../query/answer.ts";
+import { Answerer } from "../query/answer.ts";
 import { Memory } from "../query/cache/memory.ts";
 import { ReplyCache } from "../query/cache/reply-cache.ts";
 import { AdaptiveForwarder } from "../query/forward/adaptive.ts";
 import { LoopGuard } from "../query/upstream/loop-guard.ts";
 import { SequentialForwarder } from "../query/forward/sequential.ts";
-import type { SlotLimit } from "../query/forward/slots.ts";
+import type { SlotLimit } from "../query/asker/slots.ts";
 import { Book } from "../query/ledger/book.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
-import type { Forward } from "../query/listen/ports.ts";
+import { type Forward, SLOT_BYTES } from "../query/ports.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
-import { MeteredAnswerer } from "../query/metered.ts";
-import { Meter } from "../query/meter.ts";
-import { sharePools } from "../query/shares.ts";
+import { Meter } from "../query/record/meter.ts";
+import { sharePools } from "../query/asker/shares.ts";
 import { Fleet } from "../query/upstream/fleet.ts";
 import { TurnBudget } from "../query/upstream/turn-budget.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";
+import { inlineMore } from "./inlining.ts";
 
 export interface QueryWay {
   readonly meter: Meter;
@@ -48,7 +48,6 @@ export interface QueryWay {
 
 /** What settings exchange. */
 interface Answering extends Pick<UdpParts & TcpParts, "answerer" | "forward" | "queryBytesMax" | "pipelinedMax"> {
-  /** Those who do it, without those who count. */
   readonly asking: Asking;
 }
 
@@ -64,6 +63,7 @@ export function composeQueryWay(
   repeats: Repeats = new Repeats(log),
   onAsker: OnAsker = () => undefined,
 ): QueryWay {
+  inlineMore();
   const meter = new Meter();
   const parts: AnsweringParts = { block: new MessageBlock(LIMITS.udpBatch, SLOT_BYTES), log, repeats, meter };
   const slots = slotLimit(settings);
@@ -71,7 +71,7 @@ export function composeQueryWay(
   const shares = sharePools(descriptorsMax());
   let current = settings;
   let answering = composeAnswering(settings, parts);
-  const shared = { timer: meter };
+  const shared = { meter };
   const udp: UdpParts = { ...answering, ...shared, block: parts.block, isBatching: settings.isBatching };
   const tcp: TcpParts = { ...answering, ...shared, block: streamBlock() };
   return {
@@ -114,7 +114,7 @@ function composeAnswering(settings: RunSettings, parts: AnsweringParts): Answeri
   const asking = behaviour.failsOver ? adaptive(settings, parts) : sequential(settings, parts);
   return {
     asking,
-    answerer: new MeteredAnswerer(asking.answerer, parts.meter),
+    answerer: asking.answerer,
     forward: asking.forward,
     queryBytesMax: behaviour.readsLongQueries ? LIMITS.udpQueryBytes : LIMITS.udpQueryBytesStrict,
     pipelinedMax: behaviour.pipelines ? LIMITS.tcpPipelined : 1,

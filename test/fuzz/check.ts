@@ -4,18 +4,20 @@ import assert from "node:assert/strict";
 
 import { decode } from "dns-packet";
 
+import { RCODE } from "../../src/dns/rcode.ts";
 import { LIMITS } from "../../src/config/limits.ts";
 import { withLength } from "../../src/lib/framing.ts";
 import { BETTER, type Behaviour, STRICT } from "../../src/model/behaviour.ts";
-import { NAME_BYTES_MAX } from "../../src/model/wire-name.ts";
-import { Answerer, DEFERRED, DROPPED, type Deferred, SLOT_BYTES } from "../../src/query/answer.ts";
-import type { Asker } from "../../src/query/asker.ts";
+import { NAME_BYTES_MAX } from "../../src/dns/name.ts";
+import { Answerer } from "../../src/query/answer.ts";
+import { DEFERRED, DROPPED, type Deferred, SLOT_BYTES } from "../../src/query/ports.ts";
+import type { Asker } from "../../src/query/asker/asker.ts";
 import { StreamReader } from "../../src/lib/stream-reader.ts";
 import { Question, type Verdict } from "../../src/query/wire/question.ts";
 import { Records, isReadable } from "../../src/query/wire/records.ts";
 import { readReply as readUpstreamReply } from "../../src/query/wire/upstream-reply.ts";
 import { relay } from "../../src/query/wire/relay.ts";
-import { RCODE, failure, sizeLimit } from "../../src/query/wire/reply.ts";
+import { failure, sizeLimit } from "../../src/query/wire/reply.ts";
 import { scrub } from "../../src/query/wire/scrub.ts";
 import { type FreshReply, freshReply } from "../../src/query/wire/shared-reply.ts";
 import { CACHE_DEFAULTS } from "../../src/model/upstream-policy.ts";

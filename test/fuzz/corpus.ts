@@ -3,7 +3,7 @@
 
 import { addressBytes, reverseLabels } from "../../src/model/address.ts";
 import type { View } from "../../src/model/view.ts";
-import { presentation } from "../../src/model/wire-name.ts";
+import { presentation } from "../../src/dns/name.ts";
 import {
   TYPE,
   aName,

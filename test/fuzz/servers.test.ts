@@ -7,7 +7,7 @@ import { after, test } from "node:test";
 
 import { guard } from "../../src/lib/guard.ts";
 import { withLength } from "../../src/lib/framing.ts";
-import type { Asker } from "../../src/query/asker.ts";
+import type { Asker } from "../../src/query/asker/asker.ts";
 import { TYPE, aPointer, aQuery, aRecord, aReplyTo } from "../support/scripted/builders.ts";
 import { Asking, askerOf } from "../unit/support/asking.ts";
 import { type TcpScript, type UdpScript, startBoth } from "../unit/support/upstreams.ts";

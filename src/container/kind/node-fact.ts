@@ -5,7 +5,7 @@ import { statSync } from "node:fs";
 
 import type { Within } from "../rules/exchange.ts";
 import type { ContainerFact, EndpointFact, NetworkFact } from "../registry/fact.ts";
-import { type Joined, inSearchOrder } from "../registry/order.ts";
+import { type Joined, inSearchOrder } from "../names/docker/search-order.ts";
 
 /** An address of each family, where there is one. */
 export interface AddressPair {

@@ -8,7 +8,7 @@ import { LABEL_DEFAULTS, type LabelPolicy } from "../../model/label-policy.ts";
 import type { Bracket } from "../namespace/bracket.ts";
 import { withRoot } from "../namespace/container-root.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";
-import type { NodePlace } from "../registry/directory.ts";
+import type { NodePlace } from "../names/source.ts";
 import type { ContainerFact, NetworkFact } from "../registry/fact.ts";
 import type { Journal } from "./journal.ts";
 import { type NodeFact, nodeFactOf } from "./node-fact.ts";

@@ -1,26 +1,21 @@
 /**
- * Directory: all names of all networks, kept by applying facts. A change costs what changed: the names of one container
- * on its networks, and its own view. It is applied in one synchronous step, so a query sees all of it or nothing.
+ * Directory: all that is known of containers, kept by applying facts, and what each may know: names from their sources, and
+ * who is asked for the rest. A change costs what changed: the names of one container on its networks, and its own view. It
+ * is applied in one synchronous step, so a query sees all of it or nothing.
  */
 import { LIMITS } from "../../config/limits.ts";
 import { isSameAddress } from "../../model/address.ts";
-import { nameKey, spelledLabels } from "../../model/docker-name.ts";
+import { DockerNetworks } from "../names/docker/networks.ts";
+import type { Joined } from "../names/docker/search-order.ts";
+import { HOST_NAME } from "../names/node-host/node-host.ts";
+import { nameSources } from "../names/order.ts";
+import type { NodePlace } from "../names/source.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../model/label-policy.ts";
-import { hashOf } from "../../model/label-table.ts";
-import { NetworkNames } from "../../model/network-names.ts";
 import { NO_RULES, type RouteRules } from "../../model/route-rules.ts";
-import type { Link, Server, Upstreams, View, ViewNetwork } from "../../model/view.ts";
-import { folded } from "../../model/wire-name.ts";
-import { type ContainerFact, type EndpointFact, type NameserversFact, type NetworkFact } from "./fact.ts";
-import { type Joined, inSearchOrder } from "./order.ts";
+import type { Server, Upstreams, View } from "../../model/view.ts";
+import type { ContainerFact, NameserversFact, NetworkFact } from "./fact.ts";
 import { DNS_LABEL, ownSay } from "./label-routes.ts";
 import { type Say, routesOf, saidBy } from "./routes.ts";
-
-interface KnownNetwork {
-  readonly fact: NetworkFact;
-  readonly names: NetworkNames;
-  readonly suffix: Uint8Array | undefined;
-}
 
 export interface DirectoryOptions {
   /** Of Docker's list, so many servers are used. */
@@ -29,16 +24,6 @@ export interface DirectoryOptions {
   readonly ownAddress: string;
 }
 
-/** What is different for a KIND node. */
-export interface NodePlace {
-  /** Where its pods ask us: as servers of the node, it would ask itself. */
-  readonly ownAddresses: readonly string[];
-  /** What host.docker.internal is in there: nothing, whatever a server says, or an address. */
-  readonly hostName: "deny" | "ask" | (string & {});
-}
-
-/** As Docker Desktop calls the host; KIND asks for it at each start of a node. */
-const HOST_NAME = "host.docker.internal";
 const DNS_PORT = 53;
 /** Docker's own resolver behind us. */
 const DOOR: Server = { from: "door", address: "127.0.0.11", port: DNS_PORT };
@@ -53,7 +38,8 @@ const DRIVERS_WITHOUT_OUTSIDE = new Set(["null", "host"]);
 
 export class Directory {
   readonly #options: DirectoryOptions;
-  readonly #networks = new Map<string, KnownNetwork>();
+  readonly #networks = new DockerNetworks();
+  readonly #sources = nameSources({ networks: this.#networks });
   readonly #containers = new Map<string, ContainerFact>();
   #host: readonly Server[] = [];
   #rules: RouteRules = NO_RULES;
@@ -90,67 +76,35 @@ export class Directory {
   }
 
   network(id: string): NetworkFact | undefined {
-    return this.#networks.get(id)?.fact;
+    return this.#networks.fact(id);
   }
 
   putNetwork(fact: NetworkFact): void {
-    if (this.#networks.has(fact.id)) return;
-    const names = new NetworkNames(fact.name);
-    this.#networks.set(fact.id, { fact, names, suffix: spelledLabels(fact.name) });
+    this.#networks.put(fact);
   }
 
   /** Forgets a network that is gone. Whoever was on it has been told to have left it. */
   removeNetwork(id: string): void {
-    this.#networks.delete(id);
+    this.#networks.remove(id);
   }
 
   /** Takes a container's facts instead of those that were known. Its networks must be known already. */
   putContainer(fact: ContainerFact): void {
-    this.#withdraw(fact.id, new Set(fact.endpoints.map((endpoint) => endpoint.networkId)));
+    this.#networks.join(fact, this.#containers.get(fact.id));
     this.#containers.set(fact.id, fact);
-    for (const endpoint of fact.endpoints) {
-      this.#networks.get(endpoint.networkId)?.names.put(fact.id, endpoint);
-    }
   }
 
   removeContainer(id: string): void {
-    this.#withdraw(id, new Set());
+    const fact = this.#containers.get(id);
+    if (fact !== undefined) this.#networks.leave(fact);
     this.#containers.delete(id);
   }
 
   /** What the namespace of this container may know now. */
   viewOf(fact: ContainerFact, node?: NodePlace): View {
-    const joined = fact.endpoints.flatMap((endpoint): Joined[] => {
-      const network = this.#networks.get(endpoint.networkId)?.fact;
-      return network === undefined ? [] : [{ endpoint, network }];
-    });
-    const ordered = inSearchOrder(joined);
-    const networks = ordered.flatMap(({ endpoint }) => this.#viewNetwork(endpoint));
-    const upstreams = this.#upstreams(fact, ordered, node);
-    if (node === undefined) return { networks, upstreams };
-    return { networks: [...networks, ...hostNetwork(node)], upstreams, budgetMs: LIMITS.nodeBudgetMs };
-  }
-
-  #withdraw(id: string, staysOn: ReadonlySet<string>): void {
-    for (const { networkId } of this.#containers.get(id)?.endpoints ?? []) {
-      if (!staysOn.has(networkId)) this.#networks.get(networkId)?.names.remove(id);
-    }
-  }
-
-  #viewNetwork(endpoint: EndpointFact): ViewNetwork[] {
-    const network = this.#networks.get(endpoint.networkId);
-    if (network === undefined) return [];
-    const { fact, names, suffix } = network;
-    return [
-      {
-        id: fact.id,
-        name: fact.name,
-        suffix,
-        suffixFolded: suffix && folded(suffix),
-        names,
-        links: linksOf(endpoint.links),
-      },
-    ];
+    const names = this.#sources.flatMap((source) => source.namesFor(fact, node) ?? []);
+    const upstreams = this.#upstreams(fact, this.#networks.joinedBy(fact), node);
+    return node === undefined ? { names, upstreams } : { names, upstreams, budgetMs: LIMITS.nodeBudgetMs };
   }
 
   #upstreams(
@@ -208,19 +162,6 @@ export class Directory {
   }
 }
 
-/** The engine's host, as a name that only a node knows. It is on no network, so nothing is found below it. */
-function hostNetwork({ hostName }: NodePlace): ViewNetwork[] {
-  if (hostName === "deny" || hostName === "ask") return [];
-  const isIpv6 = hostName.includes(":");
-  const names = new NetworkNames("");
-  names.put(HOST_NAME, {
-    names: [HOST_NAME],
-    ipv4: isIpv6 ? undefined : hostName,
-    ipv6: isIpv6 ? hostName : undefined,
-  });
-  return [{ id: "", name: "", suffix: undefined, suffixFolded: undefined, names, links: [] }];
-}
-
 /** A bridge without a gateway leads nowhere; what another driver does without one (ipvlan l3 routes) is its own affair. */
 function mayReachOutside({ network }: Joined): boolean {
   const isKnown = network.driver === "bridge" || DRIVERS_WITHOUT_OUTSIDE.has(network.driver);
@@ -230,24 +171,4 @@ function mayReachOutside({ network }: Joined): boolean {
 function reachesOutside({ endpoint, network }: Joined): boolean {
   if (network.isInternal || DRIVERS_WITHOUT_OUTSIDE.has(network.driver)) return false;
   return endpoint.ipv4Gateway !== undefined || endpoint.ipv6Gateway !== undefined;
-}
-
-/** The last link of an alias counts. */
-function linksOf(texts: readonly string[]): Link[] {
-  const targets = new Map(texts.map((text) => linkParts(text)));
-  return [...targets].map(([aliasText, targetText]) => {
-    const alias = spelledLabels(aliasText);
-    // Docker takes a dot at the end of what it looks up for the root's.
-    const target = nameKey(targetText.replace(/\.$/, ""));
-    return { alias, aliasFolded: alias && folded(alias), target, targetHash: hashOf(target) };
-  });
-}
-
-/** Alias and target of `target:alias`; without an alias the target is its own. */
-function linkParts(text: string): [string, string] {
-  const colon = text.indexOf(":");
-  if (colon === -1) return [text, text];
-  const [target, alias] = [text.slice(0, colon), text.slice(colon + 1)];
-  // As engines once told links, and still take them: `/target:/container/alias`.
-  return target.startsWith("/") ? [alias.slice(alias.lastIndexOf("/") + 1), target.slice(1)] : [alias, target];
 }

@@ -4,6 +4,9 @@
  *
  * An Entry is a look at a place, good until the cache is changed. Whoever has to wait keeps the key, and looks again.
  */
+import { setU16, u16 } from "../../dns/bytes.ts";
+import { HEADER_BYTES } from "../../dns/header.ts";
+import { QUESTION_FIXED_BYTES } from "../../dns/record.ts";
 import { copyBytes } from "../../lib/bytes.ts";
 import { Cells } from "../../lib/cells.ts";
 import { type SharedReply, recordsOf } from "../wire/shared-reply.ts";
@@ -40,9 +43,6 @@ const RCODE_AT = 16;
 const LOW_BYTE = 0xff;
 const LOW = 0xffff;
 const HIGH_AT = 16;
-const HEADER_BYTES = 12;
-/** Behind a name: its root label, type, class. */
-const QUESTION_REST_BYTES = 5;
 const OFFSET_BYTES = 2;
 /** More than all parts of an entry can have together. */
 const IMAGE_BYTES = 4 * 0x10000;
@@ -112,7 +112,7 @@ export class Draft {
     this.words[ANSWERS_AND_AUTHORITIES] = answers | (authorities << HIGH_AT);
     this.#add(bytes, start, start + length);
     for (let i = 0, count = recordsOf(reply); i < count; i++) {
-      this.bytes.writeUInt16BE(ttlOffsets[i] as number, this.length);
+      setU16(this.bytes, this.length, ttlOffsets[i] as number);
       this.length += OFFSET_BYTES;
     }
     if (extendedError !== undefined) this.#add(extendedError, 0, extendedError.length);
@@ -199,7 +199,7 @@ export class Entry {
     const nameBytes = this.#nameBytes;
     const sections = this.#word(ANSWERS_AND_AUTHORITIES);
     view.length = this.#word(RECORDS_AND_ERROR_BYTES) & LOW;
-    view.questionEnd = HEADER_BYTES + nameBytes + QUESTION_REST_BYTES;
+    view.questionEnd = HEADER_BYTES + nameBytes + 1 + QUESTION_FIXED_BYTES;
     view.answers = sections & LOW;
     view.authorities = sections >>> HIGH_AT;
     view.additionals = this.#word(ADDITIONALS_AND_FAILURE_BYTES) & LOW;
@@ -210,7 +210,7 @@ export class Entry {
     this.#columns.cells.copy(this.#word(CELL), nameBytes, bytes, gathered);
     let at = view.length;
     for (let i = 0, count = recordsOf(view); i < count; i++, at += OFFSET_BYTES) {
-      view.ttlOffsets[i] = ((gathered[at] as number) << 8) | (gathered[at + 1] as number);
+      view.ttlOffsets[i] = u16(gathered, at);
     }
     view.extendedError = at === bytes ? undefined : gathered.subarray(at, bytes);
     return view;

@@ -3,9 +3,11 @@
  * the ceiling of the settings. TTLs are rewritten to it where they stand, in the reply as it
  * came, so that whoever is told them counts the same time as we do.
  */
+import { setU32, u32 } from "../../dns/bytes.ts";
+import { RCODE } from "../../dns/rcode.ts";
+import { ttlOf } from "../../dns/record.ts";
 import type { CachePolicy } from "../../model/upstream-policy.ts";
-import { RCODE } from "../wire/reply.ts";
-import { type FreshReply, ttlOf } from "../wire/shared-reply.ts";
+import type { FreshReply } from "../wire/shared-reply.ts";
 
 /** Seconds for which it may be kept; 0: not at all. `secondsMax` cuts it further where the source calls for that. */
 export function settleLifetime(reply: FreshReply, policy: CachePolicy, secondsMax = Number.POSITIVE_INFINITY): number {
@@ -14,8 +16,8 @@ export function settleLifetime(reply: FreshReply, policy: CachePolicy, secondsMa
   const ceiling = reply.isNegative ? Math.max(seconds, floor) : Math.min(policy.ttlSecondsMax, secondsMax);
   const { bytes, start } = reply;
   for (const at of reply.ttlOffsets) {
-    const settled = Math.max(floor, Math.min(ceiling, ttlOf(bytes.readUInt32BE(start + at))));
-    bytes.writeUInt32BE(settled, start + at);
+    const settled = Math.max(floor, Math.min(ceiling, ttlOf(u32(bytes, start + at))));
+    setU32(bytes, start + at, settled);
   }
   return seconds;
 }

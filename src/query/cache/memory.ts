@@ -2,17 +2,19 @@
  * Memory: answers a question from what servers said before, at once. What is about to be over is asked anew while it is
  * still good; what is over stands in for servers that have just failed.
  */
+import { EXTENDED_ERROR, errorOption } from "../../dns/extended-error.ts";
+import { RCODE } from "../../dns/rcode.ts";
 import { LIMITS } from "../../config/limits.ts";
 import { HOW } from "../../model/asked-query.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
 import type { CachePolicy } from "../../model/upstream-policy.ts";
 import type { Route } from "../../model/view.ts";
-import type { Asker } from "../asker.ts";
+import type { Asker } from "../asker/asker.ts";
 import type { Fleet, Lane } from "../upstream/fleet.ts";
+import type { Outcome } from "../record/outcome.ts";
 import type { Trace } from "../trace.ts";
 import type { Question } from "../wire/question.ts";
-import { type Asked, errorOption, relay, relayFailure } from "../wire/relay.ts";
-import { RCODE } from "../wire/reply.ts";
+import { type Asked, relay, relayFailure } from "../wire/relay.ts";
 import type { Entry } from "./entry.ts";
 import { type ReadKey, keyHash } from "./key.ts";
 import type { ReplyCache } from "./reply-cache.ts";
@@ -33,8 +35,8 @@ export interface MemoryParts {
   readonly onRefresh: OnRefresh;
 }
 
-const STALE_ANSWER = errorOption(3, "");
-const STALE_DENIAL = errorOption(19, "");
+const STALE_ANSWER = errorOption(EXTENDED_ERROR.staleAnswer, "");
+const STALE_DENIAL = errorOption(EXTENDED_ERROR.staleDenial, "");
 
 export class Memory {
   readonly #parts: MemoryParts;
@@ -44,15 +46,21 @@ export class Memory {
   readonly #key = { hash: 0, name: new Uint8Array(0), length: 0, type: 0, bits: 0, scope: 0 } satisfies ReadKey;
   readonly #asked = { limit: 0, hasOpt: false, isDnssecOk: false, wantsAuthentic: false, isKnown: false };
   readonly #age = { seconds: 0 };
-  /** How the last answer came about, one of HOW. */
-  how: number = HOW.cached;
 
   constructor(parts: MemoryParts) {
     this.#parts = parts;
   }
 
-  /** Answers over the query, in place; the length of the reply, or UNKNOWN. */
-  answer(asker: Asker, block: Buffer, question: Question, route: Route, limit: number, isKnown: boolean): number {
+  /** Answers over the query, in place; the length of the reply, or UNKNOWN. How it came about is told `outcome`. */
+  answer(
+    asker: Asker,
+    block: Buffer,
+    question: Question,
+    route: Route,
+    limit: number,
+    isKnown: boolean,
+    outcome: Outcome,
+  ): number {
     const bits = shareBits(block, question);
     if (bits === NOT_SHAREABLE) {
       this.trace?.passes("cache", "a question of its own, to which no kept reply is the answer");
@@ -78,7 +86,7 @@ export class Memory {
         "cache",
         `kept ${ago(nowMs - entry.storedMs)}, good for ${seconds(entry.expiresMs - nowMs)} more`,
       );
-      this.how = HOW.cached;
+      outcome.how = HOW.cached;
       this.#age.seconds = Math.floor((nowMs - entry.storedMs) / 1000);
       const length = relay(block, offset, asked, reply, this.#age);
       if (this.#isDue(entry, nowMs)) this.#refresh(asker, lane, entry);
@@ -95,7 +103,7 @@ export class Memory {
         return this.#miss();
       }
       cache.counts.failures++;
-      this.how = HOW.failed;
+      outcome.how = HOW.failed;
       this.trace?.answers(
         "cache",
         `all servers have just failed; asked again in ${seconds(entry.failureUntilMs - nowMs)}`,
@@ -108,7 +116,7 @@ export class Memory {
       "cache",
       `all servers have failed, and the reply that is over since ${seconds(nowMs - entry.expiresMs)} stands in (stale)`,
     );
-    this.how = HOW.stale;
+    outcome.how = HOW.stale;
     const length = relay(block, offset, asked, stale, STALE_AGE, staleError(stale));
     // As long as servers fail they are tried, but not for everyone who asks.
     if (nowMs >= entry.failureUntilMs) this.#refresh(asker, lane, entry);

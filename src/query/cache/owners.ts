@@ -2,7 +2,7 @@
  * Owners: whom each container's replies in the cache are charged to. What a container asked for is its own as long as it is
  * there; what others may want of it stays when it goes, and is nobody's then.
  */
-import type { Asker } from "../asker.ts";
+import type { Asker } from "../asker/asker.ts";
 import { type Owner, type ReplyCache, newOwner } from "./reply-cache.ts";
 
 export class Owners {

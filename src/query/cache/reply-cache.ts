@@ -6,10 +6,11 @@
  * there is no room, whoever has most makes it, with what was not asked for longest. So a container that asks for ever new
  * names throws out its own replies, not its neighbours'.
  */
+import { NAME_BYTES_MAX } from "../../dns/name.ts";
 import { Fault } from "../../lib/fault.ts";
 import { CELL_COST, cellsFor } from "../../lib/cells.ts";
 import type { SharedReply } from "../wire/shared-reply.ts";
-import { type CacheCounts, newCacheCounts } from "./counts.ts";
+import { type CacheCounts, newCacheCounts } from "../record/cache-counts.ts";
 import { COLUMNS_COST, Columns, Draft, Entry } from "./entry.ts";
 import type { Key, ReadKey } from "./key.ts";
 
@@ -32,7 +33,6 @@ const ROW_COST = 2 * Int32Array.BYTES_PER_ELEMENT;
 const ENTRY_COST = COLUMNS_COST + LINKS_COST + ROW_COST;
 /** What most need: a name with an address or two, or with the SOA of a denial. */
 const CELLS_EXPECTED = 2;
-const NAME_BYTES_MAX = 255;
 const MIB = 2 ** 20;
 
 export class ReplyCache {

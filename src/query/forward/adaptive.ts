@@ -3,27 +3,28 @@
  * it; what comes back is kept, and handed to each in the form in which it asked. When all servers fail, a reply that is
  * over stands in for them, and where there is none the failure says why.
  */
+import { EXTENDED_ERROR, errorOption } from "../../dns/extended-error.ts";
+import { RCODE } from "../../dns/rcode.ts";
+import { TYPE } from "../../dns/record-type.ts";
+import { MESSAGE_BYTES_MAX } from "../../dns/sizes.ts";
 import { LIMITS } from "../../config/limits.ts";
 import { guard } from "../../lib/guard.ts";
 import type { RandomIds } from "../../lib/random-ids.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
-import { rcodeOf } from "../../model/rcode.ts";
 import type { UpstreamPolicy } from "../../model/upstream-policy.ts";
-import type { Asker } from "../asker.ts";
-import { settleLifetime } from "../cache/lifetime.ts";
+import type { Asker } from "../asker/asker.ts";
+import { Keeping } from "../cache/keeping.ts";
 import { type Memory, STALE_AGE, staleError } from "../cache/memory.ts";
 import type { Entry } from "../cache/entry.ts";
 import { type Key, isSameKey } from "../cache/key.ts";
-import { Owners } from "../cache/owners.ts";
 import type { Owner, ReplyCache } from "../cache/reply-cache.ts";
 import { NOT_SHAREABLE, isDnssecOk } from "../cache/shareable.ts";
-import type { Meter } from "../meter.ts";
-import type { Forward } from "../listen/ports.ts";
+import type { Meter } from "../record/meter.ts";
+import type { Forward } from "../ports.ts";
 import type { Fleet, Lane } from "../upstream/fleet.ts";
 import type { Trace } from "../trace.ts";
-import { errorOption } from "../wire/relay.ts";
-import { RCODE } from "../wire/reply.ts";
 import { type FreshReply, freshReply } from "../wire/shared-reply.ts";
+import { Admission } from "./admission.ts";
 import { Deadlines } from "./deadlines.ts";
 import { Delivery } from "./delivery.ts";
 import type { FlightHooks, Landing } from "./flight-plan.ts";
@@ -50,12 +51,7 @@ export interface AdaptiveParts {
 }
 
 const FRESH = { seconds: 0 };
-/** IXFR and AXFR. */
-const TRANSFERS = new Set([251, 252]);
-/** Extended errors (RFC 8914). */
-const ERROR = { other: 0, cached: 13, prohibited: 18, unreachable: 22, network: 23 } as const;
-/** A message may not be longer; a query outgrows it when its compressed name is written out. */
-const MESSAGE_BYTES_MAX = 65535;
+const TRANSFERS = new Set<number>([TYPE.IXFR, TYPE.AXFR]);
 /** Who joins a flight later than this would have too little of its time. */
 const JOIN_SHARE = 0.5;
 
@@ -64,15 +60,16 @@ export class AdaptiveForwarder {
   readonly #trips = new Map<number, Trip>();
   readonly #all = new Set<Trip>();
   readonly #hooks: FlightHooks;
-  readonly #owners: Owners;
-  #inFlight = 0;
+  readonly #admission: Admission;
+  readonly #keeping: Keeping;
   #refreshing = 0;
   #turn = 0;
 
   constructor(parts: AdaptiveParts) {
     this.#parts = parts;
-    const { now, ids, meter, cache, fleet } = parts;
-    this.#owners = new Owners(cache, (scope) => fleet.isShared(scope));
+    const { now, ids, meter, queriesMax } = parts;
+    this.#admission = new Admission(queriesMax);
+    this.#keeping = new Keeping(parts);
     this.#hooks = {
       now,
       random: () => ids.next(),
@@ -85,14 +82,12 @@ export class AdaptiveForwarder {
 
   /** Queries that have not been answered yet. */
   get inFlight(): number {
-    return this.#inFlight;
+    return this.#admission.inFlight;
   }
 
   readonly forward: Forward = (asker, deferred, transport, respond) => {
-    const { behaviour, queriesMax, now } = this.#parts;
-    const isFull = this.#inFlight >= queriesMax && asker.slots.held >= LIMITS.forwardQueriesAlways;
-    const bytes = deferred.query.length;
-    const heldBytes = !isFull && asker.shares.queryBytes.take(bytes) ? bytes : 0;
+    const { behaviour, now } = this.#parts;
+    const heldBytes = this.#admission.enter(asker, deferred.query.length);
     const delivery = new Delivery({
       asker,
       deferred,
@@ -103,17 +98,14 @@ export class AdaptiveForwarder {
       respond,
       onDone: this.#onDone,
     });
-    this.#inFlight++;
     if (heldBytes === 0) guard.soon(asker.number, () => this.#refuse(delivery));
     else if (asker.slots.takeFree()) this.#boardSafely(delivery);
     else this.#wait(delivery);
   };
 
-  readonly #onDone = ({ asker, deferred, transport, arrivedMs, heldBytes }: Delivery, reply: Uint8Array): void => {
-    const { meter, now } = this.#parts;
-    this.#inFlight--;
-    asker.shares.queryBytes.give(heldBytes);
-    meter?.delivered(deferred.type, transport === "tcp", rcodeOf(reply), now() - arrivedMs);
+  readonly #onDone = ({ asker, heldBytes }: Delivery): number => {
+    this.#admission.leave(asker, heldBytes);
+    return this.#parts.now();
   };
 
   #wait(delivery: Delivery): void {
@@ -130,8 +122,7 @@ export class AdaptiveForwarder {
     const { key } = entry;
     const question = questionOf(key);
     this.#refreshing++;
-    this.#parts.cache.counts.prefetches++;
-    entry.isRefreshing = true;
+    this.#keeping.beginRefresh(entry);
     const message = queryFor(question, question.length, key.bits);
     this.#depart({ asker, lane, key, isRefresh: true, message, questionEnd: question.length, waiting: [] });
   }
@@ -139,7 +130,7 @@ export class AdaptiveForwarder {
   /** What servers say from now on may be something else: nothing that is on its way is kept, and nobody joins it. */
   forget(): void {
     this.#trips.clear();
-    this.#parts.cache.clear();
+    this.#keeping.clear();
     this.#parts.fleet.forget();
   }
 
@@ -154,12 +145,12 @@ export class AdaptiveForwarder {
       this.#trips.delete(hash);
       inFlight++;
     }
-    return { replies: this.#parts.cache.removeNamed(name), inFlight };
+    return { replies: this.#keeping.removeNamed(name), inFlight };
   }
 
   /** What of the cache is charged to a container; to nobody: to those that are gone. */
   ownerOf(asker: Asker | undefined): Owner | undefined {
-    return this.#owners.known(asker);
+    return this.#keeping.ownerOf(asker);
   }
 
   /** A server was found to lead back to a container: what that waits for is asked of others, and with that the loop ends. */
@@ -272,8 +263,7 @@ export class AdaptiveForwarder {
     this.#all.delete(trip);
     if (isCurrent) this.#trips.delete(key.hash);
     if (isRefresh === true && key !== undefined) {
-      const entry = this.#parts.cache.find(key);
-      if (entry !== undefined) entry.isRefreshing = false;
+      this.#keeping.endRefresh(key);
       this.#refreshing--;
     }
     if (landing.isOwnWant) this.#moveOthers(trip);
@@ -302,53 +292,31 @@ export class AdaptiveForwarder {
   }
 
   #keep({ asker, lane, waiting }: Errand, key: Key, reply: FreshReply): void {
-    const { behaviour, policy, cache, now } = this.#parts;
-    const seconds = settleLifetime(reply, policy.cache, lane.isDoor ? behaviour.ttlSeconds : undefined);
-    const isKept = behaviour.caches && seconds > 0;
-    const entry = isKept ? cache.put(key, this.#owners.of(asker), reply) : undefined;
-    // What is over need not stand in any more, also where what came instead is not to be kept.
-    const before = isKept ? undefined : cache.find(key);
-    if (before !== undefined) before.failureUntilMs = before.failedUntilMs = 0;
-    const what = entry === undefined ? "not kept" : `kept for ${seconds} s`;
+    const seconds = this.#keeping.keep(asker, lane, key, reply);
+    const what = seconds === 0 ? "not kept" : `kept for ${seconds} s`;
     for (const { deferred } of waiting) deferred.trace?.passes("cache", what);
-    if (entry === undefined) return;
-    entry.storedMs = now();
-    entry.expiresMs = entry.storedMs + seconds * 1000;
-    entry.failureUntilMs = entry.failedUntilMs = 0;
-    entry.hits = 0;
   }
 
   #landFailed(trip: Trip, landing: Extract<Landing, { kind: "failed" }>, isCurrent: boolean): void {
     const { failures, wasSilent, told } = landing;
-    const { behaviour, cache, now, onFailure } = this.#parts;
     const { key, asker, waiting } = trip.errand;
     const reason = failures.map(({ server, reason: what }) => `${server}: ${what}`).join("; ") || NOBODY[1];
-    onFailure(reason);
+    this.#parts.onFailure(reason);
     this.#standIn(trip);
-    const why = told ?? this.#error(wasSilent ? ERROR.unreachable : ERROR.network, reason);
-    if (key !== undefined && isCurrent && behaviour.caches) {
-      const entry = cache.put(key, this.#owners.of(asker), undefined, why ?? this.#error(ERROR.cached, reason));
-      if (entry !== undefined) {
-        const nowMs = now();
-        entry.failureUntilMs = nowMs + (wasSilent ? LIMITS.failureSilentMs : LIMITS.failureToldMs);
-        entry.failedUntilMs = Math.max(entry.failureUntilMs, entry.hasReply ? nowMs + LIMITS.staleForMs : 0);
-      }
+    const why = told ?? this.#error(wasSilent ? EXTENDED_ERROR.unreachable : EXTENDED_ERROR.network, reason);
+    if (key !== undefined && isCurrent) {
+      this.#keeping.keepFailure(asker, key, why ?? this.#error(EXTENDED_ERROR.cachedError, reason), wasSilent);
     }
     for (const delivery of waiting) if (this.#mayHave(delivery)) delivery.fail(RCODE.SERVFAIL, why);
   }
 
   /** Answers those who wait with a reply that is over, if there is one. The flight goes on. */
   #standIn({ errand: { key, lane, waiting } }: Trip): void {
-    const { cache, memory, now } = this.#parts;
-    const entry = key === undefined ? undefined : cache.find(key);
-    if (entry === undefined || !memory.mayStandIn(entry, lane, now())) return;
-    const stale = entry.copyReply();
+    const stale = key === undefined ? undefined : this.#keeping.standIn(key, lane);
     if (stale === undefined) return;
-    // Whoever asks from now on need not find out anew that servers are silent.
-    entry.failedUntilMs = Math.max(entry.failedUntilMs, now() + LIMITS.staleForMs);
     for (const delivery of waiting) {
       if (!this.#mayHave(delivery)) continue;
-      memory.noteStale();
+      this.#keeping.noteStale();
       delivery.deferred.trace?.answers("cache", "a reply that is over stands in (stale)");
       const why = this.#parts.behaviour.explainsFailures ? staleError(stale) : undefined;
       delivery.hand(stale, STALE_AGE, undefined, why);
@@ -368,9 +336,8 @@ export class AdaptiveForwarder {
   }
 
   #refuse(delivery: Delivery): void {
-    delivery.asker.counters.refused++;
     delivery.deferred.trace?.answers("servers", "refused: too many queries of this container are in flight");
-    delivery.fail(RCODE.REFUSED, this.#error(ERROR.other, "too many queries of this container are in flight"));
+    delivery.fail(RCODE.REFUSED, this.#error(EXTENDED_ERROR.other, "too many queries of this container are in flight"));
   }
 
   #tripOf(key: Key): Trip | undefined {
@@ -390,8 +357,8 @@ export class AdaptiveForwarder {
 }
 
 const NOT_WHOLE = [
-  ERROR.network,
+  EXTENDED_ERROR.network,
   "the reply is too large for UDP, and the nameserver cannot be reached by TCP",
 ] as const;
-const DEFECT = [ERROR.other, "a defect of dns11"] as const;
-const NOBODY = [ERROR.prohibited, "no nameserver may be asked from here"] as const;
+const DEFECT = [EXTENDED_ERROR.other, "a defect of dns11"] as const;
+const NOBODY = [EXTENDED_ERROR.prohibited, "no nameserver may be asked from here"] as const;

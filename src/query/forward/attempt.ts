@@ -5,21 +5,20 @@
 import { createSocket } from "node:dgram";
 import { Socket } from "node:net";
 
+import { FLAGS_AT, idOf } from "../../dns/header.ts";
+import { MESSAGE_BYTES_MAX, UDP_BYTES_MIN } from "../../dns/sizes.ts";
 import { errnoName, lastErrno, send } from "../../kernel/libc.ts";
 import { withLength } from "../../lib/framing.ts";
-import type { Deferred } from "../answer.ts";
+import type { Deferred } from "../ports.ts";
 import { StreamReader } from "../../lib/stream-reader.ts";
 import type { Exchange } from "../upstream/udp-socket.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 
-export type Outcome =
+export type Attempted =
   | { readonly kind: "reply"; readonly reply: UpstreamReply }
   | { readonly kind: "failed"; readonly reason: string };
 
-export type OnOutcome = (outcome: Outcome) => void;
-
-const UDP_REPLY_MAX = 65535;
-const UDP_REPLY_MIN = 512;
+export type OnEnd = (outcome: Attempted) => void;
 
 /** Whoever asks: it is told what became of each sending, to whom that went, and when. */
 export interface Sender<To> {
@@ -79,14 +78,14 @@ export function askUdp(
   family: 4 | 6,
   deferred: Pick<Deferred, "query" | "hasOpt" | "udpSize">,
   timeoutMs: number,
-  onOutcome: OnOutcome,
+  onEnd: OnEnd,
 ): void {
   const socket = createSocket(family === 4 ? "udp4" : "udp6");
-  const bytesMax = deferred.hasOpt ? Math.max(UDP_REPLY_MIN, deferred.udpSize) : UDP_REPLY_MAX;
+  const bytesMax = deferred.hasOpt ? Math.max(UDP_BYTES_MIN, deferred.udpSize) : MESSAGE_BYTES_MAX;
   const end = once((outcome) => {
     clearTimeout(timer);
     socket.close();
-    onOutcome(outcome);
+    onEnd(outcome);
   });
   const timer = setTimeout(() => end(failed("no answer in time")), timeoutMs);
   socket.on("error", (error) => end(failed(error.message)));
@@ -99,13 +98,13 @@ export function askUdp(
 }
 
 /** Asks over a TCP socket that may still be connecting. Another id there is a broken server, not a stranger. */
-export function askTcp(fd: number, query: Buffer, timeoutMs: number, onOutcome: OnOutcome): Socket {
+export function askTcp(fd: number, query: Buffer, timeoutMs: number, onEnd: OnEnd): Socket {
   const socket = new Socket({ fd, readable: true, writable: true });
   const reader = new StreamReader();
   const end = once((outcome) => {
     clearTimeout(timer);
     socket.destroy();
-    onOutcome(outcome);
+    onEnd(outcome);
   });
   const timer = setTimeout(() => end(failed("no answer in time")), timeoutMs);
   socket.on("error", (error) => end(failed(error.message)));
@@ -120,21 +119,21 @@ export function askTcp(fd: number, query: Buffer, timeoutMs: number, onOutcome: 
   return socket;
 }
 
-function judge(message: Buffer): Outcome {
+function judge(message: Buffer): Attempted {
   const reply = readReply(message);
   return reply === undefined ? failed("the answer cannot be parsed") : { kind: "reply", reply };
 }
 
-function failed(reason: string): Outcome {
+function failed(reason: string): Attempted {
   return { kind: "failed", reason };
 }
 
 function hasSameId(message: Uint8Array, query: Uint8Array): boolean {
-  return message.length >= 2 && message[0] === query[0] && message[1] === query[1];
+  return message.length >= FLAGS_AT && idOf(message) === idOf(query);
 }
 
 /** Only the first call counts: timer, error and close all end the same attempt. */
-function once(act: OnOutcome): OnOutcome {
+function once(act: OnEnd): OnEnd {
   let isDone = false;
   return (outcome) => {
     if (isDone) return;

@@ -2,21 +2,24 @@
  * Delivery: one who waits for a reply from upstream, and how it is handed to it: under its own id, in its letter case, as
  * long as it can take, with what it wants to know.
  */
+import { setU16 } from "../../dns/bytes.ts";
+import { ANSWERS_AT, HEADER_BYTES, ID_AT, clearRcode, idOf, rcodeOf, setTruncated } from "../../dns/header.ts";
+import { RCODE } from "../../dns/rcode.ts";
+import { MESSAGE_BYTES_MAX } from "../../dns/sizes.ts";
 import { copyBytes } from "../../lib/bytes.ts";
 import type { How } from "../../model/asked-query.ts";
-import { rcodeOf } from "../../model/rcode.ts";
 import type { Server } from "../../model/view.ts";
-import { SLOT_BYTES, type Deferred } from "../answer.ts";
-import type { Asker } from "../asker.ts";
+import type { Asker } from "../asker/asker.ts";
 import { asksForAuthentic } from "../cache/shareable.ts";
-import type { Respond, Transport } from "../listen/ports.ts";
+import { type Deferred, type Respond, SLOT_BYTES, type Transport } from "../ports.ts";
+import { Outcome } from "../record/outcome.ts";
 import { type Age, type Asked, relay, relayFailure } from "../wire/relay.ts";
-import { RCODE, sizeLimit } from "../wire/reply.ts";
+import { sizeLimit } from "../wire/reply.ts";
 import type { SharedReply } from "../wire/shared-reply.ts";
 
 /** Replies are sent before the next one is made, so one place serves all. */
 const scratch = Buffer.allocUnsafeSlow(SLOT_BYTES);
-const UNLIMITED = 65535;
+const outcome = new Outcome();
 
 export interface DeliveryParts {
   readonly asker: Asker;
@@ -28,8 +31,8 @@ export interface DeliveryParts {
   /** Of its container's share. */
   readonly heldBytes: number;
   readonly respond: Respond;
-  /** The same for all: told of each that is about to have its answer. */
-  readonly onDone: (delivery: Delivery, reply: Uint8Array) => void;
+  /** The same for all: told of each that is about to have its answer; tells the time. */
+  readonly onDone: (delivery: Delivery) => number;
 }
 
 export class Delivery {
@@ -86,20 +89,19 @@ export class Delivery {
   handRaw(message: Buffer, server: Server): void {
     const { query, questionEnd, isKnown } = this.deferred;
     const reply = Buffer.from(message);
-    query.copy(reply, 0, 0, 2);
-    if (isKnown && rcodeOf(reply) === RCODE.NXDOMAIN) reply[3] = (reply[3] as number) & 0xf0;
+    setU16(reply, ID_AT, idOf(query));
+    if (isKnown && rcodeOf(reply) === RCODE.NXDOMAIN) clearRcode(reply);
     if (reply.length <= this.#limit()) {
       this.#done(reply, "forwarded", server);
       return;
     }
     // Header and question alone, truncated: it may ask again by TCP.
-    reply[2] = (reply[2] as number) | 0x02;
-    reply.fill(0, 6, 12);
+    setTruncated(reply);
+    reply.fill(0, ANSWERS_AT, HEADER_BYTES);
     this.#done(reply.subarray(0, questionEnd), "forwarded", server);
   }
 
   fail(rcode: number, why?: Uint8Array): void {
-    this.asker.counters.failed++;
     this.#place();
     const how = rcode === RCODE.REFUSED ? "refused" : "failed";
     this.#finish(relayFailure(scratch, 0, this.deferred.questionEnd, this.#asked(), rcode, why), how, undefined);
@@ -116,12 +118,16 @@ export class Delivery {
 
   #done(reply: Uint8Array, how: How, server: Server | undefined): void {
     this.#isDone = true;
-    this.#parts.onDone(this, reply);
-    this.#parts.respond(reply, how, server);
+    const { asker, deferred, transport, arrivedMs } = this.#parts;
+    outcome.deliver(deferred, reply, how, server);
+    outcome.isExplained = deferred.trace !== undefined;
+    outcome.time(transport === "tcp", arrivedMs, this.#parts.onDone(this));
+    asker.record(outcome);
+    this.#parts.respond(reply, outcome);
   }
 
   #limit(): number {
-    return this.#parts.fits ? sizeLimit(this.deferred.udpSize, this.transport === "tcp") : UNLIMITED;
+    return this.#parts.fits ? sizeLimit(this.deferred.udpSize, this.transport === "tcp") : MESSAGE_BYTES_MAX;
   }
 
   #asked(): Asked {

@@ -3,8 +3,8 @@
  */
 import type { AskPolicy } from "../../model/upstream-policy.ts";
 import type { Server } from "../../model/view.ts";
-import type { Dial } from "../asker.ts";
-import type { Meter } from "../meter.ts";
+import type { Dial } from "../asker/asker.ts";
+import type { Meter } from "../record/meter.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
 import type { StreamPool } from "../upstream/stream-pool.ts";
 import type { Deadlines } from "./deadlines.ts";

@@ -8,21 +8,23 @@
  *        v
  *      the first good reply ends it; so does the end of the budget
  */
+import { setU16, u16 } from "../../dns/bytes.ts";
+import { ADDITIONALS_AT, ID_AT, isTruncated } from "../../dns/header.ts";
+import { DO, OPT_BYTES, OPT_FLAGS_AT } from "../../dns/opt.ts";
+import { RCODE, rcodeName } from "../../dns/rcode.ts";
 import { LIMITS } from "../../config/limits.ts";
 import { reasonOf } from "../../lib/fault.ts";
 import { guard } from "../../lib/guard.ts";
-import { rcodeName } from "../../model/rcode.ts";
 import { serverText } from "../../model/server-text.ts";
 import type { Server } from "../../model/view.ts";
-import type { UpstreamFailure } from "../meter.ts";
+import type { UpstreamFailure } from "../record/meter.ts";
 import { isReplyTo } from "../upstream/udp-socket.ts";
-import { RCODE } from "../wire/reply.ts";
 import { scrub } from "../wire/scrub.ts";
 import { freshReply } from "../wire/shared-reply.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 import { FlightJournal } from "../trace.ts";
 import type { Failure, FlightHooks, FlightPlan, Landing } from "./flight-plan.ts";
-import { Attempt, type Outcome, type Sender, askTcp } from "./attempt.ts";
+import { Attempt, type Attempted, type Sender, askTcp } from "./attempt.ts";
 import type { Due } from "./deadlines.ts";
 import { type Candidate, LEADS_BACK, isAnyAsked, isAnyUp, isLastUnasked, lineUp, tellLine } from "./line-up.ts";
 
@@ -30,17 +32,12 @@ import { type Candidate, LEADS_BACK, isAnyAsked, isAnyUp, isLastUnasked, lineUp,
 const UNREACHABLE = /\b(ECONNREFUSED|ECONNRESET|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ETIMEDOUT)\b/;
 /** What is wanting is the asker's: its share, or its namespace. Whoever has joined has theirs. */
 const OWN_WANT = /too many|not needed any more|not served any more/;
-/** In an OPT. */
-const DO_AT = 7;
-const DO = 0x80;
+/** From the end of the question to the flags of the OPT behind it. */
+const FLAGS_BEHIND_QUESTION = 1 + OPT_FLAGS_AT;
 const DEFECT = "a defect of its own";
 const ON_TRIAL = "it is down, and asked on trial beside another one";
-const OPT_BYTES = 11;
-const ADDITIONALS_AT = 10;
-const RCODE_NAMES = new Map<number, string>([
-  [RCODE.SERVFAIL, "SERVFAIL"],
-  [RCODE.REFUSED, "REFUSED"],
-]);
+/** What a server says that would rather not answer. */
+const REFUSALS = new Set<number>([RCODE.SERVFAIL, RCODE.REFUSED]);
 
 export class Flight implements Due, Sender<Candidate> {
   step: number | undefined;
@@ -194,11 +191,11 @@ export class Flight implements Due, Sender<Candidate> {
   #messageFor({ nameserver, isPlain }: Candidate, now: number): Buffer {
     const { message, isOptOurs, questionEnd, by } = this.#plan;
     // What is known of a server is nothing that a question for records of DNSSEC should lose them by.
-    const wantsDnssec = ((message[questionEnd + DO_AT] ?? 0) & DO) !== 0;
+    const wantsDnssec = ((message[questionEnd + FLAGS_BEHIND_QUESTION] ?? 0) & DO) !== 0;
     const isKnownPlain = !wantsDnssec && !nameserver.speaksEdns(now, by);
     if (!isOptOurs || !(isPlain || isKnownPlain)) return message;
     const plain = Buffer.from(message.subarray(0, message.length - OPT_BYTES));
-    plain.writeUInt16BE(0, ADDITIONALS_AT);
+    setU16(plain, ADDITIONALS_AT, 0);
     return plain;
   }
 
@@ -227,7 +224,7 @@ export class Flight implements Due, Sender<Candidate> {
   #askAlone(candidate: Candidate, now: number): void {
     const { fd, onClosed } = this.#plan.streamsTo(candidate.nameserver).openAlone();
     const query = Buffer.from(this.#messageFor(candidate, now));
-    query.writeUInt16BE(this.#hooks.random(), 0);
+    setU16(query, ID_AT, this.#hooks.random());
     this.#connections ??= [];
     this.#connections.push(
       askTcp(fd, query, this.#endMs - now, (outcome) => {
@@ -237,7 +234,7 @@ export class Flight implements Due, Sender<Candidate> {
     );
   }
 
-  #onTcpOutcome(candidate: Candidate, query: Buffer, sentMs: number, outcome: Outcome): void {
+  #onTcpOutcome(candidate: Candidate, query: Buffer, sentMs: number, outcome: Attempted): void {
     if (outcome.kind === "failed") {
       if (!this.#isOver) this.#meterFailure(candidate, "error", sentMs, true);
       this.#fail(candidate, outcome.reason);
@@ -266,7 +263,7 @@ export class Flight implements Due, Sender<Candidate> {
   #judge(candidate: Candidate, reply: UpstreamReply, sentMs: number, isStream: boolean): void {
     const { nameserver } = candidate;
     const now = this.#hooks.now();
-    const failure = RCODE_NAMES.get(reply.rcode);
+    const failure = REFUSALS.has(reply.rcode) ? rcodeName(reply.rcode) : undefined;
     this.#hooks.meter?.replied(nameserver.server, isStream, reply.rcode, now - sentMs);
     nameserver.health.answered(now, isStream ? undefined : now - sentMs, failure === undefined, this.#plan.by);
     // What comes after the end tells how the server is, and nothing else.
@@ -284,8 +281,8 @@ export class Flight implements Due, Sender<Candidate> {
     if (candidate.isPlain && !this.#deniesEdns(reply)) nameserver.takesNoEdns(now, this.#plan.by);
     const scrubbed = this.#plan.checksReplies ? scrub(reply.message) : reply.message;
     if (typeof scrubbed === "string") return this.#fail(candidate, scrubbed);
-    const isTruncated = ((scrubbed[2] as number) & 0x02) !== 0;
-    if (isTruncated && !isStream && this.#plan.fetchesWhole) {
+    const isCut = isTruncated(scrubbed);
+    if (isCut && !isStream && this.#plan.fetchesWhole) {
       this.#truncated ??= { rcode: reply.rcode, message: Buffer.from(scrubbed), server: nameserver.server };
       // Where connections are swallowed, what there is has to do.
       this.#endMs = Math.min(this.#endMs, now + LIMITS.wholeMs);
@@ -293,12 +290,12 @@ export class Flight implements Due, Sender<Candidate> {
       this.#askTcp(candidate, "its reply was truncated");
       return;
     }
-    this.#journal?.replied(now, nameserver.server, `answered ${repliedText(reply, now - sentMs, isTruncated)}`);
+    this.#journal?.replied(now, nameserver.server, `answered ${repliedText(reply, now - sentMs, isCut)}`);
     this.#end();
     const { rcode } = reply;
     const { server } = nameserver;
     const { isPlain } = candidate;
-    const isWhole = !isTruncated;
+    const isWhole = !isCut;
     this.#hooks.onLanded(this, { kind: "reply", message: scrubbed, rcode, isWhole, server, isPlain, isOwnWant: false });
   }
 
@@ -306,7 +303,7 @@ export class Flight implements Due, Sender<Candidate> {
   #deniesEdns({ message, rcode }: UpstreamReply): boolean {
     if (!this.#plan.isOptOurs) return false;
     const isRefusal = rcode === RCODE.FORMERR || rcode === RCODE.NOTIMP || rcode === RCODE.BADVERS;
-    return isRefusal && (rcode === RCODE.BADVERS || message.readUInt16BE(ADDITIONALS_AT) === 0);
+    return isRefusal && (rcode === RCODE.BADVERS || u16(message, ADDITIONALS_AT) === 0);
   }
 
   onUnreachable(candidate: Candidate, reason: string, sentMs: number, isStream: boolean): void {
@@ -392,6 +389,6 @@ export class Flight implements Due, Sender<Candidate> {
   }
 }
 
-function repliedText({ rcode }: UpstreamReply, ms: number, isTruncated: boolean): string {
-  return `${rcodeName(rcode)} after ${ms.toFixed(1)} ms${isTruncated ? ", truncated" : ""}`;
+function repliedText({ rcode }: UpstreamReply, ms: number, isCut: boolean): string {
+  return `${rcodeName(rcode)} after ${ms.toFixed(1)} ms${isCut ? ", truncated" : ""}`;
 }

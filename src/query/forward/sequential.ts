@@ -6,27 +6,29 @@
  * Docker has no keys: its library refuses to send what is signed (TSIG), having taken the signature off, and to read it.
  * So the first server is passed over, and the others are asked without the signature.
  */
+import { setU16, u16 } from "../../dns/bytes.ts";
+import { ADDITIONALS_AT, clearRcode } from "../../dns/header.ts";
+import { OPT_BYTES } from "../../dns/opt.ts";
+import { RCODE, rcodeName } from "../../dns/rcode.ts";
+import { MESSAGE_BYTES_MAX } from "../../dns/sizes.ts";
 import { LIMITS } from "../../config/limits.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
 import type { How } from "../../model/asked-query.ts";
-import { rcodeName, rcodeOf } from "../../model/rcode.ts";
 import type { Server } from "../../model/view.ts";
 import { reasonOf } from "../../lib/fault.ts";
 import { guard } from "../../lib/guard.ts";
-import type { Deferred } from "../answer.ts";
-import type { Asker } from "../asker.ts";
-import type { Forward, Respond, Transport } from "../listen/ports.ts";
-import type { Meter, UpstreamFailure } from "../meter.ts";
+import type { Asker } from "../asker/asker.ts";
+import type { Deferred, Forward, Respond, Transport } from "../ports.ts";
+import { Outcome } from "../record/outcome.ts";
+import type { Meter, UpstreamFailure } from "../record/meter.ts";
 import { Question } from "../wire/question.ts";
-import { RCODE, failure } from "../wire/reply.ts";
+import { failure } from "../wire/reply.ts";
 import { FlightJournal } from "../trace.ts";
-import { type Outcome, askTcp, askUdp } from "./attempt.ts";
+import { Admission } from "./admission.ts";
+import { type Attempted, askTcp, askUdp } from "./attempt.ts";
 
-/** The longest message there is. A query outgrows it when its compressed name is written out: then nobody can be asked. */
-const MESSAGE_BYTES_MAX = 65535;
-const ADDITIONALS_AT = 10;
-/** Room behind a question for the OPT of a failure. */
-const FAILURE_EXTRA_BYTES = 16;
+/** Read before the next query is answered, so one serves all. */
+const outcome = new Outcome();
 
 /** Told of every attempt that failed, for the log. */
 export type OnFailedAttempt = (server: Server, reason: string) => void;
@@ -49,38 +51,35 @@ export class SequentialForwarder {
   readonly #behaviour: Behaviour;
   readonly #onFailedAttempt: OnFailedAttempt;
   readonly #question = new Question();
-  readonly #queriesMax: number;
-  readonly #meter: Pick<Meter, "replied" | "failed" | "delivered"> | undefined;
-  #inFlight = 0;
+  readonly #admission: Admission;
+  readonly #meter: Pick<Meter, "replied" | "failed"> | undefined;
 
   /** `queriesMax` bounds what all containers together have in flight: each may need a descriptor. */
   constructor(
     behaviour: Behaviour,
     onFailedAttempt: OnFailedAttempt,
     queriesMax: number = LIMITS.forwardQueriesWhole,
-    meter?: Pick<Meter, "replied" | "failed" | "delivered">,
+    meter?: Pick<Meter, "replied" | "failed">,
   ) {
     this.#behaviour = behaviour;
     this.#onFailedAttempt = onFailedAttempt;
-    this.#queriesMax = queriesMax;
+    this.#admission = new Admission(queriesMax);
     this.#meter = meter;
   }
 
   /** Queries that have not been answered yet. */
   get inFlight(): number {
-    return this.#inFlight;
+    return this.#admission.inFlight;
   }
 
   readonly forward: Forward = (asker, deferred, transport, respond) => {
+    // A query outgrows a message when its compressed name is written out: then nobody can be asked.
     const servers = deferred.query.length > MESSAGE_BYTES_MAX ? [] : deferred.route.servers;
     const journal = deferred.trace === undefined ? undefined : deferred.trace.flies(new FlightJournal());
     const arrivedMs = performance.now();
-    const bytes = deferred.query.length;
-    const isFull = this.#inFlight >= this.#queriesMax && asker.slots.held >= LIMITS.forwardQueriesAlways;
-    const heldBytes = !isFull && asker.shares.queryBytes.take(bytes) ? bytes : 0;
+    const heldBytes = this.#admission.enter(asker, deferred.query.length);
     const search = { asker, deferred, transport, respond, servers, journal, arrivedMs, heldBytes, isDone: false };
     journal?.note(arrivedMs, undefined, "one server after the other, as Docker asks; nothing is remembered of them");
-    this.#inFlight++;
     // Answers that are ready go out first; and nobody is called back before this call has returned.
     queueMicrotask(() => this.#guarded(search, () => (heldBytes === 0 ? this.#refuse(search) : this.#next(search, 0))));
   };
@@ -112,20 +111,20 @@ export class SequentialForwarder {
     const { asker, deferred, transport } = search;
     const timeoutMs = server.from === "door" ? LIMITS.forwardDoorMs : LIMITS.forwardServerMs;
     const startMs = performance.now();
-    const onOutcome = (outcome: Outcome, isUndialled = false): void => {
+    const onEnd = (attempted: Attempted, isUndialled = false): void => {
       asker.slots.release();
       const tookMs = performance.now() - startMs;
       const isStream = transport === "tcp";
-      if (outcome.kind === "reply") this.#meter?.replied(server, isStream, outcome.reply.rcode, tookMs);
+      if (attempted.kind === "reply") this.#meter?.replied(server, isStream, attempted.reply.rcode, tookMs);
       else this.#meter?.failed(server, isStream, isUndialled ? "dial_error" : failureOf(tookMs, timeoutMs), tookMs);
-      this.#guarded(search, () => this.#judge(search, server, index, outcome));
+      this.#guarded(search, () => this.#judge(search, server, index, attempted));
     };
     const why = index === 0 ? "the first of the list, always" : "the one before failed";
     search.journal?.note(performance.now(), server, `asked by ${transport}: ${why}`);
     const { signature } = deferred;
     const isTsig = signature?.isTsig === true;
     if (isTsig && index === 0) {
-      onOutcome({ kind: "failed", reason: "the query is signed, and there is no key to sign it with" });
+      onEnd({ kind: "failed", reason: "the query is signed, and there is no key to sign it with" });
       return;
     }
     const sent = isTsig ? { ...deferred, query: withoutLast(deferred.query, signature.at) } : deferred;
@@ -133,45 +132,43 @@ export class SequentialForwarder {
     try {
       fd = asker.dial(server, transport);
     } catch (error) {
-      onOutcome({ kind: "failed", reason: reasonOf(error) }, true);
+      onEnd({ kind: "failed", reason: reasonOf(error) }, true);
       return;
     }
-    if (transport === "udp") askUdp(fd, server.address.includes(":") ? 6 : 4, sent, timeoutMs, onOutcome);
-    else askTcp(fd, sent.query, timeoutMs, onOutcome);
+    if (transport === "udp") askUdp(fd, server.address.includes(":") ? 6 : 4, sent, timeoutMs, onEnd);
+    else askTcp(fd, sent.query, timeoutMs, onEnd);
   }
 
-  #judge(search: Search, server: Server, index: number, outcome: Outcome): void {
+  #judge(search: Search, server: Server, index: number, attempted: Attempted): void {
     if (search.isDone) return;
-    const isUnread = outcome.kind === "failed" || outcome.reply.isSigned;
+    const isUnread = attempted.kind === "failed" || attempted.reply.isSigned;
     if (isUnread) {
       const reason =
-        outcome.kind === "failed" ? outcome.reason : "its answer is signed, and there is no key to check it";
+        attempted.kind === "failed" ? attempted.reason : "its answer is signed, and there is no key to check it";
       search.journal?.note(performance.now(), server, `failed: ${reason}`);
       this.#onFailedAttempt(server, reason);
       this.#next(search, index + 1);
       return;
     }
-    const { message, rcode } = outcome.reply;
+    const { message, rcode } = attempted.reply;
     if (rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED) {
       search.journal?.note(performance.now(), server, `failed: ${rcodeName(rcode)}`);
       this.#next(search, index + 1);
       return;
     }
     search.journal?.replied(performance.now(), server, `answered ${rcodeName(rcode)}`);
-    if (rcode === RCODE.NXDOMAIN && search.deferred.isKnown) message[3] = (message[3] as number) & 0xf0;
+    if (rcode === RCODE.NXDOMAIN && search.deferred.isKnown) clearRcode(message);
     this.#respond(search, message, "forwarded", server);
   }
 
   #refuse(search: Search): void {
-    search.asker.counters.refused++;
     search.journal?.note(performance.now(), undefined, "refused: too many queries are in flight");
     this.#fail(search, RCODE.REFUSED);
   }
 
   #fail(search: Search, rcode: number): void {
     const { query, questionEnd } = search.deferred;
-    search.asker.counters.failed++;
-    const block = Buffer.alloc(Math.max(query.length, questionEnd) + FAILURE_EXTRA_BYTES);
+    const block = Buffer.alloc(Math.max(query.length, questionEnd) + OPT_BYTES);
     query.copy(block);
     this.#question.read(block, 0, query.length);
     const how = rcode === RCODE.REFUSED ? "refused" : "failed";
@@ -181,17 +178,19 @@ export class SequentialForwarder {
   #respond(search: Search, reply: Uint8Array, how: How, server?: Server): void {
     const { asker, deferred, transport, arrivedMs, heldBytes } = search;
     search.isDone = true;
-    this.#inFlight--;
-    asker.shares.queryBytes.give(heldBytes);
-    this.#meter?.delivered(deferred.type, transport === "tcp", rcodeOf(reply), performance.now() - arrivedMs);
-    search.respond(reply, how, server);
+    this.#admission.leave(asker, heldBytes);
+    outcome.deliver(deferred, reply, how, server);
+    outcome.isExplained = deferred.trace !== undefined;
+    outcome.time(transport === "tcp", arrivedMs, performance.now());
+    asker.record(outcome);
+    search.respond(reply, outcome);
   }
 }
 
 /** Without its last record, which begins there. */
 function withoutLast(query: Buffer, at: number): Buffer {
   const shorter = Buffer.from(query.subarray(0, at));
-  shorter.writeUInt16BE(shorter.readUInt16BE(ADDITIONALS_AT) - 1, ADDITIONALS_AT);
+  setU16(shorter, ADDITIONALS_AT, u16(shorter, ADDITIONALS_AT) - 1);
   return shorter;
 }
 

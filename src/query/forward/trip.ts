@@ -2,7 +2,7 @@
  * Trip: a flight with all who wait for it. It is one object, because there may be thousands in the air, and whatever is
  * alive when the collector comes is what everybody waits for.
  */
-import type { Asker } from "../asker.ts";
+import type { Asker } from "../asker/asker.ts";
 import { type Key, keyHash } from "../cache/key.ts";
 import type { Lane } from "../upstream/fleet.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";

@@ -1,14 +1,13 @@
 /**
  * Ledger: what one container asked lately, and what became of it. It is written where queries are answered, so writing
  * copies bytes and makes nothing: no string, no object. Whoever reads it pays for the words.
- *
- * What is answered at once is noted by whoever answers; what is deferred, when it is delivered.
  */
-import { type AskedQuery, HOW, HOWS, type How } from "../../model/asked-query.ts";
-import { rcodeOf } from "../../model/rcode.ts";
+import { HEADER_BYTES } from "../../dns/header.ts";
+import { presentation } from "../../dns/name.ts";
+import { type AskedQuery, HOWS } from "../../model/asked-query.ts";
 import { serverText } from "../../model/server-text.ts";
 import type { Server } from "../../model/view.ts";
-import { presentation } from "../../model/wire-name.ts";
+import { type Outcome, STAGE } from "../record/outcome.ts";
 import { NAME_AT, Ring } from "./ring.ts";
 
 /** Shared by all ledgers; what can be written is exchanged when settings change. */
@@ -17,19 +16,9 @@ export interface LedgerPolicy {
   hasNames: boolean;
 }
 
-/** A query that was deferred, with what its note needs later. */
-export interface DeferredQuery {
-  readonly query: Uint8Array;
-  readonly questionEnd: number;
-  readonly type: number;
-}
-
-const HEADER_BYTES = 12;
-/** Type and class. */
-const QUESTION_REST_BYTES = 4;
 const NO_TTL = 0xffff_ffff;
 /** Beside how a query was answered. */
-export const BY_STREAM = 0x08;
+const BY_STREAM = 0x08;
 const NAMELESS = 0x10;
 /** Of a container's servers, 0 being none; in the place of one more, the ledger begins anew. */
 const SERVERS_MAX = 255;
@@ -56,58 +45,24 @@ export class Ledger {
     this.#policy = policy;
   }
 
-  /** When the queries came that are being answered. */
-  get nowMs(): number {
-    return this.#nowMs;
-  }
-
   /** Queries have come, and are about to be answered: one look at the clock serves all of them. */
   tick(): void {
     if (this.#policy.isKept) this.#nowMs = performance.now();
   }
 
-  /**
-   * Notes an answer that was written over its query at `offset`. `nameEnd` is the offset behind the name, or 0 where none
-   * could be read; `flags` is one of HOW, with BY_STREAM where that is true.
-   */
-  note(
-    block: Uint8Array,
-    offset: number,
-    length: number,
-    nameEnd: number,
-    type: number,
-    rcode: number,
-    flags: number,
-  ): void {
+  /** Notes what became of a query. */
+  note(outcome: Outcome): void {
     if (!this.#policy.isKept) return;
-    const at = this.#begin(block, offset, nameEnd, flags, 0, rcode);
-    this.#describe(at, type, block, offset, length, nameEnd);
-    const ring = this.#ring as Ring;
-    ring.doubles[at >> 3] = this.#nowMs;
-    ring.words[(at >> 2) + 2] = 0;
-  }
-
-  /** Notes the answer to a query that was deferred, as it is delivered. */
-  noteDelivered(
-    { query, questionEnd, type }: DeferredQuery,
-    arrivedMs: number,
-    reply: Uint8Array,
-    isStream: boolean,
-    how: How | undefined,
-    server: Server | undefined,
-  ): void {
-    if (!this.#policy.isKept || reply.length < HEADER_BYTES) return;
-    const nameEnd = questionEnd - QUESTION_REST_BYTES;
+    const { server, answers } = outcome;
     const index = server === undefined ? 0 : this.#indexOf(server);
-    const flags = HOW[how ?? "forwarded"] | (isStream ? BY_STREAM : 0);
-    const at = this.#begin(query, 0, nameEnd, flags, index, rcodeOf(reply));
-    this.#describe(at, type, reply, 0, reply.length, nameEnd);
+    const at = this.#begin(outcome, index);
     const ring = this.#ring as Ring;
-    const now = performance.now();
-    // Nobody looked at the clock for one that came while nothing was kept.
-    const cameMs = arrivedMs === 0 ? now : arrivedMs;
-    ring.doubles[at >> 3] = cameMs;
-    ring.words[(at >> 2) + 2] = Math.min(0xffff_ffff, (now - cameMs) * 1000);
+    const word = at >> 2;
+    const isDelivered = outcome.stage === STAGE.delivered;
+    ring.doubles[at >> 3] = isDelivered ? outcome.arrivedMs : this.#nowMs;
+    ring.words[word + 2] = isDelivered ? Math.min(0xffff_ffff, outcome.tookMs * 1000) : 0;
+    ring.words[word + 3] = answers === 0 ? NO_TTL : (outcome.ttl ?? NO_TTL);
+    ring.words[word + 4] = outcome.nameEnd === 0 ? 0 : (outcome.type << 16) | answers;
   }
 
   /** Forgets everything, names first of all. Its numbers go on, so that readers see that something is missing. */
@@ -164,29 +119,20 @@ export class Ledger {
   }
 
   /** A record with its name; where it begins. */
-  #begin(question: Uint8Array, offset: number, nameEnd: number, flags: number, server: number, rcode: number): number {
+  #begin({ question, at: offset, nameEnd, how, isStream, rcode }: Outcome, server: number): number {
     const ring = (this.#ring ??= new Ring());
     const isNamed = nameEnd !== 0 && this.#policy.hasNames;
+    const from = offset + HEADER_BYTES;
     // Without the zero at its end.
-    const length = isNamed ? nameEnd - offset - HEADER_BYTES - 1 : 0;
+    const length = isNamed ? nameEnd - from - 1 : 0;
     const at = ring.reserve(length);
     const { bytes } = ring;
-    const from = offset + HEADER_BYTES;
     const to = at + NAME_AT;
     for (let i = 0; i < length; i++) bytes[to + i] = question[from + i] as number;
-    const allFlags = isNamed ? flags : flags | NAMELESS;
-    ring.words[(at >> 2) + 5] = (rcode << 24) | (allFlags << 16) | (server << 8) | length;
+    const flags = how | (isStream ? BY_STREAM : 0) | (isNamed ? 0 : NAMELESS);
+    ring.words[(at >> 2) + 5] = (rcode << 24) | (flags << 16) | (server << 8) | length;
     this.#nextSeq++;
     return at;
-  }
-
-  /** What was asked for and what the reply holds. */
-  #describe(at: number, type: number, reply: Uint8Array, offset: number, length: number, nameEnd: number): void {
-    const { words } = this.#ring as Ring;
-    const answers = nameEnd === 0 ? 0 : ((reply[offset + 6] as number) << 8) | (reply[offset + 7] as number);
-    const word = at >> 2;
-    words[word + 3] = answers === 0 ? NO_TTL : firstTtl(reply, nameEnd + QUESTION_REST_BYTES, offset + length);
-    words[word + 4] = nameEnd === 0 ? 0 : (type << 16) | answers;
   }
 
   #indexOf(server: Server): number {
@@ -208,29 +154,4 @@ export class Ledger {
     }
     return this.#servers.push(server);
   }
-}
-
-/** The TTL of the record at `at`. */
-function firstTtl(reply: Uint8Array, at: number, end: number): number {
-  let owner = at;
-  while (owner < end) {
-    const size = reply[owner] as number;
-    if (size === 0) {
-      owner += 1;
-      break;
-    }
-    if (size >= 0xc0) {
-      owner += 2;
-      break;
-    }
-    owner += size + 1;
-  }
-  const ttlAt = owner + QUESTION_REST_BYTES;
-  if (ttlAt + 4 > end) return NO_TTL;
-  return (
-    ((reply[ttlAt] as number) << 24) |
-    ((reply[ttlAt + 1] as number) << 16) |
-    ((reply[ttlAt + 2] as number) << 8) |
-    (reply[ttlAt + 3] as number)
-  );
 }

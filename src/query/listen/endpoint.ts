@@ -3,10 +3,10 @@
  * between it exchanges what the namespace may know, and tells whether a probe has arrived.
  */
 import type { View } from "../../model/view.ts";
-import { Asker, type Dial } from "../asker.ts";
-import { type SlotLimit, Slots } from "../forward/slots.ts";
+import { Asker, type Dial } from "../asker/asker.ts";
+import { type SlotLimit, Slots } from "../asker/slots.ts";
 import type { Book } from "../ledger/book.ts";
-import type { SharePools } from "../shares.ts";
+import type { SharePools } from "../asker/shares.ts";
 import { TcpListener } from "./tcp.ts";
 import type { TcpParts } from "./tcp-connection.ts";
 import { UdpListener, type UdpParts } from "./udp.ts";

@@ -13,9 +13,8 @@ import type { Socket } from "node:net";
 import { LIMITS } from "../../config/limits.ts";
 import { guard } from "../../lib/guard.ts";
 import { withLength } from "../../lib/framing.ts";
-import { DEFERRED, SLOT_BYTES } from "../answer.ts";
-import type { Asker } from "../asker.ts";
-import type { AnswersAtOnce, Forward, QueryTimer } from "./ports.ts";
+import type { Asker } from "../asker/asker.ts";
+import { type AnswersAtOnce, DEFERRED, type Forward, type QueryMeter, SLOT_BYTES } from "../ports.ts";
 import { StreamReader } from "../../lib/stream-reader.ts";
 
 /** Shared by the connections of all namespaces; what can be written is exchanged when settings change. */
@@ -26,7 +25,7 @@ export interface TcpParts {
   pipelinedMax: number;
   /** Memory to answer in, for the whole process: an answer is copied out of it before the next one is made. */
   readonly block: Buffer;
-  readonly timer?: QueryTimer;
+  readonly meter?: QueryMeter | undefined;
 }
 
 /** Memory enough for one message. */
@@ -128,22 +127,20 @@ export class TcpConnection {
   }
 
   #answer(message: Uint8Array): void {
-    const { answerer, forward, block, timer } = this.#parts;
-    timer?.begin(this.#socket.remoteFamily === "IPv6");
+    const { answerer, forward, block, meter } = this.#parts;
+    meter?.begin(this.#socket.remoteFamily === "IPv6");
     block.set(message, 0);
     try {
       const result = answerer.answer(this.#asker, block, 0, message.length, true);
+      meter?.record(answerer.outcome);
       if (result > 0) {
         this.#socket.write(withLength(block.subarray(0, result)));
-        timer?.end();
+        meter?.end();
       } else if (result === DEFERRED) {
         this.#inWork++;
-        const { ledger } = this.#asker;
-        const arrivedMs = ledger.nowMs;
-        const deferred = answerer.takeDeferred(block);
-        forward(this.#asker, deferred, "tcp", (reply, how, server) => {
+        forward(this.#asker, answerer.takeDeferred(block), "tcp", (reply, outcome) => {
           this.#inWork--;
-          ledger.noteDelivered(deferred, arrivedMs, reply, true, how, server);
+          meter?.record(outcome);
           if (this.#socket.destroyed) return;
           this.#socket.write(withLength(reply));
           if (!this.#count()) return;

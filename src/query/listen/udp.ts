@@ -13,9 +13,8 @@ import type { MessageBlock } from "../../kernel/message-block.ts";
 import { UdpWatch } from "../../kernel/udp-watch.ts";
 import { guard } from "../../lib/guard.ts";
 import { addressBytes, socketAddress } from "../../model/address.ts";
-import { DEFERRED, DROPPED, type Deferred } from "../answer.ts";
-import type { Asker } from "../asker.ts";
-import type { AnswersAtOnce, Forward, QueryTimer } from "./ports.ts";
+import type { Asker } from "../asker/asker.ts";
+import { type AnswersAtOnce, DEFERRED, DROPPED, type Deferred, type Forward, type QueryMeter } from "../ports.ts";
 
 /** Shared by the listeners of all namespaces; what can be written is exchanged when settings change. */
 export interface UdpParts {
@@ -26,7 +25,7 @@ export interface UdpParts {
   queryBytesMax: number;
   /** Without batches every packet is answered by itself; for comparison. */
   readonly isBatching: boolean;
-  readonly timer?: QueryTimer;
+  readonly meter?: QueryMeter | undefined;
 }
 
 /** Where a packet came from. */
@@ -96,8 +95,8 @@ export class UdpListener {
   }
 
   #work(message: Buffer, sender: Sender): void {
-    const { block, queryBytesMax, timer } = this.#parts;
-    timer?.begin(this.#isIPv6);
+    const { block, queryBytesMax, meter } = this.#parts;
+    meter?.begin(this.#isIPv6);
     block.place(0, message, Math.min(message.length, queryBytesMax), this.#senderAddress(sender.address, sender.port));
     const count = 1 + this.#receiveMore();
     let deferred = 0;
@@ -111,7 +110,7 @@ export class UdpListener {
     }
     this.#batchMax = deferred * 2 > count ? LIMITS.udpBatchDeferred : LIMITS.udpBatch;
     this.#asker.counters.unsent += block.flush(this.#fd);
-    timer?.end();
+    meter?.end();
   }
 
   /** What waits behind the packet that Node brought; a lone one costs no more than this look. */
@@ -124,7 +123,7 @@ export class UdpListener {
   }
 
   #answer(slot: number): number {
-    const { block, answerer } = this.#parts;
+    const { block, answerer, meter } = this.#parts;
     // Port 0 can be asked from but not be answered to.
     if (block.senderPort(slot) === 0) {
       this.#asker.counters.ignored++;
@@ -132,6 +131,7 @@ export class UdpListener {
     }
     try {
       const result = answerer.answer(this.#asker, block.data, block.offsetOf(slot), block.lengthOf(slot), false);
+      meter?.record(answerer.outcome);
       if (result > 0) {
         block.reply(slot, result);
       } else if (result === DEFERRED) {
@@ -146,13 +146,11 @@ export class UdpListener {
   }
 
   #forward(deferred: Deferred, slot: number): void {
-    const { ledger } = this.#asker;
-    const { block } = this.#parts;
-    const arrivedMs = ledger.nowMs;
+    const { block, meter } = this.#parts;
     const port = block.senderPort(slot);
     const sender = block.senderOf(slot, this.#lastSenderAddress);
-    this.#parts.forward(this.#asker, deferred, "udp", (reply, how, server) => {
-      ledger.noteDelivered(deferred, arrivedMs, reply, false, how, server);
+    this.#parts.forward(this.#asker, deferred, "udp", (reply, outcome) => {
+      meter?.record(outcome);
       this.#send(reply, sender, port);
     });
   }

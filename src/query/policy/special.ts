@@ -2,15 +2,15 @@
  * Names that are not asked outside unless a route of their own says so: the special ones of RFC 6761 and its successors,
  * and by setting names without a dot and the reverse names of private addresses.
  */
+import { wireLabels } from "../../dns/name.ts";
+import { TYPE } from "../../dns/record-type.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
 import type { LeavePolicy } from "../../model/upstream-policy.ts";
-import { wireLabels } from "../../model/wire-name.ts";
 import type { Question } from "../wire/question.ts";
 import { addressAnswer, nameError, noData, pointerAnswer } from "../wire/reply.ts";
 import type { Trace } from "../trace.ts";
 import { type Suffix, endsWith } from "./route.ts";
 
-const TYPE = { A: 1, PTR: 12, AAAA: 28 } as const;
 const LOCALHOST = suffix("localhost");
 const LOOPBACK_V4 = Uint8Array.of(127, 0, 0, 1);
 const LOOPBACK_V6 = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1);

@@ -7,7 +7,7 @@ import { LIMITS } from "../../config/limits.ts";
 import { RateLimit } from "../../lib/rate-limit.ts";
 import { serverText } from "../../model/server-text.ts";
 import type { Route, Server } from "../../model/view.ts";
-import type { Asker } from "../asker.ts";
+import type { Asker } from "../asker/asker.ts";
 import { Nameserver, type OnHealth } from "./nameserver.ts";
 import type { PoolParts } from "./socket-pool.ts";
 import { StreamPool } from "./stream-pool.ts";

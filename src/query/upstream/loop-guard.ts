@@ -10,9 +10,11 @@
  */
 import { randomBytes } from "node:crypto";
 
+import { NAME_BYTES_MAX, presentation } from "../../dns/name.ts";
+import { queryOf } from "../../dns/query.ts";
+import { TYPE } from "../../dns/record-type.ts";
 import { LIMITS } from "../../config/limits.ts";
-import { NAME_BYTES_MAX, presentation } from "../../model/wire-name.ts";
-import type { Asker } from "../asker.ts";
+import type { Asker } from "../asker/asker.ts";
 import type { Nameserver } from "./nameserver.ts";
 import type { Exchange } from "./udp-socket.ts";
 
@@ -30,9 +32,6 @@ interface Probe {
 
 type OnLoop = (asker: Asker, loop: Loop) => void;
 
-const TYPE_TXT = 16;
-const CLASS_IN = 1;
-const RD = 0x01;
 const NONCE_BYTES = 8;
 const MARK = "dns11-loop";
 /** How long a probe may be on its way. */
@@ -114,8 +113,7 @@ export class LoopGuard {
     if (labels.length > NAME_BYTES_MAX) return undefined;
     this.#sent.set(nonce, { nameserver, suffix });
     setTimeout(() => this.#sent.delete(nonce), PROBE_MS).unref();
-    const header = Buffer.from([0, 0, RD, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
-    return Buffer.concat([header, labels, Buffer.of(0, 0, TYPE_TXT, 0, CLASS_IN)]);
+    return queryOf({ labels, type: TYPE.TXT });
   }
 }
 

@@ -8,7 +8,7 @@ import { Fault, reasonOf } from "../../lib/fault.ts";
 import { guard } from "../../lib/guard.ts";
 import type { RandomIds } from "../../lib/random-ids.ts";
 import type { RateLimit } from "../../lib/rate-limit.ts";
-import type { Shares } from "../shares.ts";
+import type { Shares } from "../asker/shares.ts";
 import { type Sent, UpstreamStream } from "./stream.ts";
 import type { Exchange } from "./udp-socket.ts";
 

@@ -4,6 +4,8 @@
  */
 import { Socket } from "node:net";
 
+import { setU16 } from "../../dns/bytes.ts";
+import { HEADER_BYTES, ID_AT, idOf } from "../../dns/header.ts";
 import { LIMITS } from "../../config/limits.ts";
 import { guard } from "../../lib/guard.ts";
 import { withLength } from "../../lib/framing.ts";
@@ -61,7 +63,7 @@ export class UpstreamStream {
     const message = Buffer.from(sent.exchange.message);
     let id = this.#ids.next();
     while (this.#waiting.has(id)) id = this.#ids.next();
-    message.writeUInt16BE(id, 0);
+    setU16(message, ID_AT, id);
     this.#waiting.set(id, sent);
     this.#socket.write(withLength(message));
     this.#count();
@@ -82,7 +84,7 @@ export class UpstreamStream {
   }
 
   #onMessage(message: Buffer): void {
-    const id = message.length < HEADER_BYTES ? undefined : message.readUInt16BE(0);
+    const id = message.length < HEADER_BYTES ? undefined : idOf(message);
     const sent = id === undefined ? undefined : this.#waiting.get(id);
     if (id === undefined || sent === undefined) return this.#end("it answered what was not asked");
     this.#waiting.delete(id);
@@ -119,5 +121,4 @@ export class UpstreamStream {
   }
 }
 
-const HEADER_BYTES = 12;
 const CLOSED = "connection closed without an answer";

@@ -3,14 +3,18 @@
  * anybody can learn its port. The kernel passes on only what the server sends; of that, a reply counts that has the id
  * and the question of a query that waits here. Several that have not are a sign that somebody is guessing.
  */
+import { setU16, u16 } from "../../dns/bytes.ts";
+import { HEADER_BYTES, ID_AT, QUESTIONS_AT, idOf, isReply, rcodeOf } from "../../dns/header.ts";
+import { FOLD } from "../../dns/name.ts";
+import { RCODE } from "../../dns/rcode.ts";
+import { QUESTION_FIXED_BYTES } from "../../dns/record.ts";
+import { MESSAGE_BYTES_MAX } from "../../dns/sizes.ts";
 import { LIMITS } from "../../config/limits.ts";
 import { errnoName, forceReceiveBuffer, lastErrno, send } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
 import { UdpWatch } from "../../kernel/udp-watch.ts";
 import type { RandomIds } from "../../lib/random-ids.ts";
 import { guard } from "../../lib/guard.ts";
-import { rcodeOf } from "../../model/rcode.ts";
-import { FOLD } from "../../model/wire-name.ts";
 import type { TurnBudget } from "./turn-budget.ts";
 
 /** One query that waits for its reply. Exactly one of the three is called, once. */
@@ -38,12 +42,10 @@ export interface SocketParts {
   readonly now: () => number;
 }
 
-const HEADER_BYTES = 12;
-const REPLY_BYTES_MAX = 65535;
 const ECONNREFUSED = 111;
 const EAGAIN = 11;
-/** What a server may say of a query that it could not read; nothing about a name: FORMERR, SERVFAIL, NOTIMP, REFUSED. */
-const REFUSALS = new Set([1, 2, 4, 5]);
+/** What a server may say of a query that it could not read; nothing about a name. */
+const REFUSALS = new Set<number>([RCODE.FORMERR, RCODE.SERVFAIL, RCODE.NOTIMP, RCODE.REFUSED]);
 /** A query that has been answered, or that nobody waits for: a late reply to it is no forgery. */
 const OVER = Symbol("over");
 
@@ -93,7 +95,7 @@ export class UpstreamSocket {
   ask(exchange: Exchange): void {
     const { message } = exchange;
     const id = this.#freshId();
-    message.writeUInt16BE(id, 0);
+    setU16(message, ID_AT, id);
     this.#waiting.set(id, exchange);
     this.#pending++;
     this.#asked++;
@@ -125,7 +127,7 @@ export class UpstreamSocket {
     budget.spend(1);
     if (this.#isClosed || this.#watch.isResting) return;
     if (budget.left <= 0) return this.#watch.rest();
-    const count = block.receive(this.#fd, 0, REPLY_BYTES_MAX, budget.left);
+    const count = block.receive(this.#fd, 0, MESSAGE_BYTES_MAX, budget.left);
     if (count > 0) this.#watch.rest();
     budget.spend(count);
     const errno = block.receiveErrno;
@@ -138,7 +140,7 @@ export class UpstreamSocket {
 
   #onReply(message: Buffer): void {
     if (message.length < HEADER_BYTES) return this.#onWrong();
-    const id = message.readUInt16BE(0);
+    const id = idOf(message);
     const exchange = this.#waiting.get(id);
     if (exchange === OVER) return;
     if (exchange === undefined || !isReplyTo(message, exchange)) return this.#onWrong();
@@ -177,11 +179,13 @@ export class UpstreamSocket {
 
 /** The same question, in whatever letter case. A server that refuses a query as malformed may leave the question out. */
 export function isReplyTo(reply: Buffer, { message, questionEnd }: Pick<Exchange, "message" | "questionEnd">): boolean {
-  if ((reply[2] as number) < 0x80) return false;
-  if (reply.readUInt16BE(4) === 0) return reply.length === HEADER_BYTES && REFUSALS.has(rcodeOf(reply));
-  if (reply.readUInt16BE(4) !== 1 || reply.length < questionEnd) return false;
-  for (let at = HEADER_BYTES; at < questionEnd - 4; at++) {
+  if (!isReply(reply)) return false;
+  const questions = u16(reply, QUESTIONS_AT);
+  if (questions === 0) return reply.length === HEADER_BYTES && REFUSALS.has(rcodeOf(reply));
+  if (questions !== 1 || reply.length < questionEnd) return false;
+  const nameEnd = questionEnd - QUESTION_FIXED_BYTES;
+  for (let at = HEADER_BYTES; at < nameEnd; at++) {
     if (FOLD[reply[at] as number] !== FOLD[message[at] as number]) return false;
   }
-  return reply.compare(message, questionEnd - 4, questionEnd, questionEnd - 4, questionEnd) === 0;
+  return reply.compare(message, nameEnd, questionEnd, nameEnd, questionEnd) === 0;
 }

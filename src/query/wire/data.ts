@@ -3,6 +3,8 @@
  * type, because what it cannot read is a malformed message to it. Data may end early where a field ends; a type that is
  * not listed here is opaque. Nothing is allocated.
  */
+import { u16 } from "../../dns/bytes.ts";
+import { TYPE } from "../../dns/record-type.ts";
 import { areOptionsSane } from "./options.ts";
 import { areParametersSane } from "./parameters.ts";
 import { skipName } from "./name.ts";
@@ -11,50 +13,50 @@ import { skipName } from "./name.ts";
  * The fields of a type, a letter each: digits are so many octets, `G` sixteen, `n` a name, `N` names to the end, `s` a string behind
  * its length, `t` such strings to the end, `d` and `D` data behind a length of one and two octets, `b` a bitmap of types,
  * `a` address prefixes, `o` EDNS options, `p` service parameters, `g` a gateway, `h` and `k` what HIP has in front of its
- * names, `*` everything to the end.
+ * names, `*` everything to the end. Types without a name are known to Docker's library and asked for by nobody.
  */
 const LAYOUTS: ReadonlyMap<number, string> = new Map([
-  [1, "4"],
-  ...each([2, 3, 4, 5, 7, 8, 9, 12, 23, 39], "n"),
-  [6, "nn44444"],
-  [13, "ss"],
-  ...each([14, 17, 58], "nn"),
-  ...each([15, 18, 21, 36, 107], "2n"),
-  ...each([16, 56, 99, 258, 261], "t"),
+  [TYPE.A, "4"],
+  ...each([TYPE.NS, 3, 4, TYPE.CNAME, 7, 8, 9, TYPE.PTR, 23, TYPE.DNAME], "n"),
+  [TYPE.SOA, "nn44444"],
+  [TYPE.HINFO, "ss"],
+  ...each([14, TYPE.RP, 58], "nn"),
+  ...each([TYPE.MX, TYPE.AFSDB, 21, TYPE.KX, 107], "2n"),
+  ...each([TYPE.TXT, 56, TYPE.SPF, 258, 261], "t"),
   ...each([19, 100], "s"),
   [20, "ss"],
-  ...each([24, 46], "2114442n*"),
-  ...each([25, 48, 57, 60], "211*"),
+  ...each([TYPE.SIG, TYPE.RRSIG], "2114442n*"),
+  ...each([TYPE.KEY, TYPE.DNSKEY, 57, TYPE.CDNSKEY], "211*"),
   [26, "2nn"],
   [27, "sss"],
-  [28, "G"],
-  [29, "1111444"],
-  ...each([30, 47], "nb"),
-  [33, "222n"],
-  [35, "22sssn"],
-  [37, "221*"],
-  [41, "o"],
-  [42, "a"],
-  ...each([43, 59, 32768, 32769], "211*"),
-  [44, "11*"],
-  [45, "111g*"],
-  [50, "112ddb"],
-  [51, "112d"],
-  ...each([52, 53], "111*"),
-  [55, "112hkN"],
-  [62, "42b"],
-  [63, "411*"],
-  ...each([64, 65], "2np"),
+  [TYPE.AAAA, "G"],
+  [TYPE.LOC, "1111444"],
+  ...each([30, TYPE.NSEC], "nb"),
+  [TYPE.SRV, "222n"],
+  [TYPE.NAPTR, "22sssn"],
+  [TYPE.CERT, "221*"],
+  [TYPE.OPT, "o"],
+  [TYPE.APL, "a"],
+  ...each([TYPE.DS, TYPE.CDS, TYPE.TA, TYPE.DLV], "211*"),
+  [TYPE.SSHFP, "11*"],
+  [TYPE.IPSECKEY, "111g*"],
+  [TYPE.NSEC3, "112ddb"],
+  [TYPE.NSEC3PARAM, "112d"],
+  ...each([TYPE.TLSA, TYPE.SMIMEA], "111*"),
+  [TYPE.HIP, "112hkN"],
+  [TYPE.CSYNC, "42b"],
+  [TYPE.ZONEMD, "411*"],
+  ...each([TYPE.SVCB, TYPE.HTTPS], "2np"),
   ...each([101, 102], "4"),
   ...each([104, 106], "28"),
   [105, "24"],
   [108, "6"],
   [109, "8"],
-  ...each([128, 255], ""),
-  [249, "n4422DD"],
-  [250, "n62D22D"],
-  [256, "22*"],
-  [257, "1s*"],
+  ...each([128, TYPE.ANY], ""),
+  [TYPE.TKEY, "n4422DD"],
+  [TYPE.TSIG, "n62D22D"],
+  [TYPE.URI, "22*"],
+  [TYPE.CAA, "1s*"],
   [260, "11g"],
 ]);
 
@@ -216,8 +218,4 @@ function behindGateway(type: number, bytes: Uint8Array, start: number, at: numbe
     default:
       return at;
   }
-}
-
-function u16(bytes: Uint8Array, at: number): number {
-  return ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
 }

@@ -1,10 +1,10 @@
 /**
  * A name in a message, passed over: where it ends, if it is one at all.
  */
+import { HEADER_BYTES } from "../../dns/header.ts";
+import { LABEL_BYTES_MAX, NAME_BYTES_MAX, POINTER, POINTER_BYTES, pointerTarget } from "../../dns/name.ts";
 import { LIMITS } from "../../config/limits.ts";
 
-const HEADER_BYTES = 12;
-const NAME_BYTES_MAX = 254;
 /** As many as a name of 255 octets can need; more is a loop. */
 const POINTERS_MAX = 126;
 
@@ -38,14 +38,14 @@ export function skipName(bytes: Uint8Array, start: number, at: number, end: numb
     if (cursor >= limit || --stepsLeft < 0) return -1;
     const byte = bytes[cursor] as number;
     if (byte === 0) return next === -1 ? cursor + 1 : next;
-    if (byte < 64) {
+    if (byte <= LABEL_BYTES_MAX) {
       length += byte + 1;
       cursor += byte + 1;
       if (cursor > limit || length > NAME_BYTES_MAX) return -1;
-    } else if (byte >= 0xc0) {
+    } else if (byte >= POINTER) {
       if (cursor + 1 >= limit || ++pointers > POINTERS_MAX) return -1;
-      if (next === -1) next = cursor + 2;
-      const target = ((byte & 0x3f) << 8) | (bytes[cursor + 1] as number);
+      if (next === -1) next = cursor + POINTER_BYTES;
+      const target = pointerTarget(bytes, cursor);
       cursor = start + target;
       if (isStrict) {
         if (target < HEADER_BYTES || cursor >= segment) return -1;

@@ -2,13 +2,15 @@
  * EDNS options: those that are known have a shape, and one that is out of shape makes the whole message malformed, as
  * Docker's library has it. All others are opaque.
  */
+import { u16 } from "../../dns/bytes.ts";
+import { OPTION, OPTION_FIXED_BYTES } from "../../dns/opt.ts";
 import { skipName } from "./name.ts";
 
 export function areOptionsSane(bytes: Uint8Array, at: number, end: number): boolean {
   let cursor = at;
   while (cursor < end) {
-    if (cursor + 4 > end) return false;
-    const data = cursor + 4;
+    const data = cursor + OPTION_FIXED_BYTES;
+    if (data > end) return false;
     const dataEnd = data + u16(bytes, cursor + 2);
     if (dataEnd > end || !isOptionSane(u16(bytes, cursor), bytes, data, dataEnd)) return false;
     cursor = dataEnd;
@@ -19,19 +21,19 @@ export function areOptionsSane(bytes: Uint8Array, at: number, end: number): bool
 function isOptionSane(code: number, bytes: Uint8Array, at: number, end: number): boolean {
   const length = end - at;
   switch (code) {
-    case 1: // long-lived query
+    case OPTION.LLQ:
       return length >= 18;
-    case 2: // update lease
+    case OPTION.UPDATE_LEASE:
       return length === 4 || length === 8;
-    case 8: // client subnet
+    case OPTION.CLIENT_SUBNET:
       return isSubnetSane(bytes, at, length);
-    case 9: // expire
+    case OPTION.EXPIRE:
       return length === 0 || length >= 4;
-    case 11: // TCP keepalive
+    case OPTION.KEEPALIVE:
       return length === 0 || length === 2;
-    case 15: // extended error
+    case OPTION.EXTENDED_ERROR:
       return length >= 2;
-    case 18: // where to report errors to
+    case OPTION.REPORT_CHANNEL:
       return skipName(bytes, at, at, end) !== -1;
     default:
       return true;
@@ -46,8 +48,4 @@ function isSubnetSane(bytes: Uint8Array, at: number, length: number): boolean {
   if (family === 0) return sourceBits === 0;
   const bitsMax = family === 1 ? 32 : family === 2 ? 128 : -1;
   return sourceBits <= bitsMax && scopeBits <= bitsMax;
-}
-
-function u16(bytes: Uint8Array, at: number): number {
-  return ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
 }

@@ -1,6 +1,8 @@
 /**
  * Service parameters, of SVCB and HTTPS: keys in rising order, and the values of those that are known in shape.
  */
+import { u16 } from "../../dns/bytes.ts";
+
 const RESERVED = 65535;
 
 export function areParametersSane(bytes: Uint8Array, at: number, end: number): boolean {
@@ -43,8 +45,4 @@ function areProtocolsSane(bytes: Uint8Array, at: number, end: number): boolean {
   let cursor = at;
   while (cursor < end) cursor += 1 + (bytes[cursor] as number);
   return cursor === end;
-}
-
-function u16(bytes: Uint8Array, at: number): number {
-  return ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
 }

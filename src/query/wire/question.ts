@@ -5,15 +5,23 @@
  * A query whose question is written in an unusual way (a compressed name, a type that is not there) is rewritten in
  * place into the usual one, so that nobody behind this file ever sees two forms of the same thing.
  */
-import { FOLD, NAME_BYTES_MAX } from "../../model/wire-name.ts";
+import { u16 } from "../../dns/bytes.ts";
+import {
+  ADDITIONALS_AT,
+  ANSWERS_AT,
+  AUTHORITIES_AT,
+  HEADER_BYTES,
+  OPCODE,
+  QUESTIONS_AT,
+  isReply,
+  opcodeOf,
+} from "../../dns/header.ts";
+import { FOLD, LABELS_MAX, LABEL_BYTES_MAX, NAME_BYTES_MAX, POINTER, pointerTarget } from "../../dns/name.ts";
+import { CLASS_AT, QUESTION_FIXED_BYTES } from "../../dns/record.ts";
 import { HASH_BASIS, hashByte } from "../../model/label-table.ts";
+import type { AskedName } from "../../model/names.ts";
 import { beginNames, skipName } from "./name.ts";
 import { Records } from "./records.ts";
-
-export const HEADER_BYTES = 12;
-export const OPCODE_QUERY = 0;
-const OPCODE_NOTIFY = 4;
-const LABELS_MAX = 127;
 
 /** What to do with a message, in the order in which the reasons are looked for. */
 export type Verdict =
@@ -27,7 +35,7 @@ export type Verdict =
   /** A question that can be read, followed by what cannot: FORMERR with the question. */
   | "malformed-behind-question";
 
-export class Question {
+export class Question implements AskedName {
   /** The message's place in its block. */
   offset = 0;
   length = 0;
@@ -43,6 +51,9 @@ export class Question {
   foldedLength = 0;
   labelCount = 0;
   hasUpperCase = false;
+  /** The same in the letter case in which it was asked. */
+  spelled: Uint8Array = this.folded;
+  spelledAt = 0;
   /** After how many bytes the first n labels end, and their hash; index 0 is the empty name. */
   readonly lengthOf = new Uint8Array(LABELS_MAX + 1);
   readonly hashOf = new Int32Array(LABELS_MAX + 1);
@@ -62,16 +73,17 @@ export class Question {
   read(block: Buffer, offset: number, length: number): Verdict {
     this.offset = offset;
     this.length = length;
+    this.spelled = block;
+    this.spelledAt = offset + HEADER_BYTES;
     if (length < HEADER_BYTES) return "ignore";
     beginNames(length);
-    const flags = block[offset + 2] as number;
-    if (flags >= 0x80) return "ignore";
-    const opcode = (flags >> 3) & 15;
-    if (opcode !== OPCODE_QUERY && (opcode !== OPCODE_NOTIFY || this.#isChecking)) return "not-implemented";
-    if (u16(block, offset + 4) !== 1) return "malformed";
-    const answers = u16(block, offset + 6);
-    const authorities = u16(block, offset + 8);
-    const additionals = u16(block, offset + 10);
+    if (isReply(block, offset)) return "ignore";
+    const opcode = opcodeOf(block, offset);
+    if (opcode !== OPCODE.QUERY && (opcode !== OPCODE.NOTIFY || this.#isChecking)) return "not-implemented";
+    if (u16(block, offset + QUESTIONS_AT) !== 1) return "malformed";
+    const answers = u16(block, offset + ANSWERS_AT);
+    const authorities = u16(block, offset + AUTHORITIES_AT);
+    const additionals = u16(block, offset + ADDITIONALS_AT);
     if (answers > 1 || authorities > 1 || additionals > 2) return "malformed";
     // A bare header announces a question and has none: nobody can be told what went wrong with it.
     if (length === HEADER_BYTES) return "ignore";
@@ -91,9 +103,9 @@ export class Question {
       if (at >= end) return false;
       const size = block[at] as number;
       if (size === 0) break;
-      if (size >= 64) {
+      if (size > LABEL_BYTES_MAX) {
         // The first name of a message has nothing in front of it to point to.
-        if (size < 0xc0 || this.#isChecking) return false;
+        if (size < POINTER || this.#isChecking) return false;
         return this.#unfoldPointers(block, start) && this.#readName(block, start);
       }
       const labelEnd = at + size + 1;
@@ -126,8 +138,8 @@ export class Question {
     let out = 0;
     for (let at = start; ;) {
       const size = block[at] as number;
-      if (size >= 0xc0) {
-        at = this.offset + (((size & 0x3f) << 8) | (block[at + 1] as number));
+      if (size >= POINTER) {
+        at = this.offset + pointerTarget(block, at);
         continue;
       }
       block.copy(name, out, at, at + size + 1);
@@ -144,14 +156,14 @@ export class Question {
   /** Type and class; a message may end before either, which then is zero. */
   #readType(block: Buffer): boolean {
     const left = this.offset + this.length - this.nameEnd;
-    if (left < 4) {
+    this.end = this.nameEnd + QUESTION_FIXED_BYTES;
+    if (left < QUESTION_FIXED_BYTES) {
       if (left % 2 !== 0) return false;
-      block.fill(0, this.nameEnd + left, this.nameEnd + 4);
-      this.length += 4 - left;
+      block.fill(0, this.nameEnd + left, this.end);
+      this.length += QUESTION_FIXED_BYTES - left;
     }
     this.type = u16(block, this.nameEnd);
-    this.class = u16(block, this.nameEnd + 2);
-    this.end = this.nameEnd + 4;
+    this.class = u16(block, this.nameEnd + CLASS_AT);
     return true;
   }
 
@@ -161,11 +173,11 @@ export class Question {
     records.reset();
     let at = this.end;
     if (answers + authorities + additionals > 0) {
-      at = this.#readSection(block, 6, at, end, answers);
-      if (at !== -1) at = this.#readSection(block, 8, at, end, authorities);
+      at = this.#readSection(block, ANSWERS_AT, at, end, answers);
+      if (at !== -1) at = this.#readSection(block, AUTHORITIES_AT, at, end, authorities);
       // Elsewhere than among the additional records an OPT says nothing.
       records.reset();
-      if (at !== -1) at = this.#readSection(block, 10, at, end, additionals);
+      if (at !== -1) at = this.#readSection(block, ADDITIONALS_AT, at, end, additionals);
       if (at === -1) return "malformed-behind-question";
     }
     this.messageEnd = at;
@@ -178,8 +190,4 @@ export class Question {
     block[this.offset + countAt + 1] = this.records.count;
     return behind;
   }
-}
-
-function u16(bytes: Uint8Array, at: number): number {
-  return ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
 }

@@ -5,13 +5,13 @@
  * What counts as malformed is what the library behind Docker's resolver calls so, including what it lets pass: a section
  * that ends early exactly where the message ends is shorter than announced, not broken.
  */
+import { u16 } from "../../dns/bytes.ts";
+import { HEADER_BYTES, QUESTIONS_AT, SECTIONS, countAt, isTruncated } from "../../dns/header.ts";
+import { DO, OPT_FLAGS_AT, OPT_RCODE_AT, OPT_RCODE_SHIFT, OPT_SIZE_AT, OPT_VERSION_AT } from "../../dns/opt.ts";
+import { TYPE } from "../../dns/record-type.ts";
+import { DATA_LENGTH_AT, QUESTION_FIXED_BYTES, RECORD_FIXED_BYTES } from "../../dns/record.ts";
 import { isDataSane } from "./data.ts";
 import { beginNames, skipName, wereEnough } from "./name.ts";
-
-const TYPE_OPT = 41;
-const HEADER_BYTES = 12;
-const QUESTION_FIXED_BYTES = 4;
-const FIXED_BYTES = 10;
 
 /** What walking the records of one message found; one object serves many messages. */
 export class Records {
@@ -30,7 +30,7 @@ export class Records {
   optDataAt = 0;
   optDataEnd = 0;
   /** Of a reply: the records of each section that are there, and where they end. */
-  readonly counts = new Uint16Array(3);
+  readonly counts = new Uint16Array(SECTIONS);
   end = 0;
   /** Of a reply: how many octets of type and class its question lacks. */
   missing = 0;
@@ -53,19 +53,19 @@ export class Records {
     let cursor = at;
     while (this.count < announced && cursor !== end) {
       const fixed = skipName(bytes, start, cursor, end);
-      if (fixed === -1 || fixed + FIXED_BYTES > end) return -1;
+      if (fixed === -1 || fixed + RECORD_FIXED_BYTES > end) return -1;
       const type = u16(bytes, fixed);
-      const data = fixed + FIXED_BYTES;
-      const dataEnd = data + u16(bytes, fixed + 8);
+      const data = fixed + RECORD_FIXED_BYTES;
+      const dataEnd = data + u16(bytes, fixed + DATA_LENGTH_AT);
       if (dataEnd > end) return -1;
       const isSane = (dataEnd === data && !isStrict) || isDataSane(type, bytes, start, data, dataEnd, isStrict);
       if (!isSane) return -1;
-      if (type === TYPE_OPT) {
+      if (type === TYPE.OPT) {
         this.optCount++;
-        this.optUdpSize = u16(bytes, fixed + 2);
-        this.optRcode = (bytes[fixed + 4] as number) << 4;
-        this.optVersion = bytes[fixed + 5] as number;
-        this.isDnssecOk = (bytes[fixed + 6] as number) >= 0x80;
+        this.optUdpSize = u16(bytes, fixed + OPT_SIZE_AT);
+        this.optRcode = (bytes[fixed + OPT_RCODE_AT] as number) << OPT_RCODE_SHIFT;
+        this.optVersion = bytes[fixed + OPT_VERSION_AT] as number;
+        this.isDnssecOk = (bytes[fixed + OPT_FLAGS_AT] as number) >= DO;
         this.optDataAt = data;
         this.optDataEnd = dataEnd;
       }
@@ -93,17 +93,17 @@ export function isReadable(message: Uint8Array, records: Records, isStrict = fal
   // A bare header may announce what it likes.
   if (end === HEADER_BYTES) return true;
   let at = HEADER_BYTES;
-  for (let left = u16(message, 4); left > 0; left--) {
+  for (let left = u16(message, QUESTIONS_AT); left > 0; left--) {
     at = skipName(message, 0, at, end);
     if (at === -1) return false;
     records.missing = Math.max(0, at + QUESTION_FIXED_BYTES - end);
     if (records.missing % 2 !== 0) return false;
     at = Math.min(at + QUESTION_FIXED_BYTES, end);
   }
-  for (let section = 0; section < 3; section++) {
+  for (let section = 0; section < SECTIONS; section++) {
     // Elsewhere than among the additional records an OPT says nothing.
     records.reset();
-    const announced = u16(message, 6 + section * 2);
+    const announced = u16(message, countAt(section));
     at = records.walk(message, 0, at, end, announced, isStrict);
     // Whoever truncates may leave the counts as they were.
     if (at === -1 || (isStrict && records.count !== announced && !isTruncated(message))) return false;
@@ -112,12 +112,4 @@ export function isReadable(message: Uint8Array, records: Records, isStrict = fal
   records.end = at;
   // What stands behind the last record allows no names: whoever reads the message without it must come to the same end.
   return !isStrict || wereEnough(at, end);
-}
-
-function isTruncated(message: Uint8Array): boolean {
-  return ((message[2] as number) & 0x02) !== 0;
-}
-
-function u16(bytes: Uint8Array, at: number): number {
-  return ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
 }

@@ -2,45 +2,60 @@
  * Replies, written over the query they answer: header and question already stand where they belong, so an answer is a
  * few header bytes changed and records appended. Every function returns the length of the message.
  */
+import { setU16, setU32 } from "../../dns/bytes.ts";
+import {
+  AD,
+  CD,
+  CODES_AT,
+  FLAGS_AT,
+  HEADER_BYTES,
+  OPCODE,
+  OPCODE_BITS,
+  QR,
+  QUESTIONS_AT,
+  RA,
+  RD,
+  TC,
+  opcodeOf,
+  setTruncated,
+  writeCounts,
+} from "../../dns/header.ts";
+import { POINTER_BYTES } from "../../dns/name.ts";
+import { OPT_BYTES, writeOpt } from "../../dns/opt.ts";
+import { RCODE } from "../../dns/rcode.ts";
+import { TYPE } from "../../dns/record-type.ts";
+import { QUESTION_POINTER, RECORD_FIXED_BYTES, writeRecord } from "../../dns/record.ts";
+import { MESSAGE_BYTES_MAX, UDP_BYTES_MAX, UDP_BYTES_MIN } from "../../dns/sizes.ts";
 import type { Behaviour } from "../../model/behaviour.ts";
-import { HEADER_BYTES, OPCODE_QUERY, type Question } from "./question.ts";
+import type { Question } from "./question.ts";
 
-export const RCODE = { NOERROR: 0, FORMERR: 1, SERVFAIL: 2, NXDOMAIN: 3, NOTIMP: 4, REFUSED: 5, BADVERS: 16 } as const;
-
-const CLASS_IN = 1;
-const TYPE_PTR = 12;
-const TYPE_SOA = 6;
-const TYPE_OPT = 41;
-/** Owner (a pointer to the question), type, class, TTL, length of the data. */
-const RECORD_BYTES = 12;
-const OPT_BYTES = 11;
-const SOA_DATA_BYTES = 2 + 1 + 20;
-/** What we tell others to send us at most: fits every path without fragments. */
-const OUR_UDP_BYTES = 1232;
-const UDP_BYTES_MIN = 512;
-/** The largest payload of a UDP packet over IPv4. */
-const UDP_BYTES_MAX = 65507;
-const TCP_BYTES_MAX = 65535;
+/** Of ours: two names of a pointer and of the root, and five numbers. */
+const SOA_DATA_BYTES = POINTER_BYTES + 1 + 20;
+/** A refusal keeps all of the first flags but the answer's own, or only what a malformed message may have meant. */
+const REFUSED_FLAGS = OPCODE_BITS | TC | RD;
+const MALFORMED_FLAGS = TC | RD;
+/** And of the second ones what is no response code, nor a bit that must be zero. */
+const REFUSED_CODES = RA | AD | CD;
 
 /** How large a reply may be for who announced `udpSize`; 0 without an announcement. */
 export function sizeLimit(udpSize: number, isStream: boolean): number {
-  if (isStream) return TCP_BYTES_MAX;
+  if (isStream) return MESSAGE_BYTES_MAX;
   return Math.min(UDP_BYTES_MAX, Math.max(UDP_BYTES_MIN, udpSize));
 }
 
 /** A reply of the header alone. What was asked beside the opcode's bits stays as it came, as Docker's library has it. */
 export function refuseHeader(block: Buffer, offset: number, rcode: number, keepsOpcode: boolean): number {
-  const flags = block[offset + 2] as number;
-  block[offset + 2] = 0x80 | (flags & (keepsOpcode ? 0x7b : 0x03));
-  block[offset + 3] = ((block[offset + 3] as number) & 0xb0) | rcode;
-  block.fill(0, offset + 4, offset + HEADER_BYTES);
+  const flags = block[offset + FLAGS_AT] as number;
+  block[offset + FLAGS_AT] = QR | (flags & (keepsOpcode ? REFUSED_FLAGS : MALFORMED_FLAGS));
+  block[offset + CODES_AT] = ((block[offset + CODES_AT] as number) & REFUSED_CODES) | rcode;
+  block.fill(0, offset + QUESTIONS_AT, offset + HEADER_BYTES);
   return HEADER_BYTES;
 }
 
 /** The same, with the question that could still be read. */
 export function refuseQuestion(block: Buffer, question: Question, rcode: number): number {
   refuseHeader(block, question.offset, rcode, false);
-  block[question.offset + 5] = 1;
+  setU16(block, question.offset + QUESTIONS_AT, 1);
   return question.end - question.offset;
 }
 
@@ -79,18 +94,18 @@ export function pointerAnswer(
   question: Question,
   target: Uint8Array,
   behaviour: Behaviour,
-  limit: number = TCP_BYTES_MAX,
+  limit: number = MESSAGE_BYTES_MAX,
 ): number {
   writeHeader(block, question, RCODE.NOERROR, true);
   const nameBytes = question.foldedLength + 1;
-  const room = roomBehind(question, limit, behaviour) - (RECORD_BYTES - 2) - target.length;
-  const ownerBytes = behaviour.compresses || nameBytes > room ? 2 : nameBytes;
+  const room = roomBehind(question, limit, behaviour) - RECORD_FIXED_BYTES - target.length;
+  const ownerBytes = behaviour.compresses || nameBytes > room ? POINTER_BYTES : nameBytes;
   if (ownerBytes > room) {
-    setTruncated(block, question);
+    setTruncated(block, question.offset);
     return finish(block, question, question.end, 0, 0, behaviour, RCODE.NOERROR);
   }
   let at = writeOwner(block, question, question.end, ownerBytes);
-  at = writeFixed(block, at, TYPE_PTR, behaviour.ttlSeconds, target.length);
+  at = writeRecord(block, at, TYPE.PTR, behaviour.ttlSeconds, target.length);
   block.set(target, at);
   return finish(block, question, at + target.length, 1, 0, behaviour, RCODE.NOERROR);
 }
@@ -113,16 +128,16 @@ export function addressAnswer(
   const count = addresses.length / size;
   const nameBytes = question.foldedLength + 1;
   const room = roomBehind(question, options.limit, behaviour);
-  const isWhole = !behaviour.compresses && count * (nameBytes + RECORD_BYTES - 2 + size) <= room;
-  const ownerBytes = isWhole ? nameBytes : Math.min(2, nameBytes);
-  const fitting = Math.min(count, Math.floor(room / (ownerBytes + RECORD_BYTES - 2 + size)));
+  const isWhole = !behaviour.compresses && count * (nameBytes + RECORD_FIXED_BYTES + size) <= room;
+  const ownerBytes = isWhole ? nameBytes : Math.min(POINTER_BYTES, nameBytes);
+  const fitting = Math.min(count, Math.floor(room / (ownerBytes + RECORD_FIXED_BYTES + size)));
   writeHeader(block, question, RCODE.NOERROR, true);
-  if (fitting < count) setTruncated(block, question);
+  if (fitting < count) setTruncated(block, question.offset);
   const order = count > 1 ? shuffle(count) : undefined;
   let at = question.end;
   for (let i = 0; i < fitting; i++) {
     at = writeOwner(block, question, at, ownerBytes);
-    at = writeFixed(block, at, question.type, behaviour.ttlSeconds, size);
+    at = writeRecord(block, at, question.type, behaviour.ttlSeconds, size);
     const from = (order === undefined ? 0 : (order[i] as number)) * size;
     for (let b = 0; b < size; b++) block[at++] = addresses[from + b] as number;
   }
@@ -134,16 +149,13 @@ function roomBehind(question: Question, limit: number, behaviour: Behaviour): nu
   return limit - (question.end - question.offset) - (hasOpt(question, behaviour) ? OPT_BYTES : 0);
 }
 
-function setTruncated(block: Buffer, { offset }: Question): void {
-  block[offset + 2] = (block[offset + 2] as number) | 0x02;
-}
-
 /** QR, the opcode, and what a reply repeats of a query's flags; a NOTIFY's are not repeated. */
 function writeHeader(block: Buffer, { offset }: Question, rcode: number, isRecursive: boolean): void {
-  const flags = block[offset + 2] as number;
-  const isQuery = ((flags >> 3) & 15) === OPCODE_QUERY;
-  block[offset + 2] = 0x80 | (flags & (isQuery ? 0x79 : 0x78));
-  block[offset + 3] = (isRecursive ? 0x80 : 0) | (isQuery ? (block[offset + 3] as number) & 0x10 : 0) | rcode;
+  const isQuery = opcodeOf(block, offset) === OPCODE.QUERY;
+  const repeated = (block[offset + FLAGS_AT] as number) & (isQuery ? OPCODE_BITS | RD : OPCODE_BITS);
+  block[offset + FLAGS_AT] = QR | repeated;
+  const codes = isQuery ? (block[offset + CODES_AT] as number) & CD : 0;
+  block[offset + CODES_AT] = (isRecursive ? RA : 0) | codes | rcode;
 }
 
 /** The counts, and the OPT where one was asked with. */
@@ -158,22 +170,8 @@ function finish(
 ): number {
   const { offset, records } = question;
   const withOpt = hasOpt(question, behaviour);
-  block[offset + 6] = answers >> 8;
-  block[offset + 7] = answers & 0xff;
-  block[offset + 8] = 0;
-  block[offset + 9] = authorities;
-  block[offset + 10] = 0;
-  block[offset + 11] = withOpt ? 1 : 0;
-  if (!withOpt) return end - offset;
-  block[end] = 0;
-  writeU16(block, end + 1, TYPE_OPT);
-  writeU16(block, end + 3, OUR_UDP_BYTES);
-  block[end + 5] = rcode >> 4;
-  block[end + 6] = 0;
-  block[end + 7] = records.isDnssecOk ? 0x80 : 0;
-  block[end + 8] = 0;
-  writeU16(block, end + 9, 0);
-  return end + OPT_BYTES - offset;
+  writeCounts(block, offset, answers, authorities, withOpt ? 1 : 0);
+  return (withOpt ? writeOpt(block, end, rcode, records.isDnssecOk) : end) - offset;
 }
 
 function hasOpt({ records }: Question, behaviour: Behaviour): boolean {
@@ -181,39 +179,24 @@ function hasOpt({ records }: Question, behaviour: Behaviour): boolean {
 }
 
 function writeOwner(block: Buffer, question: Question, at: number, ownerBytes: number): number {
-  if (ownerBytes === 2) {
-    block[at] = 0xc0;
-    block[at + 1] = HEADER_BYTES;
-    return at + 2;
+  if (ownerBytes === POINTER_BYTES) {
+    setU16(block, at, QUESTION_POINTER);
+    return at + POINTER_BYTES;
   }
   const start = question.offset + HEADER_BYTES;
   block.copyWithin(at, start, start + ownerBytes);
   return at + ownerBytes;
 }
 
-function writeFixed(block: Buffer, at: number, type: number, ttlSeconds: number, dataBytes: number): number {
-  writeU16(block, at, type);
-  writeU16(block, at + 2, CLASS_IN);
-  writeU16(block, at + 4, ttlSeconds >>> 16);
-  writeU16(block, at + 6, ttlSeconds & 0xffff);
-  writeU16(block, at + 8, dataBytes);
-  return at + 10;
-}
-
 /** An SOA owned by the name that was asked, so that its absence may be remembered for as long as a name lives. */
 function writeSoa(block: Buffer, question: Question, end: number, ttlSeconds: number): number {
-  let at = writeOwner(block, question, end, 2);
-  at = writeFixed(block, at, TYPE_SOA, ttlSeconds, SOA_DATA_BYTES);
-  at = writeOwner(block, question, at, 2);
+  let at = writeOwner(block, question, end, POINTER_BYTES);
+  at = writeRecord(block, at, TYPE.SOA, ttlSeconds, SOA_DATA_BYTES);
+  at = writeOwner(block, question, at, POINTER_BYTES);
   block[at++] = 0;
   for (const value of [1, ttlSeconds, ttlSeconds, ttlSeconds, ttlSeconds]) {
-    block.writeUInt32BE(value, at);
+    setU32(block, at, value);
     at += 4;
   }
   return at;
-}
-
-function writeU16(block: Buffer, at: number, value: number): void {
-  block[at] = value >> 8;
-  block[at + 1] = value & 0xff;
 }

@@ -8,28 +8,35 @@
  * Almost all replies hold nothing to drop, and are found sound in one pass without reading a name. A reply that is made
  * anew has its names written out, because those that were compressed may point to what was dropped.
  */
+import { setU16, u16 } from "../../dns/bytes.ts";
+import {
+  ADDITIONALS_AT,
+  ANSWERS_AT,
+  AUTHORITIES_AT,
+  HEADER_BYTES,
+  QUESTIONS_AT,
+  SECTIONS,
+  countAt,
+  rcodeOf,
+} from "../../dns/header.ts";
+import { FOLD, NAME_BYTES_MAX, POINTER, POINTER_BYTES, pointerTarget } from "../../dns/name.ts";
+import { RCODE } from "../../dns/rcode.ts";
+import { TYPE, isMetaType } from "../../dns/record-type.ts";
+import {
+  CLASS,
+  CLASS_AT,
+  DATA_LENGTH_AT,
+  QUESTION_FIXED_BYTES,
+  QUESTION_POINTER,
+  RECORD_FIXED_BYTES,
+} from "../../dns/record.ts";
+import { MESSAGE_BYTES_MAX } from "../../dns/sizes.ts";
 import { LIMITS } from "../../config/limits.ts";
-import { rcodeOf } from "../../model/rcode.ts";
-import { FOLD } from "../../model/wire-name.ts";
 import { eachName } from "./data.ts";
 import { beginNames, skipName } from "./name.ts";
-import { HEADER_BYTES } from "./question.ts";
-import { RCODE } from "./reply.ts";
 
-const TYPE = { NS: 2, CNAME: 5, SOA: 6, SIG: 24, DNAME: 39, OPT: 41, TSIG: 250 } as const;
-/** Of a zone's proofs, which stand at names beside the question: DS, RRSIG, NSEC, NSEC3. */
-const PROOFS = new Set([43, 46, 47, 50]);
-/** Questions about a server, for a transfer, or for any record: what answers them follows no chain. */
-const META_TYPES = 128;
-const LAST_META_TYPE = 255;
-const CLASS_ANY = 255;
-const SECTIONS_AT = 6;
-const QUESTION_FIXED_BYTES = 4;
-const RECORD_FIXED_BYTES = 10;
-const MESSAGE_BYTES_MAX = 65535;
-const NAME_BYTES_MAX = 254;
-/** From a name that stands where the question's does. */
-const TO_QUESTION = 0xc000 | HEADER_BYTES;
+/** Of a zone's proofs, which stand at names beside the question. */
+const PROOFS = new Set<number>([TYPE.DS, TYPE.RRSIG, TYPE.NSEC, TYPE.NSEC3]);
 
 const ANOTHER_NAME = "its answer is about another name";
 const UNREADABLE = "its answer cannot be parsed";
@@ -46,22 +53,22 @@ interface Place {
 
 /** The message itself, or what is left of it, or, as a text, why it is no answer. It must be readable. */
 export function scrub(message: Buffer): Buffer | string {
-  if (message.readUInt16BE(4) !== 1) return message;
+  if (u16(message, QUESTIONS_AT) !== 1) return message;
   beginNames(message.length, true);
   const nameEnd = skipName(message, 0, HEADER_BYTES, message.length);
   if (nameEnd === -1 || nameEnd + QUESTION_FIXED_BYTES > message.length) return UNREADABLE;
-  const asked = message.readUInt16BE(nameEnd);
-  const isMeta = asked >= META_TYPES && asked <= LAST_META_TYPE;
-  if (isMeta || message.readUInt16BE(nameEnd + 2) === CLASS_ANY) return message;
+  const asked = u16(message, nameEnd);
+  // What answers a meta question follows no chain.
+  if (isMetaType(asked) || u16(message, nameEnd + CLASS_AT) === CLASS.ANY) return message;
   if (isPlain(message, nameEnd, asked)) return message;
   return new Scrubbing(message, nameEnd, asked).run();
 }
 
 /** Whether all there is stands at the very name that was asked: no alias, no referral, and nothing beside the answer. */
 function isPlain(message: Buffer, nameEnd: number, asked: number): boolean {
-  const answers = message.readUInt16BE(SECTIONS_AT);
-  const authorities = message.readUInt16BE(SECTIONS_AT + 2);
-  const additionals = message.readUInt16BE(SECTIONS_AT + 4);
+  const answers = u16(message, ANSWERS_AT);
+  const authorities = u16(message, AUTHORITIES_AT);
+  const additionals = u16(message, ADDITIONALS_AT);
   if (answers + authorities + additionals > LIMITS.scrubPlainRecords) return false;
   const end = message.length;
   let at = nameEnd + QUESTION_FIXED_BYTES;
@@ -70,18 +77,18 @@ function isPlain(message: Buffer, nameEnd: number, asked: number): boolean {
     const isAdditional = index >= answers + authorities;
     const first = message[at] as number;
     // A name of one pointer, or the root's.
-    const owner = first >= 0xc0 ? 0xc000 | (((first & 0x3f) << 8) | (message[at + 1] as number)) : first;
-    const fixed = first >= 0xc0 ? at + 2 : at + 1;
-    if ((first !== 0 && first < 0xc0) || fixed + RECORD_FIXED_BYTES > end) return false;
-    const type = message.readUInt16BE(fixed);
-    if (isAnswer && (owner !== TO_QUESTION || type !== asked)) return false;
-    if (isAnswer && message.compare(message, nameEnd + 2, nameEnd + 4, fixed + 2, fixed + 4) !== 0) return false;
+    const isPointer = first >= POINTER;
+    const target = isPointer ? pointerTarget(message, at) : 0;
+    const fixed = isPointer ? at + POINTER_BYTES : at + 1;
+    if ((first !== 0 && !isPointer) || fixed + RECORD_FIXED_BYTES > end) return false;
+    const type = u16(message, fixed);
+    if (isAnswer && (target !== HEADER_BYTES || type !== asked)) return false;
+    if (isAnswer && u16(message, nameEnd + CLASS_AT) !== u16(message, fixed + CLASS_AT)) return false;
     if (!isAnswer && !isAdditional) {
-      const isZone = owner === 0 || (owner & 0x3fff) < nameEnd;
-      if (type !== TYPE.SOA || !isZone) return false;
+      if (type !== TYPE.SOA || target >= nameEnd) return false;
     }
     if (isAdditional && type !== TYPE.OPT) return false;
-    at = fixed + RECORD_FIXED_BYTES + message.readUInt16BE(fixed + RECORD_FIXED_BYTES - 2);
+    at = fixed + RECORD_FIXED_BYTES + u16(message, fixed + DATA_LENGTH_AT);
     if (at > end) return false;
   }
   return true;
@@ -128,14 +135,14 @@ class Scrubbing {
   #readRecords(): boolean {
     const message = this.#message;
     let at = this.#nameEnd + QUESTION_FIXED_BYTES;
-    for (let section = 0; section < 3; section++) {
-      for (let left = message.readUInt16BE(SECTIONS_AT + section * 2); left > 0; left--) {
+    for (let section = 0; section < SECTIONS; section++) {
+      for (let left = u16(message, countAt(section)); left > 0; left--) {
         const fixed = skipName(message, 0, at, message.length);
         if (fixed === -1 || fixed + RECORD_FIXED_BYTES > message.length) return false;
         const data = fixed + RECORD_FIXED_BYTES;
-        const end = data + message.readUInt16BE(data - 2);
+        const end = data + u16(message, fixed + DATA_LENGTH_AT);
         if (end > message.length) return false;
-        this.#records.push({ section, at, type: message.readUInt16BE(fixed), data, end, isKept: false });
+        this.#records.push({ section, at, type: u16(message, fixed), data, end, isKept: false });
         at = end;
       }
     }
@@ -264,8 +271,8 @@ class Scrubbing {
 
   /** A record of another class than the question's answers something else. */
   #isOfClass({ data }: Place): boolean {
-    const at = data - RECORD_FIXED_BYTES + 2;
-    return this.#message.readUInt16BE(at) === this.#message.readUInt16BE(this.#nameEnd + 2);
+    const at = data - RECORD_FIXED_BYTES + CLASS_AT;
+    return u16(this.#message, at) === u16(this.#message, this.#nameEnd + CLASS_AT);
   }
 
   /** A name in lower case, without its end, a character an octet. */
@@ -278,8 +285,8 @@ class Scrubbing {
     for (;;) {
       const size = message[cursor] as number;
       if (size === 0) break;
-      if (size >= 0xc0) {
-        const target = ((size & 0x3f) << 8) | (message[cursor + 1] as number);
+      if (size >= POINTER) {
+        const target = pointerTarget(message, cursor);
         const rest = length === 0 ? this.#names.get(target) : undefined;
         if (rest !== undefined) return this.#learn(at, rest);
         cursor = target;
@@ -296,9 +303,8 @@ class Scrubbing {
 
   #learn(at: number, name: string): string {
     this.#names.set(at, name);
-    const first = this.#message[at] as number;
     // Whoever points to the same place means the same name.
-    if (first >= 0xc0) this.#names.set(((first & 0x3f) << 8) | (this.#message[at + 1] as number), name);
+    if ((this.#message[at] as number) >= POINTER) this.#names.set(pointerTarget(this.#message, at), name);
     return name;
   }
 }
@@ -335,13 +341,15 @@ class Writer {
   name(at: number): void {
     const name = this.#nameAt(at);
     if (name !== "" && name === this.#question) {
-      if (this.#hasRoom(2)) this.length = assembled.writeUInt16BE(TO_QUESTION, this.length);
+      if (!this.#hasRoom(POINTER_BYTES)) return;
+      setU16(assembled, this.length, QUESTION_POINTER);
+      this.length += POINTER_BYTES;
       return;
     }
     for (let cursor = at; ;) {
       const size = this.#from[cursor] as number;
-      if (size >= 0xc0) {
-        cursor = ((size & 0x3f) << 8) | (this.#from[cursor + 1] as number);
+      if (size >= POINTER) {
+        cursor = pointerTarget(this.#from, cursor);
         continue;
       }
       this.copy(cursor, cursor + size + 1);
@@ -352,12 +360,12 @@ class Writer {
 
   /** Of the record whose data began at `begin`. */
   setDataLength(begin: number): void {
-    if (!this.#isOver) assembled.writeUInt16BE(this.length - begin, begin - 2);
+    if (!this.#isOver) setU16(assembled, begin - 2, this.length - begin);
   }
 
   message(counts: readonly number[]): Buffer | undefined {
     if (this.#isOver) return undefined;
-    for (const [section, count] of counts.entries()) assembled.writeUInt16BE(count, SECTIONS_AT + section * 2);
+    for (const [section, count] of counts.entries()) setU16(assembled, countAt(section), count);
     return Buffer.from(assembled.subarray(0, this.length));
   }
 

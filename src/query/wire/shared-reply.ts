@@ -3,20 +3,20 @@
  * the OPT that was between that server and us, and where in them the TTLs stand. Records are never decoded, so that a type
  * nobody here knows is handed on byte for byte.
  */
-import { rcodeOf } from "../../model/rcode.ts";
+import { u16, u32 } from "../../dns/bytes.ts";
+import { AD, CODES_AT, HEADER_BYTES, QUESTIONS_AT, countAt, isTruncated, rcodeOf } from "../../dns/header.ts";
+import { OPTION, OPTION_FIXED_BYTES, OPT_RCODE_AT, OPT_RCODE_SHIFT } from "../../dns/opt.ts";
+import { RCODE } from "../../dns/rcode.ts";
+import { TYPE } from "../../dns/record-type.ts";
+import {
+  DATA_LENGTH_AT,
+  QUESTION_FIXED_BYTES,
+  RECORD_FIXED_BYTES,
+  SOA_MINIMUM_BYTES,
+  TTL_AT,
+  ttlOf,
+} from "../../dns/record.ts";
 import { beginNames, skipName } from "./name.ts";
-import { HEADER_BYTES } from "./question.ts";
-import { RCODE } from "./reply.ts";
-
-const TYPE_SOA = 6;
-const TYPE_OPT = 41;
-const OPTION_EXTENDED_ERROR = 15;
-/** Behind an owner: type, class, TTL, length of the data. */
-const TTL_AT = 4;
-const DATA_AT = 10;
-const SOA_MINIMUM_BYTES = 4;
-const SECTIONS_AT = 6;
-const QUESTION_FIXED_BYTES = 4;
 
 export interface SharedReply {
   /** Where everything behind the question lies, `length` bytes from `start` on, for as long as whoever made this says. */
@@ -56,10 +56,10 @@ export interface FreshReply extends SharedReply {
 export function freshReply(message: Buffer): FreshReply | undefined {
   const end = message.length;
   beginNames(end);
-  const nameEnd = message.readUInt16BE(4) === 1 ? skipName(message, 0, HEADER_BYTES, end) : -1;
+  const nameEnd = u16(message, QUESTIONS_AT) === 1 ? skipName(message, 0, HEADER_BYTES, end) : -1;
   if (nameEnd === -1 || nameEnd + QUESTION_FIXED_BYTES > end) return undefined;
   const questionEnd = nameEnd + QUESTION_FIXED_BYTES;
-  const asked = message.readUInt16BE(nameEnd);
+  const asked = u16(message, nameEnd);
   if (!walk.go(message, questionEnd, asked)) return undefined;
   const rcode = walk.rcodeBits | rcodeOf(message);
   const [answers, authorities, additionals] = walk.counts;
@@ -74,8 +74,8 @@ export function freshReply(message: Buffer): FreshReply | undefined {
     additionals,
     rcode,
     isNegative: rcode === RCODE.NXDOMAIN || !walk.hasAnswer,
-    isTruncated: ((message[2] as number) & 0x02) !== 0,
-    isAuthentic: ((message[3] as number) & 0x20) !== 0,
+    isTruncated: isTruncated(message),
+    isAuthentic: ((message[CODES_AT] as number) & AD) !== 0,
     ttlSeconds: walk.ttlSeconds,
     soaSeconds: walk.soaSeconds,
     extendedError: walk.extendedError,
@@ -85,11 +85,6 @@ export function freshReply(message: Buffer): FreshReply | undefined {
 /** How many records it has, and so how many of its `ttlOffsets` count. */
 export function recordsOf({ answers, authorities, additionals }: SharedReply): number {
   return answers + authorities + additionals;
-}
-
-/** TTLs with the highest bit set count as none (RFC 2181, 8). */
-export function ttlOf(seconds: number): number {
-  return seconds > 0x7fffffff ? 0 : seconds;
 }
 
 /** One pass over the records of a message that is known to be readable. There is one for all messages. */
@@ -114,7 +109,7 @@ class Walk {
     this.hasAnswer = false;
     this.ttlSeconds = this.soaSeconds = this.extendedError = undefined;
     for (let section = 0; section < this.counts.length; section++) {
-      for (let left = message.readUInt16BE(SECTIONS_AT + section * 2); left > 0; left--) {
+      for (let left = u16(message, countAt(section)); left > 0; left--) {
         const step = this.#read(message, section, asked);
         if (step !== "read") return step === "last";
       }
@@ -129,22 +124,22 @@ class Walk {
 
   #read(message: Buffer, section: number, asked: number): "read" | "last" | "broken" {
     const fixed = skipName(message, 0, this.end, message.length);
-    if (fixed === -1 || fixed + DATA_AT > message.length) return "broken";
-    const type = message.readUInt16BE(fixed);
-    const dataEnd = fixed + DATA_AT + message.readUInt16BE(fixed + DATA_AT - 2);
+    if (fixed === -1 || fixed + RECORD_FIXED_BYTES > message.length) return "broken";
+    const type = u16(message, fixed);
+    const dataEnd = fixed + RECORD_FIXED_BYTES + u16(message, fixed + DATA_LENGTH_AT);
     if (dataEnd > message.length) return "broken";
-    if (type === TYPE_OPT && section === 2) {
-      this.rcodeBits = (message[fixed + TTL_AT] as number) << 4;
-      this.extendedError = extendedErrorIn(message, fixed + DATA_AT, dataEnd);
+    if (type === TYPE.OPT && section === 2) {
+      this.rcodeBits = (message[fixed + OPT_RCODE_AT] as number) << OPT_RCODE_SHIFT;
+      this.extendedError = extendedErrorIn(message, fixed + RECORD_FIXED_BYTES, dataEnd);
       // Behind an OPT there is nothing that whoever asked us could need: additional records are extras (RFC 2181, 9).
       return "last";
     }
-    const ttl = ttlOf(message.readUInt32BE(fixed + TTL_AT));
+    const ttl = ttlOf(u32(message, fixed + TTL_AT));
     this.#ttlOffsets[this.#ttlCount++] = fixed + TTL_AT - this.#start;
     this.ttlSeconds = Math.min(this.ttlSeconds ?? ttl, ttl);
     if (section === 0 && type === asked) this.hasAnswer = true;
-    if (section === 1 && type === TYPE_SOA && dataEnd - SOA_MINIMUM_BYTES >= fixed + DATA_AT) {
-      this.soaSeconds = Math.min(ttl, ttlOf(message.readUInt32BE(dataEnd - SOA_MINIMUM_BYTES)));
+    if (section === 1 && type === TYPE.SOA && dataEnd - SOA_MINIMUM_BYTES >= fixed + RECORD_FIXED_BYTES) {
+      this.soaSeconds = Math.min(ttl, ttlOf(u32(message, dataEnd - SOA_MINIMUM_BYTES)));
     }
     this.counts[section] = (this.counts[section] as number) + 1;
     this.end = dataEnd;
@@ -155,10 +150,10 @@ class Walk {
 const walk = new Walk();
 
 function extendedErrorIn(message: Buffer, start: number, end: number): Buffer | undefined {
-  for (let at = start; at + 4 <= end;) {
-    const behind = at + 4 + message.readUInt16BE(at + 2);
+  for (let at = start; at + OPTION_FIXED_BYTES <= end;) {
+    const behind = at + OPTION_FIXED_BYTES + u16(message, at + 2);
     if (behind > end) return undefined;
-    if (message.readUInt16BE(at) === OPTION_EXTENDED_ERROR) return Buffer.from(message.subarray(at, behind));
+    if (u16(message, at) === OPTION.EXTENDED_ERROR) return Buffer.from(message.subarray(at, behind));
     at = behind;
   }
   return undefined;

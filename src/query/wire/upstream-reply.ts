@@ -2,7 +2,10 @@
  * A reply from upstream as it is handed on: what can be read of it, and no more. Docker reads a reply and writes it anew,
  * so whoever asked gets counts that are true and nothing behind the last record; the records themselves stay as they are.
  */
-import { rcodeOf } from "../../model/rcode.ts";
+import { setU16, u16 } from "../../dns/bytes.ts";
+import { HEADER_BYTES, QUESTIONS_AT, countAt, rcodeOf } from "../../dns/header.ts";
+import { TYPE } from "../../dns/record-type.ts";
+import { MESSAGE_BYTES_MAX } from "../../dns/sizes.ts";
 import { Records, isReadable } from "./records.ts";
 
 export interface UpstreamReply {
@@ -13,10 +16,6 @@ export interface UpstreamReply {
   readonly isSigned: boolean;
 }
 
-const TYPE_TSIG = 250;
-const HEADER_BYTES = 12;
-const SECTIONS_AT = 6;
-const MESSAGE_BYTES_MAX = 65535;
 const records = new Records();
 
 /**
@@ -26,20 +25,20 @@ const records = new Records();
 export function readReply(message: Buffer, isStrict = false): UpstreamReply | undefined {
   if (!isReadable(message, records, isStrict)) return undefined;
   const { counts, end, missing, optRcode, lastType } = records;
-  const isSigned = lastType === TYPE_TSIG;
+  const isSigned = lastType === TYPE.TSIG;
   // Made whole it would be longer than any message, and nobody could be sent it.
   if (message.length + missing > MESSAGE_BYTES_MAX) return undefined;
   let isCorrected = false;
   for (let section = 0; section < counts.length; section++) {
-    const at = SECTIONS_AT + section * 2;
+    const at = countAt(section);
     const count = counts[section] as number;
-    isCorrected ||= message.readUInt16BE(at) !== count;
-    message.writeUInt16BE(count, at);
+    isCorrected ||= u16(message, at) !== count;
+    setU16(message, at, count);
   }
   // A name may point into the header, and be another one by now, or none.
   if (isCorrected && !isReadable(message, records, isStrict)) return undefined;
   // A bare header has no question, whatever it announces.
-  if (message.length === HEADER_BYTES) message.writeUInt16BE(0, 4);
+  if (message.length === HEADER_BYTES) setU16(message, QUESTIONS_AT, 0);
   const rcode = optRcode | rcodeOf(message);
   if (missing > 0) return { message: Buffer.concat([message, Buffer.alloc(missing)]), rcode, isSigned };
   return { message: end === message.length ? message : message.subarray(0, end), rcode, isSigned };

@@ -13,18 +13,20 @@ import { MessageBlock } from "../../../src/kernel/message-block.ts";
 import { NetlinkMemory } from "../../../src/kernel/netlink-socket.ts";
 import { BETTER } from "../../../src/model/behaviour.ts";
 import type { View } from "../../../src/model/view.ts";
-import { Answerer, SLOT_BYTES } from "../../../src/query/answer.ts";
+import { Answerer } from "../../../src/query/answer.ts";
+import { SLOT_BYTES } from "../../../src/query/ports.ts";
 import { Book } from "../../../src/query/ledger/book.ts";
 import { Endpoint as ListeningEndpoint } from "../../../src/query/listen/endpoint.ts";
-import type { Forward } from "../../../src/query/listen/ports.ts";
+import type { Forward } from "../../../src/query/ports.ts";
+import { Outcome } from "../../../src/query/record/outcome.ts";
 import { streamBlock } from "../../../src/query/listen/tcp-connection.ts";
-import { sharePools } from "../../../src/query/shares.ts";
+import { sharePools } from "../../../src/query/asker/shares.ts";
 
-export const VIEW: View = { networks: [], upstreams: { routes: [], isNdotsSet: false } };
+export const VIEW: View = { names: [], upstreams: { routes: [], isNdotsSet: false } };
 
 // The same, where every name is asked of somebody.
 const FORWARDING_VIEW: View = {
-  networks: [],
+  names: [],
   upstreams: {
     routes: [
       {
@@ -61,7 +63,7 @@ export function answeringWith(address: Buffer): OpenEndpoint {
     const record = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 5, 0, 4, ...address]);
     question.writeUInt16BE(0x8180, 2);
     for (const [index, count] of [1, 1, 0, 0].entries()) question.writeUInt16BE(count, 4 + index * 2);
-    setImmediate(() => respond(Buffer.concat([question, record])));
+    setImmediate(() => respond(Buffer.concat([question, record]), new Outcome()));
   }, FORWARDING_VIEW);
 }
 

@@ -3,12 +3,13 @@
 
 import type { ContainerFact, EndpointFact, NetworkFact } from "../../../src/container/registry/fact.ts";
 import { hashOf } from "../../../src/model/label-table.ts";
-import { NetworkNames } from "../../../src/model/network-names.ts";
+import { DockerNames, type Link, type SeenNetwork } from "../../../src/container/names/docker/docker-names.ts";
+import { NetworkNames } from "../../../src/container/names/docker/network-names.ts";
 import { domainLabels } from "../../../src/model/server-text.ts";
-import type { Link, Route, Server, Upstreams, View, ViewNetwork } from "../../../src/model/view.ts";
-import { folded, wireLabels } from "../../../src/model/wire-name.ts";
-import { Asker, type Dial } from "../../../src/query/asker.ts";
-import { Slots } from "../../../src/query/forward/slots.ts";
+import type { Route, Server, Upstreams, View } from "../../../src/model/view.ts";
+import { folded, wireLabels } from "../../../src/dns/name.ts";
+import { Asker, type Dial } from "../../../src/query/asker/asker.ts";
+import { Slots } from "../../../src/query/asker/slots.ts";
 import { Ledger } from "../../../src/query/ledger/ledger.ts";
 
 export const TYPE = {
@@ -146,7 +147,7 @@ export type NetworkParts = {
   readonly links?: readonly string[];
 };
 
-export function aNetwork({ name = "one", members = [], links = [] }: NetworkParts = {}): ViewNetwork {
+export function aNetwork({ name = "one", members = [], links = [] }: NetworkParts = {}): SeenNetwork {
   const names = new NetworkNames(name);
   for (const [index, member] of members.entries())
     names.put(`holder-${index}`, { ipv4: undefined, ipv6: undefined, ...member });
@@ -183,8 +184,8 @@ export function aRoute(domain: string, servers: readonly Server[] | "local"): Ro
   };
 }
 
-export function aView(networks: readonly ViewNetwork[] = [aNetwork()], asked: Upstreams = upstreams()): View {
-  return { networks, upstreams: asked };
+export function aView(networks: readonly SeenNetwork[] = [aNetwork()], asked: Upstreams = upstreams()): View {
+  return { names: [new DockerNames(networks)], upstreams: asked };
 }
 
 export function anAsker(view: View = aView(), dial: Dial = dialsNobody, ledger: Ledger = new Ledger()): Asker {

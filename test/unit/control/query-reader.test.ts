@@ -8,11 +8,11 @@ import { LIMITS } from "../../../src/config/limits.ts";
 import { QueryLog } from "../../../src/control/query-log.ts";
 import { QueryReader } from "../../../src/control/query-reader.ts";
 import type { MissedReport, QueryReport } from "../../../src/api/queries.ts";
-import { HOW } from "../../../src/model/asked-query.ts";
 import type { Log } from "../../../src/observe/log.ts";
 import { Book } from "../../../src/query/ledger/book.ts";
 import type { Ledger } from "../../../src/query/ledger/ledger.ts";
 import { TYPE, aName, aQuery, aReplyTo } from "../../support/scripted/builders.ts";
+import { anOutcome } from "../support/outcome.ts";
 
 test("all containers' queries come in the order of time, the last ones of more than are wanted", async () => {
   const { book, reader } = reading();
@@ -181,7 +181,7 @@ function note(ledger: Ledger, name: string, rcode = 0): void {
   const before = performance.now();
   while (performance.now() - before < 0.002);
   ledger.tick();
-  ledger.note(reply, 0, reply.length, 12 + aName(name).length, TYPE.A, rcode, HOW.local);
+  ledger.note(anOutcome({ reply, nameEnd: 12 + aName(name).length }));
 }
 
 function text(each: QueryReport | MissedReport): string {

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 
 import { addressBytes, isOfOneHost, isOpenEnded, reverseLabels, socketAddress } from "../../../src/model/address.ts";
-import { presentation } from "../../../src/model/wire-name.ts";
+import { presentation } from "../../../src/dns/name.ts";
 
 test("addressBytes() reads IPv4", () => {
   assert.deepEqual([...(addressBytes("192.0.2.255") ?? [])], [192, 0, 2, 255]);

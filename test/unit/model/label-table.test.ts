@@ -6,7 +6,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 
 import { HASH_BASIS, LabelTable, hashByte, hashOf } from "../../../src/model/label-table.ts";
-import { wireLabels } from "../../../src/model/wire-name.ts";
+import { wireLabels } from "../../../src/dns/name.ts";
 
 // Different keys that fall into the same place.
 const COLLIDING = collisions(3);

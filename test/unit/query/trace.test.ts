@@ -5,7 +5,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { BETTER, type Behaviour, STRICT } from "../../../src/model/behaviour.ts";
-import { DEFERRED, Answerer, SLOT_BYTES } from "../../../src/query/answer.ts";
+import { Answerer } from "../../../src/query/answer.ts";
+import { DEFERRED, SLOT_BYTES } from "../../../src/query/ports.ts";
 import { Trace } from "../../../src/query/trace.ts";
 import { TYPE, aNetwork, aQuery, aRoute, aView, anAsker, upstreams } from "../../support/scripted/builders.ts";
 

@@ -13,14 +13,14 @@ import {
   LEAVE_DEFAULTS,
 } from "../../../src/model/upstream-policy.ts";
 import type { Server } from "../../../src/model/view.ts";
-import { Answerer, DEFERRED, SLOT_BYTES } from "../../../src/query/answer.ts";
-import type { Asker } from "../../../src/query/asker.ts";
+import { Answerer } from "../../../src/query/answer.ts";
+import { DEFERRED, SLOT_BYTES, type Transport } from "../../../src/query/ports.ts";
+import type { Asker } from "../../../src/query/asker/asker.ts";
 import { Memory } from "../../../src/query/cache/memory.ts";
 import { ReplyCache } from "../../../src/query/cache/reply-cache.ts";
 import { AdaptiveForwarder } from "../../../src/query/forward/adaptive.ts";
 import type { Ledger } from "../../../src/query/ledger/ledger.ts";
 import { LoopGuard } from "../../../src/query/upstream/loop-guard.ts";
-import type { Transport } from "../../../src/query/listen/ports.ts";
 import { TurnBudget } from "../../../src/query/upstream/turn-budget.ts";
 import { Fleet } from "../../../src/query/upstream/fleet.ts";
 import { aView, anAsker, upstreams } from "../../support/scripted/builders.ts";
@@ -96,16 +96,14 @@ export class Asking {
   // One query of one asker, to its reply as it is sent.
   async raw(asker: Asker, query: Buffer, transport: Transport = "udp"): Promise<Buffer> {
     asker.ledger.tick();
-    const arrivedMs = asker.ledger.nowMs;
     query.copy(this.#block);
     const length = this.#answerer.answer(asker, this.#block, 0, query.length, transport === "tcp");
     if (length !== DEFERRED) return Buffer.from(this.#block.subarray(0, length));
     const deferred = this.#answerer.takeDeferred(this.#block);
     return await new Promise((resolve) => {
       let hasReturned = false;
-      this.forwarder.forward(asker, deferred, transport, (reply, how, server) => {
+      this.forwarder.forward(asker, deferred, transport, (reply) => {
         if (!hasReturned) throw new Error("called back before the call returned");
-        asker.ledger.noteDelivered(deferred, arrivedMs, reply, transport === "tcp", how, server);
         resolve(Buffer.from(reply));
       });
       hasReturned = true;

@@ -2,9 +2,9 @@
 
 import { BETTER, type Behaviour } from "../../../src/model/behaviour.ts";
 import type { Server } from "../../../src/model/view.ts";
-import type { Asker } from "../../../src/query/asker.ts";
+import type { Asker } from "../../../src/query/asker/asker.ts";
 import { SequentialForwarder } from "../../../src/query/forward/sequential.ts";
-import type { Transport } from "../../../src/query/listen/ports.ts";
+import type { Transport } from "../../../src/query/ports.ts";
 import { type UpstreamParts, aQuery, aView, anAsker, upstreams } from "../../support/scripted/builders.ts";
 import { dialHere } from "./loopback.ts";
 import { answerOnce } from "./reply.ts";

@@ -7,9 +7,10 @@ import { LIMITS } from "../../../src/config/limits.ts";
 import { guard } from "../../../src/lib/guard.ts";
 import { MessageBlock } from "../../../src/kernel/message-block.ts";
 import { BETTER } from "../../../src/model/behaviour.ts";
-import { Answerer, type Deferred, SLOT_BYTES } from "../../../src/query/answer.ts";
-import type { Asker } from "../../../src/query/asker.ts";
-import type { Forward } from "../../../src/query/listen/ports.ts";
+import { Answerer } from "../../../src/query/answer.ts";
+import { type Deferred, SLOT_BYTES, type Forward, type Respond } from "../../../src/query/ports.ts";
+import { Outcome } from "../../../src/query/record/outcome.ts";
+import type { Asker } from "../../../src/query/asker/asker.ts";
 import { type TcpParts, streamBlock } from "../../../src/query/listen/tcp-connection.ts";
 import type { UdpParts } from "../../../src/query/listen/udp.ts";
 import { aNetwork, aReplyTo, aView, anAsker } from "../../support/scripted/builders.ts";
@@ -23,7 +24,7 @@ export function askerOfOne(): Asker {
 
 // Whatever is forwarded waits here until it is answered, in any order.
 export class HeldUpstream {
-  readonly #held: { readonly deferred: Deferred; readonly respond: (reply: Uint8Array) => void }[] = [];
+  readonly #held: { readonly deferred: Deferred; readonly respond: Respond }[] = [];
   readonly #waiting: { readonly count: number; readonly resolve: () => void }[] = [];
 
   get length(): number {
@@ -47,7 +48,7 @@ export class HeldUpstream {
 
   // Answers the one that came as number `index`, without records, unless others are given.
   answer(index: number, reply: Buffer = aReplyTo(this.queryOf(index))): void {
-    (this.#held[index] ?? assert.fail()).respond(reply);
+    (this.#held[index] ?? assert.fail()).respond(reply, new Outcome());
   }
 }
 

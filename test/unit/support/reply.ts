@@ -4,9 +4,10 @@
 import assert from "node:assert/strict";
 
 import type { Behaviour } from "../../../src/model/behaviour.ts";
-import { Answerer, DEFERRED, DROPPED, type Deferred, SLOT_BYTES } from "../../../src/query/answer.ts";
+import { Answerer } from "../../../src/query/answer.ts";
+import { DEFERRED, DROPPED, type Deferred, SLOT_BYTES } from "../../../src/query/ports.ts";
 import { Question } from "../../../src/query/wire/question.ts";
-import type { Asker } from "../../../src/query/asker.ts";
+import type { Asker } from "../../../src/query/asker/asker.ts";
 
 type ReadRecord = {
   readonly owner: string;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { setImmediate as nextRound } from "node:timers/promises";
 
-import type { Asker } from "../../../src/query/asker.ts";
+import type { Asker } from "../../../src/query/asker/asker.ts";
 import { TcpListener } from "../../../src/query/listen/tcp.ts";
 import type { TcpParts } from "../../../src/query/listen/tcp-connection.ts";
 import { type HeldUpstream, askerOfOne, tcpParts } from "./listening.ts";

@@ -7,7 +7,8 @@ import { Directory } from "../../../../src/container/registry/directory.ts";
 import type { ContainerFact, EndpointFact, NameserversFact } from "../../../../src/container/registry/fact.ts";
 import { STRICT } from "../../../../src/model/behaviour.ts";
 import type { Server, View } from "../../../../src/model/view.ts";
-import { LocalNames } from "../../../../src/query/policy/local.ts";
+import { FOUND } from "../../../../src/model/names.ts";
+import { KnownNames } from "../../../../src/query/policy/names.ts";
 import { aContainer, aNetworkFact, aQuery, aRoute, anEndpoint } from "../../../support/scripted/builders.ts";
 import { placed } from "../../support/reply.ts";
 
@@ -85,7 +86,7 @@ test("a view names the networks in the order in which they are asked", () => {
   const web = container("web", [on("b", "10.0.2.2"), on("c", "10.0.3.2", { gatewayPriority: 5 }), on("a", "10.0.1.2")]);
   directory.putContainer(web);
   assert.deepEqual(
-    directory.viewOf(web).networks.map(({ name }) => name),
+    directory.viewOf(web).names.flatMap(({ places }) => places),
     ["c", "a", "b"],
   );
 });
@@ -95,11 +96,14 @@ test("a network that nobody told of is left out, and so are its names", () => {
   const web = container("web", [on("one", "172.20.0.2"), on("gone", "172.29.0.2")]);
   directory.putContainer(web);
   assert.deepEqual(
-    directory.viewOf(web).networks.map(({ name }) => name),
+    directory.viewOf(web).names.flatMap(({ places }) => places),
     ["one"],
   );
   directory.removeNetwork("id-of-one");
-  assert.deepEqual(directory.viewOf(web).networks, []);
+  assert.deepEqual(
+    directory.viewOf(web).names.flatMap(({ places }) => places),
+    [],
+  );
   directory.removeContainer("web");
   assert.equal(directory.containers.size, 0);
 });
@@ -231,6 +235,7 @@ function found(directory: Directory, asking: ContainerFact, name: string): strin
 }
 
 function foundIn(view: View, name: string): string | undefined {
-  const { block, question } = placed(aQuery({ name }));
-  return new LocalNames(STRICT).find(block, question, view)?.v4.join(".");
+  const { question } = placed(aQuery({ name }));
+  const names = new KnownNames(STRICT);
+  return names.find(question, view) === FOUND ? names.search.named.v4.join(".") : undefined;
 }

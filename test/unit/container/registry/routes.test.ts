@@ -13,7 +13,7 @@ import { LABEL_DEFAULTS } from "../../../../src/model/label-policy.ts";
 import { NO_RULES } from "../../../../src/model/route-rules.ts";
 import { parseRoute, serverText } from "../../../../src/model/server-text.ts";
 import type { Route, Server, Upstreams } from "../../../../src/model/view.ts";
-import { presentation } from "../../../../src/model/wire-name.ts";
+import { presentation } from "../../../../src/dns/name.ts";
 import { routeOf } from "../../../../src/query/policy/route.ts";
 import { aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../support/scripted/builders.ts";
 import { placed } from "../../support/reply.ts";

@@ -8,7 +8,7 @@ import { LIMITS } from "../../../../src/config/limits.ts";
 import { withLength } from "../../../../src/lib/framing.ts";
 import { BETTER } from "../../../../src/model/behaviour.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
-import type { AnswersAtOnce } from "../../../../src/query/listen/ports.ts";
+import type { AnswersAtOnce } from "../../../../src/query/ports.ts";
 import { aQuery } from "../../../support/scripted/builders.ts";
 import { TcpClient } from "../../support/loopback.ts";
 import { WEB } from "../../support/listening.ts";
@@ -165,6 +165,7 @@ function answererThat(act: (id: number) => void): AnswersAtOnce {
       act(block.readUInt16BE(offset));
       return sound.answer(asker, block, offset, length, isStream);
     },
+    outcome: sound.outcome,
     takeDeferred: (block) => sound.takeDeferred(block),
   };
 }

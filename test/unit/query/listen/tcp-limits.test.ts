@@ -6,7 +6,8 @@ import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/config/limits.ts";
 import { withLength } from "../../../../src/lib/framing.ts";
-import type { AnswersAtOnce } from "../../../../src/query/listen/ports.ts";
+import type { AnswersAtOnce } from "../../../../src/query/ports.ts";
+import { Outcome } from "../../../../src/query/record/outcome.ts";
 import { aQuery } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";
 import { TcpClient } from "../../support/loopback.ts";
@@ -89,7 +90,11 @@ test("while a query is asked upstream its connection is kept, and ends in time b
 test("a client that reads no answers is asked no further, and sent away in time", async () => {
   using clock = new Clock();
   let answers = 0;
-  const answerer: AnswersAtOnce = { answer: () => (answers++, 60_000), takeDeferred: () => assert.fail() };
+  const answerer: AnswersAtOnce = {
+    answer: () => (answers++, 60_000),
+    outcome: new Outcome(),
+    takeDeferred: () => assert.fail(),
+  };
   await using rig = await tcpListening({ answerer });
   rig.client.socket.pause();
   await rig.client.send(...Array.from({ length: 120 }, (_, id) => aQuery({ id })));
@@ -103,7 +108,7 @@ test("a client that reads no answers is asked no further, and sent away in time"
 
 test("a client that says its last word before it reads any answer still gets all of them", async () => {
   // More than the kernel takes by itself, so that queries are left over when the last word comes.
-  const answerer: AnswersAtOnce = { answer: () => 60_000, takeDeferred: () => assert.fail() };
+  const answerer: AnswersAtOnce = { answer: () => 60_000, outcome: new Outcome(), takeDeferred: () => assert.fail() };
   await using rig = await tcpListening({ answerer });
   rig.client.socket.pause();
   await rig.client.send(...Array.from({ length: 127 }, (_, id) => aQuery({ id })));

@@ -8,8 +8,8 @@ import { LIMITS } from "../../../../src/config/limits.ts";
 import { SOCK_RAW, AF_INET, sendTo, socket } from "../../../../src/kernel/libc.ts";
 import { BETTER } from "../../../../src/model/behaviour.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
-import type { Asker } from "../../../../src/query/asker.ts";
-import type { AnswersAtOnce } from "../../../../src/query/listen/ports.ts";
+import type { Asker } from "../../../../src/query/asker/asker.ts";
+import type { AnswersAtOnce } from "../../../../src/query/ports.ts";
 import { UdpListener } from "../../../../src/query/listen/udp.ts";
 import { aQuery, aReplyTo, u16 } from "../../../support/scripted/builders.ts";
 import { LOOPBACK, UdpClient, bindUdp, sockaddr } from "../../support/loopback.ts";
@@ -112,6 +112,7 @@ test("a defect in answering one query costs that query alone", async () => {
       if (block.readUInt16BE(offset) === 2) throw new Error("a defect");
       return sound.answer(asker, block, offset, length, isStream);
     },
+    outcome: sound.outcome,
     takeDeferred: (block) => sound.takeDeferred(block),
   };
   await using rig = listening({ answerer });
@@ -157,6 +158,7 @@ test("a listener that is closed while its batch is answered sends nothing, thoug
       }
       return sound.answer(asker, block, offset, length, isStream);
     },
+    outcome: sound.outcome,
     takeDeferred: (block) => sound.takeDeferred(block),
   };
   const rig = listening({ answerer });

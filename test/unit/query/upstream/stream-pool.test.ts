@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { LIMITS } from "../../../../src/config/limits.ts";
 import { RandomIds } from "../../../../src/lib/random-ids.ts";
 import { RateLimit } from "../../../../src/lib/rate-limit.ts";
-import { sharePools } from "../../../../src/query/shares.ts";
+import { sharePools } from "../../../../src/query/asker/shares.ts";
 import { StreamPool } from "../../../../src/query/upstream/stream-pool.ts";
 import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";
 import { dialHere } from "../../support/loopback.ts";

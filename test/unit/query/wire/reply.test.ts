@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { type Behaviour, STRICT } from "../../../../src/model/behaviour.ts";
+import { RCODE } from "../../../../src/dns/rcode.ts";
 import type { Question } from "../../../../src/query/wire/question.ts";
 import {
-  RCODE,
   badVersion,
   failure,
   noData,

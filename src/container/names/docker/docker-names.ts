@@ -1,0 +1,129 @@
+/**
+ * DockerNames: which name of which network a question means. A name is tried whole on every network, then with its tail
+ * taken as a network's name, from the right. At each step links come before names, networks in Docker's order, and the
+ * first hit ends the search: answers of several networks are never merged.
+ */
+import { sameBytes } from "../../../dns/name.ts";
+import type { Behaviour } from "../../../model/behaviour.ts";
+import { type AskedName, MISS, type Named, type NameSearch, type Names, type Pointer } from "../../../model/names.ts";
+import type { NetworkNames } from "./network-names.ts";
+import { SearchWords } from "./search-words.ts";
+
+/** A `--link target:alias` on one network: a private name for what another container is called. */
+export interface Link {
+  /** Wire labels of the alias as it was typed, and in lower case; undefined where no query can spell it. */
+  readonly alias: Uint8Array | undefined;
+  readonly aliasFolded: Uint8Array | undefined;
+  /** Lower-case wire labels of the target, and their hash. */
+  readonly target: Uint8Array | undefined;
+  readonly targetHash: number;
+}
+
+export interface SeenNetwork {
+  readonly id: string;
+  readonly name: string;
+  /** Wire labels of the network's name as it is, and in lower case: the suffix of `name.network`. */
+  readonly suffix: Uint8Array | undefined;
+  readonly suffixFolded: Uint8Array | undefined;
+  readonly names: NetworkNames;
+  readonly links: readonly Link[];
+}
+
+export class DockerNames implements Names {
+  readonly #networks: readonly SeenNetwork[];
+
+  /** In the order in which they are asked. */
+  constructor(networks: readonly SeenNetwork[]) {
+    this.#networks = networks;
+  }
+
+  get places(): readonly string[] {
+    return this.#networks.map(({ name }) => name);
+  }
+
+  find(name: AskedName, search: NameSearch): number {
+    const words = search.trace === undefined ? undefined : new SearchWords(search.trace);
+    const whole = this.#search(name, search.behaviour, name.labelCount, false, words);
+    if (whole !== undefined) return this.#found(search, whole, false, words);
+    for (let labels = name.labelCount - 1; labels > 0; labels--) {
+      const hit = this.#search(name, search.behaviour, labels, true, words);
+      // Such a name exists nowhere else in the world.
+      if (hit !== undefined) return this.#found(search, hit, true, words);
+    }
+    words?.end();
+    return MISS;
+  }
+
+  /** Whose address it is on the asker's networks and nowhere else. Gateways, hosts and strangers are not ours to name. */
+  pointer(labels: Uint8Array, length: number, hash: number, behaviour: Behaviour): Pointer | undefined {
+    for (const network of this.#networks) {
+      const pointer = network.names.pointer(labels, length, hash);
+      if (pointer !== undefined && (!pointer.onlyBetter || behaviour.reversesAllIpv6)) return pointer;
+    }
+    return undefined;
+  }
+
+  #found(search: NameSearch, named: Named, isQualified: boolean, words: SearchWords | undefined): number {
+    words?.end();
+    return search.found(named, isQualified);
+  }
+
+  /** One candidate: the first `labels` labels, on every network or on those whose name is the rest. */
+  #search(
+    name: AskedName,
+    behaviour: Behaviour,
+    labels: number,
+    isQualified: boolean,
+    words: SearchWords | undefined,
+  ): Named | undefined {
+    const networks = this.#networks;
+    const length = name.lengthOf[labels] as number;
+    words?.begins(name.folded, length, name.foldedLength);
+    for (const network of networks) {
+      if (network.links.length === 0) continue;
+      if (isQualified && !isSuffix(name, behaviour, length, network)) continue;
+      const link = linkOf(name, behaviour, length, network);
+      if (link?.target === undefined) continue;
+      const hit = network.names.named(link.target, link.target.length, link.targetHash);
+      words?.followsLink(network.name, link.target, hit !== undefined);
+      if (hit !== undefined) return hit;
+    }
+    const hash = name.hashOf[labels] as number;
+    for (const network of networks) {
+      if (isQualified && !isSuffix(name, behaviour, length, network)) continue;
+      const hit = network.names.named(name.folded, length, hash);
+      if (hit === undefined) {
+        words?.looksUp(network.name, false);
+        continue;
+      }
+      // A link of this name led nowhere above. Docker then hides the container that really bears the name.
+      if (!behaviour.skipsDanglingLinks && linkOf(name, behaviour, length, network) !== undefined) {
+        words?.isHidden(network.name);
+        continue;
+      }
+      words?.looksUp(network.name, true);
+      return hit;
+    }
+    return undefined;
+  }
+}
+
+function isSuffix(name: AskedName, { foldsCase }: Behaviour, length: number, network: SeenNetwork): boolean {
+  const suffix = foldsCase ? network.suffixFolded : network.suffix;
+  if (suffix?.length !== name.foldedLength - length) return false;
+  return foldsCase
+    ? sameBytes(name.folded, length, suffix, 0, suffix.length)
+    : sameBytes(name.spelled, name.spelledAt + length, suffix, 0, suffix.length);
+}
+
+function linkOf(name: AskedName, { foldsCase }: Behaviour, length: number, network: SeenNetwork): Link | undefined {
+  for (const link of network.links) {
+    const alias = foldsCase ? link.aliasFolded : link.alias;
+    if (alias?.length !== length) continue;
+    const isSame = foldsCase
+      ? sameBytes(name.folded, 0, alias, 0, length)
+      : sameBytes(name.spelled, name.spelledAt, alias, 0, length);
+    if (isSame) return link;
+  }
+  return undefined;
+}

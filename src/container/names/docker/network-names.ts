@@ -1,0 +1,163 @@
+/**
+ * The names of one network: name to addresses, address to name. Written when a container joins or leaves, read by every
+ * question of those who are on it.
+ */
+import { addressBytes, isOpenEnded, reverseLabels } from "../../../model/address.ts";
+import { nameKey, packedName } from "./docker-name.ts";
+import { LabelTable } from "../../../model/label-table.ts";
+import type { Named, Pointer } from "../../../model/names.ts";
+
+/** An address points back to `name.network.` */
+export interface NetworkPointer extends Pointer {
+  /** Docker files this address under a name that nobody asks for. */
+  readonly onlyBetter: boolean;
+}
+
+/** What one endpoint (a container on a network) contributes. */
+export interface Membership {
+  /** In Docker's order; the first one is what the addresses point back to. */
+  readonly names: readonly string[];
+  readonly ipv4: string | undefined;
+  readonly ipv6: string | undefined;
+}
+
+interface Holder {
+  readonly v4: Uint8Array | undefined;
+  readonly v6: Uint8Array | undefined;
+}
+
+/** A name and who holds it. The addresses are put together when somebody asks, not at each of many changes. */
+class Held implements Named {
+  readonly #holders = new Map<string, Holder>();
+  #v4: Uint8Array | undefined;
+  #v6: Uint8Array | undefined;
+
+  get v4(): Uint8Array {
+    return (this.#v4 ??= packed([...this.#holders.values()].map((holder) => holder.v4)));
+  }
+
+  get v6(): Uint8Array {
+    return (this.#v6 ??= packed([...this.#holders.values()].map((holder) => holder.v6)));
+  }
+
+  get isHeld(): boolean {
+    return this.#holders.size > 0;
+  }
+
+  put(holder: string, addresses: Holder): void {
+    this.#holders.set(holder, addresses);
+    this.#v4 = this.#v6 = undefined;
+  }
+
+  remove(holder: string): void {
+    this.#holders.delete(holder);
+    this.#v4 = this.#v6 = undefined;
+  }
+}
+
+interface HeldPointer extends NetworkPointer {
+  readonly holder: string;
+}
+
+const NOTHING = new Uint8Array(0);
+
+export class NetworkNames {
+  readonly #network: string;
+  readonly #members = new Map<string, Membership>();
+  readonly #forward = new LabelTable<Held>();
+  readonly #reverse = new LabelTable<readonly HeldPointer[]>();
+
+  constructor(network: string) {
+    this.#network = network;
+  }
+
+  /** The number of endpoints that have names here. */
+  get size(): number {
+    return this.#members.size;
+  }
+
+  /** Looks up lower-case labels, with their hash. */
+  named(labels: Uint8Array, length: number, hash: number): Named | undefined {
+    return this.#forward.find(labels, length, hash);
+  }
+
+  /** Looks up the labels below in-addr.arpa or ip6.arpa; any of several pointers is right, and the newest is told. */
+  pointer(labels: Uint8Array, length: number, hash: number): NetworkPointer | undefined {
+    return this.#reverse.find(labels, length, hash)?.at(-1);
+  }
+
+  /** Puts an endpoint's names, instead of those it had. */
+  put(holder: string, membership: Membership): void {
+    this.remove(holder);
+    this.#members.set(holder, membership);
+    const v4 = membership.ipv4 === undefined ? undefined : addressBytes(membership.ipv4);
+    const v6 = membership.ipv6 === undefined ? undefined : addressBytes(membership.ipv6);
+    if (v4 === undefined && v6 === undefined) return;
+    for (const key of keysOf(membership)) {
+      const held = this.#forward.get(key) ?? new Held();
+      held.put(holder, { v4, v6 });
+      this.#forward.set(key, held);
+    }
+    const [first] = membership.names;
+    if (first === undefined) return;
+    const target = packedName(`${first}.${this.#network}`);
+    for (const { key, onlyBetter } of reverseKeysOf(membership)) {
+      const others = this.#reverse.get(key) ?? [];
+      this.#reverse.set(key, [...others, { target, holder, onlyBetter }]);
+    }
+  }
+
+  /** Forgets an endpoint; what it shared with others stays theirs. */
+  remove(holder: string): void {
+    const membership = this.#members.get(holder);
+    if (membership === undefined) return;
+    this.#members.delete(holder);
+    for (const key of keysOf(membership)) {
+      const held = this.#forward.get(key);
+      held?.remove(holder);
+      if (held?.isHeld === false) this.#forward.delete(key);
+    }
+    for (const { key } of reverseKeysOf(membership)) {
+      const left = (this.#reverse.get(key) ?? []).filter((pointer) => pointer.holder !== holder);
+      if (left.length === 0) this.#reverse.delete(key);
+      else this.#reverse.set(key, left);
+    }
+  }
+}
+
+function keysOf({ names }: Membership): Uint8Array[] {
+  return [...new Set(names)].map((name) => nameKey(name));
+}
+
+interface ReverseKey {
+  readonly key: Uint8Array;
+  readonly onlyBetter: boolean;
+}
+
+function reverseKeysOf({ ipv4, ipv6 }: Membership): ReverseKey[] {
+  return [ipv4, ipv6].flatMap((text) => {
+    const bytes = text === undefined ? undefined : addressBytes(text);
+    if (text === undefined || bytes === undefined) return [];
+    const key = reverseLabels(bytes);
+    if (!isOpenEnded(text)) return [{ key, onlyBetter: false }];
+    return [
+      { key, onlyBetter: true },
+      { key: openEndedLabels(text), onlyBetter: false },
+    ];
+  });
+}
+
+/** Docker writes out "::" at the end of an address twice, for the empty text on both of its sides: the wrong name. */
+function openEndedLabels(text: string): Uint8Array {
+  const groups = text.split(":");
+  const zeros = "0000".repeat(9 - groups.length);
+  const nibbles = groups.map((group) => (group === "" ? zeros : group.padStart(4, "0"))).join("");
+  return Buffer.from([...nibbles].toReversed().join("").replaceAll(/./g, "\x01$&"), "latin1");
+}
+
+/** Distinct addresses, one after the other. */
+function packed(addresses: readonly (Uint8Array | undefined)[]): Uint8Array {
+  const distinct = new Map<string, Uint8Array>();
+  for (const address of addresses) if (address !== undefined) distinct.set(address.join("."), address);
+  return distinct.size === 0 ? NOTHING : Buffer.concat([...distinct.values()]);
+}

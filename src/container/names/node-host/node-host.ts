@@ -1,0 +1,41 @@
+/**
+ * NODE_HOST: the engine's host by the name that Docker Desktop gives it, which KIND asks for at each start of a node. Only
+ * nodes know it, and only where the settings give it an address.
+ */
+import { folded, sameBytes, wireLabels } from "../../../dns/name.ts";
+import { addressBytes } from "../../../model/address.ts";
+import { type AskedName, MISS, type Named, type NameSearch, type Names } from "../../../model/names.ts";
+import type { NameSource } from "../source.ts";
+
+export const HOST_NAME = "host.docker.internal";
+const LABELS = folded(wireLabels(HOST_NAME) as Uint8Array);
+const NONE = new Uint8Array(0);
+
+class HostName implements Names {
+  /** It is on no network. */
+  readonly places: readonly string[] = [];
+  readonly #named: Named;
+
+  constructor(address: Uint8Array) {
+    this.#named = address.length === 4 ? { v4: address, v6: NONE } : { v4: NONE, v6: address };
+  }
+
+  find({ folded: asked, foldedLength }: AskedName, search: NameSearch): number {
+    if (foldedLength !== LABELS.length || !sameBytes(asked, 0, LABELS, 0, LABELS.length)) return MISS;
+    search.trace?.passes("names", `"${HOST_NAME}" is a name of the node's own`);
+    return search.found(this.#named, false);
+  }
+
+  /** Whose address that is, the host's own resolver may say. */
+  pointer(): undefined {
+    return undefined;
+  }
+}
+
+export const NODE_HOST: NameSource = {
+  namesFor(_container, node) {
+    // "deny" and "ask" are no addresses.
+    const address = node === undefined ? undefined : addressBytes(node.hostName);
+    return address === undefined ? undefined : new HostName(address);
+  },
+};

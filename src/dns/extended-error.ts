@@ -1,0 +1,62 @@
+/** Extended errors (RFC 8914): why a reply is what it is, as an EDNS option. */
+import { setU16 } from "./bytes.ts";
+import { OPTION, OPTION_FIXED_BYTES } from "./opt.ts";
+
+/** Those that dns11 itself tells. */
+export const EXTENDED_ERROR = {
+  other: 0,
+  staleAnswer: 3,
+  cachedError: 13,
+  prohibited: 18,
+  staleDenial: 19,
+  unreachable: 22,
+  network: 23,
+} as const;
+
+/** RFC 8914, 4. */
+const NAMES: ReadonlyMap<number, string> = new Map([
+  [0, "other error"],
+  [1, "unsupported DNSKEY algorithm"],
+  [2, "unsupported DS digest type"],
+  [3, "stale answer"],
+  [4, "forged answer"],
+  [5, "DNSSEC indeterminate"],
+  [6, "DNSSEC bogus"],
+  [7, "signature expired"],
+  [8, "signature not yet valid"],
+  [9, "DNSKEY missing"],
+  [10, "RRSIGs missing"],
+  [11, "no zone key bit set"],
+  [12, "NSEC missing"],
+  [13, "cached error"],
+  [14, "not ready"],
+  [15, "blocked"],
+  [16, "censored"],
+  [17, "filtered"],
+  [18, "prohibited"],
+  [19, "stale NXDOMAIN answer"],
+  [20, "not authoritative"],
+  [21, "not supported"],
+  [22, "no reachable authority"],
+  [23, "network error"],
+  [24, "invalid data"],
+]);
+
+const CODE_BYTES = 2;
+/** As much as fits beside the longest name in the smallest reply. */
+const TEXT_MAX = 200;
+
+export function extendedErrorName(code: number): string {
+  return NAMES.get(code) ?? `extended error ${code}`;
+}
+
+/** The option, with a text for people. */
+export function errorOption(code: number, text: string): Buffer {
+  const words = Buffer.from(text.slice(0, TEXT_MAX), "latin1");
+  const option = Buffer.alloc(OPTION_FIXED_BYTES + CODE_BYTES + words.length);
+  setU16(option, 0, OPTION.EXTENDED_ERROR);
+  setU16(option, 2, CODE_BYTES + words.length);
+  setU16(option, OPTION_FIXED_BYTES, code);
+  words.copy(option, OPTION_FIXED_BYTES + CODE_BYTES);
+  return option;
+}

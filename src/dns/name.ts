@@ -1,0 +1,76 @@
+/**
+ * Domain names as they stand on the wire: labels, each behind its length. Tables are keyed by these bytes, so a query is
+ * looked up without becoming a string. All of them here are without the zero that ends a name.
+ */
+
+export const LABEL_BYTES_MAX = 63;
+/** 255 octets with the zero at the end (RFC 1035, 2.3.4). */
+export const NAME_BYTES_MAX = 254;
+
+/** As many labels as a name can have. */
+export const LABELS_MAX = 127;
+/** The first octet of a pointer has both highest bits, and the others are part of where it leads. */
+export const POINTER = 0xc0;
+const POINTER_BITS = 0x3f;
+export const POINTER_BYTES = 2;
+
+/** Where the pointer at `at` leads, from the beginning of its message. */
+export function pointerTarget(bytes: Uint8Array, at: number): number {
+  return (((bytes[at] as number) & POINTER_BITS) << 8) | (bytes[at + 1] as number);
+}
+
+/** A pointer as the number that stands in a message. */
+export function pointerTo(target: number): number {
+  return (POINTER << 8) | target;
+}
+
+/** ASCII to lower case, everything else as it is (RFC 4343). */
+export const FOLD: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte,
+);
+
+/** Bytes that presentation format writes with a backslash: Docker compares that text, so such a name never matches. */
+const NEEDS_ESCAPE = /[^!-~]|[.();@"\\]/;
+
+/** The wire labels of a dotted name, letter case kept; undefined for what no query can ever ask for. */
+export function wireLabels(name: string): Uint8Array | undefined {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for (const label of name.split(".")) {
+    if (label === "" || label.length > LABEL_BYTES_MAX || NEEDS_ESCAPE.test(label)) return undefined;
+    const part = Buffer.from(String.fromCharCode(label.length) + label, "latin1");
+    length += part.length;
+    if (length > NAME_BYTES_MAX) return undefined;
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
+
+/** The same labels in lower case. A length byte is below 64 and no letter, so folding every byte is right. */
+export function folded(labels: Uint8Array): Uint8Array {
+  return labels.map((byte) => FOLD[byte] ?? byte);
+}
+
+export function sameBytes(a: Uint8Array, aStart: number, b: Uint8Array, bStart: number, length: number): boolean {
+  for (let i = 0; i < length; i++) if (a[aStart + i] !== b[bStart + i]) return false;
+  return true;
+}
+
+/** The text of wire labels, for people: dots between labels, what is not printable as \DDD. */
+export function presentation(bytes: Uint8Array, start: number, end: number): string {
+  let text = "";
+  for (let at = start; at < end;) {
+    const length = bytes[at] ?? 0;
+    if (length === 0 || at + 1 + length > end) break;
+    if (text !== "") text += ".";
+    for (const byte of bytes.subarray(at + 1, at + 1 + length)) text += presentationByte(byte);
+    at += 1 + length;
+  }
+  return text === "" ? "." : text;
+}
+
+function presentationByte(byte: number): string {
+  const character = String.fromCharCode(byte);
+  if (byte < 0x21 || byte > 0x7e) return `\\${String(byte).padStart(3, "0")}`;
+  return NEEDS_ESCAPE.test(character) ? `\\${character}` : character;
+}

@@ -1,0 +1,211 @@
+/**
+ * Meter: what is counted on a query's way, for all containers together. Plain numbers in memory that is taken once; who
+ * wants to know reads them out. They never fall, whoever comes and goes, and outlive a change of settings.
+ *
+ * The clock is read when packets begin to be worked on and when their answers have been sent, not for each of them: an
+ * answer has taken as long as the batch that it was part of.
+ */
+import { rcodeName } from "../../dns/rcode.ts";
+import { TYPE, typeName } from "../../dns/record-type.ts";
+import { LIMITS } from "../../config/limits.ts";
+import { Histogram } from "../../lib/histogram.ts";
+import { HOW } from "../../model/asked-query.ts";
+import { serverText } from "../../model/server-text.ts";
+import type { Server } from "../../model/view.ts";
+import { newCacheCounts } from "./cache-counts.ts";
+import { type Outcome, STAGE } from "./outcome.ts";
+
+/** The types that are told apart; all others are `other`, because whoever asks makes up any number. */
+const TYPES: readonly number[] = [
+  TYPE.A,
+  TYPE.NS,
+  TYPE.CNAME,
+  TYPE.SOA,
+  TYPE.PTR,
+  TYPE.MX,
+  TYPE.TXT,
+  TYPE.AAAA,
+  TYPE.SRV,
+  TYPE.NAPTR,
+  TYPE.DS,
+  TYPE.RRSIG,
+  TYPE.NSEC,
+  TYPE.DNSKEY,
+  TYPE.SVCB,
+  TYPE.HTTPS,
+  TYPE.IXFR,
+  TYPE.AXFR,
+  TYPE.ANY,
+];
+export const TYPE_NAMES: readonly string[] = [...TYPES.map(typeName), "other"];
+const OTHER_TYPE = TYPES.length;
+const TYPE_INDEX = new Uint8Array(256).fill(OTHER_TYPE);
+for (const [index, type] of TYPES.entries()) TYPE_INDEX[type] = index;
+
+export const PROTOCOLS = ["udp", "tcp"] as const;
+/** IPv4 and IPv6, by the numbers that CoreDNS gives them. */
+export const FAMILIES = ["1", "2"] as const;
+/** How a query came to its answer. */
+export const OUTCOMES = ["local", "cached", "forwarded", "refused", "upstream_failed"] as const;
+const LOCAL = 0;
+const CACHED = 1;
+const FORWARDED = 2;
+const REFUSED = 3;
+const UPSTREAM_FAILED = 4;
+
+/** Those that fit into a header, as far as they have names. */
+const RCODES = 11;
+export const RCODE_NAMES: readonly string[] = [
+  ...Array.from({ length: RCODES }, (_, rcode) => rcodeName(rcode)),
+  "other",
+];
+const OTHER_RCODE = RCODE_NAMES.length - 1;
+
+/** What became of one query to a server: the answer's rcode, or why there was none. */
+const FAILURES = ["dial_error", "timeout", "error"] as const;
+export const RESULTS: readonly string[] = [...RCODE_NAMES, ...FAILURES];
+export type UpstreamFailure = (typeof FAILURES)[number];
+
+const MS = 1_000;
+
+export class Meter {
+  readonly #requests = new Float64Array(PROTOCOLS.length * FAMILIES.length * TYPE_NAMES.length);
+  readonly #responses = new Float64Array(RCODE_NAMES.length);
+  /** By type, protocol and outcome. */
+  readonly durations = new Histogram(TYPE_NAMES.length * PROTOCOLS.length * OUTCOMES.length);
+  /** By server, protocol and result. */
+  readonly upstream = new Histogram((LIMITS.meteredServers + 1) * PROTOCOLS.length * RESULTS.length);
+  readonly cache = newCacheCounts();
+  readonly counts = { dropped: 0, refused: 0, defects: 0 };
+  readonly #servers = new Map<string, number>();
+  /** Of them, those that containers brought along. */
+  #containersServers = 0;
+  readonly #serverOf = new WeakMap<Server, number>();
+  readonly #marks = new Uint16Array(LIMITS.udpBatch);
+  #marked = 0;
+  #startMs = 0;
+  #family = 0;
+
+  /** Packets begin to be worked on. */
+  begin(isIPv6: boolean): void {
+    this.#marked = 0;
+    this.#family = isIPv6 ? 1 : 0;
+    this.#startMs = performance.now();
+  }
+
+  /** Their answers have been sent. */
+  end(): void {
+    const seconds = (performance.now() - this.#startMs) / MS;
+    const bucket = this.durations.bucketOf(seconds);
+    for (let at = 0; at < this.#marked; at++) this.durations.addTo(this.#marks[at] as number, bucket, seconds);
+    this.#marked = 0;
+  }
+
+  /** Something has become of a query. */
+  record({ stage, how, type, isStream, rcode, tookMs }: Outcome): void {
+    switch (stage) {
+      case STAGE.ours:
+        return;
+      case STAGE.ignored:
+        this.counts.dropped++;
+        return;
+      case STAGE.delivered:
+        return this.#delivered(type, isStream, how, rcode, tookMs);
+      case STAGE.deferred:
+        return this.#asked(type, isStream);
+      default: {
+        // What stands in a question behind which nothing can be read is told by nobody.
+        const told = stage === STAGE.unreadable ? 0 : type;
+        this.#asked(told, isStream);
+        this.#answered(told, isStream, rcode, stage === STAGE.cache);
+      }
+    }
+  }
+
+  #asked(type: number, isStream: boolean): void {
+    const at = ((isStream ? 1 : 0) * FAMILIES.length + this.#family) * TYPE_NAMES.length + typeIndex(type);
+    this.#requests[at] = (this.#requests[at] as number) + 1;
+  }
+
+  /** It was answered at once. */
+  #answered(type: number, isStream: boolean, rcode: number, wasCached: boolean): void {
+    this.#respond(rcode);
+    if (this.#marked >= this.#marks.length) this.end();
+    this.#marks[this.#marked++] = seriesOf(type, isStream, wasCached ? CACHED : LOCAL);
+  }
+
+  /** It was answered after somebody was asked. */
+  #delivered(type: number, isStream: boolean, how: number, rcode: number, tookMs: number): void {
+    this.#respond(rcode);
+    const outcome = how === HOW.failed ? UPSTREAM_FAILED : how === HOW.refused ? REFUSED : FORWARDED;
+    if (outcome === REFUSED) this.counts.refused++;
+    this.durations.add(seriesOf(type, isStream, outcome), tookMs / MS);
+  }
+
+  /** A server has answered. */
+  replied(server: Server, isStream: boolean, rcode: number, tookMs: number): void {
+    this.#exchanged(server, isStream, Math.min(rcode, OTHER_RCODE), tookMs);
+  }
+
+  /** A server has not. */
+  failed(server: Server, isStream: boolean, failure: UpstreamFailure, tookMs: number): void {
+    this.#exchanged(server, isStream, RCODE_NAMES.length + FAILURES.indexOf(failure), tookMs);
+  }
+
+  requests(protocol: number, family: number, type: number): number {
+    return this.#requests[(protocol * FAMILIES.length + family) * TYPE_NAMES.length + type] as number;
+  }
+
+  responses(rcode: number): number {
+    return this.#responses[rcode] as number;
+  }
+
+  /** Servers that are told apart, and their numbers; all others are `other`. */
+  servers(): [string, number][] {
+    return [...this.#servers, ["other", LIMITS.meteredServers]];
+  }
+
+  #respond(rcode: number): void {
+    const at = Math.min(rcode, OTHER_RCODE);
+    this.#responses[at] = (this.#responses[at] as number) + 1;
+  }
+
+  #exchanged(server: Server, isStream: boolean, result: number, tookMs: number): void {
+    this.upstream.add(upstreamSeries(this.#serverIndex(server), isStream ? 1 : 0, result), tookMs / MS);
+  }
+
+  #serverIndex(server: Server): number {
+    const known = this.#serverOf.get(server);
+    if (known !== undefined) return known;
+    const text = serverText(server);
+    const index = this.#servers.get(text) ?? this.#placeFor(server, text);
+    this.#serverOf.set(server, index);
+    return index;
+  }
+
+  #placeFor({ from }: Server, text: string): number {
+    const isContainers = from === "container";
+    const isFull = isContainers && this.#containersServers >= LIMITS.meteredContainersServers;
+    if (isFull || this.#servers.size >= LIMITS.meteredServers) return LIMITS.meteredServers;
+    if (isContainers) this.#containersServers++;
+    const index = this.#servers.size;
+    this.#servers.set(text, index);
+    return index;
+  }
+}
+
+export function durationSeries(type: number, protocol: number, outcome: number): number {
+  return (type * PROTOCOLS.length + protocol) * OUTCOMES.length + outcome;
+}
+
+export function upstreamSeries(server: number, protocol: number, result: number): number {
+  return (server * PROTOCOLS.length + protocol) * RESULTS.length + result;
+}
+
+function seriesOf(type: number, isStream: boolean, outcome: number): number {
+  return durationSeries(typeIndex(type), isStream ? 1 : 0, outcome);
+}
+
+function typeIndex(type: number): number {
+  return type < TYPE_INDEX.length ? (TYPE_INDEX[type] as number) : OTHER_TYPE;
+}

@@ -1,0 +1,169 @@
+// Proves which name of which network a question means: candidates, links before names, networks in their order.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { FOUND, NameSearch } from "../../../../../src/model/names.ts";
+import { BETTER, type Behaviour, STRICT } from "../../../../../src/model/behaviour.ts";
+import { DockerNames, type SeenNetwork } from "../../../../../src/container/names/docker/docker-names.ts";
+import { aNetwork, aQuery } from "../../../../support/scripted/builders.ts";
+import { placed } from "../../../support/reply.ts";
+
+const CHARACTERS = { strict: STRICT, better: BETTER };
+
+const ONE = aNetwork({
+  name: "one",
+  members: [
+    { names: ["Web", "shared"], ipv4: "10.1.0.1" },
+    { names: ["mail.example.org"], ipv4: "10.1.0.2" },
+    { names: ["both"], ipv4: "10.1.0.3" },
+  ],
+});
+const TWO = aNetwork({
+  name: "Two",
+  members: [
+    { names: ["db", "shared"], ipv4: "10.2.0.1" },
+    { names: ["both"], ipv6: "fd11::2:3" },
+  ],
+});
+const DOTTED = aNetwork({
+  name: "br.net1",
+  members: [{ names: ["c1.net1"], ipv4: "10.3.0.1" }],
+});
+
+for (const [character, behaviour] of Object.entries(CHARACTERS)) {
+  test(`${character}: a name is found on any network, whatever its letter case`, () => {
+    for (const name of ["web", "WEB", "Web"]) assert.equal(found(behaviour, name, [ONE, TWO]), "10.1.0.1");
+    assert.equal(found(behaviour, "DB", [ONE, TWO]), "10.2.0.1");
+    assert.equal(found(behaviour, "nobody", [ONE, TWO]), undefined);
+  });
+
+  test(`${character}: a name of a network that the asker is not on is not found`, () => {
+    assert.equal(found(behaviour, "db", [ONE]), undefined);
+    assert.equal(found(behaviour, "db.Two", [ONE]), undefined);
+  });
+
+  test(`${character}: the first network that knows a name answers, and nothing is merged`, () => {
+    assert.equal(found(behaviour, "shared", [ONE, TWO]), "10.1.0.1");
+    assert.equal(found(behaviour, "shared", [TWO, ONE]), "10.2.0.1");
+  });
+
+  test(`${character}: a network that knows a name by the other family alone ends the search`, () => {
+    assert.equal(found(behaviour, "both", [TWO, ONE]), "");
+  });
+
+  test(`${character}: a network's name behind a dot chooses that network`, () => {
+    assert.equal(found(behaviour, "shared.Two", [ONE, TWO]), "10.2.0.1");
+    assert.equal(found(behaviour, "WEB.one", [ONE, TWO]), "10.1.0.1");
+    assert.equal(found(behaviour, "web.Two", [ONE, TWO]), undefined);
+  });
+
+  test(`${character}: a dotted name is found whole, and with a network's name behind it`, () => {
+    assert.equal(found(behaviour, "mail.example.org", [ONE]), "10.1.0.2");
+    assert.equal(found(behaviour, "mail.example.org.one", [ONE]), "10.1.0.2");
+    assert.equal(found(behaviour, "mail", [ONE]), undefined);
+    assert.equal(found(behaviour, "mail.one", [ONE]), undefined);
+  });
+
+  test(`${character}: a dotted network's name serves as a tail`, () => {
+    assert.equal(found(behaviour, "c1.net1", [DOTTED]), "10.3.0.1");
+    assert.equal(found(behaviour, "c1.net1.br.net1", [DOTTED]), "10.3.0.1");
+    assert.equal(found(behaviour, "c1.net1.br.net1.google.com", [DOTTED]), undefined);
+    assert.equal(found(behaviour, "c1.net1.net1", [DOTTED]), undefined);
+  });
+
+  test(`${character}: a network's name is taken off once`, () => {
+    assert.equal(found(behaviour, "web.one.one", [ONE]), undefined);
+  });
+
+  test(`${character}: a network's name alone, and the root, are nobody`, () => {
+    for (const name of ["one", "."]) assert.equal(found(behaviour, name, [ONE]), undefined);
+  });
+
+  test(`${character}: a whole name goes before one with a network's name, and a short tail before a long one`, () => {
+    const whole = aNetwork({ name: "x", members: [{ names: ["a.b.c"], ipv4: "10.9.0.1" }] });
+    const shortTail = aNetwork({ name: "c", members: [{ names: ["a.b"], ipv4: "10.9.0.2" }] });
+    const longTail = aNetwork({ name: "b.c", members: [{ names: ["a"], ipv4: "10.9.0.3" }] });
+    assert.equal(found(behaviour, "a.b.c", [longTail, shortTail, whole]), "10.9.0.1");
+    assert.equal(found(behaviour, "a.b.c", [longTail, shortTail]), "10.9.0.2");
+    assert.equal(found(behaviour, "a.b.c", [longTail]), "10.9.0.3");
+  });
+
+  test(`${character}: a link leads to its target, whole and with the network's name`, () => {
+    const linked = { ...ONE, links: aNetwork({ links: ["Web:Site"] }).links };
+    for (const name of ["Site", "Site.one"]) assert.equal(found(behaviour, name, [linked]), "10.1.0.1", name);
+  });
+
+  test(`${character}: a link is of its network alone, as is its target`, () => {
+    const linked = { ...ONE, links: aNetwork({ links: ["db:store", "web:site"] }).links };
+    assert.equal(found(behaviour, "store", [linked, TWO]), undefined);
+    assert.equal(found(behaviour, "site.Two", [linked, TWO]), undefined);
+    assert.equal(found(behaviour, "site", [ONE]), undefined);
+  });
+
+  test(`${character}: links of all networks go before names of any`, () => {
+    const linked = { ...TWO, links: aNetwork({ links: ["db:web"] }).links };
+    assert.equal(found(behaviour, "web", [ONE, linked]), "10.2.0.1");
+  });
+
+  test(`${character}: a dangling link hides nobody on another network`, () => {
+    const linked = { ...TWO, links: aNetwork({ links: ["nosuch:web"] }).links };
+    assert.equal(found(behaviour, "web", [linked, ONE]), "10.1.0.1");
+  });
+
+  test(`${character}: isOnlyHere tells whether the last hit needed a network's name`, () => {
+    const search = new NameSearch(behaviour);
+    for (const [name, expected] of [
+      ["shared.Two", true],
+      ["web", false],
+      ["c1.net1", false],
+    ] as const) {
+      assert.ok(find(search, name, [ONE, TWO, DOTTED]) !== undefined);
+      assert.equal(search.isOnlyHere, expected, name);
+    }
+  });
+}
+
+test("strict: a network's name counts letter case; better: it does not", () => {
+  for (const name of ["web.ONE", "db.two"]) assert.equal(found(STRICT, name, [ONE, TWO]), undefined, name);
+  assert.equal(found(BETTER, "web.ONE", [ONE, TWO]), "10.1.0.1");
+  assert.equal(found(BETTER, "db.two", [ONE, TWO]), "10.2.0.1");
+});
+
+test("strict: a link's alias counts letter case; better: it does not", () => {
+  const linked = { ...ONE, links: aNetwork({ links: ["Web:Site"] }).links };
+  for (const name of ["site", "SITE.one"]) {
+    assert.equal(found(STRICT, name, [linked]), undefined, name);
+    assert.equal(found(BETTER, name, [linked]), "10.1.0.1", name);
+  }
+});
+
+test("strict: a dangling link hides who bears its alias in that letter case; better: it hides nobody", () => {
+  const linked = { ...ONE, links: aNetwork({ links: ["nosuch:web"] }).links };
+  for (const name of ["web", "web.one"]) {
+    assert.equal(found(STRICT, name, [linked]), undefined, name);
+    assert.equal(found(BETTER, name, [linked]), "10.1.0.1", name);
+  }
+  for (const name of ["WEB", "Web.one"]) assert.equal(found(STRICT, name, [linked]), "10.1.0.1", name);
+});
+
+test("an alias that no query can spell is passed over", () => {
+  const linked = { ...ONE, links: aNetwork({ links: ["web:a b", "web:site"] }).links };
+  assert.equal(found(STRICT, "site", [linked]), "10.1.0.1");
+});
+
+test("a network whose name no query can spell is found by whole names alone", () => {
+  const odd = aNetwork({ name: "a b", members: [{ names: ["web"], ipv4: "10.4.0.1" }] });
+  assert.equal(found(BETTER, "web", [odd]), "10.4.0.1");
+  assert.equal(found(BETTER, "web.one", [odd]), undefined);
+});
+
+// The IPv4 addresses; empty where the name is known without one.
+function found(behaviour: Behaviour, name: string, networks: readonly SeenNetwork[]): string | undefined {
+  return find(new NameSearch(behaviour), name, networks);
+}
+
+function find(search: NameSearch, name: string, networks: readonly SeenNetwork[]): string | undefined {
+  const { question } = placed(aQuery({ name }));
+  return new DockerNames(networks).find(question, search) === FOUND ? search.named.v4.join(".") : undefined;
+}

@@ -1,0 +1,37 @@
+// Proves what a KIND node knows of the engine's host: its address where the settings give one, for nodes alone.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { NODE_HOST } from "../../../../../src/container/names/node-host/node-host.ts";
+import { BETTER } from "../../../../../src/model/behaviour.ts";
+import { FOUND, MISS, NameSearch, type Names } from "../../../../../src/model/names.ts";
+import { aContainer, aQuery } from "../../../../support/scripted/builders.ts";
+import { placed } from "../../../support/reply.ts";
+
+function namesOf(hostName: string): Names | undefined {
+  return NODE_HOST.namesFor(aContainer(), { ownAddresses: [], hostName });
+}
+
+function found(names: Names | undefined, name: string): [number, string, string] {
+  const search = new NameSearch(BETTER);
+  const said = names?.find(placed(aQuery({ name })).question, search) ?? MISS;
+  return [said, search.named.v4.join("."), Buffer.from(search.named.v6).toString("hex")];
+}
+
+test("a node knows the host by its address, in whatever letter case it asks, and nothing below it", () => {
+  const names = namesOf("172.18.0.1");
+  assert.deepEqual(found(names, "host.docker.internal"), [FOUND, "172.18.0.1", ""]);
+  assert.deepEqual(found(names, "HOST.Docker.internal"), [FOUND, "172.18.0.1", ""]);
+  for (const name of ["a.host.docker.internal", "docker.internal", "host.docker.internaL.x", "host.docker.interna"])
+    assert.equal(found(names, name)[0], MISS, name);
+});
+
+test("an address of IPv6 is its only one", () => {
+  assert.deepEqual(found(namesOf("fd11::1"), "host.docker.internal"), [FOUND, "", `fd11${"0".repeat(27)}1`]);
+});
+
+test("nobody else knows it, nor a node whose settings give no address", () => {
+  assert.equal(NODE_HOST.namesFor(aContainer(), undefined), undefined);
+  for (const word of ["deny", "ask"]) assert.equal(namesOf(word), undefined, word);
+});

@@ -1,0 +1,19 @@
+// Proves that a response code is read as it is written, and that nothing else is one.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { RCODE_NAMES, rcodeName, rcodeNumber } from "../../../src/dns/rcode.ts";
+
+test("each response code is read as it is written, in any letter case, and as a number", () => {
+  for (let rcode = 0; rcode < 24; rcode++) {
+    assert.equal(rcodeNumber(rcodeName(rcode)), rcode);
+    assert.equal(rcodeNumber(rcodeName(rcode).toLowerCase()), rcode);
+    assert.equal(rcodeNumber(String(rcode)), rcode);
+  }
+  assert.deepEqual(RCODE_NAMES.map(rcodeNumber).slice(0, 4), [0, 1, 2, 3]);
+});
+
+test("what is no response code is none", () => {
+  for (const text of ["", "NO", "A", "-1", "100", "1.5", "NOERROR "]) assert.equal(rcodeNumber(text), undefined, text);
+});

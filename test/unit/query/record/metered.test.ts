@@ -1,0 +1,50 @@
+// Proves that metrics count what containers asked, with the code that they were answered, and nothing of our own.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { BETTER } from "../../../../src/model/behaviour.ts";
+import { probeQuery } from "../../../../src/model/probe-message.ts";
+import { Answerer } from "../../../../src/query/answer.ts";
+import { SLOT_BYTES } from "../../../../src/query/ports.ts";
+import { Meter, RCODE_NAMES, TYPE_NAMES } from "../../../../src/query/record/meter.ts";
+import { TYPE, aNetwork, aQuery, aView, anAsker } from "../../../support/scripted/builders.ts";
+
+const NONCE = "0123456789abcdef";
+
+function metered(): { readonly meter: Meter; readonly ask: (query: Buffer) => void; readonly counted: () => object } {
+  const meter = new Meter();
+  const answerer = new Answerer(BETTER);
+  const asker = anAsker(aView([aNetwork({ members: [{ names: ["web"], ipv4: "172.20.0.2" }] })]));
+  asker.nonce = NONCE;
+  const block = Buffer.alloc(SLOT_BYTES);
+  const ask = (query: Buffer): void => {
+    query.copy(block);
+    answerer.answer(asker, block, 0, query.length, false);
+    meter.record(answerer.outcome);
+  };
+  const named = (names: readonly string[], count: (index: number) => number): object =>
+    Object.fromEntries(names.map((name, index) => [name, count(index)] as const).filter(([, count_]) => count_ > 0));
+  const counted = (): object => ({
+    types: named(TYPE_NAMES, (index) => meter.requests(0, 0, index)),
+    codes: named(RCODE_NAMES, (index) => meter.responses(index)),
+    container: [asker.counters.queries, asker.counters.local],
+  });
+  return { meter, ask, counted };
+}
+
+test("a probe of our own is no container's query, and another's like it is", () => {
+  const { ask, counted } = metered();
+  ask(probeQuery(NONCE, 1));
+  assert.deepEqual(counted(), { types: {}, codes: {}, container: [0, 0] });
+  ask(probeQuery("another", 1));
+  assert.deepEqual(counted(), { types: { TXT: 1 }, codes: { NXDOMAIN: 1 }, container: [1, 1] });
+});
+
+test("a code that only an OPT can say is not taken for the one in the header", () => {
+  const { ask, counted } = metered();
+  ask(aQuery({ name: "web", opt: { version: 1 } }));
+  assert.deepEqual(counted(), { types: { A: 1 }, codes: { other: 1 }, container: [1, 0] });
+  ask(aQuery({ name: "web", type: TYPE.A }));
+  assert.deepEqual(counted(), { types: { A: 2 }, codes: { NOERROR: 1, other: 1 }, container: [2, 1] });
+});

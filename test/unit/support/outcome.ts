@@ -1,0 +1,56 @@
+// Owns the making of what became of a query, for those who read it: a reply at an offset that shows when it is not added.
+
+import { HOW, type How } from "../../../src/model/asked-query.ts";
+import type { Server } from "../../../src/model/view.ts";
+import { Outcome, STAGE } from "../../../src/query/record/outcome.ts";
+import { OFFSET } from "./reply.ts";
+
+type OutcomeParts = {
+  readonly reply: Buffer;
+  // Of the reply: where its name ends; 0 where it has none that can be read.
+  readonly nameEnd: number;
+  readonly type?: number;
+  readonly how?: How;
+  readonly stage?: number;
+  readonly isStream?: boolean;
+};
+
+export function anOutcome({ reply, nameEnd, type = 1, how = "local", stage, isStream = false }: OutcomeParts): Outcome {
+  const outcome = new Outcome();
+  const block = Buffer.concat([Buffer.alloc(OFFSET, 0xee), reply, Buffer.alloc(OFFSET, 0xee)]);
+  outcome.begin(block, OFFSET, isStream);
+  outcome.stage = stage ?? STAGE.here;
+  outcome.how = HOW[how];
+  outcome.type = type;
+  outcome.nameEnd = nameEnd === 0 ? 0 : OFFSET + nameEnd;
+  outcome.end(reply.length);
+  return outcome;
+}
+
+type DeliveredParts = {
+  readonly query: Buffer;
+  readonly type?: number;
+  readonly reply: Buffer;
+  readonly how?: How;
+  readonly server?: Server;
+  readonly isStream?: boolean;
+  readonly arrivedMs?: number;
+  readonly nowMs?: number;
+};
+
+export function aDelivered(parts: DeliveredParts): Outcome {
+  const {
+    query,
+    reply,
+    type = 1,
+    how = "forwarded",
+    server,
+    isStream = false,
+    arrivedMs = 0,
+    nowMs = arrivedMs,
+  } = parts;
+  const outcome = new Outcome();
+  outcome.deliver({ query, questionEnd: query.length, type }, reply, how, server);
+  outcome.time(isStream, arrivedMs, nowMs);
+  return outcome;
+}
