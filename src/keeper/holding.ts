@@ -2,11 +2,11 @@
  * Holding: copies of one namespace's descriptors. As long as the process that serves the namespace lives, they are kept and
  * nothing else: the netlink socket answers whoever reads it first, so that only one process may ask by it.
  */
-import { LIMITS } from "../config/limits.ts";
+import { LIMITS } from "../base/limits.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { NFPROTO_IPV4, NFPROTO_IPV6, NftSocket, deleteTable } from "../kernel/nfnetlink.ts";
-import type { HeldNamespace } from "../model/held-namespace.ts";
+import type { HeldNamespace } from "../base/model/held-namespace.ts";
 
 const FAMILY_NUMBER = { ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 } as const;
 

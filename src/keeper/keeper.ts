@@ -15,7 +15,7 @@
 import { KEEPER_LIMITS } from "./limits.ts";
 import { acceptAt, peerOf, waitReadable } from "../kernel/channel.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
-import type { HeldNamespace } from "../model/held-namespace.ts";
+import type { HeldNamespace } from "../base/model/held-namespace.ts";
 import { LettingGo, closeDescriptors, removeTables } from "./holding.ts";
 import { PROTOCOL_VERSION, type ToKeeper } from "./protocol.ts";
 import { Watched } from "./watched.ts";
