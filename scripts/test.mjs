@@ -1,26 +1,148 @@
 // @ts-check
 /**
- * Runs the tests on the compiled program: all, or those whose path contains one of the words given. Two files at a time:
- * most of them wait for an engine. Node's own summary is the last thing printed.
+ * Runs the tests on the compiled program: all, or those files whose path contains one of the words given. Each file is a
+ * process. There are more of them at a time than cores, because most wait for an engine; what takes longest begins first.
+ * Shows how far it is; at the end every failure in full, and the sums in the words of Node's own runner.
  */
-import { spawnSync } from "node:child_process";
-import { readdirSync } from "node:fs";
-import { join } from "node:path";
+import { spawn } from "node:child_process";
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { dirname, join } from "node:path";
+
+import { COUNTS, MARK, noCounts } from "./test-reporter.mjs";
+
+/** @typedef {import("./test-reporter.mjs").FileReport} FileReport */
 
 const FOLDER = "dist/test";
-const TIMEOUT_MS = 10 * 60_000;
-const AT_ONCE = 2;
+const ENDING = ".test.js";
+const TIMEOUT_MINUTES = 10;
+/** A file keeps a core busy for half of its time at most. */
+const AT_ONCE = 3 * availableParallelism();
+const REPORTER = new URL("./test-reporter.mjs", import.meta.url).href;
+/** A program that outlives its test may hold the pipe; the test itself has said everything by then. */
+const LAST_WORDS_MS = 5_000;
+/** What each file took the last time; only the order depends on it. */
+const MEMORY = ".cache/test-seconds.json";
+/** What a file takes that has not run here yet, by the folder it is in. */
+const USUAL_SECONDS = new Map(
+  Object.entries({ chaos: 70, docker: 30, fuzz: 10, hostile: 60, kernel: 4, kind: 40, package: 20, scale: 30 }),
+);
 
 const words = process.argv.slice(2);
-const files = readdirSync(FOLDER, { recursive: true, encoding: "utf8" })
-  .filter((file) => file.endsWith(".test.js"))
+const names = readdirSync(FOLDER, { recursive: true, encoding: "utf8" })
+  .filter((file) => file.endsWith(ENDING))
   .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
-  .map((file) => join(FOLDER, file))
-  .toSorted();
-if (files.length === 0) {
+  .map((file) => file.slice(0, -ENDING.length));
+if (names.length === 0) {
   console.error(`test: no test file has "${words.join('" or "')}" in its path`);
   process.exit(2);
 }
-const flags = ["--enable-source-maps", "--test", `--test-timeout=${TIMEOUT_MS}`, `--test-concurrency=${AT_ONCE}`];
-const { status } = spawnSync(process.execPath, [...flags, "--test-reporter=spec", ...files], { stdio: "inherit" });
-process.exit(status ?? 1);
+
+const startMs = performance.now();
+const seconds = remembered();
+const waiting = names.toSorted((a, b) => expected(b) - expected(a) || a.localeCompare(b));
+/** When each file that runs began. @type {Map<string, number>} */
+const running = new Map();
+/** @type {Set<import("node:child_process").ChildProcess>} */
+const children = new Set();
+const counts = noCounts();
+const failures = [];
+let done = 0;
+
+// What the tests have made is removed by the rig, which sees them end.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+  process.on(signal, () => {
+    for (const child of children) child.kill("SIGKILL");
+    process.exit(1);
+  });
+}
+
+await Promise.all(Array.from({ length: AT_ONCE }, lane));
+mkdirSync(dirname(MEMORY), { recursive: true });
+writeFileSync(MEMORY, JSON.stringify(seconds));
+if (failures.length > 0) console.log(`\n${failures.join("\n")}`);
+for (const name of COUNTS) console.log(`ℹ ${name} ${counts[name]}`);
+console.log(`ℹ duration_ms ${Math.round(performance.now() - startMs)}`);
+process.exit(counts.fail + counts.cancelled === 0 ? 0 : 1);
+
+async function lane() {
+  for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
+    const beganMs = performance.now();
+    running.set(name, beganMs);
+    const report = await run(name);
+    running.delete(name);
+    seconds[name] = Math.round((performance.now() - beganMs) / 100) / 10;
+    done += 1;
+    for (const each of COUNTS) counts[each] += report.counts[each];
+    if (report.failures !== "") failures.push(`${name}${ENDING}:\n${report.failures}`);
+    const wrong = report.counts.fail + report.counts.cancelled;
+    const verdict = `${report.counts.tests} tests, ${wrong === 0 ? "" : `${wrong} FAILED, `}${seconds[name]} s`;
+    console.log(`[${done} of ${names.length} files, ${timeLeft()}] ${name}: ${verdict}`);
+  }
+}
+
+/** @param {string} name @returns {Promise<FileReport>} */
+async function run(name) {
+  const flags = ["--enable-source-maps", `--test-reporter=${REPORTER}`, "--test-reporter-destination=stdout"];
+  const child = spawn(process.execPath, [...flags, join(FOLDER, name + ENDING)], { stdio: ["ignore", "pipe", "pipe"] });
+  children.add(child);
+  let text = "";
+  for (const pipe of [child.stdout, child.stderr]) pipe.setEncoding("utf8").on("data", (chunk) => (text += chunk));
+  const timer = setTimeout(() => child.kill("SIGKILL"), TIMEOUT_MINUTES * 60_000);
+  const code = await new Promise((resolve) => {
+    child.on("error", (error) => resolve(error.message));
+    child.on("close", (status, signal) => resolve(status ?? signal));
+    child.on("exit", (status, signal) => setTimeout(resolve, LAST_WORDS_MS, status ?? signal).unref());
+  });
+  clearTimeout(timer);
+  children.delete(child);
+  const at = text.lastIndexOf(MARK);
+  const said = at < 0 ? text : text.slice(0, at);
+  process.stdout.write(said);
+  /** @type {FileReport} */
+  const report =
+    at < 0
+      ? { counts: noCounts(), failures: said.slice(-10_000) }
+      : JSON.parse(text.slice(at + MARK.length).split("\n", 1)[0] ?? "");
+  if (code === 0 && at >= 0) return report;
+  if (report.counts.fail + report.counts.cancelled > 0) return report;
+  // As with Node's runner, a file that fails although none of its tests did is one more test that failed.
+  const { tests, fail } = report.counts;
+  const late = code === "SIGKILL" ? `, perhaps because it did not end within ${TIMEOUT_MINUTES} minutes` : "";
+  return {
+    counts: { ...report.counts, tests: tests + 1, fail: fail + 1 },
+    failures: `✖ ${name} ended with ${code}${late}\n${report.failures}`,
+  };
+}
+
+/** @param {string} name */
+function expected(name) {
+  return seconds[name] ?? USUAL_SECONDS.get(name.split("/", 1)[0] ?? "") ?? 1;
+}
+
+/** As if what is left were shared out evenly; never less than what the longest needs. */
+function timeLeft() {
+  const nowMs = performance.now();
+  const begun = [...running].map(([name, sinceMs]) => {
+    const soFar = (nowMs - sinceMs) / 1000;
+    return Math.max(expected(name) - soFar, soFar / 4);
+  });
+  const left = [...begun, ...waiting.map(expected)];
+  if (left.length === 0) return `done in ${clock((nowMs - startMs) / 1000)}`;
+  return `${clock(Math.max(...left, left.reduce((sum, each) => sum + each, 0) / AT_ONCE))} left`;
+}
+
+/** @param {number} total seconds */
+function clock(total) {
+  const whole = Math.round(total);
+  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
+}
+
+/** @returns {Record<string, number>} */
+function remembered() {
+  try {
+    return JSON.parse(readFileSync(MEMORY, "utf8"));
+  } catch {
+    return {};
+  }
+}

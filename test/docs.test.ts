@@ -14,7 +14,10 @@ import { LIMITS } from "../src/config/limits.ts";
 import type { Origins } from "../src/model/origins.ts";
 import { settle } from "../src/config/settle.ts";
 import { BETTER, STRICT } from "../src/model/behaviour.ts";
+import type { ControlPorts } from "../src/control/ports.ts";
+import { routesOf } from "../src/control/routes.ts";
 import { CHECKS } from "../src/model/finding.ts";
+import { FAILURE_CODES, LEAVE_CODES } from "../src/model/not-served.ts";
 
 const PROGRAM = "dist/cmd/dns11.js";
 const readme = readFileSync("README.md", "utf8");
@@ -70,17 +73,8 @@ test("README's table of differences has a row for every switch of the character"
   assert.match(readme, new RegExp(`\\| ${STRICT.ttlSeconds} seconds +\\|`));
 });
 
-test("README names every state and code that status can tell", () => {
-  const decision = readFileSync("src/container/attach/decision.ts", "utf8");
-  const codes = [...decision.matchAll(/\| "([a-z-]+)"/g)].map(([, code = ""]) => code);
-  assert.ok(codes.includes("quarantined"), "the codes are found where they stand");
-  const faults = ["proof.ts", "../attach/attachment.ts"].flatMap((file) =>
-    [...readFileSync(join("src/container/namespace", file), "utf8").matchAll(/"([A-Z]+_[A-Z_]+)"/g)].map(
-      ([, code = ""]) => code,
-    ),
-  );
-  const shown = new Set(["UNVERIFIED", ...faults].filter((code) => code !== "ENDED"));
-  for (const code of [...codes, ...shown]) assert.ok(readme.includes(`\`${code}\``), code);
+test("README names every code that status can tell", () => {
+  for (const code of [...LEAVE_CODES, ...FAILURE_CODES]) assert.ok(readme.includes(`\`${code}\``), code);
 });
 
 test("the settings file of README is good, and every setting has its line in it", () => {
@@ -132,11 +126,9 @@ function checked(text: string): Origins {
 }
 
 test("README names every route of the control socket, and no other", () => {
-  const names = readdirSync("src/daemon", { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
-  const sources = names.map((name) => readFileSync(join("src/daemon", name), "utf8"));
-  const routes = sources.flatMap((text) =>
-    [...text.matchAll(/"((?:GET|POST) \/v1\/[\w/-]+)"/g)].map(([, route]) => route),
-  );
+  // Nothing of what they need is looked at before they are asked.
+  const routes = Object.keys(routesOf({} as ControlPorts));
+  assert.ok(routes.includes("GET /v1/status"));
   const [, behind = ""] = readme.split("### The control socket\n");
   const [section = ""] = behind.split("\n## ", 1);
   const named = [...section.matchAll(/`((?:GET|POST) \/v1\/[\w/-]+)`/g)].map(([, route]) => route);

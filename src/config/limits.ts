@@ -377,21 +377,4 @@ export const LIMITS = {
   /** What one message of a channel may bring: the kernel passes 253 descriptors at once. */
   channelBytes: 16 * 1024,
   channelDescriptors: 240,
-  /** How often the main process says that it is alive, how often its keeper looks, and how soon that is told of news. */
-  keeperBeatMs: 200,
-  keeperLookMs: 100,
-  keeperTellMs: 10,
-  /** How long the main process may be silent when it could have spoken, and the most that it may ask for; then it is ended. */
-  keeperSilentMs: 750,
-  keeperBusyMs: 10_000,
-  /** How long the keeper waits for a process that it has ended, until it takes its rules away all the same. */
-  keeperKillMs: 2_000,
-  /** How long a keeper may leave a beat unanswered; then it is ended, and another one is started. */
-  keeperDeafMs: 3_000,
-  /** How soon a keeper that ended is started again: at once, then later and later. */
-  keeperRetryFirstMs: 50,
-  keeperRetryLastMs: 60_000,
-  /** How long a process that is to be replaced may take to stand still, and its successor to have taken everything over. */
-  keeperYieldMs: 2_000,
-  keeperTakeMs: 15_000,
 } as const;

@@ -7,7 +7,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-import { LIMITS } from "../config/limits.ts";
+import { KEEPER_LIMITS } from "./limits.ts";
 import { Channel, channelPair, listenAt } from "../kernel/channel.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { backoffMs } from "../lib/backoff.ts";
@@ -156,7 +156,7 @@ export class KeeperLink {
     this.#say({ is: "hello", version: PROTOCOL_VERSION });
     for (const key of this.#held.keys()) this.#untold.add(key);
     this.#flush();
-    this.#beatTimer = setInterval(() => this.#beat(), LIMITS.keeperBeatMs);
+    this.#beatTimer = setInterval(() => this.#beat(), KEEPER_LIMITS.beatMs);
     this.#beatTimer.unref();
   }
 
@@ -165,7 +165,7 @@ export class KeeperLink {
     if (this.#channel === undefined) return;
     this.#say({ is: "beat" });
     this.#flush();
-    if (performance.now() - this.#heardMs <= LIMITS.keeperDeafMs) return;
+    if (performance.now() - this.#heardMs <= KEEPER_LIMITS.deafMs) return;
     this.#child?.kill("SIGKILL");
     this.#lose(this.#child, "it did not answer any more and was ended");
   }
@@ -219,7 +219,7 @@ export class KeeperLink {
     this.#flushTimer ??= setTimeout(() => {
       this.#flushTimer = undefined;
       this.#flush();
-    }, LIMITS.keeperTellMs).unref();
+    }, KEEPER_LIMITS.tellMs).unref();
   }
 
   /** Tells what is not told yet, as far as it is taken. */
@@ -262,7 +262,7 @@ export class KeeperLink {
   }
 
   #restartLater(reason: string): void {
-    const waitMs = backoffMs(this.#attempts++, LIMITS.keeperRetryFirstMs, LIMITS.keeperRetryLastMs, Math.random());
+    const waitMs = backoffMs(this.#attempts++, KEEPER_LIMITS.retryFirstMs, KEEPER_LIMITS.retryLastMs, Math.random());
     this.#parts.onNews({ reason, waitMs }, "there is no keeper; another one is started");
     this.#startTimer = setTimeout(() => this.start(), waitMs).unref();
   }

@@ -12,7 +12,7 @@
  *
  * It has no event loop: it waits for its channels, for a moment at a time, and does one thing after the other.
  */
-import { LIMITS } from "../config/limits.ts";
+import { KEEPER_LIMITS } from "./limits.ts";
 import { acceptAt, peerOf, waitReadable } from "../kernel/channel.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import type { HeldNamespace } from "../model/held-namespace.ts";
@@ -58,7 +58,7 @@ export class Keeper {
     while (!this.#isOver) {
       const { listener } = this.#parts;
       const watched = [this.#main.fd, listener, ...(this.#successor === undefined ? [] : [this.#successor.who.fd])];
-      const [, hasNew] = waitReadable(watched, LIMITS.keeperLookMs);
+      const [, hasNew] = waitReadable(watched, KEEPER_LIMITS.lookMs);
       this.#hearMain();
       if (hasNew === true) this.#accept();
       if (this.#successor !== undefined) this.#hearSuccessor(this.#successor);
@@ -107,6 +107,7 @@ export class Keeper {
   }
 
   #hold(held: Map<number, HeldNamespace>, key: number, namespace: HeldNamespace): void {
+    if (held.size >= KEEPER_LIMITS.namespaces && !held.has(key)) return closeDescriptors(namespace);
     this.#release(held, key);
     held.set(key, namespace);
   }
@@ -126,7 +127,7 @@ export class Keeper {
     if (uid !== process.getuid?.() || this.#successor !== undefined) return channel.close();
     const who = new Watched(channel, pid);
     this.#greet(who);
-    const dueMs = performance.now() + LIMITS.keeperYieldMs;
+    const dueMs = performance.now() + KEEPER_LIMITS.yieldMs;
     this.#successor = { who, held: new Map(), stage: "greeted", dueMs };
   }
 
@@ -147,7 +148,7 @@ export class Keeper {
 
   #ask(successor: Successor): void {
     successor.stage = "asked";
-    successor.dueMs = performance.now() + LIMITS.keeperYieldMs;
+    successor.dueMs = performance.now() + KEEPER_LIMITS.yieldMs;
     this.#main.tell({ is: "wanted" });
   }
 
@@ -159,7 +160,7 @@ export class Keeper {
       return;
     }
     successor.stage = "given";
-    successor.dueMs = performance.now() + LIMITS.keeperTakeMs;
+    successor.dueMs = performance.now() + KEEPER_LIMITS.takeMs;
     for (const namespace of this.#held.values()) {
       if (!tellPatiently(successor.who, () => successor.who.tell({ is: "held", namespace }))) return;
     }
@@ -221,7 +222,7 @@ export class Keeper {
 
 /** A list of a thousand namespaces is more than waits in a channel: whoever reads it is waited for. */
 function tellPatiently(who: Watched, tell: () => boolean): boolean {
-  const untilMs = performance.now() + LIMITS.keeperYieldMs;
+  const untilMs = performance.now() + KEEPER_LIMITS.yieldMs;
   while (!tell()) {
     for (const _ of who.heard()) continue;
     if (who.isGone || performance.now() > untilMs) return false;

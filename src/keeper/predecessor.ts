@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { LIMITS } from "../config/limits.ts";
+import { KEEPER_LIMITS } from "./limits.ts";
 import { type Channel, connectAt } from "../kernel/channel.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { Fault, codeOf } from "../lib/fault.ts";
@@ -43,7 +43,7 @@ export class Predecessor {
     }
     try {
       say(channel, { is: "hello", version: PROTOCOL_VERSION });
-      const hello = await heard(channel, performance.now() + LIMITS.keeperYieldMs);
+      const hello = await heard(channel, performance.now() + KEEPER_LIMITS.yieldMs);
       if (hello?.is !== "hello") throw unheard("it does not answer");
       return new Predecessor(channel, hello);
     } catch (error) {
@@ -55,7 +55,7 @@ export class Predecessor {
   /** Has it stand still, and returns what it served by, by namespace: ours from now on, to be closed or to be used. */
   async take(): Promise<Map<string, HeldNamespace>> {
     const taken = new Map<string, HeldNamespace>();
-    const deadlineMs = performance.now() + LIMITS.keeperTakeMs;
+    const deadlineMs = performance.now() + KEEPER_LIMITS.takeMs;
     try {
       say(this.channel, { is: "take" });
       for (;;) {

@@ -4,6 +4,7 @@
  * says nothing more. A message that is not understood ends the conversation.
  */
 import { LIMITS } from "../config/limits.ts";
+import { KEEPER_LIMITS } from "./limits.ts";
 import type { HeldNamespace, HeldPair, HeldTable } from "../model/held-namespace.ts";
 
 /** Another one whenever anything below changes. */
@@ -96,7 +97,7 @@ export function decodeToKeeper(wire: Wire): ToKeeper | undefined {
     case "release":
       return isCount(said["key"]) ? { is: "release", key: said["key"] } : undefined;
     case "busy":
-      return isCount(said["ms"]) && said["ms"] <= LIMITS.keeperBusyMs ? { is: "busy", ms: said["ms"] } : undefined;
+      return isCount(said["ms"]) && said["ms"] <= KEEPER_LIMITS.busyMs ? { is: "busy", ms: said["ms"] } : undefined;
     case "beat":
     case "yield":
     case "end":

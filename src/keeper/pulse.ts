@@ -3,7 +3,7 @@
  * waits for a processor that others have, it is not its fault; while somebody looks into it with a debugger, silence is
  * what they want; and when the keeper itself, or the whole machine, stood still, nobody was listening.
  */
-import { LIMITS } from "../config/limits.ts";
+import { KEEPER_LIMITS } from "./limits.ts";
 import type { ThreadState } from "../kernel/process.ts";
 
 export class Pulse {
@@ -31,10 +31,10 @@ export class Pulse {
 
   /** Whether it has had its time, and said nothing. */
   isOver(nowMs: number): boolean {
-    const passedMs = Math.min(nowMs - this.#lookedMs, LIMITS.keeperLookMs * 2);
+    const passedMs = Math.min(nowMs - this.#lookedMs, KEEPER_LIMITS.lookMs * 2);
     this.#lookedMs = nowMs;
     this.#silentMs += this.#chanceMs(passedMs);
-    return this.#silentMs >= LIMITS.keeperSilentMs;
+    return this.#silentMs >= KEEPER_LIMITS.silentMs;
   }
 
   #chanceMs(passedMs: number): number {

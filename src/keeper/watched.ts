@@ -1,7 +1,7 @@
 /**
  * Watched: a process that speaks to the keeper, by its channel and, where it can be seen, by a descriptor of its own.
  */
-import { LIMITS } from "../config/limits.ts";
+import { KEEPER_LIMITS } from "./limits.ts";
 import { type Channel, peerOf, waitReadable } from "../kernel/channel.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { killProcess, mainThreadState, openProcess } from "../kernel/process.ts";
@@ -59,7 +59,7 @@ export class Watched {
   /** Ends the process, and waits until it has let go of what it shares with us. */
   kill(): void {
     if (this.#process === undefined || !killProcess(this.#process)) return;
-    const untilMs = performance.now() + LIMITS.keeperKillMs;
+    const untilMs = performance.now() + KEEPER_LIMITS.killMs;
     for (let leftMs: number; (leftMs = untilMs - performance.now()) > 0;) {
       if (waitReadable([this.#process], Math.ceil(leftMs))[0] === true) return;
     }

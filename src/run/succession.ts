@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { LIMITS } from "../config/limits.ts";
+import { KEEPER_LIMITS } from "../keeper/limits.ts";
 import { closeDescriptors } from "../keeper/holding.ts";
 import type { Predecessor } from "../keeper/predecessor.ts";
 import { Fault } from "../lib/fault.ts";
@@ -45,7 +45,7 @@ export async function succeed(predecessor: Predecessor, parts: SuccessionParts, 
   }
   safekeeping.inherit(predecessor, left);
   begin();
-  const deadlineMs = startMs + LIMITS.keeperTakeMs / 2;
+  const deadlineMs = startMs + KEEPER_LIMITS.takeMs / 2;
   while (!containerWay.isSettled && performance.now() < deadlineMs) await sleep(LOOK_EVERY_MS);
   safekeeping.settle(ground.memory);
   log.info({ namespaces, ms: Math.round(performance.now() - startMs) }, "taken over from the process before");
@@ -61,7 +61,7 @@ export async function endPredecessor({ main, channel }: Predecessor, log: Log): 
   }
   log.warn({ main }, "the process that serves speaks another version; it is asked to hand back and to end");
   process.kill(main, "SIGTERM");
-  const deadlineMs = performance.now() + LIMITS.keeperTakeMs;
+  const deadlineMs = performance.now() + KEEPER_LIMITS.takeMs;
   while (isAlive(main) && performance.now() < deadlineMs) await sleep(LOOK_EVERY_MS);
 }
 

@@ -42,7 +42,7 @@ async function refused(
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
 ): Promise<{ code: number; stderr: string }> {
-  const { code, stderr } = await dns11(args, { env: { DOCKER_HOST: "", ...env }, timeoutMs: 20_000 });
+  const { code, stderr } = await dns11(args, { env: { DOCKER_HOST: "", ...env } });
   return { code, stderr };
 }
 
@@ -97,7 +97,7 @@ test("engines whose namespaces are elsewhere are refused: tcp, ssh", async () =>
 test("an engine in a PID namespace that is not visible from here is refused", async () => {
   const words = ["--pid", "--fork", "--mount-proc", process.execPath, join(ROOT, "dist/cmd/dns11.js")];
   const rest = [...words, "run", "-H", engine.host, "--state-dir", folder];
-  const { code, stderr } = await run("unshare", rest, { timeoutMs: 20_000 });
+  const { code, stderr } = await run("unshare", rest);
   assert.equal(code, 3, stderr);
   assert.match(stderr, /not visible from here: it runs in another PID namespace[\s\S]*--pid host/);
 });
@@ -105,7 +105,7 @@ test("an engine in a PID namespace that is not visible from here is refused", as
 test("without root, or without a capability, the missing ones are named", async () => {
   const program = ["--", process.execPath, join(ROOT, "dist/cmd/dns11.js"), "run", "-H", engine.host];
   const drop = async (...args: string[]): Promise<{ code: number; stderr: string }> =>
-    await run("setpriv", [...args, ...program, "--state-dir", folder], { timeoutMs: 20_000 });
+    await run("setpriv", [...args, ...program, "--state-dir", folder]);
   const withoutOne = await drop("--bounding-set", "-net_admin");
   assert.equal(withoutOne.code, 3, withoutOne.stderr);
   assert.match(withoutOne.stderr, /dns11 lacks CAP_NET_ADMIN \(to install rules there\)[\s\S]*--cap-add/);

@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { type DigReply, dataOf, dig } from "../support/asking/dig.ts";
@@ -44,18 +45,24 @@ async function withServer(scenario: string): Promise<Case> {
 }
 
 test("an answer is kept for as long as it says, and says how much of that is left", async () => {
-  await using there = await withServer("ttl 4\ncount");
+  await using there = await withServer("ttl 10\ncount");
   const first = await there.dig("kept.test");
-  assert.deepEqual([dataOf(first), first.answer[0]?.ttl], [FIRST, 4]);
+  const sinceMs = performance.now();
+  assert.deepEqual([dataOf(first), first.answer[0]?.ttl], [FIRST, 10]);
   await pause(1_500);
   const second = await there.dig("kept.test");
   assert.deepEqual(dataOf(second), FIRST);
-  const ttl = second.answer[0]?.ttl ?? 0;
-  assert.ok(ttl === 3 || ttl === 2, `${ttl} s of 4 are left after 1.5`);
+  const ttl = second.answer[0]?.ttl ?? 10;
+  assert.ok(ttl <= 9, `${ttl} s of 10 are left after 1.5`);
   assert.deepEqual(dataOf(await there.dig("kept.test", "+tcp")), FIRST, "over TCP");
   assert.equal(await there.timesAsked("kept.test"), 1);
-  await pause(3_000);
-  assert.deepEqual(dataOf(await there.dig("kept.test")), SECOND, "afterwards");
+  await waitFor("another answer", async () => {
+    const now = dataOf(await there.dig("kept.test"));
+    if (isDeepStrictEqual(now, FIRST)) return undefined;
+    assert.deepEqual(now, SECOND);
+    return true;
+  });
+  assert.ok(performance.now() - sinceMs > 9_000, "it was kept until then");
 });
 
 test("an answer that may not be kept is not kept", async () => {
@@ -67,8 +74,8 @@ test("an answer that may not be kept is not kept", async () => {
 for (const word of ["nxdomain", "nodata"]) {
   test(`${word} is kept for as long as its SOA says, and not at all without one`, async () => {
     const lines = [
-      ...["name *.minimum.test", "ttl 60", "minimum 2", word],
-      ...["name *.ttl.test", "ttl 2", "minimum 60", word],
+      ...["name *.minimum.test", "ttl 60", "minimum 6", word],
+      ...["name *.ttl.test", "ttl 6", "minimum 60", word],
       ...["name *.bare.test", `${word}-without-soa`],
     ];
     await using there = await withServer(lines.join("\n"));
@@ -81,15 +88,16 @@ for (const word of ["nxdomain", "nodata"]) {
     for (const zone of ["minimum", "ttl", "bare"]) await ask(zone);
     for (const zone of ["minimum", "ttl"]) {
       const [soa] = (await ask(zone)).authority;
-      assert.ok(soa?.type === "SOA" && soa.ttl <= 2, `${zone}: it may be kept for ${soa?.ttl} s`);
+      assert.ok(soa?.type === "SOA" && soa.ttl <= 6, `${zone}: it may be kept for ${soa?.ttl} s`);
       assert.equal(await there.timesAsked(`x.${zone}.test`), 1, zone);
     }
     await ask("bare");
     assert.equal(await there.timesAsked("x.bare.test"), 2);
-    await pause(2_600);
     for (const zone of ["minimum", "ttl"]) {
-      await ask(zone);
-      assert.equal(await there.timesAsked(`x.${zone}.test`), 2, zone);
+      await waitFor(`${zone} to be asked again`, async () => {
+        await ask(zone);
+        return (await there.timesAsked(`x.${zone}.test`)) === 2 ? true : undefined;
+      });
     }
   });
 }
@@ -182,7 +190,7 @@ for (const how of ["silent", "closed", "servfail"]) {
       const [address] = dataOf(await there.dig("old.test"));
       return address === FIRST[0] ? undefined : true;
     };
-    await waitFor("a fresh answer once servers answer", fresh, { timeoutMs: 35_000, everyMs: 500 });
+    await waitFor("a fresh answer once servers answer", fresh);
   });
 }
 

@@ -30,7 +30,7 @@ after(async () => {
 
 test("every thread has only what is needed, in every set, and the process is the one that was started", async () => {
   await using web = await runContainer(engine, { name: "web", networks: ["n1"] });
-  await using dns11 = await startDns11(engine);
+  await using dns11 = await startDns11(engine, { prefix: [] });
   assert.equal((await dns11.status()).pid, dns11.pid, "a supervisor knows this number");
   assert.deepEqual(dataOf(await dig(web, "web")), [web.address("n1")]);
   const threads = setsOf(dns11.pid);
@@ -84,7 +84,7 @@ test("calls that it never makes are refused to every thread, and what it starts 
 });
 
 test("whoever wants it otherwise keeps what it was started with", async () => {
-  await using dns11 = await startDns11(engine, { args: ["--capabilities", "keep"] });
+  await using dns11 = await startDns11(engine, { prefix: [], args: ["--capabilities", "keep"] });
   assert.match(readFileSync(`/proc/${dns11.pid}/status`, "utf8"), /^Seccomp:\s+0$/m);
   const own = setsOf(process.pid)[0]?.sets["CapBnd"];
   for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapBnd"], own);
@@ -114,7 +114,7 @@ test("one that is missing is an error, as it was", async () => {
 });
 
 test("a port of the machine's own for metrics takes one more, and it is kept", async () => {
-  await using dns11 = await startDns11(engine, { args: ["--metrics-addr", "127.0.0.93:911"] });
+  await using dns11 = await startDns11(engine, { prefix: [], args: ["--metrics-addr", "127.0.0.93:911"] });
   for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapEff"], NEEDED | maskOf(10));
   assert.equal((await dns11.status()).metrics, "127.0.0.93:911");
 });

@@ -8,8 +8,8 @@ import { type Server, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
 
+import { PROGRAM } from "../support/program/built.ts";
 import { Client } from "../../src/api/client.ts";
 import type { Diagnosis, Report } from "../../src/doctor/doctor.ts";
 import type { CheckCode, Finding } from "../../src/model/finding.ts";
@@ -22,7 +22,6 @@ import type { NetworkPlace } from "../support/rig/netns.ts";
 import { startDnsmasq } from "../support/servers/real-server.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../cmd/dns11.js", import.meta.url));
 const NETWORK = "n1";
 const UPSTREAM = "10.53.0.1";
 const DEAD = "10.88.0.250";

@@ -46,15 +46,11 @@ after(async () => {
 /** dns11 as a process inside `place`, asked by its own status command there. */
 async function startInside(container: Container, args: readonly string[]): Promise<Status> {
   await container.host.dockerCommand(["exec", "--detach", container.id, "node", PROGRAM, "run", ...args]);
-  return await waitFor(
-    "the dns11 inside to be ready",
-    async () => {
-      const { code, stdout } = await container.exec("node", [PROGRAM, "status", "--json", ...args]);
-      const status = code === 0 ? (JSON.parse(stdout) as Status) : undefined;
-      return status?.isReady === true ? status : undefined;
-    },
-    { timeoutMs: 20_000, everyMs: 50 },
-  );
+  return await waitFor("the dns11 inside to be ready", async () => {
+    const { code, stdout } = await container.exec("node", [PROGRAM, "status", "--json", ...args]);
+    const status = code === 0 ? (JSON.parse(stdout) as Status) : undefined;
+    return status?.isReady === true ? status : undefined;
+  });
 }
 
 async function stopInside(container: Container, status: Status): Promise<void> {

@@ -276,7 +276,7 @@ async function reload(running: Dns11, config: string, setting: string): Promise<
 }
 
 async function asked(args: readonly string[], of: Dns11 = instance): Promise<CommandResult> {
-  return await dns11([...args, "-H", engine.host, "--state-dir", of.stateDir], { timeoutMs: 20_000 });
+  return await dns11([...args, "-H", engine.host, "--state-dir", of.stateDir]);
 }
 
 // top ends at a key, tail by itself.

@@ -21,9 +21,11 @@ async function lookedAt(rig: Rig, container: Container, name: string): Promise<v
 
 async function lease(rig: Rig): Promise<void> {
   const lessee = await rig.addAttacker({ name: "lessee" });
-  const script = `echo $$ >/tmp/pid; exec ${rig.node.command("support/lease-main.js").join(" ")} /etc/resolv.conf >/tmp/said`;
+  const script = `echo $$ >/tmp/pid; exec ${rig.node.command("support/asking/lease-main.js").join(" ")} /etc/resolv.conf >/tmp/said`;
   await rig.engine.docker("exec", "--detach", "lessee", "sh", "-c", script);
-  await waitFor("the lease", async () => ((await lessee.readFile("/tmp/said")).includes("held") ? true : undefined));
+  await waitFor("the lease", async () =>
+    (await lessee.exec("cat", ["/tmp/said"])).stdout.includes("held") ? true : undefined,
+  );
   for (const name of ["lessee-2", "lessee-3"]) await lookedAt(rig, lessee, name);
   assert.deepEqual(dataOf(await dig(lessee, "lessee-3")), [lessee.address("attackers")]);
   await lessee.exec("sh", ["-c", "kill -9 $(cat /tmp/pid)"]);

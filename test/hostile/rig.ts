@@ -11,7 +11,7 @@ import { stdoutOf } from "../support/program/command.ts";
 import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { type InsideNode, insideNode } from "../support/kind/inside-node.ts";
+import { type InsideNode, insideNode } from "../support/engine/inside-node.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 import type { Deed } from "./inside/attacker-main.ts";
 import { HostServer } from "./host-server.ts";

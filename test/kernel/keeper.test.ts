@@ -10,6 +10,7 @@ import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { LIMITS } from "../../src/config/limits.ts";
+import { KEEPER_LIMITS } from "../../src/keeper/limits.ts";
 import { Channel, channelPair, connectAt } from "../../src/kernel/channel.ts";
 import { run } from "../support/program/command.ts";
 import { Kept, heldBy, isAlive } from "../support/program/kept.ts";
@@ -101,9 +102,9 @@ test("a keeper that was stopped for long does not take that for the main process
   await using kept = await Kept.start({ folder, paths });
   const keeper = await kept.keeperWith(NAMESPACES);
   process.kill(keeper, "SIGSTOP");
-  await new Promise((resolve) => setTimeout(resolve, LIMITS.keeperSilentMs * 2));
+  await new Promise((resolve) => setTimeout(resolve, KEEPER_LIMITS.silentMs * 2));
   process.kill(keeper, "SIGCONT");
-  await new Promise((resolve) => setTimeout(resolve, LIMITS.keeperSilentMs));
+  await new Promise((resolve) => setTimeout(resolve, KEEPER_LIMITS.silentMs));
   assert.equal(await kept.keeperWith(NAMESPACES), keeper);
   assert.equal(await tables(), NAMESPACES);
 });

@@ -175,11 +175,7 @@ test("pods ask other servers as soon as the host's resolv.conf names others (K49
     assert.equal(code, 0, stderr);
   };
   await write(second.address);
-  await waitFor("the other server to be asked", async () => ((await isAsked()) ? true : undefined), {
-    timeoutMs: 15_000,
-  });
+  await waitFor("the other server to be asked", async () => ((await isAsked()) ? true : undefined));
   await write(world.upstream.address);
-  await waitFor("the first server to be asked", async () => ((await isAsked()) ? undefined : true), {
-    timeoutMs: 15_000,
-  });
+  await waitFor("the first server to be asked", async () => ((await isAsked()) ? undefined : true));
 });

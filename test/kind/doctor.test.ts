@@ -8,9 +8,9 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { after, before, test } from "node:test";
 
+import { PROGRAM } from "../support/program/built.ts";
 import type { Diagnosis, Report } from "../../src/doctor/doctor.ts";
 import { SYSTEM_PATH } from "../support/program/command.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
@@ -23,7 +23,6 @@ import { checkIn } from "../support/kind/pod-host.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../cmd/dns11.js", import.meta.url));
 const NETWORK = "kind";
 const GATEWAY = "10.77.0.1";
 const UPSTREAM = "10.53.0.1";

@@ -19,7 +19,7 @@ import {
 } from "../support/kind/kind-world.ts";
 import { startDns11 } from "../support/program/dns11.ts";
 import { type Pod, startPod } from "../support/kind/pod.ts";
-import { outcomesOf, queryLoop } from "../support/asking/query-loop.ts";
+import { outcomesOf, QueryLoop } from "../support/asking/query-loop.ts";
 import { postJson } from "../support/program/unix-http.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 
@@ -159,15 +159,14 @@ test("a node that gets IPv6 later has an address of that family as soon as it jo
   assert.equal((await waitForWorkingNode(instance, node.name)).published.length, 1);
   await using first = await startPod(node);
   const [server4 = ""] = first.nameservers;
-  const asking = queryLoop(first, { server: server4, name: "web", forMs: 5_000 }).then((ends) => outcomesOf(ends));
-  asking.catch(() => undefined);
+  await using asking = await QueryLoop.start(first, { server: server4, name: "web" });
   await setIpv6(0);
   await node.container.connect("six");
   await waitForNode(instance, node.name, ({ published, state }) => published.length === 2 && state === "working");
   await using pod = await startPod(node, { family: "ipv6" });
   const server = pod.nameservers.find((each) => !IPV4.test(each)) ?? "";
   assert.deepEqual(await world.webFrom(pod, server), world.found);
-  assert.deepEqual(Object.keys(await asking), ["NOERROR"]);
+  assert.deepEqual(Object.keys(outcomesOf(await asking.stop())), ["NOERROR"]);
 });
 
 test("a node of a network without IPv4 is served by IPv6 alone (K44)", async () => {

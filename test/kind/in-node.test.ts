@@ -9,11 +9,11 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 
 import type { Explanation, Lookup } from "../../src/api/names.ts";
 import type { Status } from "../../src/api/status.ts";
 import type { UpstreamReport } from "../../src/api/upstreams.ts";
+import { PROGRAM } from "../support/program/built.ts";
 import { SYSTEM_PATH } from "../support/program/command.ts";
 import { dataOf, dig } from "../support/asking/dig.ts";
 import type { DockerRules } from "../support/engine/docker-rules.ts";
@@ -21,7 +21,6 @@ import { startPod } from "../support/kind/pod.ts";
 import { RIG_A, type RigA, type RigNode, startRigA } from "../support/kind/rig-a.ts";
 import { inTime, waitFor } from "../support/rig/wait.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../cmd/dns11.js", import.meta.url));
 const VIP = `@${RIG_A.gateway}`;
 const WEB = [RIG_A.names.web];
 const TRANSPORTS = ["+notcp", "+tcp"] as const;

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/asking/dig.ts";
@@ -20,9 +21,11 @@ import {
 } from "../support/kind/kind-world.ts";
 import { type Pod, startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
-import { outcomesOf, type QueryEnd, queryLoop } from "../support/asking/query-loop.ts";
+import { outcomesOf, type QueryEnd, QueryLoop, queryLoop } from "../support/asking/query-loop.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 
+/** A client asks so long before, between and after what happens. */
+const LONGER_MS = 500;
 const ENTRYPOINTS = ["none", "kind"] as const;
 
 let world: KindWorld;
@@ -98,15 +101,20 @@ test("a pod is answered while its node joins a network, leaves the first one and
   await using instance = await world.serve();
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
-  const asking = queryLoop(pod, { server: GATEWAY, name: "both", forMs: 5_000, perSecond: 100 });
-  await pause(300);
-  await node.container.connect("other");
-  await pause(700);
-  await node.container.disconnect(NETWORK);
-  await pause(700);
-  await node.container.connect(NETWORK);
-  assert.deepEqual(Object.keys(outcomesOf(await asking)), ["NOERROR"]);
-  await waitForWorkingNode(instance, node.name);
+  await using asking = await QueryLoop.start(pod, { server: GATEWAY, name: "both", perSecond: 100 });
+  const isOn = async (...networks: readonly string[]): Promise<true | undefined> =>
+    isDeepStrictEqual((await instance.container(node.name))?.networks.toSorted(), networks) ? true : undefined;
+  for (const [change, networks] of [
+    [async () => await node.container.connect("other"), [NETWORK, "other"]],
+    [async () => await node.container.disconnect(NETWORK), ["other"]],
+    [async () => await node.container.connect(NETWORK), [NETWORK, "other"]],
+  ] as const) {
+    await change();
+    await waitFor(`the node to be on ${networks.join()}`, async () => await isOn(...networks));
+    await waitForWorkingNode(instance, node.name);
+    await pause(LONGER_MS);
+  }
+  assert.deepEqual(Object.keys(outcomesOf(await asking.stop())), ["NOERROR"]);
   assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
 });
 
@@ -118,7 +126,7 @@ for (const entrypoint of ENTRYPOINTS) {
     await waitForWorkingNode(instance, node.name);
     await using pod = await startPod(node);
     assert.deepEqual(dataOf(await dig(pod, `@${GATEWAY}`, "x8.ok.test")), ["192.0.2.8"]);
-    const asking = queryLoop(pod, { server: GATEWAY, name: "web", forMs: 8_000, perSecond: 50 });
+    await using asking = await QueryLoop.start(pod, { server: GATEWAY, name: "web", perSecond: 50 });
     await world.engine.stopDaemon();
     await assertServed(node, pod);
     assert.deepEqual(dataOf(await dig(pod, `@${GATEWAY}`, "x8.ok.test")), ["192.0.2.8"]);
@@ -126,7 +134,8 @@ for (const entrypoint of ENTRYPOINTS) {
     const isConnected = async (): Promise<true | undefined> =>
       (await instance.status()).engine?.isConnected ? true : undefined;
     await waitFor("the engine to be followed again", isConnected);
-    assert.deepEqual(Object.keys(outcomesOf(await asking)), ["NOERROR"]);
+    await pause(LONGER_MS);
+    assert.deepEqual(Object.keys(outcomesOf(await asking.stop())), ["NOERROR"]);
     const report = await waitForWorkingNode(instance, node.name);
     assert.deepEqual(report.published, [GATEWAY]);
     await assertServed(node, pod);
@@ -152,17 +161,18 @@ for (const entrypoint of ENTRYPOINTS) {
     await using _ = first;
     await waitForWorkingNode(first, node.name);
     await using pod = await startPod(node);
-    const ask = async (sourcePort?: number): Promise<readonly QueryEnd[]> =>
-      await queryLoop(pod, { server: GATEWAY, name: "web", forMs: 12_000, perSecond: 100, sourcePort });
-    const asking = Promise.all([ask(), ask(40_053)]);
-    await pause(1_000);
+    const options = { server: GATEWAY, name: "web", perSecond: 100 };
+    await using fresh = await QueryLoop.start(pod, options);
+    await using kept = await QueryLoop.start(pod, { ...options, sourcePort: 40_053 });
+    await pause(LONGER_MS);
     first.kill("SIGKILL");
     await first.exited;
     await using second = await world.serve([], { stateDir: first.stateDir });
     await waitForWorkingNode(second, node.name);
     const sinceMs = Date.now();
-    for (const [index, ends] of (await asking).entries()) {
-      const whose = index === 0 ? "fresh ports" : "one port";
+    await pause(LONGER_MS);
+    for (const [whose, asking] of Object.entries({ "fresh ports": fresh, "one port": kept })) {
+      const ends = await asking.stop();
       t.diagnostic(`${whose}: away for ${awayMs(ends)} ms: ${JSON.stringify(outcomesOf(ends))}`);
       assert.deepEqual(Object.keys(outcomesOf(ends, sinceMs)), ["NOERROR"], whose);
     }
@@ -179,14 +189,20 @@ test("when we end in peace and start again a pod that keeps its port is answered
   await using _ = first;
   await waitForWorkingNode(first, node.name);
   await using pod = await startPod(node);
-  const asking = queryLoop(pod, { server: GATEWAY, name: "web", forMs: 8_000, perSecond: 100, sourcePort: 40_054 });
-  await pause(1_000);
+  await using asking = await QueryLoop.start(pod, {
+    server: GATEWAY,
+    name: "web",
+    perSecond: 100,
+    sourcePort: 40_054,
+  });
+  await pause(LONGER_MS);
   assert.equal(await first.stop(), 0);
   await pause(500);
   await using second = await world.serve([], { stateDir: first.stateDir });
   await waitForWorkingNode(second, node.name);
   const sinceMs = Date.now();
-  const ends = await asking;
+  await pause(LONGER_MS);
+  const ends = await asking.stop();
   t.diagnostic(JSON.stringify(outcomesOf(ends)));
   assert.deepEqual(Object.keys(outcomesOf(ends, sinceMs)), ["NOERROR"]);
 });
@@ -196,14 +212,15 @@ test("who flushes all rules, or deletes our table, does not end our service (K32
   await using instance = await world.serve();
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
-  const asking = queryLoop(pod, { server: GATEWAY, name: "web", forMs: 3_000 });
-  await pause(300);
+  await using asking = await QueryLoop.start(pod, { server: GATEWAY, name: "web" });
+  await pause(LONGER_MS);
   await checkIn(node.netnsPath, "nft", ["flush", "ruleset"]);
   const { stderr } = await node.enter("nft", ["delete", "table", "ip", "dns11"]);
   assert.match(stderr, /not permitted/);
   for (const program of ["iptables-nft", "iptables-legacy"])
     await checkIn(node.netnsPath, program, ["-t", "nat", "-F"]);
-  assert.deepEqual(Object.keys(outcomesOf(await asking)), ["NOERROR"]);
+  await pause(LONGER_MS);
+  assert.deepEqual(Object.keys(outcomesOf(await asking.stop())), ["NOERROR"]);
   await assertServed(node, pod);
   assert.equal((await waitForWorkingNode(instance, node.name)).reasons.length, 0);
 });

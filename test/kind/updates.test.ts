@@ -11,10 +11,12 @@ import type { KindNode } from "../support/kind/kind-node.ts";
 import { GATEWAY, type KindWorld, ownTables, startKindWorld, waitForWorkingNode } from "../support/kind/kind-world.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
-import { outcomesOf, queryLoop } from "../support/asking/query-loop.ts";
+import { outcomesOf, QueryLoop } from "../support/asking/query-loop.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 
 const WAYS = ["listener", "loopback"] as const;
+/** A pod asks so long before and after what happens. */
+const LONGER_MS = 500;
 const LITERAL = "192.0.2.99";
 /** Each takes dockerd a fifth of a second. */
 const UPDATES = { listener: 100, loopback: 20 } as const;
@@ -58,21 +60,20 @@ for (const way of WAYS) {
     await using instance = await world.serve(["--kind-way", way]);
     await waitForWorkingNode(instance, node.name);
     await using pod = await startPod(node);
-    const monitored = node.enter("timeout", [String(2 + UPDATES[way] * 0.22), "nft", "monitor"]);
-    const asking = queryLoop(pod, { server: GATEWAY, name: "web", forMs: 1_000 + UPDATES[way] * 220 });
-    const endMs = performance.now() + UPDATES[way] * 220;
-    let isConnected = false;
-    let changes = 0;
-    while (performance.now() < endMs && changes < UPDATES[way]) {
-      const verb = isConnected ? "disconnect" : "connect";
+    let end = (): void => undefined;
+    const until = new Promise<void>((resolve) => (end = resolve));
+    const monitored = node.enter("sh", ["-c", "nft monitor & cat; kill $!"], { until });
+    await using asking = await QueryLoop.start(pod, { server: GATEWAY, name: "web" });
+    for (let change = 0; change < UPDATES[way]; change++) {
+      const verb = change % 2 === 0 ? "connect" : "disconnect";
       await world.engine.docker("network", verb, `other-${way}`, node.container.id);
-      isConnected = !isConnected;
-      changes += 1;
     }
+    await waitForWorkingNode(instance, node.name);
+    end();
     const { stdout } = await monitored;
     const generations = stdout.split(`by process ${instance.pid} `).length - 1;
-    assert.ok(generations >= changes / 2, `${generations} of ${changes}`);
-    assert.deepEqual(Object.keys(outcomesOf(await asking)), ["NOERROR"]);
+    assert.ok(generations >= UPDATES[way] / 2, `${generations} of ${UPDATES[way]}`);
+    assert.deepEqual(Object.keys(outcomesOf(await asking.stop())), ["NOERROR"]);
   });
 }
 
@@ -82,13 +83,13 @@ test("a pod that asks 200 times a second loses no answer while other settings le
   await using instance = await world.serveWith(settings);
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
-  const asking = queryLoop(pod, { server: GATEWAY, name: "web", forMs: 8_000 });
+  await using asking = await QueryLoop.start(pod, { server: GATEWAY, name: "web" });
   for (let count = 0; count < 6; count++) {
     await settings.reload(instance, count % 2 === 0 ? `ip: ${LITERAL}` : "ip: gateway");
     await waitForWorkingNode(instance, node.name);
     await pause(200);
   }
-  const outcomes = outcomesOf(await asking);
+  const outcomes = outcomesOf(await asking.stop());
   assert.deepEqual(Object.keys(outcomes), ["NOERROR"], JSON.stringify(outcomes));
 });
 
@@ -148,10 +149,11 @@ test("KIND's rewrite while a pod is asking us loses no answer, and is what is le
   await using instance = await world.serve();
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
-  const asking = queryLoop(pod, { server: GATEWAY, name: "web", forMs: 4_000 });
+  await using asking = await QueryLoop.start(pod, { server: GATEWAY, name: "web" });
   await node.rewrite();
   await node.setSysctl("net.ipv4.conf.all.route_localnet", 1);
-  assert.deepEqual(Object.keys(outcomesOf(await asking)), ["NOERROR"]);
+  await pause(LONGER_MS);
+  assert.deepEqual(Object.keys(outcomesOf(await asking.stop())), ["NOERROR"]);
   await assertServed(node);
   assert.equal(await instance.stop(), 0);
   await assertLikeKindAlone(node);

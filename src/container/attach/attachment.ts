@@ -21,6 +21,7 @@ import { NftWatch } from "../../kernel/nft-watch.ts";
 import { SystemFault, closeQuietly } from "../../kernel/libc.ts";
 import { Fault, codeOf, isDefect, reasonOf } from "../../lib/fault.ts";
 import { guard } from "../../lib/guard.ts";
+import type { FailureCode } from "../../model/not-served.ts";
 import type { View } from "../../model/view.ts";
 import { DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { NamespaceId } from "../namespace/bracket.ts";
@@ -325,7 +326,11 @@ export class Attachment {
   /** What serves goes on serving, and is asked again later; what does not serve yet is tried again later. */
   #postpone(): void {
     if (this.#state.kind !== "attached") {
-      this.#fail("PROBE_FAILED", "no probe could be sent: the process is out of descriptors or memory", []);
+      this.#fail(
+        "PROBE_FAILED" satisfies FailureCode,
+        "no probe could be sent: the process is out of descriptors or memory",
+        [],
+      );
     }
   }
 
@@ -336,10 +341,10 @@ export class Attachment {
     } catch (error) {
       culprits = [`the rules of the namespace cannot be read: ${reasonOf(error)}`];
     }
-    this.#fail("UNVERIFIED", `queries do not come through: ${failures.join("; ")}`, culprits);
+    this.#fail("UNVERIFIED" satisfies FailureCode, `queries do not come through: ${failures.join("; ")}`, culprits);
   }
 
-  #failBy(error: unknown, fallback: string): void {
+  #failBy(error: unknown, fallback: FailureCode): void {
     if (isDefect(error)) guard.tell(error, "attach");
     this.#fail(failureCode(error, fallback), reasonOf(error), []);
   }
@@ -384,7 +389,7 @@ export class Attachment {
 }
 
 /** Our own word for what failed; what the kernel calls it stands in the reason. */
-function failureCode(error: unknown, otherwise: string): string {
-  if (codeOf(error) === "EMFILE" || codeOf(error) === "ENFILE") return "NO_DESCRIPTORS";
+function failureCode(error: unknown, otherwise: FailureCode): string {
+  if (codeOf(error) === "EMFILE" || codeOf(error) === "ENFILE") return "NO_DESCRIPTORS" satisfies FailureCode;
   return error instanceof Fault && !(error instanceof SystemFault) ? error.code : otherwise;
 }

@@ -5,6 +5,7 @@ import type { OnlyFilter } from "../../config/only.ts";
 import { LIMITS } from "../../config/limits.ts";
 import { shortened } from "../../lib/shortened.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../model/label-policy.ts";
+import type { LeaveCode } from "../../model/not-served.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../registry/fact.ts";
 import { DNS_LABEL, ownSay } from "../registry/label-routes.ts";
 import { type Labels, countedLabels, ignoredLabel } from "../registry/labels.ts";
@@ -12,17 +13,6 @@ import { type Labels, countedLabels, ignoredLabel } from "../registry/labels.ts"
 export type Decision =
   | { readonly kind: "serve"; readonly warning?: string }
   | { readonly kind: "leave"; readonly code: LeaveCode; readonly reason: string; readonly warning?: string };
-
-type LeaveCode =
-  | "host-network"
-  | "no-network"
-  | "shares-namespace"
-  | "default-network-only"
-  | "swarm-network"
-  | "opted-out"
-  | "kind-detached"
-  | "quarantined"
-  | "not-selected";
 
 export const ENABLE_LABEL = "io.dns11.enable";
 const YES = new Set(["true", "1", "yes", "on"]);

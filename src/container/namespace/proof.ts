@@ -5,9 +5,10 @@
  */
 import { constants, openSync } from "node:fs";
 
-import { Fault } from "../../lib/fault.ts";
+import { Fault, type FaultOptions } from "../../lib/fault.ts";
 import { closeQuietly, isNetworkNamespace, openInRoot } from "../../kernel/libc.ts";
 import { procText } from "../../kernel/proc-text.ts";
+import type { FailureCode } from "../../model/not-served.ts";
 import { type NamespaceId, namespaceId } from "./bracket.ts";
 import type { EngineHost } from "./engine-host.ts";
 
@@ -30,12 +31,12 @@ export function proveNamespace(claim: NamespaceClaim, host: EngineHost, homeId: 
   const fd = claim.sandboxKey === "" ? openByPid(claim, host) : openByPath(claim.sandboxKey, host);
   try {
     if (!isNetworkNamespace(fd)) {
-      throw new Fault("NAMESPACE_NOT_READY", `"${claim.sandboxKey}" is not a network namespace (yet, or any more)`);
+      throw notProven("NAMESPACE_NOT_READY", `"${claim.sandboxKey}" is not a network namespace (yet, or any more)`);
     }
     const id = namespaceId(fd);
     if (id === homeId || id === host.networkId) {
       const whose = id === homeId ? "dns11's own" : "the engine's own";
-      throw new Fault("NAMESPACE_IS_HOST", `The namespace claimed for the container is ${whose}; it is left alone`);
+      throw notProven("NAMESPACE_IS_HOST", `The namespace claimed for the container is ${whose}; it is left alone`);
     }
     return { fd, id };
   } catch (error) {
@@ -48,22 +49,22 @@ function openByPath(sandboxKey: string, host: EngineHost): number {
   try {
     return openInRoot(host.root, sandboxKey, constants.O_RDONLY);
   } catch (error) {
-    throw new Fault("NAMESPACE_GONE", `The namespace at "${sandboxKey}" is not there`, { cause: error });
+    throw notProven("NAMESPACE_GONE", `The namespace at "${sandboxKey}" is not there`, { cause: error });
   }
 }
 
 /** Without a path, the process must be the container's before its namespace is opened, and still be so afterwards. */
 function openByPid({ containerId, pid }: NamespaceClaim, host: EngineHost): number {
-  if (pid <= 0) throw new Fault("NAMESPACE_NOT_READY", "The container has neither a namespace path nor a process yet");
+  if (pid <= 0) throw notProven("NAMESPACE_NOT_READY", "The container has neither a namespace path nor a process yet");
   if (!host.sharesPids) {
-    throw new Fault("PID_ELSEWHERE", `PID ${pid} belongs to the engine's PID namespace and means another process here`);
+    throw notProven("PID_ELSEWHERE", `PID ${pid} belongs to the engine's PID namespace and means another process here`);
   }
   if (!isOfContainer(pid, containerId)) throw notOfContainer(pid);
   let fd;
   try {
     fd = openSync(`/proc/${pid}/ns/net`, "r");
   } catch (error) {
-    throw new Fault("NAMESPACE_GONE", `Process ${pid} of the container is gone`, { cause: error });
+    throw notProven("NAMESPACE_GONE", `Process ${pid} of the container is gone`, { cause: error });
   }
   if (isOfContainer(pid, containerId)) return fd;
   closeQuietly(fd);
@@ -71,10 +72,14 @@ function openByPid({ containerId, pid }: NamespaceClaim, host: EngineHost): numb
 }
 
 function notOfContainer(pid: number): Fault {
-  return new Fault(
+  return notProven(
     "PID_NOT_CONTAINER",
     `Process ${pid} is not in a cgroup of the container: its number was given away`,
   );
+}
+
+function notProven(code: FailureCode, ...about: [message: string, options?: FaultOptions]): Fault {
+  return new Fault(code, ...about);
 }
 
 /** The control group names the container, in every cgroup driver's way of writing it. */

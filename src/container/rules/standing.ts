@@ -18,6 +18,7 @@ import { visitTables } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
 import { Fault } from "../../lib/fault.ts";
 import { addressBytes, socketAddress } from "../../model/address.ts";
+import type { FailureCode } from "../../model/not-served.ts";
 import { FAMILY_NUMBER } from "./encode.ts";
 import { hasOurChains } from "./iptables-chains.ts";
 import { CHAIN_PREFIX, listenersIn } from "./iptables-text.ts";
@@ -37,6 +38,8 @@ export interface Standing {
   readonly holder: "instance" | "nobody" | "stays";
 }
 
+const OWNED_ELSEWHERE = "OWNED_ELSEWHERE" satisfies FailureCode;
+
 /** To be called inside the namespace. */
 export function standingRules(memory: NetlinkMemory): Standing[] {
   return [...standingTables(memory), ...FAMILIES.flatMap(standingChains)];
@@ -48,13 +51,13 @@ export function refuseServed(memory: NetlinkMemory): readonly Standing[] {
   const held = standing.find(({ holder }) => holder !== "nobody");
   if (held === undefined) return standing;
   if (held.holder === "instance") throw ownedElsewhere(held.title);
-  throw new Fault("OWNED_ELSEWHERE", `The table "${TABLE_NAME}" was made by dns11 in the node, to stay`, {
+  throw new Fault(OWNED_ELSEWHERE, `The table "${TABLE_NAME}" was made by dns11 in the node, to stay`, {
     remedy: "Its pods are served by it. To have them served from outside: dns11 kind --in-node --undo, in the node.",
   });
 }
 
 export function ownedElsewhere(title: string, cause?: unknown): Fault {
-  return new Fault("OWNED_ELSEWHERE", `The ${title} of this namespace belongs to another running instance`, {
+  return new Fault(OWNED_ELSEWHERE, `The ${title} of this namespace belongs to another running instance`, {
     cause,
     remedy: "An instance inside the container serves it already, or another one serves the same engine.",
   });

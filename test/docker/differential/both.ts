@@ -2,7 +2,7 @@
 // servers, differ.
 
 import { Asker, type Outcome, type Ports } from "./asker.ts";
-import { difference, readable, readableMessage, replyDifference } from "./compare.ts";
+import { difference, isByTime, readable, readableMessage, replyDifference } from "./compare.ts";
 import { type Project, get } from "./project.ts";
 import { type Question, WAIT_MS } from "./question.ts";
 import type { Asked } from "./world.ts";
@@ -63,7 +63,13 @@ function endsInSilence({ messages, waitMs }: Question): boolean {
   return waitMs > WAIT_MS || messages.some((message) => message.length <= 12 || (message[2] ?? 0) >= 0x80);
 }
 
-export type Difference = { readonly question: Question; readonly what: string; readonly report: string };
+export type Difference = {
+  readonly question: Question;
+  readonly what: string;
+  // It is one of how long they took.
+  readonly isByTime: boolean;
+  readonly report: string;
+};
 
 export function differences(answered: readonly Answered[], asked: ReadonlyMap<number, readonly Asked[]>): Difference[] {
   return answered.flatMap(({ question, docker, ours, dockerId, oursId }) => {
@@ -80,7 +86,7 @@ export function differences(answered: readonly Answered[], asked: ReadonlyMap<nu
       `  dns11:  ${readable(ours)}`,
       ...(what.startsWith("upstream") ? [...askedLines("Docker", byDocker), ...askedLines("dns11 ", byUs)] : []),
     ];
-    return [{ question, what, report: lines.join("\n") }];
+    return [{ question, what, isByTime: isByTime(what, docker, ours), report: lines.join("\n") }];
   });
 }
 

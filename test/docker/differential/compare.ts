@@ -15,6 +15,7 @@ export const FILLED_UP = "data are filled up with zeros";
 // Replies that come so late tell of servers that were waited for; how many is what the time tells.
 const LATE_MS = 1_500;
 const LATE_APART_MS = 1_500;
+const LATER = "one is later than the other";
 
 // Nothing where they are alike.
 export function difference(docker: Outcome, ours: Outcome, measure: Measure): string | undefined {
@@ -25,7 +26,12 @@ export function difference(docker: Outcome, ours: Outcome, measure: Measure): st
     if (found !== undefined) return docker.replies.length > 1 ? `reply ${index + 1}: ${found}` : found;
   }
   if (Math.max(docker.elapsedMs, ours.elapsedMs) < LATE_MS) return undefined;
-  return Math.abs(docker.elapsedMs - ours.elapsedMs) > LATE_APART_MS ? "one is later than the other" : undefined;
+  return Math.abs(docker.elapsedMs - ours.elapsedMs) > LATE_APART_MS ? LATER : undefined;
+}
+
+// Whether they differ in what a busy machine may have done to either of them: then they do not differ each time.
+export function isByTime(what: string, ...outcomes: readonly Outcome[]): boolean {
+  return what === LATER || outcomes.some(({ ended }) => ended === "by time");
 }
 
 export function replyDifference(docker: Buffer, ours: Buffer, measure: Measure): string | undefined {

@@ -1,22 +1,23 @@
-// Owns asking a question the way a user's program would, from inside a namespace, and reading the reply. dig is the
-// judge here because it shares no line of code with dns11.
-
+/**
+ * Owns asking a question the way a user's program would, from inside a namespace, and reading the reply. dig is the
+ * judge here because it shares no line of code with dns11.
+ */
 import type { NetworkPlace } from "../rig/netns.ts";
 
-type DigRecord = {
+interface DigRecord {
   readonly name: string;
   readonly ttl: number;
   readonly class: string;
   readonly type: string;
   readonly data: string;
-};
+}
 
 type DigQuestion = { readonly name: string; readonly class: string; readonly type: string };
 
 type DigEdns = { readonly version: number; readonly flags: readonly string[]; readonly udp: number };
 
-export type DigReply = {
-  // "NOERROR", "NXDOMAIN", ...; empty when there was no reply.
+export interface DigReply {
+  /** "NOERROR", "NXDOMAIN", ...; empty when there was no reply. */
   readonly status: string;
   readonly flags: ReadonlySet<string>;
   readonly id: number | undefined;
@@ -25,16 +26,16 @@ export type DigReply = {
   readonly authority: readonly DigRecord[];
   readonly additional: readonly DigRecord[];
   readonly edns: DigEdns | undefined;
-  // In octets, as received.
+  /** In octets, as received. */
   readonly size: number | undefined;
   readonly tcp: boolean;
   readonly timedOut: boolean;
   readonly raw: string;
-};
+}
 
 const DEFAULTS = ["+tries=1", "+time=3"];
 
-// Of 127.0.0.11, unless the arguments name another server.
+/** Of 127.0.0.11, unless the arguments name another server. */
 export async function dig(place: NetworkPlace, ...args: string[]): Promise<DigReply> {
   const server = args.some((arg) => arg.startsWith("@")) ? [] : ["@127.0.0.11"];
   // -r: the tester's ~/.digrc must not reach in.
@@ -42,7 +43,7 @@ export async function dig(place: NetworkPlace, ...args: string[]): Promise<DigRe
   return parseDig(stdout + stderr);
 }
 
-// The addresses or texts of the answer, for the many tests that look at nothing else.
+/** The addresses or texts of the answer, for the many tests that look at nothing else. */
 export function dataOf(reply: DigReply): string[] {
   return reply.answer.map(({ data }) => data);
 }

@@ -1,16 +1,19 @@
-// Somebody who keeps a file from being opened: holds a write lease on it (fcntl(2), F_SETLEASE), which takes no capability
-// of whoever owns the file, and ignores the kernel's word that somebody else wants to open it; after 45 seconds the kernel
-// takes it away. Says "held" once it has it. Bounded in time.
-
+/**
+ * Somebody who keeps a file from being opened: holds a write lease on it (fcntl(2), F_SETLEASE), which takes no capability
+ * of whoever owns the file, and ignores the kernel's word that somebody else wants to open it; after 45 seconds the kernel
+ * takes it away. Says "held" once it has it. Bounded in time.
+ */
 import { constants, closeSync, openSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
 
 import koffi from "koffi";
 
 const F_SETLEASE = 1024;
 const F_WRLCK = 1;
 const TIME_MS = 300_000;
-// A file that somebody has open gives no lease.
-const PATIENCE_MS = 10_000;
+/** A file that somebody has open gives no lease. */
+const PATIENCE_MS = 60_000;
+const AGAIN_MS = 20;
 
 const [path = ""] = process.argv.slice(2);
 const fcntl = koffi.load(null).func("int fcntl(int fd, int command, long argument)") as (
@@ -20,9 +23,12 @@ const fcntl = koffi.load(null).func("int fcntl(int fd, int command, long argumen
 ) => number;
 
 process.on("SIGIO", () => undefined);
-setTimeout(() => process.exit(0), TIME_MS);
+setInterval(() => process.exit(0), TIME_MS);
 const startMs = performance.now();
-while (!isLeased()) if (performance.now() - startMs > PATIENCE_MS) process.exit(1);
+while (!isLeased()) {
+  if (performance.now() - startMs > PATIENCE_MS) process.exit(1);
+  await setTimeout(AGAIN_MS);
+}
 console.log("held");
 
 function isLeased(): boolean {

@@ -1,5 +1,6 @@
-// Owns a process of the machine that holds a write lease on a file.
-
+/**
+ * Owns a process of the machine that holds a write lease on a file.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";

@@ -1,14 +1,22 @@
-// Owns the process that asks the same question at a steady rate; see query-loop.ts. Bounded in count and in time.
-
+/**
+ * Owns the process that asks the same question at a steady rate, until its input ends; see query-loop.ts. It says "asking"
+ * when it has begun. Bounded in count and in time.
+ */
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 
 import { type DecodedPacket, decode, encode } from "dns-packet";
 
-import type { QueryEnd, QueryLoopOptions } from "./query-loop.ts";
+import type { QueryEnd, QueryLoopOrder } from "./query-loop.ts";
 
 const TICK_MS = 5;
-const GIVE_UP_MS = 1_000;
+/**
+ * A process that had to wait for its turn does not make up for all of it at once: what a server loses of such a burst is
+ * more than anybody asks of it.
+ */
+const AT_ONCE_MAX = 16;
+/** Longer than any answer takes on a busy machine; one that is lost never comes. */
+const GIVE_UP_MS = 3_000;
 const REFUSED_WITHIN_MS = 50;
 const RCODES = ["NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
 const ERRORS: Readonly<Record<string, string>> = {
@@ -17,18 +25,18 @@ const ERRORS: Readonly<Record<string, string>> = {
   ENETUNREACH: "unreachable",
 };
 
-const options = JSON.parse(process.argv[2] ?? "") as QueryLoopOptions;
-const { server, name, forMs, port = 53, type = "A", perSecond = 200, sourcePort } = options;
+const options = JSON.parse(process.argv[2] ?? "") as QueryLoopOrder;
+const { server = "127.0.0.11", name, forMs, port = 53, type = "A", perSecond = 200, sourcePort } = options;
 const family = server.includes(":") ? "udp6" : "udp4";
 
 const ends: QueryEnd[] = [];
 type Waiting = { readonly startMs: number; readonly end: (outcome: string) => void };
 
-// By its id; an id comes again only long after its query was given up.
+/** By its id; an id comes again only long after its query was given up. */
 const waiting = new Map<number, Waiting>();
 let asked = 0;
 
-// Ends exactly once, whoever is first.
+/** Ends exactly once, whoever is first. */
 function begin(id: number, onEnd: () => void): void {
   const [atMs, startMs] = [Date.now(), performance.now()];
   const place = ends.push({ atMs, tookMs: 0, outcome: "unfinished" }) - 1;
@@ -63,8 +71,10 @@ function askFresh(): void {
   socket.connect(port, server);
 }
 
-// An error that the network reports does not say which query it is about. It comes at once, on its own or with the next
-// send, so it is about those that have not waited long.
+/**
+ * An error that the network reports does not say which query it is about. It comes at once, on its own or with the next
+ * send, so it is about those that have not waited long.
+ */
 function endYoungest(outcome: string): void {
   for (const { startMs, end } of [...waiting.values()]) {
     if (performance.now() - startMs < REFUSED_WITHIN_MS) end(outcome);
@@ -75,7 +85,7 @@ async function askerOfOneSocket(): Promise<() => void> {
   const socket = createSocket(family);
   socket.on("error", (error) => endYoungest(wordOf(error)));
   socket.on("message", receive);
-  await new Promise<void>((resolve) => socket.bind(sourcePort, resolve));
+  await new Promise<void>((resolve) => socket.bind(sourcePort === "any" ? 0 : sourcePort, resolve));
   socket.connect(port, server);
   await once(socket, "connect");
   // The open socket does not keep the process: the timers of its queries do.
@@ -99,11 +109,20 @@ function wordOf(error: NodeJS.ErrnoException): string {
 
 const ask = sourcePort === undefined ? askFresh : await askerOfOneSocket();
 const beginMs = performance.now();
+let endMs = forMs;
+let leftOut = 0;
+process.stdin.on("end", () => (endMs = performance.now() - beginMs)).resume();
 const timer = setInterval(() => {
-  const elapsedMs = Math.min(performance.now() - beginMs, forMs);
-  while (asked < elapsedMs * (perSecond / 1000)) ask();
-  if (elapsedMs >= forMs) clearInterval(timer);
+  const elapsedMs = Math.min(performance.now() - beginMs, endMs);
+  const due = Math.ceil(elapsedMs * (perSecond / 1000) - asked - leftOut);
+  leftOut += Math.max(0, due - AT_ONCE_MAX);
+  for (let count = 0; count < Math.min(due, AT_ONCE_MAX); count++) ask();
+  if (elapsedMs < endMs) return;
+  clearInterval(timer);
+  process.stdin.destroy();
 }, TICK_MS);
+ask();
+process.stdout.write("asking\n");
 
 // When nothing is left to wait for; at the exit itself a long text would be cut off.
 process.once("beforeExit", () => process.stdout.write(JSON.stringify(ends)));

@@ -1,6 +1,7 @@
-// Owns one container of an engine under test, and the networks it hangs on. It is made with the docker command, for
-// that is the way of the people whose containers dns11 serves.
-
+/**
+ * Owns one container of an engine under test, and the networks it hangs on. It is made with the docker command, for
+ * that is the way of the people whose containers dns11 serves.
+ */
 import type { ContainerInspectInfo } from "dockerode";
 import type { CommandOptions, CommandResult } from "../program/command.ts";
 import { stdoutOf } from "../program/command.ts";
@@ -8,40 +9,40 @@ import type { DockerHost } from "./docker-host.ts";
 import { ensureImage } from "./image.ts";
 import { inNetns, type NetworkPlace } from "../rig/netns.ts";
 
-export type NetworkAttachment = {
+export interface NetworkAttachment {
   readonly name: string;
   readonly aliases?: readonly string[] | undefined;
   readonly ip?: string | undefined;
   readonly ip6?: string | undefined;
-  // "container" or "container:alias", as of --link.
+  /** "container" or "container:alias", as of --link. */
   readonly links?: readonly string[] | undefined;
-};
+}
 
-export type ContainerOptions = {
+export interface ContainerOptions {
   readonly name?: string | undefined;
-  // None: the engine's default bridge.
+  /** None: the engine's default bridge. */
   readonly networks?: readonly (string | NetworkAttachment)[] | undefined;
   readonly hostname?: string | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
   readonly dns?: readonly string[] | undefined;
-  // Further ones of `docker run`.
+  /** Further ones of `docker run`. */
   readonly args?: readonly string[] | undefined;
   readonly image?: string | undefined;
   readonly command?: readonly string[] | undefined;
-};
+}
 
-export type NetworkOptions = {
+export interface NetworkOptions {
   readonly internal?: boolean | undefined;
   readonly ipv6?: boolean | undefined;
   readonly subnet?: string | undefined;
   readonly subnet6?: string | undefined;
-  // Further ones of `docker network create`.
+  /** Further ones of `docker network create`. */
   readonly args?: readonly string[] | undefined;
-};
+}
 
 let networks6 = 0;
 
-// The id of a new network. An old dockerd has no IPv6 addresses of its own to give, so a network gets some here.
+/** The id of a new network. An old dockerd has no IPv6 addresses of its own to give, so a network gets some here. */
 export async function createNetwork(host: DockerHost, name: string, options: NetworkOptions = {}): Promise<string> {
   const subnet6 =
     options.subnet6 ?? (options.ipv6 === true ? `fd11:0:0:${(networks6 += 1).toString(16)}::/64` : undefined);
@@ -60,7 +61,7 @@ export async function removeNetwork(host: DockerHost, name: string): Promise<voi
   await host.docker("network", "rm", name);
 }
 
-// On all of its networks from its first moment on.
+/** On all of its networks from its first moment on. */
 export async function runContainer(host: DockerHost, options: ContainerOptions = {}): Promise<Container> {
   const image = options.image ?? (await ensureImage(host));
   const [first, ...others] = (options.networks ?? []).map(attachmentOf);
@@ -83,7 +84,7 @@ export class Container implements AsyncDisposable, NetworkPlace {
     this.#info = info;
   }
 
-  // A container that something else has made.
+  /** A container that something else has made. */
   static async of(host: DockerHost, idOrName: string): Promise<Container> {
     return new Container(host, await inspect(host, idOrName));
   }
@@ -92,7 +93,7 @@ export class Container implements AsyncDisposable, NetworkPlace {
     return this.#info.Name.slice(1);
   }
 
-  // Of the first process, where the engine's process ids are true; 0 when the container does not run.
+  /** Of the first process, where the engine's process ids are true; 0 when the container does not run. */
   get pid(): number {
     return this.#info.State.Pid;
   }
@@ -101,7 +102,7 @@ export class Container implements AsyncDisposable, NetworkPlace {
     return `/proc/${this.pid}/ns/net`;
   }
 
-  // The engine's name for the network namespace: a path that exists in dockerd's mount namespace.
+  /** The engine's name for the network namespace: a path that exists in dockerd's mount namespace. */
   get sandboxKey(): string {
     return this.#info.NetworkSettings.SandboxKey;
   }
@@ -114,21 +115,21 @@ export class Container implements AsyncDisposable, NetworkPlace {
     return this.#endpoint(network).GlobalIPv6Address;
   }
 
-  // Asks the engine again; what the other members tell is from the last time.
+  /** Asks the engine again; what the other members tell is from the last time. */
   async inspect(): Promise<ContainerInspectInfo> {
     this.#info = await inspect(this.host, this.id);
     return this.#info;
   }
 
-  // The machine's program in the container's network namespace.
+  /** The machine's program in the container's network namespace. */
   async enter(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
     const [first = "", ...rest] = inNetns(this.netnsPath, command, args);
     return await this.host.exec(first, rest, options);
   }
 
-  // A program of the container's own, inside of it.
+  /** A program of the container's own, inside of it. */
   async exec(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
-    const interactive = options.input === undefined ? [] : ["--interactive"];
+    const interactive = options.input === undefined && options.until === undefined ? [] : ["--interactive"];
     return await this.host.dockerCommand(["exec", ...interactive, this.id, command, ...args], options);
   }
 
@@ -162,7 +163,7 @@ export class Container implements AsyncDisposable, NetworkPlace {
     await this.host.docker("rm", "--force", "--volumes", this.id);
   }
 
-  // Unlike remove() content with a container that is gone already, or went together with its engine.
+  /** Unlike remove() content with a container that is gone already, or went together with its engine. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.host.dockerCommand(["rm", "--force", "--volumes", this.id]);
   }
@@ -180,10 +181,7 @@ export class Container implements AsyncDisposable, NetworkPlace {
 }
 
 async function inspect(host: DockerHost, idOrName: string): Promise<ContainerInspectInfo> {
-  const text = await host.docker("inspect", "--type", "container", idOrName);
-  const [info] = JSON.parse(text) as ContainerInspectInfo[];
-  if (info === undefined) throw new Error(`no container ${idOrName}`);
-  return info;
+  return (await host.api(`/containers/${idOrName}/json`)) as ContainerInspectInfo;
 }
 
 async function connect(host: DockerHost, container: string, network: NetworkAttachment): Promise<void> {

@@ -1,13 +1,17 @@
-// Owns the question where this machine gets its Debian packages from. The rig asks the same mirror for other suites,
-// for a machine shut off from the internet often reaches a mirror of its own only.
-
-import { readFileSync, readdirSync } from "node:fs";
+/**
+ * Owns the question where this machine gets its Debian packages from. The rig asks the same mirror for other suites,
+ * for a machine shut off from the internet often reaches a mirror of its own only.
+ */
+import { readdirSync } from "node:fs";
+import { textOf } from "../rig/text-of.ts";
 
 const FALLBACK_MIRROR = "http://deb.debian.org/debian";
 
 type Source = { readonly uri: string; readonly suites: string[]; readonly components: string[] };
 
-// The own suite in full, as against an update, security or third-party one, is what tells Debian's mirror from others.
+/**
+ * The own suite in full, as against an update, security or third-party one, is what tells Debian's mirror from others.
+ */
 export function debianMirror(): string {
   const own = /^VERSION_CODENAME=(\S+)/m.exec(textOf("/etc/os-release"))?.[1] ?? "bookworm";
   const sources = [...listSources(), ...deb822Sources()];
@@ -17,7 +21,7 @@ export function debianMirror(): string {
   return mirror?.uri ?? FALLBACK_MIRROR;
 }
 
-// A mirror list (mirror+file:) names no mirror that mmdebstrap could be given.
+/** A mirror list (mirror+file:) names no mirror that mmdebstrap could be given. */
 function isPlain(uri: string): boolean {
   return /^(https?|file|copy):/.test(uri);
 }
@@ -57,13 +61,5 @@ function filesIn(folder: string, ending: string): string[] {
       .map((name) => `${folder}/${name}`);
   } catch {
     return [];
-  }
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
   }
 }

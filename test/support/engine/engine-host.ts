@@ -1,23 +1,26 @@
-// Owns the machine that a test's dockerd believes to run on: a network namespace, a mount namespace and a root file
-// system, all kept by one sleeping process, so that dockerd can be stopped and started again while its containers and
-// their mounts stay. dockerd, its containerd and their shims must not meet those of the machine: they all speak through
-// /run, which is the host's own here.
-
+/**
+ * Owns the machine that a test's dockerd believes to run on: a network namespace, a mount namespace and a root file
+ * system, all kept by one sleeping process, so that dockerd can be stopped and started again while its containers and
+ * their mounts stay. dockerd, its containerd and their shims must not meet those of the machine: they all speak through
+ * /run, which is the host's own here.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { SYSTEM_PATH } from "../program/command.ts";
 import { inNetns } from "../rig/netns.ts";
 
-export type EngineHostOptions = {
+export interface EngineHostOptions {
   readonly netnsPath: string;
-  // The one folder that machine and host see under the same name.
+  /** The one folder that machine and host see under the same name. */
   readonly folder: string;
-  // Nothing for a host that is like the machine.
+  /** Nothing for a host that is like the machine. */
   readonly rootfs: string | undefined;
   readonly resolvConf: string;
-};
+}
 
-// A sysfs shows the network devices of the namespace it was mounted from, hence a new one; the control groups are then
-// put back. What dockerd and containerd write to /etc/docker and /opt/containerd ends in layers of memory.
+/**
+ * A sysfs shows the network devices of the namespace it was mounted from, hence a new one; the control groups are then
+ * put back. What dockerd and containerd write to /etc/docker and /opt/containerd ends in layers of memory.
+ */
 const LIKE_THE_MACHINE = `
 set -eu
 folder=$1 resolv_conf=$2
@@ -38,7 +41,7 @@ rm -f /etc/resolv.conf
 printf %s "$resolv_conf" > /etc/resolv.conf
 `;
 
-// pivot_root, for runc refuses to work in a plain chroot. The upper layer of memory keeps the cached files clean.
+/** pivot_root, for runc refuses to work in a plain chroot. The upper layer of memory keeps the cached files clean. */
 const WITH_ROOTFS = `
 set -eu
 folder=$1 resolv_conf=$2 rootfs=$3
@@ -63,7 +66,7 @@ pivot_root . machine
 umount -l /machine
 `;
 
-// A service of its own beside dockerd, as Debian has it, so that it survives what a test does to dockerd.
+/** A service of its own beside dockerd, as Debian has it, so that it survives what a test does to dockerd. */
 const START_CONTAINERD = `
 mkdir -p /run/containerd
 printf 'version = 2\\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\\n' > /run/containerd/config.toml
@@ -109,7 +112,7 @@ export class EngineHost {
     return this.#sleeper.pid ?? 0;
   }
 
-  // What to run instead of the command for it to run on this host.
+  /** What to run instead of the command for it to run on this host. */
   command(command: string, args: readonly string[] = []): [string, string[]] {
     return ["nsenter", ["--target", String(this.pid), "--mount", "--net", "--", command, ...args]];
   }

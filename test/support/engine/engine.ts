@@ -1,7 +1,8 @@
-// Owns one real dockerd of a test's own, with its containerd, in a network namespace of its own and with every file of
-// it in one temporary folder. It shares nothing with a dockerd of the machine or of another test, so that tests may do
-// to it whatever happens to engines: restart, kill, replace.
-
+/**
+ * Owns one real dockerd of a test's own, with its containerd, in a network namespace of its own and with every file of
+ * it in one temporary folder. It shares nothing with a dockerd of the machine or of another test, so that tests may do
+ * to it whatever happens to engines: restart, kill, replace.
+ */
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,16 +19,18 @@ import { hold, removeHeld } from "../rig/reaper.ts";
 import { rootfsOf, type Suite } from "./suite.ts";
 import { getJson } from "../program/unix-http.ts";
 
-export type EngineOptions = {
+export interface EngineOptions {
   readonly suite?: Suite | undefined;
-  // The engine's /etc/resolv.conf. Unless told otherwise it names the loopback of the engine's own network namespace,
-  // where a test may put a server, so that no question of a test leaves.
+  /**
+   * The engine's /etc/resolv.conf. Unless told otherwise it names the loopback of the engine's own network namespace,
+   * where a test may put a server, so that no question of a test leaves.
+   */
   readonly resolvConf?: string | undefined;
   readonly args?: readonly string[] | undefined;
   readonly daemonJson?: Readonly<Record<string, unknown>> | undefined;
   readonly liveRestore?: boolean | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
-};
+}
 
 const LOOPBACK_RESOLV_CONF = "nameserver 127.0.0.1\n";
 
@@ -56,7 +59,9 @@ export class Engine implements AsyncDisposable, DockerHost, NetworkPlace {
   readonly socketPath: string;
   readonly execRoot: string;
   readonly dataRoot: string;
-  // A process that lives in the engine's network and mount namespaces from first to last, also while dockerd is down.
+  /**
+   * A process that lives in the engine's network and mount namespaces from first to last, also while dockerd is down.
+   */
   readonly hostPid: number;
   readonly #client: DockerClient;
   readonly #daemon: Daemon;
@@ -79,12 +84,12 @@ export class Engine implements AsyncDisposable, DockerHost, NetworkPlace {
     });
   }
 
-  // As the docker command and DOCKER_HOST want it.
+  /** As the docker command and DOCKER_HOST want it. */
   get host(): string {
     return `unix://${this.socketPath}`;
   }
 
-  // The process id of dockerd on the machine; another one after each start.
+  /** The process id of dockerd on the machine; another one after each start. */
   get pid(): number {
     return this.#daemon.pid;
   }
@@ -109,13 +114,13 @@ export class Engine implements AsyncDisposable, DockerHost, NetworkPlace {
     return await getJson(this.socketPath, path);
   }
 
-  // In the engine's network namespace, with the machine's files.
+  /** In the engine's network namespace, with the machine's files. */
   async enter(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
     const [first = "", ...rest] = inNetns(this.netnsPath, command, args);
     return await run(first, rest, options);
   }
 
-  // On the machine: an engine's process ids are the machine's.
+  /** On the machine: an engine's process ids are the machine's. */
   async exec(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
     return await run(command, args, options);
   }
@@ -138,12 +143,12 @@ export class Engine implements AsyncDisposable, DockerHost, NetworkPlace {
     await this.#daemon.kill(signal);
   }
 
-  // Of dockerd and its containerd, since the engine's first start.
+  /** Of dockerd and its containerd, since the engine's first start. */
   logs(): string {
     return this.#daemon.logs;
   }
 
-  // Ends dockerd, containerd, shims and containers without asking them: an engine of a test has nothing to lose.
+  /** Ends dockerd, containerd, shims and containers without asking them: an engine of a test has nothing to lose. */
   async [Symbol.asyncDispose](): Promise<void> {
     await removeHeld({ id: this.id, folder: this.folder });
   }

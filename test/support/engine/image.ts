@@ -1,19 +1,20 @@
-// Owns the images that containers of the tests are made of. They are put together here from the machine's own files, so
-// that no registry is needed: one of busybox alone, and one that is empty but for the links a Debian system expects,
-// to be filled with the machine's folders.
-
+/**
+ * Owns the images that containers of the tests are made of. They are put together here from the machine's own files, so
+ * that no registry is needed: one of busybox alone, and one that is empty but for the links a Debian system expects,
+ * to be filled with the machine's folders.
+ */
 import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { check, run, stdoutOf } from "../program/command.ts";
 import type { DockerHost } from "./docker-host.ts";
 
-export type Image = {
+export interface Image {
   readonly name: string;
-  // As the lines of a Dockerfile.
+  /** As the lines of a Dockerfile. */
   readonly changes: readonly string[];
   readonly fill: (folder: string) => Promise<void>;
-};
+}
 
 const SEARCH_PATH = "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -24,7 +25,7 @@ const BUSYBOX_IMAGE: Image = {
   fill: fillBusybox,
 };
 
-// The first one with labels baked in, under a name of its own.
+/** The first one with labels baked in, under a name of its own. */
 export function labelledImage(name: string, labels: Readonly<Record<string, string>>): Image {
   // A line of such changes may have 64 KB, and goes on in the next one.
   const quoted = (text: string): string => JSON.stringify(text).replaceAll(/.{30000}/g, "$&\\\n");
@@ -39,9 +40,10 @@ export const MACHINE_IMAGE: Image = {
 };
 
 const imported = new WeakMap<DockerHost, Map<Image, Promise<void>>>();
-const archives = new Map<Image, Promise<Buffer>>();
+/** By what fills them, for images of the same files differ in their words alone. */
+const archives = new Map<Image["fill"], Promise<Buffer>>();
 
-// Imports the image once per engine, however many containers ask for it at the same time.
+/** Imports the image once per engine, however many containers ask for it at the same time. */
 export async function ensureImage(host: DockerHost, image: Image = BUSYBOX_IMAGE): Promise<string> {
   const ofHost = imported.get(host) ?? new Map<Image, Promise<void>>();
   imported.set(host, ofHost);
@@ -52,8 +54,8 @@ export async function ensureImage(host: DockerHost, image: Image = BUSYBOX_IMAGE
 }
 
 async function importImage(host: DockerHost, image: Image): Promise<void> {
-  const archive = archives.get(image) ?? archiveOf(image);
-  archives.set(image, archive);
+  const archive = archives.get(image.fill) ?? archiveOf(image);
+  archives.set(image.fill, archive);
   const args = ["import", ...image.changes.flatMap((change) => ["--change", change]), "-", image.name];
   stdoutOf(await host.dockerCommand(args, { input: await archive }), `docker import of ${image.name}`);
 }

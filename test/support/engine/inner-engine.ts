@@ -1,6 +1,7 @@
-// Owns docker-in-docker: a dockerd inside a container of an engine, as people run it in continuous integration. There
-// 127.0.0.11 is served in two storeys at once, which is where a resolver that looks at namespaces can go astray.
-
+/**
+ * Owns docker-in-docker: a dockerd inside a container of an engine, as people run it in continuous integration. There
+ * 127.0.0.11 is served in two storeys at once, which is where a resolver that looks at namespaces can go astray.
+ */
 import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -12,18 +13,18 @@ import type { Engine } from "./engine.ts";
 import { ensureImage, MACHINE_IMAGE } from "./image.ts";
 import { MACHINE_RIGHTS, machineVolumes } from "./machine-container.ts";
 import type { NetworkPlace } from "../rig/netns.ts";
-import { answers } from "../program/unix-http.ts";
+import { answers, getJson } from "../program/unix-http.ts";
 import { waitFor } from "../rig/wait.ts";
 
-export type InnerEngineOptions = {
+export interface InnerEngineOptions {
   readonly name?: string | undefined;
-  // Of the outer engine.
+  /** Of the outer engine. */
   readonly networks?: readonly (string | NetworkAttachment)[] | undefined;
-  // Folders of the machine to be seen inside under the same path, read-only: the project's, for one.
+  /** Folders of the machine to be seen inside under the same path, read-only: the project's, for one. */
   readonly mounts?: readonly string[] | undefined;
-  // Further ones of dockerd.
+  /** Further ones of dockerd. */
   readonly args?: readonly string[] | undefined;
-};
+}
 
 const RIGHTS = [...MACHINE_RIGHTS, "--cgroupns=host", "--volume=/sys/fs/cgroup:/sys/fs/cgroup:rw"];
 
@@ -59,8 +60,10 @@ export async function startInnerEngine(engine: Engine, options: InnerEngineOptio
   return inner;
 }
 
-// A control group of the inner containers' own, beside the one of the container: a group that holds processes can have
-// no children on a unified hierarchy. Below the outer engine's, it goes with it.
+/**
+ * A control group of the inner containers' own, beside the one of the container: a group that holds processes can have
+ * no children on a unified hierarchy. Below the outer engine's, it goes with it.
+ */
 function dockerdArgs(engine: Engine, count: number): string[] {
   return [
     "--host=unix:///var/run/docker.sock",
@@ -71,9 +74,9 @@ function dockerdArgs(engine: Engine, count: number): string[] {
 }
 
 export class InnerEngine implements AsyncDisposable, DockerHost, NetworkPlace {
-  // The container in which it runs.
+  /** The container in which it runs. */
   readonly container: Container;
-  // On the machine; inside it is also at /var/run/docker.sock.
+  /** On the machine; inside it is also at /var/run/docker.sock. */
   readonly socketPath: string;
   readonly #outer: Engine;
   readonly #client: DockerClient;
@@ -97,7 +100,11 @@ export class InnerEngine implements AsyncDisposable, DockerHost, NetworkPlace {
     return await this.#client.run(args, options);
   }
 
-  // Inside, with the container's rights and process ids: those that this engine reports are true there only.
+  async api(path: string): Promise<unknown> {
+    return await getJson(this.socketPath, path);
+  }
+
+  /** Inside, with the container's rights and process ids: those that this engine reports are true there only. */
   async exec(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
     return await this.container.exec(command, args, options);
   }
@@ -106,8 +113,10 @@ export class InnerEngine implements AsyncDisposable, DockerHost, NetworkPlace {
     return await this.exec(command, args, options);
   }
 
-  // A long-running program inside. It ends with the container, not with the process returned here, which only passes
-  // its words on.
+  /**
+   * A long-running program inside. It ends with the container, not with the process returned here, which only passes
+   * its words on.
+   */
   spawn(command: string, args: readonly string[], options: SpawnOptions = {}): ChildProcess {
     const exec = ["-H", this.#outer.host, "exec", "--interactive", this.container.id, command, ...args];
     return spawn("docker", exec, { ...options, env: { ...process.env, ...options.env, PATH: SYSTEM_PATH } });

@@ -1,6 +1,7 @@
-// Owns the building of dns11's image in an engine that reaches no registry: what its Dockerfile starts from is imported out
-// of the machine's own files (a Node, a glibc, busybox), and what it would install stands in the folder it builds from.
-
+/**
+ * Owns the building of dns11's image in an engine that reaches no registry: what its Dockerfile starts from is imported out
+ * of the machine's own files (a Node, a glibc, busybox), and what it would install stands in the folder it builds from.
+ */
 import { copyFile, cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { readFileSync, realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -29,7 +30,7 @@ export async function buildPackageImage(engine: Engine): Promise<void> {
   }
 }
 
-// busybox for a shell, the libraries that a Node needs, and further programs.
+/** busybox for a shell, the libraries that a Node needs, and further programs. */
 async function importBase(engine: Engine, root: string, name: string, programs: readonly string[]): Promise<void> {
   const busybox = (await check("sh", ["-c", "command -v busybox"])).trim();
   for (const path of ["bin", "usr/local/bin", "etc", "run", "tmp", "proc", "sys", "dev"]) {
@@ -55,7 +56,7 @@ async function made(folder: string): Promise<string> {
   return folder;
 }
 
-// A checkout in which `npm ci` and `npm run build` have been.
+/** A checkout in which `npm ci` and `npm run build` have been. */
 async function fillContext(context: string): Promise<void> {
   const built = ["build.json", "cmd", "man", "src"].map((path) => `dist/${path}`);
   for (const path of ["package.json", "package-lock.json", "LICENSE", "scripts", ...built]) {

@@ -1,22 +1,25 @@
-// Owns the Debian releases whose dockerd the tests run against. The machine's own release needs nothing; another one is
-// a root file system made once from Debian's packages and kept, for making it takes a quarter of a minute. It is never
-// refreshed: whoever wants newer packages removes the folder.
-
+/**
+ * Owns the Debian releases whose dockerd the tests run against. The machine's own release needs nothing; another one is
+ * a root file system made once from Debian's packages and kept, for making it takes a quarter of a minute. It is never
+ * refreshed: whoever wants newer packages removes the folder.
+ */
 import { existsSync, mkdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { run } from "../program/command.ts";
 import { debianMirror } from "./debian-mirror.ts";
 
-// dockerd 20.10, the machine's own; 26.1; 28.5 or newer.
+/** dockerd 20.10, the machine's own; 26.1; 28.5 or newer. */
 export type Suite = "bookworm" | "trixie" | "forky";
 
 const PACKAGES = "docker.io,iptables,nftables,iproute2,ca-certificates";
 const KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg";
 const TEN_MINUTES_MS = 600_000;
 
-// The lock serves test files that run at the same time: the second one waits and finds what the first has made. The
-// rename at the end is what says "complete"; whatever lies beside it under the lock is of a run that was killed.
+/**
+ * The lock serves test files that run at the same time: the second one waits and finds what the first has made. The
+ * rename at the end is what says "complete"; whatever lies beside it under the lock is of a run that was killed.
+ */
 const MAKE_ROOTFS = `
 set -eu
 rootfs=$1; shift
@@ -26,7 +29,7 @@ mmdebstrap "$@" || { rm -rf --one-file-system "$rootfs.partial"; exit 1; }
 mv -T "$rootfs.partial" "$rootfs"
 `;
 
-// The folder of the suite's root file system; nothing for the machine's own.
+/** The folder of the suite's root file system; nothing for the machine's own. */
 export async function rootfsOf(suite: Suite): Promise<string | undefined> {
   if (suite === "bookworm") return undefined;
   const cache = process.env["DNS11_TEST_CACHE"] ?? join(homedir(), ".cache", "dns11", "rootfs");

@@ -1,12 +1,18 @@
-// Owns what KIND does to DNS when a node starts: the script that a container of the tests runs in the place of a KIND
-// image's entrypoint. The steps and their order are KIND's, with the faults that it has: the address is matched as
-// text, nothing is checked or undone, and a ruleset that iptables does not show is not changed. The words are ours.
+/**
+ * Owns what KIND does to DNS when a node starts: the script that a container of the tests runs in the place of a KIND
+ * image's entrypoint. The steps and their order are KIND's, with the faults that it has: the address is matched as
+ * text, nothing is checked or undone, and a ruleset that iptables does not show is not changed. The words are ours.
+ */
 
-// "node": all of it, then on until told to end. "rewrite": only what KIND does to rules and files. "idle": nothing.
+/**
+ * "node": all of it, then on until told to end. "rewrite": only what KIND does to rules and files. "idle": nothing.
+ */
 export type KindVerb = "node" | "rewrite" | "idle";
 
-// Below /run, which is empty after each start, so it tells of this start. The folder /kind of a real node would be the
-// machine's own where a namespace plays the node, hence /etc for what outlives a start.
+/**
+ * Below /run, which is empty after each start, so it tells of this start. The folder /kind of a real node would be the
+ * machine's own where a namespace plays the node, hence /etc for what outlives a start.
+ */
 export const KIND_READY = "/run/kind-ready";
 
 const SCRIPT = String.raw`

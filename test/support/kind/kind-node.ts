@@ -1,7 +1,7 @@
-// Owns a container that plays a KIND node: KIND's labels and name, and KIND's entrypoint with the machine's tools to run
-// it. There is no Kubernetes in it; pods are put behind it by startPod().
-
-import { readFileSync } from "node:fs";
+/**
+ * Owns a container that plays a KIND node: KIND's labels and name, and KIND's entrypoint with the machine's tools to run
+ * it. There is no Kubernetes in it; pods are put behind it by startPod().
+ */
 import type { CommandOptions, CommandResult } from "../program/command.ts";
 import { stdoutOf } from "../program/command.ts";
 import { type Container, type NetworkAttachment, runContainer } from "../engine/container.ts";
@@ -12,25 +12,23 @@ import { MACHINE_RIGHTS, machineVolumes } from "../engine/machine-container.ts";
 import type { NetworkPlace } from "../rig/netns.ts";
 import { type PodHost, setSysctl, tellEveryRefusal } from "./pod-host.ts";
 import { waitFor } from "../rig/wait.ts";
+import { textOf } from "../rig/text-of.ts";
 
-export type KindNodeOptions = {
-  // Of the container, and its hostname.
+export interface KindNodeOptions {
+  /** Of the container, and its hostname. */
   readonly name: string;
   readonly networks: readonly (string | NetworkAttachment)[];
   readonly cluster?: string | undefined;
   readonly role?: "control-plane" | "worker" | "external-load-balancer" | undefined;
-  // Who rewrites rules and resolv.conf at each start: KIND, or nobody until rewrite() is called.
+  /** Who rewrites rules and resolv.conf at each start: KIND, or nobody until rewrite() is called. */
   readonly entrypoint?: "kind" | "none" | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
-  // Further ones of `docker run`.
+  /** Further ones of `docker run`. */
   readonly args?: readonly string[] | undefined;
-};
+}
 
-// Three lookups of five seconds each is the longest that a node's start may take, where nobody answers.
-const READY_WITHIN_MS = 20_000;
-
-// Does not wait for the entrypoint: what happens meanwhile is a matter of tests.
+/** Does not wait for the entrypoint: what happens meanwhile is a matter of tests. */
 export async function runKindNode(engine: Engine, options: KindNodeOptions): Promise<KindNode> {
   const { name, cluster = "kind", role = "worker", entrypoint = "kind" } = options;
   const container = await runContainer(engine, {
@@ -65,17 +63,17 @@ export class KindNode implements AsyncDisposable, NetworkPlace, PodHost {
     return this.container.name;
   }
 
-  // Another one after each start.
+  /** Another one after each start. */
   get netnsPath(): string {
     return this.container.netnsPath;
   }
 
-  // What KIND chose, as of the last waitForEntrypoint() or rewrite().
+  /** What KIND chose, as of the last waitForEntrypoint() or rewrite(). */
   get iptables(): PodHost["iptables"] {
     return this.#iptables;
   }
 
-  // The address that pods ask in the place of 127.0.0.11, from the same moment on.
+  /** The address that pods ask in the place of 127.0.0.11, from the same moment on. */
   get vip(): string {
     return this.#vip;
   }
@@ -89,14 +87,12 @@ export class KindNode implements AsyncDisposable, NetworkPlace, PodHost {
     return info.NetworkSettings.Networks[network]?.Gateway ?? "";
   }
 
-  // Of this start; throws with the entrypoint's words when it has failed.
+  /** Of this start; throws with the entrypoint's words when it has failed. */
   async waitForEntrypoint(): Promise<void> {
-    await waitFor(`the entrypoint of ${this.name}`, async () => await this.#hasStarted(), {
-      timeoutMs: READY_WITHIN_MS,
-    });
+    await waitFor(`the entrypoint of ${this.name}`, async () => await this.#hasStarted());
   }
 
-  // KIND's way with rules and resolv.conf once more, or for the first time.
+  /** KIND's way with rules and resolv.conf once more, or for the first time. */
   async rewrite(): Promise<void> {
     const [command = "", ...args] = kindCommand("rewrite");
     stdoutOf(await this.exec(command, args), `KIND's rewrite in ${this.name}`);
@@ -119,7 +115,7 @@ export class KindNode implements AsyncDisposable, NetworkPlace, PodHost {
     await setSysctl(this.netnsPath, key, value);
   }
 
-  // Its namespace goes and with it the links of its pods; the entrypoint runs again.
+  /** Its namespace goes and with it the links of its pods; the entrypoint runs again. */
   async restart(): Promise<void> {
     await this.container.restart();
   }
@@ -141,7 +137,7 @@ export class KindNode implements AsyncDisposable, NetworkPlace, PodHost {
     throw new Error(`the entrypoint of ${this.name} ended with ${code}: ${(await this.logs()).trim()}`);
   }
 
-  // Read from the machine: a `docker exec` for each look takes longer than the entrypoint.
+  /** Read from the machine: a `docker exec` for each look takes longer than the entrypoint. */
   #learn(path: string): boolean {
     const text = textOf(`/proc/${this.container.pid}/root${path}`);
     const [, mode, vip = ""] = /^(nft|legacy) (.*)\n/.exec(text) ?? [];
@@ -149,13 +145,5 @@ export class KindNode implements AsyncDisposable, NetworkPlace, PodHost {
     this.#iptables = mode as PodHost["iptables"];
     this.#vip = vip === "none" ? "" : vip;
     return true;
-  }
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
   }
 }

@@ -1,6 +1,7 @@
-// Owns what every test of KIND nodes on a real engine begins with: an engine with a network of KIND's name, a container
-// "web" on it, a server that stands for the world, and a dns11 with settings that may change while it runs.
-
+/**
+ * Owns what every test of KIND nodes on a real engine begins with: an engine with a network of KIND's name, a container
+ * "web" on it, a server that stands for the world, and a dns11 with settings that may change while it runs.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +19,7 @@ import { waitFor } from "../rig/wait.ts";
 
 export const NETWORK = "kind";
 export const GATEWAY = "10.77.0.1";
-// Not the loopback of the engine's host: dockerd 20.10 asks that from inside a container.
+/** Not the loopback of the engine's host: dockerd 20.10 asks that from inside a container. */
 const UPSTREAM = "10.53.0.1";
 
 export type NodeReport = NonNullable<ContainerStatus["node"]>;
@@ -48,12 +49,12 @@ export class KindWorld implements AsyncDisposable {
     this.web = web;
   }
 
-  // Unless told otherwise without KIND's own rewrite.
+  /** Unless told otherwise without KIND's own rewrite. */
   async node(name: string, options: Partial<KindNodeOptions> = {}): Promise<KindNode> {
     return await runKindNode(this.engine, { name, networks: [NETWORK], entrypoint: "none", ...options });
   }
 
-  // By the command line.
+  /** By the command line. */
   async serve(args: readonly string[] = [], options: Dns11Options = {}): Promise<Dns11> {
     return await startDns11(this.engine, { ...options, args: ["--kind", "auto", ...args] });
   }
@@ -67,8 +68,10 @@ export class KindWorld implements AsyncDisposable {
     return new SettingsFile(join(this.#folder, `settings-${this.#files}.yaml`), kind, others);
   }
 
-  // What a place gets for "web" from a server, by UDP and by TCP; each is [] where nobody answers. It asks again as any
-  // resolver does: a packet lost on a busy machine is not a wrong answer. Lost ones are counted by queryLoop().
+  /**
+   * What a place gets for "web" from a server, by UDP and by TCP; each is [] where nobody answers. It asks again as any
+   * resolver does: a packet lost on a busy machine is not a wrong answer. Lost ones are counted by queryLoop().
+   */
   async webFrom(place: NetworkPlace, server: string): Promise<string[][]> {
     const replies = ["+notcp", "+tcp"].map(
       async (transport) => await dig(place, `@${server}`, "web", transport, "+time=1", "+tries=3"),
@@ -76,7 +79,7 @@ export class KindWorld implements AsyncDisposable {
     return (await Promise.all(replies)).map(dataOf);
   }
 
-  // What webFrom() gives where all is well.
+  /** What webFrom() gives where all is well. */
   get found(): string[][] {
     const address = this.web.address(NETWORK);
     return [[address], [address]];
@@ -91,7 +94,7 @@ export class KindWorld implements AsyncDisposable {
 
 export const NOBODY: readonly string[][] = [[], []];
 
-// A settings file of a dns11, which reads it anew where it is told to.
+/** A settings file of a dns11, which reads it anew where it is told to. */
 export class SettingsFile {
   readonly path: string;
   #reloads = 0;
@@ -105,7 +108,7 @@ export class SettingsFile {
     return ["--config", this.path];
   }
 
-  // The insides of the map `kind`, beside its `nodes`, unless they are there.
+  /** The insides of the map `kind`, beside its `nodes`, unless they are there. */
   write(kind: string, others = ""): void {
     const nodes = /\bnodes:/.test(kind) ? "" : `nodes: [auto]${kind === "" ? "" : ", "}`;
     writeFileSync(this.path, `version: 1\nkind: { ${nodes}${kind} }\n${others}`);
@@ -123,12 +126,11 @@ export class SettingsFile {
   }
 }
 
-// Until a node's report is as wanted.
+/** Until a node's report is as wanted. */
 export async function waitForNode(
   instance: Dns11,
   name: string,
   isWanted: (report: NodeReport) => boolean,
-  timeoutMs = 10_000,
 ): Promise<NodeReport> {
   let last: ContainerStatus | undefined;
   const look = async (): Promise<NodeReport | undefined> => {
@@ -136,37 +138,37 @@ export async function waitForNode(
     return last?.node !== undefined && isWanted(last.node) ? last.node : undefined;
   };
   try {
-    return await waitFor(`the report of ${name}`, look, { timeoutMs, everyMs: 50 });
+    return await waitFor(`the report of ${name}`, look);
   } catch (error) {
     throw new Error(`It was ${JSON.stringify(last)}, and dns11 said:\n${instance.log}`, { cause: error });
   }
 }
 
-export async function waitForWorkingNode(instance: Dns11, name: string, timeoutMs?: number): Promise<NodeReport> {
-  return await waitForNode(instance, name, ({ state }) => state === "working", timeoutMs);
+export async function waitForWorkingNode(instance: Dns11, name: string): Promise<NodeReport> {
+  return await waitForNode(instance, name, ({ state }) => state === "working");
 }
 
-// All rules of a place without what they have counted, and without ours.
+/** All rules of a place without what they have counted, and without ours. */
 export async function rulesOfOthers(netnsPath: string): Promise<string> {
   const listed = await checkIn(netnsPath, "nft", ["--stateless", "list", "ruleset"]);
   const tables = listed.split(/^(?=table )/m).filter((table) => !/^table ip6? dns11 /.test(table));
   return tables.join("");
 }
 
-// Both iptables' own view of all their tables, in case nft shows less than there is.
+/** Both iptables' own view of all their tables, in case nft shows less than there is. */
 export async function savedRules(netnsPath: string): Promise<string> {
   const programs = ["iptables-nft-save", "iptables-legacy-save"];
   const texts = await Promise.all(programs.map(async (program) => await checkIn(netnsPath, program, [])));
   return texts.join("").replaceAll(/^#.*\n|\[\d+:\d+\]/gm, "");
 }
 
-// Our tables as nft lists them, those of both families.
+/** Our tables as nft lists them, those of both families. */
 export async function ownTables(netnsPath: string): Promise<string[]> {
   const listed = await checkIn(netnsPath, "nft", ["--stateless", "list", "ruleset"]);
   return listed.split(/^(?=table )/m).filter((table) => /^table ip6? dns11 /.test(table));
 }
 
-// route_localnet of every interface.
+/** route_localnet of every interface. */
 export async function routeLocalnet(netnsPath: string): Promise<Record<string, string>> {
   const text = await checkIn(netnsPath, "sysctl", ["-a", "-r", String.raw`^net\.ipv4\.conf\..*\.route_localnet$`]);
   return Object.fromEntries(
@@ -174,7 +176,7 @@ export async function routeLocalnet(netnsPath: string): Promise<Record<string, s
   );
 }
 
-// What lo holds beside loopback's own.
+/** What lo holds beside loopback's own. */
 export async function addressesOnLo(netnsPath: string): Promise<string[]> {
   const text = await checkIn(netnsPath, "ip", ["-oneline", "address", "show", "dev", "lo"]);
   const found = [...text.matchAll(/inet6? (\S+)\//g)].map(([, address = ""]) => address);

@@ -1,5 +1,6 @@
-// Owns a process that makes a pod of a node and then does nothing, for the test of what is left when it is killed.
-
+/**
+ * Owns a process that makes a pod of a node and then does nothing, for the test of what is left when it is killed.
+ */
 import { openSync } from "node:fs";
 
 import { openPodNamespace } from "../../../src/container/kind/pod-namespace.ts";

@@ -1,21 +1,24 @@
-// Owns a pod: a network namespace of its own behind one that plays a KIND node, with the links, routes and masquerading
-// that a Kubernetes node gives it. For DNS a pod is nothing else; there is no container around it.
-
+/**
+ * Owns a pod: a network namespace of its own behind one that plays a KIND node, with the links, routes and masquerading
+ * that a Kubernetes node gives it. For DNS a pod is nothing else; there is no container around it.
+ */
 import { type CommandOptions, type CommandResult, run } from "../program/command.ts";
 import { inNetns, Netns, type NetworkPlace } from "../rig/netns.ts";
 import { checkIn, type PodHost, setSysctl, tellEveryRefusal } from "./pod-host.ts";
 import { waitFor } from "../rig/wait.ts";
 
-export type PodOptions = {
-  // "ptp" is KIND's own: a pair of devices for each pod. "bridge": all pods of a node on a bridge.
+export interface PodOptions {
+  /** "ptp" is KIND's own: a pair of devices for each pod. "bridge": all pods of a node on a bridge. */
   readonly cni?: "ptp" | "bridge" | undefined;
   readonly family?: "ipv4" | "ipv6" | "dual" | undefined;
-  // Of 10.244.0.0/24 and of fd00:10:244::/64; the next free one unless told.
+  /** Of 10.244.0.0/24 and of fd00:10:244::/64; the next free one unless told. */
   readonly address?: string | undefined;
   readonly address6?: string | undefined;
-  // Whether packets that a bridge passes on meet the rules of iptables; only for "bridge", whose default is the kernel's.
+  /**
+   * Whether packets that a bridge passes on meet the rules of iptables; only for "bridge", whose default is the kernel's.
+   */
   readonly bridgeNfCall?: 0 | 1 | undefined;
-};
+}
 
 const POD_GATEWAY = "10.244.0.1";
 export const POD_GATEWAY6 = "fd00:10:244::1";
@@ -23,9 +26,9 @@ const BRIDGE = "cni0";
 const FIRST_HOST = 2;
 const HOSTS = 250;
 
-// Which destinations are other pods and keep the pod's address, as KIND's network agent has it.
+/** Which destinations are other pods and keep the pod's address, as KIND's network agent has it. */
 const POD_NETS = { iptables: "10.244.0.0/16", ip6tables: "fd00:10:244::/56" };
-// Only the first of several pods makes it.
+/** Only the first of several pods makes it. */
 const MASQUERADE = `
 set -eu
 iptables=$1 pods=$2
@@ -37,7 +40,9 @@ iptables=$1 pods=$2
 
 let started = 0;
 
-// It has the nameservers that the node's resolv.conf names now; later changes do not reach it, as none reach a real pod.
+/**
+ * It has the nameservers that the node's resolv.conf names now; later changes do not reach it, as none reach a real pod.
+ */
 export async function startPod(node: PodHost, options: PodOptions = {}): Promise<Pod> {
   const count = (started += 1);
   const host = FIRST_HOST + (count % HOSTS);
@@ -59,21 +64,21 @@ export async function startPod(node: PodHost, options: PodOptions = {}): Promise
   }
 }
 
-// Until then the kernel drops what is sent: it lets packets through a new link when it finds the time.
+/** Until then the kernel drops what is sent: it lets packets through a new link when it finds the time. */
 async function isUp({ netnsPath }: Netns): Promise<true | undefined> {
   return / state UP /.test(await checkIn(netnsPath, "ip", ["-o", "link", "show", "eth0"])) ? true : undefined;
 }
 
-type PodFacts = {
+interface PodFacts {
   readonly device: string;
   readonly addresses: readonly string[];
   readonly resolvConf: string;
-};
+}
 
 export class Pod implements AsyncDisposable, NetworkPlace {
-  // The node's device through which the pod's packets come in.
+  /** The node's device through which the pod's packets come in. */
   readonly device: string;
-  // The first of its addresses is IPv4 unless it has none.
+  /** The first of its addresses is IPv4 unless it has none. */
   readonly addresses: readonly string[];
   readonly resolvConf: string;
   readonly #netns: Netns;
@@ -89,7 +94,7 @@ export class Pod implements AsyncDisposable, NetworkPlace {
     return this.addresses[0] ?? "";
   }
 
-  // The node's at the pod's beginning, a loopback among them kept as it is.
+  /** The node's at the pod's beginning, a loopback among them kept as it is. */
   get nameservers(): string[] {
     return [...this.resolvConf.matchAll(/^nameserver\s+(\S+)/gm)].map(([, address = ""]) => address);
   }
@@ -98,12 +103,12 @@ export class Pod implements AsyncDisposable, NetworkPlace {
     return this.#netns.netnsPath;
   }
 
-  // With the machine's files: a question has to name its server.
+  /** With the machine's files: a question has to name its server. */
   async enter(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
     return await this.#netns.enter(command, args, options);
   }
 
-  // Its link goes with it, and so does every route through that.
+  /** Its link goes with it, and so does every route through that. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#netns[Symbol.asyncDispose]();
   }
@@ -141,7 +146,7 @@ async function prepareNode(
   }
 }
 
-// The node's end has the gateway's address alone, and a route to this one pod.
+/** The node's end has the gateway's address alone, and a route to this one pod. */
 function ptpLines({ device, pod, addresses }: Link): string {
   return lines([
     `link add ${device} type veth peer name eth0 netns ${pod}`,
@@ -153,7 +158,7 @@ function ptpLines({ device, pod, addresses }: Link): string {
   ]);
 }
 
-// It may be there from another pod; where it could not be made, its port says so.
+/** It may be there from another pod; where it could not be made, its port says so. */
 async function makeBridge(netnsPath: string): Promise<void> {
   const [command = "", ...args] = inNetns(netnsPath, "ip", ["link", "add", BRIDGE, "type", "bridge"]);
   await run(command, args);
@@ -195,7 +200,7 @@ function withLength(address: string, length: "host" | "net"): string {
   return `${address}/${length === "host" ? host : net}`;
 }
 
-// Without the second that the kernel takes to see whether somebody else has it.
+/** Without the second that the kernel takes to see whether somebody else has it. */
 function nodadOf(address: string): string {
   return address.includes(":") ? " nodad" : "";
 }

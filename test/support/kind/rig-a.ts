@@ -1,7 +1,8 @@
-// Owns a docker network without a dockerd: a namespace with the bridge and gateway, one that plays a KIND node with an
-// "embedded resolver" and dockerd's rules, and one that plays a neighbour. For tests of what happens inside a node,
-// which need no engine. Pods are put behind the node by startPod().
-
+/**
+ * Owns a docker network without a dockerd: a namespace with the bridge and gateway, one that plays a KIND node with an
+ * "embedded resolver" and dockerd's rules, and one that plays a neighbour. For tests of what happens inside a node,
+ * which need no engine. Pods are put behind the node by startPod().
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, writeFile } from "node:fs/promises";
@@ -17,13 +18,13 @@ import { hold, letGo, removeHeld } from "../rig/reaper.ts";
 import { type RealServer, startDnsmasq } from "../servers/real-server.ts";
 import { inTime } from "../rig/wait.ts";
 
-export type RigAOptions = {
+export interface RigAOptions {
   readonly rules?: DockerRules | undefined;
-  // Of the node's /etc/resolv.conf.
+  /** Of the node's /etc/resolv.conf. */
   readonly resolvConf?: string | undefined;
-  // Further ones of the dnsmasq that plays dockerd's resolver. It knows RIG_A.names and nobody to ask.
+  /** Further ones of the dnsmasq that plays dockerd's resolver. It knows RIG_A.names and nobody to ask. */
   readonly resolverLines?: readonly string[] | undefined;
-};
+}
 
 export const RIG_A = {
   gateway: "10.88.0.1",
@@ -36,8 +37,10 @@ export const RIG_A = {
 
 const RESOLV_CONF = "nameserver 127.0.0.11\noptions ndots:0\n";
 
-// What is written to /etc and /run stays in memory and is seen in the node alone; the one file that a test wants to look
-// at is mounted, as docker mounts it.
+/**
+ * What is written to /etc and /run stays in memory and is seen in the node alone; the one file that a test wants to look
+ * at is mounted, as docker mounts it.
+ */
 const NODE_FILES = `
 set -eu
 folder=$1
@@ -80,10 +83,10 @@ export async function startRigA(options: RigAOptions = {}): Promise<RigA> {
 }
 
 export class RigA implements AsyncDisposable {
-  // With the bridge, whose address is the gateway.
+  /** With the bridge, whose address is the gateway. */
   readonly host: Netns;
   readonly node: RigNode;
-  // Another container of the network, named "web".
+  /** Another container of the network, named "web". */
   readonly peer: Netns;
   readonly resolver: RealServer;
 
@@ -99,10 +102,10 @@ export class RigA implements AsyncDisposable {
   }
 }
 
-// A network namespace with a name and files of its own, kept by one sleeping process.
+/** A network namespace with a name and files of its own, kept by one sleeping process. */
 export class RigNode implements AsyncDisposable, NetworkPlace, PodHost {
   readonly iptables: "nft" | "legacy";
-  // On the machine: the file that the node's processes see as /etc/resolv.conf, by a mount as docker makes it.
+  /** On the machine: the file that the node's processes see as /etc/resolv.conf, by a mount as docker makes it. */
   readonly resolvConfPath: string;
   readonly #id: string;
   readonly #folder: string;
@@ -143,7 +146,7 @@ export class RigNode implements AsyncDisposable, NetworkPlace, PodHost {
     return netnsPathOf(this.#id);
   }
 
-  // In front of a command, to run it in the node with the node's files.
+  /** In front of a command, to run it in the node with the node's files. */
   get prefix(): string[] {
     return ["nsenter", "--target", String(this.#sleeper.pid), "--mount", "--uts", "--net", "--"];
   }
@@ -157,7 +160,7 @@ export class RigNode implements AsyncDisposable, NetworkPlace, PodHost {
     return await readFile(this.resolvConfPath, "utf8");
   }
 
-  // KIND's way with rules and resolv.conf, without the setting that systemd makes later.
+  /** KIND's way with rules and resolv.conf, without the setting that systemd makes later. */
   async rewrite(env: Readonly<Record<string, string>> = {}): Promise<void> {
     const [command = "", ...args] = kindCommand("rewrite");
     stdoutOf(await this.enter(command, args, { env }), "KIND's rewrite");
@@ -182,7 +185,7 @@ export class RigNode implements AsyncDisposable, NetworkPlace, PodHost {
   }
 }
 
-// The host first: its end of each link is a port of the bridge.
+/** The host first: its end of each link is a port of the bridge. */
 async function joinNetwork(host: Netns, node: RigNode, peer: Netns): Promise<void> {
   await batch(host.netnsPath, [
     "link add br0 type bridge",

@@ -14,11 +14,10 @@ import { NetlinkMemory } from "../../../src/kernel/netlink-socket.ts";
 import { BETTER } from "../../../src/model/behaviour.ts";
 import type { View } from "../../../src/model/view.ts";
 import { Answerer } from "../../../src/query/answer.ts";
-import { SLOT_BYTES } from "../../../src/query/ports.ts";
+import { type Forward, SLOT_BYTES } from "../../../src/query/ports.ts";
 import { Book } from "../../../src/query/ledger/book.ts";
-import { Endpoint as ListeningEndpoint } from "../../../src/query/listen/endpoint.ts";
-import type { Forward } from "../../../src/query/ports.ts";
 import { Outcome } from "../../../src/query/record/outcome.ts";
+import { Endpoint as ListeningEndpoint } from "../../../src/query/listen/endpoint.ts";
 import { streamBlock } from "../../../src/query/listen/tcp-connection.ts";
 import { sharePools } from "../../../src/query/asker/shares.ts";
 

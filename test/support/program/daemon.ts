@@ -1,6 +1,7 @@
-// Owns one dockerd process at a time on an engine's host: its start until it answers, its end, and what it logged over
-// all of its lives.
-
+/**
+ * Owns one dockerd process at a time on an engine's host: its start until it answers, its end, and what it logged over
+ * all of its lives.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { SYSTEM_PATH } from "./command.ts";
@@ -8,13 +9,13 @@ import type { EngineHost } from "../engine/engine-host.ts";
 import { answers } from "./unix-http.ts";
 import { waitFor } from "../rig/wait.ts";
 
-export type DaemonOptions = {
+export interface DaemonOptions {
   readonly host: EngineHost;
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly socketPath: string;
   readonly logPath: string;
-};
+}
 
 export class Daemon {
   readonly #options: DaemonOptions;
@@ -52,12 +53,12 @@ export class Daemon {
     await waitFor("dockerd's answer", async () => await this.#hasStarted(socketPath), { timeoutMs: 60_000 });
   }
 
-  // As a service manager would stop it; one that hangs is ended all the same, but the test fails.
+  /** As a service manager would stop it; one that hangs is ended all the same, but the test fails. */
   async stop(): Promise<void> {
     await this.kill("SIGTERM");
   }
 
-  // Waits for the end where the signal means one.
+  /** Waits for the end where the signal means one. */
   async kill(signal: NodeJS.Signals): Promise<void> {
     process.kill(this.pid, signal);
     if (signal !== "SIGTERM" && signal !== "SIGKILL" && signal !== "SIGINT") return;

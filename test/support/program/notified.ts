@@ -1,6 +1,7 @@
-// Owns a supervisor of a test: a unix datagram socket, by a path or by an abstract name, and what was said to it. It is
-// python3's socket, because Node has none of the kind, and so shares no line of code with dns11's.
-
+/**
+ * Owns a supervisor of a test: a unix datagram socket, by a path or by an abstract name, and what was said to it. It is
+ * python3's socket, because Node has none of the kind, and so shares no line of code with dns11's.
+ */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -46,12 +47,12 @@ export class Supervisor implements AsyncDisposable {
     });
   }
 
-  // Each message as the assignments in it.
+  /** Each message as the assignments in it. */
   get messages(): readonly Readonly<Record<string, string>>[] {
     return this.#messages;
   }
 
-  // The first message that assigns this, of those behind the first `skipped`.
+  /** The first message that assigns this, of those behind the first `skipped`. */
   async said(key: string, value?: string | RegExp, skipped = 0): Promise<Readonly<Record<string, string>>> {
     const fits = (told: string | undefined): boolean => {
       if (told === undefined) return false;

@@ -1,11 +1,12 @@
-// Owns reading what dns11 tells to machines: its pages, by TCP or through the control socket, and the text format of
-// Prometheus, parsed by rules of its own.
-
+/**
+ * Owns reading what dns11 tells to machines: its pages, by TCP or through the control socket, and the text format of
+ * Prometheus, parsed by rules of its own.
+ */
 import { request } from "node:http";
 
 export type Scraped = { readonly status: number; readonly type: string; readonly text: string };
 
-// `place` is ADDRESS:PORT, or the path of a control socket.
+/** `place` is ADDRESS:PORT, or the path of a control socket. */
 export async function page(place: string, path: string): Promise<Scraped> {
   const where = place.startsWith("/") ? { socketPath: place } : urlParts(place);
   return await new Promise((resolve, reject) => {
@@ -29,11 +30,11 @@ function urlParts(place: string): { host: string; port: string } {
   return { host: hostname.replaceAll(/[[\]]/g, ""), port };
 }
 
-export type Series = {
+export interface Series {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
-};
+}
 
 export function seriesIn(text: string): Series[] {
   return text
@@ -47,7 +48,7 @@ export function seriesIn(text: string): Series[] {
     });
 }
 
-// The sum of all series of a name that have these labels.
+/** The sum of all series of a name that have these labels. */
 export function sumOf(text: string, name: string, labels: Readonly<Record<string, string>> = {}): number {
   return seriesIn(text)
     .filter((one) => one.name === name)
@@ -55,7 +56,7 @@ export function sumOf(text: string, name: string, labels: Readonly<Record<string
     .reduce((sum, { value }) => sum + value, 0);
 }
 
-// What the conventions of Prometheus ask for; an empty list is a clean text.
+/** What the conventions of Prometheus ask for; an empty list is a clean text. */
 export function lint(text: string): string[] {
   const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = "", type = ""]) => [name, type]));
   const helps = new Map([...text.matchAll(/^# HELP (\S+) (.*)$/gm)].map(([, name = "", help = ""]) => [name, help]));

@@ -1,7 +1,8 @@
-// Owns a real systemd that runs one unit beside an engine. It is not the first process of anything: it is a manager as users
-// have them, started by root, so that it confines what it starts as the system's own would. It gets a /run and a place in the
-// control groups of its own, below the engine's name, and goes with the engine.
-
+/**
+ * Owns a real systemd that runs one unit beside an engine. It is not the first process of anything: it is a manager as users
+ * have them, started by root, so that it confines what it starts as the system's own would. It gets a /run and a place in the
+ * control groups of its own, below the engine's name, and goes with the engine.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,12 +11,16 @@ import { type CommandResult, SYSTEM_PATH, run } from "./command.ts";
 import type { Engine } from "../engine/engine.ts";
 import { waitFor } from "../rig/wait.ts";
 
-// Where the engine's folder and the program are seen in there: the service has a /tmp of its own, and they may lie in that.
+/**
+ * Where the engine's folder and the program are seen in there: the service has a /tmp of its own, and they may lie in that.
+ */
 export const ENGINE_FOLDER = "/run/engine";
 export const PROGRAM_FOLDER = "/run/program";
 const RUNTIME = "/run/manager";
 
-// What the system's first process would have made at its start: the things that hide others, and the targets of each unit.
+/**
+ * What the system's first process would have made at its start: the things that hide others, and the targets of each unit.
+ */
 const START = `
 set -eu
 id=$1 folder=$2 program=$3
@@ -57,7 +62,7 @@ export class ServiceManager {
     this.#child = child;
   }
 
-  // `units` are the texts of unit files and drop-ins, by their names.
+  /** `units` are the texts of unit files and drop-ins, by their names. */
   static async start(engine: Engine, units: Readonly<Record<string, string>>): Promise<ServiceManager> {
     const folder = join(engine.folder, "units");
     mkdirSync(folder);
@@ -91,7 +96,7 @@ export class ServiceManager {
     return await run("nsenter", [...inside, "systemctl", "--user", "--no-pager", ...args]);
   }
 
-  // A property of the unit, as systemctl shows it.
+  /** A property of the unit, as systemctl shows it. */
   async show(unit: string, property: string): Promise<string> {
     return (await this.systemctl("show", "--value", `--property=${property}`, unit)).stdout.trim();
   }

@@ -1,16 +1,15 @@
-// Owns a `dns11 tail` of a test that goes on until it is told to stop, and the lines that it has shown.
-
+/**
+ * Owns a `dns11 tail` of a test that goes on until it is told to stop, and the lines that it has shown.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 
+import { PROGRAM } from "./built.ts";
 import type { QueryReport } from "../../../src/api/queries.ts";
 import { SYSTEM_PATH } from "./command.ts";
 import type { Dns11 } from "./dns11.ts";
 import { inTime, waitFor } from "../rig/wait.ts";
-
-const PROGRAM = fileURLToPath(new URL("../../../cmd/dns11.js", import.meta.url));
 
 export class Tailing implements AsyncDisposable {
   readonly lines: string[] = [];
@@ -35,14 +34,14 @@ export class Tailing implements AsyncDisposable {
     return this.#stderr;
   }
 
-  // What it has shown of names that end so.
+  /** What it has shown of names that end so. */
   queries(suffix: string): QueryReport[] {
     return this.lines
       .map((line) => JSON.parse(line) as QueryReport)
       .filter(({ name }) => name?.endsWith(suffix) === true);
   }
 
-  // Until it has shown so many of them.
+  /** Until it has shown so many of them. */
   async until(count: number, suffix: string): Promise<QueryReport[]> {
     return await waitFor(`${count} queries for ${suffix}`, () => {
       const queries = this.queries(suffix);
@@ -50,7 +49,7 @@ export class Tailing implements AsyncDisposable {
     });
   }
 
-  // Asks again and again, until it is seen: from then on nothing is missed.
+  /** Asks again and again, until it is seen: from then on nothing is missed. */
   async begun(ask: () => Promise<unknown>): Promise<void> {
     await waitFor("tail to follow", async () => {
       await ask();
@@ -58,7 +57,7 @@ export class Tailing implements AsyncDisposable {
     });
   }
 
-  // The exit code, after a signal or of itself.
+  /** The exit code, after a signal or of itself. */
   async ended(signal?: NodeJS.Signals): Promise<number | null> {
     if (signal !== undefined) this.#child.kill(signal);
     await inTime(this.#exited, "tail to end");

@@ -1,24 +1,23 @@
-// Owns running a command of dns11 on a terminal, made for it by script(1), and pressing a key there; what comes out is what a
-// person's terminal would get, byte for byte.
-
+/**
+ * Owns running a command of dns11 on a terminal, made for it by script(1), and pressing a key there; what comes out is what a
+ * person's terminal would get, byte for byte.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 
+import { PROGRAM } from "./built.ts";
 import { SYSTEM_PATH } from "./command.ts";
 import { inTime, waitFor } from "../rig/wait.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../../cmd/dns11.js", import.meta.url));
-
-export type TerminalOptions = {
+export interface TerminalOptions {
   readonly columns?: number;
   readonly rows?: number;
   readonly env?: NodeJS.ProcessEnv;
-  // Pressed as soon as this is seen.
+  /** Pressed as soon as this is seen. */
   readonly key?: { readonly when: RegExp; readonly press: string };
-};
+}
 
-// The last line tells the exit code, and whether the terminal reads lines and signals as before.
+/** The last line tells the exit code, and whether the terminal reads lines and signals as before. */
 export async function onTerminal(args: readonly string[], options: TerminalOptions = {}): Promise<string> {
   const { columns = 100, rows = 30, env = {}, key } = options;
   const words = [process.execPath, PROGRAM, ...args].map((word) => `'${word}'`).join(" ");

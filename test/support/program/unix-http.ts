@@ -1,5 +1,6 @@
-// Owns reading JSON from an HTTP server behind a Unix socket, which is how dockerd speaks.
-
+/**
+ * Owns reading JSON from an HTTP server behind a Unix socket, which is how dockerd speaks.
+ */
 import { request } from "node:http";
 
 export async function getJson(socketPath: string, path: string): Promise<unknown> {

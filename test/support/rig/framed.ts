@@ -1,5 +1,6 @@
-// Owns the cutting of a TCP connection into the messages of a test's name server, each behind its length.
-
+/**
+ * Owns the cutting of a TCP connection into the messages of a test's name server, each behind its length.
+ */
 import type { Socket } from "node:net";
 
 export function onEachMessage(connection: Socket, act: (message: Buffer) => void): void {

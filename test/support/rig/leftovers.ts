@@ -1,18 +1,20 @@
-// Owns what a test leaves in the kernel and on the disk, told as plain data, and how all of it goes away again. It is
-// data, not objects, so that another process can clean up after a test that was killed. Nothing here asks a daemon
-// for help: a half-started or stuck engine goes the same way as a healthy one.
-
-import { readFileSync, readdirSync, readlinkSync, rmdirSync, statSync, writeFileSync } from "node:fs";
+/**
+ * Owns what a test leaves in the kernel and on the disk, told as plain data, and how all of it goes away again. It is
+ * data, not objects, so that another process can clean up after a test that was killed. Nothing here asks a daemon
+ * for help: a half-started or stuck engine goes the same way as a healthy one.
+ */
+import { readdirSync, readlinkSync, rmdirSync, statSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { check } from "../program/command.ts";
 import { waitFor } from "./wait.ts";
+import { textOf } from "./text-of.ts";
 
-export type Leftovers = {
-  // Also the name of the network namespace and of the control group: one name for all that belongs together.
+export interface Leftovers {
+  /** Also the name of the network namespace and of the control group: one name for all that belongs together. */
   readonly id: string;
   readonly folder?: string | undefined;
-};
+}
 
 const CGROUP_ROOT = "/sys/fs/cgroup";
 
@@ -20,7 +22,7 @@ export function netnsPathOf(id: string): string {
   return `/run/netns/${id}`;
 }
 
-// The engine's processes live in its network namespace, those of its containers below its control group.
+/** The engine's processes live in its network namespace, those of its containers below its control group. */
 export function processesOf({ id }: Leftovers): number[] {
   const netns = inodeOf(netnsPathOf(id));
   const found: number[] = [];
@@ -79,7 +81,7 @@ function thaw(folder: string): void {
   for (const inner of foldersIn(folder)) thaw(inner);
 }
 
-// A control group goes only by rmdir of empty groups, the innermost first; a group just emptied may still be busy.
+/** A control group goes only by rmdir of empty groups, the innermost first; a group just emptied may still be busy. */
 function removeCgroup(folder: string): boolean {
   for (const inner of foldersIn(folder)) removeCgroup(inner);
   try {
@@ -111,7 +113,7 @@ function netnsInodeOf(pid: number): number | undefined {
   }
 }
 
-// Each line gets a slash at its end, so that a name only matches as a whole component.
+/** Each line gets a slash at its end, so that a name only matches as a whole component. */
 function cgroupsOf(pid: number): string {
   return textOf(`/proc/${pid}/cgroup`).replaceAll("\n", "/\n");
 }
@@ -119,12 +121,4 @@ function cgroupsOf(pid: number): string {
 function isZombie(pid: number): boolean {
   const stat = textOf(`/proc/${pid}/stat`);
   return stat.slice(stat.lastIndexOf(")") + 2).startsWith("Z");
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
 }

@@ -1,5 +1,6 @@
-// Owns the process that outlives a test file just long enough to remove what it left; see reaper.ts for why.
-
+/**
+ * Owns the process that outlives a test file just long enough to remove what it left; see reaper.ts for why.
+ */
 import { createInterface } from "node:readline";
 import { type Leftovers, removeLeftovers } from "./leftovers.ts";
 import type { ReaperOrder } from "./reaper.ts";

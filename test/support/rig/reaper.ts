@@ -1,6 +1,7 @@
-// Owns the promise that nothing outlives a test file, however that file ends. A small process of its own knows what the
-// test holds; the pipe to it closes with the death of the test, also by SIGKILL, and then it removes what is left.
-
+/**
+ * Owns the promise that nothing outlives a test file, however that file ends. A small process of its own knows what the
+ * test holds; the pipe to it closes with the death of the test, also by SIGKILL, and then it removes what is left.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
@@ -10,7 +11,7 @@ export type ReaperOrder = { readonly hold: Leftovers } | { readonly release: str
 
 let reaper: ChildProcess | undefined;
 
-// To be called before the thing is made: what is half made has to go, too.
+/** To be called before the thing is made: what is half made has to go, too. */
 export function hold(leftovers: Leftovers): void {
   reaper ??= startReaper();
   order(reaper, { hold: leftovers });
@@ -21,7 +22,7 @@ export async function removeHeld(leftovers: Leftovers): Promise<void> {
   if (reaper !== undefined) order(reaper, { release: leftovers.id });
 }
 
-// Lets a test end that forgot the process: otherwise the child and the open pipes to it would keep the test alive.
+/** Lets a test end that forgot the process: otherwise the child and the open pipes to it would keep the test alive. */
 export function letGo(child: ChildProcess): void {
   child.unref();
   for (const pipe of [child.stdin, child.stdout, child.stderr]) {

@@ -1,6 +1,7 @@
-// Owns the making of what tests are about: messages octet by octet, so that a test says exactly what is on the wire, and
-// facts and views in which everything that a test does not care about is already there.
-
+/**
+ * Owns the making of what tests are about: messages octet by octet, so that a test says exactly what is on the wire, and
+ * facts and views in which everything that a test does not care about is already there.
+ */
 import type { ContainerFact, EndpointFact, NetworkFact } from "../../../src/container/registry/fact.ts";
 import { hashOf } from "../../../src/model/label-table.ts";
 import { DockerNames, type Link, type SeenNetwork } from "../../../src/container/names/docker/docker-names.ts";
@@ -31,14 +32,16 @@ export const TYPE = {
 } as const;
 
 const CLASS_IN = 1;
-// What a client usually sets: recursion desired.
+/** What a client usually sets: recursion desired. */
 const RD = 0x0100;
 
 export function u16(value: number): Buffer {
   return Buffer.of((value >> 8) & 0xff, value & 0xff);
 }
 
-// A dotted name on the wire, with the zero at its end; no label is checked, so that a broken one can be built, too.
+/**
+ * A dotted name on the wire, with the zero at its end; no label is checked, so that a broken one can be built, too.
+ */
 export function aName(text: string): Buffer {
   const labels = text === "." || text === "" ? [] : text.replace(/\.$/, "").split(".");
   return Buffer.concat([...labels.map((label) => labelOctets(label)), Buffer.of(0)]);
@@ -48,20 +51,20 @@ function labelOctets(label: string): Buffer {
   return Buffer.from(String.fromCharCode(label.length) + label, "latin1");
 }
 
-// A name that is nothing but a pointer, as compression writes it.
+/** A name that is nothing but a pointer, as compression writes it. */
 export function aPointer(target: number): Buffer {
   return u16(0xc000 | target);
 }
 
-export type RecordParts = {
+export interface RecordParts {
   readonly owner?: string | Buffer;
   readonly type: number;
   readonly class?: number;
   readonly ttl?: number;
   readonly data?: Buffer;
-  // What the record says of its data, where that is to be a lie.
+  /** What the record says of its data, where that is to be a lie. */
   readonly dataLength?: number;
-};
+}
 
 export function aRecord(parts: RecordParts): Buffer {
   const { owner = ".", type, class: recordClass = CLASS_IN, ttl = 0, data = Buffer.alloc(0) } = parts;
@@ -77,36 +80,36 @@ export function aRecord(parts: RecordParts): Buffer {
   ]);
 }
 
-export type OptParts = {
+export interface OptParts {
   readonly udpSize?: number;
   readonly version?: number;
   readonly isDnssecOk?: boolean;
-  // Code and data of each option.
+  /** Code and data of each option. */
   readonly options?: readonly (readonly [number, Buffer])[];
-};
+}
 
 export function anOpt({ udpSize = 1232, version = 0, isDnssecOk = false, options = [] }: OptParts = {}): Buffer {
   const data = Buffer.concat(options.flatMap(([code, octets]) => [u16(code), u16(octets.length), octets]));
   return aRecord({ type: TYPE.OPT, class: udpSize, ttl: version * 0x10000 + (isDnssecOk ? 0x8000 : 0), data });
 }
 
-export type QueryParts = {
+export interface QueryParts {
   readonly id?: number;
   readonly flags?: number;
-  // A dotted name, or the octets that stand where a name should.
+  /** A dotted name, or the octets that stand where a name should. */
   readonly name?: string | Buffer;
   readonly type?: number;
   readonly class?: number;
-  // What stands in the place of type and class, where that is to be broken.
+  /** What stands in the place of type and class, where that is to be broken. */
   readonly typeAndClass?: Buffer;
   readonly answers?: readonly Buffer[];
   readonly authorities?: readonly Buffer[];
   readonly additionals?: readonly Buffer[];
   readonly opt?: OptParts;
-  // What the header says of its sections, where that is to be a lie.
+  /** What the header says of its sections, where that is to be a lie. */
   readonly counts?: readonly [number, number, number, number];
   readonly tail?: Buffer;
-};
+}
 
 export function aQuery(parts: QueryParts = {}): Buffer {
   const { id = 0x1234, flags = RD, name = "web", type = TYPE.A, answers = [], authorities = [] } = parts;
@@ -123,7 +126,7 @@ export function aQuery(parts: QueryParts = {}): Buffer {
   ]);
 }
 
-// A query's reply as an upstream server makes it: the question as it came, then these records.
+/** A query's reply as an upstream server makes it: the question as it came, then these records. */
 export function aReplyTo(query: Buffer, rcode = 0, answers: readonly Buffer[] = []): Buffer {
   const end = query.indexOf(0, 12) + 5;
   const header = Buffer.from(query.subarray(0, 12));
@@ -134,18 +137,18 @@ export function aReplyTo(query: Buffer, rcode = 0, answers: readonly Buffer[] = 
   return Buffer.concat([header, query.subarray(12, end), ...answers]);
 }
 
-type MemberParts = {
+interface MemberParts {
   readonly names: readonly string[];
   readonly ipv4?: string;
   readonly ipv6?: string;
-};
+}
 
-export type NetworkParts = {
+export interface NetworkParts {
   readonly name?: string;
   readonly members?: readonly MemberParts[];
-  // `target:alias`, as the engine tells them.
+  /** `target:alias`, as the engine tells them. */
   readonly links?: readonly string[];
-};
+}
 
 export function aNetwork({ name = "one", members = [], links = [] }: NetworkParts = {}): SeenNetwork {
   const names = new NetworkNames(name);
@@ -162,18 +165,18 @@ function aLink(text: string): Link {
   return { alias, aliasFolded: alias && folded(alias), target, targetHash: target === undefined ? 0 : hashOf(target) };
 }
 
-export type UpstreamParts = {
+export interface UpstreamParts {
   readonly servers?: readonly Server[];
-  // The longest suffix first.
+  /** The longest suffix first. */
   readonly routes?: readonly Route[];
   readonly isNdotsSet?: boolean;
-};
+}
 
 export function upstreams({ servers = [], routes = [], isNdotsSet = false }: UpstreamParts = {}): Upstreams {
   return { routes: [...routes, aRoute("", servers)], isNdotsSet };
 }
 
-// Who is asked for the names below a domain; nobody, where it is local.
+/** Who is asked for the names below a domain; nobody, where it is local. */
 export function aRoute(domain: string, servers: readonly Server[] | "local"): Route {
   const isLocal = servers === "local";
   return {

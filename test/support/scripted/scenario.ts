@@ -1,23 +1,25 @@
-// Owns the language of scenario files: what name servers do, for which names, and from when to when. A story of failure
-// is told there in lines that can be read aloud, so that the test is left with what has to come of it.
-//
-//   # a comment, also behind a line
-//   name *.gone.test     the lines below are for these names, until the next `name`; `*` stands for any characters
-//   server 2             the lines below are the second server's, until the next `server` or `name`
-//   server 2: silent     the same, and the first such line
-//   ttl 60               of the answers of the lines below, in seconds, until the next `ttl`; 60 at first
-//   minimum 30           of the SOA in denials, likewise; 30 at first
-//   servfail             from the start on
-//   2s ok                from then on, counted from the start
-//   for 500ms refused    for so long, from where the line before ends
-//   loop                 then again from the first one
-//
-// Lines without a server are everybody's. What is told of a name goes before what is told of all, what is told of one
-// server before what is told of all, and what stands earlier before what stands later; of whom nothing is told, he
-// answers as upstream-answer.ts says. What a server does is a word of ACTS, with its number where one is named there;
-// `slow 300ms` before it, or alone, lets it wait.
+/**
+ * Owns the language of scenario files: what name servers do, for which names, and from when to when. A story of failure
+ * is told there in lines that can be read aloud, so that the test is left with what has to come of it.
+ *
+ *   # a comment, also behind a line
+ *   name *.gone.test     the lines below are for these names, until the next `name`; `*` stands for any characters
+ *   server 2             the lines below are the second server's, until the next `server` or `name`
+ *   server 2: silent     the same, and the first such line
+ *   ttl 60               of the answers of the lines below, in seconds, until the next `ttl`; 60 at first
+ *   minimum 30           of the SOA in denials, likewise; 30 at first
+ *   servfail             from the start on
+ *   2s ok                from then on, counted from the start
+ *   for 500ms refused    for so long, from where the line before ends
+ *   loop                 then again from the first one
+ *
+ * Lines without a server are everybody's. What is told of a name goes before what is told of all, what is told of one
+ * server before what is told of all, and what stands earlier before what stands later; of whom nothing is told, he
+ * answers as upstream-answer.ts says. What a server does is a word of ACTS, with its number where one is named there;
+ * `slow 300ms` before it, or alone, lets it wait.
+ */
 
-// What a server can do, and the number that belongs to it.
+/** What a server can do, and the number that belongs to it. */
 const ACTS = {
   // Addresses that tell the server: 192.0.2.N, 2001:db8::N; a text that does; DEADBEEF for types of private use; no data
   // of other types.
@@ -59,24 +61,24 @@ const ACTS = {
 
 export type Word = keyof typeof ACTS;
 
-export type Act = {
+export interface Act {
   readonly word: Word;
   readonly amount: number;
   readonly delayMs: number;
   readonly ttlS: number;
   readonly minimumS: number;
-};
+}
 
 type Step = { readonly fromMs: number; readonly act: Act };
 
-type Part = {
+interface Part {
   readonly names: string | undefined;
-  // The place in the list, from 1.
+  /** The place in the list, from 1. */
   readonly server: number | undefined;
   readonly steps: readonly Step[];
-  // After so long it begins anew.
+  /** After so long it begins anew. */
   readonly loopMs: number | undefined;
-};
+}
 
 export type Scenario = readonly Part[];
 
@@ -92,7 +94,7 @@ export function parseScenario(text: string, file: string): Scenario {
   return reader.scenario();
 }
 
-// What this server does now about this name; nothing where the scenario does not say.
+/** What this server does now about this name; nothing where the scenario does not say. */
 export function actOf(scenario: Scenario, server: number, name: string, atMs: number): Act | undefined {
   const fits = (part: Part): boolean => {
     return (part.server ?? server) === server && (part.names === undefined || fitsPattern(name, part.names));
@@ -114,14 +116,14 @@ function fitsPattern(name: string, pattern: string): boolean {
   return expression.test(name);
 }
 
-type Draft = {
+interface Draft {
   readonly names: string | undefined;
   readonly server: number | undefined;
   readonly steps: Step[];
-  // Where the last step ends, if it does.
+  /** Where the last step ends, if it does. */
   endMs: number | undefined;
   loopMs: number | undefined;
-};
+}
 
 class Reader {
   readonly #drafts: Draft[] = [];

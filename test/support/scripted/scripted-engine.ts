@@ -1,6 +1,7 @@
-// Owns an engine that is none: a unix socket that answers as Docker 28 did when its JSON was recorded, for as many
-// containers as a test likes, over namespaces that are real. For storms and crowds that no real engine gets up to here.
-
+/**
+ * Owns an engine that is none: a unix socket that answers as Docker 28 did when its JSON was recorded, for as many
+ * containers as a test likes, over namespaces that are real. For storms and crowds that no real engine gets up to here.
+ */
 import { readFileSync, rmSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
@@ -14,16 +15,16 @@ const RECORDED = JSON.parse(
   readFileSync(new URL("../../../../test/support/scripted/recorded/engine-28.json", import.meta.url), "utf8"),
 ) as { version: Json; info: Json; listed: Json; container: Json; network: Json };
 const NETWORK_ID = RECORDED.network["Id"] as string;
-// What a real engine takes for an inspect of a container that does not change.
+/** What a real engine takes for an inspect of a container that does not change. */
 const INSPECT_MS = 0.4;
 
-export type ScriptedContainer = {
+export interface ScriptedContainer {
   readonly name: string;
-  // Of its network namespace.
+  /** Of its network namespace. */
   readonly path: string;
   readonly address: string;
   readonly aliases?: readonly string[];
-};
+}
 
 type Running = ScriptedContainer & { readonly id: string; readonly start: number };
 
@@ -33,7 +34,7 @@ export class ScriptedEngine implements AsyncDisposable {
   readonly #running = new Map<string, Running>();
   readonly #listeners = new Set<ServerResponse>();
   #starts = 0;
-  // Containers in work, as the real one works on them: one after the other.
+  /** Containers in work, as the real one works on them: one after the other. */
   #queue: Promise<unknown> = Promise.resolve();
 
   private constructor(folder: string) {
@@ -51,7 +52,7 @@ export class ScriptedEngine implements AsyncDisposable {
     return `unix://${this.#path}`;
   }
 
-  // It is up, and everybody who listens is told.
+  /** It is up, and everybody who listens is told. */
   run(container: ScriptedContainer): void {
     this.#starts += 1;
     const id = idOf(container.name);
@@ -104,7 +105,7 @@ export class ScriptedEngine implements AsyncDisposable {
   }
 }
 
-// Of sixty-four hexadecimal digits, the same for a name each time.
+/** Of sixty-four hexadecimal digits, the same for a name each time. */
 function idOf(name: string): string {
   return Buffer.from(name).toString("hex").padStart(64, "0");
 }
@@ -137,7 +138,7 @@ function inspectedOf(running: Running): Json {
   };
 }
 
-// Another one each time it joins.
+/** Another one each time it joins. */
 function endpointOf({ id, start }: Running): string {
   return id.slice(0, 48) + start.toString(16).padStart(16, "0");
 }

@@ -1,7 +1,8 @@
-// Owns the process of scripted name servers: one at each address it is given, by UDP and TCP, all of them in one process,
-// so that the order in which they were asked is the order of its lines. What they do stands in the scenario, which comes
-// as a line of its input and begins at that moment; the process ends with that input. Arguments: the addresses.
-
+/**
+ * Owns the process of scripted name servers: one at each address it is given, by UDP and TCP, all of them in one process,
+ * so that the order in which they were asked is the order of its lines. What they do stands in the scenario, which comes
+ * as a line of its input and begins at that moment; the process ends with that input. Arguments: the addresses.
+ */
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { createServer, isIPv6, type Server, type Socket } from "node:net";
 import { createInterface } from "node:readline";
@@ -14,7 +15,7 @@ import { replyTo } from "../servers/upstream-answer.ts";
 import { readQuestion, type Transport, type UpstreamQuestion } from "../servers/upstream-question.ts";
 
 const PORT = 53;
-// How long after its moment a server may still be open, or closed.
+/** How long after its moment a server may still be open, or closed. */
 const TICK_MS = 5;
 
 let scenario: Scenario = [];
@@ -25,7 +26,7 @@ function tell(line: ScriptedLine): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }
 
-// Of one server, by the transport the question came by.
+/** Of one server, by the transport the question came by. */
 type Deliver = (delivery: Delivery) => void;
 
 function handle(message: Buffer, transport: Transport, from: string, server: number, deliver: Deliver): void {
@@ -77,7 +78,7 @@ class ScriptedServer {
     this.#tcp = await this.#listening();
   }
 
-  // Both ports are free again when it is done.
+  /** Both ports are free again when it is done. */
   async close(): Promise<void> {
     const [udp, tcp] = [this.#udp, this.#tcp];
     this.#udp = undefined;

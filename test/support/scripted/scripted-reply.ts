@@ -1,38 +1,39 @@
-// Owns the replies of scripted name servers: for each word of a scenario what is sent, and how it goes out. Written octet
-// by octet, with names compressed as real servers do it, so that whoever patches a reply it has kept meets pointers.
-
+/**
+ * Owns the replies of scripted name servers: for each word of a scenario what is sent, and how it goes out. Written octet
+ * by octet, with names compressed as real servers do it, so that whoever patches a reply it has kept meets pointers.
+ */
 import type { Act, Word } from "./scenario.ts";
 import { questionOctets, type UpstreamQuestion } from "../servers/upstream-question.ts";
 
-export type Delivery = {
+export interface Delivery {
   readonly message: Buffer;
-  // "elsewhere": from another port of the same address; "cut": the connection ends in the middle of it.
+  /** "elsewhere": from another port of the same address; "cut": the connection ends in the middle of it. */
   readonly how?: "elsewhere" | "cut";
-};
+}
 
-export type Asked = {
+export interface Asked {
   readonly act: Act;
   readonly question: UpstreamQuestion;
-  // The place of the server, from 1.
+  /** The place of the server, from 1. */
   readonly server: number;
-  // How often it was asked for this name, this time included.
+  /** How often it was asked for this name, this time included. */
   readonly count: number;
-};
+}
 
-type Parts = {
-  // And rcode.
+interface Parts {
+  /** And rcode. */
   readonly flags?: number;
   readonly answer?: readonly Buffer[];
   readonly authority?: readonly Buffer[];
   readonly isPlain?: boolean;
-};
+}
 
 const RCODE = { FORMERR: 1, SERVFAIL: 2, NXDOMAIN: 3, NOTIMP: 4, REFUSED: 5 } as const;
 const BIT = { QR: 0x8000, TC: 0x0200, RD: 0x0100, RA: 0x0080, AD: 0x0020, CD: 0x0010 } as const;
 const OPCODE = 0x7800;
 const TYPE = { A: 1, SOA: 6, TXT: 16, AAAA: 28, OPT: 41, RRSIG: 46, PRIVATE: 65280 } as const;
 const HEADER_OCTETS = 12;
-// What one more address takes, its name being a pointer.
+/** What one more address takes, its name being a pointer. */
 const RECORD_OCTETS = 16;
 const UDP_SIZE = 1232;
 const LIE = hex("c6336442");
@@ -82,7 +83,7 @@ function ok(asked: Asked): Buffer {
   return written(asked, numbered(asked, hex("c00002"), server, `server ${server}`));
 }
 
-// What tells a number, by the type that was asked for.
+/** What tells a number, by the type that was asked for. */
 function numbered(asked: Asked, network: Buffer, number: number, text: string): Parts {
   const { type } = asked.question;
   if (type === TYPE.A) return { answer: [record(asked, type, Buffer.concat([network, Buffer.of(number & 0xff)]))] };
@@ -111,7 +112,7 @@ function signedParts(asked: Asked): Parts {
   };
 }
 
-// An old server, which takes OPT for a mistake and does not answer in kind.
+/** An old server, which takes OPT for a mistake and does not answer in kind. */
 function unlessEdns(asked: Asked, rcode: number): Buffer {
   return asked.question.opt === undefined ? ok(asked) : written(asked, { flags: rcode, isPlain: true });
 }
@@ -126,7 +127,7 @@ function lies(asked: Asked): Delivery[] {
   return Array.from({ length: asked.act.amount }, (_, index) => ({ message: lie(asked, 1 + (index % 0xffff)) }));
 }
 
-// The first letter of the name is another one.
+/** The first letter of the name is another one. */
 function aboutAnother(message: Buffer): Buffer {
   const at = HEADER_OCTETS + 1;
   message[at] = message[at] === 0x71 ? 0x72 : 0x71;
@@ -148,7 +149,7 @@ function fitting(asked: Asked): Buffer {
   return whole.length <= limit ? whole : written(asked, { flags: BIT.TC });
 }
 
-// The question goes back octet by octet, whatever its case, type and class.
+/** The question goes back octet by octet, whatever its case, type and class. */
 function written({ question }: Asked, { flags = 0, answer = [], authority = [], isPlain = false }: Parts): Buffer {
   const octets = questionOctets(Buffer.from(question.message, "hex")) ?? Buffer.alloc(0);
   const opt = question.opt === undefined || isPlain ? [] : [optRecord(question.opt.dnssecOk)];
@@ -161,7 +162,7 @@ function record({ act, question }: Asked, type: number, data: Buffer, owner = HE
   return Buffer.concat([pointerTo(owner), u16(type, question.class), u32(act.ttlS), u16(data.length), data]);
 }
 
-// Of the zone that the name is in: the name without its first label.
+/** Of the zone that the name is in: the name without its first label. */
 function soa(asked: Asked): Buffer {
   const label = Buffer.from(asked.question.message, "hex")[HEADER_OCTETS] ?? 0;
   const zone = HEADER_OCTETS + (label === 0 ? 0 : 1 + label);
@@ -174,12 +175,12 @@ function optRecord(isDnssecOk: boolean): Buffer {
   return Buffer.concat([Buffer.of(0), u16(TYPE.OPT, UDP_SIZE, 0, isDnssecOk ? 0x8000 : 0, 0)]);
 }
 
-// A label of a name looks the same.
+/** A label of a name looks the same. */
 function string(text: string): Buffer {
   return Buffer.concat([Buffer.of(text.length), Buffer.from(text, "latin1")]);
 }
 
-// Character strings of at most 255 octets each, so many octets in all.
+/** Character strings of at most 255 octets each, so many octets in all. */
 function texts(length: number): Buffer {
   const data = Buffer.alloc(length, "x");
   for (let at = 0; at < length; at += 256) data[at] = Math.min(255, length - at - 1);

@@ -1,6 +1,7 @@
-// Owns name servers that play a scenario: several of them in one network namespace, in one order, and with one memory of
-// what they were asked, so that a test can tell who was asked first.
-
+/**
+ * Owns name servers that play a scenario: several of them in one network namespace, in one order, and with one memory of
+ * what they were asked, so that a test can tell who was asked first.
+ */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -16,25 +17,25 @@ import type { UpstreamQuestion } from "../servers/upstream-question.ts";
 import { inTime } from "../rig/wait.ts";
 
 export type ScriptedQuestion = UpstreamQuestion & {
-  // The place of the server that was asked, from 1.
+  /** The place of the server that was asked, from 1. */
   readonly server: number;
-  // Since the scenario began.
+  /** Since the scenario began. */
   readonly atMs: number;
 };
 
-// One line to the servers' process, and one from it.
+/** One line to the servers' process, and one from it. */
 export type ScriptedOrder = { readonly order: number; readonly play?: Scenario };
 export type ScriptedLine = { readonly asked: ScriptedQuestion } | { readonly heard: number };
 
 const FOLDER = new URL("../../../../test/scenarios/", import.meta.url);
 
-export type ScriptedOptions = {
+export interface ScriptedOptions {
   readonly addresses: readonly string[];
-  // The namespace has them already; otherwise those that are not loopback's are put there.
+  /** The namespace has them already; otherwise those that are not loopback's are put there. */
   readonly hasAddresses?: boolean;
-};
+}
 
-// "NAME.scn" of test/scenarios, or the lines themselves.
+/** "NAME.scn" of test/scenarios, or the lines themselves. */
 export function readScenario(fileOrLines: string): Scenario {
   const isFile = fileOrLines.endsWith(".scn");
   const text = isFile ? readFileSync(new URL(fileOrLines, FOLDER), "utf8") : fileOrLines;
@@ -83,18 +84,18 @@ export class ScriptedServers implements AsyncDisposable {
     await this.#heard(0);
   }
 
-  // From its beginning, instead of what was played before.
+  /** From its beginning, instead of what was played before. */
   async play(scenario: string): Promise<void> {
     await this.#order({ play: readScenario(scenario) });
   }
 
-  // In the order in which they came, since the start or the last forget().
+  /** In the order in which they came, since the start or the last forget(). */
   async asked(): Promise<readonly ScriptedQuestion[]> {
     await this.#order({});
     return [...this.#questions];
   }
 
-  // The same, of one name only, in whatever case.
+  /** The same, of one name only, in whatever case. */
   async askedFor(name: string): Promise<readonly ScriptedQuestion[]> {
     return (await this.asked()).filter((question) => question.name.toLowerCase() === name.toLowerCase());
   }

@@ -1,7 +1,8 @@
-// Owns the process that asks for ever new names, to be run inside a container's network namespace: so many in all with so
-// many at once, or so many a second for so long. Each from a socket of its own, as a C library asks, and given up as late
-// as one does. Bounded in count and in time.
-
+/**
+ * Owns the process that asks for ever new names, to be run inside a container's network namespace: so many in all with so
+ * many at once, or so many a second for so long. Each from a socket of its own, as a C library asks, and given up as late
+ * as one does. Bounded in count and in time.
+ */
 import { createSocket } from "node:dgram";
 
 import { type DecodedPacket, decode, encode } from "dns-packet";
@@ -39,7 +40,7 @@ async function ask(): Promise<void> {
   outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
 }
 
-// The addresses, or why there are none.
+/** The addresses, or why there are none. */
 function outcomeOf({ flags = 0, answers = [] }: DecodedPacket): string {
   const addresses = answers.flatMap((record) => (record.type === "A" ? [record.data] : []));
   const rcode = flags & 15;

@@ -1,35 +1,36 @@
-// Owns a storm of questions for ever new names, which no cache can answer, asked inside a container's namespace, and what
-// came of them: for tests of what happens when name servers fail under load.
-
+/**
+ * Owns a storm of questions for ever new names, which no cache can answer, asked inside a container's namespace, and what
+ * came of them: for tests of what happens when name servers fail under load.
+ */
 import { fileURLToPath } from "node:url";
 
 import { stdoutOf } from "../program/command.ts";
 import type { NetworkPlace } from "../rig/netns.ts";
 
-export type StormOptions = {
-  // Names are q1.SUFFIX, q2.SUFFIX ...
+export interface StormOptions {
+  /** Names are q1.SUFFIX, q2.SUFFIX ... */
   readonly suffix: string;
   readonly load:
     | { readonly count: number; readonly atOnce: number }
     | { readonly perSecond: number; readonly forMs: number };
-  // Of 127.0.0.11.
+  /** Of 127.0.0.11. */
   readonly port?: number;
-};
+}
 
-export type StormReport = {
+export interface StormReport {
   readonly asked: number;
-  // How many ended how: an address, an rcode, "silence" after five seconds, or an error of the socket.
+  /** How many ended how: an address, an rcode, "silence" after five seconds, or an error of the socket. */
   readonly outcomes: Readonly<Record<string, number>>;
-  // Of all of them, however they ended.
+  /** Of all of them, however they ended. */
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
-};
+}
 
 const PROGRAM = fileURLToPath(new URL("./storm-main.js", import.meta.url));
-// What starting and ending may take, and the last question.
+/** What starting and ending may take, and the last question. */
 const MARGIN_MS = 20_000;
-// A question takes five seconds at most.
+/** A question takes five seconds at most. */
 const QUESTION_MS = 5_000;
 
 export async function storm(place: NetworkPlace, options: StormOptions): Promise<StormReport> {
@@ -41,7 +42,7 @@ export async function storm(place: NetworkPlace, options: StormOptions): Promise
   return JSON.parse(stdoutOf(result, "the storm")) as StormReport;
 }
 
-// Those that did not end with this address: "SERVFAIL: 3, silence: 1".
+/** Those that did not end with this address: "SERVFAIL: 3, silence: 1". */
 export function failuresOf({ outcomes }: StormReport, address: string): string {
   const others = Object.entries(outcomes).filter(([outcome]) => outcome !== address);
   return others.map(([outcome, count]) => `${outcome}: ${count}`).join(", ");

@@ -1,6 +1,7 @@
-// Owns a dnsmasq or an unbound of a test's own: name servers that nobody wrote for a test, with a configuration of a few
-// lines, in whatever network namespace, and gone with the process that started them.
-
+/**
+ * Owns a dnsmasq or an unbound of a test's own: name servers that nobody wrote for a test, with a configuration of a few
+ * lines, in whatever network namespace, and gone with the process that started them.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -12,20 +13,20 @@ import { addAddress, inNetns } from "../rig/netns.ts";
 import { letGo } from "../rig/reaper.ts";
 import { inTime } from "../rig/wait.ts";
 
-export type RealServerOptions = {
+export interface RealServerOptions {
   readonly address: string;
   readonly port?: number;
-  // Of the server's own configuration, after those that make it listen.
+  /** Of the server's own configuration, after those that make it listen. */
   readonly lines: readonly string[];
-};
+}
 
-// What each is started with, and what it says when it serves.
-type Program = {
+/** What each is started with, and what it says when it serves. */
+interface Program {
   readonly command: string;
   readonly args: (file: string) => string[];
   readonly lines: (address: string, port: number) => string[];
   readonly ready: RegExp;
-};
+}
 
 const UNBOUND: Program = {
   command: "unbound",
@@ -114,7 +115,7 @@ export class RealServer implements AsyncDisposable {
     letGo(process);
   }
 
-  // Of the server itself: what starts it gives way to it.
+  /** Of the server itself: what starts it gives way to it. */
   get pid(): number {
     return this.#process.pid ?? 0;
   }

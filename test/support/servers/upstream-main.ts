@@ -1,6 +1,7 @@
-// Owns the process of the test's upstream server: its sockets, and the lines by which it tells the test what it was
-// asked. It ends with the pipe to the test, so it never outlives it. Arguments: address and port.
-
+/**
+ * Owns the process of the test's upstream server: its sockets, and the lines by which it tells the test what it was
+ * asked. It ends with the pipe to the test, so it never outlives it. Arguments: address and port.
+ */
 import { createSocket } from "node:dgram";
 import { createServer, isIPv6, type Socket } from "node:net";
 import { createInterface } from "node:readline";
@@ -15,7 +16,7 @@ function tell(line: UpstreamLine): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }
 
-// Told before it is answered, so that whoever has the answer finds the question told.
+/** Told before it is answered, so that whoever has the answer finds the question told. */
 function handle(message: Buffer, transport: Transport, from: string, send: (reply: Buffer) => void): void {
   const question = readQuestion(message, transport, from);
   if (question === undefined) return;

@@ -1,7 +1,8 @@
-// Owns a small DNS server that stands for the world's name servers in a test: real sockets, in a network namespace of
-// the test's choice, with behaviours that no real server shows on demand (see upstream-answer.ts), and a memory of what
-// it was asked.
-
+/**
+ * Owns a small DNS server that stands for the world's name servers in a test: real sockets, in a network namespace of
+ * the test's choice, with behaviours that no real server shows on demand (see upstream-answer.ts), and a memory of what
+ * it was asked.
+ */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -13,18 +14,20 @@ import { letGo } from "../rig/reaper.ts";
 import type { UpstreamQuestion } from "./upstream-question.ts";
 import { inTime } from "../rig/wait.ts";
 
-export type UpstreamOptions = {
+export interface UpstreamOptions {
   readonly address?: string | undefined;
   readonly port?: number | undefined;
-};
+}
 
-// What the server's process tells, one JSON value a line.
+/** What the server's process tells, one JSON value a line. */
 export type UpstreamLine = { readonly ready: true } | { readonly asked: UpstreamQuestion } | { readonly echo: string };
 
 type Server = ChildProcessByStdio<Writable, Readable, Readable>;
 
-// Unless told otherwise at 127.0.0.1, where an engine's default resolv.conf looks; any other address is put on the
-// namespace's loopback first.
+/**
+ * Unless told otherwise at 127.0.0.1, where an engine's default resolv.conf looks; any other address is put on the
+ * namespace's loopback first.
+ */
 export async function startUpstream(place: { netnsPath: string }, options: UpstreamOptions = {}): Promise<Upstream> {
   const { address = "127.0.0.1", port = 53 } = options;
   if (!address.startsWith("127.") && address !== "::1") await addAddress(place.netnsPath, address);
@@ -66,8 +69,10 @@ export class Upstream implements AsyncDisposable {
     await this.#unlessEnded(new Promise<void>((resolve) => (this.#ready = resolve)));
   }
 
-  // Every question since the start or the last forget(). The lines of one pipe come in order, so what the server was
-  // asked before this call is in it.
+  /**
+   * Every question since the start or the last forget(). The lines of one pipe come in order, so what the server was
+   * asked before this call is in it.
+   */
   async asked(): Promise<readonly UpstreamQuestion[]> {
     const word = `echo ${(this.#echoed += 1)}`;
     const echo = new Promise<void>((resolve) => this.#echoes.set(word, resolve));
@@ -76,7 +81,7 @@ export class Upstream implements AsyncDisposable {
     return [...this.#questions];
   }
 
-  // The same, of one name only, in whatever case.
+  /** The same, of one name only, in whatever case. */
   async askedFor(name: string): Promise<readonly UpstreamQuestion[]> {
     return (await this.asked()).filter((question) => question.name.toLowerCase() === name.toLowerCase());
   }

@@ -105,7 +105,7 @@ zpty -d shell
 `;
 
 test("zsh", async () => {
-  const said = await check("env", [...FINDING_DNS11, "zsh", "-f", "-c", ZSH], { env, timeoutMs: 30_000 });
+  const said = await check("env", [...FINDING_DNS11, "zsh", "-f", "-c", ZSH], { env });
   assert.match(said, /dns11 check-config/);
   assert.match(said, /--log-level debug/);
 });

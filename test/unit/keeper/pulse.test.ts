@@ -4,17 +4,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../src/config/limits.ts";
+import { KEEPER_LIMITS } from "../../../src/keeper/limits.ts";
 import { Pulse } from "../../../src/keeper/pulse.ts";
 import type { ThreadState } from "../../../src/kernel/process.ts";
 
-const LOOKS = Math.ceil(LIMITS.keeperSilentMs / LIMITS.keeperLookMs);
+const LOOKS = Math.ceil(KEEPER_LIMITS.silentMs / KEEPER_LIMITS.lookMs);
 
 /** After how many looks it is over, of at most `looks`. */
 function overAfter(
   stateAt: (look: number) => ThreadState | undefined,
   looks: number,
-  everyMs: number = LIMITS.keeperLookMs,
+  everyMs: number = KEEPER_LIMITS.lookMs,
 ): number {
   let look = 0;
   const pulse = new Pulse(0, () => stateAt(look));
@@ -42,10 +42,10 @@ test("running, only what it ran counts: a busy machine is not its fault", () => 
   const running = (share: number) => (look: number) => ({
     letter: "R",
     isTraced: false,
-    ranMs: look * LIMITS.keeperLookMs * share,
+    ranMs: look * KEEPER_LIMITS.lookMs * share,
   });
   assert.equal(overAfter(running(1), 100), LOOKS + 1);
-  assert.ok(overAfter(running(0.25), 100) >= (LIMITS.keeperSilentMs / LIMITS.keeperLookMs) * 4);
+  assert.ok(overAfter(running(0.25), 100) >= (KEEPER_LIMITS.silentMs / KEEPER_LIMITS.lookMs) * 4);
   assert.equal(overAfter(running(0), 1_000), Infinity, "it never got a processor");
 });
 
@@ -64,20 +64,20 @@ test("while the keeper itself, or the machine, stood still, nobody was listening
 test("whoever says beforehand that it will be silent may be, for so long, and once", () => {
   const pulse = new Pulse(0, () => undefined);
   pulse.allow(1_000);
-  const last = (1_000 + LIMITS.keeperSilentMs) / LIMITS.keeperLookMs;
-  for (let look = 1; look < last; look++) assert.equal(pulse.isOver(look * LIMITS.keeperLookMs), false, `${look}`);
-  assert.equal(pulse.isOver(Math.ceil(last) * LIMITS.keeperLookMs), true);
+  const last = (1_000 + KEEPER_LIMITS.silentMs) / KEEPER_LIMITS.lookMs;
+  for (let look = 1; look < last; look++) assert.equal(pulse.isOver(look * KEEPER_LIMITS.lookMs), false, `${look}`);
+  assert.equal(pulse.isOver(Math.ceil(last) * KEEPER_LIMITS.lookMs), true);
   pulse.allow(1_000);
   pulse.beat(2_000);
   let looks = 0;
-  while (!pulse.isOver(2_000 + ++looks * LIMITS.keeperLookMs));
+  while (!pulse.isOver(2_000 + ++looks * KEEPER_LIMITS.lookMs));
   assert.equal(looks, LOOKS);
 });
 
 test("a beat begins anew", () => {
   const pulse = new Pulse(0, () => undefined);
   for (let look = 1; look < 100; look++) {
-    assert.equal(pulse.isOver(look * LIMITS.keeperLookMs), false);
-    if (look % 3 === 0) pulse.beat(look * LIMITS.keeperLookMs);
+    assert.equal(pulse.isOver(look * KEEPER_LIMITS.lookMs), false);
+    if (look % 3 === 0) pulse.beat(look * KEEPER_LIMITS.lookMs);
   }
 });

@@ -34,7 +34,7 @@ class Followed {
 
   async waitFor(servers: string): Promise<void> {
     try {
-      await waitFor(`"${servers}"`, () => (this.now === servers ? true : undefined), { timeoutMs: 5_000 });
+      await waitFor(`"${servers}"`, () => (this.now === servers ? true : undefined));
     } catch (error) {
       throw new Error(`It is "${this.now}" after ${JSON.stringify(this.changes)}`, { cause: error });
     }
