@@ -216,8 +216,7 @@ export class Keeper {
     for (const namespace of this.#held.values()) if (removeTables(namespace, this.#parts.memory)) namespaces++;
     const tookMs = Math.round(performance.now() - startMs);
     const about = { main: this.#main.pid, namespaces, tookMs };
-    if (namespaces > 0)
-      this.#parts.onNews(about, `${reason}; its rules are removed, and Docker's resolver answers`);
+    if (namespaces > 0) this.#parts.onNews(about, `${reason}; its rules are removed, and Docker's resolver answers`);
   }
 }
 
