@@ -29,7 +29,8 @@ soak: setup-bench build ## Ten minutes of mixed load while containers come and g
 	@node dist/test/bench/soak-main.js
 
 keeper: setup-test build ## Each side killed many times, at rest and in the middle of a hand-over (needs root); TIMES=N
-	@KEEPER_TIMES=$(or $(TIMES),200) node scripts/test.mjs kernel/keeper docker/replacement docker/killed
+	@KEEPER_TIMES=$(or $(TIMES),200) node --enable-source-maps --test --test-concurrency=1 \
+	  dist/test/kernel/keeper.test.js dist/test/docker/replacement.test.js dist/test/docker/killed.test.js
 
 chaos: setup-test build ## Faults at random while everybody asks (needs root); MINUTES=N, SEED=N for another plan
 	@node --enable-source-maps dist/test/chaos/main.js

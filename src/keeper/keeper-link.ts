@@ -43,7 +43,7 @@ export class KeeperLink {
   #channel: Channel | undefined;
   #child: ChildProcess | undefined;
   #pid: number | null = null;
-  #isGreeted = false;
+  #isAnswering = false;
   #restarts = 0;
   #attempts = 0;
   #heardMs = 0;
@@ -60,7 +60,7 @@ export class KeeperLink {
 
   get report(): KeeperReport {
     const isThere = this.#channel !== undefined;
-    const state = this.#isEnded ? "off" : !isThere ? "away" : this.#isGreeted ? "watching" : "starting";
+    const state = this.#isEnded ? "off" : !isThere ? "away" : this.#isAnswering ? "watching" : "starting";
     return { state, pid: this.#pid, namespaces: this.#held.size, restarts: this.#restarts };
   }
 
@@ -95,7 +95,7 @@ export class KeeperLink {
   /** Goes on with a keeper that another main process started, and that watches us from now on. */
   adopt(channel: Channel, pid: number): void {
     this.#begin(channel, pid > 0 ? pid : null);
-    this.#isGreeted = true;
+    this.#isAnswering = true;
     this.#isListening = true;
   }
 
@@ -151,7 +151,7 @@ export class KeeperLink {
   #begin(channel: Channel, pid: number | null): void {
     this.#channel = channel;
     this.#pid = pid;
-    this.#isGreeted = false;
+    this.#isAnswering = false;
     this.#heardMs = performance.now();
     this.#say({ is: "hello", version: PROTOCOL_VERSION });
     for (const key of this.#held.keys()) this.#untold.add(key);
@@ -186,14 +186,12 @@ export class KeeperLink {
   #obey(message: FromKeeper): void {
     switch (message.is) {
       case "hello":
-        if (message.version === PROTOCOL_VERSION) {
-          this.#isGreeted = true;
-          return;
-        }
+        if (message.version === PROTOCOL_VERSION) return;
         // The program was replaced on disk: what is started from there is not ours any more.
         this.#parts.onNews({ version: message.version, ours: PROTOCOL_VERSION }, "the keeper is of another version");
         return this.leave();
       case "alive":
+        this.#isAnswering = true;
         this.#attempts = 0;
         return;
       case "wanted":

@@ -20,7 +20,7 @@ export const KEEPER_LIMITS = {
   deafMs: 3_000,
   /** How soon a keeper that ended is started again: at once, then later and later. */
   retryFirstMs: 50,
-  retryLastMs: 60_000,
+  retryLastMs: 5_000,
   /** Namespaces that a keeper takes: more than there are descriptors for. */
   namespaces: 65_536,
   /** How long a process that is to be replaced may take to stand still, and its successor to have taken everything over. */
