@@ -5,7 +5,7 @@ SHELL := /bin/bash
 # Node from here where the machine's own is too old; scripts/node.sh puts it there.
 export PATH := $(CURDIR)/.cache/node/bin:$(PATH)
 
-.PHONY: run test check bench bench-plot soak chaos fuzz build deb man ten-minutes setup-demo setup-test setup-bench help clean
+.PHONY: run test check bench bench-plot soak keeper chaos fuzz build deb man ten-minutes setup-demo setup-test setup-bench help clean
 
 run: setup-demo build ## A minute's demonstration: a private engine, a small project, names resolving
 	@node scripts/demo.mjs
@@ -27,6 +27,9 @@ fuzz: build ## Ten million spoilt queries and replies through every parser (no r
 
 soak: setup-bench build ## Ten minutes of mixed load while containers come and go (needs root); SECONDS=N for longer
 	@node dist/test/bench/soak-main.js
+
+keeper: setup-test build ## Each side killed many times, at rest and in the middle of a hand-over (needs root); TIMES=N
+	@KEEPER_TIMES=$(or $(TIMES),200) node scripts/test.mjs kernel/keeper docker/replacement docker/killed
 
 chaos: setup-test build ## Faults at random while everybody asks (needs root); MINUTES=N, SEED=N for another plan
 	@node --enable-source-maps dist/test/chaos/main.js

@@ -36,6 +36,7 @@ const FLAGS = {
   "metrics.addr": "metrics-addr",
   "lame-duck": "lame-duck",
   capabilities: "capabilities",
+  keeper: "keeper",
 } as const satisfies { readonly [K in Key]?: string };
 
 export type FlagKey = keyof typeof FLAGS;
@@ -49,6 +50,7 @@ export const IN_NODE_FLAGS: readonly FlagKey[] = [
   "kind.ip",
   "kind.way",
   "rules",
+  "keeper",
   "queries.names",
   "queries.log",
   "log-level",
@@ -147,6 +149,12 @@ function optionOf(key: FlagKey): Option {
         "--capabilities <way>",
         `limit: give up those that are not needed; keep (default: "limit", env: ${variableOf(key)})`,
         READERS.capabilities,
+      );
+    case "keeper":
+      return one(
+        "--keeper <way>",
+        `on: a second process hands containers back when this one is killed or hangs; off (default: "on", env: ${variableOf(key)})`,
+        READERS.keeper,
       );
   }
 }

@@ -37,6 +37,7 @@ export function addKind(program: Command): void {
     .allowExcessArguments()
     .option("--in-node", "serve the pods of the node that this runs in, until told to stop; no engine is asked")
     .option("--once", "with --in-node: lead pods to Docker's resolver by rules that stay, and end (IPv4 alone)")
+    .option("--replace", "with --in-node: take over from the one that serves: no query is lost")
     .option("--undo", "with --in-node: take back what --once made, or one that stayed and was killed")
     .addOption(new Option("--config <file>", "the settings file").env("DNS11_CONFIG"))
     .addOption(stateDirOption());

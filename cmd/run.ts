@@ -20,6 +20,7 @@ export interface SettingsOptions {
   readonly stateDir: string;
   readonly enginePid?: number;
   readonly batch?: boolean;
+  readonly replace?: boolean;
 }
 
 interface RunOptions extends SettingsOptions {
@@ -33,6 +34,7 @@ export function addRun(program: Command): void {
     .description("Serve names on 127.0.0.11 in every container that has Docker's resolver, until told to stop")
     .addOption(new Option("-H, --host <address>", "the engine's socket, as the docker command reads it"))
     .addOption(new Option("--config <file>", "the settings file; SIGHUP reads it again").env("DNS11_CONFIG"))
+    .option("--replace", "take over from the one that serves: no query is lost")
     .option("--dry-run", "say what would be done with each container, and do nothing")
     .option("--json", "with --dry-run: as JSON")
     .addOption(stateDirOption())
@@ -69,9 +71,10 @@ async function run(options: RunOptions): Promise<void> {
   await serveUntilTold(new Service(settings, log, readSettings, findEngine));
 }
 
-/** SIGHUP has the settings read again; what comes of it stands in the log. */
+/** SIGHUP has the settings read again, SIGUSR2 the process replaced; what comes of it stands in the log. */
 export async function serveUntilTold(service: Service): Promise<void> {
   process.on("SIGHUP", () => void service.reload().catch(() => undefined));
+  process.on("SIGUSR2", () => service.replace());
   await service.run(untilSignalled());
 }
 
@@ -82,7 +85,15 @@ export function settingsReader(options: SettingsOptions): () => Promise<RunSetti
   const layers = [flagLayer(options as unknown as Readonly<Record<string, unknown>>), readEnvironment(process.env)];
   return async () => {
     const settings = settle(config === undefined ? layers : [...layers, await readSettingsApart(config)]);
-    return { ...settings, host, stateDir, enginePid, isBatching: options.batch !== false, config };
+    return {
+      ...settings,
+      host,
+      stateDir,
+      enginePid,
+      isBatching: options.batch !== false,
+      isReplacing: options.replace === true,
+      config,
+    };
   };
 }
 

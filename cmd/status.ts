@@ -29,6 +29,7 @@ function statusText(status: Status): string {
     `${where}, rules ${tierText(status)}\n` +
     `settings ${status.config === null ? "" : `of ${status.config}, `}not as by default: ${saidText(status)}\n` +
     `metrics at ${status.metrics ?? "the control socket alone"}, ${capabilityText(status)}\n` +
+    `${keeperText(status)}\n` +
     `${served} of ${containers.length} containers attached\n`;
   return containers.length === 0
     ? head
@@ -36,8 +37,16 @@ function statusText(status: Status): string {
 }
 
 /** By what they are held, and what that means when nobody is there any more. */
-function tierText({ tier }: Status): string {
-  return tier === "nft-owner" ? tier : `${tier} (they stay when dns11 is killed: dns11 cleanup removes them)`;
+function tierText({ tier, keeper }: Status): string {
+  const isRemoved = tier === "nft-owner" || (tier === "nft" && keeper.state !== "off");
+  return isRemoved ? tier : `${tier} (they stay when dns11 is killed: dns11 cleanup removes them)`;
+}
+
+/** Who takes the rules away when nobody else does. */
+function keeperText({ keeper: { state, pid, namespaces, restarts } }: Status): string {
+  if (state === "off") return "no keeper";
+  const again = restarts === 0 ? "" : `, started again ${restarts} times`;
+  return `keeper ${pid === null ? "" : `process ${pid}, `}${state}, ${namespaces} namespaces${again}`;
 }
 
 /** Threads that differ are told apart: there should be none. */

@@ -41,6 +41,12 @@ const ROOMS: readonly Room[] = [
     mayImport: BASE,
     modules: ["koffi", "node-netlink/dist/raw.js", "node:dgram", "node:fs", "node:util"],
   },
+  // A process of its own, and who speaks with it: it knows no names, no engine and no container.
+  {
+    room: "src/keeper",
+    mayImport: ["src/kernel", ...BASE],
+    modules: ["node:child_process", "node:fs", "node:timers/promises", "node:url"],
+  },
   // A query's way, from the bottom up: bytes, what is told of a query, who asks, whom we ask, what is kept, who decides.
   { room: "src/query/wire", mayImport: BASE, modules: [] },
   { room: "src/query/trace.ts", mayImport: ["src/dns", "src/model"], modules: [] },
@@ -263,13 +269,14 @@ const ROOMS: readonly Room[] = [
       "src/container/rules/left-behind.ts",
       "src/container/watch",
       "src/control",
+      "src/keeper",
       "src/kernel",
       "src/metrics",
       "src/observe",
       "src/query",
       ...BASE,
     ],
-    modules: ["node:fs", "node:path", "node:util", "node:v8"],
+    modules: ["node:child_process", "node:fs", "node:path", "node:timers/promises", "node:util", "node:v8"],
   },
   {
     room: "src/run/engine",
@@ -420,6 +427,7 @@ test("a query's way and a container's way never import each other", () => {
  */
 const OPENERS = new Map([
   ["src/kernel/plain-file.ts", "the one way"],
+  ["src/kernel/process.ts", "the kernel's own files about a process of ours"],
   ["src/kernel/proc-text.ts", "the kernel's own files"],
   ["src/kernel/libc.ts", "where openat2 is called; /dev/null"],
   ["src/kernel/nft-watch.ts", "/dev/null"],
@@ -438,6 +446,7 @@ const OPENERS = new Map([
   ["src/container/kind/undo.ts", "restoreRecord opens by plain-file.ts"],
   ["src/control/socket.ts", "/etc/group"],
   ["src/run/version.ts", "the package's own"],
+  ["src/keeper/keeper-main.ts", "/dev/null"],
   ["src/kernel/descriptors.ts", "of this process"],
   ["src/run/node/node-way.ts", "this thread's namespace"],
   ["src/doctor/kind/here.ts", "this thread's namespace"],

@@ -21,6 +21,7 @@ const SIGNALS = [
     "SIGTERM, SIGINT",
     "Every container is handed back to Docker's resolver, and dns11 ends. A second one does not wait.",
   ],
+  ["SIGUSR2", "The program that is on disk now is started beside this process, and takes over. No query is lost."],
   ["SIGHUP", "The settings file is read again. One that is wrong is told in the log, and nothing changes."],
 ] as const;
 

@@ -3,6 +3,7 @@
  * what can be done about it.
  */
 import type { CapabilitySets } from "../model/capability-sets.ts";
+import type { KeeperReport } from "../model/keeper-report.ts";
 import type { NodeReport } from "../model/node-report.ts";
 import type { Origins } from "../model/origins.ts";
 import type { RuleTier } from "../model/rule-tier.ts";
@@ -56,6 +57,8 @@ export interface Status {
   readonly memoryBytes: number;
   /** What its threads may do, those that are alike together. */
   readonly capabilities: readonly CapabilitySets[];
+  /** Who hands containers back should this process end without doing so. */
+  readonly keeper: KeeperReport;
   /** Where metrics are served beside the control socket. */
   readonly metrics: string | null;
   readonly containers: readonly ContainerStatus[];

@@ -26,6 +26,7 @@ const VARIABLES = {
   "metrics.addr": ["DNS11_METRICS_ADDR", READERS["metrics.addr"]],
   "lame-duck": ["DNS11_LAME_DUCK", READERS["lame-duck"]],
   capabilities: ["DNS11_CAPABILITIES", READERS.capabilities],
+  keeper: ["DNS11_KEEPER", READERS.keeper],
 } as const satisfies { readonly [K in Key]?: readonly [string, (text: string) => Said[K]] };
 
 export type VariableKey = keyof typeof VARIABLES;

@@ -373,4 +373,8 @@ export const LIMITS = {
   pageEveryMs: 100,
   /** An event loop that does not come round for so long is wedged, and the process is ended. */
   hangSeconds: 8,
+
+  /** What one message of a channel may bring: the kernel passes 253 descriptors at once. */
+  channelBytes: 16 * 1024,
+  channelDescriptors: 240,
 } as const;

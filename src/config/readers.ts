@@ -23,7 +23,7 @@ import { NODE_FILTER_FORMS, parseNodeFilter } from "./node-filter.ts";
 import { ONLY_FORMS, type OnlyFilter, parseOnly } from "./only.ts";
 import { durationText, parseDuration, parseSize, sizeText } from "./quantity.ts";
 import { METRICS_OFF } from "../model/metrics-policy.ts";
-import { CAPABILITY_WAYS } from "./settings.ts";
+import { CAPABILITY_WAYS, KEEPER_WAYS } from "./settings.ts";
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
@@ -39,6 +39,7 @@ export const READERS = {
   "metrics.containers": count(0, LIMITS.meteredContainersMax),
   "lame-duck": duration(0, MINUTE_MS, 1),
   capabilities: oneOf(CAPABILITY_WAYS),
+  keeper: oneOf(KEEPER_WAYS),
   strict: readBoolean,
   rules: oneOf(RULE_WISHES),
   /** One filter. */

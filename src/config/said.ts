@@ -12,7 +12,7 @@ import type { LogFormat, LogLevel } from "../observe/log.ts";
 import type { DnsOption } from "./dns-option.ts";
 import type { OnlyFilter } from "./only.ts";
 import type { Source } from "../model/origins.ts";
-import type { CapabilityWay } from "./settings.ts";
+import type { CapabilityWay, KeeperWay } from "./settings.ts";
 import type { SwitchKey } from "./switches.ts";
 
 /** Lengths of time in milliseconds, sizes in bytes. */
@@ -23,6 +23,7 @@ export type Values = {
   "metrics.containers": number;
   "lame-duck": number;
   capabilities: CapabilityWay;
+  keeper: KeeperWay;
   strict: boolean;
   rules: RuleWish;
   only: readonly OnlyFilter[];

@@ -35,6 +35,7 @@ export interface Settings {
   /** From being told to stop until containers are handed back; answers go on. */
   readonly lameDuckMs: number;
   readonly capabilities: CapabilityWay;
+  readonly keeper: KeeperWay;
   /** What is kept and told of what containers ask. */
   readonly queries: QueriesPolicy;
   /** Every key of the settings file: what counts, as the file would say it, and who said so. */
@@ -47,6 +48,10 @@ export const METRICS_ADDRESS = "127.0.0.1:9511";
 export const CAPABILITY_WAYS = ["limit", "keep"] as const;
 export type CapabilityWay = (typeof CAPABILITY_WAYS)[number];
 
+/** Whether a second process takes our rules away when this one ends without doing so. */
+export const KEEPER_WAYS = ["on", "off"] as const;
+export type KeeperWay = (typeof KEEPER_WAYS)[number];
+
 export interface RunSettings extends Settings {
   /** -H as it was given. */
   readonly host: string | undefined;
@@ -54,6 +59,8 @@ export interface RunSettings extends Settings {
   /** The engine's process, where the socket does not tell it. */
   readonly enginePid: number | undefined;
   readonly isBatching: boolean;
+  /** Takes over from the one that serves, if one does. */
+  readonly isReplacing: boolean;
   /** The settings file. */
   readonly config: string | undefined;
 }

@@ -31,6 +31,7 @@ export function settle(layers: readonly Layer[]): Settings {
   };
   const lameDuckMs = choice.take("lame-duck", 0, durationText);
   const capabilities = choice.take("capabilities", "limit");
+  const keeper = choice.take("keeper", "on");
   const isStrict = choice.take("strict", false);
   const rules = choice.take("rules", "auto");
   const only = choice.take("only", [], (filters) => filters.map((filter) => onlyText(filter)));
@@ -59,6 +60,7 @@ export function settle(layers: readonly Layer[]): Settings {
     metrics,
     lameDuckMs,
     capabilities,
+    keeper,
     queries: {
       names: choice.take("queries.names", QUERIES_DEFAULTS.names),
       isLogged: choice.take("queries.log", QUERIES_DEFAULTS.isLogged),

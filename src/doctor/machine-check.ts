@@ -152,15 +152,24 @@ async function askInstance(
   }
 }
 
-function runningFinding({ version, pid, since, isReady, engine, containers }: Status): Finding {
-  const detail = `${version}, process ${pid}, since ${since}`;
+function runningFinding({ version, pid, since, isReady, engine, containers, keeper }: Status): Finding {
+  const detail = `${version}, process ${pid}, since ${since}, ${keeperText(keeper)}`;
   if (engine?.isConnected === false) {
     return finding("dns11", "warning", `${detail}; the engine is away from it, and last-known names answer`);
+  }
+  if (isReady && keeper.state === "away") {
+    const remedy = "Its log says why. Until there is one, a kill hands containers back one after the other.";
+    return finding("dns11", "warning", detail, remedy);
   }
   if (isReady) return finding("dns11", "ok", `${detail}, ready`);
   const missing = containers.filter(({ state }) => state === "opening" || state === "verifying");
   const names = missing.map(({ name }) => name).join(", ") || "the list of containers";
   return finding("dns11", "warning", `${detail}, not ready yet: missing is ${names}`, "Wait a moment, and ask again.");
+}
+
+function keeperText({ state, pid }: Status["keeper"]): string {
+  if (state === "off") return "without a keeper";
+  return pid === null ? "its keeper is away" : `its keeper process ${pid}`;
 }
 
 function silenceFindings(error: unknown, folder: string): Finding[] {

@@ -1,5 +1,5 @@
 /**
- * The one place that calls libc. Everything here runs synchronously on the calling thread, which is what makes the
+ * Where libc is called, together with channel.ts, process.ts and seccomp.ts beside it. Everything here runs synchronously on the calling thread, which is what makes the
  * namespace bracket possible: setns changes one thread, and no step of these calls leaves it.
  *
  * Cold calls throw a SystemFault that names the call and the errno; the two calls of the data plane (recvmmsg, sendmmsg)
@@ -16,7 +16,7 @@ const lib = koffi.load(null);
 
 /** Binds one libc function; the definition is C, the type is what TypeScript may rely on. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the parameter is the assertion
-function bind<F extends (...args: never[]) => unknown>(definition: string): F {
+export function bind<F extends (...args: never[]) => unknown>(definition: string): F {
   return lib.func(definition) as unknown as F;
 }
 
@@ -136,7 +136,8 @@ export function lastErrno(): number {
   return koffi.errno();
 }
 
-function must(result: number, call: string, about?: string): number {
+/** What the call returned, unless it failed. */
+export function must(result: number, call: string, about?: string): number {
   if (result < 0) throw new SystemFault(call, lastErrno(), about);
   return result;
 }
@@ -377,6 +378,11 @@ export function growDescriptorTable(size: number): void {
   const last = c.fcntl(somebody, F_DUPFD_CLOEXEC, size - 1);
   closeSync(somebody);
   if (last >= 0) closeSync(last);
+}
+
+/** Another number for the same, which no child inherits. */
+export function duplicate(fd: number): number {
+  return must(c.fcntl(fd, F_DUPFD_CLOEXEC, 0), "fcntl", "F_DUPFD_CLOEXEC");
 }
 
 /** Closes what may already be closed: the way out of a half-made thing. */

@@ -55,15 +55,20 @@ export class NetlinkSocket {
   /** The id by which the kernel names this socket as the cause of a change. */
   readonly port: number;
 
-  /** Opens the socket in the namespace that the calling thread is in. */
-  constructor(memory: NetlinkMemory, protocol: number) {
+  /**
+   * Opens the socket in the namespace that the calling thread is in, or takes over one that another process made. Only one
+   * process may ask by it at a time: what it answers is for whoever reads first.
+   */
+  constructor(memory: NetlinkMemory, protocol: number, made?: number) {
     this.#memory = memory;
-    this.#fd = socket(AF_NETLINK, SOCK_RAW, protocol);
+    this.#fd = made ?? socket(AF_NETLINK, SOCK_RAW, protocol);
     try {
-      const anyPort = Buffer.alloc(12);
-      anyPort.writeUInt16LE(AF_NETLINK, 0);
-      bindTo(this.#fd, anyPort, "netlink");
-      setReceiveBuffer(this.#fd, RECEIVE_QUEUE_BYTES);
+      if (made === undefined) {
+        const anyPort = Buffer.alloc(12);
+        anyPort.writeUInt16LE(AF_NETLINK, 0);
+        bindTo(this.#fd, anyPort, "netlink");
+        setReceiveBuffer(this.#fd, RECEIVE_QUEUE_BYTES);
+      } else this.discard();
       this.port = localAddress(this.#fd).readUInt32LE(4);
     } catch (error) {
       closeQuietly(this.#fd);
@@ -91,6 +96,11 @@ export class NetlinkSocket {
       else throw new SystemFault(call, outcome.errno, about);
     }
     throw new Error(`netlink did not say how ${call} ended`);
+  }
+
+  /** -1 once it is closed. */
+  get fd(): number {
+    return this.#fd;
   }
 
   nextSequence(): number {

@@ -8,6 +8,7 @@ import { codeOf } from "../lib/fault.ts";
 import { SystemFault } from "./libc.ts";
 import { NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkWriter, outcomeOf } from "./netlink-message.ts";
 import { type NetlinkMemory, NetlinkSocket } from "./netlink-socket.ts";
+import * as nft from "./nft-vocabulary.ts";
 
 export const NETLINK_NETFILTER = 12;
 export const NFPROTO_IPV4 = 2;
@@ -43,9 +44,14 @@ type VisitObject = (family: number, attributes: Buffer) => boolean | void;
 export class NftSocket {
   readonly #socket: NetlinkSocket;
 
-  /** Opens the socket in the namespace that the calling thread is in. */
-  constructor(memory: NetlinkMemory) {
-    this.#socket = new NetlinkSocket(memory, NETLINK_NETFILTER);
+  /** Opens the socket in the namespace that the calling thread is in, or takes over one that another process made. */
+  constructor(memory: NetlinkMemory, made?: number) {
+    this.#socket = new NetlinkSocket(memory, NETLINK_NETFILTER, made);
+  }
+
+  /** For a copy of it. */
+  get fd(): number {
+    return this.#socket.fd;
   }
 
   /** The id by which the kernel names this socket as the cause of a change. */
@@ -105,6 +111,17 @@ export class NftSocket {
   close(): void {
     this.#socket.close();
   }
+}
+
+/** Removes a table and all in it; the kernel refuses where somebody else owns it, and where there is none. */
+export function deleteTable(family: number, name: string): NftCommand {
+  return {
+    family,
+    command: nft.NFT_MSG_DELTABLE,
+    flags: 0,
+    about: `table "${name}"`,
+    write: (w) => w.text(nft.NFTA_TABLE_NAME, name),
+  };
 }
 
 /** How a kernel without nf_tables answers, or with one that is too old to be asked so; or where there is no such object. */

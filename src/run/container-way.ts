@@ -7,6 +7,7 @@ import type { RunSettings } from "../config/settings.ts";
 import type { Journal } from "../container/kind/journal.ts";
 import type { ControlPorts } from "../control/ports.ts";
 import type { WayCounts } from "../metrics/way-counts.ts";
+import type { HeldNamespace, Keep } from "../model/held-namespace.ts";
 import type { Log } from "../observe/log.ts";
 import type { Repeats } from "../observe/repeats.ts";
 import type { Ground } from "./ground.ts";
@@ -28,6 +29,11 @@ export interface ContainerWay extends Pick<ControlPorts, "containers" | "repairs
   refresh(): void;
   /** Attaches what is to be attached until `signal`. */
   follow(signal: AbortSignal): Promise<void>;
+  /** Begins nothing any more and reads no query, until somebody else serves, or `goOn`. */
+  standStill(): Promise<void>;
+  goOn(): void;
+  /** Leaves everything to who serves now, as it is. */
+  abandon(): Promise<void>;
   /** Hands everything back to Docker's resolver. */
   stop(): Promise<void>;
 }
@@ -41,6 +47,12 @@ export interface WayParts {
   readonly ground: Ground;
   readonly queryWay: QueryWay;
   readonly counts: WayCounts;
+  /** Who holds copies of what namespaces are served by. */
+  readonly keep: Keep | undefined;
+  /** What a run before left to this one. */
+  readonly heir: (id: string) => HeldNamespace | undefined;
+  /** Nothing is attached before this. */
+  readonly begins: Promise<void>;
   /** What is to be undone in KIND nodes. */
   readonly journal: Journal;
   /** Which containers may end dns11 again. */

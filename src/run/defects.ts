@@ -12,8 +12,6 @@ interface DefectParts {
   readonly log: Log;
   readonly repeats: Repeats;
   readonly onDefect: () => void;
-  /** Whose work is being done, in memory that outlives the process. */
-  readonly inWork: Uint32Array;
   /** The container of an asker; undefined for those that are gone. */
   readonly containerOf: (asker: number) => string | undefined;
 }
@@ -28,8 +26,9 @@ export class Defects {
     this.#parts = parts;
   }
 
-  begin(): void {
-    guard.stand((error, entrance, who) => this.#tell(error, entrance, who), this.#parts.inWork);
+  /** Keeps whose work is being done in `inWork`, which may outlive the process. */
+  begin(inWork: Uint32Array): void {
+    guard.stand((error, entrance, who) => this.#tell(error, entrance, who), inWork);
     process.on("uncaughtException", this.#onUncaught);
   }
 

@@ -13,6 +13,7 @@ import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import type { RuleMeans } from "../model/rule-tier.ts";
 import type { Log } from "../observe/log.ts";
 import { keepHeapSmall } from "./heap.ts";
+import { limitCalls } from "./limit-calls.ts";
 
 export interface Ground {
   readonly bracket: Bracket;
@@ -20,15 +21,16 @@ export interface Ground {
   readonly means: RuleMeans;
 }
 
-export async function prepareGround({ rules }: RunSettings, log: Log): Promise<Ground> {
+export async function prepareGround(settings: RunSettings, log: Log): Promise<Ground> {
   checkCapabilities();
   keepHeapSmall();
   foreseeDescriptors();
   await warmThreadPool();
+  limitCalls(settings, log);
   const bracket = new Bracket();
   const memory = new NetlinkMemory();
-  const means = chooseMeans(bracket, memory, rules);
-  warnOfMeans(means, (about, text, level = "info") => log[level](about, text));
+  const means = chooseMeans(bracket, memory, settings.rules);
+  warnOfMeans(means, settings.keeper === "on", (about, text, level = "info") => log[level](about, text));
   warnOfRoom(log);
   return { bracket, memory, means };
 }

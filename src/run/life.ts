@@ -94,6 +94,13 @@ export class Life {
     this.#tell("STOPPING=1\nSTATUS=Handing back to Docker's resolver");
   }
 
+  /** Another process serves now: whoever started us is to watch that one. */
+  passesOn(successor: number): void {
+    this.#phase = "stopping";
+    clearInterval(this.#watchdog);
+    if (successor > 0) this.#tell(`MAINPID=${successor}`);
+  }
+
   end(): void {
     clearTimeout(this.#timer);
     clearInterval(this.#watchdog);

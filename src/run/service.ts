@@ -4,6 +4,7 @@
  * resolver answering. Here, and nowhere else, the two ways meet.
  */
 import type { ReloadReport, Status } from "../api/status.ts";
+import { controlPath, instanceFolder } from "../api/place.ts";
 import type { RunSettings } from "../config/settings.ts";
 import { Journal } from "../container/kind/journal.ts";
 import { containerStatuses } from "../control/container-status.ts";
@@ -14,6 +15,7 @@ import { QueryLog } from "../control/query-log.ts";
 import { QueryReader } from "../control/query-reader.ts";
 import { routesOf } from "../control/routes.ts";
 import { Control } from "../control/socket.ts";
+import type { Predecessor } from "../keeper/predecessor.ts";
 import { threadCapabilities } from "../kernel/capabilities.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";
 import { reasonOf } from "../lib/fault.ts";
@@ -25,24 +27,40 @@ import { Repeats } from "../observe/repeats.ts";
 import type { ContainerWay, FindPremises, Premises } from "./container-way.ts";
 import { Defects } from "./defects.ts";
 import { type Ground, prepareGround } from "./ground.ts";
+import { HandingOver } from "./handing-over.ts";
 import { HangGuard } from "./hang-guard.ts";
 import { trimWhen } from "./heap.ts";
-import { type Instance, takeInstance } from "./instance.ts";
+import { takeInstance } from "./instance.ts";
 import { afterLameDuck } from "./lame-duck.ts";
 import { Life } from "./life.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
+import { Presence } from "./presence.ts";
 import { type QueryWay, composeQueryWay } from "./query-way.ts";
 import { Reloads } from "./reloads.ts";
+import { startReplacement } from "./replacement.ts";
+import { Safekeeping } from "./safekeeping.ts";
+import { endPredecessor, succeed } from "./succession.ts";
 import { VERSION } from "./version.ts";
 
 /** Both ways, and what is counted of them. */
 interface Serving {
   readonly queryWay: QueryWay;
   readonly containerWay: ContainerWay;
+  readonly safekeeping: Safekeeping;
   readonly counts: WayCounts;
   readonly repeats: Repeats;
   readonly reader: QueryReader;
   readonly queryLog: QueryLog;
+}
+
+interface ComposeParts {
+  readonly ground: Ground;
+  /** Of the instance. */
+  readonly folder: string;
+  readonly quarantines: Quarantines;
+  readonly safekeeping: Safekeeping;
+  /** Nothing is attached before this. */
+  readonly begins: Promise<void>;
 }
 
 export class Service {
@@ -74,7 +92,8 @@ export class Service {
     const { settings } = this.#reloads;
     const ground = await prepareGround(settings, this.#log);
     try {
-      await this.#pages.listen(settings.metrics);
+      // Whoever serves until now has them.
+      if (!settings.isReplacing) await this.#pages.listen(settings.metrics);
       this.#life.begin();
       const onWait = (what: string): void => this.#life.waitsFor(what);
       const premises = await this.#find({ settings, log: this.#log, signal, onWait });
@@ -99,78 +118,154 @@ export class Service {
     }
   }
 
+  /** Has this program started anew, as it is on disk, to take over. */
+  replace(): void {
+    startReplacement(this.#log);
+  }
+
   async #serve(premises: Premises, ground: Ground, signal: AbortSignal): Promise<void> {
     const { settings } = this.#reloads;
-    const instance = takeInstance(settings.stateDir, premises.instanceId);
-    const quarantines = premises.openQuarantines(instance.folder);
+    const folder = instanceFolder(settings.stateDir, premises.instanceId);
+    const quarantines = premises.openQuarantines(folder);
+    const gone = new AbortController();
+    const told = {
+      onNews: (about: object, text: string) => this.#log.warn(about, text),
+      onWanted: () => handingOver.wanted(),
+      onBack: () => handingOver.back(),
+      onLost: () => handingOver.back(),
+      onGone: (successor: number) => handingOver.gone(successor),
+    };
+    const safekeeping = new Safekeeping(settings, ground.means, folder, told);
+    const begin = gate();
+    const serving = this.#compose(premises, { ground, folder, quarantines, safekeeping, begins: begin.passed });
+    const presence = this.#presenceOf(serving, { ground, quarantines }, premises);
+    const handingOver = new HandingOver({
+      log: this.#log,
+      containerWay: serving.containerWay,
+      presence,
+      safekeeping,
+      onGone: (successor) => {
+        this.#life.passesOn(successor);
+        gone.abort();
+      },
+    });
     try {
-      const serving = this.#compose(premises, ground, instance, quarantines);
-      this.#serving = serving;
-      await this.#serveWith(serving, { ground, instance, quarantines }, signal);
+      const predecessor = await this.#predecessor(safekeeping, folder);
+      if (predecessor === undefined) {
+        await presence.take();
+        safekeeping.start();
+        begin.open();
+      }
+      const stop = AbortSignal.any([this.#untilStopped(signal), gone.signal]);
+      const parts = { log: this.#log, ground, presence, safekeeping, containerWay: serving.containerWay };
+      const succession = predecessor && (async () => await succeed(predecessor, { ...parts, begin: begin.open }, stop));
+      await this.#serveWith(serving, { folder, quarantines, handingOver }, stop, succession);
     } finally {
-      quarantines.close();
-      instance.release();
+      presence.leave();
       premises.close();
     }
   }
 
-  #compose(premises: Premises, ground: Ground, { folder }: Instance, quarantines: Quarantines): Serving {
+  /** Whom to take over from, where that is what was asked for and somebody serves. */
+  async #predecessor(safekeeping: Safekeeping, folder: string): Promise<Predecessor | undefined> {
+    if (!this.#reloads.settings.isReplacing) return undefined;
+    const predecessor = await safekeeping.findPredecessor(folder);
+    if (predecessor === undefined || predecessor.isAlike) return predecessor;
+    await endPredecessor(predecessor, this.#log);
+    return undefined;
+  }
+
+  #compose(premises: Premises, parts: ComposeParts): Serving {
+    const { ground, folder, quarantines, safekeeping, begins } = parts;
     const { settings } = this.#reloads;
     const log = this.#log;
     const repeats = new Repeats(log);
     const counts = new WayCounts(settings.metrics.containers);
     const queryWay = composeQueryWay(settings, log, repeats, (asker, id) => quarantines.box.name(asker, id));
     const journal = new Journal(folder);
-    const containerWay = premises.compose({ settings, log, repeats, ground, queryWay, counts, journal, quarantines });
+    const { keep, heir } = safekeeping;
+    const made = { settings, log, repeats, ground, queryWay, counts, journal, quarantines, keep, heir, begins };
+    const containerWay = premises.compose(made);
     const reader = new QueryReader(queryWay.book, (id) => containerWay.containers.facts.get(id)?.name);
     const queryLog = new QueryLog(reader, log);
     queryLog.setOn(settings.queries.isLogged);
-    return { queryWay, containerWay, counts, repeats, reader, queryLog };
+    return { queryWay, containerWay, safekeeping, counts, repeats, reader, queryLog };
   }
 
+  #presenceOf(
+    serving: Serving,
+    { ground, quarantines }: Pick<ComposeParts, "ground" | "quarantines">,
+    { instanceId }: Premises,
+  ): Presence {
+    const routes = { ...this.#routesOfPages(), ...routesOf(this.#portsOf(serving, ground)) };
+    return new Presence({
+      takeInstance: () => takeInstance(this.#reloads.settings.stateDir, instanceId),
+      openControl: async (path) => await Control.listen(path, routes),
+      openPages: async () => await this.#pages.listen(this.#reloads.settings.metrics),
+      closePages: () => this.#pages.close(),
+      openBox: () => quarantines.enter(),
+      closeBox: () => quarantines.close(),
+    });
+  }
+
+  /** Until `stop`; `succession` is what comes before serving, beside following. */
   async #serveWith(
     serving: Serving,
-    { ground, instance, quarantines }: { ground: Ground; instance: Instance; quarantines: Quarantines },
-    signal: AbortSignal,
+    parts: { readonly folder: string; readonly quarantines: Quarantines; readonly handingOver: HandingOver },
+    stop: AbortSignal,
+    succession: (() => Promise<void>) | undefined,
   ): Promise<void> {
-    const { queryWay, containerWay, repeats, queryLog } = serving;
-    const ports = this.#portsOf(serving, ground);
-    const control = await Control.listen(instance.controlPath, { ...this.#routesOfPages(), ...routesOf(ports) });
+    const { folder, quarantines, handingOver } = parts;
+    const { queryWay, containerWay, safekeeping, repeats, queryLog } = serving;
     const guard = new HangGuard();
-    const { box } = quarantines;
     const defects = new Defects({
       log: this.#log,
       repeats,
-      inWork: box.inWork,
-      containerOf: (asker) => box.containerOf(asker)?.slice(0, 12),
+      containerOf: (asker) => quarantines.box.containerOf(asker)?.slice(0, 12),
       onDefect: () => void queryWay.meter.counts.defects++,
     });
-    defects.begin();
-    quarantines.watch(() => containerWay.refresh());
-    this.#life.serves(() => ({
-      isSynced: containerWay.isSynced,
-      isSettled: containerWay.isSettled,
-      containers: () => containerStatuses(containerWay.containers),
-      lastSignMs: () => containerWay.lastSignMs,
-    }));
-    this.#tellServing(containerWay, instance);
-    trimWhen(() => containerWay.isSynced && containerWay.isSettled);
+    const failed = new AbortController();
     try {
-      await containerWay.follow(this.#untilStopped(signal));
+      if (succession === undefined) defects.begin(quarantines.box.inWork);
+      const following = containerWay.follow(AbortSignal.any([stop, failed.signal]));
+      if (succession !== undefined) {
+        await succession().catch(async (error: unknown) => {
+          failed.abort();
+          await following;
+          throw error;
+        });
+        defects.begin(quarantines.box.inWork);
+      }
+      quarantines.watch(() => containerWay.refresh());
+      this.#life.serves(() => ({
+        isSynced: containerWay.isSynced,
+        isSettled: containerWay.isSettled,
+        containers: () => containerStatuses(containerWay.containers),
+        lastSignMs: () => containerWay.lastSignMs,
+      }));
+      this.#serving = serving;
+      this.#tellServing(containerWay, controlPath(folder));
+      trimWhen(() => containerWay.isSynced && containerWay.isSettled);
+      await following;
     } finally {
-      this.#life.stops();
-      this.#log.info("handing back to Docker's resolver");
-      await containerWay.stop();
+      if (handingOver.isServing) {
+        this.#life.stops();
+        this.#log.info("handing back to Docker's resolver");
+        await containerWay.stop();
+        safekeeping.end();
+      } else {
+        await containerWay.abandon();
+        safekeeping.leave();
+      }
       queryLog.stop();
       guard.stop();
       defects.end();
-      control.close();
       repeats.close();
       this.#log.info("stopped");
     }
   }
 
-  #tellServing({ engine }: ContainerWay, { controlPath: control }: Instance): void {
+  #tellServing({ engine }: ContainerWay, control: string): void {
     const about = engine === null ? {} : { engine: engine.id, version: engine.version, address: engine.address };
     this.#log.info({ ...about, character: this.#character, control }, "serving");
   }
@@ -197,7 +292,7 @@ export class Service {
     }
   }
 
-  #portsOf({ queryWay, containerWay, reader }: Serving, ground: Ground): ControlPorts {
+  #portsOf({ queryWay, containerWay, safekeeping, reader }: Serving, ground: Ground): ControlPorts {
     const { containers, repairs, inside } = containerWay;
     return {
       containers,
@@ -206,7 +301,7 @@ export class Service {
       answering: queryWay.asking,
       book: queryWay.book,
       reader,
-      status: () => this.#status(containerWay, ground),
+      status: () => this.#status(containerWay, safekeeping, ground),
       reload: async () => await this.reload(),
     };
   }
@@ -232,7 +327,7 @@ export class Service {
     return familiesOf({ ...base, serving });
   }
 
-  #status(containerWay: ContainerWay, { means }: Ground): Status {
+  #status(containerWay: ContainerWay, safekeeping: Safekeeping, { means }: Ground): Status {
     const { settings } = this.#reloads;
     return {
       version: VERSION,
@@ -246,6 +341,7 @@ export class Service {
       isReady: containerWay.isSynced && containerWay.isSettled,
       memoryBytes: process.memoryUsage.rss(),
       capabilities: threadCapabilities(),
+      keeper: safekeeping.report,
       metrics: this.#pages.address ?? null,
       containers: containerStatuses(containerWay.containers),
     };
@@ -254,6 +350,13 @@ export class Service {
   get #character(): Status["character"] {
     return this.#reloads.settings.isStrict ? "strict" : "better";
   }
+}
+
+/** Opened once, for all who wait. */
+function gate(): { readonly passed: Promise<void>; readonly open: () => void } {
+  let open = (): void => undefined;
+  const passed = new Promise<void>((resolve) => (open = resolve));
+  return { passed, open };
 }
 
 /** As far as a reload may change things. */

@@ -3,6 +3,7 @@
 // is printed as JSON after the tables.
 
 import { benchAttach } from "./attach.ts";
+import { benchDeath } from "./death.ts";
 import { benchEvents } from "./events.ts";
 import { benchFailover } from "./failover.ts";
 import { type Row, printRows } from "./figures.ts";
@@ -20,6 +21,7 @@ const FIRST: readonly Part[] = [["attach", "Attaching, in real namespaces", benc
 const LAST: readonly Part[] = [
   ["failover", "Name servers that fail under load", benchFailover],
   ["events", "From an event to an answer", benchEvents],
+  ["death", "A process that is killed, or replaced, while others ask", benchDeath],
   ["stalls", "How long the answering thread is away", benchStalls],
 ];
 

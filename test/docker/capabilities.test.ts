@@ -8,11 +8,14 @@ import { after, before, test } from "node:test";
 
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/asking/dig.ts";
+import { run } from "../support/program/command.ts";
 import { Dns11, dns11 as command, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 
 // By the kernel's numbers: CHOWN, DAC_READ_SEARCH, NET_ADMIN, NET_RAW, SYS_PTRACE, SYS_ADMIN.
 const NEEDED = maskOf(0, 2, 12, 13, 19, 21);
+const SECCOMP = new URL("../../src/kernel/seccomp.js", import.meta.url).href;
+const DENIED = new URL("../../src/keeper/denied.js", import.meta.url).href;
 const LEAST = "+net_admin,+sys_admin,+sys_ptrace";
 
 let engine: Engine;
@@ -58,8 +61,31 @@ test("every thread has only what is needed, in every set, and the process is the
   assert.equal((await dig(web, "web")).answer[0]?.ttl, 600, "handed back");
 });
 
+test("calls that it never makes are refused to every thread, and what it starts inherits that", async () => {
+  await using dns11 = await startDns11(engine);
+  const { keeper } = await dns11.status();
+  for (const pid of [dns11.pid, keeper.pid ?? 0]) {
+    for (const thread of readdirSync(`/proc/${pid}/task`)) {
+      assert.match(readFileSync(`/proc/${pid}/task/${thread}/status`, "utf8"), /^Seccomp:\s+2$/m);
+    }
+  }
+  const program = `
+    import { denyCalls } from ${JSON.stringify(SECCOMP)};
+    import { DENIED_TO_MAIN } from ${JSON.stringify(DENIED)};
+    import { spawnSync } from "node:child_process";
+    const trying = (command, ...args) => spawnSync(command, args, { encoding: "utf8" }).stderr;
+    console.log(denyCalls(DENIED_TO_MAIN));
+    console.log(trying("mount", "-t", "tmpfs", "none", "/mnt"));
+    console.log(trying("strace", "-qq", "-e", "trace=none", "true"));`;
+  const { stdout } = await run(process.execPath, ["--input-type=module", "-e", program]);
+  assert.match(stdout, /^true$/m);
+  assert.match(stdout, /mount.*permission denied|must be superuser/i);
+  assert.match(stdout, /ptrace.*Operation not permitted/);
+});
+
 test("whoever wants it otherwise keeps what it was started with", async () => {
   await using dns11 = await startDns11(engine, { prefix: [], args: ["--capabilities", "keep"] });
+  assert.match(readFileSync(`/proc/${dns11.pid}/status`, "utf8"), /^Seccomp:\s+0$/m);
   const own = setsOf(process.pid)[0]?.sets["CapBnd"];
   for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapBnd"], own);
 });

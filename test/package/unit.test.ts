@@ -8,7 +8,9 @@ import { after, before, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dig } from "../support/asking/dig.ts";
+import { failuresAfter, load } from "../support/asking/load.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { isAlive } from "../support/program/kept.ts";
 import { ENGINE_FOLDER, PROGRAM_FOLDER, ServiceManager } from "../support/program/service-manager.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
@@ -82,6 +84,37 @@ test("killed, it is brought back", async () => {
   await waitFor("another process", async () => ([0, pid].includes(await mainPid()) ? undefined : true));
   await answeredWith(9);
   assert.equal(await manager.show(UNIT, "NRestarts"), "1");
+});
+
+test("replaced, another process goes on as the service, and no query is lost", async () => {
+  const pid = await mainPid();
+  const restarts = await manager.show(UNIT, "NRestarts");
+  const asking = load(web, { name: "db", perSecond: 500, forMs: 8_000 });
+  const { code, stderr } = await manager.systemctl("kill", "--kill-who=main", "--signal=SIGUSR2", UNIT);
+  assert.equal(code, 0, stderr);
+  await waitFor("another process", async () => ([0, pid].includes(await mainPid()) ? undefined : true), {
+    timeoutMs: 20_000,
+    everyMs: 50,
+  });
+  await waitFor("the one before to end", () => (isAlive(pid) ? undefined : true));
+  assert.deepEqual(failuresAfter(await asking, 0), [], log());
+  await answeredWith(9);
+  assert.equal(await manager.show(UNIT, "ActiveState"), "active");
+  assert.equal(await manager.show(UNIT, "NRestarts"), restarts);
+  const told = readFileSync(`/proc/${await mainPid()}/status`, "utf8");
+  assert.match(told, /^CapBnd:\t0000000000281001$/m);
+});
+
+test("a replacement that cannot serve changes nothing", async () => {
+  const pid = await mainPid();
+  writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\nttl: x\n");
+  await manager.systemctl("kill", "--kill-who=main", "--signal=SIGUSR2", UNIT);
+  await waitFor("it to have ended", () =>
+    /the process that was to take over has ended/.test(log()) ? true : undefined,
+  );
+  writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\nttl: 9\n");
+  await answeredWith(9);
+  assert.equal(await mainPid(), pid);
 });
 
 test("settings that cannot be understood end it for good", async () => {

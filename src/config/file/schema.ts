@@ -49,6 +49,7 @@ export const SCHEMA = map({
   }).optional(),
   "lame-duck": leaf(READERS["lame-duck"]).optional(),
   capabilities: leaf(READERS.capabilities).optional(),
+  keeper: leaf(READERS.keeper).optional(),
   strict: leaf(READERS.strict).optional(),
   rules: leaf(READERS.rules).optional(),
   only: list(READERS.only),

@@ -23,22 +23,19 @@ import { Fault, codeOf, isDefect, reasonOf } from "../../lib/fault.ts";
 import { guard } from "../../lib/guard.ts";
 import type { FailureCode } from "../../model/not-served.ts";
 import type { View } from "../../model/view.ts";
-import { type Capture, DOCKER_RESOLVER } from "../capture/capture.ts";
+import { DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { NamespaceId } from "../namespace/bracket.ts";
-import { dialIn } from "../namespace/dial.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
-import { type NamespaceSockets, bindSockets, closeSockets, pairsFor } from "../namespace/sockets.ts";
-import { conversationsWith } from "../namespace/conversations.ts";
+import { type NamespaceSockets, closeSockets, pairsFor } from "../namespace/sockets.ts";
 import { findCulprits } from "../rules/culprit.ts";
-import { openKeeper } from "../rules/keeper.ts";
-import type { RuleKeeper } from "../rules/rule-keeper.ts";
 import { type Listening, drainingPlan, servingPlan, trialPlan } from "../rules/plan.ts";
 import { type ProbeResult, probe } from "../rules/probe.ts";
-import { refuseServed, standingRules } from "../rules/standing.ts";
+import { standingRules } from "../rules/standing.ts";
 import type { Mode } from "./mode.ts";
+import { linger, openServing, removeRules } from "./opening.ts";
 import { type AttachmentParts, MORE_DESCRIPTORS } from "./parts.ts";
 import type { Endpoint } from "./ports.ts";
-import { type Serving, listeningOf, planInputOf, siteOf } from "./serving.ts";
+import { type Serving, heldOf, listeningOf, planInputOf, siteOf } from "./serving.ts";
 import type { AttachmentState } from "./state.ts";
 
 export class Attachment {
@@ -105,7 +102,7 @@ export class Attachment {
     if (this.#state.kind === "closed" || this.#serving !== undefined) return;
     try {
       this.#namespace ??= this.#proven();
-      this.#serving = this.#begin(this.#namespace.fd);
+      this.#serving = this.#begin(this.#namespace);
       // One that failed before is called so until a probe has come through.
       if (this.#state.kind === "opening") this.#become({ kind: "verifying", sinceMs: Date.now() });
     } catch (error) {
@@ -159,6 +156,7 @@ export class Attachment {
       const { capture, pairs, added } = this.#parts.bracket.within(namespace.fd, () => this.#exchange(serving));
       serving.endpoint.add(added);
       Object.assign(serving, { capture, pairs, bound: [...serving.bound, ...added] });
+      this.#renewHold(serving);
     } catch (error) {
       this.#failBy(error, "REFIT_FAILED");
     }
@@ -201,6 +199,37 @@ export class Attachment {
     );
   }
 
+  /** Serves nobody anew and touches no rule: somebody else is about to go on by the same sockets. */
+  standStill(): void {
+    this.#isDraining = true;
+    const serving = this.#serving;
+    if (serving === undefined) return;
+    const { bound, pairs } = serving;
+    const numbers = serving.endpoint.pause();
+    serving.bound = bound.map((pair, index) => ({ ...pair, ...numbers[index] }));
+    serving.pairs = pairs.map((pair) => serving.bound[bound.indexOf(pair)] as NamespaceSockets);
+    this.#renewHold(serving);
+  }
+
+  /** Nobody did. */
+  goOn(): void {
+    this.#isDraining = false;
+    this.#serving?.endpoint.resume();
+    this.refit();
+  }
+
+  /** Somebody else serves the namespace by now: everything stays as it is, and only we go. */
+  abandon(): void {
+    const serving = this.#serving;
+    this.#serving = undefined;
+    if (serving !== undefined) {
+      serving.isOver = true;
+      serving.endpoint.close();
+      serving.keeper.close();
+    }
+    this.close();
+  }
+
   /** Leaves, at once and without a trace. */
   close(): void {
     if (this.#state.kind === "closed") return;
@@ -222,44 +251,20 @@ export class Attachment {
     return await probe(within, destination, endpoint.target, isTrial, sourcePort);
   }
 
-  #begin(fd: number): Serving {
-    const isTrial = this.#state.kind === "failed";
-    const { bracket, memory, means, openEndpoint, host } = this.#parts;
-    // What connection tracking remembers of the sockets before leads to ports that nobody has any more.
-    const zone = this.#parts.nextZone();
-    let sockets: readonly NamespaceSockets[] = [];
-    let capture: Capture | undefined;
-    let keeper: RuleKeeper | undefined;
-    let isTouched = false;
-    try {
-      bracket.within(fd, () => {
-        const standing = refuseServed(memory);
-        isTouched = true;
-        // First, so that its number is the lowest: the kernel closes a dead process's descriptors in their order, and the
-        // rules must be gone before the sockets that they lead to.
-        keeper = openKeeper(means, memory, fd);
-        if (keeper.port !== undefined) this.#ownPorts.add(keeper.port);
-        capture = this.mode.capture();
-        this.#spared = conversationsWith(DOCKER_RESOLVER);
-        sockets = bindSockets(capture.leads);
-        this.#watch ??= this.#watchRules();
-        const input = planInputOf({ capture, pairs: sockets, zone }, this.#spared);
-        keeper.install(isTrial ? trialPlan(input) : servingPlan(input), standing);
-      });
-      if (capture === undefined || keeper === undefined) throw new Error("The bracket did not run");
-      const lifetime = { isOver: false };
-      const endpoint = openEndpoint(sockets, this.#view, (server, type) => {
-        if (lifetime.isOver) throw new Fault("ENDED", "The namespace is not served any more");
-        return dialIn(bracket, server.from === "host" ? host().network : fd, server, type);
-      });
-      this.#parts.onServing?.(this.claim.containerId, endpoint.counters, true);
-      return Object.assign(lifetime, { capture, pairs: sockets, bound: sockets, endpoint, keeper, zone, isTrial });
-    } catch (error) {
-      if (keeper !== undefined) this.#removeRules(keeper);
-      closeSockets(sockets);
-      if (isTouched) this.#undo(fd);
-      throw error;
-    }
+  #begin(namespace: { readonly fd: number; readonly id: NamespaceId }): Serving {
+    const { serving, spared } = openServing(namespace, {
+      containerId: this.claim.containerId,
+      mode: this.mode,
+      view: this.#view,
+      parts: this.#parts,
+      isTrial: this.#state.kind === "failed",
+      ownPorts: this.#ownPorts,
+      watchRules: () => void (this.#watch ??= this.#watchRules()),
+    });
+    this.#spared = spared;
+    const held = heldOf(namespace.id, serving, spared);
+    if (held !== undefined) serving.hold = this.#parts.keep?.(held);
+    return serving;
   }
 
   /** Where there is no nf_tables, there is nobody who tells; the timer looks more often then. */
@@ -356,8 +361,9 @@ export class Attachment {
     serving.isOver = true;
     this.#withdraw();
     // The rules first: from then on nobody is led to sockets that are going away.
-    this.#removeRules(serving.keeper);
+    removeRules(serving.keeper, this.#ownPorts);
     serving.endpoint.close();
+    serving.hold?.release();
     this.#parts.onServing?.(this.claim.containerId, serving.endpoint.counters, false);
     if (this.#namespace !== undefined) this.#undo(this.#namespace.fd);
   }
@@ -371,13 +377,9 @@ export class Attachment {
     this.#parts.bracket.within(fd, () => this.mode.undo());
   }
 
-  /** Takes the rules away; the socket that owned them follows when that costs nothing any more. */
-  #removeRules(keeper: RuleKeeper): void {
-    keeper.remove();
-    linger(() => {
-      keeper.close();
-      if (keeper.port !== undefined) this.#ownPorts.delete(keeper.port);
-    });
+  #renewHold(serving: Serving): void {
+    const held = this.#namespace && heldOf(this.#namespace.id, serving, this.#spared);
+    if (held !== undefined) serving.hold?.renew(held);
   }
 
   #become(state: AttachmentState): void {
@@ -390,8 +392,4 @@ export class Attachment {
 function failureCode(error: unknown, otherwise: FailureCode): string {
   if (codeOf(error) === "EMFILE" || codeOf(error) === "ENFILE") return "NO_DESCRIPTORS" satisfies FailureCode;
   return error instanceof Fault && !(error instanceof SystemFault) ? error.code : otherwise;
-}
-
-function linger(close: () => void): void {
-  setTimeout(close, LIMITS.nftLingerMs).unref();
 }

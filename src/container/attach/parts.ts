@@ -3,7 +3,8 @@
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import type { RuleMeans } from "../../model/rule-tier.ts";
-import type { Bracket } from "../namespace/bracket.ts";
+import type { HeldNamespace, Keep } from "../../model/held-namespace.ts";
+import type { Bracket, NamespaceId } from "../namespace/bracket.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
 import type { OpenEndpoint } from "./ports.ts";
@@ -23,6 +24,10 @@ export interface AttachmentParts {
   /** Another connection tracking zone each time. */
   readonly nextZone: () => number;
   readonly openEndpoint: OpenEndpoint;
+  /** Holds copies of what a namespace is served by, as long as it is. */
+  readonly keep?: Keep | undefined;
+  /** What a process before us served this namespace by and left to us; told once. */
+  readonly heir?: ((id: NamespaceId) => HeldNamespace | undefined) | undefined;
   /** Told whose counters grow from now on, and when they no longer do. */
   readonly onServing?: (containerId: string, counters: Readonly<Record<string, number>>, isServing: boolean) => void;
   /** It is in another state. */

@@ -16,6 +16,9 @@ export interface Endpoint {
   /** Client ports of TCP connections on which something is still to be said. */
   readonly conversations: readonly number[];
   readonly counters: Readonly<Record<string, number>>;
+  /** Leaves what comes in the sockets; what has come is still answered. Their numbers are others then, in the same order. */
+  pause(): readonly Pick<NamespaceSockets, "udp" | "tcp">[];
+  resume(): void;
   close(): void;
 }
 

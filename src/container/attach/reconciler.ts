@@ -45,6 +45,8 @@ export type Repaired = "verified" | "attached-anew" | "failed";
 
 interface ReconcilerParts extends Omit<AttachmentParts, "openEndpoint" | "onState" | "onForeignChange"> {
   readonly openEndpointFor: OpenEndpointFor;
+  /** Nothing is attached before this. */
+  readonly begins?: Promise<void> | undefined;
   /** Whether attaching it may end the process: such a one is attached last and alone. */
   readonly isSuspect?: (containerId: string) => boolean;
   /** Whether every container that ran when we came is wanted by now, or not. */
@@ -142,6 +144,30 @@ export class Reconciler {
     this.#mark(containerId);
   }
 
+  /** Begins nothing any more: somebody else is about to serve by the same sockets. What is being left, is left first. */
+  async standStill(): Promise<void> {
+    this.#isStopped = true;
+    await Promise.all(this.#leaving.values());
+    for (const [, attachment] of this.attachments()) attachment.standStill();
+  }
+
+  /** Nobody did. */
+  goOn(): void {
+    this.#isStopped = false;
+    for (const [, attachment] of this.attachments()) attachment.goOn();
+    for (const id of this.#queue) this.#mark(id);
+  }
+
+  /** Somebody else serves everything by now: answers what has come, for as long as leaving may take, and goes. */
+  async abandon(): Promise<void> {
+    clearInterval(this.#verifyTimer);
+    const attachments = [...this.attachments()].map(([, attachment]) => attachment);
+    const deadlineMs = performance.now() + LIMITS.drainMs;
+    while (attachments.some(isBusy) && performance.now() < deadlineMs) await sleep(LIMITS.drainQuietMs);
+    for (const attachment of attachments) attachment.abandon();
+    this.#entries.clear();
+  }
+
   /** Drains and leaves every namespace. */
   async stop(): Promise<void> {
     this.#isStopped = true;
@@ -163,6 +189,7 @@ export class Reconciler {
 
   async #work(): Promise<void> {
     this.#isWorking = true;
+    await this.#parts.begins;
     // Queries come between two namespaces, however many namespaces there are to do.
     for (await nextRound(); this.#queue.size > 0 && !this.#isStopped; await nextRound()) {
       const containerId = this.#next();
@@ -324,6 +351,11 @@ export class Reconciler {
     this.#turn = this.#turn.then(() => nextRound());
     await this.#turn;
   }
+}
+
+/** Whether somebody waits for an answer of ours. */
+function isBusy({ endpoint }: Attachment): boolean {
+  return endpoint !== undefined && (endpoint.inFlight > 0 || endpoint.conversations.length > 0);
 }
 
 /** Whether queries come through from now on; a verification that was under way already is waited for. */

@@ -76,8 +76,8 @@ function failureText(tier: RuleTier, error: unknown): string {
 }
 
 /** What is not as it should be with rules that nobody owns. */
-export function warnOfMeans({ tier, hasZones }: RuleMeans, tell: TellNews): void {
-  if (tier === "nft-owner") return;
+export function warnOfMeans({ tier, hasZones }: RuleMeans, isKept: boolean, tell: TellNews): void {
+  if (tier === "nft-owner" || (tier === "nft" && isKept)) return;
   tell(
     { tier, remedy: "After a kill or a hang: dns11 cleanup, or start dns11 again." },
     "rules of this tier stay when dns11 is killed or hangs: queries of all containers it served then fail until they are removed",

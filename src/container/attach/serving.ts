@@ -3,7 +3,8 @@
  */
 import type { Capture } from "../capture/capture.ts";
 import { Fault } from "../../lib/fault.ts";
-import type { Bracket } from "../namespace/bracket.ts";
+import type { HeldNamespace, Hold } from "../../model/held-namespace.ts";
+import type { Bracket, NamespaceId } from "../namespace/bracket.ts";
 import { DOOR_MARK } from "../namespace/dial.ts";
 import type { NamespaceSockets } from "../namespace/sockets.ts";
 import type { RuleKeeper } from "../rules/rule-keeper.ts";
@@ -26,6 +27,18 @@ export interface Serving {
   isTrial: boolean;
   /** The namespace's descriptor is not ours any more: its number may be another's. */
   isOver: boolean;
+  /** Who takes the rules away should we end, where somebody does. */
+  hold: Hold | undefined;
+}
+
+/** What another process needs to take the rules away, or to go on; undefined for rules that a netlink socket cannot change. */
+export function heldOf(
+  id: NamespaceId,
+  { keeper, zone, bound }: Pick<Serving, "keeper" | "zone" | "bound">,
+  spared: readonly number[],
+): HeldNamespace | undefined {
+  const { removal } = keeper;
+  return removal && { id, ...removal, zone, spared, pairs: bound };
 }
 
 export function listeningOf(pairs: readonly NamespaceSockets[]): Listening[] {

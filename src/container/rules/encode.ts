@@ -3,7 +3,7 @@
  */
 import { addressBytes } from "../../model/address.ts";
 import { NLM_F_APPEND, NLM_F_CREATE, type NetlinkWriter } from "../../kernel/netlink-message.ts";
-import { NFPROTO_IPV4, NFPROTO_IPV6, type NftCommand } from "../../kernel/nfnetlink.ts";
+import { NFPROTO_IPV4, NFPROTO_IPV6, type NftCommand, deleteTable } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
 import {
   type Action,
@@ -87,15 +87,7 @@ export function exchangeCommands(
 
 /** Removes a table and all in it; the kernel refuses where somebody else owns it, and where there is none. */
 export function deleteCommands({ family, name }: Pick<TablePlan, "family" | "name">): NftCommand[] {
-  return [
-    {
-      family: FAMILY_NUMBER[family],
-      command: nft.NFT_MSG_DELTABLE,
-      flags: 0,
-      about: `table ${family} ${name}`,
-      write: (w) => w.text(nft.NFTA_TABLE_NAME, name),
-    },
-  ];
+  return [deleteTable(FAMILY_NUMBER[family], name)];
 }
 
 function titleOf({ family, name }: TablePlan): string {

@@ -16,6 +16,7 @@ const PLAIN_NAME = /^[\w.@:-]+$/;
 
 export class IptablesKeeper implements RuleKeeper {
   readonly port = undefined;
+  readonly removal = undefined;
   readonly #hasZones: boolean;
   readonly #memory: NetlinkMemory;
   readonly #place: Place;

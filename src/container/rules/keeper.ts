@@ -2,6 +2,7 @@
  * Which keeper holds the rules of a namespace, by the tier.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import type { HeldNamespace } from "../../model/held-namespace.ts";
 import type { RuleMeans } from "../../model/rule-tier.ts";
 import { IptablesKeeper } from "./iptables-keeper.ts";
 import type { Place } from "./iptables-tool.ts";
@@ -12,4 +13,9 @@ import type { RuleKeeper } from "./rule-keeper.ts";
 export function openKeeper(means: RuleMeans, memory: NetlinkMemory, place: Place): RuleKeeper {
   if (means.tier === "iptables-legacy") return new IptablesKeeper(means.hasZones, memory, place);
   return new NftKeeper(means.tier === "nft-owner", memory);
+}
+
+/** Takes over what stands already, with the socket that it belongs to; to be called from wherever the thread is. */
+export function inheritKeeper(means: RuleMeans, memory: NetlinkMemory, left: HeldNamespace): RuleKeeper {
+  return new NftKeeper(means.tier === "nft-owner", memory, left);
 }

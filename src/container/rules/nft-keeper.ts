@@ -4,6 +4,7 @@
  */
 import { SystemFault } from "../../kernel/libc.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import type { HeldNamespace } from "../../model/held-namespace.ts";
 import { NftSocket } from "../../kernel/nfnetlink.ts";
 import { deleteCommands, exchangeCommands, replaceCommands } from "./encode.ts";
 import { removeChains } from "./iptables-chains.ts";
@@ -16,13 +17,19 @@ export class NftKeeper implements RuleKeeper {
   readonly #isOwned: boolean;
   #families: readonly Family[] = [];
 
-  constructor(isOwned: boolean, memory: NetlinkMemory) {
+  /** With a socket of the namespace that the thread is in, or with one that was left to us together with its tables. */
+  constructor(isOwned: boolean, memory: NetlinkMemory, left?: HeldNamespace) {
     this.#isOwned = isOwned;
-    this.#nft = new NftSocket(memory);
+    this.#nft = new NftSocket(memory, left?.netlink);
+    this.#families = left?.tables.map(({ family }) => family) ?? [];
   }
 
   get port(): number {
     return this.#nft.port;
+  }
+
+  get removal(): Pick<HeldNamespace, "netlink" | "tables"> {
+    return { netlink: this.#nft.fd, tables: this.#families.map((family) => ({ family, name: TABLE_NAME })) };
   }
 
   install(plans: readonly TablePlan[], standing: readonly Standing[]): void {

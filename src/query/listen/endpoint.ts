@@ -89,6 +89,16 @@ export class Endpoint {
     this.#asker.view = view;
   }
 
+  /** Leaves what comes in the sockets; what has come is still answered. Returns their numbers, which are others now. */
+  pause(): readonly Pick<SocketPair, "udp" | "tcp">[] {
+    const tcp = this.#tcp.map((listener) => listener.pause());
+    return this.#udp.map((listener, index) => ({ udp: listener.pause(), tcp: tcp[index] as number }));
+  }
+
+  resume(): void {
+    for (const listener of [...this.#udp, ...this.#tcp]) listener.resume();
+  }
+
   close(): void {
     for (const listener of [...this.#udp, ...this.#tcp]) listener.close();
     this.#asker.close();

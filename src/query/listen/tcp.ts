@@ -2,37 +2,47 @@
  * The TCP socket of one namespace: accepts connections, and keeps their number bounded by sending away the one that has
  * been silent longest.
  */
-import { type Server, createServer } from "node:net";
+import { type Server, type Socket, createServer } from "node:net";
 
 import { LIMITS } from "../../config/limits.ts";
+import { closeQuietly, duplicate } from "../../kernel/libc.ts";
 import type { Asker } from "../asker/asker.ts";
 import { guard } from "../../lib/guard.ts";
 import type { Share } from "../../lib/share.ts";
 import { TcpConnection, type TcpParts } from "./tcp-connection.ts";
 
 export class TcpListener {
-  readonly #server: Server;
+  readonly #asker: Asker;
+  readonly #parts: TcpParts;
+  #fd: number;
+  /** Nothing as long as somebody else accepts who comes. */
+  #server: Server | undefined;
   readonly #clients: Share;
   readonly #connections = new Set<TcpConnection>();
+  #isClosed = false;
 
   /** Takes over a listening socket. */
   constructor(fd: number, asker: Asker, parts: TcpParts) {
+    this.#fd = fd;
+    this.#asker = asker;
+    this.#parts = parts;
     this.#clients = asker.shares.clients;
-    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-      if (!this.#makeRoom()) {
-        socket.destroy();
-        return;
-      }
-      const isWhole = guard.run("tcp", asker.number, () => {
-        this.#connections.add(new TcpConnection(socket, asker, parts, (connection) => this.#forget(connection)));
-      });
-      if (!isWhole) {
-        this.#clients.give(1);
-        socket.destroy();
-      }
-    });
-    this.#server.on("error", (error) => guard.tell(error, "tcp", asker.number));
-    this.#server.listen({ fd, backlog: LIMITS.tcpBacklog });
+    this.#server = this.#open(fd);
+  }
+
+  /** Leaves who comes in the socket, for somebody else to accept; conversations that are under way go on. Returns its number. */
+  pause(): number {
+    if (this.#isClosed || this.#server === undefined) return this.#fd;
+    const kept = duplicate(this.#fd);
+    this.#server.close();
+    this.#server = undefined;
+    this.#fd = kept;
+    return kept;
+  }
+
+  /** Accepts again. */
+  resume(): void {
+    if (!this.#isClosed) this.#server ??= this.#open(this.#fd);
   }
 
   get connections(): number {
@@ -46,8 +56,32 @@ export class TcpListener {
 
   /** Accepts nobody any more and cuts off whoever is there. */
   close(): void {
-    this.#server.close();
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    if (this.#server === undefined) closeQuietly(this.#fd);
+    else this.#server.close();
     for (const connection of this.#connections) connection.destroy();
+  }
+
+  #open(fd: number): Server {
+    const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
+    server.on("error", (error) => guard.tell(error, "tcp", this.#asker.number));
+    return server.listen({ fd, backlog: LIMITS.tcpBacklog });
+  }
+
+  #accept(socket: Socket): void {
+    if (!this.#makeRoom()) {
+      socket.destroy();
+      return;
+    }
+    const isWhole = guard.run("tcp", this.#asker.number, () => {
+      const onClosed = (connection: TcpConnection): void => this.#forget(connection);
+      this.#connections.add(new TcpConnection(socket, this.#asker, this.#parts, onClosed));
+    });
+    if (!isWhole) {
+      this.#clients.give(1);
+      socket.destroy();
+    }
   }
 
   /** Whether there is room for one more, if need be because another one has to go. */

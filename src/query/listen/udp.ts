@@ -8,7 +8,7 @@
 import { isIPv6 } from "node:net";
 
 import { LIMITS } from "../../config/limits.ts";
-import { sendTo } from "../../kernel/libc.ts";
+import { closeQuietly, duplicate, sendTo } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
 import { UdpWatch } from "../../kernel/udp-watch.ts";
 import { guard } from "../../lib/guard.ts";
@@ -38,8 +38,9 @@ interface Sender {
 const PORT_AT = 2;
 
 export class UdpListener {
-  readonly #fd: number;
-  readonly #watch: UdpWatch;
+  #fd: number;
+  /** Nothing as long as somebody else reads what comes. */
+  #watch: UdpWatch | undefined;
   readonly #asker: Asker;
   readonly #parts: UdpParts;
   readonly #isIPv6: boolean;
@@ -53,15 +54,38 @@ export class UdpListener {
     this.#fd = fd;
     this.#asker = asker;
     this.#parts = parts;
-    const onPacket = this.#onPacket.bind(this);
     this.#isIPv6 = isIPv6(address);
-    this.#watch = new UdpWatch(fd, this.#isIPv6 ? 6 : 4, onPacket, (error) => guard.tell(error, "udp", asker.number));
+    this.#watch = this.#open(fd);
+  }
+
+  /**
+   * Leaves what comes in the socket, for somebody else to read; answers to what was read before still go out. To look at a
+   * socket no more is to close it, so it has another number from here on, which is returned.
+   */
+  pause(): number {
+    if (this.#isClosed || this.#watch === undefined) return this.#fd;
+    const kept = duplicate(this.#fd);
+    this.#watch.close();
+    this.#watch = undefined;
+    this.#fd = kept;
+    return kept;
+  }
+
+  /** Reads again. */
+  resume(): void {
+    if (!this.#isClosed) this.#watch ??= this.#open(this.#fd);
   }
 
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#watch.close();
+    if (this.#watch === undefined) closeQuietly(this.#fd);
+    else this.#watch.close();
+  }
+
+  #open(fd: number): UdpWatch {
+    const onPacket = this.#onPacket.bind(this);
+    return new UdpWatch(fd, this.#isIPv6 ? 6 : 4, onPacket, (error) => guard.tell(error, "udp", this.#asker.number));
   }
 
   #onPacket(message: Buffer, sender: Sender): void {
@@ -92,7 +116,7 @@ export class UdpListener {
   /** What waits behind the packet that Node brought; a lone one costs no more than this look. */
   #receiveMore(): number {
     const { block, queryBytesMax, isBatching } = this.#parts;
-    if (!isBatching || this.#watch.isResting) return 0;
+    if (!isBatching || this.#watch?.isResting !== false) return 0;
     const count = block.receive(this.#fd, 1, queryBytesMax, this.#batchMax - 1);
     if (count > 0) this.#watch.rest();
     return count;

@@ -43,6 +43,9 @@ export async function preview(settings: RunSettings, log: Log): Promise<readonly
       counts: new WayCounts(settings.metrics.containers),
       journal: new Journal(instanceFolder(settings.stateDir, link.info.id)),
       quarantines: Quarantines.none(),
+      keep: undefined,
+      heir: () => undefined,
+      begins: Promise.resolve(),
     },
     link,
   );

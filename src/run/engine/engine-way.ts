@@ -89,6 +89,19 @@ export class EngineWay implements ContainerWay {
     await this.follower.run(signal);
   }
 
+  async standStill(): Promise<void> {
+    await this.reconciler.standStill();
+  }
+
+  goOn(): void {
+    this.reconciler.goOn();
+  }
+
+  async abandon(): Promise<void> {
+    await this.reconciler.abandon();
+    this.hostUpstreams.close();
+  }
+
   async stop(): Promise<void> {
     await this.reconciler.stop();
     this.hostUpstreams.close();
@@ -103,7 +116,7 @@ export class EngineWay implements ContainerWay {
   }
 
   #openReconciler(): Reconciler {
-    const { ground, queryWay, quarantines, counts } = this.#parts;
+    const { ground, keep, heir, begins, queryWay, quarantines, counts } = this.#parts;
     const { host } = this.#link;
     return new Reconciler(
       {
@@ -112,6 +125,9 @@ export class EngineWay implements ContainerWay {
         prove: (claim: NamespaceClaim): ProvenNamespace => proveNamespace(claim, host(), ground.bracket.homeId),
         nextZone: zones(),
         openEndpointFor: queryWay.openEndpointFor,
+        keep,
+        heir,
+        begins,
         isSuspect: quarantines.isSuspect,
         areAllKnown: () => this.follower.isSynced,
         attaching: (id, work) => quarantines.box.attaching(id, work),
@@ -189,7 +205,7 @@ export class EngineWay implements ContainerWay {
       onEventDone: (lagMs) => counts.eventLag.add(0, lagMs / 1_000),
       onSynced: () => {
         log.info({ containers: this.directory.containers.size }, "every running container is known");
-        for (const line of this.#undoOldNodes()) log.info(line, "left behind by a dns11 before");
+        void this.#undoLeftBehind();
       },
       onNetwork: (fact) => this.directory.putNetwork(fact),
       onNetworkGone: (id) => this.directory.removeNetwork(id),
@@ -238,6 +254,12 @@ export class EngineWay implements ContainerWay {
       // Nodes have other ways to be reached, and the next connection asks again.
     }
     if (this.nodes.setHostGateway(gateway)) this.roster.refresh();
+  }
+
+  /** What another process serves still is not left behind. */
+  async #undoLeftBehind(): Promise<void> {
+    await this.#parts.begins;
+    for (const line of this.#undoOldNodes()) this.#parts.log.info(line, "left behind by a dns11 before");
   }
 
   /** Nodes that a killed instance left, and that are none by now. Another start of a container undoes everything by itself. */

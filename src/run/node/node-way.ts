@@ -118,13 +118,26 @@ class NodeWay implements ContainerWay {
     }
   }
 
+  async standStill(): Promise<void> {
+    await this.#reconciler.standStill();
+  }
+
+  goOn(): void {
+    this.#reconciler.goOn();
+  }
+
+  async abandon(): Promise<void> {
+    await this.#reconciler.abandon();
+    closeEngineHost(this.#host);
+  }
+
   async stop(): Promise<void> {
     await this.#reconciler.stop();
     closeEngineHost(this.#host);
   }
 
   #openReconciler(): Reconciler {
-    const { counts, ground, queryWay } = this.#parts;
+    const { counts, ground, keep, heir, begins, queryWay } = this.#parts;
     return new Reconciler(
       {
         ...ground,
@@ -133,6 +146,9 @@ class NodeWay implements ContainerWay {
         nextZone: zones(),
         descriptorsMax: descriptorsMax(),
         openEndpointFor: queryWay.openEndpointFor,
+        keep,
+        heir,
+        begins,
         onServing: (_, counters, isServing) =>
           isServing ? counts.began(this.#container.name, counters) : counts.ended(counters),
       },

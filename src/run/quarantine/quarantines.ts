@@ -11,29 +11,43 @@ import { Deaths } from "./deaths.ts";
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export class Quarantines {
-  readonly box: BlackBox;
+  readonly #folder: string | undefined;
+  readonly #log: Log | undefined;
   readonly #deaths: Deaths;
+  #box = BlackBox.unmapped();
   #timer: NodeJS.Timeout | undefined;
 
-  private constructor(box: BlackBox, deaths: Deaths) {
-    this.box = box;
+  private constructor(deaths: Deaths, folder?: string, log?: Log) {
     this.#deaths = deaths;
+    this.#folder = folder;
+    this.#log = log;
   }
 
-  /** Where its files cannot be written, deaths are not remembered, and that is told. */
+  /** What was decided before. Where its files cannot be written, deaths are not remembered, and that is told. */
   static open(folder: string, log: Log): Quarantines {
-    const box = opened(folder, log);
     const deaths = new Deaths(folder, (error) =>
       log.warn({ reason: reasonOf(error) }, "how dns11 died before cannot be written down"),
     );
-    deaths.note(box.before);
-    if (box.before !== undefined) tellOf(box.before, deaths, log);
-    return new Quarantines(box, deaths);
+    return new Quarantines(deaths, folder, log);
   }
 
   /** For a look at what would be done: nothing is read or written. */
   static none(): Quarantines {
-    return new Quarantines(BlackBox.unmapped(), new Deaths("/nonexistent", () => undefined));
+    return new Quarantines(new Deaths("/nonexistent", () => undefined));
+  }
+
+  /** Where it is written down what is being done, once `enter` was called. */
+  get box(): BlackBox {
+    return this.#box;
+  }
+
+  /** Reads the last words of the process before, and begins its own. Only whoever holds the lock may. */
+  enter(): void {
+    if (this.#folder === undefined || this.#log === undefined) return;
+    this.#box = opened(this.#folder, this.#log);
+    const { before } = this.#box;
+    this.#deaths.note(before);
+    if (before !== undefined) tellOf(before, this.#deaths, this.#log);
   }
 
   readonly isSuspect = (containerId: string): boolean => this.#deaths.isSuspect(containerId);

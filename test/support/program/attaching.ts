@@ -14,13 +14,30 @@ import { NetlinkMemory } from "../../../src/kernel/netlink-socket.ts";
 import { BETTER } from "../../../src/model/behaviour.ts";
 import type { View } from "../../../src/model/view.ts";
 import { Answerer } from "../../../src/query/answer.ts";
-import { SLOT_BYTES } from "../../../src/query/ports.ts";
+import { type Forward, SLOT_BYTES } from "../../../src/query/ports.ts";
 import { Book } from "../../../src/query/ledger/book.ts";
+import { Outcome } from "../../../src/query/record/outcome.ts";
 import { Endpoint as ListeningEndpoint } from "../../../src/query/listen/endpoint.ts";
 import { streamBlock } from "../../../src/query/listen/tcp-connection.ts";
 import { sharePools } from "../../../src/query/asker/shares.ts";
 
 export const VIEW: View = { names: [], upstreams: { routes: [], isNdotsSet: false } };
+
+// The same, where every name is asked of somebody.
+const FORWARDING_VIEW: View = {
+  names: [],
+  upstreams: {
+    routes: [
+      {
+        suffix: new Uint8Array(),
+        labelCount: 0,
+        servers: [{ from: "host", address: "192.0.2.53", port: 53 }],
+        isLocal: false,
+      },
+    ],
+    isNdotsSet: false,
+  },
+};
 
 // Takes the sockets over and answers nobody.
 export const silent: OpenEndpoint = (bound): Endpoint => ({
@@ -30,13 +47,32 @@ export const silent: OpenEndpoint = (bound): Endpoint => ({
   inFlight: 0,
   conversations: [],
   counters: {},
+  pause: () => bound,
+  resume: () => undefined,
   close: () => closeSockets(bound),
 });
 
 // The listeners that ship, with nothing to tell but whether a probe has arrived.
-export const answering: OpenEndpoint = (bound, view, dial) => {
+export const answering: OpenEndpoint = openListening(() => undefined);
+
+// The same, which answers everything else with one address.
+export function answeringWith(address: Buffer): OpenEndpoint {
+  return openListening((_, { query, questionEnd }, __, respond) => {
+    const question = Buffer.from(query.subarray(0, questionEnd));
+    const record = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 5, 0, 4, ...address]);
+    question.writeUInt16BE(0x8180, 2);
+    for (const [index, count] of [1, 1, 0, 0].entries()) question.writeUInt16BE(count, 4 + index * 2);
+    setImmediate(() => respond(Buffer.concat([question, record]), new Outcome()));
+  }, FORWARDING_VIEW);
+}
+
+function openListening(forward: Forward, instead?: View): OpenEndpoint {
+  return (bound, view, dial) => listeningOn(forward, bound, instead ?? view, dial);
+}
+
+function listeningOn(forward: Forward, ...[bound, view, dial]: Parameters<OpenEndpoint>): Endpoint {
   const answerer = new Answerer(BETTER);
-  const common = { answerer, forward: () => undefined };
+  const common = { answerer, forward };
   const udp = {
     ...common,
     block: new MessageBlock(8, SLOT_BYTES),
@@ -46,7 +82,7 @@ export const answering: OpenEndpoint = (bound, view, dial) => {
   const tcp = { ...common, pipelinedMax: 1, block: streamBlock() };
   const shares = sharePools(Number.POSITIVE_INFINITY);
   return new ListeningEndpoint(bound, { containerId: "x", view, dial }, { udp, tcp, book: new Book("full"), shares });
-};
+}
 
 export class Attaching implements Disposable {
   readonly bracket = new Bracket();

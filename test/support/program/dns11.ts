@@ -97,6 +97,12 @@ export class Dns11 implements AsyncDisposable {
     return this.#exited;
   }
 
+  // The same, where its log may still be written by somebody who goes on: its keeper.
+  async ended(): Promise<number | string> {
+    await waitFor("dns11 to end", () => (this.isRunning ? undefined : true));
+    return this.#child.exitCode ?? this.#child.signalCode ?? "";
+  }
+
   get isRunning(): boolean {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }

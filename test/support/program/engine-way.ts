@@ -16,7 +16,14 @@ import { Quarantines } from "../../../src/run/quarantine/quarantines.ts";
 import { composeQueryWay } from "../../../src/run/query-way.ts";
 
 export function composeHere(bracket?: Bracket): { readonly way: EngineWay; readonly close: () => void } {
-  const run = { host: undefined, stateDir: "", enginePid: undefined, isBatching: true, config: undefined };
+  const run = {
+    host: undefined,
+    stateDir: "",
+    enginePid: undefined,
+    isBatching: true,
+    isReplacing: false,
+    config: undefined,
+  };
   const settings = { ...settle([]), ...run };
   const log = createLog("warn");
   const repeats = new Repeats(log);
@@ -32,6 +39,9 @@ export function composeHere(bracket?: Bracket): { readonly way: EngineWay; reado
       counts: new WayCounts(0),
       journal: new Journal("/nowhere"),
       quarantines: Quarantines.none(),
+      keep: undefined,
+      heir: () => undefined,
+      begins: Promise.resolve(),
     },
     {
       engine: new Engine("/nowhere"),

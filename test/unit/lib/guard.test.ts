@@ -59,7 +59,7 @@ test("what no guard stands before does not end a process that serves, and is tol
     const repeats = { tell: (level, subject, about, text) => lines.push([text, about.reason]) };
     let count = 0;
     const onDefect = () => void count++;
-    new Defects({ log, repeats, inWork: new Uint32Array(1), containerOf: () => undefined, onDefect }).begin();
+    new Defects({ log, repeats, containerOf: () => undefined, onDefect }).begin(new Uint32Array(1));
     const fail = () => { throw new TypeError("a defect"); };
     for (let i = 0; i < 3; i++) setTimeout(fail);
     Promise.reject(new RangeError("of nobody's"));

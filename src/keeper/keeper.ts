@@ -1,0 +1,230 @@
+/**
+ * Keeper: holds copies of what the main process serves by, and does what that can no longer do once it has ended: take its
+ * rules away, in a moment, instead of leaving them to the kernel, which takes one table after the other. It knows nothing
+ * of names, engines or containers.
+ *
+ *   serving --(the main process ends, or hangs and is ended)--> tables removed, over
+ *      |  a successor asks
+ *      v
+ *   asked --(the main process stands still)--> given --(the successor serves)--> serving, for the successor
+ *      |                                         |  it ends, or takes too long and is ended
+ *      +-----(it does not; or nobody wants)------+--> back to the main process; without one: tables removed, over
+ *
+ * It has no event loop: it waits for its channels, for a moment at a time, and does one thing after the other.
+ */
+import { KEEPER_LIMITS } from "./limits.ts";
+import { acceptAt, peerOf, waitReadable } from "../kernel/channel.ts";
+import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
+import type { HeldNamespace } from "../model/held-namespace.ts";
+import { LettingGo, closeDescriptors, removeTables } from "./holding.ts";
+import { PROTOCOL_VERSION, type ToKeeper } from "./protocol.ts";
+import { Watched } from "./watched.ts";
+
+/** Somebody who wants to take over. */
+interface Successor {
+  readonly who: Watched;
+  /** What it has the keeper hold: copies of what it was given, and what it made itself. */
+  readonly held: Map<number, HeldNamespace>;
+  stage: "greeted" | "asked" | "given";
+  /** When its patience, or ours with it, is over. */
+  dueMs: number;
+}
+
+interface KeeperParts {
+  readonly main: Watched;
+  /** Where successors connect. */
+  readonly listener: number;
+  readonly memory: NetlinkMemory;
+  readonly onNews: (about: Readonly<Record<string, unknown>>, text: string) => void;
+}
+
+export class Keeper {
+  readonly #parts: KeeperParts;
+  readonly #lettingGo = new LettingGo();
+  #main: Watched;
+  #held = new Map<number, HeldNamespace>();
+  #successor: Successor | undefined;
+  #hasBeaten = false;
+  #isOver = false;
+
+  constructor(parts: KeeperParts) {
+    this.#parts = parts;
+    this.#main = parts.main;
+    this.#greet(parts.main);
+  }
+
+  /** Until there is nothing left to watch. */
+  run(): void {
+    while (!this.#isOver) {
+      const { listener } = this.#parts;
+      const watched = [this.#main.fd, listener, ...(this.#successor === undefined ? [] : [this.#successor.who.fd])];
+      const [, hasNew] = waitReadable(watched, KEEPER_LIMITS.lookMs);
+      this.#hearMain();
+      if (hasNew === true) this.#accept();
+      if (this.#successor !== undefined) this.#hearSuccessor(this.#successor);
+      this.#look(performance.now());
+    }
+  }
+
+  #greet(who: Watched): void {
+    who.tell({ is: "hello", version: PROTOCOL_VERSION, keeper: process.pid, main: this.#main.pid });
+  }
+
+  #hearMain(): void {
+    const main = this.#main;
+    for (const message of main.heard()) {
+      this.#obey(message);
+      if (this.#isOver) return;
+    }
+    // Whoever was given everything goes on without it.
+    if (main.isGone && this.#successor?.stage !== "given") this.#handBack("the main process ended");
+  }
+
+  #obey(message: ToKeeper): void {
+    switch (message.is) {
+      case "hold":
+        return this.#hold(this.#held, message.key, message.namespace);
+      case "release":
+        return this.#release(this.#held, message.key);
+      case "beat":
+        this.#hasBeaten = true;
+        this.#main.pulse.beat(performance.now());
+        this.#main.tell({ is: "alive" });
+        return;
+      case "yield":
+        return this.#give();
+      case "end":
+        this.#isOver = true;
+        return;
+      case "hello":
+        if (message.version !== PROTOCOL_VERSION) this.#isOver = true;
+        return;
+      default:
+        return;
+    }
+  }
+
+  #hold(held: Map<number, HeldNamespace>, key: number, namespace: HeldNamespace): void {
+    if (held.size >= KEEPER_LIMITS.namespaces && !held.has(key)) return closeDescriptors(namespace);
+    this.#release(held, key);
+    held.set(key, namespace);
+  }
+
+  #release(held: Map<number, HeldNamespace>, key: number): void {
+    const namespace = held.get(key);
+    if (namespace === undefined) return;
+    held.delete(key);
+    this.#lettingGo.add(namespace, performance.now());
+  }
+
+  /** Nobody but our own user gets a word, and one at a time. */
+  #accept(): void {
+    const channel = acceptAt(this.#parts.listener);
+    if (channel === undefined) return;
+    const { pid, uid } = peerOf(channel.fd);
+    if (uid !== process.getuid?.() || this.#successor !== undefined) return channel.close();
+    const who = new Watched(channel, pid);
+    this.#greet(who);
+    const dueMs = performance.now() + KEEPER_LIMITS.yieldMs;
+    this.#successor = { who, held: new Map(), stage: "greeted", dueMs };
+  }
+
+  #hearSuccessor(successor: Successor): void {
+    for (const message of successor.who.heard()) {
+      if (message.is === "hold" && successor.stage === "given") {
+        this.#hold(successor.held, message.key, message.namespace);
+      } else if (message.is === "hold") closeDescriptors(message.namespace);
+      else if (message.is === "release") this.#release(successor.held, message.key);
+      else if (message.is === "beat") successor.who.tell({ is: "alive" });
+      else if (message.is === "take" && successor.stage === "greeted") this.#ask(successor);
+      else if (message.is === "taken" && successor.stage === "given") return this.#takenBy(successor);
+      else if (message.is === "hello" && message.version === PROTOCOL_VERSION) continue;
+      else break;
+    }
+    if (successor.who.isGone) this.#forget(successor, "it ended");
+  }
+
+  #ask(successor: Successor): void {
+    successor.stage = "asked";
+    successor.dueMs = performance.now() + KEEPER_LIMITS.yieldMs;
+    this.#main.tell({ is: "wanted" });
+  }
+
+  /** The main process stands still: what it served by goes to whoever asked. */
+  #give(): void {
+    const successor = this.#successor;
+    if (successor?.stage !== "asked") {
+      this.#main.tell({ is: "back" });
+      return;
+    }
+    successor.stage = "given";
+    successor.dueMs = performance.now() + KEEPER_LIMITS.takeMs;
+    for (const namespace of this.#held.values()) {
+      if (!tellPatiently(successor.who, () => successor.who.tell({ is: "held", namespace }))) return;
+    }
+    tellPatiently(successor.who, () => successor.who.tell({ is: "all", count: this.#held.size }));
+  }
+
+  /** It serves: from now on it is the one that is watched. */
+  #takenBy({ who, held }: Successor): void {
+    this.#main.tell({ is: "gone", successor: who.pid });
+    this.#main.close();
+    for (const namespace of this.#held.values()) closeDescriptors(namespace);
+    this.#main = who;
+    this.#held = held;
+    this.#successor = undefined;
+    who.pulse.beat(performance.now());
+    this.#parts.onNews({ main: who.pid, namespaces: held.size }, "another process has taken over");
+  }
+
+  #look(nowMs: number): void {
+    if (this.#isOver) return;
+    this.#lettingGo.look(nowMs);
+    const successor = this.#successor;
+    if (successor !== undefined && nowMs > successor.dueMs) {
+      // It may be using what it was given: that has to end first.
+      if (successor.stage === "given") successor.who.kill();
+      else successor.who.tell({ is: "refused", reason: "the main process did not stand still in time" });
+      this.#forget(successor, "it took too long");
+    }
+    if (this.#isOver || !this.#hasBeaten || this.#successor?.stage === "given") return;
+    if (!this.#main.pulse.isOver(nowMs)) return;
+    this.#main.kill();
+    this.#handBack("the main process did not answer any more and was ended");
+  }
+
+  /** It came to nothing: whoever served before goes on, or Docker's resolver does. */
+  #forget(successor: Successor, reason: string): void {
+    this.#successor = undefined;
+    for (const namespace of successor.held.values()) closeDescriptors(namespace);
+    successor.who.close();
+    if (successor.stage === "greeted") return;
+    this.#parts.onNews({ successor: successor.who.pid, reason }, "whoever wanted to take over did not");
+    this.#main.pulse.beat(performance.now());
+    if (this.#main.isGone || !this.#main.tell({ is: "back" })) {
+      this.#handBack("the main process ended, and nobody took over");
+    }
+  }
+
+  /** Nobody serves any more: each container is answered by Docker's resolver from the moment its table is gone. */
+  #handBack(reason: string): void {
+    this.#isOver = true;
+    const startMs = performance.now();
+    for (const namespace of this.#held.values()) removeTables(namespace, this.#parts.memory);
+    const tookMs = Math.round(performance.now() - startMs);
+    const about = { main: this.#main.pid, namespaces: this.#held.size, tookMs };
+    if (this.#held.size > 0)
+      this.#parts.onNews(about, `${reason}; its rules are removed, and Docker's resolver answers`);
+  }
+}
+
+/** A list of a thousand namespaces is more than waits in a channel: whoever reads it is waited for. */
+function tellPatiently(who: Watched, tell: () => boolean): boolean {
+  const untilMs = performance.now() + KEEPER_LIMITS.yieldMs;
+  while (!tell()) {
+    for (const _ of who.heard()) continue;
+    if (who.isGone || performance.now() > untilMs) return false;
+    waitReadable([], 1);
+  }
+  return true;
+}

@@ -1,0 +1,174 @@
+/**
+ * What a keeper, the main process that it watches, and a successor say to each other: one JSON object a message, with
+ * descriptors beside it where it holds some. The first message of each side is `hello`; whoever finds another version there
+ * says nothing more. A message that is not understood ends the conversation.
+ */
+import { LIMITS } from "../config/limits.ts";
+import type { HeldNamespace, HeldPair, HeldTable } from "../model/held-namespace.ts";
+
+/** Another one whenever anything below changes. */
+export const PROTOCOL_VERSION = 1;
+
+/** Of the main process, or of one that is to be. */
+export type ToKeeper =
+  | { readonly is: "hello"; readonly version: number }
+  /** Holds this under a number, instead of what was held under it before. */
+  | { readonly is: "hold"; readonly key: number; readonly namespace: HeldNamespace }
+  | { readonly is: "release"; readonly key: number }
+  | { readonly is: "beat" }
+  /** The main process stands still: it reads no queries and touches no rules, until it hears `back` or `gone`. */
+  | { readonly is: "yield" }
+  /** Nothing is held any more, and nobody will come. */
+  | { readonly is: "end" }
+  /** A successor wants what is held. */
+  | { readonly is: "take" }
+  /** It serves, and has the keeper hold what it serves by. */
+  | { readonly is: "taken" };
+
+export type FromKeeper =
+  /** The keeper's own process, and the one that is watched; 0 where it cannot be told. */
+  | { readonly is: "hello"; readonly version: number; readonly keeper: number; readonly main: number }
+  /** The answer to a beat. */
+  | { readonly is: "alive" }
+  /** Somebody wants to take over: stand still. */
+  | { readonly is: "wanted" }
+  /** It came to nothing: serve on. */
+  | { readonly is: "back" }
+  /** Somebody else serves now: a process, or 0 where that cannot be told. */
+  | { readonly is: "gone"; readonly successor: number }
+  /** To a successor: one namespace, and after the last one how many there were. */
+  | { readonly is: "held"; readonly namespace: HeldNamespace }
+  | { readonly is: "all"; readonly count: number }
+  | { readonly is: "refused"; readonly reason: string };
+
+/** A message as it goes through a channel: descriptors stand beside the text, in the order in which it names them. */
+export interface Wire {
+  readonly bytes: Buffer;
+  readonly descriptors: readonly number[];
+}
+
+export function encode(message: ToKeeper | FromKeeper): Wire {
+  if (!("namespace" in message)) return { bytes: Buffer.from(JSON.stringify(message)), descriptors: [] };
+  const { netlink, pairs, ...told } = message.namespace;
+  const namespace = { ...told, pairs: pairs.map(({ listening }) => listening) };
+  return {
+    bytes: Buffer.from(JSON.stringify({ ...message, namespace })),
+    descriptors: [netlink, ...pairs.flatMap(({ udp, tcp }) => [udp, tcp])],
+  };
+}
+
+/** Undefined for what is no message of the keeper's; whoever called closes the descriptors then. */
+export function decodeFromKeeper(wire: Wire): FromKeeper | undefined {
+  const said = parsed(wire);
+  switch (said?.["is"]) {
+    case "hello":
+      return helloIn(said);
+    case "alive":
+    case "wanted":
+    case "back":
+      return { is: said["is"] };
+    case "gone":
+      return isCount(said["successor"]) ? { is: "gone", successor: said["successor"] } : undefined;
+    case "held": {
+      const namespace = namespaceIn(said["namespace"], wire.descriptors);
+      return namespace && { is: "held", namespace };
+    }
+    case "all":
+      return isCount(said["count"]) ? { is: "all", count: said["count"] } : undefined;
+    case "refused":
+      return { is: "refused", reason: text(said["reason"]) ?? "" };
+    default:
+      return undefined;
+  }
+}
+
+export function decodeToKeeper(wire: Wire): ToKeeper | undefined {
+  const said = parsed(wire);
+  switch (said?.["is"]) {
+    case "hello":
+      return isCount(said["version"]) ? { is: "hello", version: said["version"] } : undefined;
+    case "hold": {
+      const namespace = namespaceIn(said["namespace"], wire.descriptors);
+      return namespace && isCount(said["key"]) ? { is: "hold", key: said["key"], namespace } : undefined;
+    }
+    case "release":
+      return isCount(said["key"]) ? { is: "release", key: said["key"] } : undefined;
+    case "beat":
+    case "yield":
+    case "end":
+    case "take":
+    case "taken":
+      return { is: said["is"] };
+    default:
+      return undefined;
+  }
+}
+
+function helloIn({ version, keeper, main }: Readonly<Record<string, unknown>>): FromKeeper | undefined {
+  return isCount(version) && isCount(keeper) && isCount(main) ? { is: "hello", version, keeper, main } : undefined;
+}
+
+function parsed({ bytes }: Wire): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const said: unknown = JSON.parse(bytes.toString("utf8"));
+    return isRecord(said) ? said : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function namespaceIn(said: unknown, descriptors: readonly number[]): HeldNamespace | undefined {
+  if (!isRecord(said)) return undefined;
+  const { zone } = said;
+  const id = text(said["id"]);
+  const tables = listOf(said["tables"], tableIn);
+  const spared = listOf(said["spared"], (each) => (isPort(each) ? each : undefined));
+  const places = listOf(said["pairs"], placeIn);
+  const [netlink, ...others] = descriptors;
+  if (id === undefined || !isPort(zone) || netlink === undefined) return undefined;
+  if (tables === undefined || spared === undefined || places === undefined) return undefined;
+  if (others.length !== places.length * 2) return undefined;
+  const pairs = places.map((listening, index): HeldPair => ({
+    udp: others[index * 2] as number,
+    tcp: others[index * 2 + 1] as number,
+    listening,
+  }));
+  return { id, netlink, tables, zone, spared, pairs };
+}
+
+function tableIn(said: unknown): HeldTable | undefined {
+  if (!isRecord(said)) return undefined;
+  const { family } = said;
+  const name = text(said["name"]);
+  return (family === "ip" || family === "ip6") && name !== undefined ? { family, name } : undefined;
+}
+
+function placeIn(said: unknown): HeldPair["listening"] | undefined {
+  if (!isRecord(said)) return undefined;
+  const { udpPort, tcpPort } = said;
+  const address = text(said["address"]);
+  return address !== undefined && isPort(udpPort) && isPort(tcpPort) ? { address, udpPort, tcpPort } : undefined;
+}
+
+/** As many as there can be descriptors for; undefined where one of them is none. */
+function listOf<T>(said: unknown, read: (each: unknown) => T | undefined): readonly T[] | undefined {
+  if (!Array.isArray(said) || said.length > LIMITS.channelDescriptors) return undefined;
+  const found = (said as unknown[]).map(read);
+  return found.every((each) => each !== undefined) ? found : undefined;
+}
+
+function isCount(said: unknown): said is number {
+  return Number.isSafeInteger(said) && (said as number) >= 0;
+}
+
+function isPort(said: unknown): said is number {
+  return isCount(said) && said <= 0xffff;
+}
+
+function isRecord(said: unknown): said is Readonly<Record<string, unknown>> {
+  return typeof said === "object" && said !== null && !Array.isArray(said);
+}
+
+function text(said: unknown): string | undefined {
+  return typeof said === "string" ? said : undefined;
+}

@@ -1,0 +1,77 @@
+/**
+ * HandingOver: how a run makes room for its successor, and takes it back if that does not come.
+ *
+ *   serving --(somebody wants to take over)--> still --(it serves)--> gone
+ *      ^                                         |
+ *      +---------(it came to nothing)------------+
+ *
+ * Whoever holds the instance's lock serves: so where nobody is left who could tell, the lock does.
+ */
+import { reasonOf } from "../lib/fault.ts";
+import type { Log } from "../observe/log.ts";
+import type { ContainerWay } from "./container-way.ts";
+import type { Presence } from "./presence.ts";
+import type { Safekeeping } from "./safekeeping.ts";
+
+interface HandingOverParts {
+  readonly log: Log;
+  readonly containerWay: ContainerWay;
+  readonly presence: Presence;
+  readonly safekeeping: Safekeeping;
+  /** Somebody else serves: this process, or 0. */
+  readonly onGone: (successor: number) => void;
+}
+
+export class HandingOver {
+  readonly #parts: HandingOverParts;
+  #state: "serving" | "still" | "gone" = "serving";
+  /** One step after the other. */
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(parts: HandingOverParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether what is served by may be ours to touch. */
+  get isServing(): boolean {
+    return this.#state === "serving";
+  }
+
+  wanted(): void {
+    this.#next(async () => {
+      if (this.#state !== "serving") return;
+      const { log, containerWay, presence, safekeeping } = this.#parts;
+      log.info("another process is to take over; standing still");
+      this.#state = "still";
+      await containerWay.standStill();
+      presence.leave();
+      safekeeping.yield();
+    });
+  }
+
+  back(): void {
+    this.#next(async () => {
+      if (this.#state !== "still") return;
+      await this.#parts.presence.take();
+      this.#state = "serving";
+      this.#parts.containerWay.goOn();
+      this.#parts.log.warn("nobody took over; serving on");
+    });
+  }
+
+  gone(successor: number): void {
+    this.#next(() => {
+      if (this.#state === "gone") return;
+      this.#state = "gone";
+      this.#parts.log.info({ successor }, "another process has taken over");
+      this.#parts.onGone(successor);
+    });
+  }
+
+  #next(step: () => Promise<void> | void): void {
+    this.#last = this.#last.then(step).catch((error: unknown) => {
+      this.#parts.log.warn({ reason: reasonOf(error) }, "somebody else serves by now");
+      this.gone(0);
+    });
+  }
+}

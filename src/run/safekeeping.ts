@@ -1,0 +1,86 @@
+/**
+ * Safekeeping: the keeper of a run, where it has one, and what a run before left to this one. It is an addition: whatever
+ * becomes of it, names are answered, and without it the kernel takes the rules of a killed process away, one container after
+ * the other.
+ */
+import { join } from "node:path";
+
+import type { RunSettings } from "../config/settings.ts";
+import { LettingGo, removeTables } from "../keeper/holding.ts";
+import { KeeperLink, type LinkParts } from "../keeper/keeper-link.ts";
+import { Predecessor } from "../keeper/predecessor.ts";
+import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
+import type { HeldNamespace, Keep } from "../model/held-namespace.ts";
+import type { KeeperReport } from "../model/keeper-report.ts";
+import type { RuleMeans } from "../model/rule-tier.ts";
+
+const SOCKET = "keeper.sock";
+const NONE: KeeperReport = { state: "off", pid: null, namespaces: 0, restarts: 0 };
+
+export class Safekeeping {
+  readonly #link: KeeperLink | undefined;
+  #left = new Map<string, HeldNamespace>();
+
+  constructor({ keeper }: RunSettings, { tier }: RuleMeans, folder: string, told: Omit<LinkParts, "socketPath">) {
+    // The older iptables has no socket by which rules could be removed: it takes programs, inside the namespace.
+    if (keeper === "off" || tier === "iptables-legacy") return;
+    this.#link = new KeeperLink({ socketPath: join(folder, SOCKET), ...told });
+  }
+
+  /** undefined where nobody keeps. */
+  get keep(): Keep | undefined {
+    const link = this.#link;
+    return link && ((namespace) => link.hold(namespace));
+  }
+
+  /** What was left to us of one namespace; told once. */
+  readonly heir = (id: string): HeldNamespace | undefined => {
+    const found = this.#left.get(id);
+    this.#left.delete(id);
+    return found;
+  };
+
+  get report(): KeeperReport {
+    return this.#link?.report ?? NONE;
+  }
+
+  start(): void {
+    this.#link?.start();
+  }
+
+  /** Whoever serves until now; undefined where nobody does, or this run could not go on by the same means. */
+  async findPredecessor(folder: string): Promise<Predecessor | undefined> {
+    return this.#link && (await Predecessor.find(join(folder, SOCKET)));
+  }
+
+  inherit({ channel, keeper }: Predecessor, left: Map<string, HeldNamespace>): void {
+    this.#left = left;
+    this.#link?.adopt(channel, keeper);
+  }
+
+  /** Everything that is to be served is served: what else was left is handed back. */
+  settle(memory: NetlinkMemory): void {
+    const lettingGo = new LettingGo();
+    for (const namespace of this.#left.values()) {
+      removeTables(namespace, memory);
+      lettingGo.add(namespace, performance.now());
+    }
+    lettingGo.lookLater();
+    this.#left.clear();
+    this.#link?.taken();
+  }
+
+  yield(): void {
+    this.#link?.yield();
+  }
+
+  /** Somebody else has it now. */
+  leave(): void {
+    this.#link?.leave();
+  }
+
+  /** Everything is handed back. */
+  end(): void {
+    this.#link?.end();
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * Succession: how a run takes over from one that serves. It learns everything first, and then has the other one stand still
+ * for as long as it takes to go on by the same sockets and rules; queries wait in the sockets meanwhile.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { KEEPER_LIMITS } from "../keeper/limits.ts";
+import { closeDescriptors } from "../keeper/holding.ts";
+import type { Predecessor } from "../keeper/predecessor.ts";
+import { Fault } from "../lib/fault.ts";
+import type { Log } from "../observe/log.ts";
+import type { ContainerWay } from "./container-way.ts";
+import type { Ground } from "./ground.ts";
+import type { Presence } from "./presence.ts";
+import type { Safekeeping } from "./safekeeping.ts";
+
+const LOOK_EVERY_MS = 5;
+
+interface SuccessionParts {
+  readonly log: Log;
+  readonly ground: Ground;
+  readonly presence: Presence;
+  readonly safekeeping: Safekeeping;
+  readonly containerWay: ContainerWay;
+  /** Has attaching begin. */
+  readonly begin: () => void;
+}
+
+/** Returns when it serves in the other one's place, or when `signal` ends it before anything was touched. */
+export async function succeed(predecessor: Predecessor, parts: SuccessionParts, signal: AbortSignal): Promise<void> {
+  const { log, ground, presence, safekeeping, containerWay, begin } = parts;
+  while (!containerWay.isSynced) {
+    if (signal.aborted) return predecessor.channel.close();
+    await sleep(LOOK_EVERY_MS);
+  }
+  const startMs = performance.now();
+  const left = await predecessor.take();
+  const namespaces = left.size;
+  try {
+    await presence.take();
+  } catch (error) {
+    predecessor.channel.close();
+    for (const namespace of left.values()) closeDescriptors(namespace);
+    throw error;
+  }
+  safekeeping.inherit(predecessor, left);
+  begin();
+  const deadlineMs = startMs + KEEPER_LIMITS.takeMs / 2;
+  while (!containerWay.isSettled && performance.now() < deadlineMs) await sleep(LOOK_EVERY_MS);
+  safekeeping.settle(ground.memory);
+  log.info({ namespaces, ms: Math.round(performance.now() - startMs) }, "taken over from the process before");
+}
+
+/** One that cannot hand over to us is asked to end: containers are Docker's in between. Waits until it has. */
+export async function endPredecessor({ main, channel }: Predecessor, log: Log): Promise<void> {
+  channel.close();
+  if (main <= 0) {
+    throw new Fault("NOT_HANDED_OVER", "The dns11 that serves is of another version, and its process cannot be told", {
+      remedy: "Stop it first; Docker's own resolver answers in between.",
+    });
+  }
+  log.warn({ main }, "the process that serves speaks another version; it is asked to hand back and to end");
+  process.kill(main, "SIGTERM");
+  const deadlineMs = performance.now() + KEEPER_LIMITS.takeMs;
+  while (isAlive(main) && performance.now() < deadlineMs) await sleep(LOOK_EVERY_MS);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,120 @@
+// Death: what is lost when the process that serves is killed, with and without a keeper, in the namespace that was attached
+// first: there the kernel takes the rules away last. And what is lost when one process takes over from another. Askers open
+// a socket for each query and wait for none; behind dns11 there is somebody who answers, as Docker's resolver would.
+
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { type LoadReport, load } from "../support/asking/load.ts";
+import { createNetwork, runContainer } from "../support/engine/container.ts";
+import { startEngine } from "../support/engine/engine.ts";
+import { run } from "../support/program/command.ts";
+import { Dns11, startDns11 } from "../support/program/dns11.ts";
+import { Kept, isAlive } from "../support/program/kept.ts";
+import { type NetworkPlace, inNetns } from "../support/rig/netns.ts";
+import { waitFor } from "../support/rig/wait.ts";
+import { startUpstream } from "../support/servers/upstream.ts";
+import type { Row } from "./figures.ts";
+import { makeNetnses, removeNetnses } from "./namespaces.ts";
+
+const PER_SECOND = 2_000;
+const SIZES = [40, 1_000];
+// What the design allows to be lost until Docker answers.
+const WITHIN_MS = 150;
+const CONTAINERS = 40;
+
+export async function benchDeath(): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const size of SIZES) {
+    const paths = await makeNetnses(size);
+    try {
+      for (const isKept of [false, true]) rows.push(...(await killed(paths, isKept)));
+    } finally {
+      removeNetnses(paths);
+    }
+  }
+  return [...rows, await replaced()];
+}
+
+async function killed(paths: readonly string[], isKept: boolean): Promise<Row[]> {
+  const [first = ""] = paths;
+  const folder = mkdtempSync(join(tmpdir(), "d11-death-"));
+  const behind = await startUpstream({ netnsPath: first }, { address: "127.0.0.11" });
+  const kept = await Kept.start({ folder, isKept, paths });
+  try {
+    const keeper = isKept ? await kept.keeperWith(paths.length) : undefined;
+    const memory = keeper === undefined ? 0 : privateBytes(keeper);
+    // Alone, the kernel takes some 14 ms for each table.
+    const forMs = 4_000 + (isKept ? 0 : paths.length * 20);
+    const asking = load(placeAt(first), { name: "a.ok.test", perSecond: PER_SECOND, forMs });
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    const endMs = Date.now();
+    kept.kill("SIGKILL");
+    const { lost, silentMs } = lossOf(await asking, endMs);
+    if (keeper !== undefined) await waitFor("the keeper to end", () => (isAlive(keeper) ? undefined : true));
+    const who = isKept ? "with a keeper" : "without";
+    const loss: Row = {
+      what: `SIGKILL, the first of ${paths.length} namespaces, ${PER_SECOND}/s, ${who}`,
+      measured: `${lost} lost, the last after ${silentMs} ms`,
+      ...(isKept && { target: `<= ${WITHIN_MS} ms`, isReached: silentMs <= WITHIN_MS }),
+    };
+    const size: Row = {
+      what: `memory of the keeper of ${paths.length} namespaces, private`,
+      measured: `${(memory / 1e6).toFixed(1)} MB`,
+      target: "<= 10 MB",
+      isReached: memory <= 10e6,
+    };
+    return isKept ? [loss, size] : [loss];
+  } finally {
+    await kept[Symbol.asyncDispose]();
+    await behind[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+// On a real engine: the whole way from one process to the next.
+async function replaced(): Promise<Row> {
+  await using engine = await startEngine();
+  await createNetwork(engine, "n1");
+  const client = await runContainer(engine, { name: "client", networks: ["n1"] });
+  for (let index = 1; index < CONTAINERS; index++) {
+    await runContainer(engine, { name: `c${index}`, networks: ["n1"] });
+  }
+  await using before = await startDns11(engine);
+  const asking = load(client, { name: "c1", perSecond: PER_SECOND, forMs: 8_000 });
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  await using after = new Dns11(engine.host, { stateDir: before.stateDir, args: ["--replace"] });
+  await before.ended();
+  const report = await asking;
+  const status = await after.status();
+  if (status.pid !== after.pid) throw new Error(`Nobody took over: ${after.log}`);
+  const tookMs = /"ms":(\d+),"msg":"taken over/.exec(after.log)?.[1] ?? "?";
+  const lost = report.failures.length;
+  return {
+    what: `replaced, ${CONTAINERS} containers of an engine, ${PER_SECOND}/s`,
+    measured: `${lost} of ${report.asked} lost; the hand-over took ${tookMs} ms`,
+    target: "0 lost",
+    isReached: lost === 0,
+  };
+}
+
+function lossOf({ failures }: LoadReport, endMs: number): { lost: number; silentMs: number } {
+  const after = failures.filter(({ atMs }) => atMs >= endMs - 10);
+  return { lost: after.length, silentMs: Math.max(0, ...after.map(({ atMs }) => atMs - endMs)) };
+}
+
+function placeAt(path: string): NetworkPlace {
+  return {
+    enter: async (command, args = [], options = {}) => {
+      const [first = "", ...rest] = inNetns(path, command, args);
+      return await run(first, rest, { timeoutMs: 120_000, ...options });
+    },
+  };
+}
+
+// Anonymous memory, which nobody shares.
+function privateBytes(pid: number): number {
+  const text = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
+  return Number(/^Anonymous:\s+(\d+)/m.exec(text)?.[1]) * 1024;
+}

@@ -1,0 +1,70 @@
+/**
+ * Killed and started anew, again and again, while a container asks: in between Docker answers, and afterwards no
+ * descriptor, process or rule is left over.
+ */
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { after, before, test } from "node:test";
+
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dig } from "../support/asking/dig.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { Dns11 } from "../support/program/dns11.ts";
+import { isAlive } from "../support/program/kept.ts";
+import { waitFor } from "../support/rig/wait.ts";
+
+/** `make keeper` does it a thousand times. */
+const TIMES = Number(process.env["KEEPER_TIMES"] ?? 2) * 5;
+
+let engine: Engine;
+let web: Container;
+let client: Container;
+
+before(async () => {
+  engine = await startEngine();
+  await createNetwork(engine, "n1");
+  web = await runContainer(engine, { name: "web", networks: ["n1"] });
+  client = await runContainer(engine, { name: "client", networks: ["n1"] });
+});
+after(async () => await engine[Symbol.asyncDispose]());
+
+test(`killed and started anew ${TIMES} times: containers are answered in between, and nothing adds up`, async () => {
+  let stateDir: string | undefined;
+  let first: Dns11 | undefined;
+  const descriptors: number[] = [];
+  const questions = { asked: 0, unanswered: 0 };
+  let isOver = false;
+  const asking = (async () => {
+    while (!isOver) {
+      questions.asked++;
+      // One try in two seconds is more than the moment that may be lost.
+      if ((await dig(web, "+time=2", "+tries=2", "client")).answer.length === 0) questions.unanswered++;
+    }
+  })();
+  for (let time = 0; time < TIMES; time++) {
+    const dns11: Dns11 = new Dns11(engine.host, stateDir === undefined ? {} : { stateDir });
+    stateDir ??= dns11.stateDir;
+    first ??= dns11;
+    await dns11.waitUntilReady();
+    const { keeper } = await waitFor("its keeper", async () => {
+      const status = await dns11.status();
+      return status.keeper.state === "watching" && status.keeper.namespaces === 2 ? status : undefined;
+    });
+    assert.equal((await dig(client, "web")).answer[0]?.ttl, 5);
+    descriptors.push(readdirSync(`/proc/${dns11.pid}/fd`).length);
+    dns11.kill("SIGKILL");
+    await waitFor("Docker's answer", async () =>
+      (await dig(client, "+time=1", "+tries=3", "web")).answer[0]?.ttl === 600 ? true : undefined,
+    );
+    await dns11.exited;
+    await waitFor("its keeper to end", () => (isAlive(keeper.pid ?? 0) ? undefined : true));
+    assert.doesNotMatch((await client.enter("nft", ["list", "tables"])).stdout, /dns11/);
+  }
+  isOver = true;
+  await asking;
+  assert.deepEqual([questions.unanswered, questions.asked >= TIMES], [0, true]);
+  const [least, most] = [Math.min(...descriptors), Math.max(...descriptors)];
+  assert.ok(most - least < 8, `between ${least} and ${most} descriptors`);
+  // The folder was the first one's.
+  await first?.[Symbol.asyncDispose]();
+});

@@ -1,0 +1,179 @@
+/**
+ * One dns11 takes over from another that serves: nobody's query is lost, whoever asks afresh or keeps a socket; and
+ * whatever ends one of the three processes on the way, names go on being answered.
+ */
+import assert from "node:assert/strict";
+import { closeSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { acceptAt, listenAt } from "../../src/kernel/channel.ts";
+
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/asking/dig.ts";
+import { Dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { type LoadReport, failuresAfter, load } from "../support/asking/load.ts";
+import { isAlive } from "../support/program/kept.ts";
+import { pause, waitFor } from "../support/rig/wait.ts";
+
+const PER_SECOND = 2_000;
+const FOR_MS = 6_000;
+/** How many moments of a hand-over one of the three is killed at. */
+const MOMENTS = Number(process.env["KEEPER_TIMES"] ?? 4);
+
+let engine: Engine;
+let web: Container;
+let client: Container;
+
+before(async () => {
+  engine = await startEngine();
+  await createNetwork(engine, "n1");
+  web = await runContainer(engine, { name: "web", networks: ["n1"] });
+  client = await runContainer(engine, { name: "client", networks: ["n1"] });
+});
+after(async () => await engine[Symbol.asyncDispose]());
+
+function successorOf({ stateDir }: Dns11): Dns11 {
+  return new Dns11(engine.host, { stateDir, args: ["--replace"] });
+}
+
+async function untilServedBy(dns11: Dns11): Promise<void> {
+  await waitFor(
+    "the successor to serve",
+    async () => {
+      if (!dns11.isRunning) throw new Error(`it ended: ${dns11.log}`);
+      const status = await dns11.status().catch(() => undefined);
+      return status?.pid === dns11.pid && status.isReady && status.keeper.state === "watching" ? true : undefined;
+    },
+    { timeoutMs: 30_000 },
+  );
+}
+
+async function ttl(): Promise<number | undefined> {
+  return (await dig(client, "+time=1", "+tries=3", "web")).answer[0]?.ttl;
+}
+
+test("taken over under load: no query is lost, and the one before ends by itself", async () => {
+  await using first = await startDns11(engine);
+  const keeper = (await first.status()).keeper.pid;
+  const asking = [
+    load(client, { name: "web", perSecond: PER_SECOND, forMs: FOR_MS }),
+    load(client, { name: "web", perSecond: 100, forMs: FOR_MS, isKept: true }),
+  ];
+  await pause(500);
+  await using second = successorOf(first);
+  await untilServedBy(second);
+  assert.equal(await first.ended(), 0);
+  const reports = await Promise.all(asking);
+  const [fresh] = reports;
+  assert.ok(fresh !== undefined && fresh.asked >= PER_SECOND * (FOR_MS / 1000), "the load was really there");
+  for (const report of reports) assert.deepEqual(lost(report), [], second.log);
+  const status = await second.status();
+  assert.equal(status.keeper.pid, keeper, "the same keeper goes on");
+  assert.deepEqual(
+    status.containers.map(({ name, state }) => [name, state]),
+    [
+      ["client", "attached"],
+      ["web", "attached"],
+    ],
+  );
+  assert.ok((status.containers[0]?.counters?.["local"] ?? 0) > 0, "the second one answered some of it");
+  assert.deepEqual(dataOf(await dig(client, "+tcp", "web")), [web.address("n1")]);
+  // It is watched as the one before was.
+  second.kill("SIGKILL");
+  await waitFor("Docker's answer", async () => ((await ttl()) === 600 ? true : undefined));
+  assert.doesNotMatch((await client.enter("nft", ["list", "tables"])).stdout, /dns11/);
+});
+
+test("where nobody serves it is a start like any other", async () => {
+  await using only = await startDns11(engine, { args: ["--replace"] });
+  assert.equal(await ttl(), 5);
+  assert.equal(await only.stop(), 0);
+  assert.equal(await ttl(), 600);
+});
+
+test("a successor that serves fewer containers hands the others back", async () => {
+  await using served = await runContainer(engine, { name: "served", networks: ["n1"], args: ["--label", "served"] });
+  await using first = await startDns11(engine);
+  await using second = new Dns11(engine.host, {
+    stateDir: first.stateDir,
+    args: ["--replace", "--only", "label=served"],
+  });
+  await untilServedBy(second);
+  assert.equal((await dig(served, "web")).answer[0]?.ttl, 5);
+  assert.equal((await dig(web, "client")).answer[0]?.ttl, 600);
+  assert.doesNotMatch((await web.enter("nft", ["list", "tables"])).stdout, /dns11/);
+});
+
+test("one that speaks another version is not asked for anything: it hands back and ends, and then the other one starts", async () => {
+  await using first = await startDns11(engine, { args: ["--keeper", "off"] });
+  const [instance = ""] = readdirSync(first.stateDir);
+  const path = join(first.stateDir, instance, "keeper.sock");
+  // A keeper of times to come, which says who it watches, and understands nothing.
+  const listener = listenAt(path);
+  await using second = successorOf(first);
+  const channel = await waitFor("the successor to come", () => acceptAt(listener), { timeoutMs: 30_000 });
+  channel.send(Buffer.from(JSON.stringify({ is: "hello", version: 99, keeper: 1, main: first.pid })));
+  assert.equal(await first.ended(), 0, "it was asked to stop, and stopped");
+  for (let packet = channel.receive(); packet !== "end"; packet = channel.receive()) {
+    if (packet !== "nothing") assert.match(packet.bytes.toString(), /"hello"/, "nothing else was said");
+    await pause(1);
+  }
+  channel.close();
+  closeSync(listener);
+  await untilServedBy(second);
+  assert.equal(await ttl(), 5);
+});
+
+for (const victim of ["the successor", "the one that serves", "the keeper"] as const) {
+  test(`${victim} is killed at ${MOMENTS} moments of it: containers are answered, and nothing is left`, async () => {
+    for (let moment = 0; moment < MOMENTS; moment++) {
+      await using first = await startDns11(engine);
+      const keeper = (await first.status()).keeper.pid ?? 0;
+      await using second = successorOf(first);
+      await waitFor(
+        "the hand-over to begin",
+        () => {
+          if (!second.isRunning) throw new Error(second.log);
+          return second.log.includes("every running container is known") ? true : undefined;
+        },
+        { everyMs: 1, timeoutMs: 30_000 },
+      );
+      await pause(moment * 3);
+      if (victim === "the successor") second.kill("SIGKILL");
+      else if (victim === "the one that serves") first.kill("SIGKILL");
+      else process.kill(keeper, "SIGKILL");
+      const where = (): string => `killed ${moment * 3} ms after it began\n${first.log}\n---\n${second.log}`;
+      assert.deepEqual(dataOf(await dig(client, "+time=1", "+tries=5", "web")), [web.address("n1")], where());
+      // Whoever is left serves, with a keeper; nobody, where the successor gave up and the other one is dead.
+      const left = await waitFor(
+        "things to settle",
+        async () => {
+          const running = [first, second].filter(({ isRunning }) => isRunning);
+          if (running.length > 1) return undefined;
+          const [one] = running;
+          if (one === undefined) return { one };
+          const status = await one.status().catch(() => undefined);
+          return status?.isReady === true && status.keeper.state === "watching" && status.pid === one.pid
+            ? { one }
+            : undefined;
+        },
+        { timeoutMs: 30_000 },
+      ).catch((error: unknown) => {
+        throw new Error(where(), { cause: error });
+      });
+      assert.equal(await ttl(), left.one === undefined ? 600 : 5, where());
+      // What went back is kept as it was before.
+      if (moment % 2 === 0) left.one?.kill("SIGKILL");
+      else if (left.one !== undefined) assert.equal(await left.one.stop(), 0);
+      await waitFor("Docker's answer", async () => ((await ttl()) === 600 ? true : undefined));
+      assert.doesNotMatch((await client.enter("nft", ["list", "tables"])).stdout, /dns11/);
+      await waitFor("the keeper to end", () => (isAlive(keeper) ? undefined : true));
+    }
+  });
+}
+
+function lost(report: LoadReport): string[] {
+  return failuresAfter(report, 0);
+}

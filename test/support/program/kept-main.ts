@@ -1,0 +1,49 @@
+// A main process with a keeper and without an engine: attaches to the namespaces that it is told, answers everything that is
+// asked there with one address, and tells when all is verified and who keeps it. SIGUSR2 blocks its event loop for ever;
+// a line on its stdin attaches to one more namespace, or leaves it.
+
+import { createInterface } from "node:readline";
+import { join } from "node:path";
+
+import type { Attachment } from "../../../src/container/attach/attachment.ts";
+import type { OpenEndpoint } from "../../../src/container/attach/ports.ts";
+import { warmThreadPool } from "../../../src/container/namespace/bracket.ts";
+import { KeeperLink } from "../../../src/keeper/keeper-link.ts";
+import { foreseeDescriptors } from "../../../src/kernel/descriptors.ts";
+import { Attaching, answeringWith } from "./attaching.ts";
+
+const [folder = "", isKept = "", ...paths] = process.argv.slice(2);
+const ADDRESS = [192, 0, 2, 1];
+
+const tell = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
+process.on("SIGUSR2", () => {
+  for (;;);
+});
+foreseeDescriptors();
+await warmThreadPool();
+const nothing = (): void => undefined;
+const handOver = { onWanted: nothing, onBack: nothing, onLost: nothing, onGone: nothing };
+const socketPath = join(folder, "keeper.sock");
+const link = isKept === "kept" ? new KeeperLink({ socketPath, onNews: tell, ...handOver }) : undefined;
+link?.start();
+const attaching = new Attaching();
+const openEndpoint: OpenEndpoint = answeringWith(Buffer.from(ADDRESS));
+const attached = new Map<string, Attachment>();
+
+async function attach(path: string): Promise<void> {
+  const attachment = attaching.in(path, { openEndpoint, keep: link && ((held) => link.hold(held)) });
+  attached.set(path, attachment);
+  attachment.open();
+  await attachment.verify();
+  if (attachment.state.kind !== "attached") tell({ failed: attachment.state });
+}
+
+for (const path of paths) await attach(path);
+tell({ ready: attached.size });
+setInterval(() => tell({ keeper: link?.report }), 50);
+createInterface({ input: process.stdin }).on("line", (path) => {
+  const attachment = attached.get(path);
+  attached.delete(path);
+  if (attachment === undefined) void attach(path);
+  else attachment.close();
+});

@@ -1,0 +1,86 @@
+/**
+ * The keeper's protocol: what is said arrives as it was said, and nothing else is taken for a message.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import {
+  type FromKeeper,
+  type ToKeeper,
+  decodeFromKeeper,
+  decodeToKeeper,
+  encode,
+} from "../../../src/keeper/protocol.ts";
+import type { HeldNamespace } from "../../../src/model/held-namespace.ts";
+
+const NAMESPACE: HeldNamespace = {
+  id: "4:4026532281",
+  netlink: 20,
+  tables: [
+    { family: "ip", name: "dns11" },
+    { family: "ip6", name: "dns11" },
+  ],
+  zone: 4711,
+  spared: [40001, 40002],
+  pairs: [
+    { udp: 21, tcp: 22, listening: { address: "127.0.0.11", udpPort: 1053, tcpPort: 1054 } },
+    { udp: 23, tcp: 24, listening: { address: "::1", udpPort: 1055, tcpPort: 1056 } },
+  ],
+};
+
+test("what is said arrives as it was said", () => {
+  const toKeeper: ToKeeper[] = [
+    { is: "hello", version: 1 },
+    { is: "hold", key: 7, namespace: NAMESPACE },
+    { is: "release", key: 7 },
+    { is: "beat" },
+    { is: "yield" },
+    { is: "end" },
+    { is: "take" },
+    { is: "taken" },
+  ];
+  for (const message of toKeeper) assert.deepEqual(decodeToKeeper(encode(message)), message);
+  const fromKeeper: FromKeeper[] = [
+    { is: "hello", version: 1, keeper: 11, main: 10 },
+    { is: "alive" },
+    { is: "wanted" },
+    { is: "back" },
+    { is: "gone", successor: 12 },
+    { is: "held", namespace: NAMESPACE },
+    { is: "all", count: 1 },
+    { is: "refused", reason: "because" },
+  ];
+  for (const message of fromKeeper) assert.deepEqual(decodeFromKeeper(encode(message)), message);
+});
+
+test("nothing else is taken for a message", () => {
+  const { descriptors } = encode({ is: "hold", key: 1, namespace: NAMESPACE });
+  const { netlink: _, pairs, ...rest } = NAMESPACE;
+  const told = { ...rest, pairs: pairs.map(({ listening }) => listening) };
+  const broken: unknown[] = [
+    null,
+    [],
+    "beat",
+    {},
+    { is: "what" },
+    { is: "hello", version: "1" },
+    { is: "hold", key: -1, namespace: told },
+    { is: "hold", key: 1 },
+    { is: "hold", key: 1, namespace: { ...told, zone: 65_536 } },
+    { is: "hold", key: 1, namespace: { ...told, id: 4 } },
+    { is: "hold", key: 1, namespace: { ...told, tables: [{ family: "inet", name: "dns11" }] } },
+    { is: "hold", key: 1, namespace: { ...told, tables: "dns11" } },
+    { is: "hold", key: 1, namespace: { ...told, spared: [0.5] } },
+    { is: "hold", key: 1, namespace: { ...told, pairs: told.pairs.slice(1) } },
+    { is: "hold", key: 1, namespace: { ...told, pairs: Array.from({ length: 1_000 }, () => told.pairs[0]) } },
+    { is: "hold", key: 1, namespace: { ...told, pairs: [{ ...told.pairs[0], udpPort: -1 }, told.pairs[1]] } },
+    { is: "release", key: 1e300 },
+  ];
+  for (const said of broken) {
+    assert.equal(decodeToKeeper({ bytes: Buffer.from(JSON.stringify(said)), descriptors }), undefined);
+  }
+  assert.equal(decodeToKeeper({ bytes: Buffer.from("{"), descriptors: [] }), undefined);
+  assert.equal(decodeFromKeeper({ bytes: Buffer.from('{"is":"gone"}'), descriptors: [] }), undefined);
+  const withoutDescriptors = Buffer.from(JSON.stringify({ is: "hold", key: 1, namespace: told }));
+  assert.equal(decodeToKeeper({ bytes: withoutDescriptors, descriptors: [] }), undefined);
+});
