@@ -20,7 +20,6 @@ import { type FromKeeper, PROTOCOL_VERSION, type ToKeeper, decodeFromKeeper, enc
 const PROGRAM = fileURLToPath(new URL("./keeper-main.js", import.meta.url));
 /** It does one thing after the other, and little of it: three threads instead of eleven. */
 const NODE_FLAGS = ["--max-semi-space-size=1", "--single-threaded", "--v8-pool-size=0"];
-const HURRY_MS = 5;
 
 export interface LinkParts {
   /** Where successors ask for it. */
@@ -50,7 +49,7 @@ export class KeeperLink {
   #heardMs = 0;
   #beatTimer: NodeJS.Timeout | undefined;
   #startTimer: NodeJS.Timeout | undefined;
-  #hurryTimer: NodeJS.Timeout | undefined;
+  #flushTimer: NodeJS.Timeout | undefined;
   #isEnded = false;
   /** Where successors connect is ours to take away. */
   #isListening = false;
@@ -123,8 +122,14 @@ export class KeeperLink {
     };
   }
 
+  /** The next beat may be so late. */
+  busy(ms: number): void {
+    this.#say({ is: "busy", ms });
+  }
+
   /** We stand still now. */
   yield(): void {
+    this.#flush();
     this.#say({ is: "yield" });
   }
 
@@ -196,15 +201,25 @@ export class KeeperLink {
       case "back":
         return this.#parts.onBack();
       case "gone":
+        // Before anything else is done: where successors connect is theirs now.
+        this.leave();
         return this.#parts.onGone(message.successor);
       default:
         return;
     }
   }
 
+  /** Soon: who attaches many does not wake the keeper for each, nor wait for a processor that it has. */
   #tellOf(key: number): void {
     this.#untold.add(key);
-    this.#flush();
+    this.#flushSoon();
+  }
+
+  #flushSoon(): void {
+    this.#flushTimer ??= setTimeout(() => {
+      this.#flushTimer = undefined;
+      this.#flush();
+    }, KEEPER_LIMITS.tellMs).unref();
   }
 
   /** Tells what is not told yet, as far as it is taken. */
@@ -213,10 +228,7 @@ export class KeeperLink {
     for (const key of this.#untold) {
       const namespace = this.#held.get(key);
       if (!this.#say(namespace === undefined ? { is: "release", key } : { is: "hold", key, namespace })) {
-        this.#hurryTimer ??= setTimeout(() => {
-          this.#hurryTimer = undefined;
-          this.#flush();
-        }, HURRY_MS).unref();
+        this.#flushSoon();
         return;
       }
       this.#untold.delete(key);
@@ -244,9 +256,9 @@ export class KeeperLink {
     this.#pid = null;
     this.#untold.clear();
     clearInterval(this.#beatTimer);
-    clearTimeout(this.#hurryTimer);
+    clearTimeout(this.#flushTimer);
     clearTimeout(this.#startTimer);
-    this.#hurryTimer = undefined;
+    this.#flushTimer = undefined;
   }
 
   #restartLater(reason: string): void {

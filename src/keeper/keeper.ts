@@ -91,6 +91,8 @@ export class Keeper {
         this.#main.pulse.beat(performance.now());
         this.#main.tell({ is: "alive" });
         return;
+      case "busy":
+        return this.#main.pulse.allow(message.ms);
       case "yield":
         return this.#give();
       case "end":

@@ -4,6 +4,7 @@
  * says nothing more. A message that is not understood ends the conversation.
  */
 import { LIMITS } from "../config/limits.ts";
+import { KEEPER_LIMITS } from "./limits.ts";
 import type { HeldNamespace, HeldPair, HeldTable } from "../model/held-namespace.ts";
 
 /** Another one whenever anything below changes. */
@@ -16,6 +17,8 @@ export type ToKeeper =
   | { readonly is: "hold"; readonly key: number; readonly namespace: HeldNamespace }
   | { readonly is: "release"; readonly key: number }
   | { readonly is: "beat" }
+  /** The next beat may be late: so long the event loop stands still for a program that it has started. */
+  | { readonly is: "busy"; readonly ms: number }
   /** The main process stands still: it reads no queries and touches no rules, until it hears `back` or `gone`. */
   | { readonly is: "yield" }
   /** Nothing is held any more, and nobody will come. */
@@ -93,6 +96,8 @@ export function decodeToKeeper(wire: Wire): ToKeeper | undefined {
     }
     case "release":
       return isCount(said["key"]) ? { is: "release", key: said["key"] } : undefined;
+    case "busy":
+      return isCount(said["ms"]) && said["ms"] <= KEEPER_LIMITS.busyMs ? { is: "busy", ms: said["ms"] } : undefined;
     case "beat":
     case "yield":
     case "end":

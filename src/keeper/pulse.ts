@@ -24,6 +24,11 @@ export class Pulse {
     this.#ranMs = undefined;
   }
 
+  /** Until the next beat it may be silent for so much longer. */
+  allow(ms: number): void {
+    this.#silentMs = -ms;
+  }
+
   /** Whether it has had its time, and said nothing. */
   isOver(nowMs: number): boolean {
     const passedMs = Math.min(nowMs - this.#lookedMs, KEEPER_LIMITS.lookMs * 2);

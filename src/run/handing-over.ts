@@ -63,6 +63,7 @@ export class HandingOver {
     this.#next(() => {
       if (this.#state === "gone") return;
       this.#state = "gone";
+      this.#parts.safekeeping.leave();
       this.#parts.log.info({ successor }, "another process has taken over");
       this.#parts.onGone(successor);
     });

@@ -9,6 +9,7 @@ import type { RunSettings } from "../config/settings.ts";
 import { LettingGo, removeTables } from "../keeper/holding.ts";
 import { KeeperLink, type LinkParts } from "../keeper/keeper-link.ts";
 import { Predecessor } from "../keeper/predecessor.ts";
+import { longCalls } from "../lib/long-calls.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import type { HeldNamespace, Keep } from "../model/held-namespace.ts";
 import type { KeeperReport } from "../model/keeper-report.ts";
@@ -45,7 +46,10 @@ export class Safekeeping {
   }
 
   start(): void {
-    this.#link?.start();
+    const link = this.#link;
+    if (link === undefined) return;
+    link.start();
+    longCalls.listen((ms) => link.busy(ms));
   }
 
   /** Whoever serves until now; undefined where nobody does, or this run could not go on by the same means. */
@@ -55,7 +59,10 @@ export class Safekeeping {
 
   inherit({ channel, keeper }: Predecessor, left: Map<string, HeldNamespace>): void {
     this.#left = left;
-    this.#link?.adopt(channel, keeper);
+    const link = this.#link;
+    if (link === undefined) return;
+    link.adopt(channel, keeper);
+    longCalls.listen((ms) => link.busy(ms));
   }
 
   /** Everything that is to be served is served: what else was left is handed back. */

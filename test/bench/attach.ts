@@ -1,6 +1,11 @@
 // Attaching: from the facts of a container to rules that were verified, in real namespaces; one after the other, and a
 // thousand at once; and what each of them costs in memory. The engine is left out: its answers are what this starts from.
 
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { KeeperLink } from "../../src/keeper/keeper-link.ts";
 import { warmThreadPool } from "../../src/container/namespace/bracket.ts";
 import { foreseeDescriptors } from "../../src/kernel/descriptors.ts";
 import { composeHere } from "../support/program/engine-way.ts";
@@ -27,6 +32,7 @@ export async function benchAttach(): Promise<Row[]> {
     }
     for (let index = 0; index < ONE_BY_ONE; index++) way.roster.remove(idOf(index));
     await untilAttached(way, 0);
+    const [alone, kept] = await besideKeeper(paths.slice(0, ONE_BY_ONE));
     const startMs = performance.now();
     // Others: those are being left still.
     for (const [index, path] of paths.entries()) if (index >= ONE_BY_ONE) way.roster.put(factOf(index, path));
@@ -38,6 +44,12 @@ export async function benchAttach(): Promise<Row[]> {
     const [p50, p99] = [median(times), quantile(times, 0.99)];
     return [
       row("attach and verify, one by one, p50", `${p50.toFixed(2)} ms`, "<= 2 ms", p50 <= 2),
+      row(
+        "the same with a keeper, p50",
+        `${kept.toFixed(2)} ms (without ${alone.toFixed(2)} ms)`,
+        "<= 0.2 ms more",
+        kept - alone <= 0.2,
+      ),
       row("attach and verify, one by one, p99", `${p99.toFixed(2)} ms`, "<= 20 ms", p99 <= 20),
       row(`attach and verify, ${AT_ONCE} at once`, `${allMs.toFixed(0)} ms`, "<= 2000 ms", allMs <= 2000),
       row("memory a container", `${(perContainer / 1e3).toFixed(1)} kB`, "<= 40 kB", perContainer <= 40e3),
@@ -45,6 +57,33 @@ export async function benchAttach(): Promise<Row[]> {
   } finally {
     removeNetnses(paths);
   }
+}
+
+// Medians of attaching without and with somebody who holds copies, by turns in the same namespaces.
+async function besideKeeper(paths: readonly string[]): Promise<readonly [number, number]> {
+  const folder = mkdtempSync(join(tmpdir(), "d11-bench-keeper-"));
+  const nothing = (): void => undefined;
+  const told = { onNews: nothing, onWanted: nothing, onBack: nothing, onLost: nothing, onGone: nothing };
+  const link = new KeeperLink({ socketPath: join(folder, "keeper.sock"), ...told });
+  link.start();
+  const ways = [composeHere(), composeHere(undefined, (namespace) => link.hold(namespace))];
+  const times: [number[], number[]] = [[], []];
+  for (const [index, path] of paths.entries()) {
+    const kind = index % 2 === 0 ? 0 : 1;
+    const way = ways[kind]?.way;
+    if (way === undefined) throw new Error("There are two");
+    const startMs = performance.now();
+    way.roster.put(factOf(index, path));
+    await untilAttached(way, Math.floor(index / 2) + 1);
+    times[kind].push(performance.now() - startMs);
+  }
+  for (const { way, close } of ways) {
+    await way.reconciler.stop();
+    close();
+  }
+  link.end();
+  rmSync(folder, { recursive: true, force: true });
+  return [median(times[0]), median(times[1])];
 }
 
 // After what can be collected was collected.

@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { type LoadReport, load } from "../support/asking/load.ts";
+import { type QueryEnd, queryLoop } from "../support/asking/query-loop.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { startEngine } from "../support/engine/engine.ts";
 import { run } from "../support/program/command.ts";
@@ -47,7 +47,7 @@ async function killed(paths: readonly string[], isKept: boolean): Promise<Row[]>
     const memory = keeper === undefined ? 0 : privateBytes(keeper);
     // Alone, the kernel takes some 14 ms for each table.
     const forMs = 4_000 + (isKept ? 0 : paths.length * 20);
-    const asking = load(placeAt(first), { name: "a.ok.test", perSecond: PER_SECOND, forMs });
+    const asking = queryLoop(placeAt(first), { name: "a.ok.test", perSecond: PER_SECOND, forMs });
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     const endMs = Date.now();
     kept.kill("SIGKILL");
@@ -82,25 +82,25 @@ async function replaced(): Promise<Row> {
     await runContainer(engine, { name: `c${index}`, networks: ["n1"] });
   }
   await using before = await startDns11(engine);
-  const asking = load(client, { name: "c1", perSecond: PER_SECOND, forMs: 8_000 });
+  const asking = queryLoop(client, { name: "c1", perSecond: PER_SECOND, forMs: 8_000 });
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   await using after = new Dns11(engine.host, { stateDir: before.stateDir, args: ["--replace"] });
   await before.ended();
-  const report = await asking;
+  const ends = await asking;
   const status = await after.status();
   if (status.pid !== after.pid) throw new Error(`Nobody took over: ${after.log}`);
   const tookMs = /"ms":(\d+),"msg":"taken over/.exec(after.log)?.[1] ?? "?";
-  const lost = report.failures.length;
+  const lost = ends.filter(({ outcome }) => outcome !== "NOERROR").length;
   return {
     what: `replaced, ${CONTAINERS} containers of an engine, ${PER_SECOND}/s`,
-    measured: `${lost} of ${report.asked} lost; the hand-over took ${tookMs} ms`,
+    measured: `${lost} of ${ends.length} lost; the hand-over took ${tookMs} ms`,
     target: "0 lost",
     isReached: lost === 0,
   };
 }
 
-function lossOf({ failures }: LoadReport, endMs: number): { lost: number; silentMs: number } {
-  const after = failures.filter(({ atMs }) => atMs >= endMs - 10);
+function lossOf(ends: readonly QueryEnd[], endMs: number): { lost: number; silentMs: number } {
+  const after = ends.filter(({ atMs, outcome }) => outcome !== "NOERROR" && atMs >= endMs - 10);
   return { lost: after.length, silentMs: Math.max(0, ...after.map(({ atMs }) => atMs - endMs)) };
 }
 

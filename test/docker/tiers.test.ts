@@ -49,7 +49,7 @@ async function rules(): Promise<string> {
 }
 
 async function serve(tier: RuleTier, options: { readonly stateDir?: string } = {}): Promise<Dns11> {
-  return await startDns11(engine, { ...options, args: ["--rules", tier] });
+  return await startDns11(engine, { ...options, args: ["--rules", tier, "--keeper", "off"] });
 }
 
 async function cleanup(instance: Dns11): Promise<string> {
@@ -162,6 +162,27 @@ for (const tier of LOWER) {
 function without(path: string): string[] {
   return ["unshare", "-m", "sh", "-c", `mount --bind /dev/null ${path} && exec "$@"`, "sh"];
 }
+
+test("nft with a keeper: after SIGKILL Docker's resolver answers, and nothing is left", async () => {
+  await using instance = await startDns11(engine, { args: ["--rules", "nft"] });
+  assert.equal((await instance.status()).tier, "nft");
+  await waitFor("the keeper to hold both", async () => {
+    const { keeper } = await instance.status();
+    return keeper.state === "watching" && keeper.namespaces === 2 ? true : undefined;
+  });
+  assert.doesNotMatch(instance.log, /stay when dns11 is killed/);
+  await assertAnswered(OUR_TTL);
+  instance.kill("SIGKILL");
+  await waitFor("the rules to be gone", async () => (OURS.test(await rules()) ? undefined : true));
+  await assertAnswered(DOCKERS_TTL);
+});
+
+test("iptables-legacy has no keeper, and it is said what a kill would leave", async () => {
+  await using instance = await startDns11(engine, { args: ["--rules", "iptables-legacy"] });
+  assert.equal((await instance.status()).keeper.state, "off");
+  assert.match(instance.log, /stay when dns11 is killed or hangs/);
+  assert.equal(await instance.stop(), 0);
+});
 
 test("a tier that is wished for and not possible ends the run, and it is said why and what is needed", async () => {
   await using instance = new Dns11(engine.host, {

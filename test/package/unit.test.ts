@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dig } from "../support/asking/dig.ts";
-import { failuresAfter, load } from "../support/asking/load.ts";
+import { QueryLoop, failuresAfter } from "../support/asking/query-loop.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { isAlive } from "../support/program/kept.ts";
 import { ENGINE_FOLDER, PROGRAM_FOLDER, ServiceManager } from "../support/program/service-manager.ts";
@@ -89,7 +89,7 @@ test("killed, it is brought back", async () => {
 test("replaced, another process goes on as the service, and no query is lost", async () => {
   const pid = await mainPid();
   const restarts = await manager.show(UNIT, "NRestarts");
-  const asking = load(web, { name: "db", perSecond: 500, forMs: 8_000 });
+  await using asking = await QueryLoop.start(web, { name: "db", perSecond: 500 });
   const { code, stderr } = await manager.systemctl("kill", "--kill-who=main", "--signal=SIGUSR2", UNIT);
   assert.equal(code, 0, stderr);
   await waitFor("another process", async () => ([0, pid].includes(await mainPid()) ? undefined : true), {
@@ -97,7 +97,7 @@ test("replaced, another process goes on as the service, and no query is lost", a
     everyMs: 50,
   });
   await waitFor("the one before to end", () => (isAlive(pid) ? undefined : true));
-  assert.deepEqual(failuresAfter(await asking, 0), [], log());
+  assert.deepEqual(failuresAfter(await asking.stop(), 0), [], log());
   await answeredWith(9);
   assert.equal(await manager.show(UNIT, "ActiveState"), "active");
   assert.equal(await manager.show(UNIT, "NRestarts"), restarts);

@@ -7,6 +7,7 @@ import { spawnSync } from "node:child_process";
 
 import { LIMITS } from "../../config/limits.ts";
 import { Fault, codeOf } from "../../lib/fault.ts";
+import { longCalls } from "../../lib/long-calls.ts";
 import type { Family } from "./plan.ts";
 
 /** A namespace by a descriptor; undefined is the one that the thread is in. */
@@ -69,6 +70,7 @@ export function iptablesTool(): IptablesTool {
 function run(command: string, args: readonly string[], place: Place, input: string): string {
   const [program, words] =
     place === undefined ? [command, args] : ["nsenter", ["--net=/proc/self/fd/3", "--", command, ...args]];
+  longCalls.announce(LIMITS.iptablesMs);
   const { error, status, signal, stdout, stderr } = spawnSync(program, words, {
     ...options(),
     input,

@@ -8,6 +8,7 @@ import type { Bracket } from "../../../src/container/namespace/bracket.ts";
 import { closeEngineHost, openEngineHost } from "../../../src/container/namespace/engine-host.ts";
 import { Engine } from "../../../src/container/watch/engine.ts";
 import { WayCounts } from "../../../src/metrics/way-counts.ts";
+import type { Keep } from "../../../src/model/held-namespace.ts";
 import { createLog } from "../../../src/observe/log.ts";
 import { Repeats } from "../../../src/observe/repeats.ts";
 import { EngineWay } from "../../../src/run/engine/engine-way.ts";
@@ -15,7 +16,7 @@ import { previewGround } from "../../../src/run/ground.ts";
 import { Quarantines } from "../../../src/run/quarantine/quarantines.ts";
 import { composeQueryWay } from "../../../src/run/query-way.ts";
 
-export function composeHere(bracket?: Bracket): { readonly way: EngineWay; readonly close: () => void } {
+export function composeHere(bracket?: Bracket, keep?: Keep): { readonly way: EngineWay; readonly close: () => void } {
   const run = {
     host: undefined,
     stateDir: "",
@@ -39,7 +40,7 @@ export function composeHere(bracket?: Bracket): { readonly way: EngineWay; reado
       counts: new WayCounts(0),
       journal: new Journal("/nowhere"),
       quarantines: Quarantines.none(),
-      keep: undefined,
+      keep,
       heir: () => undefined,
       begins: Promise.resolve(),
     },

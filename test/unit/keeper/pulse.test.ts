@@ -61,6 +61,19 @@ test("while the keeper itself, or the machine, stood still, nobody was listening
   assert.equal(pulse.isOver(3_600_000), false);
 });
 
+test("whoever says beforehand that it will be silent may be, for so long, and once", () => {
+  const pulse = new Pulse(0, () => undefined);
+  pulse.allow(1_000);
+  const last = (1_000 + KEEPER_LIMITS.silentMs) / KEEPER_LIMITS.lookMs;
+  for (let look = 1; look < last; look++) assert.equal(pulse.isOver(look * KEEPER_LIMITS.lookMs), false, `${look}`);
+  assert.equal(pulse.isOver(Math.ceil(last) * KEEPER_LIMITS.lookMs), true);
+  pulse.allow(1_000);
+  pulse.beat(2_000);
+  let looks = 0;
+  while (!pulse.isOver(2_000 + ++looks * KEEPER_LIMITS.lookMs));
+  assert.equal(looks, LOOKS);
+});
+
 test("a beat begins anew", () => {
   const pulse = new Pulse(0, () => undefined);
   for (let look = 1; look < 100; look++) {

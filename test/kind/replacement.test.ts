@@ -1,0 +1,55 @@
+/**
+ * A node's dns11 is replaced while pods ask: behind the node there is nobody else, so whatever is not kept is lost. By the
+ * way `listener` and by the way `loopback`, from fresh ports, from one that is kept, and by TCP afterwards.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { QueryLoop, outcomesOf } from "../support/asking/query-loop.ts";
+import { GATEWAY, type KindWorld, ownTables, startKindWorld, waitForWorkingNode } from "../support/kind/kind-world.ts";
+import { startPod } from "../support/kind/pod.ts";
+import { Dns11 } from "../support/program/dns11.ts";
+import { pause, waitFor } from "../support/rig/wait.ts";
+
+const PER_SECOND = 500;
+/** The clients ask so long before and after what happens. */
+const LONGER_MS = 1_000;
+
+let world: KindWorld;
+
+before(async () => (world = await startKindWorld()));
+after(async () => await world[Symbol.asyncDispose]());
+
+for (const way of ["listener", "loopback"] as const) {
+  test(`replaced, a node's pods lose no query, by the way "${way}"; killed, its rules are gone at once`, async () => {
+    await using node = await world.node(`replaced-${way}`, { entrypoint: "kind" });
+    const args = ["--kind", "auto", "--kind-way", way];
+    await using first = await world.serve(["--kind-way", way]);
+    await waitForWorkingNode(first, node.name);
+    await using pod = await startPod(node);
+    const options = { server: GATEWAY, name: "web", perSecond: PER_SECOND };
+    await using fresh = await QueryLoop.start(pod, options);
+    await using kept = await QueryLoop.start(pod, { ...options, sourcePort: "any" });
+    await pause(LONGER_MS);
+    await using second = new Dns11(world.engine.host, { stateDir: first.stateDir, args: ["--replace", ...args] });
+    assert.equal(await first.ended(), 0, first.log);
+    await pause(LONGER_MS);
+    for (const asking of [fresh, kept]) {
+      const ends = await asking.stop();
+      assert.ok(ends.length > PER_SECOND);
+      assert.deepEqual(Object.keys(outcomesOf(ends)), ["NOERROR"], `${first.log}\n---\n${second.log}`);
+    }
+    await waitForWorkingNode(second, node.name);
+    assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
+    assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
+    const { keeper } = await waitFor("the keeper", async () => {
+      const status = await second.status();
+      return status.keeper.namespaces === status.containers.length ? status : undefined;
+    });
+    assert.equal(keeper.state, "watching");
+    second.kill("SIGKILL");
+    await waitFor("the rules to be gone", async () =>
+      (await ownTables(node.netnsPath)).length === 0 ? true : undefined,
+    );
+  });
+}
