@@ -3,7 +3,7 @@
  */
 import type { Command } from "commander";
 
-import type { Origins } from "../src/model/origins.ts";
+import type { Origins } from "../src/base/model/origins.ts";
 import { settle } from "../src/config/settle.ts";
 import { table } from "./table.ts";
 

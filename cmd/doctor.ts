@@ -4,7 +4,7 @@
 import type { Command } from "commander";
 
 import type { Diagnosis, Report } from "../src/doctor/doctor.ts";
-import type { Finding } from "../src/model/finding.ts";
+import type { Finding } from "../src/base/model/finding.ts";
 import { type AskingOptions, addAsking, addJson } from "./asking.ts";
 import { DOCTOR_EXIT, explain } from "./exit-code.ts";
 import { onThisPlatform } from "./platform.ts";

@@ -2,7 +2,7 @@
  * Exit codes, and what a person is told when a command ends badly. They are documented in README.
  */
 import { BadSettings } from "../src/config/bad-settings.ts";
-import { Fault, reasonOf } from "../src/lib/fault.ts";
+import { Fault, reasonOf } from "../src/base/lib/fault.ts";
 import { printableText } from "./printable.ts";
 
 export const EXIT = {

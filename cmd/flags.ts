@@ -9,11 +9,11 @@ import { READERS } from "../src/config/readers.ts";
 import type { Key, Layer } from "../src/config/said.ts";
 import { METRICS_ADDRESS } from "../src/config/settings.ts";
 import { SWITCHES } from "../src/config/switches.ts";
-import { QUERY_NAMES } from "../src/model/asked-query.ts";
-import { NODE_ADDRESS_WORDS, NODE_WAYS } from "../src/model/kind-policy.ts";
-import { LABEL_SERVERS } from "../src/model/label-policy.ts";
-import { RULE_WISHES } from "../src/model/rule-tier.ts";
-import { LOG_FORMATS, LOG_LEVELS } from "../src/observe/log.ts";
+import { QUERY_NAMES } from "../src/base/model/asked-query.ts";
+import { NODE_ADDRESS_WORDS, NODE_WAYS } from "../src/base/model/kind-policy.ts";
+import { LABEL_SERVERS } from "../src/base/model/label-policy.ts";
+import { RULE_WISHES } from "../src/base/model/rule-tier.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../src/base/log/log.ts";
 
 /** Keys of the settings file that are a flag, and the flag's name. */
 const FLAGS = {

@@ -5,7 +5,7 @@ import { isIP } from "node:net";
 
 import type { Command } from "commander";
 
-import { Fault } from "../src/lib/fault.ts";
+import { Fault } from "../src/base/lib/fault.ts";
 import type { NameOrder } from "../src/api/names.ts";
 import { type AskingOptions, addAsking, addJson } from "./asking.ts";
 

@@ -1,7 +1,7 @@
 /**
  * Loads what calls libc. On a platform that koffi has no build for this fails, and then nothing of dns11 can work.
  */
-import { Fault } from "../src/lib/fault.ts";
+import { Fault } from "../src/base/lib/fault.ts";
 
 export async function onThisPlatform<T>(load: () => Promise<T>): Promise<T> {
   try {

@@ -1,7 +1,7 @@
 /**
  * A reply for people: its code, its records in columns, and why it is not better where somebody said so.
  */
-import type { RecordText, ReplyText } from "../src/model/reply-text.ts";
+import type { RecordText, ReplyText } from "../src/base/model/reply-text.ts";
 import { printable } from "./printable.ts";
 import { table } from "./table.ts";
 

@@ -8,7 +8,7 @@ import { readSettingsApart } from "../src/config/file/apart.ts";
 import { DEFAULT_STATE_DIR, type RunSettings } from "../src/config/settings.ts";
 import { settle } from "../src/config/settle.ts";
 import type { Service } from "../src/run/service.ts";
-import { createLog } from "../src/observe/log.ts";
+import { createLog } from "../src/base/log/log.ts";
 import { addFlags, addSwitches, flagLayer } from "./flags.ts";
 import { onThisPlatform } from "./platform.ts";
 import { table } from "./table.ts";

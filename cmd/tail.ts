@@ -4,7 +4,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 
 import type { MissedReport, QueryReport } from "../src/api/queries.ts";
-import { Fault } from "../src/lib/fault.ts";
+import { Fault } from "../src/base/lib/fault.ts";
 import { type AskingOptions, addAsking, clientFor } from "./asking.ts";
 import { untilSignalled } from "./run.ts";
 import { printable } from "./printable.ts";

@@ -4,7 +4,7 @@
 import type { Command } from "commander";
 
 import type { Client } from "../src/api/client.ts";
-import { Fault } from "../src/lib/fault.ts";
+import { Fault } from "../src/base/lib/fault.ts";
 import { type AskingOptions, addAsking, clientFor } from "./asking.ts";
 import { untilSignalled } from "./run.ts";
 import { painterFor } from "./terminal.ts";

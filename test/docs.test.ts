@@ -10,14 +10,14 @@ import { test } from "node:test";
 
 import { EXIT } from "../cmd/exit-code.ts";
 import { SWITCHES } from "../src/config/switches.ts";
-import { LIMITS } from "../src/config/limits.ts";
-import type { Origins } from "../src/model/origins.ts";
+import { LIMITS } from "../src/base/limits.ts";
+import type { Origins } from "../src/base/model/origins.ts";
 import { settle } from "../src/config/settle.ts";
-import { BETTER, STRICT } from "../src/model/behaviour.ts";
+import { BETTER, STRICT } from "../src/base/model/behaviour.ts";
 import type { ControlPorts } from "../src/control/ports.ts";
 import { routesOf } from "../src/control/routes.ts";
-import { CHECKS } from "../src/model/finding.ts";
-import { FAILURE_CODES, LEAVE_CODES } from "../src/model/not-served.ts";
+import { CHECKS } from "../src/base/model/finding.ts";
+import { FAILURE_CODES, LEAVE_CODES } from "../src/base/model/not-served.ts";
 
 const PROGRAM = "dist/cmd/dns11.js";
 const readme = readFileSync("README.md", "utf8");

@@ -16,25 +16,30 @@ interface Room {
   readonly modules: readonly string[];
 }
 
-const BASE = ["src/lib", "src/dns", "src/model", "src/config/limits.ts"];
+const BASE = ["src/base/lib", "src/base/dns", "src/base/model", "src/base/limits.ts"];
 /** Modules that only compute. */
 const PURE = ["node:crypto", "node:util"];
 
 const ROOMS: readonly Room[] = [
-  { room: "src/lib", mayImport: [], modules: PURE },
+  { room: "src/base/limits.ts", mayImport: [], modules: [] },
+  { room: "src/base/lib", mayImport: [], modules: PURE },
   // Stands below everything that knows what DNS is.
-  { room: "src/dns", mayImport: ["src/lib"], modules: [] },
-  { room: "src/model", mayImport: ["src/lib", "src/dns"], modules: ["node:net", "dns-packet", ...PURE] },
-  { room: "src/config", mayImport: ["src/lib", "src/dns", "src/model", "src/observe/log.ts"], modules: [] },
+  { room: "src/base/dns", mayImport: ["src/base/lib"], modules: [] },
+  { room: "src/base/model", mayImport: ["src/base/lib", "src/base/dns"], modules: ["node:net", "dns-packet", ...PURE] },
+  {
+    room: "src/config",
+    mayImport: [...BASE, "src/base/log/log.ts"],
+    modules: [],
+  },
   {
     room: "src/config/file",
-    mayImport: ["src/config", "src/lib"],
+    mayImport: ["src/config", "src/base/lib"],
     modules: ["yaml", "zod", "node:fs", "node:fs/promises", "node:worker_threads"],
   },
   {
-    room: "src/observe",
-    mayImport: ["src/config/limits.ts", "src/lib", "src/model"],
-    modules: ["pino", "prom-client", "node:module"],
+    room: "src/base/log",
+    mayImport: ["src/base/limits.ts"],
+    modules: ["pino"],
   },
   {
     room: "src/kernel",
@@ -49,7 +54,7 @@ const ROOMS: readonly Room[] = [
   },
   // A query's way, from the bottom up: bytes, what is told of a query, who asks, whom we ask, what is kept, who decides.
   { room: "src/query/wire", mayImport: BASE, modules: [] },
-  { room: "src/query/trace.ts", mayImport: ["src/dns", "src/model"], modules: [] },
+  { room: "src/query/trace.ts", mayImport: ["src/base/dns", "src/base/model"], modules: [] },
   { room: "src/query/record", mayImport: BASE, modules: [] },
   { room: "src/query/ledger", mayImport: ["src/query/record", ...BASE], modules: [] },
   { room: "src/query/asker", mayImport: ["src/query/ledger", "src/query/record", ...BASE], modules: [] },
@@ -72,7 +77,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/query/policy",
-    mayImport: ["src/query/wire", "src/query/trace.ts", "src/dns", "src/model"],
+    mayImport: ["src/query/wire", "src/query/trace.ts", "src/base/dns", "src/base/model"],
     modules: [],
   },
   // What listen, answer and forward hand each other, so that none of them knows another.
@@ -82,8 +87,8 @@ const ROOMS: readonly Room[] = [
       "src/query/asker/asker.ts",
       "src/query/record/outcome.ts",
       "src/query/trace.ts",
-      "src/dns",
-      "src/model",
+      "src/base/dns",
+      "src/base/model",
     ],
     modules: [],
   },
@@ -125,17 +130,21 @@ const ROOMS: readonly Room[] = [
   { room: "src/container/capture", mayImport: BASE, modules: [] },
   // Facts stand below those who make something of them.
   { room: "src/container/registry/fact.ts", mayImport: ["src/container/registry/labels.ts"], modules: [] },
-  { room: "src/container/registry/labels.ts", mayImport: ["src/model"], modules: [] },
-  { room: "src/container/names/source.ts", mayImport: ["src/container/registry/fact.ts", "src/model"], modules: [] },
+  { room: "src/container/registry/labels.ts", mayImport: ["src/base/model"], modules: [] },
+  {
+    room: "src/container/names/source.ts",
+    mayImport: ["src/container/registry/fact.ts", "src/base/model"],
+    modules: [],
+  },
   // A source of names knows no other one, and nobody who reads it.
   {
     room: "src/container/names/docker",
-    mayImport: ["src/container/names/source.ts", "src/container/registry/fact.ts", "src/dns", "src/model"],
+    mayImport: ["src/container/names/source.ts", "src/container/registry/fact.ts", "src/base/dns", "src/base/model"],
     modules: [],
   },
   {
     room: "src/container/names/node-host",
-    mayImport: ["src/container/names/source.ts", "src/dns", "src/model"],
+    mayImport: ["src/container/names/source.ts", "src/base/dns", "src/base/model"],
     modules: [],
   },
   {
@@ -190,7 +199,6 @@ const ROOMS: readonly Room[] = [
       "src/container/registry",
       "src/container/rules",
       "src/kernel",
-      "src/config/only.ts",
       ...BASE,
     ],
     modules: ["node:timers/promises"],
@@ -202,14 +210,13 @@ const ROOMS: readonly Room[] = [
       "src/container/kind/nodes.ts",
       "src/container/names/source.ts",
       "src/container/registry",
-      "src/config/only.ts",
-      "src/model",
+      "src/base/model",
     ],
     modules: [],
   },
   {
     room: "src/container/preflight.ts",
-    mayImport: ["src/container/watch/engine.ts", "src/kernel/capabilities.ts", "src/lib"],
+    mayImport: ["src/container/watch/engine.ts", "src/kernel/capabilities.ts", "src/base/lib"],
     modules: [],
   },
   // The contract of the control socket, and who asks there: neither way, and nothing of a run.
@@ -226,7 +233,7 @@ const ROOMS: readonly Room[] = [
       "src/container/attach",
       "src/container/registry/fact.ts",
       "src/container/watch/resolv-conf.ts",
-      "src/observe/log.ts",
+      "src/base/log/log.ts",
       "src/query",
       ...BASE,
     ],
@@ -272,7 +279,7 @@ const ROOMS: readonly Room[] = [
       "src/keeper",
       "src/kernel",
       "src/metrics",
-      "src/observe",
+      "src/base/log",
       "src/query",
       ...BASE,
     ],
@@ -295,7 +302,7 @@ const ROOMS: readonly Room[] = [
       "src/control",
       "src/kernel/descriptors.ts",
       "src/metrics/way-counts.ts",
-      "src/observe",
+      "src/base/log",
       "src/run/container-way.ts",
       "src/run/ground.ts",
       "src/run/open-namespace.ts",
@@ -320,7 +327,7 @@ const ROOMS: readonly Room[] = [
       "src/container/watch/resolv-conf.ts",
       "src/control/ports.ts",
       "src/kernel",
-      "src/observe/log.ts",
+      "src/base/log/log.ts",
       "src/run/container-way.ts",
       "src/run/instance.ts",
       "src/run/open-namespace.ts",
@@ -331,12 +338,12 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/run/quarantine",
-    mayImport: ["src/kernel/libc.ts", "src/observe/log.ts", ...BASE],
+    mayImport: ["src/kernel/libc.ts", "src/base/log/log.ts", ...BASE],
     modules: ["node:fs", "node:path"],
   },
   {
     room: "cmd",
-    mayImport: ["src/api", "src/config", "src/doctor", "src/observe/log.ts", "src/run", ...BASE],
+    mayImport: ["src/api", "src/config", "src/doctor", "src/base/log/log.ts", "src/run", ...BASE],
     modules: ["commander", "node:fs", "node:net"],
   },
 ];
@@ -381,6 +388,16 @@ test("no row allows more than is used", () => {
     ROOMS.filter(({ mayImport }) => mayImport.includes("src")).map(({ room }) => room),
     [],
   );
+});
+
+test("no row allows a module that nobody there imports", () => {
+  const unused = ROOMS.flatMap(({ room, modules }) => {
+    const imported = sources()
+      .filter(({ path }) => roomOf(path)?.room === room)
+      .flatMap(({ text }) => importsOf(text));
+    return modules.filter((name) => ![...PURE, ...imported].includes(name)).map((name) => `${room}: ${name}`);
+  });
+  assert.deepEqual(unused, []);
 });
 
 test("no file imports itself by way of others, types included", () => {
@@ -482,7 +499,7 @@ const ON_MESSAGES = /^src\/(?:query\/(?!listen)|model\/(?!address))/;
 
 test("the bytes of DNS are described once, in src/dns", () => {
   const second = sources()
-    .filter(({ path }) => !path.startsWith("src/dns/") && !path.startsWith("src/kernel/"))
+    .filter(({ path }) => !path.startsWith("src/base/dns/") && !path.startsWith("src/kernel/"))
     .flatMap(({ path, text }) =>
       [...SECOND_VOCABULARY, ...(ON_MESSAGES.test(path) ? [RAW_BYTES] : [])]
         .map((pattern) => pattern.exec(text)?.[0])

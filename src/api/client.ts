@@ -10,7 +10,7 @@ import type { CacheReport, FlushReport } from "./cache.ts";
 import type { Explanation, Lookup, LookupOrder, NameOrder } from "./names.ts";
 import type { ReloadReport } from "./status.ts";
 import type { UpstreamReport } from "./upstreams.ts";
-import { Fault, codeOf } from "../lib/fault.ts";
+import { Fault, codeOf } from "../base/lib/fault.ts";
 
 /** Of the beginning of an answer, and of each piece of one that is one value; a stream may be silent as long as it likes. */
 const TIMEOUT_MS = 5_000;

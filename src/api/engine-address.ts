@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { Fault } from "../lib/fault.ts";
+import { Fault } from "../base/lib/fault.ts";
 
 const DEFAULT_SOCKET = "/var/run/docker.sock";
 

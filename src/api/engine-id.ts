@@ -4,8 +4,8 @@
  */
 import { request } from "node:http";
 
-import { LIMITS } from "../config/limits.ts";
-import { engineFault } from "../model/engine-fault.ts";
+import { LIMITS } from "../base/limits.ts";
+import { engineFault } from "../base/model/engine-fault.ts";
 
 /** Throws a Fault that names the socket. */
 export async function engineId(socketPath: string): Promise<string> {

@@ -2,8 +2,8 @@
  * Names: what is asked of a running dns11 about a name in a container, and what it tells: a lookup shows what a program
  * in there gets, an explanation why dns11 answers what it does.
  */
-import type { ReplyText } from "../model/reply-text.ts";
-import type { FlightEvent, Layer } from "../model/step.ts";
+import type { ReplyText } from "../base/model/reply-text.ts";
+import type { FlightEvent, Layer } from "../base/model/step.ts";
 
 export interface ContainerRef {
   readonly id: string;

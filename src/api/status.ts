@@ -2,11 +2,11 @@
  * Status: how a run is and what it does for every running container, as `GET /v1/status` and `GET /ready` tell it, and
  * what can be done about it.
  */
-import type { CapabilitySets } from "../model/capability-sets.ts";
-import type { KeeperReport } from "../model/keeper-report.ts";
-import type { NodeReport } from "../model/node-report.ts";
-import type { Origins } from "../model/origins.ts";
-import type { RuleTier } from "../model/rule-tier.ts";
+import type { CapabilitySets } from "../base/model/capability-sets.ts";
+import type { KeeperReport } from "../base/model/keeper-report.ts";
+import type { NodeReport } from "../base/model/node-report.ts";
+import type { Origins } from "../base/model/origins.ts";
+import type { RuleTier } from "../base/model/rule-tier.ts";
 
 export interface ContainerStatus {
   readonly id: string;

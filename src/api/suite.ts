@@ -14,7 +14,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { MissedReport, QueriesReport, QueryReport } from "./queries.ts";
 import { locateControl } from "./locate.ts";
-import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
+import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import { Client } from "./client.ts";
 
 export type { MissedReport, QueriesReport, QueryReport };

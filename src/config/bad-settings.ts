@@ -2,7 +2,7 @@
  * BadSettings: what is wrong with what people said, a line each, all of it at once: whoever mends one mistake should not
  * find the next one only then.
  */
-import { Fault } from "../lib/fault.ts";
+import { Fault } from "../base/lib/fault.ts";
 
 /** So many are told; whoever has more knows where to begin. */
 export const MISTAKES_TOLD = 50;

@@ -2,7 +2,7 @@
  * Choice: of what several sources say under one key, what counts; and who said it.
  */
 import type { Key, Layer, Values } from "./said.ts";
-import type { Origin } from "../model/origins.ts";
+import type { Origin } from "../base/model/origins.ts";
 
 export class Choice {
   readonly #layers: readonly Layer[];

@@ -1,7 +1,7 @@
 /**
  * Node filters: which containers are KIND nodes, as settings say it.
  */
-import type { NodeFilter } from "../model/kind-policy.ts";
+import type { NodeFilter } from "../base/model/kind-policy.ts";
 
 export const NODE_FILTER_FORMS = "auto, label=KEY, label=KEY=VALUE or name=PATTERN";
 

@@ -9,20 +9,20 @@ import {
   NODE_WAYS,
   type NodeFilter,
   ROUTE_LOCALNET_SCOPES,
-} from "../model/kind-policy.ts";
-import { QUERY_NAMES } from "../model/asked-query.ts";
-import { addressBytes } from "../model/address.ts";
-import { LABEL_SERVERS } from "../model/label-policy.ts";
-import { RULE_WISHES } from "../model/rule-tier.ts";
-import { parseRoute } from "../model/server-text.ts";
-import { SERVER_ORDERS } from "../model/upstream-policy.ts";
-import { LOG_FORMATS, LOG_LEVELS } from "../observe/log.ts";
+} from "../base/model/kind-policy.ts";
+import { QUERY_NAMES } from "../base/model/asked-query.ts";
+import { addressBytes } from "../base/model/address.ts";
+import { LABEL_SERVERS } from "../base/model/label-policy.ts";
+import { RULE_WISHES } from "../base/model/rule-tier.ts";
+import { parseRoute } from "../base/model/server-text.ts";
+import { SERVER_ORDERS } from "../base/model/upstream-policy.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../base/log/log.ts";
 import { parseDnsOption } from "./dns-option.ts";
-import { LIMITS } from "./limits.ts";
+import { LIMITS } from "../base/limits.ts";
 import { NODE_FILTER_FORMS, parseNodeFilter } from "./node-filter.ts";
-import { ONLY_FORMS, type OnlyFilter, parseOnly } from "./only.ts";
+import { ONLY_FORMS, type OnlyFilter, parseOnly } from "../base/model/only.ts";
 import { durationText, parseDuration, parseSize, sizeText } from "./quantity.ts";
-import { METRICS_OFF } from "../model/metrics-policy.ts";
+import { METRICS_OFF } from "../base/model/metrics-policy.ts";
 import { CAPABILITY_WAYS, KEEPER_WAYS } from "./settings.ts";
 
 const SECOND_MS = 1_000;

@@ -2,16 +2,16 @@
  * Said: what one source (flags, environment, settings file) says, under the keys of the settings file. A key that is not
  * there says nothing.
  */
-import type { KindPolicy, NodeFilter } from "../model/kind-policy.ts";
-import type { LabelServers } from "../model/label-policy.ts";
-import type { RuleWish } from "../model/rule-tier.ts";
-import type { QueryNames } from "../model/asked-query.ts";
-import type { RouteText } from "../model/server-text.ts";
-import type { ServerOrder } from "../model/upstream-policy.ts";
-import type { LogFormat, LogLevel } from "../observe/log.ts";
+import type { KindPolicy, NodeFilter } from "../base/model/kind-policy.ts";
+import type { LabelServers } from "../base/model/label-policy.ts";
+import type { RuleWish } from "../base/model/rule-tier.ts";
+import type { QueryNames } from "../base/model/asked-query.ts";
+import type { RouteText } from "../base/model/server-text.ts";
+import type { ServerOrder } from "../base/model/upstream-policy.ts";
+import type { LogFormat, LogLevel } from "../base/log/log.ts";
 import type { DnsOption } from "./dns-option.ts";
-import type { OnlyFilter } from "./only.ts";
-import type { Source } from "../model/origins.ts";
+import type { OnlyFilter } from "../base/model/only.ts";
+import type { Source } from "../base/model/origins.ts";
 import type { CapabilityWay, KeeperWay } from "./settings.ts";
 import type { SwitchKey } from "./switches.ts";
 

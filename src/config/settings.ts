@@ -1,17 +1,17 @@
 /**
  * Settings of one run, checked and complete: what flags, environment, settings file and defaults came to together.
  */
-import type { Behaviour } from "../model/behaviour.ts";
-import type { QueriesPolicy } from "../model/asked-query.ts";
-import type { KindPolicy } from "../model/kind-policy.ts";
-import type { MetricsPolicy } from "../model/metrics-policy.ts";
-import type { LabelPolicy } from "../model/label-policy.ts";
-import type { RuleWish } from "../model/rule-tier.ts";
-import type { RouteRules } from "../model/route-rules.ts";
-import type { UpstreamPolicy } from "../model/upstream-policy.ts";
-import type { LogFormat, LogLevel } from "../observe/log.ts";
-import type { Origins } from "../model/origins.ts";
-import type { OnlyFilter } from "./only.ts";
+import type { Behaviour } from "../base/model/behaviour.ts";
+import type { QueriesPolicy } from "../base/model/asked-query.ts";
+import type { KindPolicy } from "../base/model/kind-policy.ts";
+import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
+import type { LabelPolicy } from "../base/model/label-policy.ts";
+import type { RuleWish } from "../base/model/rule-tier.ts";
+import type { RouteRules } from "../base/model/route-rules.ts";
+import type { UpstreamPolicy } from "../base/model/upstream-policy.ts";
+import type { LogFormat, LogLevel } from "../base/log/log.ts";
+import type { Origins } from "../base/model/origins.ts";
+import type { OnlyFilter } from "../base/model/only.ts";
 
 /** What the settings file may say, and reading it again may change. */
 export interface Settings {

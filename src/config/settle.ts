@@ -2,18 +2,18 @@
  * Settle: what several sources say becomes the settings of a run. For each key the first source that says anything counts,
  * whole: a list replaces a list. What cannot be meant together is told, all of it at once, each with its place.
  */
-import { QUERIES_DEFAULTS } from "../model/asked-query.ts";
-import { BETTER, type Behaviour, STRICT } from "../model/behaviour.ts";
-import { KIND_DEFAULTS, type KindPolicy } from "../model/kind-policy.ts";
-import { LABEL_DEFAULTS } from "../model/label-policy.ts";
-import { routeText } from "../model/server-text.ts";
-import { ASK_DEFAULTS, CACHE_DEFAULTS, LEAVE_DEFAULTS, type UpstreamPolicy } from "../model/upstream-policy.ts";
+import { QUERIES_DEFAULTS } from "../base/model/asked-query.ts";
+import { BETTER, type Behaviour, STRICT } from "../base/model/behaviour.ts";
+import { KIND_DEFAULTS, type KindPolicy } from "../base/model/kind-policy.ts";
+import { LABEL_DEFAULTS } from "../base/model/label-policy.ts";
+import { routeText } from "../base/model/server-text.ts";
+import { ASK_DEFAULTS, CACHE_DEFAULTS, LEAVE_DEFAULTS, type UpstreamPolicy } from "../base/model/upstream-policy.ts";
 import { BadSettings } from "./bad-settings.ts";
 import { Choice } from "./choice.ts";
 import { contradictionsIn } from "./contradictions.ts";
 import type { DnsOption } from "./dns-option.ts";
 import { nodeFilterText } from "./node-filter.ts";
-import { onlyText } from "./only.ts";
+import { onlyText } from "../base/model/only.ts";
 import { durationText, sizeText } from "./quantity.ts";
 import type { Key, Layer, Values } from "./said.ts";
 import { METRICS_ADDRESS, type Settings } from "./settings.ts";

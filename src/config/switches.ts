@@ -2,7 +2,7 @@
  * Switches: the differences between the two characters by the names under which people turn them on and off, as flags
  * and in the settings file.
  */
-import type { Behaviour } from "../model/behaviour.ts";
+import type { Behaviour } from "../base/model/behaviour.ts";
 
 interface Switch {
   readonly name: string;

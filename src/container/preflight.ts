@@ -4,7 +4,7 @@
  */
 import type { EngineInfo } from "./watch/engine.ts";
 import { effectiveCapabilities } from "../kernel/capabilities.ts";
-import { Fault } from "../lib/fault.ts";
+import { Fault } from "../base/lib/fault.ts";
 
 /** What each capability is for. */
 export const CAPABILITIES = [

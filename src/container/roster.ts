@@ -2,7 +2,7 @@
  * Roster: what became of every running container. It takes the facts, has the names kept and the namespace attached, and
  * remembers the decision, so that whoever asks why a container is not served gets an answer.
  */
-import type { OnlyFilter } from "../config/only.ts";
+import type { OnlyFilter } from "../base/model/only.ts";
 import { DETACHED, type Decision, decide, quarantined, withWarnings } from "./attach/decision.ts";
 import { CONTAINER_MODE } from "./attach/mode.ts";
 import type { Reconciler } from "./attach/reconciler.ts";
@@ -10,9 +10,9 @@ import type { Nodes } from "./kind/nodes.ts";
 import type { NodePlace } from "./names/source.ts";
 import type { Directory } from "./registry/directory.ts";
 import type { ContainerFact } from "./registry/fact.ts";
-import { isSameAddress } from "../model/address.ts";
-import type { LabelPolicy } from "../model/label-policy.ts";
-import type { View } from "../model/view.ts";
+import { isSameAddress } from "../base/model/address.ts";
+import type { LabelPolicy } from "../base/model/label-policy.ts";
+import type { View } from "../base/model/view.ts";
 
 export interface RosterParts {
   readonly directory: Directory;

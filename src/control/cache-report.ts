@@ -1,10 +1,10 @@
 /**
  * CacheReport: how much is kept of what servers said, for whom, and what use it was; and how it is forgotten.
  */
-import { parseQuestion } from "../model/question-text.ts";
-import { folded } from "../dns/name.ts";
+import { parseQuestion } from "../base/model/question-text.ts";
+import { folded } from "../base/dns/name.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
-import { Fault, reasonOf } from "../lib/fault.ts";
+import { Fault, reasonOf } from "../base/lib/fault.ts";
 import type { ControlPorts } from "./ports.ts";
 import type { CacheOfContainer, CacheReport, FlushReport } from "../api/cache.ts";
 

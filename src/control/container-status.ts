@@ -6,9 +6,9 @@ import type { ContainerStatus } from "../api/status.ts";
 import type { Attachment } from "../container/attach/attachment.ts";
 import type { Decision } from "../container/attach/decision.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
-import { serverText } from "../model/server-text.ts";
-import type { View } from "../model/view.ts";
-import { presentation } from "../dns/name.ts";
+import { serverText } from "../base/model/server-text.ts";
+import type { View } from "../base/model/view.ts";
+import { presentation } from "../base/dns/name.ts";
 import type { Containers } from "./ports.ts";
 
 /** Of every running container, by name. */

@@ -6,9 +6,9 @@ import { randomInt } from "node:crypto";
 
 import type { Attachment } from "../container/attach/attachment.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
-import { Fault } from "../lib/fault.ts";
-import { questionQuery } from "../model/question-text.ts";
-import { replyText } from "../model/reply-text.ts";
+import { Fault } from "../base/lib/fault.ts";
+import { questionQuery } from "../base/model/question-text.ts";
+import { replyText } from "../base/model/reply-text.ts";
 import { DROPPED, SLOT_BYTES } from "../query/ports.ts";
 import type { Asker } from "../query/asker/asker.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";

@@ -3,8 +3,8 @@
  * in.
  */
 import type { ContainerFact } from "../container/registry/fact.ts";
-import { Fault } from "../lib/fault.ts";
-import { nearest } from "../lib/nearest.ts";
+import { Fault } from "../base/lib/fault.ts";
+import { nearest } from "../base/lib/nearest.ts";
 
 export function findContainer(facts: Iterable<ContainerFact>, wanted: string): ContainerFact {
   const all = [...facts];

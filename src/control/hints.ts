@@ -4,9 +4,9 @@
  */
 import { type ContainerFact, isUserDefined } from "../container/registry/fact.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
-import { nearest } from "../lib/nearest.ts";
-import type { AskedQuestion } from "../model/question-text.ts";
-import type { ReplyText } from "../model/reply-text.ts";
+import { nearest } from "../base/lib/nearest.ts";
+import type { AskedQuestion } from "../base/model/question-text.ts";
+import type { ReplyText } from "../base/model/reply-text.ts";
 import { ndotsOf, searched } from "./search-list.ts";
 
 export interface StoppedContainer {

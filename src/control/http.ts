@@ -5,8 +5,8 @@
 import { once } from "node:events";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 
-import { Fault, codeOf, isDefect, reasonOf } from "../lib/fault.ts";
-import { guard } from "../lib/guard.ts";
+import { Fault, codeOf, isDefect, reasonOf } from "../base/lib/fault.ts";
+import { guard } from "../base/lib/guard.ts";
 
 /** Nobody has more to say. */
 const BODY_BYTES_MAX = 4096;

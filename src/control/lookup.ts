@@ -4,14 +4,14 @@
  */
 import { randomInt } from "node:crypto";
 
-import { OUR_UDP_BYTES } from "../dns/opt.ts";
-import { LIMITS } from "../config/limits.ts";
+import { OUR_UDP_BYTES } from "../base/dns/opt.ts";
+import { LIMITS } from "../base/limits.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
-import { Fault, reasonOf } from "../lib/fault.ts";
-import { type AskedQuestion, parseQuestion, questionQuery } from "../model/question-text.ts";
-import { type ReplyText, replyText } from "../model/reply-text.ts";
-import type { Server } from "../model/view.ts";
+import { Fault, reasonOf } from "../base/lib/fault.ts";
+import { type AskedQuestion, parseQuestion, questionQuery } from "../base/model/question-text.ts";
+import { type ReplyText, replyText } from "../base/model/reply-text.ts";
+import type { Server } from "../base/model/view.ts";
 import { type Attempted, askTcp, askUdp } from "../query/forward/attempt.ts";
 import type { ControlPorts } from "./ports.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";

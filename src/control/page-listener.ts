@@ -4,10 +4,10 @@
 import { type Server, createServer } from "node:http";
 import { isIPv6 } from "node:net";
 
-import { LIMITS } from "../config/limits.ts";
-import { METRICS_OFF, type MetricsPolicy } from "../model/metrics-policy.ts";
-import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
-import type { Log } from "../observe/log.ts";
+import { LIMITS } from "../base/limits.ts";
+import { METRICS_OFF, type MetricsPolicy } from "../base/model/metrics-policy.ts";
+import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
+import type { Log } from "../base/log/log.ts";
 import { ConnectionRoom } from "./connection-room.ts";
 import { type Routes, answering } from "./http.ts";
 

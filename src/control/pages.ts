@@ -2,8 +2,8 @@
  * Pages: what machines that watch machines read: /metrics, /health and /ready.
  */
 import type { LifeReport } from "../api/status.ts";
-import { LIMITS } from "../config/limits.ts";
-import { Gathered } from "../lib/gathered.ts";
+import { LIMITS } from "../base/limits.ts";
+import { Gathered } from "../base/lib/gathered.ts";
 import { Page, type Routes } from "./http.ts";
 
 const OK = 200;

@@ -2,8 +2,8 @@
  * QueryLog: a line of the log for each query, for those who want that. It reads the ledgers as any other reader does, so
  * that what answers queries never waits for a log; what is too much for it is counted.
  */
-import { LIMITS } from "../config/limits.ts";
-import type { Log } from "../observe/log.ts";
+import { LIMITS } from "../base/limits.ts";
+import type { Log } from "../base/log/log.ts";
 import type { QueryReader } from "./query-reader.ts";
 
 const SECOND_MS = 1_000;

@@ -4,9 +4,9 @@
  */
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 
-import { LIMITS } from "../config/limits.ts";
-import { globMatches } from "../lib/glob.ts";
-import type { AskedQuery } from "../model/asked-query.ts";
+import { LIMITS } from "../base/limits.ts";
+import { globMatches } from "../base/lib/glob.ts";
+import type { AskedQuery } from "../base/model/asked-query.ts";
 import type { Book } from "../query/ledger/book.ts";
 import type { Ledger } from "../query/ledger/ledger.ts";
 import type { MissedReport, QueriesReport, QueryReport } from "../api/queries.ts";

@@ -2,9 +2,9 @@
  * QueryReport: a query out of a ledger, as the control socket tells it.
  */
 import type { QueryReport } from "../api/queries.ts";
-import type { AskedQuery } from "../model/asked-query.ts";
-import { rcodeName } from "../dns/rcode.ts";
-import { typeName } from "../dns/record-type.ts";
+import type { AskedQuery } from "../base/model/asked-query.ts";
+import { rcodeName } from "../base/dns/rcode.ts";
+import { typeName } from "../base/dns/record-type.ts";
 
 /** `wallMs` is the time at which the clock of `performance.now` began. */
 export function queryReport(container: string, query: AskedQuery, wallMs: number): QueryReport {

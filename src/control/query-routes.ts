@@ -2,9 +2,9 @@
  * The routes by which what containers asked is read: `GET /v1/queries` with `container`, `name` (a pattern), `rcode` (several
  * with commas), `last` (how many), `since` (a number), and `follow=true` for all that come; and `GET /v1/counters`.
  */
-import { LIMITS } from "../config/limits.ts";
-import { Fault } from "../lib/fault.ts";
-import { RCODE_NAMES, rcodeNumber } from "../dns/rcode.ts";
+import { LIMITS } from "../base/limits.ts";
+import { Fault } from "../base/lib/fault.ts";
+import { RCODE_NAMES, rcodeNumber } from "../base/dns/rcode.ts";
 import type { Book } from "../query/ledger/book.ts";
 import type { Call, Routes } from "./http.ts";
 import type { QueryFilter, QueryReader } from "./query-reader.ts";

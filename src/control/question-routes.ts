@@ -2,7 +2,7 @@
  * QuestionRoutes: what can be asked of a running dns11 about names, servers and replies, and that it reads its settings
  * again. What is asked is read here, strictly: a word that nobody knows is a mistake and no wish.
  */
-import { Fault } from "../lib/fault.ts";
+import { Fault } from "../base/lib/fault.ts";
 import { cacheReport, flushCache } from "./cache-report.ts";
 import type { Call, Routes } from "./http.ts";
 import type { ControlPorts } from "./ports.ts";

@@ -4,7 +4,7 @@
  */
 import type { CountersReport } from "../api/queries.ts";
 import type { RepairAnswer } from "../api/status.ts";
-import { Fault } from "../lib/fault.ts";
+import { Fault } from "../base/lib/fault.ts";
 import { findContainer } from "./find-container.ts";
 import type { Call, Routes } from "./http.ts";
 import type { ControlPorts } from "./ports.ts";

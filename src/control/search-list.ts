@@ -2,9 +2,9 @@
  * SearchList: what the C library in a container makes of a name, by the search list and the ndots of its resolv.conf. dns11
  * applies neither; it only tells, and asks so where somebody wants it to.
  */
-import { LIMITS } from "../config/limits.ts";
+import { LIMITS } from "../base/limits.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
-import { type AskedQuestion, parseQuestion } from "../model/question-text.ts";
+import { type AskedQuestion, parseQuestion } from "../base/model/question-text.ts";
 
 /** The names that a program asks for, in the order of the C library. */
 export function searched(

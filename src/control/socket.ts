@@ -5,8 +5,8 @@
 import { chmodSync, chownSync, readFileSync, rmSync } from "node:fs";
 import { type Server, createServer } from "node:http";
 
-import { LIMITS } from "../config/limits.ts";
-import { codeOf } from "../lib/fault.ts";
+import { LIMITS } from "../base/limits.ts";
+import { codeOf } from "../base/lib/fault.ts";
 import { type Routes, answering } from "./http.ts";
 
 const MODE = 0o660;

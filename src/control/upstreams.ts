@@ -2,9 +2,9 @@
  * Upstreams: every server that any served container may ask, from where, for which names, and what is known of it. A server
  * of the host's is one for all; one that is asked from inside is another one in each container.
  */
-import { serverText } from "../model/server-text.ts";
-import type { Route, Server } from "../model/view.ts";
-import { presentation } from "../dns/name.ts";
+import { serverText } from "../base/model/server-text.ts";
+import type { Route, Server } from "../base/model/view.ts";
+import { presentation } from "../base/dns/name.ts";
 import type { Asker } from "../query/asker/asker.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import type { Nameserver } from "../query/upstream/nameserver.ts";

@@ -10,12 +10,12 @@ import { type ContainerFact, type NetworkFact, isUserDefined } from "../containe
 import { ImageLabels } from "../container/watch/image-labels.ts";
 import { parseResolvConf } from "../container/watch/resolv-conf.ts";
 import { containerFact, isUp, networkFact } from "../container/watch/translate.ts";
-import { LIMITS } from "../config/limits.ts";
-import { inTurn } from "../lib/in-turn.ts";
-import { BETTER } from "../model/behaviour.ts";
-import { type Finding, finding } from "../model/finding.ts";
-import { serversIn } from "../model/server-text.ts";
-import type { Server } from "../model/view.ts";
+import { LIMITS } from "../base/limits.ts";
+import { inTurn } from "../base/lib/in-turn.ts";
+import { BETTER } from "../base/model/behaviour.ts";
+import { type Finding, finding } from "../base/model/finding.ts";
+import { serversIn } from "../base/model/server-text.ts";
+import type { Server } from "../base/model/view.ts";
 import { HostUpstreams } from "../container/watch/host-upstreams.ts";
 import type { Clinic } from "./machine-check.ts";
 import { seeResolvConf } from "./seen-resolv-conf.ts";

@@ -2,31 +2,31 @@
  * Holding: copies of one namespace's descriptors. As long as the process that serves the namespace lives, they are kept and
  * nothing else: the netlink socket answers whoever reads it first, so that only one process may ask by it.
  */
-import { LIMITS } from "../config/limits.ts";
+import { LIMITS } from "../base/limits.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { NFPROTO_IPV4, NFPROTO_IPV6, NftSocket, deleteTable } from "../kernel/nfnetlink.ts";
-import type { HeldNamespace } from "../model/held-namespace.ts";
+import type { HeldNamespace } from "../base/model/held-namespace.ts";
 
 const FAMILY_NUMBER = { ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 } as const;
 
-/** Nobody serves there any more: takes our tables away, one transaction each. */
+/** Nobody serves there any more: takes our tables away, one transaction each. Returns whether there were any. */
 export function removeTables({ netlink, tables }: HeldNamespace, memory: NetlinkMemory): boolean {
-  let isWhole = true;
+  let removed = 0;
   try {
     const nft = new NftSocket(memory, netlink);
     for (const { family, name } of tables) {
       try {
         nft.transact([deleteTable(FAMILY_NUMBER[family], name)]);
+        removed++;
       } catch {
         // Whoever served had removed it already, or has been in the middle of it.
-        isWhole = false;
       }
     }
   } catch {
-    isWhole = false;
+    // It is no netlink socket: then it holds no table either.
   }
-  return isWhole;
+  return removed > 0;
 }
 
 export function closeDescriptors({ netlink, pairs }: HeldNamespace): void {

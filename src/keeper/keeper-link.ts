@@ -10,10 +10,10 @@ import { fileURLToPath } from "node:url";
 import { KEEPER_LIMITS } from "./limits.ts";
 import { Channel, channelPair, listenAt } from "../kernel/channel.ts";
 import { closeQuietly } from "../kernel/libc.ts";
-import { backoffMs } from "../lib/backoff.ts";
-import { reasonOf } from "../lib/fault.ts";
-import type { HeldNamespace, Hold } from "../model/held-namespace.ts";
-import type { KeeperReport } from "../model/keeper-report.ts";
+import { backoffMs } from "../base/lib/backoff.ts";
+import { reasonOf } from "../base/lib/fault.ts";
+import type { HeldNamespace, Hold } from "../base/model/held-namespace.ts";
+import type { KeeperReport } from "../base/model/keeper-report.ts";
 import { type FromKeeper, PROTOCOL_VERSION, type ToKeeper, decodeFromKeeper, encode } from "./protocol.ts";
 
 /** Of a child's descriptors, after the usual three. */

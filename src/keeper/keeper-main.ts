@@ -4,12 +4,12 @@
  */
 import { closeSync, openSync, writeSync } from "node:fs";
 
-import { LIMITS } from "../config/limits.ts";
+import { LIMITS } from "../base/limits.ts";
 import { Channel, waitReadable } from "../kernel/channel.ts";
 import { setCapabilities } from "../kernel/libc.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { denyCalls } from "../kernel/seccomp.ts";
-import { reasonOf } from "../lib/fault.ts";
+import { reasonOf } from "../base/lib/fault.ts";
 import { DENIED_TO_KEEPER } from "./denied.ts";
 import { Keeper } from "./keeper.ts";
 import { Watched } from "./watched.ts";

@@ -15,7 +15,7 @@
 import { KEEPER_LIMITS } from "./limits.ts";
 import { acceptAt, peerOf, waitReadable } from "../kernel/channel.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
-import type { HeldNamespace } from "../model/held-namespace.ts";
+import type { HeldNamespace } from "../base/model/held-namespace.ts";
 import { LettingGo, closeDescriptors, removeTables } from "./holding.ts";
 import { PROTOCOL_VERSION, type ToKeeper } from "./protocol.ts";
 import { Watched } from "./watched.ts";
@@ -212,11 +212,11 @@ export class Keeper {
   #handBack(reason: string): void {
     this.#isOver = true;
     const startMs = performance.now();
-    for (const namespace of this.#held.values()) removeTables(namespace, this.#parts.memory);
+    let namespaces = 0;
+    for (const namespace of this.#held.values()) if (removeTables(namespace, this.#parts.memory)) namespaces++;
     const tookMs = Math.round(performance.now() - startMs);
-    const about = { main: this.#main.pid, namespaces: this.#held.size, tookMs };
-    if (this.#held.size > 0)
-      this.#parts.onNews(about, `${reason}; its rules are removed, and Docker's resolver answers`);
+    const about = { main: this.#main.pid, namespaces, tookMs };
+    if (namespaces > 0) this.#parts.onNews(about, `${reason}; its rules are removed, and Docker's resolver answers`);
   }
 }
 

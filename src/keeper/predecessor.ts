@@ -7,8 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { KEEPER_LIMITS } from "./limits.ts";
 import { type Channel, connectAt } from "../kernel/channel.ts";
 import { closeQuietly } from "../kernel/libc.ts";
-import { Fault, codeOf } from "../lib/fault.ts";
-import type { HeldNamespace } from "../model/held-namespace.ts";
+import { Fault, codeOf } from "../base/lib/fault.ts";
+import type { HeldNamespace } from "../base/model/held-namespace.ts";
 import { closeDescriptors } from "./holding.ts";
 import { type FromKeeper, PROTOCOL_VERSION, type ToKeeper, decodeFromKeeper, encode } from "./protocol.ts";
 

@@ -3,9 +3,9 @@
  * descriptors beside it where it holds some. The first message of each side is `hello`; whoever finds another version there
  * says nothing more. A message that is not understood ends the conversation.
  */
-import { LIMITS } from "../config/limits.ts";
+import { LIMITS } from "../base/limits.ts";
 import { KEEPER_LIMITS } from "./limits.ts";
-import type { HeldNamespace, HeldPair, HeldTable } from "../model/held-namespace.ts";
+import type { HeldNamespace, HeldPair, HeldTable } from "../base/model/held-namespace.ts";
 
 /** Another one whenever anything below changes. */
 export const PROTOCOL_VERSION = 1;

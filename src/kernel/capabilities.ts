@@ -5,7 +5,7 @@
  */
 import { readFileSync, readdirSync } from "node:fs";
 
-import type { CapabilitySets } from "../model/capability-sets.ts";
+import type { CapabilitySets } from "../base/model/capability-sets.ts";
 import { SystemFault, dropFromBounding, execute, setCapabilities } from "./libc.ts";
 
 /** By their numbers. */

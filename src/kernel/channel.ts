@@ -5,8 +5,8 @@
  */
 import { chmodSync } from "node:fs";
 
-import { LIMITS } from "../config/limits.ts";
-import { Fault } from "../lib/fault.ts";
+import { LIMITS } from "../base/limits.ts";
+import { Fault } from "../base/lib/fault.ts";
 import {
   AF_UNIX,
   SystemFault,

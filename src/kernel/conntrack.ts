@@ -2,8 +2,8 @@
  * Connection tracking's memory of a client that is gone. An entry outlives its conversation by minutes, and whoever gets
  * the client's address next would be led where it was led.
  */
-import { codeOf } from "../lib/fault.ts";
-import { addressBytes } from "../model/address.ts";
+import { codeOf } from "../base/lib/fault.ts";
+import { addressBytes } from "../base/model/address.ts";
 import { AF_INET, AF_INET6, SystemFault } from "./libc.ts";
 import { NLM_F_ACK, NLM_F_DUMP, NetlinkWriter, attributesIn } from "./netlink-message.ts";
 import { type NetlinkMemory, NetlinkSocket } from "./netlink-socket.ts";

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 
-import { LIMITS } from "../config/limits.ts";
+import { LIMITS } from "../base/limits.ts";
 import { growDescriptorTable } from "./libc.ts";
 
 /** A namespace, the owner of its rules, the watch on others' rules, a UDP and a TCP socket. */

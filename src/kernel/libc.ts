@@ -10,7 +10,7 @@ import { getSystemErrorName } from "node:util";
 
 import koffi from "koffi";
 
-import { Fault } from "../lib/fault.ts";
+import { Fault } from "../base/lib/fault.ts";
 
 const lib = koffi.load(null);
 

@@ -2,8 +2,8 @@
  * A netlink socket of the namespace it was made in. The kernel works a request off inside send, so the answers can be
  * read at once and every exchange is one synchronous call: nothing awaits between going into a namespace and coming home.
  */
-import { LIMITS } from "../config/limits.ts";
-import { Fault } from "../lib/fault.ts";
+import { LIMITS } from "../base/limits.ts";
+import { Fault } from "../base/lib/fault.ts";
 import {
   AF_NETLINK,
   SOCK_RAW,

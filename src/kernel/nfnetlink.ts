@@ -4,7 +4,7 @@
  *
  * The socket is also an owner: a table made through it with the owner flag lives exactly as long as the socket does.
  */
-import { codeOf } from "../lib/fault.ts";
+import { codeOf } from "../base/lib/fault.ts";
 import { SystemFault } from "./libc.ts";
 import { NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkWriter, outcomeOf } from "./netlink-message.ts";
 import { type NetlinkMemory, NetlinkSocket } from "./netlink-socket.ts";

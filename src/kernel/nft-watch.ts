@@ -7,7 +7,7 @@ import { closeSync, openSync, readdirSync } from "node:fs";
 // Of the package its raw sockets alone: the whole of it costs 5 MB.
 import { RawNetlinkSocket } from "node-netlink/dist/raw.js";
 
-import { guard } from "../lib/guard.ts";
+import { guard } from "../base/lib/guard.ts";
 import { ignoreOverflow, netlinkPort } from "./libc.ts";
 import { NETLINK_NETFILTER } from "./nfnetlink.ts";
 import { messagesIn } from "./netlink-message.ts";

@@ -6,7 +6,7 @@
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 
-import { codeOf } from "../lib/fault.ts";
+import { codeOf } from "../base/lib/fault.ts";
 import { O_PATH } from "./libc.ts";
 
 /** Finds the place, with the flags of open(2). Throws where there is none. */

@@ -4,8 +4,8 @@
  */
 import { closeSync, constants, openSync, readSync } from "node:fs";
 
-import { LIMITS } from "../config/limits.ts";
-import { Fault, codeOf } from "../lib/fault.ts";
+import { LIMITS } from "../base/limits.ts";
+import { Fault, codeOf } from "../base/lib/fault.ts";
 
 const CHUNK_BYTES = 64 * 1024;
 

@@ -2,7 +2,7 @@
  * A netlink socket to the links, addresses and routes of the namespace it was made in: what is there, and what dns11 adds
  * to it. Every method is one synchronous exchange, as everything that happens inside a bracket.
  */
-import { addressBytes, addressText } from "../model/address.ts";
+import { addressBytes, addressText } from "../base/model/address.ts";
 import { AF_INET, AF_INET6, SystemFault } from "./libc.ts";
 import {
   NLM_F_ACK,

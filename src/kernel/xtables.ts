@@ -3,7 +3,7 @@
  * called. Asking the program takes milliseconds and a process, which most namespaces are not worth. Whoever is root in
  * there makes them as long as they please, and changes them as often.
  */
-import { LIMITS } from "../config/limits.ts";
+import { LIMITS } from "../base/limits.ts";
 import { AF_INET, AF_INET6, SOCK_DGRAM, SystemFault, closeQuietly, optionBytes, socket } from "./libc.ts";
 
 import { procText } from "./proc-text.ts";

@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 
-import { type Histogram, type Distribution } from "../lib/histogram.ts";
+import { type Histogram, type Distribution } from "../base/lib/histogram.ts";
 import type { Family, Sample } from "./exposition.ts";
 import {
   FAMILIES,
@@ -19,7 +19,7 @@ import {
   upstreamSeries,
 } from "../query/record/meter.ts";
 import { processFamilies } from "./process-metrics.ts";
-import type { Origins } from "../model/origins.ts";
+import type { Origins } from "../base/model/origins.ts";
 import type { ContainerStatus } from "../api/status.ts";
 import type { WayCounts } from "./way-counts.ts";
 

@@ -2,8 +2,8 @@
  * WayCounts: what is counted on a container's way: what failed, what was made good, how late the engine's news were, and
  * what each container asked, also after it has gone. Numbers that never fall.
  */
-import { LIMITS } from "../config/limits.ts";
-import { Histogram } from "../lib/histogram.ts";
+import { LIMITS } from "../base/limits.ts";
+import { Histogram } from "../base/lib/histogram.ts";
 
 /** As far as it is counted. */
 type State =

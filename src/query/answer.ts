@@ -7,18 +7,18 @@
  */
 import { randomBytes } from "node:crypto";
 
-import { HEADER_BYTES } from "../dns/header.ts";
-import { presentation } from "../dns/name.ts";
-import { RCODE } from "../dns/rcode.ts";
-import { TYPE } from "../dns/record-type.ts";
-import { CLASS } from "../dns/record.ts";
-import { copyBytes } from "../lib/bytes.ts";
-import { HOW } from "../model/asked-query.ts";
-import type { Behaviour } from "../model/behaviour.ts";
-import { LEAVE_DEFAULTS, type LeavePolicy } from "../model/upstream-policy.ts";
-import { DENIED, MISS } from "../model/names.ts";
-import type { Route } from "../model/view.ts";
-import { probeName } from "../model/probe-message.ts";
+import { HEADER_BYTES } from "../base/dns/header.ts";
+import { presentation } from "../base/dns/name.ts";
+import { RCODE } from "../base/dns/rcode.ts";
+import { TYPE } from "../base/dns/record-type.ts";
+import { CLASS } from "../base/dns/record.ts";
+import { copyBytes } from "../base/lib/bytes.ts";
+import { HOW } from "../base/model/asked-query.ts";
+import type { Behaviour } from "../base/model/behaviour.ts";
+import { LEAVE_DEFAULTS, type LeavePolicy } from "../base/model/upstream-policy.ts";
+import { DENIED, MISS } from "../base/model/names.ts";
+import type { Route } from "../base/model/view.ts";
+import { probeName } from "../base/model/probe-message.ts";
 import type { Asker } from "./asker/asker.ts";
 import { type Memory, UNKNOWN } from "./cache/memory.ts";
 import { shareBits } from "./cache/shareable.ts";

@@ -2,8 +2,8 @@
  * What the parts of a query's way hand each other: whoever listens needs somebody who answers at once and somebody who
  * asks upstream, and what goes from the one to the other is a deferred query.
  */
-import { MESSAGE_BYTES_MAX } from "../dns/sizes.ts";
-import type { Route } from "../model/view.ts";
+import { MESSAGE_BYTES_MAX } from "../base/dns/sizes.ts";
+import type { Route } from "../base/model/view.ts";
 import type { Asker } from "./asker/asker.ts";
 import type { Outcome } from "./record/outcome.ts";
 import type { Trace } from "./trace.ts";

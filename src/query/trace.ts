@@ -2,11 +2,11 @@
  * Trace: what a query met on its way, told while it goes there. The way itself tells it, step by step, so that it cannot
  * be another story than the program's; for every other query there is none, and nothing is told.
  */
-import { presentation } from "../dns/name.ts";
-import type { NamesTrace, Pointer } from "../model/names.ts";
-import type { FlightEvent, Layer, Step } from "../model/step.ts";
-import { serverText } from "../model/server-text.ts";
-import type { Route, Server } from "../model/view.ts";
+import { presentation } from "../base/dns/name.ts";
+import type { NamesTrace, Pointer } from "../base/model/names.ts";
+import type { FlightEvent, Layer, Step } from "../base/model/step.ts";
+import { serverText } from "../base/model/server-text.ts";
+import type { Route, Server } from "../base/model/view.ts";
 
 /** What happens while one question is asked of servers; all who wait for it are told the same. */
 export class FlightJournal {

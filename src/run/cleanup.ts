@@ -14,7 +14,7 @@ import type { ContainerJson } from "../container/watch/engine-json.ts";
 import { isUp } from "../container/watch/translate.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
-import { codeOf, reasonOf } from "../lib/fault.ts";
+import { codeOf, reasonOf } from "../base/lib/fault.ts";
 import { takeInstance } from "./instance.ts";
 import { checkCapabilities } from "../container/preflight.ts";
 

@@ -2,11 +2,11 @@
  * Defects: what the guard at the entrances is told goes here. Each is counted, told once with its stack, and then only by
  * how often it came; whatever no guard stood before ends here, too, instead of ending the process.
  */
-import { LIMITS } from "../config/limits.ts";
-import { reasonOf } from "../lib/fault.ts";
-import { type Entrance, guard } from "../lib/guard.ts";
-import type { Log } from "../observe/log.ts";
-import type { Repeats } from "../observe/repeats.ts";
+import { LIMITS } from "../base/limits.ts";
+import { reasonOf } from "../base/lib/fault.ts";
+import { type Entrance, guard } from "../base/lib/guard.ts";
+import type { Log } from "../base/log/log.ts";
+import type { Repeats } from "../base/log/repeats.ts";
 
 interface DefectParts {
   readonly log: Log;

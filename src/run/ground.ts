@@ -2,7 +2,7 @@
  * Ground: what a run stands on: the way into namespaces, the memory of netlink, and by what rules are held here. What may
  * refuse to work refuses here, before anything of a container's is touched.
  */
-import { LIMITS } from "../config/limits.ts";
+import { LIMITS } from "../base/limits.ts";
 import type { RunSettings } from "../config/settings.ts";
 import { MORE_DESCRIPTORS } from "../container/attach/parts.ts";
 import { chooseMeans, warnOfMeans } from "../container/attach/rule-means.ts";
@@ -10,8 +10,8 @@ import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
 import { checkCapabilities } from "../container/preflight.ts";
 import { descriptorsMax, foreseeDescriptors, roomForContainers } from "../kernel/descriptors.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
-import type { RuleMeans } from "../model/rule-tier.ts";
-import type { Log } from "../observe/log.ts";
+import type { RuleMeans } from "../base/model/rule-tier.ts";
+import type { Log } from "../base/log/log.ts";
 import { keepHeapSmall } from "./heap.ts";
 import { limitCalls } from "./limit-calls.ts";
 

@@ -7,8 +7,8 @@
  *
  * Whoever holds the instance's lock serves: so where nobody is left who could tell, the lock does.
  */
-import { reasonOf } from "../lib/fault.ts";
-import type { Log } from "../observe/log.ts";
+import { reasonOf } from "../base/lib/fault.ts";
+import type { Log } from "../base/log/log.ts";
 import type { ContainerWay } from "./container-way.ts";
 import type { Presence } from "./presence.ts";
 import type { Safekeeping } from "./safekeeping.ts";

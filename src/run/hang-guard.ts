@@ -2,7 +2,7 @@
  * HangGuard: a hang is not a death, and only a death hands the namespaces back. The kernel is asked for an alarm, again
  * every second; an event loop that no longer comes round to asking is ended by it, and the owned tables go with it.
  */
-import { LIMITS } from "../config/limits.ts";
+import { LIMITS } from "../base/limits.ts";
 import { alarm } from "../kernel/libc.ts";
 
 const REARM_MS = 1_000;

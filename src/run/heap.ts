@@ -4,7 +4,7 @@
  */
 import { setFlagsFromString } from "node:v8";
 
-import { LIMITS } from "../config/limits.ts";
+import { LIMITS } from "../base/limits.ts";
 import { trimMalloc } from "../kernel/libc.ts";
 
 export function keepHeapSmall(): void {

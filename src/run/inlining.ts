@@ -4,7 +4,7 @@
  */
 import { setFlagsFromString } from "node:v8";
 
-import { LIMITS } from "../config/limits.ts";
+import { LIMITS } from "../base/limits.ts";
 
 /** Before anything is answered: what is compiled already stays as it is. */
 export function inlineMore(): void {

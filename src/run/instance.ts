@@ -20,8 +20,8 @@ import { join } from "node:path";
 
 import { controlPath, instanceFolder } from "../api/place.ts";
 import { tryLock } from "../kernel/libc.ts";
-import { Fault, codeOf } from "../lib/fault.ts";
-import { standStill } from "../lib/stand-still.ts";
+import { Fault, codeOf } from "../base/lib/fault.ts";
+import { standStill } from "../base/lib/stand-still.ts";
 
 /** The kernel's limit for the path of a unix socket. */
 const SOCKET_PATH_BYTES_MAX = 107;

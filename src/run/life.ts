@@ -3,10 +3,10 @@
  * means that every container was attached and verified once, or its refusal known; containers that come later are
  * nobody's reason to be unready, and neither is an engine that goes away.
  */
-import { LIMITS } from "../config/limits.ts";
+import { LIMITS } from "../base/limits.ts";
 import { NotifySocket } from "../kernel/notify.ts";
-import { reasonOf } from "../lib/fault.ts";
-import type { Log } from "../observe/log.ts";
+import { reasonOf } from "../base/lib/fault.ts";
+import type { Log } from "../base/log/log.ts";
 import type { ContainerStatus, LifeReport } from "../api/status.ts";
 
 /** What a run knows of itself. */

@@ -5,8 +5,8 @@
 import type { RunSettings } from "../config/settings.ts";
 import { DENIED_TO_MAIN } from "../keeper/denied.ts";
 import { denyCalls } from "../kernel/seccomp.ts";
-import { reasonOf } from "../lib/fault.ts";
-import type { Log } from "../observe/log.ts";
+import { reasonOf } from "../base/lib/fault.ts";
+import type { Log } from "../base/log/log.ts";
 
 /** Says to a successor that it has been done: each further list would be another one that each call passes. */
 export const CALLS_DENIED = "DNS11_CALLS_DENIED";

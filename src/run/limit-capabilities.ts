@@ -3,7 +3,7 @@
  * else it was started with it gives up before it does anything.
  */
 import type { RunSettings } from "../config/settings.ts";
-import { METRICS_OFF } from "../model/metrics-policy.ts";
+import { METRICS_OFF } from "../base/model/metrics-policy.ts";
 import { CAPABILITIES } from "../container/preflight.ts";
 import { limitCapabilities } from "../kernel/capabilities.ts";
 

@@ -4,16 +4,16 @@
  */
 import { isDeepStrictEqual } from "node:util";
 
-import { LIMITS } from "../config/limits.ts";
+import { LIMITS } from "../base/limits.ts";
 import type { RunSettings } from "../config/settings.ts";
 import type { OpenEndpointFor } from "../container/attach/ports.ts";
 import { MessageBlock } from "../kernel/message-block.ts";
-import { RandomIds } from "../lib/random-ids.ts";
-import { serverText } from "../model/server-text.ts";
-import type { Server } from "../model/view.ts";
+import { RandomIds } from "../base/lib/random-ids.ts";
+import { serverText } from "../base/model/server-text.ts";
+import type { Server } from "../base/model/view.ts";
 import type { QueryReadings } from "../metrics/metrics.ts";
-import { type Log, Throttle } from "../observe/log.ts";
-import { Repeats } from "../observe/repeats.ts";
+import { type Log, Throttle } from "../base/log/log.ts";
+import { Repeats } from "../base/log/repeats.ts";
 import { Answerer } from "../query/answer.ts";
 import { Memory } from "../query/cache/memory.ts";
 import { ReplyCache } from "../query/cache/reply-cache.ts";

@@ -4,9 +4,9 @@
  */
 import type { ReloadReport } from "../api/status.ts";
 import type { RunSettings } from "../config/settings.ts";
-import { Fault, reasonOf } from "../lib/fault.ts";
-import { changedKeys } from "../model/origins.ts";
-import type { Log } from "../observe/log.ts";
+import { Fault, reasonOf } from "../base/lib/fault.ts";
+import { changedKeys } from "../base/model/origins.ts";
+import type { Log } from "../base/log/log.ts";
 
 interface ReloadParts {
   /** Those of the start. */

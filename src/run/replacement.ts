@@ -4,8 +4,8 @@
  */
 import { spawn } from "node:child_process";
 
-import { reasonOf } from "../lib/fault.ts";
-import type { Log } from "../observe/log.ts";
+import { reasonOf } from "../base/lib/fault.ts";
+import type { Log } from "../base/log/log.ts";
 import { CALLS_DENIED } from "./limit-calls.ts";
 
 const FLAG = "--replace";

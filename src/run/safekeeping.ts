@@ -9,11 +9,11 @@ import type { RunSettings } from "../config/settings.ts";
 import { LettingGo, removeTables } from "../keeper/holding.ts";
 import { KeeperLink, type LinkParts } from "../keeper/keeper-link.ts";
 import { Predecessor } from "../keeper/predecessor.ts";
-import { longCalls } from "../lib/long-calls.ts";
+import { longCalls } from "../base/lib/long-calls.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
-import type { HeldNamespace, Keep } from "../model/held-namespace.ts";
-import type { KeeperReport } from "../model/keeper-report.ts";
-import type { RuleMeans } from "../model/rule-tier.ts";
+import type { HeldNamespace, Keep } from "../base/model/held-namespace.ts";
+import type { KeeperReport } from "../base/model/keeper-report.ts";
+import type { RuleMeans } from "../base/model/rule-tier.ts";
 
 const SOCKET = "keeper.sock";
 const NONE: KeeperReport = { state: "off", pid: null, namespaces: 0, restarts: 0 };

@@ -1,6 +1,6 @@
 // Containers without an engine: facts of as many as are wanted, all on one network, and the wait until they are attached.
 
-import { LIMITS } from "../../src/config/limits.ts";
+import { LIMITS } from "../../src/base/limits.ts";
 import type { ContainerFact } from "../../src/container/registry/fact.ts";
 import { splitLabels } from "../../src/container/registry/labels.ts";
 import type { EngineWay } from "../../src/run/engine/engine-way.ts";

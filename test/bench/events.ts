@@ -9,7 +9,7 @@ import { encode } from "dns-packet";
 
 import { Bracket } from "../../src/container/namespace/bracket.ts";
 import { AF_INET, SOCK_DGRAM, connectTo, send, socket } from "../../src/kernel/libc.ts";
-import { socketAddress } from "../../src/model/address.ts";
+import { socketAddress } from "../../src/base/model/address.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { startDns11 } from "../support/program/dns11.ts";
 import { startEngine } from "../support/engine/engine.ts";

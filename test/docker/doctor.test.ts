@@ -12,7 +12,7 @@ import { after, before, test } from "node:test";
 import { PROGRAM } from "../support/program/built.ts";
 import { Client } from "../../src/api/client.ts";
 import type { Diagnosis, Report } from "../../src/doctor/doctor.ts";
-import type { CheckCode, Finding } from "../../src/model/finding.ts";
+import type { CheckCode, Finding } from "../../src/base/model/finding.ts";
 import { check, run } from "../support/program/command.ts";
 import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/asking/dig.ts";

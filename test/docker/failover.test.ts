@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { LIMITS } from "../../src/config/limits.ts";
+import { LIMITS } from "../../src/base/limits.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf } from "../support/asking/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";

@@ -9,7 +9,7 @@ import { createConnection, createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { LIMITS } from "../../src/config/limits.ts";
+import { LIMITS } from "../../src/base/limits.ts";
 import type { LifeReport } from "../../src/api/status.ts";
 import { familiesOf, type MetricsSource } from "../../src/metrics/metrics.ts";
 import { WayCounts } from "../../src/metrics/way-counts.ts";

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { EXIT } from "../../cmd/exit-code.ts";
-import type { RuleTier } from "../../src/model/rule-tier.ts";
+import type { RuleTier } from "../../src/base/model/rule-tier.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type DigReply, dataOf, dig } from "../support/asking/dig.ts";
 import { Dns11, dns11, startDns11 } from "../support/program/dns11.ts";

@@ -1,9 +1,9 @@
 // Owns what the fuzzer starts from: a small world of names, sound queries for it, replies of upstream servers, and messages
 // made to hurt.
 
-import { addressBytes, reverseLabels } from "../../src/model/address.ts";
-import type { View } from "../../src/model/view.ts";
-import { presentation } from "../../src/dns/name.ts";
+import { addressBytes, reverseLabels } from "../../src/base/model/address.ts";
+import type { View } from "../../src/base/model/view.ts";
+import { presentation } from "../../src/base/dns/name.ts";
 import {
   TYPE,
   aName,

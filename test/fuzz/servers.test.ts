@@ -5,8 +5,8 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 
-import { guard } from "../../src/lib/guard.ts";
-import { withLength } from "../../src/lib/framing.ts";
+import { guard } from "../../src/base/lib/guard.ts";
+import { withLength } from "../../src/base/lib/framing.ts";
 import type { Asker } from "../../src/query/asker/asker.ts";
 import { TYPE, aPointer, aQuery, aRecord, aReplyTo } from "../support/scripted/builders.ts";
 import { Asking, askerOf } from "../unit/support/asking.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type Socket, connect } from "node:net";
 
-import { LIMITS } from "../../src/config/limits.ts";
+import { LIMITS } from "../../src/base/limits.ts";
 import { page } from "../support/program/scrape.ts";
 import type { Attack, Rig } from "./rig.ts";
 import { assertHostUp } from "./servers.ts";

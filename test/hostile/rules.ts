@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 
-import { LIMITS } from "../../src/config/limits.ts";
+import { LIMITS } from "../../src/base/limits.ts";
 import { dataOf, dig } from "../support/asking/dig.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 import { ENOUGH } from "./inside/sockets.ts";

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { LIMITS } from "../../src/config/limits.ts";
+import { LIMITS } from "../../src/base/limits.ts";
 import { KEEPER_LIMITS } from "../../src/keeper/limits.ts";
 import { Channel, channelPair, connectAt } from "../../src/kernel/channel.ts";
 import { run } from "../support/program/command.ts";

@@ -6,7 +6,7 @@ import { closeSync, openSync } from "node:fs";
 import { after, before, test } from "node:test";
 
 import { dockerRules, legacyCulprits } from "../../src/doctor/checks/docker-rules.ts";
-import { LIMITS } from "../../src/config/limits.ts";
+import { LIMITS } from "../../src/base/limits.ts";
 import { findCulprits } from "../../src/container/rules/culprit.ts";
 import { GuardCount } from "../../src/container/rules/guard-count.ts";
 import { standingRules } from "../../src/container/rules/standing.ts";

@@ -8,7 +8,7 @@ import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { after, before, test } from "node:test";
 
-import { LIMITS } from "../../src/config/limits.ts";
+import { LIMITS } from "../../src/base/limits.ts";
 import { conversationsWith } from "../../src/container/namespace/conversations.ts";
 import { findCulprits } from "../../src/container/rules/culprit.ts";
 import { standingRules } from "../../src/container/rules/standing.ts";

@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 import { Netns } from "../support/rig/netns.ts";
 
-const GUARD = new URL("../../src/lib/guard.js", import.meta.url).href;
+const GUARD = new URL("../../src/base/lib/guard.js", import.meta.url).href;
 const WATCH = new URL("../../src/kernel/nft-watch.js", import.meta.url).href;
 
 test("a change that comes while the process ends does not abort it", async () => {

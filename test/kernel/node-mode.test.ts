@@ -13,7 +13,7 @@ import { NodeMode } from "../../src/container/kind/node-mode.ts";
 import { NodeResolver } from "../../src/container/kind/node-resolver.ts";
 import { Bracket } from "../../src/container/namespace/bracket.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
-import { KIND_DEFAULTS } from "../../src/model/kind-policy.ts";
+import { KIND_DEFAULTS } from "../../src/base/model/kind-policy.ts";
 import { Netns } from "../support/rig/netns.ts";
 
 const DOCKERS = "nameserver 127.0.0.11\noptions ndots:0\n";

@@ -7,7 +7,7 @@ import { after, test } from "node:test";
 import { CONTAINER_MODE } from "../../src/container/attach/mode.ts";
 import { Reconciler } from "../../src/container/attach/reconciler.ts";
 import type { OpenEndpoint } from "../../src/container/attach/ports.ts";
-import { guard } from "../../src/lib/guard.ts";
+import { guard } from "../../src/base/lib/guard.ts";
 import { Attaching, VIEW, answering } from "../support/program/attaching.ts";
 import { Netns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";

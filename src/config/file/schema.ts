@@ -3,7 +3,7 @@
  */
 import { z } from "zod";
 
-import { nearest } from "../../lib/nearest.ts";
+import { nearest } from "../../base/lib/nearest.ts";
 import { NO_SEARCH } from "../dns-option.ts";
 import { READERS, readBoolean, shown } from "../readers.ts";
 import { SWITCHES } from "../switches.ts";

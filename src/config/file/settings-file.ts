@@ -5,7 +5,7 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 
-import { reasonOf } from "../../lib/fault.ts";
+import { reasonOf } from "../../base/lib/fault.ts";
 import { BadSettings, MISTAKES_TOLD } from "../bad-settings.ts";
 import type { Layer, Said } from "../said.ts";
 import { type Document, type Mistake, type Place, readDocument } from "./document.ts";

@@ -16,13 +16,13 @@
  */
 import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";
 
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { NftWatch } from "../../kernel/nft-watch.ts";
 import { SystemFault, closeQuietly } from "../../kernel/libc.ts";
-import { Fault, codeOf, isDefect, reasonOf } from "../../lib/fault.ts";
-import { guard } from "../../lib/guard.ts";
-import type { FailureCode } from "../../model/not-served.ts";
-import type { View } from "../../model/view.ts";
+import { Fault, codeOf, isDefect, reasonOf } from "../../base/lib/fault.ts";
+import { guard } from "../../base/lib/guard.ts";
+import type { FailureCode } from "../../base/model/not-served.ts";
+import type { View } from "../../base/model/view.ts";
 import { DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { NamespaceId } from "../namespace/bracket.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";

@@ -1,11 +1,11 @@
 /**
  * Decision: whether dns11 serves a container, and if not, why: in words for the person who asks `dns11 status`.
  */
-import type { OnlyFilter } from "../../config/only.ts";
-import { LIMITS } from "../../config/limits.ts";
-import { shortened } from "../../lib/shortened.ts";
-import { LABEL_DEFAULTS, type LabelPolicy } from "../../model/label-policy.ts";
-import type { LeaveCode } from "../../model/not-served.ts";
+import type { OnlyFilter } from "../../base/model/only.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { shortened } from "../../base/lib/shortened.ts";
+import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
+import type { LeaveCode } from "../../base/model/not-served.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../registry/fact.ts";
 import { DNS_LABEL, ownSay } from "../registry/label-routes.ts";
 import { type Labels, countedLabels, ignoredLabel } from "../registry/labels.ts";

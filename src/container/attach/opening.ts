@@ -2,10 +2,10 @@
  * Opening: into a namespace, sockets and rules made, and the endpoint that serves from them; or the same with what another
  * process served by until now, which loses no query on the way. One synchronous step: it holds whole, or nothing is left.
  */
-import { LIMITS } from "../../config/limits.ts";
-import { Fault } from "../../lib/fault.ts";
-import type { HeldNamespace } from "../../model/held-namespace.ts";
-import type { View } from "../../model/view.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { Fault } from "../../base/lib/fault.ts";
+import type { HeldNamespace } from "../../base/model/held-namespace.ts";
+import type { View } from "../../base/model/view.ts";
 import { DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { NamespaceId } from "../namespace/bracket.ts";
 import { conversationsWith } from "../namespace/conversations.ts";

@@ -2,8 +2,8 @@
  * AttachmentParts: what every attachment is given, and whom it tells.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import type { RuleMeans } from "../../model/rule-tier.ts";
-import type { HeldNamespace, Keep } from "../../model/held-namespace.ts";
+import type { RuleMeans } from "../../base/model/rule-tier.ts";
+import type { HeldNamespace, Keep } from "../../base/model/held-namespace.ts";
 import type { Bracket, NamespaceId } from "../namespace/bracket.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";

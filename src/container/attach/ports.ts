@@ -1,7 +1,7 @@
 /**
  * What attaching needs from elsewhere: somebody who listens on the sockets it makes.
  */
-import type { Server, View } from "../../model/view.ts";
+import type { Server, View } from "../../base/model/view.ts";
 import type { NamespaceSockets } from "../namespace/sockets.ts";
 import type { ProbeTarget } from "../rules/probe.ts";
 

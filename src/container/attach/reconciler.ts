@@ -4,10 +4,10 @@
  */
 import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";
 
-import { LIMITS } from "../../config/limits.ts";
-import { backoffMs } from "../../lib/backoff.ts";
-import { guard } from "../../lib/guard.ts";
-import type { View } from "../../model/view.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { backoffMs } from "../../base/lib/backoff.ts";
+import { guard } from "../../base/lib/guard.ts";
+import type { View } from "../../base/model/view.ts";
 import type { NamespaceClaim } from "../namespace/proof.ts";
 import { Attachment } from "./attachment.ts";
 import type { Mode } from "./mode.ts";

@@ -2,7 +2,7 @@
  * RuleMeans: by what rules are held on this machine. Each tier is tried whole in an empty namespace that is gone a moment
  * later, the best first; whoever wants one and no other gets that one, or is told why not.
  */
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { USER_DEFINED_NETWORK, DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { Bracket } from "../namespace/bracket.ts";
 import { DOOR_MARK } from "../namespace/dial.ts";
@@ -10,9 +10,9 @@ import { openKeeper } from "../rules/keeper.ts";
 import { servingPlan } from "../rules/plan.ts";
 import { TRIAL_MARK } from "../rules/probe.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { Fault, codeOf, reasonOf } from "../../lib/fault.ts";
-import type { TellNews } from "../../model/news.ts";
-import { RULE_TIERS, type RuleMeans, type RuleTier, type RuleWish } from "../../model/rule-tier.ts";
+import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
+import type { TellNews } from "../../base/model/news.ts";
+import { RULE_TIERS, type RuleMeans, type RuleTier, type RuleWish } from "../../base/model/rule-tier.ts";
 
 /** What is needed for each. */
 const NEEDS: Readonly<Record<RuleTier, string>> = {

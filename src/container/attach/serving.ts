@@ -2,8 +2,8 @@
  * Serving: what exists while a namespace is served.
  */
 import type { Capture } from "../capture/capture.ts";
-import { Fault } from "../../lib/fault.ts";
-import type { HeldNamespace, Hold } from "../../model/held-namespace.ts";
+import { Fault } from "../../base/lib/fault.ts";
+import type { HeldNamespace, Hold } from "../../base/model/held-namespace.ts";
 import type { Bracket, NamespaceId } from "../namespace/bracket.ts";
 import { DOOR_MARK } from "../namespace/dial.ts";
 import type { NamespaceSockets } from "../namespace/sockets.ts";

@@ -9,7 +9,7 @@ import { hostname } from "node:os";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { procText } from "../../kernel/proc-text.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
-import { Fault } from "../../lib/fault.ts";
+import { Fault } from "../../base/lib/fault.ts";
 import { DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { Listening } from "../rules/plan.ts";
 import { boundPorts } from "../namespace/listeners.ts";

@@ -17,8 +17,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 
-import { Fault, codeOf, reasonOf } from "../../lib/fault.ts";
-import { addressBytes } from "../../model/address.ts";
+import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
+import { addressBytes } from "../../base/model/address.ts";
 
 const VERSION = 1;
 const ENDING = ".json";

@@ -3,9 +3,9 @@
  * nobody when somebody switches that off, so it is looked at from time to time, and switched on again; whoever keeps
  * switching it off is told of, and not fought.
  */
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 import type { Link } from "../../kernel/rtnetlink.ts";
-import type { KindPolicy } from "../../model/kind-policy.ts";
+import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import {
   type LocalnetRecord,
   type RouteLocalnet,

@@ -4,10 +4,10 @@
  */
 import { isIPv6 } from "node:net";
 
-import { codeOf, Fault } from "../../lib/fault.ts";
+import { codeOf, Fault } from "../../base/lib/fault.ts";
 import { procText } from "../../kernel/proc-text.ts";
 import { type InterfaceAddress, type RouteSocket } from "../../kernel/rtnetlink.ts";
-import { isSameAddress } from "../../model/address.ts";
+import { isSameAddress } from "../../base/model/address.ts";
 import { DEDICATED } from "./published.ts";
 
 export interface LoAddress {

@@ -5,15 +5,15 @@
  */
 import { isIPv6 } from "node:net";
 
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { type InterfaceAddress, RouteSocket } from "../../kernel/rtnetlink.ts";
-import { reasonOf } from "../../lib/fault.ts";
-import { Retry } from "../../lib/retry.ts";
-import { isSameAddress } from "../../model/address.ts";
-import type { KindPolicy } from "../../model/kind-policy.ts";
-import type { TellNews } from "../../model/news.ts";
-import type { NodeReport } from "../../model/node-report.ts";
+import { reasonOf } from "../../base/lib/fault.ts";
+import { Retry } from "../../base/lib/retry.ts";
+import { isSameAddress } from "../../base/model/address.ts";
+import type { KindPolicy } from "../../base/model/kind-policy.ts";
+import type { TellNews } from "../../base/model/news.ts";
+import type { NodeReport } from "../../base/model/node-report.ts";
 import type { Mode, Site } from "../attach/mode.ts";
 import { type Capture, DOCKER_LEAD, DOCKER_RESOLVER, type Lead, USER_DEFINED_NETWORK } from "../capture/capture.ts";
 import type { Bracket } from "../namespace/bracket.ts";

@@ -2,7 +2,7 @@
  * NodeResolver: the resolv.conf of a node, as its mode sees it: what it names, what KIND's own entrypoint made of it, and
  * our address published in it for as long as the node is served.
  */
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { ResolvConfRecord } from "./journal.ts";
 import { Publication, type PublishResult, type Reaction, type RestoreResult, restoreFile } from "./publication.ts";

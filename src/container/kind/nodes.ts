@@ -3,8 +3,8 @@
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { O_PATH, closeQuietly, openInRoot } from "../../kernel/libc.ts";
-import type { KindPolicy } from "../../model/kind-policy.ts";
-import { LABEL_DEFAULTS, type LabelPolicy } from "../../model/label-policy.ts";
+import type { KindPolicy } from "../../base/model/kind-policy.ts";
+import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import type { Bracket } from "../namespace/bracket.ts";
 import { withRoot } from "../namespace/container-root.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";

@@ -13,7 +13,7 @@ import { closeQuietly } from "../../kernel/libc.ts";
 import { type Conversation, forgetConversationsOf } from "../../kernel/conntrack.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
-import { Fault, codeOf } from "../../lib/fault.ts";
+import { Fault, codeOf } from "../../base/lib/fault.ts";
 import type { Bracket } from "../namespace/bracket.ts";
 
 interface PodAddresses {

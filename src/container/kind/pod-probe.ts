@@ -4,10 +4,10 @@
  */
 import { isIPv6 } from "node:net";
 
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { forgetConversations } from "../../kernel/conntrack.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { reasonOf } from "../../lib/fault.ts";
+import { reasonOf } from "../../base/lib/fault.ts";
 import type { Site } from "../attach/mode.ts";
 import type { Bracket } from "../namespace/bracket.ts";
 import { type PodNamespace, conversationsOf, openPodNamespace, removePodLink } from "./pod-namespace.ts";

@@ -9,9 +9,9 @@
  */
 import { isIP } from "node:net";
 
-import { LIMITS } from "../../config/limits.ts";
-import { reasonOf } from "../../lib/fault.ts";
-import { isSameAddress } from "../../model/address.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { reasonOf } from "../../base/lib/fault.ts";
+import { isSameAddress } from "../../base/model/address.ts";
 import { NextLook } from "../watch/next-look.ts";
 import type { ResolvConfRecord } from "./journal.ts";
 import { type ResolverFile, textsBetween } from "./resolver-file.ts";

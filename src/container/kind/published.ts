@@ -5,8 +5,8 @@
  */
 import { isIPv6 } from "node:net";
 
-import { isSameAddress } from "../../model/address.ts";
-import type { KindPolicy } from "../../model/kind-policy.ts";
+import { isSameAddress } from "../../base/model/address.ts";
+import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import type { AddressPair, NodeFact } from "./node-fact.ts";
 import { isLoopback } from "./resolv-text.ts";
 

@@ -5,7 +5,7 @@
  *
  * A text holds one character for each byte of the file (latin1), so that what is not understood survives unchanged.
  */
-import { addressBytes, isSameAddress } from "../../model/address.ts";
+import { addressBytes, isSameAddress } from "../../base/model/address.ts";
 
 /** Every C library reads the first three and no more; so does the kubelet. */
 export const NAMESERVERS_MAX = 3;

@@ -13,8 +13,8 @@ import { type FSWatcher, closeSync, constants, fstatSync, ftruncateSync, readSyn
 
 import { O_PATH, openInRoot } from "../../kernel/libc.ts";
 import { type FindFile, openPlain, withPlainFile } from "../../kernel/plain-file.ts";
-import { Fault } from "../../lib/fault.ts";
-import { standStill } from "../../lib/stand-still.ts";
+import { Fault } from "../../base/lib/fault.ts";
+import { standStill } from "../../base/lib/stand-still.ts";
 import { nameserversIn } from "./resolv-text.ts";
 
 /** A node may write its own resolv.conf, and as long as it likes. */

@@ -8,7 +8,7 @@ import { writeFileSync } from "node:fs";
 
 import { procText } from "../../kernel/proc-text.ts";
 import type { Link } from "../../kernel/rtnetlink.ts";
-import { codeOf } from "../../lib/fault.ts";
+import { codeOf } from "../../base/lib/fault.ts";
 
 const FOLDER = "/proc/sys/net/ipv4/conf";
 /** What interfaces have that come later. */

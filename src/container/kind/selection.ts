@@ -2,8 +2,8 @@
  * Selection: which containers are KIND nodes. A cluster's load balancer carries the same labels and is none: it has no
  * pods, and what it asks it asks at 127.0.0.11 as any container does.
  */
-import type { NodeFilter } from "../../model/kind-policy.ts";
-import { LABEL_DEFAULTS, type LabelPolicy } from "../../model/label-policy.ts";
+import type { NodeFilter } from "../../base/model/kind-policy.ts";
+import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import type { ContainerFact } from "../registry/fact.ts";
 import { type SplitLabels, countedLabels, ignoredLabel } from "../registry/labels.ts";
 

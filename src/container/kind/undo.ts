@@ -5,7 +5,7 @@
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { closeQuietly, openInRoot } from "../../kernel/libc.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
-import { reasonOf } from "../../lib/fault.ts";
+import { reasonOf } from "../../base/lib/fault.ts";
 import type { Bracket } from "../namespace/bracket.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";
 import { proveNamespace } from "../namespace/proof.ts";

@@ -2,7 +2,7 @@
  * NameSource: somebody who knows names, and says what of them each container may see. What it hands out is read by every
  * question of that container, and changes in place when the names change.
  */
-import type { Names } from "../../model/names.ts";
+import type { Names } from "../../base/model/names.ts";
 import type { ContainerFact } from "../registry/fact.ts";
 
 /** What is different for a KIND node. */

@@ -2,11 +2,11 @@
  * Conversations: TCP connections of a namespace with its resolver that were under way when we came. They began with
  * Docker's resolver and end with it; led to us in the middle, they would be reset.
  */
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { procText } from "../../kernel/proc-text.ts";
 import { socketsAt } from "../../kernel/socket-list.ts";
-import { codeOf } from "../../lib/fault.ts";
-import { addressBytes } from "../../model/address.ts";
+import { codeOf } from "../../base/lib/fault.ts";
+import { addressBytes } from "../../base/model/address.ts";
 
 const NET = "/proc/thread-self/net";
 const DNS_PORT = 53;

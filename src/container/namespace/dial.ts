@@ -5,7 +5,7 @@
  * What fails here failed before the server was asked: a SystemFault with the kernel's word for what this process or that
  * namespace lacks (EMFILE, ENETUNREACH). It says nothing of the server for anybody else who asks it.
  */
-import { Fault } from "../../lib/fault.ts";
+import { Fault } from "../../base/lib/fault.ts";
 import {
   AF_INET,
   AF_INET6,
@@ -17,8 +17,8 @@ import {
   setMark,
   socket,
 } from "../../kernel/libc.ts";
-import { addressBytes, socketAddress } from "../../model/address.ts";
-import type { Server } from "../../model/view.ts";
+import { addressBytes, socketAddress } from "../../base/model/address.ts";
+import type { Server } from "../../base/model/view.ts";
 import type { Bracket } from "./bracket.ts";
 
 /** Packets of ours that our own rules let pass: how we reach the resolver that stands behind us. */

@@ -5,7 +5,7 @@
  */
 import { closeSync, constants, openSync, readlinkSync } from "node:fs";
 
-import { Fault, codeOf } from "../../lib/fault.ts";
+import { Fault, codeOf } from "../../base/lib/fault.ts";
 import {
   AF_UNIX,
   O_PATH,

@@ -4,7 +4,7 @@
  */
 import type { SocketFilter } from "../../kernel/sock-diag.ts";
 import { socketsAt } from "../../kernel/socket-list.ts";
-import { addressBytes } from "../../model/address.ts";
+import { addressBytes } from "../../base/model/address.ts";
 
 /** The state of a socket that waits for whoever comes. */
 const WAITING = { udp: "unconnected", tcp: "listening" } as const;

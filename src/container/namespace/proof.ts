@@ -5,10 +5,10 @@
  */
 import { constants, openSync } from "node:fs";
 
-import { Fault, type FaultOptions } from "../../lib/fault.ts";
+import { Fault, type FaultOptions } from "../../base/lib/fault.ts";
 import { closeQuietly, isNetworkNamespace, openInRoot } from "../../kernel/libc.ts";
 import { procText } from "../../kernel/proc-text.ts";
-import type { FailureCode } from "../../model/not-served.ts";
+import type { FailureCode } from "../../base/model/not-served.ts";
 import { type NamespaceId, namespaceId } from "./bracket.ts";
 import type { EngineHost } from "./engine-host.ts";
 

@@ -14,8 +14,8 @@ import {
   localAddress,
   socket,
 } from "../../kernel/libc.ts";
-import { LIMITS } from "../../config/limits.ts";
-import { addressBytes, socketAddress } from "../../model/address.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { Lead } from "../capture/capture.ts";
 import type { Listening } from "../rules/plan.ts";
 

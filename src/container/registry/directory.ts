@@ -3,16 +3,16 @@
  * who is asked for the rest. A change costs what changed: the names of one container on its networks, and its own view. It
  * is applied in one synchronous step, so a query sees all of it or nothing.
  */
-import { LIMITS } from "../../config/limits.ts";
-import { isSameAddress } from "../../model/address.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { isSameAddress } from "../../base/model/address.ts";
 import { DockerNetworks } from "../names/docker/networks.ts";
 import type { Joined } from "../names/docker/search-order.ts";
 import { HOST_NAME } from "../names/node-host/node-host.ts";
 import { nameSources } from "../names/order.ts";
 import type { NodePlace } from "../names/source.ts";
-import { LABEL_DEFAULTS, type LabelPolicy } from "../../model/label-policy.ts";
-import { NO_RULES, type RouteRules } from "../../model/route-rules.ts";
-import type { Server, Upstreams, View } from "../../model/view.ts";
+import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
+import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
+import type { Server, Upstreams, View } from "../../base/model/view.ts";
 import type { ContainerFact, NameserversFact, NetworkFact } from "./fact.ts";
 import { DNS_LABEL, ownSay } from "./label-routes.ts";
 import { type Say, routesOf, saidBy } from "./routes.ts";

@@ -2,11 +2,11 @@
  * LabelRoutes: whom a container's label wants asked. Whoever writes a label speaks for a container, not for the host: so
  * its servers are asked from inside the container unless settings allow more, and how much it may say is bounded.
  */
-import { LIMITS } from "../../config/limits.ts";
-import { shortened } from "../../lib/shortened.ts";
-import { isOfOneHost } from "../../model/address.ts";
-import type { LabelServers } from "../../model/label-policy.ts";
-import { DNS_PORT, type NamedServer, type RouteText, parseRoute, serverText } from "../../model/server-text.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { shortened } from "../../base/lib/shortened.ts";
+import { isOfOneHost } from "../../base/model/address.ts";
+import type { LabelServers } from "../../base/model/label-policy.ts";
+import { DNS_PORT, type NamedServer, type RouteText, parseRoute, serverText } from "../../base/model/server-text.ts";
 import type { Labels } from "./labels.ts";
 import type { Say } from "./routes.ts";
 

@@ -3,7 +3,7 @@
  * created. A label that the image has under the same key with the same value counts as the image's; all others are the
  * creator's. Where the image cannot be inspected, every label counts as the image's, because nobody can tell.
  */
-import type { LabelPolicy } from "../../model/label-policy.ts";
+import type { LabelPolicy } from "../../base/model/label-policy.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 

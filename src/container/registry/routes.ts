@@ -4,8 +4,8 @@
  * and what Docker would ask comes last. Servers asked from the host are left out where the container has no way outside:
  * that is decided here, before any cache is looked into.
  */
-import { type NamedServer, type RouteText, domainLabels } from "../../model/server-text.ts";
-import type { Route, Server } from "../../model/view.ts";
+import { type NamedServer, type RouteText, domainLabels } from "../../base/model/server-text.ts";
+import type { Route, Server } from "../../base/model/view.ts";
 
 /** One who has a say: the texts that apply, in the order in which they were written. */
 export type Say = readonly SaidText[];

@@ -3,7 +3,7 @@
  * from us: address translation before ours, and drops. A notrack rule is not among them: the zone that our first chain
  * sets has the packet tracked, whether the rule comes before or after.
  */
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { visitFirst } from "../../kernel/nfnetlink.ts";
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";

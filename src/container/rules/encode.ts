@@ -1,7 +1,7 @@
 /**
  * A plan in the kernel's words: chains and rules as nf_tables commands, every match as "load, compare".
  */
-import { addressBytes } from "../../model/address.ts";
+import { addressBytes } from "../../base/model/address.ts";
 import { NLM_F_APPEND, NLM_F_CREATE, type NetlinkWriter } from "../../kernel/netlink-message.ts";
 import { NFPROTO_IPV4, NFPROTO_IPV6, type NftCommand, deleteTable } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";

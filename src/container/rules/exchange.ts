@@ -5,7 +5,7 @@
 import { randomInt } from "node:crypto";
 import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";
 
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 import {
   AF_INET,
   AF_INET6,
@@ -24,8 +24,8 @@ import {
   setMark,
   socket,
 } from "../../kernel/libc.ts";
-import { withLength } from "../../lib/framing.ts";
-import { addressBytes, socketAddress } from "../../model/address.ts";
+import { withLength } from "../../base/lib/framing.ts";
+import { addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { Protocol } from "./plan.ts";
 
 /** Does something inside the namespace that is asked from. */

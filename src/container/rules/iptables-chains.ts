@@ -3,7 +3,7 @@
  * line that does not fit what stands would have a whole table refused.
  */
 import { chainsIn, xtablesIn } from "../../kernel/xtables.ts";
-import { Fault } from "../../lib/fault.ts";
+import { Fault } from "../../base/lib/fault.ts";
 import { type TextOptions, isOurChain, restoreText } from "./iptables-text.ts";
 import { type Place, iptablesTool } from "./iptables-tool.ts";
 import type { Family, TablePlan } from "./plan.ts";

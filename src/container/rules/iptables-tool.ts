@@ -5,9 +5,9 @@
  */
 import { spawnSync } from "node:child_process";
 
-import { LIMITS } from "../../config/limits.ts";
-import { Fault, codeOf } from "../../lib/fault.ts";
-import { longCalls } from "../../lib/long-calls.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { Fault, codeOf } from "../../base/lib/fault.ts";
+import { longCalls } from "../../base/lib/long-calls.ts";
 import type { Family } from "./plan.ts";
 
 /** A namespace by a descriptor; undefined is the one that the thread is in. */

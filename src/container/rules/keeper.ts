@@ -2,8 +2,8 @@
  * Which keeper holds the rules of a namespace, by the tier.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import type { HeldNamespace } from "../../model/held-namespace.ts";
-import type { RuleMeans } from "../../model/rule-tier.ts";
+import type { HeldNamespace } from "../../base/model/held-namespace.ts";
+import type { RuleMeans } from "../../base/model/rule-tier.ts";
 import { IptablesKeeper } from "./iptables-keeper.ts";
 import type { Place } from "./iptables-tool.ts";
 import { NftKeeper } from "./nft-keeper.ts";

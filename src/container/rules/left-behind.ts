@@ -2,7 +2,7 @@
  * LeftBehind: rules of ours in a namespace that nobody holds any more, and their removal, told line by line.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { reasonOf } from "../../lib/fault.ts";
+import { reasonOf } from "../../base/lib/fault.ts";
 import { removeStanding } from "./install.ts";
 import { standingRules } from "./standing.ts";
 

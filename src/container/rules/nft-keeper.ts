@@ -4,7 +4,7 @@
  */
 import { SystemFault } from "../../kernel/libc.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import type { HeldNamespace } from "../../model/held-namespace.ts";
+import type { HeldNamespace } from "../../base/model/held-namespace.ts";
 import { NftSocket } from "../../kernel/nfnetlink.ts";
 import { deleteCommands, exchangeCommands, replaceCommands } from "./encode.ts";
 import { removeChains } from "./iptables-chains.ts";

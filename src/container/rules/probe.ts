@@ -5,8 +5,8 @@
  */
 import { randomBytes } from "node:crypto";
 
-import { codeOf } from "../../lib/fault.ts";
-import { probeOutcome, probeQuery } from "../../model/probe-message.ts";
+import { codeOf } from "../../base/lib/fault.ts";
+import { probeOutcome, probeQuery } from "../../base/model/probe-message.ts";
 import { type Exchanged, type Within, exchange } from "./exchange.ts";
 import type { Protocol } from "./plan.ts";
 

@@ -2,7 +2,7 @@
  * RuleKeeper: holds our rules in one namespace, by the means of a tier. What should stand is the plan's to say; how it gets
  * there without a query meeting a gap, and how it goes away again, is the keeper's.
  */
-import type { HeldNamespace } from "../../model/held-namespace.ts";
+import type { HeldNamespace } from "../../base/model/held-namespace.ts";
 import type { TablePlan } from "./plan.ts";
 import type { Standing } from "./standing.ts";
 

@@ -16,9 +16,9 @@ import { type NetlinkWriter, attributeList, attributesIn, textOf } from "../../k
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { visitTables } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-vocabulary.ts";
-import { Fault } from "../../lib/fault.ts";
-import { addressBytes, socketAddress } from "../../model/address.ts";
-import type { FailureCode } from "../../model/not-served.ts";
+import { Fault } from "../../base/lib/fault.ts";
+import { addressBytes, socketAddress } from "../../base/model/address.ts";
+import type { FailureCode } from "../../base/model/not-served.ts";
 import { FAMILY_NUMBER } from "./encode.ts";
 import { hasOurChains } from "./iptables-chains.ts";
 import { CHAIN_PREFIX, listenersIn } from "./iptables-text.ts";

@@ -8,7 +8,7 @@ import { readlinkSync } from "node:fs";
 import { posix } from "node:path";
 
 import { procText } from "../../kernel/proc-text.ts";
-import { addressBytes } from "../../model/address.ts";
+import { addressBytes } from "../../base/model/address.ts";
 import { type EngineHost, lookAtEngineFile, readEngineFile } from "../namespace/engine-host.ts";
 
 const PROGRAM = "dockerd";

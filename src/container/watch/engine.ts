@@ -5,9 +5,9 @@ import { createInterface } from "node:readline";
 
 import type Dockerode from "dockerode";
 
-import { LIMITS } from "../../config/limits.ts";
-import { codeOf } from "../../lib/fault.ts";
-import { engineFault } from "../../model/engine-fault.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { codeOf } from "../../base/lib/fault.ts";
+import { engineFault } from "../../base/model/engine-fault.ts";
 import type { ContainerJson, ImageJson, ImagePlatform, ListedJson, NetworkJson } from "./engine-json.ts";
 import { Docker } from "./light-dockerode.ts";
 

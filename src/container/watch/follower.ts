@@ -5,10 +5,10 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { LIMITS } from "../../config/limits.ts";
-import { backoffMs } from "../../lib/backoff.ts";
-import { Fault, isDefect, reasonOf } from "../../lib/fault.ts";
-import { guard } from "../../lib/guard.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { backoffMs } from "../../base/lib/backoff.ts";
+import { Fault, isDefect, reasonOf } from "../../base/lib/fault.ts";
+import { guard } from "../../base/lib/guard.ts";
 import type { ContainerFact, NameserversFact, NetworkFact } from "../registry/fact.ts";
 import { type Labels, type SplitLabels, splitLabels } from "../registry/labels.ts";
 import type { Engine, EngineEvent, EngineInfo } from "./engine.ts";

@@ -3,9 +3,9 @@
  * the stub of systemd-resolved stand the servers that the stub asks itself, which another file names: they are asked when
  * the stub cannot be reached, and when they change, what the stub said before may be wrong.
  */
-import { LIMITS } from "../../config/limits.ts";
-import { addressBytes, isSameAddress } from "../../model/address.ts";
-import type { Server } from "../../model/view.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { addressBytes, isSameAddress } from "../../base/model/address.ts";
+import type { Server } from "../../base/model/view.ts";
 import { type EngineHost, lookAtEngineFile, readEngineFile } from "../namespace/engine-host.ts";
 import { NextLook } from "./next-look.ts";
 import { PathWatch } from "./path-watch.ts";

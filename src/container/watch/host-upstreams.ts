@@ -2,7 +2,7 @@
  * HostUpstreams: what containers get from the engine's host: the servers of its resolv.conf, as they are now, and which
  * containers they are for.
  */
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { type EngineHost, lookAtContainerFile, readEngineFile } from "../namespace/engine-host.ts";
 import type { NameserversFact } from "../registry/fact.ts";
 import { DaemonDns } from "./daemon-dns.ts";
@@ -10,9 +10,9 @@ import { HostFile, type HostServers, hostFiles, readHostServers } from "./host-f
 import { nameserversOf } from "./nameservers.ts";
 import { parseResolvConf } from "./resolv-conf.ts";
 import type { ContainerJson } from "./engine-json.ts";
-import type { Behaviour } from "../../model/behaviour.ts";
-import type { TellNews } from "../../model/news.ts";
-import type { Server } from "../../model/view.ts";
+import type { Behaviour } from "../../base/model/behaviour.ts";
+import type { TellNews } from "../../base/model/news.ts";
+import type { Server } from "../../base/model/view.ts";
 
 /** Of the settings, what is about the host. */
 interface HostSettings {

@@ -2,7 +2,7 @@
  * ImageLabels: the labels baked into images, each image asked once. An image is named by its id, which stands for what is in
  * it, so what was told once stays true. A name is no id: it may be another image's by now.
  */
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { type Labels, type SplitLabels, splitLabels } from "../registry/labels.ts";
 import type { Engine } from "./engine.ts";
 import type { ContainerJson, ImageJson, ImagePlatform } from "./engine-json.ts";

@@ -7,7 +7,7 @@
  *
  * A list that came from the host's file is the host's, whatever that file says by now, if the character follows it.
  */
-import { addressBytes, isSameAddress } from "../../model/address.ts";
+import { addressBytes, isSameAddress } from "../../base/model/address.ts";
 import type { NameserversFact } from "../registry/fact.ts";
 import { parseResolvConf } from "./resolv-conf.ts";
 

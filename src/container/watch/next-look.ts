@@ -2,7 +2,7 @@
  * NextLook: when a file is looked at next. Whoever writes one does several things to it, so what happens to it is looked
  * at when it has been quiet for a moment; but not put off for ever.
  */
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 
 export class NextLook {
   readonly #look: () => void;

@@ -2,7 +2,7 @@
  * A resolv.conf, read as the engine reads the host's: what it understands is used, what it does not is left alone, and
  * an address that is none is kept apart, so that somebody can be told.
  */
-import { addressBytes } from "../../model/address.ts";
+import { addressBytes } from "../../base/model/address.ts";
 
 export interface ResolvConf {
   /** The addresses that it names, as they are written, with their zones. */

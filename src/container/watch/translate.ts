@@ -1,7 +1,7 @@
 /**
  * The engine's JSON into facts. API versions differ in what they tell; that ends here.
  */
-import { addressBytes } from "../../model/address.ts";
+import { addressBytes } from "../../base/model/address.ts";
 import {
   type ContainerFact,
   type EndpointFact,

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 
-import { type Finding, finding } from "../../model/finding.ts";
+import { type Finding, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { DOOR_MARK } from "../../container/namespace/dial.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";

@@ -2,7 +2,7 @@
  * Libc check: which C library resolves names in a container, found in its files. The same reply means other things to
  * musl than to glibc, and what musl could not do before 1.2.4 explains many a name that only some images find.
  */
-import { type Finding, finding } from "../../model/finding.ts";
+import { type Finding, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { readBelow } from "../../container/namespace/container-root.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";

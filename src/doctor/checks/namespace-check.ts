@@ -6,7 +6,7 @@ import { type Remembered, conversationsAt } from "../../kernel/conntrack.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { procText } from "../../kernel/proc-text.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
-import { type Finding, finding } from "../../model/finding.ts";
+import { type Finding, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { boundPorts, listenersAt } from "../../container/namespace/listeners.ts";
 import type { Patient } from "./patient.ts";

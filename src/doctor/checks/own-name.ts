@@ -2,9 +2,9 @@
  * Own name: a container's own name is what its resolver knows, and nobody else's does. So asking for it tells whether the
  * servers that are asked give Docker's names, whoever it is that answers.
  */
-import { isSameAddress } from "../../model/address.ts";
-import type { CheckCode, Finding } from "../../model/finding.ts";
-import { type AddressType, nameAnswer, nameQuery } from "../../model/name-question.ts";
+import { isSameAddress } from "../../base/model/address.ts";
+import type { CheckCode, Finding } from "../../base/model/finding.ts";
+import { type AddressType, nameAnswer, nameQuery } from "../../base/model/name-question.ts";
 import { type Exchanged, type Within, exchange } from "../../container/rules/exchange.ts";
 
 /** Who asks, for what, and what is right. */

@@ -2,7 +2,7 @@
  * Patient: the container that is looked at, and what a running dns11 says that it is to it.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import type { Server } from "../../model/view.ts";
+import type { Server } from "../../base/model/view.ts";
 import type { Bracket } from "../../container/namespace/bracket.ts";
 import type { ContainerFact } from "../../container/registry/fact.ts";
 import type { SeenResolvConf } from "./resolv-conf-check.ts";

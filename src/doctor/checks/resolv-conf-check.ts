@@ -2,7 +2,7 @@
  * Resolv.conf check: what the C library in a container makes of its resolv.conf. Nothing is asked here; what a search list
  * costs, and which mistakes of it nobody tells, stands in the text.
  */
-import { type Finding, type FindingState, finding } from "../../model/finding.ts";
+import { type Finding, type FindingState, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { type ResolvConf, parseResolvConf } from "../../container/watch/resolv-conf.ts";
 

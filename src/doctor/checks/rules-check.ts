@@ -3,7 +3,7 @@
  * that others have is no problem as long as queries come through.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { type Finding, finding } from "../../model/finding.ts";
+import { type Finding, finding } from "../../base/model/finding.ts";
 import { findCulprits } from "../../container/rules/culprit.ts";
 import { chainsLeading } from "../../container/rules/port-leads.ts";
 import { type Standing, standingRules } from "../../container/rules/standing.ts";

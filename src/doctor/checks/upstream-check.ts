@@ -2,11 +2,11 @@
  * Upstream check: each nameserver of a container, asked from where it is asked for that container, by UDP and by TCP; and
  * whether what it is told to ask leads back to whoever asks.
  */
-import { isSameAddress } from "../../model/address.ts";
-import { type Finding, finding } from "../../model/finding.ts";
-import { nameAnswer, nameQuery, replyCode, rootQuery } from "../../model/name-question.ts";
-import { serverText } from "../../model/server-text.ts";
-import type { Server } from "../../model/view.ts";
+import { isSameAddress } from "../../base/model/address.ts";
+import { type Finding, finding } from "../../base/model/finding.ts";
+import { nameAnswer, nameQuery, replyCode, rootQuery } from "../../base/model/name-question.ts";
+import { serverText } from "../../base/model/server-text.ts";
+import type { Server } from "../../base/model/view.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { DOOR_MARK } from "../../container/namespace/dial.ts";
 import type { ContainerFact } from "../../container/registry/fact.ts";

@@ -20,9 +20,9 @@ import { ImageLabels } from "../../container/watch/image-labels.ts";
 import { containerFact, isUp, networkFact } from "../../container/watch/translate.ts";
 import { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
-import { Fault, reasonOf } from "../../lib/fault.ts";
-import { type Finding, finding } from "../../model/finding.ts";
-import type { NodeFilter } from "../../model/kind-policy.ts";
+import { Fault, reasonOf } from "../../base/lib/fault.ts";
+import { type Finding, finding } from "../../base/model/finding.ts";
+import type { NodeFilter } from "../../base/model/kind-policy.ts";
 import { checkCapabilities } from "../../container/preflight.ts";
 
 export interface NodeDiagnosis {

@@ -4,9 +4,9 @@
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
-import { reasonOf } from "../../lib/fault.ts";
-import { isSameAddress } from "../../model/address.ts";
-import { type Finding, finding } from "../../model/finding.ts";
+import { reasonOf } from "../../base/lib/fault.ts";
+import { isSameAddress } from "../../base/model/address.ts";
+import { type Finding, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { type Question, askOwnName } from "../checks/own-name.ts";
 import type { Bracket } from "../../container/namespace/bracket.ts";

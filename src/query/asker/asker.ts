@@ -2,8 +2,8 @@
  * Asker: one network namespace as the query's way sees it. Queries bring no name of who asks; the socket they came in
  * on does. It holds what that namespace may know now, and what it has asked so far.
  */
-import { HOW } from "../../model/asked-query.ts";
-import type { Server, View } from "../../model/view.ts";
+import { HOW } from "../../base/model/asked-query.ts";
+import type { Server, View } from "../../base/model/view.ts";
 import { Slots } from "./slots.ts";
 import { Ledger } from "../ledger/ledger.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";

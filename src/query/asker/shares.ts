@@ -1,8 +1,8 @@
 /**
  * Shares: what one container may hold of that which all containers share. Each bound and its reason stands in limits.ts.
  */
-import { LIMITS } from "../../config/limits.ts";
-import { Pool, type PoolLimits, type Share } from "../../lib/share.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { Pool, type PoolLimits, type Share } from "../../base/lib/share.ts";
 
 /** What one container holds. */
 export interface Shares {

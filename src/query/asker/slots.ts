@@ -2,8 +2,8 @@
  * How much one container may ask upstream at once. A noisy container fills its own slots and its own waiting room, and
  * nobody else's.
  */
-import { LIMITS } from "../../config/limits.ts";
-import { guard } from "../../lib/guard.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { guard } from "../../base/lib/guard.ts";
 
 interface Waiting {
   readonly begin: () => void;

@@ -4,11 +4,11 @@
  *
  * An Entry is a look at a place, good until the cache is changed. Whoever has to wait keeps the key, and looks again.
  */
-import { setU16, u16 } from "../../dns/bytes.ts";
-import { HEADER_BYTES } from "../../dns/header.ts";
-import { QUESTION_FIXED_BYTES } from "../../dns/record.ts";
-import { copyBytes } from "../../lib/bytes.ts";
-import { Cells } from "../../lib/cells.ts";
+import { setU16, u16 } from "../../base/dns/bytes.ts";
+import { HEADER_BYTES } from "../../base/dns/header.ts";
+import { QUESTION_FIXED_BYTES } from "../../base/dns/record.ts";
+import { copyBytes } from "../../base/lib/bytes.ts";
+import { Cells } from "../../base/lib/cells.ts";
 import { type SharedReply, recordsOf } from "../wire/shared-reply.ts";
 import type { Key, ReadKey } from "./key.ts";
 

@@ -2,9 +2,9 @@
  * Keeping: what is kept of what servers say, and of how they fail: for how long, and at whose charge. Whoever asks servers
  * tells it what came of that; Memory answers from what it keeps.
  */
-import { LIMITS } from "../../config/limits.ts";
-import type { Behaviour } from "../../model/behaviour.ts";
-import type { UpstreamPolicy } from "../../model/upstream-policy.ts";
+import { LIMITS } from "../../base/limits.ts";
+import type { Behaviour } from "../../base/model/behaviour.ts";
+import type { UpstreamPolicy } from "../../base/model/upstream-policy.ts";
 import type { Asker } from "../asker/asker.ts";
 import type { Fleet, Lane } from "../upstream/fleet.ts";
 import type { FreshReply, SharedReply } from "../wire/shared-reply.ts";

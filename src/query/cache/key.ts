@@ -1,7 +1,7 @@
 /**
  * Key: what a reply is found by: the question, and the list of servers that it was asked of.
  */
-import { hashByte } from "../../model/label-table.ts";
+import { hashByte } from "../../base/model/label-table.ts";
 
 /** What it is beside the name: DO and CD change what is in a reply (RFC 4035, 3.2). */
 interface Found {

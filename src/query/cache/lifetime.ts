@@ -3,10 +3,10 @@
  * the ceiling of the settings. TTLs are rewritten to it where they stand, in the reply as it
  * came, so that whoever is told them counts the same time as we do.
  */
-import { setU32, u32 } from "../../dns/bytes.ts";
-import { RCODE } from "../../dns/rcode.ts";
-import { ttlOf } from "../../dns/record.ts";
-import type { CachePolicy } from "../../model/upstream-policy.ts";
+import { setU32, u32 } from "../../base/dns/bytes.ts";
+import { RCODE } from "../../base/dns/rcode.ts";
+import { ttlOf } from "../../base/dns/record.ts";
+import type { CachePolicy } from "../../base/model/upstream-policy.ts";
 import type { FreshReply } from "../wire/shared-reply.ts";
 
 /** Seconds for which it may be kept; 0: not at all. `secondsMax` cuts it further where the source calls for that. */

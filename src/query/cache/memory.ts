@@ -2,13 +2,13 @@
  * Memory: answers a question from what servers said before, at once. What is about to be over is asked anew while it is
  * still good; what is over stands in for servers that have just failed.
  */
-import { EXTENDED_ERROR, errorOption } from "../../dns/extended-error.ts";
-import { RCODE } from "../../dns/rcode.ts";
-import { LIMITS } from "../../config/limits.ts";
-import { HOW } from "../../model/asked-query.ts";
-import type { Behaviour } from "../../model/behaviour.ts";
-import type { CachePolicy } from "../../model/upstream-policy.ts";
-import type { Route } from "../../model/view.ts";
+import { EXTENDED_ERROR, errorOption } from "../../base/dns/extended-error.ts";
+import { RCODE } from "../../base/dns/rcode.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { HOW } from "../../base/model/asked-query.ts";
+import type { Behaviour } from "../../base/model/behaviour.ts";
+import type { CachePolicy } from "../../base/model/upstream-policy.ts";
+import type { Route } from "../../base/model/view.ts";
 import type { Asker } from "../asker/asker.ts";
 import type { Fleet, Lane } from "../upstream/fleet.ts";
 import type { Outcome } from "../record/outcome.ts";

@@ -6,9 +6,9 @@
  * there is no room, whoever has most makes it, with what was not asked for longest. So a container that asks for ever new
  * names throws out its own replies, not its neighbours'.
  */
-import { NAME_BYTES_MAX } from "../../dns/name.ts";
-import { Fault } from "../../lib/fault.ts";
-import { CELL_COST, cellsFor } from "../../lib/cells.ts";
+import { NAME_BYTES_MAX } from "../../base/dns/name.ts";
+import { Fault } from "../../base/lib/fault.ts";
+import { CELL_COST, cellsFor } from "../../base/lib/cells.ts";
 import type { SharedReply } from "../wire/shared-reply.ts";
 import { type CacheCounts, newCacheCounts } from "../record/cache-counts.ts";
 import { COLUMNS_COST, Columns, Draft, Entry } from "./entry.ts";

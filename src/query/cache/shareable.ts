@@ -2,11 +2,11 @@
  * Which questions have one answer for all who ask: plain ones, for records of the internet, to be answered by recursion.
  * What else a query says that may change its answer makes it one of its own: it is sent on as it is, and not kept.
  */
-import { u16 } from "../../dns/bytes.ts";
-import { AD, ANSWERS_AT, AUTHORITIES_AT, CD, CODES_AT, FLAGS_AT, OPCODE, RD, opcodeOf } from "../../dns/header.ts";
-import { OPTION, OPTION_FIXED_BYTES } from "../../dns/opt.ts";
-import { isMetaType } from "../../dns/record-type.ts";
-import { CLASS } from "../../dns/record.ts";
+import { u16 } from "../../base/dns/bytes.ts";
+import { AD, ANSWERS_AT, AUTHORITIES_AT, CD, CODES_AT, FLAGS_AT, OPCODE, RD, opcodeOf } from "../../base/dns/header.ts";
+import { OPTION, OPTION_FIXED_BYTES } from "../../base/dns/opt.ts";
+import { isMetaType } from "../../base/dns/record-type.ts";
+import { CLASS } from "../../base/dns/record.ts";
 import type { Question } from "../wire/question.ts";
 
 /** With DNSSEC records, and without verification, are other answers to the same question (RFC 4035, 3.2). */

@@ -3,15 +3,15 @@
  * it; what comes back is kept, and handed to each in the form in which it asked. When all servers fail, a reply that is
  * over stands in for them, and where there is none the failure says why.
  */
-import { EXTENDED_ERROR, errorOption } from "../../dns/extended-error.ts";
-import { RCODE } from "../../dns/rcode.ts";
-import { TYPE } from "../../dns/record-type.ts";
-import { MESSAGE_BYTES_MAX } from "../../dns/sizes.ts";
-import { LIMITS } from "../../config/limits.ts";
-import { guard } from "../../lib/guard.ts";
-import type { RandomIds } from "../../lib/random-ids.ts";
-import type { Behaviour } from "../../model/behaviour.ts";
-import type { UpstreamPolicy } from "../../model/upstream-policy.ts";
+import { EXTENDED_ERROR, errorOption } from "../../base/dns/extended-error.ts";
+import { RCODE } from "../../base/dns/rcode.ts";
+import { TYPE } from "../../base/dns/record-type.ts";
+import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { guard } from "../../base/lib/guard.ts";
+import type { RandomIds } from "../../base/lib/random-ids.ts";
+import type { Behaviour } from "../../base/model/behaviour.ts";
+import type { UpstreamPolicy } from "../../base/model/upstream-policy.ts";
 import type { Asker } from "../asker/asker.ts";
 import { Keeping } from "../cache/keeping.ts";
 import { type Memory, STALE_AGE, staleError } from "../cache/memory.ts";

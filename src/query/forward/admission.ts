@@ -2,7 +2,7 @@
  * Admission: which queries may be on their way upstream at all. What all containers together have under way is bounded,
  * and so are the bytes of each; a container that has little under way is let in all the same, whatever others do.
  */
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 import type { Asker } from "../asker/asker.ts";
 
 export class Admission {

@@ -5,12 +5,12 @@
 import { createSocket } from "node:dgram";
 import { Socket } from "node:net";
 
-import { FLAGS_AT, idOf } from "../../dns/header.ts";
-import { MESSAGE_BYTES_MAX, UDP_BYTES_MIN } from "../../dns/sizes.ts";
+import { FLAGS_AT, idOf } from "../../base/dns/header.ts";
+import { MESSAGE_BYTES_MAX, UDP_BYTES_MIN } from "../../base/dns/sizes.ts";
 import { errnoName, lastErrno, send } from "../../kernel/libc.ts";
-import { withLength } from "../../lib/framing.ts";
+import { withLength } from "../../base/lib/framing.ts";
 import type { Deferred } from "../ports.ts";
-import { StreamReader } from "../../lib/stream-reader.ts";
+import { StreamReader } from "../../base/lib/stream-reader.ts";
 import type { Exchange } from "../upstream/udp-socket.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 

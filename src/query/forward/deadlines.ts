@@ -2,7 +2,7 @@
  * Deadlines: what is to happen at a time if nothing else happens before, for very many who almost never get that far. All
  * of them share one timer; what falls into the same ten milliseconds falls together.
  */
-import { guard } from "../../lib/guard.ts";
+import { guard } from "../../base/lib/guard.ts";
 
 /** One who waits; it has at most one deadline. */
 export interface Due {

@@ -2,13 +2,13 @@
  * Delivery: one who waits for a reply from upstream, and how it is handed to it: under its own id, in its letter case, as
  * long as it can take, with what it wants to know.
  */
-import { setU16 } from "../../dns/bytes.ts";
-import { ANSWERS_AT, HEADER_BYTES, ID_AT, clearRcode, idOf, rcodeOf, setTruncated } from "../../dns/header.ts";
-import { RCODE } from "../../dns/rcode.ts";
-import { MESSAGE_BYTES_MAX } from "../../dns/sizes.ts";
-import { copyBytes } from "../../lib/bytes.ts";
-import type { How } from "../../model/asked-query.ts";
-import type { Server } from "../../model/view.ts";
+import { setU16 } from "../../base/dns/bytes.ts";
+import { ANSWERS_AT, HEADER_BYTES, ID_AT, clearRcode, idOf, rcodeOf, setTruncated } from "../../base/dns/header.ts";
+import { RCODE } from "../../base/dns/rcode.ts";
+import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
+import { copyBytes } from "../../base/lib/bytes.ts";
+import type { How } from "../../base/model/asked-query.ts";
+import type { Server } from "../../base/model/view.ts";
 import type { Asker } from "../asker/asker.ts";
 import { asksForAuthentic } from "../cache/shareable.ts";
 import { type Deferred, type Respond, SLOT_BYTES, type Transport } from "../ports.ts";

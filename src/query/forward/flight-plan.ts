@@ -1,8 +1,8 @@
 /**
  * FlightPlan: what a flight is given to do, by whom it is helped, and what it ends with.
  */
-import type { AskPolicy } from "../../model/upstream-policy.ts";
-import type { Server } from "../../model/view.ts";
+import type { AskPolicy } from "../../base/model/upstream-policy.ts";
+import type { Server } from "../../base/model/view.ts";
 import type { Dial } from "../asker/asker.ts";
 import type { Meter } from "../record/meter.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";

@@ -8,15 +8,15 @@
  *        v
  *      the first good reply ends it; so does the end of the budget
  */
-import { setU16, u16 } from "../../dns/bytes.ts";
-import { ADDITIONALS_AT, ID_AT, isTruncated } from "../../dns/header.ts";
-import { DO, OPT_BYTES, OPT_FLAGS_AT } from "../../dns/opt.ts";
-import { RCODE, rcodeName } from "../../dns/rcode.ts";
-import { LIMITS } from "../../config/limits.ts";
-import { reasonOf } from "../../lib/fault.ts";
-import { guard } from "../../lib/guard.ts";
-import { serverText } from "../../model/server-text.ts";
-import type { Server } from "../../model/view.ts";
+import { setU16, u16 } from "../../base/dns/bytes.ts";
+import { ADDITIONALS_AT, ID_AT, isTruncated } from "../../base/dns/header.ts";
+import { DO, OPT_BYTES, OPT_FLAGS_AT } from "../../base/dns/opt.ts";
+import { RCODE, rcodeName } from "../../base/dns/rcode.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { reasonOf } from "../../base/lib/fault.ts";
+import { guard } from "../../base/lib/guard.ts";
+import { serverText } from "../../base/model/server-text.ts";
+import type { Server } from "../../base/model/view.ts";
 import type { UpstreamFailure } from "../record/meter.ts";
 import { isReplyTo } from "../upstream/udp-socket.ts";
 import { scrub } from "../wire/scrub.ts";

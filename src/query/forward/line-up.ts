@@ -2,7 +2,7 @@
  * LineUp: the servers of one flight in the order in which they are asked: healthy ones as they are listed, then those that
  * are down; a server that leads back to us is not among them.
  */
-import type { AskPolicy } from "../../model/upstream-policy.ts";
+import type { AskPolicy } from "../../base/model/upstream-policy.ts";
 import type { FlightJournal } from "../trace.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
 

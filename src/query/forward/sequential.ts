@@ -6,17 +6,17 @@
  * Docker has no keys: its library refuses to send what is signed (TSIG), having taken the signature off, and to read it.
  * So the first server is passed over, and the others are asked without the signature.
  */
-import { setU16, u16 } from "../../dns/bytes.ts";
-import { ADDITIONALS_AT, clearRcode } from "../../dns/header.ts";
-import { OPT_BYTES } from "../../dns/opt.ts";
-import { RCODE, rcodeName } from "../../dns/rcode.ts";
-import { MESSAGE_BYTES_MAX } from "../../dns/sizes.ts";
-import { LIMITS } from "../../config/limits.ts";
-import type { Behaviour } from "../../model/behaviour.ts";
-import type { How } from "../../model/asked-query.ts";
-import type { Server } from "../../model/view.ts";
-import { reasonOf } from "../../lib/fault.ts";
-import { guard } from "../../lib/guard.ts";
+import { setU16, u16 } from "../../base/dns/bytes.ts";
+import { ADDITIONALS_AT, clearRcode } from "../../base/dns/header.ts";
+import { OPT_BYTES } from "../../base/dns/opt.ts";
+import { RCODE, rcodeName } from "../../base/dns/rcode.ts";
+import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
+import { LIMITS } from "../../base/limits.ts";
+import type { Behaviour } from "../../base/model/behaviour.ts";
+import type { How } from "../../base/model/asked-query.ts";
+import type { Server } from "../../base/model/view.ts";
+import { reasonOf } from "../../base/lib/fault.ts";
+import { guard } from "../../base/lib/guard.ts";
 import type { Asker } from "../asker/asker.ts";
 import type { Deferred, Forward, Respond, Transport } from "../ports.ts";
 import { Outcome } from "../record/outcome.ts";

@@ -1,11 +1,11 @@
 /**
  * SharedQuery: the query that goes out for all who ask the same, whoever asked first and however.
  */
-import { setU16 } from "../../dns/bytes.ts";
-import { ADDITIONALS_AT, CODES_AT, FLAGS_AT, HEADER_BYTES, QUESTIONS_AT, RD } from "../../dns/header.ts";
-import { OPT_BYTES, writeOpt } from "../../dns/opt.ts";
-import { queryOf } from "../../dns/query.ts";
-import { copyBytes } from "../../lib/bytes.ts";
+import { setU16 } from "../../base/dns/bytes.ts";
+import { ADDITIONALS_AT, CODES_AT, FLAGS_AT, HEADER_BYTES, QUESTIONS_AT, RD } from "../../base/dns/header.ts";
+import { OPT_BYTES, writeOpt } from "../../base/dns/opt.ts";
+import { queryOf } from "../../base/dns/query.ts";
+import { copyBytes } from "../../base/lib/bytes.ts";
 import type { Key } from "../cache/key.ts";
 import { isDnssecOk, upstreamFlags } from "../cache/shareable.ts";
 

@@ -2,8 +2,8 @@
  * Book: the ledgers of all containers. One whose container is gone stays for a while, because what asks a single question
  * and ends (`docker run --rm`) is gone before anybody could look.
  */
-import { LIMITS } from "../../config/limits.ts";
-import type { QueryNames } from "../../model/asked-query.ts";
+import { LIMITS } from "../../base/limits.ts";
+import type { QueryNames } from "../../base/model/asked-query.ts";
 import { Ledger, type LedgerPolicy } from "./ledger.ts";
 
 export class Book {

@@ -2,11 +2,11 @@
  * Ledger: what one container asked lately, and what became of it. It is written where queries are answered, so writing
  * copies bytes and makes nothing: no string, no object. Whoever reads it pays for the words.
  */
-import { HEADER_BYTES } from "../../dns/header.ts";
-import { presentation } from "../../dns/name.ts";
-import { type AskedQuery, HOWS } from "../../model/asked-query.ts";
-import { serverText } from "../../model/server-text.ts";
-import type { Server } from "../../model/view.ts";
+import { HEADER_BYTES } from "../../base/dns/header.ts";
+import { presentation } from "../../base/dns/name.ts";
+import { type AskedQuery, HOWS } from "../../base/model/asked-query.ts";
+import { serverText } from "../../base/model/server-text.ts";
+import type { Server } from "../../base/model/view.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import { NAME_AT, Ring } from "./ring.ts";
 

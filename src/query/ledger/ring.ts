@@ -5,7 +5,7 @@
  *   not wrapped:  |....[oldest  ...  newest]........|        wrapped:  |[  newest].....[oldest  ...  ]..|
  *                      tail                 head                                 head   tail         wrapEnd
  */
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 
 /** Arrival (8 bytes), duration, TTL, type with answers, and what fits into a byte each; then the name. */
 const FIXED_BYTES = 24;

@@ -2,7 +2,7 @@
  * Endpoint: the listeners of one namespace and the asker they serve. Whoever attaches opens one and closes it; in
  * between it exchanges what the namespace may know, and tells whether a probe has arrived.
  */
-import type { View } from "../../model/view.ts";
+import type { View } from "../../base/model/view.ts";
 import { Asker, type Dial } from "../asker/asker.ts";
 import { type SlotLimit, Slots } from "../asker/slots.ts";
 import type { Book } from "../ledger/book.ts";

@@ -10,12 +10,12 @@
  */
 import type { Socket } from "node:net";
 
-import { LIMITS } from "../../config/limits.ts";
-import { guard } from "../../lib/guard.ts";
-import { withLength } from "../../lib/framing.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { guard } from "../../base/lib/guard.ts";
+import { withLength } from "../../base/lib/framing.ts";
 import type { Asker } from "../asker/asker.ts";
 import { type AnswersAtOnce, DEFERRED, type Forward, type QueryMeter, SLOT_BYTES } from "../ports.ts";
-import { StreamReader } from "../../lib/stream-reader.ts";
+import { StreamReader } from "../../base/lib/stream-reader.ts";
 
 /** Shared by the connections of all namespaces; what can be written is exchanged when settings change. */
 export interface TcpParts {

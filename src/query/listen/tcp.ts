@@ -4,11 +4,11 @@
  */
 import { type Server, type Socket, createServer } from "node:net";
 
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { closeQuietly, duplicate } from "../../kernel/libc.ts";
 import type { Asker } from "../asker/asker.ts";
-import { guard } from "../../lib/guard.ts";
-import type { Share } from "../../lib/share.ts";
+import { guard } from "../../base/lib/guard.ts";
+import type { Share } from "../../base/lib/share.ts";
 import { TcpConnection, type TcpParts } from "./tcp-connection.ts";
 
 export class TcpListener {

@@ -7,12 +7,12 @@
  */
 import { isIPv6 } from "node:net";
 
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { closeQuietly, duplicate, sendTo } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
 import { UdpWatch } from "../../kernel/udp-watch.ts";
-import { guard } from "../../lib/guard.ts";
-import { addressBytes, socketAddress } from "../../model/address.ts";
+import { guard } from "../../base/lib/guard.ts";
+import { addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { Asker } from "../asker/asker.ts";
 import { type AnswersAtOnce, DEFERRED, DROPPED, type Deferred, type Forward, type QueryMeter } from "../ports.ts";
 

@@ -2,10 +2,10 @@
  * KnownNames: what the sources of a view know of a name, or of whose address it is. They are asked in the view's order,
  * and the first that has something to say is the one that counts.
  */
-import { sameBytes, wireLabels } from "../../dns/name.ts";
-import type { Behaviour } from "../../model/behaviour.ts";
-import { MISS, NameSearch, type NamesTrace, type Pointer } from "../../model/names.ts";
-import type { View } from "../../model/view.ts";
+import { sameBytes, wireLabels } from "../../base/dns/name.ts";
+import type { Behaviour } from "../../base/model/behaviour.ts";
+import { MISS, NameSearch, type NamesTrace, type Pointer } from "../../base/model/names.ts";
+import type { View } from "../../base/model/view.ts";
 import type { Question } from "../wire/question.ts";
 
 const TREES = [

@@ -1,8 +1,8 @@
 /**
  * Which route a question takes when nobody here knows the name: the one with the longest suffix that the name ends with.
  */
-import { sameBytes } from "../../dns/name.ts";
-import type { Route, Upstreams } from "../../model/view.ts";
+import { sameBytes } from "../../base/dns/name.ts";
+import type { Route, Upstreams } from "../../base/model/view.ts";
 import type { Question } from "../wire/question.ts";
 
 export function routeOf(question: Question, { routes }: Upstreams): Route {

@@ -2,10 +2,10 @@
  * Names that are not asked outside unless a route of their own says so: the special ones of RFC 6761 and its successors,
  * and by setting names without a dot and the reverse names of private addresses.
  */
-import { wireLabels } from "../../dns/name.ts";
-import { TYPE } from "../../dns/record-type.ts";
-import type { Behaviour } from "../../model/behaviour.ts";
-import type { LeavePolicy } from "../../model/upstream-policy.ts";
+import { wireLabels } from "../../base/dns/name.ts";
+import { TYPE } from "../../base/dns/record-type.ts";
+import type { Behaviour } from "../../base/model/behaviour.ts";
+import type { LeavePolicy } from "../../base/model/upstream-policy.ts";
 import type { Question } from "../wire/question.ts";
 import { addressAnswer, nameError, noData, pointerAnswer } from "../wire/reply.ts";
 import type { Trace } from "../trace.ts";

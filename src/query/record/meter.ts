@@ -5,13 +5,13 @@
  * The clock is read when packets begin to be worked on and when their answers have been sent, not for each of them: an
  * answer has taken as long as the batch that it was part of.
  */
-import { rcodeName } from "../../dns/rcode.ts";
-import { TYPE, typeName } from "../../dns/record-type.ts";
-import { LIMITS } from "../../config/limits.ts";
-import { Histogram } from "../../lib/histogram.ts";
-import { HOW } from "../../model/asked-query.ts";
-import { serverText } from "../../model/server-text.ts";
-import type { Server } from "../../model/view.ts";
+import { rcodeName } from "../../base/dns/rcode.ts";
+import { TYPE, typeName } from "../../base/dns/record-type.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { Histogram } from "../../base/lib/histogram.ts";
+import { HOW } from "../../base/model/asked-query.ts";
+import { serverText } from "../../base/model/server-text.ts";
+import type { Server } from "../../base/model/view.ts";
 import { newCacheCounts } from "./cache-counts.ts";
 import { type Outcome, STAGE } from "./outcome.ts";
 

@@ -3,12 +3,12 @@
  * it. There is one for all queries that are answered at once, and one for all that are delivered: each is read before the
  * next query is worked on, so nothing is made for a query.
  */
-import { u16, u32 } from "../../dns/bytes.ts";
-import { ANSWERS_AT, rcodeOf } from "../../dns/header.ts";
-import { POINTER, POINTER_BYTES } from "../../dns/name.ts";
-import { QUESTION_FIXED_BYTES, TTL_AT } from "../../dns/record.ts";
-import { HOW, type How } from "../../model/asked-query.ts";
-import type { Server } from "../../model/view.ts";
+import { u16, u32 } from "../../base/dns/bytes.ts";
+import { ANSWERS_AT, rcodeOf } from "../../base/dns/header.ts";
+import { POINTER, POINTER_BYTES } from "../../base/dns/name.ts";
+import { QUESTION_FIXED_BYTES, TTL_AT } from "../../base/dns/record.ts";
+import { HOW, type How } from "../../base/model/asked-query.ts";
+import type { Server } from "../../base/model/view.ts";
 
 /** How far a query has come. */
 export const STAGE = {

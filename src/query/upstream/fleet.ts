@@ -3,10 +3,10 @@
  * from inside a container is that container's alone, whatever its address. A lane is a list of servers as one container
  * takes it, and its scope a number that two lanes share only if they are the same servers in the same order.
  */
-import { LIMITS } from "../../config/limits.ts";
-import { RateLimit } from "../../lib/rate-limit.ts";
-import { serverText } from "../../model/server-text.ts";
-import type { Route, Server } from "../../model/view.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { RateLimit } from "../../base/lib/rate-limit.ts";
+import { serverText } from "../../base/model/server-text.ts";
+import type { Route, Server } from "../../base/model/view.ts";
 import type { Asker } from "../asker/asker.ts";
 import { Nameserver, type OnHealth } from "./nameserver.ts";
 import type { PoolParts } from "./socket-pool.ts";

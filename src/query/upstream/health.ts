@@ -9,7 +9,7 @@
  *   up --(silent for several queries and a while, refuses, or fails at everything)--> down --(any good answer)--> up
  *                                                                                      |  on trial now and then
  */
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { Witnesses } from "./witnesses.ts";
 
 /** Weights of the newest sample in the running means, as TCP has them (RFC 6298). */

@@ -10,10 +10,10 @@
  */
 import { randomBytes } from "node:crypto";
 
-import { NAME_BYTES_MAX, presentation } from "../../dns/name.ts";
-import { queryOf } from "../../dns/query.ts";
-import { TYPE } from "../../dns/record-type.ts";
-import { LIMITS } from "../../config/limits.ts";
+import { NAME_BYTES_MAX, presentation } from "../../base/dns/name.ts";
+import { queryOf } from "../../base/dns/query.ts";
+import { TYPE } from "../../base/dns/record-type.ts";
+import { LIMITS } from "../../base/limits.ts";
 import type { Asker } from "../asker/asker.ts";
 import type { Nameserver } from "./nameserver.ts";
 import type { Exchange } from "./udp-socket.ts";

@@ -2,8 +2,8 @@
  * Nameserver: one server, which is an address and the namespace it is asked from, with all that is known of it: its
  * health, the sockets to it, and what it cannot do.
  */
-import { LIMITS } from "../../config/limits.ts";
-import type { Server } from "../../model/view.ts";
+import { LIMITS } from "../../base/limits.ts";
+import type { Server } from "../../base/model/view.ts";
 import { Health } from "./health.ts";
 import { type PoolParts, SocketPool } from "./socket-pool.ts";
 

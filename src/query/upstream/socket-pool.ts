@@ -2,10 +2,10 @@
  * SocketPool: the UDP sockets to one server. Each query draws one of them at random; those that have had their time are
  * exchanged for new ones, which the kernel puts on other random ports, and where nothing is asked any more all are closed.
  */
-import { LIMITS } from "../../config/limits.ts";
-import { Fault } from "../../lib/fault.ts";
-import { guard } from "../../lib/guard.ts";
-import type { Share } from "../../lib/share.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { Fault } from "../../base/lib/fault.ts";
+import { guard } from "../../base/lib/guard.ts";
+import type { Share } from "../../base/lib/share.ts";
 import { UpstreamSocket, type SocketParts } from "./udp-socket.ts";
 
 /** What all pools share: the memory they receive into, and how many sockets there are and may be. */

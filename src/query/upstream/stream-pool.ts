@@ -3,11 +3,11 @@
  * soon leave no ports; and they are nobody else's, because many servers answer what comes on a connection one after the
  * other, and a slow name of one container would be another one's delay.
  */
-import { LIMITS } from "../../config/limits.ts";
-import { Fault, reasonOf } from "../../lib/fault.ts";
-import { guard } from "../../lib/guard.ts";
-import type { RandomIds } from "../../lib/random-ids.ts";
-import type { RateLimit } from "../../lib/rate-limit.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { Fault, reasonOf } from "../../base/lib/fault.ts";
+import { guard } from "../../base/lib/guard.ts";
+import type { RandomIds } from "../../base/lib/random-ids.ts";
+import type { RateLimit } from "../../base/lib/rate-limit.ts";
 import type { Shares } from "../asker/shares.ts";
 import { type Sent, UpstreamStream } from "./stream.ts";
 import type { Exchange } from "./udp-socket.ts";

@@ -4,14 +4,14 @@
  */
 import { Socket } from "node:net";
 
-import { setU16 } from "../../dns/bytes.ts";
-import { HEADER_BYTES, ID_AT, idOf } from "../../dns/header.ts";
-import { LIMITS } from "../../config/limits.ts";
-import { guard } from "../../lib/guard.ts";
-import { withLength } from "../../lib/framing.ts";
-import type { RandomIds } from "../../lib/random-ids.ts";
-import type { Share } from "../../lib/share.ts";
-import { StreamReader } from "../../lib/stream-reader.ts";
+import { setU16 } from "../../base/dns/bytes.ts";
+import { HEADER_BYTES, ID_AT, idOf } from "../../base/dns/header.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { guard } from "../../base/lib/guard.ts";
+import { withLength } from "../../base/lib/framing.ts";
+import type { RandomIds } from "../../base/lib/random-ids.ts";
+import type { Share } from "../../base/lib/share.ts";
+import { StreamReader } from "../../base/lib/stream-reader.ts";
 import { type Exchange, isReplyTo } from "./udp-socket.ts";
 
 /** A query on this connection, and on how many others it has been before. */

@@ -3,18 +3,18 @@
  * anybody can learn its port. The kernel passes on only what the server sends; of that, a reply counts that has the id
  * and the question of a query that waits here. Several that have not are a sign that somebody is guessing.
  */
-import { setU16, u16 } from "../../dns/bytes.ts";
-import { HEADER_BYTES, ID_AT, QUESTIONS_AT, idOf, isReply, rcodeOf } from "../../dns/header.ts";
-import { FOLD } from "../../dns/name.ts";
-import { RCODE } from "../../dns/rcode.ts";
-import { QUESTION_FIXED_BYTES } from "../../dns/record.ts";
-import { MESSAGE_BYTES_MAX } from "../../dns/sizes.ts";
-import { LIMITS } from "../../config/limits.ts";
+import { setU16, u16 } from "../../base/dns/bytes.ts";
+import { HEADER_BYTES, ID_AT, QUESTIONS_AT, idOf, isReply, rcodeOf } from "../../base/dns/header.ts";
+import { FOLD } from "../../base/dns/name.ts";
+import { RCODE } from "../../base/dns/rcode.ts";
+import { QUESTION_FIXED_BYTES } from "../../base/dns/record.ts";
+import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { errnoName, forceReceiveBuffer, lastErrno, send } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
 import { UdpWatch } from "../../kernel/udp-watch.ts";
-import type { RandomIds } from "../../lib/random-ids.ts";
-import { guard } from "../../lib/guard.ts";
+import type { RandomIds } from "../../base/lib/random-ids.ts";
+import { guard } from "../../base/lib/guard.ts";
 import type { TurnBudget } from "./turn-budget.ts";
 
 /** One query that waits for its reply. Exactly one of the three is called, once. */

@@ -3,8 +3,8 @@
  * type, because what it cannot read is a malformed message to it. Data may end early where a field ends; a type that is
  * not listed here is opaque. Nothing is allocated.
  */
-import { u16 } from "../../dns/bytes.ts";
-import { TYPE } from "../../dns/record-type.ts";
+import { u16 } from "../../base/dns/bytes.ts";
+import { TYPE } from "../../base/dns/record-type.ts";
 import { areOptionsSane } from "./options.ts";
 import { areParametersSane } from "./parameters.ts";
 import { skipName } from "./name.ts";

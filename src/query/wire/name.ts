@@ -1,9 +1,9 @@
 /**
  * A name in a message, passed over: where it ends, if it is one at all.
  */
-import { HEADER_BYTES } from "../../dns/header.ts";
-import { LABEL_BYTES_MAX, NAME_BYTES_MAX, POINTER, POINTER_BYTES, pointerTarget } from "../../dns/name.ts";
-import { LIMITS } from "../../config/limits.ts";
+import { HEADER_BYTES } from "../../base/dns/header.ts";
+import { LABEL_BYTES_MAX, NAME_BYTES_MAX, POINTER, POINTER_BYTES, pointerTarget } from "../../base/dns/name.ts";
+import { LIMITS } from "../../base/limits.ts";
 
 /** As many as a name of 255 octets can need; more is a loop. */
 const POINTERS_MAX = 126;

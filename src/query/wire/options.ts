@@ -2,8 +2,8 @@
  * EDNS options: those that are known have a shape, and one that is out of shape makes the whole message malformed, as
  * Docker's library has it. All others are opaque.
  */
-import { u16 } from "../../dns/bytes.ts";
-import { OPTION, OPTION_FIXED_BYTES } from "../../dns/opt.ts";
+import { u16 } from "../../base/dns/bytes.ts";
+import { OPTION, OPTION_FIXED_BYTES } from "../../base/dns/opt.ts";
 import { skipName } from "./name.ts";
 
 export function areOptionsSane(bytes: Uint8Array, at: number, end: number): boolean {

@@ -1,7 +1,7 @@
 /**
  * Service parameters, of SVCB and HTTPS: keys in rising order, and the values of those that are known in shape.
  */
-import { u16 } from "../../dns/bytes.ts";
+import { u16 } from "../../base/dns/bytes.ts";
 
 const RESERVED = 65535;
 

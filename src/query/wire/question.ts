@@ -5,7 +5,7 @@
  * A query whose question is written in an unusual way (a compressed name, a type that is not there) is rewritten in
  * place into the usual one, so that nobody behind this file ever sees two forms of the same thing.
  */
-import { u16 } from "../../dns/bytes.ts";
+import { u16 } from "../../base/dns/bytes.ts";
 import {
   ADDITIONALS_AT,
   ANSWERS_AT,
@@ -15,11 +15,11 @@ import {
   QUESTIONS_AT,
   isReply,
   opcodeOf,
-} from "../../dns/header.ts";
-import { FOLD, LABELS_MAX, LABEL_BYTES_MAX, NAME_BYTES_MAX, POINTER, pointerTarget } from "../../dns/name.ts";
-import { CLASS_AT, QUESTION_FIXED_BYTES } from "../../dns/record.ts";
-import { HASH_BASIS, hashByte } from "../../model/label-table.ts";
-import type { AskedName } from "../../model/names.ts";
+} from "../../base/dns/header.ts";
+import { FOLD, LABELS_MAX, LABEL_BYTES_MAX, NAME_BYTES_MAX, POINTER, pointerTarget } from "../../base/dns/name.ts";
+import { CLASS_AT, QUESTION_FIXED_BYTES } from "../../base/dns/record.ts";
+import { HASH_BASIS, hashByte } from "../../base/model/label-table.ts";
+import type { AskedName } from "../../base/model/names.ts";
 import { beginNames, skipName } from "./name.ts";
 import { Records } from "./records.ts";
 

@@ -5,11 +5,11 @@
  * What counts as malformed is what the library behind Docker's resolver calls so, including what it lets pass: a section
  * that ends early exactly where the message ends is shorter than announced, not broken.
  */
-import { u16 } from "../../dns/bytes.ts";
-import { HEADER_BYTES, QUESTIONS_AT, SECTIONS, countAt, isTruncated } from "../../dns/header.ts";
-import { DO, OPT_FLAGS_AT, OPT_RCODE_AT, OPT_RCODE_SHIFT, OPT_SIZE_AT, OPT_VERSION_AT } from "../../dns/opt.ts";
-import { TYPE } from "../../dns/record-type.ts";
-import { DATA_LENGTH_AT, QUESTION_FIXED_BYTES, RECORD_FIXED_BYTES } from "../../dns/record.ts";
+import { u16 } from "../../base/dns/bytes.ts";
+import { HEADER_BYTES, QUESTIONS_AT, SECTIONS, countAt, isTruncated } from "../../base/dns/header.ts";
+import { DO, OPT_FLAGS_AT, OPT_RCODE_AT, OPT_RCODE_SHIFT, OPT_SIZE_AT, OPT_VERSION_AT } from "../../base/dns/opt.ts";
+import { TYPE } from "../../base/dns/record-type.ts";
+import { DATA_LENGTH_AT, QUESTION_FIXED_BYTES, RECORD_FIXED_BYTES } from "../../base/dns/record.ts";
 import { isDataSane } from "./data.ts";
 import { beginNames, skipName, wereEnough } from "./name.ts";
 

@@ -2,7 +2,7 @@
  * Handing on an upstream's reply: written behind the question that asked for it, with that question's id, letter case and
  * flags, TTLs counted down, and no longer than whoever asked can take. Every function returns the length of the message.
  */
-import { setU16, setU32, u16, u32 } from "../../dns/bytes.ts";
+import { setU16, setU32, u16, u32 } from "../../base/dns/bytes.ts";
 import {
   AD,
   ADDITIONALS_AT,
@@ -19,11 +19,11 @@ import {
   countAt,
   setTruncated,
   writeCounts,
-} from "../../dns/header.ts";
-import { OPT_BYTES, writeOpt } from "../../dns/opt.ts";
-import { RCODE } from "../../dns/rcode.ts";
-import { DATA_LENGTH_AT, RECORD_FIXED_BYTES, TTL_AT } from "../../dns/record.ts";
-import { copyBytes } from "../../lib/bytes.ts";
+} from "../../base/dns/header.ts";
+import { OPT_BYTES, writeOpt } from "../../base/dns/opt.ts";
+import { RCODE } from "../../base/dns/rcode.ts";
+import { DATA_LENGTH_AT, RECORD_FIXED_BYTES, TTL_AT } from "../../base/dns/record.ts";
+import { copyBytes } from "../../base/lib/bytes.ts";
 import { type SharedReply, recordsOf } from "./shared-reply.ts";
 
 /** From a record's TTL to its data, and where between them the length of the data stands. */

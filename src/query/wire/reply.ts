@@ -2,7 +2,7 @@
  * Replies, written over the query they answer: header and question already stand where they belong, so an answer is a
  * few header bytes changed and records appended. Every function returns the length of the message.
  */
-import { setU16, setU32 } from "../../dns/bytes.ts";
+import { setU16, setU32 } from "../../base/dns/bytes.ts";
 import {
   AD,
   CD,
@@ -19,14 +19,14 @@ import {
   opcodeOf,
   setTruncated,
   writeCounts,
-} from "../../dns/header.ts";
-import { POINTER_BYTES } from "../../dns/name.ts";
-import { OPT_BYTES, writeOpt } from "../../dns/opt.ts";
-import { RCODE } from "../../dns/rcode.ts";
-import { TYPE } from "../../dns/record-type.ts";
-import { QUESTION_POINTER, RECORD_FIXED_BYTES, writeRecord } from "../../dns/record.ts";
-import { MESSAGE_BYTES_MAX, UDP_BYTES_MAX, UDP_BYTES_MIN } from "../../dns/sizes.ts";
-import type { Behaviour } from "../../model/behaviour.ts";
+} from "../../base/dns/header.ts";
+import { POINTER_BYTES } from "../../base/dns/name.ts";
+import { OPT_BYTES, writeOpt } from "../../base/dns/opt.ts";
+import { RCODE } from "../../base/dns/rcode.ts";
+import { TYPE } from "../../base/dns/record-type.ts";
+import { QUESTION_POINTER, RECORD_FIXED_BYTES, writeRecord } from "../../base/dns/record.ts";
+import { MESSAGE_BYTES_MAX, UDP_BYTES_MAX, UDP_BYTES_MIN } from "../../base/dns/sizes.ts";
+import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { Question } from "./question.ts";
 
 /** Of ours: two names of a pointer and of the root, and five numbers. */

@@ -8,7 +8,7 @@
  * Almost all replies hold nothing to drop, and are found sound in one pass without reading a name. A reply that is made
  * anew has its names written out, because those that were compressed may point to what was dropped.
  */
-import { setU16, u16 } from "../../dns/bytes.ts";
+import { setU16, u16 } from "../../base/dns/bytes.ts";
 import {
   ADDITIONALS_AT,
   ANSWERS_AT,
@@ -18,10 +18,10 @@ import {
   SECTIONS,
   countAt,
   rcodeOf,
-} from "../../dns/header.ts";
-import { FOLD, NAME_BYTES_MAX, POINTER, POINTER_BYTES, pointerTarget } from "../../dns/name.ts";
-import { RCODE } from "../../dns/rcode.ts";
-import { TYPE, isMetaType } from "../../dns/record-type.ts";
+} from "../../base/dns/header.ts";
+import { FOLD, NAME_BYTES_MAX, POINTER, POINTER_BYTES, pointerTarget } from "../../base/dns/name.ts";
+import { RCODE } from "../../base/dns/rcode.ts";
+import { TYPE, isMetaType } from "../../base/dns/record-type.ts";
 import {
   CLASS,
   CLASS_AT,
@@ -29,9 +29,9 @@ import {
   QUESTION_FIXED_BYTES,
   QUESTION_POINTER,
   RECORD_FIXED_BYTES,
-} from "../../dns/record.ts";
-import { MESSAGE_BYTES_MAX } from "../../dns/sizes.ts";
-import { LIMITS } from "../../config/limits.ts";
+} from "../../base/dns/record.ts";
+import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { eachName } from "./data.ts";
 import { beginNames, skipName } from "./name.ts";
 

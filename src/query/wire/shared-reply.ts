@@ -3,11 +3,11 @@
  * the OPT that was between that server and us, and where in them the TTLs stand. Records are never decoded, so that a type
  * nobody here knows is handed on byte for byte.
  */
-import { u16, u32 } from "../../dns/bytes.ts";
-import { AD, CODES_AT, HEADER_BYTES, QUESTIONS_AT, countAt, isTruncated, rcodeOf } from "../../dns/header.ts";
-import { OPTION, OPTION_FIXED_BYTES, OPT_RCODE_AT, OPT_RCODE_SHIFT } from "../../dns/opt.ts";
-import { RCODE } from "../../dns/rcode.ts";
-import { TYPE } from "../../dns/record-type.ts";
+import { u16, u32 } from "../../base/dns/bytes.ts";
+import { AD, CODES_AT, HEADER_BYTES, QUESTIONS_AT, countAt, isTruncated, rcodeOf } from "../../base/dns/header.ts";
+import { OPTION, OPTION_FIXED_BYTES, OPT_RCODE_AT, OPT_RCODE_SHIFT } from "../../base/dns/opt.ts";
+import { RCODE } from "../../base/dns/rcode.ts";
+import { TYPE } from "../../base/dns/record-type.ts";
 import {
   DATA_LENGTH_AT,
   QUESTION_FIXED_BYTES,
@@ -15,7 +15,7 @@ import {
   SOA_MINIMUM_BYTES,
   TTL_AT,
   ttlOf,
-} from "../../dns/record.ts";
+} from "../../base/dns/record.ts";
 import { beginNames, skipName } from "./name.ts";
 
 export interface SharedReply {

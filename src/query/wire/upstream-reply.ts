@@ -2,10 +2,10 @@
  * A reply from upstream as it is handed on: what can be read of it, and no more. Docker reads a reply and writes it anew,
  * so whoever asked gets counts that are true and nothing behind the last record; the records themselves stay as they are.
  */
-import { setU16, u16 } from "../../dns/bytes.ts";
-import { HEADER_BYTES, QUESTIONS_AT, countAt, rcodeOf } from "../../dns/header.ts";
-import { TYPE } from "../../dns/record-type.ts";
-import { MESSAGE_BYTES_MAX } from "../../dns/sizes.ts";
+import { setU16, u16 } from "../../base/dns/bytes.ts";
+import { HEADER_BYTES, QUESTIONS_AT, countAt, rcodeOf } from "../../base/dns/header.ts";
+import { TYPE } from "../../base/dns/record-type.ts";
+import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
 import { Records, isReadable } from "./records.ts";
 
 export interface UpstreamReply {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { RunSettings } from "../../config/settings.ts";
 import { engineAddress } from "../../api/engine-address.ts";
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 import {
   type EngineHost,
   closeEngineHost,
@@ -15,8 +15,8 @@ import {
 } from "../../container/namespace/engine-host.ts";
 import { checkEngine } from "../../container/preflight.ts";
 import { Engine, type EngineInfo } from "../../container/watch/engine.ts";
-import { backoffMs } from "../../lib/backoff.ts";
-import { Fault, codeOf } from "../../lib/fault.ts";
+import { backoffMs } from "../../base/lib/backoff.ts";
+import { Fault, codeOf } from "../../base/lib/fault.ts";
 import type { Search } from "../container-way.ts";
 
 /** As far as a container's way needs it. */

@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { RepairAnswer } from "../../api/status.ts";
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 import type { Reconciler } from "../../container/attach/reconciler.ts";
 import type { Nodes } from "../../container/kind/nodes.ts";
 import { lookAtContainerFile } from "../../container/namespace/engine-host.ts";
@@ -13,7 +13,7 @@ import type { Directory } from "../../container/registry/directory.ts";
 import type { Roster } from "../../container/roster.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
 import type { Containers, Inside, Repairs } from "../../control/ports.ts";
-import { Fault, codeOf } from "../../lib/fault.ts";
+import { Fault, codeOf } from "../../base/lib/fault.ts";
 import type { Ground } from "../ground.ts";
 import { openNamespace } from "../open-namespace.ts";
 import type { Quarantines } from "../quarantine/quarantines.ts";

@@ -4,7 +4,7 @@
  * to the listeners.
  */
 import type { Status } from "../../api/status.ts";
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { AttachmentState } from "../../container/attach/state.ts";
@@ -19,7 +19,7 @@ import { Follower } from "../../container/watch/follower.ts";
 import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
-import type { Server } from "../../model/view.ts";
+import type { Server } from "../../base/model/view.ts";
 import type { ContainerWay, WayParts } from "../container-way.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { Link } from "./engine-link.ts";

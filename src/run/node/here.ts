@@ -7,8 +7,8 @@ import { NodeMode } from "../../container/kind/node-mode.ts";
 import { NodeResolver } from "../../container/kind/node-resolver.ts";
 import type { Bracket } from "../../container/namespace/bracket.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import type { KindPolicy } from "../../model/kind-policy.ts";
-import type { Log } from "../../observe/log.ts";
+import type { KindPolicy } from "../../base/model/kind-policy.ts";
+import type { Log } from "../../base/log/log.ts";
 
 /** In the place of an engine's id. */
 export const INSTANCE = "node";

@@ -5,7 +5,7 @@
 import { openSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { LIMITS } from "../../config/limits.ts";
+import { LIMITS } from "../../base/limits.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { AttachmentState } from "../../container/attach/state.ts";
@@ -22,9 +22,9 @@ import { zones } from "../../container/rules/zones.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
 import type { ControlPorts } from "../../control/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
-import { Fault } from "../../lib/fault.ts";
-import type { KindPolicy } from "../../model/kind-policy.ts";
-import type { View } from "../../model/view.ts";
+import { Fault } from "../../base/lib/fault.ts";
+import type { KindPolicy } from "../../base/model/kind-policy.ts";
+import type { View } from "../../base/model/view.ts";
 import type { ContainerWay, Premises, WayParts } from "../container-way.ts";
 import { openNamespace } from "../open-namespace.ts";
 import { Quarantines } from "../quarantine/quarantines.ts";

@@ -18,9 +18,9 @@ import { type PlanInput, servingPlan } from "../../container/rules/plan.ts";
 import { TRIAL_MARK } from "../../container/rules/probe.ts";
 import { refuseServed } from "../../container/rules/standing.ts";
 import { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { reasonOf } from "../../lib/fault.ts";
-import type { KindPolicy } from "../../model/kind-policy.ts";
-import type { Log } from "../../observe/log.ts";
+import { reasonOf } from "../../base/lib/fault.ts";
+import type { KindPolicy } from "../../base/model/kind-policy.ts";
+import type { Log } from "../../base/log/log.ts";
 import { takeInstance } from "../instance.ts";
 import { INSTANCE, modeHere } from "./here.ts";
 

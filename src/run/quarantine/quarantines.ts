@@ -2,8 +2,8 @@
  * Quarantines: which containers may end dns11 again, for all who have to know: what is attached last, what is not attached
  * at all, and what to tell of it. It begins with the last words of the process before.
  */
-import { reasonOf } from "../../lib/fault.ts";
-import type { Log } from "../../observe/log.ts";
+import { reasonOf } from "../../base/lib/fault.ts";
+import type { Log } from "../../base/log/log.ts";
 import { BlackBox, type LastWords } from "./black-box.ts";
 import { Deaths } from "./deaths.ts";
 

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 
-import { withLength } from "../../../src/lib/framing.ts";
+import { withLength } from "../../../src/base/lib/framing.ts";
 import { aPointer, aQuery, aRecord, anOpt, TYPE } from "../../support/scripted/builders.ts";
 import { framedQuery, query, sendUdp, tcpSocket, udpSocket } from "./asking.ts";
 import { Serving } from "./serving.ts";

@@ -1,7 +1,7 @@
 // Connects to a keeper and tells what it says first, or why that cannot be.
 
 import { connectAt } from "../../../src/kernel/channel.ts";
-import { codeOf } from "../../../src/lib/fault.ts";
+import { codeOf } from "../../../src/base/lib/fault.ts";
 import { waitFor } from "../rig/wait.ts";
 
 try {

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 
-import type { KeeperReport } from "../../../src/model/keeper-report.ts";
+import type { KeeperReport } from "../../../src/base/model/keeper-report.ts";
 import { inTime, waitFor } from "../rig/wait.ts";
 
 const PROGRAM = fileURLToPath(new URL("./kept-main.js", import.meta.url));

@@ -3,12 +3,12 @@
  * facts and views in which everything that a test does not care about is already there.
  */
 import type { ContainerFact, EndpointFact, NetworkFact } from "../../../src/container/registry/fact.ts";
-import { hashOf } from "../../../src/model/label-table.ts";
+import { hashOf } from "../../../src/base/model/label-table.ts";
 import { DockerNames, type Link, type SeenNetwork } from "../../../src/container/names/docker/docker-names.ts";
 import { NetworkNames } from "../../../src/container/names/docker/network-names.ts";
-import { domainLabels } from "../../../src/model/server-text.ts";
-import type { Route, Server, Upstreams, View } from "../../../src/model/view.ts";
-import { folded, wireLabels } from "../../../src/dns/name.ts";
+import { domainLabels } from "../../../src/base/model/server-text.ts";
+import type { Route, Server, Upstreams, View } from "../../../src/base/model/view.ts";
+import { folded, wireLabels } from "../../../src/base/dns/name.ts";
 import { Asker, type Dial } from "../../../src/query/asker/asker.ts";
 import { Slots } from "../../../src/query/asker/slots.ts";
 import { Ledger } from "../../../src/query/ledger/ledger.ts";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 
 import { engineAddress } from "../../../src/api/engine-address.ts";
-import { Fault } from "../../../src/lib/fault.ts";
+import { Fault } from "../../../src/base/lib/fault.ts";
 
 const DEFAULT = "/var/run/docker.sock";
 const home = mkdtempSync(join(tmpdir(), "d11-home-"));

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 
 import { EXIT } from "../../../cmd/exit-code.ts";
-import type { Origins } from "../../../src/model/origins.ts";
+import type { Origins } from "../../../src/base/model/origins.ts";
 import { settle } from "../../../src/config/settle.ts";
 import { check, run } from "../../support/program/command.ts";
 import { helpOfAll } from "../../support/program/command-help.ts";

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { BadSettings } from "../../../src/config/bad-settings.ts";
 import { readEnvironment } from "../../../src/config/environment.ts";
-import { parseRoute } from "../../../src/model/server-text.ts";
+import { parseRoute } from "../../../src/base/model/server-text.ts";
 
 test("an environment that says nothing of dns11 says nothing", () => {
   assert.deepEqual(readEnvironment({ PATH: "/bin", DNS11: "x" }).said, {});

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { nodeFilterText, parseNodeFilter } from "../../../src/config/node-filter.ts";
 import { READERS } from "../../../src/config/readers.ts";
-import type { NodeFilter } from "../../../src/model/kind-policy.ts";
+import type { NodeFilter } from "../../../src/base/model/kind-policy.ts";
 
 const FORMS: readonly (readonly [string, NodeFilter | undefined])[] = [
   ["auto", { kind: "auto" }],

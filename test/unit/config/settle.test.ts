@@ -6,12 +6,12 @@ import { test } from "node:test";
 import { BadSettings } from "../../../src/config/bad-settings.ts";
 import { parseDnsOption } from "../../../src/config/dns-option.ts";
 import type { Layer, Said } from "../../../src/config/said.ts";
-import { changedKeys } from "../../../src/model/origins.ts";
+import { changedKeys } from "../../../src/base/model/origins.ts";
 import { settle } from "../../../src/config/settle.ts";
 import { NEEDING_FAILOVER, SWITCHES } from "../../../src/config/switches.ts";
-import { BETTER, STRICT } from "../../../src/model/behaviour.ts";
-import { parseRoute } from "../../../src/model/server-text.ts";
-import { UPSTREAM_DEFAULTS } from "../../../src/model/upstream-policy.ts";
+import { BETTER, STRICT } from "../../../src/base/model/behaviour.ts";
+import { parseRoute } from "../../../src/base/model/server-text.ts";
+import { UPSTREAM_DEFAULTS } from "../../../src/base/model/upstream-policy.ts";
 
 test("nobody said anything: the defaults", () => {
   const settings = settle([]);

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { type HintParts, hintsFor } from "../../../src/control/hints.ts";
-import { parseQuestion } from "../../../src/model/question-text.ts";
-import type { ReplyText } from "../../../src/model/reply-text.ts";
+import { parseQuestion } from "../../../src/base/model/question-text.ts";
+import type { ReplyText } from "../../../src/base/model/reply-text.ts";
 import { aContainer, anEndpoint } from "../../support/scripted/builders.ts";
 
 const NOTHING: ReplyText = {

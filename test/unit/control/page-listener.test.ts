@@ -5,11 +5,11 @@ import { once } from "node:events";
 import { type Socket, connect } from "node:net";
 import { after, before, test } from "node:test";
 
-import { LIMITS } from "../../../src/config/limits.ts";
+import { LIMITS } from "../../../src/base/limits.ts";
 import { PageListener } from "../../../src/control/page-listener.ts";
 import { pages } from "../../../src/control/pages.ts";
-import { guard } from "../../../src/lib/guard.ts";
-import { createLog } from "../../../src/observe/log.ts";
+import { guard } from "../../../src/base/lib/guard.ts";
+import { createLog } from "../../../src/base/log/log.ts";
 import { page } from "../../support/program/scrape.ts";
 
 const held: Socket[] = [];

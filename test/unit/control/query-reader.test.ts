@@ -4,11 +4,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../src/config/limits.ts";
+import { LIMITS } from "../../../src/base/limits.ts";
 import { QueryLog } from "../../../src/control/query-log.ts";
 import { QueryReader } from "../../../src/control/query-reader.ts";
 import type { MissedReport, QueryReport } from "../../../src/api/queries.ts";
-import type { Log } from "../../../src/observe/log.ts";
+import type { Log } from "../../../src/base/log/log.ts";
 import { Book } from "../../../src/query/ledger/book.ts";
 import type { Ledger } from "../../../src/query/ledger/ledger.ts";
 import { TYPE, aName, aQuery, aReplyTo } from "../../support/scripted/builders.ts";

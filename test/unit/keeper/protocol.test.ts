@@ -11,7 +11,7 @@ import {
   decodeToKeeper,
   encode,
 } from "../../../src/keeper/protocol.ts";
-import type { HeldNamespace } from "../../../src/model/held-namespace.ts";
+import type { HeldNamespace } from "../../../src/base/model/held-namespace.ts";
 
 const NAMESPACE: HeldNamespace = {
   id: "4:4026532281",

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { BETTER, type Behaviour, STRICT } from "../../../src/model/behaviour.ts";
-import { rcodeName } from "../../../src/dns/rcode.ts";
+import { BETTER, type Behaviour, STRICT } from "../../../src/base/model/behaviour.ts";
+import { rcodeName } from "../../../src/base/dns/rcode.ts";
 import { TYPE, aNetwork, aPointer, aQuery, aView, anAsker, anOpt } from "../../support/scripted/builders.ts";
 import { type Answered, answerOnce } from "../support/reply.ts";
 

@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { BETTER, STRICT } from "../../../src/model/behaviour.ts";
+import { BETTER, STRICT } from "../../../src/base/model/behaviour.ts";
 import type { Asker } from "../../../src/query/asker/asker.ts";
-import type { Server } from "../../../src/model/view.ts";
+import type { Server } from "../../../src/base/model/view.ts";
 import { NOT_SHAREABLE } from "../../../src/query/cache/shareable.ts";
-import { hashOf } from "../../../src/model/label-table.ts";
+import { hashOf } from "../../../src/base/model/label-table.ts";
 import {
   TYPE,
   aName,

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { BETTER, type Behaviour, STRICT } from "../../../src/model/behaviour.ts";
+import { BETTER, type Behaviour, STRICT } from "../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../src/query/answer.ts";
 import { DEFERRED, SLOT_BYTES } from "../../../src/query/ports.ts";
 import { Trace } from "../../../src/query/trace.ts";

@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../src/config/limits.ts";
+import { LIMITS } from "../../../src/base/limits.ts";
 import { Life, type LifeSource } from "../../../src/run/life.ts";
-import { createLog } from "../../../src/observe/log.ts";
+import { createLog } from "../../../src/base/log/log.ts";
 import { startSupervisor } from "../../support/program/notified.ts";
 import { pause } from "../../support/rig/wait.ts";
 

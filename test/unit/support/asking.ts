@@ -1,18 +1,18 @@
 // Owns the asking of the whole of a query's way without its sockets: a query goes in, is answered from memory or forwarded
 // adaptively to servers on loopback, and its reply comes out.
 
-import { LIMITS } from "../../../src/config/limits.ts";
+import { LIMITS } from "../../../src/base/limits.ts";
 import { MessageBlock } from "../../../src/kernel/message-block.ts";
-import { RandomIds } from "../../../src/lib/random-ids.ts";
-import { BETTER, type Behaviour } from "../../../src/model/behaviour.ts";
+import { RandomIds } from "../../../src/base/lib/random-ids.ts";
+import { BETTER, type Behaviour } from "../../../src/base/model/behaviour.ts";
 import {
   ASK_DEFAULTS,
   type AskPolicy,
   CACHE_DEFAULTS,
   type CachePolicy,
   LEAVE_DEFAULTS,
-} from "../../../src/model/upstream-policy.ts";
-import type { Server } from "../../../src/model/view.ts";
+} from "../../../src/base/model/upstream-policy.ts";
+import type { Server } from "../../../src/base/model/view.ts";
 import { Answerer } from "../../../src/query/answer.ts";
 import { DEFERRED, SLOT_BYTES, type Transport } from "../../../src/query/ports.ts";
 import type { Asker } from "../../../src/query/asker/asker.ts";

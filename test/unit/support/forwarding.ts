@@ -1,7 +1,7 @@
 // Owns the asking of the forwarder: a query as the answerer would defer it, to these servers, and the reply that comes.
 
-import { BETTER, type Behaviour } from "../../../src/model/behaviour.ts";
-import type { Server } from "../../../src/model/view.ts";
+import { BETTER, type Behaviour } from "../../../src/base/model/behaviour.ts";
+import type { Server } from "../../../src/base/model/view.ts";
 import type { Asker } from "../../../src/query/asker/asker.ts";
 import { SequentialForwarder } from "../../../src/query/forward/sequential.ts";
 import type { Transport } from "../../../src/query/ports.ts";

@@ -1,6 +1,6 @@
 // Makes the keys that replies are kept by, as a question for an address has them.
 
-import { hashOf } from "../../../src/model/label-table.ts";
+import { hashOf } from "../../../src/base/model/label-table.ts";
 import { type Key, keyHash } from "../../../src/query/cache/key.ts";
 import { TYPE, aName } from "../../support/scripted/builders.ts";
 

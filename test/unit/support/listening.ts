@@ -3,10 +3,10 @@
 
 import assert from "node:assert/strict";
 
-import { LIMITS } from "../../../src/config/limits.ts";
-import { guard } from "../../../src/lib/guard.ts";
+import { LIMITS } from "../../../src/base/limits.ts";
+import { guard } from "../../../src/base/lib/guard.ts";
 import { MessageBlock } from "../../../src/kernel/message-block.ts";
-import { BETTER } from "../../../src/model/behaviour.ts";
+import { BETTER } from "../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../src/query/answer.ts";
 import { type Deferred, SLOT_BYTES, type Forward, type Respond } from "../../../src/query/ports.ts";
 import { Outcome } from "../../../src/query/record/outcome.ts";

@@ -6,7 +6,7 @@ import { type Socket as UdpSocket, createSocket } from "node:dgram";
 import { once } from "node:events";
 import { type Socket, connect } from "node:net";
 
-import { LIMITS } from "../../../src/config/limits.ts";
+import { LIMITS } from "../../../src/base/limits.ts";
 import {
   AF_INET,
   SOCK_DGRAM,
@@ -18,10 +18,10 @@ import {
   sendTo,
   socket,
 } from "../../../src/kernel/libc.ts";
-import { withLength } from "../../../src/lib/framing.ts";
-import { addressBytes, socketAddress } from "../../../src/model/address.ts";
-import type { Server } from "../../../src/model/view.ts";
-import { StreamReader } from "../../../src/lib/stream-reader.ts";
+import { withLength } from "../../../src/base/lib/framing.ts";
+import { addressBytes, socketAddress } from "../../../src/base/model/address.ts";
+import type { Server } from "../../../src/base/model/view.ts";
+import { StreamReader } from "../../../src/base/lib/stream-reader.ts";
 
 export const LOOPBACK = "127.0.0.1";
 

@@ -1,7 +1,7 @@
 // Owns the making of what became of a query, for those who read it: a reply at an offset that shows when it is not added.
 
-import { HOW, type How } from "../../../src/model/asked-query.ts";
-import type { Server } from "../../../src/model/view.ts";
+import { HOW, type How } from "../../../src/base/model/asked-query.ts";
+import type { Server } from "../../../src/base/model/view.ts";
 import { Outcome, STAGE } from "../../../src/query/record/outcome.ts";
 import { OFFSET } from "./reply.ts";
 

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 
-import type { Behaviour } from "../../../src/model/behaviour.ts";
+import type { Behaviour } from "../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../src/query/answer.ts";
 import { DEFERRED, DROPPED, type Deferred, SLOT_BYTES } from "../../../src/query/ports.ts";
 import { Question } from "../../../src/query/wire/question.ts";

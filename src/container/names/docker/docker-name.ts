@@ -3,7 +3,7 @@
  * whatever is special, and compares the two. So a typed name is asked for by the one wire name that is written like it,
  * backslashes and all; and where no wire name is written like it, by none.
  */
-import { LABEL_BYTES_MAX, NAME_BYTES_MAX } from "../../../dns/name.ts";
+import { LABEL_BYTES_MAX, NAME_BYTES_MAX } from "../../../base/dns/name.ts";
 
 const DOT = 0x2e;
 const BACKSLASH = 0x5c;

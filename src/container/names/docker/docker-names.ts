@@ -3,9 +3,16 @@
  * taken as a network's name, from the right. At each step links come before names, networks in Docker's order, and the
  * first hit ends the search: answers of several networks are never merged.
  */
-import { sameBytes } from "../../../dns/name.ts";
-import type { Behaviour } from "../../../model/behaviour.ts";
-import { type AskedName, MISS, type Named, type NameSearch, type Names, type Pointer } from "../../../model/names.ts";
+import { sameBytes } from "../../../base/dns/name.ts";
+import type { Behaviour } from "../../../base/model/behaviour.ts";
+import {
+  type AskedName,
+  MISS,
+  type Named,
+  type NameSearch,
+  type Names,
+  type Pointer,
+} from "../../../base/model/names.ts";
 import type { NetworkNames } from "./network-names.ts";
 import { SearchWords } from "./search-words.ts";
 

@@ -2,10 +2,10 @@
  * The names of one network: name to addresses, address to name. Written when a container joins or leaves, read by every
  * question of those who are on it.
  */
-import { addressBytes, isOpenEnded, reverseLabels } from "../../../model/address.ts";
+import { addressBytes, isOpenEnded, reverseLabels } from "../../../base/model/address.ts";
 import { nameKey, packedName } from "./docker-name.ts";
-import { LabelTable } from "../../../model/label-table.ts";
-import type { Named, Pointer } from "../../../model/names.ts";
+import { LabelTable } from "../../../base/model/label-table.ts";
+import type { Named, Pointer } from "../../../base/model/names.ts";
 
 /** An address points back to `name.network.` */
 export interface NetworkPointer extends Pointer {

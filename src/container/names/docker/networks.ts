@@ -2,8 +2,8 @@
  * DockerNetworks: the names of all of Docker's networks, and which of them a container may ask. A change costs what
  * changed: the names of one container on its networks.
  */
-import { folded } from "../../../dns/name.ts";
-import { hashOf } from "../../../model/label-table.ts";
+import { folded } from "../../../base/dns/name.ts";
+import { hashOf } from "../../../base/model/label-table.ts";
 import type { ContainerFact, EndpointFact, NetworkFact } from "../../registry/fact.ts";
 import type { NameSource } from "../source.ts";
 import { nameKey, spelledLabels } from "./docker-name.ts";

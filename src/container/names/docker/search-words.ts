@@ -2,8 +2,8 @@
  * SearchWords: a search through networks in words, for whoever has a question explained. The search itself tells what it
  * does, so that it cannot be another story; for every other question there are no words.
  */
-import { presentation } from "../../../dns/name.ts";
-import type { NamesTrace } from "../../../model/names.ts";
+import { presentation } from "../../../base/dns/name.ts";
+import type { NamesTrace } from "../../../base/model/names.ts";
 
 /** One way of reading a name: whole, or with its tail taken for a network's name. */
 interface Candidate {

@@ -2,9 +2,9 @@
  * NODE_HOST: the engine's host by the name that Docker Desktop gives it, which KIND asks for at each start of a node. Only
  * nodes know it, and only where the settings give it an address.
  */
-import { folded, sameBytes, wireLabels } from "../../../dns/name.ts";
-import { addressBytes } from "../../../model/address.ts";
-import { type AskedName, MISS, type Named, type NameSearch, type Names } from "../../../model/names.ts";
+import { folded, sameBytes, wireLabels } from "../../../base/dns/name.ts";
+import { addressBytes } from "../../../base/model/address.ts";
+import { type AskedName, MISS, type Named, type NameSearch, type Names } from "../../../base/model/names.ts";
 import type { NameSource } from "../source.ts";
 
 export const HOST_NAME = "host.docker.internal";

@@ -12,7 +12,7 @@ import { BadSettings } from "../../../../src/config/bad-settings.ts";
 import { readSettingsApart } from "../../../../src/config/file/apart.ts";
 import { readSettings, readSettingsFile } from "../../../../src/config/file/settings-file.ts";
 import type { Layer } from "../../../../src/config/said.ts";
-import { parseRoute } from "../../../../src/model/server-text.ts";
+import { parseRoute } from "../../../../src/base/model/server-text.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "d11-settings-"));
 after(() => rmSync(folder, { recursive: true }));

@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type OnlyFilter, parseOnly } from "../../../../src/config/only.ts";
+import { type OnlyFilter, parseOnly } from "../../../../src/base/model/only.ts";
 import { type Decision, ENABLE_LABEL, decide } from "../../../../src/container/attach/decision.ts";
 import type { ContainerFact, NetworkFact } from "../../../../src/container/registry/fact.ts";
 import { DNS_LABEL } from "../../../../src/container/registry/label-routes.ts";
 import type { Labels } from "../../../../src/container/registry/labels.ts";
-import { LABEL_DEFAULTS } from "../../../../src/model/label-policy.ts";
+import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
 import { aContainer, aNetworkFact, anEndpoint } from "../../../support/scripted/builders.ts";
 
 const ON_BRIDGE = anEndpoint({ networkName: "bridge" });

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 
 import { Journal, type NodeRecord } from "../../../../src/container/kind/journal.ts";
-import { codeOf } from "../../../../src/lib/fault.ts";
+import { codeOf } from "../../../../src/base/lib/fault.ts";
 
 const ID = "a".repeat(64);
 const OTHER_ID = "b".repeat(64);

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { appendFileSync, readFileSync, rmSync, statSync, utimesSync } from "node:fs";
 import { type TestContext, test } from "node:test";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
 import type { ResolvConfRecord } from "../../../../src/container/kind/journal.ts";
 import { Publication, reactionTo, restoreFile } from "../../../../src/container/kind/publication.ts";
 import { ResolverFile, textsBetween } from "../../../../src/container/kind/resolver-file.ts";

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import type { NodeFact } from "../../../../src/container/kind/node-fact.ts";
 import { DEDICATED, type PublishedInput, publishedAddresses } from "../../../../src/container/kind/published.ts";
-import { KIND_DEFAULTS, type KindPolicy } from "../../../../src/model/kind-policy.ts";
+import { KIND_DEFAULTS, type KindPolicy } from "../../../../src/base/model/kind-policy.ts";
 
 const FACT: NodeFact = {
   containerId: "0",

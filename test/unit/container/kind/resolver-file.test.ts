@@ -20,7 +20,7 @@ import { fileURLToPath } from "node:url";
 
 import { ResolverFile, isMountedIn, textsBetween } from "../../../../src/container/kind/resolver-file.ts";
 import { openInRoot } from "../../../../src/kernel/libc.ts";
-import { Fault, codeOf, reasonOf } from "../../../../src/lib/fault.ts";
+import { Fault, codeOf, reasonOf } from "../../../../src/base/lib/fault.ts";
 import { check } from "../../../support/program/command.ts";
 import { inTime, pause, waitFor } from "../../../support/rig/wait.ts";
 import { MachineRoot } from "../../support/machine-root.ts";

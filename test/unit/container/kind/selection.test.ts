@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { ignoredNodeLabel, isNode } from "../../../../src/container/kind/selection.ts";
-import type { NodeFilter } from "../../../../src/model/kind-policy.ts";
-import { LABEL_DEFAULTS } from "../../../../src/model/label-policy.ts";
+import type { NodeFilter } from "../../../../src/base/model/kind-policy.ts";
+import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
 import { aContainer } from "../../../support/scripted/builders.ts";
 
 const AUTO: readonly NodeFilter[] = [{ kind: "auto" }];

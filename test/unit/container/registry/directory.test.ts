@@ -5,9 +5,9 @@ import { test } from "node:test";
 
 import { Directory } from "../../../../src/container/registry/directory.ts";
 import type { ContainerFact, EndpointFact, NameserversFact } from "../../../../src/container/registry/fact.ts";
-import { STRICT } from "../../../../src/model/behaviour.ts";
-import type { Server, View } from "../../../../src/model/view.ts";
-import { FOUND } from "../../../../src/model/names.ts";
+import { STRICT } from "../../../../src/base/model/behaviour.ts";
+import type { Server, View } from "../../../../src/base/model/view.ts";
+import { FOUND } from "../../../../src/base/model/names.ts";
 import { KnownNames } from "../../../../src/query/policy/names.ts";
 import { aContainer, aNetworkFact, aQuery, aRoute, anEndpoint } from "../../../support/scripted/builders.ts";
 import { placed } from "../../support/reply.ts";

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
 import { DNS_LABEL, ownSay } from "../../../../src/container/registry/label-routes.ts";
-import { LABEL_SERVERS, type LabelServers } from "../../../../src/model/label-policy.ts";
-import { parseRoute, routeText } from "../../../../src/model/server-text.ts";
+import { LABEL_SERVERS, type LabelServers } from "../../../../src/base/model/label-policy.ts";
+import { parseRoute, routeText } from "../../../../src/base/model/server-text.ts";
 
 test("a label says as --dns does, with blanks or commas between; what is wrong of it is told and left out", () => {
   assert.deepEqual(ownSay({}, "container"), { say: [] });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { countedLabels, ignoredLabel, splitLabels } from "../../../../src/container/registry/labels.ts";
-import { LABEL_DEFAULTS } from "../../../../src/model/label-policy.ts";
+import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
 
 const TRUSTED = { ...LABEL_DEFAULTS, trustsImages: true };
 const MERGED = { both: "same", changed: "new", added: "x", empty: "" };

@@ -9,11 +9,11 @@ import type { EndpointFact, NameserversFact } from "../../../../src/container/re
 import { DNS_LABEL } from "../../../../src/container/registry/label-routes.ts";
 import { type Say, routesOf, saidBy } from "../../../../src/container/registry/routes.ts";
 import type { Labels } from "../../../../src/container/registry/labels.ts";
-import { LABEL_DEFAULTS } from "../../../../src/model/label-policy.ts";
-import { NO_RULES } from "../../../../src/model/route-rules.ts";
-import { parseRoute, serverText } from "../../../../src/model/server-text.ts";
-import type { Route, Server, Upstreams } from "../../../../src/model/view.ts";
-import { presentation } from "../../../../src/dns/name.ts";
+import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
+import { NO_RULES } from "../../../../src/base/model/route-rules.ts";
+import { parseRoute, serverText } from "../../../../src/base/model/server-text.ts";
+import type { Route, Server, Upstreams } from "../../../../src/base/model/view.ts";
+import { presentation } from "../../../../src/base/dns/name.ts";
 import { routeOf } from "../../../../src/query/policy/route.ts";
 import { aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../support/scripted/builders.ts";
 import { placed } from "../../support/reply.ts";

@@ -5,13 +5,13 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, mock, test } from "node:test";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
-import { guard } from "../../../../src/lib/guard.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
+import { guard } from "../../../../src/base/lib/guard.ts";
 import type { ContainerFact, NetworkFact } from "../../../../src/container/registry/fact.ts";
 import type { EngineEvent, EngineInfo } from "../../../../src/container/watch/engine.ts";
 import { type FollowedEngine, Follower, type FollowerHooks } from "../../../../src/container/watch/follower.ts";
 import type { ContainerJson, ImageJson, ListedJson, NetworkJson } from "../../../../src/container/watch/engine-json.ts";
-import { Fault } from "../../../../src/lib/fault.ts";
+import { Fault } from "../../../../src/base/lib/fault.ts";
 
 const INFO: EngineInfo = {
   id: "e",

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { type TestContext, test } from "node:test";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
 import { HostFile, type HostServers, readHostServers } from "../../../../src/container/watch/host-file.ts";
 import { pause, waitFor } from "../../../support/rig/wait.ts";
 import { MachineRoot } from "../../support/machine-root.ts";

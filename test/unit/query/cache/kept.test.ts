@@ -7,7 +7,7 @@ import { test } from "node:test";
 
 import type { Key } from "../../../../src/query/cache/key.ts";
 import { type Owner, ReplyCache, newOwner } from "../../../../src/query/cache/reply-cache.ts";
-import { errorOption } from "../../../../src/dns/extended-error.ts";
+import { errorOption } from "../../../../src/base/dns/extended-error.ts";
 import { type FreshReply, type SharedReply, freshReply } from "../../../../src/query/wire/shared-reply.ts";
 import { TYPE, aPointer, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
 import { HOST_SCOPE, aKey } from "../../support/key.ts";

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as nextRound } from "node:timers/promises";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
-import type { Server } from "../../../../src/model/view.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
+import type { Server } from "../../../../src/base/model/view.ts";
 import {
   TYPE,
   aName,

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
-import { guard } from "../../../../src/lib/guard.ts";
-import type { Server } from "../../../../src/model/view.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
+import { guard } from "../../../../src/base/lib/guard.ts";
+import type { Server } from "../../../../src/base/model/view.ts";
 import { TYPE, aQuery, aRecord, aReplyTo, anOpt } from "../../../support/scripted/builders.ts";
 import { Asking, askerOf } from "../../support/asking.ts";
 import { readName, readReply } from "../../support/reply.ts";

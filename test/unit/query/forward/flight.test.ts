@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
-import type { AskPolicy } from "../../../../src/model/upstream-policy.ts";
-import type { Server } from "../../../../src/model/view.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
+import type { AskPolicy } from "../../../../src/base/model/upstream-policy.ts";
+import type { Server } from "../../../../src/base/model/view.ts";
 import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";
 import { Asking, askerOf } from "../../support/asking.ts";
 import { Clock } from "../../support/clock.ts";

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
-import type { Server } from "../../../../src/model/view.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
+import type { Server } from "../../../../src/base/model/view.ts";
 import { aQuery, aReplyTo, aView, anAsker, upstreams } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";
 import { Forwarding } from "../../support/forwarding.ts";

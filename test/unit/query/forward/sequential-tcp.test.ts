@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
-import { withLength } from "../../../../src/lib/framing.ts";
-import { STRICT } from "../../../../src/model/behaviour.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
+import { withLength } from "../../../../src/base/lib/framing.ts";
+import { STRICT } from "../../../../src/base/model/behaviour.ts";
 import { TYPE, aName, aPointer, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";
 import { Forwarding } from "../../support/forwarding.ts";

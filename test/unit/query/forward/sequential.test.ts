@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
-import { BETTER, STRICT } from "../../../../src/model/behaviour.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
+import { BETTER, STRICT } from "../../../../src/base/model/behaviour.ts";
 import { TYPE, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";
 import { Forwarding } from "../../support/forwarding.ts";

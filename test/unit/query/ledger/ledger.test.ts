@@ -6,8 +6,8 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
-import type { AskedQuery, How } from "../../../../src/model/asked-query.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
+import type { AskedQuery, How } from "../../../../src/base/model/asked-query.ts";
 import { Book } from "../../../../src/query/ledger/book.ts";
 import type { Ledger } from "../../../../src/query/ledger/ledger.ts";
 import { TYPE, aName, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";

@@ -4,9 +4,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
-import { BETTER, STRICT } from "../../../../src/model/behaviour.ts";
-import { probeQuery } from "../../../../src/model/probe-message.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
+import { BETTER, STRICT } from "../../../../src/base/model/behaviour.ts";
+import { probeQuery } from "../../../../src/base/model/probe-message.ts";
 import { Book } from "../../../../src/query/ledger/book.ts";
 import type { Ledger } from "../../../../src/query/ledger/ledger.ts";
 import { TYPE, aNetwork, aQuery, aRecord, aReplyTo, aView, anAsker } from "../../../support/scripted/builders.ts";

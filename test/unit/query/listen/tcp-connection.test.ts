@@ -4,9 +4,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
-import { withLength } from "../../../../src/lib/framing.ts";
-import { BETTER } from "../../../../src/model/behaviour.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
+import { withLength } from "../../../../src/base/lib/framing.ts";
+import { BETTER } from "../../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import type { AnswersAtOnce } from "../../../../src/query/ports.ts";
 import { aQuery } from "../../../support/scripted/builders.ts";

@@ -4,8 +4,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
-import { withLength } from "../../../../src/lib/framing.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
+import { withLength } from "../../../../src/base/lib/framing.ts";
 import type { AnswersAtOnce } from "../../../../src/query/ports.ts";
 import { Outcome } from "../../../../src/query/record/outcome.ts";
 import { aQuery } from "../../../support/scripted/builders.ts";

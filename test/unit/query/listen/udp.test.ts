@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { closeSync } from "node:fs";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
 import { SOCK_RAW, AF_INET, sendTo, socket } from "../../../../src/kernel/libc.ts";
-import { BETTER } from "../../../../src/model/behaviour.ts";
+import { BETTER } from "../../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import type { Asker } from "../../../../src/query/asker/asker.ts";
 import type { AnswersAtOnce } from "../../../../src/query/ports.ts";

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { addressBytes, reverseLabels } from "../../../../src/model/address.ts";
-import { BETTER, type Behaviour, STRICT } from "../../../../src/model/behaviour.ts";
+import { addressBytes, reverseLabels } from "../../../../src/base/model/address.ts";
+import { BETTER, type Behaviour, STRICT } from "../../../../src/base/model/behaviour.ts";
 import type { SeenNetwork } from "../../../../src/container/names/docker/docker-names.ts";
-import { presentation } from "../../../../src/dns/name.ts";
+import { presentation } from "../../../../src/base/dns/name.ts";
 import { KnownNames } from "../../../../src/query/policy/names.ts";
 import { aNetwork, aQuery, aView } from "../../../support/scripted/builders.ts";
 import { placed } from "../../support/reply.ts";

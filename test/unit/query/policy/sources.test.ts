@@ -4,9 +4,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { BETTER, STRICT } from "../../../../src/model/behaviour.ts";
-import { DENIED, MISS, type Names } from "../../../../src/model/names.ts";
-import type { View } from "../../../../src/model/view.ts";
+import { BETTER, STRICT } from "../../../../src/base/model/behaviour.ts";
+import { DENIED, MISS, type Names } from "../../../../src/base/model/names.ts";
+import type { View } from "../../../../src/base/model/view.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import { SLOT_BYTES } from "../../../../src/query/ports.ts";
 import { Trace } from "../../../../src/query/trace.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
 import { Meter, PROTOCOLS, TYPE_NAMES, durationSeries, upstreamSeries } from "../../../../src/query/record/meter.ts";
 import { type Outcome, STAGE } from "../../../../src/query/record/outcome.ts";
 import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { BETTER } from "../../../../src/model/behaviour.ts";
-import { probeQuery } from "../../../../src/model/probe-message.ts";
+import { BETTER } from "../../../../src/base/model/behaviour.ts";
+import { probeQuery } from "../../../../src/base/model/probe-message.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import { SLOT_BYTES } from "../../../../src/query/ports.ts";
 import { Meter, RCODE_NAMES, TYPE_NAMES } from "../../../../src/query/record/meter.ts";

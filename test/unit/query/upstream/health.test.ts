@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
 import { Health } from "../../../../src/query/upstream/health.ts";
 
 const [ATTACKER, VICTIM] = [1, 2];

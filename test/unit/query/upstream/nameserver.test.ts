@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
-import { RandomIds } from "../../../../src/lib/random-ids.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
+import { RandomIds } from "../../../../src/base/lib/random-ids.ts";
 import { MessageBlock } from "../../../../src/kernel/message-block.ts";
 import { Nameserver } from "../../../../src/query/upstream/nameserver.ts";
 import { TurnBudget } from "../../../../src/query/upstream/turn-budget.ts";

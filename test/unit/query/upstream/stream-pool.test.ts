@@ -4,15 +4,15 @@ import assert from "node:assert/strict";
 import { closeSync } from "node:fs";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
-import { RandomIds } from "../../../../src/lib/random-ids.ts";
-import { RateLimit } from "../../../../src/lib/rate-limit.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
+import { RandomIds } from "../../../../src/base/lib/random-ids.ts";
+import { RateLimit } from "../../../../src/base/lib/rate-limit.ts";
 import { sharePools } from "../../../../src/query/asker/shares.ts";
 import { StreamPool } from "../../../../src/query/upstream/stream-pool.ts";
 import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";
 import { dialHere } from "../../support/loopback.ts";
 import { type TcpScript, TcpUpstream, closedTcpServer, say } from "../../support/upstreams.ts";
-import type { Server } from "../../../../src/model/view.ts";
+import type { Server } from "../../../../src/base/model/view.ts";
 
 const good: TcpScript = (query, socket) => say(socket, aReplyTo(query));
 

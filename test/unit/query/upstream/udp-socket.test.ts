@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
 import { MessageBlock } from "../../../../src/kernel/message-block.ts";
-import { RandomIds } from "../../../../src/lib/random-ids.ts";
+import { RandomIds } from "../../../../src/base/lib/random-ids.ts";
 import { TurnBudget } from "../../../../src/query/upstream/turn-budget.ts";
 import { UpstreamSocket } from "../../../../src/query/upstream/udp-socket.ts";
 import { aQuery } from "../../../support/scripted/builders.ts";

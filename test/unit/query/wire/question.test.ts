@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { hashOf } from "../../../../src/model/label-table.ts";
-import { wireLabels } from "../../../../src/dns/name.ts";
+import { hashOf } from "../../../../src/base/model/label-table.ts";
+import { wireLabels } from "../../../../src/base/dns/name.ts";
 import { Question, type Verdict } from "../../../../src/query/wire/question.ts";
 import { SLOT_BYTES } from "../../../../src/query/ports.ts";
 import { TYPE, aName, aPointer, aQuery, aRecord, anOpt, u16 } from "../../../support/scripted/builders.ts";

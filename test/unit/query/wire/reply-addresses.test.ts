@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { type Behaviour, STRICT } from "../../../../src/model/behaviour.ts";
+import { type Behaviour, STRICT } from "../../../../src/base/model/behaviour.ts";
 import { addressAnswer } from "../../../../src/query/wire/reply.ts";
 import { TYPE, aQuery, u16 } from "../../../support/scripted/builders.ts";
 import { OFFSET, type Reply, placed, readReply } from "../../support/reply.ts";

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type Behaviour, STRICT } from "../../../../src/model/behaviour.ts";
-import { RCODE } from "../../../../src/dns/rcode.ts";
+import { type Behaviour, STRICT } from "../../../../src/base/model/behaviour.ts";
+import { RCODE } from "../../../../src/base/dns/rcode.ts";
 import type { Question } from "../../../../src/query/wire/question.ts";
 import {
   badVersion,

@@ -10,7 +10,7 @@ import { after, test } from "node:test";
 import { BlackBox } from "../../../../src/run/quarantine/black-box.ts";
 
 const BLACK_BOX = new URL("../../../../src/run/quarantine/black-box.js", import.meta.url).href;
-const GUARD = new URL("../../../../src/lib/guard.js", import.meta.url).href;
+const GUARD = new URL("../../../../src/base/lib/guard.js", import.meta.url).href;
 const ID = "c".repeat(64);
 
 const parent = mkdtempSync(join(tmpdir(), "d11-box-"));

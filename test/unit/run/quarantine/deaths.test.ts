@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 
-import { LIMITS } from "../../../../src/config/limits.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
 import { Deaths } from "../../../../src/run/quarantine/deaths.ts";
 
 const parent = mkdtempSync(join(tmpdir(), "d11-deaths-"));

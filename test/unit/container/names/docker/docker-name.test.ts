@@ -6,7 +6,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 
 import { nameKey, packedName, spelledLabels } from "../../../../../src/container/names/docker/docker-name.ts";
-import { NAME_BYTES_MAX, folded, presentation, wireLabels } from "../../../../../src/dns/name.ts";
+import { NAME_BYTES_MAX, folded, presentation, wireLabels } from "../../../../../src/base/dns/name.ts";
 
 // What was typed, and the one wire name that is written so; or that there is none.
 const SPELLED: Readonly<Record<string, string | undefined>> = {

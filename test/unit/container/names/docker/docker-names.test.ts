@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { FOUND, NameSearch } from "../../../../../src/model/names.ts";
-import { BETTER, type Behaviour, STRICT } from "../../../../../src/model/behaviour.ts";
+import { FOUND, NameSearch } from "../../../../../src/base/model/names.ts";
+import { BETTER, type Behaviour, STRICT } from "../../../../../src/base/model/behaviour.ts";
 import { DockerNames, type SeenNetwork } from "../../../../../src/container/names/docker/docker-names.ts";
 import { aNetwork, aQuery } from "../../../../support/scripted/builders.ts";
 import { placed } from "../../../support/reply.ts";

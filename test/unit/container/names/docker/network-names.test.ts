@@ -5,15 +5,15 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { addressBytes, reverseLabels } from "../../../../../src/model/address.ts";
-import { hashOf } from "../../../../../src/model/label-table.ts";
+import { addressBytes, reverseLabels } from "../../../../../src/base/model/address.ts";
+import { hashOf } from "../../../../../src/base/model/label-table.ts";
 import {
   type Membership,
   NetworkNames,
   type NetworkPointer,
 } from "../../../../../src/container/names/docker/network-names.ts";
-import type { Named } from "../../../../../src/model/names.ts";
-import { presentation, wireLabels } from "../../../../../src/dns/name.ts";
+import type { Named } from "../../../../../src/base/model/names.ts";
+import { presentation, wireLabels } from "../../../../../src/base/dns/name.ts";
 
 const WEB: Membership = { names: ["Web", "shared", "c0ffee"], ipv4: "172.20.0.2", ipv6: "fd11::1:2" };
 const DB: Membership = { names: ["db", "shared"], ipv4: "172.20.0.3", ipv6: undefined };

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { NODE_HOST } from "../../../../../src/container/names/node-host/node-host.ts";
-import { BETTER } from "../../../../../src/model/behaviour.ts";
-import { FOUND, MISS, NameSearch, type Names } from "../../../../../src/model/names.ts";
+import { BETTER } from "../../../../../src/base/model/behaviour.ts";
+import { FOUND, MISS, NameSearch, type Names } from "../../../../../src/base/model/names.ts";
 import { aContainer, aQuery } from "../../../../support/scripted/builders.ts";
 import { placed } from "../../../support/reply.ts";
 

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { FOLD, NAME_BYTES_MAX, folded, presentation, sameBytes, wireLabels } from "../../../src/dns/name.ts";
+import { FOLD, NAME_BYTES_MAX, folded, presentation, sameBytes, wireLabels } from "../../../../src/base/dns/name.ts";
 
 test("wireLabels() puts each label behind its length and keeps letter case", () => {
   assert.deepEqual(Buffer.from(wireLabels("Web.one") ?? []), Buffer.from("\x03Web\x03one"));

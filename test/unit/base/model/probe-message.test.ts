@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { probeName, probeOutcome, probeQuery } from "../../../src/model/probe-message.ts";
-import { TYPE, aQuery, aReplyTo } from "../../support/scripted/builders.ts";
+import { probeName, probeOutcome, probeQuery } from "../../../../src/base/model/probe-message.ts";
+import { TYPE, aQuery, aReplyTo } from "../../../support/scripted/builders.ts";
 
 test("a probe is a TXT query below .invalid, which never leaves", () => {
   assert.equal(probeName("00ff"), "00ff.dns11.invalid");

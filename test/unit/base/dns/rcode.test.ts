@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { RCODE_NAMES, rcodeName, rcodeNumber } from "../../../src/dns/rcode.ts";
+import { RCODE_NAMES, rcodeName, rcodeNumber } from "../../../../src/base/dns/rcode.ts";
 
 test("each response code is read as it is written, in any letter case, and as a number", () => {
   for (let rcode = 0; rcode < 24; rcode++) {

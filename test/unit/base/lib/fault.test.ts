@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Fault, codeOf, reasonOf } from "../../../src/lib/fault.ts";
+import { Fault, codeOf, reasonOf } from "../../../../src/base/lib/fault.ts";
 
 test("reasonOf() tells the causes behind a message, one after the other", () => {
   const root = new Error("no such file");

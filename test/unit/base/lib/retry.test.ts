@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Retry } from "../../../src/lib/retry.ts";
-import { Clock } from "../support/clock.ts";
+import { Retry } from "../../../../src/base/lib/retry.ts";
+import { Clock } from "../../support/clock.ts";
 
 test("each failure has it tried again later than the one before, and a success begins anew", () => {
   using clock = new Clock();

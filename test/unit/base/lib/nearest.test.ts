@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { nearest } from "../../../src/lib/nearest.ts";
+import { nearest } from "../../../../src/base/lib/nearest.ts";
 
 const WORDS = ["size", "stale", "cache", "max-ttl", "min-ttl", "negative", "negative-without-soa"];
 

@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-const LOG = fileURLToPath(new URL("../../../src/observe/log.js", import.meta.url));
+const LOG = fileURLToPath(new URL("../../../../src/base/log/log.js", import.meta.url));
 
 // By a process of its own, because the log writes to a descriptor that this one shares.
 function written(fields: object, message = "what happened"): string {

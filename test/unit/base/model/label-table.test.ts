@@ -5,8 +5,8 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { HASH_BASIS, LabelTable, hashByte, hashOf } from "../../../src/model/label-table.ts";
-import { wireLabels } from "../../../src/dns/name.ts";
+import { HASH_BASIS, LabelTable, hashByte, hashOf } from "../../../../src/base/model/label-table.ts";
+import { wireLabels } from "../../../../src/base/dns/name.ts";
 
 // Different keys that fall into the same place.
 const COLLIDING = collisions(3);

@@ -4,8 +4,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { replyText } from "../../../src/model/reply-text.ts";
-import { TYPE, aName, aQuery, aRecord, aReplyTo, anOpt, u16 } from "../../support/scripted/builders.ts";
+import { replyText } from "../../../../src/base/model/reply-text.ts";
+import { TYPE, aName, aQuery, aRecord, aReplyTo, anOpt, u16 } from "../../../support/scripted/builders.ts";
 
 function told(type: number, data: Buffer): string | undefined {
   const reply = aReplyTo(aQuery({ name: "x.test" }), 0, [aRecord({ owner: "x.test", type, ttl: 7, data })]);

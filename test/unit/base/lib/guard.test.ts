@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { afterEach, test } from "node:test";
 
-import { guard } from "../../../src/lib/guard.ts";
+import { guard } from "../../../../src/base/lib/guard.ts";
 
-const GUARD = new URL("../../../src/lib/guard.js", import.meta.url).href;
-const DEFECTS = new URL("../../../src/run/defects.js", import.meta.url).href;
+const GUARD = new URL("../../../../src/base/lib/guard.js", import.meta.url).href;
+const DEFECTS = new URL("../../../../src/run/defects.js", import.meta.url).href;
 
 afterEach(() => guard.leave());
 

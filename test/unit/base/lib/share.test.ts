@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Pool } from "../../../src/lib/share.ts";
+import { Pool } from "../../../../src/base/lib/share.ts";
 
 test("a share ends at its bound, and what is given back is to be had again", () => {
   const share = new Pool({ whole: 100, each: 10, always: 2 }).open();

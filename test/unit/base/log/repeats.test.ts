@@ -4,9 +4,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../src/config/limits.ts";
-import type { Log } from "../../../src/observe/log.ts";
-import { Repeats } from "../../../src/observe/repeats.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
+import type { Log } from "../../../../src/base/log/log.ts";
+import { Repeats } from "../../../../src/base/log/repeats.ts";
 
 type Line = { readonly level: string; readonly text: string; readonly repeated?: number; readonly heldBack?: number };
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Histogram } from "../../../src/lib/histogram.ts";
+import { Histogram } from "../../../../src/base/lib/histogram.ts";
 
 test("values count at and above their bound, cumulated, with their sum", () => {
   const histogram = new Histogram(2, [1, 2, 4]);

@@ -2,7 +2,7 @@
  * Repeats: what can happen again and again to the same container or server is told when it is new, and counted when it is
  * not: one line now, and one a while later that says how often. What happens to very many at once is cut short as well.
  */
-import { LIMITS } from "../config/limits.ts";
+import { LIMITS } from "../limits.ts";
 import type { Log } from "./log.ts";
 
 type Level = "info" | "warn";

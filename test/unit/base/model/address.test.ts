@@ -6,8 +6,14 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { addressBytes, isOfOneHost, isOpenEnded, reverseLabels, socketAddress } from "../../../src/model/address.ts";
-import { presentation } from "../../../src/dns/name.ts";
+import {
+  addressBytes,
+  isOfOneHost,
+  isOpenEnded,
+  reverseLabels,
+  socketAddress,
+} from "../../../../src/base/model/address.ts";
+import { presentation } from "../../../../src/base/dns/name.ts";
 
 test("addressBytes() reads IPv4", () => {
   assert.deepEqual([...(addressBytes("192.0.2.255") ?? [])], [192, 0, 2, 255]);

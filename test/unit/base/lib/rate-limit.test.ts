@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { RateLimit } from "../../../src/lib/rate-limit.ts";
+import { RateLimit } from "../../../../src/base/lib/rate-limit.ts";
 
 test("so many at once, and then as many as time brings", () => {
   let nowMs = 1_000;

@@ -15,7 +15,7 @@ import {
   routeText,
   serverText,
   serversIn,
-} from "../../../src/model/server-text.ts";
+} from "../../../../src/base/model/server-text.ts";
 
 const SERVERS: Readonly<Record<string, NamedServer>> = {
   host: "host",

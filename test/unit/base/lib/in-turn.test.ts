@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { setImmediate as nextRound } from "node:timers/promises";
 import { test } from "node:test";
 
-import { inTurn } from "../../../src/lib/in-turn.ts";
+import { inTurn } from "../../../../src/base/lib/in-turn.ts";
 
 test("so many at once, in their order", async () => {
   let running = 0;

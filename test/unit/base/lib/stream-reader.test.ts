@@ -5,9 +5,9 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { withLength } from "../../../src/lib/framing.ts";
-import { StreamReader } from "../../../src/lib/stream-reader.ts";
-import { heldBytes } from "../support/memory.ts";
+import { withLength } from "../../../../src/base/lib/framing.ts";
+import { StreamReader } from "../../../../src/base/lib/stream-reader.ts";
+import { heldBytes } from "../../support/memory.ts";
 
 test("a message comes out when its last byte is there", () => {
   const reader = new StreamReader();
