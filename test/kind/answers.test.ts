@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { LIMITS } from "../../src/config/limits.ts";
+import { LIMITS } from "../../src/base/limits.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/asking/dig.ts";
 import { GATEWAY, type KindWorld, NETWORK, startKindWorld, waitForWorkingNode } from "../support/kind/kind-world.ts";
