@@ -127,8 +127,8 @@ test("a wedged event loop is ended by its keeper, and the namespaces are handed 
   await using dns11 = await startDns11(engine, { env: { NODE_OPTIONS: `--import=${wedge}` } });
   dns11.kill("SIGUSR2");
   // On a busy machine the alarm may come first: it counts all time, the keeper what the loop had of it.
-  assert.match(String(await inTime(dns11.exited, "the end", 15_000)), /^SIG(KILL|ALRM)$/);
-  assert.equal((await dig(client, "+time=1", "+tries=5", "web")).answer[0]?.ttl, 600, "Docker's own TTL");
+  assert.match(String(await inTime(dns11.exited, "the end")), /^SIG(KILL|ALRM)$/);
+  assert.equal((await dig(client, "+time=1", "+tries=5", "web")).answer[0]?.ttl, DOCKERS_TTL);
 });
 
 test("without a keeper a wedged event loop is ended by the alarm, and the namespaces are handed back", async () => {

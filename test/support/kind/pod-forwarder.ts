@@ -52,7 +52,7 @@ export async function loopProbe(pod: Pod, server = "127.0.0.1"): Promise<LoopPro
   const table = `loop-${first}`;
   await checkIn(pod.netnsPath, "nft", ["-f", "-"], counterOf(table, first));
   try {
-    const reply = await dig(pod, `@${server}`, `${first}.${second}.`, "HINFO", "+time=2", "+notcp");
+    const reply = await dig(pod, `@${server}`, `${first}.${second}.`, "HINFO", "+time=10", "+notcp");
     const listed = await checkIn(pod.netnsPath, "nft", ["list", "table", "inet", table]);
     return { seen: Number(/counter packets (\d+)/.exec(listed)?.[1]), reply };
   } finally {
