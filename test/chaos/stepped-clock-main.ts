@@ -1,4 +1,4 @@
-// Loaded into dns11 by stepped-clock.ts: its wall clock is off by what a file says, read at the start and on SIGUSR2.
+// Loaded into dns11 by stepped-clock.ts: its wall clock is off by what a file says, read at the start and on SIGWINCH.
 
 import { readFileSync } from "node:fs";
 
@@ -25,4 +25,4 @@ globalThis.Date = new Proxy(RealDate, {
   get: (target, key) => (key === "now" ? now : (Reflect.get(target, key) as unknown)),
 });
 read();
-process.on("SIGUSR2", read);
+process.on("SIGWINCH", read);

@@ -25,4 +25,4 @@ export class SteppedClock {
   }
 }
 
-export const CLOCK_SIGNAL = "SIGUSR2";
+export const CLOCK_SIGNAL = "SIGWINCH";

@@ -58,7 +58,7 @@ for (const tier of ["nft", "iptables-legacy"] as const) {
 
   test(`${tier}: a node after SIGKILL is as it was once somebody has cleaned up`, async () => {
     await using node = await world.node(`killed-${tier}`);
-    await using instance = await world.serve(["--rules", tier]);
+    await using instance = await world.serve(["--rules", tier, "--keeper", "off"]);
     await waitForWorkingNode(instance, node.name);
     instance.kill("SIGKILL");
     await inTime(instance.exited, "the end of dns11");

@@ -44,21 +44,24 @@ async function end({ supervisor, world }: Scene, signal: "SIGKILL" | "SIGTERM", 
   return await supervisor.whileAllowed(ends, work, downMs);
 }
 
-// For less and for more than the hang alarm takes; where it is more, it ends when it goes on.
+// For less and for more than its keeper lets it be silent, or the hang alarm takes where there is none.
 export const stop: Act = async ({ supervisor, world }, { forMs }) => {
   const pid = await supervisor.ready();
-  return await supervisor.whileAllowed(["SIGALRM"], async () => {
+  return await supervisor.whileAllowed(["SIGKILL", "SIGALRM"], async () => {
     world.setDns11("stopped");
     process.kill(pid, "SIGSTOP");
     try {
       await pause(forMs);
     } finally {
-      process.kill(pid, "SIGCONT");
-      world.setDns11("runs");
+      // Whatever runs by then is another process where this one was ended.
+      if (supervisor.pid === pid) {
+        process.kill(pid, "SIGCONT");
+        world.setDns11("runs");
+      }
     }
     await pause(ALARM_MS);
     await supervisor.ready();
-    return supervisor.pid === pid ? "it went on" : "the alarm ended it";
+    return supervisor.pid === pid ? "it went on" : "it was ended";
   });
 };
 
