@@ -167,7 +167,7 @@ test("a kernel without owned tables has the next tier of rules, and refuses to b
   const inject = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=sendto", "-e", "inject=sendto:error=EOPNOTSUPP:when=1"];
   const prefix = ["strace", ...inject];
   {
-    await using instance = await startDns11(engine, { prefix });
+    await using instance = await startDns11(engine, { prefix, args: ["--keeper", "off"] });
     const { tier, pid } = await instance.status();
     assert.equal(tier, "nft");
     assert.match(instance.log, /rules of this tier stay when dns11 is killed or hangs/);

@@ -161,7 +161,7 @@ export class Dns11 implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.isRunning) this.kill("SIGKILL");
-    await this.#exited;
+    await inTime(this.#exited, "dns11 to end");
     if (this.#ownsStateDir) rmSync(this.stateDir, { recursive: true, force: true });
   }
 }
