@@ -114,7 +114,7 @@ function kernelFinding(bracket: Bracket, memory: NetlinkMemory): Finding {
     const { tier, hasZones } = chooseMeans(bracket, memory, "auto");
     if (tier === "nft-owner") return finding("kernel", "ok", "it takes rules that go with their process");
     const zones = hasZones ? "" : ", without connection tracking zones";
-    const detail = `it takes rules of the tier ${tier} alone${zones}: they stay when dns11 is killed`;
+    const detail = `it takes rules of the tier ${tier} alone${zones}: they stay when dns11 is killed${tier === "nft" ? " and has no keeper" : ""}`;
     return finding(
       "kernel",
       "warning",
