@@ -60,7 +60,7 @@ try {
   await show(late, "web");
   await late.remove();
 
-  say("kill -9: the kernel takes our rules away with the process, and Docker's resolver answers again:");
+  say("kill -9: its keeper takes our rules away, and Docker's resolver answers again:");
   instance.kill("SIGKILL");
   await instance.exited;
   await show(web, "api");
