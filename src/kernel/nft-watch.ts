@@ -4,7 +4,7 @@
  */
 import { closeSync, openSync, readdirSync } from "node:fs";
 
-// Of the package its raw sockets alone: the whole of it costs 5 MB.
+// Of the package its raw sockets alone: the whole of it costs 3 MB.
 import { RawNetlinkSocket } from "node-netlink/dist/raw.js";
 
 import { guard } from "../base/lib/guard.ts";
