@@ -38,7 +38,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/base/log",
-    mayImport: ["src/base/limits.ts"],
+    mayImport: ["src/base/limits.ts", "src/base/model/news.ts"],
     modules: ["pino"],
   },
   {
@@ -327,7 +327,7 @@ const ROOMS: readonly Room[] = [
       "src/container/watch/resolv-conf.ts",
       "src/control/ports.ts",
       "src/kernel",
-      "src/base/log/log.ts",
+      "src/base/log",
       "src/run/container-way.ts",
       "src/run/instance.ts",
       "src/run/open-namespace.ts",

@@ -9,7 +9,7 @@ import { DOCKER_RESOLVER } from "../container/capture/capture.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../container/registry/fact.ts";
 import { ImageLabels } from "../container/watch/image-labels.ts";
 import { parseResolvConf } from "../container/watch/resolv-conf.ts";
-import { containerFact, isUp, networkFact } from "../container/watch/translate.ts";
+import { containerFact, isUp } from "../container/watch/translate.ts";
 import { LIMITS } from "../base/limits.ts";
 import { inTurn } from "../base/lib/in-turn.ts";
 import { BETTER } from "../base/model/behaviour.ts";
@@ -18,6 +18,7 @@ import { serversIn } from "../base/model/server-text.ts";
 import type { Server } from "../base/model/view.ts";
 import { HostUpstreams } from "../container/watch/host-upstreams.ts";
 import type { Clinic } from "./machine-check.ts";
+import { networksOf } from "./networks.ts";
 import { seeResolvConf } from "./seen-resolv-conf.ts";
 import type { ContainerStatus } from "../api/status.ts";
 
@@ -63,7 +64,7 @@ export async function openCases(clinic: Clinic): Promise<readonly Case[]> {
       .filter((each) => each !== undefined)
       .map(({ json, labels }) => containerFact(json, upstreams.nameserversOf(json), labels))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    const networks = await networksOf(facts, clinic);
+    const networks = await networksOf(facts, engine);
     const told = new Map(status?.containers.map((container) => [container.id, container]));
     return facts.map((fact) => caseOf(fact, (id) => networks.get(id), told.get(fact.id), clinic));
   } finally {
@@ -164,14 +165,4 @@ function askedByDocker({ nameservers }: ContainerFact, isInside: boolean, { host
 function isInternal({ endpoints }: ContainerFact, networkOf: Case["networkOf"]): boolean {
   const networks = endpoints.filter(({ networkName }) => isUserDefined(networkName));
   return networks.every(({ networkId }) => networkOf(networkId)?.isInternal === true);
-}
-
-async function networksOf(facts: readonly ContainerFact[], { engine }: Clinic): Promise<Map<string, NetworkFact>> {
-  const ids = new Set(facts.flatMap(({ endpoints }) => endpoints.map(({ networkId }) => networkId)));
-  const networks = new Map<string, NetworkFact>();
-  for (const id of ids) {
-    const json = await engine.network(id);
-    if (json !== undefined) networks.set(id, networkFact(json));
-  }
-  return networks;
 }

@@ -12,6 +12,7 @@ import { descriptorsMax, foreseeDescriptors, roomForContainers } from "../kernel
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import type { RuleMeans } from "../base/model/rule-tier.ts";
 import type { Log } from "../base/log/log.ts";
+import { newsInto } from "../base/log/news.ts";
 import { keepHeapSmall } from "./heap.ts";
 import { limitCalls } from "./limit-calls.ts";
 
@@ -30,7 +31,7 @@ export async function prepareGround(settings: RunSettings, log: Log): Promise<Gr
   const bracket = new Bracket();
   const memory = new NetlinkMemory();
   const means = chooseMeans(bracket, memory, settings.rules);
-  warnOfMeans(means, settings.keeper === "on", (about, text, level = "info") => log[level](about, text));
+  warnOfMeans(means, settings.keeper === "on", newsInto(log));
   warnOfRoom(log);
   return { bracket, memory, means };
 }

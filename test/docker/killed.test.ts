@@ -6,9 +6,10 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 
-import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import type { Container } from "../support/engine/container.ts";
 import { dig } from "../support/asking/dig.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
+import type { Engine } from "../support/engine/engine.ts";
+import { startPair } from "../support/engine/pair.ts";
 import { Dns11 } from "../support/program/dns11.ts";
 import { isAlive } from "../support/program/kept.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -20,12 +21,7 @@ let engine: Engine;
 let web: Container;
 let client: Container;
 
-before(async () => {
-  engine = await startEngine();
-  await createNetwork(engine, "n1");
-  web = await runContainer(engine, { name: "web", networks: ["n1"] });
-  client = await runContainer(engine, { name: "client", networks: ["n1"] });
-});
+before(async () => ({ engine, web, client } = await startPair()));
 after(async () => await engine[Symbol.asyncDispose]());
 
 test(`killed and started anew ${TIMES} times: containers are answered in between, and nothing adds up`, async () => {

@@ -9,10 +9,11 @@ import { after, before, test } from "node:test";
 
 import { acceptAt, listenAt } from "../../src/kernel/channel.ts";
 
-import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { type Container, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/asking/dig.ts";
 import { Dns11, startDns11 } from "../support/program/dns11.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
+import type { Engine } from "../support/engine/engine.ts";
+import { startPair } from "../support/engine/pair.ts";
 import { QueryLoop, failuresAfter } from "../support/asking/query-loop.ts";
 import { isAlive } from "../support/program/kept.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
@@ -28,12 +29,7 @@ let engine: Engine;
 let web: Container;
 let client: Container;
 
-before(async () => {
-  engine = await startEngine();
-  await createNetwork(engine, "n1");
-  web = await runContainer(engine, { name: "web", networks: ["n1"] });
-  client = await runContainer(engine, { name: "client", networks: ["n1"] });
-});
+before(async () => ({ engine, web, client } = await startPair()));
 after(async () => await engine[Symbol.asyncDispose]());
 
 function successorOf({ stateDir }: Dns11): Dns11 {

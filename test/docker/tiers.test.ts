@@ -7,10 +7,11 @@ import { after, before, test } from "node:test";
 
 import { EXIT } from "../../cmd/exit-code.ts";
 import type { RuleTier } from "../../src/base/model/rule-tier.ts";
-import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import type { Container } from "../support/engine/container.ts";
 import { type DigReply, dataOf, dig } from "../support/asking/dig.ts";
 import { Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
+import type { Engine } from "../support/engine/engine.ts";
+import { startPair } from "../support/engine/pair.ts";
 import { outcomesOf, QueryLoop } from "../support/asking/query-loop.ts";
 import { inTime, pause, waitFor } from "../support/rig/wait.ts";
 
@@ -26,12 +27,7 @@ let engine: Engine;
 let web: Container;
 let client: Container;
 
-before(async () => {
-  engine = await startEngine();
-  await createNetwork(engine, "n1");
-  web = await runContainer(engine, { name: "web", networks: ["n1"] });
-  client = await runContainer(engine, { name: "client", networks: ["n1"] });
-});
+before(async () => ({ engine, web, client } = await startPair()));
 after(async () => await engine[Symbol.asyncDispose]());
 
 async function assertAnswered(ttl: number): Promise<void> {

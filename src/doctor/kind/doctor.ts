@@ -1,6 +1,7 @@
 /**
  * KindDoctor: finds the nodes of an engine and has each examined, with or without a dns11 that runs.
  */
+import { networksOf } from "../networks.ts";
 import { examineNode } from "./node-check.ts";
 import { nodeFactOf } from "../../container/kind/node-fact.ts";
 import { isNode } from "../../container/kind/selection.ts";
@@ -13,11 +14,11 @@ import {
   readEngineFile,
 } from "../../container/namespace/engine-host.ts";
 import { proveNamespace } from "../../container/namespace/proof.ts";
-import type { ContainerFact, NetworkFact } from "../../container/registry/fact.ts";
+import type { ContainerFact } from "../../container/registry/fact.ts";
 import { Engine } from "../../container/watch/engine.ts";
 import { engineAddress } from "../../api/engine-address.ts";
 import { ImageLabels } from "../../container/watch/image-labels.ts";
-import { containerFact, isUp, networkFact } from "../../container/watch/translate.ts";
+import { containerFact, isUp } from "../../container/watch/translate.ts";
 import { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
@@ -96,7 +97,7 @@ async function diagnose(
 ): Promise<readonly Finding[]> {
   let fd = -1;
   try {
-    const networks = await networksOf(fact, engine);
+    const networks = await networksOf([fact], engine);
     fd = proveNamespace({ containerId: fact.id, ...fact }, host, bracket.homeId).fd;
     const { resolvConfPath: path } = fact;
     const resolvConf = path === undefined ? undefined : readEngineFile(host, path);
@@ -107,13 +108,4 @@ async function diagnose(
   } finally {
     closeQuietly(fd);
   }
-}
-
-async function networksOf({ endpoints }: ContainerFact, engine: Engine): Promise<Map<string, NetworkFact>> {
-  const networks = new Map<string, NetworkFact>();
-  for (const { networkId } of endpoints) {
-    const json = await engine.network(networkId);
-    if (json !== undefined) networks.set(networkId, networkFact(json));
-  }
-  return networks;
 }

@@ -3,6 +3,7 @@
  * registry keeps are read by the answerer through the view that each endpoint holds; sockets made in a namespace are handed
  * to the listeners.
  */
+import { newsInto } from "../../base/log/news.ts";
 import type { Status } from "../../api/status.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { RunSettings } from "../../config/settings.ts";
@@ -148,7 +149,7 @@ export class EngineWay implements ContainerWay {
         host: this.#link.host,
         networkOf: (id) => this.directory.network(id),
         onChange: (id) => this.reconciler.refit(id),
-        onNews: (about, text, level = "info") => log[level](about, text),
+        onNews: newsInto(log),
       },
       settings.kind,
       settings.labels,
@@ -173,7 +174,7 @@ export class EngineWay implements ContainerWay {
     const { log, queryWay, settings } = this.#parts;
     return new HostUpstreams(
       {
-        onNews: (about, text, level = "info") => log[level](about, text),
+        onNews: newsInto(log),
         host: this.#link.host,
         engineVersion: () => this.#link.info.majorVersion,
         onChange: (servers: readonly Server[]) => {

@@ -9,6 +9,7 @@ import type { Bracket } from "../../container/namespace/bracket.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import type { Log } from "../../base/log/log.ts";
+import { newsInto } from "../../base/log/news.ts";
 
 /** In the place of an engine's id. */
 export const INSTANCE = "node";
@@ -26,6 +27,6 @@ export function modeHere(policy: KindPolicy, { log, ...parts }: ModeParts, onCha
     ...parts,
     resolver: new NodeResolver(FILES_HERE),
     onChange,
-    onNews: (about, text, level = "info") => log[level](about, text),
+    onNews: newsInto(log),
   });
 }

@@ -1,0 +1,20 @@
+/**
+ * Networks: what the engine says of every network that containers are on, each asked for once.
+ */
+import type { ContainerFact, NetworkFact } from "../container/registry/fact.ts";
+import type { Engine } from "../container/watch/engine.ts";
+import { networkFact } from "../container/watch/translate.ts";
+
+/** By id. */
+export async function networksOf(
+  facts: readonly ContainerFact[],
+  engine: Pick<Engine, "network">,
+): Promise<Map<string, NetworkFact>> {
+  const ids = new Set(facts.flatMap(({ endpoints }) => endpoints.map(({ networkId }) => networkId)));
+  const networks = new Map<string, NetworkFact>();
+  for (const id of ids) {
+    const json = await engine.network(id);
+    if (json !== undefined) networks.set(id, networkFact(json));
+  }
+  return networks;
+}

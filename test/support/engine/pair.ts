@@ -1,0 +1,19 @@
+/**
+ * Owns an engine with two containers on one network, the least that a name can be asked for in: `client` asks, for `web`.
+ */
+import { type Container, createNetwork, runContainer } from "./container.ts";
+import { type Engine, startEngine } from "./engine.ts";
+
+export interface Pair {
+  readonly engine: Engine;
+  readonly web: Container;
+  readonly client: Container;
+}
+
+export async function startPair(): Promise<Pair> {
+  const engine = await startEngine();
+  await createNetwork(engine, "n1");
+  const web = await runContainer(engine, { name: "web", networks: ["n1"] });
+  const client = await runContainer(engine, { name: "client", networks: ["n1"] });
+  return { engine, web, client };
+}
