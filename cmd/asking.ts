@@ -3,7 +3,7 @@
  */
 import type { Command } from "commander";
 
-import type { Client } from "../src/api/client.ts";
+import type { ControlClient } from "../src/api/control-client.ts";
 import { onThisPlatform } from "./platform.ts";
 import { stateDirOption } from "./run.ts";
 
@@ -24,10 +24,10 @@ export function addJson(command: Command): Command {
 }
 
 /** The running instance that is meant. */
-export async function clientFor({ stateDir, host }: AskingOptions): Promise<Client> {
-  const { Client: Asking, locateControl } = await onThisPlatform(async () => ({
+export async function clientFor({ stateDir, host }: AskingOptions): Promise<ControlClient> {
+  const { ControlClient: Asking, locateControl } = await onThisPlatform(async () => ({
     ...(await import("../src/api/locate.ts")),
-    ...(await import("../src/api/client.ts")),
+    ...(await import("../src/api/control-client.ts")),
   }));
   return new Asking(await locateControl(stateDir, host));
 }

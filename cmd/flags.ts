@@ -6,13 +6,14 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { NO_SEARCH } from "../src/config/dns-option.ts";
 import { type VariableKey, variableOf } from "../src/config/environment.ts";
 import { READERS } from "../src/config/readers.ts";
-import type { Key, Layer } from "../src/config/said.ts";
+import type { Key, SettingsLayer } from "../src/config/settings-layer.ts";
 import { METRICS_ADDRESS } from "../src/config/settings.ts";
+import { RETIRED_FLAGS, RETIRED_SWITCHES } from "../src/config/retired-names.ts";
 import { SWITCHES } from "../src/config/switches.ts";
 import { QUERY_NAMES } from "../src/base/model/asked-query.ts";
-import { NODE_ADDRESS_WORDS, NODE_WAYS } from "../src/base/model/kind-policy.ts";
+import { NODE_ADDRESS_WORDS, KIND_MODES } from "../src/base/model/kind-policy.ts";
 import { LABEL_SERVERS } from "../src/base/model/label-policy.ts";
-import { RULE_WISHES } from "../src/base/model/rule-tier.ts";
+import { RULE_BACKEND_SETTINGS } from "../src/base/model/rule-backend.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../src/base/log/log.ts";
 
 /** Keys of the settings file that are a flag, and the flag's name. */
@@ -27,8 +28,8 @@ const FLAGS = {
   ttl: "ttl",
   "kind.nodes": "kind",
   "kind.ip": "kind-ip",
-  "kind.way": "kind-way",
-  rules: "rules",
+  "kind.mode": "kind-mode",
+  "rule-backend": "rule-backend",
   "queries.names": "query-names",
   "queries.log": "query-log",
   "log-level": "log-level",
@@ -48,8 +49,8 @@ export const IN_NODE_FLAGS: readonly FlagKey[] = [
   "dns-opt",
   "ttl",
   "kind.ip",
-  "kind.way",
-  "rules",
+  "kind.mode",
+  "rule-backend",
   "keeper",
   "queries.names",
   "queries.log",
@@ -61,6 +62,13 @@ export const IN_NODE_FLAGS: readonly FlagKey[] = [
 export function addFlags(command: Command, keys: readonly FlagKey[] = Object.keys(FLAGS) as FlagKey[]): void {
   for (const key of keys) command.addOption(optionOf(key));
   command.addOption(new Option("--dns-search <domain>").argParser(refuseSearch).hideHelp());
+  for (const [flag, successor] of Object.entries(RETIRED_FLAGS)) rejectRetired(command, `${flag} [value]`, successor);
+}
+
+function rejectRetired(command: Command, flag: string, successor: string): void {
+  const option = new Option(`--${flag}`).hideHelp();
+  command.addOption(option);
+  command.on(`option:${option.name()}`, () => command.error(`error: --${option.name()} is now --${successor}`));
 }
 
 function optionOf(key: FlagKey): Option {
@@ -108,10 +116,14 @@ function optionOf(key: FlagKey): Option {
         `where pods ask: ${NODE_ADDRESS_WORDS.join(", ")}, or an address ${or(key)}`,
         READERS["kind.ip"],
       );
-    case "kind.way":
-      return one("--kind-way <way>", `how pods are let in: ${NODE_WAYS.join(", ")} ${or(key)}`, READERS["kind.way"]);
-    case "rules":
-      return one("--rules <tier>", `how rules are held: ${RULE_WISHES.join(", ")} ${or(key)}`, READERS.rules);
+    case "kind.mode":
+      return one("--kind-mode <mode>", `how pods reach dns11: ${KIND_MODES.join(", ")} ${or(key)}`, READERS["kind.mode"]);
+    case "rule-backend":
+      return one(
+        "--rule-backend <backend>",
+        `how redirect rules are installed: ${RULE_BACKEND_SETTINGS.join(", ")} ${or(key)}`,
+        READERS["rule-backend"],
+      );
     case "queries.names":
       return one(
         "--query-names <names>",
@@ -146,13 +158,13 @@ function optionOf(key: FlagKey): Option {
       );
     case "capabilities":
       return one(
-        "--capabilities <way>",
-        `limit: give up those that are not needed; keep (default: "limit", env: ${variableOf(key)})`,
+        "--capabilities <drop|keep>",
+        `drop capabilities that are not needed, or keep them (default: "drop", env: ${variableOf(key)})`,
         READERS.capabilities,
       );
     case "keeper":
       return one(
-        "--keeper <way>",
+        "--keeper <on|off>",
         `on: a second process hands containers back when this one is killed or hangs; off (default: "on", env: ${variableOf(key)})`,
         READERS.keeper,
       );
@@ -165,15 +177,19 @@ export function addSwitches(command: Command): void {
     command.addOption(new Option(`--${name}`, does).hideHelp());
     command.addOption(new Option(`--no-${name}`, `do not: ${does}`));
   }
+  for (const [flag, successor] of Object.entries(RETIRED_SWITCHES)) {
+    rejectRetired(command, flag, successor);
+    rejectRetired(command, `no-${flag}`, `no-${successor}`);
+  }
 }
 
 /** What was said by flags. */
-export function flagLayer(options: Readonly<Record<string, unknown>>): Layer {
+export function flagLayer(options: Readonly<Record<string, unknown>>): SettingsLayer {
   const flags = [...Object.entries(FLAGS), ...SWITCHES.map(({ key, name }) => [key, name] as const)];
   const said = flags.map(([key, flag]) => [key, options[new Option(`--${flag}`).attributeName()]] as const);
   return {
     source: "flag",
-    said: Object.fromEntries(said.filter(([, value]) => value !== undefined)),
+    values: Object.fromEntries(said.filter(([, value]) => value !== undefined)),
     where: (key: Key) => `--${(FLAGS as Partial<Record<Key, string>>)[key] ?? key.replace(/^switches\./, "")}`,
   };
 }

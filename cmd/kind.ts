@@ -91,7 +91,7 @@ async function serveInNode(options: InNodeOptions, command: Command): Promise<vo
 
 async function stay(settings: RunSettings, log: Log, readSettings: () => Promise<RunSettings>): Promise<void> {
   const { findNode, Service } = await onThisPlatform(async () => ({
-    ...(await import("../src/run/node/node-way.ts")),
+    ...(await import("../src/run/node/node-side.ts")),
     ...(await import("../src/run/service.ts")),
   }));
   await serveUntilTold(new Service(settings, log, readSettings, findNode));

@@ -12,7 +12,7 @@ export function addPs(program: Command): void {
     .command("ps")
     .description("List every container: whether it is served, since when, how, whom it asks and how much, or why not");
   addJson(addAsking(command)).action(async (options: AskingOptions) => {
-    const { containers, tier } = await (await clientFor(options)).status();
+    const { containers, ruleBackend: tier } = await (await clientFor(options)).status();
     const listed = containers.map((container) => ({ ...container, rules: rulesOf(container, tier) }));
     if (options.json === true) process.stdout.write(`${JSON.stringify(listed)}\n`);
     else process.stdout.write(listed.length === 0 ? "no container is running\n" : table(HEAD, listed.map(row)));
@@ -38,7 +38,7 @@ const HEAD = [
 ];
 
 /** How what leads queries to us is held there; null where nothing does. */
-function rulesOf({ state }: ContainerStatus, tier: Status["tier"]): string | null {
+function rulesOf({ state }: ContainerStatus, tier: Status["ruleBackend"]): string | null {
   return state === "attached" || state === "verifying" ? tier : null;
 }
 

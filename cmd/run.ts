@@ -120,7 +120,7 @@ function previewText(
 ): string {
   const rows = containers.map(({ name, state, reason, warning, networks }) => [
     name,
-    state === "left-alone" ? "leave alone" : "serve",
+    state === "skipped" ? "leave alone" : "serve",
     networks.join(","),
     [reason, warning].filter(Boolean).join("; "),
   ]);

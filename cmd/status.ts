@@ -25,7 +25,7 @@ function statusText(status: Status): string {
   const where =
     engine === null ? "in the node, without an engine" : `engine ${engine.version} at ${engine.address}${link}`;
   const head =
-    `dns11 ${status.version}, process ${status.pid}, ${status.character}, ${readiness}, since ${status.since}\n` +
+    `dns11 ${status.version}, process ${status.pid}, ${status.mode}, ${readiness}, since ${status.since}\n` +
     `${where}, rules ${tierText(status)}\n` +
     `settings ${status.config === null ? "" : `of ${status.config}, `}not as by default: ${saidText(status)}\n` +
     `metrics at ${status.metrics ?? "the control socket alone"}, ${capabilityText(status)}\n` +
@@ -37,7 +37,7 @@ function statusText(status: Status): string {
 }
 
 /** By what they are held, and what that means when nobody is there any more. */
-function tierText({ tier, keeper }: Status): string {
+function tierText({ ruleBackend: tier, keeper }: Status): string {
   const isRemoved = tier === "nft-owner" || (tier === "nft" && keeper.state !== "off");
   return isRemoved ? tier : `${tier} (they stay when dns11 is killed: dns11 cleanup removes them)`;
 }

@@ -75,7 +75,7 @@ function lineWriter(paint: Paint, names: readonly string[]): (each: QueryReport 
     widen(each.container);
     const container = printable(each.container).padEnd(width);
     if ("missed" in each) return paint(`-- ${container}  ${each.missed} queries came too fast to be shown`, "dim");
-    const { time, rcode, how, ms, type, name } = each;
+    const { time, rcode, result: how, ms, type, name } = each;
     return [
       paint(time.slice(11, 23), "dim"),
       container,

@@ -3,7 +3,7 @@
  */
 import type { Command } from "commander";
 
-import type { Client } from "../src/api/client.ts";
+import type { ControlClient } from "../src/api/control-client.ts";
 import { Fault } from "../src/base/lib/fault.ts";
 import { type AskingOptions, addAsking, clientFor } from "./asking.ts";
 import { untilSignalled } from "./run.ts";
@@ -53,7 +53,7 @@ function plain(snapshot: Snapshot): string {
   return `${lines.map((line) => line.trimEnd()).join("\n")}\n`;
 }
 
-async function live(client: Client, signal: AbortSignal): Promise<void> {
+async function live(client: ControlClient, signal: AbortSignal): Promise<void> {
   const quit = new AbortController();
   const paint = painterFor(process.stdout);
   let last: Snapshot | undefined;
@@ -73,7 +73,7 @@ async function live(client: Client, signal: AbortSignal): Promise<void> {
 }
 
 /** Takes a snapshot every second, as long as whoever is shown one wants another. */
-async function watch(client: Client, signal: AbortSignal, show: (snapshot: Snapshot) => boolean): Promise<void> {
+async function watch(client: ControlClient, signal: AbortSignal, show: (snapshot: Snapshot) => boolean): Promise<void> {
   const tally = new Tally();
   const over = new AbortController();
   const end = AbortSignal.any([signal, over.signal]);

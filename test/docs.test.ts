@@ -13,11 +13,11 @@ import { SWITCHES } from "../src/config/switches.ts";
 import { LIMITS } from "../src/base/limits.ts";
 import type { Origins } from "../src/base/model/origins.ts";
 import { settle } from "../src/config/settle.ts";
-import { BETTER, STRICT } from "../src/base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../src/base/model/behaviour.ts";
 import type { ControlPorts } from "../src/control/ports.ts";
 import { routesOf } from "../src/control/routes.ts";
 import { CHECKS } from "../src/base/model/finding.ts";
-import { FAILURE_CODES, LEAVE_CODES } from "../src/base/model/not-served.ts";
+import { FAILURE_CODES, SKIP_CODES } from "../src/base/model/not-served.ts";
 
 const PROGRAM = "dist/cmd/dns11.js";
 const readme = readFileSync("README.md", "utf8");
@@ -68,13 +68,13 @@ test("README's table of differences has a row for every switch of the character"
   const rows = [...readme.matchAll(/^\| `--(?:no-)?([a-z0-9-]+)/gm)].map(([, flag]) => flag);
   const help = spawnSync(process.execPath, ["dist/cmd/dns11.js", "run", "--help"], { encoding: "utf8" }).stdout;
   for (const flag of rows) assert.match(help, new RegExp(`--(no-)?${flag}`));
-  assert.equal(rows.length, Object.keys(BETTER).length);
-  assert.match(readme, new RegExp(`--ttl ${BETTER.ttlSeconds}\``));
-  assert.match(readme, new RegExp(`\\| ${STRICT.ttlSeconds} seconds +\\|`));
+  assert.equal(rows.length, Object.keys(DEFAULT_BEHAVIOUR).length);
+  assert.match(readme, new RegExp(`--ttl ${DEFAULT_BEHAVIOUR.ttlSeconds}\``));
+  assert.match(readme, new RegExp(`\\| ${STRICT_BEHAVIOUR.ttlSeconds} seconds +\\|`));
 });
 
 test("README names every code that status can tell", () => {
-  for (const code of [...LEAVE_CODES, ...FAILURE_CODES]) assert.ok(readme.includes(`\`${code}\``), code);
+  for (const code of [...SKIP_CODES, ...FAILURE_CODES]) assert.ok(readme.includes(`\`${code}\``), code);
 });
 
 test("the settings file of README is good, and every setting has its line in it", () => {

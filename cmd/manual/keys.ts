@@ -5,7 +5,7 @@
 import type { Command } from "commander";
 
 import { READERS, readBoolean } from "../../src/config/readers.ts";
-import type { Key } from "../../src/config/said.ts";
+import type { Key } from "../../src/config/settings-layer.ts";
 import { SWITCHES } from "../../src/config/switches.ts";
 import { settle } from "../../src/config/settle.ts";
 import { flagOf } from "../flags.ts";
@@ -28,7 +28,7 @@ const NONSENSE = "?";
 
 export function settingsKeys(program: Command): SettingsKey[] {
   const plain = settle([]).origins;
-  const strict = settle([{ source: "file", said: { strict: true }, where: (key: Key) => key }]).origins;
+  const strict = settle([{ source: "file", values: { strict: true }, where: (key: Key) => key }]).origins;
   return (Object.keys(plain) as Key[]).map((key) => {
     const { flag, description = "" } = flagIn(program, key);
     const { does } = SWITCHES.find((each) => each.key === key) ?? {};

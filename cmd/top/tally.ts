@@ -153,7 +153,7 @@ function sums(queries: readonly QueryReport[]): Sums {
   const count = (isCounted: (query: QueryReport) => boolean): number => queries.filter(isCounted).length;
   return {
     queries: queries.length,
-    cached: count(({ how }) => how === "cached" || how === "stale"),
+    cached: count(({ result: how }) => how === "cached" || how === "stale"),
     errors: count(({ rcode }) => !GOOD.has(rcode)),
   };
 }
@@ -173,7 +173,7 @@ function nameFigures(queries: readonly QueryReport[]): NameFigures {
 /** Of the queries for which a server was asked. */
 function timesOf(queries: readonly QueryReport[]): Pick<Figures, "p50Ms" | "p99Ms"> {
   const times = queries
-    .filter(({ how }) => how === "forwarded")
+    .filter(({ result: how }) => how === "forwarded")
     .map(({ ms }) => ms)
     .toSorted((a, b) => a - b);
   return { p50Ms: percentile(times, 0.5), p99Ms: percentile(times, 0.99) };

@@ -1,7 +1,7 @@
 /**
  * Queries: what containers asked, as `GET /v1/queries` and `GET /v1/counters` tell it.
  */
-import type { How } from "../base/model/asked-query.ts";
+import type { QueryResult } from "../base/model/asked-query.ts";
 
 export interface QueryReport {
   readonly container: string;
@@ -18,7 +18,7 @@ export interface QueryReport {
   readonly answers: number;
   readonly ttl: number | null;
   readonly transport: "udp" | "tcp";
-  readonly how: How;
+  readonly result: QueryResult;
   /** Which server answered, where one was asked: `host(ADDRESS)` is asked from the host. */
   readonly upstream: string | null;
   /** Until it was answered, in milliseconds; 0 where that was at once. */

@@ -6,7 +6,7 @@ import type { CapabilitySets } from "../base/model/capability-sets.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
 import type { NodeReport } from "../base/model/node-report.ts";
 import type { Origins } from "../base/model/origins.ts";
-import type { RuleTier } from "../base/model/rule-tier.ts";
+import type { RuleBackend } from "../base/model/rule-backend.ts";
 
 export interface ContainerStatus {
   readonly id: string;
@@ -14,7 +14,7 @@ export interface ContainerStatus {
   readonly isPaused: boolean;
   readonly networks: readonly string[];
   /** attached and verifying are served by dns11, all others by Docker, if at all. */
-  readonly state: "attached" | "verifying" | "opening" | "failed" | "left-alone" | "quarantined";
+  readonly state: "attached" | "verifying" | "opening" | "failed" | "skipped" | "quarantined";
   /** A word for programs and a sentence for people, where it is not attached. */
   readonly code?: string;
   readonly reason?: string;
@@ -38,9 +38,9 @@ export interface Status {
   readonly version: string;
   readonly pid: number;
   readonly since: string;
-  readonly character: "strict" | "better";
+  readonly mode: "strict" | "default";
   /** How the rules are held: owned tables go with the process, the others stay when it is killed. */
-  readonly tier: RuleTier;
+  readonly ruleBackend: RuleBackend;
   /** null inside a node, where there is none. */
   readonly engine: {
     readonly id: string;

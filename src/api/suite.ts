@@ -15,7 +15,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { MissedReport, QueriesReport, QueryReport } from "./queries.ts";
 import { locateControl } from "./locate.ts";
 import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
-import { Client } from "./client.ts";
+import { ControlClient } from "./control-client.ts";
 
 export type { MissedReport, QueriesReport, QueryReport };
 
@@ -83,7 +83,7 @@ const PERMANENT = new Set(["CONTROL_PERMISSION", "BAD_QUESTION", "BAD_BODY"]);
 /** Finds the dns11 that serves an engine; fails with the code NOT_RUNNING where there is none. */
 export async function connect(options: ConnectOptions = {}): Promise<Suite> {
   const path = options.socketPath ?? (await locateControl(options.stateDir ?? DEFAULT_STATE_DIR, options.engine));
-  const client = new Client(path);
+  const client = new ControlClient(path);
   await client.counters();
   return {
     waitUntilResolves: async (container, name, waiting) =>
@@ -94,7 +94,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Suite> {
 }
 
 async function waitUntilResolves(
-  client: Client,
+  client: ControlClient,
   question: { readonly container: string; readonly name: string },
   { type = "A", timeoutMs = DEFAULT_TIMEOUT_MS }: WaitOptions = {},
 ): Promise<readonly ResolvedRecord[]> {

@@ -14,8 +14,8 @@ export interface Upstream {
   readonly server: string;
   readonly address: string;
   readonly port: number;
-  /** Where it is asked from; "door" is Docker's own resolver behind us. */
-  readonly from: "host" | "container" | "door";
+  /** Where it is asked from; "docker" is Docker's own resolver behind us. */
+  readonly from: "host" | "container" | "docker";
   /** In whose namespace it is asked, where that is not the host's: there it is another server. */
   readonly container: string | null;
   readonly isBackup: boolean;

@@ -261,10 +261,10 @@ export const LIMITS = {
    * Memory for the last queries of one container, from its first query on: 170 of them with names of usual length. The
    * next one takes the place of the oldest.
    */
-  ledgerBytes: 8192,
+  historyBytes: 8192,
   /** Containers that are gone whose last queries are still there, and for how long; then the oldest is forgotten. */
-  ledgersLingering: 256,
-  ledgerLingerMs: 60_000,
+  historiesLingering: 256,
+  historyLingerMs: 60_000,
   /** How often those who follow queries are told of new ones; what was overwritten in between is counted. */
   tailEveryMs: 50,
   /** Queries that one who follows is told of at a time, shared among the containers that asked; the rest is counted. */

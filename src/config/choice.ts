@@ -1,24 +1,24 @@
 /**
  * Choice: of what several sources say under one key, what counts; and who said it.
  */
-import type { Key, Layer, Values } from "./said.ts";
+import type { Key, SettingsLayer, Values } from "./settings-layer.ts";
 import type { Origin } from "../base/model/origins.ts";
 
 export class Choice {
-  readonly #layers: readonly Layer[];
+  readonly #layers: readonly SettingsLayer[];
   /** Of every key that was taken: what counts, as a settings file would say it. */
   readonly origins = new Map<Key, Origin>();
   readonly #changed = new Set<Key>();
 
   /** Whoever counts more stands first. */
-  constructor(layers: readonly Layer[]) {
+  constructor(layers: readonly SettingsLayer[]) {
     this.#layers = layers;
   }
 
   /** `write` turns a value into what a settings file would say. */
   take<K extends Key>(key: K, fallback: Values[K], write: (value: Values[K]) => unknown = (value) => value): Values[K] {
     const layer = this.layerOf(key);
-    const value = layer?.said[key] ?? fallback;
+    const value = layer?.values[key] ?? fallback;
     if (value !== fallback) this.#changed.add(key);
     this.origins.set(key, { value: write(value), source: layer?.source ?? "default" });
     return value;
@@ -32,16 +32,16 @@ export class Choice {
   }
 
   said<K extends Key>(key: K): Values[K] | undefined {
-    return this.layerOf(key)?.said[key];
+    return this.layerOf(key)?.values[key];
   }
 
-  layerOf(key: Key): Layer | undefined {
-    return this.#layers.find(({ said }) => said[key] !== undefined);
+  layerOf(key: Key): SettingsLayer | undefined {
+    return this.#layers.find(({ values: said }) => said[key] !== undefined);
   }
 
   /** Whether whoever said the one counts more than whoever said the other. */
   isBefore(one: Key, other: Key): boolean {
-    const rank = (key: Key): number => this.#layers.findIndex(({ said }) => said[key] !== undefined);
+    const rank = (key: Key): number => this.#layers.findIndex(({ values: said }) => said[key] !== undefined);
     return rank(one) !== -1 && (rank(other) === -1 || rank(one) < rank(other));
   }
 

@@ -4,7 +4,7 @@
 import type { Choice } from "./choice.ts";
 import type { DnsOption } from "./dns-option.ts";
 import { durationText } from "./quantity.ts";
-import type { Key } from "./said.ts";
+import type { Key } from "./settings-layer.ts";
 import type { Settings } from "./settings.ts";
 import { NEEDING_FAILOVER } from "./switches.ts";
 
@@ -36,11 +36,13 @@ function withoutEffect(
     "turn failover on as well, or leave this out";
   const switches = NEEDING_FAILOVER.filter((each) => behaviour[each.behaviour]).map(({ key }) => key);
   const isAskedOtherwise = options.some(({ kind }) => kind !== "ndots");
-  const ways = isStrict ? [...choice.changed("forward.", "cache."), ...(isAskedOtherwise ? DNS_OPT : [])] : [];
+  const ways = isStrict ? [...choice.changed("forward.", "cache.").filter((key) => !LOCAL_ONLY.has(key)), ...(isAskedOtherwise ? DNS_OPT : [])] : [];
   return [...switches, ...ways].map((key) => [key, what]);
 }
 
 const DNS_OPT: readonly Key[] = ["dns-opt"];
+/** They take effect in every mode. */
+const LOCAL_ONLY: ReadonlySet<Key> = new Set(["forward.domain-needed", "forward.bogus-priv"]);
 
 function crossed(choice: Choice, { upstream: { cache } }: Settings): readonly Complaint[] {
   if (cache.ttlSecondsMin <= cache.ttlSecondsMax) return [];

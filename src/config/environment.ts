@@ -4,7 +4,8 @@
  */
 import { BadSettings } from "./bad-settings.ts";
 import { READERS, shown } from "./readers.ts";
-import type { Key, Layer, Said } from "./said.ts";
+import { RETIRED_VARIABLES } from "./retired-names.ts";
+import type { Key, SettingsLayer, LayerValues } from "./settings-layer.ts";
 
 /** Each key that has a variable, and how its text is read. */
 const VARIABLES = {
@@ -17,8 +18,8 @@ const VARIABLES = {
   "dns-opt": ["DNS11_DNS_OPT", (text: string) => words(text, /[\s,]+/).map((word) => READERS["dns-opt"](word))],
   "kind.nodes": ["DNS11_KIND", (text: string) => words(text, /[\s,]+/).map((word) => READERS["kind.nodes"](word))],
   "kind.ip": ["DNS11_KIND_IP", READERS["kind.ip"]],
-  "kind.way": ["DNS11_KIND_WAY", READERS["kind.way"]],
-  rules: ["DNS11_RULES", READERS.rules],
+  "kind.mode": ["DNS11_KIND_MODE", READERS["kind.mode"]],
+  "rule-backend": ["DNS11_RULE_BACKEND", READERS["rule-backend"]],
   "queries.names": ["DNS11_QUERY_NAMES", READERS["queries.names"]],
   "queries.log": ["DNS11_QUERY_LOG", readYesNo],
   "log-level": ["DNS11_LOG_LEVEL", READERS["log-level"]],
@@ -27,7 +28,7 @@ const VARIABLES = {
   "lame-duck": ["DNS11_LAME_DUCK", READERS["lame-duck"]],
   capabilities: ["DNS11_CAPABILITIES", READERS.capabilities],
   keeper: ["DNS11_KEEPER", READERS.keeper],
-} as const satisfies { readonly [K in Key]?: readonly [string, (text: string) => Said[K]] };
+} as const satisfies { readonly [K in Key]?: readonly [string, (text: string) => LayerValues[K]] };
 
 export type VariableKey = keyof typeof VARIABLES;
 
@@ -35,7 +36,7 @@ export function variableOf(key: VariableKey): string {
   return VARIABLES[key][0];
 }
 
-export function readEnvironment(environment: Readonly<Record<string, string | undefined>>): Layer {
+export function readEnvironment(environment: Readonly<Record<string, string | undefined>>): SettingsLayer {
   const said: Record<string, unknown> = {};
   const problems: string[] = [];
   for (const [key, [variable, read]] of Object.entries(VARIABLES)) {
@@ -47,8 +48,11 @@ export function readEnvironment(environment: Readonly<Record<string, string | un
       problems.push(`${variable}: ${(error as Error).message}`);
     }
   }
+  for (const [retired, successor] of Object.entries(RETIRED_VARIABLES)) {
+    if ((environment[retired] ?? "") !== "") problems.push(`${retired}: is now ${successor}`);
+  }
   if (problems.length > 0) throw new BadSettings(problems);
-  return { source: "environment", said, where: (key) => variableOf(key as VariableKey) };
+  return { source: "environment", values: said, where: (key) => variableOf(key as VariableKey) };
 }
 
 const YES = new Set(["true", "1", "yes", "on"]);

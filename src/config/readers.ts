@@ -3,17 +3,17 @@
  * the settings file. A reader throws an Error that quotes what was said and tells what is allowed.
  */
 import {
-  HOST_NAME_WORDS,
+  HOST_DOCKER_INTERNAL_WORDS,
   NODE_ADDRESS_WORDS,
   NODE_FAMILIES,
-  NODE_WAYS,
+  KIND_MODES,
   type NodeFilter,
   ROUTE_LOCALNET_SCOPES,
 } from "../base/model/kind-policy.ts";
 import { QUERY_NAMES } from "../base/model/asked-query.ts";
 import { addressBytes } from "../base/model/address.ts";
 import { LABEL_SERVERS } from "../base/model/label-policy.ts";
-import { RULE_WISHES } from "../base/model/rule-tier.ts";
+import { RULE_BACKEND_SETTINGS } from "../base/model/rule-backend.ts";
 import { parseRoute } from "../base/model/server-text.ts";
 import { SERVER_ORDERS } from "../base/model/upstream-policy.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../base/log/log.ts";
@@ -23,7 +23,8 @@ import { NODE_FILTER_FORMS, parseNodeFilter } from "./node-filter.ts";
 import { ONLY_FORMS, type OnlyFilter, parseOnly } from "../base/model/only.ts";
 import { durationText, parseDuration, parseSize, sizeText } from "./quantity.ts";
 import { METRICS_OFF } from "../base/model/metrics-policy.ts";
-import { CAPABILITY_WAYS, KEEPER_WAYS } from "./settings.ts";
+import { successorOfValue } from "./retired-names.ts";
+import { CAPABILITY_SETTINGS, KEEPER_SETTINGS } from "./settings.ts";
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
@@ -38,10 +39,10 @@ export const READERS = {
   "metrics.addr": readMetricsAddress,
   "metrics.containers": count(0, LIMITS.meteredContainersMax),
   "lame-duck": duration(0, MINUTE_MS, 1),
-  capabilities: oneOf(CAPABILITY_WAYS),
-  keeper: oneOf(KEEPER_WAYS),
+  capabilities: oneOf(CAPABILITY_SETTINGS, "capabilities"),
+  keeper: oneOf(KEEPER_SETTINGS),
   strict: readBoolean,
-  rules: oneOf(RULE_WISHES),
+  "rule-backend": oneOf(RULE_BACKEND_SETTINGS),
   /** One filter. */
   only: readFilter,
   "label-servers": oneOf(LABEL_SERVERS),
@@ -51,22 +52,26 @@ export const READERS = {
   /** One option. */
   "dns-opt": (value: unknown) => parseDnsOption(readText(value)),
   "resolv-conf": readPath,
-  "forward.order": oneOf(SERVER_ORDERS),
+  "forward.order": oneOf(SERVER_ORDERS, "forward.order"),
   "forward.budget": duration(100, MINUTE_MS, 1),
-  "forward.max": count(1, LIMITS.forwardQueriesShared),
+  "forward.max-concurrent": count(1, LIMITS.forwardQueriesShared),
   "cache.size": size(64 * KIB, 4 * GIB),
   "cache.min-ttl": duration(0, DAY_MS, SECOND_MS),
   "cache.max-ttl": duration(SECOND_MS, 7 * DAY_MS, SECOND_MS),
-  "cache.negative": duration(0, DAY_MS, SECOND_MS),
-  "cache.negative-without-soa": duration(0, HOUR_MS, SECOND_MS),
-  "cache.stale": duration(0, 7 * DAY_MS, SECOND_MS),
+  "cache.max-negative-ttl": duration(0, DAY_MS, SECOND_MS),
+  "cache.negative-ttl-without-soa": duration(0, HOUR_MS, SECOND_MS),
+  "cache.max-stale": duration(0, 7 * DAY_MS, SECOND_MS),
   /** One filter. */
   "kind.nodes": readNodeFilter,
   "kind.ip": wordOrAddress(NODE_ADDRESS_WORDS, "pods cannot reach"),
-  "kind.way": oneOf(NODE_WAYS),
+  "kind.mode": oneOf(KIND_MODES),
   "kind.families": oneOf(NODE_FAMILIES),
   "kind.route-localnet": oneOf(ROUTE_LOCALNET_SCOPES),
-  "kind.host-name": wordOrAddress(HOST_NAME_WORDS, "in each pod is the pod itself"),
+  "kind.host-docker-internal": wordOrAddress(
+    HOST_DOCKER_INTERNAL_WORDS,
+    "in each pod is the pod itself",
+    "kind.host-docker-internal",
+  ),
   "queries.names": oneOf(QUERY_NAMES),
 } as const;
 
@@ -106,10 +111,11 @@ function readNodeFilter(value: unknown): NodeFilter {
 const LOOPBACK = /^127\.|^::1?$|^0\./;
 
 /** An address that means the same wherever it is asked from. */
-function wordOrAddress(words: readonly string[], why: string): (value: unknown) => string {
+function wordOrAddress(words: readonly string[], why: string, key?: string): (value: unknown) => string {
   return (value) => {
     const text = readText(value);
     if (words.includes(text)) return text;
+    rejectRetired(key, value);
     if (addressBytes(text) === undefined || text.includes("%")) {
       throw new Error(`${shown(value)} is neither ${words.join(", ")} nor an IP address`);
     }
@@ -135,12 +141,18 @@ function readPath(value: unknown): string {
   throw new Error(`${shown(value)} is no path that begins with "/"`);
 }
 
-function oneOf<T extends string>(words: readonly T[]): (value: unknown) => T {
+function oneOf<T extends string>(words: readonly T[], key?: string): (value: unknown) => T {
   return (value) => {
     const word = words.find((each) => each === value);
     if (word !== undefined) return word;
+    rejectRetired(key, value);
     throw new Error(`${shown(value)} is none of ${words.join(", ")}`);
   };
+}
+
+function rejectRetired(key: string | undefined, value: unknown): void {
+  const successor = key === undefined ? undefined : successorOfValue(key, value);
+  if (successor !== undefined) throw new Error(`${shown(value)} is now ${JSON.stringify(successor)}`);
 }
 
 function duration(leastMs: number, mostMs: number, stepMs: number): (value: unknown) => number {

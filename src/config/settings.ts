@@ -6,7 +6,7 @@ import type { QueriesPolicy } from "../base/model/asked-query.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
 import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
 import type { LabelPolicy } from "../base/model/label-policy.ts";
-import type { RuleWish } from "../base/model/rule-tier.ts";
+import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
 import type { RouteRules } from "../base/model/route-rules.ts";
 import type { UpstreamPolicy } from "../base/model/upstream-policy.ts";
 import type { LogFormat, LogLevel } from "../base/log/log.ts";
@@ -28,14 +28,14 @@ export interface Settings {
   /** The host's resolv.conf, in the engine's mount namespace, where it is not in its usual place. */
   readonly resolvConf: string | undefined;
   /** By what rules are to be held. */
-  readonly rules: RuleWish;
+  readonly ruleBackend: RuleBackendSetting;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
   readonly metrics: MetricsPolicy;
   /** From being told to stop until containers are handed back; answers go on. */
   readonly lameDuckMs: number;
-  readonly capabilities: CapabilityWay;
-  readonly keeper: KeeperWay;
+  readonly capabilities: CapabilitySetting;
+  readonly keeper: KeeperSetting;
   /** What is kept and told of what containers ask. */
   readonly queries: QueriesPolicy;
   /** Every key of the settings file: what counts, as the file would say it, and who said so. */
@@ -45,12 +45,12 @@ export interface Settings {
 export const METRICS_ADDRESS = "127.0.0.1:9511";
 
 /** Whether capabilities that are not needed are given up before anything is done. */
-export const CAPABILITY_WAYS = ["limit", "keep"] as const;
-export type CapabilityWay = (typeof CAPABILITY_WAYS)[number];
+export const CAPABILITY_SETTINGS = ["drop", "keep"] as const;
+export type CapabilitySetting = (typeof CAPABILITY_SETTINGS)[number];
 
 /** Whether a second process takes our rules away when this one ends without doing so. */
-export const KEEPER_WAYS = ["on", "off"] as const;
-export type KeeperWay = (typeof KEEPER_WAYS)[number];
+export const KEEPER_SETTINGS = ["on", "off"] as const;
+export type KeeperSetting = (typeof KEEPER_SETTINGS)[number];
 
 export interface RunSettings extends Settings {
   /** -H as it was given. */

@@ -3,11 +3,11 @@
  * whole: a list replaces a list. What cannot be meant together is told, all of it at once, each with its place.
  */
 import { QUERIES_DEFAULTS } from "../base/model/asked-query.ts";
-import { BETTER, type Behaviour, STRICT } from "../base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../base/model/behaviour.ts";
 import { KIND_DEFAULTS, type KindPolicy } from "../base/model/kind-policy.ts";
 import { LABEL_DEFAULTS } from "../base/model/label-policy.ts";
 import { routeText } from "../base/model/server-text.ts";
-import { ASK_DEFAULTS, CACHE_DEFAULTS, LEAVE_DEFAULTS, type UpstreamPolicy } from "../base/model/upstream-policy.ts";
+import { ASK_DEFAULTS, CACHE_DEFAULTS, LOCAL_ONLY_DEFAULTS, type UpstreamPolicy } from "../base/model/upstream-policy.ts";
 import { BadSettings } from "./bad-settings.ts";
 import { Choice } from "./choice.ts";
 import { contradictionsIn } from "./contradictions.ts";
@@ -15,12 +15,12 @@ import type { DnsOption } from "./dns-option.ts";
 import { nodeFilterText } from "./node-filter.ts";
 import { onlyText } from "../base/model/only.ts";
 import { durationText, sizeText } from "./quantity.ts";
-import type { Key, Layer, Values } from "./said.ts";
+import type { Key, SettingsLayer, Values } from "./settings-layer.ts";
 import { METRICS_ADDRESS, type Settings } from "./settings.ts";
 import { NEEDING_FAILOVER, SWITCHES } from "./switches.ts";
 
 /** Whoever counts more stands first. Throws a Fault where what was said contradicts itself. */
-export function settle(layers: readonly Layer[]): Settings {
+export function settle(layers: readonly SettingsLayer[]): Settings {
   const choice = new Choice(layers);
   const logLevel = choice.take("log-level", "info");
   const logFormat = choice.take("log-format", "auto");
@@ -30,10 +30,10 @@ export function settle(layers: readonly Layer[]): Settings {
     containers: choice.take("metrics.containers", 0),
   };
   const lameDuckMs = choice.take("lame-duck", 0, durationText);
-  const capabilities = choice.take("capabilities", "limit");
+  const capabilities = choice.take("capabilities", "drop");
   const keeper = choice.take("keeper", "on");
   const isStrict = choice.take("strict", false);
-  const rules = choice.take("rules", "auto");
+  const ruleBackend = choice.take("rule-backend", "auto");
   const only = choice.take("only", [], (filters) => filters.map((filter) => onlyText(filter)));
   const labels = {
     trustsImages: choice.take("trust-image-labels", LABEL_DEFAULTS.trustsImages),
@@ -54,7 +54,7 @@ export function settle(layers: readonly Layer[]): Settings {
     labels,
     kind: kindOf(choice),
     resolvConf,
-    rules,
+    ruleBackend,
     logLevel,
     logFormat,
     metrics,
@@ -73,7 +73,7 @@ export function settle(layers: readonly Layer[]): Settings {
 }
 
 function behaviourOf(choice: Choice, isStrict: boolean): Behaviour {
-  const base = isStrict ? STRICT : BETTER;
+  const base = isStrict ? STRICT_BEHAVIOUR : DEFAULT_BEHAVIOUR;
   const ttlMs = choice.take("ttl", base.ttlSeconds * 1000, durationText);
   const failsOver = choice.said("switches.failover") ?? base.failsOver;
   const switched = SWITCHES.map((each): [keyof Behaviour, boolean] => {
@@ -93,19 +93,19 @@ function upstreamOf(choice: Choice, options: readonly DnsOption[]): UpstreamPoli
       rotates: has("rotate"),
       usesTcp: has("use-vc"),
       budgetMs: budgetOf(choice, options),
-      queriesMax: choice.take("forward.max", ASK_DEFAULTS.queriesMax),
+      queriesMax: choice.take("forward.max-concurrent", ASK_DEFAULTS.queriesMax),
     },
     cache: {
       bytesMax: choice.take("cache.size", CACHE_DEFAULTS.bytesMax, sizeText),
       ttlSecondsMin: duration("cache.min-ttl", CACHE_DEFAULTS.ttlSecondsMin),
       ttlSecondsMax: duration("cache.max-ttl", CACHE_DEFAULTS.ttlSecondsMax),
-      negativeSecondsMax: duration("cache.negative", CACHE_DEFAULTS.negativeSecondsMax),
-      negativeSecondsWithoutSoa: duration("cache.negative-without-soa", CACHE_DEFAULTS.negativeSecondsWithoutSoa),
-      staleSecondsMax: duration("cache.stale", CACHE_DEFAULTS.staleSecondsMax),
+      negativeSecondsMax: duration("cache.max-negative-ttl", CACHE_DEFAULTS.negativeSecondsMax),
+      negativeSecondsWithoutSoa: duration("cache.negative-ttl-without-soa", CACHE_DEFAULTS.negativeSecondsWithoutSoa),
+      staleSecondsMax: duration("cache.max-stale", CACHE_DEFAULTS.staleSecondsMax),
     },
-    leave: {
-      keepsDotless: choice.take("leave.domain-needed", LEAVE_DEFAULTS.keepsDotless),
-      keepsPrivateReverse: choice.take("leave.bogus-priv", LEAVE_DEFAULTS.keepsPrivateReverse),
+    localOnly: {
+      keepsDotless: choice.take("forward.domain-needed", LOCAL_ONLY_DEFAULTS.keepsDotless),
+      keepsPrivateReverse: choice.take("forward.bogus-priv", LOCAL_ONLY_DEFAULTS.keepsPrivateReverse),
     },
   };
 }
@@ -114,12 +114,12 @@ function kindOf(choice: Choice): KindPolicy {
   return {
     nodes: choice.take("kind.nodes", KIND_DEFAULTS.nodes, (filters) => filters.map((filter) => nodeFilterText(filter))),
     address: choice.take("kind.ip", KIND_DEFAULTS.address),
-    way: choice.take("kind.way", KIND_DEFAULTS.way),
+    mode: choice.take("kind.mode", KIND_DEFAULTS.mode),
     families: choice.take("kind.families", KIND_DEFAULTS.families),
     routeLocalnet: choice.take("kind.route-localnet", KIND_DEFAULTS.routeLocalnet),
     isExposed: choice.take("kind.expose", KIND_DEFAULTS.isExposed),
     isForced: choice.take("kind.force", KIND_DEFAULTS.isForced),
-    hostName: choice.take("kind.host-name", KIND_DEFAULTS.hostName),
+    hostDockerInternal: choice.take("kind.host-docker-internal", KIND_DEFAULTS.hostDockerInternal),
   };
 }
 

@@ -30,7 +30,7 @@ const NAMED = [
   },
   { name: "long-queries", does: "read UDP queries over 512 octets", behaviour: "readsLongQueries" },
   {
-    name: "fold-case",
+    name: "ignore-case",
     does: "compare links, network suffixes and reverse names without letter case",
     behaviour: "foldsCase",
   },
@@ -51,12 +51,12 @@ const NAMED = [
     needsFailover: true,
   },
   {
-    name: "stale",
+    name: "serve-stale",
     does: "let replies that are over stand in for servers that do not answer",
     behaviour: "servesStale",
     needsFailover: true,
   },
-  { name: "merge", does: "ask identical questions in flight once", behaviour: "merges", needsFailover: true },
+  { name: "coalesce", does: "ask identical questions in flight once", behaviour: "merges", needsFailover: true },
   {
     name: "hedge",
     does: "ask a second server when the first is slower than usual",
@@ -64,7 +64,7 @@ const NAMED = [
     needsFailover: true,
   },
   {
-    name: "fit",
+    name: "truncation",
     does: "fetch truncated replies whole, and truncate for whoever asked",
     behaviour: "fitsReplies",
     needsFailover: true,
@@ -76,7 +76,7 @@ const NAMED = [
     needsFailover: true,
   },
   {
-    name: "explain-failures",
+    name: "extended-errors",
     does: "say in failures why they are (RFC 8914)",
     behaviour: "explainsFailures",
     needsFailover: true,

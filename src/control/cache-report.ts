@@ -34,9 +34,9 @@ function byContainer({ answering, containers }: ControlPorts): CacheOfContainer[
   const rows = [...containers.facts.values()].flatMap(({ id, name: container }): CacheOfContainer[] => {
     const endpoint = containers.attachmentOf(id)?.endpoint;
     if (!(endpoint instanceof Endpoint)) return [];
-    const { asker } = endpoint;
-    const owner = forwarder?.ownerOf(asker);
-    const hits = asker.counters.cached;
+    const { client } = endpoint;
+    const owner = forwarder?.ownerOf(client);
+    const hits = client.counters.cached;
     if (owner === undefined && hits === 0) return [];
     return [{ container, entries: owner?.entries ?? 0, bytes: owner?.bytes ?? 0, hits }];
   });

@@ -31,7 +31,7 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
     ...(decision.warning !== undefined && { warning: decision.warning }),
   };
   if (decision.kind === "leave") {
-    const state = decision.code === "quarantined" ? "quarantined" : "left-alone";
+    const state = decision.code === "quarantined" ? "quarantined" : "skipped";
     return { ...base, state, code: decision.code, reason: decision.reason };
   }
   return {

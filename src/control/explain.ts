@@ -10,7 +10,7 @@ import { Fault } from "../base/lib/fault.ts";
 import { questionQuery } from "../base/model/question-text.ts";
 import { replyText } from "../base/model/reply-text.ts";
 import { DROPPED, SLOT_BYTES } from "../query/ports.ts";
-import type { Asker } from "../query/asker/asker.ts";
+import type { Client } from "../query/client/client.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { Trace } from "../query/trace.ts";
 import type { Decision } from "../container/attach/decision.ts";
@@ -25,11 +25,11 @@ export async function explain(ports: ControlPorts, order: NameOrder): Promise<Ex
   const question = readQuestion(order.name, order.type);
   const fact = findContainer(containers.facts.values(), order.container);
   const owner = namespaceOwner(containers.facts, fact);
-  const asker = askerOf(ports, owner);
+  const client = clientOf(ports, owner);
   const trace = new Trace();
   const began = performance.now();
   const { answerer, forward } = ports.answering();
-  const message = await answered(asker, questionQuery(question, randomInt(0x10000)), { answerer, forward, trace });
+  const message = await answered(client, questionQuery(question, randomInt(0x10000)), { answerer, forward, trace });
   const ms = performance.now() - began;
   const reply = message === undefined ? undefined : replyText(message);
   const steps = trace.steps.map((step): ExplainedStep => {
@@ -59,10 +59,10 @@ export async function explain(ports: ControlPorts, order: NameOrder): Promise<Ex
 }
 
 /** Who asks from in there; where we do not serve it, nobody's answer could be explained. */
-function askerOf({ containers }: ControlPorts, owner: ContainerFact): Asker {
+function clientOf({ containers }: ControlPorts, owner: ContainerFact): Client {
   const attachment = containers.attachmentOf(owner.id);
   const endpoint = attachment?.endpoint;
-  if (endpoint instanceof Endpoint && attachment?.state.kind !== "failed") return endpoint.asker;
+  if (endpoint instanceof Endpoint && attachment?.state.kind !== "failed") return endpoint.client;
   const why = whyNot(containers.decisionOf(owner.id), attachment);
   throw new Fault("NOT_SERVED", `"${owner.name}" is not served by dns11: ${why}`, {
     remedy: `dns11 lookup NAME --in ${owner.name} asks whoever answers there.`,
@@ -77,10 +77,10 @@ function whyNot(decision: Decision | undefined, attachment: Attachment | undefin
 type Way = Pick<Answering, "answerer" | "forward"> & { readonly trace: Trace };
 
 /** The reply as it would be sent to a client that asks by UDP; undefined where it would get none. */
-async function answered(asker: Asker, query: Buffer, { answerer, forward, trace }: Way): Promise<Buffer | undefined> {
+async function answered(client: Client, query: Buffer, { answerer, forward, trace }: Way): Promise<Buffer | undefined> {
   const block = Buffer.alloc(SLOT_BYTES);
   query.copy(block);
-  const result = answerer.explain(asker, block, query.length, false, trace);
+  const result = answerer.explain(client, block, query.length, false, trace);
   if (typeof result === "number") return result === DROPPED ? undefined : block.subarray(0, result);
-  return await new Promise((resolve) => forward(asker, result, "udp", (reply) => resolve(Buffer.from(reply))));
+  return await new Promise((resolve) => forward(client, result, "udp", (reply) => resolve(Buffer.from(reply))));
 }

@@ -12,7 +12,7 @@ import type { RepairAnswer, ReloadReport, Status } from "../api/status.ts";
 import type { Answerer } from "../query/answer.ts";
 import type { ReplyCache } from "../query/cache/reply-cache.ts";
 import type { AdaptiveForwarder } from "../query/forward/adaptive.ts";
-import type { Book } from "../query/ledger/book.ts";
+import type { QueryHistories } from "../query/history/query-histories.ts";
 import type { Forward } from "../query/ports.ts";
 import type { Fleet } from "../query/upstream/fleet.ts";
 import type { StoppedContainer } from "./hints.ts";
@@ -73,7 +73,7 @@ export interface ControlPorts {
   readonly answering: () => Answering;
   readonly inside: Inside;
   /** What containers asked lately, and who reads it. */
-  readonly book: Book;
+  readonly histories: QueryHistories;
   readonly reader: QueryReader;
   readonly status: () => Status;
   readonly reload: () => Promise<ReloadReport>;

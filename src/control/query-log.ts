@@ -1,5 +1,5 @@
 /**
- * QueryLog: a line of the log for each query, for those who want that. It reads the ledgers as any other reader does, so
+ * QueryLog: a line of the log for each query, for those who want that. It reads the histories as any other reader does, so
  * that what answers queries never waits for a log; what is too much for it is counted.
  */
 import { LIMITS } from "../base/limits.ts";

@@ -1,5 +1,5 @@
 /**
- * QueryReader: reads the ledgers for people and programs. Whoever is noted there knows nothing of readers: these look now
+ * QueryReader: reads the histories for people and programs. Whoever is noted there knows nothing of readers: these look now
  * and then, and what was overwritten in between is counted. How much work one reader may make is bounded.
  */
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
@@ -7,8 +7,8 @@ import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises"
 import { LIMITS } from "../base/limits.ts";
 import { globMatches } from "../base/lib/glob.ts";
 import type { AskedQuery } from "../base/model/asked-query.ts";
-import type { Book } from "../query/ledger/book.ts";
-import type { Ledger } from "../query/ledger/ledger.ts";
+import type { QueryHistories } from "../query/history/query-histories.ts";
+import type { QueryHistory } from "../query/history/query-history.ts";
 import type { MissedReport, QueriesReport, QueryReport } from "../api/queries.ts";
 import { queryReport } from "./query-report.ts";
 
@@ -26,13 +26,13 @@ const CLOCK_SLACK_MS = 5;
 type NameOf = (containerId: string) => string | undefined;
 
 export class QueryReader {
-  readonly #book: Book;
+  readonly #histories: QueryHistories;
   readonly #nameOf: NameOf;
   #wallMs = Date.now() - performance.now();
 
   /** `nameOf` knows containers that run. */
-  constructor(book: Book, nameOf: NameOf) {
-    this.#book = book;
+  constructor(histories: QueryHistories, nameOf: NameOf) {
+    this.#histories = histories;
     this.#nameOf = nameOf;
   }
 
@@ -47,7 +47,7 @@ export class QueryReader {
     last: number,
     signal: AbortSignal,
   ): AsyncGenerator<QueryReport | MissedReport, void> {
-    const news = new News(this.#book, filter);
+    const news = new News(this.#histories, filter);
     const { queries } = last > 0 ? await this.#told(filter, last, undefined, news.cursors) : { queries: [] };
     yield* queries;
     while (!signal.aborted) {
@@ -58,7 +58,7 @@ export class QueryReader {
 
   /** For who looks by itself: each call brings what has come since the one before. */
   watch(): () => (QueryReport | MissedReport)[] {
-    const news = new News(this.#book, {});
+    const news = new News(this.#histories, {});
     return () => this.#news(news.take());
   }
 
@@ -66,7 +66,7 @@ export class QueryReader {
     filter: QueryFilter,
     most: number,
     since: number | undefined,
-    cursors: WeakMap<Ledger, number>,
+    cursors: WeakMap<QueryHistory, number>,
   ): Promise<QueriesReport> {
     let found: Found[] = [];
     let missed = 0;
@@ -76,12 +76,12 @@ export class QueryReader {
       if (since !== undefined) missed += Math.max(0, found.length - most);
       found = most === 0 ? [] : found.slice(-most);
     };
-    for (const ledger of [...this.#book.ledgers(filter.containerId)]) {
-      cursors.set(ledger, ledger.lastSeq);
-      if (since !== undefined) missed += missing(ledger, since);
-      if (filter.containerId !== undefined) last = ledger.lastSeq;
-      for (const query of ledger.since(since ?? 0)) {
-        if (isWanted(query, filter)) found.push([ledger, query]);
+    for (const history of [...this.#histories.histories(filter.containerId)]) {
+      cursors.set(history, history.lastSeq);
+      if (since !== undefined) missed += missing(history, since);
+      if (filter.containerId !== undefined) last = history.lastSeq;
+      for (const query of history.since(since ?? 0)) {
+        if (isWanted(query, filter)) found.push([history, query]);
       }
       if (found.length > most * 2) keepLast();
       // Queries go first.
@@ -93,7 +93,7 @@ export class QueryReader {
 
   #news({ queries, missed }: Taken): (QueryReport | MissedReport)[] {
     return [
-      ...missed.map(([ledger, count]) => ({ container: this.#called(ledger), missed: count })),
+      ...missed.map(([history, count]) => ({ container: this.#called(history), missed: count })),
       ...this.#reports(queries.toSorted(byTime)),
     ];
   }
@@ -102,60 +102,60 @@ export class QueryReader {
     const wallMs = Date.now() - performance.now();
     // The one clock is coarse; only where somebody has set it do times begin elsewhere.
     if (Math.abs(wallMs - this.#wallMs) > CLOCK_SLACK_MS) this.#wallMs = wallMs;
-    return found.map(([ledger, query]) => queryReport(this.#called(ledger), query, this.#wallMs));
+    return found.map(([history, query]) => queryReport(this.#called(history), query, this.#wallMs));
   }
 
-  #called({ containerId, containerName }: Ledger): string {
+  #called({ containerId, containerName }: QueryHistory): string {
     return containerName ?? this.#nameOf(containerId) ?? containerId.slice(0, 12);
   }
 }
 
-type Found = readonly [Ledger, AskedQuery];
+type Found = readonly [QueryHistory, AskedQuery];
 
 interface Taken {
   readonly queries: readonly Found[];
-  readonly missed: readonly (readonly [Ledger, number])[];
+  readonly missed: readonly (readonly [QueryHistory, number])[];
 }
 
 /** What has come since one looked last. */
 class News {
-  /** Of each ledger the number of the last query that was looked at. */
-  readonly cursors = new WeakMap<Ledger, number>();
-  readonly #book: Book;
+  /** Of each history the number of the last query that was looked at. */
+  readonly cursors = new WeakMap<QueryHistory, number>();
+  readonly #histories: QueryHistories;
   readonly #filter: QueryFilter;
 
-  constructor(book: Book, filter: QueryFilter) {
-    this.#book = book;
+  constructor(histories: QueryHistories, filter: QueryFilter) {
+    this.#histories = histories;
     this.#filter = filter;
-    for (const ledger of book.ledgers(filter.containerId)) this.cursors.set(ledger, ledger.lastSeq);
+    for (const history of histories.histories(filter.containerId)) this.cursors.set(history, history.lastSeq);
   }
 
   take(): Taken {
     const queries: Found[] = [];
-    const missed: [Ledger, number][] = [];
-    const fresh = [...this.#book.ledgers(this.#filter.containerId)].filter(
-      (ledger) => ledger.lastSeq > this.#cursorOf(ledger),
+    const missed: [QueryHistory, number][] = [];
+    const fresh = [...this.#histories.histories(this.#filter.containerId)].filter(
+      (history) => history.lastSeq > this.#cursorOf(history),
     );
     const each = Math.max(LIMITS.tailQueriesEach, Math.floor(LIMITS.tailQueriesAtOnce / fresh.length));
-    for (const ledger of fresh) {
-      const cursor = this.#cursorOf(ledger);
-      const seen = [...ledger.since(cursor, each)];
-      const count = ledger.lastSeq - cursor - seen.length;
-      if (count > 0) missed.push([ledger, count]);
-      for (const query of seen) if (isWanted(query, this.#filter)) queries.push([ledger, query]);
-      this.cursors.set(ledger, ledger.lastSeq);
+    for (const history of fresh) {
+      const cursor = this.#cursorOf(history);
+      const seen = [...history.since(cursor, each)];
+      const count = history.lastSeq - cursor - seen.length;
+      if (count > 0) missed.push([history, count]);
+      for (const query of seen) if (isWanted(query, this.#filter)) queries.push([history, query]);
+      this.cursors.set(history, history.lastSeq);
     }
     return { queries, missed };
   }
 
   /** One that was not there before is new from its first query on. */
-  #cursorOf(ledger: Ledger): number {
-    return this.cursors.get(ledger) ?? ledger.firstSeq - 1;
+  #cursorOf(history: QueryHistory): number {
+    return this.cursors.get(history) ?? history.firstSeq - 1;
   }
 }
 
 /** How many after this number are not there any more. */
-function missing({ oldestSeq, firstSeq }: Ledger, since: number): number {
+function missing({ oldestSeq, firstSeq }: QueryHistory, since: number): number {
   return Math.max(0, oldestSeq - Math.max(since + 1, firstSeq));
 }
 

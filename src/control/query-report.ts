@@ -1,5 +1,5 @@
 /**
- * QueryReport: a query out of a ledger, as the control socket tells it.
+ * QueryReport: a query out of a history, as the control socket tells it.
  */
 import type { QueryReport } from "../api/queries.ts";
 import type { AskedQuery } from "../base/model/asked-query.ts";
@@ -8,7 +8,7 @@ import { typeName } from "../base/dns/record-type.ts";
 
 /** `wallMs` is the time at which the clock of `performance.now` began. */
 export function queryReport(container: string, query: AskedQuery, wallMs: number): QueryReport {
-  const { seq, atMs, name, type, rcode, answers, ttl, isStream, how, upstream, tookMs } = query;
+  const { seq, atMs, name, type, rcode, answers, ttl, isStream, result: how, upstream, tookMs } = query;
   return {
     container,
     seq,
@@ -20,7 +20,7 @@ export function queryReport(container: string, query: AskedQuery, wallMs: number
     answers,
     ttl,
     transport: isStream ? "tcp" : "udp",
-    how,
+    result: how,
     upstream,
     ms: Math.round(tookMs * 1000) / 1000,
   };

@@ -5,13 +5,13 @@
 import { LIMITS } from "../base/limits.ts";
 import { Fault } from "../base/lib/fault.ts";
 import { RCODE_NAMES, rcodeNumber } from "../base/dns/rcode.ts";
-import type { Book } from "../query/ledger/book.ts";
+import type { QueryHistories } from "../query/history/query-histories.ts";
 import type { Call, Routes } from "./http.ts";
 import type { QueryFilter, QueryReader } from "./query-reader.ts";
 import type { CountersReport } from "../api/queries.ts";
 
 interface QueryRouteParts {
-  readonly book: Book;
+  readonly histories: QueryHistories;
   readonly reader: QueryReader;
   /** The id of a container by its name or the beginning of its id; throws a Fault where there is none that is served. */
   readonly find: (wanted: string) => string;
@@ -22,12 +22,12 @@ const KEYS: readonly string[] = ["container", "name", "rcode", "last", "since", 
 /** How many are told to who does not say. */
 const LAST_TOLD = 1_000;
 
-export function queryRoutes({ book, reader, find, counters }: QueryRouteParts): Routes {
+export function queryRoutes({ histories, reader, find, counters }: QueryRouteParts): Routes {
   return {
     "GET /v1/queries": ({ query, signal }) => {
       const wrong = [...query.keys()].find((key) => !KEYS.includes(key));
       if (wrong !== undefined) throw new Fault("BAD_QUERY", `"${wrong}" is none of ${KEYS.join(", ")}`);
-      if (!book.isKept) {
+      if (!histories.isKept) {
         throw new Fault("QUERIES_OFF", "This dns11 keeps no queries: its setting queries.names is off");
       }
       const filter = filterOf(query, (wanted) => find(wanted));
@@ -45,8 +45,8 @@ export function queryRoutes({ book, reader, find, counters }: QueryRouteParts): 
 }
 
 /** Of a container that is gone, but whose queries are still there. */
-export function findGone(book: Book, wanted: string): string | undefined {
-  for (const { containerId, containerName } of book.ledgers()) {
+export function findGone(histories: QueryHistories, wanted: string): string | undefined {
+  for (const { containerId, containerName } of histories.histories()) {
     if (containerName !== undefined && (containerName === wanted || containerId.startsWith(wanted))) return containerId;
   }
   return undefined;

@@ -12,16 +12,16 @@ import { findGone, queryRoutes } from "./query-routes.ts";
 import { questionRoutes } from "./question-routes.ts";
 
 export function routesOf(ports: ControlPorts): Routes {
-  const { book, reader } = ports;
+  const { histories, reader } = ports;
   return {
     "GET /v1/status": ports.status,
     "POST /v1/repair": async (call) => await repair(ports, call),
     "POST /v1/kind/detach": (call) => setDetached(ports, call, true),
     "POST /v1/kind/attach": (call) => setDetached(ports, call, false),
     ...queryRoutes({
-      book,
+      histories,
       reader,
-      find: (wanted) => findAsker(ports, wanted),
+      find: (wanted) => findClient(ports, wanted),
       counters: () => countersOf(ports),
     }),
     ...questionRoutes(ports),
@@ -29,12 +29,12 @@ export function routesOf(ports: ControlPorts): Routes {
 }
 
 /** A container whose queries come to us, or did. */
-function findAsker({ containers, book }: ControlPorts, wanted: string): string {
+function findClient({ containers, histories }: ControlPorts, wanted: string): string {
   let fact;
   try {
     fact = findContainer(containers.facts.values(), wanted);
   } catch (error) {
-    const gone = findGone(book, wanted);
+    const gone = findGone(histories, wanted);
     if (gone === undefined) throw error;
     return gone;
   }

@@ -5,7 +5,7 @@
 import { serverText } from "../base/model/server-text.ts";
 import type { Route, Server } from "../base/model/view.ts";
 import { presentation } from "../base/dns/name.ts";
-import type { Asker } from "../query/asker/asker.ts";
+import type { Client } from "../query/client/client.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import type { Nameserver } from "../query/upstream/nameserver.ts";
 import type { ControlPorts } from "./ports.ts";
@@ -14,14 +14,14 @@ import type { Upstream, UpstreamReport, UpstreamUse } from "../api/upstreams.ts"
 interface Gathered {
   readonly server: Server;
   readonly container: string | undefined;
-  readonly asker: Asker | undefined;
+  readonly client: Client | undefined;
   readonly uses: Map<string, { readonly use: Omit<UpstreamUse, "containers">; readonly containers: Set<string> }>;
 }
 
 export function upstreams({ answering, containers }: ControlPorts): UpstreamReport {
   const { known } = answering();
   const now = known?.now() ?? 0;
-  const all = [...gather(containers).values()].map(({ server, container, asker, uses }) => ({
+  const all = [...gather(containers).values()].map(({ server, container, client, uses }) => ({
     server: serverText(server),
     address: server.address,
     port: server.port,
@@ -31,7 +31,7 @@ export function upstreams({ answering, containers }: ControlPorts): UpstreamRepo
     uses: [...uses.values()]
       .map(({ use, containers: by }): UpstreamUse => ({ ...use, containers: [...by].toSorted() }))
       .toSorted((a, b) => (a.domain < b.domain ? -1 : 1)),
-    ...stateOf(known?.fleet.known(asker, server), now),
+    ...stateOf(known?.fleet.known(client, server), now),
   }));
   return { isRemembering: known !== undefined, upstreams: all };
 }
@@ -41,9 +41,9 @@ function gather(containers: ControlPorts["containers"]): Map<string, Gathered> {
   for (const fact of containers.facts.values()) {
     if (containers.decisionOf(fact.id)?.kind !== "serve") continue;
     const endpoint = containers.attachmentOf(fact.id)?.endpoint;
-    const asker = endpoint instanceof Endpoint ? endpoint.asker : undefined;
+    const client = endpoint instanceof Endpoint ? endpoint.client : undefined;
     for (const route of containers.viewOf(fact).upstreams.routes.toReversed()) {
-      for (const server of route.servers) note(found, route, server, { name: fact.name, asker });
+      for (const server of route.servers) note(found, route, server, { name: fact.name, client });
     }
   }
   return found;
@@ -53,11 +53,11 @@ function note(
   found: Map<string, Gathered>,
   route: Route,
   server: Server,
-  { name, asker }: { readonly name: string; readonly asker: Asker | undefined },
+  { name, client }: { readonly name: string; readonly client: Client | undefined },
 ): void {
   const container = server.from === "host" ? undefined : name;
   const key = `${server.from} ${serverText(server)} ${server.isBackup === true} ${container ?? ""}`;
-  const gathered = found.get(key) ?? { server, container, asker, uses: new Map() };
+  const gathered = found.get(key) ?? { server, container, client, uses: new Map() };
   found.set(key, gathered);
   const domain = presentation(route.suffix, 0, route.suffix.length);
   const useKey = `${domain} ${route.by ?? ""}`;

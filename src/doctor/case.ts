@@ -12,7 +12,7 @@ import { parseResolvConf } from "../container/watch/resolv-conf.ts";
 import { containerFact, isUp } from "../container/watch/translate.ts";
 import { LIMITS } from "../base/limits.ts";
 import { inTurn } from "../base/lib/in-turn.ts";
-import { BETTER } from "../base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR } from "../base/model/behaviour.ts";
 import { type Finding, finding } from "../base/model/finding.ts";
 import { serversIn } from "../base/model/server-text.ts";
 import type { Server } from "../base/model/view.ts";
@@ -51,7 +51,7 @@ export async function openCases(clinic: Clinic): Promise<readonly Case[]> {
   const parts = { host: () => host, engineVersion: () => info.majorVersion };
   const upstreams = new HostUpstreams(
     { ...parts, onNews: nothing, onChange: nothing, lookAgain: nothing },
-    { behaviour: BETTER, resolvConf: undefined },
+    { behaviour: DEFAULT_BEHAVIOUR, resolvConf: undefined },
   );
   try {
     const listed = await engine.containers();
@@ -118,7 +118,7 @@ function attachmentFinding(decision: Decision, told: ContainerStatus | undefined
         ? finding("attachment", "ok", detail)
         : finding("attachment", "warning", `${detail}; ${warning}`);
     }
-    case "left-alone": {
+    case "skipped": {
       const detail = `Docker's own resolver (${told.code ?? ""}): ${told.reason ?? ""}`;
       return finding("attachment", "ok", told.warning === undefined ? detail : `${detail}; ${told.warning}`);
     }
@@ -157,7 +157,7 @@ function askedByDocker({ nameservers }: ContainerFact, isInside: boolean, { host
     case "host":
       return isInside ? [] : hostServers.servers;
     case "unknown":
-      return [{ from: "door", address: DOCKER_RESOLVER, port: DNS_PORT }];
+      return [{ from: "docker", address: DOCKER_RESOLVER, port: DNS_PORT }];
   }
 }
 

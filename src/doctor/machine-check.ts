@@ -5,7 +5,7 @@
 import { openSync, closeSync } from "node:fs";
 import { join } from "node:path";
 
-import { Client } from "../api/client.ts";
+import { ControlClient } from "../api/control-client.ts";
 import { conntrackFinding } from "./checks/namespace-check.ts";
 import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
 import { type EngineHost, closeEngineHost, openEngineHost, processBehind } from "../container/namespace/engine-host.ts";
@@ -18,7 +18,7 @@ import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import { type CheckCode, type Finding, finding } from "../base/model/finding.ts";
 import { controlPath, instanceFolder } from "../api/place.ts";
 import { checkCapabilities, checkEngine } from "../container/preflight.ts";
-import { chooseMeans } from "../container/attach/rule-means.ts";
+import { chooseRuleBackend } from "../container/attach/rule-backend-choice.ts";
 import type { Status } from "../api/status.ts";
 
 /** What containers are looked at with. */
@@ -30,7 +30,7 @@ export interface Clinic {
   readonly memory: NetlinkMemory;
   /** What a running dns11 says; undefined where none answers. */
   readonly status: Status | undefined;
-  readonly client: Client;
+  readonly client: ControlClient;
   readonly hostServers: HostServers;
   close(): void;
 }
@@ -111,7 +111,7 @@ function engineFinding(info: EngineInfo): Finding {
 
 function kernelFinding(bracket: Bracket, memory: NetlinkMemory): Finding {
   try {
-    const { tier, hasZones } = chooseMeans(bracket, memory, "auto");
+    const { backend: tier, hasZones } = chooseRuleBackend(bracket, memory, "auto");
     if (tier === "nft-owner") return finding("kernel", "ok", "it takes rules that go with their process");
     const zones = hasZones ? "" : ", without connection tracking zones";
     const detail = `it takes rules of the tier ${tier} alone${zones}: they stay when dns11 is killed${tier === "nft" ? " and has no keeper" : ""}`;
@@ -143,7 +143,7 @@ async function askInstance(
   { id }: EngineInfo,
 ): Promise<Pick<Clinic, "client" | "status"> & { readonly findings: readonly Finding[] }> {
   const folder = instanceFolder(stateDir, id);
-  const client = new Client(controlPath(folder));
+  const client = new ControlClient(controlPath(folder));
   try {
     const status = await client.status();
     return { client, status, findings: [runningFinding(status)] };

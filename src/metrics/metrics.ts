@@ -186,7 +186,7 @@ function cacheFamilies({ cache }: Meter, { entries, bytes, bytesMax }: QueryRead
   ];
 }
 
-const STATES = ["attached", "verifying", "opening", "failed", "left-alone", "quarantined"] as const;
+const STATES = ["attached", "verifying", "opening", "failed", "skipped", "quarantined"] as const;
 
 function containerFamilies(
   containers: readonly ContainerStatus[],

@@ -13,13 +13,13 @@ import { RCODE } from "../base/dns/rcode.ts";
 import { TYPE } from "../base/dns/record-type.ts";
 import { CLASS } from "../base/dns/record.ts";
 import { copyBytes } from "../base/lib/bytes.ts";
-import { HOW } from "../base/model/asked-query.ts";
+import { QUERY_RESULT } from "../base/model/asked-query.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
-import { LEAVE_DEFAULTS, type LeavePolicy } from "../base/model/upstream-policy.ts";
+import { LOCAL_ONLY_DEFAULTS, type LocalOnlyPolicy } from "../base/model/upstream-policy.ts";
 import { DENIED, MISS } from "../base/model/names.ts";
 import type { Route } from "../base/model/view.ts";
 import { probeName } from "../base/model/probe-message.ts";
-import type { Asker } from "./asker/asker.ts";
+import type { Client } from "./client/client.ts";
 import { type Memory, UNKNOWN } from "./cache/memory.ts";
 import { shareBits } from "./cache/shareable.ts";
 import type { LoopGuard } from "./upstream/loop-guard.ts";
@@ -49,7 +49,7 @@ import {
 export interface AnswererParts {
   readonly memory?: Memory | undefined;
   readonly guard?: LoopGuard | undefined;
-  readonly leave?: LeavePolicy;
+  readonly leave?: LocalOnlyPolicy;
   readonly seed?: number;
 }
 
@@ -72,7 +72,7 @@ export class Answerer {
     this.#behaviour = behaviour;
     this.#question = new Question(behaviour.checksQueries);
     this.#parts = parts;
-    const { seed = randomBytes(4).readInt32LE(0), leave = LEAVE_DEFAULTS } = parts;
+    const { seed = randomBytes(4).readInt32LE(0), leave = LOCAL_ONLY_DEFAULTS } = parts;
     this.#special = new SpecialNames(behaviour, leave);
     this.#names = new KnownNames(behaviour);
     this.#shuffler = new Shuffler(seed);
@@ -84,16 +84,16 @@ export class Answerer {
    * Answers the `length` bytes at `offset`, in place; the block must have SLOT_BYTES there. Returns the length of the
    * reply, DROPPED, or DEFERRED.
    */
-  answer(asker: Asker, block: Buffer, offset: number, length: number, isStream: boolean): number {
+  answer(client: Client, block: Buffer, offset: number, length: number, isStream: boolean): number {
     const { outcome } = this;
     outcome.begin(block, offset, isStream);
-    const result = this.#answer(asker, block, offset, length, isStream);
+    const result = this.#answer(client, block, offset, length, isStream);
     if (result > 0) outcome.end(result);
-    asker.record(outcome);
+    client.record(outcome);
     return result;
   }
 
-  #answer(asker: Asker, block: Buffer, offset: number, length: number, isStream: boolean): number {
+  #answer(client: Client, block: Buffer, offset: number, length: number, isStream: boolean): number {
     const { outcome } = this;
     const question = this.#question;
     const verdict = question.read(block, offset, length);
@@ -106,7 +106,7 @@ export class Answerer {
     }
     this.#limit = sizeLimit(question.records.optUdpSize, isStream);
     outcome.stage = STAGE.here;
-    const result = this.#decide(asker, block, isStream);
+    const result = this.#decide(client, block, isStream);
     if (result === DEFERRED) outcome.stage = STAGE.deferred;
     return result;
   }
@@ -116,7 +116,7 @@ export class Answerer {
     const question = this.#question;
     if (verdict === "ignore") return DROPPED;
     outcome.stage = STAGE.unreadable;
-    outcome.how = HOW.refused;
+    outcome.result = QUERY_RESULT.refused;
     if (verdict === "not-implemented") return refuseHeader(block, offset, RCODE.NOTIMP, true);
     if (verdict === "malformed") return refuseHeader(block, offset, RCODE.FORMERR, false);
     outcome.type = question.type;
@@ -131,17 +131,17 @@ export class Answerer {
     const { optCount, optVersion } = question.records;
     if (optCount === 1 && optVersion === 0) return DROPPED;
     outcome.stage = STAGE.refused;
-    outcome.how = HOW.refused;
+    outcome.result = QUERY_RESULT.refused;
     if (optCount > 1) return refuseQuestion(block, question, RCODE.FORMERR);
     outcome.rcode = RCODE.BADVERS;
     return badVersion(block, question, this.#behaviour);
   }
 
   /** Answers as `answer` does, at the beginning of a block, and tells `trace` what is decided and why. */
-  explain(asker: Asker, block: Buffer, length: number, isStream: boolean, trace: Trace): number | Deferred {
+  explain(client: Client, block: Buffer, length: number, isStream: boolean, trace: Trace): number | Deferred {
     this.#setTrace(trace);
     try {
-      const result = this.answer(asker, block, 0, length, isStream);
+      const result = this.answer(client, block, 0, length, isStream);
       return result === DEFERRED ? { ...this.takeDeferred(block), trace } : result;
     } finally {
       this.#setTrace(undefined);
@@ -176,19 +176,19 @@ export class Answerer {
     if (memory !== undefined) memory.trace = trace;
   }
 
-  #decide(asker: Asker, block: Buffer, isStream: boolean): number {
+  #decide(client: Client, block: Buffer, isStream: boolean): number {
     const question = this.#question;
     const { type } = question;
     this.#isKnown = false;
     if (this.#behaviour.checksQueries && question.class !== CLASS.IN && question.class !== CLASS.ANY) {
-      return this.#decideOtherClass(asker, block);
+      return this.#decideOtherClass(client, block);
     }
     if (type === TYPE.A || type === TYPE.AAAA || type === TYPE.MX || this.#behaviour.answersAllTypes) {
-      const answer = this.#answerName(asker, block);
+      const answer = this.#answerName(client, block);
       if (answer !== DEFERRED) return answer;
     } else this.#trace?.passes("names", "only addresses (A, AAAA, MX) are looked up among names, as with Docker");
     if (type === TYPE.PTR) {
-      const pointer = this.#names.reverse(question, asker.view);
+      const pointer = this.#names.reverse(question, client.view);
       this.#trace?.reverses(pointer);
       if (pointer !== undefined) {
         return pointer.target === undefined
@@ -196,37 +196,37 @@ export class Answerer {
           : pointerAnswer(block, question, pointer.target, this.#behaviour, this.#limit);
       }
     } else this.#trace?.passes("reverse", "the question is not which name an address has (PTR)");
-    if (type === TYPE.TXT && asker.nonce !== undefined && this.#isProbe(asker.nonce, block)) {
-      asker.seenNonce[isStream ? "tcp" : "udp"] = true;
+    if (type === TYPE.TXT && client.nonce !== undefined && this.#isProbe(client.nonce, block)) {
+      client.seenNonce[isStream ? "tcp" : "udp"] = true;
       this.outcome.stage = STAGE.ours;
       return noData(block, question, this.#behaviour);
     }
     const { guard } = this.#parts;
     if (type === TYPE.TXT && guard?.isExpecting === true) {
       const { offset, nameEnd } = question;
-      if (guard.sees(asker, block, offset + HEADER_BYTES, nameEnd)) {
+      if (guard.sees(client, block, offset + HEADER_BYTES, nameEnd)) {
         this.outcome.stage = STAGE.ours;
         return nameError(block, question, this.#behaviour);
       }
     }
-    return this.#leave(asker, block);
+    return this.#leave(client, block);
   }
 
   /** Names here are of the internet's class. What other classes know is for servers to say, but not of a name of ours. */
-  #decideOtherClass(asker: Asker, block: Buffer): number {
+  #decideOtherClass(client: Client, block: Buffer): number {
     const question = this.#question;
     const names = this.#names;
-    const isOurs = names.find(question, asker.view) !== MISS || names.reverse(question, asker.view) !== undefined;
-    if (!isOurs) return this.#leave(asker, block);
+    const isOurs = names.find(question, client.view) !== MISS || names.reverse(question, client.view) !== undefined;
+    if (!isOurs) return this.#leave(client, block);
     this.#trace?.answers("names", "the name is known here, and the question is of another class than IN");
-    this.outcome.how = HOW.refused;
+    this.outcome.result = QUERY_RESULT.refused;
     return failure(block, question, RCODE.REFUSED, this.#behaviour);
   }
 
   /** What is decided of a name before it leaves: whether it does, and to whom. A route of its own goes before all rules. */
-  #leave(asker: Asker, block: Buffer): number {
+  #leave(client: Client, block: Buffer): number {
     const question = this.#question;
-    const { upstreams } = asker.view;
+    const { upstreams } = client.view;
     const { type } = question;
     const route = routeOf(question, upstreams);
     this.#trace?.takes(route);
@@ -242,26 +242,26 @@ export class Answerer {
       this.#trace?.passes("special", "no name that is kept from leaving");
     } else this.#trace?.passes("special", "a route of its own goes before the rules for special names");
     this.#route = route;
-    return this.#remember(asker, block, route);
+    return this.#remember(client, block, route);
   }
 
   /** What servers said before, if that is still good. */
-  #remember(asker: Asker, block: Buffer, route: Route): number {
+  #remember(client: Client, block: Buffer, route: Route): number {
     const { memory } = this.#parts;
     if (memory === undefined) {
       this.#trace?.passes("cache", "nothing is kept: the switch cache is off");
       return DEFERRED;
     }
     const { outcome } = this;
-    const length = memory.answer(asker, block, this.#question, route, this.#limit, this.#isKnown, outcome);
+    const length = memory.answer(client, block, this.#question, route, this.#limit, this.#isKnown, outcome);
     if (length === UNKNOWN) return DEFERRED;
     outcome.stage = STAGE.cache;
     return length;
   }
 
-  #answerName(asker: Asker, block: Buffer): number {
+  #answerName(client: Client, block: Buffer): number {
     const question = this.#question;
-    const said = this.#names.find(question, asker.view);
+    const said = this.#names.find(question, client.view);
     if (said === MISS) return DEFERRED;
     if (said === DENIED) {
       this.#trace?.found(true, "whoever keeps such names knows of none");

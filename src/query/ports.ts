@@ -4,7 +4,7 @@
  */
 import { MESSAGE_BYTES_MAX } from "../base/dns/sizes.ts";
 import type { Route } from "../base/model/view.ts";
-import type { Asker } from "./asker/asker.ts";
+import type { Client } from "./client/client.ts";
 import type { Outcome } from "./record/outcome.ts";
 import type { Trace } from "./trace.ts";
 
@@ -29,7 +29,7 @@ export interface Deferred {
   /** Where its question ends. */
   readonly questionEnd: number;
   readonly hasOpt: boolean;
-  /** What the asker takes by UDP, as announced in its OPT; 0 without one. */
+  /** What the client takes by UDP, as announced in its OPT; 0 without one. */
   readonly udpSize: number;
   /** A name that we hold, asked for a type that we do not: upstream's NXDOMAIN would deny what is there. */
   readonly isKnown: boolean;
@@ -51,7 +51,7 @@ export interface Deferred {
 export interface AnswersAtOnce {
   /** What became of the query that was answered last; good until the next one. */
   readonly outcome: Outcome;
-  answer(asker: Asker, block: Buffer, offset: number, length: number, isStream: boolean): number;
+  answer(client: Client, block: Buffer, offset: number, length: number, isStream: boolean): number;
   takeDeferred(block: Buffer): Deferred;
 }
 
@@ -68,4 +68,4 @@ export type Transport = "udp" | "tcp";
 export type Respond = (reply: Uint8Array, outcome: Outcome) => void;
 
 /** Asks upstream and calls back once with the reply, never before it returned. */
-export type Forward = (asker: Asker, deferred: Deferred, transport: Transport, respond: Respond) => void;
+export type Forward = (client: Client, deferred: Deferred, transport: Transport, respond: Respond) => void;

@@ -12,8 +12,8 @@ interface DefectParts {
   readonly log: Log;
   readonly repeats: Repeats;
   readonly onDefect: () => void;
-  /** The container of an asker; undefined for those that are gone. */
-  readonly containerOf: (asker: number) => string | undefined;
+  /** The container of an client; undefined for those that are gone. */
+  readonly containerOf: (client: number) => string | undefined;
 }
 
 export class Defects {

@@ -5,21 +5,21 @@
 import { LIMITS } from "../base/limits.ts";
 import type { RunSettings } from "../config/settings.ts";
 import { MORE_DESCRIPTORS } from "../container/attach/parts.ts";
-import { chooseMeans, warnOfMeans } from "../container/attach/rule-means.ts";
+import { chooseRuleBackend, warnOfRuleBackend } from "../container/attach/rule-backend-choice.ts";
 import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
 import { checkCapabilities } from "../container/preflight.ts";
 import { descriptorsMax, foreseeDescriptors, roomForContainers } from "../kernel/descriptors.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
-import type { RuleMeans } from "../base/model/rule-tier.ts";
+import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
 import type { Log } from "../base/log/log.ts";
-import { newsInto } from "../base/log/news.ts";
+import { eventLogger } from "../base/log/event-logger.ts";
 import { keepHeapSmall } from "./heap.ts";
 import { limitCalls } from "./limit-calls.ts";
 
 export interface Ground {
   readonly bracket: Bracket;
   readonly memory: NetlinkMemory;
-  readonly means: RuleMeans;
+  readonly means: RuleBackendChoice;
 }
 
 export async function prepareGround(settings: RunSettings, log: Log): Promise<Ground> {
@@ -30,8 +30,8 @@ export async function prepareGround(settings: RunSettings, log: Log): Promise<Gr
   limitCalls(settings, log);
   const bracket = new Bracket();
   const memory = new NetlinkMemory();
-  const means = chooseMeans(bracket, memory, settings.rules);
-  warnOfMeans(means, settings.keeper === "on", newsInto(log));
+  const means = chooseRuleBackend(bracket, memory, settings.ruleBackend);
+  warnOfRuleBackend(means, settings.keeper === "on", eventLogger(log));
   warnOfRoom(log);
   return { bracket, memory, means };
 }
@@ -42,7 +42,7 @@ export function previewGround(): Ground {
   return {
     bracket: new Bracket(),
     memory: new NetlinkMemory(),
-    means: { tier: "nft-owner", hasZones: true },
+    means: { backend: "nft-owner", hasZones: true },
   };
 }
 

@@ -9,13 +9,13 @@
  */
 import { reasonOf } from "../base/lib/fault.ts";
 import type { Log } from "../base/log/log.ts";
-import type { ContainerWay } from "./container-way.ts";
+import type { ContainerSide } from "./container-side.ts";
 import type { Presence } from "./presence.ts";
 import type { Safekeeping } from "./safekeeping.ts";
 
 interface HandingOverParts {
   readonly log: Log;
-  readonly containerWay: ContainerWay;
+  readonly containerSide: ContainerSide;
   readonly presence: Presence;
   readonly safekeeping: Safekeeping;
   /** Somebody else serves: this process, or 0. */
@@ -40,10 +40,10 @@ export class HandingOver {
   wanted(): void {
     this.#next(async () => {
       if (this.#state !== "serving") return;
-      const { log, containerWay, presence, safekeeping } = this.#parts;
+      const { log, containerSide, presence, safekeeping } = this.#parts;
       log.info("another process is to take over; standing still");
       this.#state = "still";
-      await containerWay.standStill();
+      await containerSide.standStill();
       presence.leave();
       safekeeping.yield();
     });
@@ -54,7 +54,7 @@ export class HandingOver {
       if (this.#state !== "still") return;
       await this.#parts.presence.take();
       this.#state = "serving";
-      this.#parts.containerWay.goOn();
+      this.#parts.containerSide.goOn();
       this.#parts.log.warn("nobody took over; serving on");
     });
   }

@@ -172,7 +172,7 @@ export class Life {
   #sentence(): string {
     const source = this.#source?.();
     if (source === undefined || !source.isSynced) return `Starting: ${this.#waitingFor}`;
-    const wanted = source.containers().filter(({ state }) => state !== "left-alone");
+    const wanted = source.containers().filter(({ state }) => state !== "skipped");
     const attached = wanted.filter(({ state }) => state === "attached").length;
     return `${attached} of ${wanted.length} containers attached`;
   }

@@ -68,8 +68,8 @@ export class Reloads {
       log.error({ config, reason }, "settings not read again; the old ones stay");
       throw new Fault("NOT_RELOADED", `The settings were not read again, and the old ones stay:\n${reasonOf(error)}`);
     }
-    if (next.rules !== before.rules) {
-      log.warn({ rules: next.rules }, "rules are held as they were until dns11 is started anew");
+    if (next.ruleBackend !== before.ruleBackend) {
+      log.warn({ rules: next.ruleBackend }, "rules are held as they were until dns11 is started anew");
     }
     const changed = changedKeys(before.origins, next.origins);
     this.#settings = next;

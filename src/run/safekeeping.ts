@@ -13,7 +13,7 @@ import { longCalls } from "../base/lib/long-calls.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import type { HeldNamespace, Keep } from "../base/model/held-namespace.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
-import type { RuleMeans } from "../base/model/rule-tier.ts";
+import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
 
 const SOCKET = "keeper.sock";
 const NONE: KeeperReport = { state: "off", pid: null, namespaces: 0, restarts: 0 };
@@ -22,7 +22,7 @@ export class Safekeeping {
   readonly #link: KeeperLink | undefined;
   #left = new Map<string, HeldNamespace>();
 
-  constructor({ keeper }: RunSettings, { tier }: RuleMeans, folder: string, told: Omit<LinkParts, "socketPath">) {
+  constructor({ keeper }: RunSettings, { backend: tier }: RuleBackendChoice, folder: string, told: Omit<LinkParts, "socketPath">) {
     // The older iptables has no socket by which rules could be removed: it takes programs, inside the namespace.
     if (keeper === "off" || tier === "iptables-legacy") return;
     this.#link = new KeeperLink({ socketPath: join(folder, SOCKET), ...told });

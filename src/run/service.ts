@@ -24,7 +24,7 @@ import { familiesOf } from "../metrics/metrics.ts";
 import { WayCounts } from "../metrics/way-counts.ts";
 import type { Log } from "../base/log/log.ts";
 import { Repeats } from "../base/log/repeats.ts";
-import type { ContainerWay, FindPremises, Premises } from "./container-way.ts";
+import type { ContainerSide, FindPremises, Premises } from "./container-side.ts";
 import { Defects } from "./defects.ts";
 import { type Ground, prepareGround } from "./ground.ts";
 import { HandingOver } from "./handing-over.ts";
@@ -35,7 +35,7 @@ import { afterLameDuck } from "./lame-duck.ts";
 import { Life } from "./life.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
 import { Presence } from "./presence.ts";
-import { type QueryWay, composeQueryWay } from "./query-way.ts";
+import { type QuerySide, composeQuerySide } from "./query-side.ts";
 import { Reloads } from "./reloads.ts";
 import { startReplacement } from "./replacement.ts";
 import { Safekeeping } from "./safekeeping.ts";
@@ -44,8 +44,8 @@ import { VERSION } from "./version.ts";
 
 /** Both ways, and what is counted of them. */
 interface Serving {
-  readonly queryWay: QueryWay;
-  readonly containerWay: ContainerWay;
+  readonly querySide: QuerySide;
+  readonly containerSide: ContainerSide;
   readonly safekeeping: Safekeeping;
   readonly counts: WayCounts;
   readonly repeats: Repeats;
@@ -141,7 +141,7 @@ export class Service {
     const presence = this.#presenceOf(serving, { ground, quarantines }, premises);
     const handingOver = new HandingOver({
       log: this.#log,
-      containerWay: serving.containerWay,
+      containerSide: serving.containerSide,
       presence,
       safekeeping,
       onGone: (successor) => {
@@ -157,7 +157,7 @@ export class Service {
         begin.open();
       }
       const stop = AbortSignal.any([this.#untilStopped(signal), gone.signal]);
-      const parts = { log: this.#log, ground, presence, safekeeping, containerWay: serving.containerWay };
+      const parts = { log: this.#log, ground, presence, safekeeping, containerSide: serving.containerSide };
       const succession = predecessor && (async () => await succeed(predecessor, { ...parts, begin: begin.open }, stop));
       await this.#serveWith(serving, { folder, quarantines, handingOver }, stop, succession);
     } finally {
@@ -181,15 +181,15 @@ export class Service {
     const log = this.#log;
     const repeats = new Repeats(log);
     const counts = new WayCounts(settings.metrics.containers);
-    const queryWay = composeQueryWay(settings, log, repeats, (asker, id) => quarantines.box.name(asker, id));
+    const querySide = composeQuerySide(settings, log, repeats, (client, id) => quarantines.box.name(client, id));
     const journal = new Journal(folder);
     const { keep, heir } = safekeeping;
-    const made = { settings, log, repeats, ground, queryWay, counts, journal, quarantines, keep, heir, begins };
-    const containerWay = premises.compose(made);
-    const reader = new QueryReader(queryWay.book, (id) => containerWay.containers.facts.get(id)?.name);
+    const made = { settings, log, repeats, ground, querySide, counts, journal, quarantines, keep, heir, begins };
+    const containerSide = premises.compose(made);
+    const reader = new QueryReader(querySide.histories, (id) => containerSide.containers.facts.get(id)?.name);
     const queryLog = new QueryLog(reader, log);
     queryLog.setOn(settings.queries.isLogged);
-    return { queryWay, containerWay, safekeeping, counts, repeats, reader, queryLog };
+    return { querySide, containerSide, safekeeping, counts, repeats, reader, queryLog };
   }
 
   #presenceOf(
@@ -216,18 +216,18 @@ export class Service {
     succession: (() => Promise<void>) | undefined,
   ): Promise<void> {
     const { folder, quarantines, handingOver } = parts;
-    const { queryWay, containerWay, safekeeping, repeats, queryLog } = serving;
+    const { querySide, containerSide, safekeeping, repeats, queryLog } = serving;
     const guard = new HangGuard();
     const defects = new Defects({
       log: this.#log,
       repeats,
-      containerOf: (asker) => quarantines.box.containerOf(asker)?.slice(0, 12),
-      onDefect: () => void queryWay.meter.counts.defects++,
+      containerOf: (client) => quarantines.box.containerOf(client)?.slice(0, 12),
+      onDefect: () => void querySide.meter.counts.defects++,
     });
     const failed = new AbortController();
     try {
       if (succession === undefined) defects.begin(quarantines.box.inWork);
-      const following = containerWay.follow(AbortSignal.any([stop, failed.signal]));
+      const following = containerSide.follow(AbortSignal.any([stop, failed.signal]));
       if (succession !== undefined) {
         await succession().catch(async (error: unknown) => {
           failed.abort();
@@ -236,25 +236,25 @@ export class Service {
         });
         defects.begin(quarantines.box.inWork);
       }
-      quarantines.watch(() => containerWay.refresh());
+      quarantines.watch(() => containerSide.refresh());
       this.#life.serves(() => ({
-        isSynced: containerWay.isSynced,
-        isSettled: containerWay.isSettled,
-        containers: () => containerStatuses(containerWay.containers),
-        lastSignMs: () => containerWay.lastSignMs,
+        isSynced: containerSide.isSynced,
+        isSettled: containerSide.isSettled,
+        containers: () => containerStatuses(containerSide.containers),
+        lastSignMs: () => containerSide.lastSignMs,
       }));
       this.#serving = serving;
-      this.#tellServing(containerWay, controlPath(folder));
-      trimWhen(() => containerWay.isSynced && containerWay.isSettled);
+      this.#tellServing(containerSide, controlPath(folder));
+      trimWhen(() => containerSide.isSynced && containerSide.isSettled);
       await following;
     } finally {
       if (handingOver.isServing) {
         this.#life.stops();
         this.#log.info("handing back to Docker's resolver");
-        await containerWay.stop();
+        await containerSide.stop();
         safekeeping.end();
       } else {
-        await containerWay.abandon();
+        await containerSide.abandon();
         safekeeping.leave();
       }
       queryLog.stop();
@@ -265,7 +265,7 @@ export class Service {
     }
   }
 
-  #tellServing({ engine }: ContainerWay, control: string): void {
+  #tellServing({ engine }: ContainerSide, control: string): void {
     const about = engine === null ? {} : { engine: engine.id, version: engine.version, address: engine.address };
     this.#log.info({ ...about, character: this.#character, control }, "serving");
   }
@@ -292,16 +292,16 @@ export class Service {
     }
   }
 
-  #portsOf({ queryWay, containerWay, safekeeping, reader }: Serving, ground: Ground): ControlPorts {
-    const { containers, repairs, inside } = containerWay;
+  #portsOf({ querySide, containerSide, safekeeping, reader }: Serving, ground: Ground): ControlPorts {
+    const { containers, repairs, inside } = containerSide;
     return {
       containers,
       repairs,
       inside,
-      answering: queryWay.asking,
-      book: queryWay.book,
+      answering: querySide.asking,
+      histories: querySide.histories,
       reader,
-      status: () => this.#status(containerWay, safekeeping, ground),
+      status: () => this.#status(containerSide, safekeeping, ground),
       reload: async () => await this.reload(),
     };
   }
@@ -320,35 +320,35 @@ export class Service {
       descriptorsMax: descriptorsMax(),
     };
     if (this.#serving === undefined) return familiesOf(base);
-    const { queryWay, containerWay, counts } = this.#serving;
-    const containers = containerStatuses(containerWay.containers);
-    const isConnected = containerWay.engine?.isConnected;
-    const serving = { meter: queryWay.meter, readings: queryWay.readings(), counts, containers, isConnected };
+    const { querySide, containerSide, counts } = this.#serving;
+    const containers = containerStatuses(containerSide.containers);
+    const isConnected = containerSide.engine?.isConnected;
+    const serving = { meter: querySide.meter, readings: querySide.readings(), counts, containers, isConnected };
     return familiesOf({ ...base, serving });
   }
 
-  #status(containerWay: ContainerWay, safekeeping: Safekeeping, { means }: Ground): Status {
+  #status(containerSide: ContainerSide, safekeeping: Safekeeping, { means }: Ground): Status {
     const { settings } = this.#reloads;
     return {
       version: VERSION,
       pid: process.pid,
       since: this.#since.toISOString(),
-      character: this.#character,
-      tier: means.tier,
-      engine: containerWay.engine,
+      mode: this.#character,
+      ruleBackend: means.backend,
+      engine: containerSide.engine,
       config: settings.config ?? null,
       settings: settings.origins,
-      isReady: containerWay.isSynced && containerWay.isSettled,
+      isReady: containerSide.isSynced && containerSide.isSettled,
       memoryBytes: process.memoryUsage.rss(),
       capabilities: threadCapabilities(),
       keeper: safekeeping.report,
       metrics: this.#pages.address ?? null,
-      containers: containerStatuses(containerWay.containers),
+      containers: containerStatuses(containerSide.containers),
     };
   }
 
-  get #character(): Status["character"] {
-    return this.#reloads.settings.isStrict ? "strict" : "better";
+  get #character(): Status["mode"] {
+    return this.#reloads.settings.isStrict ? "strict" : "default";
   }
 }
 
@@ -360,10 +360,10 @@ function gate(): { readonly passed: Promise<void>; readonly open: () => void } {
 }
 
 /** As far as a reload may change things. */
-function reconfigure({ queryWay, containerWay, counts, queryLog }: Serving, settings: RunSettings): void {
+function reconfigure({ querySide, containerSide, counts, queryLog }: Serving, settings: RunSettings): void {
   // Before anything else: it may find no room, and then nothing has changed.
-  queryWay.reconfigure(settings);
+  querySide.reconfigure(settings);
   counts.setContainersMax(settings.metrics.containers);
   queryLog.setOn(settings.queries.isLogged);
-  containerWay.reconfigure(settings);
+  containerSide.reconfigure(settings);
 }

@@ -9,7 +9,7 @@ import { closeDescriptors } from "../keeper/holding.ts";
 import type { Predecessor } from "../keeper/predecessor.ts";
 import { Fault } from "../base/lib/fault.ts";
 import type { Log } from "../base/log/log.ts";
-import type { ContainerWay } from "./container-way.ts";
+import type { ContainerSide } from "./container-side.ts";
 import type { Ground } from "./ground.ts";
 import type { Presence } from "./presence.ts";
 import type { Safekeeping } from "./safekeeping.ts";
@@ -21,15 +21,15 @@ interface SuccessionParts {
   readonly ground: Ground;
   readonly presence: Presence;
   readonly safekeeping: Safekeeping;
-  readonly containerWay: ContainerWay;
+  readonly containerSide: ContainerSide;
   /** Has attaching begin. */
   readonly begin: () => void;
 }
 
 /** Returns when it serves in the other one's place, or when `signal` ends it before anything was touched. */
 export async function succeed(predecessor: Predecessor, parts: SuccessionParts, signal: AbortSignal): Promise<void> {
-  const { log, ground, presence, safekeeping, containerWay, begin } = parts;
-  while (!containerWay.isSynced) {
+  const { log, ground, presence, safekeeping, containerSide, begin } = parts;
+  while (!containerSide.isSynced) {
     if (signal.aborted) return predecessor.channel.close();
     await sleep(LOOK_EVERY_MS);
   }
@@ -46,7 +46,7 @@ export async function succeed(predecessor: Predecessor, parts: SuccessionParts, 
   safekeeping.inherit(predecessor, left);
   begin();
   const deadlineMs = startMs + KEEPER_LIMITS.takeMs / 2;
-  while (!containerWay.isSettled && performance.now() < deadlineMs) await sleep(LOOK_EVERY_MS);
+  while (!containerSide.isSettled && performance.now() < deadlineMs) await sleep(LOOK_EVERY_MS);
   safekeeping.settle(ground.memory);
   log.info({ namespaces, ms: Math.round(performance.now() - startMs) }, "taken over from the process before");
 }

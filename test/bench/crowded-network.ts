@@ -3,11 +3,11 @@
 import { LIMITS } from "../../src/base/limits.ts";
 import type { ContainerFact } from "../../src/container/registry/fact.ts";
 import { splitLabels } from "../../src/container/registry/labels.ts";
-import type { EngineWay } from "../../src/run/engine/engine-way.ts";
+import type { EngineSide } from "../../src/run/engine/engine-side.ts";
 
 const NETWORK = { id: "n1", name: "n1", driver: "bridge", scope: "local", isInternal: false };
 
-export async function untilAttached({ reconciler, directory }: EngineWay, count: number): Promise<void> {
+export async function untilAttached({ reconciler, directory }: EngineSide, count: number): Promise<void> {
   if (directory.containers.size === 0 && count > 0) throw new Error("No facts");
   const deadlineMs = performance.now() + LIMITS.listMs;
   for (;;) {

@@ -35,7 +35,7 @@ test("it would notice: rules that outlive a killed dns11 leave containers withou
     containers: 1,
     only: ["kill"],
     // Nobody owns these, so that without a keeper nobody removes them either.
-    args: ["--rules", "nft", "--keeper", "off"],
+    args: ["--rule-backend", "nft", "--keeper", "off"],
   });
   const silences = result.violations.filter(({ what }) => what.startsWith("no right answer"));
   assert.ok(silences.length > 0, reportOf(result).join("\n"));

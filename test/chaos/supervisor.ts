@@ -3,7 +3,7 @@
 
 import { readFileSync, readdirSync } from "node:fs";
 
-import { Client } from "../../src/api/client.ts";
+import { ControlClient } from "../../src/api/control-client.ts";
 import type { ContainerStatus } from "../../src/api/status.ts";
 import { Dns11 } from "../support/program/dns11.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
@@ -36,7 +36,7 @@ export type SupervisorOptions = {
 
 export class Supervisor {
   readonly #options: SupervisorOptions;
-  readonly #client: Client;
+  readonly #client: ControlClient;
   readonly #ends = new Map<string, number>();
   readonly #unasked: Unasked[] = [];
   readonly #starved: Starved[] = [];
@@ -56,7 +56,7 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
-    this.#client = new Client(options.controlPath);
+    this.#client = new ControlClient(options.controlPath);
   }
 
   // Nothing between two lives.

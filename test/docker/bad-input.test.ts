@@ -168,14 +168,14 @@ test("a kernel without owned tables has the next tier of rules, and refuses to b
   const prefix = ["strace", ...inject];
   {
     await using instance = await startDns11(engine, { prefix, args: ["--keeper", "off"] });
-    const { tier, pid } = await instance.status();
+    const { ruleBackend: tier, pid } = await instance.status();
     assert.equal(tier, "nft");
     assert.match(instance.log, /rules of this tier stay when dns11 is killed or hangs/);
     // strace would leave it alone, and go.
     process.kill(pid, "SIGTERM");
     assert.equal(await instance.exited, 0);
   }
-  await using instance = new Dns11(engine.host, { prefix, args: ["--rules", "nft-owner"] });
+  await using instance = new Dns11(engine.host, { prefix, args: ["--rule-backend", "nft-owner"] });
   assert.equal(await instance.exited, 3, instance.log);
   assert.match(instance.log, /no tables that belong to a process[\s\S]*Linux 5\.12/);
 });

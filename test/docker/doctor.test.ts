@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { PROGRAM } from "../support/program/built.ts";
-import { Client } from "../../src/api/client.ts";
+import { ControlClient } from "../../src/api/control-client.ts";
 import type { Diagnosis, Report } from "../../src/doctor/doctor.ts";
 import type { CheckCode, Finding } from "../../src/base/model/finding.ts";
 import { check, run } from "../support/program/command.ts";
@@ -302,7 +302,7 @@ test("sockets that somebody closed under dns11 are noticed, and --fix has it att
   assert.deepEqual(dataOf(await dig(web, "+tcp", "web")), [web.address(NETWORK)]);
   assert.notDeepEqual((await instance.container("web"))?.ports, ports);
   const [sub = ""] = readdirSync(instance.stateDir);
-  const client = new Client(join(instance.stateDir, sub, "control.sock"));
+  const client = new ControlClient(join(instance.stateDir, sub, "control.sock"));
   assert.deepEqual(await client.repair("web"), { name: "web", outcome: "verified" });
   await assert.rejects(client.repair("nobody"), { code: "NO_SUCH_CONTAINER" });
   await assert.rejects(client.repair(""), { code: "NO_CONTAINER" });
@@ -319,7 +319,7 @@ test("sockets that somebody closed under dns11 are noticed, and --fix has it att
 
 test("rules of a lower tier that somebody deletes are missed, until dns11 looks again or --fix has it look", async () => {
   await using web = await runContainer(engine, { name: "web", networks: [NETWORK] });
-  await using instance = await startDns11(engine, { args: ["--rules", "iptables-legacy"] });
+  await using instance = await startDns11(engine, { args: ["--rule-backend", "iptables-legacy"] });
   // The kernel tells nobody of this one; with the tier nft dns11 would be as quick as the doctor.
   for (const table of ["nat", "raw", "mangle"]) {
     for (const verb of ["-F", "-X"])

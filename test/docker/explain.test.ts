@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { Client } from "../../src/api/client.ts";
+import { ControlClient } from "../../src/api/control-client.ts";
 import { locateControl } from "../../src/api/locate.ts";
 import type { Explanation } from "../../src/api/names.ts";
 import type { CommandResult } from "../support/program/command.ts";
@@ -57,7 +57,7 @@ async function command(instance: Dns11, ...args: string[]): Promise<CommandResul
 }
 
 async function explain(instance: Dns11, name: string, type: string, container = "app"): Promise<Explanation> {
-  return await new Client(await locateControl(instance.stateDir, engine.host)).explain({ container, name, type });
+  return await new ControlClient(await locateControl(instance.stateDir, engine.host)).explain({ container, name, type });
 }
 
 // What is asked, and which layer has to answer: by default, and with --strict.

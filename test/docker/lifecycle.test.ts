@@ -68,7 +68,7 @@ test("a container that restarts is served in its new namespace", async () => {
 test("a container that shares another's namespace is served with it, once", async () => {
   await using joiner = await runContainer(engine, { name: "joiner", args: ["--network", "container:client"] });
   const status = await waitFor("joiner to be seen", async () => await dns11.container("joiner"));
-  assert.equal(status.state, "left-alone");
+  assert.equal(status.state, "skipped");
   assert.equal(status.code, "shares-namespace");
   assert.deepEqual(dataOf(await dig(joiner, "web")), [web.address("n1")]);
 });
@@ -81,7 +81,7 @@ test("a container that joins its first user-defined network while it runs is ser
   await dns11.waitFor("late", "attached");
   assert.deepEqual(dataOf(await dig(late, "web")), [web.address("n1")]);
   await late.disconnect("n1");
-  await dns11.waitFor("late", "left-alone");
+  await dns11.waitFor("late", "skipped");
   // What was on its way is answered first.
   await waitFor("nothing of dns11 to be left", async () =>
     (await late.enter("nft", ["list", "ruleset"])).stdout.includes("dns11") ? undefined : true,

@@ -58,7 +58,7 @@ test("each query is there once, with how it was answered and by whom, and no pro
   const { stdout } = await asked(["tail", "web", "--no-follow", "--json"]);
   const queries = reportsIn(stdout);
   assert.deepEqual(
-    queries.map(({ name, type, rcode, how, transport, answers }) => [name, type, rcode, how, transport, answers]),
+    queries.map(({ name, type, rcode, result: how, transport, answers }) => [name, type, rcode, how, transport, answers]),
     [
       ["Db", "A", "NOERROR", "local", "udp", 1],
       ["one.ok.test", "A", "NOERROR", "forwarded", "udp", 1],
@@ -208,7 +208,7 @@ test("ps lists every container with what is done there, or why nothing is", asyn
     listed.map(({ name, state, rules, code }) => [name, state, rules, code]),
     [
       ["db", "attached", "nft-owner", undefined],
-      ["plain", "left-alone", null, "default-network-only"],
+      ["plain", "skipped", null, "default-network-only"],
       ["web", "attached", "nft-owner", undefined],
     ],
   );
@@ -218,7 +218,7 @@ test("ps lists every container with what is done there, or why nothing is", asyn
     stdout,
     /^web +attached +\d\d:\d\d:\d\d +\d\d:\d\d:\d\d +nft-owner +\d+\/udp \d+\/tcp +[1-9]\d* .*host\(127\.0\.0\.1\)$/m,
   );
-  assert.match(stdout, /^plain +left-alone +- .* it is on no user-defined network/m);
+  assert.match(stdout, /^plain +skipped +- .* it is on no user-defined network/m);
 });
 
 test("names are forgotten when they are to be hidden, nothing is kept when it is off, and a file says which", async () => {

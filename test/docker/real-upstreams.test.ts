@@ -77,7 +77,7 @@ const QUESTIONS: readonly (readonly string[])[] = [
 const AT_ONCE = 8;
 
 for (const [character, args] of [
-  ["better", []],
+  ["default", []],
   ["strict", ["--strict"]],
 ] as const) {
   test(`${character}: dnsmasq and unbound are heard as they speak`, { timeout: 120_000 }, async (context) => {

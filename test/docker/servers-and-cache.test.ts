@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { EXIT } from "../../cmd/exit-code.ts";
-import { Client } from "../../src/api/client.ts";
+import { ControlClient } from "../../src/api/control-client.ts";
 import { locateControl } from "../../src/api/locate.ts";
 import type { Upstream } from "../../src/api/upstreams.ts";
 import type { CommandResult } from "../support/program/command.ts";
@@ -42,8 +42,8 @@ async function command(instance: Dns11, ...args: string[]): Promise<CommandResul
   return await dns11([...args, "-H", engine.host, "--state-dir", instance.stateDir]);
 }
 
-async function clientOf({ stateDir }: Dns11): Promise<Client> {
-  return new Client(await locateControl(stateDir, engine.host));
+async function clientOf({ stateDir }: Dns11): Promise<ControlClient> {
+  return new ControlClient(await locateControl(stateDir, engine.host));
 }
 
 async function serverNamed(instance: Dns11, server: string, container?: string): Promise<Upstream> {

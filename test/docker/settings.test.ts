@@ -137,7 +137,7 @@ test("SIGHUP has a good file count at once, as a whole, and tells what changed",
   assert.deepEqual(await whoAnswers(web, "corp.ok.test"), ["other"]);
   const [answer] = (await dig(web, "web")).answer;
   assert.equal(answer?.ttl, 600);
-  assert.equal((await instance.waitFor("backend", "left-alone")).code, "not-selected");
+  assert.equal((await instance.waitFor("backend", "skipped")).code, "not-selected");
   write(path, "");
   await reloaded(instance, /settings read again/);
   assert.deepEqual(await whoAnswers(web, "corp.ok.test"), ["hosts"]);

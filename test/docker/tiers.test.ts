@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { EXIT } from "../../cmd/exit-code.ts";
-import type { RuleTier } from "../../src/base/model/rule-tier.ts";
+import type { RuleBackend } from "../../src/base/model/rule-backend.ts";
 import type { Container } from "../support/engine/container.ts";
 import { type DigReply, dataOf, dig } from "../support/asking/dig.ts";
 import { Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
@@ -44,8 +44,8 @@ async function rules(): Promise<string> {
   return outputs.map(({ stdout }) => stdout).join("\n");
 }
 
-async function serve(tier: RuleTier, options: { readonly stateDir?: string } = {}): Promise<Dns11> {
-  return await startDns11(engine, { ...options, args: ["--rules", tier, "--keeper", "off"] });
+async function serve(tier: RuleBackend, options: { readonly stateDir?: string } = {}): Promise<Dns11> {
+  return await startDns11(engine, { ...options, args: ["--rule-backend", tier, "--keeper", "off"] });
 }
 
 async function cleanup(instance: Dns11): Promise<string> {
@@ -69,7 +69,7 @@ async function assertUnanswered(): Promise<void> {
 for (const tier of LOWER) {
   test(`${tier}: names resolve, it is said what a kill would leave, and SIGTERM leaves nothing`, async () => {
     await using instance = await serve(tier);
-    assert.equal((await instance.status()).tier, tier);
+    assert.equal((await instance.status()).ruleBackend, tier);
     const shown = await dns11(["status", "-H", engine.host, "--state-dir", instance.stateDir]);
     assert.match(shown.stdout, new RegExp(`rules ${tier} \\(they stay when dns11 is killed`));
     assert.match(instance.log, /stay when dns11 is killed or hangs/);
@@ -133,7 +133,7 @@ for (const tier of LOWER) {
       await using first = await serve(tier);
       await kill(first);
       await using second = await serve(next, { stateDir: first.stateDir });
-      assert.equal((await second.status()).tier, next);
+      assert.equal((await second.status()).ruleBackend, next);
       await assertAnswered(OUR_TTL);
       assert.equal(await second.stop(), 0);
       assert.doesNotMatch(await rules(), OURS);
@@ -160,8 +160,8 @@ function without(path: string): string[] {
 }
 
 test("nft with a keeper: after SIGKILL Docker's resolver answers, and nothing is left", async () => {
-  await using instance = await startDns11(engine, { args: ["--rules", "nft"] });
-  assert.equal((await instance.status()).tier, "nft");
+  await using instance = await startDns11(engine, { args: ["--rule-backend", "nft"] });
+  assert.equal((await instance.status()).ruleBackend, "nft");
   await waitFor("the keeper to hold both", async () => {
     const { keeper } = await instance.status();
     return keeper.state === "watching" && keeper.namespaces === 2 ? true : undefined;
@@ -174,7 +174,7 @@ test("nft with a keeper: after SIGKILL Docker's resolver answers, and nothing is
 });
 
 test("iptables-legacy has no keeper, and it is said what a kill would leave", async () => {
-  await using instance = await startDns11(engine, { args: ["--rules", "iptables-legacy"] });
+  await using instance = await startDns11(engine, { args: ["--rule-backend", "iptables-legacy"] });
   assert.equal((await instance.status()).keeper.state, "off");
   assert.match(instance.log, /stay when dns11 is killed or hangs/);
   assert.equal(await instance.stop(), 0);
@@ -182,7 +182,7 @@ test("iptables-legacy has no keeper, and it is said what a kill would leave", as
 
 test("a tier that is wished for and not possible ends the run, and it is said why and what is needed", async () => {
   await using instance = new Dns11(engine.host, {
-    args: ["--rules", "iptables-legacy"],
+    args: ["--rule-backend", "iptables-legacy"],
     prefix: without("/usr/sbin/xtables-legacy-multi"),
   });
   assert.equal(await inTime(instance.exited, "dns11 to refuse"), EXIT.cannotServe);
@@ -194,7 +194,7 @@ test("a tier that is wished for and not possible ends the run, and it is said wh
 test("without the target CT iptables-legacy serves without zones, and says so", async () => {
   const { stdout } = await engine.enter("find", ["/usr/lib", "-name", "libxt_CT.so"]);
   await using instance = await startDns11(engine, {
-    args: ["--rules", "iptables-legacy"],
+    args: ["--rule-backend", "iptables-legacy"],
     prefix: without(stdout.trim()),
   });
   assert.match(instance.log, /without connection tracking zones/);

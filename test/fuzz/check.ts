@@ -7,11 +7,11 @@ import { decode } from "dns-packet";
 import { RCODE } from "../../src/base/dns/rcode.ts";
 import { LIMITS } from "../../src/base/limits.ts";
 import { withLength } from "../../src/base/lib/framing.ts";
-import { BETTER, type Behaviour, STRICT } from "../../src/base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../../src/base/model/behaviour.ts";
 import { NAME_BYTES_MAX } from "../../src/base/dns/name.ts";
 import { Answerer } from "../../src/query/answer.ts";
 import { DEFERRED, DROPPED, type Deferred, SLOT_BYTES } from "../../src/query/ports.ts";
-import type { Asker } from "../../src/query/asker/asker.ts";
+import type { Client } from "../../src/query/client/client.ts";
 import { StreamReader } from "../../src/base/lib/stream-reader.ts";
 import { Question, type Verdict } from "../../src/query/wire/question.ts";
 import { Records, isReadable } from "../../src/query/wire/records.ts";
@@ -60,7 +60,7 @@ class Slot {
 export class AnswerCheck {
   readonly #behaviour: Behaviour;
   readonly #isStream: boolean;
-  readonly #asker: Asker;
+  readonly #client: Client;
   readonly #answerers: readonly [Answerer, Answerer];
   readonly #slots = [new Slot(CANARY_BYTES, 0xa5), new Slot(CANARY_BYTES + 37, 0x00)] as const;
   readonly #question: Question;
@@ -69,12 +69,12 @@ export class AnswerCheck {
   lastMicros = 0;
   readonly outcomes = { dropped: 0, deferred: 0, answered: 0, refused: 0 };
 
-  constructor(character: "strict" | "better", isStream: boolean, seed: number) {
-    this.#behaviour = character === "strict" ? STRICT : BETTER;
+  constructor(character: "strict" | "default", isStream: boolean, seed: number) {
+    this.#behaviour = character === "strict" ? STRICT_BEHAVIOUR : DEFAULT_BEHAVIOUR;
     this.#question = new Question(this.#behaviour.checksQueries);
     this.#isStream = isStream;
-    this.#asker = anAsker(aWorld(isStream));
-    this.#asker.nonce = NONCE;
+    this.#client = anAsker(aWorld(isStream));
+    this.#client.nonce = NONCE;
     this.#answerers = [new Answerer(this.#behaviour, { seed }), new Answerer(this.#behaviour, { seed })];
   }
 
@@ -91,9 +91,9 @@ export class AnswerCheck {
     first.place(message);
     second.place(message);
     const start = performance.now();
-    const result = one.answer(this.#asker, first.block, first.offset, message.length, this.#isStream);
+    const result = one.answer(this.#client, first.block, first.offset, message.length, this.#isStream);
     this.lastMicros = (performance.now() - start) * 1000;
-    const again = other.answer(this.#asker, second.block, second.offset, message.length, this.#isStream);
+    const again = other.answer(this.#client, second.block, second.offset, message.length, this.#isStream);
     assert.equal(again, result, "the same message has the same outcome anywhere");
     assert.ok(first.isIntact() && second.isIntact(), "nothing beyond the slot is written");
     if (message.length < 12 || (message[2] ?? 0) >= 0x80)

@@ -15,7 +15,7 @@ import { fuzz } from "./run.ts";
 const SEED = 20_250_101;
 const INPUTS = 200_000;
 
-const checks = (["strict", "better"] as const).flatMap((character) =>
+const checks = (["strict", "default"] as const).flatMap((character) =>
   [false, true].map((isStream) => ({
     what: `${character} over ${isStream ? "TCP" : "UDP"}`,
     check: new AnswerCheck(character, isStream, SEED),

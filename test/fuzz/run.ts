@@ -30,7 +30,7 @@ export type Run = {
   readonly outcomes: Readonly<Record<string, number>>;
 };
 
-const KINDS = ["strict udp", "strict tcp", "better udp", "better tcp", "reply", "delivery"] as const;
+const KINDS = ["strict udp", "strict tcp", "default udp", "default tcp", "reply", "delivery"] as const;
 type Kind = (typeof KINDS)[number];
 
 const HUGE_ONCE_IN = 500;
@@ -72,8 +72,8 @@ export function fuzz({ seed, inputs, from = 0 }: RunOptions): Run {
   const answers = {
     "strict udp": new AnswerCheck("strict", false, seed),
     "strict tcp": new AnswerCheck("strict", true, seed),
-    "better udp": new AnswerCheck("better", false, seed),
-    "better tcp": new AnswerCheck("better", true, seed),
+    "default udp": new AnswerCheck("default", false, seed),
+    "default tcp": new AnswerCheck("default", true, seed),
   };
   const replies = { reply: new ReplyCheck(), delivery: new DeliveryCheck() };
   const watches = new Map(KINDS.map((kind) => [kind, new Stopwatch()]));

@@ -61,7 +61,7 @@ test("a throw at every step of the work leaves the thread at home and nothing of
                   listening,
                   zone: 1,
                   spared: [],
-                  doorMark: 1,
+                  passthroughMark: 1,
                   trialMark: 2,
                 }),
                 true,

@@ -9,11 +9,11 @@ import { after, test } from "node:test";
 import type { Attachment } from "../../src/container/attach/attachment.ts";
 import { type Capture, DOCKER_LEAD, USER_DEFINED_NETWORK } from "../../src/container/capture/capture.ts";
 import { removeLasting } from "../../src/container/rules/install.ts";
-import { openKeeper } from "../../src/container/rules/keeper.ts";
+import { openRuleSet } from "../../src/container/rules/open-rule-set.ts";
 import { type Listening, servingPlan } from "../../src/container/rules/plan.ts";
 import { standingRules } from "../../src/container/rules/standing.ts";
 import { Fault } from "../../src/base/lib/fault.ts";
-import { RULE_TIERS, type RuleMeans, type RuleTier } from "../../src/base/model/rule-tier.ts";
+import { RULE_BACKENDS, type RuleBackendChoice, type RuleBackend } from "../../src/base/model/rule-backend.ts";
 import { Attaching, answering } from "../support/program/attaching.ts";
 import { writeDockerRules } from "../support/engine/docker-rules.ts";
 import { Netns } from "../support/rig/netns.ts";
@@ -28,8 +28,8 @@ const attaching = new Attaching();
 const { bracket, memory } = attaching;
 after(() => attaching[Symbol.dispose]());
 
-function attachmentIn(netns: Netns, tier: RuleTier, hasZones = true): Attachment {
-  return attaching.in(netns.netnsPath, { means: { tier, hasZones }, nextZone: () => ZONE, openEndpoint: answering });
+function attachmentIn(netns: Netns, tier: RuleBackend, hasZones = true): Attachment {
+  return attaching.in(netns.netnsPath, { means: { backend: tier, hasZones }, nextZone: () => ZONE, openEndpoint: answering });
 }
 
 /** Does something inside, with a descriptor of the namespace. */
@@ -43,11 +43,11 @@ function inside<T>(netns: Netns, work: (fd: number) => T): T {
 }
 
 /** Makes rules and goes without taking them away, as a process that is killed. */
-function leaveBehind(netns: Netns, means: RuleMeans, capture: Capture = USER_DEFINED_NETWORK): void {
+function leaveBehind(netns: Netns, means: RuleBackendChoice, capture: Capture = USER_DEFINED_NETWORK): void {
   const listening = capture.leads.map(({ bind }) => ({ ...DEAD, address: bind }));
-  const plans = servingPlan({ capture, listening, zone: 7, spared: [], doorMark: 1, trialMark: 2 });
+  const plans = servingPlan({ capture, listening, zone: 7, spared: [], passthroughMark: 1, trialMark: 2 });
   inside(netns, (fd) => {
-    const keeper = openKeeper(means, memory, fd);
+    const keeper = openRuleSet(means, memory, fd);
     keeper.install(plans, []);
     keeper.close();
   });
@@ -159,9 +159,9 @@ for (const tier of LOWER) {
   });
 
   test(`${tier}: what a dead instance left is taken over by an instance of any tier, and nothing of it stays`, async () => {
-    for (const next of RULE_TIERS) {
+    for (const next of RULE_BACKENDS) {
       await using netns = await Netns.create();
-      leaveBehind(netns, { tier, hasZones: true });
+      leaveBehind(netns, { backend: tier, hasZones: true });
       assert.deepEqual(
         inside(netns, () => standingRules(memory)).map(({ kind, family, holder }) => [kind, family, holder]),
         [[tier === "nft" ? "table" : "chains", "ip", "nobody"]],
@@ -181,7 +181,7 @@ for (const tier of LOWER) {
     const first = attachmentIn(netns, tier);
     first.open();
     const unchanged = await rulesIn(netns);
-    for (const next of RULE_TIERS) {
+    for (const next of RULE_BACKENDS) {
       const second = attachmentIn(netns, next);
       second.open();
       assert.equal(second.state.kind === "failed" && second.state.code, "OWNED_ELSEWHERE", next);
@@ -236,7 +236,7 @@ for (const tier of LOWER) {
       passedDevices: [1],
       guardsLoopback: true,
     };
-    leaveBehind(netns, { tier, hasZones: true }, capture);
+    leaveBehind(netns, { backend: tier, hasZones: true }, capture);
     const rules = await rulesIn(netns);
     if (tier === "iptables-legacy") {
       for (const line of [
@@ -271,9 +271,9 @@ test("iptables-legacy: what was made before one family's rules failed is taken b
   // Nobody has an interface of that number, so that IPv6 rules cannot be said.
   const capture: Capture = { leads, passedDevices: [9_999], guardsLoopback: true };
   const listening = leads.map(({ bind }) => ({ ...DEAD, address: bind }));
-  const plans = servingPlan({ capture, listening, zone: 7, spared: [], doorMark: 1, trialMark: 2 });
+  const plans = servingPlan({ capture, listening, zone: 7, spared: [], passthroughMark: 1, trialMark: 2 });
   inside(netns, (fd) => {
-    const keeper = openKeeper({ tier: "iptables-legacy", hasZones: true }, memory, fd);
+    const keeper = openRuleSet({ backend: "iptables-legacy", hasZones: true }, memory, fd);
     assert.throws(() => keeper.install(plans, []), /Interface 9999/);
     keeper.remove();
     keeper.close();
@@ -298,7 +298,7 @@ async function writeLies(netns: Netns): Promise<void> {
   }
 }
 
-for (const tier of RULE_TIERS) {
+for (const tier of RULE_BACKENDS) {
   test(`${tier}: whatever a container's root wrote into its own tables, it is served, and they stay as they were`, async () => {
     await using netns = await Netns.create();
     await writeLies(netns);

@@ -33,10 +33,10 @@ test("host.docker.internal is nobody, the gateway, an address or the servers' af
     ["deny", "NXDOMAIN", false],
     ["gateway", host, false],
     ["192.0.2.77", "192.0.2.77", false],
-    ["ask", "NXDOMAIN", true],
+    ["forward", "NXDOMAIN", true],
   ] as const) {
     await world.upstream.forget();
-    await using instance = await world.serveWith(world.settings(`host-name: ${word}`));
+    await using instance = await world.serveWith(world.settings(`host-docker-internal: ${word}`));
     await waitForWorkingNode(instance, node.name);
     await using pod = await startPod(node);
     for (const place of [pod, node]) {
@@ -47,9 +47,9 @@ test("host.docker.internal is nobody, the gateway, an address or the servers' af
   }
 });
 
-test("host.docker.internal as --add-host has it is what a node answers with host-name: gateway (K45)", async () => {
+test("host.docker.internal as --add-host has it is what a node answers with host-docker-internal: gateway (K45)", async () => {
   await using node = await world.node("added", { args: ["--add-host", `${HOST_NAME}:192.0.2.53`] });
-  await using instance = await world.serveWith(world.settings("host-name: gateway"));
+  await using instance = await world.serveWith(world.settings("host-docker-internal: gateway"));
   await waitForWorkingNode(instance, node.name);
   assert.deepEqual(dataOf(await dig(node, HOST_NAME)), ["192.0.2.53"]);
 });

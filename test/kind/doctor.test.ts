@@ -150,7 +150,7 @@ test("the doctor tells people the same, and what it cannot look at", async () =>
 
 test("dns11 doctor looks at nodes as at nodes, and --fix has route_localnet set again where it is ours", async () => {
   await using node = await runKindNode(engine, { name: "shut", networks: [NETWORK], entrypoint: "none" });
-  await using instance = await startDns11(engine, { args: [...KIND, "--kind-way", "loopback"] });
+  await using instance = await startDns11(engine, { args: [...KIND, "--kind-mode", "loopback"] });
   const look = async (...args: string[]): Promise<{ code: number; report: Report }> => {
     const where = ["-H", engine.host, "--state-dir", instance.stateDir];
     const { code, stdout, stderr } = await dns11(["doctor", "shut", "--json", ...where, ...args]);
@@ -204,13 +204,13 @@ test("status shows nodes; detach puts one back as it was, attach and a new start
   );
   assert.deepEqual(await stateOf(node), untouched);
   assert.deepEqual(dataOf(await dig(node, "plain")), [other.address(NETWORK)], "by Docker's resolver");
-  assert.match(await control(instance, "status"), /\nworker +left-alone .*detached/);
+  assert.match(await control(instance, "status"), /\nworker +skipped .*detached/);
   assert.match(await control(instance, "detach", "plain"), /^1 dns11: "plain" is no KIND node to this dns11/);
   assert.match(await control(instance, "detach", "nobody"), /^1 dns11: No running container is "nobody"/);
   assert.equal(await control(instance, "attach", "worker"), "worker is served again\n");
   await instance.waitFor("worker", "attached");
   await control(instance, "detach", "worker");
-  await instance.waitFor("worker", "left-alone");
+  await instance.waitFor("worker", "skipped");
   await node.restart();
   await instance.waitFor("worker", "attached");
 });

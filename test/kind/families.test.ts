@@ -64,7 +64,7 @@ for (const way of ["listener", "loopback"]) {
       const info = (await node.container.inspect()).NetworkSettings.Networks["six"];
       const own = { gateway: info?.IPv6Gateway, node: info?.GlobalIPv6Address }[ip] ?? ip;
       await using instance = await world.serveWith(
-        world.settings(`families: ipv6, way: ${way}, ip: ${JSON.stringify(ip)}`),
+        world.settings(`families: ipv6, mode: ${way}, ip: ${JSON.stringify(ip)}`),
       );
       const report = await waitForWorkingNode(instance, node.name);
       assert.deepEqual(report.published, [own]);

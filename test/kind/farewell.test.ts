@@ -56,7 +56,7 @@ for (const [where, { host, isNftables, led }] of Object.entries(REWRITES)) {
   for (const [how, end] of Object.entries(ENDS)) {
     test(`KIND's entrypoint leads Docker's resolver ${where}; after ${how} resolv.conf names it there`, async () => {
       await using node = await world.node("rewritten");
-      await using instance = await world.serveWith(world.settings(`host-name: ${host}`));
+      await using instance = await world.serveWith(world.settings(`host-docker-internal: ${host}`));
       await waitForWorkingNode(instance, node.name);
       if (isNftables) await moveDockerRulesToNftables(node.netnsPath);
       await node.rewrite();

@@ -100,7 +100,7 @@ test("with the way loopback a neighbour's packets for 127.0.0.11 get nowhere, an
     dataOf(await dig(neighbour, "@127.0.0.11", "-p", port, "web", "+time=1"));
   // KIND leaves Docker's own resolver open to neighbours.
   assert.deepEqual(await ask(dockers), [world.web.address(NETWORK)]);
-  await using instance = await world.serve(["--kind-way", "loopback"]);
+  await using instance = await world.serve(["--kind-mode", "loopback"]);
   await waitForWorkingNode(instance, node.name);
   const ours = await portsAt(node, "127.0.0.11", instance);
   assert.equal(ours.length, 2);
@@ -154,7 +154,7 @@ for (const way of WAYS) {
       ];
       const earlier = await look();
       assert.match(earlier.join(), /DOCKER_OUTPUT.*KIND-MASQ-AGENT/s);
-      const instance = await world.serve(["--kind-way", way]);
+      const instance = await world.serve(["--kind-mode", way]);
       await using _ = instance;
       await waitForWorkingNode(instance, node.name);
       assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
@@ -186,7 +186,7 @@ test("our rules come first beside those of a dockerd that writes them with nftab
   await using node = await world.node("nftables");
   await moveDockerRulesToNftables(node.netnsPath);
   assert.doesNotMatch(await savedRules(node.netnsPath), /^-A/m);
-  await using instance = await world.serveWith(world.settings(`host-name: ${TOLD}`));
+  await using instance = await world.serveWith(world.settings(`host-docker-internal: ${TOLD}`));
   await waitForWorkingNode(instance, node.name);
   await assertOurs(node);
   assert.equal(await instance.stop(), 0);
@@ -207,7 +207,7 @@ test("our rules come first beside others that lead elsewhere, of both iptables, 
     await using early = await world.node(`early-${shape}`);
     await using late = await world.node(`late-${shape}`);
     await writeDeadRules(early, shape);
-    await using instance = await world.serveWith(world.settings(`host-name: ${TOLD}`));
+    await using instance = await world.serveWith(world.settings(`host-docker-internal: ${TOLD}`));
     for (const { name } of [early, late]) await waitForWorkingNode(instance, name);
     await writeDeadRules(late, shape);
     for (const node of [early, late]) await assertOurs(node);
@@ -220,7 +220,7 @@ test("a node whose only rules are iptables-legacy's is served (K24)", async () =
   await checkIn(node.netnsPath, "nft", ["flush", "ruleset"]);
   await writeDockerRules(node.netnsPath, "iptables-legacy", { udp, tcp });
   assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
-  await using instance = await world.serveWith(world.settings(`host-name: ${TOLD}`));
+  await using instance = await world.serveWith(world.settings(`host-docker-internal: ${TOLD}`));
   await waitForWorkingNode(instance, node.name);
   await assertOurs(node);
   assert.equal(await instance.stop(), 0);

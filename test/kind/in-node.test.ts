@@ -186,7 +186,7 @@ test("what can be asked of a run on a machine can be asked of one in a node, and
     const looked = (await ask("lookup", "web", "--in", node?.name ?? "")) as Lookup;
     assert.deepEqual([looked.rcode, looked.answers.map(({ data }) => data)], ["NOERROR", WEB]);
     const { upstreams } = (await ask("upstreams")) as UpstreamReport;
-    assert.ok(upstreams.some(({ from, state }) => from === "door" && state === "up"));
+    assert.ok(upstreams.some(({ from, state }) => from === "docker" && state === "up"));
     await writeFile(config, "version: 1\nqueries:\n  log: true\n");
     instance.signal("SIGHUP");
     await instance.says(/settings read again/);

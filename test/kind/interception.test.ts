@@ -26,7 +26,7 @@ for (const way of WAYS) {
       await using node = await world.node(`${way}-${entrypoint}`, { entrypoint });
       await node.waitForEntrypoint();
       await using earlier = await startPod(node, { cni: "bridge", bridgeNfCall: 0 });
-      await using instance = await world.serve(["--kind-way", way]);
+      await using instance = await world.serve(["--kind-mode", way]);
       const report = await waitForWorkingNode(instance, node.name);
       assert.deepEqual([report.published, report.way], [[GATEWAY], way]);
       // Whoever is there before the bridge's setting changes, whoever comes after, and with devices of their own.
@@ -45,7 +45,7 @@ for (const way of WAYS) {
 
   test(`${way}: only port 53 is taken; another port of the gateway reaches the gateway (K6)`, async () => {
     await using node = await world.node(`${way}-ports`);
-    await using instance = await world.serve(["--kind-way", way]);
+    await using instance = await world.serve(["--kind-mode", way]);
     await waitForWorkingNode(instance, node.name);
     // At the gateway for real, which is the engine.
     await using other = await startUpstream(world.engine, { address: GATEWAY, port: 8080 });

@@ -28,7 +28,7 @@ before(async () => {
 });
 after(async () => await world[Symbol.asyncDispose]());
 
-const WAY = ["--kind-way", "loopback"];
+const WAY = ["--kind-mode", "loopback"];
 
 function keyOf(device: string): string {
   return `net.ipv4.conf.${device}.route_localnet`;

@@ -23,8 +23,8 @@ after(async () => await world[Symbol.asyncDispose]());
 for (const way of ["listener", "loopback"] as const) {
   test(`replaced, a node's pods lose no query, by the way "${way}"; killed, its rules are gone at once`, async () => {
     await using node = await world.node(`replaced-${way}`, { entrypoint: "kind" });
-    const args = ["--kind", "auto", "--kind-way", way];
-    await using first = await world.serve(["--kind-way", way]);
+    const args = ["--kind", "auto", "--kind-mode", way];
+    await using first = await world.serve(["--kind-mode", way]);
     await waitForWorkingNode(first, node.name);
     await using pod = await startPod(node);
     const options = { server: GATEWAY, name: "web", perSecond: PER_SECOND };

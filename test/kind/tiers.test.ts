@@ -37,7 +37,7 @@ for (const tier of ["nft", "iptables-legacy"] as const) {
       await using node = await world.node(`${tier}-${way}`);
       await using pod = await startPod(node);
       const others = ruleLines(await savedRules(node.netnsPath));
-      await using instance = await world.serve(["--rules", tier, "--kind-way", way]);
+      await using instance = await world.serve(["--rule-backend", tier, "--kind-mode", way]);
       const report = await waitForWorkingNode(instance, node.name);
       assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
       for (const server of [GATEWAY, "127.0.0.11"]) assert.deepEqual(await world.webFrom(node, server), world.found);
@@ -58,7 +58,7 @@ for (const tier of ["nft", "iptables-legacy"] as const) {
 
   test(`${tier}: a node after SIGKILL is as it was once somebody has cleaned up`, async () => {
     await using node = await world.node(`killed-${tier}`);
-    await using instance = await world.serve(["--rules", tier, "--keeper", "off"]);
+    await using instance = await world.serve(["--rule-backend", tier, "--keeper", "off"]);
     await waitForWorkingNode(instance, node.name);
     instance.kill("SIGKILL");
     await inTime(instance.exited, "the end of dns11");

@@ -54,7 +54,7 @@ async function setDropped(node: KindNode, isDropped: boolean): Promise<void> {
 test("where pods' questions are dropped and the node's are not the node is degraded, and says that pods cannot ask (K50, K51)", async () => {
   for (const way of WAYS) {
     await using node = await world.node(`dropping-${way}`);
-    await using instance = await world.serve(["--kind-way", way]);
+    await using instance = await world.serve(["--kind-mode", way]);
     await waitForWorkingNode(instance, node.name);
     await using pod = await startPod(node);
     await setDropped(node, true);
@@ -151,7 +151,7 @@ const ENDS: Readonly<Record<string, (instance: Dns11) => Promise<void>>> = {
   "SIGKILL, a new start and SIGTERM (K53)": async (instance) => {
     instance.kill("SIGKILL");
     await instance.exited;
-    await using next = await world.serve(["--kind-way", "listener"], { stateDir: instance.stateDir });
+    await using next = await world.serve(["--kind-mode", "listener"], { stateDir: instance.stateDir });
     assert.equal(await next.stop(), 0);
   },
   "SIGKILL, and a new start that knows of no nodes (K53)": async (instance) => {
@@ -169,7 +169,7 @@ for (const way of WAYS) {
       await using node = await world.node("left");
       await using first = await startPod(node);
       const earlier = await stateOf(node);
-      const instance = await world.serve(["--kind-way", way, "--kind-ip", "gateway"]);
+      const instance = await world.serve(["--kind-mode", way, "--kind-ip", "gateway"]);
       await using _ = instance;
       await waitForWorkingNode(instance, node.name);
       assert.notDeepEqual(await stateOf(node), earlier);
@@ -184,7 +184,7 @@ for (const way of WAYS) {
 test("what cannot be undone stays known, so that the next cleanup does it (K53)", async () => {
   await using node = await world.node("stubborn");
   const earlier = await stateOf(node);
-  const instance = await world.serve(["--kind-way", "loopback", "--kind-ip", "gateway"]);
+  const instance = await world.serve(["--kind-mode", "loopback", "--kind-ip", "gateway"]);
   await using _ = instance;
   await waitForWorkingNode(instance, node.name);
   instance.kill("SIGKILL");

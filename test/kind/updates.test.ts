@@ -41,7 +41,7 @@ test("reading settings again a hundred times, faster than they are gone by, leav
   const earlier = await shapeOf(node);
   assert.equal(earlier.length, new Set(earlier.map((table) => table.slice(0, 10))).size);
   for (let count = 0; count < 100; count++) {
-    settings.write(count % 2 === 0 ? "ip: gateway, way: loopback" : "ip: gateway");
+    settings.write(count % 2 === 0 ? "ip: gateway, mode: loopback" : "ip: gateway");
     instance.kill("SIGHUP");
     await pause(5);
   }
@@ -62,7 +62,7 @@ for (const way of WAYS) {
   test(`${way}: a pod that asks 200 times a second loses no answer while rules are made anew ${UPDATES[way]} times (K22)`, async () => {
     await using node = await world.node(`updated-${way}`);
     await createNetwork(world.engine, `other-${way}`);
-    await using instance = await world.serve(["--kind-way", way]);
+    await using instance = await world.serve(["--kind-mode", way]);
     await waitForWorkingNode(instance, node.name);
     await using pod = await startPod(node);
     let end = (): void => undefined;
@@ -101,7 +101,7 @@ test("a pod that asks 200 times a second loses no answer while other settings le
 for (const way of WAYS) {
   test(`${way}: an answer that comes late finds its pod although connection tracking was flushed meanwhile (K25)`, async () => {
     await using node = await world.node(`flushed-${way}`);
-    await using instance = await world.serve(["--kind-way", way]);
+    await using instance = await world.serve(["--kind-mode", way]);
     await waitForWorkingNode(instance, node.name);
     const replies = (await ownTables(node.netnsPath))
       .join("")

@@ -7,7 +7,7 @@
  */
 export type Entrance = "udp" | "tcp" | "upstream" | "timer" | "netlink" | "engine" | "attach" | "control" | "elsewhere";
 
-/** Told of each defect; `who` is the number of an asker, 0 for nobody. */
+/** Told of each defect; `who` is the number of an client, 0 for nobody. */
 type OnDefect = (error: unknown, entrance: Entrance, who: number) => void;
 
 /** A program without anybody to tell, as a test is, ends by its defects. */
@@ -16,7 +16,7 @@ const END_BY_IT: OnDefect = (error) => {
 };
 
 class Guard {
-  /** Whose work is being done: the number of an asker, or 0. */
+  /** Whose work is being done: the number of an client, or 0. */
   #inWork: Uint32Array = new Uint32Array(1);
   #onDefect = END_BY_IT;
 

@@ -4,11 +4,11 @@
  */
 
 /** How a query was answered. */
-export const HOWS = ["local", "cached", "stale", "forwarded", "refused", "failed"] as const;
-export type How = (typeof HOWS)[number];
+export const QUERY_RESULTS = ["local", "cached", "stale", "forwarded", "refused", "failed"] as const;
+export type QueryResult = (typeof QUERY_RESULTS)[number];
 
 /** The same as a ledger notes it. */
-export const HOW = {
+export const QUERY_RESULT = {
   /** From the names of networks, or by rule. */
   local: 0,
   /** From what a server said before. */
@@ -21,7 +21,7 @@ export const HOW = {
   refused: 4,
   /** No server gave a good answer. */
   failed: 5,
-} as const satisfies Record<How, number>;
+} as const satisfies Record<QueryResult, number>;
 
 export interface AskedQuery {
   /** Grows by one a query; another life of the container, or of dns11, begins far above. */
@@ -36,7 +36,7 @@ export interface AskedQuery {
   readonly answers: number;
   readonly ttl: number | null;
   readonly isStream: boolean;
-  readonly how: How;
+  readonly result: QueryResult;
   /** Which server answered, where one was asked. */
   readonly upstream: string | null;
   /** From its arrival to its answer; 0 for what is answered at once, which nobody measures. */

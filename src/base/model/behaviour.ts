@@ -54,7 +54,7 @@ export interface Behaviour {
   readonly ttlSeconds: number;
 }
 
-export const STRICT: Behaviour = {
+export const STRICT_BEHAVIOUR: Behaviour = {
   answersAllTypes: false,
   hasNegativeSoa: false,
   speaksEdns: false,
@@ -80,7 +80,7 @@ export const STRICT: Behaviour = {
   ttlSeconds: 600,
 };
 
-export const BETTER: Behaviour = {
+export const DEFAULT_BEHAVIOUR: Behaviour = {
   answersAllTypes: true,
   hasNegativeSoa: true,
   speaksEdns: true,

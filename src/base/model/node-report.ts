@@ -11,7 +11,7 @@ export interface NodeReport {
   /** Where we listen for pods, without the ports. */
   readonly target: readonly string[];
   readonly families: readonly ("ipv4" | "ipv6")[];
-  readonly way: KindPolicy["way"];
+  readonly way: KindPolicy["mode"];
   /** What became of the node's resolv.conf. */
   readonly resolvConf: string;
   readonly lastChange: string | null;

@@ -3,7 +3,7 @@
  */
 
 /** It is left alone, by what it is or by what somebody has said. */
-export const LEAVE_CODES = [
+export const SKIP_CODES = [
   "host-network",
   "no-network",
   "shares-namespace",
@@ -15,7 +15,7 @@ export const LEAVE_CODES = [
   "not-selected",
 ] as const;
 
-export type LeaveCode = (typeof LEAVE_CODES)[number];
+export type SkipCode = (typeof SKIP_CODES)[number];
 
 /** It should be served, and is not yet or not any more. Of what may fail besides, the reason tells. */
 export const FAILURE_CODES = [

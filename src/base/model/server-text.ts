@@ -103,7 +103,7 @@ function namedServerText(server: NamedServer): string {
 
 /** A server of a view as Docker writes it in a container's resolv.conf. */
 export function serverText(server: Server): string {
-  if (server.from === "door") return server.address === "127.0.0.11" ? "docker" : `docker(${server.address})`;
+  if (server.from === "docker") return server.address === "127.0.0.11" ? "docker" : `docker(${server.address})`;
   return server.from === "host" ? `host(${withPort(server)})` : withPort(server);
 }
 
@@ -111,11 +111,11 @@ export function serverText(server: Server): string {
 export function serversIn(text: string): Server[] {
   const [, list = text] = /^\/[^/]*\/(.*)$/.exec(text) ?? [];
   return list.split(" ").flatMap((word): Server[] => {
-    if (word === "docker") return [{ from: "door", address: OWN_ADDRESS, port: DNS_PORT }];
+    if (word === "docker") return [{ from: "docker", address: OWN_ADDRESS, port: DNS_PORT }];
     const [, place, inside] = /^(host|docker)\((.+)\)$/.exec(word) ?? [];
     const { address, port } = splitPort(inside ?? word);
     if (!isIPv4(address) && !isIPv6(address)) return [];
-    return [{ from: place === undefined ? "container" : place === "host" ? "host" : "door", address, port }];
+    return [{ from: place === undefined ? "container" : place === "host" ? "host" : "docker", address, port }];
   });
 }
 

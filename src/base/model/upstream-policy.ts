@@ -2,8 +2,8 @@
  * How servers are asked and how long their answers are kept: what settings may change beside the switches of a character.
  */
 
-/** "adaptive": in order, those that do not answer last, a second one early; "strict": in order, always; "race": all. */
-export const SERVER_ORDERS = ["adaptive", "strict", "race"] as const;
+/** "adaptive": in order, those that do not answer last, a second one early; "sequential": in order, always; "parallel": all at once. */
+export const SERVER_ORDERS = ["adaptive", "sequential", "parallel"] as const;
 export type ServerOrder = (typeof SERVER_ORDERS)[number];
 
 export interface AskPolicy {
@@ -32,7 +32,7 @@ export interface CachePolicy {
 }
 
 /** Names that are not asked outside whatever the routes say; a route of their own goes before. */
-export interface LeavePolicy {
+export interface LocalOnlyPolicy {
   /** Addresses of names without a dot. */
   readonly keepsDotless: boolean;
   /** Reverse names of private addresses. */
@@ -56,13 +56,13 @@ export const CACHE_DEFAULTS: CachePolicy = {
   staleSecondsMax: 86_400,
 };
 
-export const LEAVE_DEFAULTS: LeavePolicy = { keepsDotless: false, keepsPrivateReverse: false };
+export const LOCAL_ONLY_DEFAULTS: LocalOnlyPolicy = { keepsDotless: false, keepsPrivateReverse: false };
 
 /** All of it. */
 export interface UpstreamPolicy {
   readonly ask: AskPolicy;
   readonly cache: CachePolicy;
-  readonly leave: LeavePolicy;
+  readonly localOnly: LocalOnlyPolicy;
 }
 
-export const UPSTREAM_DEFAULTS: UpstreamPolicy = { ask: ASK_DEFAULTS, cache: CACHE_DEFAULTS, leave: LEAVE_DEFAULTS };
+export const UPSTREAM_DEFAULTS: UpstreamPolicy = { ask: ASK_DEFAULTS, cache: CACHE_DEFAULTS, localOnly: LOCAL_ONLY_DEFAULTS };

@@ -7,8 +7,8 @@ import type { Names } from "./names.ts";
 
 /** A nameserver, and the namespace it is dialled from: that pair, not the address alone, is a server. */
 export interface Server {
-  /** "door": Docker's own resolver behind us, for containers whose list of servers no interface tells. */
-  readonly from: "host" | "container" | "door";
+  /** "docker": Docker's own resolver behind us, for containers whose list of servers no interface tells. */
+  readonly from: "host" | "container" | "docker";
   readonly address: string;
   readonly port: number;
   /** Asked only when the servers before it cannot be reached at all: what stands behind a stub resolver. */

@@ -4,13 +4,13 @@
 import { parentPort, workerData } from "node:worker_threads";
 
 import { BadSettings } from "../bad-settings.ts";
-import type { Key } from "../said.ts";
+import type { Key } from "../settings-layer.ts";
 import type { ReadApart } from "./apart.ts";
 import { readSettingsFile } from "./settings-file.ts";
 
 async function read(path: string): Promise<ReadApart> {
   try {
-    const { said, where } = await readSettingsFile(path);
+    const { values: said, where } = await readSettingsFile(path);
     return { said, places: Object.fromEntries(Object.keys(said).map((key) => [key, where(key as Key)])) };
   } catch (error) {
     if (error instanceof BadSettings) return { mistakes: error.lines, count: error.count };

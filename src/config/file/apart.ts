@@ -5,11 +5,11 @@
 import { Worker } from "node:worker_threads";
 
 import { BadSettings } from "../bad-settings.ts";
-import type { Key, Layer, Said } from "../said.ts";
+import type { Key, SettingsLayer, LayerValues } from "../settings-layer.ts";
 
 /** What the thread tells: a Fault would arrive as any Error. */
 export type ReadApart =
-  | { readonly said: Said; readonly places: Readonly<Record<string, string>> }
+  | { readonly said: LayerValues; readonly places: Readonly<Record<string, string>> }
   | { readonly mistakes: readonly string[]; readonly count: number };
 
 /** More than the largest file takes. */
@@ -17,7 +17,7 @@ const READING_MS_MAX = 30_000;
 const MEMORY_MB_MAX = 512;
 
 /** Throws a Fault that names every mistake. */
-export async function readSettingsApart(path: string): Promise<Layer> {
+export async function readSettingsApart(path: string): Promise<SettingsLayer> {
   const worker = new Worker(new URL("./apart-main.js", import.meta.url), {
     workerData: path,
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB_MAX },
@@ -30,7 +30,7 @@ export async function readSettingsApart(path: string): Promise<Layer> {
       timer = setTimeout(() => reject(new BadSettings([`${path}: takes too long to read`])), READING_MS_MAX);
     });
     if ("mistakes" in told) throw new BadSettings(told.mistakes, told.count);
-    return { source: "file", said: told.said, where: (key: Key) => told.places[key] ?? path };
+    return { source: "file", values: told.said, where: (key: Key) => told.places[key] ?? path };
   } finally {
     clearTimeout(timer);
     await worker.terminate();

@@ -6,6 +6,7 @@ import { z } from "zod";
 import { nearest } from "../../base/lib/nearest.ts";
 import { NO_SEARCH } from "../dns-option.ts";
 import { READERS, readBoolean, shown } from "../readers.ts";
+import { successorOfKey } from "../retired-names.ts";
 import { SWITCHES } from "../switches.ts";
 
 export const VERSION = 1;
@@ -51,7 +52,7 @@ export const SCHEMA = map({
   capabilities: leaf(READERS.capabilities).optional(),
   keeper: leaf(READERS.keeper).optional(),
   strict: leaf(READERS.strict).optional(),
-  rules: leaf(READERS.rules).optional(),
+  "rule-backend": leaf(READERS["rule-backend"]).optional(),
   only: list(READERS.only),
   "trust-image-labels": leaf(readBoolean).optional(),
   "label-servers": leaf(READERS["label-servers"]).optional(),
@@ -69,29 +70,27 @@ export const SCHEMA = map({
   forward: map({
     order: leaf(READERS["forward.order"]).optional(),
     budget: leaf(READERS["forward.budget"]).optional(),
-    max: leaf(READERS["forward.max"]).optional(),
+    "max-concurrent": leaf(READERS["forward.max-concurrent"]).optional(),
+    "domain-needed": leaf(readBoolean).optional(),
+    "bogus-priv": leaf(readBoolean).optional(),
   }).optional(),
   cache: map({
     size: leaf(READERS["cache.size"]).optional(),
     "min-ttl": leaf(READERS["cache.min-ttl"]).optional(),
     "max-ttl": leaf(READERS["cache.max-ttl"]).optional(),
-    negative: leaf(READERS["cache.negative"]).optional(),
-    "negative-without-soa": leaf(READERS["cache.negative-without-soa"]).optional(),
-    stale: leaf(READERS["cache.stale"]).optional(),
+    "max-negative-ttl": leaf(READERS["cache.max-negative-ttl"]).optional(),
+    "negative-ttl-without-soa": leaf(READERS["cache.negative-ttl-without-soa"]).optional(),
+    "max-stale": leaf(READERS["cache.max-stale"]).optional(),
   }).optional(),
   kind: map({
     nodes: list(READERS["kind.nodes"]),
     ip: leaf(READERS["kind.ip"]).optional(),
-    way: leaf(READERS["kind.way"]).optional(),
+    mode: leaf(READERS["kind.mode"]).optional(),
     families: leaf(READERS["kind.families"]).optional(),
     "route-localnet": leaf(READERS["kind.route-localnet"]).optional(),
     expose: leaf(readBoolean).optional(),
     force: leaf(readBoolean).optional(),
-    "host-name": leaf(READERS["kind.host-name"]).optional(),
-  }).optional(),
-  leave: map({
-    "domain-needed": leaf(readBoolean).optional(),
-    "bogus-priv": leaf(readBoolean).optional(),
+    "host-docker-internal": leaf(READERS["kind.host-docker-internal"]).optional(),
   }).optional(),
   queries: map({
     names: leaf(READERS["queries.names"]).optional(),
@@ -121,6 +120,8 @@ function bare(schema: unknown): unknown {
 /** What to say of a key that is none. */
 export function unknownKey(key: string, path: readonly PropertyKey[]): string {
   if (key === "dns-search") return `is not offered: ${NO_SEARCH}`;
+  const successor = successorOfKey([...path, key].join("."));
+  if (successor !== undefined) return `is now ${successor}`;
   const keys = keysAt(path) ?? [];
   const meant = nearest(key, keys);
   return meant === undefined

@@ -7,7 +7,7 @@ import { open } from "node:fs/promises";
 
 import { reasonOf } from "../../base/lib/fault.ts";
 import { BadSettings, MISTAKES_TOLD } from "../bad-settings.ts";
-import type { Layer, Said } from "../said.ts";
+import type { SettingsLayer, LayerValues } from "../settings-layer.ts";
 import { type Document, type Mistake, type Place, readDocument } from "./document.ts";
 import { type FileSettings, SCHEMA, VERSION, unknownKey } from "./schema.ts";
 
@@ -15,12 +15,12 @@ import { type FileSettings, SCHEMA, VERSION, unknownKey } from "./schema.ts";
 const BYTES_MAX = 1024 * 1024;
 
 /** Throws a Fault that names every mistake. */
-export async function readSettingsFile(path: string): Promise<Layer> {
+export async function readSettingsFile(path: string): Promise<SettingsLayer> {
   return readSettings(await readBytes(path), path);
 }
 
 /** Reads what stands in a file; `path` is what mistakes are told with. */
-export function readSettings(bytes: Uint8Array, path: string): Layer {
+export function readSettings(bytes: Uint8Array, path: string): SettingsLayer {
   const document = readDocument(textOf(bytes, path));
   const at = ({ line, column }: Place): string => `${path}:${line}:${column}`;
   const tell = (mistake: Mistake): string => `${at(mistake)}: ${mistake.what}`;
@@ -38,7 +38,7 @@ export function readSettings(bytes: Uint8Array, path: string): Layer {
   }
   return {
     source: "file",
-    said: saidBy(result.data),
+    values: saidBy(result.data),
     where: (key) => `${at(document.placeOfKey(key.split(".")))}: ${key}`,
   };
 }
@@ -115,15 +115,15 @@ function named(path: readonly PropertyKey[]): string {
 }
 
 /** The groups of the file become keys with a dot. */
-function saidBy(file: FileSettings): Said {
-  const { version: _, networks, switches, forward, cache, kind, leave, metrics, queries, ...rest } = file;
-  const groups = { switches, forward, cache, kind, leave, metrics, queries };
+function saidBy(file: FileSettings): LayerValues {
+  const { version: _, networks, switches, forward, cache, kind, metrics, queries, ...rest } = file;
+  const groups = { switches, forward, cache, kind, metrics, queries };
   const grouped = Object.entries(groups).flatMap(([group, values]) =>
     Object.entries(values ?? {}).map(([key, value]) => [`${group}.${key}`, value] as const),
   );
   return {
     ...rest,
     ...(networks && { networks: new Map(Object.entries(networks).map(([name, { dns }]) => [name, dns ?? []])) }),
-    ...(Object.fromEntries(grouped) as Said),
+    ...(Object.fromEntries(grouped) as LayerValues),
   };
 }

@@ -272,7 +272,7 @@ export class Attachment {
     try {
       return new NftWatch(this.#ownPorts, () => this.#parts.onForeignChange());
     } catch (error) {
-      if (this.#parts.means.tier === "iptables-legacy") return undefined;
+      if (this.#parts.means.backend === "iptables-legacy") return undefined;
       throw error;
     }
   }
@@ -291,7 +291,7 @@ export class Attachment {
   /** Where nobody owns our rules, somebody else may have flushed them: they are made anew, in the same step as any other. */
   #repair(serving: Serving, fd: number): boolean {
     const { bracket, memory, means } = this.#parts;
-    if (means.tier === "nft-owner") return false;
+    if (means.backend === "nft-owner") return false;
     const plans = servingPlan(planInputOf(serving, this.#spared));
     bracket.within(fd, () => serving.keeper.install(plans, standingRules(memory)));
     return true;

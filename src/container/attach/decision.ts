@@ -5,14 +5,14 @@ import type { OnlyFilter } from "../../base/model/only.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { shortened } from "../../base/lib/shortened.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
-import type { LeaveCode } from "../../base/model/not-served.ts";
+import type { SkipCode } from "../../base/model/not-served.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../registry/fact.ts";
 import { DNS_LABEL, ownSay } from "../registry/label-routes.ts";
 import { type Labels, countedLabels, ignoredLabel } from "../registry/labels.ts";
 
 export type Decision =
   | { readonly kind: "serve"; readonly warning?: string }
-  | { readonly kind: "leave"; readonly code: LeaveCode; readonly reason: string; readonly warning?: string };
+  | { readonly kind: "leave"; readonly code: SkipCode; readonly reason: string; readonly warning?: string };
 
 export const ENABLE_LABEL = "io.dns11.enable";
 const YES = new Set(["true", "1", "yes", "on"]);
@@ -93,7 +93,7 @@ export function quarantined(why: string): Decision {
   return leave("quarantined", why);
 }
 
-function leave(code: LeaveCode, reason: string): Decision {
+function leave(code: SkipCode, reason: string): Decision {
   return { kind: "leave", code, reason };
 }
 

@@ -11,9 +11,9 @@ import type { NamespaceId } from "../namespace/bracket.ts";
 import { conversationsWith } from "../namespace/conversations.ts";
 import { dialIn } from "../namespace/dial.ts";
 import { type NamespaceSockets, bindSockets, closeSockets, pairsFor } from "../namespace/sockets.ts";
-import { inheritKeeper, openKeeper } from "../rules/keeper.ts";
+import { inheritRuleSet, openRuleSet } from "../rules/open-rule-set.ts";
 import { servingPlan, trialPlan } from "../rules/plan.ts";
-import type { RuleKeeper } from "../rules/rule-keeper.ts";
+import type { RuleSet } from "../rules/rule-set.ts";
 import { refuseServed } from "../rules/standing.ts";
 import type { Mode } from "./mode.ts";
 import type { AttachmentParts } from "./parts.ts";
@@ -73,7 +73,7 @@ function makeAnew(fd: number, opener: Opener): Made {
   // What connection tracking remembers of the sockets before leads to ports that nobody has any more.
   const zone = parts.nextZone();
   let sockets: readonly NamespaceSockets[] = [];
-  let keeper: RuleKeeper | undefined;
+  let keeper: RuleSet | undefined;
   let isTouched = false;
   try {
     return bracket.within(fd, () => {
@@ -81,7 +81,7 @@ function makeAnew(fd: number, opener: Opener): Made {
       isTouched = true;
       // First, so that its number is the lowest: the kernel closes a dead process's descriptors in their order, and the
       // rules must be gone before the sockets that they lead to.
-      keeper = openKeeper(means, memory, fd);
+      keeper = openRuleSet(means, memory, fd);
       if (keeper.port !== undefined) ownPorts.add(keeper.port);
       const capture = mode.capture();
       const spared = conversationsWith(DOCKER_RESOLVER);
@@ -101,7 +101,7 @@ function makeAnew(fd: number, opener: Opener): Made {
 function takeOver(fd: number, left: HeldNamespace, opener: Opener): Made {
   const { parts, mode, ownPorts, watchRules } = opener;
   const { bracket, memory, means } = parts;
-  const keeper = inheritKeeper(means, memory, left);
+  const keeper = inheritRuleSet(means, memory, left);
   if (keeper.port !== undefined) ownPorts.add(keeper.port);
   let bound: readonly NamespaceSockets[] = left.pairs;
   try {
@@ -123,7 +123,7 @@ function takeOver(fd: number, left: HeldNamespace, opener: Opener): Made {
 function takeBack(
   fd: number,
   { parts, mode, ownPorts }: Opener,
-  keeper: RuleKeeper | undefined,
+  keeper: RuleSet | undefined,
   sockets: readonly NamespaceSockets[],
 ): void {
   if (keeper !== undefined) removeRules(keeper, ownPorts);
@@ -132,7 +132,7 @@ function takeBack(
 }
 
 /** Takes the rules away; the socket that owned them follows when that costs nothing any more. */
-export function removeRules(keeper: RuleKeeper, ownPorts: Set<number>): void {
+export function removeRules(keeper: RuleSet, ownPorts: Set<number>): void {
   keeper.remove();
   linger(() => {
     keeper.close();

@@ -2,7 +2,7 @@
  * AttachmentParts: what every attachment is given, and whom it tells.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import type { RuleMeans } from "../../base/model/rule-tier.ts";
+import type { RuleBackendChoice } from "../../base/model/rule-backend.ts";
 import type { HeldNamespace, Keep } from "../../base/model/held-namespace.ts";
 import type { Bracket, NamespaceId } from "../namespace/bracket.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";
@@ -18,7 +18,7 @@ export interface AttachmentParts {
   /** Opens the namespace that is claimed, or throws a Fault that says why it is not to be believed. */
   readonly prove: (claim: NamespaceClaim) => ProvenNamespace;
   readonly memory: NetlinkMemory;
-  readonly means: RuleMeans;
+  readonly means: RuleBackendChoice;
   /** How many files and sockets this process may have. */
   readonly descriptorsMax: number;
   /** Another connection tracking zone each time. */

@@ -73,7 +73,7 @@ export class Reconciler {
 
   constructor(parts: ReconcilerParts, onState: OnAttachmentState) {
     this.#parts = parts;
-    const isTold = parts.means.tier !== "iptables-legacy";
+    const isTold = parts.means.backend !== "iptables-legacy";
     this.#everyMs = isTold ? LIMITS.verifyEveryMs : LIMITS.verifyUnwatchedEveryMs;
     this.#onState = onState;
     this.#verifyTimer = setInterval(() => this.#verifyAll(), this.#everyMs);

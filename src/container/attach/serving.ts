@@ -5,9 +5,9 @@ import type { Capture } from "../capture/capture.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import type { HeldNamespace, Hold } from "../../base/model/held-namespace.ts";
 import type { Bracket, NamespaceId } from "../namespace/bracket.ts";
-import { DOOR_MARK } from "../namespace/dial.ts";
+import { PASSTHROUGH_MARK } from "../namespace/dial.ts";
 import type { NamespaceSockets } from "../namespace/sockets.ts";
-import type { RuleKeeper } from "../rules/rule-keeper.ts";
+import type { RuleSet } from "../rules/rule-set.ts";
 import type { Listening, PlanInput } from "../rules/plan.ts";
 import { TRIAL_MARK } from "../rules/probe.ts";
 import type { Site } from "./mode.ts";
@@ -20,7 +20,7 @@ export interface Serving {
   /** Every pair that was ever bound: one to which nothing leads any more waits until something does again. */
   bound: readonly NamespaceSockets[];
   readonly endpoint: Endpoint;
-  readonly keeper: RuleKeeper;
+  readonly keeper: RuleSet;
   /** The connection tracking zone of its conversations. */
   readonly zone: number;
   /** Only probes are led to us so far. */
@@ -51,7 +51,7 @@ export function planInputOf(
   spared: readonly number[],
 ): PlanInput {
   const listening = listeningOf(pairs);
-  return { capture, listening, zone, spared, doorMark: DOOR_MARK, trialMark: TRIAL_MARK };
+  return { capture, listening, zone, spared, passthroughMark: PASSTHROUGH_MARK, trialMark: TRIAL_MARK };
 }
 
 /** The namespace as a mode sees it, which waits in between: by then the descriptor may be another namespace's. */

@@ -39,7 +39,7 @@ export function chooseDedicated(held: readonly InterfaceAddress[]): string {
     if (existing === undefined || isOurs(existing)) return address;
   }
   throw new Fault("KIND_NO_ADDRESS", `The node holds ${DEDICATED.ipv4} and the addresses after it already`, {
-    remedy: "Set kind.way to loopback.",
+    remedy: "Set kind.mode to loopback.",
   });
 }
 

@@ -12,7 +12,7 @@ import { reasonOf } from "../../base/lib/fault.ts";
 import { Retry } from "../../base/lib/retry.ts";
 import { isSameAddress } from "../../base/model/address.ts";
 import type { KindPolicy } from "../../base/model/kind-policy.ts";
-import type { TellNews } from "../../base/model/news.ts";
+import type { ReportEvent } from "../../base/model/event.ts";
 import type { NodeReport } from "../../base/model/node-report.ts";
 import type { Mode, Site } from "../attach/mode.ts";
 import { type Capture, DOCKER_LEAD, DOCKER_RESOLVER, type Lead, USER_DEFINED_NETWORK } from "../capture/capture.ts";
@@ -40,7 +40,7 @@ export interface NodeParts {
   /** Other addresses may be ours now. */
   readonly onChange: () => void;
   /** Something that a person may want to know. */
-  readonly onNews: TellNews;
+  readonly onNews: ReportEvent;
 }
 
 const NOTHING: Published = { told: [], captured: [], foreign: [] };
@@ -118,13 +118,13 @@ export class NodeMode implements Mode {
       const dockerDevices = this.#dockerDevices(held);
       const leads = this.#leads(route, held, hasIpv6);
       this.#targets = leads.map(({ bind }) => bind);
-      if (policy.way === "loopback") this.#letIn.open(this.#interfaces(route, held));
+      if (policy.mode === "loopback") this.#letIn.open(this.#interfaces(route, held));
       this.#lastChangeMs = Date.now();
       this.#podProbe.expire();
       return {
         leads: [DOCKER_LEAD, ...leads],
         passedDevices: policy.isExposed ? [] : [...dockerDevices],
-        guardsLoopback: policy.way === "loopback",
+        guardsLoopback: policy.mode === "loopback",
       };
     } finally {
       route.close();
@@ -139,7 +139,7 @@ export class NodeMode implements Mode {
     const inside = await probeAll(site, { addresses: this.#published.captured, isCurrent }, "the node itself");
     if (!isCurrent()) return;
     if (inside.length === 0) this.publish();
-    if (this.#policy.way === "loopback") {
+    if (this.#policy.mode === "loopback") {
       this.#look();
       this.#lookTimer ??= setInterval(() => this.#look(), LIMITS.localnetLookMs).unref();
     }
@@ -195,7 +195,7 @@ export class NodeMode implements Mode {
       captured: this.#published.captured,
       target: this.#targets,
       families: [...new Set(this.#targets.map((address) => (isIPv6(address) ? "ipv6" : "ipv4")))],
-      way: this.#policy.way,
+      way: this.#policy.mode,
       resolvConf: this.#parts.resolver.state,
       lastChange: this.#lastChangeMs === 0 ? null : new Date(this.#lastChangeMs).toISOString(),
       lastProbe: this.#podProbe.lastMs === 0 ? null : new Date(this.#podProbe.lastMs).toISOString(),
@@ -264,7 +264,7 @@ export class NodeMode implements Mode {
   #leads(route: RouteSocket, held: readonly InterfaceAddress[], hasIpv6: boolean): Lead[] {
     const { captured, told } = this.#published;
     const dedicated = chooseDedicated(held);
-    const isLoopback = this.#policy.way === "loopback";
+    const isLoopback = this.#policy.mode === "loopback";
     const binds = [isLoopback ? DOCKER_RESOLVER : dedicated, ...(hasIpv6 ? [DEDICATED.ipv6] : [])];
     const local = [...(isLoopback ? [] : [dedicated]), ...(hasIpv6 ? [DEDICATED.ipv6] : [])];
     // An address that no route leads to is never sent to, so the rules would not see it.

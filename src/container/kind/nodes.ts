@@ -31,7 +31,7 @@ export interface NodesParts {
 
 interface Known {
   readonly mode: NodeMode;
-  readonly way: KindPolicy["way"];
+  readonly way: KindPolicy["mode"];
 }
 
 export class Nodes {
@@ -86,7 +86,7 @@ export class Nodes {
     const fact = nodeFactOf(container, this.#parts.networkOf, this.#hostGateway);
     const known = this.#known.get(container.id);
     // By another way other sockets are needed; all else is a matter of rules.
-    if (known?.way === this.#policy.way && known.mode.fact.startedAt === fact.startedAt) {
+    if (known?.way === this.#policy.mode && known.mode.fact.startedAt === fact.startedAt) {
       if (known.mode.update(fact, this.#policy)) this.#parts.onChange(container.id);
       return known.mode;
     }
@@ -95,7 +95,7 @@ export class Nodes {
       resolver: new NodeResolver(this.#filesOf(fact)),
       onChange: () => this.#parts.onChange(container.id),
     });
-    this.#known.set(container.id, { mode, way: this.#policy.way });
+    this.#known.set(container.id, { mode, way: this.#policy.mode });
     return mode;
   }
 
@@ -133,7 +133,7 @@ export class Nodes {
 
 export function nodePlaceOf(policy: KindPolicy, fact: NodeFact): NodePlace {
   const { ipv4, ipv6 } = wishedAddresses(policy, fact);
-  const { hostName } = policy;
+  const { hostDockerInternal: hostName } = policy;
   return {
     ownAddresses: [ipv4, ipv6].filter((address) => address !== undefined),
     hostName: hostName === "gateway" ? (fact.hostGateway ?? fact.gateway.ipv4 ?? "deny") : hostName,

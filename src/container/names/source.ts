@@ -10,7 +10,7 @@ export interface NodePlace {
   /** Where its pods ask us: as servers of the node, it would ask itself. */
   readonly ownAddresses: readonly string[];
   /** What host.docker.internal is in there: nothing, whatever a server says, or an address. */
-  readonly hostName: "deny" | "ask" | (string & {});
+  readonly hostName: "deny" | "forward" | (string & {});
 }
 
 export interface NameSource {

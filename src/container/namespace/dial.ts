@@ -22,7 +22,7 @@ import type { Server } from "../../base/model/view.ts";
 import type { Bracket } from "./bracket.ts";
 
 /** Packets of ours that our own rules let pass: how we reach the resolver that stands behind us. */
-export const DOOR_MARK = 0x646e7331;
+export const PASSTHROUGH_MARK = 0x646e7331;
 
 /** A connected, or connecting, socket to `server`, made in the namespace behind `fd`. */
 export function dialIn(bracket: Bracket, fd: number, server: Server, type: "udp" | "tcp"): number {
@@ -31,7 +31,7 @@ export function dialIn(bracket: Bracket, fd: number, server: Server, type: "udp"
   return bracket.within(fd, () => {
     const made = socket(bytes.length === 4 ? AF_INET : AF_INET6, type === "udp" ? SOCK_DGRAM : SOCK_STREAM);
     try {
-      if (server.from === "door") setMark(made, DOOR_MARK);
+      if (server.from === "docker") setMark(made, PASSTHROUGH_MARK);
       connectTo(made, socketAddress(bytes, server.port, scopeOf(server.address)), server.address);
       return made;
     } catch (error) {

@@ -26,7 +26,7 @@ export interface DirectoryOptions {
 
 const DNS_PORT = 53;
 /** Docker's own resolver behind us. */
-const DOOR: Server = { from: "door", address: "127.0.0.11", port: DNS_PORT };
+const DOOR: Server = { from: "docker", address: "127.0.0.11", port: DNS_PORT };
 /** Where the list of servers comes from that nobody put another one for. */
 const LISTS: Readonly<Record<NameserversFact["kind"], string>> = {
   listed: "Docker's list for this container",
@@ -127,7 +127,7 @@ export class Directory {
       ...joined.map(({ network: { name } }) => saidBy(`the settings of network "${name}"`, networks.get(name) ?? [])),
       saidBy("the settings, dns", everyone),
       saidBy(
-        "the settings, kind.host-name",
+        "the settings, kind.host-docker-internal",
         node?.hostName === "deny" ? [{ domains: [HOST_NAME], servers: [], isLocal: true }] : [],
       ),
       saidBy(`its label ${DNS_LABEL}`, ownSay(labels, place).say),

@@ -78,7 +78,7 @@ export interface PlanInput {
   /** Client ports of TCP conversations that began before us and are not ours. */
   readonly spared: readonly number[];
   /** Packets with this mark are ours and pass by everything: the door to the resolver behind us. */
-  readonly doorMark: number;
+  readonly passthroughMark: number;
   /** Packets with this mark are a probe's: on trial, only they are led to us. */
   readonly trialMark: number;
 }
@@ -154,7 +154,7 @@ function tables(input: PlanInput, queriesFor: (led: readonly Led[], who: Who) =>
 
 function insideChains(input: PlanInput, led: readonly Led[], queries: Queries): ChainPlan[] {
   const passing: RulePlan[] = [
-    { match: { mark: input.doorMark }, action: { kind: "accept" } },
+    { match: { mark: input.passthroughMark }, action: { kind: "accept" } },
     ...input.spared.map((sourcePort) => ({
       match: { protocol: "tcp" as const, sourcePort, destinationPort: DNS_PORT },
       action: { kind: "accept" as const },

@@ -11,7 +11,7 @@ import { nameserversOf } from "./nameservers.ts";
 import { parseResolvConf } from "./resolv-conf.ts";
 import type { ContainerJson } from "./engine-json.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
-import type { TellNews } from "../../base/model/news.ts";
+import type { ReportEvent } from "../../base/model/event.ts";
 import type { Server } from "../../base/model/view.ts";
 
 /** Of the settings, what is about the host. */
@@ -22,7 +22,7 @@ interface HostSettings {
 }
 
 export interface HostUpstreamsParts {
-  readonly onNews: TellNews;
+  readonly onNews: ReportEvent;
   /** The engine's host as it is now; another one after the engine was restarted. */
   readonly host: () => EngineHost;
   readonly engineVersion: () => number;

@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
-import { DOOR_MARK } from "../../container/namespace/dial.ts";
+import { PASSTHROUGH_MARK } from "../../container/namespace/dial.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
 import {
   conntrackFinding,
@@ -35,7 +35,7 @@ export async function examineContainer(patient: Patient, { bracket, memory }: To
   const question = { code: "answers", servers: [DOCKER_RESOLVER], within, remedy: SEE_ABOVE } as const;
   const [answers, behind, swallow] = await Promise.all([
     askOwnName(person, { ...question, who: "the container" }),
-    isAnswered ? askOwnName(person, { ...question, who: "whoever passes by dns11", mark: DOOR_MARK }) : [],
+    isAnswered ? askOwnName(person, { ...question, who: "whoever passes by dns11", mark: PASSTHROUGH_MARK }) : [],
     swallowFinding(within, domains, `dns11-doctor-${randomBytes(8).toString("hex")}`),
   ]);
   const comesThrough = answers.every(({ state }) => state === "ok");

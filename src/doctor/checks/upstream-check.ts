@@ -8,7 +8,7 @@ import { nameAnswer, nameQuery, replyCode, rootQuery } from "../../base/model/na
 import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
-import { DOOR_MARK } from "../../container/namespace/dial.ts";
+import { PASSTHROUGH_MARK } from "../../container/namespace/dial.ts";
 import type { ContainerFact } from "../../container/registry/fact.ts";
 import { type Exchanged, type Within, exchange } from "../../container/rules/exchange.ts";
 import { WAIT_MS } from "./own-name.ts";
@@ -24,7 +24,7 @@ const FOR_SERVERS =
 
 /** Asks one server, from inside its namespace. */
 export async function askServer(within: Within, { from, address, port }: Server): Promise<readonly Exchanged[]> {
-  const mark = from === "door" ? DOOR_MARK : undefined;
+  const mark = from === "docker" ? PASSTHROUGH_MARK : undefined;
   return await exchange(within, { destination: address, port, message: rootQuery, mark, waitMs: WAIT_MS });
 }
 
@@ -58,7 +58,7 @@ function legText({ protocol, reply, failure, tookMs }: Exchanged, code: string |
 /** A server that is a container which asks that server itself, or the very address that queries come from. */
 export function loopFinding(asker: Asker, all: readonly Asker[]): Finding {
   const loops = asker.servers
-    .filter(({ from }) => from !== "door")
+    .filter(({ from }) => from !== "docker")
     .flatMap((server) => {
       if (server.address === DOCKER_RESOLVER) return [`${serverText(server)} is the resolver that asks it`];
       const holder = all.find(({ fact }) => addressesOf(fact).some((own) => isSameAddress(own, server.address)));

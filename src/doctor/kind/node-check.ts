@@ -146,9 +146,9 @@ function shutInterfaces({ addresses }: NodeFact, memory: NetlinkMemory): string[
 
 /** KIND's own way, and ours by the way `loopback`, need it; where pods are served all the same nobody has to know. */
 function localnetFinding(shut: readonly string[]): Finding {
-  const detail = `off on ${shut.join(", ")}: rules that lead pods to 127.0.0.11 need it, those of kind.way listener do not`;
+  const detail = `off on ${shut.join(", ")}: rules that lead pods to 127.0.0.11 need it, those of kind.mode listener do not`;
   const remedy =
-    "Find who switches it off; dns11 with kind.way loopback switches it on, and the way listener does without.";
+    "Find who switches it off; dns11 with kind.mode loopback switches it on, and the way listener does without.";
   return finding("route-localnet", "problem", detail, remedy);
 }
 

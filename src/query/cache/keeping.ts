@@ -5,7 +5,7 @@
 import { LIMITS } from "../../base/limits.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { UpstreamPolicy } from "../../base/model/upstream-policy.ts";
-import type { Asker } from "../asker/asker.ts";
+import type { Client } from "../client/client.ts";
 import type { Fleet, Lane } from "../upstream/fleet.ts";
 import type { FreshReply, SharedReply } from "../wire/shared-reply.ts";
 import type { Entry } from "./entry.ts";
@@ -35,16 +35,16 @@ export class Keeping {
   }
 
   /** What of the cache is charged to a container; to nobody: to those that are gone. */
-  ownerOf(asker: Asker | undefined): Owner | undefined {
-    return this.#owners.known(asker);
+  ownerOf(client: Client | undefined): Owner | undefined {
+    return this.#owners.known(client);
   }
 
   /** A reply has come; for how many seconds it is kept, 0 where it is not. Its TTLs are settled in place. */
-  keep(asker: Asker, lane: Lane, key: Key, reply: FreshReply): number {
+  keep(client: Client, lane: Lane, key: Key, reply: FreshReply): number {
     const { behaviour, policy, cache, now } = this.#parts;
     const seconds = settleLifetime(reply, policy.cache, lane.isDoor ? behaviour.ttlSeconds : undefined);
     const isKept = behaviour.caches && seconds > 0;
-    const entry = isKept ? cache.put(key, this.#owners.of(asker), reply) : undefined;
+    const entry = isKept ? cache.put(key, this.#owners.of(client), reply) : undefined;
     if (entry === undefined) {
       // What is over need not stand in any more, also where what came instead is not to be kept.
       const before = isKept ? undefined : cache.find(key);
@@ -59,9 +59,9 @@ export class Keeping {
   }
 
   /** All servers have failed, and why: whoever asks next need not find that out anew. */
-  keepFailure(asker: Asker, key: Key, why: Uint8Array | undefined, wasSilent: boolean): void {
+  keepFailure(client: Client, key: Key, why: Uint8Array | undefined, wasSilent: boolean): void {
     const { behaviour, cache, now } = this.#parts;
-    const entry = behaviour.caches ? cache.put(key, this.#owners.of(asker), undefined, why) : undefined;
+    const entry = behaviour.caches ? cache.put(key, this.#owners.of(client), undefined, why) : undefined;
     if (entry === undefined) return;
     const nowMs = now();
     entry.failureUntilMs = nowMs + (wasSilent ? LIMITS.failureSilentMs : LIMITS.failureToldMs);

@@ -5,11 +5,11 @@
 import { EXTENDED_ERROR, errorOption } from "../../base/dns/extended-error.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { LIMITS } from "../../base/limits.ts";
-import { HOW } from "../../base/model/asked-query.ts";
+import { QUERY_RESULT } from "../../base/model/asked-query.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { CachePolicy } from "../../base/model/upstream-policy.ts";
 import type { Route } from "../../base/model/view.ts";
-import type { Asker } from "../asker/asker.ts";
+import type { Client } from "../client/client.ts";
 import type { Fleet, Lane } from "../upstream/fleet.ts";
 import type { Outcome } from "../record/outcome.ts";
 import type { Trace } from "../trace.ts";
@@ -24,7 +24,7 @@ import { NOT_SHAREABLE, asksForAuthentic, shareBits } from "./shareable.ts";
 export const UNKNOWN = 0;
 
 /** Told to ask for an entry anew. */
-type OnRefresh = (asker: Asker, lane: Lane, entry: Entry) => void;
+type OnRefresh = (client: Client, lane: Lane, entry: Entry) => void;
 
 export interface MemoryParts {
   readonly cache: ReplyCache;
@@ -53,7 +53,7 @@ export class Memory {
 
   /** Answers over the query, in place; the length of the reply, or UNKNOWN. How it came about is told `outcome`. */
   answer(
-    asker: Asker,
+    client: Client,
     block: Buffer,
     question: Question,
     route: Route,
@@ -67,7 +67,7 @@ export class Memory {
       return this.#miss();
     }
     const { cache, fleet, now } = this.#parts;
-    const lane = fleet.laneOf(asker, route);
+    const lane = fleet.laneOf(client, route);
     const entry = cache.findRead(this.#keyOf(question, bits, lane.scope));
     if (entry === undefined) {
       this.trace?.passes("cache", "no reply of these servers is kept for it");
@@ -86,10 +86,10 @@ export class Memory {
         "cache",
         `kept ${ago(nowMs - entry.storedMs)}, good for ${seconds(entry.expiresMs - nowMs)} more`,
       );
-      outcome.how = HOW.cached;
+      outcome.result = QUERY_RESULT.cached;
       this.#age.seconds = Math.floor((nowMs - entry.storedMs) / 1000);
       const length = relay(block, offset, asked, reply, this.#age);
-      if (this.#isDue(entry, nowMs)) this.#refresh(asker, lane, entry);
+      if (this.#isDue(entry, nowMs)) this.#refresh(client, lane, entry);
       return length;
     }
     if (nowMs >= entry.failedUntilMs) {
@@ -103,7 +103,7 @@ export class Memory {
         return this.#miss();
       }
       cache.counts.failures++;
-      outcome.how = HOW.failed;
+      outcome.result = QUERY_RESULT.failed;
       this.trace?.answers(
         "cache",
         `all servers have just failed; asked again in ${seconds(entry.failureUntilMs - nowMs)}`,
@@ -116,10 +116,10 @@ export class Memory {
       "cache",
       `all servers have failed, and the reply that is over since ${seconds(nowMs - entry.expiresMs)} stands in (stale)`,
     );
-    outcome.how = HOW.stale;
+    outcome.result = QUERY_RESULT.stale;
     const length = relay(block, offset, asked, stale, STALE_AGE, staleError(stale));
     // As long as servers fail they are tried, but not for everyone who asks.
-    if (nowMs >= entry.failureUntilMs) this.#refresh(asker, lane, entry);
+    if (nowMs >= entry.failureUntilMs) this.#refresh(client, lane, entry);
     return length;
   }
 
@@ -144,10 +144,10 @@ export class Memory {
     );
   }
 
-  #refresh(asker: Asker, lane: Lane, entry: Entry): void {
+  #refresh(client: Client, lane: Lane, entry: Entry): void {
     if (entry.isRefreshing) return;
     this.trace?.passes("cache", "it is asked for anew meanwhile, for whoever asks next");
-    this.#parts.onRefresh(asker, lane, entry);
+    this.#parts.onRefresh(client, lane, entry);
   }
 
   #miss(): typeof UNKNOWN {

@@ -2,14 +2,14 @@
  * Owners: whom each container's replies in the cache are charged to. What a container asked for is its own as long as it is
  * there; what others may want of it stays when it goes, and is nobody's then.
  */
-import type { Asker } from "../asker/asker.ts";
+import type { Client } from "../client/client.ts";
 import { type Owner, type ReplyCache, newOwner } from "./reply-cache.ts";
 
 export class Owners {
   readonly #cache: ReplyCache;
   readonly #isShared: (scope: number) => boolean;
   readonly #heir = newOwner();
-  readonly #owners = new WeakMap<Asker, Owner>();
+  readonly #owners = new WeakMap<Client, Owner>();
 
   constructor(cache: ReplyCache, isShared: (scope: number) => boolean) {
     this.#cache = cache;
@@ -17,19 +17,19 @@ export class Owners {
   }
 
   /** Of a container, where anything was kept for it; of nobody: of those that are gone. */
-  known(asker: Asker | undefined): Owner | undefined {
-    return asker === undefined ? this.#heir : this.#owners.get(asker);
+  known(client: Client | undefined): Owner | undefined {
+    return client === undefined ? this.#heir : this.#owners.get(client);
   }
 
-  of(asker: Asker): Owner {
-    if (asker.isClosed) return this.#heir;
-    const known = this.#owners.get(asker);
+  of(client: Client): Owner {
+    if (client.isClosed) return this.#heir;
+    const known = this.#owners.get(client);
     if (known !== undefined) return known;
     const owner = newOwner();
-    this.#owners.set(asker, owner);
+    this.#owners.set(client, owner);
     // A container may outlive these owners, whom other settings have replaced, and is not to keep them alive.
     const self = new WeakRef(this);
-    asker.atClose(() => {
+    client.atClose(() => {
       const owners = self.deref();
       if (owners !== undefined) owners.#bequeath(owner);
     });

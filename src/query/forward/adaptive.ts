@@ -12,7 +12,7 @@ import { guard } from "../../base/lib/guard.ts";
 import type { RandomIds } from "../../base/lib/random-ids.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { UpstreamPolicy } from "../../base/model/upstream-policy.ts";
-import type { Asker } from "../asker/asker.ts";
+import type { Client } from "../client/client.ts";
 import { Keeping } from "../cache/keeping.ts";
 import { type Memory, STALE_AGE, staleError } from "../cache/memory.ts";
 import type { Entry } from "../cache/entry.ts";
@@ -85,11 +85,11 @@ export class AdaptiveForwarder {
     return this.#admission.inFlight;
   }
 
-  readonly forward: Forward = (asker, deferred, transport, respond) => {
+  readonly forward: Forward = (client, deferred, transport, respond) => {
     const { behaviour, now } = this.#parts;
-    const heldBytes = this.#admission.enter(asker, deferred.query.length);
+    const heldBytes = this.#admission.enter(client, deferred.query.length);
     const delivery = new Delivery({
-      asker,
+      client,
       deferred,
       transport,
       arrivedMs: now(),
@@ -98,33 +98,33 @@ export class AdaptiveForwarder {
       respond,
       onDone: this.#onDone,
     });
-    if (heldBytes === 0) guard.soon(asker.number, () => this.#refuse(delivery));
-    else if (asker.slots.takeFree()) this.#boardSafely(delivery);
+    if (heldBytes === 0) guard.soon(client.number, () => this.#refuse(delivery));
+    else if (client.slots.takeFree()) this.#boardSafely(delivery);
     else this.#wait(delivery);
   };
 
-  readonly #onDone = ({ asker, heldBytes }: Delivery): number => {
-    this.#admission.leave(asker, heldBytes);
+  readonly #onDone = ({ client, heldBytes }: Delivery): number => {
+    this.#admission.leave(client, heldBytes);
     return this.#parts.now();
   };
 
   #wait(delivery: Delivery): void {
-    delivery.asker.slots.take(
+    delivery.client.slots.take(
       () => this.#boardSafely(delivery),
       // Nobody is called back before this call has returned.
-      () => guard.soon(delivery.asker.number, () => this.#refuse(delivery)),
+      () => guard.soon(delivery.client.number, () => this.#refuse(delivery)),
     );
   }
 
   /** Asks for a kept reply anew; nobody waits for it. */
-  refresh(asker: Asker, lane: Lane, entry: Entry): void {
+  refresh(client: Client, lane: Lane, entry: Entry): void {
     if (this.#refreshing >= LIMITS.prefetchesAtOnce || !entry.hasReply || this.#trips.has(entry.hash)) return;
     const { key } = entry;
     const question = questionOf(key);
     this.#refreshing++;
     this.#keeping.beginRefresh(entry);
     const message = queryFor(question, question.length, key.bits);
-    this.#depart({ asker, lane, key, isRefresh: true, message, questionEnd: question.length, waiting: [] });
+    this.#depart({ client, lane, key, isRefresh: true, message, questionEnd: question.length, waiting: [] });
   }
 
   /** What servers say from now on may be something else: nothing that is on its way is kept, and nobody joins it. */
@@ -149,25 +149,25 @@ export class AdaptiveForwarder {
   }
 
   /** What of the cache is charged to a container; to nobody: to those that are gone. */
-  ownerOf(asker: Asker | undefined): Owner | undefined {
-    return this.#keeping.ownerOf(asker);
+  ownerOf(client: Client | undefined): Owner | undefined {
+    return this.#keeping.ownerOf(client);
   }
 
   /** A server was found to lead back to a container: what that waits for is asked of others, and with that the loop ends. */
-  leaveOut(asker: Asker, { nameserver, suffix }: Loop): void {
+  leaveOut(client: Client, { nameserver, suffix }: Loop): void {
     for (const { errand } of this.#all) {
       if (!errand.lane.nameservers.includes(nameserver)) continue;
-      const looping = errand.waiting.filter((one) => one.asker === asker && isBelow(one.deferred.name, suffix));
+      const looping = errand.waiting.filter((one) => one.client === client && isBelow(one.deferred.name, suffix));
       for (const delivery of looping) {
         errand.waiting.splice(errand.waiting.indexOf(delivery), 1);
-        guard.soon(asker.number, () => this.#boardSafely(delivery));
+        guard.soon(client.number, () => this.#boardSafely(delivery));
       }
     }
   }
 
   /** A defect before anybody is asked is told like one after it. */
   #boardSafely(delivery: Delivery): void {
-    const { number } = delivery.asker;
+    const { number } = delivery.client;
     if (!guard.run("upstream", number, () => this.#board(delivery))) {
       guard.soon(number, () => this.#failOf(delivery));
     }
@@ -179,29 +179,29 @@ export class AdaptiveForwarder {
 
   #board(delivery: Delivery): void {
     const { behaviour, fleet, guard: loops } = this.#parts;
-    const { asker, deferred } = delivery;
+    const { client, deferred } = delivery;
     // It may have had its answer meanwhile.
     if (delivery.isDone) return;
-    const lane = fleet.laneOf(asker, deferred.route);
+    const lane = fleet.laneOf(client, deferred.route);
     if (lane.nameservers.length === 0 || deferred.query.length > MESSAGE_BYTES_MAX) {
       deferred.trace?.answers("servers", NOBODY[1]);
-      guard.soon(asker.number, () => {
+      guard.soon(client.number, () => {
         if (this.#mayHave(delivery)) delivery.fail(RCODE.SERVFAIL, this.#error(...NOBODY));
       });
       return;
     }
-    const leadingBack = loops.leadingBack(asker, lane.nameservers, deferred.name);
+    const leadingBack = loops.leadingBack(client, lane.nameservers, deferred.name);
     const { questionEnd } = deferred;
     if (deferred.bits === NOT_SHAREABLE || leadingBack.length > 0) {
       // What is asked of others than usual is nobody else's answer.
       const message = Buffer.from(deferred.query);
-      this.#depart({ asker, lane, leadingBack, key: undefined, message, questionEnd, waiting: [delivery] });
+      this.#depart({ client, lane, leadingBack, key: undefined, message, questionEnd, waiting: [delivery] });
       return;
     }
     const key = keyOf(delivery, lane);
     const trip = this.#tripOf(key);
     // The same question again while it is being asked: somebody else's, or ours, by way of the server.
-    if (trip !== undefined && behaviour.guardsLoops) loops.suspect(asker, lane.nameservers, key.name);
+    if (trip !== undefined && behaviour.guardsLoops) loops.suspect(client, lane.nameservers, key.name);
     const isAlike = behaviour.fitsReplies || delivery.transport === "udp";
     if (trip !== undefined && behaviour.merges && isAlike && !delivery.isMoved && this.#isEarly(trip)) {
       trip.errand.waiting.push(delivery);
@@ -209,19 +209,19 @@ export class AdaptiveForwarder {
       return;
     }
     const message = queryFor(deferred.query, deferred.questionEnd, deferred.bits);
-    this.#depart({ asker, lane, key, message, questionEnd, waiting: [delivery] });
+    this.#depart({ client, lane, key, message, questionEnd, waiting: [delivery] });
   }
 
   #depart(errand: Errand): void {
     const { behaviour, policy, now } = this.#parts;
-    const { asker, lane, key, message, questionEnd, waiting } = errand;
+    const { client, lane, key, message, questionEnd, waiting } = errand;
     const isStream = waiting[0]?.transport === "tcp";
     const trip = new Trip(
       errand,
       {
         nameservers: lane.nameservers,
         leadingBack: errand.leadingBack ?? [],
-        by: asker.number,
+        by: client.number,
         arrivedMs: waiting[0]?.arrivedMs ?? now(),
         policy: policy.ask,
         hedges: behaviour.hedges,
@@ -230,10 +230,10 @@ export class AdaptiveForwarder {
         checksReplies: behaviour.checksReplies && !waitsSigned(waiting),
         // A question of its own may be one that only a stream can answer, as a transfer is.
         usesTcp: policy.ask.usesTcp || (isStream && key === undefined),
-        endMs: (waiting[0]?.arrivedMs ?? now()) + Math.min(policy.ask.budgetMs, asker.view.budgetMs ?? Infinity),
-        dial: asker.dial,
+        endMs: (waiting[0]?.arrivedMs ?? now()) + Math.min(policy.ask.budgetMs, client.view.budgetMs ?? Infinity),
+        dial: client.dial,
         isTransfer: TRANSFERS.has(waiting[0]?.deferred.type ?? 0),
-        streamsTo: (nameserver) => this.#parts.fleet.streamsTo(asker, nameserver),
+        streamsTo: (nameserver) => this.#parts.fleet.streamsTo(client, nameserver),
         message,
         questionEnd,
         isOptOurs: key !== undefined,
@@ -250,10 +250,10 @@ export class AdaptiveForwarder {
 
   /** Whatever goes wrong with a reply, everybody who waits for it gets an answer. */
   #landSafely(trip: Trip, landing: Landing): void {
-    const { asker, waiting } = trip.errand;
-    if (guard.run("upstream", asker.number, () => this.#land(trip, landing))) return;
+    const { client, waiting } = trip.errand;
+    if (guard.run("upstream", client.number, () => this.#land(trip, landing))) return;
     for (const delivery of waiting) {
-      guard.run("upstream", delivery.asker.number, () => this.#failOf(delivery));
+      guard.run("upstream", delivery.client.number, () => this.#failOf(delivery));
     }
   }
 
@@ -283,29 +283,29 @@ export class AdaptiveForwarder {
   }
 
   /** Whoever has joined is not to suffer for what whoever asked first has used up: they ask for themselves, once. */
-  #moveOthers({ errand: { asker, waiting } }: Trip): void {
-    for (const delivery of waiting.filter((one) => one.asker !== asker && !one.isDone && !one.isMoved)) {
+  #moveOthers({ errand: { client, waiting } }: Trip): void {
+    for (const delivery of waiting.filter((one) => one.client !== client && !one.isDone && !one.isMoved)) {
       waiting.splice(waiting.indexOf(delivery), 1);
       delivery.isMoved = true;
-      guard.soon(delivery.asker.number, () => this.#boardSafely(delivery));
+      guard.soon(delivery.client.number, () => this.#boardSafely(delivery));
     }
   }
 
-  #keep({ asker, lane, waiting }: Errand, key: Key, reply: FreshReply): void {
-    const seconds = this.#keeping.keep(asker, lane, key, reply);
+  #keep({ client, lane, waiting }: Errand, key: Key, reply: FreshReply): void {
+    const seconds = this.#keeping.keep(client, lane, key, reply);
     const what = seconds === 0 ? "not kept" : `kept for ${seconds} s`;
     for (const { deferred } of waiting) deferred.trace?.passes("cache", what);
   }
 
   #landFailed(trip: Trip, landing: Extract<Landing, { kind: "failed" }>, isCurrent: boolean): void {
     const { failures, wasSilent, told } = landing;
-    const { key, asker, waiting } = trip.errand;
+    const { key, client, waiting } = trip.errand;
     const reason = failures.map(({ server, reason: what }) => `${server}: ${what}`).join("; ") || NOBODY[1];
     this.#parts.onFailure(reason);
     this.#standIn(trip);
     const why = told ?? this.#error(wasSilent ? EXTENDED_ERROR.unreachable : EXTENDED_ERROR.network, reason);
     if (key !== undefined && isCurrent) {
-      this.#keeping.keepFailure(asker, key, why ?? this.#error(EXTENDED_ERROR.cachedError, reason), wasSilent);
+      this.#keeping.keepFailure(client, key, why ?? this.#error(EXTENDED_ERROR.cachedError, reason), wasSilent);
     }
     for (const delivery of waiting) if (this.#mayHave(delivery)) delivery.fail(RCODE.SERVFAIL, why);
   }

@@ -3,7 +3,7 @@
  * and so are the bytes of each; a container that has little under way is let in all the same, whatever others do.
  */
 import { LIMITS } from "../../base/limits.ts";
-import type { Asker } from "../asker/asker.ts";
+import type { Client } from "../client/client.ts";
 
 export class Admission {
   readonly #queriesMax: number;
@@ -19,15 +19,15 @@ export class Admission {
   }
 
   /** A query of so many bytes: those that it holds of its container's share, or 0 where it is to be refused. */
-  enter(asker: Asker, bytes: number): number {
-    const isFull = this.#inFlight >= this.#queriesMax && asker.slots.held >= LIMITS.forwardQueriesAlways;
+  enter(client: Client, bytes: number): number {
+    const isFull = this.#inFlight >= this.#queriesMax && client.slots.held >= LIMITS.forwardQueriesAlways;
     this.#inFlight++;
-    return !isFull && asker.shares.queryBytes.take(bytes) ? bytes : 0;
+    return !isFull && client.shares.queryBytes.take(bytes) ? bytes : 0;
   }
 
   /** It has its answer, be it a refusal. */
-  leave(asker: Asker, heldBytes: number): void {
+  leave(client: Client, heldBytes: number): void {
     this.#inFlight--;
-    asker.shares.queryBytes.give(heldBytes);
+    client.shares.queryBytes.give(heldBytes);
   }
 }

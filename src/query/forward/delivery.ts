@@ -7,9 +7,9 @@ import { ANSWERS_AT, HEADER_BYTES, ID_AT, clearRcode, idOf, rcodeOf, setTruncate
 import { RCODE } from "../../base/dns/rcode.ts";
 import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
 import { copyBytes } from "../../base/lib/bytes.ts";
-import type { How } from "../../base/model/asked-query.ts";
+import type { QueryResult } from "../../base/model/asked-query.ts";
 import type { Server } from "../../base/model/view.ts";
-import type { Asker } from "../asker/asker.ts";
+import type { Client } from "../client/client.ts";
 import { asksForAuthentic } from "../cache/shareable.ts";
 import { type Deferred, type Respond, SLOT_BYTES, type Transport } from "../ports.ts";
 import { Outcome } from "../record/outcome.ts";
@@ -22,7 +22,7 @@ const scratch = Buffer.allocUnsafeSlow(SLOT_BYTES);
 const outcome = new Outcome();
 
 export interface DeliveryParts {
-  readonly asker: Asker;
+  readonly client: Client;
   readonly deferred: Deferred;
   readonly transport: Transport;
   readonly arrivedMs: number;
@@ -46,8 +46,8 @@ export class Delivery {
     this.#parts = parts;
   }
 
-  get asker(): Asker {
-    return this.#parts.asker;
+  get client(): Client {
+    return this.#parts.client;
   }
 
   get deferred(): Deferred {
@@ -75,7 +75,7 @@ export class Delivery {
   releaseSlot(): void {
     if (!this.#hasSlot) return;
     this.#hasSlot = false;
-    this.asker.slots.release();
+    this.client.slots.release();
   }
 
   /** A reply that many may have: a server's, or else one that was kept and is over. */
@@ -112,17 +112,17 @@ export class Delivery {
     copyBytes(query, 0, questionEnd, scratch, 0);
   }
 
-  #finish(length: number, how: How, server: Server | undefined): void {
+  #finish(length: number, how: QueryResult, server: Server | undefined): void {
     this.#done(scratch.subarray(0, length), how, server);
   }
 
-  #done(reply: Uint8Array, how: How, server: Server | undefined): void {
+  #done(reply: Uint8Array, how: QueryResult, server: Server | undefined): void {
     this.#isDone = true;
-    const { asker, deferred, transport, arrivedMs } = this.#parts;
+    const { client, deferred, transport, arrivedMs } = this.#parts;
     outcome.deliver(deferred, reply, how, server);
     outcome.isExplained = deferred.trace !== undefined;
     outcome.time(transport === "tcp", arrivedMs, this.#parts.onDone(this));
-    asker.record(outcome);
+    client.record(outcome);
     this.#parts.respond(reply, outcome);
   }
 

@@ -3,7 +3,7 @@
  */
 import type { AskPolicy } from "../../base/model/upstream-policy.ts";
 import type { Server } from "../../base/model/view.ts";
-import type { Dial } from "../asker/asker.ts";
+import type { Dial } from "../client/client.ts";
 import type { Meter } from "../record/meter.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
 import type { StreamPool } from "../upstream/stream-pool.ts";
@@ -23,7 +23,7 @@ export type Landing =
       readonly server: Server;
       /** It was asked without EDNS, so that what only comes with that is missing. */
       readonly isPlain: boolean;
-      /** What it lacks is for want of something that is the asker's alone. */
+      /** What it lacks is for want of something that is the client's alone. */
       readonly isOwnWant: boolean;
     }
   | {
@@ -45,7 +45,7 @@ export interface FlightPlan {
   readonly nameservers: readonly Nameserver[];
   /** Of these, those that lead back to who asks. */
   readonly leadingBack: readonly Nameserver[];
-  /** Who asks: the number of its asker. */
+  /** Who asks: the number of its client. */
   readonly by: number;
   /** When whoever waits first came. */
   readonly arrivedMs: number;

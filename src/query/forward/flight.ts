@@ -30,7 +30,7 @@ import { type Candidate, LEADS_BACK, isAnyAsked, isAnyUp, isLastUnasked, lineUp,
 
 /** What the kernel says of a server that is not there, or not to be reached. Everything else is no news of it. */
 const UNREACHABLE = /\b(ECONNREFUSED|ECONNRESET|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ETIMEDOUT)\b/;
-/** What is wanting is the asker's: its share, or its namespace. Whoever has joined has theirs. */
+/** What is wanting is the client's: its share, or its namespace. Whoever has joined has theirs. */
 const OWN_WANT = /too many|not needed any more|not served any more/;
 /** From the end of the question to the flags of the OPT behind it. */
 const FLAGS_BEHIND_QUESTION = 1 + OPT_FLAGS_AT;
@@ -94,11 +94,11 @@ export class Flight implements Due, Sender<Candidate> {
     const { policy } = this.#plan;
     const now = this.startMs;
     const isSomeoneUp = isAnyUp(this.#line, now, this.#plan.by);
-    if (policy.order === "race" || (!isSomeoneUp && policy.order === "adaptive")) {
+    if (policy.order === "parallel" || (!isSomeoneUp && policy.order === "adaptive")) {
       // Where nobody is known to answer there is no order to keep, and an old reply is as good as any.
       if (!isSomeoneUp) this.#lateMs = now;
       this.#stepMs = now + LIMITS.askAgainMs;
-      const why = policy.order === "race" ? "all are asked at once" : "nobody is known to answer, so all are asked";
+      const why = policy.order === "parallel" ? "all are asked at once" : "nobody is known to answer, so all are asked";
       for (const candidate of this.#line) if (this.#isEligible(candidate)) this.#ask(candidate, why);
     } else {
       for (const candidate of this.#line)
@@ -163,9 +163,9 @@ export class Flight implements Due, Sender<Candidate> {
   #patienceMs({ nameserver }: Candidate): number {
     const { policy, hedges } = this.#plan;
     // Docker's own resolver asks several servers itself, one after the other, and loses nothing on the way.
-    if (nameserver.server.from === "door") return policy.budgetMs;
+    if (nameserver.server.from === "docker") return policy.budgetMs;
     if (isLastUnasked(this.#line, nameserver)) return Math.max(LIMITS.askAgainMs, nameserver.health.patienceMs);
-    if (policy.order === "strict" || !hedges) return policy.budgetMs / this.#line.length;
+    if (policy.order === "sequential" || !hedges) return policy.budgetMs / this.#line.length;
     return nameserver.health.patienceMs;
   }
 

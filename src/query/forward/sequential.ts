@@ -1,6 +1,6 @@
 /**
  * SequentialForwarder: everything that nobody here knows is asked upstream as Docker's own resolver asks it: the first servers of
- * the list, one after the other, always from the first, by the transport that the asker used. SERVFAIL and REFUSED go on
+ * the list, one after the other, always from the first, by the transport that the client used. SERVFAIL and REFUSED go on
  * to the next server, as do silence and what cannot be read; any other reply is the answer and is passed on as it is.
  *
  * Docker has no keys: its library refuses to send what is signed (TSIG), having taken the signature off, and to read it.
@@ -13,11 +13,11 @@ import { RCODE, rcodeName } from "../../base/dns/rcode.ts";
 import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
-import type { How } from "../../base/model/asked-query.ts";
+import type { QueryResult } from "../../base/model/asked-query.ts";
 import type { Server } from "../../base/model/view.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
-import type { Asker } from "../asker/asker.ts";
+import type { Client } from "../client/client.ts";
 import type { Deferred, Forward, Respond, Transport } from "../ports.ts";
 import { Outcome } from "../record/outcome.ts";
 import type { Meter, UpstreamFailure } from "../record/meter.ts";
@@ -34,7 +34,7 @@ const outcome = new Outcome();
 export type OnFailedAttempt = (server: Server, reason: string) => void;
 
 interface Search {
-  readonly asker: Asker;
+  readonly client: Client;
   readonly deferred: Deferred;
   readonly transport: Transport;
   readonly respond: Respond;
@@ -72,13 +72,13 @@ export class SequentialForwarder {
     return this.#admission.inFlight;
   }
 
-  readonly forward: Forward = (asker, deferred, transport, respond) => {
+  readonly forward: Forward = (client, deferred, transport, respond) => {
     // A query outgrows a message when its compressed name is written out: then nobody can be asked.
     const servers = deferred.query.length > MESSAGE_BYTES_MAX ? [] : deferred.route.servers;
     const journal = deferred.trace === undefined ? undefined : deferred.trace.flies(new FlightJournal());
     const arrivedMs = performance.now();
-    const heldBytes = this.#admission.enter(asker, deferred.query.length);
-    const search = { asker, deferred, transport, respond, servers, journal, arrivedMs, heldBytes, isDone: false };
+    const heldBytes = this.#admission.enter(client, deferred.query.length);
+    const search = { client, deferred, transport, respond, servers, journal, arrivedMs, heldBytes, isDone: false };
     journal?.note(arrivedMs, undefined, "one server after the other, as Docker asks; nothing is remembered of them");
     // Answers that are ready go out first; and nobody is called back before this call has returned.
     queueMicrotask(() => this.#guarded(search, () => (heldBytes === 0 ? this.#refuse(search) : this.#next(search, 0))));
@@ -86,21 +86,21 @@ export class SequentialForwarder {
 
   /** A defect on the way ends the search, so that nobody waits for it for ever. */
   #guarded(search: Search, work: () => void): void {
-    const { number } = search.asker;
+    const { number } = search.client;
     if (guard.run("upstream", number, work) || search.isDone) return;
     guard.run("upstream", number, () => this.#fail(search, RCODE.SERVFAIL));
   }
 
   #next(search: Search, index: number): void {
     if (search.isDone) return;
-    const { asker, servers } = search;
+    const { client, servers } = search;
     const server = servers[index];
     if (server === undefined) {
       const why = servers.length === 0 ? "there is nobody to ask" : "all of them failed";
       search.journal?.note(performance.now(), undefined, why);
       this.#fail(search, RCODE.SERVFAIL);
     } else {
-      asker.slots.take(
+      client.slots.take(
         () => this.#guarded(search, () => this.#ask(search, server, index)),
         () => this.#guarded(search, () => this.#refuse(search)),
       );
@@ -108,11 +108,11 @@ export class SequentialForwarder {
   }
 
   #ask(search: Search, server: Server, index: number): void {
-    const { asker, deferred, transport } = search;
-    const timeoutMs = server.from === "door" ? LIMITS.forwardDoorMs : LIMITS.forwardServerMs;
+    const { client, deferred, transport } = search;
+    const timeoutMs = server.from === "docker" ? LIMITS.forwardDoorMs : LIMITS.forwardServerMs;
     const startMs = performance.now();
     const onEnd = (attempted: Attempted, isUndialled = false): void => {
-      asker.slots.release();
+      client.slots.release();
       const tookMs = performance.now() - startMs;
       const isStream = transport === "tcp";
       if (attempted.kind === "reply") this.#meter?.replied(server, isStream, attempted.reply.rcode, tookMs);
@@ -130,7 +130,7 @@ export class SequentialForwarder {
     const sent = isTsig ? { ...deferred, query: withoutLast(deferred.query, signature.at) } : deferred;
     let fd;
     try {
-      fd = asker.dial(server, transport);
+      fd = client.dial(server, transport);
     } catch (error) {
       onEnd({ kind: "failed", reason: reasonOf(error) }, true);
       return;
@@ -175,14 +175,14 @@ export class SequentialForwarder {
     this.#respond(search, block.subarray(0, failure(block, this.#question, rcode, this.#behaviour)), how);
   }
 
-  #respond(search: Search, reply: Uint8Array, how: How, server?: Server): void {
-    const { asker, deferred, transport, arrivedMs, heldBytes } = search;
+  #respond(search: Search, reply: Uint8Array, how: QueryResult, server?: Server): void {
+    const { client, deferred, transport, arrivedMs, heldBytes } = search;
     search.isDone = true;
-    this.#admission.leave(asker, heldBytes);
+    this.#admission.leave(client, heldBytes);
     outcome.deliver(deferred, reply, how, server);
     outcome.isExplained = deferred.trace !== undefined;
     outcome.time(transport === "tcp", arrivedMs, performance.now());
-    asker.record(outcome);
+    client.record(outcome);
     search.respond(reply, outcome);
   }
 }

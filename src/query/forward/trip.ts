@@ -2,7 +2,7 @@
  * Trip: a flight with all who wait for it. It is one object, because there may be thousands in the air, and whatever is
  * alive when the collector comes is what everybody waits for.
  */
-import type { Asker } from "../asker/asker.ts";
+import type { Client } from "../client/client.ts";
 import { type Key, keyHash } from "../cache/key.ts";
 import type { Lane } from "../upstream/fleet.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
@@ -12,9 +12,9 @@ import type { FlightHooks, FlightPlan } from "./flight-plan.ts";
 
 /** What is asked, for whom. */
 export interface Errand {
-  readonly asker: Asker;
+  readonly client: Client;
   readonly lane: Lane;
-  /** Servers of the lane that lead back to the asker. */
+  /** Servers of the lane that lead back to the client. */
   readonly leadingBack?: readonly Nameserver[];
   /** Undefined for a question of its own. */
   readonly key: Key | undefined;

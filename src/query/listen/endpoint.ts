@@ -1,12 +1,12 @@
 /**
- * Endpoint: the listeners of one namespace and the asker they serve. Whoever attaches opens one and closes it; in
+ * Endpoint: the listeners of one namespace and the client they serve. Whoever attaches opens one and closes it; in
  * between it exchanges what the namespace may know, and tells whether a probe has arrived.
  */
 import type { View } from "../../base/model/view.ts";
-import { Asker, type Dial } from "../asker/asker.ts";
-import { type SlotLimit, Slots } from "../asker/slots.ts";
-import type { Book } from "../ledger/book.ts";
-import type { SharePools } from "../asker/shares.ts";
+import { Client, type Dial } from "../client/client.ts";
+import { type SlotLimit, Slots } from "../client/slots.ts";
+import type { QueryHistories } from "../history/query-histories.ts";
+import type { SharePools } from "../client/shares.ts";
 import { TcpListener } from "./tcp.ts";
 import type { TcpParts } from "./tcp-connection.ts";
 import { UdpListener, type UdpParts } from "./udp.ts";
@@ -22,7 +22,7 @@ interface EndpointParts {
   readonly udp: UdpParts;
   readonly tcp: TcpParts;
   readonly slots?: SlotLimit;
-  readonly book: Book;
+  readonly histories: QueryHistories;
   readonly shares: SharePools;
 }
 
@@ -34,28 +34,28 @@ interface Asked {
 }
 
 export class Endpoint {
-  readonly #asker: Asker;
+  readonly #client: Client;
   readonly #parts: EndpointParts;
   readonly #udp: UdpListener[] = [];
   readonly #tcp: TcpListener[] = [];
   readonly target = {
     expect: (nonce: string): void => {
-      this.#asker.nonce = nonce;
-      this.#asker.seenNonce.udp = this.#asker.seenNonce.tcp = false;
+      this.#client.nonce = nonce;
+      this.#client.seenNonce.udp = this.#client.seenNonce.tcp = false;
     },
-    hasSeen: (protocol: "udp" | "tcp"): boolean => this.#asker.seenNonce[protocol],
+    hasSeen: (protocol: "udp" | "tcp"): boolean => this.#client.seenNonce[protocol],
     forget: (): void => {
-      this.#asker.nonce = undefined;
+      this.#client.nonce = undefined;
     },
   };
 
   /** Takes over the sockets. */
   constructor(pairs: readonly SocketPair[], { containerId, view, dial }: Asked, parts: EndpointParts) {
     this.#parts = parts;
-    const { slots, book, shares } = parts;
-    const ledger = book.open(containerId);
-    this.#asker = new Asker(view, dial, new Slots(slots), ledger, shares.open());
-    this.#asker.atClose(() => book.close(ledger));
+    const { slots, histories, shares } = parts;
+    const history = histories.open(containerId);
+    this.#client = new Client(view, dial, new Slots(slots), history, shares.open());
+    this.#client.atClose(() => histories.close(history));
     this.add(pairs);
   }
 
@@ -63,22 +63,22 @@ export class Endpoint {
   add(pairs: readonly SocketPair[]): void {
     const { udp: udpParts, tcp: tcpParts } = this.#parts;
     for (const { udp, tcp, listening } of pairs) {
-      this.#udp.push(new UdpListener(udp, listening.address, this.#asker, udpParts));
-      this.#tcp.push(new TcpListener(tcp, this.#asker, tcpParts));
+      this.#udp.push(new UdpListener(udp, listening.address, this.#client, udpParts));
+      this.#tcp.push(new TcpListener(tcp, this.#client, tcpParts));
     }
   }
 
   get counters(): Readonly<Record<string, number>> {
-    return this.#asker.counters;
+    return this.#client.counters;
   }
 
   /** Who asks here, for whoever asks in its name. */
-  get asker(): Asker {
-    return this.#asker;
+  get client(): Client {
+    return this.#client;
   }
 
   get inFlight(): number {
-    return this.#asker.slots.taken;
+    return this.#client.slots.taken;
   }
 
   get conversations(): readonly number[] {
@@ -86,7 +86,7 @@ export class Endpoint {
   }
 
   setView(view: View): void {
-    this.#asker.view = view;
+    this.#client.view = view;
   }
 
   /** Leaves what comes in the sockets; what has come is still answered. Returns their numbers, which are others now. */
@@ -101,6 +101,6 @@ export class Endpoint {
 
   close(): void {
     for (const listener of [...this.#udp, ...this.#tcp]) listener.close();
-    this.#asker.close();
+    this.#client.close();
   }
 }

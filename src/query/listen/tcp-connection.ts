@@ -1,5 +1,5 @@
 /**
- * One TCP connection of an asker: queries in, replies out, each within its time. Docker works on one query after the
+ * One TCP connection of an client: queries in, replies out, each within its time. Docker works on one query after the
  * other; otherwise several are worked on at once and answered as they are ready, because one that waits for upstream
  * need not keep the others waiting.
  *
@@ -13,7 +13,7 @@ import type { Socket } from "node:net";
 import { LIMITS } from "../../base/limits.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { withLength } from "../../base/lib/framing.ts";
-import type { Asker } from "../asker/asker.ts";
+import type { Client } from "../client/client.ts";
 import { type AnswersAtOnce, DEFERRED, type Forward, type QueryMeter, SLOT_BYTES } from "../ports.ts";
 import { StreamReader } from "../../base/lib/stream-reader.ts";
 
@@ -35,7 +35,7 @@ export function streamBlock(): Buffer {
 
 export class TcpConnection {
   readonly #socket: Socket;
-  readonly #asker: Asker;
+  readonly #client: Client;
   readonly #parts: TcpParts;
   readonly #reader = new StreamReader();
   readonly #onClosed: (connection: TcpConnection) => void;
@@ -49,9 +49,9 @@ export class TcpConnection {
   /** When this connection last brought or took anything, on the clock of `performance.now`. */
   lastActiveMs = performance.now();
 
-  constructor(socket: Socket, asker: Asker, parts: TcpParts, onClosed: (connection: TcpConnection) => void) {
+  constructor(socket: Socket, client: Client, parts: TcpParts, onClosed: (connection: TcpConnection) => void) {
     this.#socket = socket;
-    this.#asker = asker;
+    this.#client = client;
     this.#parts = parts;
     this.#onClosed = onClosed;
     this.#timer = setTimeout(() => this.#enter(() => this.#onSilence()), LIMITS.tcpFirstQueryMs);
@@ -63,7 +63,7 @@ export class TcpConnection {
     socket.on("close", () => {
       clearTimeout(this.#timer);
       this.#isEnding = true;
-      this.#asker.shares.streamBytes.give(this.#counted);
+      this.#client.shares.streamBytes.give(this.#counted);
       this.#counted = 0;
       this.#onClosed(this);
     });
@@ -81,7 +81,7 @@ export class TcpConnection {
 
   /** A defect costs the connection. */
   #enter(work: () => void): void {
-    if (!guard.run("tcp", this.#asker.number, work)) this.#socket.destroy();
+    if (!guard.run("tcp", this.#client.number, work)) this.#socket.destroy();
   }
 
   #onData(chunk: Buffer): void {
@@ -99,7 +99,7 @@ export class TcpConnection {
   /** Takes queries from what has arrived, as many as may be in work. */
   #work(): void {
     this.#socket.cork();
-    this.#asker.ledger.tick();
+    this.#client.history.tick();
     while (!this.#isFull()) {
       const message = this.#reader.next();
       if (message === undefined) break;
@@ -131,26 +131,26 @@ export class TcpConnection {
     meter?.begin(this.#socket.remoteFamily === "IPv6");
     block.set(message, 0);
     try {
-      const result = answerer.answer(this.#asker, block, 0, message.length, true);
+      const result = answerer.answer(this.#client, block, 0, message.length, true);
       meter?.record(answerer.outcome);
       if (result > 0) {
         this.#socket.write(withLength(block.subarray(0, result)));
         meter?.end();
       } else if (result === DEFERRED) {
         this.#inWork++;
-        forward(this.#asker, answerer.takeDeferred(block), "tcp", (reply, outcome) => {
+        forward(this.#client, answerer.takeDeferred(block), "tcp", (reply, outcome) => {
           this.#inWork--;
           meter?.record(outcome);
           if (this.#socket.destroyed) return;
           this.#socket.write(withLength(reply));
           if (!this.#count()) return;
           // Not from here: who answers may be in the middle of another answer, and there is one place for all.
-          guard.soon(this.#asker.number, () => this.#resume());
+          guard.soon(this.#client.number, () => this.#resume());
         });
       }
     } catch (error) {
-      this.#asker.counters.failed++;
-      guard.tell(error, "tcp", this.#asker.number);
+      this.#client.counters.failed++;
+      guard.tell(error, "tcp", this.#client.number);
       this.#socket.destroy();
     }
   }
@@ -160,11 +160,11 @@ export class TcpConnection {
     if (this.#socket.destroyed) return false;
     const held = this.#reader.bytes + this.#socket.writableLength;
     const more = held - this.#counted;
-    if (more > 0 && !this.#asker.shares.streamBytes.take(more)) {
+    if (more > 0 && !this.#client.shares.streamBytes.take(more)) {
       this.#socket.destroy();
       return false;
     }
-    if (more < 0) this.#asker.shares.streamBytes.give(-more);
+    if (more < 0) this.#client.shares.streamBytes.give(-more);
     this.#counted = held;
     return true;
   }

@@ -6,13 +6,13 @@ import { type Server, type Socket, createServer } from "node:net";
 
 import { LIMITS } from "../../base/limits.ts";
 import { closeQuietly, duplicate } from "../../kernel/libc.ts";
-import type { Asker } from "../asker/asker.ts";
+import type { Client } from "../client/client.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { Share } from "../../base/lib/share.ts";
 import { TcpConnection, type TcpParts } from "./tcp-connection.ts";
 
 export class TcpListener {
-  readonly #asker: Asker;
+  readonly #client: Client;
   readonly #parts: TcpParts;
   #fd: number;
   /** Nothing as long as somebody else accepts who comes. */
@@ -22,11 +22,11 @@ export class TcpListener {
   #isClosed = false;
 
   /** Takes over a listening socket. */
-  constructor(fd: number, asker: Asker, parts: TcpParts) {
+  constructor(fd: number, client: Client, parts: TcpParts) {
     this.#fd = fd;
-    this.#asker = asker;
+    this.#client = client;
     this.#parts = parts;
-    this.#clients = asker.shares.clients;
+    this.#clients = client.shares.clients;
     this.#server = this.#open(fd);
   }
 
@@ -65,7 +65,7 @@ export class TcpListener {
 
   #open(fd: number): Server {
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
-    server.on("error", (error) => guard.tell(error, "tcp", this.#asker.number));
+    server.on("error", (error) => guard.tell(error, "tcp", this.#client.number));
     return server.listen({ fd, backlog: LIMITS.tcpBacklog });
   }
 
@@ -74,9 +74,9 @@ export class TcpListener {
       socket.destroy();
       return;
     }
-    const isWhole = guard.run("tcp", this.#asker.number, () => {
+    const isWhole = guard.run("tcp", this.#client.number, () => {
       const onClosed = (connection: TcpConnection): void => this.#forget(connection);
-      this.#connections.add(new TcpConnection(socket, this.#asker, this.#parts, onClosed));
+      this.#connections.add(new TcpConnection(socket, this.#client, this.#parts, onClosed));
     });
     if (!isWhole) {
       this.#clients.give(1);

@@ -13,7 +13,7 @@ import type { MessageBlock } from "../../kernel/message-block.ts";
 import { UdpWatch } from "../../kernel/udp-watch.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { addressBytes, socketAddress } from "../../base/model/address.ts";
-import type { Asker } from "../asker/asker.ts";
+import type { Client } from "../client/client.ts";
 import { type AnswersAtOnce, DEFERRED, DROPPED, type Deferred, type Forward, type QueryMeter } from "../ports.ts";
 
 /** Shared by the listeners of all namespaces; what can be written is exchanged when settings change. */
@@ -41,7 +41,7 @@ export class UdpListener {
   #fd: number;
   /** Nothing as long as somebody else reads what comes. */
   #watch: UdpWatch | undefined;
-  readonly #asker: Asker;
+  readonly #client: Client;
   readonly #parts: UdpParts;
   readonly #isIPv6: boolean;
   #isClosed = false;
@@ -50,9 +50,9 @@ export class UdpListener {
   #lastSenderAddress: Buffer = Buffer.alloc(16);
 
   /** Takes over a socket that is bound to an address. */
-  constructor(fd: number, address: string, asker: Asker, parts: UdpParts) {
+  constructor(fd: number, address: string, client: Client, parts: UdpParts) {
     this.#fd = fd;
-    this.#asker = asker;
+    this.#client = client;
     this.#parts = parts;
     this.#isIPv6 = isIPv6(address);
     this.#watch = this.#open(fd);
@@ -85,12 +85,12 @@ export class UdpListener {
 
   #open(fd: number): UdpWatch {
     const onPacket = this.#onPacket.bind(this);
-    return new UdpWatch(fd, this.#isIPv6 ? 6 : 4, onPacket, (error) => guard.tell(error, "udp", this.#asker.number));
+    return new UdpWatch(fd, this.#isIPv6 ? 6 : 4, onPacket, (error) => guard.tell(error, "udp", this.#client.number));
   }
 
   #onPacket(message: Buffer, sender: Sender): void {
     if (this.#isClosed) return;
-    const isWhole = guard.run("udp", this.#asker.number, () => this.#work(message, sender));
+    const isWhole = guard.run("udp", this.#client.number, () => this.#work(message, sender));
     if (!isWhole) this.#parts.block.discard();
   }
 
@@ -100,7 +100,7 @@ export class UdpListener {
     block.place(0, message, Math.min(message.length, queryBytesMax), this.#senderAddress(sender.address, sender.port));
     const count = 1 + this.#receiveMore();
     let deferred = 0;
-    this.#asker.ledger.tick();
+    this.#client.history.tick();
     for (let slot = 0; slot < count; slot++) {
       if (this.#answer(slot) === DEFERRED) deferred++;
       if (this.#isClosed) {
@@ -109,7 +109,7 @@ export class UdpListener {
       }
     }
     this.#batchMax = deferred * 2 > count ? LIMITS.udpBatchDeferred : LIMITS.udpBatch;
-    this.#asker.counters.unsent += block.flush(this.#fd);
+    this.#client.counters.unsent += block.flush(this.#fd);
     meter?.end();
   }
 
@@ -126,11 +126,11 @@ export class UdpListener {
     const { block, answerer, meter } = this.#parts;
     // Port 0 can be asked from but not be answered to.
     if (block.senderPort(slot) === 0) {
-      this.#asker.counters.ignored++;
+      this.#client.counters.ignored++;
       return DROPPED;
     }
     try {
-      const result = answerer.answer(this.#asker, block.data, block.offsetOf(slot), block.lengthOf(slot), false);
+      const result = answerer.answer(this.#client, block.data, block.offsetOf(slot), block.lengthOf(slot), false);
       meter?.record(answerer.outcome);
       if (result > 0) {
         block.reply(slot, result);
@@ -139,8 +139,8 @@ export class UdpListener {
       }
       return result;
     } catch (error) {
-      this.#asker.counters.failed++;
-      guard.tell(error, "udp", this.#asker.number);
+      this.#client.counters.failed++;
+      guard.tell(error, "udp", this.#client.number);
       return DROPPED;
     }
   }
@@ -149,7 +149,7 @@ export class UdpListener {
     const { block, meter } = this.#parts;
     const port = block.senderPort(slot);
     const sender = block.senderOf(slot, this.#lastSenderAddress);
-    this.#parts.forward(this.#asker, deferred, "udp", (reply, outcome) => {
+    this.#parts.forward(this.#client, deferred, "udp", (reply, outcome) => {
       meter?.record(outcome);
       this.#send(reply, sender, port);
     });
@@ -158,7 +158,7 @@ export class UdpListener {
   #send(reply: Uint8Array, to: Buffer, port: number): void {
     if (this.#isClosed) return;
     to.writeUInt16BE(port, PORT_AT);
-    if (sendTo(this.#fd, reply, to) < 0) this.#asker.counters.unsent++;
+    if (sendTo(this.#fd, reply, to) < 0) this.#client.counters.unsent++;
   }
 
   /** Almost all queries of a namespace come from one address; its bytes are made once. */

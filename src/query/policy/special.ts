@@ -5,7 +5,7 @@
 import { wireLabels } from "../../base/dns/name.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
-import type { LeavePolicy } from "../../base/model/upstream-policy.ts";
+import type { LocalOnlyPolicy } from "../../base/model/upstream-policy.ts";
 import type { Question } from "../wire/question.ts";
 import { addressAnswer, nameError, noData, pointerAnswer } from "../wire/reply.ts";
 import type { Trace } from "../trace.ts";
@@ -39,11 +39,11 @@ const NOTHING = 0;
 
 export class SpecialNames {
   readonly #behaviour: Behaviour;
-  readonly #leave: LeavePolicy;
+  readonly #leave: LocalOnlyPolicy;
   /** Told which rule has answered, while somebody has it explained. */
   trace: Trace | undefined;
 
-  constructor(behaviour: Behaviour, leave: LeavePolicy) {
+  constructor(behaviour: Behaviour, leave: LocalOnlyPolicy) {
     this.#behaviour = behaviour;
     this.#leave = leave;
   }
@@ -59,7 +59,7 @@ export class SpecialNames {
     const isDotless = keepsDotless && labelCount < 2 && (type === TYPE.A || type === TYPE.AAAA);
     const isPrivate = keepsPrivateReverse && PRIVATE_REVERSE.some((zone) => endsWith(question, zone));
     if (!isDotless && !isPrivate) return NOTHING;
-    const which = isDotless ? "leave.domain-needed: no dot" : "leave.bogus-priv: the reverse name of a private address";
+    const which = isDotless ? "forward.domain-needed: no dot" : "forward.bogus-priv: the reverse name of a private address";
     this.trace?.answers("special", `${which}, so it does not leave`);
     return nameError(block, question, this.#behaviour);
   }

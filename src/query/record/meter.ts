@@ -9,7 +9,7 @@ import { rcodeName } from "../../base/dns/rcode.ts";
 import { TYPE, typeName } from "../../base/dns/record-type.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { Histogram } from "../../base/lib/histogram.ts";
-import { HOW } from "../../base/model/asked-query.ts";
+import { QUERY_RESULT } from "../../base/model/asked-query.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { newCacheCounts } from "./cache-counts.ts";
@@ -102,7 +102,7 @@ export class Meter {
   }
 
   /** Something has become of a query. */
-  record({ stage, how, type, isStream, rcode, tookMs }: Outcome): void {
+  record({ stage, result: how, type, isStream, rcode, tookMs }: Outcome): void {
     switch (stage) {
       case STAGE.ours:
         return;
@@ -137,7 +137,7 @@ export class Meter {
   /** It was answered after somebody was asked. */
   #delivered(type: number, isStream: boolean, how: number, rcode: number, tookMs: number): void {
     this.#respond(rcode);
-    const outcome = how === HOW.failed ? UPSTREAM_FAILED : how === HOW.refused ? REFUSED : FORWARDED;
+    const outcome = how === QUERY_RESULT.failed ? UPSTREAM_FAILED : how === QUERY_RESULT.refused ? REFUSED : FORWARDED;
     if (outcome === REFUSED) this.counts.refused++;
     this.durations.add(seriesOf(type, isStream, outcome), tookMs / MS);
   }

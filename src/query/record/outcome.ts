@@ -1,5 +1,5 @@
 /**
- * Outcome: what became of one query. Whoever decides it fills it in; the asker's counters, its ledger and the meter read
+ * Outcome: what became of one query. Whoever decides it fills it in; the client's counters, its history and the meter read
  * it. There is one for all queries that are answered at once, and one for all that are delivered: each is read before the
  * next query is worked on, so nothing is made for a query.
  */
@@ -7,7 +7,7 @@ import { u16, u32 } from "../../base/dns/bytes.ts";
 import { ANSWERS_AT, rcodeOf } from "../../base/dns/header.ts";
 import { POINTER, POINTER_BYTES } from "../../base/dns/name.ts";
 import { QUESTION_FIXED_BYTES, TTL_AT } from "../../base/dns/record.ts";
-import { HOW, type How } from "../../base/model/asked-query.ts";
+import { QUERY_RESULT, type QueryResult } from "../../base/model/asked-query.ts";
 import type { Server } from "../../base/model/view.ts";
 
 /** How far a query has come. */
@@ -42,7 +42,7 @@ const NO_BYTES = new Uint8Array(0);
 export class Outcome {
   stage: number = STAGE.ignored;
   /** One of HOW. */
-  how: number = HOW.local;
+  result: number = QUERY_RESULT.local;
   /** With the part of it that stands in an OPT. */
   rcode = 0;
   type = 0;
@@ -66,7 +66,7 @@ export class Outcome {
   /** A query is about to be answered where it lies. */
   begin(block: Uint8Array, at: number, isStream: boolean): void {
     this.stage = STAGE.ignored;
-    this.how = HOW.local;
+    this.result = QUERY_RESULT.local;
     this.rcode = 0;
     this.type = 0;
     this.isStream = isStream;
@@ -77,9 +77,9 @@ export class Outcome {
   }
 
   /** A query that was deferred has its answer. */
-  deliver({ query, questionEnd, type }: Delivered, reply: Uint8Array, how: How, server: Server | undefined): void {
+  deliver({ query, questionEnd, type }: Delivered, reply: Uint8Array, how: QueryResult, server: Server | undefined): void {
     this.stage = STAGE.delivered;
-    this.how = HOW[how];
+    this.result = QUERY_RESULT[how];
     this.type = type;
     this.question = query;
     this.reply = reply;

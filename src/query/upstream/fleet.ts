@@ -7,7 +7,7 @@ import { LIMITS } from "../../base/limits.ts";
 import { RateLimit } from "../../base/lib/rate-limit.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import type { Route, Server } from "../../base/model/view.ts";
-import type { Asker } from "../asker/asker.ts";
+import type { Client } from "../client/client.ts";
 import { Nameserver, type OnHealth } from "./nameserver.ts";
 import type { PoolParts } from "./socket-pool.ts";
 import { StreamPool } from "./stream-pool.ts";
@@ -18,7 +18,7 @@ export interface Lane {
   /** Docker's own resolver behind us: what it says of its own names holds for as long as ours do. */
   readonly isDoor: boolean;
   /** The only one who may take it; undefined where all servers are the host's. */
-  readonly asker: Asker | undefined;
+  readonly client: Client | undefined;
 }
 
 export class Fleet {
@@ -26,7 +26,7 @@ export class Fleet {
   readonly #onHealth: OnHealth;
   readonly #lanes = new WeakMap<Route, Lane>();
   readonly #host = new Map<string, Nameserver>();
-  readonly #own = new WeakMap<Asker, Own>();
+  readonly #own = new WeakMap<Client, Own>();
   readonly #scopes = new Map<string, number>();
   /** New connections to the host's servers, of all containers. */
   readonly #connects: RateLimit;
@@ -44,39 +44,39 @@ export class Fleet {
   }
 
   /** A server, where it has been asked for this container or, if it is the host's, for any. */
-  known(asker: Asker | undefined, server: Server): Nameserver | undefined {
+  known(client: Client | undefined, server: Server): Nameserver | undefined {
     if (server.from === "host") return this.#host.get(keyOf(server));
-    return asker === undefined ? undefined : this.#own.get(asker)?.nameservers.get(keyOf(server));
+    return client === undefined ? undefined : this.#own.get(client)?.nameservers.get(keyOf(server));
   }
 
-  laneOf(asker: Asker, route: Route): Lane {
+  laneOf(client: Client, route: Route): Lane {
     const known = this.#lanes.get(route);
-    if (known !== undefined && (known.asker === undefined || known.asker === asker)) return known;
+    if (known !== undefined && (known.client === undefined || known.client === client)) return known;
     const isOwn = route.servers.some(({ from }) => from !== "host");
     const key = route.servers.map(keyOf).join(" ");
     const lane: Lane = {
-      nameservers: route.servers.map((server) => this.#nameserver(asker, server)),
-      scope: isOwn ? this.#ownScope(asker, key) : this.#scope(key),
-      isDoor: route.servers.some(({ from }) => from === "door"),
-      asker: isOwn ? asker : undefined,
+      nameservers: route.servers.map((server) => this.#nameserver(client, server)),
+      scope: isOwn ? this.#ownScope(client, key) : this.#scope(key),
+      isDoor: route.servers.some(({ from }) => from === "docker"),
+      client: isOwn ? client : undefined,
     };
     this.#lanes.set(route, lane);
     return lane;
   }
 
   /** The TCP connections that a container has to a server. */
-  streamsTo(asker: Asker, nameserver: Nameserver): StreamPool {
-    const own = this.#ownOf(asker);
+  streamsTo(client: Client, nameserver: Nameserver): StreamPool {
+    const own = this.#ownOf(client);
     const { server } = nameserver;
     const key = keyOf(server);
     const known = own.streams.get(key);
     if (known !== undefined) return known;
     const made = new StreamPool({
       ids: this.#parts.ids,
-      shares: asker.shares,
+      shares: client.shares,
       connects: own.connects,
       connectsOfHost: server.from === "host" ? this.#connects : undefined,
-      dial: () => asker.dial(server, "tcp"),
+      dial: () => client.dial(server, "tcp"),
     });
     own.streams.set(key, made);
     return made;
@@ -94,30 +94,30 @@ export class Fleet {
     this.#scopes.clear();
   }
 
-  #nameserver(asker: Asker, server: Server): Nameserver {
-    const servers = server.from === "host" ? this.#host : this.#ownOf(asker).nameservers;
+  #nameserver(client: Client, server: Server): Nameserver {
+    const servers = server.from === "host" ? this.#host : this.#ownOf(client).nameservers;
     const key = keyOf(server);
     const known = servers.get(key);
     if (known !== undefined) return known;
-    const made = new Nameserver(server, this.#poolPartsFor(asker, server), this.#onHealth);
+    const made = new Nameserver(server, this.#poolPartsFor(client, server), this.#onHealth);
     servers.set(key, made);
     return made;
   }
 
   /** Sockets to servers of a container's own are of its share. */
-  #poolPartsFor(asker: Asker, { from }: Server): PoolParts {
-    return from === "host" ? this.#parts : { ...this.#parts, share: asker.shares.upstreamSockets };
+  #poolPartsFor(client: Client, { from }: Server): PoolParts {
+    return from === "host" ? this.#parts : { ...this.#parts, share: client.shares.upstreamSockets };
   }
 
-  #ownOf(asker: Asker): Own {
-    const known = this.#own.get(asker);
+  #ownOf(client: Client): Own {
+    const known = this.#own.get(client);
     if (known !== undefined) return known;
     const connects = new RateLimit(LIMITS.upstreamConnects, this.#parts.now);
     const made: Own = { nameservers: new Map(), scopes: new Map(), streams: new Map(), connects };
-    this.#own.set(asker, made);
+    this.#own.set(client, made);
     // A container may outlive this fleet, which other settings have replaced, and is not to keep it alive.
     const own = new WeakRef(made);
-    asker.atClose(() => {
+    client.atClose(() => {
       const { nameservers, streams } = own.deref() ?? NOTHING_OWN;
       for (const { sockets } of nameservers.values()) sockets.close();
       for (const pool of streams.values()) pool.close();
@@ -130,8 +130,8 @@ export class Fleet {
     return scopeIn(this.#scopes, key, () => ++this.#scopesGiven * 2);
   }
 
-  #ownScope(asker: Asker, key: string): number {
-    return scopeIn(this.#ownOf(asker).scopes, key, () => ++this.#scopesGiven * 2 + 1);
+  #ownScope(client: Client, key: string): number {
+    return scopeIn(this.#ownOf(client).scopes, key, () => ++this.#scopesGiven * 2 + 1);
   }
 }
 

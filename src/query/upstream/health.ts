@@ -27,8 +27,8 @@ export class Health {
   /** The only one for whom it is down; undefined for everybody. */
   #downFor: number | undefined;
   /** Who has asked it so far, as long as that is one. */
-  #soleAsker: number | undefined;
-  #hasManyAskers = false;
+  #soleClient: number | undefined;
+  #hasManyClients = false;
   #trialAtMs = 0;
   #trialAfterMs: number = LIMITS.trialMsFirst;
   #reason: string | undefined;
@@ -82,8 +82,8 @@ export class Health {
   }
 
   asked(nowMs: number, by: number): void {
-    this.#soleAsker ??= by;
-    if (this.#soleAsker !== by) this.#hasManyAskers = true;
+    this.#soleClient ??= by;
+    if (this.#soleClient !== by) this.#hasManyClients = true;
     this.#unanswered.note(nowMs, by);
     this.counters.queries++;
   }
@@ -133,7 +133,7 @@ export class Health {
     isSeenByOthers: boolean,
     reason: string,
   ): void {
-    if (isSeenByOthers || !this.#hasManyAskers) this.#goDown(nowMs, undefined, reason);
+    if (isSeenByOthers || !this.#hasManyClients) this.#goDown(nowMs, undefined, reason);
     else if (by !== undefined && by === witness) this.#goDown(nowMs, by, `${reason} (seen by one container)`);
   }
 

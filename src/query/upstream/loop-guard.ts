@@ -14,7 +14,7 @@ import { NAME_BYTES_MAX, presentation } from "../../base/dns/name.ts";
 import { queryOf } from "../../base/dns/query.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import { LIMITS } from "../../base/limits.ts";
-import type { Asker } from "../asker/asker.ts";
+import type { Client } from "../client/client.ts";
 import type { Nameserver } from "./nameserver.ts";
 import type { Exchange } from "./udp-socket.ts";
 
@@ -30,7 +30,7 @@ interface Probe {
   readonly suffix: string;
 }
 
-type OnLoop = (asker: Asker, loop: Loop) => void;
+type OnLoop = (client: Client, loop: Loop) => void;
 
 const NONCE_BYTES = 8;
 const MARK = "dns11-loop";
@@ -43,7 +43,7 @@ export class LoopGuard {
   readonly #onLoop: OnLoop;
   readonly #sent = new Map<string, Probe>();
   readonly #lookedAtMs = new WeakMap<Nameserver, number>();
-  readonly #loops = new WeakMap<Asker, readonly Loop[]>();
+  readonly #loops = new WeakMap<Client, readonly Loop[]>();
   /** Until then there may be a loop to look for. */
   #loopsUntilMs = -Infinity;
 
@@ -58,12 +58,12 @@ export class LoopGuard {
   }
 
   /** A question for `name` may have come back from one of these servers: has them asked for what only we know of. */
-  suspect(asker: Asker, nameservers: readonly Nameserver[], name: string): void {
+  suspect(client: Client, nameservers: readonly Nameserver[], name: string): void {
     for (const nameserver of nameservers) {
       try {
         for (const message of this.#probes(nameserver, name)) {
-          const socket = nameserver.sockets.draw(() => asker.dial(nameserver.server, "udp"));
-          socket.ask(new LoopProbe(message, asker.number));
+          const socket = nameserver.sockets.draw(() => client.dial(nameserver.server, "udp"));
+          socket.ask(new LoopProbe(message, client.number));
         }
       } catch {
         // A server that cannot be reached leads nowhere.
@@ -81,7 +81,7 @@ export class LoopGuard {
   }
 
   /** Whether the name of a query that came in, which begins at `start`, is one of our probes. */
-  sees(asker: Asker, block: Uint8Array, start: number, nameEnd: number): boolean {
+  sees(client: Client, block: Uint8Array, start: number, nameEnd: number): boolean {
     const [nonce = "", mark] = presentation(block, start, nameEnd).toLowerCase().split(".", 2);
     const probe = mark === MARK ? this.#sent.get(nonce) : undefined;
     if (probe === undefined) return false;
@@ -89,22 +89,22 @@ export class LoopGuard {
     const now = this.#now();
     const loop = { ...probe, untilMs: now + LIMITS.loopMs };
     this.#loopsUntilMs = loop.untilMs;
-    this.#loops.set(asker, [...this.#loopsOf(asker, now), loop].slice(-LIMITS.loopsEach));
+    this.#loops.set(client, [...this.#loopsOf(client, now), loop].slice(-LIMITS.loopsEach));
     probe.nameserver.leadsBack(now);
-    this.#onLoop(asker, loop);
+    this.#onLoop(client, loop);
     return true;
   }
 
   /** Of these servers, those that lead back to the container when it asks for `name`. */
-  leadingBack(asker: Asker, nameservers: readonly Nameserver[], name: string): readonly Nameserver[] {
+  leadingBack(client: Client, nameservers: readonly Nameserver[], name: string): readonly Nameserver[] {
     const now = this.#now();
     if (now >= this.#loopsUntilMs) return NONE;
-    const loops = this.#loopsOf(asker, now).filter(({ suffix }) => isBelow(name, suffix));
+    const loops = this.#loopsOf(client, now).filter(({ suffix }) => isBelow(name, suffix));
     return nameservers.filter((each) => loops.some(({ nameserver }) => nameserver === each));
   }
 
-  #loopsOf(asker: Asker, now: number): readonly Loop[] {
-    return (this.#loops.get(asker) ?? []).filter(({ untilMs }) => now < untilMs);
+  #loopsOf(client: Client, now: number): readonly Loop[] {
+    return (this.#loops.get(client) ?? []).filter(({ untilMs }) => now < untilMs);
   }
 
   #probe(nameserver: Nameserver, suffix: string): Buffer | undefined {

@@ -26,7 +26,7 @@ export class Nameserver {
 
   /** It answered a container's query with EDNS as if it could not read it. */
   takesNoEdns(nowMs: number, by: number): void {
-    for (const [asker, untilMs] of this.#plainUntilMs) if (nowMs >= untilMs) this.#plainUntilMs.delete(asker);
+    for (const [client, untilMs] of this.#plainUntilMs) if (nowMs >= untilMs) this.#plainUntilMs.delete(client);
     this.#plainUntilMs.set(by, nowMs + LIMITS.plainMs);
   }
 

@@ -8,7 +8,7 @@ import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { RandomIds } from "../../base/lib/random-ids.ts";
 import type { RateLimit } from "../../base/lib/rate-limit.ts";
-import type { Shares } from "../asker/shares.ts";
+import type { Shares } from "../client/shares.ts";
 import { type Sent, UpstreamStream } from "./stream.ts";
 import type { Exchange } from "./udp-socket.ts";
 

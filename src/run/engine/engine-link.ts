@@ -17,7 +17,7 @@ import { checkEngine } from "../../container/preflight.ts";
 import { Engine, type EngineInfo } from "../../container/watch/engine.ts";
 import { backoffMs } from "../../base/lib/backoff.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
-import type { Search } from "../container-way.ts";
+import type { Search } from "../container-side.ts";
 
 /** As far as a container's way needs it. */
 export type Link = Pick<EngineLink, "engine" | "info" | "socketPath" | "host" | "accept">;

@@ -9,12 +9,12 @@ import { containerStatuses } from "../../control/container-status.ts";
 import { WayCounts } from "../../metrics/way-counts.ts";
 import type { Log } from "../../base/log/log.ts";
 import { Repeats } from "../../base/log/repeats.ts";
-import type { Premises, Search, WayParts } from "../container-way.ts";
+import type { Premises, Search, ContainerSideParts } from "../container-side.ts";
 import { previewGround } from "../ground.ts";
 import { Quarantines } from "../quarantine/quarantines.ts";
-import { composeQueryWay } from "../query-way.ts";
+import { composeQuerySide } from "../query-side.ts";
 import { EngineLink } from "./engine-link.ts";
-import { EngineWay } from "./engine-way.ts";
+import { EngineSide } from "./engine-side.ts";
 
 export async function findEngine(search: Search): Promise<Premises | undefined> {
   const link = await EngineLink.await(search);
@@ -22,7 +22,7 @@ export async function findEngine(search: Search): Promise<Premises | undefined> 
     link && {
       instanceId: link.info.id,
       openQuarantines: (folder) => Quarantines.open(folder, search.log),
-      compose: (parts: WayParts) => new EngineWay(parts, link),
+      compose: (parts: ContainerSideParts) => new EngineSide(parts, link),
       close: () => link.close(),
     }
   );
@@ -33,13 +33,13 @@ export async function preview(settings: RunSettings, log: Log): Promise<readonly
   const ground = previewGround();
   const link = await EngineLink.open(settings);
   const repeats = new Repeats(log);
-  const way = new EngineWay(
+  const way = new EngineSide(
     {
       settings,
       log,
       repeats,
       ground,
-      queryWay: composeQueryWay(settings, log, repeats),
+      querySide: composeQuerySide(settings, log, repeats),
       counts: new WayCounts(settings.metrics.containers),
       journal: new Journal(instanceFolder(settings.stateDir, link.info.id)),
       quarantines: Quarantines.none(),

@@ -9,7 +9,7 @@ import type { Bracket } from "../../container/namespace/bracket.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import type { Log } from "../../base/log/log.ts";
-import { newsInto } from "../../base/log/news.ts";
+import { eventLogger } from "../../base/log/event-logger.ts";
 
 /** In the place of an engine's id. */
 export const INSTANCE = "node";
@@ -27,6 +27,6 @@ export function modeHere(policy: KindPolicy, { log, ...parts }: ModeParts, onCha
     ...parts,
     resolver: new NodeResolver(FILES_HERE),
     onChange,
-    onNews: newsInto(log),
+    onNews: eventLogger(log),
   });
 }

@@ -11,7 +11,7 @@ import { FILES_HERE, NODE_HERE, dockerListening } from "../../container/kind/her
 import { Journal } from "../../container/kind/journal.ts";
 import { undoIn, undoResolvConf } from "../../container/kind/undo.ts";
 import { Bracket, warmThreadPool } from "../../container/namespace/bracket.ts";
-import { DOOR_MARK } from "../../container/namespace/dial.ts";
+import { PASSTHROUGH_MARK } from "../../container/namespace/dial.ts";
 import { checkCapabilities } from "../../container/preflight.ts";
 import { makeLasting, removeLasting } from "../../container/rules/install.ts";
 import { type PlanInput, servingPlan } from "../../container/rules/plan.ts";
@@ -42,7 +42,7 @@ export async function serveOnce(
     }
     const docker = dockerListening();
     // Nobody of ours listens once we are gone, so pods are led to where Docker's resolver does: 127.0.0.11, IPv4 alone.
-    const policy: KindPolicy = { ...kind, way: "loopback", families: "ipv4" };
+    const policy: KindPolicy = { ...kind, mode: "loopback", families: "ipv4" };
     const mode = modeHere(policy, { bracket, memory, log, journal }, () => undefined);
     const capture = mode.capture();
     const leads = capture.leads.filter(({ bind }) => bind === docker.address);
@@ -51,7 +51,7 @@ export async function serveOnce(
       listening: leads.map(() => docker),
       zone: randomInt(1, 0xffff),
       spared: [],
-      doorMark: DOOR_MARK,
+      passthroughMark: PASSTHROUGH_MARK,
       trialMark: TRIAL_MARK,
     };
     makeLasting(memory, servingPlan(input));

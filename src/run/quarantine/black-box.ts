@@ -17,9 +17,9 @@ export interface LastWords {
 const FILE = "black-box";
 /** Of this layout; another version's file is not read. */
 const MAGIC = 0x64310001;
-/** Words: the magic, 1 as long as the process runs, the number of the asker whose work is done, 1 while attaching. */
-const AT = { magic: 0, isRunning: 1, asker: 2, attaching: 3 } as const;
-/** Which container is being attached, and then one place for each asker: its number, and its container. */
+/** Words: the magic, 1 as long as the process runs, the number of the client whose work is done, 1 while attaching. */
+const AT = { magic: 0, isRunning: 1, client: 2, attaching: 3 } as const;
+/** Which container is being attached, and then one place for each client: its number, and its container. */
 const ATTACHING_AT = 16;
 const ID_BYTES = 64;
 const PLACES_AT = ATTACHING_AT + ID_BYTES;
@@ -32,13 +32,13 @@ export class BlackBox {
   readonly #words: Uint32Array;
   /** What the process before was doing when it died: undefined where it ended by itself, null where it did nothing. */
   readonly before: LastWords | null | undefined;
-  /** One word: the number of the asker whose packet or reply is in work. */
+  /** One word: the number of the client whose packet or reply is in work. */
   readonly inWork: Uint32Array;
 
   private constructor(memory: ArrayBuffer, before: LastWords | null | undefined) {
     this.#bytes = Buffer.from(memory);
     this.#words = new Uint32Array(memory, 0, ATTACHING_AT / 4);
-    this.inWork = this.#words.subarray(AT.asker, AT.asker + 1);
+    this.inWork = this.#words.subarray(AT.client, AT.client + 1);
     this.before = before;
     this.#words[AT.magic] = MAGIC;
     this.#words[AT.isRunning] = 1;
@@ -64,10 +64,10 @@ export class BlackBox {
     return new BlackBox(new ArrayBuffer(FILE_BYTES), undefined);
   }
 
-  /** From now on this asker's work is the container's. */
-  name(asker: number, containerId: string): void {
-    const at = placeOf(asker);
-    this.#bytes.writeUInt32LE(asker, at);
+  /** From now on this client's work is the container's. */
+  name(client: number, containerId: string): void {
+    const at = placeOf(client);
+    this.#bytes.writeUInt32LE(client, at);
     writeId(this.#bytes, at + 4, containerId);
   }
 
@@ -82,9 +82,9 @@ export class BlackBox {
     }
   }
 
-  /** The container of an asker, unless another one has taken its place. */
-  containerOf(asker: number): string | undefined {
-    return containerIn(this.#bytes, asker);
+  /** The container of an client, unless another one has taken its place. */
+  containerOf(client: number): string | undefined {
+    return containerIn(this.#bytes, client);
   }
 
   /** The process ends by itself. */
@@ -101,18 +101,18 @@ function lastWordsIn(bytes: Buffer): LastWords | null | undefined {
     const containerId = idIn(bytes, ATTACHING_AT);
     return containerId === "" ? null : { doing: "attaching", containerId };
   }
-  const asker = wordIn(bytes, AT.asker);
-  const containerId = asker === 0 ? undefined : containerIn(bytes, asker);
+  const client = wordIn(bytes, AT.client);
+  const containerId = client === 0 ? undefined : containerIn(bytes, client);
   return containerId === undefined ? null : { doing: "answering", containerId };
 }
 
-function containerIn(bytes: Buffer, asker: number): string | undefined {
-  const at = placeOf(asker);
-  return bytes.readUInt32LE(at) === asker ? idIn(bytes, at + 4) : undefined;
+function containerIn(bytes: Buffer, client: number): string | undefined {
+  const at = placeOf(client);
+  return bytes.readUInt32LE(at) === client ? idIn(bytes, at + 4) : undefined;
 }
 
-function placeOf(asker: number): number {
-  return PLACES_AT + (asker % PLACES) * PLACE_BYTES;
+function placeOf(client: number): number {
+  return PLACES_AT + (client % PLACES) * PLACE_BYTES;
 }
 
 function wordIn(bytes: Buffer, word: number): number {

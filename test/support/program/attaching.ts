@@ -11,15 +11,15 @@ import { proveNamespace } from "../../../src/container/namespace/proof.ts";
 import { closeSockets } from "../../../src/container/namespace/sockets.ts";
 import { MessageBlock } from "../../../src/kernel/message-block.ts";
 import { NetlinkMemory } from "../../../src/kernel/netlink-socket.ts";
-import { BETTER } from "../../../src/base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import type { View } from "../../../src/base/model/view.ts";
 import { Answerer } from "../../../src/query/answer.ts";
 import { type Forward, SLOT_BYTES } from "../../../src/query/ports.ts";
-import { Book } from "../../../src/query/ledger/book.ts";
+import { QueryHistories } from "../../../src/query/history/query-histories.ts";
 import { Outcome } from "../../../src/query/record/outcome.ts";
 import { Endpoint as ListeningEndpoint } from "../../../src/query/listen/endpoint.ts";
 import { streamBlock } from "../../../src/query/listen/tcp-connection.ts";
-import { sharePools } from "../../../src/query/asker/shares.ts";
+import { sharePools } from "../../../src/query/client/shares.ts";
 
 export const VIEW: View = { names: [], upstreams: { routes: [], isNdotsSet: false } };
 
@@ -71,7 +71,7 @@ function openListening(forward: Forward, instead?: View): OpenEndpoint {
 }
 
 function listeningOn(forward: Forward, ...[bound, view, dial]: Parameters<OpenEndpoint>): Endpoint {
-  const answerer = new Answerer(BETTER);
+  const answerer = new Answerer(DEFAULT_BEHAVIOUR);
   const common = { answerer, forward };
   const udp = {
     ...common,
@@ -81,7 +81,7 @@ function listeningOn(forward: Forward, ...[bound, view, dial]: Parameters<OpenEn
   };
   const tcp = { ...common, pipelinedMax: 1, block: streamBlock() };
   const shares = sharePools(Number.POSITIVE_INFINITY);
-  return new ListeningEndpoint(bound, { containerId: "x", view, dial }, { udp, tcp, book: new Book("full"), shares });
+  return new ListeningEndpoint(bound, { containerId: "x", view, dial }, { udp, tcp, histories: new QueryHistories("full"), shares });
 }
 
 export class Attaching implements Disposable {
@@ -99,7 +99,7 @@ export class Attaching implements Disposable {
     return {
       bracket: this.bracket,
       memory: this.memory,
-      means: { tier: "nft-owner", hasZones: true },
+      means: { backend: "nft-owner", hasZones: true },
       nextZone: () => (this.#zone += 1),
       descriptorsMax: 1_000_000,
       host: () => this.#host,

@@ -11,12 +11,12 @@ import { WayCounts } from "../../../src/metrics/way-counts.ts";
 import type { Keep } from "../../../src/base/model/held-namespace.ts";
 import { createLog } from "../../../src/base/log/log.ts";
 import { Repeats } from "../../../src/base/log/repeats.ts";
-import { EngineWay } from "../../../src/run/engine/engine-way.ts";
+import { EngineSide } from "../../../src/run/engine/engine-side.ts";
 import { previewGround } from "../../../src/run/ground.ts";
 import { Quarantines } from "../../../src/run/quarantine/quarantines.ts";
-import { composeQueryWay } from "../../../src/run/query-way.ts";
+import { composeQuerySide } from "../../../src/run/query-side.ts";
 
-export function composeHere(bracket?: Bracket, keep?: Keep): { readonly way: EngineWay; readonly close: () => void } {
+export function composeHere(bracket?: Bracket, keep?: Keep): { readonly way: EngineSide; readonly close: () => void } {
   const run = {
     host: undefined,
     stateDir: "",
@@ -30,13 +30,13 @@ export function composeHere(bracket?: Bracket, keep?: Keep): { readonly way: Eng
   const repeats = new Repeats(log);
   const ground = { ...previewGround(), ...(bracket !== undefined && { bracket }) };
   const host = openEngineHost(process.pid);
-  const way = new EngineWay(
+  const way = new EngineSide(
     {
       settings,
       log,
       repeats,
       ground,
-      queryWay: composeQueryWay(settings, log, repeats),
+      querySide: composeQuerySide(settings, log, repeats),
       counts: new WayCounts(0),
       journal: new Journal("/nowhere"),
       quarantines: Quarantines.none(),

@@ -9,9 +9,9 @@ import { NetworkNames } from "../../../src/container/names/docker/network-names.
 import { domainLabels } from "../../../src/base/model/server-text.ts";
 import type { Route, Server, Upstreams, View } from "../../../src/base/model/view.ts";
 import { folded, wireLabels } from "../../../src/base/dns/name.ts";
-import { Asker, type Dial } from "../../../src/query/asker/asker.ts";
-import { Slots } from "../../../src/query/asker/slots.ts";
-import { Ledger } from "../../../src/query/ledger/ledger.ts";
+import { Client, type Dial } from "../../../src/query/client/client.ts";
+import { Slots } from "../../../src/query/client/slots.ts";
+import { QueryHistory } from "../../../src/query/history/query-history.ts";
 
 export const TYPE = {
   A: 1,
@@ -191,8 +191,8 @@ export function aView(networks: readonly SeenNetwork[] = [aNetwork()], asked: Up
   return { names: [new DockerNames(networks)], upstreams: asked };
 }
 
-export function anAsker(view: View = aView(), dial: Dial = dialsNobody, ledger: Ledger = new Ledger()): Asker {
-  return new Asker(view, dial, new Slots(), ledger);
+export function anAsker(view: View = aView(), dial: Dial = dialsNobody, ledger: QueryHistory = new QueryHistory()): Client {
+  return new Client(view, dial, new Slots(), ledger);
 }
 
 function dialsNobody(): number {

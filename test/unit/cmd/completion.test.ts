@@ -43,7 +43,7 @@ const OFFERED: readonly (readonly [readonly string[], readonly string[], boolean
   [["run", "--log-level=in"], ["--log-level=info"], false],
   [["run", "--log-level", "=", "in"], ["info"], false],
   [["run", "--kind-ip", ""], ["auto", "gateway", "node", "host"], false],
-  [["run", "--kind-way", "l"], ["listener", "loopback"], false],
+  [["run", "--kind-mode", "l"], ["listener", "loopback"], false],
   [["run", "--config", ""], [], true],
   [["check-config", ""], [], true],
   [["check-config", "file", ""], [], false],

@@ -14,7 +14,7 @@ const plain = (text: string): string => text;
 test("rates and shares come from counters, names and times from what was seen", () => {
   const tally = new Tally();
   tally.read(counted({ web: { queries: 100, cached: 50 }, db: { queries: 7 } }), START_MS);
-  for (let i = 1; i <= 100; i++) tally.add(aReport({ how: "forwarded", ms: i }), START_MS);
+  for (let i = 1; i <= 100; i++) tally.add(aReport({ result: "forwarded", ms: i }), START_MS);
   tally.read(counted({ web: { queries: 1_100, cached: 800, failed: 10 }, db: { queries: 7 } }), START_MS + 2_000);
   const { all, containers, names, unseen } = tally.snapshot(START_MS + 2_000);
   const [web, db] = containers;
@@ -40,7 +40,7 @@ test("names are added up over containers, and what is neither an answer nor a de
   const tally = new Tally();
   for (const container of ["web", "db"]) {
     for (const rcode of ["NOERROR", "NXDOMAIN", "SERVFAIL", "REFUSED"]) {
-      tally.add(aReport({ container, rcode, how: rcode === "NOERROR" ? "cached" : "local" }), START_MS);
+      tally.add(aReport({ container, rcode, result: rcode === "NOERROR" ? "cached" : "local" }), START_MS);
     }
   }
   tally.add(aReport({ name: null }), START_MS);
@@ -116,7 +116,7 @@ function crowded(): ReturnType<Tally["snapshot"]> {
   const words = Array.from({ length: 100 }, (_, index) => `container-${index}${"-long".repeat(index % 30)}`);
   tally.read(counted({}), START_MS - 1_000);
   for (const container of words)
-    tally.add(aReport({ container, name: `${container}.example`, how: "forwarded" }), START_MS);
+    tally.add(aReport({ container, name: `${container}.example`, result: "forwarded" }), START_MS);
   tally.add({ container: "container-0", missed: 1_000_000 }, START_MS);
   tally.read(counted(Object.fromEntries(words.map((word) => [word, { queries: 1_000_000, failed: 3 }]))), START_MS);
   return tally.snapshot(START_MS);
@@ -137,7 +137,7 @@ function aReport(parts: Partial<QueryReport> = {}): QueryReport {
     answers: 1,
     ttl: 60,
     transport: "udp",
-    how: "local",
+    result: "local",
     upstream: null,
     ms: 0,
     ...parts,

@@ -8,11 +8,11 @@ import { readEnvironment } from "../../../src/config/environment.ts";
 import { parseRoute } from "../../../src/base/model/server-text.ts";
 
 test("an environment that says nothing of dns11 says nothing", () => {
-  assert.deepEqual(readEnvironment({ PATH: "/bin", DNS11: "x" }).said, {});
+  assert.deepEqual(readEnvironment({ PATH: "/bin", DNS11: "x" }).values, {});
 });
 
 test("an empty variable says nothing", () => {
-  assert.deepEqual(readEnvironment({ DNS11_STRICT: "", DNS11_DNS: "", DNS11_TTL: "" }).said, {});
+  assert.deepEqual(readEnvironment({ DNS11_STRICT: "", DNS11_DNS: "", DNS11_TTL: "" }).values, {});
 });
 
 test("each variable is read", () => {
@@ -26,13 +26,13 @@ test("each variable is read", () => {
     DNS11_DNS_OPT: "ndots:1 rotate",
     DNS11_KIND: "auto, name=a*",
     DNS11_KIND_IP: "gateway",
-    DNS11_KIND_WAY: "loopback",
+    DNS11_KIND_MODE: "loopback",
     DNS11_QUERY_NAMES: "hidden",
     DNS11_QUERY_LOG: "on",
     DNS11_LOG_LEVEL: "warn",
   });
   assert.equal(layer.source, "environment");
-  assert.deepEqual(layer.said, {
+  assert.deepEqual(layer.values, {
     strict: true,
     only: [
       { kind: "label", key: "tier", value: "a,b" },
@@ -48,7 +48,7 @@ test("each variable is read", () => {
     ],
     "kind.nodes": [{ kind: "auto" }, { kind: "name", pattern: "a*" }],
     "kind.ip": "gateway",
-    "kind.way": "loopback",
+    "kind.mode": "loopback",
     "queries.names": "hidden",
     "queries.log": true,
     "log-level": "warn",
@@ -58,13 +58,13 @@ test("each variable is read", () => {
 
 for (const word of ["true", "1", "yes", "on", " TRUE "]) {
   test(`DNS11_STRICT="${word}" turns strict on`, () => {
-    assert.equal(readEnvironment({ DNS11_STRICT: word }).said.strict, true);
+    assert.equal(readEnvironment({ DNS11_STRICT: word }).values.strict, true);
   });
 }
 
 for (const word of ["false", "0", "no", "off"]) {
   test(`DNS11_STRICT="${word}" turns strict off`, () => {
-    assert.equal(readEnvironment({ DNS11_STRICT: word }).said.strict, false);
+    assert.equal(readEnvironment({ DNS11_STRICT: word }).values.strict, false);
   });
 }
 
@@ -87,4 +87,10 @@ test("all that is wrong is told, with the variable's name", () => {
       return true;
     },
   );
+});
+
+test("a retired variable is refused with the one to use instead", () => {
+  assert.throws(() => readEnvironment({ DNS11_KIND_WAY: "loopback", DNS11_RULES: "nft" }), {
+    message: /DNS11_KIND_WAY: is now DNS11_KIND_MODE\nDNS11_RULES: is now DNS11_RULE_BACKEND/,
+  });
 });

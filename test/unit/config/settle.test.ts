@@ -5,17 +5,17 @@ import { test } from "node:test";
 
 import { BadSettings } from "../../../src/config/bad-settings.ts";
 import { parseDnsOption } from "../../../src/config/dns-option.ts";
-import type { Layer, Said } from "../../../src/config/said.ts";
+import type { SettingsLayer, LayerValues } from "../../../src/config/settings-layer.ts";
 import { changedKeys } from "../../../src/base/model/origins.ts";
 import { settle } from "../../../src/config/settle.ts";
 import { NEEDING_FAILOVER, SWITCHES } from "../../../src/config/switches.ts";
-import { BETTER, STRICT } from "../../../src/base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import { parseRoute } from "../../../src/base/model/server-text.ts";
 import { UPSTREAM_DEFAULTS } from "../../../src/base/model/upstream-policy.ts";
 
 test("nobody said anything: the defaults", () => {
   const settings = settle([]);
-  assert.deepEqual(settings.behaviour, BETTER);
+  assert.deepEqual(settings.behaviour, DEFAULT_BEHAVIOUR);
   assert.deepEqual(settings.upstream, UPSTREAM_DEFAULTS);
   assert.deepEqual(settings.routes, { everyone: [], networks: new Map(), isNdotsSet: false });
   assert.deepEqual([settings.isStrict, settings.logLevel, settings.only], [false, "info", []]);
@@ -26,11 +26,11 @@ test("nobody said anything: the defaults", () => {
 });
 
 test("strict alone is Docker's character", () => {
-  assert.deepEqual(settle([flags({ strict: true })]).behaviour, STRICT);
+  assert.deepEqual(settle([flags({ strict: true })]).behaviour, STRICT_BEHAVIOUR);
 });
 
 test("there is a switch for everything that the characters differ in, but the TTL", () => {
-  const keys = Object.keys(BETTER).filter((key) => key !== "ttlSeconds");
+  const keys = Object.keys(DEFAULT_BEHAVIOUR).filter((key) => key !== "ttlSeconds");
   assert.deepEqual(SWITCHES.map(({ behaviour }) => behaviour).toSorted(), keys.toSorted());
 });
 
@@ -40,7 +40,7 @@ for (const { name, key, behaviour, needsFailover } of SWITCHES) {
     assert.equal(off[behaviour], false);
     const failover = needsFailover === true ? { "switches.failover": true } : {};
     const on = settle([flags({ strict: true, ...failover, [key]: true })]).behaviour;
-    assert.deepEqual({ ...on, [behaviour]: false, failsOver: false }, STRICT);
+    assert.deepEqual({ ...on, [behaviour]: false, failsOver: false }, STRICT_BEHAVIOUR);
     assert.equal(on[behaviour], true);
   });
 }
@@ -83,29 +83,29 @@ test("options become what they mean for a server", () => {
 test("of timeout and forward.budget the one counts that was said by who counts more", () => {
   const timeout = { "dns-opt": [parseDnsOption("timeout:2")] };
   const budget = { "forward.budget": 3_000 };
-  const budgetOf = (...layers: Layer[]): number => settle(layers).upstream.ask.budgetMs;
+  const budgetOf = (...layers: SettingsLayer[]): number => settle(layers).upstream.ask.budgetMs;
   assert.equal(budgetOf(flags(timeout), file(budget)), 2_000);
   assert.equal(budgetOf(flags(budget), file(timeout)), 3_000);
 });
 
-test("everything of forward, cache and leave arrives", () => {
+test("every key of forward and cache takes effect", () => {
   const { upstream } = settle([
     file({
-      "forward.order": "race",
+      "forward.order": "parallel",
       "forward.budget": 2_500,
-      "forward.max": 10,
+      "forward.max-concurrent": 10,
       "cache.size": 2 ** 20,
       "cache.min-ttl": 1_000,
       "cache.max-ttl": 2_000,
-      "cache.negative": 0,
-      "cache.negative-without-soa": 3_000,
-      "cache.stale": 0,
-      "leave.domain-needed": true,
-      "leave.bogus-priv": true,
+      "cache.max-negative-ttl": 0,
+      "cache.negative-ttl-without-soa": 3_000,
+      "cache.max-stale": 0,
+      "forward.domain-needed": true,
+      "forward.bogus-priv": true,
     }),
   ]);
   assert.deepEqual(upstream, {
-    ask: { order: "race", rotates: false, usesTcp: false, budgetMs: 2_500, queriesMax: 10 },
+    ask: { order: "parallel", rotates: false, usesTcp: false, budgetMs: 2_500, queriesMax: 10 },
     cache: {
       bytesMax: 2 ** 20,
       ttlSecondsMin: 1,
@@ -114,7 +114,7 @@ test("everything of forward, cache and leave arrives", () => {
       negativeSecondsWithoutSoa: 3,
       staleSecondsMax: 0,
     },
-    leave: { keepsDotless: true, keepsPrivateReverse: true },
+    localOnly: { keepsDotless: true, keepsPrivateReverse: true },
   });
 });
 
@@ -125,7 +125,7 @@ test("without failover nothing that needs it is on, and nobody who said nothing 
 });
 
 // What was said by flags, and the beginnings of the lines about it.
-const CONTRADICTIONS: readonly (readonly [string, Said, readonly string[]])[] = [
+const CONTRADICTIONS: readonly (readonly [string, LayerValues, readonly string[]])[] = [
   ...NEEDING_FAILOVER.map(
     ({ name, key }) =>
       [
@@ -141,7 +141,7 @@ const CONTRADICTIONS: readonly (readonly [string, Said, readonly string[]])[] = 
   ],
   [
     "other ways of asking in strict",
-    { strict: true, "forward.order": "race", "cache.size": 2 ** 20, "cache.stale": 86_400_000 },
+    { strict: true, "forward.order": "parallel", "cache.size": 2 ** 20, "cache.max-stale": 86_400_000 },
     ["--forward.order: has no effect", "--cache.size: has no effect"],
   ],
   ["rotate in strict", { strict: true, "dns-opt": [parseDnsOption("rotate")] }, ["--dns-opt: has no effect"]],
@@ -164,7 +164,7 @@ const CONTRADICTIONS: readonly (readonly [string, Said, readonly string[]])[] = 
   ["a log of queries without names", { "queries.log": true, "queries.names": "hidden" }, []],
   ["ndots in strict", { strict: true, "dns-opt": [parseDnsOption("ndots:1")] }, []],
   ["cache and failover in strict", { strict: true, "switches.failover": true, "switches.cache": true }, []],
-  ["special names and leave in strict", { strict: true, "switches.special-names": true, "leave.bogus-priv": true }, []],
+  ["special names and leave in strict", { strict: true, "switches.special-names": true, "forward.bogus-priv": true }, []],
 ];
 
 for (const [what, said, beginnings] of CONTRADICTIONS) {
@@ -187,16 +187,16 @@ test("what changed between two settings is told with before and after", () => {
   assert.deepEqual(changedKeys(before.origins, now.origins), ['ttl: "1s" -> "2s"']);
 });
 
-function flags(said: Said): Layer {
-  return { source: "flag", said, where: (key) => `--${key}` };
+function flags(said: LayerValues): SettingsLayer {
+  return { source: "flag", values: said, where: (key) => `--${key}` };
 }
 
-function environment(said: Said): Layer {
-  return { source: "environment", said, where: (key) => key };
+function environment(said: LayerValues): SettingsLayer {
+  return { source: "environment", values: said, where: (key) => key };
 }
 
-function file(said: Said): Layer {
-  return { source: "file", said, where: (key) => `f:1:1: ${key}` };
+function file(said: LayerValues): SettingsLayer {
+  return { source: "file", values: said, where: (key) => `f:1:1: ${key}` };
 }
 
 function linesOf(act: () => void): readonly string[] {

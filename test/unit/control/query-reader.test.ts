@@ -1,4 +1,4 @@
-// Proves that readers of the ledgers get each query once, in the order of time, from all lives of a container; that what
+// Proves that readers of the histories get each query once, in the order of time, from all lives of a container; that what
 // they were too late for is counted; and that the log of queries keeps its bound.
 
 import assert from "node:assert/strict";
@@ -9,14 +9,14 @@ import { QueryLog } from "../../../src/control/query-log.ts";
 import { QueryReader } from "../../../src/control/query-reader.ts";
 import type { MissedReport, QueryReport } from "../../../src/api/queries.ts";
 import type { Log } from "../../../src/base/log/log.ts";
-import { Book } from "../../../src/query/ledger/book.ts";
-import type { Ledger } from "../../../src/query/ledger/ledger.ts";
+import { QueryHistories } from "../../../src/query/history/query-histories.ts";
+import type { QueryHistory } from "../../../src/query/history/query-history.ts";
 import { TYPE, aName, aQuery, aReplyTo } from "../../support/scripted/builders.ts";
 import { anOutcome } from "../support/outcome.ts";
 
 test("all containers' queries come in the order of time, the last ones of more than are wanted", async () => {
-  const { book, reader } = reading();
-  const [web, db] = [book.open("web-id"), book.open("db-id")];
+  const { histories, reader } = reading();
+  const [web, db] = [histories.open("web-id"), histories.open("db-id")];
   for (let i = 0; i < 6; i++) note(i % 2 === 0 ? web : db, `n${i}`);
   assert.deepEqual(names(await reader.told({}, 100)), ["web n0", "db n1", "web n2", "db n3", "web n4", "db n5"]);
   assert.deepEqual(names(await reader.told({}, 3)), ["db n3", "web n4", "db n5"]);
@@ -25,41 +25,41 @@ test("all containers' queries come in the order of time, the last ones of more t
 });
 
 test("times are those of the wall", async () => {
-  const { book, reader } = reading();
+  const { histories, reader } = reading();
   const beforeMs = Date.now();
-  note(book.open("web-id"), "web");
+  note(histories.open("web-id"), "web");
   const [query] = (await reader.told({}, 9)).queries;
   const atMs = Date.parse(query?.time ?? "");
   assert.ok(atMs >= beforeMs - 10 && atMs <= Date.now() + 10, `${query?.time} is between ${beforeMs} and now`);
 });
 
 test("names and codes are filtered", async () => {
-  const { book, reader } = reading();
-  const ledger = book.open("web-id");
-  note(ledger, "a.Example", 0);
-  note(ledger, "b.example", 3);
-  note(ledger, "c.test", 3);
+  const { histories, reader } = reading();
+  const history = histories.open("web-id");
+  note(history, "a.Example", 0);
+  note(history, "b.example", 3);
+  note(history, "c.test", 3);
   assert.deepEqual(names(await reader.told({ name: "*.example" }, 9)), ["web a.Example", "web b.example"]);
   assert.deepEqual(names(await reader.told({ rcodes: new Set([3]) }, 9)), ["web b.example", "web c.test"]);
   assert.deepEqual(names(await reader.told({ name: "*.example", rcodes: new Set([3]) }, 9)), ["web b.example"]);
 });
 
 test("names that are hidden match no pattern", async () => {
-  const { book, reader } = reading("hidden");
-  note(book.open("web-id"), "a.example");
+  const { histories, reader } = reading("hidden");
+  note(histories.open("web-id"), "a.example");
   assert.deepEqual(names(await reader.told({ name: "*" }, 9)), []);
   assert.deepEqual(names(await reader.told({}, 9)), ["web null"]);
 });
 
 test("whoever says what it has gets the rest, and how much is missing", async () => {
-  const { book, reader } = reading();
-  const ledger = book.open("web-id");
+  const { histories, reader } = reading();
+  const history = histories.open("web-id");
   const first = await reader.told({ containerId: "web-id" }, 9);
-  assert.deepEqual([first.queries.length, first.missed, first.last], [0, 0, ledger.lastSeq]);
-  note(ledger, "n0");
+  assert.deepEqual([first.queries.length, first.missed, first.last], [0, 0, history.lastSeq]);
+  note(history, "n0");
   const second = await reader.told({ containerId: "web-id" }, 9, first.last ?? 0);
   assert.deepEqual([names(second), second.missed], [["web n0"], 0]);
-  for (let i = 1; i <= 1_000; i++) note(ledger, `n${i}`);
+  for (let i = 1; i <= 1_000; i++) note(history, `n${i}`);
   const third = await reader.told({ containerId: "web-id" }, 10_000, second.last ?? 0);
   assert.equal(third.queries.length + third.missed, 1_000);
   assert.equal(third.queries.at(-1)?.name, "n1000");
@@ -69,36 +69,36 @@ test("whoever says what it has gets the rest, and how much is missing", async ()
 });
 
 test("what an earlier life of a container asked comes first, under its name", async () => {
-  const { book, reader, running } = reading();
-  const before = book.open("web-id");
+  const { histories, reader, running } = reading();
+  const before = histories.open("web-id");
   note(before, "early");
   const { last } = await reader.told({ containerId: "web-id" }, 9);
   note(before, "last-words");
-  book.name("web-id", "web");
-  book.close(before);
+  histories.name("web-id", "web");
+  histories.close(before);
   running.delete("web-id");
   assert.deepEqual(names(await reader.told({ containerId: "web-id" }, 9, last ?? 0)), ["web last-words"]);
   assert.deepEqual(names(await reader.told({}, 9)), ["web early", "web last-words"]);
 });
 
 test("who follows gets each query once: first the last ones, then those that come, also of containers that are new", async () => {
-  const { book, reader } = reading();
-  const web = book.open("web-id");
+  const { histories, reader } = reading();
+  const web = histories.open("web-id");
   for (let i = 0; i < 5; i++) note(web, `n${i}`);
   const stop = new AbortController();
   const got: string[] = [];
   for await (const each of reader.follow({}, 2, stop.signal)) {
     got.push(text(each));
     if (got.length === 2) note(web, "n5");
-    if (got.length === 3) note(book.open("db-id"), "n6");
+    if (got.length === 3) note(histories.open("db-id"), "n6");
     if (got.length === 4) stop.abort();
   }
   assert.deepEqual(got, ["web n3", "web n4", "web n5", "db n6"]);
 });
 
 test("who looks too late is told how much it missed, for each container", () => {
-  const { book, reader } = reading();
-  const [web, db] = [book.open("web-id"), book.open("db-id")];
+  const { histories, reader } = reading();
+  const [web, db] = [histories.open("web-id"), histories.open("db-id")];
   note(web, "before");
   const take = reader.watch();
   assert.deepEqual(take(), []);
@@ -117,26 +117,26 @@ test("who looks too late is told how much it missed, for each container", () => 
 });
 
 test("however many containers ask at once, one look takes a bounded number of queries, and some of each", () => {
-  const { book, reader } = reading();
-  const ledgers = Array.from({ length: 200 }, (_, index) => book.open(`id${index}`));
+  const { histories, reader } = reading();
+  const opened = Array.from({ length: 200 }, (_, index) => histories.open(`id${index}`));
   const take = reader.watch();
-  for (const ledger of ledgers) for (let i = 0; i < 20; i++) note(ledger, `n${i}`);
+  for (const history of opened) for (let i = 0; i < 20; i++) note(history, `n${i}`);
   const reports = take();
   const seen = reports.filter((each) => !("missed" in each));
-  assert.equal(seen.length, ledgers.length * LIMITS.tailQueriesEach);
+  assert.equal(seen.length, opened.length * LIMITS.tailQueriesEach);
   const missed = reports.reduce((sum, each) => sum + ("missed" in each ? each.missed : 0), 0);
-  assert.equal(seen.length + missed, ledgers.length * 20);
+  assert.equal(seen.length + missed, opened.length * 20);
 });
 
 test("the log has a line for each query, and the number of those that were too many", () => {
-  const { book, reader } = reading();
-  const ledger = book.open("web-id");
+  const { histories, reader } = reading();
+  const history = histories.open("web-id");
   const lines: [Record<string, unknown>, string][] = [];
   const log = { info: (about: Record<string, unknown>, what: string) => lines.push([about, what]) } as unknown as Log;
   const queryLog = new QueryLog(reader, log);
-  note(ledger, "before");
+  note(history, "before");
   queryLog.setOn(true);
-  note(ledger, "\u001B[2J", 3);
+  note(history, "\u001B[2J", 3);
   queryLog.stop();
   const [[about, what] = assert.fail(), ...others] = lines;
   assert.deepEqual(others, []);
@@ -150,12 +150,12 @@ test("the log has a line for each query, and the number of those that were too m
     rcode: "NXDOMAIN",
     answers: 0,
     transport: "udp",
-    how: "local",
+    result: "local",
     ms: 0,
   });
   lines.length = 0;
   queryLog.setOn(true);
-  for (let i = 0; i < 2_000; i++) note(ledger, `n${i}`);
+  for (let i = 0; i < 2_000; i++) note(history, `n${i}`);
   queryLog.stop();
   assert.ok(lines.length <= LIMITS.queryLogLines + 1);
   const told = lines.filter(([, word]) => word === "query").length;
@@ -163,25 +163,25 @@ test("the log has a line for each query, and the number of those that were too m
 });
 
 function reading(keeps: "full" | "hidden" = "full"): {
-  readonly book: Book;
+  readonly histories: QueryHistories;
   readonly reader: QueryReader;
   readonly running: Map<string, string>;
 } {
-  const book = new Book(keeps);
+  const histories = new QueryHistories(keeps);
   const running = new Map([
     ["web-id", "web"],
     ["db-id", "db"],
   ]);
-  return { book, running, reader: new QueryReader(book, (id) => running.get(id)) };
+  return { histories, running, reader: new QueryReader(histories, (id) => running.get(id)) };
 }
 
-function note(ledger: Ledger, name: string, rcode = 0): void {
+function note(history: QueryHistory, name: string, rcode = 0): void {
   const reply = aReplyTo(aQuery({ name, type: TYPE.A }), rcode);
   // Each query has a time of its own, as with a clock that is fine enough.
   const before = performance.now();
   while (performance.now() - before < 0.002);
-  ledger.tick();
-  ledger.note(anOutcome({ reply, nameEnd: 12 + aName(name).length }));
+  history.tick();
+  history.note(anOutcome({ reply, nameEnd: 12 + aName(name).length }));
 }
 
 function text(each: QueryReport | MissedReport): string {

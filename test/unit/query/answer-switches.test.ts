@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { BETTER, type Behaviour, STRICT } from "../../../src/base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import { rcodeName } from "../../../src/base/dns/rcode.ts";
 import { TYPE, aNetwork, aPointer, aQuery, aView, anAsker, anOpt } from "../../support/scripted/builders.ts";
 import { type Answered, answerOnce } from "../support/reply.ts";
@@ -148,7 +148,7 @@ const TELLING: Readonly<Partial<Record<keyof Behaviour, (answered: Answered) => 
 
 for (const [name, cases] of Object.entries(SWITCHES) as [keyof Behaviour, Record<string, Case>][]) {
   for (const [what, { query, off, on }] of Object.entries(cases)) {
-    for (const [character, behaviour] of Object.entries({ strict: STRICT, better: BETTER })) {
+    for (const [character, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, better: DEFAULT_BEHAVIOUR })) {
       test(`${character} with ${name} off and on: ${what} gets "${off}" and "${on}"`, () => {
         const tell = TELLING[name] ?? assert.fail();
         assert.equal(tell(asked(query, { ...behaviour, [name]: false })), off);
@@ -159,7 +159,7 @@ for (const [name, cases] of Object.entries(SWITCHES) as [keyof Behaviour, Record
 }
 
 test("ttlSeconds is the TTL of every record of ours, and what an SOA tells to remember", () => {
-  const behaviour = { ...BETTER, ttlSeconds: 77 };
+  const behaviour = { ...DEFAULT_BEHAVIOUR, ttlSeconds: 77 };
   const address = replyOf(asked(aQuery({ name: "web" }), behaviour));
   const pointer = replyOf(asked(aQuery({ name: "2.0.20.172.in-addr.arpa", type: TYPE.PTR }), behaviour));
   const nothing = replyOf(asked(aQuery({ name: "mail.example.org", type: TYPE.AAAA }), behaviour));
@@ -169,11 +169,11 @@ test("ttlSeconds is the TTL of every record of ours, and what an SOA tells to re
 });
 
 test("the two characters differ in every switch", () => {
-  for (const [name, value] of Object.entries(STRICT)) assert.notEqual(BETTER[name as keyof Behaviour], value, name);
+  for (const [name, value] of Object.entries(STRICT_BEHAVIOUR)) assert.notEqual(DEFAULT_BEHAVIOUR[name as keyof Behaviour], value, name);
 });
 
 function asked(query: Buffer, behaviour: Behaviour): Answered {
-  return answerOnce(query, { behaviour, asker: anAsker(aView([aNetwork(NETWORK)])) });
+  return answerOnce(query, { behaviour, client: anAsker(aView([aNetwork(NETWORK)])) });
 }
 
 function whatCame(answered: Answered): string {

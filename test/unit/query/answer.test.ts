@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { BETTER, STRICT } from "../../../src/base/model/behaviour.ts";
-import type { Asker } from "../../../src/query/asker/asker.ts";
+import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
+import type { Client } from "../../../src/query/client/client.ts";
 import type { Server } from "../../../src/base/model/view.ts";
 import { NOT_SHAREABLE } from "../../../src/query/cache/shareable.ts";
 import { hashOf } from "../../../src/base/model/label-table.ts";
@@ -21,7 +21,7 @@ import {
 } from "../../support/scripted/builders.ts";
 import { type Answered, addressesIn, answerOnce, replyOnce } from "../support/reply.ts";
 
-const CHARACTERS = { strict: STRICT, better: BETTER };
+const CHARACTERS = { strict: STRICT_BEHAVIOUR, better: DEFAULT_BEHAVIOUR };
 const REVERSE = "2.0.20.172.in-addr.arpa";
 
 const ONE = aNetwork({
@@ -36,43 +36,43 @@ const ONE = aNetwork({
 
 for (const [character, behaviour] of Object.entries(CHARACTERS)) {
   test(`${character}: A and AAAA of a container are its addresses`, () => {
-    const asker = asking();
-    const { flags, rcode, question, answers } = replyOnce(aQuery({ name: "Web.one" }), { behaviour, asker });
+    const client = asking();
+    const { flags, rcode, question, answers } = replyOnce(aQuery({ name: "Web.one" }), { behaviour, client });
     assert.deepEqual([flags, rcode], ["qr rd ra", 0]);
     assert.equal(question?.name, "Web.one");
     assert.deepEqual(
       answers.map(({ owner, type, ttl, data }) => [owner, type, ttl, data.join(".")]),
       [["Web.one", TYPE.A, behaviour.ttlSeconds, "172.20.0.2"]],
     );
-    const v6 = replyOnce(aQuery({ name: "web", type: TYPE.AAAA }), { behaviour, asker });
+    const v6 = replyOnce(aQuery({ name: "web", type: TYPE.AAAA }), { behaviour, client });
     assert.deepEqual(addressesIn(v6), ["fd11:0000:0000:0000:0000:0000:000a:0002"]);
   });
 
   test(`${character}: a name that several hold gets all of their addresses`, () => {
-    const reply = replyOnce(aQuery({ name: "shared" }), { behaviour, asker: asking() });
+    const reply = replyOnce(aQuery({ name: "shared" }), { behaviour, client: asking() });
     assert.deepEqual(addressesIn(reply), ["172.20.0.2", "172.20.0.3"]);
   });
 
   test(`${character}: a known name without an address of that family gets an empty answer`, () => {
-    const reply = replyOnce(aQuery({ name: "db", type: TYPE.AAAA }), { behaviour, asker: asking() });
+    const reply = replyOnce(aQuery({ name: "db", type: TYPE.AAAA }), { behaviour, client: asking() });
     assert.deepEqual([reply.rcode, reply.answers.length, reply.flags], [0, 0, "qr rd ra"]);
   });
 
   test(`${character}: MX of a known name is empty, dotted or not; of an unknown one it is asked upstream`, () => {
     for (const name of ["web", "mail.example.org"]) {
-      assert.equal(replyOnce(aQuery({ name, type: TYPE.MX }), { behaviour, asker: asking() }).answers.length, 0);
+      assert.equal(replyOnce(aQuery({ name, type: TYPE.MX }), { behaviour, client: asking() }).answers.length, 0);
     }
-    assert.equal(answerOnce(aQuery({ name: "nope", type: TYPE.MX }), { behaviour, asker: asking() }).kind, "deferred");
+    assert.equal(answerOnce(aQuery({ name: "nope", type: TYPE.MX }), { behaviour, client: asking() }).kind, "deferred");
   });
 
   test(`${character}: PTR of a container's address is its name`, () => {
-    const reply = replyOnce(aQuery({ name: REVERSE, type: TYPE.PTR }), { behaviour, asker: asking() });
+    const reply = replyOnce(aQuery({ name: REVERSE, type: TYPE.PTR }), { behaviour, client: asking() });
     assert.equal(reply.answers[0]?.data.toString("latin1"), "\x03web\x03one\0");
   });
 
   test(`${character}: PTR of an address whose name the wire has no room for is a server's failure`, () => {
     const query = aQuery({ name: REVERSE.replace("2", "5"), type: TYPE.PTR });
-    const reply = replyOnce(query, { behaviour, asker: asking() });
+    const reply = replyOnce(query, { behaviour, client: asking() });
     assert.deepEqual([reply.rcode, reply.flags, reply.counts], [2, "qr rd", [1, 0, 0, 0]]);
   });
 
@@ -85,57 +85,57 @@ for (const [character, behaviour] of Object.entries(CHARACTERS)) {
       ["_http._tcp.local", TYPE.PTR],
       ["nope", TYPE.TXT],
     ] as const) {
-      assert.equal(answerOnce(aQuery({ name, type }), { behaviour, asker: asking() }).kind, "deferred", name);
+      assert.equal(answerOnce(aQuery({ name, type }), { behaviour, client: asking() }).kind, "deferred", name);
     }
   });
 
   test(`${character}: where ndots was set, addresses of dotless unknown names are empty, and all else goes upstream`, () => {
-    const asker = anAsker(aView([ONE], upstreams({ isNdotsSet: true })));
+    const client = anAsker(aView([ONE], upstreams({ isNdotsSet: true })));
     for (const type of [TYPE.A, TYPE.AAAA]) {
-      for (const name of ["nope", "."]) assert.equal(replyOnce(aQuery({ name, type }), { behaviour, asker }).rcode, 0);
+      for (const name of ["nope", "."]) assert.equal(replyOnce(aQuery({ name, type }), { behaviour, client }).rcode, 0);
     }
     for (const [name, type] of [
       ["nope", TYPE.TXT],
       ["nope", TYPE.MX],
       ["nope.one", TYPE.A],
     ] as const) {
-      assert.equal(answerOnce(aQuery({ name, type }), { behaviour, asker }).kind, "deferred", name);
+      assert.equal(answerOnce(aQuery({ name, type }), { behaviour, client }).kind, "deferred", name);
     }
   });
 
   test(`${character}: replies and stumps get no answer`, () => {
     for (const message of [aQuery({ flags: 0x8180 }), aQuery().subarray(0, 11), Buffer.alloc(0)]) {
-      assert.equal(answerOnce(message, { behaviour, asker: asking() }).kind, "dropped");
+      assert.equal(answerOnce(message, { behaviour, client: asking() }).kind, "dropped");
     }
   });
 
   test(`${character}: other opcodes, impossible headers and broken bodies get their codes`, () => {
-    const asker = asking();
-    assert.equal(replyOnce(aQuery({ flags: 0x2800 }), { behaviour, asker }).rcode, 4);
-    const header = replyOnce(aQuery({ counts: [2, 0, 0, 0] }), { behaviour, asker });
+    const client = asking();
+    assert.equal(replyOnce(aQuery({ flags: 0x2800 }), { behaviour, client }).rcode, 4);
+    const header = replyOnce(aQuery({ counts: [2, 0, 0, 0] }), { behaviour, client });
     assert.deepEqual([header.rcode, header.counts], [1, [0, 0, 0, 0]]);
     const broken = aQuery({ answers: [aRecord({ type: TYPE.A, data: Buffer.of(1) })] });
-    const body = replyOnce(broken, { behaviour, asker });
+    const body = replyOnce(broken, { behaviour, client });
     assert.deepEqual([body.rcode, body.counts], [1, [1, 0, 0, 0]]);
   });
 
-  test(`${character}: over UDP an answer fits what the asker announced, over TCP there is room for all`, () => {
+  test(`${character}: over UDP an answer fits what the client announced, over TCP there is room for all`, () => {
     const members = Array.from({ length: 300 }, (_, index) => ({
       names: ["many"],
       ipv4: `10.0.${index >> 8}.${index & 0xff}`,
     }));
-    const asker = anAsker(aView([aNetwork({ members })]));
+    const client = anAsker(aView([aNetwork({ members })]));
     const query = aQuery({ name: "many", opt: { udpSize: 1232 } });
-    const cut = answerOnce(query, { behaviour, asker });
+    const cut = answerOnce(query, { behaviour, client });
     assert.ok(cut.kind === "reply" && cut.message.length <= 1232 && cut.reply.flags === "qr tc rd ra");
-    const whole = replyOnce(query, { behaviour, asker, isStream: true });
+    const whole = replyOnce(query, { behaviour, client, isStream: true });
     assert.deepEqual([whole.answers.length, whole.flags], [300, "qr rd ra"]);
   });
 
   test(`${character}: a deferred query is sent on as it came, without the junk behind it`, () => {
     const sound = aQuery({ id: 0xbeef, flags: 0x0110, name: "Example.org", class: 3, opt: { udpSize: 900 } });
     const query = Buffer.concat([sound, Buffer.alloc(9, 1)]);
-    assert.deepEqual(deferred(answerOnce(query, { behaviour, asker: asking() })), {
+    assert.deepEqual(deferred(answerOnce(query, { behaviour, client: asking() })), {
       query: sound,
       questionEnd: 12 + "Example.org".length + 2 + 4,
       hasOpt: true,
@@ -149,37 +149,37 @@ for (const [character, behaviour] of Object.entries(CHARACTERS)) {
       isDnssecOk: false,
       signature: undefined,
     });
-    assert.equal(deferred(answerOnce(aQuery({ name: "nope" }), { behaviour, asker: asking() })).hasOpt, false);
+    assert.equal(deferred(answerOnce(aQuery({ name: "nope" }), { behaviour, client: asking() })).hasOpt, false);
   });
 
   test(`${character}: a probe is seen by the transport it came by, and answered`, () => {
-    const asker = asking();
+    const client = asking();
     const query = aQuery({ name: "00ff.dns11.invalid", type: TYPE.TXT });
-    answerOnce(query, { behaviour, asker });
-    assert.deepEqual(asker.seenNonce, { udp: false, tcp: false });
-    asker.nonce = "00ff";
-    assert.equal(replyOnce(query, { behaviour, asker }).rcode, 0);
-    assert.deepEqual(asker.seenNonce, { udp: true, tcp: false });
-    assert.equal(replyOnce(query, { behaviour, asker, isStream: true }).rcode, 0);
-    assert.deepEqual(asker.seenNonce, { udp: true, tcp: true });
+    answerOnce(query, { behaviour, client });
+    assert.deepEqual(client.seenNonce, { udp: false, tcp: false });
+    client.nonce = "00ff";
+    assert.equal(replyOnce(query, { behaviour, client }).rcode, 0);
+    assert.deepEqual(client.seenNonce, { udp: true, tcp: false });
+    assert.equal(replyOnce(query, { behaviour, client, isStream: true }).rcode, 0);
+    assert.deepEqual(client.seenNonce, { udp: true, tcp: true });
   });
 
   test(`${character}: another nonce, another type and another name are no probe`, () => {
-    const asker = asking();
-    asker.nonce = "00ff";
+    const client = asking();
+    client.nonce = "00ff";
     for (const [name, type] of [
       ["00fe.dns11.invalid", TYPE.TXT],
       ["00ff.dns11.invalid", TYPE.A],
       ["00ff.dns11.invalid.x", TYPE.TXT],
     ] as const) {
-      answerOnce(aQuery({ name, type }), { behaviour, asker });
+      answerOnce(aQuery({ name, type }), { behaviour, client });
     }
-    assert.deepEqual(asker.seenNonce, { udp: false, tcp: false });
+    assert.deepEqual(client.seenNonce, { udp: false, tcp: false });
   });
 }
 
 test("every query is counted once more by what became of it", () => {
-  const asker = asking();
+  const client = asking();
   const broken = aQuery({ counts: [0, 0, 0, 0] });
   for (const query of [
     aQuery(),
@@ -188,9 +188,9 @@ test("every query is counted once more by what became of it", () => {
     aQuery({ flags: 0x2800 }),
     aQuery({ flags: 0x8000 }),
   ]) {
-    answerOnce(query, { behaviour: BETTER, asker });
+    answerOnce(query, { behaviour: DEFAULT_BEHAVIOUR, client });
   }
-  const { queries, local, forwarded, malformed, ignored } = asker.counters;
+  const { queries, local, forwarded, malformed, ignored } = client.counters;
   assert.deepEqual(
     { queries, local, forwarded, malformed, ignored },
     { queries: 5, local: 1, forwarded: 1, malformed: 2, ignored: 1 },
@@ -200,7 +200,7 @@ test("every query is counted once more by what became of it", () => {
 test("a name below a route's domain is deferred to it, the longest suffix first, whatever its letter case", () => {
   const [one, two, rest] = [aServer("10.0.0.1"), aServer("10.0.0.2"), aServer("10.0.0.3")];
   const routes = [aRoute("eu.corp.example", [one]), aRoute("corp.example", [two])];
-  const asker = anAsker(aView([ONE], upstreams({ servers: [rest], routes })));
+  const client = anAsker(aView([ONE], upstreams({ servers: [rest], routes })));
   for (const [name, server] of [
     ["a.eu.corp.example", one],
     ["EU.corp.Example", one],
@@ -210,29 +210,29 @@ test("a name below a route's domain is deferred to it, the longest suffix first,
     ["example", rest],
     [".", rest],
   ] as const) {
-    const answered = answerOnce(aQuery({ name }), { behaviour: BETTER, asker });
+    const answered = answerOnce(aQuery({ name }), { behaviour: DEFAULT_BEHAVIOUR, client });
     assert.deepEqual(deferred(answered).route.servers, [server], name);
   }
 });
 
 test("a name below a domain that exists nowhere outside is denied here", () => {
-  const asker = anAsker(aView([ONE], upstreams({ routes: [aRoute("lan", "local")] })));
-  const answered = answerOnce(aQuery({ name: "printer.lan" }), { behaviour: BETTER, asker });
+  const client = anAsker(aView([ONE], upstreams({ routes: [aRoute("lan", "local")] })));
+  const answered = answerOnce(aQuery({ name: "printer.lan" }), { behaviour: DEFAULT_BEHAVIOUR, client });
   assert.ok(answered.kind === "reply");
   assert.deepEqual([answered.reply.rcode, answered.reply.authorities.length], [3, 1]);
 });
 
 test("a dotless name with a route of its own is asked there, whatever ndots is set", () => {
-  const asker = anAsker(aView([ONE], upstreams({ routes: [aRoute("lan", [aServer("10.0.0.1")])], isNdotsSet: true })));
-  assert.equal(answerOnce(aQuery({ name: "lan" }), { behaviour: STRICT, asker }).kind, "deferred");
-  assert.equal(answerOnce(aQuery({ name: "wan" }), { behaviour: STRICT, asker }).kind, "reply");
+  const client = anAsker(aView([ONE], upstreams({ routes: [aRoute("lan", [aServer("10.0.0.1")])], isNdotsSet: true })));
+  assert.equal(answerOnce(aQuery({ name: "lan" }), { behaviour: STRICT_BEHAVIOUR, client }).kind, "deferred");
+  assert.equal(answerOnce(aQuery({ name: "wan" }), { behaviour: STRICT_BEHAVIOUR, client }).kind, "reply");
 });
 
 function aServer(address: string): Server {
   return { from: "host", address, port: 53 };
 }
 
-function asking(): Asker {
+function asking(): Client {
   return anAsker(aView([ONE]));
 }
 

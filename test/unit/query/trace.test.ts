@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { BETTER, type Behaviour, STRICT } from "../../../src/base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../src/query/answer.ts";
 import { DEFERRED, SLOT_BYTES } from "../../../src/query/ports.ts";
 import { Trace } from "../../../src/query/trace.ts";
@@ -20,18 +20,18 @@ function answered(behaviour: Behaviour, query: Buffer, trace?: Trace): string {
   const answerer = new Answerer(behaviour, { seed: 1 });
   const block = Buffer.alloc(SLOT_BYTES);
   query.copy(block);
-  const asker = anAsker(VIEW);
+  const client = anAsker(VIEW);
   const length =
     trace === undefined
-      ? answerer.answer(asker, block, 0, query.length, false)
-      : answerer.explain(asker, block, query.length, false, trace);
+      ? answerer.answer(client, block, 0, query.length, false)
+      : answerer.explain(client, block, query.length, false, trace);
   if (typeof length !== "number") return `deferred ${length.query.toString("hex")}`;
   return length === DEFERRED
     ? `deferred ${answerer.takeDeferred(block).query.toString("hex")}`
     : block.toString("hex", 0, length);
 }
 
-for (const [character, behaviour] of Object.entries({ BETTER, STRICT })) {
+for (const [character, behaviour] of Object.entries({ BETTER: DEFAULT_BEHAVIOUR, STRICT: STRICT_BEHAVIOUR })) {
   test(`explained or not, ${character} answers the same`, () => {
     for (const name of ["web", "WEB", "back", "web.two", "web.one", "nobody", "x.lan", "localhost", "a.onion", "."]) {
       for (const type of [TYPE.A, TYPE.AAAA, TYPE.TXT, TYPE.PTR, TYPE.MX]) {
@@ -42,7 +42,7 @@ for (const [character, behaviour] of Object.entries({ BETTER, STRICT })) {
   });
 }
 
-function told(name: string, type: number = TYPE.A, behaviour: Behaviour = BETTER): string[] {
+function told(name: string, type: number = TYPE.A, behaviour: Behaviour = DEFAULT_BEHAVIOUR): string[] {
   const trace = new Trace();
   answered(behaviour, aQuery({ name, type }), trace);
   return trace.steps.map(({ layer, isAnswer, why }) => `${layer}${isAnswer ? "!" : ""} ${why}`);
@@ -66,7 +66,7 @@ test("a name with a network's name behind it is told as both, and every way of c
 });
 
 test("a link to nobody that hides a name, as with Docker, is told as that", () => {
-  assert.ok(told("web", TYPE.A, STRICT).includes('names "web" on "two" is hidden by a link to nobody'));
+  assert.ok(told("web", TYPE.A, STRICT_BEHAVIOUR).includes('names "web" on "two" is hidden by a link to nobody'));
 });
 
 test("what a name has no address for, or is no address at all, is told with the answer", () => {
@@ -81,7 +81,7 @@ test("routes and special names are told", () => {
 });
 
 test("once it is explained, nothing more is told", () => {
-  const answerer = new Answerer(BETTER);
+  const answerer = new Answerer(DEFAULT_BEHAVIOUR);
   const block = Buffer.alloc(SLOT_BYTES);
   const trace = new Trace();
   const length = aQuery({ name: "web" }).copy(block);

@@ -4,22 +4,22 @@
 import { LIMITS } from "../../../src/base/limits.ts";
 import { MessageBlock } from "../../../src/kernel/message-block.ts";
 import { RandomIds } from "../../../src/base/lib/random-ids.ts";
-import { BETTER, type Behaviour } from "../../../src/base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR, type Behaviour } from "../../../src/base/model/behaviour.ts";
 import {
   ASK_DEFAULTS,
   type AskPolicy,
   CACHE_DEFAULTS,
   type CachePolicy,
-  LEAVE_DEFAULTS,
+  LOCAL_ONLY_DEFAULTS,
 } from "../../../src/base/model/upstream-policy.ts";
 import type { Server } from "../../../src/base/model/view.ts";
 import { Answerer } from "../../../src/query/answer.ts";
 import { DEFERRED, SLOT_BYTES, type Transport } from "../../../src/query/ports.ts";
-import type { Asker } from "../../../src/query/asker/asker.ts";
+import type { Client } from "../../../src/query/client/client.ts";
 import { Memory } from "../../../src/query/cache/memory.ts";
 import { ReplyCache } from "../../../src/query/cache/reply-cache.ts";
 import { AdaptiveForwarder } from "../../../src/query/forward/adaptive.ts";
-import type { Ledger } from "../../../src/query/ledger/ledger.ts";
+import type { QueryHistory } from "../../../src/query/history/query-history.ts";
 import { LoopGuard } from "../../../src/query/upstream/loop-guard.ts";
 import { TurnBudget } from "../../../src/query/upstream/turn-budget.ts";
 import { Fleet } from "../../../src/query/upstream/fleet.ts";
@@ -46,11 +46,11 @@ export class Asking {
   readonly #block = Buffer.alloc(SLOT_BYTES);
 
   constructor(parts: AskingParts = {}) {
-    const behaviour = { ...BETTER, ...parts.behaviour };
+    const behaviour = { ...DEFAULT_BEHAVIOUR, ...parts.behaviour };
     const policy = {
       ask: { ...ASK_DEFAULTS, ...parts.ask },
       cache: { ...CACHE_DEFAULTS, ...parts.cache },
-      leave: LEAVE_DEFAULTS,
+      localOnly: LOCAL_ONLY_DEFAULTS,
     };
     const { now = () => performance.now(), queriesMax = LIMITS.forwardQueriesShared } = parts;
     const ids = new RandomIds();
@@ -75,9 +75,9 @@ export class Asking {
       behaviour,
       policy: policy.cache,
       now,
-      onRefresh: (asker, lane, entry) => this.forwarder.refresh(asker, lane, entry),
+      onRefresh: (client, lane, entry) => this.forwarder.refresh(client, lane, entry),
     });
-    this.guard = new LoopGuard(now, (asker, loop) => this.forwarder.leaveOut(asker, loop));
+    this.guard = new LoopGuard(now, (client, loop) => this.forwarder.leaveOut(client, loop));
     this.forwarder = new AdaptiveForwarder({
       behaviour,
       policy,
@@ -93,16 +93,16 @@ export class Asking {
     this.#answerer = new Answerer(behaviour, { guard: this.guard, seed: 1, ...(behaviour.caches && { memory }) });
   }
 
-  // One query of one asker, to its reply as it is sent.
-  async raw(asker: Asker, query: Buffer, transport: Transport = "udp"): Promise<Buffer> {
-    asker.ledger.tick();
+  // One query of one client, to its reply as it is sent.
+  async raw(client: Client, query: Buffer, transport: Transport = "udp"): Promise<Buffer> {
+    client.history.tick();
     query.copy(this.#block);
-    const length = this.#answerer.answer(asker, this.#block, 0, query.length, transport === "tcp");
+    const length = this.#answerer.answer(client, this.#block, 0, query.length, transport === "tcp");
     if (length !== DEFERRED) return Buffer.from(this.#block.subarray(0, length));
     const deferred = this.#answerer.takeDeferred(this.#block);
     return await new Promise((resolve) => {
       let hasReturned = false;
-      this.forwarder.forward(asker, deferred, transport, (reply) => {
+      this.forwarder.forward(client, deferred, transport, (reply) => {
         if (!hasReturned) throw new Error("called back before the call returned");
         resolve(Buffer.from(reply));
       });
@@ -110,17 +110,17 @@ export class Asking {
     });
   }
 
-  async ask(asker: Asker, query: Buffer, transport: Transport = "udp"): Promise<Reply> {
-    return readReply(await this.raw(asker, query, transport));
+  async ask(client: Client, query: Buffer, transport: Transport = "udp"): Promise<Reply> {
+    return readReply(await this.raw(client, query, transport));
   }
 }
 
 // A container whose every name is asked of these servers.
-export function askerOf(...servers: readonly Server[]): Asker {
+export function askerOf(...servers: readonly Server[]): Client {
   return anAsker(aView([], upstreams({ servers })), dialHere);
 }
 
-// The same, and what it asks is kept in this ledger.
-export function askerWith(ledger: Ledger, ...servers: readonly Server[]): Asker {
-  return anAsker(aView([], upstreams({ servers })), dialHere, ledger);
+// The same, and what it asks is kept in this history.
+export function askerWith(history: QueryHistory, ...servers: readonly Server[]): Client {
+  return anAsker(aView([], upstreams({ servers })), dialHere, history);
 }

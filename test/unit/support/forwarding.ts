@@ -1,8 +1,8 @@
 // Owns the asking of the forwarder: a query as the answerer would defer it, to these servers, and the reply that comes.
 
-import { BETTER, type Behaviour } from "../../../src/base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR, type Behaviour } from "../../../src/base/model/behaviour.ts";
 import type { Server } from "../../../src/base/model/view.ts";
-import type { Asker } from "../../../src/query/asker/asker.ts";
+import type { Client } from "../../../src/query/client/client.ts";
 import { SequentialForwarder } from "../../../src/query/forward/sequential.ts";
 import type { Transport } from "../../../src/query/ports.ts";
 import { type UpstreamParts, aQuery, aView, anAsker, upstreams } from "../../support/scripted/builders.ts";
@@ -15,31 +15,31 @@ export type Asking = UpstreamParts & {
   readonly behaviour?: Behaviour;
   // The name is one that we hold, asked for a type that we do not.
   readonly isKnown?: boolean;
-  readonly asker?: Asker;
+  readonly client?: Client;
 };
 
 export class Forwarding {
-  readonly asker: Asker;
+  readonly client: Client;
   readonly forwarder: SequentialForwarder;
   readonly reply: Promise<Buffer>;
-  // How often the asker was called back; once is right.
+  // How often the client was called back; once is right.
   replies = 0;
   // The servers whose attempts failed, and why.
   readonly failures: { readonly server: Server; readonly reason: string }[] = [];
 
   constructor(asking: Asking) {
-    const { query = aQuery({ name: "example.org" }), transport = "udp", behaviour = BETTER, isKnown = false } = asking;
-    this.asker = asking.asker ?? anAsker(aView([], upstreams(asking)), dialHere);
+    const { query = aQuery({ name: "example.org" }), transport = "udp", behaviour = DEFAULT_BEHAVIOUR, isKnown = false } = asking;
+    this.client = asking.client ?? anAsker(aView([], upstreams(asking)), dialHere);
     this.forwarder = new SequentialForwarder(behaviour, (server, reason) => this.failures.push({ server, reason }));
     const answered = answerOnce(query, {
       behaviour,
-      asker: anAsker(aView([], this.asker.view.upstreams)),
+      client: anAsker(aView([], this.client.view.upstreams)),
       isStream: transport === "tcp",
     });
     if (answered.kind !== "deferred") throw new Error("the query of a forwarder's test must be one that is deferred");
     const deferred = { ...answered.deferred, isKnown };
     this.reply = new Promise((resolve) => {
-      this.forwarder.forward(this.asker, deferred, transport, (reply) => {
+      this.forwarder.forward(this.client, deferred, transport, (reply) => {
         this.replies++;
         resolve(Buffer.from(reply));
       });

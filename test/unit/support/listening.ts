@@ -6,18 +6,18 @@ import assert from "node:assert/strict";
 import { LIMITS } from "../../../src/base/limits.ts";
 import { guard } from "../../../src/base/lib/guard.ts";
 import { MessageBlock } from "../../../src/kernel/message-block.ts";
-import { BETTER } from "../../../src/base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../src/query/answer.ts";
 import { type Deferred, SLOT_BYTES, type Forward, type Respond } from "../../../src/query/ports.ts";
 import { Outcome } from "../../../src/query/record/outcome.ts";
-import type { Asker } from "../../../src/query/asker/asker.ts";
+import type { Client } from "../../../src/query/client/client.ts";
 import { type TcpParts, streamBlock } from "../../../src/query/listen/tcp-connection.ts";
 import type { UdpParts } from "../../../src/query/listen/udp.ts";
 import { aNetwork, aReplyTo, aView, anAsker } from "../../support/scripted/builders.ts";
 
 export const WEB = "172.20.0.2";
 
-export function askerOfOne(): Asker {
+export function askerOfOne(): Client {
   const many = Array.from({ length: 200 }, (_, index) => ({ names: ["many"], ipv4: `10.0.0.${index}` }));
   return anAsker(aView([aNetwork({ members: [{ names: ["web"], ipv4: WEB }, ...many] })]));
 }
@@ -109,7 +109,7 @@ export function udpParts(parts: Partial<UdpParts> = {}): UdpTestParts {
   const upstream = new HeldUpstream();
   const defects = defectsFromNow();
   return {
-    answerer: new Answerer(BETTER, { seed: 1 }),
+    answerer: new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 }),
     forward: upstream.forward,
     queryBytesMax: LIMITS.udpQueryBytes,
     isBatching: true,
@@ -126,7 +126,7 @@ export function tcpParts(parts: Partial<TcpParts> = {}): TcpTestParts {
   const upstream = new HeldUpstream();
   const defects = defectsFromNow();
   return {
-    answerer: new Answerer(BETTER, { seed: 1 }),
+    answerer: new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 }),
     forward: upstream.forward,
     pipelinedMax: LIMITS.tcpPipelined,
     block: streamBlock(),

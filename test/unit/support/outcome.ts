@@ -1,6 +1,6 @@
 // Owns the making of what became of a query, for those who read it: a reply at an offset that shows when it is not added.
 
-import { HOW, type How } from "../../../src/base/model/asked-query.ts";
+import { QUERY_RESULT, type QueryResult } from "../../../src/base/model/asked-query.ts";
 import type { Server } from "../../../src/base/model/view.ts";
 import { Outcome, STAGE } from "../../../src/query/record/outcome.ts";
 import { OFFSET } from "./reply.ts";
@@ -10,17 +10,17 @@ type OutcomeParts = {
   // Of the reply: where its name ends; 0 where it has none that can be read.
   readonly nameEnd: number;
   readonly type?: number;
-  readonly how?: How;
+  readonly result?: QueryResult;
   readonly stage?: number;
   readonly isStream?: boolean;
 };
 
-export function anOutcome({ reply, nameEnd, type = 1, how = "local", stage, isStream = false }: OutcomeParts): Outcome {
+export function anOutcome({ reply, nameEnd, type = 1, result: how = "local", stage, isStream = false }: OutcomeParts): Outcome {
   const outcome = new Outcome();
   const block = Buffer.concat([Buffer.alloc(OFFSET, 0xee), reply, Buffer.alloc(OFFSET, 0xee)]);
   outcome.begin(block, OFFSET, isStream);
   outcome.stage = stage ?? STAGE.here;
-  outcome.how = HOW[how];
+  outcome.result = QUERY_RESULT[how];
   outcome.type = type;
   outcome.nameEnd = nameEnd === 0 ? 0 : OFFSET + nameEnd;
   outcome.end(reply.length);
@@ -31,7 +31,7 @@ type DeliveredParts = {
   readonly query: Buffer;
   readonly type?: number;
   readonly reply: Buffer;
-  readonly how?: How;
+  readonly result?: QueryResult;
   readonly server?: Server;
   readonly isStream?: boolean;
   readonly arrivedMs?: number;
@@ -43,7 +43,7 @@ export function aDelivered(parts: DeliveredParts): Outcome {
     query,
     reply,
     type = 1,
-    how = "forwarded",
+    result: how = "forwarded",
     server,
     isStream = false,
     arrivedMs = 0,

@@ -7,7 +7,7 @@ import type { Behaviour } from "../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../src/query/answer.ts";
 import { DEFERRED, DROPPED, type Deferred, SLOT_BYTES } from "../../../src/query/ports.ts";
 import { Question } from "../../../src/query/wire/question.ts";
-import type { Asker } from "../../../src/query/asker/asker.ts";
+import type { Client } from "../../../src/query/client/client.ts";
 
 type ReadRecord = {
   readonly owner: string;
@@ -121,7 +121,7 @@ export function addressesIn(reply: Reply): string[] {
     .toSorted();
 }
 
-export type Asked = { readonly behaviour: Behaviour; readonly asker: Asker; readonly isStream?: boolean };
+export type Asked = { readonly behaviour: Behaviour; readonly client: Client; readonly isStream?: boolean };
 
 export type Answered =
   | { readonly kind: "reply"; readonly message: Buffer; readonly reply: Reply }
@@ -141,11 +141,11 @@ export function placed(query: Buffer): { readonly block: Buffer; readonly questi
 }
 
 // One query through the whole answerer.
-export function answerOnce(query: Buffer, { behaviour, asker, isStream = false }: Asked): Answered {
+export function answerOnce(query: Buffer, { behaviour, client, isStream = false }: Asked): Answered {
   const answerer = new Answerer(behaviour, { seed: 1 });
   const block = Buffer.alloc(OFFSET + SLOT_BYTES, 0xee);
   query.copy(block, OFFSET);
-  const length = answerer.answer(asker, block, OFFSET, query.length, isStream);
+  const length = answerer.answer(client, block, OFFSET, query.length, isStream);
   assert.ok(
     block.subarray(0, OFFSET).every((octet) => octet === 0xee),
     "nothing is written before the slot",

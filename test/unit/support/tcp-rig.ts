@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { setImmediate as nextRound } from "node:timers/promises";
 
-import type { Asker } from "../../../src/query/asker/asker.ts";
+import type { Client } from "../../../src/query/client/client.ts";
 import { TcpListener } from "../../../src/query/listen/tcp.ts";
 import type { TcpParts } from "../../../src/query/listen/tcp-connection.ts";
 import { type HeldUpstream, askerOfOne, tcpParts } from "./listening.ts";
@@ -11,7 +11,7 @@ import { TcpClient, bindTcp } from "./loopback.ts";
 
 export type TcpRig = AsyncDisposable & {
   readonly port: number;
-  readonly asker: Asker;
+  readonly queryClient: Client;
   readonly listener: TcpListener;
   readonly client: TcpClient;
   readonly upstream: HeldUpstream;
@@ -23,12 +23,12 @@ export type TcpRig = AsyncDisposable & {
 export async function tcpListening(overrides: Partial<TcpParts> = {}): Promise<TcpRig> {
   const { fd, port } = bindTcp();
   const parts = tcpParts(overrides);
-  const asker = askerOfOne();
-  const listener = new TcpListener(fd, asker, parts);
+  const queryClient = askerOfOne();
+  const listener = new TcpListener(fd, queryClient, parts);
   const client = await TcpClient.open(port);
   return {
     port,
-    asker,
+    queryClient,
     listener,
     client,
     upstream: parts.upstream,
@@ -39,7 +39,7 @@ export async function tcpListening(overrides: Partial<TcpParts> = {}): Promise<T
     [Symbol.asyncDispose]: async () => {
       await client[Symbol.asyncDispose]();
       listener.close();
-      assert.equal(parts.defects.length, asker.counters.failed);
+      assert.equal(parts.defects.length, queryClient.counters.failed);
     },
   };
 }

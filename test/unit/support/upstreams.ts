@@ -39,9 +39,9 @@ export class UdpUpstream extends Upstream {
     super();
     const { fd, port } = bindUdp();
     this.server = { from, address: LOOPBACK, port };
-    this.#socket.on("message", (query, asker) => {
+    this.#socket.on("message", (query, client) => {
       this.noteQuery(query);
-      script(query, (message) => this.#socket.send(message, asker.port, asker.address));
+      script(query, (message) => this.#socket.send(message, client.port, client.address));
     });
     this.#socket.bind({ fd });
   }

@@ -61,7 +61,7 @@ export class DockerNames implements Names {
     return MISS;
   }
 
-  /** Whose address it is on the asker's networks and nowhere else. Gateways, hosts and strangers are not ours to name. */
+  /** Whose address it is on the client's networks and nowhere else. Gateways, hosts and strangers are not ours to name. */
   pointer(labels: Uint8Array, length: number, hash: number, behaviour: Behaviour): Pointer | undefined {
     for (const network of this.#networks) {
       const pointer = network.names.pointer(labels, length, hash);

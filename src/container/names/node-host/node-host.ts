@@ -34,7 +34,7 @@ class HostName implements Names {
 
 export const NODE_HOST: NameSource = {
   namesFor(_container, node) {
-    // "deny" and "ask" are no addresses.
+    // "deny" and "forward" are no addresses.
     const address = node === undefined ? undefined : addressBytes(node.hostName);
     return address === undefined ? undefined : new HostName(address);
   },

@@ -185,7 +185,7 @@ test("whatever the text, it is read or refused with an Error that says why", () 
 });
 
 test("a server of a view is written as Docker writes it", () => {
-  const written = (["host", "container", "door"] as const).map((from) => [
+  const written = (["host", "container", "docker"] as const).map((from) => [
     serverText({ from, address: "10.0.0.53", port: 53 }),
     serverText({ from, address: "fd00::53", port: 5353 }),
     serverText({ from, address: "fe80::1%eth0", port: 5353 }),
@@ -195,18 +195,18 @@ test("a server of a view is written as Docker writes it", () => {
     ["10.0.0.53", "[fd00::53]:5353", "[fe80::1%eth0]:5353"],
     ["docker(10.0.0.53)", "docker(fd00::53)", "docker(fe80::1%eth0)"],
   ]);
-  assert.equal(serverText({ from: "door", address: "127.0.0.11", port: 53 }), "docker", "where it usually is");
+  assert.equal(serverText({ from: "docker", address: "127.0.0.11", port: 53 }), "docker", "where it usually is");
 });
 
 test("what status tells of servers is read back as those servers", () => {
-  const servers = (["host", "container", "door"] as const).flatMap((from) => [
+  const servers = (["host", "container", "docker"] as const).flatMap((from) => [
     { from, address: "10.0.0.53", port: 53 },
-    { from, address: "fd00::53", port: from === "door" ? 53 : 5353 },
+    { from, address: "fd00::53", port: from === "docker" ? 53 : 5353 },
     { from, address: "fe80::1%eth0", port: 53 },
   ]);
   const text = servers.map((server) => serverText(server)).join(" ");
   assert.deepEqual(serversIn(text), servers);
   assert.deepEqual(serversIn(`/corp.example/${text}`), servers);
-  assert.deepEqual(serversIn("docker"), [{ from: "door", address: "127.0.0.11", port: 53 }]);
+  assert.deepEqual(serversIn("docker"), [{ from: "docker", address: "127.0.0.11", port: 53 }]);
   assert.deepEqual(["none", "nobody", "/corp.example/nobody", ""].flatMap(serversIn), []);
 });

@@ -11,7 +11,7 @@ import * as fc from "fast-check";
 import { BadSettings } from "../../../../src/config/bad-settings.ts";
 import { readSettingsApart } from "../../../../src/config/file/apart.ts";
 import { readSettings, readSettingsFile } from "../../../../src/config/file/settings-file.ts";
-import type { Layer } from "../../../../src/config/said.ts";
+import type { SettingsLayer } from "../../../../src/config/settings-layer.ts";
 import { parseRoute } from "../../../../src/base/model/server-text.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "d11-settings-"));
@@ -33,14 +33,13 @@ networks:
   1234: {dns: []}
 resolv-conf: /run/resolv.conf
 switches: {failover: true, cache: false}
-forward: {order: race, budget: 2.5s, max: 10}
-cache: {size: 1MiB, min-ttl: 1, max-ttl: 2s, negative: 0, negative-without-soa: 3s, stale: 1d}
-kind: {nodes: [auto, name=k3d-*], ip: node, way: loopback, families: both, route-localnet: all, expose: true, force: true, host-name: ask}
-leave: {domain-needed: true, bogus-priv: true}
+forward: {order: parallel, budget: 2.5s, max-concurrent: 10, domain-needed: true, bogus-priv: true}
+cache: {size: 1MiB, min-ttl: 1, max-ttl: 2s, max-negative-ttl: 0, negative-ttl-without-soa: 3s, max-stale: 1d}
+kind: {nodes: [auto, name=k3d-*], ip: node, mode: loopback, families: both, route-localnet: all, expose: true, force: true, host-docker-internal: forward}
 `;
 
 test("every key is read", () => {
-  const { source, said } = read(WHOLE);
+  const { source, values: said } = read(WHOLE);
   assert.equal(source, "file");
   assert.deepEqual(said, {
     "log-level": "warn",
@@ -67,25 +66,25 @@ test("every key is read", () => {
     "resolv-conf": "/run/resolv.conf",
     "switches.failover": true,
     "switches.cache": false,
-    "forward.order": "race",
+    "forward.order": "parallel",
     "forward.budget": 2_500,
-    "forward.max": 10,
+    "forward.max-concurrent": 10,
     "cache.size": 2 ** 20,
     "cache.min-ttl": 1_000,
     "cache.max-ttl": 2_000,
-    "cache.negative": 0,
-    "cache.negative-without-soa": 3_000,
-    "cache.stale": 86_400_000,
+    "cache.max-negative-ttl": 0,
+    "cache.negative-ttl-without-soa": 3_000,
+    "cache.max-stale": 86_400_000,
     "kind.nodes": [{ kind: "auto" }, { kind: "name", pattern: "k3d-*" }],
     "kind.ip": "node",
-    "kind.way": "loopback",
+    "kind.mode": "loopback",
     "kind.families": "both",
     "kind.route-localnet": "all",
     "kind.expose": true,
     "kind.force": true,
-    "kind.host-name": "ask",
-    "leave.domain-needed": true,
-    "leave.bogus-priv": true,
+    "kind.host-docker-internal": "forward",
+    "forward.domain-needed": true,
+    "forward.bogus-priv": true,
   });
 });
 
@@ -96,12 +95,12 @@ test("a key's place is where it stands, in its group too", () => {
 });
 
 test("a file that says no more than its version says nothing", () => {
-  assert.deepEqual(read("version: 1").said, {});
-  assert.deepEqual(read("\uFEFF# nothing yet\r\nversion: 1\r\n").said, {});
+  assert.deepEqual(read("version: 1").values, {});
+  assert.deepEqual(read("\uFEFF# nothing yet\r\nversion: 1\r\n").values, {});
 });
 
 test("a name for a value may be used again", () => {
-  const { said } = read("version: 1\ndns: &all [host]\nnetworks: {web: {dns: *all}}");
+  const { values: said } = read("version: 1\ndns: &all [host]\nnetworks: {web: {dns: *all}}");
   assert.deepEqual(said.networks?.get("web"), said.dns);
 });
 
@@ -165,7 +164,7 @@ const WRONG: readonly (readonly [string, string, readonly string[]])[] = [
     ["f:2:19: switches.cache: 1 is neither true nor false"],
   ],
   ["a level", "version: 1\nlog-level: loud", ['f:2:12: log-level: "loud" is none of debug, info, warn, error, silent']],
-  ["an order", "version: 1\nforward: {order: all}", ['f:2:18: forward.order: "all" is none of adaptive, strict, race']],
+  ["an order", "version: 1\nforward: {order: all}", ['f:2:18: forward.order: "all" is none of adaptive, sequential, parallel']],
   ["a filter", "version: 1\nonly: [network=a, web]", ['f:2:19: only[1]: "web" is no filter: it is label=KEY']],
   ["a server", "version: 1\ndns:\n  - host\n  - 10.0.0", ['f:4:5: dns[1]: "10.0.0" is no nameserver']],
   ["a number for a server", "version: 1\ndns: [10.5]", ["f:2:7: dns[0]: 10.5 is no text"]],
@@ -187,7 +186,7 @@ const WRONG: readonly (readonly [string, string, readonly string[]])[] = [
     "version: 1\nttl: 5w",
     ['f:2:6: ttl: "5w" is no length of time that fits: whole seconds from 0'],
   ],
-  ["half a second where whole ones are meant", "version: 1\ncache: {stale: 0.5s}", ["f:2:16: cache.stale: "]],
+  ["half a second where whole ones are meant", "version: 1\ncache: {max-stale: 0.5s}", ["f:2:20: cache.max-stale: "]],
   [
     "too long a time",
     "version: 1\nforward: {budget: 2m}",
@@ -201,17 +200,25 @@ const WRONG: readonly (readonly [string, string, readonly string[]])[] = [
   ],
   [
     "a number that is too large",
-    "version: 1\nforward: {max: 1e6}",
-    ["f:2:16: forward.max: 1000000 is no whole number from 1 to"],
+    "version: 1\nforward: {max-concurrent: 1e6}",
+    ["f:2:27: forward.max-concurrent: 1000000 is no whole number from 1 to"],
   ],
+  ["a retired key", "version: 1\nkind: {way: loopback}", ["f:2:8: kind.way: is now kind.mode"]],
+  ["a retired switch", "version: 1\nswitches: {fit: true}", ["f:2:12: switches.fit: is now switches.truncation"]],
+  [
+    "a retired group",
+    "version: 1\nleave: {bogus-priv: true}",
+    ["f:2:1: leave: is now forward.domain-needed and forward.bogus-priv"],
+  ],
+  ["a retired value", "version: 1\nforward: {order: race}", ['f:2:18: forward.order: "race" is now "parallel"']],
   [
     "several mistakes, told in the order of the lines",
-    "version: 1\nnonsense: 1\nttl: x\ncache: {sise: 1, stale: x}\ndns: [x, y]",
+    "version: 1\nnonsense: 1\nttl: x\ncache: {sise: 1, max-stale: x}\ndns: [x, y]",
     [
       "f:2:1: nonsense:",
       "f:3:6: ttl:",
       "f:4:9: cache.sise:",
-      "f:4:25: cache.stale:",
+      "f:4:29: cache.max-stale:",
       "f:5:7: dns[0]:",
       "f:5:10: dns[1]:",
     ],
@@ -265,7 +272,7 @@ for (const [what, make, reason] of [
 test("a thread of its own reads the same", async () => {
   const path = written(join(folder, "good"), WHOLE);
   const [here, apart] = [await readSettingsFile(path), await readSettingsApart(path)];
-  assert.deepEqual(apart.said, here.said);
+  assert.deepEqual(apart.values, here.values);
   assert.equal(apart.where("cache.max-ttl"), `${path}:18:33: cache.max-ttl`);
   const bad = written(join(folder, "bad"), `version: 1\ndns:\n${"- x\n".repeat(70)}`);
   await assert.rejects(readSettingsApart(bad), (error) => error instanceof BadSettings && error.count === 70);
@@ -311,7 +318,7 @@ test("whatever stands in the file, it is read or refused, line by line", () => {
   );
 });
 
-function read(text: string): Layer {
+function read(text: string): SettingsLayer {
   return readSettings(Buffer.from(text), "f");
 }
 

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { Directory } from "../../../../src/container/registry/directory.ts";
 import type { ContainerFact, EndpointFact, NameserversFact } from "../../../../src/container/registry/fact.ts";
-import { STRICT } from "../../../../src/base/model/behaviour.ts";
+import { STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import type { Server, View } from "../../../../src/base/model/view.ts";
 import { FOUND } from "../../../../src/base/model/names.ts";
 import { KnownNames } from "../../../../src/query/policy/names.ts";
@@ -13,7 +13,7 @@ import { aContainer, aNetworkFact, aQuery, aRoute, anEndpoint } from "../../../s
 import { placed } from "../../support/reply.ts";
 
 const OPTIONS = { serversMax: 3, ownAddress: "127.0.0.11" };
-const DOOR: Server = { from: "door", address: "127.0.0.11", port: 53 };
+const DOOR: Server = { from: "docker", address: "127.0.0.11", port: 53 };
 const HOST = { from: "host" as const, address: "10.0.0.1", port: 53 };
 const OWN = { from: "container" as const, address: "10.0.0.2", port: 53 };
 const BOTH: NameserversFact = { kind: "listed", servers: [HOST, OWN], isNdotsSet: false, isOwn: false };
@@ -236,6 +236,6 @@ function found(directory: Directory, asking: ContainerFact, name: string): strin
 
 function foundIn(view: View, name: string): string | undefined {
   const { question } = placed(aQuery({ name }));
-  const names = new KnownNames(STRICT);
+  const names = new KnownNames(STRICT_BEHAVIOUR);
   return names.find(question, view) === FOUND ? names.search.named.v4.join(".") : undefined;
 }

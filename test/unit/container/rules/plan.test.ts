@@ -19,7 +19,7 @@ const INPUT: PlanInput = {
   listening: [{ address: OURS, udpPort: 40_001, tcpPort: 40_002 }],
   zone: 77,
   spared: [],
-  doorMark: 0x11,
+  passthroughMark: 0x11,
   trialMark: 0x22,
 };
 

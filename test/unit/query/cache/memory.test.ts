@@ -161,31 +161,31 @@ test("while servers are silent, whoever comes later gets what is over at once", 
   const record = aRecord({ owner: aName("example.org"), type: TYPE.A, ttl: 60, data: Buffer.alloc(4) });
   await using upstream = new UdpUpstream((query, reply) => void (isSilent || reply(aReplyTo(query, 0, [record]))));
   const asking = new Asking({ now: clock.now });
-  const asker = askerOf(upstream.server);
+  const client = askerOf(upstream.server);
   const query = aQuery({ name: "example.org" });
-  assert.equal((await asking.ask(asker, query)).answers[0]?.ttl, 60);
+  assert.equal((await asking.ask(client, query)).answers[0]?.ttl, 60);
   isSilent = true;
   clock.advance(61_000);
-  const first = asking.ask(asker, query);
-  const early = asking.ask(asker, query);
+  const first = asking.ask(client, query);
+  const early = asking.ask(client, query);
   await upstream.asked(2);
   clock.advance(LIMITS.staleAfterMs + 10);
   for (const reply of [await first, await early]) assert.equal(reply.answers[0]?.ttl, LIMITS.staleTtlSeconds);
   // Nobody of them waits: the clock stands still while they ask.
   for (const laterMs of [100, 900, 1_500, 1_500]) {
     clock.advance(laterMs);
-    assert.equal((await asking.ask(asker, query)).answers[0]?.ttl, LIMITS.staleTtlSeconds);
+    assert.equal((await asking.ask(client, query)).answers[0]?.ttl, LIMITS.staleTtlSeconds);
   }
   isSilent = false;
   const asked = upstream.queries.length;
   clock.advance(LIMITS.failureSilentMs);
-  await asking.ask(asker, query);
+  await asking.ask(client, query);
   await upstream.asked(asked + 1);
   let ttl: number | undefined;
   // The clock stands still, and with it every timer; the reply comes in some round of the event loop.
   while (ttl !== 60) {
     await nextRound();
-    ttl = (await asking.ask(asker, query)).answers[0]?.ttl;
+    ttl = (await asking.ask(client, query)).answers[0]?.ttl;
   }
 });
 
@@ -248,7 +248,7 @@ test("a name that we hold is not denied, neither by a server nor from memory", a
   const stranger = askerOf({ ...world.upstream.server, from: "host" });
   const query = { name: "mail.example.org", type: TYPE.TXT };
   const rcodes = [];
-  for (const asker of [holder, holder, stranger]) rcodes.push((await world.ask(query, asker)).rcode);
+  for (const client of [holder, holder, stranger]) rcodes.push((await world.ask(query, client)).rcode);
   assert.deepEqual([rcodes, world.asked], [[0, 0, 3], 1]);
 });
 
@@ -256,11 +256,11 @@ test("what was on its way when everything was forgotten is answered and not kept
   const late: (() => void)[] = [];
   await using upstream = new UdpUpstream((query, reply) => late.push(() => reply(aReplyTo(query, 3))));
   const asking = new Asking();
-  const asker = askerOf({ ...upstream.server, from: "host" });
-  const before = asking.ask(asker, aQuery());
+  const client = askerOf({ ...upstream.server, from: "host" });
+  const before = asking.ask(client, aQuery());
   await upstream.asked(1);
   asking.forwarder.forget();
-  const after = asking.ask(asker, aQuery());
+  const after = asking.ask(client, aQuery());
   await upstream.asked(2);
   for (const say of late) say();
   assert.deepEqual([(await before).rcode, (await after).rcode, asking.cache.size], [3, 3, 0]);
@@ -282,13 +282,13 @@ class World implements AsyncDisposable {
   says: Says;
   readonly upstream: UdpUpstream;
   readonly #asking: Asking;
-  readonly #asker;
+  readonly #client;
   #nowMs = 0;
 
   constructor(says: Says, parts: AskingParts = {}) {
     this.says = says;
     this.upstream = new UdpUpstream((query, reply) => reply(this.#reply(query)));
-    this.#asker = askerOf(this.upstream.server);
+    this.#client = askerOf(this.upstream.server);
     this.#asking = new Asking({ ...parts, now: () => this.#nowMs });
   }
 
@@ -300,8 +300,8 @@ class World implements AsyncDisposable {
     this.#nowMs += seconds * 1000;
   }
 
-  async ask(query: Parameters<typeof aQuery>[0] = {}, asker = this.#asker): ReturnType<Asking["ask"]> {
-    return await this.#asking.ask(asker, aQuery({ name: "example.org", ...query }));
+  async ask(query: Parameters<typeof aQuery>[0] = {}, client = this.#client): ReturnType<Asking["ask"]> {
+    return await this.#asking.ask(client, aQuery({ name: "example.org", ...query }));
   }
 
   async ttls(): Promise<number[]> {

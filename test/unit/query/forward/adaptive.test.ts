@@ -21,7 +21,7 @@ const coded =
     reply(aReplyTo(query, rcode));
 const silent: UdpScript = () => undefined;
 
-test("a reply comes back under the asker's id and in its letter case, and the query went out with EDNS of ours", async () => {
+test("a reply comes back under the client's id and in its letter case, and the query went out with EDNS of ours", async () => {
   await using upstream = new UdpUpstream(good);
   const reply = await new Asking().ask(askerOf(upstream.server), QUERY);
   assert.deepEqual([reply.id, reply.flags, reply.rcode, reply.question?.name], [0xbeef, "qr rd ra", 0, "Example.org"]);
@@ -65,21 +65,21 @@ test("a server that stays silent is asked last after a while, and first again wh
   await using first = new UdpUpstream((query, reply) => void (isSilent || good(query, reply)));
   await using second = new UdpUpstream(good);
   const asking = new Asking({ now: () => nowMs, behaviour: { caches: false } });
-  const asker = askerOf(first.server, second.server);
+  const client = askerOf(first.server, second.server);
   for (let i = 0; i < 4; i++) {
     nowMs += 400;
-    const pending = asking.ask(asker, aQuery({ name: `n${i}.example.org` }));
+    const pending = asking.ask(client, aQuery({ name: `n${i}.example.org` }));
     await second.asked(0);
     nowMs += 400;
     await pending;
   }
   assert.deepEqual(asking.health, ["down: it does not answer"]);
   const asked = first.queries.length;
-  await asking.ask(asker, aQuery({ name: "m.example.org" }));
+  await asking.ask(client, aQuery({ name: "m.example.org" }));
   assert.equal(first.queries.length, asked);
   isSilent = false;
   nowMs += 1_000;
-  await asking.ask(asker, aQuery({ name: "trial.example.org" }));
+  await asking.ask(client, aQuery({ name: "trial.example.org" }));
   await first.asked(asked + 1);
   await new Promise((resolve) => setTimeout(resolve, 20));
   assert.deepEqual(asking.health.at(-1), "up: it answers again");
@@ -127,13 +127,13 @@ test("a truncated reply is fetched whole over TCP from the same server", async (
   await using upstream = udp;
   await using stream = tcp;
   const asking = new Asking();
-  const asker = askerOf(upstream.server);
-  const large = await asking.ask(asker, aQuery({ name: "example.org", opt: { udpSize: 4096 } }));
+  const client = askerOf(upstream.server);
+  const large = await asking.ask(client, aQuery({ name: "example.org", opt: { udpSize: 4096 } }));
   assert.deepEqual([large.answers.length, large.flags], [100, "qr rd ra"]);
-  const small = await asking.raw(asker, aQuery({ name: "example.org" }));
+  const small = await asking.raw(client, aQuery({ name: "example.org" }));
   assert.ok(small.length <= 512);
   assert.equal(readReply(small).flags, "qr tc rd ra");
-  assert.equal((await asking.ask(asker, aQuery({ name: "example.org" }), "tcp")).answers.length, 100);
+  assert.equal((await asking.ask(client, aQuery({ name: "example.org" }), "tcp")).answers.length, 100);
   assert.deepEqual([upstream.queries.length, stream.queries.length], [1, 1]);
 });
 
@@ -142,9 +142,9 @@ test("a server that takes no EDNS is asked without, and remembered", async () =>
     query.readUInt16BE(10) > 0 ? reply(aReplyTo(query, 1)) : good(query, reply),
   );
   const asking = new Asking();
-  const asker = askerOf(upstream.server);
-  assert.equal((await asking.ask(asker, QUERY)).answers.length, 1);
-  assert.equal((await asking.ask(asker, aQuery({ name: "other.org" }))).answers.length, 1);
+  const client = askerOf(upstream.server);
+  assert.equal((await asking.ask(client, QUERY)).answers.length, 1);
+  assert.equal((await asking.ask(client, aQuery({ name: "other.org" }))).answers.length, 1);
   assert.equal(upstream.queries.length, 3);
 });
 
@@ -206,11 +206,11 @@ test("identical questions in flight are asked once, and each gets its own form",
 test("a query with options of its own, or without recursion, is sent on as it is", async () => {
   await using upstream = new UdpUpstream(good);
   const asking = new Asking();
-  const asker = askerOf(upstream.server);
+  const client = askerOf(upstream.server);
   const subnet = aQuery({ name: "example.org", opt: { options: [[8, Buffer.of(0, 1, 24, 0, 192, 0, 2)]] } });
   const plain = aQuery({ name: "example.org", flags: 0 });
   for (const query of [subnet, subnet, plain]) {
-    const { id, answers } = await asking.ask(asker, query);
+    const { id, answers } = await asking.ask(client, query);
     assert.deepEqual([id, answers.length], [0x1234, 1]);
   }
   assert.deepEqual(
@@ -262,13 +262,13 @@ test("whoever reads a probe below a name of its own takes nobody's server away b
   assert.ok(below !== undefined);
   assert.equal((await asking.ask(attacker, aQuery({ name: below, type: TYPE.TXT }))).rcode, 3);
   isSlow = false;
-  for (const [asker, name, rcode] of [
+  for (const [client, name, rcode] of [
     [victim, "victim.test", 0],
     [victim, `x.${zone}`, 0],
     [attacker, "anything.test", 0],
     [attacker, `y.${zone}`, 2],
   ] as const) {
-    assert.equal((await asking.ask(asker, aQuery({ name }))).rcode, rcode, name);
+    assert.equal((await asking.ask(client, aQuery({ name }))).rcode, rcode, name);
   }
 });
 
@@ -291,9 +291,9 @@ test("records beside the answer reach nobody, and are not kept", async () => {
     reply(aReplyTo(query, 0, [answer(), aRecord({ owner: "victim.test", type: TYPE.A, data: Buffer.of(6, 6, 6, 6) })]));
   await using upstream = new UdpUpstream(poisoned);
   const asking = new Asking();
-  const asker = askerOf(upstream.server);
+  const client = askerOf(upstream.server);
   for (let round = 0; round < 2; round++) {
-    const { answers } = await asking.ask(asker, aQuery({ name: "example.org" }));
+    const { answers } = await asking.ask(client, aQuery({ name: "example.org" }));
     assert.deepEqual(
       answers.map(({ owner }) => owner.toLowerCase()),
       ["example.org"],
@@ -352,22 +352,22 @@ test("a server that one container finds without EDNS is asked with it for record
       : good(query, reply),
   );
   const asking = new Asking();
-  const asker = askerOf(upstream.server);
-  await asking.ask(asker, QUERY);
-  await asking.ask(asker, aQuery({ name: "plain.example.org" }));
+  const client = askerOf(upstream.server);
+  await asking.ask(client, QUERY);
+  await asking.ask(client, aQuery({ name: "plain.example.org" }));
   assert.equal(upstream.queries.at(-1)?.readUInt16BE(10), 0);
-  await asking.ask(asker, aQuery({ name: "signed.example.org", opt: { isDnssecOk: true } }));
+  await asking.ask(client, aQuery({ name: "signed.example.org", opt: { isDnssecOk: true } }));
   assert.equal(upstream.queries.at(-1)?.readUInt16BE(10), 1);
 });
 
 test("that nobody takes connections is no news of a server, where a container asks by TCP of its own", async () => {
   await using upstream = new UdpUpstream(good);
   const asking = new Asking();
-  const asker = askerOf(upstream.server);
+  const client = askerOf(upstream.server);
   const plain = aQuery({ name: "example.org", flags: 0 });
-  assert.equal((await asking.ask(asker, plain, "tcp")).rcode, 2);
+  assert.equal((await asking.ask(client, plain, "tcp")).rcode, 2);
   assert.deepEqual(asking.health, []);
-  assert.equal((await asking.ask(asker, QUERY)).answers.length, 1);
+  assert.equal((await asking.ask(client, QUERY)).answers.length, 1);
 });
 
 // What is thrown in each of these places costs the query, which is answered by a failure, and nothing is left of it.
@@ -387,14 +387,14 @@ for (const [where, spoil] of Object.entries<(asking: Asking, isBroken: () => boo
     try {
       await using upstream = new UdpUpstream(good);
       const asking = new Asking();
-      const asker = askerOf(upstream.server);
+      const client = askerOf(upstream.server);
       let isBroken = true;
       spoil(asking, () => isBroken);
-      assert.equal((await asking.ask(asker, aQuery({ name: "example.org", opt: {} }))).rcode, 2);
+      assert.equal((await asking.ask(client, aQuery({ name: "example.org", opt: {} }))).rcode, 2);
       assert.deepEqual(told, ["upstream: a defect"]);
-      assert.deepEqual([asking.forwarder.inFlight, asker.slots.taken, asker.shares.queryBytes.taken], [0, 0, 0]);
+      assert.deepEqual([asking.forwarder.inFlight, client.slots.taken, client.shares.queryBytes.taken], [0, 0, 0]);
       isBroken = false;
-      assert.equal((await asking.ask(asker, QUERY)).answers.length, 1);
+      assert.equal((await asking.ask(client, QUERY)).answers.length, 1);
     } finally {
       guard.leave();
     }

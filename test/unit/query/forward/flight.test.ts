@@ -51,7 +51,7 @@ test("strictly in order, the next one waits for its share of the budget, and hea
   await using first = new UdpUpstream(silent);
   await using second = new UdpUpstream(good);
   using clock = new Clock();
-  const reply = flying(clock, [first.server, second.server], { order: "strict" });
+  const reply = flying(clock, [first.server, second.server], { order: "sequential" });
   await first.asked(1);
   clock.advance(2_190);
   assert.equal(second.queries.length, 0);
@@ -64,7 +64,7 @@ test("in a race all are asked, and the first good reply wins", async () => {
   await using second = new UdpUpstream(REFUSED);
   await using third = new UdpUpstream(good);
   using clock = new Clock();
-  const reply = flying(clock, [first.server, second.server, third.server], { order: "race" });
+  const reply = flying(clock, [first.server, second.server, third.server], { order: "parallel" });
   assert.equal((await reply).rcode, 0);
   assert.deepEqual([first.queries.length, second.queries.length], [1, 1]);
 });
@@ -73,8 +73,8 @@ test("in rotation each query begins with another server", async () => {
   await using first = new UdpUpstream(good);
   await using second = new UdpUpstream(good);
   const asking = new Asking({ ask: { rotates: true } });
-  const asker = askerOf(first.server, second.server);
-  for (let i = 0; i < 4; i++) await asking.ask(asker, aQuery({ name: `n${i}` }));
+  const client = askerOf(first.server, second.server);
+  for (let i = 0; i < 4; i++) await asking.ask(client, aQuery({ name: `n${i}` }));
   assert.deepEqual([first.queries.length, second.queries.length], [2, 2]);
 });
 
@@ -90,8 +90,8 @@ test("what stands behind a stub is asked only when nobody is at the stub", async
   const backup: Server = { ...uplink.server, isBackup: true };
   assert.equal((await new Asking().ask(askerOf(stub.server, backup), aQuery())).rcode, 2);
   assert.equal(uplink.queries.length, 0);
-  const asker = askerOf(await closedUdpServer(), backup);
-  assert.equal((await new Asking().ask(asker, aQuery())).rcode, 0);
+  const client = askerOf(await closedUdpServer(), backup);
+  assert.equal((await new Asking().ask(client, aQuery())).rcode, 0);
 });
 
 test("an answer that comes after the end of the budget is nobody's", async () => {

@@ -12,44 +12,44 @@ import { dialHere } from "../../support/loopback.ts";
 import { readReply } from "../../support/reply.ts";
 import { UdpUpstream } from "../../support/upstreams.ts";
 
-const DOOR: Server = { from: "door", address: "127.0.0.11", port: 53 };
+const DOOR: Server = { from: "docker", address: "127.0.0.11", port: 53 };
 const QUERY = aQuery({ name: "example.org" });
 
 test("a query that finds no slot in time is refused, without recursion available", async () => {
   using clock = new Clock();
   await using upstream = new UdpUpstream(assert.fail);
-  const asker = anAsker(aView([], upstreams({ servers: [upstream.server] })), dialHere);
-  for (let count = 0; count < LIMITS.forwardSlots; count++) asker.slots.take(() => undefined, assert.fail);
-  const forwarding = new Forwarding({ query: QUERY, asker });
+  const client = anAsker(aView([], upstreams({ servers: [upstream.server] })), dialHere);
+  for (let count = 0; count < LIMITS.forwardSlots; count++) client.slots.take(() => undefined, assert.fail);
+  const forwarding = new Forwarding({ query: QUERY, client });
   await Promise.resolve();
   clock.advance(LIMITS.forwardWaitMs);
   const { rcode, flags, question } = readReply(await forwarding.reply);
   assert.deepEqual([rcode, flags, question?.name], [5, "qr rd", "example.org"]);
-  const { refused, failed } = asker.counters;
+  const { refused, failed } = client.counters;
   assert.deepEqual([refused, failed, forwarding.forwarder.inFlight], [1, 1, 0]);
-  assert.equal(asker.slots.taken, LIMITS.forwardSlots);
+  assert.equal(client.slots.taken, LIMITS.forwardSlots);
 });
 
 test("a query that waits for a slot goes on when there is one", async () => {
   await using upstream = new UdpUpstream((query, reply) => reply(aReplyTo(query)));
-  const asker = anAsker(aView([], upstreams({ servers: [upstream.server] })), dialHere);
-  for (let count = 0; count < LIMITS.forwardSlots; count++) asker.slots.take(() => undefined, assert.fail);
-  const forwarding = new Forwarding({ query: QUERY, asker });
+  const client = anAsker(aView([], upstreams({ servers: [upstream.server] })), dialHere);
+  for (let count = 0; count < LIMITS.forwardSlots; count++) client.slots.take(() => undefined, assert.fail);
+  const forwarding = new Forwarding({ query: QUERY, client });
   await Promise.resolve();
-  asker.slots.release();
+  client.slots.release();
   assert.deepEqual(await forwarding.reply, aReplyTo(QUERY));
-  assert.equal(asker.slots.taken, LIMITS.forwardSlots - 1);
+  assert.equal(client.slots.taken, LIMITS.forwardSlots - 1);
 });
 
 test("more queries wait than have slots, and all are answered though every server fails at once", async () => {
-  const asker = anAsker(
+  const client = anAsker(
     aView([], upstreams({ servers: [{ from: "container", address: "nowhere", port: 1 }] })),
     dialHere,
   );
-  const all = Array.from({ length: LIMITS.forwardSlots * 2 }, () => new Forwarding({ query: QUERY, asker }));
+  const all = Array.from({ length: LIMITS.forwardSlots * 2 }, () => new Forwarding({ query: QUERY, client }));
   const rcodes = await Promise.all(all.map(async ({ reply }) => readReply(await reply).rcode));
   assert.deepEqual(new Set(rcodes), new Set([2]));
-  assert.equal(asker.slots.taken, 0);
+  assert.equal(client.slots.taken, 0);
 });
 
 test("each server that is asked holds one slot, as long as it is asked", async () => {
@@ -58,22 +58,22 @@ test("each server that is asked holds one slot, as long as it is asked", async (
   await using second = new UdpUpstream((query, reply) => reply(aReplyTo(query)));
   const forwarding = new Forwarding({ query: QUERY, servers: [first.server, second.server] });
   await first.asked(1);
-  assert.deepEqual([forwarding.asker.slots.taken, forwarding.forwarder.inFlight], [1, 1]);
+  assert.deepEqual([forwarding.client.slots.taken, forwarding.forwarder.inFlight], [1, 1]);
   clock.advance(LIMITS.forwardServerMs);
-  assert.equal(forwarding.asker.slots.taken, 1);
+  assert.equal(forwarding.client.slots.taken, 1);
   await forwarding.reply;
-  assert.deepEqual([forwarding.asker.slots.taken, forwarding.forwarder.inFlight], [0, 0]);
+  assert.deepEqual([forwarding.client.slots.taken, forwarding.forwarder.inFlight], [0, 0]);
 });
 
 test("the door leads to Docker's own resolver, which has the time it needs to ask three servers", async () => {
   using clock = new Clock();
   await using docker = new UdpUpstream(() => undefined);
   const dialled: Server[] = [];
-  const asker = anAsker(aView([], upstreams({ servers: [DOOR] })), (server, type) => {
+  const client = anAsker(aView([], upstreams({ servers: [DOOR] })), (server, type) => {
     dialled.push(server);
     return dialHere(docker.server, type);
   });
-  const forwarding = new Forwarding({ query: QUERY, asker });
+  const forwarding = new Forwarding({ query: QUERY, client });
   await docker.asked(1);
   assert.deepEqual(dialled, [DOOR]);
   clock.advance(LIMITS.forwardDoorMs - 1);

@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { withLength } from "../../../../src/base/lib/framing.ts";
-import { STRICT } from "../../../../src/base/model/behaviour.ts";
+import { STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { TYPE, aName, aPointer, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";
 import { Forwarding } from "../../support/forwarding.ts";
@@ -58,7 +58,7 @@ for (const [what, [script, reason]] of Object.entries(FAILING)) {
     const forwarding = new Forwarding({ query: QUERY, transport, servers: [first.server, second.server] });
     assert.deepEqual(await forwarding.reply, REPLY);
     assert.match(forwarding.reasons.join(), reason);
-    assert.deepEqual([clock.pending, forwarding.replies, forwarding.asker.slots.taken], [0, 1, 0]);
+    assert.deepEqual([clock.pending, forwarding.replies, forwarding.client.slots.taken], [0, 1, 0]);
   });
 }
 
@@ -92,7 +92,7 @@ test("a query that would outgrow a TCP message when its name is written out is a
   const query = aQuery({ name: aPointer(12 + 2 + 4 + 11), type: TYPE.A, additionals: [record] });
   assert.equal(query.length, 65_535);
   await using upstream = await TcpUpstream.start(good);
-  const forwarding = new Forwarding({ query, transport, behaviour: STRICT, servers: [upstream.server] });
+  const forwarding = new Forwarding({ query, transport, behaviour: STRICT_BEHAVIOUR, servers: [upstream.server] });
   const { rcode, question } = readReply(await forwarding.reply);
   assert.deepEqual([rcode, question?.name.length, upstream.queries.length], [2, 253, 0]);
 });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
-import { BETTER, STRICT } from "../../../../src/base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { TYPE, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";
 import { Forwarding } from "../../support/forwarding.ts";
@@ -27,7 +27,7 @@ test("the first server's reply is the answer, octet by octet, and the second is 
   const forwarding = new Forwarding({ query: QUERY, servers: [first.server, second.server] });
   assert.deepEqual(await forwarding.reply, aReplyTo(QUERY, 0, [ADDRESS]));
   assert.deepEqual([first.queries, second.queries], [[QUERY], []]);
-  assert.deepEqual([forwarding.failures, forwarding.asker.slots.taken, forwarding.forwarder.inFlight], [[], 0, 0]);
+  assert.deepEqual([forwarding.failures, forwarding.client.slots.taken, forwarding.forwarder.inFlight], [[], 0, 0]);
 });
 
 for (const rcode of [1, 3, 4, 6, 9, 15]) {
@@ -50,14 +50,14 @@ for (const [word, rcode] of Object.entries({ SERVFAIL: 2, REFUSED: 5 })) {
   });
 }
 
-for (const [character, behaviour] of Object.entries({ strict: STRICT, better: BETTER })) {
+for (const [character, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, better: DEFAULT_BEHAVIOUR })) {
   test(`${character}: when all servers fail, the failure is of our making, without recursion available`, async () => {
     await using upstream = new UdpUpstream(coded(5));
     const forwarding = new Forwarding({ query: QUERY, behaviour, servers: [upstream.server, upstream.server] });
     const { id, flags, rcode, question, additionals } = readReply(await forwarding.reply);
     assert.deepEqual([id, flags, rcode, question?.name], [0xbeef, "qr rd cd", 2, "Example.org"]);
     assert.equal(additionals.length, behaviour.speaksEdns ? 1 : 0);
-    assert.deepEqual([upstream.queries.length, forwarding.asker.counters.failed], [2, 1]);
+    assert.deepEqual([upstream.queries.length, forwarding.client.counters.failed], [2, 1]);
   });
 }
 
@@ -168,7 +168,7 @@ test("a port at which nobody is, and a server that cannot be dialled, are passed
   assert.deepEqual(await forwarding.reply, aReplyTo(QUERY, 0, [ADDRESS]));
   assert.match(forwarding.reasons[0] ?? "", /ECONNREFUSED/);
   assert.match(forwarding.reasons[1] ?? "", /no address/);
-  assert.deepEqual([clock.pending, forwarding.asker.slots.taken], [0, 0]);
+  assert.deepEqual([clock.pending, forwarding.client.slots.taken], [0, 0]);
 });
 
 test("a name that we hold is not denied: upstream's NXDOMAIN becomes an empty answer, all else stays", async () => {

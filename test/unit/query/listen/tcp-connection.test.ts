@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { withLength } from "../../../../src/base/lib/framing.ts";
-import { BETTER } from "../../../../src/base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import type { AnswersAtOnce } from "../../../../src/query/ports.ts";
 import { aQuery } from "../../../support/scripted/builders.ts";
@@ -73,7 +73,7 @@ test("what gets no answer is passed over, and the next one is answered", async (
   await using rig = await tcpListening();
   await rig.client.send(aQuery({ id: 1, flags: 0x8000 }), Buffer.alloc(0), Buffer.alloc(5), aQuery({ id: 2 }));
   assert.equal(readReply(await rig.client.receive()).id, 2);
-  assert.equal(rig.asker.counters.ignored, 3);
+  assert.equal(rig.queryClient.counters.ignored, 3);
 });
 
 test("after 128 queries, all answered, the connection ends", async () => {
@@ -81,14 +81,14 @@ test("after 128 queries, all answered, the connection ends", async () => {
   await rig.client.send(...Array.from({ length: LIMITS.tcpQueries + 2 }, (_, id) => aQuery({ id })));
   for (let id = 0; id < LIMITS.tcpQueries; id++) assert.equal(readReply(await rig.client.receive()).id, id);
   assert.equal(await rig.client.gone, "end");
-  assert.equal(rig.asker.counters.queries, LIMITS.tcpQueries);
+  assert.equal(rig.queryClient.counters.queries, LIMITS.tcpQueries);
 });
 
 test("the last of 128 queries is answered though it has to be asked upstream", async () => {
   await using rig = await tcpListening();
   const before = Array.from({ length: LIMITS.tcpQueries - 1 }, (_, id) => aQuery({ id }));
   await rig.client.send(...before, aQuery({ id: 999, name: "slow" }));
-  for (const { length } = before; rig.asker.counters.local < length;) await rig.client.receive();
+  for (const { length } = before; rig.queryClient.counters.local < length;) await rig.client.receive();
   await rig.upstream.until(1);
   rig.upstream.answer(0);
   let last = await rig.client.receive();
@@ -117,7 +117,7 @@ test("a client that says its last word amidst a query is sent away", async () =>
   await rig.client.sendRaw(Buffer.of(0, 50, 1, 2, 3));
   rig.client.socket.end();
   assert.equal(await rig.client.gone, "end");
-  assert.equal(rig.asker.counters.queries, 0);
+  assert.equal(rig.queryClient.counters.queries, 0);
 });
 
 test("an answer for a client that has gone is dropped", async () => {
@@ -142,7 +142,7 @@ test("a defect in answering one query ends its connection, and no other", async 
   assert.notEqual(await rig.client.gone, undefined);
   await other.send(aQuery({ id: 3 }));
   assert.equal(readReply(await other.receive()).id, 3);
-  assert.deepEqual([rig.defects.length, rig.asker.counters.failed], [1, 1]);
+  assert.deepEqual([rig.defects.length, rig.queryClient.counters.failed], [1, 1]);
 });
 
 test("the next query is not answered from within the answer to the one before it", async () => {
@@ -159,11 +159,11 @@ test("the next query is not answered from within the answer to the one before it
 
 // A sound one, before which something is done with the id of each query.
 function answererThat(act: (id: number) => void): AnswersAtOnce {
-  const sound = new Answerer(BETTER, { seed: 1 });
+  const sound = new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 });
   return {
-    answer: (asker, block, offset, length, isStream) => {
+    answer: (queryClient, block, offset, length, isStream) => {
       act(block.readUInt16BE(offset));
-      return sound.answer(asker, block, offset, length, isStream);
+      return sound.answer(queryClient, block, offset, length, isStream);
     },
     outcome: sound.outcome,
     takeDeferred: (block) => sound.takeDeferred(block),

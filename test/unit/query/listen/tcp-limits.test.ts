@@ -60,7 +60,7 @@ test("a connection without a whole query ends after the time for the first one, 
   clock.advance(1);
   await rig.client.gone;
   await rig.until(() => rig.listener.connections === 0);
-  assert.deepEqual([clock.pending, rig.asker.counters.queries], [0, 0]);
+  assert.deepEqual([clock.pending, rig.queryClient.counters.queries], [0, 0]);
 });
 
 test("each query begins the time for the next one anew", async () => {

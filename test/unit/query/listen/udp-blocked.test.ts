@@ -1,4 +1,4 @@
-// Proves that an asker to whom the kernel sends nothing costs nobody else an answer. This file moves its thread into a
+// Proves that an client to whom the kernel sends nothing costs nobody else an answer. This file moves its thread into a
 // network namespace of its own, in which a rule forbids packets to one port; it dies with the process.
 
 import assert from "node:assert/strict";
@@ -21,30 +21,30 @@ if (isRoot) {
 }
 
 test(
-  "askers whose replies the kernel refuses cost the others nothing, and are counted",
+  "clients whose replies the kernel refuses cost the others nothing, and are counted",
   { skip: !isRoot },
   async () => {
     await using blocked = new UdpClient();
     await using good = new UdpClient();
     block(blocked.port);
     const { fd, port } = bindUdp();
-    const asker = askerOfOne();
+    const client = askerOfOne();
     const parts = udpParts();
-    const listener = new UdpListener(fd, "127.0.0.1", asker, parts);
+    const listener = new UdpListener(fd, "127.0.0.1", client, parts);
     // First, in the middle, twice in a row, last: sendmmsg stops at each of them.
     const order = [blocked, good, good, blocked, blocked, good, blocked];
     for (const [id, client] of order.entries()) client.send(aQuery({ id }), port);
     const ids = [];
     for (let count = 0; count < 3; count++) ids.push(readReply(await good.receive()).id);
     assert.deepEqual(ids, [1, 2, 5]);
-    assert.deepEqual([asker.counters.unsent, asker.counters.queries, parts.block.flushes.length], [4, 7, 1]);
+    assert.deepEqual([client.counters.unsent, client.counters.queries, parts.block.flushes.length], [4, 7, 1]);
 
     for (const [id, client] of [blocked, good].entries()) client.send(aQuery({ id, name: "slow" }), port);
     await parts.upstream.until(2);
     parts.upstream.answer(0);
     parts.upstream.answer(1);
     assert.equal(readReply(await good.receive()).id, 1);
-    assert.equal(asker.counters.unsent, 5);
+    assert.equal(client.counters.unsent, 5);
     assert.deepEqual(parts.defects, []);
     listener.close();
   },

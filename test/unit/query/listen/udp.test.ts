@@ -1,4 +1,4 @@
-// Proves the UDP listener on real sockets: what waits is answered together, and nothing that one asker does costs another.
+// Proves the UDP listener on real sockets: what waits is answered together, and nothing that one queryClient does costs another.
 
 import assert from "node:assert/strict";
 import { closeSync } from "node:fs";
@@ -6,9 +6,9 @@ import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { SOCK_RAW, AF_INET, sendTo, socket } from "../../../../src/kernel/libc.ts";
-import { BETTER } from "../../../../src/base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
-import type { Asker } from "../../../../src/query/asker/asker.ts";
+import type { Client } from "../../../../src/query/client/client.ts";
 import type { AnswersAtOnce } from "../../../../src/query/ports.ts";
 import { UdpListener } from "../../../../src/query/listen/udp.ts";
 import { aQuery, aReplyTo, u16 } from "../../../support/scripted/builders.ts";
@@ -52,7 +52,7 @@ test("where most has to be asked elsewhere, batches are smaller until that ends"
   assert.deepEqual(counts, [39, LIMITS.udpBatchDeferred - 1, 40 - LIMITS.udpBatchDeferred - 1]);
 });
 
-test("without batches every packet is answered by itself, each asker's to that asker", async () => {
+test("without batches every packet is answered by itself, each queryClient's to that queryClient", async () => {
   await using rig = listening({ isBatching: false });
   await using other = new UdpClient();
   for (let id = 0; id < 4; id++) {
@@ -66,7 +66,7 @@ test("without batches every packet is answered by itself, each asker's to that a
   assert.deepEqual([rig.parts.block.receives.length, rig.parts.block.flushes.length], [0, 8]);
 });
 
-test("every asker gets its own answer", async () => {
+test("every queryClient gets its own answer", async () => {
   await using rig = listening();
   await using other = new UdpClient();
   sendNow(rig, aQuery({ id: 1 }));
@@ -100,17 +100,17 @@ test(
     sendFromPortZero(rig.port, aQuery({ id: 3 }));
     sendNow(rig, aQuery({ id: 4 }));
     assert.deepEqual([readReply(await rig.client.receive()).id, readReply(await rig.client.receive()).id], [2, 4]);
-    const { ignored, queries, unsent } = rig.asker.counters;
+    const { ignored, queries, unsent } = rig.queryClient.counters;
     assert.deepEqual({ ignored, queries, unsent }, { ignored: 2, queries: 2, unsent: 0 });
   },
 );
 
 test("a defect in answering one query costs that query alone", async () => {
-  const sound = new Answerer(BETTER, { seed: 1 });
+  const sound = new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 });
   const answerer: AnswersAtOnce = {
-    answer: (asker, block, offset, length, isStream) => {
+    answer: (queryClient, block, offset, length, isStream) => {
       if (block.readUInt16BE(offset) === 2) throw new Error("a defect");
-      return sound.answer(asker, block, offset, length, isStream);
+      return sound.answer(queryClient, block, offset, length, isStream);
     },
     outcome: sound.outcome,
     takeDeferred: (block) => sound.takeDeferred(block),
@@ -118,7 +118,7 @@ test("a defect in answering one query costs that query alone", async () => {
   await using rig = listening({ answerer });
   for (const id of [1, 2, 3]) sendNow(rig, aQuery({ id }));
   assert.deepEqual([readReply(await rig.client.receive()).id, readReply(await rig.client.receive()).id], [1, 3]);
-  assert.deepEqual([rig.parts.defects.length, rig.asker.counters.failed], [1, 1]);
+  assert.deepEqual([rig.parts.defects.length, rig.queryClient.counters.failed], [1, 1]);
 });
 
 test("a longer query than is read is cut, received either way", async () => {
@@ -142,21 +142,21 @@ test("an empty packet is dropped, and the next one answered", async () => {
   await using rig = listening();
   for (const message of [Buffer.alloc(0), aQuery({ id: 2 }), Buffer.alloc(0), aQuery({ id: 4 })]) sendNow(rig, message);
   assert.deepEqual([readReply(await rig.client.receive()).id, readReply(await rig.client.receive()).id], [2, 4]);
-  assert.equal(rig.asker.counters.ignored, 2);
+  assert.equal(rig.queryClient.counters.ignored, 2);
 });
 
 test("a listener that is closed while its batch is answered sends nothing, though another has its descriptor", async () => {
   let fd = -1;
   let heirs: readonly number[] = [];
-  const sound = new Answerer(BETTER, { seed: 1 });
+  const sound = new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 });
   const answerer: AnswersAtOnce = {
-    answer: (asker, block, offset, length, isStream) => {
+    answer: (queryClient, block, offset, length, isStream) => {
       if (block.readUInt16BE(offset) === 3) {
         rig.listener.close();
         // The kernel gives the lowest number that is free: sooner or later that of the closed socket.
         heirs = Array.from({ length: 30 }, () => bindUdp().fd);
       }
-      return sound.answer(asker, block, offset, length, isStream);
+      return sound.answer(queryClient, block, offset, length, isStream);
     },
     outcome: sound.outcome,
     takeDeferred: (block) => sound.takeDeferred(block),
@@ -170,7 +170,7 @@ test("a listener that is closed while its batch is answered sends nothing, thoug
   rig.parts.upstream.answer(0);
   sendTo(fd, Buffer.from("the heir"), sockaddr(LOOPBACK, rig.client.port));
   assert.equal((await rig.client.receive()).toString(), "the heir");
-  assert.deepEqual([rig.parts.block.flushes.length, rig.asker.counters.unsent, rig.asker.counters.queries], [0, 0, 3]);
+  assert.deepEqual([rig.parts.block.flushes.length, rig.queryClient.counters.unsent, rig.queryClient.counters.queries], [0, 0, 3]);
   rig.listener.close();
   for (const heir of heirs) closeSync(heir);
   await rig.client[Symbol.asyncDispose]();
@@ -192,7 +192,7 @@ test("an answer larger than UDP can carry is counted as unsent", async () => {
   sendNow(rig, aQuery({ id: 1, name: "slow" }));
   await rig.parts.upstream.until(1);
   rig.parts.upstream.answer(0, Buffer.concat([aReplyTo(aQuery({ id: 1 })), Buffer.alloc(65_535)]));
-  assert.equal(rig.asker.counters.unsent, 1);
+  assert.equal(rig.queryClient.counters.unsent, 1);
 });
 
 function padded(bytes: number): Buffer {
@@ -202,7 +202,7 @@ function padded(bytes: number): Buffer {
 type Rig = AsyncDisposable & {
   readonly fd: number;
   readonly port: number;
-  readonly asker: Asker;
+  readonly queryClient: Client;
   readonly parts: UdpTestParts;
   readonly listener: UdpListener;
   readonly client: UdpClient;
@@ -210,15 +210,15 @@ type Rig = AsyncDisposable & {
 
 function listening(overrides: Parameters<typeof udpParts>[0] = {}, parts = udpParts(overrides)): Rig {
   const { fd, port } = bindUdp();
-  const asker = askerOfOne();
+  const queryClient = askerOfOne();
   const client = new UdpClient();
-  const listener = new UdpListener(fd, "127.0.0.1", asker, parts);
+  const listener = new UdpListener(fd, "127.0.0.1", queryClient, parts);
   const dispose = async (): Promise<void> => {
     listener.close();
     await client[Symbol.asyncDispose]();
-    assert.equal(parts.defects.length, asker.counters.failed);
+    assert.equal(parts.defects.length, queryClient.counters.failed);
   };
-  return { fd, port, asker, parts, listener, client, [Symbol.asyncDispose]: dispose };
+  return { fd, port, queryClient, parts, listener, client, [Symbol.asyncDispose]: dispose };
 }
 
 function sendNow(rig: Rig, message: Buffer): void {

@@ -4,14 +4,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { addressBytes, reverseLabels } from "../../../../src/base/model/address.ts";
-import { BETTER, type Behaviour, STRICT } from "../../../../src/base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import type { SeenNetwork } from "../../../../src/container/names/docker/docker-names.ts";
 import { presentation } from "../../../../src/base/dns/name.ts";
 import { KnownNames } from "../../../../src/query/policy/names.ts";
 import { aNetwork, aQuery, aView } from "../../../support/scripted/builders.ts";
 import { placed } from "../../support/reply.ts";
 
-const CHARACTERS = { strict: STRICT, better: BETTER };
+const CHARACTERS = { strict: STRICT_BEHAVIOUR, better: DEFAULT_BEHAVIOUR };
 const ONE = aNetwork({
   name: "one",
   members: [
@@ -22,7 +22,7 @@ const ONE = aNetwork({
 const TWO = aNetwork({ name: "two", members: [{ names: ["twin"], ipv4: "172.20.0.2" }] });
 
 for (const [character, behaviour] of Object.entries(CHARACTERS)) {
-  test(`${character}: an address of a container on one of the asker's networks points to it`, () => {
+  test(`${character}: an address of a container on one of the client's networks points to it`, () => {
     assert.equal(found(behaviour, "2.0.20.172.in-addr.arpa", [ONE]), "web.one");
     assert.equal(found(behaviour, `${nibbles("fd11::a:2")}.ip6.arpa`, [ONE]), "web.one");
   });
@@ -54,28 +54,28 @@ for (const [character, behaviour] of Object.entries(CHARACTERS)) {
 test("strict: an address below the other tree is found, too; better: it is not", () => {
   const names = ["2.0.20.172.ip6.arpa", `${nibbles("fd11::a:2")}.in-addr.arpa`];
   for (const name of names) {
-    assert.equal(found(STRICT, name, [ONE]), "web.one", name);
-    assert.equal(found(BETTER, name, [ONE]), undefined, name);
+    assert.equal(found(STRICT_BEHAVIOUR, name, [ONE]), "web.one", name);
+    assert.equal(found(DEFAULT_BEHAVIOUR, name, [ONE]), undefined, name);
   }
 });
 
 test("strict: any capital letter is a miss; better: letter case does not count", () => {
   const names = ["2.0.20.172.IN-ADDR.arpa", `${nibbles("fd11::a:2").toUpperCase()}.ip6.arpa`];
   for (const name of names) {
-    assert.equal(found(STRICT, name, [ONE]), undefined, name);
-    assert.equal(found(BETTER, name, [ONE]), "web.one", name);
+    assert.equal(found(STRICT_BEHAVIOUR, name, [ONE]), undefined, name);
+    assert.equal(found(DEFAULT_BEHAVIOUR, name, [ONE]), "web.one", name);
   }
 });
 
 test("strict: an IPv6 address that begins or ends with two colons is not found; better: it is", () => {
   const name = `${nibbles("fd11::")}.ip6.arpa`;
-  assert.equal(found(STRICT, name, [ONE]), undefined);
-  assert.equal(found(BETTER, name, [ONE]), "open.one");
+  assert.equal(found(STRICT_BEHAVIOUR, name, [ONE]), undefined);
+  assert.equal(found(DEFAULT_BEHAVIOUR, name, [ONE]), "open.one");
 });
 
 test("strict: such an address on one network does not hide it on the next", () => {
   const next = aNetwork({ name: "next", members: [{ names: ["same"], ipv6: "fd11:0:0:0:0:0:0:0" }] });
-  assert.equal(found(STRICT, `${nibbles("fd11::")}.ip6.arpa`, [ONE, next]), "same.next");
+  assert.equal(found(STRICT_BEHAVIOUR, `${nibbles("fd11::")}.ip6.arpa`, [ONE, next]), "same.next");
 });
 
 function nibbles(address: string): string {

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { BETTER, STRICT } from "../../../../src/base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { DENIED, MISS, type Names } from "../../../../src/base/model/names.ts";
 import type { View } from "../../../../src/base/model/view.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
@@ -43,11 +43,11 @@ function viewWith(...others: readonly Names[]): View {
   return { ...NETWORK, names: [...NETWORK.names, ...others] };
 }
 
-function ask(name: string, view: View, type: number = TYPE.A, behaviour = BETTER): Answered {
-  return answerOnce(aQuery({ name, type }), { behaviour, asker: anAsker(view) });
+function ask(name: string, view: View, type: number = TYPE.A, behaviour = DEFAULT_BEHAVIOUR): Answered {
+  return answerOnce(aQuery({ name, type }), { behaviour, client: anAsker(view) });
 }
 
-for (const [character, behaviour] of Object.entries({ strict: STRICT, better: BETTER })) {
+for (const [character, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, better: DEFAULT_BEHAVIOUR })) {
   test(`${character}: a name that several sources know is the first one's`, () => {
     assert.deepEqual(addresses(ask("web", viewWith(KNOWS), TYPE.A, behaviour)), ["172.20.0.2"]);
     assert.deepEqual(addresses(ask("other", viewWith(KNOWS), TYPE.A, behaviour)), ["10.9.9.9"]);
@@ -87,7 +87,7 @@ function told(name: string, view: View): string[] {
   const block = Buffer.alloc(SLOT_BYTES);
   const query = aQuery({ name });
   query.copy(block);
-  new Answerer(BETTER, { seed: 1 }).explain(anAsker(view), block, query.length, false, trace);
+  new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 }).explain(anAsker(view), block, query.length, false, trace);
   return trace.steps.map(({ layer, isAnswer, why }) => `${layer}${isAnswer ? "!" : ""} ${why}`);
 }
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { BETTER } from "../../../../src/base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { probeQuery } from "../../../../src/base/model/probe-message.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import { SLOT_BYTES } from "../../../../src/query/ports.ts";
@@ -14,13 +14,13 @@ const NONCE = "0123456789abcdef";
 
 function metered(): { readonly meter: Meter; readonly ask: (query: Buffer) => void; readonly counted: () => object } {
   const meter = new Meter();
-  const answerer = new Answerer(BETTER);
-  const asker = anAsker(aView([aNetwork({ members: [{ names: ["web"], ipv4: "172.20.0.2" }] })]));
-  asker.nonce = NONCE;
+  const answerer = new Answerer(DEFAULT_BEHAVIOUR);
+  const client = anAsker(aView([aNetwork({ members: [{ names: ["web"], ipv4: "172.20.0.2" }] })]));
+  client.nonce = NONCE;
   const block = Buffer.alloc(SLOT_BYTES);
   const ask = (query: Buffer): void => {
     query.copy(block);
-    answerer.answer(asker, block, 0, query.length, false);
+    answerer.answer(client, block, 0, query.length, false);
     meter.record(answerer.outcome);
   };
   const named = (names: readonly string[], count: (index: number) => number): object =>
@@ -28,7 +28,7 @@ function metered(): { readonly meter: Meter; readonly ask: (query: Buffer) => vo
   const counted = (): object => ({
     types: named(TYPE_NAMES, (index) => meter.requests(0, 0, index)),
     codes: named(RCODE_NAMES, (index) => meter.responses(index)),
-    container: [asker.counters.queries, asker.counters.local],
+    container: [client.counters.queries, client.counters.local],
   });
   return { meter, ask, counted };
 }

@@ -1,4 +1,4 @@
-// Proves whose word counts about EDNS: the servers of a name may deny it behind any server, so it is the asker's own affair.
+// Proves whose word counts about EDNS: the servers of a name may deny it behind any server, so it is the client's own affair.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -5,12 +5,12 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { type Behaviour, STRICT } from "../../../../src/base/model/behaviour.ts";
+import { type Behaviour, STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { addressAnswer } from "../../../../src/query/wire/reply.ts";
 import { TYPE, aQuery, u16 } from "../../../support/scripted/builders.ts";
 import { OFFSET, type Reply, placed, readReply } from "../../support/reply.ts";
 
-const PLAIN: Behaviour = { ...STRICT, ttlSeconds: 7 };
+const PLAIN: Behaviour = { ...STRICT_BEHAVIOUR, ttlSeconds: 7 };
 
 test("one address repeats the owner as it was typed", () => {
   const reply = addresses(aQuery({ name: "Web" }), 1, 4, PLAIN, 512);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type Behaviour, STRICT } from "../../../../src/base/model/behaviour.ts";
+import { type Behaviour, STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { RCODE } from "../../../../src/base/dns/rcode.ts";
 import type { Question } from "../../../../src/query/wire/question.ts";
 import {
@@ -20,9 +20,9 @@ import { OFFSET, type Reply, placed, readReply } from "../../support/reply.ts";
 
 const ALL_FLAGS = 0x07ff;
 const NOTIFY = 0x2000;
-const PLAIN: Behaviour = { ...STRICT, ttlSeconds: 7 };
+const PLAIN: Behaviour = { ...STRICT_BEHAVIOUR, ttlSeconds: 7 };
 
-test("sizeLimit() is what the asker announced, within what the transport can carry", () => {
+test("sizeLimit() is what the client announced, within what the transport can carry", () => {
   const limits = [0, 511, 512, 513, 1232, 65_507, 65_535].map((udpSize) =>
     limitOf(aQuery({ opt: { udpSize } }), false),
   );

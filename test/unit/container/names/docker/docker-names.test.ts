@@ -4,12 +4,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { FOUND, NameSearch } from "../../../../../src/base/model/names.ts";
-import { BETTER, type Behaviour, STRICT } from "../../../../../src/base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
 import { DockerNames, type SeenNetwork } from "../../../../../src/container/names/docker/docker-names.ts";
 import { aNetwork, aQuery } from "../../../../support/scripted/builders.ts";
 import { placed } from "../../../support/reply.ts";
 
-const CHARACTERS = { strict: STRICT, better: BETTER };
+const CHARACTERS = { strict: STRICT_BEHAVIOUR, better: DEFAULT_BEHAVIOUR };
 
 const ONE = aNetwork({
   name: "one",
@@ -125,37 +125,37 @@ for (const [character, behaviour] of Object.entries(CHARACTERS)) {
 }
 
 test("strict: a network's name counts letter case; better: it does not", () => {
-  for (const name of ["web.ONE", "db.two"]) assert.equal(found(STRICT, name, [ONE, TWO]), undefined, name);
-  assert.equal(found(BETTER, "web.ONE", [ONE, TWO]), "10.1.0.1");
-  assert.equal(found(BETTER, "db.two", [ONE, TWO]), "10.2.0.1");
+  for (const name of ["web.ONE", "db.two"]) assert.equal(found(STRICT_BEHAVIOUR, name, [ONE, TWO]), undefined, name);
+  assert.equal(found(DEFAULT_BEHAVIOUR, "web.ONE", [ONE, TWO]), "10.1.0.1");
+  assert.equal(found(DEFAULT_BEHAVIOUR, "db.two", [ONE, TWO]), "10.2.0.1");
 });
 
 test("strict: a link's alias counts letter case; better: it does not", () => {
   const linked = { ...ONE, links: aNetwork({ links: ["Web:Site"] }).links };
   for (const name of ["site", "SITE.one"]) {
-    assert.equal(found(STRICT, name, [linked]), undefined, name);
-    assert.equal(found(BETTER, name, [linked]), "10.1.0.1", name);
+    assert.equal(found(STRICT_BEHAVIOUR, name, [linked]), undefined, name);
+    assert.equal(found(DEFAULT_BEHAVIOUR, name, [linked]), "10.1.0.1", name);
   }
 });
 
 test("strict: a dangling link hides who bears its alias in that letter case; better: it hides nobody", () => {
   const linked = { ...ONE, links: aNetwork({ links: ["nosuch:web"] }).links };
   for (const name of ["web", "web.one"]) {
-    assert.equal(found(STRICT, name, [linked]), undefined, name);
-    assert.equal(found(BETTER, name, [linked]), "10.1.0.1", name);
+    assert.equal(found(STRICT_BEHAVIOUR, name, [linked]), undefined, name);
+    assert.equal(found(DEFAULT_BEHAVIOUR, name, [linked]), "10.1.0.1", name);
   }
-  for (const name of ["WEB", "Web.one"]) assert.equal(found(STRICT, name, [linked]), "10.1.0.1", name);
+  for (const name of ["WEB", "Web.one"]) assert.equal(found(STRICT_BEHAVIOUR, name, [linked]), "10.1.0.1", name);
 });
 
 test("an alias that no query can spell is passed over", () => {
   const linked = { ...ONE, links: aNetwork({ links: ["web:a b", "web:site"] }).links };
-  assert.equal(found(STRICT, "site", [linked]), "10.1.0.1");
+  assert.equal(found(STRICT_BEHAVIOUR, "site", [linked]), "10.1.0.1");
 });
 
 test("a network whose name no query can spell is found by whole names alone", () => {
   const odd = aNetwork({ name: "a b", members: [{ names: ["web"], ipv4: "10.4.0.1" }] });
-  assert.equal(found(BETTER, "web", [odd]), "10.4.0.1");
-  assert.equal(found(BETTER, "web.one", [odd]), undefined);
+  assert.equal(found(DEFAULT_BEHAVIOUR, "web", [odd]), "10.4.0.1");
+  assert.equal(found(DEFAULT_BEHAVIOUR, "web.one", [odd]), undefined);
 });
 
 // The IPv4 addresses; empty where the name is known without one.

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { NODE_HOST } from "../../../../../src/container/names/node-host/node-host.ts";
-import { BETTER } from "../../../../../src/base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
 import { FOUND, MISS, NameSearch, type Names } from "../../../../../src/base/model/names.ts";
 import { aContainer, aQuery } from "../../../../support/scripted/builders.ts";
 import { placed } from "../../../support/reply.ts";
@@ -14,7 +14,7 @@ function namesOf(hostName: string): Names | undefined {
 }
 
 function found(names: Names | undefined, name: string): [number, string, string] {
-  const search = new NameSearch(BETTER);
+  const search = new NameSearch(DEFAULT_BEHAVIOUR);
   const said = names?.find(placed(aQuery({ name })).question, search) ?? MISS;
   return [said, search.named.v4.join("."), Buffer.from(search.named.v6).toString("hex")];
 }
@@ -33,5 +33,5 @@ test("an address of IPv6 is its only one", () => {
 
 test("nobody else knows it, nor a node whose settings give no address", () => {
   assert.equal(NODE_HOST.namesFor(aContainer(), undefined), undefined);
-  for (const word of ["deny", "ask"]) assert.equal(namesOf(word), undefined, word);
+  for (const word of ["deny", "forward"]) assert.equal(namesOf(word), undefined, word);
 });

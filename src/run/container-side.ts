@@ -12,9 +12,9 @@ import type { Log } from "../base/log/log.ts";
 import type { Repeats } from "../base/log/repeats.ts";
 import type { Ground } from "./ground.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
-import type { QueryWay } from "./query-way.ts";
+import type { QuerySide } from "./query-side.ts";
 
-export interface ContainerWay extends Pick<ControlPorts, "containers" | "repairs" | "inside"> {
+export interface ContainerSide extends Pick<ControlPorts, "containers" | "repairs" | "inside"> {
   /** null where there is none. */
   readonly engine: Status["engine"];
   /** Every container that runs is known. */
@@ -39,13 +39,13 @@ export interface ContainerWay extends Pick<ControlPorts, "containers" | "repairs
 }
 
 /** What a container's way is made from. */
-export interface WayParts {
+export interface ContainerSideParts {
   /** Those of the start. */
   readonly settings: RunSettings;
   readonly log: Log;
   readonly repeats: Repeats;
   readonly ground: Ground;
-  readonly queryWay: QueryWay;
+  readonly querySide: QuerySide;
   readonly counts: WayCounts;
   /** Who holds copies of what namespaces are served by. */
   readonly keep: Keep | undefined;
@@ -64,7 +64,7 @@ export interface Premises {
   /** One instance serves what is called like this. */
   readonly instanceId: string;
   openQuarantines(folder: string): Quarantines;
-  compose(parts: WayParts): ContainerWay;
+  compose(parts: ContainerSideParts): ContainerSide;
   close(): void;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Ring: the last records of one ledger, in one piece of memory that is never added to. A record is as long as its name
+ * Ring: the last records of one history, in one piece of memory that is never added to. A record is as long as its name
  * and lies in one piece; where the end of the memory has no room for it, it begins at the start again, over the oldest.
  *
  *   not wrapped:  |....[oldest  ...  newest]........|        wrapped:  |[  newest].....[oldest  ...  ]..|
@@ -13,7 +13,7 @@ const FIXED_BYTES = 24;
 const LENGTHS_WORD = 5;
 
 export class Ring {
-  readonly bytes = new Uint8Array(LIMITS.ledgerBytes);
+  readonly bytes = new Uint8Array(LIMITS.historyBytes);
   readonly words = new Uint32Array(this.bytes.buffer);
   /** For times: a record begins at a multiple of eight. */
   readonly doubles = new Float64Array(this.bytes.buffer);
@@ -31,7 +31,7 @@ export class Ring {
       if (this.#isWrapped) {
         if (this.#head + size <= this.#tail) break;
         this.#dropOldest();
-      } else if (this.#head + size <= LIMITS.ledgerBytes) {
+      } else if (this.#head + size <= LIMITS.historyBytes) {
         break;
       } else {
         this.#wrapEnd = this.#head;

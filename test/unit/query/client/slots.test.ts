@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { beforeEach, mock, test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
-import { Slots } from "../../../../src/query/asker/slots.ts";
+import { Slots } from "../../../../src/query/client/slots.ts";
 
 beforeEach(() => {
   mock.timers.reset();

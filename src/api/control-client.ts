@@ -29,7 +29,7 @@ export interface QueriesWanted {
   readonly last?: number;
 }
 
-export class Client {
+export class ControlClient {
   readonly #path: string;
 
   /** `path` is that of the control socket. */

@@ -8,11 +8,11 @@ import type { HeldNamespace } from "../../base/model/held-namespace.ts";
 import { NftSocket } from "../../kernel/nfnetlink.ts";
 import { deleteCommands, exchangeCommands, replaceCommands } from "./encode.ts";
 import { removeChains } from "./iptables-chains.ts";
-import type { RuleKeeper } from "./rule-keeper.ts";
+import type { RuleSet } from "./rule-set.ts";
 import { type Family, TABLE_NAME, type TablePlan } from "./plan.ts";
 import { type Standing, ownedElsewhere, tableTitle } from "./standing.ts";
 
-export class NftKeeper implements RuleKeeper {
+export class NftRuleSet implements RuleSet {
   readonly #nft: NftSocket;
   readonly #isOwned: boolean;
   #families: readonly Family[] = [];

@@ -6,7 +6,7 @@ import type { HeldNamespace } from "../../base/model/held-namespace.ts";
 import type { TablePlan } from "./plan.ts";
 import type { Standing } from "./standing.ts";
 
-export interface RuleKeeper {
+export interface RuleSet {
   /** The kernel tells of our own changes under this number, where it tells of them. */
   readonly port: number | undefined;
   /** By what another process could remove what it made; undefined where that takes more than a socket. */

@@ -5,17 +5,17 @@
 import { LIMITS } from "../../base/limits.ts";
 import { USER_DEFINED_NETWORK, DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { Bracket } from "../namespace/bracket.ts";
-import { DOOR_MARK } from "../namespace/dial.ts";
-import { openKeeper } from "../rules/keeper.ts";
+import { PASSTHROUGH_MARK } from "../namespace/dial.ts";
+import { openRuleSet } from "../rules/open-rule-set.ts";
 import { servingPlan } from "../rules/plan.ts";
 import { TRIAL_MARK } from "../rules/probe.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
-import type { TellNews } from "../../base/model/news.ts";
-import { RULE_TIERS, type RuleMeans, type RuleTier, type RuleWish } from "../../base/model/rule-tier.ts";
+import type { ReportEvent } from "../../base/model/event.ts";
+import { RULE_BACKENDS, type RuleBackendChoice, type RuleBackend, type RuleBackendSetting } from "../../base/model/rule-backend.ts";
 
 /** What is needed for each. */
-const NEEDS: Readonly<Record<RuleTier, string>> = {
+const NEEDS: Readonly<Record<RuleBackend, string>> = {
   "nft-owner":
     "Linux 5.12 or later with nf_tables, NAT and connection tracking (CONFIG_NF_TABLES, CONFIG_NFT_NAT, CONFIG_NFT_CT)",
   nft: "nf_tables with NAT and connection tracking (CONFIG_NF_TABLES, CONFIG_NFT_NAT, CONFIG_NFT_CT)",
@@ -26,16 +26,16 @@ const NEEDS: Readonly<Record<RuleTier, string>> = {
 /** How an unknown table flag is answered. */
 const NO_OWNER = new Set(["EOPNOTSUPP", "ENOTSUP", "EINVAL"]);
 
-export function chooseMeans(bracket: Bracket, memory: NetlinkMemory, wish: RuleWish): RuleMeans {
-  const tiers = wish === "auto" ? RULE_TIERS : [wish];
+export function chooseRuleBackend(bracket: Bracket, memory: NetlinkMemory, wish: RuleBackendSetting): RuleBackendChoice {
+  const tiers = wish === "auto" ? RULE_BACKENDS : [wish];
   const failures: string[] = [];
   let cause: unknown;
   for (const tier of tiers) {
     // Without a zone of their own conversations still work; that is better than nothing, where there is nothing else.
     for (const hasZones of tier === "iptables-legacy" ? [true, false] : [true]) {
       try {
-        tryOut({ tier, hasZones }, bracket, memory);
-        return { tier, hasZones };
+        tryOut({ backend: tier, hasZones }, bracket, memory);
+        return { backend: tier, hasZones };
       } catch (error) {
         cause = error;
         if (hasZones) failures.push(`${tier}: ${failureText(tier, error)}`);
@@ -51,17 +51,17 @@ export function chooseMeans(bracket: Bracket, memory: NetlinkMemory, wish: RuleW
   });
 }
 
-function tryOut(means: RuleMeans, bracket: Bracket, memory: NetlinkMemory): void {
+function tryOut(means: RuleBackendChoice, bracket: Bracket, memory: NetlinkMemory): void {
   const plan = servingPlan({
     capture: USER_DEFINED_NETWORK,
     listening: [{ address: DOCKER_RESOLVER, udpPort: 1, tcpPort: 1 }],
     zone: 1,
     spared: [],
-    doorMark: DOOR_MARK,
+    passthroughMark: PASSTHROUGH_MARK,
     trialMark: TRIAL_MARK,
   });
   bracket.withinScratch(() => {
-    const keeper = openKeeper(means, memory, undefined);
+    const keeper = openRuleSet(means, memory, undefined);
     try {
       keeper.install(plan, []);
     } finally {
@@ -70,13 +70,13 @@ function tryOut(means: RuleMeans, bracket: Bracket, memory: NetlinkMemory): void
   });
 }
 
-function failureText(tier: RuleTier, error: unknown): string {
+function failureText(tier: RuleBackend, error: unknown): string {
   const isUnowned = tier === "nft-owner" && NO_OWNER.has(codeOf(error) ?? "");
   return isUnowned ? "this kernel has no tables that belong to a process" : reasonOf(error);
 }
 
 /** What is not as it should be with rules that nobody owns. */
-export function warnOfMeans({ tier, hasZones }: RuleMeans, isKept: boolean, tell: TellNews): void {
+export function warnOfRuleBackend({ backend: tier, hasZones }: RuleBackendChoice, isKept: boolean, tell: ReportEvent): void {
   if (tier === "nft-owner" || (tier === "nft" && isKept)) return;
   tell(
     { tier, remedy: "After a kill or a hang: dns11 cleanup, or start dns11 again." },

@@ -5,10 +5,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
-import { BETTER, STRICT } from "../../../../src/base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { probeQuery } from "../../../../src/base/model/probe-message.ts";
-import { Book } from "../../../../src/query/ledger/book.ts";
-import type { Ledger } from "../../../../src/query/ledger/ledger.ts";
+import { QueryHistories } from "../../../../src/query/history/query-histories.ts";
+import type { QueryHistory } from "../../../../src/query/history/query-history.ts";
 import { TYPE, aNetwork, aQuery, aRecord, aReplyTo, aView, anAsker } from "../../../support/scripted/builders.ts";
 import { Asking, askerWith } from "../../support/asking.ts";
 import { answerOnce } from "../../support/reply.ts";
@@ -16,17 +16,17 @@ import { UdpUpstream, closedUdpServer } from "../../support/upstreams.ts";
 
 const NONCE = "0123456789abcdef";
 
-for (const [character, behaviour] of Object.entries({ strict: STRICT, better: BETTER })) {
+for (const [character, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, better: DEFAULT_BEHAVIOUR })) {
   test(`${character}: what is answered at once is noted with its code`, () => {
-    const ledger = aLedger();
-    const asker = anAsker(aView([aNetwork({ members: [{ names: ["web"], ipv4: "172.20.0.2" }] })]), undefined, ledger);
-    const asked = { behaviour, asker };
+    const history = aLedger();
+    const client = anAsker(aView([aNetwork({ members: [{ names: ["web"], ipv4: "172.20.0.2" }] })]), undefined, history);
+    const asked = { behaviour, client };
     answerOnce(aQuery({ name: "WEB" }), asked);
     answerOnce(aQuery({ name: "web", type: TYPE.AAAA }), { ...asked, isStream: true });
     answerOnce(aQuery({ counts: [2, 0, 0, 0] }), asked);
     answerOnce(aQuery({ flags: 0x1000 }), asked);
     answerOnce(aQuery({ name: "web", tail: Buffer.alloc(3), counts: [1, 1, 0, 0] }), asked);
-    assert.deepEqual(told(ledger), [
+    assert.deepEqual(told(history), [
       "WEB A 0 local udp",
       "web AAAA 0 local tcp",
       "- - 1 refused udp",
@@ -34,35 +34,35 @@ for (const [character, behaviour] of Object.entries({ strict: STRICT, better: BE
       "web A 1 refused udp",
     ]);
     assert.deepEqual(
-      [...ledger.since(0)].map(({ answers }) => answers),
+      [...history.since(0)].map(({ answers }) => answers),
       [1, 0, 0, 0, 0],
     );
   });
 }
 
 test("an unknown version of EDNS is noted with the code that only an OPT can say", () => {
-  const ledger = aLedger();
-  answerOnce(aQuery({ opt: { version: 1 } }), { behaviour: BETTER, asker: anAsker(aView(), undefined, ledger) });
-  assert.deepEqual(told(ledger), ["web A 16 refused udp"]);
+  const history = aLedger();
+  answerOnce(aQuery({ opt: { version: 1 } }), { behaviour: DEFAULT_BEHAVIOUR, client: anAsker(aView(), undefined, history) });
+  assert.deepEqual(told(history), ["web A 16 refused udp"]);
 });
 
 test("our own probe is not noted; another's question like it is", () => {
-  const ledger = aLedger();
-  const asker = anAsker(aView(), undefined, ledger);
-  asker.nonce = NONCE;
-  answerOnce(probeQuery(NONCE, 1), { behaviour: BETTER, asker });
-  assert.ok(asker.seenNonce.udp);
-  assert.deepEqual(told(ledger), []);
-  answerOnce(probeQuery("another", 1), { behaviour: BETTER, asker });
-  assert.deepEqual(told(ledger), ["another.dns11.invalid TXT 3 local udp"]);
+  const history = aLedger();
+  const client = anAsker(aView(), undefined, history);
+  client.nonce = NONCE;
+  answerOnce(probeQuery(NONCE, 1), { behaviour: DEFAULT_BEHAVIOUR, client });
+  assert.ok(client.seenNonce.udp);
+  assert.deepEqual(told(history), []);
+  answerOnce(probeQuery("another", 1), { behaviour: DEFAULT_BEHAVIOUR, client });
+  assert.deepEqual(told(history), ["another.dns11.invalid TXT 3 local udp"]);
 });
 
 test("what is neither answered nor forwarded is not noted", () => {
-  const ledger = aLedger();
-  const asked = { behaviour: BETTER, asker: anAsker(aView(), undefined, ledger) };
+  const history = aLedger();
+  const asked = { behaviour: DEFAULT_BEHAVIOUR, client: anAsker(aView(), undefined, history) };
   assert.equal(answerOnce(aQuery({ flags: 0x8000 }), asked).kind, "dropped");
   assert.equal(answerOnce(aQuery({ name: "example.org" }), asked).kind, "deferred");
-  assert.deepEqual(told(ledger), []);
+  assert.deepEqual(told(history), []);
 });
 
 test("asked of a server, then kept: each is told apart, and the server named", async () => {
@@ -70,15 +70,15 @@ test("asked of a server, then kept: each is told apart, and the server named", a
   const answer = aRecord({ owner: Buffer.of(0xc0, 12), type: TYPE.A, ttl: 60, data: Buffer.alloc(4) });
   await using upstream = new UdpUpstream((query, reply) => reply(aReplyTo(query, 0, [answer])));
   const asking = new Asking({ now: () => nowMs, cache: { staleSecondsMax: 3_600 } });
-  const ledger = aLedger();
-  const asker = askerWith(ledger, upstream.server);
+  const history = aLedger();
+  const client = askerWith(history, upstream.server);
   const query = aQuery({ name: "example.org" });
-  await asking.raw(asker, query);
+  await asking.raw(client, query);
   nowMs += 10_000;
-  await asking.raw(asker, query, "tcp");
-  const [forwarded, cached] = [...ledger.since(0)];
+  await asking.raw(client, query, "tcp");
+  const [forwarded, cached] = [...history.since(0)];
   assert.deepEqual(
-    [forwarded, cached].map((each) => [each?.how, each?.ttl, each?.isStream]),
+    [forwarded, cached].map((each) => [each?.result, each?.ttl, each?.isStream]),
     [
       ["forwarded", 60, false],
       ["cached", 50, true],
@@ -89,11 +89,11 @@ test("asked of a server, then kept: each is told apart, and the server named", a
 });
 
 test("a failure is noted as one, also when it is remembered", async () => {
-  const ledger = aLedger();
+  const history = aLedger();
   const asking = new Asking();
-  const asker = askerWith(ledger, await closedUdpServer());
-  for (let again = 0; again < 2; again++) await asking.raw(asker, aQuery({ name: "example.org" }));
-  assert.deepEqual(told(ledger), ["example.org A 2 failed udp", "example.org A 2 failed udp"]);
+  const client = askerWith(history, await closedUdpServer());
+  for (let again = 0; again < 2; again++) await asking.raw(client, aQuery({ name: "example.org" }));
+  assert.deepEqual(told(history), ["example.org A 2 failed udp", "example.org A 2 failed udp"]);
 });
 
 test("a reply that is over is noted as such", async () => {
@@ -104,13 +104,13 @@ test("a reply that is over is noted as such", async () => {
     reply(fails ? aReplyTo(query, 2) : aReplyTo(query, 0, [answer])),
   );
   const asking = new Asking({ now: () => nowMs, cache: { staleSecondsMax: 3_600 } });
-  const ledger = aLedger();
-  const asker = askerWith(ledger, upstream.server);
-  await asking.raw(asker, aQuery({ name: "example.org" }));
+  const history = aLedger();
+  const client = askerWith(history, upstream.server);
+  await asking.raw(client, aQuery({ name: "example.org" }));
   fails = true;
   nowMs += 5_000;
-  for (let again = 0; again < 2; again++) await asking.raw(asker, aQuery({ name: "example.org" }));
-  assert.deepEqual(told(ledger), [
+  for (let again = 0; again < 2; again++) await asking.raw(client, aQuery({ name: "example.org" }));
+  assert.deepEqual(told(history), [
     "example.org A 0 forwarded udp",
     "example.org A 0 stale udp",
     "example.org A 0 stale udp",
@@ -118,24 +118,24 @@ test("a reply that is over is noted as such", async () => {
 });
 
 test("what too many wait for already is noted as refused", async () => {
-  const ledger = aLedger();
+  const history = aLedger();
   const asking = new Asking({ queriesMax: 0 });
   await using silent = new UdpUpstream(() => undefined);
-  const asker = askerWith(ledger, silent.server);
+  const client = askerWith(history, silent.server);
   // A container that has few is not refused for what others have.
-  for (let i = 0; i < LIMITS.forwardQueriesAlways; i++) void asking.raw(asker, aQuery({ name: `n${i}.example.org` }));
-  await asking.raw(asker, aQuery({ name: "example.org" }));
-  assert.deepEqual(told(ledger), ["example.org A 5 refused udp"]);
+  for (let i = 0; i < LIMITS.forwardQueriesAlways; i++) void asking.raw(client, aQuery({ name: `n${i}.example.org` }));
+  await asking.raw(client, aQuery({ name: "example.org" }));
+  assert.deepEqual(told(history), ["example.org A 5 refused udp"]);
 });
 
-function aLedger(): Ledger {
-  return new Book("full").open("one");
+function aLedger(): QueryHistory {
+  return new QueryHistories("full").open("one");
 }
 
 const TYPE_WORDS = new Map<number, string>(Object.entries(TYPE).map(([word, type]) => [type, word]));
 
-function told(ledger: Ledger): string[] {
-  return [...ledger.since(0)].map(({ name, type, rcode, how, isStream }) =>
+function told(history: QueryHistory): string[] {
+  return [...history.since(0)].map(({ name, type, rcode, result: how, isStream }) =>
     [name ?? "-", TYPE_WORDS.get(type) ?? "-", rcode, how, isStream ? "tcp" : "udp"].join(" "),
   );
 }

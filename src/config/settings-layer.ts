@@ -4,7 +4,7 @@
  */
 import type { KindPolicy, NodeFilter } from "../base/model/kind-policy.ts";
 import type { LabelServers } from "../base/model/label-policy.ts";
-import type { RuleWish } from "../base/model/rule-tier.ts";
+import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
 import type { QueryNames } from "../base/model/asked-query.ts";
 import type { RouteText } from "../base/model/server-text.ts";
 import type { ServerOrder } from "../base/model/upstream-policy.ts";
@@ -12,7 +12,7 @@ import type { LogFormat, LogLevel } from "../base/log/log.ts";
 import type { DnsOption } from "./dns-option.ts";
 import type { OnlyFilter } from "../base/model/only.ts";
 import type { Source } from "../base/model/origins.ts";
-import type { CapabilityWay, KeeperWay } from "./settings.ts";
+import type { CapabilitySetting, KeeperSetting } from "./settings.ts";
 import type { SwitchKey } from "./switches.ts";
 
 /** Lengths of time in milliseconds, sizes in bytes. */
@@ -22,10 +22,10 @@ export type Values = {
   "metrics.addr": string;
   "metrics.containers": number;
   "lame-duck": number;
-  capabilities: CapabilityWay;
-  keeper: KeeperWay;
+  capabilities: CapabilitySetting;
+  keeper: KeeperSetting;
   strict: boolean;
-  rules: RuleWish;
+  "rule-backend": RuleBackendSetting;
   only: readonly OnlyFilter[];
   "trust-image-labels": boolean;
   "label-servers": LabelServers;
@@ -36,34 +36,34 @@ export type Values = {
   "resolv-conf": string;
   "forward.order": ServerOrder;
   "forward.budget": number;
-  "forward.max": number;
+  "forward.max-concurrent": number;
   "cache.size": number;
   "cache.min-ttl": number;
   "cache.max-ttl": number;
-  "cache.negative": number;
-  "cache.negative-without-soa": number;
-  "cache.stale": number;
+  "cache.max-negative-ttl": number;
+  "cache.negative-ttl-without-soa": number;
+  "cache.max-stale": number;
   "kind.nodes": readonly NodeFilter[];
   "kind.ip": string;
-  "kind.way": KindPolicy["way"];
+  "kind.mode": KindPolicy["mode"];
   "kind.families": KindPolicy["families"];
   "kind.route-localnet": KindPolicy["routeLocalnet"];
   "kind.expose": boolean;
   "kind.force": boolean;
-  "kind.host-name": string;
-  "leave.domain-needed": boolean;
-  "leave.bogus-priv": boolean;
+  "kind.host-docker-internal": string;
+  "forward.domain-needed": boolean;
+  "forward.bogus-priv": boolean;
   "queries.names": QueryNames;
   "queries.log": boolean;
 } & Record<SwitchKey, boolean>;
 
 export type Key = keyof Values;
 
-export type Said = { readonly [K in Key]?: Values[K] | undefined };
+export type LayerValues = { readonly [K in Key]?: Values[K] | undefined };
 
-export interface Layer {
+export interface SettingsLayer {
   readonly source: Exclude<Source, "default">;
-  readonly said: Said;
+  readonly values: LayerValues;
   /** How the reader finds what was said under a key: `--strict`, `DNS11_STRICT`, `dns11.yaml:3:1: strict`. */
   readonly where: (key: Key) => string;
 }

@@ -20,20 +20,20 @@ import { ReplyCache } from "../query/cache/reply-cache.ts";
 import { AdaptiveForwarder } from "../query/forward/adaptive.ts";
 import { LoopGuard } from "../query/upstream/loop-guard.ts";
 import { SequentialForwarder } from "../query/forward/sequential.ts";
-import type { SlotLimit } from "../query/asker/slots.ts";
-import { Book } from "../query/ledger/book.ts";
+import type { SlotLimit } from "../query/client/slots.ts";
+import { QueryHistories } from "../query/history/query-histories.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { type Forward, SLOT_BYTES } from "../query/ports.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
 import { Meter } from "../query/record/meter.ts";
-import { sharePools } from "../query/asker/shares.ts";
+import { sharePools } from "../query/client/shares.ts";
 import { Fleet } from "../query/upstream/fleet.ts";
 import { TurnBudget } from "../query/upstream/turn-budget.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";
 import { inlineMore } from "./inlining.ts";
 
-export interface QueryWay {
+export interface QuerySide {
   readonly meter: Meter;
   readonly readings: () => QueryReadings;
   readonly openEndpointFor: OpenEndpointFor;
@@ -41,7 +41,7 @@ export interface QueryWay {
   readonly onUpstreamsChanged: () => void;
   readonly reconfigure: (settings: RunSettings) => void;
   /** What containers asked lately. */
-  readonly book: Book;
+  readonly histories: QueryHistories;
   /** Who answers now; after another reconfiguration it may be somebody else. */
   readonly asking: () => Asking;
 }
@@ -54,20 +54,20 @@ interface Answering extends Pick<UdpParts & TcpParts, "answerer" | "forward" | "
 /** Failures of servers and defects are told at most this often. */
 const LOG_EVERY_MS = 10_000;
 
-/** Told of each new asker: its number, and its container. */
-type OnAsker = (asker: number, containerId: string) => void;
+/** Told of each new client: its number, and its container. */
+type OnClient = (client: number, containerId: string) => void;
 
-export function composeQueryWay(
+export function composeQuerySide(
   settings: RunSettings,
   log: Log,
   repeats: Repeats = new Repeats(log),
-  onAsker: OnAsker = () => undefined,
-): QueryWay {
+  onClient: OnClient = () => undefined,
+): QuerySide {
   inlineMore();
   const meter = new Meter();
   const parts: AnsweringParts = { block: new MessageBlock(LIMITS.udpBatch, SLOT_BYTES), log, repeats, meter };
   const slots = slotLimit(settings);
-  const book = new Book(settings.queries.names);
+  const histories = new QueryHistories(settings.queries.names);
   const shares = sharePools(descriptorsMax());
   let current = settings;
   let answering = composeAnswering(settings, parts);
@@ -78,11 +78,11 @@ export function composeQueryWay(
     meter,
     readings: () => answering.asking.readings(),
     openEndpointFor: (containerId) => (sockets, view, dial) => {
-      const endpoint = new Endpoint(sockets, { containerId, view, dial }, { udp, tcp, slots, book, shares });
-      onAsker(endpoint.asker.number, containerId);
+      const endpoint = new Endpoint(sockets, { containerId, view, dial }, { udp, tcp, slots, histories, shares });
+      onClient(endpoint.client.number, containerId);
       return endpoint;
     },
-    book,
+    histories,
     asking: () => answering.asking,
     onUpstreamsChanged: () => answering.asking.forget(),
     reconfigure: (next) => {
@@ -96,7 +96,7 @@ export function composeQueryWay(
         Object.assign(tcp, answering);
       }
       current = next;
-      book.setNames(next.queries.names);
+      histories.setNames(next.queries.names);
     },
   };
 }
@@ -150,7 +150,7 @@ function sequential({ behaviour, upstream }: RunSettings, { log, meter }: Answer
     meter,
   );
   return {
-    answerer: new Answerer(behaviour, { leave: upstream.leave }),
+    answerer: new Answerer(behaviour, { leave: upstream.localOnly }),
     forward,
     forget: () => undefined,
     readings: () => NOTHING,
@@ -183,13 +183,13 @@ function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, m
     behaviour,
     policy: upstream.cache,
     now,
-    onRefresh: (asker, lane, entry) => forwarder.refresh(asker, lane, entry),
+    onRefresh: (client, lane, entry) => forwarder.refresh(client, lane, entry),
   });
-  const guard = new LoopGuard(now, (asker, loop) => {
+  const guard = new LoopGuard(now, (client, loop) => {
     const server = serverText(loop.nameserver.server);
     const text = "a nameserver leads back to dns11 through a container; that container's queries are kept from it";
-    repeats.tell("warn", server, { server, container: asker.ledger.containerId }, text, "nameserver");
-    forwarder.leaveOut(asker, loop);
+    repeats.tell("warn", server, { server, container: client.history.containerId }, text, "nameserver");
+    forwarder.leaveOut(client, loop);
   });
   const forwarder = new AdaptiveForwarder({
     behaviour,
@@ -209,7 +209,7 @@ function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, m
   return {
     answerer: new Answerer(behaviour, {
       guard,
-      leave: upstream.leave,
+      leave: upstream.localOnly,
       ...(behaviour.caches && { memory }),
     }),
     forward: forwarder.forward,

@@ -3,7 +3,7 @@
  * registry keeps are read by the answerer through the view that each endpoint holds; sockets made in a namespace are handed
  * to the listeners.
  */
-import { newsInto } from "../../base/log/news.ts";
+import { eventLogger } from "../../base/log/event-logger.ts";
 import type { Status } from "../../api/status.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { RunSettings } from "../../config/settings.ts";
@@ -21,11 +21,11 @@ import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { Server } from "../../base/model/view.ts";
-import type { ContainerWay, WayParts } from "../container-way.ts";
+import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { Link } from "./engine-link.ts";
 
-export class EngineWay implements ContainerWay {
+export class EngineSide implements ContainerSide {
   readonly containers: ControlPorts["containers"];
   readonly repairs: ControlPorts["repairs"];
   readonly inside: ControlPorts["inside"];
@@ -35,11 +35,11 @@ export class EngineWay implements ContainerWay {
   readonly roster: Roster;
   readonly hostUpstreams: HostUpstreams;
   readonly follower: Follower;
-  readonly #parts: WayParts;
+  readonly #parts: ContainerSideParts;
   readonly #link: Link;
   #isAway = false;
 
-  constructor(parts: WayParts, link: Link) {
+  constructor(parts: ContainerSideParts, link: Link) {
     this.#parts = parts;
     this.#link = link;
     // In the order in which a container meets them, backwards: whoever is told stands before who tells.
@@ -117,7 +117,7 @@ export class EngineWay implements ContainerWay {
   }
 
   #openReconciler(): Reconciler {
-    const { ground, keep, heir, begins, queryWay, quarantines, counts } = this.#parts;
+    const { ground, keep, heir, begins, querySide: querySide, quarantines, counts } = this.#parts;
     const { host } = this.#link;
     return new Reconciler(
       {
@@ -125,7 +125,7 @@ export class EngineWay implements ContainerWay {
         host,
         prove: (claim: NamespaceClaim): ProvenNamespace => proveNamespace(claim, host(), ground.bracket.homeId),
         nextZone: zones(),
-        openEndpointFor: queryWay.openEndpointFor,
+        openEndpointFor: querySide.openEndpointFor,
         keep,
         heir,
         begins,
@@ -149,7 +149,7 @@ export class EngineWay implements ContainerWay {
         host: this.#link.host,
         networkOf: (id) => this.directory.network(id),
         onChange: (id) => this.reconciler.refit(id),
-        onNews: newsInto(log),
+        onNews: eventLogger(log),
       },
       settings.kind,
       settings.labels,
@@ -171,16 +171,16 @@ export class EngineWay implements ContainerWay {
   }
 
   #openHostUpstreams(): HostUpstreams {
-    const { log, queryWay, settings } = this.#parts;
+    const { log, querySide: querySide, settings } = this.#parts;
     return new HostUpstreams(
       {
-        onNews: newsInto(log),
+        onNews: eventLogger(log),
         host: this.#link.host,
         engineVersion: () => this.#link.info.majorVersion,
         onChange: (servers: readonly Server[]) => {
           this.directory.setHost(servers);
           this.roster.refresh();
-          queryWay.onUpstreamsChanged();
+          querySide.onUpstreamsChanged();
         },
         lookAgain: (ids: readonly string[]) => this.follower.lookAgain(ids),
       },
@@ -189,7 +189,7 @@ export class EngineWay implements ContainerWay {
   }
 
   #openFollower(): Follower {
-    const { counts, log, quarantines, queryWay, repeats } = this.#parts;
+    const { counts, log, quarantines, querySide: querySide, repeats } = this.#parts;
     return new Follower(this.#link.engine, {
       onEngine: (info) => {
         this.#link.accept(info);
@@ -212,7 +212,7 @@ export class EngineWay implements ContainerWay {
       onNetworkGone: (id) => this.directory.removeNetwork(id),
       onContainer: (fact) => quarantines.box.attaching(fact.id, () => this.roster.put(fact)),
       onContainerGone: (id) => {
-        queryWay.book.name(id, this.#nameOf(id));
+        querySide.histories.name(id, this.#nameOf(id));
         this.roster.remove(id);
       },
       onInspectFailed: (id, reason) => {

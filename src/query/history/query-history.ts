@@ -1,17 +1,17 @@
 /**
- * Ledger: what one container asked lately, and what became of it. It is written where queries are answered, so writing
+ * QueryHistory: what one container asked lately, and what became of it. It is written where queries are answered, so writing
  * copies bytes and makes nothing: no string, no object. Whoever reads it pays for the words.
  */
 import { HEADER_BYTES } from "../../base/dns/header.ts";
 import { presentation } from "../../base/dns/name.ts";
-import { type AskedQuery, HOWS } from "../../base/model/asked-query.ts";
+import { type AskedQuery, QUERY_RESULTS } from "../../base/model/asked-query.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import { NAME_AT, Ring } from "./ring.ts";
 
-/** Shared by all ledgers; what can be written is exchanged when settings change. */
-export interface LedgerPolicy {
+/** Shared by all histories; what can be written is exchanged when settings change. */
+export interface HistoryPolicy {
   isKept: boolean;
   hasNames: boolean;
 }
@@ -20,15 +20,15 @@ const NO_TTL = 0xffff_ffff;
 /** Beside how a query was answered. */
 const BY_STREAM = 0x08;
 const NAMELESS = 0x10;
-/** Of a container's servers, 0 being none; in the place of one more, the ledger begins anew. */
+/** Of a container's servers, 0 being none; in the place of one more, the history begins anew. */
 const SERVERS_MAX = 255;
-const KEEPS_NOTHING: LedgerPolicy = { isKept: false, hasNames: false };
+const KEEPS_NOTHING: HistoryPolicy = { isKept: false, hasNames: false };
 
-export class Ledger {
+export class QueryHistory {
   /** Of which container; and its name, once it is gone and nobody else knows it. */
   readonly containerId: string;
   containerName: string | undefined;
-  readonly #policy: LedgerPolicy;
+  readonly #policy: HistoryPolicy;
   #ring: Ring | undefined;
   /** Of its first record. Beginning with the time keeps numbers growing through all lives of a container. */
   readonly firstSeq = Date.now() * 1000;
@@ -40,7 +40,7 @@ export class Ledger {
   /** When the queries came that are being answered, on the clock of `performance.now`. */
   #nowMs = 0;
 
-  constructor(containerId = "", policy: LedgerPolicy = KEEPS_NOTHING) {
+  constructor(containerId = "", policy: HistoryPolicy = KEEPS_NOTHING) {
     this.containerId = containerId;
     this.#policy = policy;
   }
@@ -112,14 +112,14 @@ export class Ledger {
       answers: kinds & 0xffff,
       ttl: ttl === NO_TTL ? null : ttl,
       isStream: (flags & BY_STREAM) !== 0,
-      how: HOWS[flags & 7] ?? "local",
+      result: QUERY_RESULTS[flags & 7] ?? "local",
       upstream: this.#servers?.[((rest >>> 8) & 0xff) - 1] ?? null,
       tookMs: took / 1000,
     };
   }
 
   /** A record with its name; where it begins. */
-  #begin({ question, at: offset, nameEnd, how, isStream, rcode }: Outcome, server: number): number {
+  #begin({ question, at: offset, nameEnd, result: how, isStream, rcode }: Outcome, server: number): number {
     const ring = (this.#ring ??= new Ring());
     const isNamed = nameEnd !== 0 && this.#policy.hasNames;
     const from = offset + HEADER_BYTES;

@@ -1,22 +1,22 @@
 /**
- * Asker: one network namespace as the query's way sees it. Queries bring no name of who asks; the socket they came in
+ * Client: one network namespace as the query's way sees it. Queries bring no name of who asks; the socket they came in
  * on does. It holds what that namespace may know now, and what it has asked so far.
  */
-import { HOW } from "../../base/model/asked-query.ts";
+import { QUERY_RESULT } from "../../base/model/asked-query.ts";
 import type { Server, View } from "../../base/model/view.ts";
 import { Slots } from "./slots.ts";
-import { Ledger } from "../ledger/ledger.ts";
+import { QueryHistory } from "../history/query-history.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import { type Shares, sharePools } from "./shares.ts";
 
 /** Opens a socket to a server, from the namespace that the server is dialled from; throws where that cannot be. */
 export type Dial = (server: Server, type: "udp" | "tcp") => number;
 
-let askersMade = 0;
+let clientsMade = 0;
 
-export class Asker {
+export class Client {
   /** Another number for each. */
-  readonly number = ++askersMade;
+  readonly number = ++clientsMade;
   /** Replaced whole when the registry says so; a query sees one of them from begin to end. */
   view: View;
   readonly dial: Dial;
@@ -25,7 +25,7 @@ export class Asker {
   /** Its share of what all containers have together. */
   readonly shares: Shares;
   /** What it asked lately. */
-  readonly ledger: Ledger;
+  readonly history: QueryHistory;
   isClosed = false;
   readonly #closers: (() => void)[] = [];
   /** The nonce that a verification is waiting to see arrive, as hexadecimal text. */
@@ -50,30 +50,30 @@ export class Asker {
     view: View,
     dial: Dial,
     slots: Slots = new Slots(),
-    ledger: Ledger = new Ledger(),
+    history: QueryHistory = new QueryHistory(),
     shares: Shares = sharePools(Number.POSITIVE_INFINITY).open(),
   ) {
     this.view = view;
     this.dial = dial;
     this.slots = slots;
-    this.ledger = ledger;
+    this.history = history;
     this.shares = shares;
   }
 
   /** Keeps what became of one of its queries. */
   record(outcome: Outcome): void {
-    const { stage, how } = outcome;
+    const { stage, result: how } = outcome;
     this.#count(stage, how);
     const isAnswered = stage !== STAGE.ignored && stage !== STAGE.deferred && stage !== STAGE.ours;
-    if (isAnswered && !outcome.isExplained) this.ledger.note(outcome);
+    if (isAnswered && !outcome.isExplained) this.history.note(outcome);
   }
 
   #count(stage: number, how: number): void {
     const { counters } = this;
     if (stage === STAGE.ours) return;
     if (stage === STAGE.delivered) {
-      if (how === HOW.refused) counters.refused++;
-      if (how === HOW.refused || how === HOW.failed) counters.failed++;
+      if (how === QUERY_RESULT.refused) counters.refused++;
+      if (how === QUERY_RESULT.refused || how === QUERY_RESULT.failed) counters.failed++;
       return;
     }
     counters.queries++;

@@ -25,7 +25,7 @@ import { descriptorsMax } from "../../kernel/descriptors.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import type { View } from "../../base/model/view.ts";
-import type { ContainerWay, Premises, WayParts } from "../container-way.ts";
+import type { ContainerSide, Premises, ContainerSideParts } from "../container-side.ts";
 import { openNamespace } from "../open-namespace.ts";
 import { Quarantines } from "../quarantine/quarantines.ts";
 import { INSTANCE, THREAD_NAMESPACE, modeHere } from "./here.ts";
@@ -38,18 +38,18 @@ export async function findNode(): Promise<Premises> {
     instanceId: INSTANCE,
     // There is nobody else to serve meanwhile.
     openQuarantines: () => Quarantines.none(),
-    compose: (parts: WayParts) => new NodeWay(parts),
+    compose: (parts: ContainerSideParts) => new NodeSide(parts),
     close: () => undefined,
   });
 }
 
-class NodeWay implements ContainerWay {
+class NodeSide implements ContainerSide {
   readonly containers: ControlPorts["containers"];
   readonly repairs: ControlPorts["repairs"];
   readonly inside: ControlPorts["inside"];
   readonly engine = null;
   readonly isSynced = true;
-  readonly #parts: WayParts;
+  readonly #parts: ContainerSideParts;
   readonly #host: EngineHost;
   readonly #reconciler: Reconciler;
   readonly #mode: NodeMode;
@@ -58,7 +58,7 @@ class NodeWay implements ContainerWay {
   #policy: KindPolicy;
   #lastFailure = "";
 
-  constructor(parts: WayParts) {
+  constructor(parts: ContainerSideParts) {
     const { ground, journal, log, settings } = parts;
     this.#parts = parts;
     this.#policy = settings.kind;
@@ -137,7 +137,7 @@ class NodeWay implements ContainerWay {
   }
 
   #openReconciler(): Reconciler {
-    const { counts, ground, keep, heir, begins, queryWay } = this.#parts;
+    const { counts, ground, keep, heir, begins, querySide: querySide } = this.#parts;
     return new Reconciler(
       {
         ...ground,
@@ -145,7 +145,7 @@ class NodeWay implements ContainerWay {
         prove: () => ({ fd: openSync(THREAD_NAMESPACE, "r"), id: ground.bracket.homeId }),
         nextZone: zones(),
         descriptorsMax: descriptorsMax(),
-        openEndpointFor: queryWay.openEndpointFor,
+        openEndpointFor: querySide.openEndpointFor,
         keep,
         heir,
         begins,

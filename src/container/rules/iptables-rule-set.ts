@@ -7,14 +7,14 @@ import { RouteSocket } from "../../kernel/rtnetlink.ts";
 import { removeTable } from "./install.ts";
 import { putChains } from "./iptables-chains.ts";
 import type { Place } from "./iptables-tool.ts";
-import type { RuleKeeper } from "./rule-keeper.ts";
+import type { RuleSet } from "./rule-set.ts";
 import type { Family, TablePlan } from "./plan.ts";
 import type { Standing } from "./standing.ts";
 
 /** The text is a list of words: a name with anything else in it could be read as several. */
 const PLAIN_NAME = /^[\w.@:-]+$/;
 
-export class IptablesKeeper implements RuleKeeper {
+export class IptablesRuleSet implements RuleSet {
   readonly port = undefined;
   readonly removal = undefined;
   readonly #hasZones: boolean;
