@@ -4,7 +4,7 @@
 import type { Command } from "commander";
 
 import type { CacheReport, FlushReport } from "../src/api/cache.ts";
-import { type AskingOptions, addAsking, addJson, clientFor } from "./asking.ts";
+import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
 import { table } from "./table.ts";
 
 const OFF = "nothing is kept: the switch cache is off, as it is with --strict\n";
@@ -19,7 +19,7 @@ export function addCache(program: Command): void {
     .command("stats")
     .description("Show how much is kept, for whom, and what use it was")
     .exitOverride();
-  addJson(addAsking(stats)).action(async (options: AskingOptions) => {
+  addJsonOption(addControlOptions(stats)).action(async (options: ControlOptions) => {
     const report = await (await clientFor(options)).cache();
     process.stdout.write(options.json === true ? `${JSON.stringify(report)}\n` : reportText(report));
   });
@@ -28,7 +28,7 @@ export function addCache(program: Command): void {
     .description("Forget what servers said of a name, with all its types, or of all names; what is on its way, too")
     .argument("[name]", "only this one")
     .exitOverride();
-  addJson(addAsking(flush)).action(async (name: string | undefined, options: AskingOptions) => {
+  addJsonOption(addControlOptions(flush)).action(async (name: string | undefined, options: ControlOptions) => {
     const report = await (await clientFor(options)).flushCache(name);
     process.stdout.write(options.json === true ? `${JSON.stringify(report)}\n` : flushText(report));
   });

@@ -3,8 +3,8 @@
  */
 import type { Command } from "commander";
 
-import type { Origins } from "../src/base/model/origins.ts";
-import { settle } from "../src/config/settle.ts";
+import type { SettingOrigins } from "../src/base/model/setting-origins.ts";
+import { mergeSettings } from "../src/config/merge-settings.ts";
 import { table } from "./table.ts";
 
 export function addCheckConfig(program: Command): void {
@@ -15,7 +15,7 @@ export function addCheckConfig(program: Command): void {
     .option("--json", "as JSON")
     .action(async (path: string, { json }: { readonly json?: boolean }) => {
       const { readSettingsFile } = await import("../src/config/file/settings-file.ts");
-      const { origins } = settle([await readSettingsFile(path)]);
+      const { origins } = mergeSettings([await readSettingsFile(path)]);
       process.stdout.write(
         json === true
           ? `${JSON.stringify({ file: path, settings: origins })}\n`
@@ -24,7 +24,7 @@ export function addCheckConfig(program: Command): void {
     });
 }
 
-function list(origins: Origins): string {
+function list(origins: SettingOrigins): string {
   const rows = Object.entries(origins).map(([key, { value, source }]) => [key, source, valueText(value)]);
   return table(["SETTING", "FROM", "VALUE"], rows);
 }

@@ -4,13 +4,13 @@
 import { Argument, type Command } from "commander";
 
 import { DEFAULT_STATE_DIR } from "../src/config/settings.ts";
-import { clientFor } from "./asking.ts";
+import { clientFor } from "./control-options.ts";
 import { complete } from "./shell/complete.ts";
 import { SCRIPTS } from "./shell/scripts.ts";
 
 const WITH_FILES = ":0";
 const WITHOUT_FILES = ":4";
-const ASK = "__complete";
+const COMPLETE_COMMAND = "__complete";
 
 export function addCompletion(program: Command): void {
   program
@@ -19,12 +19,12 @@ export function addCompletion(program: Command): void {
     .addArgument(new Argument("<shell>", "the shell").choices(Object.keys(SCRIPTS)))
     .action((shell: keyof typeof SCRIPTS) => void process.stdout.write(SCRIPTS[shell]));
   program
-    .command(ASK, { hidden: true })
+    .command(COMPLETE_COMMAND, { hidden: true })
     .helpOption(false)
     .allowUnknownOption()
     .allowExcessArguments()
     // The words as they were typed: `--` and flags are part of what is asked.
-    .action(async () => await answer(program, process.argv.slice(process.argv.indexOf(ASK) + 1)));
+    .action(async () => await answer(program, process.argv.slice(process.argv.indexOf(COMPLETE_COMMAND) + 1)));
 }
 
 async function answer(program: Command, words: readonly string[]): Promise<void> {

@@ -10,7 +10,7 @@ import { addCheckConfig } from "./check-config.ts";
 import { addCleanup } from "./cleanup.ts";
 import { addCompletion } from "./completion.ts";
 import { addDoctor } from "./doctor.ts";
-import { EXIT, exitCodeOf, explain } from "./exit-code.ts";
+import { EXIT, exitCodeOf, errorText } from "./exit-code.ts";
 import { addExplain } from "./explain.ts";
 import { addHelp } from "./help.ts";
 import { addKind } from "./kind.ts";
@@ -61,7 +61,7 @@ try {
   if (error instanceof CommanderError) {
     process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   } else {
-    process.stderr.write(`${explain(error)}\n`);
+    process.stderr.write(`${errorText(error)}\n`);
     process.exitCode = exitCodeOf(error);
   }
 }

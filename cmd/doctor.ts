@@ -5,13 +5,13 @@ import type { Command } from "commander";
 
 import type { Diagnosis, Report } from "../src/doctor/doctor.ts";
 import type { Finding } from "../src/base/model/finding.ts";
-import { type AskingOptions, addAsking, addJson } from "./asking.ts";
-import { DOCTOR_EXIT, explain } from "./exit-code.ts";
+import { type ControlOptions, addControlOptions, addJsonOption } from "./control-options.ts";
+import { DOCTOR_EXIT, errorText } from "./exit-code.ts";
 import { onThisPlatform } from "./platform.ts";
 import { printableLines } from "./printable.ts";
 import { table } from "./table.ts";
 
-interface DoctorOptions extends AskingOptions {
+interface DoctorOptions extends ControlOptions {
   readonly fix?: boolean;
 }
 
@@ -20,24 +20,24 @@ export function addDoctor(program: Command): void {
     .command("doctor [container]")
     .description("Find what breaks DNS in a container, or in all that run, and say what to do about it")
     .option("--fix", "repair what is dns11's own, and say what was done and what was left");
-  addJson(addAsking(command)).action(
+  addJsonOption(addControlOptions(command)).action(
     async (container: string | undefined, options: DoctorOptions) =>
-      await orUnchecked(async () => await examine(container, options)),
+      await exitUncheckedOnError(async () => await runDoctor(container, options)),
   );
 }
 
 /** To a doctor, whatever went wrong on the way means that it could not look. */
-export async function orUnchecked(work: () => Promise<void>): Promise<void> {
+export async function exitUncheckedOnError(work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    process.stderr.write(`${explain(error)}\n`);
+    process.stderr.write(`${errorText(error)}\n`);
     process.exitCode = DOCTOR_EXIT.unchecked;
   }
 }
 
 /** A problem counts for more than what could not be looked at. */
-export function judge(findings: readonly Finding[]): void {
+export function setExitCode(findings: readonly Finding[]): void {
   const states = new Set(findings.map(({ state }) => state));
   if (states.has("problem")) process.exitCode = DOCTOR_EXIT.problems;
   else if (states.has("unknown")) process.exitCode = DOCTOR_EXIT.unchecked;
@@ -52,7 +52,7 @@ export function findingsTable(findings: readonly Finding[]): string {
   return table(["STATE", "WHAT", "FOUND"], rows);
 }
 
-async function examine(container: string | undefined, { host, stateDir, fix, json }: DoctorOptions): Promise<void> {
+async function runDoctor(container: string | undefined, { host, stateDir, fix, json }: DoctorOptions): Promise<void> {
   const { diagnose } = await onThisPlatform(async () => await import("../src/doctor/doctor.ts"));
   const { cleanup } = await onThisPlatform(async () => await import("../src/run/cleanup.ts"));
   const diagnosis = await diagnose({
@@ -63,12 +63,12 @@ async function examine(container: string | undefined, { host, stateDir, fix, jso
   });
   const all = [diagnosis.machine, ...diagnosis.containers];
   const findings = all.flatMap((report) => report.findings);
-  process.stdout.write(json === true ? `${JSON.stringify(diagnosis)}\n` : text(diagnosis, container !== undefined));
-  judge(findings);
+  process.stdout.write(json === true ? `${JSON.stringify(diagnosis)}\n` : diagnosisText(diagnosis, container !== undefined));
+  setExitCode(findings);
 }
 
 /** Of many containers only what is not well is shown; of one that was named, everything. */
-function text({ machine, containers }: Diagnosis, isWhole: boolean): string {
+function diagnosisText({ machine, containers }: Diagnosis, isWhole: boolean): string {
   const reports = [reportText(machine, true), ...containers.map((report) => reportText(report, isWhole))];
   return `${reports.join("\n")}\n${summary([machine, ...containers])}\n`;
 }

@@ -49,7 +49,7 @@ export function exitCodeOf(thrown: unknown): number {
 }
 
 /** A Fault in two lines, what and what to do; a defect with its stack. Wrong settings begin with their place each. */
-export function explain(thrown: unknown): string {
+export function errorText(thrown: unknown): string {
   if (thrown instanceof BadSettings) return thrown.message;
   if (!(thrown instanceof Fault)) {
     return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);

@@ -5,8 +5,8 @@
 import type { Command } from "commander";
 
 import type { ExplainedStep, Explanation } from "../src/api/names.ts";
-import { clientFor } from "./asking.ts";
-import { type NamingOptions, addNaming, orderOf } from "./naming.ts";
+import { clientFor } from "./control-options.ts";
+import { type NameOptions, addNameOptions, nameRequestOf } from "./name-options.ts";
 import { milliseconds, replyLines } from "./reply.ts";
 import { printableText } from "./printable.ts";
 import { table } from "./table.ts";
@@ -15,8 +15,8 @@ export function addExplain(program: Command): void {
   const command = program
     .command("explain")
     .description("Say what dns11 answers a container for a name, and why: who answered, and why nobody before did");
-  addNaming(command).action(async (name: string, options: NamingOptions) => {
-    const explained = await (await clientFor(options)).explain(orderOf(name, options, "explain"));
+  addNameOptions(command).action(async (name: string, options: NameOptions) => {
+    const explained = await (await clientFor(options)).explain(nameRequestOf(name, options, "explain"));
     process.stdout.write(
       options.json === true ? `${JSON.stringify(explained)}\n` : printableText(explanationText(explained)),
     );

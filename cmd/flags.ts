@@ -10,7 +10,7 @@ import type { Key, SettingsLayer } from "../src/config/settings-layer.ts";
 import { METRICS_ADDRESS } from "../src/config/settings.ts";
 import { RETIRED_FLAGS, RETIRED_SWITCHES } from "../src/config/retired-names.ts";
 import { SWITCHES } from "../src/config/switches.ts";
-import { QUERY_NAMES } from "../src/base/model/asked-query.ts";
+import { QUERY_NAMES } from "../src/base/model/query-record.ts";
 import { NODE_ADDRESS_WORDS, KIND_MODES } from "../src/base/model/kind-policy.ts";
 import { LABEL_SERVERS } from "../src/base/model/label-policy.ts";
 import { RULE_BACKEND_SETTINGS } from "../src/base/model/rule-backend.ts";
@@ -61,7 +61,7 @@ export const IN_NODE_FLAGS: readonly FlagKey[] = [
 /** All of them, or those that make sense. */
 export function addFlags(command: Command, keys: readonly FlagKey[] = Object.keys(FLAGS) as FlagKey[]): void {
   for (const key of keys) command.addOption(optionOf(key));
-  command.addOption(new Option("--dns-search <domain>").argParser(refuseSearch).hideHelp());
+  command.addOption(new Option("--dns-search <domain>").argParser(rejectDnsSearch).hideHelp());
   for (const [flag, successor] of Object.entries(RETIRED_FLAGS)) rejectRetired(command, `${flag} [value]`, successor);
 }
 
@@ -74,96 +74,96 @@ function rejectRetired(command: Command, flag: string, successor: string): void 
 function optionOf(key: FlagKey): Option {
   switch (key) {
     case "strict":
-      return new Option("--strict", `answer exactly as current Docker does ${or(key)}`);
+      return new Option("--strict", `answer exactly as current Docker does ${envNote(key)}`);
     case "only":
-      return several(
+      return listOption(
         "--only <filter>",
-        `serve only label=KEY[=VALUE] (all that are named) or network=NAME (any of them) ${or(key)}`,
+        `serve only label=KEY[=VALUE] (all that are named) or network=NAME (any of them) ${envNote(key)}`,
         READERS.only,
       );
     case "trust-image-labels":
       return new Option(
         "--trust-image-labels",
-        `let labels baked into images say what labels of containers may ${or(key)}`,
+        `let labels baked into images say what labels of containers may ${envNote(key)}`,
       );
     case "label-servers":
-      return one(
+      return valueOption(
         "--label-servers <place>",
-        `where servers named by labels are asked from: ${LABEL_SERVERS.join(", ")} ${or(key)}`,
+        `where servers named by labels are asked from: ${LABEL_SERVERS.join(", ")} ${envNote(key)}`,
         READERS["label-servers"],
       );
     case "dns":
-      return several(
+      return listOption(
         "--dns <server>",
-        `ask this server, or /DOMAIN/SERVER for the names below a domain ${or(key)}`,
+        `ask this server, or /DOMAIN/SERVER for the names below a domain ${envNote(key)}`,
         READERS.dns,
       );
     case "dns-opt":
-      return several("--dns-opt <option>", `ndots:N, rotate, use-vc or timeout:N ${or(key)}`, READERS["dns-opt"]);
+      return listOption("--dns-opt <option>", `ndots:N, rotate, use-vc or timeout:N ${envNote(key)}`, READERS["dns-opt"]);
     case "resolv-conf":
-      return one("--resolv-conf <path>", "the host's resolv.conf, as the engine sees paths", READERS["resolv-conf"]);
+      return valueOption("--resolv-conf <path>", "the host's resolv.conf, as the engine sees paths", READERS["resolv-conf"]);
     case "ttl":
-      return one("--ttl <time>", `how long names may be remembered, in seconds or as 1m ${or(key)}`, READERS.ttl);
+      return valueOption("--ttl <time>", `how long names may be remembered, in seconds or as 1m ${envNote(key)}`, READERS.ttl);
     case "kind.nodes":
-      return several(
+      return listOption(
         "--kind <nodes>",
-        `serve the pods of KIND nodes, too: auto, label=KEY[=VALUE] or name=PATTERN ${or(key)}`,
+        `serve the pods of KIND nodes, too: auto, label=KEY[=VALUE] or name=PATTERN ${envNote(key)}`,
         READERS["kind.nodes"],
       );
     case "kind.ip":
-      return one(
+      return valueOption(
         "--kind-ip <address>",
-        `where pods ask: ${NODE_ADDRESS_WORDS.join(", ")}, or an address ${or(key)}`,
+        `where pods ask: ${NODE_ADDRESS_WORDS.join(", ")}, or an address ${envNote(key)}`,
         READERS["kind.ip"],
       );
     case "kind.mode":
-      return one("--kind-mode <mode>", `how pods reach dns11: ${KIND_MODES.join(", ")} ${or(key)}`, READERS["kind.mode"]);
+      return valueOption("--kind-mode <mode>", `how pods reach dns11: ${KIND_MODES.join(", ")} ${envNote(key)}`, READERS["kind.mode"]);
     case "rule-backend":
-      return one(
+      return valueOption(
         "--rule-backend <backend>",
-        `how redirect rules are installed: ${RULE_BACKEND_SETTINGS.join(", ")} ${or(key)}`,
+        `how redirect rules are installed: ${RULE_BACKEND_SETTINGS.join(", ")} ${envNote(key)}`,
         READERS["rule-backend"],
       );
     case "queries.names":
-      return one(
+      return valueOption(
         "--query-names <names>",
-        `what is kept of the last queries: ${QUERY_NAMES.join(", ")} ${or(key)}`,
+        `what is kept of the last queries: ${QUERY_NAMES.join(", ")} ${envNote(key)}`,
         READERS["queries.names"],
       );
     case "queries.log":
-      return new Option("--query-log", `write a line into the log for each query ${or(key)}`);
+      return new Option("--query-log", `write a line into the log for each query ${envNote(key)}`);
     case "log-level":
-      return one(
+      return valueOption(
         "--log-level <level>",
         `how much to log: ${LOG_LEVELS.join(", ")} (default: "info", env: ${variableOf(key)})`,
         READERS["log-level"],
       );
     case "log-format":
-      return one(
+      return valueOption(
         "--log-format <format>",
         `how lines look: ${LOG_FORMATS.join(", ")} (default: "auto", env: ${variableOf(key)})`,
         READERS["log-format"],
       );
     case "metrics.addr":
-      return one(
+      return valueOption(
         "--metrics-addr <address>",
         `where metrics are served, or off (default: "${METRICS_ADDRESS}", env: ${variableOf(key)})`,
         READERS["metrics.addr"],
       );
     case "lame-duck":
-      return one(
+      return valueOption(
         "--lame-duck <time>",
         `how long to answer on after SIGTERM, no longer ready (default: 0, env: ${variableOf(key)})`,
         READERS["lame-duck"],
       );
     case "capabilities":
-      return one(
+      return valueOption(
         "--capabilities <drop|keep>",
         `drop capabilities that are not needed, or keep them (default: "drop", env: ${variableOf(key)})`,
         READERS.capabilities,
       );
     case "keeper":
-      return one(
+      return valueOption(
         "--keeper <on|off>",
         `on: a second process hands containers back when this one is killed or hangs; off (default: "on", env: ${variableOf(key)})`,
         READERS.keeper,
@@ -173,7 +173,7 @@ function optionOf(key: FlagKey): Option {
 
 /** On and off for every difference between the characters. */
 export function addSwitches(command: Command): void {
-  for (const { name, does } of SWITCHES) {
+  for (const { name, description: does } of SWITCHES) {
     command.addOption(new Option(`--${name}`, does).hideHelp());
     command.addOption(new Option(`--no-${name}`, `do not: ${does}`));
   }
@@ -200,23 +200,23 @@ export function flagOf(key: Key): string | undefined {
   return name === undefined ? undefined : `--${name}`;
 }
 
-function or(key: VariableKey): string {
+function envNote(key: VariableKey): string {
   return `(env: ${variableOf(key)})`;
 }
 
-function one(flags: string, description: string, read: (text: string) => unknown): Option {
-  return new Option(flags, description).argParser((text) => explained(read, text));
+function valueOption(flags: string, description: string, read: (text: string) => unknown): Option {
+  return new Option(flags, description).argParser((text) => readOrReject(read, text));
 }
 
 /** A flag that can be given again. */
-function several(flags: string, description: string, read: (text: string) => unknown): Option {
+function listOption(flags: string, description: string, read: (text: string) => unknown): Option {
   return new Option(flags, description).argParser((text, before: readonly unknown[] | undefined) => [
     ...(before ?? []),
-    explained(read, text),
+    readOrReject(read, text),
   ]);
 }
 
-function explained(read: (text: string) => unknown, text: string): unknown {
+function readOrReject(read: (text: string) => unknown, text: string): unknown {
   try {
     return read(text);
   } catch (error) {
@@ -224,6 +224,6 @@ function explained(read: (text: string) => unknown, text: string): unknown {
   }
 }
 
-function refuseSearch(): never {
+function rejectDnsSearch(): never {
   throw new InvalidArgumentError(`It is not offered: ${NO_SEARCH}.`);
 }

@@ -9,15 +9,15 @@ import type { RunSettings } from "../src/config/settings.ts";
 import { type Log, createLog } from "../src/base/log/log.ts";
 import { READERS } from "../src/config/readers.ts";
 import type { NodeFilter } from "../src/base/model/kind-policy.ts";
-import { type AskingOptions, addAsking, addJson, clientFor } from "./asking.ts";
-import { findingsTable, judge, orUnchecked } from "./doctor.ts";
+import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
+import { findingsTable, setExitCode, exitUncheckedOnError } from "./doctor.ts";
 import { unknownCommand } from "./help.ts";
 import { onThisPlatform } from "./platform.ts";
 import { IN_NODE_FLAGS, addFlags } from "./flags.ts";
-import { type SettingsOptions, serveUntilTold, settingsReader, stateDirOption } from "./run.ts";
+import { type SettingsOptions, serveUntilSignalled, settingsReader, stateDirOption } from "./run.ts";
 import { table } from "./table.ts";
 
-interface KindOptions extends AskingOptions {
+interface KindOptions extends ControlOptions {
   readonly inNode?: boolean;
   readonly kind?: readonly NodeFilter[];
 }
@@ -47,10 +47,10 @@ export function addKind(program: Command): void {
     if (word !== undefined) unknownCommand(command, word);
     await serveInNode(options, command);
   });
-  addJson(verb(kind, "status", "Show what a running dns11 is to each node")).action(
+  addJsonOption(addVerb(kind, "status", "Show what a running dns11 is to each node")).action(
     async (options: KindOptions) => await showStatus(options),
   );
-  verb(kind, "doctor [node]", "Ask from a pod made for it, in one node or in all of them, and say what is wrong")
+  addVerb(kind, "doctor [node]", "Ask from a pod made for it, in one node or in all of them, and say what is wrong")
     .addOption(
       new Option("--kind <nodes>", "which containers are nodes: auto, label=KEY[=VALUE] or name=PATTERN").argParser(
         (text, before: readonly NodeFilter[] | undefined) => [...(before ?? []), READERS["kind.nodes"](text)],
@@ -60,44 +60,44 @@ export function addKind(program: Command): void {
     .option("--json", "as JSON")
     .action(
       async (node: string | undefined, options: KindOptions) =>
-        await orUnchecked(async () => await diagnose(node, options)),
+        await exitUncheckedOnError(async () => await diagnose(node, options)),
     );
-  verb(kind, "detach <node>", "Put a node back as it was, until it is started anew or attached again").action(
+  addVerb(kind, "detach <node>", "Put a node back as it was, until it is started anew or attached again").action(
     async (node: string, options: KindOptions) => await setDetached(node, options, true),
   );
-  verb(kind, "attach <node>", "Serve a node again that was detached").action(
+  addVerb(kind, "attach <node>", "Serve a node again that was detached").action(
     async (node: string, options: KindOptions) => await setDetached(node, options, false),
   );
 }
 
-function verb(kind: Command, name: string, description: string): Command {
-  return addAsking(kind.command(name).description(description)).exitOverride();
+function addVerb(kind: Command, name: string, description: string): Command {
+  return addControlOptions(kind.command(name).description(description)).exitOverride();
 }
 
 async function serveInNode(options: InNodeOptions, command: Command): Promise<void> {
   if (options.inNode !== true) command.help({ error: true });
-  const { serveOnce, undoInNode } = await onThisPlatform(async () => await import("../src/run/node/once.ts"));
-  if (options.undo === true) return tell(undoInNode(options.stateDir));
+  const { serveOnce, undoNodeSetup: undoInNode } = await onThisPlatform(async () => await import("../src/run/node/once.ts"));
+  if (options.undo === true) return printLines(undoInNode(options.stateDir));
   const readSettings = settingsReader(options);
   const settings = await readSettings();
   const log = createLog(settings.logLevel, settings.logFormat);
-  if (options.once !== true) return await stay(settings, log, readSettings);
+  if (options.once !== true) return await serveNode(settings, log, readSettings);
   const { lines, isServed } = await serveOnce(settings, log);
-  tell(lines);
-  const reports = isServed ? await diagnoseHere() : [];
+  printLines(lines);
+  const reports = isServed ? await diagnoseThisNode() : [];
   const wrong = reports.flatMap(({ findings }) => findings).filter(({ state }) => state !== "ok");
-  tell(wrong.map(({ what, detail }) => `${what}: ${detail}`));
+  printLines(wrong.map(({ what, detail }) => `${what}: ${detail}`));
 }
 
-async function stay(settings: RunSettings, log: Log, readSettings: () => Promise<RunSettings>): Promise<void> {
+async function serveNode(settings: RunSettings, log: Log, readSettings: () => Promise<RunSettings>): Promise<void> {
   const { findNode, Service } = await onThisPlatform(async () => ({
     ...(await import("../src/run/node/node-side.ts")),
     ...(await import("../src/run/service.ts")),
   }));
-  await serveUntilTold(new Service(settings, log, readSettings, findNode));
+  await serveUntilSignalled(new Service(settings, log, readSettings, findNode));
 }
 
-function tell(lines: readonly string[]): void {
+function printLines(lines: readonly string[]): void {
   for (const line of lines) process.stdout.write(`${line}\n`);
 }
 
@@ -127,7 +127,7 @@ function statusText(nodes: readonly ContainerStatus[]): string {
     nodes.map(({ name, state, node, reason }) => [
       name,
       state === "attached" ? (node?.state ?? "-") : state,
-      node?.published.join(" ") || "-",
+      node?.advertised.join(" ") || "-",
       node?.target.join(" ") || "-",
       node?.families.join(" ") || "-",
       timeOf(node?.lastChange),
@@ -145,19 +145,19 @@ function timeOf(iso: string | null | undefined): string {
 
 async function diagnose(node: string | undefined, options: KindOptions): Promise<void> {
   const { json } = options;
-  const reports = options.inNode === true ? await diagnoseHere() : await diagnoseThere(node, options);
+  const reports = options.inNode === true ? await diagnoseThisNode() : await diagnoseEngineNodes(node, options);
   process.stdout.write(
     json === true ? `${JSON.stringify(reports)}\n` : reports.map(reportText).join("\n") || "there is no KIND node\n",
   );
-  judge(reports.flatMap(({ findings }) => findings));
+  setExitCode(reports.flatMap(({ findings }) => findings));
 }
 
-async function diagnoseHere(): Promise<NodeDiagnosis[]> {
-  const { diagnoseInNode } = await onThisPlatform(async () => await import("../src/doctor/kind/here.ts"));
+async function diagnoseThisNode(): Promise<NodeDiagnosis[]> {
+  const { diagnoseInNode } = await onThisPlatform(async () => await import("../src/doctor/kind/in-node.ts"));
   return await diagnoseInNode();
 }
 
-async function diagnoseThere(node: string | undefined, { host, kind }: KindOptions): Promise<NodeDiagnosis[]> {
+async function diagnoseEngineNodes(node: string | undefined, { host, kind }: KindOptions): Promise<NodeDiagnosis[]> {
   const { diagnoseNodes } = await onThisPlatform(async () => await import("../src/doctor/kind/doctor.ts"));
   return await diagnoseNodes({ hostFlag: host, node, filters: kind ?? [{ kind: "auto" }] });
 }

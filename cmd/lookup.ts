@@ -5,14 +5,14 @@
 import type { Command } from "commander";
 
 import type { Lookup } from "../src/api/names.ts";
-import { clientFor } from "./asking.ts";
+import { clientFor } from "./control-options.ts";
 import { EXIT } from "./exit-code.ts";
-import { type NamingOptions, addNaming, orderOf } from "./naming.ts";
+import { type NameOptions, addNameOptions, nameRequestOf } from "./name-options.ts";
 import { printableText } from "./printable.ts";
 import { milliseconds, replyLines } from "./reply.ts";
 import { table } from "./table.ts";
 
-interface LookupOptions extends NamingOptions {
+interface LookupOptions extends NameOptions {
   readonly tcp?: boolean;
   readonly search?: boolean;
   readonly fail?: boolean;
@@ -22,13 +22,13 @@ export function addLookup(program: Command): void {
   const command = program
     .command("lookup")
     .description("Ask for a name from inside a container, of the nameservers that its own resolv.conf names");
-  addNaming(command)
+  addNameOptions(command)
     .option("--tcp", "ask by TCP")
     .option("--search", "complete the name by the search list of the container's resolv.conf, as programs do")
     .option("--fail", `exit with ${EXIT.failure} unless there is an answer with records`)
     .action(async (name: string, options: LookupOptions) => {
       const { tcp = false, search = false, fail, json } = options;
-      const order = { ...orderOf(name, options, "lookup"), tcp, search };
+      const order = { ...nameRequestOf(name, options, "lookup"), tcp, search };
       const found = await (await clientFor(options)).lookup(order);
       process.stdout.write(json === true ? `${JSON.stringify(found)}\n` : printableText(lookupText(found)));
       if (found.rcode === null) process.exitCode = EXIT.noReply;

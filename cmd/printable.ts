@@ -2,10 +2,10 @@
  * Printable: what may be shown of what others wrote. Names, labels, rules and files of a container's may hold what would
  * steer the reader's terminal, or turn the order of what is read around.
  */
-const STEERING = /[\p{Cc}\p{Bidi_Control}]/gu;
+const CONTROL_CHARACTERS = /[\p{Cc}\p{Bidi_Control}]/gu;
 
 export function printable(text: string): string {
-  return text.replaceAll(STEERING, escaped);
+  return text.replaceAll(CONTROL_CHARACTERS, escaped);
 }
 
 /** The same of a text that has lines. */

@@ -4,14 +4,14 @@
 import type { Command } from "commander";
 
 import type { ContainerStatus, Status } from "../src/api/status.ts";
-import { type AskingOptions, addAsking, addJson, clientFor } from "./asking.ts";
+import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
 import { table } from "./table.ts";
 
 export function addPs(program: Command): void {
   const command = program
     .command("ps")
     .description("List every container: whether it is served, since when, how, whom it asks and how much, or why not");
-  addJson(addAsking(command)).action(async (options: AskingOptions) => {
+  addJsonOption(addControlOptions(command)).action(async (options: ControlOptions) => {
     const { containers, ruleBackend: tier } = await (await clientFor(options)).status();
     const listed = containers.map((container) => ({ ...container, rules: rulesOf(container, tier) }));
     if (options.json === true) process.stdout.write(`${JSON.stringify(listed)}\n`);
@@ -19,7 +19,7 @@ export function addPs(program: Command): void {
   });
 }
 
-type Listed = ContainerStatus & { readonly rules: string | null };
+type ListedContainer = ContainerStatus & { readonly rules: string | null };
 
 const HEAD = [
   "CONTAINER",
@@ -42,7 +42,7 @@ function rulesOf({ state }: ContainerStatus, tier: Status["ruleBackend"]): strin
   return state === "attached" || state === "verifying" ? tier : null;
 }
 
-function row({ name, isPaused, state, since, verified, rules, ports, ...rest }: Listed): string[] {
+function row({ name, isPaused, state, since, verified, rules, ports, ...rest }: ListedContainer): string[] {
   const { counters, upstreams, reason, culprits = [], warning, node } = rest;
   const count = (...keys: string[]): string =>
     counters === undefined ? "-" : String(keys.reduce((sum, key) => sum + (counters[key] ?? 0), 0));

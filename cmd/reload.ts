@@ -4,14 +4,14 @@
 import type { Command } from "commander";
 
 import type { ReloadReport } from "../src/api/status.ts";
-import { type AskingOptions, addAsking, addJson, clientFor } from "./asking.ts";
+import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
 import { printable } from "./printable.ts";
 
 export function addReload(program: Command): void {
   const command = program
     .command("reload")
     .description("Have the settings file read again, and say what changed, or what is wrong with it");
-  addJson(addAsking(command)).action(async (options: AskingOptions) => {
+  addJsonOption(addControlOptions(command)).action(async (options: ControlOptions) => {
     const report = await (await clientFor(options)).reload();
     process.stdout.write(options.json === true ? `${JSON.stringify(report)}\n` : reloadText(report));
   });

@@ -4,9 +4,9 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 
 import { readEnvironment } from "../src/config/environment.ts";
-import { readSettingsApart } from "../src/config/file/apart.ts";
+import { readSettingsInWorker } from "../src/config/file/apart.ts";
 import { DEFAULT_STATE_DIR, type RunSettings } from "../src/config/settings.ts";
-import { settle } from "../src/config/settle.ts";
+import { mergeSettings } from "../src/config/merge-settings.ts";
 import type { Service } from "../src/run/service.ts";
 import { createLog } from "../src/base/log/log.ts";
 import { addFlags, addSwitches, flagLayer } from "./flags.ts";
@@ -55,10 +55,10 @@ async function run(options: RunOptions): Promise<void> {
   const readSettings = settingsReader(options);
   const settings = await readSettings();
   const isServing = options.dryRun !== true;
-  const { limitToNeeded } = await onThisPlatform(async () => await import("../src/run/limit-capabilities.ts"));
+  const { dropUnneededCapabilities: limitToNeeded } = await onThisPlatform(async () => await import("../src/run/drop-capabilities.ts"));
   const excess = isServing ? limitToNeeded(settings) : [];
   const { findEngine, preview, Service } = await onThisPlatform(async () => ({
-    ...(await import("../src/run/engine/engine-premises.ts")),
+    ...(await import("../src/run/engine/engine-target.ts")),
     ...(await import("../src/run/service.ts")),
   }));
   const log = createLog(settings.logLevel, settings.logFormat);
@@ -68,14 +68,14 @@ async function run(options: RunOptions): Promise<void> {
     process.stdout.write(options.json === true ? `${JSON.stringify(containers)}\n` : previewText(containers));
     return;
   }
-  await serveUntilTold(new Service(settings, log, readSettings, findEngine));
+  await serveUntilSignalled(new Service(settings, log, readSettings, findEngine));
 }
 
 /** SIGHUP has the settings read again, SIGUSR2 the process replaced; what comes of it stands in the log. */
-export async function serveUntilTold(service: Service): Promise<void> {
+export async function serveUntilSignalled(service: Service): Promise<void> {
   process.on("SIGHUP", () => void service.reload().catch(() => undefined));
   process.on("SIGUSR2", () => service.replace());
-  await service.run(untilSignalled());
+  await service.run(abortOnSignal());
 }
 
 /** Flags and environment stay as they were at the start; the file is read anew each time. */
@@ -84,7 +84,7 @@ export function settingsReader(options: SettingsOptions): () => Promise<RunSetti
   const config = options.config === "" ? undefined : options.config;
   const layers = [flagLayer(options as unknown as Readonly<Record<string, unknown>>), readEnvironment(process.env)];
   return async () => {
-    const settings = settle(config === undefined ? layers : [...layers, await readSettingsApart(config)]);
+    const settings = mergeSettings(config === undefined ? layers : [...layers, await readSettingsInWorker(config)]);
     return {
       ...settings,
       host,
@@ -98,7 +98,7 @@ export function settingsReader(options: SettingsOptions): () => Promise<RunSetti
 }
 
 /** The first SIGTERM or SIGINT asks for a good end; a second one does not wait for it. */
-export function untilSignalled(): AbortSignal {
+export function abortOnSignal(): AbortSignal {
   const controller = new AbortController();
   const onSignal = (): void => {
     if (controller.signal.aborted) process.exit(1);

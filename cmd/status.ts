@@ -4,14 +4,14 @@
 import type { Command } from "commander";
 
 import type { ContainerStatus, Status } from "../src/api/status.ts";
-import { type AskingOptions, addAsking, addJson, clientFor } from "./asking.ts";
+import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
 import { table } from "./table.ts";
 
 export function addStatus(program: Command): void {
   const command = program
     .command("status")
     .description("Show what a running dns11 does in every container, or why it does nothing there");
-  addJson(addAsking(command)).action(async (options: AskingOptions) => {
+  addJsonOption(addControlOptions(command)).action(async (options: ControlOptions) => {
     const status = await (await clientFor(options)).status();
     process.stdout.write(options.json === true ? `${JSON.stringify(status)}\n` : statusText(status));
   });
@@ -26,8 +26,8 @@ function statusText(status: Status): string {
     engine === null ? "in the node, without an engine" : `engine ${engine.version} at ${engine.address}${link}`;
   const head =
     `dns11 ${status.version}, process ${status.pid}, ${status.mode}, ${readiness}, since ${status.since}\n` +
-    `${where}, rules ${tierText(status)}\n` +
-    `settings ${status.config === null ? "" : `of ${status.config}, `}not as by default: ${saidText(status)}\n` +
+    `${where}, rules ${ruleBackendText(status)}\n` +
+    `settings ${status.config === null ? "" : `of ${status.config}, `}not as by default: ${changedSettingsText(status)}\n` +
     `metrics at ${status.metrics ?? "the control socket alone"}, ${capabilityText(status)}\n` +
     `${keeperText(status)}\n` +
     `${served} of ${containers.length} containers attached\n`;
@@ -37,7 +37,7 @@ function statusText(status: Status): string {
 }
 
 /** By what they are held, and what that means when nobody is there any more. */
-function tierText({ ruleBackend: tier, keeper }: Status): string {
+function ruleBackendText({ ruleBackend: tier, keeper }: Status): string {
   const isRemoved = tier === "nft-owner" || (tier === "nft" && keeper.state !== "off");
   return isRemoved ? tier : `${tier} (they stay when dns11 is killed: dns11 cleanup removes them)`;
 }
@@ -57,7 +57,7 @@ function capabilityText({ capabilities }: Status): string {
 }
 
 /** The keys that somebody said anything under, and who. */
-function saidText({ settings }: Status): string {
+function changedSettingsText({ settings }: Status): string {
   const said = Object.entries(settings).filter(([, { source }]) => source !== "default");
   return said.map(([key, { source }]) => `${key} (${source})`).join(", ") || "nothing";
 }

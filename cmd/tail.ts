@@ -5,12 +5,12 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 
 import type { MissedReport, QueryReport } from "../src/api/queries.ts";
 import { Fault } from "../src/base/lib/fault.ts";
-import { type AskingOptions, addAsking, clientFor } from "./asking.ts";
-import { untilSignalled } from "./run.ts";
+import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
+import { abortOnSignal } from "./run.ts";
 import { printable } from "./printable.ts";
 import { type Colour, type Paint, painterFor } from "./terminal.ts";
 
-interface TailOptions extends AskingOptions {
+interface TailOptions extends ControlOptions {
   readonly name?: string;
   readonly rcode?: string;
   readonly last?: number;
@@ -29,7 +29,7 @@ export function addTail(program: Command): void {
     .addOption(new Option("--last <number>", "begin with so many that are there already").argParser(readCount))
     .option("--no-follow", `show those that are there (the last ${LAST_SHOWN}, or --last), and end`)
     .option("--json", "as JSON, one a line");
-  addAsking(command).action(
+  addControlOptions(command).action(
     async (container: string | undefined, options: TailOptions) => await tail(container, options),
   );
 }
@@ -37,7 +37,7 @@ export function addTail(program: Command): void {
 async function tail(container: string | undefined, options: TailOptions): Promise<void> {
   const { name, rcode, last } = options;
   const client = await clientFor(options);
-  const signal = untilSignalled();
+  const signal = abortOnSignal();
   const wanted = {
     ...(container !== undefined && { container }),
     ...(name !== undefined && { name }),

@@ -5,14 +5,14 @@ import type { Command } from "commander";
 
 import type { ControlClient } from "../src/api/control-client.ts";
 import { Fault } from "../src/base/lib/fault.ts";
-import { type AskingOptions, addAsking, clientFor } from "./asking.ts";
-import { untilSignalled } from "./run.ts";
+import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
+import { abortOnSignal } from "./run.ts";
 import { painterFor } from "./terminal.ts";
-import { picture } from "./top/picture.ts";
+import { renderSnapshot } from "./top/render.ts";
 import { Screen } from "./top/screen.ts";
-import { type Snapshot, Tally } from "./top/tally.ts";
+import { type Snapshot, QueryStatistics } from "./top/query-statistics.ts";
 
-interface TopOptions extends AskingOptions {
+interface TopOptions extends ControlOptions {
   readonly once?: boolean;
 }
 
@@ -27,12 +27,12 @@ export function addTop(program: Command): void {
     .description("Show who asks how much, what is cached, fails or takes long, by container and by name; q ends it")
     .option("--once", "show it once, after a second, and end; so it is where there is no terminal")
     .option("--json", "as JSON: with --once one snapshot, otherwise one a second, a line each");
-  addAsking(command).action(async (options: TopOptions) => await top(options));
+  addControlOptions(command).action(async (options: TopOptions) => await top(options));
 }
 
 async function top(options: TopOptions): Promise<void> {
   const client = await clientFor(options);
-  const signal = untilSignalled();
+  const signal = abortOnSignal();
   const isJson = options.json === true;
   if (options.once === true || (!isJson && !process.stdout.isTTY)) {
     await watch(client, signal, (snapshot) => {
@@ -49,7 +49,7 @@ async function top(options: TopOptions): Promise<void> {
 
 function plain(snapshot: Snapshot): string {
   const columns = process.stdout.columns || Number(process.env["COLUMNS"]) || PLAIN_COLUMNS;
-  const lines = picture(snapshot, { columns, rows: undefined }, painterFor(process.stdout));
+  const lines = renderSnapshot(snapshot, { columns, rows: undefined }, painterFor(process.stdout));
   return `${lines.map((line) => line.trimEnd()).join("\n")}\n`;
 }
 
@@ -58,7 +58,7 @@ async function live(client: ControlClient, signal: AbortSignal): Promise<void> {
   const paint = painterFor(process.stdout);
   let last: Snapshot | undefined;
   const draw = (): void => {
-    if (last !== undefined) screen.draw(picture(last, screen.size, paint));
+    if (last !== undefined) screen.draw(renderSnapshot(last, screen.size, paint));
   };
   const screen = new Screen(() => quit.abort(), draw);
   try {
@@ -74,23 +74,23 @@ async function live(client: ControlClient, signal: AbortSignal): Promise<void> {
 
 /** Takes a snapshot every second, as long as whoever is shown one wants another. */
 async function watch(client: ControlClient, signal: AbortSignal, show: (snapshot: Snapshot) => boolean): Promise<void> {
-  const tally = new Tally();
+  const tally = new QueryStatistics();
   const over = new AbortController();
   const end = AbortSignal.any([signal, over.signal]);
   let failure: unknown;
   const following = (async () => {
-    for await (const each of client.follow({ last: LAST_COUNTED }, end)) tally.add(each, Date.now());
+    for await (const each of client.follow({ last: LAST_COUNTED }, end)) tally.addQuery(each, Date.now());
     if (!end.aborted) throw new Fault("ENDED", "dns11 has ended, and with it what there is to see");
   })().catch((error: unknown) => {
     failure = error;
     over.abort();
   });
   try {
-    tally.read(await client.counters(), Date.now());
+    tally.addCounters(await client.counters(), Date.now());
     for (;;) {
       await pause(EVERY_MS, end);
       if (end.aborted) break;
-      tally.read(await client.counters(), Date.now());
+      tally.addCounters(await client.counters(), Date.now());
       if (!show(tally.snapshot(Date.now()))) break;
     }
   } finally {

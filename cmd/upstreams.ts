@@ -4,14 +4,14 @@
 import type { Command } from "commander";
 
 import type { Upstream, UpstreamReport, UpstreamUse } from "../src/api/upstreams.ts";
-import { type AskingOptions, addAsking, addJson, clientFor } from "./asking.ts";
+import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
 import { table } from "./table.ts";
 
 export function addUpstreams(program: Command): void {
   const command = program
     .command("upstreams")
     .description("Show every server that containers may ask: for which names, from where, and how it does");
-  addJson(addAsking(command)).action(async (options: AskingOptions) => {
+  addJsonOption(addControlOptions(command)).action(async (options: ControlOptions) => {
     const report = await (await clientFor(options)).upstreams();
     process.stdout.write(options.json === true ? `${JSON.stringify(report)}\n` : upstreamsText(report));
   });
@@ -19,7 +19,7 @@ export function addUpstreams(program: Command): void {
 
 const HEAD = ["SERVER", "FROM", "STATE", "SINCE", "TAKES", "QUERIES", "ANSWERS", "USELESS", "UNREACHED", "EDNS", "FOR"];
 
-function upstreamsText({ isRemembering, upstreams }: UpstreamReport): string {
+function upstreamsText({ tracksServers: isRemembering, upstreams }: UpstreamReport): string {
   if (upstreams.length === 0) return "no container that is served may ask anybody\n";
   const note = isRemembering
     ? ""
@@ -34,7 +34,7 @@ function row(upstream: Upstream): string[] {
     upstream.container === null ? "host" : `"${upstream.container}"`,
     stateText(upstream),
     since === null ? "-" : since.slice(11, 19),
-    takesText(upstream),
+    rttText(upstream),
     ...[counters?.queries, counters?.answers, counters?.useless, counters?.unreachable].map((count) =>
       String(count ?? "-"),
     ),
@@ -48,7 +48,7 @@ function stateText({ state, reason, isLooping }: Upstream): string {
   return state === "down" ? `down (${reason ?? ""})` : state;
 }
 
-function takesText({ rttMs, deviationMs }: Upstream): string {
+function rttText({ rttMs, deviationMs }: Upstream): string {
   return rttMs === null ? "-" : `${rttMs.toFixed(1)} ±${(deviationMs ?? 0).toFixed(1)} ms`;
 }
 

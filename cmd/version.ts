@@ -3,7 +3,7 @@
  */
 import type { Command } from "commander";
 
-import { addJson } from "./asking.ts";
+import { addJsonOption } from "./control-options.ts";
 import { readBuild } from "./build.ts";
 import { libcText } from "./platform.ts";
 
@@ -11,7 +11,7 @@ export function addVersion(program: Command): void {
   const command = program
     .command("version")
     .description("Say which dns11 this is, which commit it was built from, and what it runs on");
-  addJson(command).action(({ json }: { readonly json?: boolean }) => {
+  addJsonOption(command).action(({ json }: { readonly json?: boolean }) => {
     const { version, commit } = readBuild();
     const told = {
       version,

@@ -11,8 +11,8 @@ import { test } from "node:test";
 import { EXIT } from "../cmd/exit-code.ts";
 import { SWITCHES } from "../src/config/switches.ts";
 import { LIMITS } from "../src/base/limits.ts";
-import type { Origins } from "../src/base/model/origins.ts";
-import { settle } from "../src/config/settle.ts";
+import type { SettingOrigins } from "../src/base/model/setting-origins.ts";
+import { mergeSettings } from "../src/config/merge-settings.ts";
 import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../src/base/model/behaviour.ts";
 import type { ControlPorts } from "../src/control/ports.ts";
 import { routesOf } from "../src/control/routes.ts";
@@ -85,7 +85,7 @@ test("the settings file of README is good, and every setting has its line in it"
   }
   // What it shows is the default, but for a network's servers and the path that is the usual one.
   const others = new Set(["networks", "resolv-conf"]);
-  for (const [key, { value }] of Object.entries(settle([]).origins)) {
+  for (const [key, { value }] of Object.entries(mergeSettings([]).origins)) {
     if (!others.has(key)) assert.deepEqual(settings[key]?.value, value, key);
   }
   for (const { name } of SWITCHES) assert.match(readme, new RegExp(`^\\| .--no-${name}. `, "m"), name);
@@ -110,7 +110,7 @@ test("what README offers for each line of dnsmasq's is good", () => {
 });
 
 // The settings that a file comes to, by key.
-function checked(text: string): Origins {
+function checked(text: string): SettingOrigins {
   const folder = mkdtempSync(join(tmpdir(), "d11-docs-"));
   try {
     const file = join(folder, "settings.yaml");
@@ -119,7 +119,7 @@ function checked(text: string): Origins {
       encoding: "utf8",
     });
     assert.equal(status, 0, stderr + stdout);
-    return (JSON.parse(stdout) as { settings: Origins }).settings;
+    return (JSON.parse(stdout) as { settings: SettingOrigins }).settings;
   } finally {
     rmSync(folder, { recursive: true });
   }

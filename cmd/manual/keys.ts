@@ -7,9 +7,9 @@ import type { Command } from "commander";
 import { READERS, readBoolean } from "../../src/config/readers.ts";
 import type { Key } from "../../src/config/settings-layer.ts";
 import { SWITCHES } from "../../src/config/switches.ts";
-import { settle } from "../../src/config/settle.ts";
+import { mergeSettings } from "../../src/config/merge-settings.ts";
 import { flagOf } from "../flags.ts";
-import { KEY_MEANINGS } from "./meanings.ts";
+import { KEY_DESCRIPTIONS } from "./descriptions.ts";
 
 interface SettingsKey {
   readonly key: Key;
@@ -24,19 +24,19 @@ interface SettingsKey {
 }
 
 /** What no key takes, to hear what it takes instead. */
-const NONSENSE = "?";
+const INVALID_VALUE = "?";
 
 export function settingsKeys(program: Command): SettingsKey[] {
-  const plain = settle([]).origins;
-  const strict = settle([{ source: "file", values: { strict: true }, where: (key: Key) => key }]).origins;
+  const plain = mergeSettings([]).origins;
+  const strict = mergeSettings([{ source: "file", values: { strict: true }, where: (key: Key) => key }]).origins;
   return (Object.keys(plain) as Key[]).map((key) => {
     const { flag, description = "" } = flagIn(program, key);
-    const { does } = SWITCHES.find((each) => each.key === key) ?? {};
+    const { description: does } = SWITCHES.find((each) => each.key === key) ?? {};
     return {
       key,
       does:
-        does ?? (KEY_MEANINGS as Partial<Record<Key, string>>)[key] ?? description.replace(/ \([^)]*env: [^)]*\)$/, ""),
-      takes: takenBy(key),
+        does ?? (KEY_DESCRIPTIONS as Partial<Record<Key, string>>)[key] ?? description.replace(/ \([^)]*env: [^)]*\)$/, ""),
+      takes: acceptedBy(key),
       byDefault: plain[key]?.value,
       underStrict: strict[key]?.value,
       flag,
@@ -53,10 +53,10 @@ function flagIn(program: Command, key: Key): { readonly flag: string | undefined
 }
 
 /** A reader that refuses something says what it would have taken. */
-function takenBy(key: Key): string | undefined {
+function acceptedBy(key: Key): string | undefined {
   const read = key in READERS ? READERS[key as keyof typeof READERS] : isMap(key) ? undefined : readBoolean;
   try {
-    read?.(NONSENSE);
+    read?.(INVALID_VALUE);
   } catch (error) {
     return (error as Error).message
       .replace(/^"\?" is /, "")

@@ -6,7 +6,7 @@ import type { Command, Option } from "commander";
 import type { Build } from "../build.ts";
 import { EXIT } from "../exit-code.ts";
 import { commandsOf, optionsOf } from "../shell/complete.ts";
-import { EXIT_MEANINGS } from "./meanings.ts";
+import { EXIT_DESCRIPTIONS } from "./descriptions.ts";
 import { bold, heading, italic, item, plain, section, usage, wrapped } from "./roff.ts";
 
 const ABOUT = [
@@ -57,7 +57,7 @@ export function programPage(program: Command, { version, day }: Build): string {
     section(
       "EXIT STATUS",
       Object.entries(EXIT)
-        .map(([name, code]) => item(bold(String(code)), plain(EXIT_MEANINGS[name as keyof typeof EXIT])))
+        .map(([name, code]) => item(bold(String(code)), plain(EXIT_DESCRIPTIONS[name as keyof typeof EXIT])))
         .join(""),
     ),
     section("SEE ALSO", `.BR dns11.yaml (5),\n.BR docker (1),\n.BR nft (8),\n.BR resolv.conf (5)\n`),

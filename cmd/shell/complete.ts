@@ -4,21 +4,21 @@
  */
 import { type Argument, type Command, InvalidArgumentError, type Option } from "commander";
 
-interface Candidate {
+interface CompletionCandidate {
   readonly word: string;
   readonly does: string;
 }
 
 export interface Completion {
-  readonly candidates: readonly Candidate[];
+  readonly candidates: readonly CompletionCandidate[];
   /** The shell knows files better than we do. */
   readonly wantsFiles: boolean;
 }
 
 /** Asks for the names of containers, with the flags that stand on the line (--host, --state-dir). */
-export type AskNames = (flags: ReadonlyMap<string, string>) => Promise<readonly string[]>;
+export type FetchContainerNames = (flags: ReadonlyMap<string, string>) => Promise<readonly string[]>;
 
-interface Place {
+interface CommandPosition {
   readonly command: Command;
   /** The command whose command it is; that of \`help\` does not know it. */
   readonly parent: Command;
@@ -35,12 +35,12 @@ const NOTHING: Completion = { candidates: [], wantsFiles: false };
 const FILES = /^(?:file|path|folder)$/;
 const CONTAINERS = /^(?:container|node)$/;
 /** What no flag takes, to hear what it takes instead. */
-const NONSENSE = "?";
+const INVALID_VALUE = "?";
 
 /** `words` are those after the program's name; the last one is being typed. */
-export async function complete(program: Command, words: readonly string[], askNames: AskNames): Promise<Completion> {
+export async function complete(program: Command, words: readonly string[], askNames: FetchContainerNames): Promise<Completion> {
   const typed = words.at(-1) ?? "";
-  const place = placeAfter(program, words.slice(0, -1));
+  const place = positionAfter(program, words.slice(0, -1));
   // Some shells (bash) take `--flag=value` apart at the sign.
   if (place.option !== undefined) return await valueOf(place, place.option, typed === "=" ? "" : typed, askNames);
   const [, flag, start] = /^(--[^=]+)=(.*)$/.exec(typed) ?? [];
@@ -62,7 +62,7 @@ export async function complete(program: Command, words: readonly string[], askNa
   return await wordAt(place, typed, askNames);
 }
 
-function placeAfter(program: Command, words: readonly string[]): Place {
+function positionAfter(program: Command, words: readonly string[]): CommandPosition {
   let command = program;
   let parent = program;
   let option: Option | undefined;
@@ -90,7 +90,7 @@ function placeAfter(program: Command, words: readonly string[]): Place {
   return { command, parent, option, argumentsBefore, hasNoFlags, flags };
 }
 
-async function wordAt(place: Place, typed: string, askNames: AskNames): Promise<Completion> {
+async function wordAt(place: CommandPosition, typed: string, askNames: FetchContainerNames): Promise<Completion> {
   const { command, argumentsBefore, hasNoFlags } = place;
   const commands = argumentsBefore === 0 && !hasNoFlags ? commandsOf(command) : [];
   const declared = command.registeredArguments;
@@ -108,7 +108,7 @@ async function wordAt(place: Place, typed: string, askNames: AskNames): Promise<
   };
 }
 
-async function valueOf(place: Place, taker: Option | Argument, typed: string, askNames: AskNames): Promise<Completion> {
+async function valueOf(place: CommandPosition, taker: Option | Argument, typed: string, askNames: FetchContainerNames): Promise<Completion> {
   const name = nameOf(taker);
   if (CONTAINERS.test(name)) return startingWith(typed, plain(await askNames(place.flags)));
   if (FILES.test(name)) return { candidates: [], wantsFiles: true };
@@ -123,7 +123,7 @@ async function valueOf(place: Place, taker: Option | Argument, typed: string, as
 function choicesOf(taker: Option | Argument): readonly string[] {
   if (taker.argChoices !== undefined) return taker.argChoices;
   try {
-    taker.parseArg?.(NONSENSE, undefined);
+    taker.parseArg?.(INVALID_VALUE, undefined);
   } catch (error) {
     if (!(error instanceof InvalidArgumentError)) throw error;
     const [, words] = /"\?" is (?:none of|neither) (.+?)(?: nor an? .+)?\.?$/.exec(error.message) ?? [];
@@ -149,10 +149,10 @@ function nameOf(taker: Option | Argument): string {
   return /[<[]([^\]>.]+)/.exec(taker.flags)?.[1] ?? "";
 }
 
-function plain(words: readonly string[]): Candidate[] {
+function plain(words: readonly string[]): CompletionCandidate[] {
   return words.map((word) => ({ word, does: "" }));
 }
 
-function startingWith(typed: string, candidates: readonly Candidate[]): Completion {
+function startingWith(typed: string, candidates: readonly CompletionCandidate[]): Completion {
   return { candidates: candidates.filter(({ word }) => word.startsWith(typed)), wantsFiles: false };
 }

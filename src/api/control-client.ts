@@ -5,9 +5,9 @@
 import { type IncomingMessage, request } from "node:http";
 
 import type { CountersReport, MissedReport, QueriesReport, QueryReport } from "./queries.ts";
-import type { RepairAnswer, Status } from "./status.ts";
+import type { RepairReport, Status } from "./status.ts";
 import type { CacheReport, FlushReport } from "./cache.ts";
-import type { Explanation, Lookup, LookupOrder, NameOrder } from "./names.ts";
+import type { Explanation, Lookup, LookupRequest, NameRequest } from "./names.ts";
 import type { ReloadReport } from "./status.ts";
 import type { UpstreamReport } from "./upstreams.ts";
 import { Fault, codeOf } from "../base/lib/fault.ts";
@@ -15,10 +15,10 @@ import { Fault, codeOf } from "../base/lib/fault.ts";
 /** Of the beginning of an answer, and of each piece of one that is one value; a stream may be silent as long as it likes. */
 const TIMEOUT_MS = 5_000;
 /** Of one that servers are asked for, whose own time is over before. */
-const ASKING_TIMEOUT_MS = 120_000;
+const QUERY_TIMEOUT_MS = 120_000;
 
 /** Which queries are wanted; all of them where nothing is said. */
-export interface QueriesWanted {
+export interface QueriesRequest {
   /** Its name, or the beginning of its id. */
   readonly container?: string;
   /** A pattern with `*` and `?`. */
@@ -52,8 +52,8 @@ export class ControlClient {
   }
 
   /** Has a container, by its name or id, attached anew where it has to be. */
-  async repair(container: string): Promise<RepairAnswer> {
-    return (await this.#ask("POST", "/v1/repair", { container })) as RepairAnswer;
+  async repair(container: string): Promise<RepairReport> {
+    return (await this.#ask("POST", "/v1/repair", { container })) as RepairReport;
   }
 
   /** What the containers have asked, in numbers. */
@@ -62,12 +62,12 @@ export class ControlClient {
   }
 
   /** The last queries, oldest first. */
-  async queries(wanted: QueriesWanted & { readonly since?: number } = {}): Promise<QueriesReport> {
+  async queries(wanted: QueriesRequest & { readonly since?: number } = {}): Promise<QueriesReport> {
     return (await this.#ask("GET", `/v1/queries?${parametersOf(wanted)}`)) as QueriesReport;
   }
 
   /** Queries as they come, until `signal`. Ends by itself only when dns11 does. */
-  async *follow(wanted: QueriesWanted = {}, signal?: AbortSignal): AsyncGenerator<QueryReport | MissedReport, void> {
+  async *follow(wanted: QueriesRequest = {}, signal?: AbortSignal): AsyncGenerator<QueryReport | MissedReport, void> {
     const answer = await this.#open("GET", `/v1/queries?${parametersOf({ ...wanted, follow: true })}`);
     answer.socket.setTimeout(0);
     const stop = (): void => void answer.destroy();
@@ -86,13 +86,13 @@ export class ControlClient {
   }
 
   /** Asks from inside a container, as a program in there would; `rcode` is null where nobody answered. */
-  async lookup(order: LookupOrder, timeoutMs = ASKING_TIMEOUT_MS): Promise<Lookup> {
+  async lookup(order: LookupRequest, timeoutMs = QUERY_TIMEOUT_MS): Promise<Lookup> {
     return (await this.#ask("POST", "/v1/lookup", order, timeoutMs)) as Lookup;
   }
 
   /** What dns11 answers a container, and why. */
-  async explain(order: NameOrder): Promise<Explanation> {
-    return (await this.#ask("POST", "/v1/explain", order, ASKING_TIMEOUT_MS)) as Explanation;
+  async explain(order: NameRequest): Promise<Explanation> {
+    return (await this.#ask("POST", "/v1/explain", order, QUERY_TIMEOUT_MS)) as Explanation;
   }
 
   /** Every server that may be asked, and what is known of it. */
@@ -111,7 +111,7 @@ export class ControlClient {
 
   /** Has the settings file read again, and tells what changed by it. */
   async reload(): Promise<ReloadReport> {
-    return (await this.#ask("POST", "/v1/reload", undefined, ASKING_TIMEOUT_MS)) as ReloadReport;
+    return (await this.#ask("POST", "/v1/reload", undefined, QUERY_TIMEOUT_MS)) as ReloadReport;
   }
 
   async #ask(method: string, path: string, body?: unknown, timeoutMs = TIMEOUT_MS): Promise<unknown> {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 import { engineAddress } from "./engine-address.ts";
 import { engineId } from "./engine-id.ts";
-import { controlPath, instanceFolder } from "./place.ts";
+import { controlPath, instanceFolder } from "./state-paths.ts";
 
 export async function locateControl(stateDir: string, host: string | undefined): Promise<string> {
   const { socketPath } = engineAddress(host, process.env);

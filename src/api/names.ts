@@ -3,7 +3,7 @@
  * in there gets, an explanation why dns11 answers what it does.
  */
 import type { ReplyText } from "../base/model/reply-text.ts";
-import type { FlightEvent, Layer } from "../base/model/step.ts";
+import type { UpstreamEvent, StepLayer } from "../base/model/step.ts";
 
 export interface ContainerRef {
   readonly id: string;
@@ -18,7 +18,7 @@ interface NameRef {
 }
 
 /** A name to be asked for, and where. */
-export interface NameOrder {
+export interface NameRequest {
   /** A container's name, or the beginning of its id. */
   readonly container: string;
   /** An address stands for the name that belongs to it, where no type is said. */
@@ -26,7 +26,7 @@ export interface NameOrder {
   readonly type?: string | undefined;
 }
 
-export interface LookupOrder extends NameOrder {
+export interface LookupRequest extends NameRequest {
   readonly tcp?: boolean | undefined;
   /** The search list of the container's resolv.conf counts, as it does for programs in there. */
   readonly search?: boolean | undefined;
@@ -54,11 +54,11 @@ export type Lookup = {
 } & Omit<ReplyText, "rcode">;
 
 export interface ExplainedStep {
-  readonly layer: Layer;
+  readonly layer: StepLayer;
   readonly isAnswer: boolean;
   readonly why: string;
   /** What servers were asked and did, from the beginning of the query. */
-  readonly events?: readonly FlightEvent[];
+  readonly events?: readonly UpstreamEvent[];
 }
 
 export interface Explanation {
@@ -68,7 +68,7 @@ export interface Explanation {
   readonly networks: readonly string[];
   readonly steps: readonly ExplainedStep[];
   /** The layer that the answer came from. */
-  readonly answeredBy: Layer | null;
+  readonly answeredBy: StepLayer | null;
   readonly server: string | null;
   readonly ms: number;
   /** null where nothing was answered. */

@@ -1,7 +1,7 @@
 /**
  * Queries: what containers asked, as `GET /v1/queries` and `GET /v1/counters` tell it.
  */
-import type { QueryResult } from "../base/model/asked-query.ts";
+import type { QueryResult } from "../base/model/query-record.ts";
 
 export interface QueryReport {
   readonly container: string;

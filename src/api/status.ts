@@ -5,7 +5,7 @@
 import type { CapabilitySets } from "../base/model/capability-sets.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
 import type { NodeReport } from "../base/model/node-report.ts";
-import type { Origins } from "../base/model/origins.ts";
+import type { SettingOrigins } from "../base/model/setting-origins.ts";
 import type { RuleBackend } from "../base/model/rule-backend.ts";
 
 export interface ContainerStatus {
@@ -51,7 +51,7 @@ export interface Status {
   /** The settings file. */
   readonly config: string | null;
   /** What counts under each key of the settings file, and who said so. */
-  readonly settings: Origins;
+  readonly settings: SettingOrigins;
   /** Every running container has been looked at, and is served or its refusal known. */
   readonly isReady: boolean;
   readonly memoryBytes: number;
@@ -65,14 +65,14 @@ export interface Status {
 }
 
 /** What `POST /v1/repair` tells. */
-export interface RepairAnswer {
+export interface RepairReport {
   readonly name: string;
   /** Its rules were made anew, it was attached anew or for the first time, it cannot be, or nobody wants it served. */
   readonly outcome: "verified" | "attached-anew" | "released" | "failed" | "not-served";
 }
 
 /** What `GET /ready` tells. */
-export interface LifeReport {
+export interface LifecycleReport {
   readonly ready: boolean;
   readonly phase: "starting" | "ready" | "stopping";
   /** What is not there yet: sentences. */

@@ -76,9 +76,9 @@ export interface Suite {
 
 const DEFAULT_STATE_DIR = "/run/dns11";
 const DEFAULT_TIMEOUT_MS = 10_000;
-const ASK_EVERY_MS = 100;
+const RETRY_INTERVAL_MS = 100;
 /** What waiting does not change. */
-const PERMANENT = new Set(["CONTROL_PERMISSION", "BAD_QUESTION", "BAD_BODY"]);
+const PERMANENT_CODES = new Set(["CONTROL_PERMISSION", "BAD_QUESTION", "BAD_BODY"]);
 
 /** Finds the dns11 that serves an engine; fails with the code NOT_RUNNING where there is none. */
 export async function connect(options: ConnectOptions = {}): Promise<Suite> {
@@ -103,19 +103,19 @@ async function waitUntilResolves(
     let got: string;
     try {
       // A server that keeps silent takes longer than somebody here may want to wait.
-      const restMs = Math.max(ASK_EVERY_MS, Math.ceil(endMs - performance.now()));
+      const restMs = Math.max(RETRY_INTERVAL_MS, Math.ceil(endMs - performance.now()));
       const { rcode, answers } = await client.lookup({ ...question, type }, restMs);
       if (rcode === "NOERROR" && answers.length > 0) return answers;
       got = rcode === "NOERROR" ? "no records" : (rcode ?? "no answer");
     } catch (error) {
-      if (PERMANENT.has(codeOf(error) ?? "")) throw error;
+      if (PERMANENT_CODES.has(codeOf(error) ?? "")) throw error;
       got = reasonOf(error);
     }
-    if (performance.now() + ASK_EVERY_MS > endMs) {
+    if (performance.now() + RETRY_INTERVAL_MS > endMs) {
       const { container, name } = question;
       const what = `"${name}" (${type}) did not resolve in "${container}" within ${timeoutMs} ms`;
       throw new Fault("NOT_RESOLVED", `${what}; at last it got: ${got}`);
     }
-    await sleep(ASK_EVERY_MS);
+    await sleep(RETRY_INTERVAL_MS);
   }
 }

@@ -43,6 +43,6 @@ export interface Upstream {
 
 export interface UpstreamReport {
   /** Without the switch failover nothing is remembered of servers. */
-  readonly isRemembering: boolean;
+  readonly tracksServers: boolean;
   readonly upstreams: readonly Upstream[];
 }

@@ -62,14 +62,14 @@ export const LIMITS = {
   /** Forwarded queries of one container in flight, as Docker has it; the next ones wait. */
   forwardSlots: 1024,
   /** Forwarded queries of all containers in flight or waiting; one more is refused, unless its container has few. */
-  forwardQueriesWhole: 8192,
+  forwardQueriesTotal: 8192,
   forwardQueriesAlways: 32,
   /** Their bytes: of all containers, of one, and what one always gets. One query may have 64 KB. */
   forwardBytes: { whole: 64 * 1024 * 1024, each: 4 * 1024 * 1024, always: 128 * 1024 },
   /** The same where queries share sockets, and cost memory alone. */
   forwardQueriesShared: 32_768,
   /** The share of its descriptors that the process lets forwarded queries have; the rest is for serving. */
-  forwardShareOfDescriptors: 0.5,
+  forwardDescriptorShare: 0.5,
   /** Queries of one container waiting for a slot; one more is refused at once. */
   forwardWaiting: 1024,
   /** How long a query waits for a slot, as Docker has it, and within one budget; then it is refused. */
@@ -82,7 +82,7 @@ export const LIMITS = {
   /** Time for one server to answer; then the next one is asked. */
   forwardServerMs: 4_000,
   /** Time for Docker's own resolver, which asks up to three servers itself. */
-  forwardDoorMs: 13_000,
+  forwardDockerMs: 13_000,
 
   /**
    * Sockets to one server. Each query draws one, so that whoever forges a reply has to guess the port as well as the id.
@@ -93,18 +93,18 @@ export const LIMITS = {
   /** Replies of servers that are worked off in one round of the event loop; the others wait in their sockets. */
   upstreamBatch: 64,
   /** Sockets to servers in all; past this a query shares one that is there. */
-  upstreamSocketsWhole: 4096,
+  upstreamSocketsTotal: 4096,
   /** The share of its descriptors that the process lets sockets to servers have. */
-  upstreamShareOfDescriptors: 0.25,
+  upstreamDescriptorShare: 0.25,
   /** What is left to clients' TCP connections when it is counted for how many containers there is room. */
-  connectionShareOfDescriptors: 0.25,
+  connectionDescriptorShare: 0.25,
   /** What attaching leaves free of descriptors, for the control socket, probes and files: without it nobody could be told. */
   descriptorsReserved: 32,
   /**
    * Descriptors for which the kernel's table has room from the start, 128 KB of it: three thousand containers. Past that,
    * or where the process may not have so many, it grows when it is full, and everybody waits for 10 to 20 ms.
    */
-  descriptorsForeseen: 16_384,
+  descriptorsPreallocated: 16_384,
   /** A machine with room for fewer containers is told at start. */
   containersExpected: 1_000,
   /** After so many queries, or so long, a socket is exchanged for one on another port. */
@@ -130,7 +130,7 @@ export const LIMITS = {
   /** UDP sockets to servers of a container's own; past that it shares those that it has. */
   upstreamSocketsOwn: { whole: 4096, each: 64, always: 8 },
   /** How often one server is asked for one query: packets get lost. */
-  upstreamAsksPerServer: 3,
+  upstreamAttemptsPerServer: 3,
   /** Containers that metrics may be told to tell apart: more series than that nobody keeps. */
   meteredContainersMax: 2_000,
   /** Servers that metrics tell apart; what all others did is counted together. */
@@ -140,26 +140,26 @@ export const LIMITS = {
   /** Servers of one list that are used; the rest of a longer one is not. */
   upstreamServers: 8,
   /** From a truncated reply to the whole one, by TCP; then the truncated one is passed on. */
-  wholeMs: 1_500,
+  tcpFallbackMs: 1_500,
   /** Company for a server that is slower than usual: never earlier than this, never later than that. */
   hedgeMsMin: 40,
   hedgeMsMax: 1_000,
   /** The same for a server that has not answered yet. */
   hedgeMsFirst: 300,
   /** From asking the last server of the list until the first is asked again; then it doubles. */
-  askAgainMs: 700,
+  retransmitMs: 700,
   /** Unanswered queries in a row, and the time they must span, after which a server counts as down. */
   downAfterQueries: 3,
   downAfterMs: 1_000,
   /** Useless answers (SERVFAIL, REFUSED) in a row after which a server is asked last. */
-  downAfterUseless: 8,
+  downAfterErrors: 8,
   /** Of these, those that other containers than the first must have seen, where several ask that server. */
-  downAfterUselessOthers: 3,
+  downAfterErrorsOthers: 3,
   /** How long until a server that is down gets a query on trial, beside the one that another server gets. */
   trialMsFirst: 500,
   trialMsLast: 30_000,
   /** How long a server that takes no EDNS is asked without. */
-  plainMs: 15 * 60_000,
+  withoutEdnsMs: 15 * 60_000,
   /** How long a server that leads back to us is not asked, and how often that is looked into. */
   loopMs: 60_000,
   loopProbeEveryMs: 30_000,
@@ -171,8 +171,8 @@ export const LIMITS = {
   staleTtlSeconds: 30,
   staleForMs: 30_000,
   /** How long a name is not asked for again after servers were silent, and after they said that they failed (RFC 9520). */
-  failureSilentMs: 1_000,
-  failureToldMs: 5_000,
+  failureTimeoutMs: 1_000,
+  failureReplyMs: 5_000,
   /** What has so much of its life left and was asked for so often is asked anew; whole, and so many at once. */
   prefetchShare: 0.1,
   prefetchHits: 2,
@@ -207,7 +207,7 @@ export const LIMITS = {
    * How often a node's switches are looked at for the way `loopback`: the kernel tells nobody of route_localnet. Reading one
    * takes 15 us. And how soon one is switched on once more that somebody keeps switching off.
    */
-  localnetLookMs: 2_000,
+  localnetCheckMs: 2_000,
   localnetRepairEveryMs: 60_000,
   /** Namespaces verified at the same time; the next ones wait. */
   verifyAtOnce: 64,
@@ -253,9 +253,9 @@ export const LIMITS = {
   hostFileMissingMs: 500,
   /** How often it is read although nobody said that it changed; and how often where the kernel gave no watch. */
   hostFilePollMs: 10_000,
-  hostFileBlindMs: 500,
+  hostFileUnwatchedMs: 500,
   /** When files are read again that somebody held a lease on; an inspect each, however often the lease is taken anew. */
-  unreadAgainMs: 10_000,
+  unreadRetryMs: 10_000,
 
   /**
    * Memory for the last queries of one container, from its first query on: 170 of them with names of usual length. The
@@ -271,7 +271,7 @@ export const LIMITS = {
   tailQueriesAtOnce: 512,
   tailQueriesEach: 8,
   /** The most queries that are told in one answer: the last ones. */
-  queriesTold: 10_000,
+  queriesReturned: 10_000,
   /** Lines of the query log in a second; what is left out is counted. */
   queryLogLines: 500,
 
@@ -283,10 +283,10 @@ export const LIMITS = {
   labelServers: 16,
   labelChars: 4_096,
   /** Of a label's text that is told; and of what is wrong with it. */
-  labelCharsTold: 80,
+  labelCharsShown: 80,
   labelProblemChars: 240,
   /** Images whose labels are remembered, so that each is asked for once; the one that was used longest ago is forgotten. */
-  imagesKnown: 256,
+  imagesCached: 256,
   /** Labels of one image, in characters; with more of them all labels of its containers count as the image's. */
   imageLabelChars: 64 * 1024,
   /**
@@ -316,7 +316,7 @@ export const LIMITS = {
   /** By how much a supervisor is asked to be patient while there is no engine, again before it is over. */
   startExtendMs: 30_000,
   /** From the process's start: then it counts as started for its supervisor, and goes on waiting. */
-  engineAwaitedMs: 60_000,
+  engineStartWaitMs: 60_000,
 
   /** A line about the same one with the same words is told once in this time, with the number of those held back. */
   logRepeatMs: 600_000,
@@ -332,18 +332,18 @@ export const LIMITS = {
    * Deaths of dns11 in a row while it worked for one container, each so soon after the one before, until that container is
    * attached last and alone, and until it is left to Docker's resolver.
    */
-  deathsWithinMs: 60_000,
-  deathsUntilSuspect: 2,
-  deathsUntilQuarantine: 3,
-  deathsKept: 16,
+  crashWindowMs: 60_000,
+  crashesUntilSuspect: 2,
+  crashesUntilQuarantine: 3,
+  crashesKept: 16,
   /** For how long, the first time and at most; and how many containers are kept in mind. */
   quarantineMs: 3_600_000,
   quarantineMsMax: 24 * 3_600_000,
   quarantinesKept: 256,
   /** How often a container that is attached last looks whether all others are. */
-  suspectLookMs: 50,
+  suspectCheckMs: 50,
   /** Defects of dns11 that are told with their stacks; of others only that they came. */
-  defectsTold: 64,
+  internalErrorsLogged: 64,
   /** How long SIGTERM waits for queries that are being answered. */
   drainMs: 2_000,
   /**
@@ -364,7 +364,7 @@ export const LIMITS = {
    */
   inlinedBytecode: 4_000,
   /** How often it is looked whether starting is over, so that memory can be given back that only that needed. */
-  trimLookMs: 2_000,
+  trimCheckMs: 2_000,
   /** Connections to the control socket: more people than that do not look at once. */
   controlConnections: 32,
   /** Connections to the pages by TCP, of anybody on the machine; the next one gets the place of one that says nothing. */

@@ -5,7 +5,7 @@
 import { Fault } from "../base/lib/fault.ts";
 
 /** So many are told; whoever has more knows where to begin. */
-export const MISTAKES_TOLD = 50;
+export const MISTAKES_SHOWN_MAX = 50;
 
 export class BadSettings extends Fault {
   readonly lines: readonly string[];
@@ -13,7 +13,7 @@ export class BadSettings extends Fault {
   readonly count: number;
 
   constructor(lines: readonly string[], count = lines.length) {
-    const told = lines.slice(0, MISTAKES_TOLD);
+    const told = lines.slice(0, MISTAKES_SHOWN_MAX);
     const more = count > told.length ? [`... and ${count - told.length} more`] : [];
     super("BAD_SETTINGS", [...told, ...more].join("\n"), { isFinal: true });
     this.lines = told;

@@ -13,7 +13,7 @@ export interface DnsOption {
 const DNS_OPTION_FORMS = ["ndots:N", "rotate", "use-vc", "timeout:N"] as const;
 
 /** What resolv.conf knows beside (resolv.conf(5), glibc and musl). */
-const OF_THE_LIBRARY = new Set([
+const LIBRARY_OPTIONS = new Set([
   "attempts",
   "debug",
   "edns0",
@@ -48,7 +48,7 @@ export function parseDnsOption(text: string): DnsOption {
   if (name === "ndots") return { text, kind: name, number: readNumber(text, number, 0, NDOTS_MAX) };
   if (name === "timeout") return { text, kind: name, number: readNumber(text, number, 1, TIMEOUT_SECONDS_MAX) };
   throw new Error(
-    OF_THE_LIBRARY.has(name)
+    LIBRARY_OPTIONS.has(name)
       ? `"${text}" is for the library in the container, which reads it in its own resolv.conf: ` +
           "give it to the container (docker run --dns-opt)"
       : `"${text}" is no option that dns11 knows: ${DNS_OPTION_FORMS.join(", ")}`,

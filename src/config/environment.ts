@@ -3,15 +3,15 @@
  * nothing.
  */
 import { BadSettings } from "./bad-settings.ts";
-import { READERS, shown } from "./readers.ts";
+import { READERS, quoteValue } from "./readers.ts";
 import { RETIRED_VARIABLES } from "./retired-names.ts";
 import type { Key, SettingsLayer, LayerValues } from "./settings-layer.ts";
 
 /** Each key that has a variable, and how its text is read. */
 const VARIABLES = {
-  strict: ["DNS11_STRICT", readYesNo],
+  strict: ["DNS11_STRICT", readBooleanText],
   only: ["DNS11_ONLY", (text: string) => words(text, /\s+/).map((word) => READERS.only(word))],
-  "trust-image-labels": ["DNS11_TRUST_IMAGE_LABELS", readYesNo],
+  "trust-image-labels": ["DNS11_TRUST_IMAGE_LABELS", readBooleanText],
   "label-servers": ["DNS11_LABEL_SERVERS", READERS["label-servers"]],
   ttl: ["DNS11_TTL", READERS.ttl],
   dns: ["DNS11_DNS", (text: string) => words(text, /[\s,]+/).map((word) => READERS.dns(word))],
@@ -21,7 +21,7 @@ const VARIABLES = {
   "kind.mode": ["DNS11_KIND_MODE", READERS["kind.mode"]],
   "rule-backend": ["DNS11_RULE_BACKEND", READERS["rule-backend"]],
   "queries.names": ["DNS11_QUERY_NAMES", READERS["queries.names"]],
-  "queries.log": ["DNS11_QUERY_LOG", readYesNo],
+  "queries.log": ["DNS11_QUERY_LOG", readBooleanText],
   "log-level": ["DNS11_LOG_LEVEL", READERS["log-level"]],
   "log-format": ["DNS11_LOG_FORMAT", READERS["log-format"]],
   "metrics.addr": ["DNS11_METRICS_ADDR", READERS["metrics.addr"]],
@@ -58,11 +58,11 @@ export function readEnvironment(environment: Readonly<Record<string, string | un
 const YES = new Set(["true", "1", "yes", "on"]);
 const NO = new Set(["false", "0", "no", "off"]);
 
-function readYesNo(text: string): boolean {
+function readBooleanText(text: string): boolean {
   const word = text.trim().toLowerCase();
   if (YES.has(word)) return true;
   if (NO.has(word)) return false;
-  throw new Error(`${shown(text)} is neither true nor false`);
+  throw new Error(`${quoteValue(text)} is neither true nor false`);
 }
 
 function words(text: string, between: RegExp): string[] {

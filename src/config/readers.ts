@@ -10,7 +10,7 @@ import {
   type NodeFilter,
   ROUTE_LOCALNET_SCOPES,
 } from "../base/model/kind-policy.ts";
-import { QUERY_NAMES } from "../base/model/asked-query.ts";
+import { QUERY_NAMES } from "../base/model/query-record.ts";
 import { addressBytes } from "../base/model/address.ts";
 import { LABEL_SERVERS } from "../base/model/label-policy.ts";
 import { RULE_BACKEND_SETTINGS } from "../base/model/rule-backend.ts";
@@ -79,7 +79,7 @@ const SHOWN_MAX = 60;
 const PORT_MAX = 65_535;
 
 /** What was said, for the person who said it. */
-export function shown(value: unknown): string {
+export function quoteValue(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object" && value !== null) return "a map";
   const text = typeof value === "string" ? JSON.stringify(value) : String(value);
@@ -88,23 +88,23 @@ export function shown(value: unknown): string {
 
 export function readBoolean(value: unknown): boolean {
   if (typeof value === "boolean") return value;
-  throw new Error(`${shown(value)} is neither true nor false`);
+  throw new Error(`${quoteValue(value)} is neither true nor false`);
 }
 
 function readText(value: unknown): string {
   if (typeof value === "string") return value;
-  throw new Error(`${shown(value)} is no text`);
+  throw new Error(`${quoteValue(value)} is no text`);
 }
 
 function readFilter(value: unknown): OnlyFilter {
   const filter = parseOnly(readText(value));
-  if (filter === undefined) throw new Error(`${shown(value)} is no filter: it is ${ONLY_FORMS}`);
+  if (filter === undefined) throw new Error(`${quoteValue(value)} is no filter: it is ${ONLY_FORMS}`);
   return filter;
 }
 
 function readNodeFilter(value: unknown): NodeFilter {
   const filter = parseNodeFilter(readText(value));
-  if (filter === undefined) throw new Error(`${shown(value)} names no nodes: it is ${NODE_FILTER_FORMS}`);
+  if (filter === undefined) throw new Error(`${quoteValue(value)} names no nodes: it is ${NODE_FILTER_FORMS}`);
   return filter;
 }
 
@@ -117,9 +117,9 @@ function wordOrAddress(words: readonly string[], why: string, key?: string): (va
     if (words.includes(text)) return text;
     rejectRetired(key, value);
     if (addressBytes(text) === undefined || text.includes("%")) {
-      throw new Error(`${shown(value)} is neither ${words.join(", ")} nor an IP address`);
+      throw new Error(`${quoteValue(value)} is neither ${words.join(", ")} nor an IP address`);
     }
-    if (LOOPBACK.test(text)) throw new Error(`${shown(value)} is a loopback address, which ${why}`);
+    if (LOOPBACK.test(text)) throw new Error(`${quoteValue(value)} is a loopback address, which ${why}`);
     return text;
   };
 }
@@ -132,13 +132,13 @@ function readMetricsAddress(value: unknown): string {
   const address = bracketed ?? plain ?? "";
   const isAddress = addressBytes(address) !== undefined && address.includes(":") === (bracketed !== undefined);
   if (isAddress && !address.includes("%") && Number(port) <= PORT_MAX) return text;
-  throw new Error(`${shown(value)} is neither ADDRESS:PORT, such as 127.0.0.1:9511 or [::1]:9511, nor off`);
+  throw new Error(`${quoteValue(value)} is neither ADDRESS:PORT, such as 127.0.0.1:9511 or [::1]:9511, nor off`);
 }
 
 function readPath(value: unknown): string {
   const path = readText(value);
   if (path.startsWith("/") && !path.includes("\0")) return path;
-  throw new Error(`${shown(value)} is no path that begins with "/"`);
+  throw new Error(`${quoteValue(value)} is no path that begins with "/"`);
 }
 
 function oneOf<T extends string>(words: readonly T[], key?: string): (value: unknown) => T {
@@ -146,13 +146,13 @@ function oneOf<T extends string>(words: readonly T[], key?: string): (value: unk
     const word = words.find((each) => each === value);
     if (word !== undefined) return word;
     rejectRetired(key, value);
-    throw new Error(`${shown(value)} is none of ${words.join(", ")}`);
+    throw new Error(`${quoteValue(value)} is none of ${words.join(", ")}`);
   };
 }
 
 function rejectRetired(key: string | undefined, value: unknown): void {
   const successor = key === undefined ? undefined : successorOfValue(key, value);
-  if (successor !== undefined) throw new Error(`${shown(value)} is now ${JSON.stringify(successor)}`);
+  if (successor !== undefined) throw new Error(`${quoteValue(value)} is now ${JSON.stringify(successor)}`);
 }
 
 function duration(leastMs: number, mostMs: number, stepMs: number): (value: unknown) => number {
@@ -161,7 +161,7 @@ function duration(leastMs: number, mostMs: number, stepMs: number): (value: unkn
     if (ms !== undefined && ms >= leastMs && ms <= mostMs && ms % stepMs === 0) return ms;
     const whole = stepMs === SECOND_MS ? "whole seconds " : "";
     const range = `${whole}from ${durationText(leastMs)} to ${durationText(mostMs)}`;
-    throw new Error(`${shown(value)} is no length of time that fits: ${range}, such as 90, 90s, 5m or 1h`);
+    throw new Error(`${quoteValue(value)} is no length of time that fits: ${range}, such as 90, 90s, 5m or 1h`);
   };
 }
 
@@ -170,13 +170,13 @@ function size(leastBytes: number, mostBytes: number): (value: unknown) => number
     const bytes = typeof value === "string" || typeof value === "number" ? parseSize(value) : undefined;
     if (bytes !== undefined && bytes >= leastBytes && bytes <= mostBytes) return bytes;
     const range = `from ${sizeText(leastBytes)} to ${sizeText(mostBytes)}`;
-    throw new Error(`${shown(value)} is no amount of memory that fits: ${range}, such as 32MiB`);
+    throw new Error(`${quoteValue(value)} is no amount of memory that fits: ${range}, such as 32MiB`);
   };
 }
 
 function count(least: number, most: number): (value: unknown) => number {
   return (value) => {
     if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
-    throw new Error(`${shown(value)} is no whole number from ${least} to ${most}`);
+    throw new Error(`${quoteValue(value)} is no whole number from ${least} to ${most}`);
   };
 }

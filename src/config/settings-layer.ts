@@ -5,13 +5,13 @@
 import type { KindPolicy, NodeFilter } from "../base/model/kind-policy.ts";
 import type { LabelServers } from "../base/model/label-policy.ts";
 import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
-import type { QueryNames } from "../base/model/asked-query.ts";
+import type { QueryNames } from "../base/model/query-record.ts";
 import type { RouteText } from "../base/model/server-text.ts";
 import type { ServerOrder } from "../base/model/upstream-policy.ts";
 import type { LogFormat, LogLevel } from "../base/log/log.ts";
 import type { DnsOption } from "./dns-option.ts";
 import type { OnlyFilter } from "../base/model/only.ts";
-import type { Source } from "../base/model/origins.ts";
+import type { SettingSource } from "../base/model/setting-origins.ts";
 import type { CapabilitySetting, KeeperSetting } from "./settings.ts";
 import type { SwitchKey } from "./switches.ts";
 
@@ -62,7 +62,7 @@ export type Key = keyof Values;
 export type LayerValues = { readonly [K in Key]?: Values[K] | undefined };
 
 export interface SettingsLayer {
-  readonly source: Exclude<Source, "default">;
+  readonly source: Exclude<SettingSource, "default">;
   readonly values: LayerValues;
   /** How the reader finds what was said under a key: `--strict`, `DNS11_STRICT`, `dns11.yaml:3:1: strict`. */
   readonly where: (key: Key) => string;

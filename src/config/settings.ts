@@ -2,7 +2,7 @@
  * Settings of one run, checked and complete: what flags, environment, settings file and defaults came to together.
  */
 import type { Behaviour } from "../base/model/behaviour.ts";
-import type { QueriesPolicy } from "../base/model/asked-query.ts";
+import type { QueriesPolicy } from "../base/model/query-record.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
 import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
 import type { LabelPolicy } from "../base/model/label-policy.ts";
@@ -10,7 +10,7 @@ import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
 import type { RouteRules } from "../base/model/route-rules.ts";
 import type { UpstreamPolicy } from "../base/model/upstream-policy.ts";
 import type { LogFormat, LogLevel } from "../base/log/log.ts";
-import type { Origins } from "../base/model/origins.ts";
+import type { SettingOrigins } from "../base/model/setting-origins.ts";
 import type { OnlyFilter } from "../base/model/only.ts";
 
 /** What the settings file may say, and reading it again may change. */
@@ -39,7 +39,7 @@ export interface Settings {
   /** What is kept and told of what containers ask. */
   readonly queries: QueriesPolicy;
   /** Every key of the settings file: what counts, as the file would say it, and who said so. */
-  readonly origins: Origins;
+  readonly origins: SettingOrigins;
 }
 
 export const METRICS_ADDRESS = "127.0.0.1:9511";

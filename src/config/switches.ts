@@ -6,92 +6,92 @@ import type { Behaviour } from "../base/model/behaviour.ts";
 
 interface Switch {
   readonly name: string;
-  readonly does: string;
+  readonly description: string;
   readonly behaviour: Exclude<keyof Behaviour, "ttlSeconds">;
   readonly needsFailover?: boolean;
 }
 
-const NAMED = [
+const DEFINITIONS = [
   {
     name: "local-nodata",
-    does: "empty answers for other types of known names, instead of asking upstream",
+    description: "empty answers for other types of known names, instead of asking upstream",
     behaviour: "answersAllTypes",
   },
   {
     name: "negative-soa",
-    does: "an SOA in empty answers, so that clients may remember them",
+    description: "an SOA in empty answers, so that clients may remember them",
     behaviour: "hasNegativeSoa",
   },
-  { name: "edns", does: "answer EDNS as RFC 6891 says", behaviour: "speaksEdns" },
+  { name: "edns", description: "answer EDNS as RFC 6891 says", behaviour: "speaksEdns" },
   {
     name: "check-queries",
-    does: "answer with an error what only looks like a question for a name",
+    description: "answer with an error what only looks like a question for a name",
     behaviour: "checksQueries",
   },
-  { name: "long-queries", does: "read UDP queries over 512 octets", behaviour: "readsLongQueries" },
+  { name: "long-queries", description: "read UDP queries over 512 octets", behaviour: "readsLongQueries" },
   {
     name: "ignore-case",
-    does: "compare links, network suffixes and reverse names without letter case",
-    behaviour: "foldsCase",
+    description: "compare links, network suffixes and reverse names without letter case",
+    behaviour: "ignoresCase",
   },
-  { name: "reverse-ipv6", does: "answer ip6.arpa for every address", behaviour: "reversesAllIpv6" },
-  { name: "skip-dangling-links", does: "a link to nobody hides nobody's name", behaviour: "skipsDanglingLinks" },
-  { name: "pipeline", does: "work on several queries of a TCP connection at once", behaviour: "pipelines" },
-  { name: "compress", does: "compress owner names always, not only to fit more", behaviour: "compresses" },
+  { name: "reverse-ipv6", description: "answer ip6.arpa for every address", behaviour: "reversesAllIpv6" },
+  { name: "skip-dangling-links", description: "a link to nobody hides nobody's name", behaviour: "skipsDanglingLinks" },
+  { name: "pipeline", description: "work on several queries of a TCP connection at once", behaviour: "pipelines" },
+  { name: "compress", description: "compress owner names always, not only to fit more", behaviour: "compresses" },
   {
     name: "failover",
-    does: "ask within one budget of time, healthy servers first; without it servers are asked as Docker does",
+    description: "ask within one budget of time, healthy servers first; without it servers are asked as Docker does",
     behaviour: "failsOver",
   },
-  { name: "cache", does: "keep servers' replies for as long as they live", behaviour: "caches", needsFailover: true },
+  { name: "cache", description: "keep servers' replies for as long as they live", behaviour: "caches", needsFailover: true },
   {
     name: "prefetch",
-    does: "ask popular replies anew before they are over",
+    description: "ask popular replies anew before they are over",
     behaviour: "prefetches",
     needsFailover: true,
   },
   {
     name: "serve-stale",
-    does: "let replies that are over stand in for servers that do not answer",
+    description: "let replies that are over stand in for servers that do not answer",
     behaviour: "servesStale",
     needsFailover: true,
   },
-  { name: "coalesce", does: "ask identical questions in flight once", behaviour: "merges", needsFailover: true },
+  { name: "coalesce", description: "ask identical questions in flight once", behaviour: "coalesces", needsFailover: true },
   {
     name: "hedge",
-    does: "ask a second server when the first is slower than usual",
+    description: "ask a second server when the first is slower than usual",
     behaviour: "hedges",
     needsFailover: true,
   },
   {
     name: "truncation",
-    does: "fetch truncated replies whole, and truncate for whoever asked",
-    behaviour: "fitsReplies",
+    description: "fetch truncated replies whole, and truncate for whoever asked",
+    behaviour: "handlesTruncation",
     needsFailover: true,
   },
   {
     name: "check-replies",
-    does: "read replies strictly, and drop what does not follow from the question",
+    description: "read replies strictly, and drop what does not follow from the question",
     behaviour: "checksReplies",
     needsFailover: true,
   },
   {
     name: "extended-errors",
-    does: "say in failures why they are (RFC 8914)",
-    behaviour: "explainsFailures",
+    description: "say in failures why they are (RFC 8914)",
+    behaviour: "sendsExtendedErrors",
     needsFailover: true,
   },
-  { name: "loop-guard", does: "notice servers that lead back to us", behaviour: "guardsLoops", needsFailover: true },
-  { name: "special-names", does: "answer special names (RFC 6761) here", behaviour: "answersSpecialNames" },
-  { name: "follow-host", does: "follow changes of the host's resolv.conf at once", behaviour: "followsHost" },
+  { name: "loop-guard", description: "notice servers that lead back to us", behaviour: "guardsLoops", needsFailover: true },
+  { name: "special-names", description: "answer special names (RFC 6761) here", behaviour: "answersSpecialNames" },
+  { name: "follow-host", description: "follow changes of the host's resolv.conf at once", behaviour: "followsHost" },
 ] as const satisfies readonly Switch[];
 
-type SwitchName = (typeof NAMED)[number]["name"];
+type SwitchName = (typeof DEFINITIONS)[number]["name"];
 
 export type SwitchKey = `switches.${SwitchName}`;
 
 /** With the key of the settings file. */
-export const SWITCHES: readonly (Switch & { readonly key: SwitchKey })[] = NAMED.map((each) => ({
+export const SWITCHES: readonly (Switch & { readonly key: SwitchKey })[] = DEFINITIONS.map((each) => ({
   ...each,
   key: `switches.${each.name}`,
 }));

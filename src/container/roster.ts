@@ -4,10 +4,10 @@
  */
 import type { OnlyFilter } from "../base/model/only.ts";
 import { DETACHED, type Decision, decide, quarantined, withWarnings } from "./attach/decision.ts";
-import { CONTAINER_MODE } from "./attach/mode.ts";
+import { CONTAINER_MODE } from "./attach/attach-mode.ts";
 import type { Reconciler } from "./attach/reconciler.ts";
 import type { Nodes } from "./kind/nodes.ts";
-import type { NodePlace } from "./names/source.ts";
+import type { NodeContext } from "./names/name-source.ts";
 import type { Directory } from "./registry/directory.ts";
 import type { ContainerFact } from "./registry/fact.ts";
 import { isSameAddress } from "../base/model/address.ts";
@@ -26,7 +26,7 @@ export interface RosterParts {
 }
 
 /** Who has a node served wants to hear why it is not, and which server would be itself. */
-function withNodeWarnings(decision: Decision, { nameservers }: ContainerFact, place: NodePlace): Decision {
+function withNodeWarnings(decision: Decision, { nameservers }: ContainerFact, place: NodeContext): Decision {
   const servers = nameservers.kind === "listed" ? nameservers.servers : [];
   const ourselves = servers.filter(
     ({ from, address }) => from === "container" && place.ownAddresses.some((own) => isSameAddress(own, address)),
@@ -68,7 +68,7 @@ export class Roster {
 
   remove(containerId: string): void {
     this.#parts.directory.removeContainer(containerId);
-    this.#parts.reconciler.unwant(containerId);
+    this.#parts.reconciler.clearDesired(containerId);
     this.#parts.nodes.forget(containerId);
     this.#decisions.delete(containerId);
   }
@@ -118,11 +118,11 @@ export class Roster {
     }
     this.#decisions.set(fact.id, decision);
     if (decision.kind === "leave") {
-      reconciler.unwant(fact.id);
+      reconciler.clearDesired(fact.id);
       return;
     }
     const claim = { containerId: fact.id, sandboxKey: fact.sandboxKey, pid: fact.pid };
-    const mode = nodes.isNode(fact) ? nodes.modeOf(fact) : CONTAINER_MODE;
-    reconciler.want(fact.id, { claim, mode, view: this.viewOf(fact) });
+    const mode = nodes.isNode(fact) ? nodes.ensureMode(fact) : CONTAINER_MODE;
+    reconciler.setDesired(fact.id, { claim, mode, view: this.viewOf(fact) });
   }
 }

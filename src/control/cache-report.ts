@@ -9,7 +9,7 @@ import type { ControlPorts } from "./ports.ts";
 import type { CacheOfContainer, CacheReport, FlushReport } from "../api/cache.ts";
 
 export function cacheReport(ports: ControlPorts): CacheReport {
-  const { known } = ports.answering();
+  const { upstreamState: known } = ports.resolver();
   if (known?.isCaching !== true) {
     const nothing = { hits: 0, misses: 0, stale: 0, failures: 0, prefetches: 0, evictions: 0 };
     return { isCaching: false, entries: 0, bytes: 0, bytesMax: 0, ...nothing, containers: [] };
@@ -29,8 +29,8 @@ export function cacheReport(ports: ControlPorts): CacheReport {
 }
 
 /** Whoever has most stands first. */
-function byContainer({ answering, containers }: ControlPorts): CacheOfContainer[] {
-  const forwarder = answering().known?.forwarder;
+function byContainer({ resolver: answering, containers }: ControlPorts): CacheOfContainer[] {
+  const forwarder = answering().upstreamState?.forwarder;
   const rows = [...containers.facts.values()].flatMap(({ id, name: container }): CacheOfContainer[] => {
     const endpoint = containers.attachmentOf(id)?.endpoint;
     if (!(endpoint instanceof Endpoint)) return [];
@@ -47,9 +47,9 @@ function byContainer({ answering, containers }: ControlPorts): CacheOfContainer[
 }
 
 /** One name with all its types, or everything. */
-export function flushCache({ answering }: ControlPorts, name: string | undefined): FlushReport {
+export function flushCache({ resolver: answering }: ControlPorts, name: string | undefined): FlushReport {
   const labels = name === undefined ? undefined : labelsOf(name);
-  const { known } = answering();
+  const { upstreamState: known } = answering();
   const gone = known?.isCaching === true ? known.forwarder.flush(labels) : { replies: 0, inFlight: 0 };
   return { isCaching: known?.isCaching === true, name: name ?? null, ...gone };
 }

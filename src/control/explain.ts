@@ -14,13 +14,13 @@ import type { Client } from "../query/client/client.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { Trace } from "../query/trace.ts";
 import type { Decision } from "../container/attach/decision.ts";
-import type { Answering, ControlPorts } from "./ports.ts";
+import type { ActiveResolver, ControlPorts } from "./ports.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
 import { hintsFor } from "./hints.ts";
 import { containerRef, readQuestion } from "./lookup.ts";
-import type { ExplainedStep, Explanation, NameOrder } from "../api/names.ts";
+import type { ExplainedStep, Explanation, NameRequest } from "../api/names.ts";
 
-export async function explain(ports: ControlPorts, order: NameOrder): Promise<Explanation> {
+export async function explain(ports: ControlPorts, order: NameRequest): Promise<Explanation> {
   const { containers, inside } = ports;
   const question = readQuestion(order.name, order.type);
   const fact = findContainer(containers.facts.values(), order.container);
@@ -28,8 +28,8 @@ export async function explain(ports: ControlPorts, order: NameOrder): Promise<Ex
   const client = clientOf(ports, owner);
   const trace = new Trace();
   const began = performance.now();
-  const { answerer, forward } = ports.answering();
-  const message = await answered(client, questionQuery(question, randomInt(0x10000)), { answerer, forward, trace });
+  const { answerer, forward } = ports.resolver();
+  const message = await resolveQuery(client, questionQuery(question, randomInt(0x10000)), { answerer, forward, trace });
   const ms = performance.now() - began;
   const reply = message === undefined ? undefined : replyText(message);
   const steps = trace.steps.map((step): ExplainedStep => {
@@ -63,21 +63,21 @@ function clientOf({ containers }: ControlPorts, owner: ContainerFact): Client {
   const attachment = containers.attachmentOf(owner.id);
   const endpoint = attachment?.endpoint;
   if (endpoint instanceof Endpoint && attachment?.state.kind !== "failed") return endpoint.client;
-  const why = whyNot(containers.decisionOf(owner.id), attachment);
+  const why = reasonNotServed(containers.decisionOf(owner.id), attachment);
   throw new Fault("NOT_SERVED", `"${owner.name}" is not served by dns11: ${why}`, {
     remedy: `dns11 lookup NAME --in ${owner.name} asks whoever answers there.`,
   });
 }
 
-function whyNot(decision: Decision | undefined, attachment: Attachment | undefined): string {
+function reasonNotServed(decision: Decision | undefined, attachment: Attachment | undefined): string {
   if (decision?.kind === "leave") return decision.reason;
   return attachment?.state.kind === "failed" ? attachment.state.reason : "it is about to be; try again";
 }
 
-type Way = Pick<Answering, "answerer" | "forward"> & { readonly trace: Trace };
+type ExplainContext = Pick<ActiveResolver, "answerer" | "forward"> & { readonly trace: Trace };
 
 /** The reply as it would be sent to a client that asks by UDP; undefined where it would get none. */
-async function answered(client: Client, query: Buffer, { answerer, forward, trace }: Way): Promise<Buffer | undefined> {
+async function resolveQuery(client: Client, query: Buffer, { answerer, forward, trace }: ExplainContext): Promise<Buffer | undefined> {
   const block = Buffer.alloc(SLOT_BYTES);
   query.copy(block);
   const result = answerer.explain(client, block, query.length, false, trace);

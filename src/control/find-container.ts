@@ -22,12 +22,12 @@ export function findContainer(facts: Iterable<ContainerFact>, wanted: string): C
   return fact;
 }
 
-const SHARED = "container:";
+const SHARED_PREFIX = "container:";
 
 /** The container whose namespace this one is in: itself, or the one that it was started into. */
 export function namespaceOwner(facts: ReadonlyMap<string, ContainerFact>, fact: ContainerFact): ContainerFact {
-  if (!fact.networkMode.startsWith(SHARED)) return fact;
-  const other = fact.networkMode.slice(SHARED.length);
+  if (!fact.networkMode.startsWith(SHARED_PREFIX)) return fact;
+  const other = fact.networkMode.slice(SHARED_PREFIX.length);
   const owner = facts.get(other) ?? [...facts.values()].find(({ name, id }) => name === other || id.startsWith(other));
   if (owner === undefined) {
     throw new Fault(

@@ -5,9 +5,9 @@
 import { type ContainerFact, isUserDefined } from "../container/registry/fact.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import { nearest } from "../base/lib/nearest.ts";
-import type { AskedQuestion } from "../base/model/question-text.ts";
+import type { ParsedQuestion } from "../base/model/question-text.ts";
 import type { ReplyText } from "../base/model/reply-text.ts";
-import { ndotsOf, searched } from "./search-list.ts";
+import { ndotsOf, searchNames } from "./search-list.ts";
 
 export interface StoppedContainer {
   readonly name: string;
@@ -15,11 +15,11 @@ export interface StoppedContainer {
   readonly networks: readonly string[];
 }
 
-export interface HintParts {
+export interface HintContext {
   readonly fact: ContainerFact;
   /** Whose namespace it is in. */
   readonly owner: ContainerFact;
-  readonly question: AskedQuestion;
+  readonly question: ParsedQuestion;
   readonly reply: ReplyText | undefined;
   /** Those that run. */
   readonly containers: readonly ContainerFact[];
@@ -29,13 +29,13 @@ export interface HintParts {
 
 const RESOLVER = "127.0.0.11";
 /** More of one kind than that helps nobody. */
-const TOLD_MAX = 5;
+const HINTS_PER_KIND_MAX = 5;
 
-export function hintsFor(parts: HintParts): string[] {
+export function hintsFor(parts: HintContext): string[] {
   const { reply } = parts;
   const isAnswered = reply !== undefined && reply.answers.length > 0;
   return [
-    ...(isAnswered ? pausedHints(parts) : [...elsewhereHints(parts), ...stoppedHints(parts), ...similarHints(parts)]),
+    ...(isAnswered ? pausedHints(parts) : [...otherNetworkHints(parts), ...stoppedHints(parts), ...similarHints(parts)]),
     ...(reply?.isTruncated === true ? ["the answer is truncated for UDP; clients ask again by TCP"] : []),
     ...resolverHints(parts),
     ...searchHints(parts, isAnswered),
@@ -43,13 +43,13 @@ export function hintsFor(parts: HintParts): string[] {
 }
 
 /** Known, but not from here. */
-function elsewhereHints({ owner, question, containers }: HintParts): string[] {
+function otherNetworkHints({ owner, question, containers }: HintContext): string[] {
   const wanted = question.name.toLowerCase();
   const own = new Set(owner.endpoints.map(({ networkId }) => networkId));
   const hints = containers.flatMap(({ name, endpoints }) => {
     const hits = endpoints.filter(
       ({ networkId, networkName, names }) =>
-        !own.has(networkId) && isUserDefined(networkName) && isAmong(wanted, names, networkName),
+        !own.has(networkId) && isUserDefined(networkName) && includesName(wanted, names, networkName),
     );
     const isNowhere = name.toLowerCase() === wanted && !endpoints.some(({ networkName }) => isUserDefined(networkName));
     return [
@@ -61,47 +61,47 @@ function elsewhereHints({ owner, question, containers }: HintParts): string[] {
       ...(isNowhere ? [`container "${name}" runs, but on no user-defined network, so it has no name anywhere`] : []),
     ];
   });
-  return hints.slice(0, TOLD_MAX);
+  return hints.slice(0, HINTS_PER_KIND_MAX);
 }
 
-function stoppedHints({ question, stopped }: HintParts): string[] {
+function stoppedHints({ question, stopped }: HintContext): string[] {
   const wanted = question.name.toLowerCase();
   return stopped
-    .filter(({ name, networks }) => isAmong(wanted, [name, ...networks.map((network) => `${name}.${network}`)]))
+    .filter(({ name, networks }) => includesName(wanted, [name, ...networks.map((network) => `${name}.${network}`)]))
     .map(({ name, state }) => `container "${name}" does not run (${state}); it has names only while it does`)
-    .slice(0, TOLD_MAX);
+    .slice(0, HINTS_PER_KIND_MAX);
 }
 
-function similarHints({ owner, question, containers }: HintParts): string[] {
+function similarHints({ owner, question, containers }: HintContext): string[] {
   if (question.typeName === "PTR") return [];
-  const known = namesBeside(owner, containers);
+  const known = neighbourNames(owner, containers);
   const [first = ""] = question.name.toLowerCase().split(".");
   if (known.includes(question.name.toLowerCase()) || known.includes(first)) return [];
   const meant = nearest(question.name.toLowerCase(), known);
   return meant === undefined ? [] : [`a similar name is known on its networks: "${meant}"`];
 }
 
-function pausedHints({ owner, question, containers }: HintParts): string[] {
+function pausedHints({ owner, question, containers }: HintContext): string[] {
   const wanted = question.name.toLowerCase();
   const own = new Set(owner.endpoints.map(({ networkId }) => networkId));
   return containers
     .filter(
       ({ isPaused, endpoints }) =>
-        isPaused && endpoints.some((each) => own.has(each.networkId) && isAmong(wanted, each.names, each.networkName)),
+        isPaused && endpoints.some((each) => own.has(each.networkId) && includesName(wanted, each.names, each.networkName)),
     )
     .map(({ name }) => `container "${name}" is paused: its name is known, and nobody answers at its address`);
 }
 
-function resolverHints({ fact, resolvConf }: HintParts): string[] {
+function resolverHints({ fact, resolvConf }: HintContext): string[] {
   if (resolvConf === undefined || resolvConf.nameservers.includes(RESOLVER)) return [];
   const named = resolvConf.nameservers.join(", ") || "nobody";
   return [`the resolv.conf of "${fact.name}" names ${named}, not ${RESOLVER}: programs in there do not ask dns11`];
 }
 
 /** What programs ask for is not what was asked here, where a search list completes it. */
-function searchHints({ fact, question, resolvConf }: HintParts, isAnswered: boolean): string[] {
+function searchHints({ fact, question, resolvConf }: HintContext, isAnswered: boolean): string[] {
   if (resolvConf === undefined || resolvConf.search.length === 0) return [];
-  const names = searched(question, resolvConf).map(({ name }) => name);
+  const names = searchNames(question, resolvConf).map(({ name }) => name);
   const place = names.indexOf(question.name);
   const ndots = ndotsOf(resolvConf.options);
   const told = (list: readonly string[]): string => list.map((name) => `"${name}"`).join(", ");
@@ -117,7 +117,7 @@ function searchHints({ fact, question, resolvConf }: HintParts, isAnswered: bool
   ];
 }
 
-function namesBeside(owner: ContainerFact, containers: readonly ContainerFact[]): string[] {
+function neighbourNames(owner: ContainerFact, containers: readonly ContainerFact[]): string[] {
   const own = new Set(owner.endpoints.map(({ networkId }) => networkId));
   const names = containers.flatMap(({ endpoints }) =>
     endpoints.filter(({ networkId }) => own.has(networkId)).flatMap((each) => each.names),
@@ -126,7 +126,7 @@ function namesBeside(owner: ContainerFact, containers: readonly ContainerFact[])
 }
 
 /** Alone, or with the name of the network. */
-function isAmong(wanted: string, names: readonly string[], network?: string): boolean {
+function includesName(wanted: string, names: readonly string[], network?: string): boolean {
   return names.some((name) => {
     const lower = name.toLowerCase();
     return lower === wanted || (network !== undefined && `${lower}.${network.toLowerCase()}` === wanted);

@@ -5,14 +5,14 @@
 import { once } from "node:events";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 
-import { Fault, codeOf, isDefect, reasonOf } from "../base/lib/fault.ts";
+import { Fault, codeOf, isInternalError, reasonOf } from "../base/lib/fault.ts";
 import { guard } from "../base/lib/guard.ts";
 
 /** Nobody has more to say. */
 const BODY_BYTES_MAX = 4096;
 
 /** What somebody asks for beside method and path. */
-export interface Call {
+export interface ApiRequest {
   readonly body: unknown;
   readonly query: URLSearchParams;
   /** Aborted when nobody waits for the answer any longer. */
@@ -20,7 +20,7 @@ export interface Call {
 }
 
 /** An answer that is no JSON, or that has a status of its own. */
-export class Page {
+export class TextResponse {
   readonly status: number;
   readonly type: string;
   readonly text: string;
@@ -36,20 +36,20 @@ export class Page {
  * What is asked for, by method and path, and what the answer is: a value, a promise of one, or many, which are sent as they
  * come, a line each. A Fault is told to whoever asked.
  */
-export type Routes = Readonly<Record<string, (call: Call) => unknown>>;
+export type Routes = Readonly<Record<string, (call: ApiRequest) => unknown>>;
 
 /** A server that answers these routes, and is no reason to live on. */
-export function answering(server: Server, routes: Routes): Server {
+export function serveRoutes(server: Server, routes: Routes): Server {
   server.on("request", (incoming, outgoing) => {
-    serve(incoming, outgoing, routes).catch((error: unknown) => {
-      guard.tell(error, "control");
+    handleRequest(incoming, outgoing, routes).catch((error: unknown) => {
+      guard.report(error, "control");
       outgoing.destroy();
     });
   });
   return server.unref();
 }
 
-async function serve(incoming: IncomingMessage, outgoing: ServerResponse, routes: Routes): Promise<void> {
+async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse, routes: Routes): Promise<void> {
   // Whatever else stands there, as in "//" or "*", is no path of ours: nothing of it is taken to pieces.
   const [path = "", ...rest] = (incoming.url ?? "").split("?");
   const query = new URLSearchParams(rest.join("?"));
@@ -64,20 +64,20 @@ async function serve(incoming: IncomingMessage, outgoing: ServerResponse, routes
   const gone = new AbortController();
   outgoing.on("close", () => gone.abort());
   try {
-    const answer = await route({ body: await bodyOf(incoming), query, signal: gone.signal });
-    if (answer instanceof Page) sendPage(outgoing, answer);
-    else if (isStream(answer)) await sendAll(outgoing, answer, gone.signal);
+    const answer = await route({ body: await readBody(incoming), query, signal: gone.signal });
+    if (answer instanceof TextResponse) sendText(outgoing, answer);
+    else if (isStream(answer)) await sendLines(outgoing, answer, gone.signal);
     else send(outgoing, 200, answer);
   } catch (error) {
     // Of a stream the beginning is out: its end without a last line says enough.
-    const isOurs = isDefect(error);
-    if (isOurs) guard.tell(error, "control");
+    const isOurs = isInternalError(error);
+    if (isOurs) guard.report(error, "control");
     if (outgoing.headersSent) outgoing.destroy();
-    else send(outgoing, isOurs ? 500 : 400, refusal(error));
+    else send(outgoing, isOurs ? 500 : 400, errorBody(error));
   }
 }
 
-function refusal(error: unknown): object {
+function errorBody(error: unknown): object {
   const remedy = error instanceof Fault ? error.remedy : undefined;
   return { error: reasonOf(error), code: codeOf(error) ?? "DEFECT", ...(remedy !== undefined && { remedy }) };
 }
@@ -87,7 +87,7 @@ function isStream(answer: unknown): answer is AsyncIterable<unknown> {
 }
 
 /** A reader that takes its time is waited for. */
-async function sendAll(outgoing: ServerResponse, lines: AsyncIterable<unknown>, signal: AbortSignal): Promise<void> {
+async function sendLines(outgoing: ServerResponse, lines: AsyncIterable<unknown>, signal: AbortSignal): Promise<void> {
   outgoing.writeHead(200, { "content-type": "application/x-ndjson" });
   outgoing.flushHeaders();
   for await (const line of lines) {
@@ -97,7 +97,7 @@ async function sendAll(outgoing: ServerResponse, lines: AsyncIterable<unknown>, 
   outgoing.end();
 }
 
-async function bodyOf(incoming: IncomingMessage): Promise<unknown> {
+async function readBody(incoming: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
@@ -118,7 +118,7 @@ function send(outgoing: ServerResponse, code: number, body: unknown): void {
   outgoing.end(`${JSON.stringify(body)}\n`);
 }
 
-function sendPage(outgoing: ServerResponse, { status, type, text }: Page): void {
+function sendText(outgoing: ServerResponse, { status, type, text }: TextResponse): void {
   outgoing.writeHead(status, { "content-type": type });
   outgoing.end(text);
 }

@@ -9,18 +9,18 @@ import { LIMITS } from "../base/limits.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import { Fault, reasonOf } from "../base/lib/fault.ts";
-import { type AskedQuestion, parseQuestion, questionQuery } from "../base/model/question-text.ts";
+import { type ParsedQuestion, parseQuestion, questionQuery } from "../base/model/question-text.ts";
 import { type ReplyText, replyText } from "../base/model/reply-text.ts";
 import type { Server } from "../base/model/view.ts";
-import { type Attempted, askTcp, askUdp } from "../query/forward/attempt.ts";
+import { type AttemptResult, askTcp, askUdp } from "../query/forward/attempt.ts";
 import type { ControlPorts } from "./ports.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
-import { searched } from "./search-list.ts";
-import type { ContainerRef, Lookup, LookupAttempt, LookupOrder } from "../api/names.ts";
+import { searchNames } from "./search-list.ts";
+import type { ContainerRef, Lookup, LookupAttempt, LookupRequest } from "../api/names.ts";
 
 type Protocol = "udp" | "tcp";
 
-interface Answered {
+interface StubReply {
   readonly server: string;
   readonly protocol: Protocol;
   readonly reply: ReplyText;
@@ -28,8 +28,8 @@ interface Answered {
 
 const DNS_PORT = 53;
 /** What the C library takes for an answer that another server may know better. */
-const GOES_ON = new Set(["SERVFAIL", "NOTIMP", "REFUSED"]);
-const NOTHING: Omit<ReplyText, "rcode"> = {
+const RETRY_RCODES = new Set(["SERVFAIL", "NOTIMP", "REFUSED"]);
+const EMPTY_REPLY: Omit<ReplyText, "rcode"> = {
   isTruncated: false,
   isAuthoritative: false,
   answers: [],
@@ -42,7 +42,7 @@ const NOTHING: Omit<ReplyText, "rcode"> = {
 /** Throws a Fault where it cannot be asked at all; that nobody answers is an answer. */
 export async function lookup(
   { containers, inside }: ControlPorts,
-  order: LookupOrder,
+  order: LookupRequest,
   signal: AbortSignal,
 ): Promise<Lookup> {
   const question = readQuestion(order.name, order.type);
@@ -56,12 +56,12 @@ export async function lookup(
       { remedy: "One that a user has mounted there is not read; a program may hold a lease on the engine's own." },
     );
   }
-  const names = order.search === true ? searched(question, resolvConf) : [question];
+  const names = order.search === true ? searchNames(question, resolvConf) : [question];
   const began = performance.now();
   const namespace = inside.open(owner);
   try {
-    const asking = new Asking(serversOf(resolvConf), order.tcp === true ? "tcp" : "udp", namespace.dial);
-    const { answered, asked } = await asking.ask(names, signal);
+    const asking = new StubResolver(serversOf(resolvConf), order.tcp === true ? "tcp" : "udp", namespace.dial);
+    const { answered, asked } = await asking.resolve(names, signal);
     return {
       container: containerRef(fact, owner),
       question: { name: asked.name, type: asked.typeName },
@@ -69,14 +69,14 @@ export async function lookup(
       protocol: answered?.protocol ?? null,
       ms: performance.now() - began,
       attempts: asking.attempts,
-      ...(answered?.reply ?? { rcode: null, ...NOTHING }),
+      ...(answered?.reply ?? { rcode: null, ...EMPTY_REPLY }),
     };
   } finally {
     namespace.close();
   }
 }
 
-export function readQuestion(name: string, type: string | undefined): AskedQuestion {
+export function readQuestion(name: string, type: string | undefined): ParsedQuestion {
   try {
     return parseQuestion(name, type);
   } catch (error) {
@@ -94,7 +94,7 @@ function serversOf({ nameservers }: ResolvConf): readonly Server[] {
   return named.map((address) => ({ from: "container", address, port: DNS_PORT }));
 }
 
-class Asking {
+class StubResolver {
   readonly attempts: LookupAttempt[] = [];
   readonly #servers: readonly Server[];
   readonly #protocol: Protocol;
@@ -110,35 +110,35 @@ class Asking {
    * One name after the other until one has an answer, or nobody waits for it; without any, the first that exists, and the
    * last otherwise.
    */
-  async ask(
-    names: readonly AskedQuestion[],
+  async resolve(
+    names: readonly ParsedQuestion[],
     signal: AbortSignal,
-  ): Promise<{ answered: Answered | undefined; asked: AskedQuestion }> {
-    let best: { answered: Answered | undefined; asked: AskedQuestion } | undefined;
+  ): Promise<{ answered: StubReply | undefined; asked: ParsedQuestion }> {
+    let best: { answered: StubReply | undefined; asked: ParsedQuestion } | undefined;
     for (const asked of names) {
       const answered = await this.#askServers(asked);
       if ((answered?.reply.answers.length ?? 0) > 0) return { answered, asked };
       if (best === undefined || best.answered?.reply.rcode !== "NOERROR") best = { answered, asked };
       if (answered === undefined || signal.aborted) break;
     }
-    return best as { answered: Answered | undefined; asked: AskedQuestion };
+    return best as { answered: StubReply | undefined; asked: ParsedQuestion };
   }
 
   /** One server after the other until one has something to say. */
-  async #askServers(question: AskedQuestion): Promise<Answered | undefined> {
-    let useless: Answered | undefined;
+  async #askServers(question: ParsedQuestion): Promise<StubReply | undefined> {
+    let useless: StubReply | undefined;
     for (const server of this.#servers) {
       let answered = await this.#askOne(question, server, this.#protocol);
       if (answered?.protocol === "udp" && answered.reply.isTruncated) {
         answered = (await this.#askOne(question, server, "tcp")) ?? answered;
       }
-      if (answered !== undefined && !GOES_ON.has(answered.reply.rcode)) return answered;
+      if (answered !== undefined && !RETRY_RCODES.has(answered.reply.rcode)) return answered;
       useless ??= answered;
     }
     return useless;
   }
 
-  async #askOne(question: AskedQuestion, server: Server, protocol: Protocol): Promise<Answered | undefined> {
+  async #askOne(question: ParsedQuestion, server: Server, protocol: Protocol): Promise<StubReply | undefined> {
     const began = performance.now();
     const outcome = await this.#exchange(questionQuery(question, randomInt(0x10000)), server, protocol);
     const reply = outcome.kind === "reply" ? replyText(outcome.reply.message) : undefined;
@@ -152,7 +152,7 @@ class Asking {
     return reply === undefined ? undefined : { server: server.address, protocol, reply };
   }
 
-  async #exchange(query: Buffer, server: Server, protocol: Protocol): Promise<Attempted> {
+  async #exchange(query: Buffer, server: Server, protocol: Protocol): Promise<AttemptResult> {
     let fd: number;
     try {
       fd = this.#dial(server, protocol);

@@ -8,13 +8,13 @@ import type { ContainerFact } from "../container/registry/fact.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import type { NodeReport } from "../base/model/node-report.ts";
 import type { Server, View } from "../base/model/view.ts";
-import type { RepairAnswer, ReloadReport, Status } from "../api/status.ts";
+import type { RepairReport, ReloadReport, Status } from "../api/status.ts";
 import type { Answerer } from "../query/answer.ts";
 import type { ReplyCache } from "../query/cache/reply-cache.ts";
 import type { AdaptiveForwarder } from "../query/forward/adaptive.ts";
 import type { QueryHistories } from "../query/history/query-histories.ts";
 import type { Forward } from "../query/ports.ts";
-import type { Fleet } from "../query/upstream/fleet.ts";
+import type { NameserverPool } from "../query/upstream/nameserver-pool.ts";
 import type { StoppedContainer } from "./hints.ts";
 import type { QueryReader } from "./query-reader.ts";
 
@@ -33,19 +33,19 @@ export interface Containers {
 
 /** What somebody may have done about a container. */
 export interface Repairs {
-  readonly repair: (id: string) => Promise<RepairAnswer["outcome"]>;
+  readonly repair: (id: string) => Promise<RepairReport["outcome"]>;
   /** Throws a Fault where it is no KIND node. */
   readonly setDetached: (fact: ContainerFact, isDetached: boolean) => void;
 }
 
 /** Who answers queries now; after another change of settings it may be somebody else. */
-export interface Answering {
+export interface ActiveResolver {
   readonly answerer: Pick<Answerer, "explain">;
   readonly forward: Forward;
   /** What is remembered of servers and of their replies; nothing where they are asked as Docker asks them. */
-  readonly known?: {
+  readonly upstreamState?: {
     readonly forwarder: Pick<AdaptiveForwarder, "ownerOf" | "flush">;
-    readonly fleet: Pick<Fleet, "known">;
+    readonly fleet: Pick<NameserverPool, "find">;
     readonly cache: Pick<ReplyCache, "bytes" | "bytesMax" | "counts" | "size">;
     readonly isCaching: boolean;
     readonly now: () => number;
@@ -60,7 +60,7 @@ export interface OpenNamespace {
 }
 
 /** The way into a container. */
-export interface Inside {
+export interface ContainerAccess {
   /** Throws a Fault that says why it cannot be opened. */
   readonly open: (fact: ContainerFact) => OpenNamespace;
   /** What its programs read; undefined where that cannot be told. */
@@ -70,8 +70,8 @@ export interface Inside {
 export interface ControlPorts {
   readonly containers: Containers;
   readonly repairs: Repairs;
-  readonly answering: () => Answering;
-  readonly inside: Inside;
+  readonly resolver: () => ActiveResolver;
+  readonly inside: ContainerAccess;
   /** What containers asked lately, and who reads it. */
   readonly histories: QueryHistories;
   readonly reader: QueryReader;

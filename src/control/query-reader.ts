@@ -6,7 +6,7 @@ import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises"
 
 import { LIMITS } from "../base/limits.ts";
 import { globMatches } from "../base/lib/glob.ts";
-import type { AskedQuery } from "../base/model/asked-query.ts";
+import type { QueryRecord } from "../base/model/query-record.ts";
 import type { QueryHistories } from "../query/history/query-histories.ts";
 import type { QueryHistory } from "../query/history/query-history.ts";
 import type { MissedReport, QueriesReport, QueryReport } from "../api/queries.ts";
@@ -37,7 +37,7 @@ export class QueryReader {
   }
 
   /** What is there, the last `most` of it, oldest first; only what came after the number `since`, where that is said. */
-  async told(filter: QueryFilter, most: number, since?: number): Promise<QueriesReport> {
+  async read(filter: QueryFilter, most: number, since?: number): Promise<QueriesReport> {
     return await this.#told(filter, most, since, new WeakMap());
   }
 
@@ -47,19 +47,19 @@ export class QueryReader {
     last: number,
     signal: AbortSignal,
   ): AsyncGenerator<QueryReport | MissedReport, void> {
-    const news = new News(this.#histories, filter);
+    const news = new HistoryCursor(this.#histories, filter);
     const { queries } = last > 0 ? await this.#told(filter, last, undefined, news.cursors) : { queries: [] };
     yield* queries;
     while (!signal.aborted) {
-      yield* this.#news(news.take());
+      yield* this.#news(news.takeNew());
       await sleep(LIMITS.tailEveryMs, undefined, { signal }).catch(() => undefined);
     }
   }
 
   /** For who looks by itself: each call brings what has come since the one before. */
   watch(): () => (QueryReport | MissedReport)[] {
-    const news = new News(this.#histories, {});
-    return () => this.#news(news.take());
+    const news = new HistoryCursor(this.#histories, {});
+    return () => this.#news(news.takeNew());
   }
 
   async #told(
@@ -68,7 +68,7 @@ export class QueryReader {
     since: number | undefined,
     cursors: WeakMap<QueryHistory, number>,
   ): Promise<QueriesReport> {
-    let found: Found[] = [];
+    let found: HistoryEntry[] = [];
     let missed = 0;
     let last: number | null = null;
     const keepLast = (): void => {
@@ -78,10 +78,10 @@ export class QueryReader {
     };
     for (const history of [...this.#histories.histories(filter.containerId)]) {
       cursors.set(history, history.lastSeq);
-      if (since !== undefined) missed += missing(history, since);
+      if (since !== undefined) missed += overwrittenSince(history, since);
       if (filter.containerId !== undefined) last = history.lastSeq;
       for (const query of history.since(since ?? 0)) {
-        if (isWanted(query, filter)) found.push([history, query]);
+        if (matchesFilter(query, filter)) found.push([history, query]);
       }
       if (found.length > most * 2) keepLast();
       // Queries go first.
@@ -91,14 +91,14 @@ export class QueryReader {
     return { queries: this.#reports(found), missed, last };
   }
 
-  #news({ queries, missed }: Taken): (QueryReport | MissedReport)[] {
+  #news({ queries, missed }: NewEntries): (QueryReport | MissedReport)[] {
     return [
       ...missed.map(([history, count]) => ({ container: this.#called(history), missed: count })),
       ...this.#reports(queries.toSorted(byTime)),
     ];
   }
 
-  #reports(found: readonly Found[]): QueryReport[] {
+  #reports(found: readonly HistoryEntry[]): QueryReport[] {
     const wallMs = Date.now() - performance.now();
     // The one clock is coarse; only where somebody has set it do times begin elsewhere.
     if (Math.abs(wallMs - this.#wallMs) > CLOCK_SLACK_MS) this.#wallMs = wallMs;
@@ -110,15 +110,15 @@ export class QueryReader {
   }
 }
 
-type Found = readonly [QueryHistory, AskedQuery];
+type HistoryEntry = readonly [QueryHistory, QueryRecord];
 
-interface Taken {
-  readonly queries: readonly Found[];
+interface NewEntries {
+  readonly queries: readonly HistoryEntry[];
   readonly missed: readonly (readonly [QueryHistory, number])[];
 }
 
 /** What has come since one looked last. */
-class News {
+class HistoryCursor {
   /** Of each history the number of the last query that was looked at. */
   readonly cursors = new WeakMap<QueryHistory, number>();
   readonly #histories: QueryHistories;
@@ -130,8 +130,8 @@ class News {
     for (const history of histories.histories(filter.containerId)) this.cursors.set(history, history.lastSeq);
   }
 
-  take(): Taken {
-    const queries: Found[] = [];
+  takeNew(): NewEntries {
+    const queries: HistoryEntry[] = [];
     const missed: [QueryHistory, number][] = [];
     const fresh = [...this.#histories.histories(this.#filter.containerId)].filter(
       (history) => history.lastSeq > this.#cursorOf(history),
@@ -142,7 +142,7 @@ class News {
       const seen = [...history.since(cursor, each)];
       const count = history.lastSeq - cursor - seen.length;
       if (count > 0) missed.push([history, count]);
-      for (const query of seen) if (isWanted(query, this.#filter)) queries.push([history, query]);
+      for (const query of seen) if (matchesFilter(query, this.#filter)) queries.push([history, query]);
       this.cursors.set(history, history.lastSeq);
     }
     return { queries, missed };
@@ -155,15 +155,15 @@ class News {
 }
 
 /** How many after this number are not there any more. */
-function missing({ oldestSeq, firstSeq }: QueryHistory, since: number): number {
+function overwrittenSince({ oldestSeq, firstSeq }: QueryHistory, since: number): number {
   return Math.max(0, oldestSeq - Math.max(since + 1, firstSeq));
 }
 
-function isWanted({ name, rcode }: AskedQuery, filter: QueryFilter): boolean {
+function matchesFilter({ name, rcode }: QueryRecord, filter: QueryFilter): boolean {
   if (filter.rcodes !== undefined && !filter.rcodes.has(rcode)) return false;
   return filter.name === undefined || (name !== null && globMatches(filter.name, name));
 }
 
-function byTime([, a]: Found, [, b]: Found): number {
+function byTime([, a]: HistoryEntry, [, b]: HistoryEntry): number {
   return a.atMs - b.atMs || a.seq - b.seq;
 }

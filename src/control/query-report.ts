@@ -2,12 +2,12 @@
  * QueryReport: a query out of a history, as the control socket tells it.
  */
 import type { QueryReport } from "../api/queries.ts";
-import type { AskedQuery } from "../base/model/asked-query.ts";
+import type { QueryRecord } from "../base/model/query-record.ts";
 import { rcodeName } from "../base/dns/rcode.ts";
 import { typeName } from "../base/dns/record-type.ts";
 
 /** `wallMs` is the time at which the clock of `performance.now` began. */
-export function queryReport(container: string, query: AskedQuery, wallMs: number): QueryReport {
+export function queryReport(container: string, query: QueryRecord, wallMs: number): QueryReport {
   const { seq, atMs, name, type, rcode, answers, ttl, isStream, result: how, upstream, tookMs } = query;
   return {
     container,

@@ -6,7 +6,7 @@ import { LIMITS } from "../base/limits.ts";
 import { Fault } from "../base/lib/fault.ts";
 import { RCODE_NAMES, rcodeNumber } from "../base/dns/rcode.ts";
 import type { QueryHistories } from "../query/history/query-histories.ts";
-import type { Call, Routes } from "./http.ts";
+import type { ApiRequest, Routes } from "./http.ts";
 import type { QueryFilter, QueryReader } from "./query-reader.ts";
 import type { CountersReport } from "../api/queries.ts";
 
@@ -20,7 +20,7 @@ interface QueryRouteParts {
 
 const KEYS: readonly string[] = ["container", "name", "rcode", "last", "since", "follow"];
 /** How many are told to who does not say. */
-const LAST_TOLD = 1_000;
+const DEFAULT_LAST = 1_000;
 
 export function queryRoutes({ histories, reader, find, counters }: QueryRouteParts): Routes {
   return {
@@ -32,11 +32,11 @@ export function queryRoutes({ histories, reader, find, counters }: QueryRoutePar
       }
       const filter = filterOf(query, (wanted) => find(wanted));
       const since = numberOf(query, "since", Number.MAX_SAFE_INTEGER);
-      const last = numberOf(query, "last", LIMITS.queriesTold);
+      const last = numberOf(query, "last", LIMITS.queriesReturned);
       if (since !== undefined && filter.containerId === undefined) {
         throw new Fault("BAD_QUERY", '"since" is a number of one container: say which container');
       }
-      if (!isFollowing(query)) return reader.told(filter, last ?? LAST_TOLD, since);
+      if (!isFollowing(query)) return reader.read(filter, last ?? DEFAULT_LAST, since);
       if (since !== undefined) throw new Fault("BAD_QUERY", 'Who follows says "last", not "since"');
       return reader.follow(filter, last ?? 0, signal);
     },
@@ -45,14 +45,14 @@ export function queryRoutes({ histories, reader, find, counters }: QueryRoutePar
 }
 
 /** Of a container that is gone, but whose queries are still there. */
-export function findGone(histories: QueryHistories, wanted: string): string | undefined {
+export function findEndedContainer(histories: QueryHistories, wanted: string): string | undefined {
   for (const { containerId, containerName } of histories.histories()) {
     if (containerName !== undefined && (containerName === wanted || containerId.startsWith(wanted))) return containerId;
   }
   return undefined;
 }
 
-function filterOf(query: Call["query"], find: (wanted: string) => string): QueryFilter {
+function filterOf(query: ApiRequest["query"], find: (wanted: string) => string): QueryFilter {
   const container = query.get("container");
   const rcode = query.get("rcode");
   return {
@@ -68,13 +68,13 @@ function readRcode(word: string): number {
   throw new Fault("BAD_RCODE", `"${word}" is no response code: there are ${RCODE_NAMES.join(", ")}`);
 }
 
-function isFollowing(query: Call["query"]): boolean {
+function isFollowing(query: ApiRequest["query"]): boolean {
   const text = query.get("follow") ?? "false";
   if (text === "true" || text === "false") return text === "true";
   throw new Fault("BAD_QUERY", `follow is true or false, not "${text}"`);
 }
 
-function numberOf(query: Call["query"], key: string, most: number): number | undefined {
+function numberOf(query: ApiRequest["query"], key: string, most: number): number | undefined {
   const text = query.get(key);
   if (text === null) return undefined;
   const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;

@@ -3,13 +3,13 @@
  * what they mean; within one, answers gain fields and lose none.
  */
 import type { CountersReport } from "../api/queries.ts";
-import type { RepairAnswer } from "../api/status.ts";
+import type { RepairReport } from "../api/status.ts";
 import { Fault } from "../base/lib/fault.ts";
 import { findContainer } from "./find-container.ts";
-import type { Call, Routes } from "./http.ts";
+import type { ApiRequest, Routes } from "./http.ts";
 import type { ControlPorts } from "./ports.ts";
-import { findGone, queryRoutes } from "./query-routes.ts";
-import { questionRoutes } from "./question-routes.ts";
+import { findEndedContainer, queryRoutes } from "./query-routes.ts";
+import { resolverRoutes } from "./resolver-routes.ts";
 
 export function routesOf(ports: ControlPorts): Routes {
   const { histories, reader } = ports;
@@ -24,7 +24,7 @@ export function routesOf(ports: ControlPorts): Routes {
       find: (wanted) => findClient(ports, wanted),
       counters: () => countersOf(ports),
     }),
-    ...questionRoutes(ports),
+    ...resolverRoutes(ports),
   };
 }
 
@@ -34,7 +34,7 @@ function findClient({ containers, histories }: ControlPorts, wanted: string): st
   try {
     fact = findContainer(containers.facts.values(), wanted);
   } catch (error) {
-    const gone = findGone(histories, wanted);
+    const gone = findEndedContainer(histories, wanted);
     if (gone === undefined) throw error;
     return gone;
   }
@@ -54,7 +54,7 @@ function countersOf({ containers }: ControlPorts): CountersReport {
   return { containers: all };
 }
 
-function setDetached({ containers, repairs }: ControlPorts, { body }: Call, isDetached: boolean): { name: string } {
+function setDetached({ containers, repairs }: ControlPorts, { body }: ApiRequest, isDetached: boolean): { name: string } {
   const node = typeof body === "object" && body !== null && "node" in body ? body.node : undefined;
   if (typeof node !== "string" || node === "") {
     throw new Fault("NO_NODE", 'Which node? It is told as {"node": "NAME"}');
@@ -65,7 +65,7 @@ function setDetached({ containers, repairs }: ControlPorts, { body }: Call, isDe
 }
 
 /** Has a container's namespace attached anew where it has to be, and tells what came of it. */
-async function repair({ containers, repairs }: ControlPorts, { body }: Call): Promise<RepairAnswer> {
+async function repair({ containers, repairs }: ControlPorts, { body }: ApiRequest): Promise<RepairReport> {
   const wanted = typeof body === "object" && body !== null && "container" in body ? body.container : undefined;
   if (typeof wanted !== "string" || wanted === "") {
     throw new Fault("NO_CONTAINER", 'Which container? It is told as {"container": "NAME"}');

@@ -4,13 +4,13 @@
  */
 import { LIMITS } from "../base/limits.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
-import { type AskedQuestion, parseQuestion } from "../base/model/question-text.ts";
+import { type ParsedQuestion, parseQuestion } from "../base/model/question-text.ts";
 
 /** The names that a program asks for, in the order of the C library. */
-export function searched(
-  question: AskedQuestion,
+export function searchNames(
+  question: ParsedQuestion,
   { search, options }: Pick<ResolvConf, "search" | "options">,
-): AskedQuestion[] {
+): ParsedQuestion[] {
   if (question.isAbsolute || question.labels.length === 0) return [question];
   const completed = search.slice(0, LIMITS.lookupNames - 1).flatMap((domain) => {
     try {

@@ -7,20 +7,20 @@ import { type Server, createServer } from "node:http";
 
 import { LIMITS } from "../base/limits.ts";
 import { codeOf } from "../base/lib/fault.ts";
-import { type Routes, answering } from "./http.ts";
+import { type Routes, serveRoutes } from "./http.ts";
 
 const MODE = 0o660;
 const ROOT = 0;
 
-export class Control {
+export class ControlSocket {
   readonly #server: Server;
 
   private constructor(server: Server) {
     this.#server = server;
   }
 
-  static async listen(path: string, routes: Routes): Promise<Control> {
-    const server = answering(createServer(), routes);
+  static async listen(path: string, routes: Routes): Promise<ControlSocket> {
+    const server = serveRoutes(createServer(), routes);
     server.maxConnections = LIMITS.controlConnections;
     // Whoever left a socket here is gone: we hold the lock.
     rmSync(path, { force: true });
@@ -31,8 +31,8 @@ export class Control {
     // A connection that cannot be taken, for want of descriptors, is that connection's misfortune.
     server.on("error", () => undefined);
     chmodSync(path, MODE);
-    shareWith("docker", path);
-    return new Control(server);
+    allowGroup("docker", path);
+    return new ControlSocket(server);
   }
 
   close(): void {
@@ -42,7 +42,7 @@ export class Control {
 }
 
 /** Where the group does not exist, or files may not be given to it, root alone may ask. */
-function shareWith(group: string, path: string): void {
+function allowGroup(group: string, path: string): void {
   const id = groupId(group);
   if (id === undefined) return;
   try {

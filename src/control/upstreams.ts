@@ -11,17 +11,17 @@ import type { Nameserver } from "../query/upstream/nameserver.ts";
 import type { ControlPorts } from "./ports.ts";
 import type { Upstream, UpstreamReport, UpstreamUse } from "../api/upstreams.ts";
 
-interface Gathered {
+interface UpstreamUsage {
   readonly server: Server;
   readonly container: string | undefined;
   readonly client: Client | undefined;
   readonly uses: Map<string, { readonly use: Omit<UpstreamUse, "containers">; readonly containers: Set<string> }>;
 }
 
-export function upstreams({ answering, containers }: ControlPorts): UpstreamReport {
-  const { known } = answering();
+export function upstreams({ resolver: answering, containers }: ControlPorts): UpstreamReport {
+  const { upstreamState: known } = answering();
   const now = known?.now() ?? 0;
-  const all = [...gather(containers).values()].map(({ server, container, client, uses }) => ({
+  const all = [...collectUsage(containers).values()].map(({ server, container, client, uses }) => ({
     server: serverText(server),
     address: server.address,
     port: server.port,
@@ -31,26 +31,26 @@ export function upstreams({ answering, containers }: ControlPorts): UpstreamRepo
     uses: [...uses.values()]
       .map(({ use, containers: by }): UpstreamUse => ({ ...use, containers: [...by].toSorted() }))
       .toSorted((a, b) => (a.domain < b.domain ? -1 : 1)),
-    ...stateOf(known?.fleet.known(client, server), now),
+    ...stateOf(known?.fleet.find(client, server), now),
   }));
-  return { isRemembering: known !== undefined, upstreams: all };
+  return { tracksServers: known !== undefined, upstreams: all };
 }
 
-function gather(containers: ControlPorts["containers"]): Map<string, Gathered> {
-  const found = new Map<string, Gathered>();
+function collectUsage(containers: ControlPorts["containers"]): Map<string, UpstreamUsage> {
+  const found = new Map<string, UpstreamUsage>();
   for (const fact of containers.facts.values()) {
     if (containers.decisionOf(fact.id)?.kind !== "serve") continue;
     const endpoint = containers.attachmentOf(fact.id)?.endpoint;
     const client = endpoint instanceof Endpoint ? endpoint.client : undefined;
     for (const route of containers.viewOf(fact).upstreams.routes.toReversed()) {
-      for (const server of route.servers) note(found, route, server, { name: fact.name, client });
+      for (const server of route.servers) addUse(found, route, server, { name: fact.name, client });
     }
   }
   return found;
 }
 
-function note(
-  found: Map<string, Gathered>,
+function addUse(
+  found: Map<string, UpstreamUsage>,
   route: Route,
   server: Server,
   { name, client }: { readonly name: string; readonly client: Client | undefined },
@@ -66,9 +66,9 @@ function note(
   use.containers.add(name);
 }
 
-type State = Omit<Upstream, "server" | "address" | "port" | "from" | "container" | "isBackup" | "uses">;
+type UpstreamState = Omit<Upstream, "server" | "address" | "port" | "from" | "container" | "isBackup" | "uses">;
 
-const NOTHING_KNOWN: State = {
+const NO_STATE: UpstreamState = {
   state: "unknown",
   since: null,
   reason: null,
@@ -80,10 +80,10 @@ const NOTHING_KNOWN: State = {
   loopsUntil: null,
 };
 
-function stateOf(nameserver: Nameserver | undefined, now: number): State {
-  if (nameserver === undefined) return NOTHING_KNOWN;
+function stateOf(nameserver: Nameserver | undefined, now: number): UpstreamState {
+  if (nameserver === undefined) return NO_STATE;
   const { health } = nameserver;
-  const isDown = health.isDown(now);
+  const isDown = health.checkIsDown(now);
   const isLooping = nameserver.isLooping(now);
   return {
     state: isDown ? "down" : "up",

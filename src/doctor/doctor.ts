@@ -2,26 +2,26 @@
  * Doctor: the machine and the engine, then one container or all that run, with or without a dns11 that runs. What is ours
  * it can repair; then everything is looked at once more.
  */
-import { type Patient, type Tools } from "./checks/patient.ts";
-import { examineContainer, examineNodeNamespace, examineUnserved } from "./checks/examine.ts";
+import { type ContainerTarget, type CheckTools } from "./checks/container-target.ts";
+import { checkContainer, checkNodeNamespace, checkUnservedContainer } from "./checks/container-check.ts";
 import { libcFinding } from "./checks/libc-check.ts";
-import { type Asker, askServer, loopFinding, noUpstreamFinding, upstreamFinding } from "./checks/upstream-check.ts";
-import { examineNode } from "./kind/node-check.ts";
+import { type ContainerServers, queryServer, loopFinding, noUpstreamFinding, upstreamFinding } from "./checks/upstream-check.ts";
+import { checkNode } from "./kind/node-check.ts";
 import { nodeFactOf } from "../container/kind/node-fact.ts";
 import { isNode } from "../container/kind/selection.ts";
-import { withRoot } from "../container/namespace/container-root.ts";
+import { withContainerRoot } from "../container/namespace/container-root.ts";
 import { readEngineFile } from "../container/namespace/engine-host.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
-import type { Exchanged } from "../container/rules/exchange.ts";
+import type { ExchangeResult } from "../container/rules/exchange.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { Fault, reasonOf } from "../base/lib/fault.ts";
-import { inTurn } from "../base/lib/in-turn.ts";
+import { mapConcurrent } from "../base/lib/map-concurrent.ts";
 import { type Finding, finding } from "../base/model/finding.ts";
 import type { Server } from "../base/model/view.ts";
-import { type Case, openCases } from "./case.ts";
-import { type CleanUp, type Repair, fixContainers, fixMachine, untouched } from "./fix.ts";
-import { type Clinic, type MachineOrder, openClinic } from "./machine-check.ts";
-import { seeResolvConf } from "./seen-resolv-conf.ts";
+import { type InspectedContainer, inspectContainers } from "./inspected-container.ts";
+import { type CleanUp, type Repair, fixContainers, fixMachine, notRepairable } from "./fix.ts";
+import { type DoctorContext, type MachineOptions, checkMachine } from "./machine-check.ts";
+import { readContainerResolvConf } from "./container-resolv-conf.ts";
 
 export interface Report extends Repair {
   /** A container's name, or "the machine". */
@@ -34,7 +34,7 @@ export interface Diagnosis {
   readonly containers: readonly Report[];
 }
 
-export interface DoctorOrder extends MachineOrder {
+export interface DiagnosisOptions extends MachineOptions {
   /** A container's name or the beginning of its id; without it all that run. */
   readonly container: string | undefined;
   /** Where something is to be repaired: how what a killed instance left is removed. */
@@ -46,19 +46,19 @@ const AT_ONCE = 16;
 const NOTHING: Repair = { did: [], left: [] };
 
 /** Asks each server once, however many containers have it. */
-type AskOnce = (key: string, ask: () => Promise<readonly Exchanged[]>) => Promise<readonly Exchanged[]>;
+type QueryOnce = (key: string, ask: () => Promise<readonly ExchangeResult[]>) => Promise<readonly ExchangeResult[]>;
 
-export async function diagnose({ cleanUp, ...order }: DoctorOrder): Promise<Diagnosis> {
-  const first = await look(order);
+export async function diagnose({ cleanUp, ...order }: DiagnosisOptions): Promise<Diagnosis> {
+  const first = await examineAll(order);
   if (cleanUp === undefined) return first.diagnosis;
   const { machine, containers } = first.diagnosis;
   const cleaned = first.isRunning ? [] : await fixMachine(cleanUp, machine, containers, first.onlyId);
   const mended = await fixContainers(order, containers);
-  const second = (await look(order)).diagnosis;
+  const second = (await examineAll(order)).diagnosis;
   const told = (report: Report, did: readonly string[] = []): Report => ({
     ...report,
     did,
-    left: untouched(report.findings),
+    left: notRepairable(report.findings),
   });
   return {
     machine: told(second.machine, cleaned),
@@ -66,15 +66,15 @@ export async function diagnose({ cleanUp, ...order }: DoctorOrder): Promise<Diag
   };
 }
 
-interface Look {
+interface Examination {
   readonly diagnosis: Diagnosis;
   readonly isRunning: boolean;
   /** Of the container that was named. */
   readonly onlyId: string | undefined;
 }
 
-async function look({ container, ...order }: Omit<DoctorOrder, "cleanUp">): Promise<Look> {
-  const { findings, clinic } = await openClinic(order);
+async function examineAll({ container, ...order }: Omit<DiagnosisOptions, "cleanUp">): Promise<Examination> {
+  const { findings, clinic } = await checkMachine(order);
   const machine = (more: readonly Finding[]): Report => ({
     subject: "the machine",
     findings: [...findings, ...more],
@@ -84,11 +84,11 @@ async function look({ container, ...order }: Omit<DoctorOrder, "cleanUp">): Prom
     return { diagnosis: { machine: machine([]), containers: [] }, isRunning: false, onlyId: undefined };
   }
   try {
-    const asked = askOnce();
-    const cases = await openCases(clinic);
-    const chosen = container === undefined ? cases : [theCase(cases, container)];
+    const asked = queryHostServersOnce();
+    const cases = await inspectContainers(clinic);
+    const chosen = container === undefined ? cases : [chooseContainer(cases, container)];
     const hosts = await upstreamFindings(clinic.hostServers.servers, -1, clinic, asked);
-    const containers = await inTurn(chosen, AT_ONCE, async (each) => await examineCase(each, cases, clinic, asked));
+    const containers = await mapConcurrent(chosen, AT_ONCE, async (each) => await diagnoseContainer(each, cases, clinic, asked));
     return {
       diagnosis: { machine: machine(hosts), containers },
       isRunning: clinic.status !== undefined,
@@ -99,7 +99,7 @@ async function look({ container, ...order }: Omit<DoctorOrder, "cleanUp">): Prom
   }
 }
 
-function theCase(cases: readonly Case[], wanted: string): Case {
+function chooseContainer(cases: readonly InspectedContainer[], wanted: string): InspectedContainer {
   const exact = cases.filter(({ fact }) => fact.name === wanted);
   const [found, ...others] = exact.length > 0 ? exact : cases.filter(({ fact }) => fact.id.startsWith(wanted));
   if (found !== undefined && others.length === 0) return found;
@@ -110,26 +110,26 @@ function theCase(cases: readonly Case[], wanted: string): Case {
   throw new Fault("NO_SUCH_CONTAINER", message, { remedy: "Name a running container as `docker ps` shows it." });
 }
 
-async function examineCase(each: Case, all: readonly Case[], clinic: Clinic, asked: AskOnce): Promise<Report> {
-  const { fact, attachment, place } = each;
+async function diagnoseContainer(each: InspectedContainer, all: readonly InspectedContainer[], clinic: DoctorContext, asked: QueryOnce): Promise<Report> {
+  const { fact, attachment, namespaceKind: place } = each;
   const report = (findings: readonly Finding[]): Report => ({ subject: fact.name, findings, ...NOTHING });
   if (place === "elsewhere") return report([attachment]);
   let fd = -1;
   try {
     const claim = { containerId: fact.id, sandboxKey: fact.sandboxKey, pid: fact.pid };
-    fd = proveNamespace(claim, clinic.host, clinic.bracket.homeId).fd;
+    fd = proveNamespace(claim, clinic.host, clinic.runner.homeId).fd;
     const { served, isAnswered, servers } = each;
-    const patient = { fact, fd, resolvConf: seeResolvConf(fact, clinic), served, isAnswered, servers };
-    const tools = { bracket: clinic.bracket, memory: clinic.memory, hostNetwork: clinic.host.network };
+    const patient = { fact, fd, resolvConf: readContainerResolvConf(fact, clinic), served, isAnswered, servers };
+    const tools = { runner: clinic.runner, memory: clinic.memory, hostNetwork: clinic.host.network };
     const [here, upstream] = await Promise.all([
-      examinePlace(each, patient, tools, clinic),
+      checkNamespace(each, patient, tools, clinic),
       upstreamFindings(servers, fd, clinic, asked),
     ]);
     return report([
       attachment,
       ...here,
-      ...(upstream.length > 0 ? upstream : [noUpstreamFinding(each.isInside)]),
-      loopFinding(each, all satisfies readonly Asker[]),
+      ...(upstream.length > 0 ? upstream : [noUpstreamFinding(each.isInternal)]),
+      loopFinding(each, all satisfies readonly ContainerServers[]),
       ...libcFindings(patient, clinic),
     ]);
   } catch (error) {
@@ -139,33 +139,33 @@ async function examineCase(each: Case, all: readonly Case[], clinic: Clinic, ask
   }
 }
 
-async function examinePlace(
-  { fact, place, networkOf, isServedNode }: Case,
-  patient: Patient,
-  tools: Tools,
-  clinic: Clinic,
+async function checkNamespace(
+  { fact, namespaceKind: place, networkOf, isServedNode }: InspectedContainer,
+  patient: ContainerTarget,
+  tools: CheckTools,
+  clinic: DoctorContext,
 ): Promise<Finding[]> {
-  if (place === "default-bridge") return examineUnserved(patient, tools);
-  if (!isServedNode && !isNode(fact, [{ kind: "auto" }])) return await examineContainer(patient, tools);
+  if (place === "default-bridge") return checkUnservedContainer(patient, tools);
+  if (!isServedNode && !isNode(fact, [{ kind: "auto" }])) return await checkContainer(patient, tools);
   const { resolvConfPath: path } = fact;
   const resolvConf = path === undefined ? undefined : readEngineFile(clinic.host, path);
   const node = { fact: nodeFactOf(fact, networkOf, undefined), fd: patient.fd, resolvConf };
-  return [...(await examineNode(node, tools)), ...examineNodeNamespace(patient, tools)];
+  return [...(await checkNode(node, tools)), ...checkNodeNamespace(patient, tools)];
 }
 
 async function upstreamFindings(
   servers: readonly Server[],
   fd: number,
-  { bracket, host }: Clinic,
-  asked: AskOnce,
+  { runner, host }: DoctorContext,
+  asked: QueryOnce,
 ): Promise<Finding[]> {
   return await Promise.all(
     servers.map(async (server) => {
       const from = server.from === "host" ? host.network : fd;
       const key = `${server.from === "host" ? "host" : `${fd}${server.from}`} ${server.address} ${server.port}`;
-      const within = <T>(work: () => T): T => bracket.within(from, work);
+      const within = <T>(work: () => T): T => runner.within(from, work);
       try {
-        return upstreamFinding(server, await asked(key, async () => await askServer(within, server)));
+        return upstreamFinding(server, await asked(key, async () => await queryServer(within, server)));
       } catch (error) {
         return finding("upstream", "unknown", `${server.address}: ${reasonOf(error)}`);
       }
@@ -173,9 +173,9 @@ async function upstreamFindings(
   );
 }
 
-function libcFindings({ fact, resolvConf }: Patient, { host }: Clinic): Finding[] {
+function libcFindings({ fact, resolvConf }: ContainerTarget, { host }: DoctorContext): Finding[] {
   try {
-    return [withRoot(fact.pid, fact.id, host, (root) => libcFinding(root, resolvConf.text))];
+    return [withContainerRoot(fact.pid, fact.id, host, (root) => libcFinding(root, resolvConf.text))];
   } catch {
     // Its files are not to be seen from here, and what they would tell is only a hint.
     return [];
@@ -183,8 +183,8 @@ function libcFindings({ fact, resolvConf }: Patient, { host }: Clinic): Finding[
 }
 
 /** Descriptors are given anew once they are closed, so an answer is kept only for the host's servers. */
-function askOnce(): AskOnce {
-  const known = new Map<string, Promise<readonly Exchanged[]>>();
+function queryHostServersOnce(): QueryOnce {
+  const known = new Map<string, Promise<readonly ExchangeResult[]>>();
   return async (key, ask) => {
     if (!key.startsWith("host ")) return await ask();
     const answer = known.get(key) ?? ask();

@@ -7,8 +7,8 @@ import { join } from "node:path";
 
 import { ControlClient } from "../api/control-client.ts";
 import { conntrackFinding } from "./checks/namespace-check.ts";
-import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
-import { type EngineHost, closeEngineHost, openEngineHost, processBehind } from "../container/namespace/engine-host.ts";
+import { NamespaceRunner, warmThreadPool } from "../container/namespace/namespace-runner.ts";
+import { type EngineHost, closeEngineHost, openEngineHost, socketPeerPid } from "../container/namespace/engine-host.ts";
 import { Engine, type EngineInfo } from "../container/watch/engine.ts";
 import { engineAddress } from "../api/engine-address.ts";
 import { type HostServers, readHostServers } from "../container/watch/host-file.ts";
@@ -16,17 +16,17 @@ import { tryLock } from "../kernel/libc.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import { type CheckCode, type Finding, finding } from "../base/model/finding.ts";
-import { controlPath, instanceFolder } from "../api/place.ts";
+import { controlPath, instanceFolder } from "../api/state-paths.ts";
 import { checkCapabilities, checkEngine } from "../container/preflight.ts";
 import { chooseRuleBackend } from "../container/attach/rule-backend-choice.ts";
 import type { Status } from "../api/status.ts";
 
 /** What containers are looked at with. */
-export interface Clinic {
+export interface DoctorContext {
   readonly engine: Engine;
   readonly info: EngineInfo;
   readonly host: EngineHost;
-  readonly bracket: Bracket;
+  readonly runner: NamespaceRunner;
   readonly memory: NetlinkMemory;
   /** What a running dns11 says; undefined where none answers. */
   readonly status: Status | undefined;
@@ -35,7 +35,7 @@ export interface Clinic {
   close(): void;
 }
 
-export interface MachineOrder {
+export interface MachineOptions {
   readonly hostFlag: string | undefined;
   readonly stateDir: string;
 }
@@ -44,9 +44,9 @@ const START = "Start it with: dns11 run";
 const CLEAN_UP = "`dns11 doctor --fix` or `dns11 cleanup` removes it.";
 
 /** What was found, and the clinic where there can be one. */
-export async function openClinic(
-  order: MachineOrder,
-): Promise<{ readonly findings: readonly Finding[]; readonly clinic: Clinic | undefined }> {
+export async function checkMachine(
+  order: MachineOptions,
+): Promise<{ readonly findings: readonly Finding[]; readonly clinic: DoctorContext | undefined }> {
   const findings: Finding[] = [];
   const step = async <T>(code: CheckCode, work: () => T | Promise<T>): Promise<T | undefined> => {
     try {
@@ -63,29 +63,29 @@ export async function openClinic(
   const engine = await step("engine", () => new Engine(engineAddress(order.hostFlag, process.env).socketPath));
   const info = engine && (await step("engine", async () => await engine.describe()));
   if (info !== undefined) findings.push(engineFinding(info));
-  const told = info && (await askInstance(order.stateDir, info));
+  const told = info && (await readInstanceStatus(order.stateDir, info));
   findings.push(...(told?.findings ?? []));
   if (isCapable !== true || engine === undefined || info === undefined || told === undefined) {
     return { findings, clinic: undefined };
   }
   findings.push(finding("capabilities", "ok", "all that are needed"));
   await warmThreadPool();
-  const [bracket, memory] = [new Bracket(), new NetlinkMemory()];
-  findings.push(kernelFinding(bracket, memory));
+  const [runner, memory] = [new NamespaceRunner(), new NetlinkMemory()];
+  findings.push(kernelFinding(runner, memory));
   const host = await step("engine", () =>
-    openEngineHost(processBehind(engineAddress(order.hostFlag, process.env).socketPath)),
+    openEngineHost(socketPeerPid(engineAddress(order.hostFlag, process.env).socketPath)),
   );
   if (host === undefined) return { findings, clinic: undefined };
   const hostServers = readHostServers(host, hostPath(told.status));
   findings.push(
     hostFileFinding(hostServers),
-    bracket.within(host.network, () => conntrackFinding()),
+    runner.within(host.network, () => conntrackFinding()),
   );
   const close = (): void => {
-    bracket.close();
+    runner.close();
     closeEngineHost(host);
   };
-  return { findings, clinic: { ...told, engine, info, host, bracket, memory, hostServers, close } };
+  return { findings, clinic: { ...told, engine, info, host, runner, memory, hostServers, close } };
 }
 
 /** Where dns11 was told that the host's file is, as the engine sees paths. */
@@ -109,9 +109,9 @@ function engineFinding(info: EngineInfo): Finding {
   }
 }
 
-function kernelFinding(bracket: Bracket, memory: NetlinkMemory): Finding {
+function kernelFinding(runner: NamespaceRunner, memory: NetlinkMemory): Finding {
   try {
-    const { backend: tier, hasZones } = chooseRuleBackend(bracket, memory, "auto");
+    const { backend: tier, hasZones } = chooseRuleBackend(runner, memory, "auto");
     if (tier === "nft-owner") return finding("kernel", "ok", "it takes rules that go with their process");
     const zones = hasZones ? "" : ", without connection tracking zones";
     const detail = `it takes rules of the tier ${tier} alone${zones}: they stay when dns11 is killed${tier === "nft" ? " and has no keeper" : ""}`;
@@ -126,7 +126,7 @@ function kernelFinding(bracket: Bracket, memory: NetlinkMemory): Finding {
   }
 }
 
-function hostFileFinding({ named, invalid, uplinks }: HostServers): Finding {
+function hostFileFinding({ nameservers: named, invalid, uplinks }: HostServers): Finding {
   const remedy = "Correct it, or give dns11 servers with --dns.";
   if (invalid.length > 0) {
     return finding("host-resolv-conf", "warning", `it names what is no address: ${invalid.join(", ")}`, remedy);
@@ -138,17 +138,17 @@ function hostFileFinding({ named, invalid, uplinks }: HostServers): Finding {
   return finding("host-resolv-conf", "ok", `names ${named.join(", ")}${behind}`);
 }
 
-async function askInstance(
+async function readInstanceStatus(
   stateDir: string,
   { id }: EngineInfo,
-): Promise<Pick<Clinic, "client" | "status"> & { readonly findings: readonly Finding[] }> {
+): Promise<Pick<DoctorContext, "client" | "status"> & { readonly findings: readonly Finding[] }> {
   const folder = instanceFolder(stateDir, id);
   const client = new ControlClient(controlPath(folder));
   try {
     const status = await client.status();
     return { client, status, findings: [runningFinding(status)] };
   } catch (error) {
-    return { client, status: undefined, findings: silenceFindings(error, folder) };
+    return { client, status: undefined, findings: noReplyFindings(error, folder) };
   }
 }
 
@@ -172,7 +172,7 @@ function keeperText({ state, pid }: Status["keeper"]): string {
   return pid === null ? "its keeper is away" : `its keeper process ${pid}`;
 }
 
-function silenceFindings(error: unknown, folder: string): Finding[] {
+function noReplyFindings(error: unknown, folder: string): Finding[] {
   if (codeOf(error) === "CONTROL_PERMISSION") return [faultFinding("dns11", error)];
   const holder = lockHolder(folder);
   if (holder === "held") {

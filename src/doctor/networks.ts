@@ -6,7 +6,7 @@ import type { Engine } from "../container/watch/engine.ts";
 import { networkFact } from "../container/watch/translate.ts";
 
 /** By id. */
-export async function networksOf(
+export async function readNetworks(
   facts: readonly ContainerFact[],
   engine: Pick<Engine, "network">,
 ): Promise<Map<string, NetworkFact>> {

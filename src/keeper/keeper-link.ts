@@ -21,21 +21,21 @@ const PROGRAM = fileURLToPath(new URL("./keeper-main.js", import.meta.url));
 /** It does one thing after the other, and little of it: three threads instead of eleven. */
 const NODE_FLAGS = ["--max-semi-space-size=1", "--single-threaded", "--v8-pool-size=0"];
 
-export interface LinkParts {
+export interface KeeperLinkParts {
   /** Where successors ask for it. */
   readonly socketPath: string;
-  readonly onNews: (about: Readonly<Record<string, unknown>>, text: string) => void;
+  readonly onEvent: (about: Readonly<Record<string, unknown>>, text: string) => void;
   /** Somebody wants to take over: stand still, and say so by `yield`. */
-  readonly onWanted: () => void;
+  readonly onHandoverRequested: () => void;
   /** It came to nothing; or nobody can say whether it did, because the keeper ended. */
-  readonly onBack: () => void;
-  readonly onLost: () => void;
+  readonly onHandoverCancelled: () => void;
+  readonly onKeeperLost: () => void;
   /** Somebody else serves now: this process, or 0. */
-  readonly onGone: (successor: number) => void;
+  readonly onHandoverCompleted: (successor: number) => void;
 }
 
 export class KeeperLink {
-  readonly #parts: LinkParts;
+  readonly #parts: KeeperLinkParts;
   readonly #held = new Map<number, HeldNamespace>();
   /** What the keeper does not know yet. */
   readonly #untold = new Set<number>();
@@ -54,7 +54,7 @@ export class KeeperLink {
   /** Where successors connect is ours to take away. */
   #isListening = false;
 
-  constructor(parts: LinkParts) {
+  constructor(parts: KeeperLinkParts) {
     this.#parts = parts;
   }
 
@@ -100,7 +100,7 @@ export class KeeperLink {
   }
 
   /** We serve now, by what the keeper held, and it holds everything that we serve by. */
-  taken(): void {
+  confirmTakeover(): void {
     this.#flush();
     this.#say({ is: "taken" });
   }
@@ -113,7 +113,7 @@ export class KeeperLink {
     };
     renew(namespace);
     return {
-      renew: (now) => {
+      update: (now) => {
         if (this.#held.has(key)) renew(now);
       },
       release: () => {
@@ -123,7 +123,7 @@ export class KeeperLink {
   }
 
   /** The next beat may be so late. */
-  busy(ms: number): void {
+  announceBusy(ms: number): void {
     this.#say({ is: "busy", ms });
   }
 
@@ -134,7 +134,7 @@ export class KeeperLink {
   }
 
   /** Whoever was replaced leaves what it served by to the other one, and has no keeper any more. */
-  leave(): void {
+  detach(): void {
     this.#isEnded = true;
     this.#drop();
   }
@@ -144,7 +144,7 @@ export class KeeperLink {
     if (this.#isEnded) return;
     this.#flush();
     this.#say({ is: "end" });
-    this.leave();
+    this.detach();
     if (this.#isListening) rmSync(this.#parts.socketPath, { force: true });
   }
 
@@ -188,20 +188,20 @@ export class KeeperLink {
       case "hello":
         if (message.version === PROTOCOL_VERSION) return;
         // The program was replaced on disk: what is started from there is not ours any more.
-        this.#parts.onNews({ version: message.version, ours: PROTOCOL_VERSION }, "the keeper is of another version");
-        return this.leave();
+        this.#parts.onEvent({ version: message.version, ours: PROTOCOL_VERSION }, "the keeper is of another version");
+        return this.detach();
       case "alive":
         this.#isAnswering = true;
         this.#attempts = 0;
         return;
       case "wanted":
-        return this.#parts.onWanted();
+        return this.#parts.onHandoverRequested();
       case "back":
-        return this.#parts.onBack();
+        return this.#parts.onHandoverCancelled();
       case "gone":
         // Before anything else is done: where successors connect is theirs now.
-        this.leave();
-        return this.#parts.onGone(message.successor);
+        this.detach();
+        return this.#parts.onHandoverCompleted(message.successor);
       default:
         return;
     }
@@ -244,7 +244,7 @@ export class KeeperLink {
     this.#drop();
     this.#restarts++;
     this.#restartLater(reason);
-    this.#parts.onLost();
+    this.#parts.onKeeperLost();
   }
 
   #drop(): void {
@@ -261,7 +261,7 @@ export class KeeperLink {
 
   #restartLater(reason: string): void {
     const waitMs = backoffMs(this.#attempts++, KEEPER_LIMITS.retryFirstMs, KEEPER_LIMITS.retryLastMs, Math.random());
-    this.#parts.onNews({ reason, waitMs }, "there is no keeper; another one is started");
+    this.#parts.onEvent({ reason, waitMs }, "there is no keeper; another one is started");
     this.#startTimer = setTimeout(() => this.start(), waitMs).unref();
   }
 }

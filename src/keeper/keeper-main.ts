@@ -10,9 +10,9 @@ import { setCapabilities } from "../kernel/libc.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { denyCalls } from "../kernel/seccomp.ts";
 import { reasonOf } from "../base/lib/fault.ts";
-import { DENIED_TO_KEEPER } from "./denied.ts";
+import { DENIED_TO_KEEPER } from "./denied-calls.ts";
 import { Keeper } from "./keeper.ts";
-import { Watched } from "./watched.ts";
+import { PeerProcess } from "./peer-process.ts";
 
 const STDERR = 2;
 const CHANNEL = 3;
@@ -23,8 +23,8 @@ const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 
 for (const signal of SIGNALS) process.on(signal, () => undefined);
 giveUp();
-const main = new Watched(new Channel(CHANNEL));
-const keeper = new Keeper({ main, listener: LISTENER, memory: new NetlinkMemory(), onNews: tell });
+const main = new PeerProcess(new Channel(CHANNEL));
+const keeper = new Keeper({ main, listener: LISTENER, memory: new NetlinkMemory(), onEvent: tell });
 keeper.run();
 // Nobody connects any more, or waits for the end of our log: the lowest free number is that of what was closed last.
 closeSync(LISTENER);

@@ -16,13 +16,13 @@ import { KEEPER_LIMITS } from "./limits.ts";
 import { acceptAt, peerOf, waitReadable } from "../kernel/channel.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import type { HeldNamespace } from "../base/model/held-namespace.ts";
-import { LettingGo, closeDescriptors, removeTables } from "./holding.ts";
+import { DeferredClose, closeDescriptors, removeTables } from "./held-descriptors.ts";
 import { PROTOCOL_VERSION, type ToKeeper } from "./protocol.ts";
-import { Watched } from "./watched.ts";
+import { PeerProcess } from "./peer-process.ts";
 
 /** Somebody who wants to take over. */
 interface Successor {
-  readonly who: Watched;
+  readonly who: PeerProcess;
   /** What it has the keeper hold: copies of what it was given, and what it made itself. */
   readonly held: Map<number, HeldNamespace>;
   stage: "greeted" | "asked" | "given";
@@ -31,17 +31,17 @@ interface Successor {
 }
 
 interface KeeperParts {
-  readonly main: Watched;
+  readonly main: PeerProcess;
   /** Where successors connect. */
   readonly listener: number;
   readonly memory: NetlinkMemory;
-  readonly onNews: (about: Readonly<Record<string, unknown>>, text: string) => void;
+  readonly onEvent: (about: Readonly<Record<string, unknown>>, text: string) => void;
 }
 
 export class Keeper {
   readonly #parts: KeeperParts;
-  readonly #lettingGo = new LettingGo();
-  #main: Watched;
+  readonly #lettingGo = new DeferredClose();
+  #main: PeerProcess;
   #held = new Map<number, HeldNamespace>();
   #successor: Successor | undefined;
   #hasBeaten = false;
@@ -66,13 +66,13 @@ export class Keeper {
     }
   }
 
-  #greet(who: Watched): void {
-    who.tell({ is: "hello", version: PROTOCOL_VERSION, keeper: process.pid, main: this.#main.pid });
+  #greet(who: PeerProcess): void {
+    who.send({ is: "hello", version: PROTOCOL_VERSION, keeper: process.pid, main: this.#main.pid });
   }
 
   #hearMain(): void {
     const main = this.#main;
-    for (const message of main.heard()) {
+    for (const message of main.messages()) {
       this.#obey(message);
       if (this.#isOver) return;
     }
@@ -88,11 +88,11 @@ export class Keeper {
         return this.#release(this.#held, message.key);
       case "beat":
         this.#hasBeaten = true;
-        this.#main.pulse.beat(performance.now());
-        this.#main.tell({ is: "alive" });
+        this.#main.heartbeat.beat(performance.now());
+        this.#main.send({ is: "alive" });
         return;
       case "busy":
-        return this.#main.pulse.allow(message.ms);
+        return this.#main.heartbeat.allowSilence(message.ms);
       case "yield":
         return this.#give();
       case "end":
@@ -125,19 +125,19 @@ export class Keeper {
     if (channel === undefined) return;
     const { pid, uid } = peerOf(channel.fd);
     if (uid !== process.getuid?.() || this.#successor !== undefined) return channel.close();
-    const who = new Watched(channel, pid);
+    const who = new PeerProcess(channel, pid);
     this.#greet(who);
     const dueMs = performance.now() + KEEPER_LIMITS.yieldMs;
     this.#successor = { who, held: new Map(), stage: "greeted", dueMs };
   }
 
   #hearSuccessor(successor: Successor): void {
-    for (const message of successor.who.heard()) {
+    for (const message of successor.who.messages()) {
       if (message.is === "hold" && successor.stage === "given") {
         this.#hold(successor.held, message.key, message.namespace);
       } else if (message.is === "hold") closeDescriptors(message.namespace);
       else if (message.is === "release") this.#release(successor.held, message.key);
-      else if (message.is === "beat") successor.who.tell({ is: "alive" });
+      else if (message.is === "beat") successor.who.send({ is: "alive" });
       else if (message.is === "take" && successor.stage === "greeted") this.#ask(successor);
       else if (message.is === "taken" && successor.stage === "given") return this.#takenBy(successor);
       else if (message.is === "hello" && message.version === PROTOCOL_VERSION) continue;
@@ -149,48 +149,48 @@ export class Keeper {
   #ask(successor: Successor): void {
     successor.stage = "asked";
     successor.dueMs = performance.now() + KEEPER_LIMITS.yieldMs;
-    this.#main.tell({ is: "wanted" });
+    this.#main.send({ is: "wanted" });
   }
 
   /** The main process stands still: what it served by goes to whoever asked. */
   #give(): void {
     const successor = this.#successor;
     if (successor?.stage !== "asked") {
-      this.#main.tell({ is: "back" });
+      this.#main.send({ is: "back" });
       return;
     }
     successor.stage = "given";
     successor.dueMs = performance.now() + KEEPER_LIMITS.takeMs;
     for (const namespace of this.#held.values()) {
-      if (!tellPatiently(successor.who, () => successor.who.tell({ is: "held", namespace }))) return;
+      if (!tellPatiently(successor.who, () => successor.who.send({ is: "held", namespace }))) return;
     }
-    tellPatiently(successor.who, () => successor.who.tell({ is: "all", count: this.#held.size }));
+    tellPatiently(successor.who, () => successor.who.send({ is: "all", count: this.#held.size }));
   }
 
   /** It serves: from now on it is the one that is watched. */
   #takenBy({ who, held }: Successor): void {
-    this.#main.tell({ is: "gone", successor: who.pid });
+    this.#main.send({ is: "gone", successor: who.pid });
     this.#main.close();
     for (const namespace of this.#held.values()) closeDescriptors(namespace);
     this.#main = who;
     this.#held = held;
     this.#successor = undefined;
-    who.pulse.beat(performance.now());
-    this.#parts.onNews({ main: who.pid, namespaces: held.size }, "another process has taken over");
+    who.heartbeat.beat(performance.now());
+    this.#parts.onEvent({ main: who.pid, namespaces: held.size }, "another process has taken over");
   }
 
   #look(nowMs: number): void {
     if (this.#isOver) return;
-    this.#lettingGo.look(nowMs);
+    this.#lettingGo.closeDue(nowMs);
     const successor = this.#successor;
     if (successor !== undefined && nowMs > successor.dueMs) {
       // It may be using what it was given: that has to end first.
       if (successor.stage === "given") successor.who.kill();
-      else successor.who.tell({ is: "refused", reason: "the main process did not stand still in time" });
+      else successor.who.send({ is: "refused", reason: "the main process did not stand still in time" });
       this.#forget(successor, "it took too long");
     }
     if (this.#isOver || !this.#hasBeaten || this.#successor?.stage === "given") return;
-    if (!this.#main.pulse.isOver(nowMs)) return;
+    if (!this.#main.heartbeat.check(nowMs)) return;
     this.#main.kill();
     this.#handBack("the main process did not answer any more and was ended");
   }
@@ -201,9 +201,9 @@ export class Keeper {
     for (const namespace of successor.held.values()) closeDescriptors(namespace);
     successor.who.close();
     if (successor.stage === "greeted") return;
-    this.#parts.onNews({ successor: successor.who.pid, reason }, "whoever wanted to take over did not");
-    this.#main.pulse.beat(performance.now());
-    if (this.#main.isGone || !this.#main.tell({ is: "back" })) {
+    this.#parts.onEvent({ successor: successor.who.pid, reason }, "whoever wanted to take over did not");
+    this.#main.heartbeat.beat(performance.now());
+    if (this.#main.isGone || !this.#main.send({ is: "back" })) {
       this.#handBack("the main process ended, and nobody took over");
     }
   }
@@ -216,15 +216,15 @@ export class Keeper {
     for (const namespace of this.#held.values()) if (removeTables(namespace, this.#parts.memory)) namespaces++;
     const tookMs = Math.round(performance.now() - startMs);
     const about = { main: this.#main.pid, namespaces, tookMs };
-    if (namespaces > 0) this.#parts.onNews(about, `${reason}; its rules are removed, and Docker's resolver answers`);
+    if (namespaces > 0) this.#parts.onEvent(about, `${reason}; its rules are removed, and Docker's resolver answers`);
   }
 }
 
 /** A list of a thousand namespaces is more than waits in a channel: whoever reads it is waited for. */
-function tellPatiently(who: Watched, tell: () => boolean): boolean {
+function tellPatiently(who: PeerProcess, tell: () => boolean): boolean {
   const untilMs = performance.now() + KEEPER_LIMITS.yieldMs;
   while (!tell()) {
-    for (const _ of who.heard()) continue;
+    for (const _ of who.messages()) continue;
     if (who.isGone || performance.now() > untilMs) return false;
     waitReadable([], 1);
   }

@@ -9,7 +9,7 @@ import { type Channel, connectAt } from "../kernel/channel.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { Fault, codeOf } from "../base/lib/fault.ts";
 import type { HeldNamespace } from "../base/model/held-namespace.ts";
-import { closeDescriptors } from "./holding.ts";
+import { closeDescriptors } from "./held-descriptors.ts";
 import { type FromKeeper, PROTOCOL_VERSION, type ToKeeper, decodeFromKeeper, encode } from "./protocol.ts";
 
 const LOOK_EVERY_MS = 1;
@@ -23,13 +23,13 @@ export class Predecessor {
   /** The process that serves; 0 where that cannot be told. */
   readonly main: number;
   /** Whether it speaks as we do; with one that does not there is nothing more to say. */
-  readonly isAlike: boolean;
+  readonly isSameVersion: boolean;
 
   private constructor(channel: Channel, { keeper, main, version }: Extract<FromKeeper, { is: "hello" }>) {
     this.channel = channel;
     this.keeper = keeper;
     this.main = main;
-    this.isAlike = version === PROTOCOL_VERSION;
+    this.isSameVersion = version === PROTOCOL_VERSION;
   }
 
   /** undefined where nobody serves, or nobody keeps. */

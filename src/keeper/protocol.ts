@@ -45,12 +45,12 @@ export type FromKeeper =
   | { readonly is: "refused"; readonly reason: string };
 
 /** A message as it goes through a channel: descriptors stand beside the text, in the order in which it names them. */
-export interface Wire {
+export interface WireMessage {
   readonly bytes: Buffer;
   readonly descriptors: readonly number[];
 }
 
-export function encode(message: ToKeeper | FromKeeper): Wire {
+export function encode(message: ToKeeper | FromKeeper): WireMessage {
   if (!("namespace" in message)) return { bytes: Buffer.from(JSON.stringify(message)), descriptors: [] };
   const { netlink, pairs, ...told } = message.namespace;
   const namespace = { ...told, pairs: pairs.map(({ listening }) => listening) };
@@ -61,7 +61,7 @@ export function encode(message: ToKeeper | FromKeeper): Wire {
 }
 
 /** Undefined for what is no message of the keeper's; whoever called closes the descriptors then. */
-export function decodeFromKeeper(wire: Wire): FromKeeper | undefined {
+export function decodeFromKeeper(wire: WireMessage): FromKeeper | undefined {
   const said = parsed(wire);
   switch (said?.["is"]) {
     case "hello":
@@ -85,7 +85,7 @@ export function decodeFromKeeper(wire: Wire): FromKeeper | undefined {
   }
 }
 
-export function decodeToKeeper(wire: Wire): ToKeeper | undefined {
+export function decodeToKeeper(wire: WireMessage): ToKeeper | undefined {
   const said = parsed(wire);
   switch (said?.["is"]) {
     case "hello":
@@ -113,7 +113,7 @@ function helloIn({ version, keeper, main }: Readonly<Record<string, unknown>>): 
   return isCount(version) && isCount(keeper) && isCount(main) ? { is: "hello", version, keeper, main } : undefined;
 }
 
-function parsed({ bytes }: Wire): Readonly<Record<string, unknown>> | undefined {
+function parsed({ bytes }: WireMessage): Readonly<Record<string, unknown>> | undefined {
   try {
     const said: unknown = JSON.parse(bytes.toString("utf8"));
     return isRecord(said) ? said : undefined;

@@ -47,7 +47,7 @@ export function threadCapabilities(): CapabilitySets[] {
  * Starts this program anew with no more than `needed`, unless it has no more already. Returns what may not be had and is
  * had all the same: nothing, where all is well.
  */
-export function limitCapabilities(needed: readonly string[]): readonly string[] {
+export function dropCapabilities(needed: readonly string[]): readonly string[] {
   const allowed = needed.reduce((mask, name) => mask | bit(NAMES.indexOf(name)), 0n);
   const masks = masksIn(statusOf("/proc/thread-self/status") ?? "");
   const { effective, permitted, inheritable, bounding } = masks;

@@ -35,13 +35,13 @@ const CTA_FILTER_BY_DESTINATION = 2;
 /** What tells an entry from all others; the zone, because the same addresses and ports may stand in several. */
 const IDENTITY = [CTA_TUPLE_ORIGINAL, CTA_ID, CTA_ZONE];
 
-type Entry = readonly (readonly [attribute: number, value: Buffer])[];
+type ConntrackEntry = readonly (readonly [attribute: number, value: Buffer])[];
 
 /**
  * Deletes every entry, of any zone, of a conversation that `address` began, in the namespace that the thread is in.
  * Returns how many there were.
  */
-export function forgetConversationsOf(memory: NetlinkMemory, address: string): number {
+export function deleteEntriesFrom(memory: NetlinkMemory, address: string): number {
   const source = bytesOf(address);
   const entries = withSocket(memory, (socket) => entriesFrom(socket, source, address));
   return withSocket(memory, (socket) => entries.filter((entry) => remove(socket, familyOf(source), entry)).length);
@@ -70,7 +70,7 @@ export interface Conversation {
  * Deletes these where they are remembered, in any of these zones, in the namespace that the thread is in. Each is found by
  * its hash; searching the table takes tens of milliseconds on a machine whose table is large, however few match.
  */
-export function forgetConversations(
+export function deleteConversations(
   memory: NetlinkMemory,
   conversations: readonly Conversation[],
   zones: readonly number[],
@@ -83,20 +83,20 @@ export function forgetConversations(
 }
 
 /** A conversation by UDP that the kernel remembers, with who answers in it instead of whoever was asked. */
-export interface Remembered {
+export interface TrackedConversation {
   /** Where the answers come from, as the kernel has it. */
   readonly address: string;
   readonly port: number;
-  readonly entry: Entry;
+  readonly entry: ConntrackEntry;
 }
 
 /**
  * The conversations by UDP with an IPv4 address and port, in the namespace that the thread is in; only those in the zone
  * that every packet is in which no rule puts into another one.
  */
-export function conversationsAt(memory: NetlinkMemory, address: string, port: number): Remembered[] {
+export function trackedConversationsTo(memory: NetlinkMemory, address: string, port: number): TrackedConversation[] {
   const wanted = Buffer.from(addressBytes(address) ?? []);
-  const found: Remembered[] = [];
+  const found: TrackedConversation[] = [];
   const write = (w: NetlinkWriter): void => {
     w.raw(genericMessage(AF_INET, 0));
     filterBy(w, CTA_IP_V4_DESTINATION, wanted, CTA_FILTER_BY_DESTINATION);
@@ -136,7 +136,7 @@ function list(
 }
 
 /** Deletes these, in the namespace that the thread is in; returns how many were still there. */
-export function forgetRemembered(memory: NetlinkMemory, remembered: readonly Remembered[]): number {
+export function deleteTracked(memory: NetlinkMemory, remembered: readonly TrackedConversation[]): number {
   return withSocket(memory, (socket) => remembered.filter(({ entry }) => remove(socket, AF_INET, entry)).length);
 }
 
@@ -161,10 +161,10 @@ function tupleOf(bytes: Buffer | undefined): Tuple {
   };
 }
 
-function entriesFrom(socket: NetlinkSocket, source: Buffer, about: string): Entry[] {
+function entriesFrom(socket: NetlinkSocket, source: Buffer, about: string): ConntrackEntry[] {
   const family = familyOf(source);
   const sourceType = family === AF_INET ? CTA_IP_V4_SOURCE : CTA_IP_V6_SOURCE;
-  const entries: Entry[] = [];
+  const entries: ConntrackEntry[] = [];
   const write = (w: NetlinkWriter): void => {
     w.raw(genericMessage(family, 0));
     // For IPv6 the kernel leaves out those that were asked for.
@@ -181,7 +181,7 @@ function entriesFrom(socket: NetlinkSocket, source: Buffer, about: string): Entr
   return entries;
 }
 
-function entryOf({ protocol, source, sourcePort, destination, destinationPort }: Conversation, zone: number): Entry {
+function entryOf({ protocol, source, sourcePort, destination, destinationPort }: Conversation, zone: number): ConntrackEntry {
   const isIpv4 = bytesOf(source).length === 4;
   const tuple = new NetlinkWriter();
   tuple.nested(CTA_TUPLE_IP, () => {
@@ -210,7 +210,7 @@ function bytesOf(address: string): Buffer {
 }
 
 /** Copied, because the next answers are received into the same memory. */
-function identityOf(attributes: ReadonlyMap<number, Buffer>): Entry {
+function identityOf(attributes: ReadonlyMap<number, Buffer>): ConntrackEntry {
   return IDENTITY.flatMap((attribute) => {
     const value = attributes.get(attribute);
     return value === undefined ? [] : [[attribute, Buffer.from(value)] as const];
@@ -218,7 +218,7 @@ function identityOf(attributes: ReadonlyMap<number, Buffer>): Entry {
 }
 
 /** Whether it was there to be removed: it may have ended by itself. */
-function remove(socket: NetlinkSocket, family: number, entry: Entry): boolean {
+function remove(socket: NetlinkSocket, family: number, entry: ConntrackEntry): boolean {
   const write = (w: NetlinkWriter): void => {
     w.raw(genericMessage(family, 0));
     for (const [attribute, value] of entry) w.attribute(attribute, value);

@@ -19,12 +19,12 @@ export function descriptorsMax(): number {
 }
 
 /** No query and no container waits later while the kernel makes room for more of them. */
-export function foreseeDescriptors(): void {
-  growDescriptorTable(Math.min(descriptorsMax(), LIMITS.descriptorsForeseen));
+export function preallocateDescriptors(): void {
+  growDescriptorTable(Math.min(descriptorsMax(), LIMITS.descriptorsPreallocated));
 }
 
 /** Beside what queries on their way to servers may take. */
 export function roomForContainers(descriptors: number): number {
-  const shares = LIMITS.upstreamShareOfDescriptors + LIMITS.connectionShareOfDescriptors;
+  const shares = LIMITS.upstreamDescriptorShare + LIMITS.connectionDescriptorShare;
   return Math.max(0, Math.floor((descriptors * (1 - shares) - FOR_OURSELVES) / PER_CONTAINER));
 }

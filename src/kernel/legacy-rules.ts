@@ -33,7 +33,7 @@ export interface LegacyRule {
   /** The IPv4 address that it asks for; 0.0.0.0 where it asks for none. */
   readonly destination: string;
   /** The port that DNAT leads to; 0 where it leaves the port as it is. */
-  readonly leadsTo: number | undefined;
+  readonly dnatPort: number | undefined;
   /** The last rule of a chain that the kernel calls: what happens to everything else. */
   readonly isPolicy: boolean;
 }
@@ -87,13 +87,13 @@ function targetOf(target: Buffer): string {
   return verdict === VERDICT_DROP ? "DROP" : "";
 }
 
-function leadOf(entry: Buffer, target: Buffer): Pick<LegacyRule, "destination" | "leadsTo"> {
+function leadOf(entry: Buffer, target: Buffer): Pick<LegacyRule, "destination" | "dnatPort"> {
   const destination = [...entry.subarray(ENTRY_DESTINATION, ENTRY_DESTINATION + 4)].join(".");
   const isDnat = nameOf(target) === "DNAT";
-  const leadsTo = isDnat
+  const port = isDnat
     ? dnatPort(target.readUInt8(EXTENSION_BYTES - 1), target.subarray(EXTENSION_BYTES))
     : undefined;
-  return { destination, leadsTo };
+  return { destination, dnatPort: port };
 }
 
 /** linux/netfilter/nf_nat.h: where the range of ports begins, in what a target DNAT of some revision holds. */

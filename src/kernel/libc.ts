@@ -205,7 +205,7 @@ export function ignoreOverflow(fd: number): void {
 }
 
 /** Lets nobody else bind the address of this socket: the newest of several such UDP sockets would get the packets. */
-export function keepAddress(fd: number): void {
+export function forbidAddressReuse(fd: number): void {
   setOption(fd, SO_REUSEADDR, 0, "SO_REUSEADDR");
 }
 

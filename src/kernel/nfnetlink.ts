@@ -8,7 +8,7 @@ import { codeOf } from "../base/lib/fault.ts";
 import { SystemFault } from "./libc.ts";
 import { NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkWriter, outcomeOf } from "./netlink-message.ts";
 import { type NetlinkMemory, NetlinkSocket } from "./netlink-socket.ts";
-import * as nft from "./nft-vocabulary.ts";
+import * as nft from "./nft-constants.ts";
 
 export const NETLINK_NETFILTER = 12;
 export const NFPROTO_IPV4 = 2;
@@ -28,7 +28,7 @@ export interface NftCommand {
   readonly write: (writer: NetlinkWriter) => void;
 }
 
-export interface Wanted {
+export interface NftQuery {
   /** A GET command: objects of one kind. */
   readonly command: number;
   /** 0 is every family. */
@@ -91,7 +91,7 @@ export class NftSocket {
   }
 
   /** What a GET command finds. Each object is handed over as its attributes' bytes; false means that it was enough. */
-  find({ command, family, isOne, select }: Wanted, visit: VisitObject): void {
+  find({ command, family, isOne, select }: NftQuery, visit: VisitObject): void {
     this.#socket.request(
       {
         type: typeOf(command),
@@ -128,7 +128,7 @@ export function deleteTable(family: number, name: string): NftCommand {
 const NO_TABLES = new Set(["EPROTONOSUPPORT", "EOPNOTSUPP", "ENOTSUP", "EINVAL", "ENOENT"]);
 
 /** What there is in the namespace that the thread is in, which is nothing where the kernel has no nf_tables. */
-export function visitTables(memory: NetlinkMemory, wanted: Wanted, visit: VisitObject): void {
+export function visitTables(memory: NetlinkMemory, wanted: NftQuery, visit: VisitObject): void {
   let socket: NftSocket | undefined;
   try {
     socket = new NftSocket(memory);
@@ -141,7 +141,7 @@ export function visitTables(memory: NetlinkMemory, wanted: Wanted, visit: VisitO
 }
 
 /** The same of what there is until it becomes too much; returns whether that was all. */
-export function visitFirst(memory: NetlinkMemory, wanted: Wanted, visit: VisitObject): boolean {
+export function visitFirst(memory: NetlinkMemory, wanted: NftQuery, visit: VisitObject): boolean {
   try {
     visitTables(memory, wanted, visit);
     return true;

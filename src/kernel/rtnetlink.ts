@@ -14,7 +14,7 @@ import {
   textOf,
 } from "./netlink-message.ts";
 import { type NetlinkMemory, NetlinkSocket } from "./netlink-socket.ts";
-import * as rt from "./route-vocabulary.ts";
+import * as rt from "./rtnetlink-constants.ts";
 
 export interface Link {
   readonly index: number;

@@ -9,7 +9,7 @@
  */
 import { type RemoteInfo, type Socket, createSocket } from "node:dgram";
 
-import { keepAddress } from "./libc.ts";
+import { forbidAddressReuse } from "./libc.ts";
 
 interface Handle {
   recvStart(): unknown;
@@ -36,7 +36,7 @@ export class UdpWatch {
     this.#socket.bind({ fd });
     this.#handle = handleOf(this.#socket);
     // libuv allows others to share the address, and then the newest of them gets the packets.
-    keepAddress(fd);
+    forbidAddressReuse(fd);
   }
 
   /** Whether this round of the event loop has had its share of this socket. */

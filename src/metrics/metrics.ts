@@ -19,9 +19,9 @@ import {
   upstreamSeries,
 } from "../query/record/meter.ts";
 import { processFamilies } from "./process-metrics.ts";
-import type { Origins } from "../base/model/origins.ts";
+import type { SettingOrigins } from "../base/model/setting-origins.ts";
 import type { ContainerStatus } from "../api/status.ts";
-import type { WayCounts } from "./way-counts.ts";
+import type { ContainerMetrics } from "./container-metrics.ts";
 
 /** What can be read of a query's way at any time. */
 export interface QueryReadings {
@@ -35,7 +35,7 @@ export interface QueryReadings {
 /** What is read out; what is undefined does not exist yet. */
 export interface MetricsSource {
   readonly version: string;
-  readonly settings: Origins;
+  readonly settings: SettingOrigins;
   readonly reloads: { readonly done: number; readonly failed: number };
   readonly isReady: boolean;
   /** How many files and sockets the process may have. */
@@ -43,7 +43,7 @@ export interface MetricsSource {
   readonly serving?: {
     readonly meter: Meter;
     readonly readings: QueryReadings;
-    readonly counts: WayCounts;
+    readonly counts: ContainerMetrics;
     readonly containers: readonly ContainerStatus[];
     /** undefined where there is no engine. */
     readonly isConnected: boolean | undefined;
@@ -53,7 +53,7 @@ export interface MetricsSource {
 export function familiesOf(source: MetricsSource): Family[] {
   const { serving } = source;
   return [
-    ...aboutUs(source),
+    ...processInfoFamilies(source),
     ...(serving === undefined
       ? []
       : [
@@ -66,7 +66,7 @@ export function familiesOf(source: MetricsSource): Family[] {
   ];
 }
 
-function aboutUs({ version, settings, reloads, isReady }: MetricsSource): Family[] {
+function processInfoFamilies({ version, settings, reloads, isReady }: MetricsSource): Family[] {
   const hash = createHash("sha512").update(JSON.stringify(settings)).digest("hex");
   return [
     gauge("dns11_build_info", "Always 1; which dns11 this is, on which Node.", [
@@ -93,11 +93,11 @@ function queryFamilies(meter: Meter): Family[] {
   );
   const all = Array.from({ length: meter.durations.series }, (_, series) => series);
   return [
-    counter("dns11_dns_requests_total", "Queries of containers, by protocol, address family and type.", seen(requests)),
+    counter("dns11_dns_requests_total", "Queries of containers, by protocol, address family and type.", nonZero(requests)),
     counter(
       "dns11_dns_responses_total",
       "Answers to containers, by rcode.",
-      seen(RCODE_NAMES.map((rcode, index) => sample(meter.responses(index), { rcode }))),
+      nonZero(RCODE_NAMES.map((rcode, index) => sample(meter.responses(index), { rcode }))),
     ),
     histogram("dns11_dns_request_duration_seconds", "From a query's arrival to its answer.", [
       [{}, meter.durations, all],
@@ -140,7 +140,7 @@ function upstreamFamilies(meter: Meter, { nameservers }: QueryReadings): Family[
     counter(
       "dns11_proxy_failures_total",
       "Queries to a nameserver that brought no answer, by nameserver and reason.",
-      seen(
+      nonZero(
         servers.flatMap(([to, at]) =>
           failures.map((reason, index) => {
             const { atMost } = meter.upstream.read(seriesOf(at, RCODE_NAMES.length + index));
@@ -190,10 +190,10 @@ const STATES = ["attached", "verifying", "opening", "failed", "skipped", "quaran
 
 function containerFamilies(
   containers: readonly ContainerStatus[],
-  counts: WayCounts,
+  counts: ContainerMetrics,
   isConnected: boolean | undefined,
 ): Family[] {
-  const told = counts.tellsContainers ? counts.containers() : [];
+  const told = counts.hasContainerSeries ? counts.containers() : [];
   return [
     gauge(
       "dns11_containers",
@@ -203,12 +203,12 @@ function containerFamilies(
     counter(
       "dns11_attach_failures_total",
       "Times that a container was handed back to Docker's resolver or could not be attached, by code.",
-      coded(counts.attachFailures),
+      byCode(counts.attachFailures),
     ),
     counter(
       "dns11_rule_repairs_total",
       "Containers that were attached again after that, by what had been wrong.",
-      coded(counts.repairs),
+      byCode(counts.repairs),
     ),
     gauge(
       "dns11_engine_connected",
@@ -257,11 +257,11 @@ function sample(value: number, labels: Labels = {}): Sample {
 }
 
 /** A series begins when there is something to tell; a family that has none yet begins with nothing. */
-function seen(samples: readonly Sample[]): Sample[] {
+function nonZero(samples: readonly Sample[]): Sample[] {
   return samples.filter(({ value }) => value > 0);
 }
 
-function coded(counts: ReadonlyMap<string, number>): Sample[] {
+function byCode(counts: ReadonlyMap<string, number>): Sample[] {
   return [...counts].map(([code, value]) => sample(value, { code }));
 }
 

@@ -13,19 +13,19 @@ import { RCODE } from "../base/dns/rcode.ts";
 import { TYPE } from "../base/dns/record-type.ts";
 import { CLASS } from "../base/dns/record.ts";
 import { copyBytes } from "../base/lib/bytes.ts";
-import { QUERY_RESULT } from "../base/model/asked-query.ts";
+import { QUERY_RESULT } from "../base/model/query-record.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import { LOCAL_ONLY_DEFAULTS, type LocalOnlyPolicy } from "../base/model/upstream-policy.ts";
-import { DENIED, MISS } from "../base/model/names.ts";
+import { DENIED, MISS } from "../base/model/visible-names.ts";
 import type { Route } from "../base/model/view.ts";
 import { probeName } from "../base/model/probe-message.ts";
 import type { Client } from "./client/client.ts";
-import { type Memory, UNKNOWN } from "./cache/memory.ts";
+import { type CacheReader, CACHE_MISS } from "./cache/cache-reader.ts";
 import { shareBits } from "./cache/shareable.ts";
 import type { LoopGuard } from "./upstream/loop-guard.ts";
-import { DEFERRED, DROPPED, type Deferred, type Signature } from "./ports.ts";
+import { DEFERRED, DROPPED, type DeferredQuery, type Signature } from "./ports.ts";
 import { Outcome, STAGE } from "./record/outcome.ts";
-import { KnownNames } from "./policy/names.ts";
+import { LocalNames } from "./policy/local-names.ts";
 import { routeOf } from "./policy/route.ts";
 import type { Trace } from "./trace.ts";
 import { Shuffler } from "./policy/shuffle.ts";
@@ -47,9 +47,9 @@ import {
 
 /** What answers before somebody is asked, and what is looked out for; none of it where queries only go to the forwarder. */
 export interface AnswererParts {
-  readonly memory?: Memory | undefined;
-  readonly guard?: LoopGuard | undefined;
-  readonly leave?: LocalOnlyPolicy;
+  readonly cache?: CacheReader | undefined;
+  readonly loopGuard?: LoopGuard | undefined;
+  readonly localOnly?: LocalOnlyPolicy;
   readonly seed?: number;
 }
 
@@ -58,7 +58,7 @@ export class Answerer {
   readonly #parts: AnswererParts;
   readonly #special: SpecialNames;
   readonly #question: Question;
-  readonly #names: KnownNames;
+  readonly #names: LocalNames;
   readonly #shuffler: Shuffler;
   #isKnown = false;
   #route: Route | undefined;
@@ -72,9 +72,9 @@ export class Answerer {
     this.#behaviour = behaviour;
     this.#question = new Question(behaviour.checksQueries);
     this.#parts = parts;
-    const { seed = randomBytes(4).readInt32LE(0), leave = LOCAL_ONLY_DEFAULTS } = parts;
+    const { seed = randomBytes(4).readInt32LE(0), localOnly: leave = LOCAL_ONLY_DEFAULTS } = parts;
     this.#special = new SpecialNames(behaviour, leave);
-    this.#names = new KnownNames(behaviour);
+    this.#names = new LocalNames(behaviour);
     this.#shuffler = new Shuffler(seed);
     const shuffle = (count: number): Uint16Array => this.#shuffler.order(count);
     this.#addressOptions = { limit: 0, shuffle, behaviour };
@@ -138,7 +138,7 @@ export class Answerer {
   }
 
   /** Answers as `answer` does, at the beginning of a block, and tells `trace` what is decided and why. */
-  explain(client: Client, block: Buffer, length: number, isStream: boolean, trace: Trace): number | Deferred {
+  explain(client: Client, block: Buffer, length: number, isStream: boolean, trace: Trace): number | DeferredQuery {
     this.#setTrace(trace);
     try {
       const result = this.answer(client, block, 0, length, isStream);
@@ -149,7 +149,7 @@ export class Answerer {
   }
 
   /** What the last answer deferred. */
-  takeDeferred(block: Buffer): Deferred {
+  takeDeferred(block: Buffer): DeferredQuery {
     const { offset, end, messageEnd, records, type, folded, foldedLength, hash } = this.#question;
     const query = Buffer.allocUnsafe(messageEnd - offset);
     copyBytes(block, offset, messageEnd, query, 0);
@@ -158,7 +158,7 @@ export class Answerer {
       questionEnd: end - offset,
       hasOpt: records.optCount > 0,
       udpSize: records.optCount > 0 ? records.optUdpSize : 0,
-      isKnown: this.#isKnown,
+      isLocalName: this.#isKnown,
       route: this.#route as Route,
       type,
       bits: shareBits(block, this.#question),
@@ -170,7 +170,7 @@ export class Answerer {
   }
 
   #setTrace(trace: Trace | undefined): void {
-    const { memory } = this.#parts;
+    const { cache: memory } = this.#parts;
     this.#trace = this.#names.trace = this.#special.trace = trace;
     this.outcome.isExplained = trace !== undefined;
     if (memory !== undefined) memory.trace = trace;
@@ -186,25 +186,25 @@ export class Answerer {
     if (type === TYPE.A || type === TYPE.AAAA || type === TYPE.MX || this.#behaviour.answersAllTypes) {
       const answer = this.#answerName(client, block);
       if (answer !== DEFERRED) return answer;
-    } else this.#trace?.passes("names", "only addresses (A, AAAA, MX) are looked up among names, as with Docker");
+    } else this.#trace?.record("names", "only addresses (A, AAAA, MX) are looked up among names, as with Docker");
     if (type === TYPE.PTR) {
       const pointer = this.#names.reverse(question, client.view);
-      this.#trace?.reverses(pointer);
+      this.#trace?.recordReverse(pointer);
       if (pointer !== undefined) {
         return pointer.target === undefined
           ? failure(block, question, RCODE.SERVFAIL, this.#behaviour)
           : pointerAnswer(block, question, pointer.target, this.#behaviour, this.#limit);
       }
-    } else this.#trace?.passes("reverse", "the question is not which name an address has (PTR)");
+    } else this.#trace?.record("reverse", "the question is not which name an address has (PTR)");
     if (type === TYPE.TXT && client.nonce !== undefined && this.#isProbe(client.nonce, block)) {
       client.seenNonce[isStream ? "tcp" : "udp"] = true;
       this.outcome.stage = STAGE.ours;
       return noData(block, question, this.#behaviour);
     }
-    const { guard } = this.#parts;
-    if (type === TYPE.TXT && guard?.isExpecting === true) {
+    const { loopGuard: guard } = this.#parts;
+    if (type === TYPE.TXT && guard?.hasProbes === true) {
       const { offset, nameEnd } = question;
-      if (guard.sees(client, block, offset + HEADER_BYTES, nameEnd)) {
+      if (guard.recordProbe(client, block, offset + HEADER_BYTES, nameEnd)) {
         this.outcome.stage = STAGE.ours;
         return nameError(block, question, this.#behaviour);
       }
@@ -218,7 +218,7 @@ export class Answerer {
     const names = this.#names;
     const isOurs = names.find(question, client.view) !== MISS || names.reverse(question, client.view) !== undefined;
     if (!isOurs) return this.#leave(client, block);
-    this.#trace?.answers("names", "the name is known here, and the question is of another class than IN");
+    this.#trace?.recordAnswer("names", "the name is known here, and the question is of another class than IN");
     this.outcome.result = QUERY_RESULT.refused;
     return failure(block, question, RCODE.REFUSED, this.#behaviour);
   }
@@ -229,32 +229,32 @@ export class Answerer {
     const { upstreams } = client.view;
     const { type } = question;
     const route = routeOf(question, upstreams);
-    this.#trace?.takes(route);
+    this.#trace?.recordRoute(route);
     if (route.isLocal) return nameError(block, question, this.#behaviour);
     if (route.labelCount === 0) {
       const isAddress = type === TYPE.A || type === TYPE.AAAA;
       if (isAddress && question.labelCount < 2 && upstreams.isNdotsSet) {
-        this.#trace?.answers("special", "ndots is set, so the addresses of names without a dot are not asked outside");
+        this.#trace?.recordAnswer("special", "ndots is set, so the addresses of names without a dot are not asked outside");
         return noData(block, question, this.#behaviour);
       }
       const special = this.#special.answer(block, question, this.#limit);
       if (special > 0) return special;
-      this.#trace?.passes("special", "no name that is kept from leaving");
-    } else this.#trace?.passes("special", "a route of its own goes before the rules for special names");
+      this.#trace?.record("special", "no name that is kept from leaving");
+    } else this.#trace?.record("special", "a route of its own goes before the rules for special names");
     this.#route = route;
     return this.#remember(client, block, route);
   }
 
   /** What servers said before, if that is still good. */
   #remember(client: Client, block: Buffer, route: Route): number {
-    const { memory } = this.#parts;
+    const { cache: memory } = this.#parts;
     if (memory === undefined) {
-      this.#trace?.passes("cache", "nothing is kept: the switch cache is off");
+      this.#trace?.record("cache", "nothing is kept: the switch cache is off");
       return DEFERRED;
     }
     const { outcome } = this;
     const length = memory.answer(client, block, this.#question, route, this.#limit, this.#isKnown, outcome);
-    if (length === UNKNOWN) return DEFERRED;
+    if (length === CACHE_MISS) return DEFERRED;
     outcome.stage = STAGE.cache;
     return length;
   }
@@ -264,27 +264,27 @@ export class Answerer {
     const said = this.#names.find(question, client.view);
     if (said === MISS) return DEFERRED;
     if (said === DENIED) {
-      this.#trace?.found(true, "whoever keeps such names knows of none");
+      this.#trace?.amendLast(true, "whoever keeps such names knows of none");
       return nameError(block, question, this.#behaviour);
     }
-    const { named, isOnlyHere } = this.#names.search;
+    const { addresses: named, isLocalOnly: isOnlyHere } = this.#names.search;
     const { type } = question;
     if (type === TYPE.A || type === TYPE.AAAA) {
       const addresses = type === TYPE.A ? named.v4 : named.v6;
       if (addresses.length === 0) {
-        this.#trace?.found(true, "it has no address of this family, and the answer is empty");
+        this.#trace?.amendLast(true, "it has no address of this family, and the answer is empty");
         return noData(block, question, this.#behaviour);
       }
-      this.#trace?.found(true, "its addresses are the answer");
+      this.#trace?.amendLast(true, "its addresses are the answer");
       this.#addressOptions.limit = this.#limit;
       return addressAnswer(block, question, addresses, type === TYPE.A ? 4 : 16, this.#addressOptions);
     }
     // A dotted name may also exist outside, with a mail exchanger or a certificate policy of its own.
     if (type === TYPE.MX || isOnlyHere || question.labelCount < 2) {
-      this.#trace?.found(true, "only addresses are held, and the answer for another type is empty");
+      this.#trace?.amendLast(true, "only addresses are held, and the answer for another type is empty");
       return noData(block, question, this.#behaviour);
     }
-    this.#trace?.found(false, "it may exist outside, too: other types are asked there, and NXDOMAIN becomes empty");
+    this.#trace?.amendLast(false, "it may exist outside, too: other types are asked there, and NXDOMAIN becomes empty");
     this.#isKnown = true;
     return DEFERRED;
   }

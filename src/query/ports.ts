@@ -23,7 +23,7 @@ export interface Signature {
 }
 
 /** A query that goes upstream, on its own: the block it came in is used again at once. */
-export interface Deferred {
+export interface DeferredQuery {
   /** The query as it is sent on: unusual forms made usual, trailing bytes cut off. */
   readonly query: Buffer;
   /** Where its question ends. */
@@ -32,7 +32,7 @@ export interface Deferred {
   /** What the client takes by UDP, as announced in its OPT; 0 without one. */
   readonly udpSize: number;
   /** A name that we hold, asked for a type that we do not: upstream's NXDOMAIN would deny what is there. */
-  readonly isKnown: boolean;
+  readonly isLocalName: boolean;
   /** Who is to be asked. */
   readonly route: Route;
   readonly type: number;
@@ -48,11 +48,11 @@ export interface Deferred {
   readonly trace?: Trace;
 }
 
-export interface AnswersAtOnce {
+export interface SyncAnswerer {
   /** What became of the query that was answered last; good until the next one. */
   readonly outcome: Outcome;
   answer(client: Client, block: Buffer, offset: number, length: number, isStream: boolean): number;
-  takeDeferred(block: Buffer): Deferred;
+  takeDeferred(block: Buffer): DeferredQuery;
 }
 
 /** Told when packets begin to be worked on, what becomes of them, and when their answers have been sent. */
@@ -68,4 +68,4 @@ export type Transport = "udp" | "tcp";
 export type Respond = (reply: Uint8Array, outcome: Outcome) => void;
 
 /** Asks upstream and calls back once with the reply, never before it returned. */
-export type Forward = (client: Client, deferred: Deferred, transport: Transport, respond: Respond) => void;
+export type Forward = (client: Client, deferred: DeferredQuery, transport: Transport, respond: Respond) => void;

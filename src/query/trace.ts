@@ -3,14 +3,14 @@
  * be another story than the program's; for every other query there is none, and nothing is told.
  */
 import { presentation } from "../base/dns/name.ts";
-import type { NamesTrace, Pointer } from "../base/model/names.ts";
-import type { FlightEvent, Layer, Step } from "../base/model/step.ts";
+import type { NamesTrace, ReverseName } from "../base/model/visible-names.ts";
+import type { UpstreamEvent, StepLayer, Step } from "../base/model/step.ts";
 import { serverText } from "../base/model/server-text.ts";
 import type { Route, Server } from "../base/model/view.ts";
 
 /** What happens while one question is asked of servers; all who wait for it are told the same. */
-export class FlightJournal {
-  readonly events: FlightEvent[] = [];
+export class UpstreamJournal {
+  readonly events: UpstreamEvent[] = [];
   /** Whose reply it was in the end. */
   answeredBy: string | undefined;
 
@@ -26,7 +26,7 @@ export class FlightJournal {
 
 export class Trace implements NamesTrace {
   readonly #steps: Step[] = [];
-  #flight: { readonly journal: FlightJournal; readonly place: number } | undefined;
+  #flight: { readonly journal: UpstreamJournal; readonly place: number } | undefined;
 
   get steps(): readonly Step[] {
     const flight = this.#flight;
@@ -43,35 +43,35 @@ export class Trace implements NamesTrace {
   }
 
   /** Servers are asked. */
-  flies(journal: FlightJournal): FlightJournal {
+  attachJournal(journal: UpstreamJournal): UpstreamJournal {
     this.#flight = { journal, place: this.#steps.length };
     return journal;
   }
 
   /** What is made of the name that was found, or denied, by the source that told last. */
-  found(isAnswer: boolean, what: string): void {
+  amendLast(isAnswer: boolean, what: string): void {
     const last = this.#steps.pop();
     if (last !== undefined) this.#steps.push({ ...last, isAnswer, why: `${last.why}; ${what}` });
   }
 
-  passes(layer: Layer, why: string): void {
+  record(layer: StepLayer, why: string): void {
     this.#add(layer, false, why);
   }
 
-  answers(layer: Layer, why: string): void {
+  recordAnswer(layer: StepLayer, why: string): void {
     this.#add(layer, true, why);
   }
 
   /** A name that belongs to an address: whose that is, if anybody's here. */
-  reverses(pointer: Pointer | undefined): void {
-    if (pointer === undefined) return this.passes("reverse", "no address of a container on its networks");
+  recordReverse(pointer: ReverseName | undefined): void {
+    if (pointer === undefined) return this.record("reverse", "no address of a container on its networks");
     const { target } = pointer;
     if (target === undefined)
-      return this.answers("reverse", "a container's address, whose name is too long to be told");
-    this.answers("reverse", `the address of ${quoted(presentation(target, 0, target.length))}`);
+      return this.recordAnswer("reverse", "a container's address, whose name is too long to be told");
+    this.recordAnswer("reverse", `the address of ${quoted(presentation(target, 0, target.length))}`);
   }
 
-  takes(route: Route): void {
+  recordRoute(route: Route): void {
     const { suffix, servers, isLocal, by, withheld = [] } = route;
     const domain = presentation(suffix, 0, suffix.length);
     const which =
@@ -79,15 +79,15 @@ export class Trace implements NamesTrace {
         ? "no domain of its own, so it goes the way of every name"
         : `it ends with ${quoted(domain)}`;
     const said = by === undefined ? "" : `, by ${by}`;
-    if (isLocal) return this.answers("route", `${which}${said}: such names exist nowhere outside`);
+    if (isLocal) return this.recordAnswer("route", `${which}${said}: such names exist nowhere outside`);
     const whom = servers.map((server) => `${serverText(server)}${server.isBackup === true ? " as backup" : ""}`);
-    this.passes("route", `${which}${said}: ${whom.join(", ") || "there is nobody to ask"}`);
+    this.record("route", `${which}${said}: ${whom.join(", ") || "there is nobody to ask"}`);
     if (withheld.length === 0) return;
     const left = withheld.map((server) => serverText(server)).join(", ");
-    this.passes("route", `${left} left out: asked from the host, and no network of this container leads outside`);
+    this.record("route", `${left} left out: asked from the host, and no network of this container leads outside`);
   }
 
-  #add(layer: Layer, isAnswer: boolean, why: string): void {
+  #add(layer: StepLayer, isAnswer: boolean, why: string): void {
     this.#steps.push({ layer, isAnswer, why });
   }
 }

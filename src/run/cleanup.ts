@@ -2,12 +2,12 @@
  * Cleanup: what a killed instance may have left. Owned tables go with their process, so what is looked for is rules
  * that nobody owns (of another tier, or of somebody's experiment), and the socket and lock of the state folder.
  */
-import { Bracket, warmThreadPool } from "../container/namespace/bracket.ts";
-import { type EngineHost, closeEngineHost, openEngineHost, processBehind } from "../container/namespace/engine-host.ts";
+import { NamespaceRunner, warmThreadPool } from "../container/namespace/namespace-runner.ts";
+import { type EngineHost, closeEngineHost, openEngineHost, socketPeerPid } from "../container/namespace/engine-host.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
 import { Journal } from "../container/kind/journal.ts";
-import { NOTHING_TO_UNDO, undoNode } from "../container/kind/undo.ts";
-import { type Cleaned, removeLeftBehind } from "../container/rules/left-behind.ts";
+import { NOTHING_TO_RESTORE, restoreNode } from "../container/kind/node-restore.ts";
+import { type CleanupResult, removeOrphanedRules } from "../container/rules/orphaned-rules.ts";
 import { Engine } from "../container/watch/engine.ts";
 import { engineAddress } from "../api/engine-address.ts";
 import type { ContainerJson } from "../container/watch/engine-json.ts";
@@ -19,15 +19,15 @@ import { takeInstance } from "./instance.ts";
 import { checkCapabilities } from "../container/preflight.ts";
 
 /** Does it, and refuses while an instance is running. With the id of a container, nothing else is touched. */
-export async function cleanup(stateDir: string, hostFlag: string | undefined, only?: string): Promise<Cleaned> {
+export async function cleanup(stateDir: string, hostFlag: string | undefined, only?: string): Promise<CleanupResult> {
   checkCapabilities();
   await warmThreadPool();
   const { socketPath } = engineAddress(hostFlag, process.env);
   const engine = new Engine(socketPath);
   const { id } = await engine.describe();
   const instance = takeInstance(stateDir, id);
-  const host = openEngineHost(processBehind(socketPath));
-  const bracket = new Bracket();
+  const host = openEngineHost(socketPeerPid(socketPath));
+  const runner = new NamespaceRunner();
   const memory = new NetlinkMemory();
   const did: string[] = [];
   const failed: string[] = [];
@@ -41,21 +41,21 @@ export async function cleanup(stateDir: string, hostFlag: string | undefined, on
       // Another start of a container has made everything anew.
       const json = await engine.container(record.containerId);
       const isSameStart = json?.State?.StartedAt === record.startedAt && isUp(json);
-      const undone = isSameStart ? undoNode(record, { bracket, memory, host }) : NOTHING_TO_UNDO;
-      if (undone.isWhole) journal.remove(record.containerId);
-      (undone.isWhole ? did : failed).push(...undone.did.map((line) => `${record.name}: ${line}`));
+      const undone = isSameStart ? restoreNode(record, { runner, memory, host }) : NOTHING_TO_RESTORE;
+      if (undone.isComplete) journal.remove(record.containerId);
+      (undone.isComplete ? did : failed).push(...undone.did.map((line) => `${record.name}: ${line}`));
     }
     for (const { Id: containerId } of await engine.containers()) {
       if (only !== undefined && containerId !== only) continue;
       const json = await engine.container(containerId);
       if (json === undefined || !isUp(json)) continue;
-      const cleaned = cleanContainer(json, { host, bracket, memory });
+      const cleaned = cleanContainer(json, { host, runner, memory });
       did.push(...cleaned.did);
       failed.push(...cleaned.failed);
     }
     isWhole = failed.length === 0;
   } finally {
-    bracket.close();
+    runner.close();
     closeEngineHost(host);
     if (only === undefined && isWhole) instance.remove();
     else instance.release();
@@ -65,11 +65,11 @@ export async function cleanup(stateDir: string, hostFlag: string | undefined, on
 
 interface Tools {
   readonly host: EngineHost;
-  readonly bracket: Bracket;
+  readonly runner: NamespaceRunner;
   readonly memory: NetlinkMemory;
 }
 
-function cleanContainer(json: ContainerJson, { host, bracket, memory }: Tools): Cleaned {
+function cleanContainer(json: ContainerJson, { host, runner, memory }: Tools): CleanupResult {
   const name = json.Name.replace(/^\//, "");
   const claim = {
     containerId: json.Id,
@@ -78,9 +78,9 @@ function cleanContainer(json: ContainerJson, { host, bracket, memory }: Tools): 
   };
   let fd = -1;
   try {
-    const proven = proveNamespace(claim, host, bracket.homeId);
+    const proven = proveNamespace(claim, host, runner.homeId);
     fd = proven.fd;
-    const { did, failed } = bracket.within(fd, () => removeLeftBehind(memory));
+    const { did, failed } = runner.within(fd, () => removeOrphanedRules(memory));
     return { did: did.map((line) => `${name}: ${line}`), failed: failed.map((line) => `${name}: ${line}`) };
   } catch (error) {
     // A container on the host's network, or one that ended meanwhile, has nothing of ours.

@@ -6,11 +6,11 @@ import type { Status } from "../api/status.ts";
 import type { RunSettings } from "../config/settings.ts";
 import type { Journal } from "../container/kind/journal.ts";
 import type { ControlPorts } from "../control/ports.ts";
-import type { WayCounts } from "../metrics/way-counts.ts";
+import type { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { HeldNamespace, Keep } from "../base/model/held-namespace.ts";
 import type { Log } from "../base/log/log.ts";
-import type { Repeats } from "../base/log/repeats.ts";
-import type { Ground } from "./ground.ts";
+import type { RateLimitedLog } from "../base/log/rate-limited-log.ts";
+import type { Platform } from "./platform.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
 import type { QuerySide } from "./query-side.ts";
 
@@ -43,10 +43,10 @@ export interface ContainerSideParts {
   /** Those of the start. */
   readonly settings: RunSettings;
   readonly log: Log;
-  readonly repeats: Repeats;
-  readonly ground: Ground;
+  readonly repeats: RateLimitedLog;
+  readonly ground: Platform;
   readonly querySide: QuerySide;
-  readonly counts: WayCounts;
+  readonly counts: ContainerMetrics;
   /** Who holds copies of what namespaces are served by. */
   readonly keep: Keep | undefined;
   /** What a run before left to this one. */
@@ -60,7 +60,7 @@ export interface ContainerSideParts {
 }
 
 /** Whom a run is to serve, found before it takes the instance's lock. */
-export interface Premises {
+export interface ServeTarget {
   /** One instance serves what is called like this. */
   readonly instanceId: string;
   openQuarantines(folder: string): Quarantines;
@@ -68,7 +68,7 @@ export interface Premises {
   close(): void;
 }
 
-export interface Search {
+export interface TargetSearch {
   readonly settings: RunSettings;
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -77,4 +77,4 @@ export interface Search {
 }
 
 /** undefined where it was told to stop before anything was found. */
-export type FindPremises = (search: Search) => Promise<Premises | undefined>;
+export type FindServeTarget = (search: TargetSearch) => Promise<ServeTarget | undefined>;

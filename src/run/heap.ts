@@ -7,16 +7,16 @@ import { setFlagsFromString } from "node:v8";
 import { LIMITS } from "../base/limits.ts";
 import { trimMalloc } from "../kernel/libc.ts";
 
-export function keepHeapSmall(): void {
+export function limitHeapGrowth(): void {
   setFlagsFromString(`--heap-growing-percent=${LIMITS.heapGrowthPercent}`);
 }
 
 /** What starting and attaching took from the C library is given back once, when that is over. */
-export function trimWhen(isStarted: () => boolean): void {
+export function trimMallocOnce(isStarted: () => boolean): void {
   const timer = setInterval(() => {
     if (!isStarted()) return;
     clearInterval(timer);
     trimMalloc();
-  }, LIMITS.trimLookMs);
+  }, LIMITS.trimCheckMs);
   timer.unref();
 }

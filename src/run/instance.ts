@@ -18,10 +18,10 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 
-import { controlPath, instanceFolder } from "../api/place.ts";
+import { controlPath, instanceFolder } from "../api/state-paths.ts";
 import { tryLock } from "../kernel/libc.ts";
 import { Fault, codeOf } from "../base/lib/fault.ts";
-import { standStill } from "../base/lib/stand-still.ts";
+import { sleepSync } from "../base/lib/sleep-sync.ts";
 
 /** The kernel's limit for the path of a unix socket. */
 const SOCKET_PATH_BYTES_MAX = 107;
@@ -72,7 +72,7 @@ export function takeInstance(stateDir: string, engineId: string): Instance {
 
 /** A doctor takes the lock for a moment, to see whether somebody has it. */
 function tryLockAgain(lock: number): boolean {
-  standStill(LOOK_AGAIN_MS);
+  sleepSync(LOOK_AGAIN_MS);
   return tryLock(lock);
 }
 

@@ -6,16 +6,16 @@ import { isDeepStrictEqual } from "node:util";
 
 import { LIMITS } from "../base/limits.ts";
 import type { RunSettings } from "../config/settings.ts";
-import type { OpenEndpointFor } from "../container/attach/ports.ts";
+import type { OpenEndpointFor } from "../container/attach/endpoint.ts";
 import { MessageBlock } from "../kernel/message-block.ts";
 import { RandomIds } from "../base/lib/random-ids.ts";
 import { serverText } from "../base/model/server-text.ts";
 import type { Server } from "../base/model/view.ts";
 import type { QueryReadings } from "../metrics/metrics.ts";
 import { type Log, Throttle } from "../base/log/log.ts";
-import { Repeats } from "../base/log/repeats.ts";
+import { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 import { Answerer } from "../query/answer.ts";
-import { Memory } from "../query/cache/memory.ts";
+import { CacheReader } from "../query/cache/cache-reader.ts";
 import { ReplyCache } from "../query/cache/reply-cache.ts";
 import { AdaptiveForwarder } from "../query/forward/adaptive.ts";
 import { LoopGuard } from "../query/upstream/loop-guard.ts";
@@ -28,10 +28,10 @@ import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
 import { Meter } from "../query/record/meter.ts";
 import { sharePools } from "../query/client/shares.ts";
-import { Fleet } from "../query/upstream/fleet.ts";
+import { NameserverPool } from "../query/upstream/nameserver-pool.ts";
 import { TurnBudget } from "../query/upstream/turn-budget.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";
-import { inlineMore } from "./inlining.ts";
+import { raiseInlineLimit } from "./inline-limit.ts";
 
 export interface QuerySide {
   readonly meter: Meter;
@@ -43,12 +43,12 @@ export interface QuerySide {
   /** What containers asked lately. */
   readonly histories: QueryHistories;
   /** Who answers now; after another reconfiguration it may be somebody else. */
-  readonly asking: () => Asking;
+  readonly asking: () => QueryPipeline;
 }
 
 /** What settings exchange. */
 interface Answering extends Pick<UdpParts & TcpParts, "answerer" | "forward" | "queryBytesMax" | "pipelinedMax"> {
-  readonly asking: Asking;
+  readonly pipeline: QueryPipeline;
 }
 
 /** Failures of servers and defects are told at most this often. */
@@ -60,10 +60,10 @@ type OnClient = (client: number, containerId: string) => void;
 export function composeQuerySide(
   settings: RunSettings,
   log: Log,
-  repeats: Repeats = new Repeats(log),
+  repeats: RateLimitedLog = new RateLimitedLog(log),
   onClient: OnClient = () => undefined,
 ): QuerySide {
-  inlineMore();
+  raiseInlineLimit();
   const meter = new Meter();
   const parts: AnsweringParts = { block: new MessageBlock(LIMITS.udpBatch, SLOT_BYTES), log, repeats, meter };
   const slots = slotLimit(settings);
@@ -76,15 +76,15 @@ export function composeQuerySide(
   const tcp: TcpParts = { ...answering, ...shared, block: streamBlock() };
   return {
     meter,
-    readings: () => answering.asking.readings(),
+    readings: () => answering.pipeline.readings(),
     openEndpointFor: (containerId) => (sockets, view, dial) => {
       const endpoint = new Endpoint(sockets, { containerId, view, dial }, { udp, tcp, slots, histories, shares });
       onClient(endpoint.client.number, containerId);
       return endpoint;
     },
     histories,
-    asking: () => answering.asking,
-    onUpstreamsChanged: () => answering.asking.forget(),
+    asking: () => answering.pipeline,
+    onUpstreamsChanged: () => answering.pipeline.forget(),
     reconfigure: (next) => {
       // What is remembered is kept where nobody wants it otherwise: a new route is no reason to ask everything anew.
       const isSame = isDeepStrictEqual([next.behaviour, next.upstream], [current.behaviour, current.upstream]);
@@ -105,7 +105,7 @@ export function composeQuerySide(
 interface AnsweringParts {
   readonly block: MessageBlock;
   readonly log: Log;
-  readonly repeats: Repeats;
+  readonly repeats: RateLimitedLog;
   readonly meter: Meter;
 }
 
@@ -113,7 +113,7 @@ function composeAnswering(settings: RunSettings, parts: AnsweringParts): Answeri
   const { behaviour } = settings;
   const asking = behaviour.failsOver ? adaptive(settings, parts) : sequential(settings, parts);
   return {
-    asking,
+    pipeline: asking,
     answerer: asking.answerer,
     forward: asking.forward,
     queryBytesMax: behaviour.readsLongQueries ? LIMITS.udpQueryBytes : LIMITS.udpQueryBytesStrict,
@@ -121,36 +121,36 @@ function composeAnswering(settings: RunSettings, parts: AnsweringParts): Answeri
   };
 }
 
-interface Asking {
+interface QueryPipeline {
   readonly answerer: Answerer;
   readonly forward: Forward;
   readonly forget: () => void;
   readonly readings: () => QueryReadings;
   /** What is remembered of servers and of their replies; nothing where they are asked as Docker asks them. */
-  readonly known?: Known;
+  readonly state?: PipelineState;
 }
 
-interface Known {
+interface PipelineState {
   readonly forwarder: AdaptiveForwarder;
-  readonly fleet: Fleet;
+  readonly fleet: NameserverPool;
   readonly cache: ReplyCache;
   readonly isCaching: boolean;
   readonly now: () => number;
 }
 
 /** As Docker asks: one server after the other, nothing remembered. */
-function sequential({ behaviour, upstream }: RunSettings, { log, meter }: AnsweringParts): Asking {
+function sequential({ behaviour, upstream }: RunSettings, { log, meter }: AnsweringParts): QueryPipeline {
   const failures = new Throttle(LOG_EVERY_MS);
   const { forward } = new SequentialForwarder(
     behaviour,
     (server, reason) => {
       failures.run((heldBack) => log.warn({ server: serverText(server), reason, heldBack }, "nameserver failed"));
     },
-    Math.min(LIMITS.forwardQueriesWhole, descriptorsMax() * LIMITS.forwardShareOfDescriptors),
+    Math.min(LIMITS.forwardQueriesTotal, descriptorsMax() * LIMITS.forwardDescriptorShare),
     meter,
   );
   return {
-    answerer: new Answerer(behaviour, { leave: upstream.localOnly }),
+    answerer: new Answerer(behaviour, { localOnly: upstream.localOnly }),
     forward,
     forget: () => undefined,
     readings: () => NOTHING,
@@ -159,12 +159,12 @@ function sequential({ behaviour, upstream }: RunSettings, { log, meter }: Answer
 
 const NOTHING: QueryReadings = { entries: 0, bytes: 0, bytesMax: 0, nameservers: [] };
 
-function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, meter }: AnsweringParts): Asking {
+function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, meter }: AnsweringParts): QueryPipeline {
   const now = (): number => performance.now();
   const ids = new RandomIds();
   const failures = new Throttle(LOG_EVERY_MS);
-  const socketsMax = Math.min(LIMITS.upstreamSocketsWhole, descriptorsMax() * LIMITS.upstreamShareOfDescriptors);
-  const fleet = new Fleet(
+  const socketsMax = Math.min(LIMITS.upstreamSocketsTotal, descriptorsMax() * LIMITS.upstreamDescriptorShare);
+  const fleet = new NameserverPool(
     {
       block,
       budget: new TurnBudget(LIMITS.upstreamBatch),
@@ -177,9 +177,9 @@ function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, m
     (server, isUp, reason) => logHealth(repeats, server, isUp, reason),
   );
   const cache = new ReplyCache(behaviour.caches ? upstream.cache.bytesMax : 0, meter.cache);
-  const memory = new Memory({
+  const memory = new CacheReader({
     cache,
-    fleet,
+    pool: fleet,
     behaviour,
     policy: upstream.cache,
     now,
@@ -188,16 +188,16 @@ function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, m
   const guard = new LoopGuard(now, (client, loop) => {
     const server = serverText(loop.nameserver.server);
     const text = "a nameserver leads back to dns11 through a container; that container's queries are kept from it";
-    repeats.tell("warn", server, { server, container: client.history.containerId }, text, "nameserver");
-    forwarder.leaveOut(client, loop);
+    repeats.log("warn", server, { server, container: client.history.containerId }, text, "nameserver");
+    forwarder.excludeLooping(client, loop);
   });
   const forwarder = new AdaptiveForwarder({
     behaviour,
     policy: upstream,
-    fleet,
+    pool: fleet,
     cache,
-    memory,
-    guard,
+    reader: memory,
+    loopGuard: guard,
     ids,
     now,
     onFailure: (reason) => {
@@ -208,41 +208,41 @@ function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, m
   });
   return {
     answerer: new Answerer(behaviour, {
-      guard,
-      leave: upstream.localOnly,
-      ...(behaviour.caches && { memory }),
+      loopGuard: guard,
+      localOnly: upstream.localOnly,
+      ...(behaviour.caches && { cache: memory }),
     }),
     forward: forwarder.forward,
-    forget: () => forwarder.forget(),
+    forget: () => forwarder.invalidate(),
     readings: () => ({
       entries: cache.size,
       bytes: cache.bytes,
       bytesMax: behaviour.caches ? upstream.cache.bytesMax : 0,
       nameservers: statesOf(fleet, now()),
     }),
-    known: { forwarder, fleet, cache, isCaching: behaviour.caches, now },
+    state: { forwarder, fleet, cache, isCaching: behaviour.caches, now },
   };
 }
 
 /** Each by its name, once: the same server may stand in several lists, in some of them as a backup. */
-function statesOf({ nameservers }: Fleet, nowMs: number): QueryReadings["nameservers"] {
+function statesOf({ hostNameservers: nameservers }: NameserverPool, nowMs: number): QueryReadings["nameservers"] {
   const states = new Map<string, boolean>();
   for (const { server, health } of nameservers) {
     const name = serverText(server);
-    states.set(name, states.get(name) === true || !health.isDown(nowMs));
+    states.set(name, states.get(name) === true || !health.checkIsDown(nowMs));
   }
   return [...states].map(([server, isUp]) => ({ server, isUp }));
 }
 
 /** A server that comes and goes is one thing that happens, not many. */
-function logHealth(repeats: Repeats, server: Server, isUp: boolean, reason: string): void {
+function logHealth(repeats: RateLimitedLog, server: Server, isUp: boolean, reason: string): void {
   const name = serverText(server);
   const about = { server: name, reason };
-  if (isUp) repeats.tell("info", name, about, "nameserver is back", "nameserver");
-  else repeats.tell("warn", name, about, "nameserver is down; it is asked last", "nameserver");
+  if (isUp) repeats.log("info", name, about, "nameserver is back", "nameserver");
+  else repeats.log("warn", name, about, "nameserver is down; it is asked last", "nameserver");
 }
 
 function slotLimit({ behaviour, upstream }: RunSettings): SlotLimit {
   const waitMs = behaviour.failsOver ? LIMITS.forwardWaitShortMs : LIMITS.forwardWaitMs;
-  return { max: upstream.ask.queriesMax, waitMs };
+  return { max: upstream.forward.queriesMax, waitMs };
 }

@@ -5,7 +5,7 @@
 import type { ReloadReport } from "../api/status.ts";
 import type { RunSettings } from "../config/settings.ts";
 import { Fault, reasonOf } from "../base/lib/fault.ts";
-import { changedKeys } from "../base/model/origins.ts";
+import { changedKeys } from "../base/model/setting-origins.ts";
 import type { Log } from "../base/log/log.ts";
 
 interface ReloadParts {
@@ -14,7 +14,7 @@ interface ReloadParts {
   readonly readSettings: () => Promise<RunSettings>;
   readonly log: Log;
   /** Has everybody go by them, or throws and leaves everybody at those of before. */
-  readonly goBy: (next: RunSettings, before: RunSettings) => Promise<void>;
+  readonly apply: (next: RunSettings, before: RunSettings) => Promise<void>;
 }
 
 export class Reloads {
@@ -49,7 +49,7 @@ export class Reloads {
   }
 
   async #reload(): Promise<ReloadReport> {
-    const { log, readSettings, goBy } = this.#parts;
+    const { log, readSettings, apply: goBy } = this.#parts;
     const before = this.#settings;
     const { config } = before;
     if (config === undefined) {

@@ -6,7 +6,7 @@ import { spawn } from "node:child_process";
 
 import { reasonOf } from "../base/lib/fault.ts";
 import type { Log } from "../base/log/log.ts";
-import { CALLS_DENIED } from "./limit-calls.ts";
+import { CALLS_DENIED } from "./deny-system-calls.ts";
 
 const FLAG = "--replace";
 /** Of a PID namespace. */

@@ -4,104 +4,104 @@
  * resolver answering. Here, and nowhere else, the two ways meet.
  */
 import type { ReloadReport, Status } from "../api/status.ts";
-import { controlPath, instanceFolder } from "../api/place.ts";
+import { controlPath, instanceFolder } from "../api/state-paths.ts";
 import type { RunSettings } from "../config/settings.ts";
 import { Journal } from "../container/kind/journal.ts";
 import { containerStatuses } from "../control/container-status.ts";
-import { PageListener } from "../control/page-listener.ts";
-import { pages } from "../control/pages.ts";
+import { MetricsListener } from "../control/metrics-listener.ts";
+import { monitoringRoutes } from "../control/monitoring-routes.ts";
 import type { ControlPorts } from "../control/ports.ts";
 import { QueryLog } from "../control/query-log.ts";
 import { QueryReader } from "../control/query-reader.ts";
 import { routesOf } from "../control/routes.ts";
-import { Control } from "../control/socket.ts";
+import { ControlSocket } from "../control/socket.ts";
 import type { Predecessor } from "../keeper/predecessor.ts";
 import { threadCapabilities } from "../kernel/capabilities.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";
 import { reasonOf } from "../base/lib/fault.ts";
 import { type Family, exposition } from "../metrics/exposition.ts";
 import { familiesOf } from "../metrics/metrics.ts";
-import { WayCounts } from "../metrics/way-counts.ts";
+import { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { Log } from "../base/log/log.ts";
-import { Repeats } from "../base/log/repeats.ts";
-import type { ContainerSide, FindPremises, Premises } from "./container-side.ts";
-import { Defects } from "./defects.ts";
-import { type Ground, prepareGround } from "./ground.ts";
-import { HandingOver } from "./handing-over.ts";
+import { RateLimitedLog } from "../base/log/rate-limited-log.ts";
+import type { ContainerSide, FindServeTarget, ServeTarget } from "./container-side.ts";
+import { InternalErrors } from "./internal-errors.ts";
+import { type Platform, preparePlatform } from "./platform.ts";
+import { Handover } from "./handover.ts";
 import { HangGuard } from "./hang-guard.ts";
-import { trimWhen } from "./heap.ts";
+import { trimMallocOnce } from "./heap.ts";
 import { takeInstance } from "./instance.ts";
 import { afterLameDuck } from "./lame-duck.ts";
-import { Life } from "./life.ts";
+import { Lifecycle } from "./lifecycle.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
-import { Presence } from "./presence.ts";
+import { ExclusiveResources } from "./exclusive-resources.ts";
 import { type QuerySide, composeQuerySide } from "./query-side.ts";
 import { Reloads } from "./reloads.ts";
 import { startReplacement } from "./replacement.ts";
-import { Safekeeping } from "./safekeeping.ts";
-import { endPredecessor, succeed } from "./succession.ts";
+import { RunKeeper } from "./run-keeper.ts";
+import { endPredecessor, takeOverFrom } from "./takeover.ts";
 import { VERSION } from "./version.ts";
 
 /** Both ways, and what is counted of them. */
 interface Serving {
   readonly querySide: QuerySide;
   readonly containerSide: ContainerSide;
-  readonly safekeeping: Safekeeping;
-  readonly counts: WayCounts;
-  readonly repeats: Repeats;
+  readonly safekeeping: RunKeeper;
+  readonly counts: ContainerMetrics;
+  readonly repeats: RateLimitedLog;
   readonly reader: QueryReader;
   readonly queryLog: QueryLog;
 }
 
 interface ComposeParts {
-  readonly ground: Ground;
+  readonly ground: Platform;
   /** Of the instance. */
   readonly folder: string;
   readonly quarantines: Quarantines;
-  readonly safekeeping: Safekeeping;
+  readonly safekeeping: RunKeeper;
   /** Nothing is attached before this. */
   readonly begins: Promise<void>;
 }
 
 export class Service {
   readonly #log: Log;
-  readonly #find: FindPremises;
+  readonly #find: FindServeTarget;
   readonly #reloads: Reloads;
-  readonly #life: Life;
-  readonly #pages: PageListener;
+  readonly #life: Lifecycle;
+  readonly #pages: MetricsListener;
   readonly #since = new Date();
   /** From when there is somebody to serve until everything is handed back. */
   #serving: Serving | undefined;
 
   /** `readSettings` reads them anew. */
-  constructor(settings: RunSettings, log: Log, readSettings: () => Promise<RunSettings>, find: FindPremises) {
+  constructor(settings: RunSettings, log: Log, readSettings: () => Promise<RunSettings>, find: FindServeTarget) {
     this.#log = log;
     this.#find = find;
-    this.#life = new Life(process.env, log);
-    this.#pages = new PageListener(this.#routesOfPages(), log);
+    this.#life = new Lifecycle(process.env, log);
+    this.#pages = new MetricsListener(this.#routesOfPages(), log);
     this.#reloads = new Reloads({
       settings,
       readSettings,
       log,
-      goBy: async (next, before) => await this.#goBy(next, before),
+      apply: async (next, before) => await this.#goBy(next, before),
     });
   }
 
   /** Serves until `signal`, then hands everything back. Throws a Fault where it cannot begin. */
   async run(signal: AbortSignal): Promise<void> {
     const { settings } = this.#reloads;
-    const ground = await prepareGround(settings, this.#log);
+    const ground = await preparePlatform(settings, this.#log);
     try {
       // Whoever serves until now has them.
       if (!settings.isReplacing) await this.#pages.listen(settings.metrics);
       this.#life.begin();
-      const onWait = (what: string): void => this.#life.waitsFor(what);
+      const onWait = (what: string): void => this.#life.setWaitingFor(what);
       const premises = await this.#find({ settings, log: this.#log, signal, onWait });
       if (premises !== undefined) await this.#serve(premises, ground, signal);
     } finally {
       this.#life.end();
       this.#pages.close();
-      ground.bracket.close();
+      ground.runner.close();
     }
   }
 
@@ -110,7 +110,7 @@ export class Service {
    * is wrong.
    */
   async reload(): Promise<ReloadReport> {
-    this.#life.reloads();
+    this.#life.reloading();
     try {
       return await this.#reloads.reload();
     } finally {
@@ -123,67 +123,67 @@ export class Service {
     startReplacement(this.#log);
   }
 
-  async #serve(premises: Premises, ground: Ground, signal: AbortSignal): Promise<void> {
+  async #serve(premises: ServeTarget, ground: Platform, signal: AbortSignal): Promise<void> {
     const { settings } = this.#reloads;
     const folder = instanceFolder(settings.stateDir, premises.instanceId);
     const quarantines = premises.openQuarantines(folder);
     const gone = new AbortController();
     const told = {
-      onNews: (about: object, text: string) => this.#log.warn(about, text),
-      onWanted: () => handingOver.wanted(),
-      onBack: () => handingOver.back(),
-      onLost: () => handingOver.back(),
-      onGone: (successor: number) => handingOver.gone(successor),
+      onEvent: (about: object, text: string) => this.#log.warn(about, text),
+      onHandoverRequested: () => handingOver.requested(),
+      onHandoverCancelled: () => handingOver.cancelled(),
+      onKeeperLost: () => handingOver.cancelled(),
+      onHandoverCompleted: (successor: number) => handingOver.completed(successor),
     };
-    const safekeeping = new Safekeeping(settings, ground.means, folder, told);
+    const safekeeping = new RunKeeper(settings, ground.ruleBackend, folder, told);
     const begin = gate();
     const serving = this.#compose(premises, { ground, folder, quarantines, safekeeping, begins: begin.passed });
     const presence = this.#presenceOf(serving, { ground, quarantines }, premises);
-    const handingOver = new HandingOver({
+    const handingOver = new Handover({
       log: this.#log,
       containerSide: serving.containerSide,
       presence,
       safekeeping,
       onGone: (successor) => {
-        this.#life.passesOn(successor);
+        this.#life.handOverTo(successor);
         gone.abort();
       },
     });
     try {
       const predecessor = await this.#predecessor(safekeeping, folder);
       if (predecessor === undefined) {
-        await presence.take();
+        await presence.acquire();
         safekeeping.start();
         begin.open();
       }
       const stop = AbortSignal.any([this.#untilStopped(signal), gone.signal]);
       const parts = { log: this.#log, ground, presence, safekeeping, containerSide: serving.containerSide };
-      const succession = predecessor && (async () => await succeed(predecessor, { ...parts, begin: begin.open }, stop));
+      const succession = predecessor && (async () => await takeOverFrom(predecessor, { ...parts, begin: begin.open }, stop));
       await this.#serveWith(serving, { folder, quarantines, handingOver }, stop, succession);
     } finally {
-      presence.leave();
+      presence.release();
       premises.close();
     }
   }
 
   /** Whom to take over from, where that is what was asked for and somebody serves. */
-  async #predecessor(safekeeping: Safekeeping, folder: string): Promise<Predecessor | undefined> {
+  async #predecessor(safekeeping: RunKeeper, folder: string): Promise<Predecessor | undefined> {
     if (!this.#reloads.settings.isReplacing) return undefined;
     const predecessor = await safekeeping.findPredecessor(folder);
-    if (predecessor === undefined || predecessor.isAlike) return predecessor;
+    if (predecessor === undefined || predecessor.isSameVersion) return predecessor;
     await endPredecessor(predecessor, this.#log);
     return undefined;
   }
 
-  #compose(premises: Premises, parts: ComposeParts): Serving {
+  #compose(premises: ServeTarget, parts: ComposeParts): Serving {
     const { ground, folder, quarantines, safekeeping, begins } = parts;
     const { settings } = this.#reloads;
     const log = this.#log;
-    const repeats = new Repeats(log);
-    const counts = new WayCounts(settings.metrics.containers);
-    const querySide = composeQuerySide(settings, log, repeats, (client, id) => quarantines.box.name(client, id));
+    const repeats = new RateLimitedLog(log);
+    const counts = new ContainerMetrics(settings.metrics.containers);
+    const querySide = composeQuerySide(settings, log, repeats, (client, id) => quarantines.recorder.setContainer(client, id));
     const journal = new Journal(folder);
-    const { keep, heir } = safekeeping;
+    const { hold: keep, inherited: heir } = safekeeping;
     const made = { settings, log, repeats, ground, querySide, counts, journal, quarantines, keep, heir, begins };
     const containerSide = premises.compose(made);
     const reader = new QueryReader(querySide.histories, (id) => containerSide.containers.facts.get(id)?.name);
@@ -195,15 +195,15 @@ export class Service {
   #presenceOf(
     serving: Serving,
     { ground, quarantines }: Pick<ComposeParts, "ground" | "quarantines">,
-    { instanceId }: Premises,
-  ): Presence {
+    { instanceId }: ServeTarget,
+  ): ExclusiveResources {
     const routes = { ...this.#routesOfPages(), ...routesOf(this.#portsOf(serving, ground)) };
-    return new Presence({
+    return new ExclusiveResources({
       takeInstance: () => takeInstance(this.#reloads.settings.stateDir, instanceId),
-      openControl: async (path) => await Control.listen(path, routes),
+      openControl: async (path) => await ControlSocket.listen(path, routes),
       openPages: async () => await this.#pages.listen(this.#reloads.settings.metrics),
       closePages: () => this.#pages.close(),
-      openBox: () => quarantines.enter(),
+      openBox: () => quarantines.begin(),
       closeBox: () => quarantines.close(),
     });
   }
@@ -211,22 +211,22 @@ export class Service {
   /** Until `stop`; `succession` is what comes before serving, beside following. */
   async #serveWith(
     serving: Serving,
-    parts: { readonly folder: string; readonly quarantines: Quarantines; readonly handingOver: HandingOver },
+    parts: { readonly folder: string; readonly quarantines: Quarantines; readonly handingOver: Handover },
     stop: AbortSignal,
     succession: (() => Promise<void>) | undefined,
   ): Promise<void> {
     const { folder, quarantines, handingOver } = parts;
     const { querySide, containerSide, safekeeping, repeats, queryLog } = serving;
     const guard = new HangGuard();
-    const defects = new Defects({
+    const defects = new InternalErrors({
       log: this.#log,
-      repeats,
-      containerOf: (client) => quarantines.box.containerOf(client)?.slice(0, 12),
-      onDefect: () => void querySide.meter.counts.defects++,
+      limitedLog: repeats,
+      containerOf: (client) => quarantines.recorder.containerOf(client)?.slice(0, 12),
+      onInternalError: () => void querySide.meter.counts.defects++,
     });
     const failed = new AbortController();
     try {
-      if (succession === undefined) defects.begin(quarantines.box.inWork);
+      if (succession === undefined) defects.begin(quarantines.recorder.currentClient);
       const following = containerSide.follow(AbortSignal.any([stop, failed.signal]));
       if (succession !== undefined) {
         await succession().catch(async (error: unknown) => {
@@ -234,28 +234,28 @@ export class Service {
           await following;
           throw error;
         });
-        defects.begin(quarantines.box.inWork);
+        defects.begin(quarantines.recorder.currentClient);
       }
       quarantines.watch(() => containerSide.refresh());
-      this.#life.serves(() => ({
+      this.#life.setServing(() => ({
         isSynced: containerSide.isSynced,
         isSettled: containerSide.isSettled,
         containers: () => containerStatuses(containerSide.containers),
-        lastSignMs: () => containerSide.lastSignMs,
+        lastActivityMs: () => containerSide.lastSignMs,
       }));
       this.#serving = serving;
       this.#tellServing(containerSide, controlPath(folder));
-      trimWhen(() => containerSide.isSynced && containerSide.isSettled);
+      trimMallocOnce(() => containerSide.isSynced && containerSide.isSettled);
       await following;
     } finally {
       if (handingOver.isServing) {
-        this.#life.stops();
+        this.#life.stopping();
         this.#log.info("handing back to Docker's resolver");
         await containerSide.stop();
         safekeeping.end();
       } else {
         await containerSide.abandon();
-        safekeeping.leave();
+        safekeeping.detach();
       }
       queryLog.stop();
       guard.stop();
@@ -273,7 +273,7 @@ export class Service {
   /** Told to stop: no longer ready, but everything goes on for as long as the settings say. */
   #untilStopped(signal: AbortSignal): AbortSignal {
     return afterLameDuck(signal, () => {
-      this.#life.stops();
+      this.#life.stopping();
       const { lameDuckMs } = this.#reloads.settings;
       if (lameDuckMs > 0) this.#log.info({ ms: lameDuckMs }, "told to stop; answering on for a while");
       return lameDuckMs;
@@ -292,13 +292,13 @@ export class Service {
     }
   }
 
-  #portsOf({ querySide, containerSide, safekeeping, reader }: Serving, ground: Ground): ControlPorts {
+  #portsOf({ querySide, containerSide, safekeeping, reader }: Serving, ground: Platform): ControlPorts {
     const { containers, repairs, inside } = containerSide;
     return {
       containers,
       repairs,
       inside,
-      answering: querySide.asking,
+      resolver: querySide.asking,
       histories: querySide.histories,
       reader,
       status: () => this.#status(containerSide, safekeeping, ground),
@@ -306,8 +306,8 @@ export class Service {
     };
   }
 
-  #routesOfPages(): ReturnType<typeof pages> {
-    return pages({ metrics: async () => await exposition(this.#families()), life: () => this.#life.report() });
+  #routesOfPages(): ReturnType<typeof monitoringRoutes> {
+    return monitoringRoutes({ metrics: async () => await exposition(this.#families()), life: () => this.#life.report() });
   }
 
   #families(): Family[] {
@@ -327,7 +327,7 @@ export class Service {
     return familiesOf({ ...base, serving });
   }
 
-  #status(containerSide: ContainerSide, safekeeping: Safekeeping, { means }: Ground): Status {
+  #status(containerSide: ContainerSide, safekeeping: RunKeeper, { ruleBackend: means }: Platform): Status {
     const { settings } = this.#reloads;
     return {
       version: VERSION,

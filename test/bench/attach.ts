@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { KeeperLink } from "../../src/keeper/keeper-link.ts";
-import { warmThreadPool } from "../../src/container/namespace/bracket.ts";
-import { foreseeDescriptors } from "../../src/kernel/descriptors.ts";
+import { warmThreadPool } from "../../src/container/namespace/namespace-runner.ts";
+import { preallocateDescriptors } from "../../src/kernel/descriptors.ts";
 import { composeHere } from "../support/program/engine-way.ts";
 import { factOf, idOf, untilAttached } from "./crowded-network.ts";
 import { removeNetnses, makeNetnses } from "./namespaces.ts";
@@ -19,7 +19,7 @@ const AT_ONCE = 1000;
 export async function benchAttach(): Promise<Row[]> {
   const paths = await makeNetnses(ONE_BY_ONE + AT_ONCE);
   try {
-    foreseeDescriptors();
+    preallocateDescriptors();
     await warmThreadPool();
     const { way, close } = composeHere();
     const idleBytes = settledRss();
@@ -63,7 +63,7 @@ export async function benchAttach(): Promise<Row[]> {
 async function besideKeeper(paths: readonly string[]): Promise<readonly [number, number]> {
   const folder = mkdtempSync(join(tmpdir(), "d11-bench-keeper-"));
   const nothing = (): void => undefined;
-  const told = { onNews: nothing, onWanted: nothing, onBack: nothing, onLost: nothing, onGone: nothing };
+  const told = { onEvent: nothing, onHandoverRequested: nothing, onHandoverCancelled: nothing, onKeeperLost: nothing, onHandoverCompleted: nothing };
   const link = new KeeperLink({ socketPath: join(folder, "keeper.sock"), ...told });
   link.start();
   const ways = [composeHere(), composeHere(undefined, (namespace) => link.hold(namespace))];

@@ -7,7 +7,7 @@ import { openSync, readFileSync } from "node:fs";
 
 import { encode } from "dns-packet";
 
-import { Bracket } from "../../src/container/namespace/bracket.ts";
+import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
 import { AF_INET, SOCK_DGRAM, connectTo, send, socket } from "../../src/kernel/libc.ts";
 import { socketAddress } from "../../src/base/model/address.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
@@ -100,8 +100,8 @@ async function startedAtMs(docker: (...args: string[]) => Promise<string>, id: s
 
 // Asks from a socket inside the container's namespace.
 function asker(netnsPath: string): { until(name: string): Promise<number>; close(): void } {
-  const bracket = new Bracket();
-  const fd = bracket.within(openSync(netnsPath, "r"), () => {
+  const runner = new NamespaceRunner();
+  const fd = runner.within(openSync(netnsPath, "r"), () => {
     const made = socket(AF_INET, SOCK_DGRAM);
     connectTo(made, socketAddress(Uint8Array.of(127, 0, 0, 11), 53), "127.0.0.11");
     return made;

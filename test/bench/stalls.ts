@@ -4,8 +4,8 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Bracket, warmThreadPool } from "../../src/container/namespace/bracket.ts";
-import { foreseeDescriptors } from "../../src/kernel/descriptors.ts";
+import { NamespaceRunner, warmThreadPool } from "../../src/container/namespace/namespace-runner.ts";
+import { preallocateDescriptors } from "../../src/kernel/descriptors.ts";
 import { setNetworkNamespace } from "../../src/kernel/libc.ts";
 import { composeHere } from "../support/program/engine-way.ts";
 import { run } from "../support/program/command.ts";
@@ -27,9 +27,9 @@ export async function benchStalls(): Promise<Row[]> {
   const paths = await makeNetnses(STANDING + STARTS + 1);
   const stays = new Stays();
   try {
-    foreseeDescriptors();
+    preallocateDescriptors();
     await warmThreadPool();
-    const { way, close } = composeHere(stays.bracket);
+    const { way, close } = composeHere(stays.runner);
     for (const [index, path] of paths.slice(0, STANDING).entries()) way.roster.put(factOf(index, path));
     await untilAttached(way, STANDING);
     const rows: Row[] = [];
@@ -92,11 +92,11 @@ async function loadRules(path: string): Promise<void> {
 // How long this thread stayed in other namespaces at a stretch.
 class Stays {
   longestMs = 0;
-  readonly bracket: Bracket;
+  readonly runner: NamespaceRunner;
   #enteredMs: number | undefined;
 
   constructor() {
-    this.bracket = new Bracket({
+    this.runner = new NamespaceRunner({
       enter: (fd) => {
         setNetworkNamespace(fd);
         if (this.#enteredMs === undefined) this.#enteredMs = ownMs();

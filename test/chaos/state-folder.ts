@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, constants, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
 
-import { controlPath, instanceFolder } from "../../src/api/place.ts";
+import { controlPath, instanceFolder } from "../../src/api/state-paths.ts";
 import { SYSTEM_PATH } from "../support/program/command.ts";
 import { letGo } from "../support/rig/reaper.ts";
 import { inTime } from "../support/rig/wait.ts";

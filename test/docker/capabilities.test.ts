@@ -15,7 +15,7 @@ import { type Engine, startEngine } from "../support/engine/engine.ts";
 // By the kernel's numbers: CHOWN, DAC_READ_SEARCH, NET_ADMIN, NET_RAW, SYS_PTRACE, SYS_ADMIN.
 const NEEDED = maskOf(0, 2, 12, 13, 19, 21);
 const SECCOMP = new URL("../../src/kernel/seccomp.js", import.meta.url).href;
-const DENIED = new URL("../../src/keeper/denied.js", import.meta.url).href;
+const DENIED = new URL("../../src/keeper/denied-calls.js", import.meta.url).href;
 const LEAST = "+net_admin,+sys_admin,+sys_ptrace";
 
 let engine: Engine;

@@ -61,7 +61,7 @@ test("the kernel has room for the descriptors of thousands of containers from th
   await using instance = await startDns11(engine);
   const { pid } = await instance.status();
   const size = Number(/^FDSize:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
-  assert.ok(size >= Math.min(LIMITS.descriptorsForeseen, limitOf(pid)), String(size));
+  assert.ok(size >= Math.min(LIMITS.descriptorsPreallocated, limitOf(pid)), String(size));
 });
 
 function limitOf(pid: number): number {

@@ -10,9 +10,9 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { LIMITS } from "../../src/base/limits.ts";
-import type { LifeReport } from "../../src/api/status.ts";
+import type { LifecycleReport } from "../../src/api/status.ts";
 import { familiesOf, type MetricsSource } from "../../src/metrics/metrics.ts";
-import { WayCounts } from "../../src/metrics/way-counts.ts";
+import { ContainerMetrics } from "../../src/metrics/container-metrics.ts";
 import { Meter } from "../../src/query/record/meter.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dig } from "../support/asking/dig.ts";
@@ -35,7 +35,7 @@ const NOTHING_YET: MetricsSource = {
   serving: {
     meter: new Meter(),
     readings: { entries: 0, bytes: 0, bytesMax: 0, nameservers: [] },
-    counts: new WayCounts(0),
+    counts: new ContainerMetrics(0),
     containers: [],
     isConnected: undefined,
   },
@@ -280,7 +280,7 @@ test("health and readiness: ready when everybody is attached or refused", async 
   for (const path of ["/ready", "/readyz"]) {
     const { status, text } = await page(address, path);
     assert.equal(status, 200);
-    const report = JSON.parse(text) as LifeReport;
+    const report = JSON.parse(text) as LifecycleReport;
     assert.deepEqual([report.ready, report.missing, report.attached], [true, [], 1]);
   }
   assert.equal((await page(address, "/v1/status")).status, 404, "the control socket's answers are not the world's");
@@ -299,7 +299,7 @@ test("before the engine answers it is healthy, not ready, and says what is missi
       async () => await page(`127.0.0.1:${free}`, "/ready").catch(() => undefined),
     );
     assert.equal(report.status, 503);
-    const { ready, phase, missing } = JSON.parse(report.text) as LifeReport;
+    const { ready, phase, missing } = JSON.parse(report.text) as LifecycleReport;
     assert.deepEqual([ready, phase], [false, "starting"]);
     assert.match(missing.join(), /engine|started/);
     assert.equal((await page(`127.0.0.1:${free}`, "/health")).status, 200);
@@ -321,7 +321,7 @@ test("after SIGTERM it is not ready, goes on answering for the time that was set
   mine.kill("SIGTERM");
   const report = await waitFor("unready", async () => {
     const told = await page(place, "/ready");
-    return told.status === 503 ? (JSON.parse(told.text) as LifeReport) : undefined;
+    return told.status === 503 ? (JSON.parse(told.text) as LifecycleReport) : undefined;
   });
   assert.deepEqual([report.ready, report.phase], [false, "stopping"]);
   assert.equal((await dig(one, "one")).answer[0]?.ttl, 5, "it was dns11 that answered");

@@ -188,7 +188,7 @@ test("with --strict nothing is remembered, and that is what is told", async () =
   await using client = await runContainer(engine, { name: "client", networks: ["n1"] });
   await using instance = await startDns11(engine, { args: ["--strict"] });
   await dig(client, "x.test");
-  const { isRemembering, upstreams } = await (await clientOf(instance)).upstreams();
+  const { tracksServers: isRemembering, upstreams } = await (await clientOf(instance)).upstreams();
   assert.equal(isRemembering, false);
   assert.deepEqual(
     upstreams.map(({ server, state }) => [server, state]),

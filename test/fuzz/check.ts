@@ -10,7 +10,7 @@ import { withLength } from "../../src/base/lib/framing.ts";
 import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../../src/base/model/behaviour.ts";
 import { NAME_BYTES_MAX } from "../../src/base/dns/name.ts";
 import { Answerer } from "../../src/query/answer.ts";
-import { DEFERRED, DROPPED, type Deferred, SLOT_BYTES } from "../../src/query/ports.ts";
+import { DEFERRED, DROPPED, type DeferredQuery, SLOT_BYTES } from "../../src/query/ports.ts";
 import type { Client } from "../../src/query/client/client.ts";
 import { StreamReader } from "../../src/base/lib/stream-reader.ts";
 import { Question, type Verdict } from "../../src/query/wire/question.ts";
@@ -19,9 +19,9 @@ import { readReply as readUpstreamReply } from "../../src/query/wire/upstream-re
 import { relay } from "../../src/query/wire/relay.ts";
 import { failure, sizeLimit } from "../../src/query/wire/reply.ts";
 import { scrub } from "../../src/query/wire/scrub.ts";
-import { type FreshReply, freshReply } from "../../src/query/wire/shared-reply.ts";
+import { type FreshReply, readFreshReply } from "../../src/query/wire/shared-reply.ts";
 import { CACHE_DEFAULTS } from "../../src/base/model/upstream-policy.ts";
-import { settleLifetime } from "../../src/query/cache/lifetime.ts";
+import { applyCacheTtl } from "../../src/query/cache/cache-ttl.ts";
 import { TYPE, anAsker } from "../support/scripted/builders.ts";
 import { readName, readReply } from "../unit/support/reply.ts";
 import { NONCE, aWorld } from "./corpus.ts";
@@ -134,7 +134,7 @@ export class AnswerCheck {
   }
 
   // What goes upstream must be what was asked, in a form that the forwarder can make a failure of.
-  #checkDeferred(message: Buffer, { query, questionEnd }: Deferred): void {
+  #checkDeferred(message: Buffer, { query, questionEnd }: DeferredQuery): void {
     assert.equal(this.#read(message), "answer", "only what could be read is sent on");
     const { type, labelCount, foldedLength } = this.#question;
     const name = Buffer.from(this.#question.folded.subarray(0, foldedLength));
@@ -204,11 +204,11 @@ export class DeliveryCheck {
     const start = performance.now();
     const read = readUpstreamReply(message, true);
     const scrubbed = read === undefined ? undefined : scrub(read.message);
-    const fresh = Buffer.isBuffer(scrubbed) ? freshReply(scrubbed) : undefined;
+    const fresh = Buffer.isBuffer(scrubbed) ? readFreshReply(scrubbed) : undefined;
     this.lastMicros = (performance.now() - start) * 1000;
     // What Docker's way reads must be looked into without harm, too.
     const lenient = readUpstreamReply(Buffer.from(reply));
-    if (lenient !== undefined) freshReply(lenient.message);
+    if (lenient !== undefined) readFreshReply(lenient.message);
     if (read === undefined) {
       this.outcomes.unreadable++;
     } else if (!Buffer.isBuffer(scrubbed)) {
@@ -225,10 +225,10 @@ export class DeliveryCheck {
   }
 
   #relay(message: Buffer, reply: FreshReply): void {
-    const seconds = settleLifetime(reply, CACHE_DEFAULTS);
+    const seconds = applyCacheTtl(reply, CACHE_DEFAULTS);
     assert.ok(seconds >= 0 && seconds <= CACHE_DEFAULTS.ttlSecondsMax, `it is kept for ${seconds} s`);
     for (const limit of [512, 1232, 65_535]) {
-      const asked = { limit, hasOpt: limit !== 512, isDnssecOk: false, wantsAuthentic: false, isKnown: false };
+      const asked = { limit, hasOpt: limit !== 512, isDnssecOk: false, wantsAuthentic: false, isLocalName: false };
       message.copy(this.#block, 0, 0, reply.questionEnd);
       const length = relay(this.#block, 0, asked, reply, { seconds: 1 });
       assert.ok(length <= limit, `${length} octets are for who takes ${limit}`);

@@ -24,8 +24,8 @@ const CHUNK_BYTES_MAX = 300;
 const OPT_BYTES = 11;
 
 const defects: unknown[] = [];
-guard.stand((error) => defects.push(error));
-after(() => guard.leave());
+guard.install((error) => defects.push(error));
+after(() => guard.uninstall());
 
 for (const usesTcp of [false, true]) {
   test(`${QUERIES} queries to servers that send spoilt replies by ${usesTcp ? "TCP" : "UDP"} are answered`, async () => {

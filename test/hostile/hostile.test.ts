@@ -14,7 +14,7 @@ import { Rig } from "./rig.ts";
 import { RULES_AND_SOCKETS } from "./rules.ts";
 import { LOOPS, SERVERS } from "./servers.ts";
 import { STREAMS } from "./streams.ts";
-import { WORDS } from "./words.ts";
+import { WORDS } from "./texts.ts";
 
 const CHOSEN = process.env["DNS11_ATTACK"] ?? "";
 

@@ -9,10 +9,10 @@ import { readdirSync, readlinkSync } from "node:fs";
 import { after, test } from "node:test";
 
 import { Attachment } from "../../src/container/attach/attachment.ts";
-import { CONTAINER_MODE, type Mode, type Site } from "../../src/container/attach/mode.ts";
-import type { OpenEndpoint } from "../../src/container/attach/ports.ts";
+import { CONTAINER_MODE, type AttachMode, type ServedNamespace } from "../../src/container/attach/attach-mode.ts";
+import type { OpenEndpoint } from "../../src/container/attach/endpoint.ts";
 import { closeQuietly } from "../../src/kernel/libc.ts";
-import { DOCKER_LEAD } from "../../src/container/capture/capture.ts";
+import { DOCKER_REDIRECT } from "../../src/container/capture/capture.ts";
 import { Attaching, VIEW, answering, silent } from "../support/program/attaching.ts";
 import { Netns, inNetns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -187,8 +187,8 @@ test("once it is closed, nothing is dialled any more through a number that may b
 
 test("a mode that waits does not get into what is another namespace by then", async () => {
   await using netns = await Netns.create();
-  const sites: Site[] = [];
-  const mode: Mode = {
+  const sites: ServedNamespace[] = [];
+  const mode: AttachMode = {
     ...CONTAINER_MODE,
     onVerified: (given) => {
       sites.push(given);
@@ -275,8 +275,8 @@ test("nobody who answers means handed back, and it is told that the query did no
 
 test("leads that come and go take no more sockets than the first time", async () => {
   await using netns = await Netns.create();
-  let leads = [DOCKER_LEAD];
-  const mode = { ...CONTAINER_MODE, capture: () => ({ leads, passedDevices: [], guardsLoopback: false }) };
+  let leads = [DOCKER_REDIRECT];
+  const mode = { ...CONTAINER_MODE, capture: () => ({ redirects: leads, bypassInterfaces: [], guardsLoopback: false }) };
   const claim = { containerId: "x", sandboxKey: netns.netnsPath, pid: 0 };
   const attachment = new Attachment(claim, mode, VIEW, attaching.parts({ openEndpoint: answering }));
   attachment.open();
@@ -284,8 +284,8 @@ test("leads that come and go take no more sockets than the first time", async ()
   const ports: number[][] = [];
   const counts: number[] = [];
   for (let turn = 0; turn < 4; turn++) {
-    for (leads of [[DOCKER_LEAD, other], [DOCKER_LEAD]]) {
-      attachment.refit();
+    for (leads of [[DOCKER_REDIRECT, other], [DOCKER_REDIRECT]]) {
+      attachment.updateCapture();
       ports.push(attachment.listening.map(({ udpPort }) => udpPort));
       counts.push(sockets());
     }

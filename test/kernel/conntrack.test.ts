@@ -8,8 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { Bracket } from "../../src/container/namespace/bracket.ts";
-import { conversationsAt, forgetConversationsOf } from "../../src/kernel/conntrack.ts";
+import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
+import { trackedConversationsTo, deleteEntriesFrom } from "../../src/kernel/conntrack.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { stdoutOf } from "../support/program/command.ts";
 import { Netns } from "../support/rig/netns.ts";
@@ -36,14 +36,14 @@ async function begin(netns: Netns, conversation: Conversation): Promise<void> {
 }
 
 async function forget(netns: Netns, ...addresses: string[]): Promise<number[]> {
-  const bracket = new Bracket();
+  const runner = new NamespaceRunner();
   const fd = openSync(netns.netnsPath, "r");
   const memory = new NetlinkMemory();
   try {
-    return bracket.within(fd, () => addresses.map((address) => forgetConversationsOf(memory, address)));
+    return runner.within(fd, () => addresses.map((address) => deleteEntriesFrom(memory, address)));
   } finally {
     closeSync(fd);
-    bracket.close();
+    runner.close();
   }
 }
 
@@ -96,16 +96,16 @@ test("of very many conversations the kernel tells those with one address alone",
     rmSync(folder, { recursive: true });
   }
   await begin(netns, asked);
-  const bracket = new Bracket();
+  const runner = new NamespaceRunner();
   const fd = openSync(netns.netnsPath, "r");
   try {
-    const found = bracket.within(fd, () => conversationsAt(new NetlinkMemory(), "127.0.0.11", 53));
+    const found = runner.within(fd, () => trackedConversationsTo(new NetlinkMemory(), "127.0.0.11", 53));
     assert.deepEqual(
       found.map(({ address, port }) => [address, port]),
       [["127.0.0.11", 53]],
     );
   } finally {
     closeSync(fd);
-    bracket.close();
+    runner.close();
   }
 });

@@ -6,18 +6,18 @@ import assert from "node:assert/strict";
 import { closeSync, openSync } from "node:fs";
 import { after, test } from "node:test";
 
-import { Bracket } from "../../src/container/namespace/bracket.ts";
+import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
 import { dialIn } from "../../src/container/namespace/dial.ts";
 import { SystemFault } from "../../src/kernel/libc.ts";
 import { check, run } from "../support/program/command.ts";
 import { Netns } from "../support/rig/netns.ts";
 
-const bracket = new Bracket();
-after(() => bracket.close());
+const runner = new NamespaceRunner();
+after(() => runner.close());
 
 function failureOf(fd: number, address: string, type: "udp" | "tcp"): string {
   try {
-    closeSync(dialIn(bracket, fd, { from: "container", address, port: 53 }, type));
+    closeSync(dialIn(runner, fd, { from: "container", address, port: 53 }, type));
     return "none";
   } catch (error) {
     assert.ok(error instanceof SystemFault && error.errno > 0, String(error));
@@ -50,17 +50,17 @@ test("a descriptor that is no namespace any more says so itself", () => {
 });
 
 test("a process without descriptors says so itself", async () => {
-  const modules = ["namespace/bracket", "namespace/dial"].map((name) =>
+  const modules = ["namespace/namespace-runner", "namespace/dial"].map((name) =>
     JSON.stringify(new URL(`../../src/container/${name}.js`, import.meta.url).href),
   );
   const program = `
     import { openSync } from "node:fs";
-    import { Bracket } from ${modules[0]};
+    import { NamespaceRunner } from ${modules[0]};
     import { dialIn } from ${modules[1]};
-    const bracket = new Bracket();
+    const runner = new NamespaceRunner();
     const fd = openSync("/proc/self/ns/net", "r");
     try { for (;;) openSync("/dev/null", "r"); } catch {}
-    try { dialIn(bracket, fd, { from: "container", address: "127.0.0.1", port: 53 }, "udp"); }
+    try { dialIn(runner, fd, { from: "container", address: "127.0.0.1", port: 53 }, "udp"); }
     catch (error) { console.log(error.code, error.errno); }
     process.exit(0);`;
   const node = [process.execPath, "--input-type=module", "-e", program];

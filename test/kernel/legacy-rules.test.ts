@@ -5,29 +5,29 @@ import assert from "node:assert/strict";
 import { closeSync, openSync } from "node:fs";
 import { after, before, test } from "node:test";
 
-import { dockerRules, legacyCulprits } from "../../src/doctor/checks/docker-rules.ts";
+import { dockerRules, legacyRuleCulprits } from "../../src/doctor/checks/docker-rules.ts";
 import { LIMITS } from "../../src/base/limits.ts";
 import { findCulprits } from "../../src/container/rules/culprit.ts";
 import { GuardCount } from "../../src/container/rules/guard-count.ts";
-import { standingRules } from "../../src/container/rules/standing.ts";
-import { Bracket } from "../../src/container/namespace/bracket.ts";
+import { installedRules } from "../../src/container/rules/installed-rules.ts";
+import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
 import { legacyRules } from "../../src/kernel/legacy-rules.ts";
 import { chainsIn, xtablesIn } from "../../src/kernel/xtables.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { writeDockerRules } from "../support/engine/docker-rules.ts";
 import { Netns } from "../support/rig/netns.ts";
 
-const bracket = new Bracket();
+const runner = new NamespaceRunner();
 const memory = new NetlinkMemory();
 
-after(() => bracket.close());
+after(() => runner.close());
 
 async function inside<T>(prepare: (netns: Netns) => Promise<void>, work: () => T): Promise<T> {
   await using netns = await Netns.create();
   await prepare(netns);
   const fd = openSync(netns.netnsPath, "r");
   try {
-    return bracket.within(fd, work);
+    return runner.within(fd, work);
   } finally {
     closeSync(fd);
   }
@@ -42,7 +42,7 @@ async function iptables(netns: Netns, ...rules: string[]): Promise<void> {
 
 before(() =>
   assert.deepEqual(
-    bracket.withinScratch(() => xtablesIn("ip")),
+    runner.withinScratch(() => xtablesIn("ip")),
     [],
   ),
 );
@@ -55,10 +55,10 @@ test("Docker's rules are found in each form, and nothing where there are none", 
   ] as const) {
     const write = async ({ netnsPath }: Netns): Promise<void> =>
       await writeDockerRules(netnsPath, shape, { udp: 4001, tcp: 4002 });
-    const look = (): unknown => [dockerRules(memory), legacyCulprits()];
+    const look = (): unknown => [dockerRules(memory), legacyRuleCulprits()];
     assert.deepEqual(await inside(write, look), [[told], []], shape);
   }
-  const seen = bracket.withinScratch(() => [dockerRules(memory), legacyRules("nat"), xtablesIn("ip")]);
+  const seen = runner.withinScratch(() => [dockerRules(memory), legacyRules("nat"), xtablesIn("ip")]);
   assert.deepEqual(seen, [[], [], []], "asking made no table");
 });
 
@@ -105,7 +105,7 @@ test("who leads port 53 elsewhere, or drops what comes, is named; other ports an
         "-A OUTPUT -p tcp --dport 443 -j DROP",
         "-P INPUT DROP",
       ),
-    () => legacyCulprits(),
+    () => legacyRuleCulprits(),
   );
   assert.deepEqual(culprits, [
     `chain "OUTPUT" of iptables-legacy's table nat leads port 53 elsewhere`,
@@ -121,7 +121,7 @@ test("a table is looked at up to a length, and a longer one is told", async () =
       const { code, stderr } = await netns.enter("iptables-legacy-restore", [], { input });
       assert.equal(code, 0, stderr);
     },
-    () => [dockerRules(memory), legacyCulprits(), standingRules(memory), findCulprits(memory)],
+    () => [dockerRules(memory), legacyRuleCulprits(), installedRules(memory), findCulprits(memory)],
   );
   const told = "iptables-legacy's table nat is too large, or changes too often, to be looked at";
   assert.deepEqual(seen, [undefined, [], [], [told]]);
@@ -171,12 +171,12 @@ test("what the guards dropped is counted in each family, and where it cannot be 
   const guards = new GuardCount();
   const fd = openSync(netns.netnsPath, "r");
   assert.equal(
-    guards.count((work) => bracket.within(fd, work), memory),
+    guards.count((work) => runner.within(fd, work), memory),
     42,
   );
   closeSync(fd);
   assert.equal(
-    guards.count((work) => bracket.within(fd, work), memory),
+    guards.count((work) => runner.within(fd, work), memory),
     42,
   );
   assert.equal(guards.count(undefined, memory), 0);

@@ -7,11 +7,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 
-import type { Site } from "../../src/container/attach/mode.ts";
+import type { ServedNamespace } from "../../src/container/attach/attach-mode.ts";
 import { Journal } from "../../src/container/kind/journal.ts";
 import { NodeMode } from "../../src/container/kind/node-mode.ts";
-import { NodeResolver } from "../../src/container/kind/node-resolver.ts";
-import { Bracket } from "../../src/container/namespace/bracket.ts";
+import { NodeResolvConf } from "../../src/container/kind/node-resolv-conf.ts";
+import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { KIND_DEFAULTS } from "../../src/base/model/kind-policy.ts";
 import { Netns } from "../support/rig/netns.ts";
@@ -20,12 +20,12 @@ const DOCKERS = "nameserver 127.0.0.11\noptions ndots:0\n";
 const GATEWAY = "10.6.0.1";
 const WORKS = { kind: "works" } as const;
 
-const bracket = new Bracket();
+const runner = new NamespaceRunner();
 const memory = new NetlinkMemory();
 const folder = mkdtempSync(join(tmpdir(), "d11-node-mode-"));
 const path = join(folder, "resolv.conf");
 after(() => {
-  bracket.close();
+  runner.close();
   rmSync(folder, { recursive: true });
 });
 
@@ -49,23 +49,23 @@ function nodeMode(): NodeMode {
     hostGateway: undefined,
   };
   return new NodeMode(fact, KIND_DEFAULTS, {
-    bracket,
+    runner,
     memory,
     journal: new Journal(folder),
-    resolver: new NodeResolver({ path, openWritten: open, openRead: open, openOriginal, isSame: () => true }),
+    resolvConf: new NodeResolvConf({ path, openWritten: open, openRead: open, openOriginal, isContainerFile: () => true }),
     onChange: () => {},
-    onNews: () => {},
+    onEvent: () => {},
   });
 }
 
 /** One whose probes come through as soon as somebody says so. */
-function siteOf(fd: number): Site & { readonly comesThrough: () => void } {
+function siteOf(fd: number): ServedNamespace & { readonly comesThrough: () => void } {
   const { promise, resolve } = deferred();
   const probe = async (): Promise<typeof WORKS> => {
     await promise;
     return WORKS;
   };
-  return { fd, within: (work) => bracket.within(fd, work), zone: 1, probe, comesThrough: resolve };
+  return { fd, within: (work) => runner.within(fd, work), zone: 1, probe, comesThrough: resolve };
 }
 
 function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
@@ -83,7 +83,7 @@ test("a probe that comes through names our address, and one that does so too lat
   const mode = nodeMode();
   try {
     for (const isLate of [false, true]) {
-      bracket.within(fd, () => mode.capture());
+      runner.within(fd, () => mode.capture());
       const site = siteOf(fd);
       const verified = mode.onVerified(site);
       if (isLate) mode.withdraw(site.within);
@@ -91,7 +91,7 @@ test("a probe that comes through names our address, and one that does so too lat
       await verified;
       assert.equal(readFileSync(path, "utf8") === DOCKERS, isLate);
       mode.withdraw(site.within);
-      bracket.within(fd, () => mode.undo());
+      runner.within(fd, () => mode.undo());
       assert.equal(readFileSync(path, "utf8"), DOCKERS);
     }
   } finally {

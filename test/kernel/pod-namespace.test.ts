@@ -15,9 +15,9 @@ import {
   openPodNamespace,
   removePodLink,
 } from "../../src/container/kind/pod-namespace.ts";
-import { Bracket } from "../../src/container/namespace/bracket.ts";
+import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
 import { type ProbeTarget, probe } from "../../src/container/rules/probe.ts";
-import { forgetConversations } from "../../src/kernel/conntrack.ts";
+import { deleteConversations } from "../../src/kernel/conntrack.ts";
 import { NLM_F_ACK } from "../../src/kernel/netlink-message.ts";
 import { NetlinkMemory, NetlinkSocket } from "../../src/kernel/netlink-socket.ts";
 import { check, run, stdoutOf } from "../support/program/command.ts";
@@ -54,7 +54,7 @@ table inet lead {
 class Node implements AsyncDisposable {
   readonly netns: Netns;
   readonly fd: number;
-  readonly bracket = new Bracket();
+  readonly runner = new NamespaceRunner();
   readonly memory = new NetlinkMemory();
   readonly #outside: Netns;
   readonly #servers: RealServer[] = [];
@@ -103,7 +103,7 @@ class Node implements AsyncDisposable {
   }
 
   async open(): Promise<PodNamespace> {
-    return await openPodNamespace(this.bracket, this.memory, this.fd);
+    return await openPodNamespace(this.runner, this.memory, this.fd);
   }
 
   /** All that a pod could leave: links, addresses, connection tracking's entries, namespaces behind links. */
@@ -127,7 +127,7 @@ class Node implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const server of this.#servers) await server[Symbol.asyncDispose]();
     closeSync(this.fd);
-    this.bracket.close();
+    this.runner.close();
     await this.netns[Symbol.asyncDispose]();
     await this.#outside[Symbol.asyncDispose]();
   }
@@ -143,7 +143,7 @@ function insideOf(pod: PodNamespace): NetworkPlace {
 }
 
 /** Whoever answers here is not told what he is asked: that the reply comes is what counts. */
-const ANYBODY: ProbeTarget = { expect: () => {}, hasSeen: () => true, forget: () => {} };
+const ANYBODY: ProbeTarget = { expect: () => {}, hasSeen: () => true, reset: () => {} };
 
 function descriptors(): string[] {
   return readdirSync("/proc/self/fd").flatMap((fd) => {
@@ -199,10 +199,10 @@ test("the probe asks from a pod at once, by IPv6, too, and the first packet is n
   for (let round = 0; round < 10; round++) {
     const pod = await node.open();
     for (const address of Object.values(VIP)) {
-      const result = await probe((work) => node.bracket.within(pod.fd, work), address, ANYBODY, false);
+      const result = await probe((work) => node.runner.within(pod.fd, work), address, ANYBODY, false);
       assert.deepEqual(result, { kind: "works" }, `${address}, round ${round}`);
       // A packet that is lost is sent again by TCP, and by UDP not at all.
-      assert.equal(node.bracket.within(pod.fd, sentAgain), 0, `${address}, round ${round}`);
+      assert.equal(node.runner.within(pod.fd, sentAgain), 0, `${address}, round ${round}`);
     }
     pod.close();
   }
@@ -218,15 +218,15 @@ test("who leaves a pod has the kernel search nothing and end no link, and soon n
   const before = await node.traces();
   const known = await node.knownNamespaces();
   const pod = await node.open();
-  const within = <T>(work: () => T): T => node.bracket.within(pod.fd, work);
+  const within = <T>(work: () => T): T => node.runner.within(pod.fd, work);
   for (const address of Object.values(VIP)) {
     assert.deepEqual(await probe(within, address, ANYBODY, false, pod.sourcePort), { kind: "works" }, address);
   }
   assert.equal((await node.traces())["conversations"]?.trim().split("\n").length, 4);
   const requests = mock.method(NetlinkSocket.prototype, "request");
   const conversations = conversationsOf(pod, Object.values(VIP));
-  node.bracket.within(node.fd, () => forgetConversations(node.memory, conversations, [0, ZONE]));
-  pod.leave();
+  node.runner.within(node.fd, () => deleteConversations(node.memory, conversations, [0, ZONE]));
+  pod.abandon();
   const asked = requests.mock.calls.map(({ arguments: [request] }) => request);
   requests.mock.restore();
   // Each conversation is asked for in two zones, and each request is for one thing.
@@ -241,12 +241,12 @@ test("the link of a pod that was left can be taken away at once, and no other th
   await using node = await Node.create();
   const before = await node.traces();
   const pod = await node.open();
-  node.bracket.within(node.fd, () => removePodLink(node.memory, { ...pod.link, name: "another" }));
+  node.runner.within(node.fd, () => removePodLink(node.memory, { ...pod.link, name: "another" }));
   assert.notDeepEqual(await node.traces(), before);
-  pod.leave();
-  node.bracket.within(node.fd, () => removePodLink(node.memory, pod.link));
+  pod.abandon();
+  node.runner.within(node.fd, () => removePodLink(node.memory, pod.link));
   assert.deepEqual(await node.traces(), before);
-  node.bracket.within(node.fd, () => removePodLink(node.memory, pod.link));
+  node.runner.within(node.fd, () => removePodLink(node.memory, pod.link));
 });
 
 test("a pod whose queries nobody answers says so, and goes as well", async () => {
@@ -254,7 +254,7 @@ test("a pod whose queries nobody answers says so, and goes as well", async () =>
   const before = await node.traces();
   const pod = await node.open();
   const results = await Promise.all(
-    Object.values(VIP).map((address) => probe((work) => node.bracket.within(pod.fd, work), address, ANYBODY, false)),
+    Object.values(VIP).map((address) => probe((work) => node.runner.within(pod.fd, work), address, ANYBODY, false)),
   );
   pod.close();
   assert.deepEqual(
@@ -299,7 +299,7 @@ test("what fails when the link stands already takes the link away again", async 
   const known = await node.knownNamespaces();
   const held = descriptors();
   let entered = 0;
-  class Broken extends Bracket {
+  class Broken extends NamespaceRunner {
     override withinScratch<T>(work: () => T): T {
       const made = super.withinScratch(work);
       // The pod's hand is gone, so the first thing that is done in there fails.

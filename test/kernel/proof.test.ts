@@ -7,12 +7,12 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readFileSync, readlinkSync, rmdirSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 
-import { Bracket } from "../../src/container/namespace/bracket.ts";
+import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
 import { type EngineHost, closeEngineHost, openEngineHost } from "../../src/container/namespace/engine-host.ts";
 import { proveNamespace } from "../../src/container/namespace/proof.ts";
 import { Netns, inNetns } from "../support/rig/netns.ts";
 
-const bracket = new Bracket();
+const runner = new NamespaceRunner();
 const id = "c0ffee".padEnd(64, "0");
 let host: EngineHost;
 let netns: Netns;
@@ -23,12 +23,12 @@ before(async () => {
 });
 after(async () => {
   closeEngineHost(host);
-  bracket.close();
+  runner.close();
   await netns[Symbol.asyncDispose]();
 });
 
 function prove(claim: { readonly sandboxKey?: string; readonly pid?: number }): string {
-  const proven = proveNamespace({ containerId: id, sandboxKey: "", pid: 0, ...claim }, host, bracket.homeId);
+  const proven = proveNamespace({ containerId: id, sandboxKey: "", pid: 0, ...claim }, host, runner.homeId);
   closeSync(proven.fd);
   return proven.id;
 }
@@ -57,7 +57,7 @@ test("the engine's namespace is refused too, where it is another one than ours",
   const engine = openEngineHost(sleeper.pid ?? 0);
   try {
     const claim = { containerId: id, sandboxKey: netns.netnsPath, pid: 0 };
-    assert.throws(() => proveNamespace(claim, engine, bracket.homeId), { code: "NAMESPACE_IS_HOST" });
+    assert.throws(() => proveNamespace(claim, engine, runner.homeId), { code: "NAMESPACE_IS_HOST" });
   } finally {
     closeEngineHost(engine);
     sleeper.kill("SIGKILL");
@@ -93,7 +93,7 @@ test("a container without a path or a process is not ready; PIDs of an engine in
   assert.throws(() => prove({}), { code: "NAMESPACE_NOT_READY" });
   const elsewhere = { ...host, sharesPids: false };
   const claim = { containerId: id, sandboxKey: "", pid: process.pid };
-  assert.throws(() => proveNamespace(claim, elsewhere, bracket.homeId), { code: "PID_ELSEWHERE" });
+  assert.throws(() => proveNamespace(claim, elsewhere, runner.homeId), { code: "PID_ELSEWHERE" });
 });
 
 test("a namespace of a foreign user namespace can be entered", async () => {
@@ -103,7 +103,7 @@ test("a namespace of a foreign user namespace can be entered", async () => {
     await until(() => readlinkSync(path) !== readlinkSync("/proc/self/ns/net"));
     const fd = openSync(path, "r");
     assert.equal(
-      bracket.within(fd, () => readFileSync("/proc/thread-self/net/dev", "utf8").includes("lo:")),
+      runner.within(fd, () => readFileSync("/proc/thread-self/net/dev", "utf8").includes("lo:")),
       true,
     );
     closeSync(fd);

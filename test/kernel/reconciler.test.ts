@@ -4,9 +4,9 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 
-import { CONTAINER_MODE } from "../../src/container/attach/mode.ts";
+import { CONTAINER_MODE } from "../../src/container/attach/attach-mode.ts";
 import { Reconciler } from "../../src/container/attach/reconciler.ts";
-import type { OpenEndpoint } from "../../src/container/attach/ports.ts";
+import type { OpenEndpoint } from "../../src/container/attach/endpoint.ts";
 import { guard } from "../../src/base/lib/guard.ts";
 import { Attaching, VIEW, answering } from "../support/program/attaching.ts";
 import { Netns } from "../support/rig/netns.ts";
@@ -20,7 +20,7 @@ after(() => attaching[Symbol.dispose]());
 test("namespaces are left one step a round, and nothing of ours stays in any of them", async () => {
   const places = await Promise.all(Array.from({ length: COUNT }, async () => await Netns.create()));
   const reconciler = new Reconciler(
-    { ...attaching.parts({ means: { backend: "iptables-legacy", hasZones: true } }), openEndpointFor: () => answering },
+    { ...attaching.parts({ ruleBackend: { backend: "iptables-legacy", hasZones: true } }), openEndpointFor: () => answering },
     () => {},
   );
   let round = 0;
@@ -36,7 +36,7 @@ test("namespaces are left one step a round, and nothing of ours stays in any of 
   try {
     for (const [index, { netnsPath }] of places.entries()) {
       const containerId = String(index);
-      reconciler.want(containerId, { claim: { containerId, sandboxKey: netnsPath, pid: 0 }, view: VIEW, mode });
+      reconciler.setDesired(containerId, { claim: { containerId, sandboxKey: netnsPath, pid: 0 }, view: VIEW, mode });
     }
     await waitFor(
       "all to be attached",
@@ -68,14 +68,14 @@ test("a namespace that is left, and wanted again before it is, is served once it
   });
   const want = (containerId: string): void => {
     const claim = { containerId, sandboxKey: place.netnsPath, pid: 0 };
-    reconciler.want(containerId, { claim, view: VIEW, mode: CONTAINER_MODE });
+    reconciler.setDesired(containerId, { claim, view: VIEW, mode: CONTAINER_MODE });
   };
   const attached = async (): Promise<void> => {
     await waitFor("it to be attached", () => (states.at(-1) === "attached" ? true : undefined));
   };
   want("first");
   await attached();
-  reconciler.unwant("first");
+  reconciler.clearDesired("first");
   // Until it is begun: somebody else, who has the same namespace.
   await waitFor("it to be left", () => ([...reconciler.attachments()].length === 0 ? true : undefined), { everyMs: 0 });
   want("second");
@@ -89,7 +89,7 @@ test("a defect in attaching one container leaves that one to Docker, and every o
   await using bad = await Netns.create();
   await using good = await Netns.create();
   const told: string[] = [];
-  guard.stand((error, entrance) => told.push(`${entrance}: ${(error as Error).message}`));
+  guard.install((error, entrance) => told.push(`${entrance}: ${(error as Error).message}`));
   const openEndpointFor = (id: string): OpenEndpoint => {
     if (id !== "bad") return answering;
     return () => {
@@ -103,7 +103,7 @@ test("a defect in attaching one container leaves that one to Docker, and every o
       ["good", good],
     ] as const) {
       const claim = { containerId, sandboxKey, pid: 0 };
-      reconciler.want(containerId, { claim, view: VIEW, mode: CONTAINER_MODE });
+      reconciler.setDesired(containerId, { claim, view: VIEW, mode: CONTAINER_MODE });
     }
     const states = await waitFor("the good one to be attached", () => {
       const all = new Map([...reconciler.attachments()].map(([id, { state }]) => [id, state]));
@@ -115,7 +115,7 @@ test("a defect in attaching one container leaves that one to Docker, and every o
     assert.doesNotMatch(stdout, /dns11/);
   } finally {
     await reconciler.stop();
-    guard.leave();
+    guard.uninstall();
   }
 });
 
@@ -129,7 +129,7 @@ test("whoever may end the process is attached when all others are, and then one 
       ...attaching.parts(),
       openEndpointFor: () => answering,
       isSuspect: (id) => Number(id) < 2,
-      attaching: (id, work) => {
+      runAttach: (id, work) => {
         if (Number(id) < 2) together.push(working.size);
         working.add(id);
         work();
@@ -144,7 +144,7 @@ test("whoever may end the process is attached when all others are, and then one 
   try {
     for (const [index, { netnsPath }] of places.entries()) {
       const containerId = String(index);
-      reconciler.want(containerId, {
+      reconciler.setDesired(containerId, {
         claim: { containerId, sandboxKey: netnsPath, pid: 0 },
         view: VIEW,
         mode: CONTAINER_MODE,

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { warmThreadPool } from "../../src/container/namespace/bracket.ts";
+import { warmThreadPool } from "../../src/container/namespace/namespace-runner.ts";
 import { DNS_LABEL } from "../../src/container/registry/label-routes.ts";
 import { composeHere } from "../support/program/engine-way.ts";
 import { aContainer, aNetworkFact } from "../support/scripted/builders.ts";

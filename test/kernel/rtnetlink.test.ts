@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { closeSync, openSync } from "node:fs";
 import { test } from "node:test";
 
-import { Bracket } from "../../src/container/namespace/bracket.ts";
+import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { RouteSocket } from "../../src/kernel/rtnetlink.ts";
 import { check } from "../support/program/command.ts";
@@ -39,12 +39,12 @@ class Place implements AsyncDisposable {
   readonly netns: Netns;
   readonly fd: number;
   readonly routes: RouteSocket;
-  readonly bracket = new Bracket();
+  readonly runner = new NamespaceRunner();
 
   private constructor(netns: Netns) {
     this.netns = netns;
     this.fd = openSync(netns.netnsPath, "r");
-    this.routes = this.bracket.within(this.fd, () => new RouteSocket(new NetlinkMemory()));
+    this.routes = this.runner.within(this.fd, () => new RouteSocket(new NetlinkMemory()));
   }
 
   static async create(): Promise<Place> {
@@ -74,7 +74,7 @@ class Place implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.routes.close();
     closeSync(this.fd);
-    this.bracket.close();
+    this.runner.close();
     await this.netns[Symbol.asyncDispose]();
   }
 }

@@ -40,7 +40,7 @@ after(async () => await world[Symbol.asyncDispose]());
 /** The one address that pods are told is this, and they are served at it. */
 async function assertServedAt(instance: Dns11, node: KindNode, address: string): Promise<void> {
   const report = await waitForWorkingNode(instance, node.name);
-  assert.deepEqual(report.published, [address], JSON.stringify(report));
+  assert.deepEqual(report.advertised, [address], JSON.stringify(report));
   await using pod = await startPod(node);
   assert.deepEqual(pod.nameservers, [address]);
   for (const place of [pod, node]) assert.deepEqual(await world.webFrom(place, address), world.found);
@@ -90,7 +90,7 @@ test("a network without a way out has a dedicated address, which the node reache
   await using web = await runContainer(world.engine, { name: "inner-web", networks: ["inner"] });
   await using node = await world.node("shut-in", { networks: ["inner"] });
   await using instance = await world.serve();
-  const { published } = await waitForWorkingNode(instance, node.name);
+  const { advertised: published } = await waitForWorkingNode(instance, node.name);
   const [address = ""] = published;
   assert.match(address, /^\d+\.\d+\.\d+\.\d+$/);
   await using pod = await startPod(node);
@@ -118,7 +118,7 @@ test("other settings give new pods another address, and pods of before are answe
     const report = await waitForNode(
       instance,
       node.name,
-      ({ state, published }) => state === "working" && published.includes(address),
+      ({ state, advertised: published }) => state === "working" && published.includes(address),
     );
     told.push(address);
     assert.deepEqual(new Set(report.captured.filter((one) => !one.includes(":"))), new Set(told));
@@ -157,7 +157,7 @@ test("joining and leaving networks, also the first one, changes no address that 
       return isDeepStrictEqual(status?.networks.toSorted(), networks) ? true : undefined;
     });
     const report = await waitForWorkingNode(instance, node.name);
-    assert.deepEqual(report.published, [GATEWAY]);
+    assert.deepEqual(report.advertised, [GATEWAY]);
     await using next = await startPod(node);
     assert.deepEqual(next.nameservers, [GATEWAY]);
     for (const each of [pod, next]) {
@@ -234,7 +234,7 @@ test("where somebody listens at the node's port 53 kind.ip=node is refused, says
   await instance.waitFor(node.name, "attached");
   const refused = await waitForNode(instance, node.name, ({ state }) => state === "refused");
   assert.match(refused.reasons.join(), /somebody listens at port 53 of 10\.77\.0\.\d+ by udp.*kind\.force/);
-  assert.deepEqual([refused.published, refused.captured], [[], []]);
+  assert.deepEqual([refused.advertised, refused.captured], [[], []]);
   assert.equal(await node.resolvConf(), text);
   assert.deepEqual(await addressesOnLo(node.netnsPath), []);
   await using pod = await startPod(node);

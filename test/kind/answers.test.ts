@@ -143,7 +143,7 @@ test("a node's own name and its neighbours' have the families that there are; of
   await using both = await runContainer(world.engine, { name: "both", networks: ["six"] });
   await using node = await world.node("named", { networks: [NETWORK, "six"] });
   await using instance = await world.serve();
-  const { published } = await waitForWorkingNode(instance, node.name);
+  const { advertised: published } = await waitForWorkingNode(instance, node.name);
   const server = `@${published[0]}`;
   await using pod = await startPod(node);
   const info = await node.container.inspect();

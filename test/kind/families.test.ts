@@ -67,7 +67,7 @@ for (const way of ["listener", "loopback"]) {
         world.settings(`families: ipv6, mode: ${way}, ip: ${JSON.stringify(ip)}`),
       );
       const report = await waitForWorkingNode(instance, node.name);
-      assert.deepEqual(report.published, [own]);
+      assert.deepEqual(report.advertised, [own]);
       for (const cni of ["ptp", "bridge"] as const) {
         await using pod = await startPod(node, { family: "ipv6", cni });
         assert.deepEqual(pod.nameservers, [own]);
@@ -87,7 +87,7 @@ test("a node without an IPv6 network has a dedicated IPv6 address for its pods (
   for (const scope of ["all", "default", "lo"]) await node.setSysctl(`net.ipv6.conf.${scope}.disable_ipv6`, 0);
   await using instance = await world.serveWith(world.settings("families: ipv6"));
   const report = await waitForWorkingNode(instance, node.name);
-  assert.deepEqual(report.published, [DEDICATED6]);
+  assert.deepEqual(report.advertised, [DEDICATED6]);
   await using pod = await startPod(node, { family: "ipv6" });
   assert.deepEqual(await world.webFrom(pod, DEDICATED6), world.found);
 });
@@ -106,7 +106,7 @@ test("a file that KIND's entrypoint wrote names addresses of the families that s
     );
     const instance = await world.serveWith(world.settings(`families: ${families}`));
     await using _ = instance;
-    const { published } = await waitForWorkingNode(instance, node.name);
+    const { advertised: published } = await waitForWorkingNode(instance, node.name);
     const servers = serversIn(await node.resolvConf());
     assert.deepEqual([servers, servers.map((server) => IPV4.test(server))], [published, wanted]);
     assert.equal(await instance.stop(), 0);
@@ -123,7 +123,7 @@ test("a file names addresses of the families that settings say, and of no other 
   ] as const) {
     await using node = await nodeWithBoth("told");
     await using instance = await world.serveWith(world.settings(`families: ${families}`));
-    const { published } = await waitForWorkingNode(instance, node.name);
+    const { advertised: published } = await waitForWorkingNode(instance, node.name);
     const servers = serversIn(await node.resolvConf());
     assert.deepEqual(servers, published);
     assert.deepEqual(
@@ -141,7 +141,7 @@ test("a node that has IPv6 switched off is served by IPv4, also where both were 
   await using node = await world.node("four");
   await node.setSysctl("net.ipv6.conf.all.disable_ipv6", 1);
   await using instance = await world.serveWith(world.settings("families: both"));
-  const { published } = await waitForWorkingNode(instance, node.name);
+  const { advertised: published } = await waitForWorkingNode(instance, node.name);
   assert.deepEqual(
     published.map((server) => IPV4.test(server)),
     [true],
@@ -156,13 +156,13 @@ test("a node that gets IPv6 later has an address of that family as soon as it jo
   };
   await setIpv6(1);
   await using instance = await world.serveWith(world.settings("families: both"));
-  assert.equal((await waitForWorkingNode(instance, node.name)).published.length, 1);
+  assert.equal((await waitForWorkingNode(instance, node.name)).advertised.length, 1);
   await using first = await startPod(node);
   const [server4 = ""] = first.nameservers;
   await using asking = await QueryLoop.start(first, { server: server4, name: "web" });
   await setIpv6(0);
   await node.container.connect("six");
-  await waitForNode(instance, node.name, ({ published, state }) => published.length === 2 && state === "working");
+  await waitForNode(instance, node.name, ({ advertised: published, state }) => published.length === 2 && state === "working");
   await using pod = await startPod(node, { family: "ipv6" });
   const server = pod.nameservers.find((each) => !IPV4.test(each)) ?? "";
   assert.deepEqual(await world.webFrom(pod, server), world.found);
@@ -183,7 +183,7 @@ test("a node of a network without IPv4 is served by IPv6 alone (K44)", async () 
   const resolvConf = async (): Promise<string> => await node.readFile("/etc/resolv.conf");
   const host = { netnsPath: node.netnsPath, iptables: "nft", resolvConf } as const;
   await using instance = await startDns11(engine, { args: ["--kind", "auto"] });
-  const { published } = await waitForWorkingNode(instance, node.name);
+  const { advertised: published } = await waitForWorkingNode(instance, node.name);
   const servers = serversIn(await resolvConf());
   assert.deepEqual(servers, published);
   assert.deepEqual(

@@ -28,7 +28,7 @@ for (const way of WAYS) {
       await using earlier = await startPod(node, { cni: "bridge", bridgeNfCall: 0 });
       await using instance = await world.serve(["--kind-mode", way]);
       const report = await waitForWorkingNode(instance, node.name);
-      assert.deepEqual([report.published, report.way], [[GATEWAY], way]);
+      assert.deepEqual([report.advertised, report.mode], [[GATEWAY], way]);
       // Whoever is there before the bridge's setting changes, whoever comes after, and with devices of their own.
       assert.deepEqual(await world.webFrom(earlier, GATEWAY), world.found, "bridge, nf-call 0");
       await using bridged = await startPod(node, { cni: "bridge", bridgeNfCall: 1 });
@@ -72,7 +72,7 @@ test("a pod gets the names that its node would get, of the node's networks and o
   assert.notEqual(theirs.address("foreign"), "");
   await using node = await world.node("two-networks", { networks: [NETWORK, "second"] });
   await using instance = await world.serve();
-  const { published } = await waitForWorkingNode(instance, node.name);
+  const { advertised: published } = await waitForWorkingNode(instance, node.name);
   const [server = ""] = published;
   await using pod = await startPod(node);
   for (const name of ["mine", "my-alias", "mine.second"]) {

@@ -70,7 +70,7 @@ test("a node that comes back with another address is served, and nothing of ours
   await using node = await world.node("readdressed");
   await using instance = await world.serve(["--kind-ip", "node"]);
   const old = node.address(NETWORK);
-  assert.deepEqual((await waitForWorkingNode(instance, node.name)).published, [old]);
+  assert.deepEqual((await waitForWorkingNode(instance, node.name)).advertised, [old]);
   await node.container.stop();
   await using thief = await runContainer(world.engine, { name: "thief", networks: [NETWORK] });
   assert.equal(thief.address(NETWORK), old);
@@ -79,7 +79,7 @@ test("a node that comes back with another address is served, and nothing of ours
   assert.notEqual(own, old);
   await waitForRestarted(instance, node);
   const report = await waitForWorkingNode(instance, node.name);
-  assert.deepEqual([report.published, report.captured], [[own], [own]]);
+  assert.deepEqual([report.advertised, report.captured], [[own], [own]]);
   const ours = [...(await ownTables(node.netnsPath)), await node.resolvConf()].join("");
   assert.doesNotMatch(ours, new RegExp(`\\b${old.replaceAll(".", "\\.")}\\b`));
   await using pod = await startPod(node);
@@ -137,7 +137,7 @@ for (const entrypoint of ENTRYPOINTS) {
     await pause(LONGER_MS);
     assert.deepEqual(Object.keys(outcomesOf(await asking.stop())), ["NOERROR"]);
     const report = await waitForWorkingNode(instance, node.name);
-    assert.deepEqual(report.published, [GATEWAY]);
+    assert.deepEqual(report.advertised, [GATEWAY]);
     await assertServed(node, pod);
     await using late = await runContainer(world.engine, { name: `late-${entrypoint}`, networks: [NETWORK] });
     await waitFor("a name that came later", async () => {

@@ -47,7 +47,7 @@ test("reading settings again a hundred times, faster than they are gone by, leav
   }
   await waitFor("the last settings to be those that count", async () => {
     const { node: report, state } = (await instance.container(node.name)) ?? {};
-    return state === "attached" && report?.way === "listener" && report.state === "working" ? true : undefined;
+    return state === "attached" && report?.mode === "listener" && report.state === "working" ? true : undefined;
   });
   // It may be those of a while ago that count, and others still to come.
   await using pod = await startPod(node);

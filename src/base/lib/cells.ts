@@ -34,12 +34,12 @@ export class Cells {
   }
 
   /** How many of them keep nothing. */
-  get left(): number {
+  get available(): number {
     return this.#left;
   }
 
   /** Keeps the first `length` bytes, for which there has to be room; returns the first of their cells. */
-  keep(bytes: Uint8Array, length: number): number {
+  store(bytes: Uint8Array, length: number): number {
     let first = 0;
     let last = 0;
     for (let at = 0; at < length;) {

@@ -26,7 +26,7 @@ export class Fault extends Error {
 }
 
 /** Whether only a mistake in the program can have thrown it. */
-export function isDefect(thrown: unknown): boolean {
+export function isInternalError(thrown: unknown): boolean {
   return !(thrown instanceof Error) || [TypeError, RangeError, ReferenceError].some((kind) => thrown instanceof kind);
 }
 

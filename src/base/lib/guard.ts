@@ -21,14 +21,14 @@ class Guard {
   #onDefect = END_BY_IT;
 
   /** Has defects told to `onDefect` from now on, and keeps whose work is being done in `inWork`. */
-  stand(onDefect: OnDefect, inWork: Uint32Array = new Uint32Array(1)): void {
+  install(onDefect: OnDefect, inWork: Uint32Array = new Uint32Array(1)): void {
     this.#onDefect = onDefect;
     this.#inWork = inWork;
   }
 
   /** Nobody is told any more. */
-  leave(): void {
-    this.stand(END_BY_IT);
+  uninstall(): void {
+    this.install(END_BY_IT);
   }
 
   /** Does a piece of work; whether it came to its end. */
@@ -48,12 +48,12 @@ class Guard {
   }
 
   /** Does it when what is being done now has returned. */
-  soon(who: number, work: () => void): void {
+  defer(who: number, work: () => void): void {
     queueMicrotask(() => this.run("timer", who, work));
   }
 
   /** A defect that was caught on the way. */
-  tell(error: unknown, entrance: Entrance, who = 0): void {
+  report(error: unknown, entrance: Entrance, who = 0): void {
     this.#onDefect(error, entrance, who);
   }
 }

@@ -74,7 +74,7 @@ const TRANSLATED = Uint8Array.of(0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0);
  * Whether an address leads to something else on each machine that asks it, or to no one machine: loopback, unspecified,
  * link-local, multicast and broadcast, and the metadata of clouds.
  */
-export function isOfOneHost(text: string): boolean {
+export function isHostScoped(text: string): boolean {
   const bytes = plain(text);
   if (bytes === undefined || METADATA.some((each) => isSameAddress(each, text))) return true;
   if (bytes.length === 4) return isIpv4OfOneHost(bytes);

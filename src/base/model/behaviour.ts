@@ -14,7 +14,7 @@ export interface Behaviour {
   /** UDP queries over 512 octets are read; Docker cuts them and answers FORMERR. */
   readonly readsLongQueries: boolean;
   /** Link aliases, network suffixes and reverse names compare without letter case, as container names always do. */
-  readonly foldsCase: boolean;
+  readonly ignoresCase: boolean;
   /** ip6.arpa is answered for addresses that begin or end with "::" too. */
   readonly reversesAllIpv6: boolean;
   /** A link whose target does not exist hides nobody else's name. */
@@ -36,15 +36,15 @@ export interface Behaviour {
   /** A reply that is over stands in for servers that do not answer (RFC 8767). */
   readonly servesStale: boolean;
   /** Identical questions in flight are asked once. */
-  readonly merges: boolean;
+  readonly coalesces: boolean;
   /** A server that is slower than usual gets company before it has failed. */
   readonly hedges: boolean;
   /** Truncated replies are fetched whole, over TCP; and what is too large for whoever asked is truncated for it. */
-  readonly fitsReplies: boolean;
+  readonly handlesTruncation: boolean;
   /** Replies are read strictly, and only what follows from the question counts. */
   readonly checksReplies: boolean;
   /** Failures say why (RFC 8914). */
-  readonly explainsFailures: boolean;
+  readonly sendsExtendedErrors: boolean;
   /** A server that leads back to us is noticed and not asked. */
   readonly guardsLoops: boolean;
   /** Special names (RFC 6761: localhost, invalid, onion ...) are answered here. */
@@ -60,7 +60,7 @@ export const STRICT_BEHAVIOUR: Behaviour = {
   speaksEdns: false,
   checksQueries: false,
   readsLongQueries: false,
-  foldsCase: false,
+  ignoresCase: false,
   reversesAllIpv6: false,
   skipsDanglingLinks: false,
   compresses: false,
@@ -69,11 +69,11 @@ export const STRICT_BEHAVIOUR: Behaviour = {
   caches: false,
   prefetches: false,
   servesStale: false,
-  merges: false,
+  coalesces: false,
   hedges: false,
-  fitsReplies: false,
+  handlesTruncation: false,
   checksReplies: false,
-  explainsFailures: false,
+  sendsExtendedErrors: false,
   guardsLoops: false,
   answersSpecialNames: false,
   followsHost: false,
@@ -86,7 +86,7 @@ export const DEFAULT_BEHAVIOUR: Behaviour = {
   speaksEdns: true,
   checksQueries: true,
   readsLongQueries: true,
-  foldsCase: true,
+  ignoresCase: true,
   reversesAllIpv6: true,
   skipsDanglingLinks: true,
   compresses: true,
@@ -95,11 +95,11 @@ export const DEFAULT_BEHAVIOUR: Behaviour = {
   caches: true,
   prefetches: true,
   servesStale: true,
-  merges: true,
+  coalesces: true,
   hedges: true,
-  fitsReplies: true,
+  handlesTruncation: true,
   checksReplies: true,
-  explainsFailures: true,
+  sendsExtendedErrors: true,
   guardsLoops: true,
   answersSpecialNames: true,
   followsHost: true,

@@ -31,7 +31,7 @@ export interface HeldPair {
 /** What is held for one namespace, until it is let go of. */
 export interface Hold {
   /** Something else stands there now. */
-  renew(namespace: HeldNamespace): void;
+  update(namespace: HeldNamespace): void;
   release(): void;
 }
 

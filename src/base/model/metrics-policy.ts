@@ -5,7 +5,7 @@ export interface MetricsPolicy {
   /** ADDRESS:PORT, or METRICS_OFF. */
   readonly address: string;
   /** Somebody wants it there: then it must be there. */
-  readonly isAsked: boolean;
+  readonly isExplicit: boolean;
   /** So many containers are told apart. */
   readonly containers: number;
 }

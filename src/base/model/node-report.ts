@@ -6,12 +6,12 @@ import type { KindPolicy } from "./kind-policy.ts";
 export interface NodeReport {
   readonly state: "starting" | "working" | "degraded" | "refused";
   /** What resolv.conf is to name, and what is ours at port 53. */
-  readonly published: readonly string[];
+  readonly advertised: readonly string[];
   readonly captured: readonly string[];
   /** Where we listen for pods, without the ports. */
   readonly target: readonly string[];
   readonly families: readonly ("ipv4" | "ipv6")[];
-  readonly way: KindPolicy["mode"];
+  readonly mode: KindPolicy["mode"];
   /** What became of the node's resolv.conf. */
   readonly resolvConf: string;
   readonly lastChange: string | null;

@@ -5,7 +5,7 @@
  */
 import { queryOf } from "../dns/query.ts";
 import { TYPE } from "../dns/record-type.ts";
-import { labelsOf, replyCode } from "./name-question.ts";
+import { labelsOf, replyCode } from "./name-query.ts";
 
 const SUFFIX = "dns11.invalid";
 

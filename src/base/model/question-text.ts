@@ -7,7 +7,7 @@ import { queryOf } from "../dns/query.ts";
 import { TYPE, parseType, typeName } from "../dns/record-type.ts";
 import { addressBytes, reverseLabels } from "./address.ts";
 
-export interface AskedQuestion {
+export interface ParsedQuestion {
   /** Without a dot at the end; "." for the root. */
   readonly name: string;
   /** Wire labels, without their end. */
@@ -19,7 +19,7 @@ export interface AskedQuestion {
 }
 
 /** Reads both; throws an Error that says what is wrong. */
-export function parseQuestion(nameText: string, typeText: string | undefined): AskedQuestion {
+export function parseQuestion(nameText: string, typeText: string | undefined): ParsedQuestion {
   const address = typeText === undefined ? addressBytes(nameText) : undefined;
   if (address !== undefined) {
     const tree = wireLabels(address.length === 4 ? "in-addr.arpa" : "ip6.arpa") as Uint8Array;
@@ -38,11 +38,11 @@ export function parseQuestion(nameText: string, typeText: string | undefined): A
   return question(labels, type, nameText.endsWith("."));
 }
 
-function question(labels: Uint8Array, type: number, isAbsolute: boolean): AskedQuestion {
+function question(labels: Uint8Array, type: number, isAbsolute: boolean): ParsedQuestion {
   return { name: presentation(labels, 0, labels.length), labels, type, typeName: typeName(type), isAbsolute };
 }
 
 /** The query of a client that speaks EDNS and wants recursion, as dig's. */
-export function questionQuery({ labels, type }: Pick<AskedQuestion, "labels" | "type">, id: number): Buffer {
+export function questionQuery({ labels, type }: Pick<ParsedQuestion, "labels" | "type">, id: number): Buffer {
   return queryOf({ labels, type, id, hasOpt: true });
 }

@@ -35,10 +35,10 @@ const LINK_LOCAL = /^fe[89ab][0-9a-f]:/i;
 const DOMAIN = /^[\w.-]*$/;
 
 /** From where a server is asked that does not say so itself. */
-type Place = "host" | "container";
+type DialSide = "host" | "container";
 
 /** Reads one server; throws an Error that says what is wrong with the text. */
-export function parseServer(text: string, place: Place = "host"): NamedServer {
+export function parseServer(text: string, place: DialSide = "host"): NamedServer {
   if (text === "host") return "host";
   const isMarked = text.startsWith(FROM_CONTAINER);
   const isInside = isMarked || place === "container";
@@ -60,7 +60,7 @@ export function parseServer(text: string, place: Place = "host"): NamedServer {
 }
 
 /** Reads `SERVER` or `/DOMAIN[/DOMAIN...]/[SERVER]`; throws an Error that says what is wrong with the text. */
-export function parseRoute(text: string, place: Place = "host"): RouteText {
+export function parseRoute(text: string, place: DialSide = "host"): RouteText {
   if (!text.startsWith("/")) return { domains: [""], servers: [parseServer(text, place)], isLocal: false };
   const parts = text.slice(1).split("/");
   const server = parts.pop() ?? "";

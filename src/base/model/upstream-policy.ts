@@ -6,7 +6,7 @@
 export const SERVER_ORDERS = ["adaptive", "sequential", "parallel"] as const;
 export type ServerOrder = (typeof SERVER_ORDERS)[number];
 
-export interface AskPolicy {
+export interface ForwardPolicy {
   readonly order: ServerOrder;
   /** Each query begins with another server of the list. */
   readonly rotates: boolean;
@@ -39,7 +39,7 @@ export interface LocalOnlyPolicy {
   readonly keepsPrivateReverse: boolean;
 }
 
-export const ASK_DEFAULTS: AskPolicy = {
+export const FORWARD_DEFAULTS: ForwardPolicy = {
   order: "adaptive",
   rotates: false,
   usesTcp: false,
@@ -60,9 +60,9 @@ export const LOCAL_ONLY_DEFAULTS: LocalOnlyPolicy = { keepsDotless: false, keeps
 
 /** All of it. */
 export interface UpstreamPolicy {
-  readonly ask: AskPolicy;
+  readonly forward: ForwardPolicy;
   readonly cache: CachePolicy;
   readonly localOnly: LocalOnlyPolicy;
 }
 
-export const UPSTREAM_DEFAULTS: UpstreamPolicy = { ask: ASK_DEFAULTS, cache: CACHE_DEFAULTS, localOnly: LOCAL_ONLY_DEFAULTS };
+export const UPSTREAM_DEFAULTS: UpstreamPolicy = { forward: FORWARD_DEFAULTS, cache: CACHE_DEFAULTS, localOnly: LOCAL_ONLY_DEFAULTS };

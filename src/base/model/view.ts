@@ -3,7 +3,7 @@
  * everything else goes. The registry makes a new one when any of that changes; the names themselves live in the tables of
  * their sources and are shared by all views.
  */
-import type { Names } from "./names.ts";
+import type { VisibleNames } from "./visible-names.ts";
 
 /** A nameserver, and the namespace it is dialled from: that pair, not the address alone, is a server. */
 export interface Server {
@@ -39,7 +39,7 @@ export interface Upstreams {
 }
 
 export interface View {
-  readonly names: readonly Names[];
+  readonly names: readonly VisibleNames[];
   readonly upstreams: Upstreams;
   /** Whoever asks in there gives up sooner than others do. */
   readonly budgetMs?: number;

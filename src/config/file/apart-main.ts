@@ -5,10 +5,10 @@ import { parentPort, workerData } from "node:worker_threads";
 
 import { BadSettings } from "../bad-settings.ts";
 import type { Key } from "../settings-layer.ts";
-import type { ReadApart } from "./apart.ts";
+import type { WorkerResult } from "./apart.ts";
 import { readSettingsFile } from "./settings-file.ts";
 
-async function read(path: string): Promise<ReadApart> {
+async function read(path: string): Promise<WorkerResult> {
   try {
     const { values: said, where } = await readSettingsFile(path);
     return { said, places: Object.fromEntries(Object.keys(said).map((key) => [key, where(key as Key)])) };

@@ -8,7 +8,7 @@ import { BadSettings } from "../bad-settings.ts";
 import type { Key, SettingsLayer, LayerValues } from "../settings-layer.ts";
 
 /** What the thread tells: a Fault would arrive as any Error. */
-export type ReadApart =
+export type WorkerResult =
   | { readonly said: LayerValues; readonly places: Readonly<Record<string, string>> }
   | { readonly mistakes: readonly string[]; readonly count: number };
 
@@ -17,14 +17,14 @@ const READING_MS_MAX = 30_000;
 const MEMORY_MB_MAX = 512;
 
 /** Throws a Fault that names every mistake. */
-export async function readSettingsApart(path: string): Promise<SettingsLayer> {
+export async function readSettingsInWorker(path: string): Promise<SettingsLayer> {
   const worker = new Worker(new URL("./apart-main.js", import.meta.url), {
     workerData: path,
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB_MAX },
   });
   let timer: NodeJS.Timeout | undefined;
   try {
-    const told = await new Promise<ReadApart>((resolve, reject) => {
+    const told = await new Promise<WorkerResult>((resolve, reject) => {
       worker.once("message", resolve);
       worker.once("error", reject);
       timer = setTimeout(() => reject(new BadSettings([`${path}: takes too long to read`])), READING_MS_MAX);

@@ -5,7 +5,7 @@ import { z } from "zod";
 
 import { nearest } from "../../base/lib/nearest.ts";
 import { NO_SEARCH } from "../dns-option.ts";
-import { READERS, readBoolean, shown } from "../readers.ts";
+import { READERS, readBoolean, quoteValue } from "../readers.ts";
 import { successorOfKey } from "../retired-names.ts";
 import { SWITCHES } from "../switches.ts";
 
@@ -26,16 +26,16 @@ function leaf<T>(read: (value: unknown) => T): z.ZodType<T> {
 const EMPTY = "has no value: give it one, or leave the key out for its default";
 
 function list<T>(read: (value: unknown) => T): z.ZodOptional<z.ZodArray<z.ZodType<T>>> {
-  return z.array(leaf(read), { error: ({ input }) => notA("list, such as [one, two]", input) }).optional();
+  return z.array(leaf(read), { error: ({ input }) => wrongType("list, such as [one, two]", input) }).optional();
 }
 
-function notA(what: string, value: unknown): string {
-  return value === null ? EMPTY : `${shown(value)} is no ${what}`;
+function wrongType(what: string, value: unknown): string {
+  return value === null ? EMPTY : `${quoteValue(value)} is no ${what}`;
 }
 
 function map<S extends z.ZodRawShape>(shape: S): z.ZodObject<S, z.core.$strict> {
   const keys = Object.keys(shape).join(", ");
-  return z.strictObject(shape, { error: ({ input }) => notA(`map; its keys are ${keys}`, input) });
+  return z.strictObject(shape, { error: ({ input }) => wrongType(`map; its keys are ${keys}`, input) });
 }
 
 const servers = list(READERS.dns);
@@ -62,7 +62,7 @@ export const SCHEMA = map({
   networks: z
     .record(z.string().min(1), map({ dns: servers }), {
       error: ({ code, input }) =>
-        code === "invalid_key" ? "a network has a name" : notA("map from the names of networks to {dns: [...]}", input),
+        code === "invalid_key" ? "a network has a name" : wrongType("map from the names of networks to {dns: [...]}", input),
     })
     .optional(),
   "resolv-conf": leaf(READERS["resolv-conf"]).optional(),
@@ -104,16 +104,16 @@ export type FileSettings = z.infer<typeof SCHEMA>;
 function keysAt(path: readonly PropertyKey[]): readonly string[] | undefined {
   let schema: unknown = SCHEMA;
   for (const step of path) {
-    schema = bare(schema);
+    schema = unwrapped(schema);
     if (schema instanceof z.ZodObject) schema = (schema.shape as Record<PropertyKey, unknown>)[step];
     else if (schema instanceof z.ZodRecord) schema = schema.valueType;
     else return undefined;
   }
-  const found = bare(schema);
+  const found = unwrapped(schema);
   return found instanceof z.ZodObject ? Object.keys(found.shape) : undefined;
 }
 
-function bare(schema: unknown): unknown {
+function unwrapped(schema: unknown): unknown {
   return schema instanceof z.ZodOptional ? schema.unwrap() : schema;
 }
 

@@ -6,9 +6,9 @@ import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 
 import { reasonOf } from "../../base/lib/fault.ts";
-import { BadSettings, MISTAKES_TOLD } from "../bad-settings.ts";
+import { BadSettings, MISTAKES_SHOWN_MAX } from "../bad-settings.ts";
 import type { SettingsLayer, LayerValues } from "../settings-layer.ts";
-import { type Document, type Mistake, type Place, readDocument } from "./document.ts";
+import { type Document, type Mistake, type TextPosition, readDocument } from "./document.ts";
 import { type FileSettings, SCHEMA, VERSION, unknownKey } from "./schema.ts";
 
 /** Nobody writes more by hand. */
@@ -22,7 +22,7 @@ export async function readSettingsFile(path: string): Promise<SettingsLayer> {
 /** Reads what stands in a file; `path` is what mistakes are told with. */
 export function readSettings(bytes: Uint8Array, path: string): SettingsLayer {
   const document = readDocument(textOf(bytes, path));
-  const at = ({ line, column }: Place): string => `${path}:${line}:${column}`;
+  const at = ({ line, column }: TextPosition): string => `${path}:${line}:${column}`;
   const tell = (mistake: Mistake): string => `${at(mistake)}: ${mistake.what}`;
   if (document.mistakes.length > 0) throw new BadSettings(document.mistakes.map((each) => tell(each)));
   const problem = versionProblem(document, path);
@@ -30,7 +30,7 @@ export function readSettings(bytes: Uint8Array, path: string): SettingsLayer {
   const result = SCHEMA.safeParse(document.value);
   if (!result.success) {
     const all = result.error.issues.flatMap((issue) => mistakesOf(issue));
-    const placed = placedIn(document, all.slice(0, MISTAKES_TOLD));
+    const placed = locateMistakes(document, all.slice(0, MISTAKES_SHOWN_MAX));
     throw new BadSettings(
       placed.map((each) => tell(each)),
       all.length,
@@ -38,8 +38,8 @@ export function readSettings(bytes: Uint8Array, path: string): SettingsLayer {
   }
   return {
     source: "file",
-    values: saidBy(result.data),
-    where: (key) => `${at(document.placeOfKey(key.split(".")))}: ${key}`,
+    values: layerFrom(result.data),
+    where: (key) => `${at(document.keyPositionOf(key.split(".")))}: ${key}`,
   };
 }
 
@@ -78,36 +78,36 @@ function versionProblem(document: Document, path: string): string | undefined {
   if (!Object.hasOwn(value, "version")) return `${path}:1:1: lacks its version: ${first}`;
   const { version } = value as { readonly version: unknown };
   if (version === VERSION) return undefined;
-  const { line, column } = document.placeOf(["version"]);
+  const { line, column } = document.positionOf(["version"]);
   return `${path}:${line}:${column}: version: ${JSON.stringify(version)} is not known to this dns11: it is ${VERSION}`;
 }
 
 type Issue = NonNullable<ReturnType<typeof SCHEMA.safeParse>["error"]>["issues"][number];
 
-interface FoundMistake {
+interface SchemaMistake {
   readonly path: readonly PropertyKey[];
   /** The key itself is wrong, not what stands under it. */
   readonly isKey: boolean;
   readonly what: () => string;
 }
 
-function mistakesOf(issue: Issue): FoundMistake[] {
+function mistakesOf(issue: Issue): SchemaMistake[] {
   const { path, message } = issue;
   if (issue.code !== "unrecognized_keys") return [{ path, isKey: false, what: () => message }];
   return issue.keys.map((key) => ({ path: [...path, key], isKey: true, what: () => unknownKey(key, path) }));
 }
 
 /** In the order of their lines. */
-function placedIn(document: Document, found: readonly FoundMistake[]): Mistake[] {
+function locateMistakes(document: Document, found: readonly SchemaMistake[]): Mistake[] {
   return found
     .map(({ path, isKey, what }) => ({
-      ...(isKey ? document.placeOfKey(path) : document.placeOf(path)),
-      what: `${named(path)}: ${what()}`,
+      ...(isKey ? document.keyPositionOf(path) : document.positionOf(path)),
+      what: `${pathText(path)}: ${what()}`,
     }))
     .toSorted((a, b) => a.line - b.line || a.column - b.column);
 }
 
-function named(path: readonly PropertyKey[]): string {
+function pathText(path: readonly PropertyKey[]): string {
   return path
     .map((step) => (typeof step === "number" ? `[${step}]` : `.${String(step)}`))
     .join("")
@@ -115,7 +115,7 @@ function named(path: readonly PropertyKey[]): string {
 }
 
 /** The groups of the file become keys with a dot. */
-function saidBy(file: FileSettings): LayerValues {
+function layerFrom(file: FileSettings): LayerValues {
   const { version: _, networks, switches, forward, cache, kind, metrics, queries, ...rest } = file;
   const groups = { switches, forward, cache, kind, metrics, queries };
   const grouped = Object.entries(groups).flatMap(([group, values]) =>

@@ -19,28 +19,28 @@ import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/prom
 import { LIMITS } from "../../base/limits.ts";
 import { NftWatch } from "../../kernel/nft-watch.ts";
 import { SystemFault, closeQuietly } from "../../kernel/libc.ts";
-import { Fault, codeOf, isDefect, reasonOf } from "../../base/lib/fault.ts";
+import { Fault, codeOf, isInternalError, reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { FailureCode } from "../../base/model/not-served.ts";
 import type { View } from "../../base/model/view.ts";
 import { DOCKER_RESOLVER } from "../capture/capture.ts";
-import type { NamespaceId } from "../namespace/bracket.ts";
+import type { NamespaceId } from "../namespace/namespace-runner.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
 import { type NamespaceSockets, closeSockets, pairsFor } from "../namespace/sockets.ts";
 import { findCulprits } from "../rules/culprit.ts";
-import { type Listening, drainingPlan, servingPlan, trialPlan } from "../rules/plan.ts";
+import { type ListenAddress, drainingPlan, servingPlan, trialPlan } from "../rules/plan.ts";
 import { type ProbeResult, probe } from "../rules/probe.ts";
-import { standingRules } from "../rules/standing.ts";
-import type { Mode } from "./mode.ts";
-import { linger, openServing, removeRules } from "./opening.ts";
-import { type AttachmentParts, MORE_DESCRIPTORS } from "./parts.ts";
-import type { Endpoint } from "./ports.ts";
-import { type Serving, heldOf, listeningOf, planInputOf, siteOf } from "./serving.ts";
-import type { AttachmentState } from "./state.ts";
+import { installedRules } from "../rules/installed-rules.ts";
+import type { AttachMode } from "./attach-mode.ts";
+import { closeLater, openServing, removeRules } from "./open-serving.ts";
+import { type AttachmentParts, MORE_DESCRIPTORS } from "./attachment-parts.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { type Serving, heldOf, listeningOf, planInputOf, servedNamespaceOf } from "./serving.ts";
+import type { AttachmentState } from "./attachment-state.ts";
 
 export class Attachment {
   readonly claim: NamespaceClaim;
-  readonly mode: Mode;
+  readonly mode: AttachMode;
   readonly #parts: AttachmentParts;
   #view: View;
   #state: AttachmentState = { kind: "opening" };
@@ -55,7 +55,7 @@ export class Attachment {
   /** TCP conversations with Docker's resolver that were under way when we came. */
   #spared: readonly number[] = [];
 
-  constructor(claim: NamespaceClaim, mode: Mode, view: View, parts: AttachmentParts) {
+  constructor(claim: NamespaceClaim, mode: AttachMode, view: View, parts: AttachmentParts) {
     this.claim = claim;
     this.mode = mode;
     this.#view = view;
@@ -70,7 +70,7 @@ export class Attachment {
     return this.#namespace?.id;
   }
 
-  get listening(): readonly Listening[] {
+  get listening(): readonly ListenAddress[] {
     return listeningOf(this.#serving?.pairs ?? []);
   }
 
@@ -124,7 +124,7 @@ export class Attachment {
     try {
       let result = await this.#probe(serving, namespace.fd);
       if (result.kind === "works" && serving.isTrial && this.#serving === serving && !this.#isDraining) {
-        serving.keeper.replace(servingPlan(planInputOf(serving, this.#spared)));
+        serving.rules.replaceRules(servingPlan(planInputOf(serving, this.#spared)));
         serving.isTrial = false;
         this.#verified();
         // Once more as everybody's queries go, which foreign rules about marks may tell from the trial's.
@@ -148,12 +148,12 @@ export class Attachment {
   }
 
   /** Other addresses may be ours now: what is missing is bound, and the rules are made anew, in one step. */
-  refit(): void {
+  updateCapture(): void {
     const serving = this.#serving;
     const namespace = this.#namespace;
     if (serving === undefined || namespace === undefined || this.#isDraining) return;
     try {
-      const { capture, pairs, added } = this.#parts.bracket.within(namespace.fd, () => this.#exchange(serving));
+      const { capture, pairs, added } = this.#parts.runner.within(namespace.fd, () => this.#exchange(serving));
       serving.endpoint.add(added);
       Object.assign(serving, { capture, pairs, bound: [...serving.bound, ...added] });
       this.#renewHold(serving);
@@ -162,14 +162,14 @@ export class Attachment {
     }
   }
 
-  #exchange({ bound, keeper, zone, isTrial }: Serving): Pick<Serving, "capture" | "pairs"> & {
+  #exchange({ bound, rules: keeper, zone, isTrial }: Serving): Pick<Serving, "capture" | "pairs"> & {
     readonly added: readonly NamespaceSockets[];
   } {
     const capture = this.mode.capture();
-    const { pairs, added } = pairsFor(capture.leads, bound);
+    const { pairs, added } = pairsFor(capture.redirects, bound);
     try {
       const input = planInputOf({ capture, pairs, zone }, this.#spared);
-      keeper.exchange(isTrial ? trialPlan(input) : servingPlan(input));
+      keeper.replaceTables(isTrial ? trialPlan(input) : servingPlan(input));
       return { capture, pairs, added };
     } catch (error) {
       closeSockets(added);
@@ -183,8 +183,8 @@ export class Attachment {
     if (serving === undefined) return;
     this.#isDraining = true;
     this.#withdraw();
-    const { endpoint, keeper } = serving;
-    keeper.replace(drainingPlan(planInputOf(serving, this.#spared), endpoint.conversations));
+    const { endpoint, rules: keeper } = serving;
+    keeper.replaceRules(drainingPlan(planInputOf(serving, this.#spared), endpoint.tcpClientPorts));
     const deadlineMs = performance.now() + LIMITS.drainMs;
     // What had arrived before the rules changed still waits in the socket: leave only when nothing came for a while.
     let before;
@@ -194,13 +194,13 @@ export class Attachment {
       // Timers come before sockets: where others' rules took the time, nobody has looked into ours yet.
       await nextRound();
     } while (
-      (endpoint.counters["queries"] !== before || endpoint.inFlight > 0 || endpoint.conversations.length > 0) &&
+      (endpoint.counters["queries"] !== before || endpoint.inFlight > 0 || endpoint.tcpClientPorts.length > 0) &&
       performance.now() < deadlineMs
     );
   }
 
   /** Serves nobody anew and touches no rule: somebody else is about to go on by the same sockets. */
-  standStill(): void {
+  pause(): void {
     this.#isDraining = true;
     const serving = this.#serving;
     if (serving === undefined) return;
@@ -212,10 +212,10 @@ export class Attachment {
   }
 
   /** Nobody did. */
-  goOn(): void {
+  resume(): void {
     this.#isDraining = false;
     this.#serving?.endpoint.resume();
-    this.refit();
+    this.updateCapture();
   }
 
   /** Somebody else serves the namespace by now: everything stays as it is, and only we go. */
@@ -223,9 +223,9 @@ export class Attachment {
     const serving = this.#serving;
     this.#serving = undefined;
     if (serving !== undefined) {
-      serving.isOver = true;
+      serving.isEnded = true;
       serving.endpoint.close();
-      serving.keeper.close();
+      serving.rules.close();
     }
     this.close();
   }
@@ -235,7 +235,7 @@ export class Attachment {
     if (this.#state.kind === "closed") return;
     this.#stopServing();
     const watch = this.#watch;
-    linger(() => watch?.close());
+    closeLater(() => watch?.close());
     if (this.#namespace !== undefined) closeQuietly(this.#namespace.fd);
     this.#namespace = undefined;
     this.#become({ kind: "closed" });
@@ -247,8 +247,8 @@ export class Attachment {
     destination = DOCKER_RESOLVER,
     sourcePort?: number,
   ): Promise<ProbeResult> {
-    const within = <T>(work: () => T): T => this.#parts.bracket.within(from, work);
-    return await probe(within, destination, endpoint.target, isTrial, sourcePort);
+    const within = <T>(work: () => T): T => this.#parts.runner.within(from, work);
+    return await probe(within, destination, endpoint.probeTarget, isTrial, sourcePort);
   }
 
   #begin(namespace: { readonly fd: number; readonly id: NamespaceId }): Serving {
@@ -272,7 +272,7 @@ export class Attachment {
     try {
       return new NftWatch(this.#ownPorts, () => this.#parts.onForeignChange());
     } catch (error) {
-      if (this.#parts.means.backend === "iptables-legacy") return undefined;
+      if (this.#parts.ruleBackend.backend === "iptables-legacy") return undefined;
       throw error;
     }
   }
@@ -290,10 +290,10 @@ export class Attachment {
 
   /** Where nobody owns our rules, somebody else may have flushed them: they are made anew, in the same step as any other. */
   #repair(serving: Serving, fd: number): boolean {
-    const { bracket, memory, means } = this.#parts;
+    const { runner, memory, ruleBackend: means } = this.#parts;
     if (means.backend === "nft-owner") return false;
     const plans = servingPlan(planInputOf(serving, this.#spared));
-    bracket.within(fd, () => serving.keeper.install(plans, standingRules(memory)));
+    runner.within(fd, () => serving.rules.install(plans, installedRules(memory)));
     return true;
   }
 
@@ -305,9 +305,9 @@ export class Attachment {
 
   /** What the mode needs is seen to before it is said that all is well. */
   async #verifiedWhole(serving: Serving, fd: number): Promise<void> {
-    const site = siteOf(serving, {
+    const site = servedNamespaceOf(serving, {
       fd,
-      bracket: this.#parts.bracket,
+      runner: this.#parts.runner,
       probe: async (destination, from) => await this.#probe(serving, from?.fd ?? fd, destination, from?.sourcePort),
     });
     await this.mode.onVerified(site);
@@ -320,7 +320,7 @@ export class Attachment {
     if (this.#state.kind !== "attached" || this.#spared.length === 0 || serving === undefined) return;
     if (Date.now() - this.#state.sinceMs < LIMITS.verifyEveryMs / 2) return;
     this.#spared = [];
-    serving.keeper.replace(servingPlan(planInputOf(serving, this.#spared)));
+    serving.rules.replaceRules(servingPlan(planInputOf(serving, this.#spared)));
   }
 
   /** What serves goes on serving, and is asked again later; what does not serve yet is tried again later. */
@@ -337,7 +337,7 @@ export class Attachment {
   #handBack(fd: number, failures: readonly string[]): void {
     let culprits: readonly string[];
     try {
-      culprits = this.#parts.bracket.within(fd, () => findCulprits(this.#parts.memory));
+      culprits = this.#parts.runner.within(fd, () => findCulprits(this.#parts.memory));
     } catch (error) {
       culprits = [`the rules of the namespace cannot be read: ${reasonOf(error)}`];
     }
@@ -345,7 +345,7 @@ export class Attachment {
   }
 
   #failBy(error: unknown, fallback: FailureCode): void {
-    if (isDefect(error)) guard.tell(error, "attach");
+    if (isInternalError(error)) guard.report(error, "attach");
     this.#fail(failureCode(error, fallback), reasonOf(error), []);
   }
 
@@ -358,10 +358,10 @@ export class Attachment {
     const serving = this.#serving;
     if (serving === undefined) return;
     this.#serving = undefined;
-    serving.isOver = true;
+    serving.isEnded = true;
     this.#withdraw();
     // The rules first: from then on nobody is led to sockets that are going away.
-    removeRules(serving.keeper, this.#ownPorts);
+    removeRules(serving.rules, this.#ownPorts);
     serving.endpoint.close();
     serving.hold?.release();
     this.#parts.onServing?.(this.claim.containerId, serving.endpoint.counters, false);
@@ -370,16 +370,16 @@ export class Attachment {
 
   #withdraw(): void {
     const fd = this.#namespace?.fd;
-    if (fd !== undefined) this.mode.withdraw((work) => this.#parts.bracket.within(fd, work));
+    if (fd !== undefined) this.mode.withdraw((work) => this.#parts.runner.within(fd, work));
   }
 
   #undo(fd: number): void {
-    this.#parts.bracket.within(fd, () => this.mode.undo());
+    this.#parts.runner.within(fd, () => this.mode.undo());
   }
 
   #renewHold(serving: Serving): void {
     const held = this.#namespace && heldOf(this.#namespace.id, serving, this.#spared);
-    if (held !== undefined) serving.hold?.renew(held);
+    if (held !== undefined) serving.hold?.update(held);
   }
 
   #become(state: AttachmentState): void {

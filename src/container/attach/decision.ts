@@ -7,8 +7,8 @@ import { shortened } from "../../base/lib/shortened.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import type { SkipCode } from "../../base/model/not-served.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../registry/fact.ts";
-import { DNS_LABEL, ownSay } from "../registry/label-routes.ts";
-import { type Labels, countedLabels, ignoredLabel } from "../registry/labels.ts";
+import { DNS_LABEL, labelRoutes } from "../registry/label-routes.ts";
+import { type Labels, effectiveLabels, ignoredLabelWarning } from "../registry/labels.ts";
 
 export type Decision =
   | { readonly kind: "serve"; readonly warning?: string }
@@ -25,21 +25,21 @@ export function decide(
   policy: LabelPolicy = LABEL_DEFAULTS,
 ): Decision {
   const { networkMode } = fact;
-  if (networkMode === "host") return leave("host-network", "it uses the host's network, which is not ours");
+  if (networkMode === "host") return skip("host-network", "it uses the host's network, which is not ours");
   if (networkMode.startsWith("container:")) {
     const other = networkMode.slice("container:".length).slice(0, 12);
-    return leave("shares-namespace", `it shares the namespace of container ${other} and is served with it, if that is`);
+    return skip("shares-namespace", `it shares the namespace of container ${other} and is served with it, if that is`);
   }
   // The one thing that an image may say itself: its containers are left alone.
   const isImages = !Object.hasOwn(fact.labels, ENABLE_LABEL);
   const label = readLabel((isImages ? fact.imageLabels.labels : fact.labels)[ENABLE_LABEL]);
-  if (!label.isEnabled) return leave("opted-out", `its ${isImages ? "image's " : ""}label ${ENABLE_LABEL} says so`);
-  const labels = countedLabels(fact, policy);
-  const warnings = [label.warning, ownSay(labels, policy.servers).warning, ignoredLabel(DNS_LABEL, fact, policy)];
+  if (!label.isEnabled) return skip("opted-out", `its ${isImages ? "image's " : ""}label ${ENABLE_LABEL} says so`);
+  const labels = effectiveLabels(fact, policy);
+  const warnings = [label.warning, labelRoutes(labels, policy.servers).warning, ignoredLabelWarning(DNS_LABEL, fact, policy)];
   const decision = decideByNetworks(fact, networkOf, isSelected(fact, labels, only));
   if (decision.kind === "serve" || decision.code !== "not-selected") return withWarnings(decision, warnings);
   const keys = only.filter((filter) => filter.kind === "label").map(({ key }) => key);
-  return withWarnings(decision, [...warnings, ...keys.map((key) => ignoredLabel(key, fact, policy))]);
+  return withWarnings(decision, [...warnings, ...keys.map((key) => ignoredLabelWarning(key, fact, policy))]);
 }
 
 function decideByNetworks(
@@ -48,15 +48,15 @@ function decideByNetworks(
   isChosen: boolean,
 ): Decision {
   const userDefined = fact.endpoints.filter((endpoint) => isUserDefined(endpoint.networkName));
-  if (userDefined.length === 0 && fact.networkMode === "none") return leave("no-network", "it has no network");
+  if (userDefined.length === 0 && fact.networkMode === "none") return skip("no-network", "it has no network");
   if (userDefined.length === 0) {
-    return leave("default-network-only", "it is on no user-defined network, so it has no resolver at 127.0.0.11");
+    return skip("default-network-only", "it is on no user-defined network, so it has no resolver at 127.0.0.11");
   }
   const swarm = userDefined.find((endpoint) => networkOf(endpoint.networkId)?.scope === "swarm");
   if (swarm !== undefined) {
-    return leave("swarm-network", `its network "${swarm.networkName}" is a swarm's, whose services only dockerd knows`);
+    return skip("swarm-network", `its network "${swarm.networkName}" is a swarm's, whose services only dockerd knows`);
   }
-  if (!isChosen) return leave("not-selected", "no --only filter selects it");
+  if (!isChosen) return skip("not-selected", "no --only filter selects it");
   return { kind: "serve" };
 }
 
@@ -78,22 +78,22 @@ function readLabel(text: string | undefined): { readonly isEnabled: boolean; rea
   if (NO.has(word)) return { isEnabled: false };
   return {
     isEnabled: true,
-    warning: `its label ${ENABLE_LABEL}="${shortened(text ?? "", LIMITS.labelCharsTold)}" is neither true nor false; it is served as if the label were not there`,
+    warning: `its label ${ENABLE_LABEL}="${shortened(text ?? "", LIMITS.labelCharsShown)}" is neither true nor false; it is served as if the label were not there`,
   };
 }
 
 /** A node that somebody wanted back as it was. */
-export const DETACHED: Decision = leave(
+export const DETACHED: Decision = skip(
   "kind-detached",
   "it was detached with `dns11 kind detach`, until it is started anew or attached again",
 );
 
 /** dns11 died by it more than once. */
 export function quarantined(why: string): Decision {
-  return leave("quarantined", why);
+  return skip("quarantined", why);
 }
 
-function leave(code: SkipCode, reason: string): Decision {
+function skip(code: SkipCode, reason: string): Decision {
   return { kind: "leave", code, reason };
 }
 

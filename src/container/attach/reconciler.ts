@@ -10,24 +10,24 @@ import { guard } from "../../base/lib/guard.ts";
 import type { View } from "../../base/model/view.ts";
 import type { NamespaceClaim } from "../namespace/proof.ts";
 import { Attachment } from "./attachment.ts";
-import type { Mode } from "./mode.ts";
-import type { AttachmentParts } from "./parts.ts";
-import type { OpenEndpointFor } from "./ports.ts";
-import type { AttachmentState } from "./state.ts";
+import type { AttachMode } from "./attach-mode.ts";
+import type { AttachmentParts } from "./attachment-parts.ts";
+import type { OpenEndpointFor } from "./endpoint.ts";
+import type { AttachmentState } from "./attachment-state.ts";
 
 /** One namespace that should be served, by the container that owns it. */
-export interface Wanted {
+export interface DesiredAttachment {
   readonly claim: NamespaceClaim;
   readonly view: View;
   /** The same object as long as nothing else is to be done with the namespace. */
-  readonly mode: Mode;
+  readonly mode: AttachMode;
 }
 
 /** Told when a namespace's state changes, for the log. */
 export type OnAttachmentState = (containerId: string, state: AttachmentState) => void;
 
-interface Entry {
-  wanted: Wanted | undefined;
+interface ReconcilerEntry {
+  desired: DesiredAttachment | undefined;
   attachment: Attachment | undefined;
   attempts: number;
   /** Trying again what failed, later and later. */
@@ -38,27 +38,27 @@ interface Entry {
 }
 
 /** Between two looks at a verification that somebody else began. */
-const REPAIR_LOOK_MS = 10;
+const REPAIR_POLL_MS = 10;
 
 /** What came of a repair: its rules are made anew, it is attached anew, or it cannot be. */
-export type Repaired = "verified" | "attached-anew" | "failed";
+export type RepairResult = "verified" | "attached-anew" | "failed";
 
 interface ReconcilerParts extends Omit<AttachmentParts, "openEndpoint" | "onState" | "onForeignChange"> {
   readonly openEndpointFor: OpenEndpointFor;
   /** Nothing is attached before this. */
-  readonly begins?: Promise<void> | undefined;
+  readonly startAfter?: Promise<void> | undefined;
   /** Whether attaching it may end the process: such a one is attached last and alone. */
   readonly isSuspect?: (containerId: string) => boolean;
   /** Whether every container that ran when we came is wanted by now, or not. */
-  readonly areAllKnown?: () => boolean;
+  readonly isSynced?: () => boolean;
   /** Does something to a container's namespace, and has it known that it is being done. */
-  readonly attaching?: (containerId: string, work: () => void) => void;
+  readonly runAttach?: (containerId: string, work: () => void) => void;
 }
 
 export class Reconciler {
   readonly #parts: ReconcilerParts;
   readonly #onState: OnAttachmentState;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, ReconcilerEntry>();
   readonly #queue = new Set<string>();
   /** Those that are being left, until they are. */
   readonly #leaving = new Map<Attachment, Promise<void>>();
@@ -66,14 +66,14 @@ export class Reconciler {
   #turn: Promise<void> = Promise.resolve();
   readonly #everyMs: number;
   readonly #verifyTimer: NodeJS.Timeout;
-  readonly #toVerify = new Set<Entry>();
+  readonly #toVerify = new Set<ReconcilerEntry>();
   #verifying = 0;
   #isWorking = false;
   #isStopped = false;
 
   constructor(parts: ReconcilerParts, onState: OnAttachmentState) {
     this.#parts = parts;
-    const isTold = parts.means.backend !== "iptables-legacy";
+    const isTold = parts.ruleBackend.backend !== "iptables-legacy";
     this.#everyMs = isTold ? LIMITS.verifyEveryMs : LIMITS.verifyUnwatchedEveryMs;
     this.#onState = onState;
     this.#verifyTimer = setInterval(() => this.#verifyAll(), this.#everyMs);
@@ -98,10 +98,10 @@ export class Reconciler {
     return true;
   }
 
-  want(containerId: string, wanted: Wanted): void {
+  setDesired(containerId: string, wanted: DesiredAttachment): void {
     const entry = this.#entries.get(containerId) ?? newEntry();
     this.#entries.set(containerId, entry);
-    entry.wanted = wanted;
+    entry.desired = wanted;
     if (entry.attachment !== undefined && isStillFor(entry.attachment, wanted)) {
       entry.attachment.setView(wanted.view);
       // News of the container are a reason to try again what could not be done before.
@@ -112,10 +112,10 @@ export class Reconciler {
   }
 
   /** Other addresses may be ours in there now. */
-  refit(containerId: string): void {
+  updateCapture(containerId: string): void {
     const entry = this.#entries.get(containerId);
     if (entry?.attachment?.isOpen !== true) return;
-    entry.attachment.refit();
+    entry.attachment.updateCapture();
     this.#verify(entry);
   }
 
@@ -123,12 +123,12 @@ export class Reconciler {
    * Looks at one namespace now instead of later: its rules are made anew, and where queries do not come through, or never
    * did, it is attached anew. Tells what came of it; undefined where nothing is wanted there.
    */
-  async repair(containerId: string): Promise<Repaired | undefined> {
+  async repair(containerId: string): Promise<RepairResult | undefined> {
     const entry = this.#entries.get(containerId);
     const attachment = entry?.attachment;
     if (entry === undefined || attachment === undefined || this.#isStopped) return undefined;
     if (attachment.state.kind !== "failed") {
-      attachment.refit();
+      attachment.updateCapture();
       if (await isVerified(attachment)) return "verified";
     }
     clearTimeout(entry.timer);
@@ -137,24 +137,24 @@ export class Reconciler {
     return (await isVerified(attachment)) ? "attached-anew" : "failed";
   }
 
-  unwant(containerId: string): void {
+  clearDesired(containerId: string): void {
     const entry = this.#entries.get(containerId);
     if (entry === undefined) return;
-    entry.wanted = undefined;
+    entry.desired = undefined;
     this.#mark(containerId);
   }
 
   /** Begins nothing any more: somebody else is about to serve by the same sockets. What is being left, is left first. */
-  async standStill(): Promise<void> {
+  async pause(): Promise<void> {
     this.#isStopped = true;
     await Promise.all(this.#leaving.values());
-    for (const [, attachment] of this.attachments()) attachment.standStill();
+    for (const [, attachment] of this.attachments()) attachment.pause();
   }
 
   /** Nobody did. */
-  goOn(): void {
+  resume(): void {
     this.#isStopped = false;
-    for (const [, attachment] of this.attachments()) attachment.goOn();
+    for (const [, attachment] of this.attachments()) attachment.resume();
     for (const id of this.#queue) this.#mark(id);
   }
 
@@ -189,12 +189,12 @@ export class Reconciler {
 
   async #work(): Promise<void> {
     this.#isWorking = true;
-    await this.#parts.begins;
+    await this.#parts.startAfter;
     // Queries come between two namespaces, however many namespaces there are to do.
     for (await nextRound(); this.#queue.size > 0 && !this.#isStopped; await nextRound()) {
       const containerId = this.#next();
       if (containerId === undefined) {
-        await sleep(LIMITS.suspectLookMs);
+        await sleep(LIMITS.suspectCheckMs);
         continue;
       }
       this.#queue.delete(containerId);
@@ -207,7 +207,7 @@ export class Reconciler {
 
   /** Whoever may end the process waits until that would cost nobody else their attachment. */
   #next(): string | undefined {
-    const { isSuspect, areAllKnown } = this.#parts;
+    const { isSuspect, isSynced: areAllKnown } = this.#parts;
     for (const id of this.#queue) if (isSuspect?.(id) !== true) return id;
     if (areAllKnown?.() === false) return undefined;
     for (const [, { state }] of this.attachments()) {
@@ -220,7 +220,7 @@ export class Reconciler {
   #reconcile(containerId: string): void {
     const entry = this.#entries.get(containerId);
     if (entry === undefined) return;
-    const { wanted, attachment } = entry;
+    const { desired: wanted, attachment } = entry;
     const isStale = attachment !== undefined && (wanted === undefined || !isStillFor(attachment, wanted));
     if (isStale) {
       entry.attachment = undefined;
@@ -244,12 +244,12 @@ export class Reconciler {
   }
 
   #attaching(containerId: string, work: () => void): void {
-    const { attaching } = this.#parts;
+    const { runAttach: attaching } = this.#parts;
     if (attaching === undefined) work();
     else attaching(containerId, work);
   }
 
-  #newAttachment(containerId: string, { claim, mode, view }: Wanted): Attachment {
+  #newAttachment(containerId: string, { claim, mode, view }: DesiredAttachment): Attachment {
     const made: Attachment = new Attachment(claim, mode, view, {
       ...this.#parts,
       openEndpoint: this.#parts.openEndpointFor(containerId),
@@ -266,7 +266,7 @@ export class Reconciler {
     this.#onState(containerId, attachment.state);
   }
 
-  #retryLater(containerId: string, entry: Entry): void {
+  #retryLater(containerId: string, entry: ReconcilerEntry): void {
     const waitMs = backoffMs(entry.attempts++, LIMITS.retryFirstMs, LIMITS.retryLastMs, Math.random());
     clearTimeout(entry.timer);
     entry.timer = setTimeout(() => this.#mark(containerId), waitMs);
@@ -292,7 +292,7 @@ export class Reconciler {
   }
 
   /** Probes as soon as there is room among those that are under way. */
-  #verify(entry: Entry): void {
+  #verify(entry: ReconcilerEntry): void {
     this.#toVerify.add(entry);
     for (const next of this.#toVerify) {
       if (this.#verifying >= LIMITS.verifyAtOnce || this.#isStopped) return;
@@ -301,13 +301,13 @@ export class Reconciler {
     }
   }
 
-  async #verifyNow(entry: Entry): Promise<void> {
+  async #verifyNow(entry: ReconcilerEntry): Promise<void> {
     this.#verifying++;
     entry.lastProbeMs = performance.now();
     try {
       await entry.attachment?.verify();
     } catch (error) {
-      guard.tell(error, "attach");
+      guard.report(error, "attach");
     } finally {
       this.#verifying--;
     }
@@ -355,7 +355,7 @@ export class Reconciler {
 
 /** Whether somebody waits for an answer of ours. */
 function isBusy({ endpoint }: Attachment): boolean {
-  return endpoint !== undefined && (endpoint.inFlight > 0 || endpoint.conversations.length > 0);
+  return endpoint !== undefined && (endpoint.inFlight > 0 || endpoint.tcpClientPorts.length > 0);
 }
 
 /** Whether queries come through from now on; a verification that was under way already is waited for. */
@@ -366,13 +366,13 @@ async function isVerified(attachment: Attachment): Promise<boolean> {
     const { state, isOpen } = attachment;
     if (state.kind === "attached" && state.verifiedMs >= startMs) return true;
     if (!isOpen || Date.now() > startMs + LIMITS.repairMs) return false;
-    await sleep(REPAIR_LOOK_MS);
+    await sleep(REPAIR_POLL_MS);
   }
 }
 
-function newEntry(): Entry {
+function newEntry(): ReconcilerEntry {
   return {
-    wanted: undefined,
+    desired: undefined,
     attachment: undefined,
     attempts: 0,
     timer: undefined,
@@ -381,7 +381,7 @@ function newEntry(): Entry {
   };
 }
 
-function isStillFor({ claim, mode }: Attachment, wanted: Wanted): boolean {
+function isStillFor({ claim, mode }: Attachment, wanted: DesiredAttachment): boolean {
   return mode === wanted.mode && isSameClaim(claim, wanted.claim);
 }
 

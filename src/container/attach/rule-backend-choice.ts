@@ -3,8 +3,8 @@
  * later, the best first; whoever wants one and no other gets that one, or is told why not.
  */
 import { LIMITS } from "../../base/limits.ts";
-import { USER_DEFINED_NETWORK, DOCKER_RESOLVER } from "../capture/capture.ts";
-import type { Bracket } from "../namespace/bracket.ts";
+import { CONTAINER_CAPTURE, DOCKER_RESOLVER } from "../capture/capture.ts";
+import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import { PASSTHROUGH_MARK } from "../namespace/dial.ts";
 import { openRuleSet } from "../rules/open-rule-set.ts";
 import { servingPlan } from "../rules/plan.ts";
@@ -15,7 +15,7 @@ import type { ReportEvent } from "../../base/model/event.ts";
 import { RULE_BACKENDS, type RuleBackendChoice, type RuleBackend, type RuleBackendSetting } from "../../base/model/rule-backend.ts";
 
 /** What is needed for each. */
-const NEEDS: Readonly<Record<RuleBackend, string>> = {
+const REQUIREMENTS: Readonly<Record<RuleBackend, string>> = {
   "nft-owner":
     "Linux 5.12 or later with nf_tables, NAT and connection tracking (CONFIG_NF_TABLES, CONFIG_NFT_NAT, CONFIG_NFT_CT)",
   nft: "nf_tables with NAT and connection tracking (CONFIG_NF_TABLES, CONFIG_NFT_NAT, CONFIG_NFT_CT)",
@@ -24,9 +24,9 @@ const NEEDS: Readonly<Record<RuleBackend, string>> = {
 };
 
 /** How an unknown table flag is answered. */
-const NO_OWNER = new Set(["EOPNOTSUPP", "ENOTSUP", "EINVAL"]);
+const NO_OWNER_ERRORS = new Set(["EOPNOTSUPP", "ENOTSUP", "EINVAL"]);
 
-export function chooseRuleBackend(bracket: Bracket, memory: NetlinkMemory, wish: RuleBackendSetting): RuleBackendChoice {
+export function chooseRuleBackend(runner: NamespaceRunner, memory: NetlinkMemory, wish: RuleBackendSetting): RuleBackendChoice {
   const tiers = wish === "auto" ? RULE_BACKENDS : [wish];
   const failures: string[] = [];
   let cause: unknown;
@@ -34,7 +34,7 @@ export function chooseRuleBackend(bracket: Bracket, memory: NetlinkMemory, wish:
     // Without a zone of their own conversations still work; that is better than nothing, where there is nothing else.
     for (const hasZones of tier === "iptables-legacy" ? [true, false] : [true]) {
       try {
-        tryOut({ backend: tier, hasZones }, bracket, memory);
+        tryBackend({ backend: tier, hasZones }, runner, memory);
         return { backend: tier, hasZones };
       } catch (error) {
         cause = error;
@@ -45,22 +45,22 @@ export function chooseRuleBackend(bracket: Bracket, memory: NetlinkMemory, wish:
   throw new Fault("KERNEL", `The rules that dns11 needs cannot be made here: ${failures.join("; ")}`, {
     cause,
     remedy:
-      tiers.map((tier) => `${tier} needs ${NEEDS[tier]}.`).join(" ") +
+      tiers.map((tier) => `${tier} needs ${REQUIREMENTS[tier]}.`).join(" ") +
       (wish === "auto" ? "" : " Or leave the choice to dns11: rules auto."),
     isFinal: true,
   });
 }
 
-function tryOut(means: RuleBackendChoice, bracket: Bracket, memory: NetlinkMemory): void {
+function tryBackend(means: RuleBackendChoice, runner: NamespaceRunner, memory: NetlinkMemory): void {
   const plan = servingPlan({
-    capture: USER_DEFINED_NETWORK,
+    capture: CONTAINER_CAPTURE,
     listening: [{ address: DOCKER_RESOLVER, udpPort: 1, tcpPort: 1 }],
     zone: 1,
-    spared: [],
+    sparedPorts: [],
     passthroughMark: PASSTHROUGH_MARK,
     trialMark: TRIAL_MARK,
   });
-  bracket.withinScratch(() => {
+  runner.withinScratch(() => {
     const keeper = openRuleSet(means, memory, undefined);
     try {
       keeper.install(plan, []);
@@ -71,7 +71,7 @@ function tryOut(means: RuleBackendChoice, bracket: Bracket, memory: NetlinkMemor
 }
 
 function failureText(tier: RuleBackend, error: unknown): string {
-  const isUnowned = tier === "nft-owner" && NO_OWNER.has(codeOf(error) ?? "");
+  const isUnowned = tier === "nft-owner" && NO_OWNER_ERRORS.has(codeOf(error) ?? "");
   return isUnowned ? "this kernel has no tables that belong to a process" : reasonOf(error);
 }
 

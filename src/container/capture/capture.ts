@@ -4,15 +4,15 @@
  * has those, too, under which its pods ask.
  */
 export interface Capture {
-  readonly leads: readonly Lead[];
+  readonly redirects: readonly Redirect[];
   /** Interfaces, by index, whose packets are never taken: the node's own side of Docker's networks. */
-  readonly passedDevices: readonly number[];
+  readonly bypassInterfaces: readonly number[];
   /** Packets from outside may reach 127.0.0.0/8 in this namespace: then those that nobody led there are dropped. */
   readonly guardsLoopback: boolean;
 }
 
 /** One pair of sockets, and the addresses whose port 53 leads to it. All of one family. */
-export interface Lead {
+export interface Redirect {
   /** Where the sockets are bound, at ports that the kernel chooses. */
   readonly bind: string;
   /** When the namespace itself asks. */
@@ -20,13 +20,13 @@ export interface Lead {
   /** When somebody behind the namespace asks through it. */
   readonly fromPods: readonly string[];
   /** What a reply carries whose conversation the kernel has forgotten; without it the bound address. */
-  readonly repliesAs?: string;
+  readonly replySource?: string;
 }
 
 /** The address of Docker's embedded resolver, fixed in every container that has one. */
 export const DOCKER_RESOLVER = "127.0.0.11";
 
 /** The lead that every container with a resolver has. */
-export const DOCKER_LEAD: Lead = { bind: DOCKER_RESOLVER, fromInside: [DOCKER_RESOLVER], fromPods: [] };
+export const DOCKER_REDIRECT: Redirect = { bind: DOCKER_RESOLVER, fromInside: [DOCKER_RESOLVER], fromPods: [] };
 
-export const USER_DEFINED_NETWORK: Capture = { leads: [DOCKER_LEAD], passedDevices: [], guardsLoopback: false };
+export const CONTAINER_CAPTURE: Capture = { redirects: [DOCKER_REDIRECT], bypassInterfaces: [], guardsLoopback: false };

@@ -6,28 +6,28 @@
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { DOCKER_RESOLVER } from "../capture/capture.ts";
 import { boundPorts } from "../namespace/listeners.ts";
-import { dockerLeads } from "../rules/docker-leads.ts";
+import { dockerRedirects } from "../rules/docker-redirects.ts";
 
 export interface DockerResolver {
   /** Who asks these is led to it. */
-  readonly answering: readonly string[];
+  readonly reachableAt: readonly string[];
   /** Who asks these is led to where nobody listens. */
-  readonly dead: readonly string[];
+  readonly deadAt: readonly string[];
 }
 
 /** To be called inside the namespace. */
-export function dockerResolver(memory: NetlinkMemory): DockerResolver {
-  const leads = dockerLeads(memory).filter(({ protocol }) => protocol === "udp");
+export function findDockerResolver(memory: NetlinkMemory): DockerResolver {
+  const leads = dockerRedirects(memory).filter(({ protocol }) => protocol === "udp");
   const waiting = new Set(leads.length === 0 ? [] : boundPorts(DOCKER_RESOLVER, "udp"));
   // Of several rules for one address the first one counts.
-  const ports = new Map(leads.toReversed().map(({ asked, port }) => [asked, port]));
+  const ports = new Map(leads.toReversed().map(({ destination: asked, port }) => [asked, port]));
   const isAnswering = (asked: string): boolean => waiting.has(ports.get(asked) ?? 0);
   const asked = [...ports.keys()].toReversed();
-  return { answering: asked.filter(isAnswering), dead: asked.filter((address) => !isAnswering(address)) };
+  return { reachableAt: asked.filter(isAnswering), deadAt: asked.filter((address) => !isAnswering(address)) };
 }
 
 /** What is wrong with it, a sentence; undefined where nothing is. */
-export function troubleWith({ answering, dead }: DockerResolver): string | undefined {
+export function problemWith({ reachableAt: answering, deadAt: dead }: DockerResolver): string | undefined {
   if (answering.length === 0 && dead.length === 0) return "Docker's resolver is gone: no rule leads to it";
   if (dead.length === 0) return undefined;
   const led = `what is asked at ${dead.join(" and ")} is led to a port at which nobody listens`;
@@ -37,6 +37,6 @@ export function troubleWith({ answering, dead }: DockerResolver): string | undef
 }
 
 /** Starting a node anew has Docker, and KIND's entrypoint, make it all again; nothing less does. */
-export function remedyFor(node: string): string {
+export function restartRemedy(node: string): string {
   return `docker restart ${node} sets it up again`;
 }

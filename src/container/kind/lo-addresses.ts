@@ -8,7 +8,7 @@ import { codeOf, Fault } from "../../base/lib/fault.ts";
 import { procText } from "../../kernel/proc-text.ts";
 import { type InterfaceAddress, type RouteSocket } from "../../kernel/rtnetlink.ts";
 import { isSameAddress } from "../../base/model/address.ts";
-import { DEDICATED } from "./published.ts";
+import { DEDICATED } from "./advertised-addresses.ts";
 
 export interface LoAddress {
   readonly address: string;
@@ -22,7 +22,7 @@ const LABEL = "lo:dns11";
 const CHOICES = 8;
 
 /** Whether the node can use IPv6 at all; to be called inside the namespace. */
-export function canHoldIpv6(): boolean {
+export function isIpv6Enabled(): boolean {
   try {
     return procText("/proc/sys/net/ipv6/conf/lo/disable_ipv6")?.trim() === "0";
   } catch {
@@ -31,7 +31,7 @@ export function canHoldIpv6(): boolean {
 }
 
 /** Where we listen: an address that nobody else in the node has. */
-export function chooseDedicated(held: readonly InterfaceAddress[]): string {
+export function chooseListenAddress(held: readonly InterfaceAddress[]): string {
   const first = Number(DEDICATED.ipv4.split(".")[3]);
   for (let step = 0; step < CHOICES; step++) {
     const address = DEDICATED.ipv4.replace(/\d+$/, String(first + step));
@@ -44,7 +44,7 @@ export function chooseDedicated(held: readonly InterfaceAddress[]): string {
 }
 
 /** Of the wanted ones, those that are ours to hold and to take away again. */
-export function oursToHold(
+export function ownLoAddresses(
   wanted: readonly string[],
   held: readonly InterfaceAddress[],
   known: readonly LoAddress[],
@@ -56,7 +56,7 @@ export function oursToHold(
   return ours.map((address) => ({ address, prefixLength: isIPv6(address) ? 128 : 32 }));
 }
 
-export function holdAddresses(
+export function addLoAddresses(
   route: RouteSocket,
   held: readonly InterfaceAddress[],
   addresses: readonly LoAddress[],
@@ -69,7 +69,7 @@ export function holdAddresses(
 }
 
 /** Returns those that were still there. */
-export function releaseAddresses(route: RouteSocket, addresses: readonly LoAddress[]): string[] {
+export function removeLoAddresses(route: RouteSocket, addresses: readonly LoAddress[]): string[] {
   return addresses.flatMap((each) => {
     try {
       route.removeAddress({ index: LOOPBACK_INDEX, ...each });

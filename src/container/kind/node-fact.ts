@@ -5,7 +5,7 @@ import { statSync } from "node:fs";
 
 import type { Within } from "../rules/exchange.ts";
 import type { ContainerFact, EndpointFact, NetworkFact } from "../registry/fact.ts";
-import { type Joined, inSearchOrder } from "../names/docker/search-order.ts";
+import { type JoinedNetwork, inSearchOrder } from "../names/docker/search-order.ts";
 
 /** An address of each family, where there is one. */
 export interface AddressPair {
@@ -38,7 +38,7 @@ export function nodeFactOf(
   networkOf: (id: string) => NetworkFact | undefined,
   hostGateway: string | undefined,
 ): NodeFact {
-  const joined = fact.endpoints.flatMap((endpoint): Joined[] => {
+  const joined = fact.endpoints.flatMap((endpoint): JoinedNetwork[] => {
     const network = networkOf(endpoint.networkId);
     return network === undefined ? [] : [{ endpoint, network }];
   });
@@ -65,7 +65,7 @@ function addressesOf({ ipv4, ipv6 }: EndpointFact): string[] {
 }
 
 /** Whether the node's first process is there, in the namespace that `within` leads into. */
-export function isRunning({ pid }: NodeFact, within: Within): boolean {
+export function isNodeRunning({ pid }: NodeFact, within: Within): boolean {
   try {
     return within(() => statSync("/proc/thread-self/ns/net").ino === statSync(`/proc/${pid}/ns/net`).ino);
   } catch {

@@ -14,51 +14,51 @@ import { isSameAddress } from "../../base/model/address.ts";
 import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
 import type { NodeReport } from "../../base/model/node-report.ts";
-import type { Mode, Site } from "../attach/mode.ts";
-import { type Capture, DOCKER_LEAD, DOCKER_RESOLVER, type Lead, USER_DEFINED_NETWORK } from "../capture/capture.ts";
-import type { Bracket } from "../namespace/bracket.ts";
+import type { AttachMode, ServedNamespace } from "../attach/attach-mode.ts";
+import { type Capture, DOCKER_REDIRECT, DOCKER_RESOLVER, type Redirect, CONTAINER_CAPTURE } from "../capture/capture.ts";
+import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import type { Within } from "../rules/exchange.ts";
 import { GuardCount } from "../rules/guard-count.ts";
-import { type DockerResolver, dockerResolver, remedyFor, troubleWith } from "./docker-resolver.ts";
+import { type DockerResolver, findDockerResolver, restartRemedy, problemWith } from "./docker-resolver.ts";
 import type { Journal, NodeRecord } from "./journal.ts";
-import { type Interfaces, LetIn } from "./let-in.ts";
-import { canHoldIpv6, chooseDedicated, holdAddresses, oursToHold } from "./lo-addresses.ts";
-import { type NodeFact, isRunning } from "./node-fact.ts";
+import { type NodeInterfaces, RouteLocalnetGuard } from "./route-localnet-guard.ts";
+import { isIpv6Enabled, chooseListenAddress, addLoAddresses, ownLoAddresses } from "./lo-addresses.ts";
+import { type NodeFact, isNodeRunning } from "./node-fact.ts";
 import { isPodLink } from "./pod-namespace.ts";
 import { PodProbe, probeAll } from "./pod-probe.ts";
-import { whoHasPort } from "./port-holder.ts";
-import { DEDICATED, type Published, publishedAddresses } from "./published.ts";
-import type { NodeResolver } from "./node-resolver.ts";
-import { undoIn } from "./undo.ts";
+import { findPortConflict } from "./port-conflict.ts";
+import { DEDICATED, type AdvertisedAddresses, advertisedAddresses } from "./advertised-addresses.ts";
+import type { NodeResolvConf } from "./node-resolv-conf.ts";
+import { restoreNamespace } from "./node-restore.ts";
 
 export interface NodeParts {
-  readonly bracket: Bracket;
+  readonly runner: NamespaceRunner;
   readonly memory: NetlinkMemory;
   readonly journal: Journal;
   /** The node's resolv.conf. */
-  readonly resolver: NodeResolver;
+  readonly resolvConf: NodeResolvConf;
   /** Other addresses may be ours now. */
   readonly onChange: () => void;
   /** Something that a person may want to know. */
-  readonly onNews: ReportEvent;
+  readonly onEvent: ReportEvent;
 }
 
-const NOTHING: Published = { told: [], captured: [], foreign: [] };
+const NO_ADDRESSES: AdvertisedAddresses = { advertised: [], captured: [], foreign: [] };
 
-export class NodeMode implements Mode {
+export class NodeMode implements AttachMode {
   readonly #parts: NodeParts;
   #policy: KindPolicy;
   #fact: NodeFact;
   #record: NodeRecord;
-  #published = NOTHING;
+  #published = NO_ADDRESSES;
   #targets: readonly string[] = [];
   #refusal: string | undefined;
   readonly #guards = new GuardCount();
-  #site: Site | undefined;
+  #site: ServedNamespace | undefined;
   #isWithdrawn = false;
   #lastChangeMs = 0;
   readonly #podProbe: PodProbe;
-  readonly #letIn: LetIn;
+  readonly #letIn: RouteLocalnetGuard;
   /** Looks at the kernel's switches from time to time. */
   /** What a busy machine lost once is not to wait for the next routine verification. */
   readonly #retry = new Retry(() => this.#parts.onChange(), LIMITS.retryFirstMs, LIMITS.retryLastMs);
@@ -76,9 +76,9 @@ export class NodeMode implements Mode {
     if (damaged !== undefined) this.#news({ reason: damaged }, "the journal of the node cannot be read");
     this.#record = record?.startedAt === fact.startedAt ? record : emptyRecord(fact, policy);
     this.#podProbe = new PodProbe(parts);
-    this.#letIn = new LetIn({
-      known: () => this.#record,
-      keep: (localnet) => this.#keep({ ...this.#record, ...localnet }),
+    this.#letIn = new RouteLocalnetGuard({
+      record: () => this.#record,
+      save: (localnet) => this.#keep({ ...this.#record, ...localnet }),
       onRepaired: (interfaces) =>
         this.#news({ interfaces }, "somebody switched route_localnet off; it is on again", "warn"),
     });
@@ -90,10 +90,10 @@ export class NodeMode implements Mode {
 
   /** Where the node stands by now, and what settings want of it; returns whether that may make other addresses ours. */
   update(fact: NodeFact, policy: KindPolicy): boolean {
-    const before = JSON.stringify([placeOf(this.#fact), this.#policy]);
+    const before = JSON.stringify([addressesOfNode(this.#fact), this.#policy]);
     this.#fact = fact;
     this.#policy = policy;
-    return JSON.stringify([placeOf(fact), policy]) !== before;
+    return JSON.stringify([addressesOfNode(fact), policy]) !== before;
   }
 
   capture(): Capture {
@@ -103,14 +103,14 @@ export class NodeMode implements Mode {
     const route = new RouteSocket(memory);
     try {
       const held = route.addresses();
-      const hasIpv6 = canHoldIpv6();
+      const hasIpv6 = isIpv6Enabled();
       this.#published = this.#choose(policy, hasIpv6);
       this.#refusal = this.#refusalOf(this.#published);
       if (this.#refusal !== undefined) {
         // What was told before goes on; without that, the node is a container as any other.
         if (this.#record.published.length === 0) {
-          this.#published = NOTHING;
-          return USER_DEFINED_NETWORK;
+          this.#published = NO_ADDRESSES;
+          return CONTAINER_CAPTURE;
         }
         this.#published = this.#choose({ ...policy, address: this.#record.wish }, hasIpv6);
       }
@@ -118,12 +118,12 @@ export class NodeMode implements Mode {
       const dockerDevices = this.#dockerDevices(held);
       const leads = this.#leads(route, held, hasIpv6);
       this.#targets = leads.map(({ bind }) => bind);
-      if (policy.mode === "loopback") this.#letIn.open(this.#interfaces(route, held));
+      if (policy.mode === "loopback") this.#letIn.enable(this.#interfaces(route, held));
       this.#lastChangeMs = Date.now();
       this.#podProbe.expire();
       return {
-        leads: [DOCKER_LEAD, ...leads],
-        passedDevices: policy.isExposed ? [] : [...dockerDevices],
+        redirects: [DOCKER_REDIRECT, ...leads],
+        bypassInterfaces: policy.isExposed ? [] : [...dockerDevices],
         guardsLoopback: policy.mode === "loopback",
       };
     } finally {
@@ -131,19 +131,19 @@ export class NodeMode implements Mode {
     }
   }
 
-  async onVerified(site: Site): Promise<void> {
+  async onVerified(site: ServedNamespace): Promise<void> {
     this.#site = site;
-    if (this.#published.told.length === 0) return;
+    if (this.#published.advertised.length === 0) return;
     // Whoever has withdrawn meanwhile has put the file back; and the site's descriptor may be another's by now.
     const isCurrent = (): boolean => this.#site === site;
     const inside = await probeAll(site, { addresses: this.#published.captured, isCurrent }, "the node itself");
     if (!isCurrent()) return;
-    if (inside.length === 0) this.publish();
+    if (inside.length === 0) this.advertise();
     if (this.#policy.mode === "loopback") {
       this.#look();
-      this.#lookTimer ??= setInterval(() => this.#look(), LIMITS.localnetLookMs).unref();
+      this.#lookTimer ??= setInterval(() => this.#look(), LIMITS.localnetCheckMs).unref();
     }
-    const pods = await this.#podProbe.ask(site, { addresses: this.#published.told, isCurrent });
+    const pods = await this.#podProbe.probe(site, { addresses: this.#published.advertised, isCurrent });
     if (!isCurrent()) return;
     this.#failures = [...inside, ...pods];
     this.#retry.note(this.#failures.length > 0);
@@ -158,16 +158,16 @@ export class NodeMode implements Mode {
     this.#retry.close();
     if (this.#isWithdrawn) return;
     this.#isWithdrawn = true;
-    this.#parts.resolver.close();
+    this.#parts.resolvConf.close();
     const docker = this.#dockerResolver(within);
-    const trouble = docker && troubleWith(docker);
+    const trouble = docker && problemWith(docker);
     // Docker's resolver ends before a container that is stopped, and then nobody is left to ask.
-    if (trouble !== undefined && wasServed && isRunning(this.#fact, within))
-      this.#news({ reason: trouble }, `nobody answers pods of the node now: ${remedyFor(this.#fact.name)}`, "warn");
+    if (trouble !== undefined && wasServed && isNodeRunning(this.#fact, within))
+      this.#news({ reason: trouble }, `nobody answers pods of the node now: ${restartRemedy(this.#fact.name)}`, "warn");
     const { resolvConf, ...rest } = this.#record;
     if (resolvConf === undefined) return;
     try {
-      const outcome = this.#parts.resolver.restore(resolvConf, this.#fact.search, docker?.answering ?? []);
+      const outcome = this.#parts.resolvConf.restore(resolvConf, this.#fact.search, docker?.reachableAt ?? []);
       if (outcome === "changed")
         this.#news({}, "resolv.conf of the node is not as dns11 wrote it; it is left as it is");
       this.#keep(rest);
@@ -179,7 +179,7 @@ export class NodeMode implements Mode {
   undo(): void {
     try {
       this.#podProbe.clear();
-      undoIn(this.#record, this.#parts.memory);
+      restoreNamespace(this.#record, this.#parts.memory);
       this.#parts.journal.remove(this.#fact.containerId);
       this.#record = { ...emptyRecord(this.#fact, this.#policy), published: this.#record.published };
     } catch (error) {
@@ -191,12 +191,12 @@ export class NodeMode implements Mode {
     const reasons = this.#reasons();
     return {
       state: this.#state(reasons),
-      published: this.#published.told,
+      advertised: this.#published.advertised,
       captured: this.#published.captured,
       target: this.#targets,
       families: [...new Set(this.#targets.map((address) => (isIPv6(address) ? "ipv6" : "ipv4")))],
-      way: this.#policy.mode,
-      resolvConf: this.#parts.resolver.state,
+      mode: this.#policy.mode,
+      resolvConf: this.#parts.resolvConf.state,
       lastChange: this.#lastChangeMs === 0 ? null : new Date(this.#lastChangeMs).toISOString(),
       lastProbe: this.#podProbe.lastMs === 0 ? null : new Date(this.#podProbe.lastMs).toISOString(),
       dropped: this.#guards.count(this.#site?.within, this.#parts.memory),
@@ -223,66 +223,66 @@ export class NodeMode implements Mode {
 
   #warnings(): string[] {
     const docker = this.#site && this.#dockerResolver(this.#site.within);
-    const trouble = docker && troubleWith(docker);
-    return trouble === undefined ? [] : [`when dns11 ends: ${trouble}; ${remedyFor(this.#fact.name)}`];
+    const trouble = docker && problemWith(docker);
+    return trouble === undefined ? [] : [`when dns11 ends: ${trouble}; ${restartRemedy(this.#fact.name)}`];
   }
 
   /** undefined where it cannot be looked for. */
   #dockerResolver(within: Within): DockerResolver | undefined {
     try {
-      return within(() => dockerResolver(this.#parts.memory));
+      return within(() => findDockerResolver(this.#parts.memory));
     } catch {
       return undefined;
     }
   }
 
-  #choose(policy: KindPolicy, hasIpv6: boolean): Published {
-    const { resolver } = this.#parts;
-    return publishedAddresses({
+  #choose(policy: KindPolicy, hasIpv6: boolean): AdvertisedAddresses {
+    const { resolvConf: resolver } = this.#parts;
+    return advertisedAddresses({
       policy,
       fact: this.#fact,
       hasIpv6,
-      named: resolver.named(),
+      nameservers: resolver.nameservers(),
       before: this.#record.published,
-      byEntrypoint: resolver.namedByEntrypoint(),
-      isWishNew: this.#record.wish !== policy.address,
+      fromEntrypoint: resolver.nameserversFromEntrypoint(),
+      isSettingNew: this.#record.wish !== policy.address,
     });
   }
 
   /** Pods may have it from now on. */
   #remember(wish: string): void {
-    const published = [...new Set([...this.#record.published, ...this.#published.told])];
+    const published = [...new Set([...this.#record.published, ...this.#published.advertised])];
     this.#record = { ...this.#record, wish, published };
   }
 
-  #refusalOf({ captured }: Published): string | undefined {
+  #refusalOf({ captured }: AdvertisedAddresses): string | undefined {
     if (this.#policy.isForced) return undefined;
     const own = captured.filter((address) => this.#fact.addresses.some((each) => isSameAddress(each, address)));
-    return whoHasPort(own, this.#parts.memory);
+    return findPortConflict(own, this.#parts.memory);
   }
 
-  #leads(route: RouteSocket, held: readonly InterfaceAddress[], hasIpv6: boolean): Lead[] {
-    const { captured, told } = this.#published;
-    const dedicated = chooseDedicated(held);
+  #leads(route: RouteSocket, held: readonly InterfaceAddress[], hasIpv6: boolean): Redirect[] {
+    const { captured, advertised: told } = this.#published;
+    const dedicated = chooseListenAddress(held);
     const isLoopback = this.#policy.mode === "loopback";
     const binds = [isLoopback ? DOCKER_RESOLVER : dedicated, ...(hasIpv6 ? [DEDICATED.ipv6] : [])];
     const local = [...(isLoopback ? [] : [dedicated]), ...(hasIpv6 ? [DEDICATED.ipv6] : [])];
     // An address that no route leads to is never sent to, so the rules would not see it.
     const unrouted = captured.filter((address) => !local.includes(address) && !route.hasRouteTo(address));
     this.#hold(route, held, [...local, ...unrouted]);
-    return binds.map((bind): Lead => {
+    return binds.map((bind): Redirect => {
       const ofFamily = captured.filter((address) => isIPv6(address) === isIPv6(bind));
       const repliesAs = told.find((address) => isIPv6(address) === isIPv6(bind)) ?? ofFamily[0];
-      return { bind, fromInside: ofFamily, fromPods: ofFamily, ...(repliesAs !== undefined && { repliesAs }) };
+      return { bind, fromInside: ofFamily, fromPods: ofFamily, ...(repliesAs !== undefined && { replySource: repliesAs }) };
     });
   }
 
   /** Has lo hold these addresses, and remembers which of them it holds for us. */
   #hold(route: RouteSocket, held: readonly InterfaceAddress[], wanted: readonly string[]): void {
-    const ours = oursToHold(wanted, held, this.#record.addresses);
+    const ours = ownLoAddresses(wanted, held, this.#record.addresses);
     const merged = new Map([...this.#record.addresses, ...ours].map((each) => [each.address, each]));
     this.#keep({ ...this.#record, addresses: [...merged.values()] });
-    holdAddresses(route, held, ours);
+    addLoAddresses(route, held, ours);
   }
 
   /** Where pods' queries would be dropped at a switch of the kernel's, it is switched. */
@@ -301,7 +301,7 @@ export class NodeMode implements Mode {
   }
 
   /** Each pod may bring one, and take it along. */
-  #interfacesNow(): Interfaces {
+  #interfacesNow(): NodeInterfaces {
     const route = new RouteSocket(this.#parts.memory);
     try {
       return this.#interfaces(route, route.addresses());
@@ -310,12 +310,12 @@ export class NodeMode implements Mode {
     }
   }
 
-  #interfaces(route: RouteSocket, held: readonly InterfaceAddress[]): Interfaces {
+  #interfaces(route: RouteSocket, held: readonly InterfaceAddress[]): NodeInterfaces {
     const all = route.links();
     const passed = this.#policy.isExposed ? new Set<number>() : this.#dockerDevices(held);
     // A pod that was made to ask from is to be let in as a new one is, and no better.
     const ofAskers = all.filter((link) => !link.isLoopback && !passed.has(link.index) && !isPodLink(link));
-    return { all, ofAskers, scope: this.#policy.routeLocalnet };
+    return { all, facingPods: ofAskers, scope: this.#policy.routeLocalnet };
   }
 
   #dockerDevices(held: readonly InterfaceAddress[]): Set<number> {
@@ -324,14 +324,14 @@ export class NodeMode implements Mode {
   }
 
   /** Has the node's resolv.conf say where pods are to ask. */
-  publish(): void {
-    const { resolver } = this.#parts;
-    const news = resolver.publish({
-      addresses: this.#published.told,
+  advertise(): void {
+    const { resolvConf: resolver } = this.#parts;
+    const news = resolver.advertise({
+      addresses: this.#published.advertised,
       ours: this.#policy.families === "auto" ? undefined : this.#published.captured,
       search: this.#fact.search,
       record: this.#record.resolvConf,
-      keep: (resolvConf) => this.#keep({ ...this.#record, resolvConf }),
+      save: (resolvConf) => this.#keep({ ...this.#record, resolvConf }),
       onRewritten: () => this.#parts.onChange(),
     });
     if (news !== undefined) this.#news({ resolvConf: news }, "resolv.conf of the node");
@@ -352,7 +352,7 @@ export class NodeMode implements Mode {
   }
 
   #news(about: Readonly<Record<string, unknown>>, text: string, level?: "warn"): void {
-    this.#parts.onNews({ node: this.#fact.name, ...about }, text, level);
+    this.#parts.onEvent({ node: this.#fact.name, ...about }, text, level);
   }
 }
 
@@ -372,6 +372,6 @@ function emptyRecord(fact: NodeFact, { address }: KindPolicy): NodeRecord {
   };
 }
 
-function placeOf({ gateway, own, addresses, hostGateway }: NodeFact): unknown {
+function addressesOfNode({ gateway, own, addresses, hostGateway }: NodeFact): unknown {
   return [gateway, own, addresses, hostGateway];
 }

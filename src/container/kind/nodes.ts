@@ -5,38 +5,38 @@ import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { O_PATH, closeQuietly, openInRoot } from "../../kernel/libc.ts";
 import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
-import type { Bracket } from "../namespace/bracket.ts";
-import { withRoot } from "../namespace/container-root.ts";
+import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
+import { withContainerRoot } from "../namespace/container-root.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";
-import type { NodePlace } from "../names/source.ts";
+import type { NodeContext } from "../names/name-source.ts";
 import type { ContainerFact, NetworkFact } from "../registry/fact.ts";
 import type { Journal } from "./journal.ts";
 import { type NodeFact, nodeFactOf } from "./node-fact.ts";
 import { NodeMode, type NodeParts } from "./node-mode.ts";
-import { type NodeFiles, NodeResolver } from "./node-resolver.ts";
-import { wishedAddresses } from "./published.ts";
-import { isMountedIn } from "./resolver-file.ts";
+import { type NodeFiles, NodeResolvConf } from "./node-resolv-conf.ts";
+import { configuredAddresses } from "./advertised-addresses.ts";
+import { isMountedIn } from "./resolv-conf-file.ts";
 import { ignoredNodeLabel, isNode } from "./selection.ts";
 
 export interface NodesParts {
-  readonly bracket: Bracket;
+  readonly runner: NamespaceRunner;
   readonly memory: NetlinkMemory;
   readonly journal: Journal;
   readonly host: () => EngineHost;
   readonly networkOf: (id: string) => NetworkFact | undefined;
   /** Other addresses may be a node's now. */
   readonly onChange: (containerId: string) => void;
-  readonly onNews: NodeParts["onNews"];
+  readonly onEvent: NodeParts["onEvent"];
 }
 
-interface Known {
+interface KnownNode {
   readonly mode: NodeMode;
   readonly way: KindPolicy["mode"];
 }
 
 export class Nodes {
   readonly #parts: NodesParts;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, KnownNode>();
   /** By container, the start that somebody wanted to be left alone. */
   readonly #detached = new Map<string, string>();
   #policy: KindPolicy;
@@ -82,7 +82,7 @@ export class Nodes {
   }
 
   /** The mode of this start of the node, the same object each time unless settings want another one. */
-  modeOf(container: ContainerFact): NodeMode {
+  ensureMode(container: ContainerFact): NodeMode {
     const fact = nodeFactOf(container, this.#parts.networkOf, this.#hostGateway);
     const known = this.#known.get(container.id);
     // By another way other sockets are needed; all else is a matter of rules.
@@ -92,7 +92,7 @@ export class Nodes {
     }
     const mode = new NodeMode(fact, this.#policy, {
       ...this.#parts,
-      resolver: new NodeResolver(this.#filesOf(fact)),
+      resolvConf: new NodeResolvConf(this.#filesOf(fact)),
       onChange: () => this.#parts.onChange(container.id),
     });
     this.#known.set(container.id, { mode, way: this.#policy.mode });
@@ -100,12 +100,12 @@ export class Nodes {
   }
 
   /** What its view has to know. */
-  placeOf(container: ContainerFact): NodePlace {
+  placeOf(container: ContainerFact): NodeContext {
     return nodePlaceOf(this.#policy, nodeFactOf(container, this.#parts.networkOf, this.#hostGateway));
   }
 
   /** The mode that was last asked for. */
-  knownMode(containerId: string): NodeMode | undefined {
+  currentMode(containerId: string): NodeMode | undefined {
     return this.#known.get(containerId)?.mode;
   }
 
@@ -120,34 +120,34 @@ export class Nodes {
     const inContainer =
       (name: string) =>
       (flags: number): number =>
-        withRoot(pid, containerId, host(), (root) => openInRoot(root, name, flags));
+        withContainerRoot(pid, containerId, host(), (root) => openInRoot(root, name, flags));
     return {
       path,
       openWritten: (flags) => openInRoot(host().root, path, flags),
       openRead: inContainer("/etc/resolv.conf"),
       openOriginal: inContainer("/etc/resolv.conf.original"),
-      isSame: () => isWhatContainerReads(host(), path, pid, containerId),
+      isContainerFile: () => isContainerResolvConf(host(), path, pid, containerId),
     };
   }
 }
 
-export function nodePlaceOf(policy: KindPolicy, fact: NodeFact): NodePlace {
-  const { ipv4, ipv6 } = wishedAddresses(policy, fact);
+export function nodePlaceOf(policy: KindPolicy, fact: NodeFact): NodeContext {
+  const { ipv4, ipv6 } = configuredAddresses(policy, fact);
   const { hostDockerInternal: hostName } = policy;
   return {
     ownAddresses: [ipv4, ipv6].filter((address) => address !== undefined),
-    hostName: hostName === "gateway" ? (fact.hostGateway ?? fact.gateway.ipv4 ?? "deny") : hostName,
+    hostDockerInternal: hostName === "gateway" ? (fact.hostGateway ?? fact.gateway.ipv4 ?? "deny") : hostName,
   };
 }
 
 /** Where a user has mounted a file at that place the engine names that one, which may be anybody's. */
-export function isWhatContainerReads(host: EngineHost, path: string, pid: number, containerId: string): boolean {
+export function isContainerResolvConf(host: EngineHost, path: string, pid: number, containerId: string): boolean {
   if (!path.endsWith(`/${containerId}/resolv.conf`)) return false;
   let file = -1;
   try {
     file = openInRoot(host.root, path, O_PATH);
     const engineFile = file;
-    return withRoot(pid, containerId, host, (root) => isMountedIn(engineFile, root));
+    return withContainerRoot(pid, containerId, host, (root) => isMountedIn(engineFile, root));
   } catch {
     return false;
   } finally {

@@ -10,11 +10,11 @@ import { openSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { closeQuietly } from "../../kernel/libc.ts";
-import { type Conversation, forgetConversationsOf } from "../../kernel/conntrack.ts";
+import { type Conversation, deleteEntriesFrom } from "../../kernel/conntrack.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
-import type { Bracket } from "../namespace/bracket.ts";
+import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 
 interface PodAddresses {
   readonly ipv4: string;
@@ -40,7 +40,7 @@ export interface PodNamespace {
    * Lets it go without waiting for that: the kernel takes the link away in a worker of its own, soon after. Whoever has
    * asked has what it remembers of that forgotten (`conversationsOf`).
    */
-  leave(): void;
+  abandon(): void;
 }
 
 /** The two ends of a link: what they are called and which addresses they have. */
@@ -51,7 +51,7 @@ interface Pair {
 }
 
 /** Takes the link away again, and what is remembered of the addresses that were used. */
-type Part = (link: PodNamespace["link"], used: readonly string[]) => void;
+type RemovePod = (link: PodNamespace["link"], used: readonly string[]) => void;
 
 /** The same names mean the same addresses, so that the kernel's refusal of a name keeps two pods apart. */
 const PAIRS = 128;
@@ -75,12 +75,12 @@ export function isPodLink({ name }: { readonly name: string }): boolean {
 }
 
 /** Makes a pod of the node whose namespace is behind `node`. If that fails the kernel soon takes away what there is of it. */
-export async function openPodNamespace(bracket: Bracket, memory: NetlinkMemory, node: number): Promise<PodNamespace> {
-  const outside = bracket.within(node, () => new RouteSocket(memory));
+export async function openPodNamespace(runner: NamespaceRunner, memory: NetlinkMemory, node: number): Promise<PodNamespace> {
+  const outside = runner.within(node, () => new RouteSocket(memory));
   try {
-    const { fd, inside } = bracket.withinScratch(() => hold(memory));
+    const { fd, inside } = runner.withinScratch(() => holdNamespace(memory));
     try {
-      return await join(outside, inside, fd, (link, used) => bracket.within(node, () => separate(memory, link, used)));
+      return await connectPod(outside, inside, fd, (link, used) => runner.within(node, () => removePod(memory, link, used)));
     } finally {
       inside.close();
     }
@@ -118,10 +118,10 @@ export function removePodLink(memory: NetlinkMemory, { name, index }: PodNamespa
 }
 
 /** Holds the namespace that the thread is in: a way back into it, and a hand in it from wherever the thread is. */
-function hold(memory: NetlinkMemory): { fd: number; inside: RouteSocket } {
+function holdNamespace(memory: NetlinkMemory): { fd: number; inside: RouteSocket } {
   const inside = new RouteSocket(memory);
   try {
-    shortenFarewells();
+    shortenOrphanRetries();
     return { fd: openSync("/proc/thread-self/ns/net", "r"), inside };
   } catch (error) {
     inside.close();
@@ -133,7 +133,7 @@ function hold(memory: NetlinkMemory): { fd: number; inside: RouteSocket } {
  * A connection whose end the node has not yet acknowledged when the link goes says farewell again and again, for minutes,
  * and holds the namespace meanwhile. Where we may not say so it takes those minutes.
  */
-function shortenFarewells(): void {
+function shortenOrphanRetries(): void {
   try {
     writeFileSync("/proc/sys/net/ipv4/tcp_orphan_retries", "1");
   } catch {
@@ -141,7 +141,7 @@ function shortenFarewells(): void {
   }
 }
 
-async function join(outside: RouteSocket, inside: RouteSocket, fd: number, part: Part): Promise<PodNamespace> {
+async function connectPod(outside: RouteSocket, inside: RouteSocket, fd: number, part: RemovePod): Promise<PodNamespace> {
   let link: PodNamespace["link"] | undefined;
   let used: readonly string[] = [];
   let isClosed = false;
@@ -160,10 +160,10 @@ async function join(outside: RouteSocket, inside: RouteSocket, fd: number, part:
     const pair = createPair(outside, fd);
     link = { name: pair.link, index: indexOf(outside, pair.link) };
     const { ipv4, ipv6 } = pair.pod;
-    const hasIpv6 = await connect(outside, inside, pair);
+    const hasIpv6 = await configurePair(outside, inside, pair);
     used = hasIpv6 ? [ipv4, ipv6] : [ipv4];
     const sourcePort = randomInt(SOURCE_PORTS.first, SOURCE_PORTS.end);
-    return { fd, addresses: { ipv4, ipv6: hasIpv6 ? ipv6 : undefined }, sourcePort, link, close, leave };
+    return { fd, addresses: { ipv4, ipv6: hasIpv6 ? ipv6 : undefined }, sourcePort, link, close, abandon: leave };
   } catch (error) {
     leave();
     throw error;
@@ -196,28 +196,28 @@ function pairAt(number: number): Pair {
 }
 
 /** Brings both ends up, with addresses and the pod's way out. Returns whether there is IPv6, too. */
-async function connect(outside: RouteSocket, inside: RouteSocket, pair: Pair): Promise<boolean> {
-  raise(inside, LOOPBACK);
-  const node = raise(outside, pair.link);
-  const pod = raise(inside, POD_LINK);
+async function configurePair(outside: RouteSocket, inside: RouteSocket, pair: Pair): Promise<boolean> {
+  bringUp(inside, LOOPBACK);
+  const node = bringUp(outside, pair.link);
+  const pod = bringUp(inside, POD_LINK);
   outside.addAddress({ index: node, address: pair.node.ipv4, prefixLength: 31 });
   inside.addAddress({ index: pod, address: pair.pod.ipv4, prefixLength: 31 });
-  leadOut(inside, pair.node.ipv4, pod);
-  const hasIpv6 = isPossible(() => {
+  addDefaultRoute(inside, pair.node.ipv4, pod);
+  const hasIpv6 = trySettingIpv6(() => {
     outside.addAddress({ index: node, address: pair.node.ipv6, prefixLength: 127 });
     inside.addAddress({ index: pod, address: pair.pod.ipv6, prefixLength: 127 });
-    leadOut(inside, pair.node.ipv6, pod);
+    addDefaultRoute(inside, pair.node.ipv6, pod);
   });
-  await ready(
+  await waitUntilReady(
     () =>
-      isRunning(outside, pair.link) &&
-      isRunning(inside, POD_LINK) &&
+      isLinkRunning(outside, pair.link) &&
+      isLinkRunning(inside, POD_LINK) &&
       (!hasIpv6 || (outside.isLocal(pair.node.ipv6) && inside.isLocal(pair.pod.ipv6))),
   );
   return hasIpv6;
 }
 
-function raise(routes: RouteSocket, name: string): number {
+function bringUp(routes: RouteSocket, name: string): number {
   const index = indexOf(routes, name);
   routes.setUp(index);
   return index;
@@ -229,11 +229,11 @@ function indexOf(routes: RouteSocket, name: string): number {
   throw new Fault("LINK_IS_GONE", `Somebody has removed the interface ${name} of a pod to ask from`);
 }
 
-function leadOut(inside: RouteSocket, gateway: string, index: number): void {
+function addDefaultRoute(inside: RouteSocket, gateway: string, index: number): void {
   inside.addRoute({ destination: undefined, prefixLength: 0, gateway, index });
 }
 
-function isPossible(work: () => void): boolean {
+function trySettingIpv6(work: () => void): boolean {
   try {
     work();
     return true;
@@ -243,12 +243,12 @@ function isPossible(work: () => void): boolean {
   }
 }
 
-function isRunning(routes: RouteSocket, name: string): boolean {
+function isLinkRunning(routes: RouteSocket, name: string): boolean {
   return routes.linkNamed(name)?.isRunning === true;
 }
 
 /** What the kernel does later it does while we wait: until then packets would be lost, and asked again after a second. */
-async function ready(isReady: () => boolean): Promise<void> {
+async function waitUntilReady(isReady: () => boolean): Promise<void> {
   const deadlineMs = performance.now() + READY_MS_MAX;
   while (!isReady()) {
     if (performance.now() > deadlineMs) throw new Fault("POD_NOT_READY", "A pod to ask from did not come up in time");
@@ -257,7 +257,7 @@ async function ready(isReady: () => boolean): Promise<void> {
 }
 
 /** Removes the link, with it both ends and their addresses, and then what connection tracking knows of the pod. */
-function separate(memory: NetlinkMemory, link: PodNamespace["link"], used: readonly string[]): void {
+function removePod(memory: NetlinkMemory, link: PodNamespace["link"], used: readonly string[]): void {
   removePodLink(memory, link);
-  for (const address of used) forgetConversationsOf(memory, address);
+  for (const address of used) deleteEntriesFrom(memory, address);
 }

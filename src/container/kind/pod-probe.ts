@@ -5,24 +5,24 @@
 import { isIPv6 } from "node:net";
 
 import { LIMITS } from "../../base/limits.ts";
-import { forgetConversations } from "../../kernel/conntrack.ts";
+import { deleteConversations } from "../../kernel/conntrack.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
-import type { Site } from "../attach/mode.ts";
-import type { Bracket } from "../namespace/bracket.ts";
+import type { ServedNamespace } from "../attach/attach-mode.ts";
+import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import { type PodNamespace, conversationsOf, openPodNamespace, removePodLink } from "./pod-namespace.ts";
 
 /** The zone of what no rule puts into another one. */
 const DEFAULT_ZONE = 0;
 
-export interface Asked {
+export interface ProbeTargets {
   readonly addresses: readonly string[];
   /** Whether the site is still the one that is served: its descriptor may be another's otherwise. */
   readonly isCurrent: () => boolean;
 }
 
 export class PodProbe {
-  readonly #bracket: Bracket;
+  readonly #runner: NamespaceRunner;
   readonly #memory: NetlinkMemory;
   /** What was made last. */
   #pod: PodNamespace | undefined;
@@ -30,8 +30,8 @@ export class PodProbe {
   #lastMs = 0;
   #failures: readonly string[] = [];
 
-  constructor({ bracket, memory }: { readonly bracket: Bracket; readonly memory: NetlinkMemory }) {
-    this.#bracket = bracket;
+  constructor({ runner, memory }: { readonly runner: NamespaceRunner; readonly memory: NetlinkMemory }) {
+    this.#runner = runner;
     this.#memory = memory;
   }
 
@@ -46,7 +46,7 @@ export class PodProbe {
   }
 
   /** What does not come through, a sentence each: as seen now, or the last time, where nothing calls for another look. */
-  async ask(site: Site, asked: Asked): Promise<readonly string[]> {
+  async probe(site: ServedNamespace, asked: ProbeTargets): Promise<readonly string[]> {
     const isDue = this.#isDue || this.#failures.length > 0 || Date.now() - this.#lastMs >= LIMITS.podProbeEveryMs;
     if (!isDue) return [];
     this.#isDue = false;
@@ -60,10 +60,10 @@ export class PodProbe {
     this.#pod = undefined;
   }
 
-  async #askNow(site: Site, { addresses, isCurrent }: Asked): Promise<readonly string[]> {
+  async #askNow(site: ServedNamespace, { addresses, isCurrent }: ProbeTargets): Promise<readonly string[]> {
     let pod: PodNamespace;
     try {
-      pod = await openPodNamespace(this.#bracket, this.#memory, site.fd);
+      pod = await openPodNamespace(this.#runner, this.#memory, site.fd);
     } catch (error) {
       return [`no pod could be made to ask from: ${reasonOf(error)}`];
     }
@@ -75,21 +75,21 @@ export class PodProbe {
       try {
         if (isCurrent()) site.within(() => this.#forget(pod, possible, site.zone));
       } finally {
-        pod.leave();
+        pod.abandon();
         this.#lastMs = Date.now();
       }
     }
   }
 
   #forget(pod: PodNamespace, addresses: readonly string[], zone: number): void {
-    forgetConversations(this.#memory, conversationsOf(pod, addresses), [DEFAULT_ZONE, zone]);
+    deleteConversations(this.#memory, conversationsOf(pod, addresses), [DEFAULT_ZONE, zone]);
   }
 }
 
 /** Asks each address, from the node itself or from another place, and says what does not come through. */
 export async function probeAll(
-  site: Site,
-  { addresses, isCurrent }: Asked,
+  site: ServedNamespace,
+  { addresses, isCurrent }: ProbeTargets,
   who: string,
   from?: PodNamespace,
 ): Promise<string[]> {

@@ -29,10 +29,10 @@ export interface LocalnetRecord {
   readonly openBefore?: readonly number[];
 }
 
-type Named = Pick<Link, "name" | "index">;
+type NamedLink = Pick<Link, "name" | "index">;
 
 /** Of these, those on which packets for 127.0.0.0/8 would be dropped, with what they have instead. */
-export function lackingRouteLocalnet(names: readonly string[]): RouteLocalnet {
+export function disabledRouteLocalnet(names: readonly string[]): RouteLocalnet {
   if (read(ALL) === "1") return {};
   const values = names.map((name) => [name, read(name)] as const);
   return Object.fromEntries(
@@ -41,7 +41,7 @@ export function lackingRouteLocalnet(names: readonly string[]): RouteLocalnet {
 }
 
 /** The record that switching these on needs, with what is known from before; of interfaces that are gone nothing is. */
-export function recordBefore(known: LocalnetRecord, lacking: RouteLocalnet, links: readonly Named[]): LocalnetRecord {
+export function extendLocalnetRecord(known: LocalnetRecord, lacking: RouteLocalnet, links: readonly NamedLink[]): LocalnetRecord {
   const present = new Set([ALL, LATER, ...links.map(({ name }) => name)]);
   const before = Object.entries(known.routeLocalnet).filter(([name]) => present.has(name));
   const isFirst = Object.hasOwn(lacking, LATER) && !Object.hasOwn(known.routeLocalnet, LATER);
@@ -54,17 +54,17 @@ export function recordBefore(known: LocalnetRecord, lacking: RouteLocalnet, link
   };
 }
 
-export function allowRouteLocalnet(names: readonly string[]): void {
+export function enableRouteLocalnet(names: readonly string[]): void {
   for (const name of names) write(name, "1");
 }
 
 /** Of one interface, for whoever wants to see what happens without. */
-export function forbidRouteLocalnet(name: string): void {
+export function disableRouteLocalnet(name: string): void {
   write(name, "0");
 }
 
 /** Returns what was done, a sentence each. */
-export function restoreRouteLocalnet(record: LocalnetRecord, links: () => readonly Named[]): string[] {
+export function restoreRouteLocalnet(record: LocalnetRecord, links: () => readonly NamedLink[]): string[] {
   const { [LATER]: later, ...others } = record.routeLocalnet;
   const did: string[] = [];
   const put = (name: string, value: string): void => {

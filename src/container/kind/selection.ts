@@ -5,7 +5,7 @@
 import type { NodeFilter } from "../../base/model/kind-policy.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import type { ContainerFact } from "../registry/fact.ts";
-import { type SplitLabels, countedLabels, ignoredLabel } from "../registry/labels.ts";
+import { type SplitLabels, effectiveLabels, ignoredLabelWarning } from "../registry/labels.ts";
 
 /** Every container of a KIND cluster has it; its value is the cluster's name. */
 const CLUSTER_LABEL = "io.x-k8s.kind.cluster";
@@ -17,15 +17,15 @@ const IN_FRONT: readonly (readonly [string, string])[] = [
   ["k3d.role", "loadbalancer"],
 ];
 
-type Candidate = Pick<ContainerFact, "name"> & SplitLabels;
+type NodeCandidate = Pick<ContainerFact, "name"> & SplitLabels;
 
-export function isNode(fact: Candidate, filters: readonly NodeFilter[], policy: LabelPolicy = LABEL_DEFAULTS): boolean {
-  return isNodeBy(fact.name, countedLabels(fact, policy), filters);
+export function isNode(fact: NodeCandidate, filters: readonly NodeFilter[], policy: LabelPolicy = LABEL_DEFAULTS): boolean {
+  return isNodeBy(fact.name, effectiveLabels(fact, policy), filters);
 }
 
 /** What an image says of that and may not, for whoever wonders why its containers are treated otherwise. */
 export function ignoredNodeLabel(
-  fact: Candidate,
+  fact: NodeCandidate,
   filters: readonly NodeFilter[],
   policy: LabelPolicy,
 ): string | undefined {
@@ -33,7 +33,7 @@ export function ignoredNodeLabel(
   if (isWished === isNode(fact, filters, policy)) return undefined;
   const named = filters.flatMap((filter) => (filter.kind === "label" ? [filter.key] : []));
   return [OWN_LABEL, ...IN_FRONT.map(([key]) => key), CLUSTER_LABEL, ...named]
-    .map((key) => ignoredLabel(key, fact, policy))
+    .map((key) => ignoredLabelWarning(key, fact, policy))
     .find((text) => text !== undefined);
 }
 

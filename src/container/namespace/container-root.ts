@@ -4,12 +4,12 @@
 import { constants, openSync } from "node:fs";
 
 import { O_PATH, closeQuietly, openInRoot } from "../../kernel/libc.ts";
-import { readPlain } from "../../kernel/plain-file.ts";
+import { readRegular } from "../../kernel/regular-file.ts";
 import type { EngineHost } from "./engine-host.ts";
 import { isOfContainer } from "./proof.ts";
 
 /** The container's own tree of files, as long as the process is the container's. */
-export function withRoot<T>(
+export function withContainerRoot<T>(
   pid: number,
   containerId: string,
   { sharesPids }: Pick<EngineHost, "sharesPids">,
@@ -26,9 +26,9 @@ export function withRoot<T>(
 }
 
 /** The first bytes of a file below a root; undefined where there is none, or none that is a file. */
-export function readBelow(root: number, path: string, bytesMax: number): Buffer | undefined {
+export function readUnder(root: number, path: string, bytesMax: number): Buffer | undefined {
   try {
-    return readPlain((flags) => openInRoot(root, path, flags), bytesMax);
+    return readRegular((flags) => openInRoot(root, path, flags), bytesMax);
   } catch {
     return undefined;
   }

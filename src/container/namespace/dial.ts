@@ -19,16 +19,16 @@ import {
 } from "../../kernel/libc.ts";
 import { addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { Server } from "../../base/model/view.ts";
-import type { Bracket } from "./bracket.ts";
+import type { NamespaceRunner } from "./namespace-runner.ts";
 
 /** Packets of ours that our own rules let pass: how we reach the resolver that stands behind us. */
 export const PASSTHROUGH_MARK = 0x646e7331;
 
 /** A connected, or connecting, socket to `server`, made in the namespace behind `fd`. */
-export function dialIn(bracket: Bracket, fd: number, server: Server, type: "udp" | "tcp"): number {
+export function dialIn(runner: NamespaceRunner, fd: number, server: Server, type: "udp" | "tcp"): number {
   const bytes = addressBytes(server.address);
   if (bytes === undefined) throw new Fault("BAD_SERVER", `"${server.address}" is not an IP address`);
-  return bracket.within(fd, () => {
+  return runner.within(fd, () => {
     const made = socket(bytes.length === 4 ? AF_INET : AF_INET6, type === "udp" ? SOCK_DGRAM : SOCK_STREAM);
     try {
       if (server.from === "docker") setMark(made, PASSTHROUGH_MARK);

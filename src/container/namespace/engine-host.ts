@@ -16,8 +16,8 @@ import {
   peerProcess,
   socket,
 } from "../../kernel/libc.ts";
-import { isBusy, readPlain } from "../../kernel/plain-file.ts";
-import { type NamespaceId, namespaceId } from "./bracket.ts";
+import { isLeased, readRegular } from "../../kernel/regular-file.ts";
+import { type NamespaceId, namespaceId } from "./namespace-runner.ts";
 
 const FILE_BYTES_MAX = 64 * 1024;
 
@@ -32,7 +32,7 @@ export interface EngineHost {
 }
 
 /** The process that listens on a unix socket, as we see it. */
-export function processBehind(socketPath: string): number {
+export function socketPeerPid(socketPath: string): number {
   const fd = socket(AF_UNIX, SOCK_STREAM);
   try {
     const address = Buffer.concat([Buffer.of(AF_UNIX, 0), Buffer.from(socketPath), Buffer.of(0)]);
@@ -77,17 +77,17 @@ export function closeEngineHost(host: EngineHost): void {
 }
 
 /** What a file of the engine's host says now. One that is "busy" is there, and cannot be read without waiting. */
-export type EngineText = { readonly kind: "read"; readonly text: string } | { readonly kind: "absent" | "busy" };
+export type EngineFile = { readonly kind: "read"; readonly text: string } | { readonly kind: "absent" | "busy" };
 
 /** A file of the engine's. Of one that is too long, the first whole lines. */
-export function lookAtEngineFile({ root }: Pick<EngineHost, "root">, path: string): EngineText {
+export function tryReadEngineFile({ root }: Pick<EngineHost, "root">, path: string): EngineFile {
   try {
     // A container may write its own resolv.conf, and as long as it likes.
-    const bytes = readPlain((flags) => openInRoot(root, path, flags), FILE_BYTES_MAX);
+    const bytes = readRegular((flags) => openInRoot(root, path, flags), FILE_BYTES_MAX);
     const length = bytes.length < FILE_BYTES_MAX ? bytes.length : bytes.lastIndexOf("\n") + 1;
     return { kind: "read", text: bytes.toString("utf8", 0, length) };
   } catch (error) {
-    return { kind: isBusy(error) ? "busy" : "absent" };
+    return { kind: isLeased(error) ? "busy" : "absent" };
   }
 }
 
@@ -95,13 +95,13 @@ export function lookAtEngineFile({ root }: Pick<EngineHost, "root">, path: strin
  * The resolv.conf that the engine made for a container. Where a user has mounted another one over it, the engine names
  * that one: it may be a pipe, or lie where reading waits for a server, and no engine has written anything into it.
  */
-export function lookAtContainerFile(host: Pick<EngineHost, "root">, path: string, containerId: string): EngineText {
-  return path.split("/").includes(containerId) ? lookAtEngineFile(host, path) : { kind: "absent" };
+export function tryReadContainerFile(host: Pick<EngineHost, "root">, path: string, containerId: string): EngineFile {
+  return path.split("/").includes(containerId) ? tryReadEngineFile(host, path) : { kind: "absent" };
 }
 
 /** The same as text; undefined where there is none to be read now. */
 export function readEngineFile(host: Pick<EngineHost, "root">, path: string): string | undefined {
-  const seen = lookAtEngineFile(host, path);
+  const seen = tryReadEngineFile(host, path);
   return seen.kind === "read" ? seen.text : undefined;
 }
 

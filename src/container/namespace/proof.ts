@@ -9,7 +9,7 @@ import { Fault, type FaultOptions } from "../../base/lib/fault.ts";
 import { closeQuietly, isNetworkNamespace, openInRoot } from "../../kernel/libc.ts";
 import { procText } from "../../kernel/proc-text.ts";
 import type { FailureCode } from "../../base/model/not-served.ts";
-import { type NamespaceId, namespaceId } from "./bracket.ts";
+import { type NamespaceId, namespaceId } from "./namespace-runner.ts";
 import type { EngineHost } from "./engine-host.ts";
 
 /** What the engine says about where a container's network lives. */

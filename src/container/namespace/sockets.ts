@@ -16,17 +16,17 @@ import {
 } from "../../kernel/libc.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { addressBytes, socketAddress } from "../../base/model/address.ts";
-import type { Lead } from "../capture/capture.ts";
-import type { Listening } from "../rules/plan.ts";
+import type { Redirect } from "../capture/capture.ts";
+import type { ListenAddress } from "../rules/plan.ts";
 
 export interface NamespaceSockets {
   readonly udp: number;
   readonly tcp: number;
-  readonly listening: Listening;
+  readonly listening: ListenAddress;
 }
 
 /** Binds a pair for each lead in the namespace that the thread is in. */
-export function bindSockets(leads: readonly Pick<Lead, "bind">[]): NamespaceSockets[] {
+export function bindSockets(leads: readonly Pick<Redirect, "bind">[]): NamespaceSockets[] {
   const bound: NamespaceSockets[] = [];
   try {
     for (const { bind } of leads) bound.push(bindPair(bind));
@@ -39,7 +39,7 @@ export function bindSockets(leads: readonly Pick<Lead, "bind">[]): NamespaceSock
 
 /** For each lead a pair: of those that are there already the first that fits, or a new one. */
 export function pairsFor(
-  leads: readonly Pick<Lead, "bind">[],
+  leads: readonly Pick<Redirect, "bind">[],
   known: readonly NamespaceSockets[],
 ): { readonly pairs: readonly NamespaceSockets[]; readonly added: readonly NamespaceSockets[] } {
   const left = [...known];

@@ -6,16 +6,16 @@
 import { LIMITS } from "../../base/limits.ts";
 import { isSameAddress } from "../../base/model/address.ts";
 import { DockerNetworks } from "../names/docker/networks.ts";
-import type { Joined } from "../names/docker/search-order.ts";
-import { HOST_NAME } from "../names/node-host/node-host.ts";
-import { nameSources } from "../names/order.ts";
-import type { NodePlace } from "../names/source.ts";
+import type { JoinedNetwork } from "../names/docker/search-order.ts";
+import { HOST_DOCKER_INTERNAL } from "../names/node-host/node-host.ts";
+import { nameSources } from "../names/name-sources.ts";
+import type { NodeContext } from "../names/name-source.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
 import type { Server, Upstreams, View } from "../../base/model/view.ts";
 import type { ContainerFact, NameserversFact, NetworkFact } from "./fact.ts";
-import { DNS_LABEL, ownSay } from "./label-routes.ts";
-import { type Say, routesOf, saidBy } from "./routes.ts";
+import { DNS_LABEL, labelRoutes } from "./label-routes.ts";
+import { type RouteLayer, routesOf, routeLayer } from "./routes.ts";
 
 export interface DirectoryOptions {
   /** Of Docker's list, so many servers are used. */
@@ -26,9 +26,9 @@ export interface DirectoryOptions {
 
 const DNS_PORT = 53;
 /** Docker's own resolver behind us. */
-const DOOR: Server = { from: "docker", address: "127.0.0.11", port: DNS_PORT };
+const DOCKER_SERVER: Server = { from: "docker", address: "127.0.0.11", port: DNS_PORT };
 /** Where the list of servers comes from that nobody put another one for. */
-const LISTS: Readonly<Record<NameserversFact["kind"], string>> = {
+const FALLBACK_ORIGINS: Readonly<Record<NameserversFact["kind"], string>> = {
   listed: "Docker's list for this container",
   host: "the host's resolv.conf, as it is now",
   unknown: "",
@@ -101,7 +101,7 @@ export class Directory {
   }
 
   /** What the namespace of this container may know now. */
-  viewOf(fact: ContainerFact, node?: NodePlace): View {
+  viewOf(fact: ContainerFact, node?: NodeContext): View {
     const names = this.#sources.flatMap((source) => source.namesFor(fact, node) ?? []);
     const upstreams = this.#upstreams(fact, this.#networks.joinedBy(fact), node);
     return node === undefined ? { names, upstreams } : { names, upstreams, budgetMs: LIMITS.nodeBudgetMs };
@@ -109,8 +109,8 @@ export class Directory {
 
   #upstreams(
     { labels, imageLabels, nameservers }: ContainerFact,
-    joined: readonly Joined[],
-    node: NodePlace | undefined,
+    joined: readonly JoinedNetwork[],
+    node: NodeContext | undefined,
   ): Upstreams {
     const { everyone, networks, isNdotsSet } = this.#rules;
     const { trustsImages, servers: place } = this.#labelPolicy;
@@ -119,28 +119,28 @@ export class Directory {
     const isUnclear = !reaches && joined.some(mayReachOutside);
     const ownAddresses = [this.#options.ownAddress, ...(node?.ownAddresses ?? [])];
     // Where KIND's entrypoint has been, Docker's own resolver answers at another address.
-    const doors = [DOOR, ...(node?.ownAddresses ?? []).map((address): Server => ({ ...DOOR, address }))];
+    const doors = [DOCKER_SERVER, ...(node?.ownAddresses ?? []).map((address): Server => ({ ...DOCKER_SERVER, address }))];
     const listed = isUnclear ? doors : this.#listed(nameservers, doors, ownAddresses);
     const isOwn = nameservers.kind === "listed" && nameservers.isOwn && !isUnclear;
     // Who may say what, most trusted first: the operator, whoever created the container, the author of its image.
-    const says: Say[] = [
-      ...joined.map(({ network: { name } }) => saidBy(`the settings of network "${name}"`, networks.get(name) ?? [])),
-      saidBy("the settings, dns", everyone),
-      saidBy(
+    const says: RouteLayer[] = [
+      ...joined.map(({ network: { name } }) => routeLayer(`the settings of network "${name}"`, networks.get(name) ?? [])),
+      routeLayer("the settings, dns", everyone),
+      routeLayer(
         "the settings, kind.host-docker-internal",
-        node?.hostName === "deny" ? [{ domains: [HOST_NAME], servers: [], isLocal: true }] : [],
+        node?.hostDockerInternal === "deny" ? [{ domains: [HOST_DOCKER_INTERNAL], servers: [], isLocal: true }] : [],
       ),
-      saidBy(`its label ${DNS_LABEL}`, ownSay(labels, place).say),
-      saidBy("its own --dns", isOwn ? [{ domains: [""], servers: listed, isLocal: false }] : []),
-      saidBy(`its image's label ${DNS_LABEL}`, trustsImages ? ownSay(imageLabels.labels, place).say : []),
+      routeLayer(`its label ${DNS_LABEL}`, labelRoutes(labels, place).say),
+      routeLayer("its own --dns", isOwn ? [{ domains: [""], servers: listed, isLocal: false }] : []),
+      routeLayer(`its image's label ${DNS_LABEL}`, trustsImages ? labelRoutes(imageLabels.labels, place).say : []),
     ];
     const fallbackBy =
       listed === doors
         ? "what is left: no interface tells Docker's list, so its own resolver behind us is asked"
-        : LISTS[nameservers.kind];
+        : FALLBACK_ORIGINS[nameservers.kind];
     return {
       routes: routesOf({
-        says,
+        layers: says,
         fallback: listed,
         fallbackBy,
         host: this.#host,
@@ -163,12 +163,12 @@ export class Directory {
 }
 
 /** A bridge without a gateway leads nowhere; what another driver does without one (ipvlan l3 routes) is its own affair. */
-function mayReachOutside({ network }: Joined): boolean {
+function mayReachOutside({ network }: JoinedNetwork): boolean {
   const isKnown = network.driver === "bridge" || DRIVERS_WITHOUT_OUTSIDE.has(network.driver);
   return !network.isInternal && !isKnown;
 }
 
-function reachesOutside({ endpoint, network }: Joined): boolean {
+function reachesOutside({ endpoint, network }: JoinedNetwork): boolean {
   if (network.isInternal || DRIVERS_WITHOUT_OUTSIDE.has(network.driver)) return false;
   return endpoint.ipv4Gateway !== undefined || endpoint.ipv6Gateway !== undefined;
 }

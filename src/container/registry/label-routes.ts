@@ -4,17 +4,17 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import { shortened } from "../../base/lib/shortened.ts";
-import { isOfOneHost } from "../../base/model/address.ts";
+import { isHostScoped } from "../../base/model/address.ts";
 import type { LabelServers } from "../../base/model/label-policy.ts";
 import { DNS_PORT, type NamedServer, type RouteText, parseRoute, serverText } from "../../base/model/server-text.ts";
 import type { Labels } from "./labels.ts";
-import type { Say } from "./routes.ts";
+import type { RouteLayer } from "./routes.ts";
 
 /** Where a container itself says whom to ask, as `--dns` does: texts with blanks or commas between them. */
 export const DNS_LABEL = "io.dns11.dns";
 
 /** What a label says; texts that are wrong are left out, and the first of them is told. */
-export function ownSay(labels: Labels, place: LabelServers): { readonly say: Say; readonly warning?: string } {
+export function labelRoutes(labels: Labels, place: LabelServers): { readonly say: RouteLayer; readonly warning?: string } {
   const { texts, rest } = textsOf(labels[DNS_LABEL] ?? "");
   const say: RouteText[] = [];
   const servers = new Set<string>();
@@ -36,7 +36,7 @@ export function ownSay(labels: Labels, place: LabelServers): { readonly say: Say
   }
   const warnings = [
     ...(problem === undefined ? [] : [`its label ${DNS_LABEL} is wrong: ${problem}`]),
-    ...(leftOut === undefined ? [] : [tooMuch(leftOut)]),
+    ...(leftOut === undefined ? [] : [tooMuchWarning(leftOut)]),
   ];
   return warnings.length === 0 ? { say } : { say, warning: warnings.join("; ") };
 }
@@ -58,24 +58,24 @@ function textsOf(label: string): { readonly texts: readonly string[]; readonly r
   };
 }
 
-function tooMuch(leftOut: string): string {
+function tooMuchWarning(leftOut: string): string {
   const { labelDomains, labelServers, labelChars } = LIMITS;
   return (
-    `its label ${DNS_LABEL} says too much: "${shortened(leftOut, LIMITS.labelCharsTold)}" and all that follows is left out; ` +
+    `its label ${DNS_LABEL} says too much: "${shortened(leftOut, LIMITS.labelCharsShown)}" and all that follows is left out; ` +
     `it may name ${labelDomains} domains and ${labelServers} servers in ${labelChars} characters`
   );
 }
 
 function routeIn(text: string, place: LabelServers): RouteText {
   const route = parseRoute(text, place === "container" ? "container" : "host");
-  if (place === "host") for (const server of route.servers) refuseHostsOwn(server);
+  if (place === "host") for (const server of route.servers) refuseHostOnlyServer(server);
   return route;
 }
 
 /** What listens at other ports, or for the host alone, is the operator's to open. */
-function refuseHostsOwn(server: NamedServer): void {
+function refuseHostOnlyServer(server: NamedServer): void {
   if (server === "host" || server.from !== "host") return;
-  if (server.port === DNS_PORT && !isOfOneHost(server.address)) return;
+  if (server.port === DNS_PORT && !isHostScoped(server.address)) return;
   throw new Error(
     `"${server.address}:${server.port}" would be asked from the host, where a label may name no port but ${DNS_PORT} and no address ` +
       "that only the host reaches; --label-servers any allows it",

@@ -24,7 +24,7 @@ export interface SplitLabels {
  * gives to containers alone; where the creator has given that, these are the creator's as well.
  */
 const COMPOSE_HASH = "com.docker.compose.config-hash";
-const COMPOSE_BOTH = new Set(["project", "service", "version"].map((name) => `com.docker.compose.${name}`));
+const COMPOSE_SHARED = new Set(["project", "service", "version"].map((name) => `com.docker.compose.${name}`));
 
 /** `image` are the image's own, as far as anybody knows them. */
 export function splitLabels(merged: Labels, image: Labels | "awaited" | undefined): SplitLabels {
@@ -34,7 +34,7 @@ export function splitLabels(merged: Labels, image: Labels | "awaited" | undefine
   const isSame = (key: string): boolean => Object.hasOwn(image, key) && image[key] === merged[key];
   const isByCompose = Object.hasOwn(merged, COMPOSE_HASH) && !isSame(COMPOSE_HASH);
   const isImages = ([key]: readonly [string, string]): boolean =>
-    isSame(key) && !(isByCompose && COMPOSE_BOTH.has(key));
+    isSame(key) && !(isByCompose && COMPOSE_SHARED.has(key));
   return {
     labels: Object.fromEntries(all.filter((entry) => !isImages(entry))),
     imageLabels: { labels: Object.fromEntries(all.filter(isImages)), source: "known" },
@@ -42,12 +42,12 @@ export function splitLabels(merged: Labels, image: Labels | "awaited" | undefine
 }
 
 /** The labels that count: the creator's, and the image's where the operator trusts images. */
-export function countedLabels({ labels, imageLabels }: SplitLabels, { trustsImages }: LabelPolicy): Labels {
+export function effectiveLabels({ labels, imageLabels }: SplitLabels, { trustsImages }: LabelPolicy): Labels {
   return trustsImages ? { ...imageLabels.labels, ...labels } : labels;
 }
 
 /** What is told where a label does not count because it is the image's; undefined where the image has no such label. */
-export function ignoredLabel(
+export function ignoredLabelWarning(
   key: string,
   { imageLabels }: SplitLabels,
   { trustsImages }: LabelPolicy,

@@ -8,20 +8,20 @@ import { type NamedServer, type RouteText, domainLabels } from "../../base/model
 import type { Route, Server } from "../../base/model/view.ts";
 
 /** One who has a say: the texts that apply, in the order in which they were written. */
-export type Say = readonly SaidText[];
+export type RouteLayer = readonly LayerRoute[];
 
-interface SaidText extends RouteText {
+interface LayerRoute extends RouteText {
   /** Who that is, in words. */
   readonly by?: string;
 }
 
-export function saidBy(by: string, texts: readonly RouteText[]): Say {
+export function routeLayer(by: string, texts: readonly RouteText[]): RouteLayer {
   return texts.map((text) => ({ ...text, by }));
 }
 
 export interface RouteParts {
   /** Whoever counts more stands first. */
-  readonly says: readonly Say[];
+  readonly layers: readonly RouteLayer[];
   /** What Docker would ask for every name, and how that is known. */
   readonly fallback: readonly Server[];
   readonly fallbackBy?: string;
@@ -30,10 +30,10 @@ export interface RouteParts {
   readonly hasExternalAccess: boolean;
 }
 
-export function routesOf({ says, fallback, fallbackBy, host, hasExternalAccess }: RouteParts): Route[] {
-  const byDomain = new Map<string, Gathered>();
+export function routesOf({ layers: says, fallback, fallbackBy, host, hasExternalAccess }: RouteParts): Route[] {
+  const byDomain = new Map<string, MergedRoute>();
   for (const say of says) {
-    for (const [domain, gathered] of gather(say)) if (!byDomain.has(domain)) byDomain.set(domain, gathered);
+    for (const [domain, gathered] of mergeLayer(say)) if (!byDomain.has(domain)) byDomain.set(domain, gathered);
   }
   if (!byDomain.has("")) byDomain.set("", { servers: fallback, isLocal: false, by: fallbackBy });
   return [...byDomain]
@@ -53,15 +53,15 @@ export function routesOf({ says, fallback, fallbackBy, host, hasExternalAccess }
     .toSorted((a, b) => b.labelCount - a.labelCount);
 }
 
-interface Gathered {
+interface MergedRoute {
   readonly servers: readonly NamedServer[];
   readonly isLocal: boolean;
   readonly by: string | undefined;
 }
 
 /** Texts of one who has a say, by domain: several servers for one domain are one list. */
-function gather(say: Say): Map<string, Gathered> {
-  const byDomain = new Map<string, Gathered>();
+function mergeLayer(say: RouteLayer): Map<string, MergedRoute> {
+  const byDomain = new Map<string, MergedRoute>();
   for (const { domains, servers, isLocal, by } of say) {
     for (const domain of domains) {
       const before = byDomain.get(domain);

@@ -7,7 +7,7 @@ import { LIMITS } from "../../base/limits.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { visitFirst } from "../../kernel/nfnetlink.ts";
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
-import * as nft from "../../kernel/nft-vocabulary.ts";
+import * as nft from "../../kernel/nft-constants.ts";
 import { chainsIn, xtablesIn } from "../../kernel/xtables.ts";
 import { hasOurChains } from "./iptables-chains.ts";
 import { foreignTablesIn } from "./iptables-text.ts";
@@ -35,29 +35,29 @@ interface Chain {
 
 /** Sentences, the most telling first; to be called inside the namespace. */
 export function findCulprits(memory: NetlinkMemory): string[] {
-  const patience = new Patience();
+  const patience = new ReadBudget();
   const chains = readChains(memory, patience).filter(({ family, table }) => !(family === "ip" && table === TABLE_NAME));
   return [
     ...chains.filter(translatesEarlier).map((chain) => `${describe(chain)} translates addresses before dns11 does`),
     ...chains.filter(drops).map((chain) => `${describe(chain)} drops packets`),
-    ...(patience.isOver ? ["there are more rules than are looked at"] : []),
+    ...(patience.isExhausted ? ["there are more rules than are looked at"] : []),
     ...legacyTables(),
   ];
 }
 
 /** How much is looked at, of all kinds together. */
-class Patience {
+class ReadBudget {
   readonly #endMs = performance.now() + LIMITS.culpritMs;
   #objects = 0;
-  isOver = false;
+  isExhausted = false;
 
   /** Whether there is time for another one. A few are looked at on the busiest machine. */
-  goesOn(): boolean {
+  take(): boolean {
     this.#objects++;
-    this.isOver ||=
+    this.isExhausted ||=
       this.#objects > LIMITS.culpritRules ||
       (this.#objects > LIMITS.culpritRulesAtLeast && performance.now() > this.#endMs);
-    return !this.isOver;
+    return !this.isExhausted;
   }
 }
 
@@ -77,10 +77,10 @@ function describe({ family, table, name, hook }: Chain): string {
 }
 
 /** Chains first: of whoever has made very many rules, some are known then all the same. */
-function readChains(memory: NetlinkMemory, patience: Patience): Chain[] {
+function readChains(memory: NetlinkMemory, patience: ReadBudget): Chain[] {
   const chains: Omit<Chain, "rules">[] = [];
   visitFirst(memory, { command: nft.NFT_MSG_GETCHAIN, family: 0 }, (familyNumber, bytes) => {
-    if (!patience.goesOn()) return false;
+    if (!patience.take()) return false;
     const family = FAMILY_NAMES.get(familyNumber);
     if (family === undefined) return undefined;
     const attributes = attributesIn(bytes);
@@ -101,16 +101,16 @@ function readChains(memory: NetlinkMemory, patience: Patience): Chain[] {
 }
 
 /** Of a namespace with very many rules the first ones, which is where a person would begin to look, too. */
-function readRules(memory: NetlinkMemory, patience: Patience): Map<string, string[][]> {
+function readRules(memory: NetlinkMemory, patience: ReadBudget): Map<string, string[][]> {
   const rules = new Map<string, string[][]>();
   visitFirst(memory, { command: nft.NFT_MSG_GETRULE, family: 0 }, (familyNumber, bytes) => {
-    if (!patience.goesOn()) return false;
+    if (!patience.take()) return false;
     const attributes = attributesIn(bytes);
     const table = textOf(attributes.get(nft.NFTA_RULE_TABLE));
     const chain = textOf(attributes.get(nft.NFTA_RULE_CHAIN));
     const key = `${FAMILY_NAMES.get(familyNumber) ?? ""} ${table} ${chain}`;
     const expressions = attributeList(attributes.get(nft.NFTA_RULE_EXPRESSIONS) ?? Buffer.alloc(0));
-    const words = expressions.map(([, expression]) => wordOf(expression));
+    const words = expressions.map(([, expression]) => expressionName(expression));
     const others = rules.get(key);
     if (others === undefined) rules.set(key, [words]);
     else others.push(words);
@@ -120,7 +120,7 @@ function readRules(memory: NetlinkMemory, patience: Patience): Map<string, strin
 }
 
 /** An expression's name; "drop" for the verdict that ends a packet. */
-function wordOf(expression: Buffer): string {
+function expressionName(expression: Buffer): string {
   const attributes = attributesIn(expression);
   const name = textOf(attributes.get(nft.NFTA_EXPR_NAME));
   if (name !== "immediate") return name;

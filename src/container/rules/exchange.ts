@@ -31,7 +31,7 @@ import type { Protocol } from "./plan.ts";
 /** Does something inside the namespace that is asked from. */
 export type Within = <T>(work: () => T) => T;
 
-export interface Asking {
+export interface ExchangeRequest {
   readonly destination: string;
   /** Where it is not the usual one. */
   readonly port?: number;
@@ -46,7 +46,7 @@ export interface Asking {
 }
 
 /** How it went by one protocol: a reply, a failure, or neither when there was silence. */
-export interface Exchanged {
+export interface ExchangeResult {
   readonly protocol: Protocol;
   readonly id: number;
   readonly reply: Buffer | undefined;
@@ -78,17 +78,17 @@ interface Leg {
 }
 
 /** Throws where a socket cannot even be made. */
-export async function exchange(within: Within, asking: Asking): Promise<readonly Exchanged[]> {
+export async function exchange(within: Within, asking: ExchangeRequest): Promise<readonly ExchangeResult[]> {
   const memory = Buffer.allocUnsafeSlow(REPLY_BYTES_MAX);
   const legs: Leg[] = [];
   try {
     within(() => {
-      for (const protocol of ["udp", "tcp"] as const) legs.push(depart(protocol, asking));
+      for (const protocol of ["udp", "tcp"] as const) legs.push(startLeg(protocol, asking));
     });
-    await untilOver(legs, memory, asking.waitMs ?? LIMITS.probeMs);
+    await pollUntilDone(legs, memory, asking.waitMs ?? LIMITS.probeMs);
     return legs.map(({ protocol, id, reply, failure, tookMs }) => ({ protocol, id, reply, failure, tookMs }));
   } finally {
-    for (const leg of legs) end(leg);
+    for (const leg of legs) endLeg(leg);
   }
 }
 
@@ -96,7 +96,7 @@ export async function exchange(within: Within, asking: Asking): Promise<readonly
  * A conversation that is closed goes on saying goodbye, which from a namespace that is taken away strays to wherever the
  * default route leads. One that is reset is over.
  */
-function end({ fd, protocol }: Leg): void {
+function endLeg({ fd, protocol }: Leg): void {
   try {
     if (protocol === "tcp") disconnect(fd);
   } catch {
@@ -105,7 +105,7 @@ function end({ fd, protocol }: Leg): void {
   closeQuietly(fd);
 }
 
-function depart(protocol: Protocol, { destination, port, sourcePort, message, mark }: Asking): Leg {
+function startLeg(protocol: Protocol, { destination, port, sourcePort, message, mark }: ExchangeRequest): Leg {
   const address = addressBytes(destination) as Uint8Array;
   const fd = socket(address.length === 4 ? AF_INET : AF_INET6, protocol === "udp" ? SOCK_DGRAM : SOCK_STREAM);
   const id = randomInt(0x10000);
@@ -122,38 +122,38 @@ function depart(protocol: Protocol, { destination, port, sourcePort, message, ma
   return leg;
 }
 
-async function untilOver(legs: readonly Leg[], memory: Buffer, waitMs: number): Promise<void> {
+async function pollUntilDone(legs: readonly Leg[], memory: Buffer, waitMs: number): Promise<void> {
   const address = addressOf(memory);
   const deadlineMs = performance.now() + waitMs;
   for (let round = 0; ; round++) {
     for (const leg of legs) step(leg, address, memory);
-    if (legs.every(isOver) || performance.now() > deadlineMs) return;
+    if (legs.every(isDone) || performance.now() > deadlineMs) return;
     if (round < ROUNDS_BEFORE_SLEEPING) await nextRound();
     else await sleep(Math.min(SLEEP_MS_MAX, 2 ** (round - ROUNDS_BEFORE_SLEEPING)));
   }
 }
 
-function isOver({ reply, failure }: Leg): boolean {
+function isDone({ reply, failure }: Leg): boolean {
   return reply !== undefined || failure !== undefined;
 }
 
 function step(leg: Leg, address: number, memory: Buffer): void {
-  if (isOver(leg)) return;
+  if (isDone(leg)) return;
   if (!leg.isSent) {
     if (send(leg.fd, leg.query) < 0) {
-      leg.failure = failureWord();
+      leg.failure = failureName();
       return;
     }
     leg.isSent = true;
   }
   const length = receive(leg.fd, address, REPLY_BYTES_MAX);
   leg.tookMs = performance.now() - leg.startMs;
-  if (length < 0) leg.failure = failureWord();
+  if (length < 0) leg.failure = failureName();
   else leg.reply = Buffer.from(memory.subarray(leg.protocol === "tcp" ? PREFIX_BYTES : 0, length));
 }
 
 /** The word for an errno that ends a leg; nothing for one that means "not yet". */
-function failureWord(): string | undefined {
+function failureName(): string | undefined {
   const errno = lastErrno();
   return errno === EAGAIN || errno === ENOTCONN ? undefined : errnoName(errno);
 }

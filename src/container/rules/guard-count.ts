@@ -5,11 +5,11 @@
  */
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import * as nft from "../../kernel/nft-vocabulary.ts";
+import * as nft from "../../kernel/nft-constants.ts";
 import { droppedInChain, xtablesIn } from "../../kernel/xtables.ts";
-import { GUARD_PLACE } from "./iptables-text.ts";
-import { FAMILIES, type Family, GUARD_CHAIN } from "./plan.ts";
-import { visitRulesOf } from "./standing.ts";
+import { GUARD_LOCATION } from "./iptables-text.ts";
+import { IP_FAMILIES, type IpFamily, GUARD_CHAIN } from "./plan.ts";
+import { visitRulesOf } from "./installed-rules.ts";
 
 export class GuardCount {
   #last = 0;
@@ -19,7 +19,7 @@ export class GuardCount {
     if (within === undefined) return (this.#last = 0);
     try {
       this.#last = within(
-        () => droppedByTables(memory) + FAMILIES.reduce((sum, each) => sum + droppedByChains(each), 0),
+        () => droppedByTables(memory) + IP_FAMILIES.reduce((sum, each) => sum + droppedByChains(each), 0),
       );
     } catch {
       // The next time may go better.
@@ -30,7 +30,7 @@ export class GuardCount {
 
 function droppedByTables(memory: NetlinkMemory): number {
   let dropped = 0;
-  for (const family of FAMILIES) {
+  for (const family of IP_FAMILIES) {
     visitRulesOf(memory, family, GUARD_CHAIN, (attributes) => {
       const expressions = attributeList(attributes.get(nft.NFTA_RULE_EXPRESSIONS) ?? Buffer.alloc(0));
       for (const [, expression] of expressions) dropped += packetsOf(attributesIn(expression));
@@ -39,8 +39,8 @@ function droppedByTables(memory: NetlinkMemory): number {
   return dropped;
 }
 
-function droppedByChains(family: Family): number {
-  const { table, chain } = GUARD_PLACE;
+function droppedByChains(family: IpFamily): number {
+  const { table, chain } = GUARD_LOCATION;
   return xtablesIn(family).includes(table) ? droppedInChain(family, table, chain) : 0;
 }
 

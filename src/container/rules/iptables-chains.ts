@@ -5,13 +5,13 @@
 import { chainsIn, xtablesIn } from "../../kernel/xtables.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import { type TextOptions, isOurChain, restoreText } from "./iptables-text.ts";
-import { type Place, iptablesTool } from "./iptables-tool.ts";
-import type { Family, TablePlan } from "./plan.ts";
+import { type NamespaceFd, iptablesTool } from "./iptables-tool.ts";
+import type { IpFamily, TablePlan } from "./plan.ts";
 
 /** Returns the chains that nobody needs and that stay, emptied, because somebody else's rules lead to them. */
-export function putChains(
-  family: Family,
-  place: Place,
+export function applyChains(
+  family: IpFamily,
+  place: NamespaceFd,
   plan: TablePlan | undefined,
   options: TextOptions,
 ): readonly string[] {
@@ -22,8 +22,8 @@ export function putChains(
 }
 
 /** Takes away our chains of one family. */
-export function removeChains(family: Family, place: Place): void {
-  const left = putChains(family, place, undefined, { hasZones: false, deviceName: String });
+export function removeChains(family: IpFamily, place: NamespaceFd): void {
+  const left = applyChains(family, place, undefined, { hasZones: false, deviceName: String });
   if (left.length === 0) return;
   throw new Fault("CHAIN_IN_USE", `${left.join(", ")}: emptied, and left, because somebody else's rules lead there`, {
     remedy: "Take those rules away (iptables-legacy-save shows them), and clean up again.",
@@ -31,6 +31,6 @@ export function removeChains(family: Family, place: Place): void {
 }
 
 /** Whether chains of ours stand in the namespace that the thread is in. */
-export function hasOurChains(family: Family): boolean {
+export function hasOurChains(family: IpFamily): boolean {
   return xtablesIn(family).some((table) => chainsIn(family, table)?.some((chain) => isOurChain(table, chain)) === true);
 }

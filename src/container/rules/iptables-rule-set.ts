@@ -4,39 +4,39 @@
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
-import { removeTable } from "./install.ts";
-import { putChains } from "./iptables-chains.ts";
-import type { Place } from "./iptables-tool.ts";
+import { removeTable } from "./permanent-rules.ts";
+import { applyChains } from "./iptables-chains.ts";
+import type { NamespaceFd } from "./iptables-tool.ts";
 import type { RuleSet } from "./rule-set.ts";
-import type { Family, TablePlan } from "./plan.ts";
-import type { Standing } from "./standing.ts";
+import type { IpFamily, TablePlan } from "./plan.ts";
+import type { InstalledRules } from "./installed-rules.ts";
 
 /** The text is a list of words: a name with anything else in it could be read as several. */
 const PLAIN_NAME = /^[\w.@:-]+$/;
 
 export class IptablesRuleSet implements RuleSet {
-  readonly port = undefined;
+  readonly netlinkPort = undefined;
   readonly removal = undefined;
   readonly #hasZones: boolean;
   readonly #memory: NetlinkMemory;
-  readonly #place: Place;
-  #families: readonly Family[] = [];
+  readonly #place: NamespaceFd;
+  #families: readonly IpFamily[] = [];
   #deviceNames: ReadonlyMap<number, string> = new Map();
 
-  constructor(hasZones: boolean, memory: NetlinkMemory, place: Place) {
+  constructor(hasZones: boolean, memory: NetlinkMemory, place: NamespaceFd) {
     this.#hasZones = hasZones;
     this.#memory = memory;
     this.#place = place;
   }
 
-  install(plans: readonly TablePlan[], standing: readonly Standing[]): void {
+  install(plans: readonly TablePlan[], standing: readonly InstalledRules[]): void {
     this.#families = standing.filter(({ kind }) => kind === "chains").map(({ family }) => family);
-    this.exchange(plans);
+    this.replaceTables(plans);
     for (const { kind, family } of standing) if (kind === "table") removeTable(this.#memory, family);
   }
 
   /** These tables know nothing of what stands in them but by name, so every change is the same one. */
-  replace(plans: readonly TablePlan[]): void {
+  replaceRules(plans: readonly TablePlan[]): void {
     const planned = plans.map(({ family }) => family);
     // Tables change one after the other: what was made before one of them failed is to be taken back, too.
     this.#families = [...new Set([...planned, ...this.#families])];
@@ -48,12 +48,12 @@ export class IptablesRuleSet implements RuleSet {
     this.#families = planned;
   }
 
-  exchange(plans: readonly TablePlan[]): void {
+  replaceTables(plans: readonly TablePlan[]): void {
     const isByDevice = plans.some(({ chains }) =>
-      chains.some(({ rules }) => rules.some(({ match }) => match.device !== undefined)),
+      chains.some(({ rules }) => rules.some(({ match }) => match.interface !== undefined)),
     );
     this.#deviceNames = isByDevice ? deviceNames(this.#memory) : new Map();
-    this.replace(plans);
+    this.replaceRules(plans);
   }
 
   remove(): void {
@@ -71,9 +71,9 @@ export class IptablesRuleSet implements RuleSet {
     // Nothing is held.
   }
 
-  #put(family: Family, plan: TablePlan | undefined): void {
+  #put(family: IpFamily, plan: TablePlan | undefined): void {
     const options = { hasZones: this.#hasZones, deviceName: (index: number) => this.#deviceName(index) };
-    putChains(family, this.#place, plan, options);
+    applyChains(family, this.#place, plan, options);
   }
 
   #deviceName(index: number): string {

@@ -29,9 +29,9 @@ const TABLE_OF: Readonly<Record<ChainName, Table>> = {
   guard: "mangle",
 };
 
-const OURS = Object.entries(TABLE_OF).map(([name, table]) => ({ name: calledInTables(name), table }));
+const OUR_CHAINS = Object.entries(TABLE_OF).map(([name, table]) => ({ name: chainNameOf(name), table }));
 /** Where the guards drop. */
-export const GUARD_PLACE = { table: TABLE_OF[GUARD_CHAIN], chain: calledInTables(GUARD_CHAIN) };
+export const GUARD_LOCATION = { table: TABLE_OF[GUARD_CHAIN], chain: chainNameOf(GUARD_CHAIN) };
 /** The kernel's own chains, from which ours are entered. */
 const HOOKS = new Set(["PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"]);
 
@@ -40,11 +40,11 @@ const HOOKS = new Set(["PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"]);
  * of another zone, where nobody knows of it. One that we get without a zone is answered, by our rules for replies. So
  * whoever begins to lead queries to us begins with leading, and whoever ends it ends with that.
  */
-const BEGINNING: readonly Table[] = ["nat", "raw", "mangle"];
-const ENDING: readonly Table[] = ["raw", "nat", "mangle"];
+const ATTACH_ORDER: readonly Table[] = ["nat", "raw", "mangle"];
+const DETACH_ORDER: readonly Table[] = ["raw", "nat", "mangle"];
 
 /** What stands of ours in a table. */
-interface Standing {
+interface InstalledChains {
   readonly chains: Set<string>;
   /** Rules of the kernel's own chains that do nothing but lead to ours. */
   readonly jumps: { readonly from: string; readonly to: string }[];
@@ -59,7 +59,7 @@ export interface TextOptions {
 
 /** Whether a chain of that name in that table is one that we make. */
 export function isOurChain(table: string, chain: string): boolean {
-  return OURS.some((our) => our.name === chain && our.table === table);
+  return OUR_CHAINS.some((our) => our.name === chain && our.table === table);
 }
 
 interface RestoreText {
@@ -70,8 +70,8 @@ interface RestoreText {
 }
 
 export function restoreText(plan: TablePlan | undefined, saved: string, options: TextOptions): RestoreText {
-  const standing = standingIn(saved);
-  const tables = (leadsEverybody(plan) ? BEGINNING : ENDING).map((table) => {
+  const standing = installedIn(saved);
+  const tables = (redirectsNewQueries(plan) ? ATTACH_ORDER : DETACH_ORDER).map((table) => {
     const chains = (plan?.chains ?? []).filter(({ name }) => TABLE_OF[name] === table);
     const wanted = options.hasZones ? chains : chains.filter(({ hook, type }) => type === "nat" || hook === "input");
     return tableText(table, wanted, standing[table], options);
@@ -80,7 +80,7 @@ export function restoreText(plan: TablePlan | undefined, saved: string, options:
 }
 
 /** Other than a plan for draining, which leads only conversations that go on. */
-function leadsEverybody(plan: TablePlan | undefined): boolean {
+function redirectsNewQueries(plan: TablePlan | undefined): boolean {
   const rules = plan?.chains.flatMap((chain) => chain.rules) ?? [];
   return rules.some(({ match, action }) => action.kind === "dnat" && match.sourcePort === undefined);
 }
@@ -88,7 +88,7 @@ function leadsEverybody(plan: TablePlan | undefined): boolean {
 function tableText(
   table: Table,
   wanted: readonly ChainPlan[],
-  { chains, jumps, inUse }: Standing,
+  { chains, jumps, inUse }: InstalledChains,
   { deviceName }: TextOptions,
 ): RestoreText {
   const names = wanted.map(nameOf);
@@ -117,8 +117,8 @@ function tableText(
 }
 
 /** What stands of ours, by table, in the text of iptables-save. */
-function standingIn(saved: string): Readonly<Record<Table, Standing>> {
-  const nothing = (): Standing => ({ chains: new Set(), jumps: [], inUse: new Set() });
+function installedIn(saved: string): Readonly<Record<Table, InstalledChains>> {
+  const nothing = (): InstalledChains => ({ chains: new Set(), jumps: [], inUse: new Set() });
   const found = { nat: nothing(), raw: nothing(), mangle: nothing() };
   for (const { table, line } of linesIn(saved)) {
     if (table !== "nat" && table !== "raw" && table !== "mangle") continue;
@@ -144,7 +144,7 @@ function jumpIn(line: string): { readonly from: string; readonly to: string } | 
 export function listenersIn(
   saved: string,
 ): { readonly protocol: Protocol; readonly address: string; readonly port: number }[] {
-  const reply = `-A ${calledInTables("reply")} `;
+  const reply = `-A ${chainNameOf("reply")} `;
   return linesIn(saved).flatMap(({ table, line }) => {
     const [, address] = / -s ([\da-f.:]+)\/\d+ /.exec(line) ?? [];
     const [, port] = / --sport (\d+) /.exec(line) ?? [];
@@ -195,15 +195,15 @@ function endsInQuotes(piece: string, beginsInQuotes: boolean): boolean {
 }
 
 function nameOf({ name }: ChainPlan): string {
-  return calledInTables(name);
+  return chainNameOf(name);
 }
 
-function calledInTables(name: string): string {
+function chainNameOf(name: string): string {
   return `${CHAIN_PREFIX}${name.toUpperCase()}`;
 }
 
 function matchWords(match: Match, deviceName: (index: number) => string): string[] {
-  const { mark, device, protocol, source, destination, sourcePort, destinationPort } = match;
+  const { mark, interface: device, protocol, source, destination, sourcePort, destinationPort } = match;
   return [
     ...(device === undefined ? [] : ["-i", deviceName(device)]),
     ...(match.isFromOutside === true ? ["!", "-i", "lo"] : []),
@@ -214,7 +214,7 @@ function matchWords(match: Match, deviceName: (index: number) => string): string
     ...(sourcePort === undefined ? [] : ["--sport", String(sourcePort)]),
     ...(destinationPort === undefined ? [] : ["--dport", String(destinationPort)]),
     ...(mark === undefined ? [] : ["-m", "mark", "--mark", `0x${mark.toString(16)}`]),
-    ...(match.isUntranslated === true ? ["-m", "conntrack", "!", "--ctstate", "DNAT"] : []),
+    ...(match.isNotDnat === true ? ["-m", "conntrack", "!", "--ctstate", "DNAT"] : []),
   ];
 }
 

@@ -6,16 +6,16 @@ import { SystemFault } from "../../kernel/libc.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import type { HeldNamespace } from "../../base/model/held-namespace.ts";
 import { NftSocket } from "../../kernel/nfnetlink.ts";
-import { deleteCommands, exchangeCommands, replaceCommands } from "./encode.ts";
+import { deleteCommands, replaceTableCommands, replaceRuleCommands } from "./nft-commands.ts";
 import { removeChains } from "./iptables-chains.ts";
 import type { RuleSet } from "./rule-set.ts";
-import { type Family, TABLE_NAME, type TablePlan } from "./plan.ts";
-import { type Standing, ownedElsewhere, tableTitle } from "./standing.ts";
+import { type IpFamily, TABLE_NAME, type TablePlan } from "./plan.ts";
+import { type InstalledRules, ownedElsewhere, tableTitle } from "./installed-rules.ts";
 
 export class NftRuleSet implements RuleSet {
   readonly #nft: NftSocket;
   readonly #isOwned: boolean;
-  #families: readonly Family[] = [];
+  #families: readonly IpFamily[] = [];
 
   /** With a socket of the namespace that the thread is in, or with one that was left to us together with its tables. */
   constructor(isOwned: boolean, memory: NetlinkMemory, left?: HeldNamespace) {
@@ -24,7 +24,7 @@ export class NftRuleSet implements RuleSet {
     this.#families = left?.tables.map(({ family }) => family) ?? [];
   }
 
-  get port(): number {
+  get netlinkPort(): number {
     return this.#nft.port;
   }
 
@@ -32,10 +32,10 @@ export class NftRuleSet implements RuleSet {
     return { netlink: this.#nft.fd, tables: this.#families.map((family) => ({ family, name: TABLE_NAME })) };
   }
 
-  install(plans: readonly TablePlan[], standing: readonly Standing[]): void {
+  install(plans: readonly TablePlan[], standing: readonly InstalledRules[]): void {
     this.#families = standing.filter(({ kind }) => kind === "table").map(({ family }) => family);
     try {
-      this.exchange(plans);
+      this.replaceTables(plans);
     } catch (error) {
       if (error instanceof SystemFault && error.code === "EPERM") throw ownedElsewhere(tableTitle("ip"), error);
       throw error;
@@ -43,12 +43,12 @@ export class NftRuleSet implements RuleSet {
     for (const { kind, family } of standing) if (kind === "chains") removeOlder(family);
   }
 
-  replace(plans: readonly TablePlan[]): void {
-    this.#nft.transact(replaceCommands(plans));
+  replaceRules(plans: readonly TablePlan[]): void {
+    this.#nft.transact(replaceRuleCommands(plans));
   }
 
-  exchange(plans: readonly TablePlan[]): void {
-    this.#nft.transact(exchangeCommands(this.#families, plans, this.#isOwned));
+  replaceTables(plans: readonly TablePlan[]): void {
+    this.#nft.transact(replaceTableCommands(this.#families, plans, this.#isOwned));
     this.#families = plans.map(({ family }) => family);
   }
 
@@ -68,7 +68,7 @@ export class NftRuleSet implements RuleSet {
 }
 
 /** Ours come first, and a probe finds out whether what stays is in the way: the doctor tells of it, too. */
-function removeOlder(family: Family): void {
+function removeOlder(family: IpFamily): void {
   try {
     removeChains(family, undefined);
   } catch {

@@ -7,13 +7,13 @@
  * at, the entries we leave behind concern nobody: the first packet after our death is tracked afresh, by Docker's rules.
  * They do not concern us either when we come again with other sockets, because each time has a zone of its own.
  */
-import type { Capture, Lead } from "../capture/capture.ts";
+import type { Capture, Redirect } from "../capture/capture.ts";
 
 export type Protocol = "udp" | "tcp";
 
-export const FAMILIES = ["ip", "ip6"] as const;
+export const IP_FAMILIES = ["ip", "ip6"] as const;
 
-export type Family = (typeof FAMILIES)[number];
+export type IpFamily = (typeof IP_FAMILIES)[number];
 
 export type Action =
   | { readonly kind: "accept" }
@@ -27,7 +27,7 @@ export type Action =
 export interface Match {
   readonly mark?: number;
   /** Came in by the interface with this index. */
-  readonly device?: number;
+  readonly interface?: number;
   /** Came in by another interface than lo. */
   readonly isFromOutside?: true;
   readonly protocol?: Protocol;
@@ -38,7 +38,7 @@ export interface Match {
   readonly sourcePort?: number;
   readonly destinationPort?: number;
   /** Nobody has changed its destination. */
-  readonly isUntranslated?: true;
+  readonly isNotDnat?: true;
 }
 
 interface RulePlan {
@@ -57,13 +57,13 @@ export interface ChainPlan {
 }
 
 export interface TablePlan {
-  readonly family: Family;
+  readonly family: IpFamily;
   readonly name: string;
   readonly chains: readonly ChainPlan[];
 }
 
 /** Where one pair of our sockets listens. */
-export interface Listening {
+export interface ListenAddress {
   readonly address: string;
   readonly udpPort: number;
   readonly tcpPort: number;
@@ -72,11 +72,11 @@ export interface Listening {
 export interface PlanInput {
   readonly capture: Capture;
   /** One for each lead of the capture, in the same order. */
-  readonly listening: readonly Listening[];
+  readonly listening: readonly ListenAddress[];
   /** The connection tracking zone of these sockets. */
   readonly zone: number;
   /** Client ports of TCP conversations that began before us and are not ours. */
-  readonly spared: readonly number[];
+  readonly sparedPorts: readonly number[];
   /** Packets with this mark are ours and pass by everything: the door to the resolver behind us. */
   readonly passthroughMark: number;
   /** Packets with this mark are a probe's: on trial, only they are led to us. */
@@ -94,20 +94,20 @@ const DNS_PORT = 53;
 const PROTOCOLS: readonly Protocol[] = ["udp", "tcp"];
 
 /** A lead with where its sockets listen. */
-interface Led {
-  readonly lead: Lead;
-  readonly listening: Listening;
+interface ListeningRedirect {
+  readonly lead: Redirect;
+  readonly listening: ListenAddress;
 }
 
 /** What decides where queries go, of each family. */
-interface Queries {
+interface QueryRules {
   readonly zone: readonly RulePlan[];
   readonly translate: readonly RulePlan[];
 }
 
 /** Everything: queries come to us, replies leave with the address and port that were asked. */
 export function servingPlan(input: PlanInput): TablePlan[] {
-  return tables(input, (led, who) => queriesOf(input, led, who));
+  return tablePlans(input, (led, who) => queriesOf(input, led, who));
 }
 
 /**
@@ -116,7 +116,7 @@ export function servingPlan(input: PlanInput): TablePlan[] {
  */
 export function trialPlan(input: PlanInput): TablePlan[] {
   const onTrial = (rule: RulePlan): RulePlan => ({ ...rule, match: { mark: input.trialMark, ...rule.match } });
-  return tables(input, (led, who) => {
+  return tablePlans(input, (led, who) => {
     if (who === "fromPods") return { zone: [], translate: [] };
     const { zone, translate } = queriesOf(input, led, who);
     return { zone: zone.map(onTrial), translate: translate.map(onTrial) };
@@ -132,17 +132,17 @@ export function drainingPlan(input: PlanInput, conversations: readonly number[])
     rules
       .filter(({ match }) => match.protocol === "tcp")
       .flatMap((rule) => conversations.map((sourcePort) => ({ ...rule, match: { ...rule.match, sourcePort } })));
-  return tables(input, (led, who) => {
+  return tablePlans(input, (led, who) => {
     const { zone, translate } = queriesOf(input, led, who);
     return { zone: only(zone), translate: only(translate) };
   });
 }
 
-type Who = "fromInside" | "fromPods";
+type QueryOrigin = "fromInside" | "fromPods";
 
-function tables(input: PlanInput, queriesFor: (led: readonly Led[], who: Who) => Queries): TablePlan[] {
-  const all = input.capture.leads.map((lead, index): Led => ({ lead, listening: listeningOf(input, index) }));
-  return FAMILIES.flatMap((family) => {
+function tablePlans(input: PlanInput, queriesFor: (led: readonly ListeningRedirect[], who: QueryOrigin) => QueryRules): TablePlan[] {
+  const all = input.capture.redirects.map((lead, index): ListeningRedirect => ({ lead, listening: listeningOf(input, index) }));
+  return IP_FAMILIES.flatMap((family) => {
     const led = all.filter(({ lead }) => familyOf(lead.bind) === family);
     if (led.length === 0) return [];
     const inside = insideChains(input, led, queriesFor(led, "fromInside"));
@@ -152,10 +152,10 @@ function tables(input: PlanInput, queriesFor: (led: readonly Led[], who: Who) =>
   });
 }
 
-function insideChains(input: PlanInput, led: readonly Led[], queries: Queries): ChainPlan[] {
+function insideChains(input: PlanInput, led: readonly ListeningRedirect[], queries: QueryRules): ChainPlan[] {
   const passing: RulePlan[] = [
     { match: { mark: input.passthroughMark }, action: { kind: "accept" } },
-    ...input.spared.map((sourcePort) => ({
+    ...input.sparedPorts.map((sourcePort) => ({
       match: { protocol: "tcp" as const, sourcePort, destinationPort: DNS_PORT },
       action: { kind: "accept" as const },
     })),
@@ -180,8 +180,8 @@ function insideChains(input: PlanInput, led: readonly Led[], queries: Queries): 
 }
 
 /** What comes in from behind the namespace; what comes in from Docker's networks is none of ours. */
-function podChains({ capture }: PlanInput, family: Family, led: readonly Led[], queries: Queries): ChainPlan[] {
-  const passing = capture.passedDevices.map((device): RulePlan => ({ match: { device }, action: { kind: "accept" } }));
+function podChains({ capture }: PlanInput, family: IpFamily, led: readonly ListeningRedirect[], queries: QueryRules): ChainPlan[] {
+  const passing = capture.bypassInterfaces.map((device): RulePlan => ({ match: { interface: device }, action: { kind: "accept" } }));
   return [
     {
       name: "pod-zone",
@@ -211,7 +211,7 @@ function podChains({ capture }: PlanInput, family: Family, led: readonly Led[], 
 export const GUARD_CHAIN = "guard";
 
 const LOOPBACK_GUARD: RulePlan = {
-  match: { isFromOutside: true, isToLoopback: true, isUntranslated: true },
+  match: { isFromOutside: true, isToLoopback: true, isNotDnat: true },
   action: { kind: "drop" },
 };
 
@@ -219,7 +219,7 @@ const LOOPBACK_GUARD: RulePlan = {
  * Whoever asks must have asked an address that is captured: our ports themselves are for nobody. Those at 127.0.0.11 too:
  * KIND itself lets packets for it in.
  */
-function portGuards({ listening }: Led): RulePlan[] {
+function portGuards({ listening }: ListeningRedirect): RulePlan[] {
   return PROTOCOLS.map((protocol) => ({
     match: {
       isFromOutside: true,
@@ -232,8 +232,8 @@ function portGuards({ listening }: Led): RulePlan[] {
   }));
 }
 
-function queriesOf({ zone }: PlanInput, led: readonly Led[], who: Who): Queries {
-  const ofEach = (action: (listening: Listening, protocol: Protocol) => Action): RulePlan[] =>
+function queriesOf({ zone }: PlanInput, led: readonly ListeningRedirect[], who: QueryOrigin): QueryRules {
+  const ofEach = (action: (listening: ListenAddress, protocol: Protocol) => Action): RulePlan[] =>
     led.flatMap(({ lead, listening }) =>
       lead[who].flatMap((destination) =>
         PROTOCOLS.map((protocol) => ({
@@ -253,7 +253,7 @@ function queriesOf({ zone }: PlanInput, led: readonly Led[], who: Who): Queries 
 }
 
 /** Replies, and queries that were sent to our ports as they are: both sides of a conversation belong to one zone. */
-function zoneOfOurPorts(led: readonly Led[], zone: number): RulePlan[] {
+function zoneOfOurPorts(led: readonly ListeningRedirect[], zone: number): RulePlan[] {
   return led.flatMap(({ listening }) =>
     PROTOCOLS.flatMap((protocol): RulePlan[] => {
       const port = portOf(listening, protocol);
@@ -270,29 +270,29 @@ function zoneOfOurPorts(led: readonly Led[], zone: number): RulePlan[] {
  * Connection tracking turns replies round by itself; these serve the reply whose entry was flushed meanwhile, and have no
  * destination match because nothing else ever leaves from these ports.
  */
-function replyRules(led: readonly Led[]): RulePlan[] {
+function replyRules(led: readonly ListeningRedirect[]): RulePlan[] {
   return led.flatMap(({ lead, listening }) =>
     PROTOCOLS.map((protocol) => ({
       match: { protocol, source: listening.address, sourcePort: portOf(listening, protocol) },
       action: {
         kind: "snat" as const,
-        ...(lead.repliesAs !== undefined && { address: lead.repliesAs }),
+        ...(lead.replySource !== undefined && { address: lead.replySource }),
         port: DNS_PORT,
       },
     })),
   );
 }
 
-function listeningOf({ listening }: PlanInput, index: number): Listening {
+function listeningOf({ listening }: PlanInput, index: number): ListenAddress {
   const found = listening[index];
   if (found === undefined) throw new RangeError(`Lead ${index} has no sockets`);
   return found;
 }
 
-function familyOf(address: string): Family {
+function familyOf(address: string): IpFamily {
   return address.includes(":") ? "ip6" : "ip";
 }
 
-function portOf(listening: Listening, protocol: Protocol): number {
+function portOf(listening: ListenAddress, protocol: Protocol): number {
   return protocol === "udp" ? listening.udpPort : listening.tcpPort;
 }

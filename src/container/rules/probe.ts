@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 
 import { codeOf } from "../../base/lib/fault.ts";
 import { probeOutcome, probeQuery } from "../../base/model/probe-message.ts";
-import { type Exchanged, type Within, exchange } from "./exchange.ts";
+import { type ExchangeResult, type Within, exchange } from "./exchange.ts";
 import type { Protocol } from "./plan.ts";
 
 /** The listeners of the namespace, as the probe sees them. */
@@ -16,7 +16,7 @@ export interface ProbeTarget {
   expect(nonce: string): void;
   hasSeen(protocol: Protocol): boolean;
   /** The probe is over. */
-  forget(): void;
+  reset(): void;
 }
 
 export type ProbeResult =
@@ -26,7 +26,7 @@ export type ProbeResult =
   | { readonly kind: "unknown" };
 
 /** What the kernel says when we, and not the rules, lack something. */
-const WANTS = new Set(["EMFILE", "ENFILE", "ENOMEM", "ENOBUFS"]);
+const RESOURCE_ERRORS = new Set(["EMFILE", "ENFILE", "ENOMEM", "ENOBUFS"]);
 
 /** Packets of a probe that is on trial carry it. */
 export const TRIAL_MARK = 0x646e7332;
@@ -47,14 +47,14 @@ export async function probe(
     const failures = legs.flatMap((leg) => failureOf(leg, target.hasSeen(leg.protocol)));
     return failures.length === 0 ? { kind: "works" } : { kind: "broken", failures };
   } catch (error) {
-    if (WANTS.has(codeOf(error) ?? "")) return { kind: "unknown" };
+    if (RESOURCE_ERRORS.has(codeOf(error) ?? "")) return { kind: "unknown" };
     throw error;
   } finally {
-    target.forget();
+    target.reset();
   }
 }
 
-function failureOf({ protocol, id, reply, failure }: Exchanged, wasSeen: boolean): string[] {
+function failureOf({ protocol, id, reply, failure }: ExchangeResult, wasSeen: boolean): string[] {
   if (failure !== undefined) return [`${protocol}: ${failure}`];
   if (reply === undefined) {
     return [`${protocol}: ${wasSeen ? "the query arrived, the answer did not come back" : "the query did not arrive"}`];

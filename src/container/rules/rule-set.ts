@@ -4,19 +4,19 @@
  */
 import type { HeldNamespace } from "../../base/model/held-namespace.ts";
 import type { TablePlan } from "./plan.ts";
-import type { Standing } from "./standing.ts";
+import type { InstalledRules } from "./installed-rules.ts";
 
 export interface RuleSet {
   /** The kernel tells of our own changes under this number, where it tells of them. */
-  readonly port: number | undefined;
+  readonly netlinkPort: number | undefined;
   /** By what another process could remove what it made; undefined where that takes more than a socket. */
   readonly removal: Pick<HeldNamespace, "netlink" | "tables"> | undefined;
   /** Makes what is planned, instead of what stands already; to be called inside the namespace. */
-  install(plans: readonly TablePlan[], standing: readonly Standing[]): void;
+  install(plans: readonly TablePlan[], standing: readonly InstalledRules[]): void;
   /** Other rules in the chains that stand; from wherever the thread is. */
-  replace(plans: readonly TablePlan[]): void;
+  replaceRules(plans: readonly TablePlan[]): void;
   /** Other chains, too; to be called inside the namespace. */
-  exchange(plans: readonly TablePlan[]): void;
+  replaceTables(plans: readonly TablePlan[]): void;
   /** Takes away what it made; from wherever the thread is. */
   remove(): void;
   close(): void;

@@ -9,7 +9,7 @@ const FIRST = 1;
 const LAST = 0xffff;
 
 /** Draws where a run begins, because there may have been another one; then no number comes twice until all were used. */
-export function zones(): () => number {
+export function zoneAllocator(): () => number {
   let next = randomInt(FIRST, LAST + 1);
   return () => {
     const zone = next;

@@ -9,27 +9,27 @@ import { posix } from "node:path";
 
 import { procText } from "../../kernel/proc-text.ts";
 import { addressBytes } from "../../base/model/address.ts";
-import { type EngineHost, lookAtEngineFile, readEngineFile } from "../namespace/engine-host.ts";
+import { type EngineHost, tryReadEngineFile, readEngineFile } from "../namespace/engine-host.ts";
 
 const PROGRAM = "dockerd";
-const USUAL_SETTINGS = "/etc/docker/daemon.json";
+const DEFAULT_CONFIG_FILE = "/etc/docker/daemon.json";
 /** Where the engine says which process it is, when the one behind the socket is the service manager. */
 const PID_FILE = "/var/run/docker.pid";
 
 /** What is read of an engine's host. */
-type SeenHost = Pick<EngineHost, "pid" | "root" | "sharesPids">;
+type DaemonHost = Pick<EngineHost, "pid" | "root" | "sharesPids">;
 
 export class DaemonDns {
-  readonly #host: () => SeenHost;
-  #seen: SeenHost | undefined;
+  readonly #host: () => DaemonHost;
+  #seen: DaemonHost | undefined;
   #servers: readonly string[] | undefined;
 
-  constructor(host: () => SeenHost) {
+  constructor(host: () => DaemonHost) {
     this.#host = host;
   }
 
   /** Empty where there surely is no such list; undefined where nobody can tell. */
-  get servers(): readonly string[] | undefined {
+  get readServers(): readonly string[] | undefined {
     const host = this.#host();
     if (host !== this.#seen) {
       this.#seen = host;
@@ -39,7 +39,7 @@ export class DaemonDns {
   }
 }
 
-function serversOf(host: SeenHost): readonly string[] | undefined {
+function serversOf(host: DaemonHost): readonly string[] | undefined {
   const words = commandLine(host);
   if (words === undefined) return undefined;
   const said = valuesOf(words, "--dns");
@@ -50,15 +50,15 @@ function serversOf(host: SeenHost): readonly string[] | undefined {
   return servers.every((address) => addressBytes(address) !== undefined) ? servers : undefined;
 }
 
-function serversInFile(host: SeenHost, named: string | undefined): readonly string[] | undefined {
-  const seen = lookAtEngineFile(host, named ?? USUAL_SETTINGS);
+function serversInFile(host: DaemonHost, named: string | undefined): readonly string[] | undefined {
+  const seen = tryReadEngineFile(host, named ?? DEFAULT_CONFIG_FILE);
   if (seen.kind === "read") return dnsIn(seen.text);
   // Without being told of a file, dockerd does without one.
   return seen.kind === "absent" && named === undefined ? [] : undefined;
 }
 
 /** The engine's own words; undefined where its process is not to be found. */
-function commandLine(host: SeenHost): readonly string[] | undefined {
+function commandLine(host: DaemonHost): readonly string[] | undefined {
   const own = wordsOf(host.pid);
   if (own !== undefined || !host.sharesPids) return own;
   const pid = Number(readEngineFile(host, PID_FILE));

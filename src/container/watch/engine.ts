@@ -89,23 +89,23 @@ export class Engine {
 
   /** undefined where there is no such container. */
   async container(id: string): Promise<ContainerJson | undefined> {
-    return await orNothing(this.#get<ContainerJson>(`/containers/${id}/json`, LIMITS.inspectMs));
+    return await orUndefined(this.#get<ContainerJson>(`/containers/${id}/json`, LIMITS.inspectMs));
   }
 
   async network(id: string): Promise<NetworkJson | undefined> {
-    return await orNothing(this.#get<NetworkJson>(`/networks/${id}`, LIMITS.inspectMs));
+    return await orUndefined(this.#get<NetworkJson>(`/networks/${id}`, LIMITS.inspectMs));
   }
 
   /** An image by its id; undefined where it is gone. Engines that do not know the platform's parameter ignore it. */
   async image(id: string, platform?: ImagePlatform): Promise<ImageJson | undefined> {
     const options = platform === undefined ? {} : { platform: JSON.stringify(platform) };
     const path = `/images/${id}/json${platform === undefined ? "" : "?"}`;
-    return await orNothing(this.#get<ImageJson>(path, LIMITS.inspectMs, undefined, options));
+    return await orUndefined(this.#get<ImageJson>(path, LIMITS.inspectMs, undefined, options));
   }
 
   /** Events from now on, until the engine or `signal` ends the stream. */
   async events(signal: AbortSignal): Promise<AsyncIterable<EngineEvent>> {
-    return eventsIn(await this.#explained(this.#docker.getEvents({ filters: EVENT_FILTER, abortSignal: signal })));
+    return parseEvents(await this.#explained(this.#docker.getEvents({ filters: EVENT_FILTER, abortSignal: signal })));
   }
 
   /** By the package's own way to the socket: its calls do not all take a limit of time. */
@@ -131,14 +131,14 @@ export class Engine {
   }
 }
 
-async function* eventsIn(stream: NodeJS.ReadableStream): AsyncGenerator<EngineEvent> {
+async function* parseEvents(stream: NodeJS.ReadableStream): AsyncGenerator<EngineEvent> {
   for await (const line of createInterface({ input: stream, crlfDelay: Infinity })) {
     if (line.trim() === "") continue;
     yield JSON.parse(line) as EngineEvent;
   }
 }
 
-async function orNothing<T>(call: Promise<T>): Promise<T | undefined> {
+async function orUndefined<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;
   } catch (error) {

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { LIMITS } from "../../base/limits.ts";
 import { backoffMs } from "../../base/lib/backoff.ts";
-import { Fault, isDefect, reasonOf } from "../../base/lib/fault.ts";
+import { Fault, isInternalError, reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { ContainerFact, NameserversFact, NetworkFact } from "../registry/fact.ts";
 import { type Labels, type SplitLabels, splitLabels } from "../registry/labels.ts";
@@ -19,8 +19,8 @@ import { containerFact, isUp, knownFingerprint, listedFingerprint, mergedLabels,
 /** Who wants to know. */
 export interface FollowerHooks {
   /** The engine answers, for the first time or again; throws where it must not be followed. */
-  readonly onEngine: (info: EngineInfo) => void;
-  readonly onAway: (reason: string) => void;
+  readonly onConnected: (info: EngineInfo) => void;
+  readonly onDisconnected: (reason: string) => void;
   /** Every running container has been looked at once. */
   readonly onSynced: () => void;
   readonly onNetwork: (fact: NetworkFact) => void;
@@ -30,7 +30,7 @@ export interface FollowerHooks {
   /** A container could not be looked at; it will be again. */
   readonly onInspectFailed: (id: string, reason: string) => void;
   /** What an event said has been taken in, so many milliseconds after it. */
-  readonly onEventDone?: (lagMs: number) => void;
+  readonly onEventApplied?: (lagMs: number) => void;
   readonly nameserversOf: (json: ContainerJson) => NameserversFact;
   /** What is known now. */
   readonly known: () => ReadonlyMap<string, ContainerFact>;
@@ -41,7 +41,7 @@ export interface FollowerHooks {
 export type FollowedEngine = Pick<Engine, "describe" | "containers" | "container" | "network" | "image" | "events">;
 
 const NANO_PER_MILLI = 1e6;
-const LATE = Symbol("late");
+const TIMED_OUT = Symbol("late");
 
 export class Follower {
   readonly #engine: FollowedEngine;
@@ -67,7 +67,7 @@ export class Follower {
   }
 
   /** When anything here was last heard of, on the clock of `performance.now`. */
-  get lastSignMs(): number {
+  get lastActivityMs(): number {
     return this.#lastSignMs;
   }
 
@@ -82,7 +82,7 @@ export class Follower {
   }
 
   /** Looks at containers anew, because what is read of them means something else now; later, if the engine is away. */
-  lookAgain(ids: Iterable<string> = this.#hooks.known().keys()): void {
+  reinspect(ids: Iterable<string> = this.#hooks.known().keys()): void {
     for (const id of ids) this.#marked.add(id);
     if (this.#isConnected) this.#pump();
   }
@@ -98,7 +98,7 @@ export class Follower {
       } catch (error) {
         if (signal.aborted) return;
         if (error instanceof Fault && error.isFinal) throw error;
-        this.#hooks.onAway(reasonOf(error));
+        this.#hooks.onDisconnected(reasonOf(error));
       } finally {
         this.#isConnected = false;
         connection.abort();
@@ -111,7 +111,7 @@ export class Follower {
   /** One connection: stream first, list second, so that nothing falls between them. */
   async #follow(signal: AbortSignal, connection: AbortController, onConnected: () => void): Promise<void> {
     const info = await this.#engine.describe(signal);
-    this.#hooks.onEngine(info);
+    this.#hooks.onConnected(info);
     const events = await this.#engine.events(signal);
     this.#isConnected = true;
     onConnected();
@@ -186,7 +186,7 @@ export class Follower {
       this.#eventMs.delete(id);
       void this.#inspect(id).finally(() => {
         this.#inspecting.delete(id);
-        if (atMs !== undefined) this.#hooks.onEventDone?.(Math.max(0, Date.now() - atMs));
+        if (atMs !== undefined) this.#hooks.onEventApplied?.(Math.max(0, Date.now() - atMs));
         if (this.#isConnected) this.#pump();
         this.#noteSynced();
       });
@@ -206,9 +206,9 @@ export class Follower {
       const fact = containerFact(json, this.#hooks.nameserversOf(json), labels);
       await Promise.all(fact.endpoints.map(({ networkId }) => this.#learnNetwork(networkId)));
       this.#hooks.onContainer(fact);
-      if (isAsked) await this.#tellApart(fact, image);
+      if (isAsked) await this.#splitLabels(fact, image);
     } catch (error) {
-      if (isDefect(error)) guard.tell(error, "engine");
+      if (isInternalError(error)) guard.report(error, "engine");
       this.#hooks.onInspectFailed(id, reasonOf(error));
       // The next comparison of lists finds what this one missed; a container that changed in place is marked here.
       setTimeout(() => this.#mark(id), LIMITS.engineRetryLastMs).unref();
@@ -224,12 +224,12 @@ export class Follower {
   }
 
   /** Tells a container anew when its image has answered, or after a while without: its names were told before. */
-  async #tellApart(fact: ContainerFact, asked: Promise<Labels | undefined>): Promise<void> {
-    const late = sleep(LIMITS.imageWaitMs, LATE, { ref: false });
+  async #splitLabels(fact: ContainerFact, asked: Promise<Labels | undefined>): Promise<void> {
+    const late = sleep(LIMITS.imageWaitMs, TIMED_OUT, { ref: false });
     const image = await Promise.race([asked, late]).catch((error: unknown) => new Error(reasonOf(error)));
-    const isTold = image !== LATE && !(image instanceof Error);
+    const isTold = image !== TIMED_OUT && !(image instanceof Error);
     this.#hooks.onContainer({ ...fact, ...splitLabels(fact.imageLabels.labels, isTold ? image : undefined) });
-    if (image === LATE) void asked.catch(() => undefined).then(() => this.#mark(fact.id));
+    if (image === TIMED_OUT) void asked.catch(() => undefined).then(() => this.#mark(fact.id));
     if (image instanceof Error) throw image;
   }
 

@@ -6,12 +6,12 @@
 import { LIMITS } from "../../base/limits.ts";
 import { addressBytes, isSameAddress } from "../../base/model/address.ts";
 import type { Server } from "../../base/model/view.ts";
-import { type EngineHost, lookAtEngineFile, readEngineFile } from "../namespace/engine-host.ts";
-import { NextLook } from "./next-look.ts";
+import { type EngineHost, tryReadEngineFile, readEngineFile } from "../namespace/engine-host.ts";
+import { DebounceTimer } from "./debounce-timer.ts";
 import { PathWatch } from "./path-watch.ts";
 import { parseResolvConf } from "./resolv-conf.ts";
 
-const USUAL_PATH = "/etc/resolv.conf";
+const DEFAULT_PATH = "/etc/resolv.conf";
 const UPLINKS_PATH = "/run/systemd/resolve/resolv.conf";
 /** Where systemd-resolved answers: with everything it does, and as a mere proxy. */
 const STUBS = new Set(["127.0.0.53", "127.0.0.54"]);
@@ -26,27 +26,27 @@ export interface HostServers {
   /** What stands in the file where an address should. */
   readonly invalid: readonly string[];
   /** All addresses of the file, and those behind the stub, if it is one. */
-  readonly named: readonly string[];
+  readonly nameservers: readonly string[];
   readonly uplinks: readonly string[];
   /** A file is there that cannot be read now, because somebody holds a lease on it; so nothing is known. */
   readonly isBusy?: true;
 }
 
-const BUSY: HostServers = { servers: [], invalid: [], named: [], uplinks: [], isBusy: true };
+const BUSY: HostServers = { servers: [], invalid: [], nameservers: [], uplinks: [], isBusy: true };
 
 /** The files that may name servers of the host's. */
 export function hostFiles(path: string | undefined): readonly string[] {
-  return path === undefined ? [USUAL_PATH, UPLINKS_PATH] : [path];
+  return path === undefined ? [DEFAULT_PATH, UPLINKS_PATH] : [path];
 }
 
-export function readHostServers(host: HostRoot, path = USUAL_PATH): HostServers {
-  const file = lookAtEngineFile(host, path);
+export function readHostServers(host: HostRoot, path = DEFAULT_PATH): HostServers {
+  const file = tryReadEngineFile(host, path);
   if (file.kind === "busy") return BUSY;
   const { nameservers: named, invalid } = parseResolvConf(file.kind === "read" ? file.text : "");
   const isStub = named.length > 0 && named.every((address) => STUBS.has(address));
   const behind = isStub ? parseResolvConf(readEngineFile(host, UPLINKS_PATH) ?? "").nameservers : [];
   const uplinks = behind.filter((address) => !isLoopback(address));
-  return { servers: serversOf(named, uplinks), invalid, named, uplinks };
+  return { servers: serversOf(named, uplinks), invalid, nameservers: named, uplinks };
 }
 
 function serversOf(named: readonly string[], uplinks: readonly string[]): Server[] {
@@ -57,7 +57,7 @@ function serversOf(named: readonly string[], uplinks: readonly string[]): Server
   ];
   return all
     .filter(({ address }) => {
-      const key = keyOf(address);
+      const key = addressKey(address);
       const isNew = !known.has(key);
       known.add(key);
       return isNew;
@@ -66,7 +66,7 @@ function serversOf(named: readonly string[], uplinks: readonly string[]): Server
 }
 
 /** One text for every way to write an address. */
-function keyOf(address: string): string {
+function addressKey(address: string): string {
   const [, zone = ""] = address.split("%", 2);
   return `${Buffer.from(addressBytes(address) ?? []).toString("hex")}%${zone}`;
 }
@@ -85,8 +85,8 @@ export interface HostFileParts {
 
 export class HostFile {
   readonly #parts: HostFileParts;
-  readonly #watch = new PathWatch(() => this.#next.soon());
-  readonly #next = new NextLook(() => this.look());
+  readonly #watch = new PathWatch(() => this.#next.trigger());
+  readonly #next = new DebounceTimer(() => this.reread());
   #now: HostServers;
   /** Since when servers are missing. */
   #missingMs: number | undefined;
@@ -95,7 +95,7 @@ export class HostFile {
     this.#parts = parts;
     this.#arm();
     this.#now = this.#read();
-    this.#next.after(this.#pollMs);
+    this.#next.runAfter(this.#pollMs);
   }
 
   get now(): HostServers {
@@ -103,21 +103,21 @@ export class HostFile {
   }
 
   /** To be called when the engine's host may be another one, and whenever somebody wants to be sure. */
-  look(): void {
+  reread(): void {
     this.#next.cancel();
     this.#arm();
     const [before, now] = [this.#now, this.#read()];
     // What was known goes on until the file can be read again.
-    if (now.isBusy === true) return this.#next.after(this.#pollMs);
+    if (now.isBusy === true) return this.#next.runAfter(this.#pollMs);
     if (hasLost(now, before)) {
       this.#missingMs ??= performance.now();
       const leftMs = this.#missingMs + LIMITS.hostFileMissingMs - performance.now();
-      if (leftMs > 0) return this.#next.after(leftMs);
+      if (leftMs > 0) return this.#next.runAfter(leftMs);
     }
     this.#missingMs = undefined;
-    this.#next.after(this.#pollMs);
+    this.#next.runAfter(this.#pollMs);
     const isKnown = before.isBusy !== true;
-    if (isKnown && isSame(now.named, before.named) && isSame(now.uplinks, before.uplinks)) return;
+    if (isKnown && isSame(now.nameservers, before.nameservers) && isSame(now.uplinks, before.uplinks)) return;
     this.#now = now;
     this.#parts.onChange(now);
   }
@@ -128,12 +128,12 @@ export class HostFile {
   }
 
   get #pollMs(): number {
-    return this.#watch.isBlind ? LIMITS.hostFileBlindMs : LIMITS.hostFilePollMs;
+    return this.#watch.isBlind ? LIMITS.hostFileUnwatchedMs : LIMITS.hostFilePollMs;
   }
 
   /** Armed before it is read, so that nothing falls in between. */
   #arm(): void {
-    this.#watch.arm(this.#parts.host().root, [this.#parts.path ?? USUAL_PATH, UPLINKS_PATH]);
+    this.#watch.arm(this.#parts.host().root, [this.#parts.path ?? DEFAULT_PATH, UPLINKS_PATH]);
   }
 
   #read(): HostServers {
@@ -143,8 +143,8 @@ export class HostFile {
 
 /** A file that names nobody any more may only be on its way to be a new one. */
 function hasLost(now: HostServers, before: HostServers): boolean {
-  if (now.named.length === 0) return before.named.length > 0;
-  return now.uplinks.length === 0 && before.uplinks.length > 0 && isSame(now.named, before.named);
+  if (now.nameservers.length === 0) return before.nameservers.length > 0;
+  return now.uplinks.length === 0 && before.uplinks.length > 0 && isSame(now.nameservers, before.nameservers);
 }
 
 function isSame(one: readonly string[], other: readonly string[]): boolean {

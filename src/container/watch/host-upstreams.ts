@@ -3,7 +3,7 @@
  * containers they are for.
  */
 import { LIMITS } from "../../base/limits.ts";
-import { type EngineHost, lookAtContainerFile, readEngineFile } from "../namespace/engine-host.ts";
+import { type EngineHost, tryReadContainerFile, readEngineFile } from "../namespace/engine-host.ts";
 import type { NameserversFact } from "../registry/fact.ts";
 import { DaemonDns } from "./daemon-dns.ts";
 import { HostFile, type HostServers, hostFiles, readHostServers } from "./host-file.ts";
@@ -22,14 +22,14 @@ interface HostSettings {
 }
 
 export interface HostUpstreamsParts {
-  readonly onNews: ReportEvent;
+  readonly onEvent: ReportEvent;
   /** The engine's host as it is now; another one after the engine was restarted. */
   readonly host: () => EngineHost;
   readonly engineVersion: () => number;
   /** The servers are others now, or those that they ask are. */
   readonly onChange: (servers: readonly Server[]) => void;
   /** The lists of these containers could not be found for the moment. */
-  readonly lookAgain: (containerIds: readonly string[]) => void;
+  readonly reinspect: (containerIds: readonly string[]) => void;
 }
 
 export class HostUpstreams {
@@ -48,7 +48,7 @@ export class HostUpstreams {
     this.#settings = settings;
     this.#now = this.#open();
     if (this.#now.invalid.length > 0) {
-      parts.onNews(
+      parts.onEvent(
         { invalid: this.#now.invalid },
         "the host's resolv.conf names servers that are no addresses",
         "warn",
@@ -61,7 +61,7 @@ export class HostUpstreams {
   }
 
   nameserversOf(json: ContainerJson): NameserversFact {
-    const file = lookAtContainerFile(this.#parts.host(), json.ResolvConfPath ?? "", json.Id);
+    const file = tryReadContainerFile(this.#parts.host(), json.ResolvConfPath ?? "", json.Id);
     const isHostUnread = this.#now.isBusy === true;
     if (file.kind === "busy" || isHostUnread) this.#tryAgain(json.Id);
     return nameserversOf({
@@ -71,7 +71,7 @@ export class HostUpstreams {
       dnsOptions: json.HostConfig?.DnsOptions ?? [],
       engineVersion: this.#parts.engineVersion(),
       followsHost: this.#settings.behaviour.followsHost,
-      daemonDns: () => (isHostUnread ? undefined : this.#daemonDns.servers),
+      daemonDns: () => (isHostUnread ? undefined : this.#daemonDns.readServers),
     });
   }
 
@@ -87,8 +87,8 @@ export class HostUpstreams {
   }
 
   /** To be called when the engine's host may be another one. */
-  look(): void {
-    this.#file?.look();
+  reread(): void {
+    this.#file?.reread();
   }
 
   close(): void {
@@ -113,8 +113,8 @@ export class HostUpstreams {
       this.#again = undefined;
       // One that is followed looks again by itself.
       if (this.#file === undefined && this.#now.isBusy === true) this.#take(this.#open());
-      this.#parts.lookAgain(ids);
-    }, LIMITS.unreadAgainMs).unref();
+      this.#parts.reinspect(ids);
+    }, LIMITS.unreadRetryMs).unref();
   }
 
   /** Servers can be named as the host's also where containers do not follow them: then those of the start count. */
@@ -132,7 +132,7 @@ export class HostUpstreams {
     this.#parts.onChange(now.servers);
     const invalid = now.invalid.filter((text) => !before.invalid.includes(text));
     const told = { before: textOf(before), now: textOf(now), ...(invalid.length > 0 && { invalid }) };
-    this.#parts.onNews(told, "the host's nameservers changed");
+    this.#parts.onEvent(told, "the host's nameservers changed");
   }
 }
 

@@ -54,7 +54,7 @@ export class ImageLabels {
     if (json === undefined || !isOf(json, platform)) return undefined;
     const labels = json.Config?.Labels ?? {};
     const chars = Object.entries(labels).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
-    const oldest = this.#known.size < LIMITS.imagesKnown ? undefined : this.#known.keys().next().value;
+    const oldest = this.#known.size < LIMITS.imagesCached ? undefined : this.#known.keys().next().value;
     if (oldest !== undefined) this.#known.delete(oldest);
     this.#known.set(key, chars > LIMITS.imageLabelChars ? undefined : labels);
     return this.#known.get(key);

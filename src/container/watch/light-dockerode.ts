@@ -19,13 +19,13 @@ const UNUSED: readonly (readonly [Require, readonly string[]])[] = [
 ];
 
 for (const [from, names] of UNUSED) {
-  for (const name of names) leaveOut(from.resolve(name));
+  for (const name of names) stubModule(from.resolve(name));
 }
 
 export const Docker = ours("dockerode") as typeof Dockerode;
 
 /** Has whoever asks for this file get an empty module. */
-function leaveOut(path: string): void {
+function stubModule(path: string): void {
   const Module = ours("node:module") as new (id: string) => NodeJS.Module;
   const empty = new Module(path);
   empty.loaded = true;

@@ -42,7 +42,7 @@ const FROM_HOST = /^host\((.+)\)$/;
 
 const UNKNOWN: NameserversFact = { kind: "unknown" };
 
-type Named = Extract<NameserversFact, { readonly kind: "listed" }>["servers"];
+type ListedServers = Extract<NameserversFact, { readonly kind: "listed" }>["servers"];
 
 export function nameserversOf(input: NameserversInput): NameserversFact {
   const { dns } = input;
@@ -62,12 +62,12 @@ function recorded(input: NameserversInput, isNdotsSet: boolean): NameserversFact
   const servers = serversIn(resolvConf);
   if (servers === undefined) return UNKNOWN;
   const isTrue =
-    given.length > 0 ? isList(servers, given) : isFromHost && servers.every((each) => isHosts(each, input));
+    given.length > 0 ? isList(servers, given) : isFromHost && servers.every((each) => isHostServer(each, input));
   return isTrue ? { kind: "listed", servers, isNdotsSet, isOwn: false } : UNKNOWN;
 }
 
 /** What the comment lists; undefined where there is none. */
-function serversIn(resolvConf: string): Named | undefined {
+function serversIn(resolvConf: string): ListedServers | undefined {
   const list = LIST.exec(resolvConf)?.[1];
   if (list === undefined) return NO_SERVERS.test(resolvConf) ? [] : undefined;
   return list
@@ -79,7 +79,7 @@ function serversIn(resolvConf: string): Named | undefined {
     });
 }
 
-function isList(servers: Named, given: readonly string[]): boolean {
+function isList(servers: ListedServers, given: readonly string[]): boolean {
   return (
     servers.length === given.length &&
     servers.every(({ from, address }, index) => from === "container" && isSameAddress(address, given[index] ?? ""))
@@ -87,7 +87,7 @@ function isList(servers: Named, given: readonly string[]): boolean {
 }
 
 /** Whether the host's file names it, and the engine would have it asked from there. */
-function isHosts({ from, address }: Named[number], { hostServers, engineVersion }: NameserversInput): boolean {
+function isHostServer({ from, address }: ListedServers[number], { hostServers, engineVersion }: NameserversInput): boolean {
   if (addressBytes(address) === undefined || !hostServers().has(address)) return false;
   return from === "container" || engineVersion >= ASKS_FROM_HOST || isOnlyThere(address);
 }
@@ -106,7 +106,7 @@ function saysFromHost(resolvConf: string): boolean {
   return FOR_RESOLVER.test(resolvConf) && overrides !== undefined && !overrides.split(" ").includes("nameservers");
 }
 
-function fromContainer(addresses: readonly string[]): Named {
+function fromContainer(addresses: readonly string[]): ListedServers {
   return addresses.map((address) => ({ from: "container", address }));
 }
 

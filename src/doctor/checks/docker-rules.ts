@@ -7,8 +7,8 @@ import { xtablesIn } from "../../kernel/xtables.ts";
 import { attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { visitFirst } from "../../kernel/nfnetlink.ts";
-import * as nft from "../../kernel/nft-vocabulary.ts";
-import { DOCKER_CHAIN, DOCKER_TABLE } from "../../container/rules/port-leads.ts";
+import * as nft from "../../kernel/nft-constants.ts";
+import { DOCKER_CHAIN, DOCKER_TABLE } from "../../container/rules/port-redirects.ts";
 import { CHAIN_PREFIX } from "../../container/rules/iptables-text.ts";
 
 export type DockerRules = "iptables (nft)" | "iptables-legacy" | "nftables";
@@ -34,12 +34,12 @@ export function dockerRules(memory: NetlinkMemory): readonly DockerRules[] | und
 }
 
 /** Sentences about the older iptables; to be called inside the namespace. */
-export function legacyCulprits(): readonly string[] {
+export function legacyRuleCulprits(): readonly string[] {
   const rulesOf = (table: string): readonly LegacyRule[] => legacyRules(table) ?? [];
-  const led = rulesOf("nat").filter((rule) => TRANSLATING.has(rule.target) && isOthers(rule) && isAboutDns(rule));
+  const led = rulesOf("nat").filter((rule) => TRANSLATING.has(rule.target) && isForeign(rule) && isAboutDns(rule));
   const dropped = xtablesIn("ip")
     .flatMap((table) => rulesOf(table).map((rule) => ({ ...rule, table })))
-    .filter((rule) => DROPPING.has(rule.target) && rule.chain !== "FORWARD" && isOthers(rule) && isAboutDns(rule));
+    .filter((rule) => DROPPING.has(rule.target) && rule.chain !== "FORWARD" && isForeign(rule) && isAboutDns(rule));
   return [
     ...unique(led.map(({ chain }) => `chain "${chain}" of iptables-legacy's table nat leads port 53 elsewhere`)),
     ...unique(dropped.map(({ chain, table }) => `chain "${chain}" of iptables-legacy's table ${table} drops packets`)),
@@ -47,7 +47,7 @@ export function legacyCulprits(): readonly string[] {
 }
 
 /** Neither Docker's nor dns11's own, where it holds its rules there. */
-function isOthers({ chain }: LegacyRule): boolean {
+function isForeign({ chain }: LegacyRule): boolean {
   return chain !== DOCKER_CHAIN && !chain.startsWith(CHAIN_PREFIX);
 }
 

@@ -4,7 +4,7 @@
  */
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
-import { readBelow } from "../../container/namespace/container-root.ts";
+import { readUnder } from "../../container/namespace/container-root.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
 
 interface Libc {
@@ -49,7 +49,7 @@ export function libcFinding(root: number, resolvConf: string | undefined): Findi
 function libcBelow(root: number): Libc | undefined {
   const musl = firstBelow(root, MUSL);
   if (musl !== undefined) {
-    return { kind: "musl", version: muslVersion(musl, readBelow(root, PACKAGES, LIBRARY_BYTES_MAX)) };
+    return { kind: "musl", version: muslVersion(musl, readUnder(root, PACKAGES, LIBRARY_BYTES_MAX)) };
   }
   const glibc = firstBelow(root, GLIBC);
   if (glibc === undefined) return undefined;
@@ -58,7 +58,7 @@ function libcBelow(root: number): Libc | undefined {
 
 function firstBelow(root: number, paths: readonly string[]): Buffer | undefined {
   for (const path of paths) {
-    const bytes = readBelow(root, path, LIBRARY_BYTES_MAX);
+    const bytes = readUnder(root, path, LIBRARY_BYTES_MAX);
     if (bytes !== undefined) return bytes;
   }
   return undefined;

@@ -2,14 +2,14 @@
  * Namespace check: what has to be as it is in a network namespace before any rule matters: lo is up, connection tracking
  * has room, and whoever is to listen does. Everything here is called inside the namespace.
  */
-import { type Remembered, conversationsAt } from "../../kernel/conntrack.ts";
+import { type TrackedConversation, trackedConversationsTo } from "../../kernel/conntrack.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { procText } from "../../kernel/proc-text.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { boundPorts, listenersAt } from "../../container/namespace/listeners.ts";
-import type { Patient } from "./patient.ts";
+import type { ContainerTarget } from "./container-target.ts";
 
 const DNS_PORT = 53;
 /** A table that is so full is full at the next burst; and one that is full has a place free now and then. */
@@ -50,14 +50,14 @@ export function conntrackFinding(): Finding {
 }
 
 /** What the kernel remembers of conversations with Docker's resolver that nobody is at the end of any more. */
-export function staleTranslations(memory: NetlinkMemory): readonly Remembered[] {
+export function staleTranslations(memory: NetlinkMemory): readonly TrackedConversation[] {
   const ports = new Set(boundPorts(DOCKER_RESOLVER, "udp"));
-  return conversationsAt(memory, DOCKER_RESOLVER, DNS_PORT).filter(
+  return trackedConversationsTo(memory, DOCKER_RESOLVER, DNS_PORT).filter(
     ({ address, port }) => address === DOCKER_RESOLVER && !ports.has(port),
   );
 }
 
-export function staleFinding(stale: readonly Remembered[], isAnswered: boolean): Finding {
+export function staleFinding(stale: readonly TrackedConversation[], isAnswered: boolean): Finding {
   if (stale.length === 0) return finding("conntrack-stale", "ok", "none");
   const ports = [...new Set(stale.map(({ port }) => port))].join(", ");
   const detail = `${stale.length} entries lead clients that keep their socket to port ${ports} of ${DOCKER_RESOLVER}, where nobody listens`;
@@ -76,7 +76,7 @@ export function portFinding(): Finding {
   return finding("port-53", "warning", detail, remedy);
 }
 
-export function listenerFinding({ served }: Patient): Finding {
+export function listenerFinding({ served }: ContainerTarget): Finding {
   if (served === undefined) return finding("listener", "ok", "none here");
   const missing = (["udp", "tcp"] as const).filter(
     (protocol) => !boundPorts(DOCKER_RESOLVER, protocol).includes(served[protocol]),

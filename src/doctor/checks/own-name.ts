@@ -4,19 +4,19 @@
  */
 import { isSameAddress } from "../../base/model/address.ts";
 import type { CheckCode, Finding } from "../../base/model/finding.ts";
-import { type AddressType, nameAnswer, nameQuery } from "../../base/model/name-question.ts";
-import { type Exchanged, type Within, exchange } from "../../container/rules/exchange.ts";
+import { type AddressType, nameAnswer, nameQuery } from "../../base/model/name-query.ts";
+import { type ExchangeResult, type Within, exchange } from "../../container/rules/exchange.ts";
 
 /** Who asks, for what, and what is right. */
-export interface Person {
+export interface OwnName {
   readonly name: string;
   readonly addresses: readonly string[];
 }
 
-export interface Question {
+export interface OwnNameQuery {
   readonly code: CheckCode;
   /** Who asks, in the words that the findings begin with. */
-  readonly who: string;
+  readonly client: string;
   readonly servers: readonly string[];
   readonly within: Within;
   /** What the packets carry, if anything. */
@@ -25,7 +25,7 @@ export interface Question {
 }
 
 /** Whoever asks a resolver waits about so long. */
-export const WAIT_MS = 3_000;
+export const REPLY_TIMEOUT_MS = 3_000;
 
 /** What the kernel's words mean for a query. */
 const FAILURES: Readonly<Record<string, string>> = {
@@ -34,23 +34,23 @@ const FAILURES: Readonly<Record<string, string>> = {
 };
 
 /** A finding for each server and protocol. */
-export async function askOwnName({ name, addresses }: Person, question: Question): Promise<Finding[]> {
+export async function queryOwnName({ name, addresses }: OwnName, question: OwnNameQuery): Promise<Finding[]> {
   const type: AddressType = addresses.some((address) => !address.includes(":")) ? "A" : "AAAA";
   const { servers, within, mark } = question;
   const all = await Promise.all(
     servers.map(async (destination) => {
       const message = (id: number): Buffer => nameQuery(name, type, id);
-      const legs = await exchange(within, { destination, message, mark, waitMs: WAIT_MS });
+      const legs = await exchange(within, { destination, message, mark, waitMs: REPLY_TIMEOUT_MS });
       return legs.map((leg) => findingOf(destination, leg, { name, addresses }, question));
     }),
   );
   return all.flat();
 }
 
-function findingOf(server: string, leg: Exchanged, { name, addresses }: Person, question: Question): Finding {
+function findingOf(server: string, leg: ExchangeResult, { name, addresses }: OwnName, question: OwnNameQuery): Finding {
   const { protocol, id, reply, failure } = leg;
   const { code, remedy } = question;
-  const what = `${question.who} asks ${server} by ${protocol}`;
+  const what = `${question.client} asks ${server} by ${protocol}`;
   const problem = (detail: string): Finding => ({ code, what, state: "problem", detail, remedy });
   if (failure !== undefined) return problem(FAILURES[failure] ?? failure);
   if (reply === undefined) return problem("no answer");

@@ -7,7 +7,7 @@ import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { type ResolvConf, parseResolvConf } from "../../container/watch/resolv-conf.ts";
 
 /** The file as it was found. */
-export interface SeenResolvConf {
+export interface ContainerResolvConf {
   /** undefined where it cannot be read. */
   readonly text: string | undefined;
   /** "mounted": another file than the engine's stands there; "unknown": the container's own files are not to be seen. */
@@ -20,7 +20,7 @@ const SERVERS_MAX = 3;
 const NDOTS_MAX = 15;
 const NDOTS_DEFAULT = 1;
 /** So many queries for one name are felt. */
-const QUERIES_FELT = 4;
+const MANY_QUERIES = 4;
 /** glibc's and musl's; a word that is none of them is passed over in silence. */
 const NUMBERED = new Set(["ndots", "timeout", "attempts"]);
 const PLAIN = new Set([
@@ -29,13 +29,13 @@ const PLAIN = new Set([
 ]);
 const MOUNTED = "; it is a file that was mounted there, not the engine's";
 const EDITED = "; somebody edited it since the engine wrote it";
-const WRITE_ANEW = "Take the mount or the edit away and start the container anew: then the engine writes it.";
+const LET_DOCKER_REWRITE = "Take the mount or the edit away and start the container anew: then the engine writes it.";
 
 /** `isServed` says whether the container has Docker's resolver, so that its file has to name it. */
-export function resolvConfFindings({ text, origin }: SeenResolvConf, isServed: boolean): Finding[] {
+export function resolvConfFindings({ text, origin }: ContainerResolvConf, isServed: boolean): Finding[] {
   if (text === undefined) {
     const detail = "it is not there, or not a file that can be read: the C library then asks 127.0.0.1";
-    return [finding("resolv-conf", origin === "unknown" ? "unknown" : "problem", detail, WRITE_ANEW)];
+    return [finding("resolv-conf", origin === "unknown" ? "unknown" : "problem", detail, LET_DOCKER_REWRITE)];
   }
   const conf = parseResolvConf(text);
   return [
@@ -49,7 +49,7 @@ export function resolvConfFindings({ text, origin }: SeenResolvConf, isServed: b
  * For its own resolver the engine writes one server, and one line each of search list and options. The sum that it keeps
  * beside the file is of an earlier text, so it does not tell.
  */
-function originText(text: string, origin: SeenResolvConf["origin"], isServed: boolean): string {
+function originText(text: string, origin: ContainerResolvConf["origin"], isServed: boolean): string {
   if (origin === "mounted") return MOUNTED;
   const directives = text.split("\n").map((line) => line.trim().split(/\s+/)[0] ?? "");
   const isDoubled = ["nameserver", "search", "options"].some(
@@ -62,14 +62,14 @@ function targetFinding({ nameservers: servers, invalid }: ResolvConf, origin: st
   const tell = (state: FindingState, text: string, remedy?: string): Finding =>
     finding("resolv-conf", state, text + origin, remedy);
   const named = `names ${servers.join(", ") || "nobody"}`;
-  if (servers.length === 0) return tell("problem", `${named}: the C library then asks 127.0.0.1`, WRITE_ANEW);
+  if (servers.length === 0) return tell("problem", `${named}: the C library then asks 127.0.0.1`, LET_DOCKER_REWRITE);
   if (invalid.length > 0) {
     return tell("problem", `${named}, and what is no address: ${invalid.join(", ")}`, "Correct those lines.");
   }
   if (!isServed) return tell("ok", named);
   if (!servers.slice(0, SERVERS_MAX).includes(DOCKER_RESOLVER)) {
     const detail = `${named}, and not ${DOCKER_RESOLVER}: names of containers are asked where nobody knows them`;
-    return tell("problem", detail, WRITE_ANEW);
+    return tell("problem", detail, LET_DOCKER_REWRITE);
   }
   if (servers.length > 1) {
     const detail = `${named}: whoever asks all at once, as musl does, may take the others' denial of a container's name`;
@@ -103,7 +103,7 @@ function searchFinding(search: readonly string[], options: readonly string[]): F
   if (domains.length === 0) return finding("search", "ok", `empty, ndots ${ndots}`);
   const queries = 2 * (domains.length + 1);
   const list = `${domains.join(" ")}, ndots ${ndots}`;
-  if (ndots <= 1 || queries < QUERIES_FELT) return finding("search", "ok", list);
+  if (ndots <= 1 || queries < MANY_QUERIES) return finding("search", "ok", list);
   const example = ["www", "example", "com"].slice(-Math.max(2, Math.min(ndots, 3))).join(".");
   const detail = `${list}: a name with fewer than ${ndots} dots, such as ${example}, costs up to ${queries} queries, and is asked below ${domains[0]} first`;
   return finding(

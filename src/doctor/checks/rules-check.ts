@@ -5,43 +5,43 @@
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { findCulprits } from "../../container/rules/culprit.ts";
-import { chainsLeading } from "../../container/rules/port-leads.ts";
-import { type Standing, standingRules } from "../../container/rules/standing.ts";
-import { type DockerRules, dockerRules, legacyCulprits } from "./docker-rules.ts";
-import type { Patient } from "./patient.ts";
+import { chainsRedirecting } from "../../container/rules/port-redirects.ts";
+import { type InstalledRules, installedRules } from "../../container/rules/installed-rules.ts";
+import { type DockerRules, dockerRules, legacyRuleCulprits } from "./docker-rules.ts";
+import type { ContainerTarget } from "./container-target.ts";
 
 const DNS_PORT = 53;
 const RESTART = "Start the container anew, or take it off its network and back: then Docker writes them again.";
 
-export interface SeenRules {
-  readonly standing: readonly Standing[];
+export interface RuleSnapshot {
+  readonly standing: readonly InstalledRules[];
   /** undefined where there are too many to tell. */
   readonly docker: readonly DockerRules[] | undefined;
   readonly foreign: readonly string[];
 }
 
 /** To be called inside the namespace. */
-export function seeRules(memory: NetlinkMemory): SeenRules {
-  const leading = chainsLeading(memory, DNS_PORT).map((chain) => `chain ${chain} leads port 53 elsewhere`);
-  const legacy = legacyCulprits();
+export function readRuleSnapshot(memory: NetlinkMemory): RuleSnapshot {
+  const leading = chainsRedirecting(memory, DNS_PORT).map((chain) => `chain ${chain} leads port 53 elsewhere`);
+  const legacy = legacyRuleCulprits();
   // The older iptables' rules are told one by one, so that its tables' names say nothing more.
   const others = findCulprits(memory).filter((sentence) => !sentence.startsWith("iptables-legacy has rules"));
-  return { standing: standingRules(memory), docker: dockerRules(memory), foreign: [...leading, ...others, ...legacy] };
+  return { standing: installedRules(memory), docker: dockerRules(memory), foreign: [...leading, ...others, ...legacy] };
 }
 
 /** Whether queries come through, by what was asked. */
-export function rulesFindings(seen: SeenRules, { served, isAnswered }: Patient, comesThrough: boolean): Finding[] {
+export function rulesFindings(seen: RuleSnapshot, { served, isAnswered }: ContainerTarget, comesThrough: boolean): Finding[] {
   return [
-    oursFinding(seen.standing, served !== undefined),
-    dockersFinding(seen.docker, isAnswered),
-    foreignFinding(seen.foreign, comesThrough),
+    ownRulesFinding(seen.standing, served !== undefined),
+    dockerRulesFinding(seen.docker, isAnswered),
+    foreignRulesFinding(seen.foreign, comesThrough),
   ];
 }
 
-function oursFinding(standing: readonly Standing[], isServed: boolean): Finding {
-  const titles = (holder: Standing["holder"]): string =>
+function ownRulesFinding(standing: readonly InstalledRules[], isServed: boolean): Finding {
+  const titles = (holder: InstalledRules["owner"]): string =>
     standing
-      .filter((one) => one.holder === holder)
+      .filter((one) => one.owner === holder)
       .map(({ title }) => title)
       .join(", ");
   const [held, left, staying] = [titles("instance"), titles("nobody"), titles("stays")];
@@ -55,7 +55,7 @@ function oursFinding(standing: readonly Standing[], isServed: boolean): Finding 
   return finding("rules", "problem", "dns11 serves here, but its rules are not there", "Run `dns11 doctor --fix`.");
 }
 
-function dockersFinding(docker: readonly DockerRules[] | undefined, isAnswered: boolean): Finding {
+function dockerRulesFinding(docker: readonly DockerRules[] | undefined, isAnswered: boolean): Finding {
   if (docker === undefined) {
     return finding("docker-rules", "unknown", "iptables-legacy's table nat is too large, or changes too often");
   }
@@ -68,7 +68,7 @@ function dockersFinding(docker: readonly DockerRules[] | undefined, isAnswered: 
   return finding("docker-rules", "problem", `none: ${cause}. Nobody leads queries to Docker's resolver`, RESTART);
 }
 
-function foreignFinding(foreign: readonly string[], comesThrough: boolean): Finding {
+function foreignRulesFinding(foreign: readonly string[], comesThrough: boolean): Finding {
   if (foreign.length === 0) return finding("foreign-rules", "ok", "none that translate or drop what is asked");
   const text = foreign.join("; ");
   if (comesThrough) return finding("foreign-rules", "warning", `${text}. Queries come through all the same`);

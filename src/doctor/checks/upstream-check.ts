@@ -4,41 +4,41 @@
  */
 import { isSameAddress } from "../../base/model/address.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
-import { nameAnswer, nameQuery, replyCode, rootQuery } from "../../base/model/name-question.ts";
+import { nameAnswer, nameQuery, replyCode, rootQuery } from "../../base/model/name-query.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { PASSTHROUGH_MARK } from "../../container/namespace/dial.ts";
 import type { ContainerFact } from "../../container/registry/fact.ts";
-import { type Exchanged, type Within, exchange } from "../../container/rules/exchange.ts";
-import { WAIT_MS } from "./own-name.ts";
+import { type ExchangeResult, type Within, exchange } from "../../container/rules/exchange.ts";
+import { REPLY_TIMEOUT_MS } from "./own-name.ts";
 
 /** A container with the servers that are asked for it. */
-export interface Asker {
+export interface ContainerServers {
   readonly fact: ContainerFact;
   readonly servers: readonly Server[];
 }
 
-const FOR_SERVERS =
+const USE_ANOTHER_SERVER =
   "Name a server that answers: --dns for the container, the host's resolv.conf, or a setting of dns11.";
 
 /** Asks one server, from inside its namespace. */
-export async function askServer(within: Within, { from, address, port }: Server): Promise<readonly Exchanged[]> {
+export async function queryServer(within: Within, { from, address, port }: Server): Promise<readonly ExchangeResult[]> {
   const mark = from === "docker" ? PASSTHROUGH_MARK : undefined;
-  return await exchange(within, { destination: address, port, message: rootQuery, mark, waitMs: WAIT_MS });
+  return await exchange(within, { destination: address, port, message: rootQuery, mark, waitMs: REPLY_TIMEOUT_MS });
 }
 
-export function upstreamFinding(server: Server, legs: readonly Exchanged[]): Finding {
+export function upstreamFinding(server: Server, legs: readonly ExchangeResult[]): Finding {
   const told = legs.map((leg) => ({ leg, code: leg.reply === undefined ? undefined : replyCode(leg.reply, leg.id) }));
   const detail = `${serverText(server)}: ${told.map(({ leg, code }) => legText(leg, code)).join(", ")}`;
   const [udp, tcp] = told;
-  if (udp?.code === undefined && tcp?.code === undefined) return finding("upstream", "problem", detail, FOR_SERVERS);
-  if (udp?.code === undefined) return finding("upstream", "problem", detail, FOR_SERVERS);
+  if (udp?.code === undefined && tcp?.code === undefined) return finding("upstream", "problem", detail, USE_ANOTHER_SERVER);
+  if (udp?.code === undefined) return finding("upstream", "problem", detail, USE_ANOTHER_SERVER);
   if (tcp?.code === undefined) {
     const remedy = "Let port 53 by TCP through to it: replies that do not fit into a packet need it.";
     return finding("upstream", "warning", detail, remedy);
   }
-  if (udp.code === "SERVFAIL" || udp.code === "REFUSED") return finding("upstream", "warning", detail, FOR_SERVERS);
+  if (udp.code === "SERVFAIL" || udp.code === "REFUSED") return finding("upstream", "warning", detail, USE_ANOTHER_SERVER);
   return finding("upstream", "ok", detail);
 }
 
@@ -46,17 +46,17 @@ export function upstreamFinding(server: Server, legs: readonly Exchanged[]): Fin
 export function noUpstreamFinding(isInside: boolean): Finding {
   const detail = "none: what is no container's name is answered by nobody";
   if (isInside) return finding("upstream", "ok", `${detail}; all its networks are internal`);
-  return finding("upstream", "warning", detail, FOR_SERVERS);
+  return finding("upstream", "warning", detail, USE_ANOTHER_SERVER);
 }
 
-function legText({ protocol, reply, failure, tookMs }: Exchanged, code: string | undefined): string {
+function legText({ protocol, reply, failure, tookMs }: ExchangeResult, code: string | undefined): string {
   if (failure !== undefined) return `${protocol} ${failure}`;
-  if (reply === undefined) return `${protocol} no answer within ${WAIT_MS / 1000} s`;
+  if (reply === undefined) return `${protocol} no answer within ${REPLY_TIMEOUT_MS / 1000} s`;
   return `${protocol} ${code ?? "no DNS reply"} in ${tookMs.toFixed(1)} ms`;
 }
 
 /** A server that is a container which asks that server itself, or the very address that queries come from. */
-export function loopFinding(asker: Asker, all: readonly Asker[]): Finding {
+export function loopFinding(asker: ContainerServers, all: readonly ContainerServers[]): Finding {
   const loops = asker.servers
     .filter(({ from }) => from !== "docker")
     .flatMap((server) => {
@@ -77,7 +77,7 @@ export function addressesOf({ endpoints }: ContainerFact): string[] {
 }
 
 /** Below a domain that answers for every name, a search list gives names that do not exist an address. */
-export async function swallowFinding(
+export async function wildcardFinding(
   within: Within,
   domains: readonly string[],
   nonce: string,
@@ -85,7 +85,7 @@ export async function swallowFinding(
   const asked = await Promise.all(
     domains.map(async (domain) => {
       const message = (id: number): Buffer => nameQuery(`${nonce}.${domain}`, "A", id);
-      const legs = await exchange(within, { destination: DOCKER_RESOLVER, message, waitMs: WAIT_MS });
+      const legs = await exchange(within, { destination: DOCKER_RESOLVER, message, waitMs: REPLY_TIMEOUT_MS });
       const answers = legs.map(({ reply, id }) => (reply === undefined ? undefined : nameAnswer(reply, id)));
       return answers.some((answer) => typeof answer === "object" && answer.length > 0) ? domain : undefined;
     }),

@@ -1,16 +1,16 @@
 /**
  * KindDoctor: finds the nodes of an engine and has each examined, with or without a dns11 that runs.
  */
-import { networksOf } from "../networks.ts";
-import { examineNode } from "./node-check.ts";
+import { readNetworks } from "../networks.ts";
+import { checkNode } from "./node-check.ts";
 import { nodeFactOf } from "../../container/kind/node-fact.ts";
 import { isNode } from "../../container/kind/selection.ts";
-import { Bracket, warmThreadPool } from "../../container/namespace/bracket.ts";
+import { NamespaceRunner, warmThreadPool } from "../../container/namespace/namespace-runner.ts";
 import {
   type EngineHost,
   closeEngineHost,
   openEngineHost,
-  processBehind,
+  socketPeerPid,
   readEngineFile,
 } from "../../container/namespace/engine-host.ts";
 import { proveNamespace } from "../../container/namespace/proof.ts";
@@ -31,36 +31,36 @@ export interface NodeDiagnosis {
   readonly findings: readonly Finding[];
 }
 
-export interface DiagnosisOrder {
+export interface NodeDiagnosisOptions {
   readonly hostFlag: string | undefined;
   /** A container's name or id; without it all nodes. */
   readonly node: string | undefined;
   readonly filters: readonly NodeFilter[];
 }
 
-export async function diagnoseNodes({ hostFlag, node, filters }: DiagnosisOrder): Promise<NodeDiagnosis[]> {
+export async function diagnoseNodes({ hostFlag, node, filters }: NodeDiagnosisOptions): Promise<NodeDiagnosis[]> {
   checkCapabilities();
   await warmThreadPool();
   const { socketPath } = engineAddress(hostFlag, process.env);
   const engine = new Engine(socketPath);
-  const host = openEngineHost(behind(socketPath));
-  const bracket = new Bracket();
+  const host = openEngineHost(engineProcess(socketPath));
+  const runner = new NamespaceRunner();
   try {
-    const facts = node === undefined ? await allNodes(engine, filters) : [await theNode(engine, node)];
+    const facts = node === undefined ? await allNodes(engine, filters) : [await nodeNamed(engine, node)];
     const diagnoses: NodeDiagnosis[] = [];
     for (const fact of facts) {
-      diagnoses.push({ node: fact.name, findings: await diagnose(fact, engine, host, bracket) });
+      diagnoses.push({ node: fact.name, findings: await diagnose(fact, engine, host, runner) });
     }
     return diagnoses;
   } finally {
-    bracket.close();
+    runner.close();
     closeEngineHost(host);
   }
 }
 
-function behind(socketPath: string): ReturnType<typeof processBehind> {
+function engineProcess(socketPath: string): ReturnType<typeof socketPeerPid> {
   try {
-    return processBehind(socketPath);
+    return socketPeerPid(socketPath);
   } catch (error) {
     throw new Fault("ENGINE_AWAY", `Nobody answers at the engine socket "${socketPath}"`, {
       cause: error,
@@ -81,7 +81,7 @@ async function allNodes(engine: Engine, filters: readonly NodeFilter[]): Promise
   return facts;
 }
 
-async function theNode(engine: Engine, node: string): Promise<ContainerFact> {
+async function nodeNamed(engine: Engine, node: string): Promise<ContainerFact> {
   const json = await engine.container(encodeURIComponent(node));
   if (json !== undefined && isUp(json)) return containerFact(json, { kind: "unknown" });
   throw new Fault("NO_SUCH_NODE", `The engine has no running container "${node}"`, {
@@ -93,16 +93,16 @@ async function diagnose(
   fact: ContainerFact,
   engine: Engine,
   host: EngineHost,
-  bracket: Bracket,
+  runner: NamespaceRunner,
 ): Promise<readonly Finding[]> {
   let fd = -1;
   try {
-    const networks = await networksOf([fact], engine);
-    fd = proveNamespace({ containerId: fact.id, ...fact }, host, bracket.homeId).fd;
+    const networks = await readNetworks([fact], engine);
+    fd = proveNamespace({ containerId: fact.id, ...fact }, host, runner.homeId).fd;
     const { resolvConfPath: path } = fact;
     const resolvConf = path === undefined ? undefined : readEngineFile(host, path);
     const patient = { fact: nodeFactOf(fact, (id) => networks.get(id), undefined), fd, resolvConf };
-    return await examineNode(patient, { bracket, memory: new NetlinkMemory() });
+    return await checkNode(patient, { runner, memory: new NetlinkMemory() });
   } catch (error) {
     return [finding("namespace", "unknown", reasonOf(error))];
   } finally {

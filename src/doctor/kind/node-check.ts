@@ -8,17 +8,17 @@ import { reasonOf } from "../../base/lib/fault.ts";
 import { isSameAddress } from "../../base/model/address.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
-import { type Question, askOwnName } from "../checks/own-name.ts";
-import type { Bracket } from "../../container/namespace/bracket.ts";
+import { type OwnNameQuery, queryOwnName } from "../checks/own-name.ts";
+import type { NamespaceRunner } from "../../container/namespace/namespace-runner.ts";
 import { listenersAt } from "../../container/namespace/listeners.ts";
-import { type Standing, standingRules } from "../../container/rules/standing.ts";
-import { dockerResolver, remedyFor, troubleWith } from "../../container/kind/docker-resolver.ts";
+import { type InstalledRules, installedRules } from "../../container/rules/installed-rules.ts";
+import { findDockerResolver, restartRemedy, problemWith } from "../../container/kind/docker-resolver.ts";
 import type { NodeFact } from "../../container/kind/node-fact.ts";
 import { openPodNamespace } from "../../container/kind/pod-namespace.ts";
-import { forbidRouteLocalnet, lackingRouteLocalnet } from "../../container/kind/route-localnet.ts";
-import { isLoopback, nameserversIn } from "../../container/kind/resolv-text.ts";
+import { disableRouteLocalnet, disabledRouteLocalnet } from "../../container/kind/route-localnet.ts";
+import { isLoopback, nameserversIn } from "../../container/kind/resolv-conf-text.ts";
 
-export interface NodePatient {
+export interface NodeTarget {
   readonly fact: NodeFact;
   /** The node's network namespace. */
   readonly fd: number;
@@ -26,33 +26,33 @@ export interface NodePatient {
   readonly resolvConf: string | undefined;
 }
 
-export interface DoctorTools {
-  readonly bracket: Bracket;
+export interface NodeCheckTools {
+  readonly runner: NamespaceRunner;
   readonly memory: NetlinkMemory;
 }
 
 const DNS_PORT = 53;
 const START = "Start dns11 with --kind auto, or look at `dns11 kind status`.";
 
-export async function examineNode(patient: NodePatient, tools: DoctorTools): Promise<Finding[]> {
+export async function checkNode(patient: NodeTarget, tools: NodeCheckTools): Promise<Finding[]> {
   const { fact, fd, resolvConf } = patient;
   const servers = nameserversIn(resolvConf ?? "");
   const reachable = servers.filter((server) => !isLoopback(server));
   return [
     resolvConfFinding(resolvConf, servers, reachable),
-    ...tools.bracket.within(fd, () => {
-      const [standing] = standingRules(tools.memory);
-      const isServed = standing?.holder === "instance";
+    ...tools.runner.within(fd, () => {
+      const [standing] = installedRules(tools.memory);
+      const isServed = standing?.owner === "instance";
       return [
         holderFinding(standing),
         dockerFinding(fact, isServed, tools.memory),
         ...listenerFindings(fact, reachable),
       ];
     }),
-    ...(await asked("the node itself", fact, [...new Set([DOCKER_RESOLVER, ...reachable])], (work) =>
-      tools.bracket.within(fd, work),
+    ...(await answerFindings("the node itself", fact, [...new Set([DOCKER_RESOLVER, ...reachable])], (work) =>
+      tools.runner.within(fd, work),
     )),
-    ...(await fromPod(patient, reachable, tools)),
+    ...(await podFindings(patient, reachable, tools)),
   ];
 }
 
@@ -67,23 +67,23 @@ function resolvConfFinding(
   return finding("kind-resolv-conf", "problem", `names ${named}, which in a pod is the pod itself`, START);
 }
 
-function holderFinding(standing: Standing | undefined): Finding {
+function holderFinding(standing: InstalledRules | undefined): Finding {
   if (standing === undefined) return finding("kind-rules", "ok", "no rules of dns11");
   const words = {
     instance: "owned by a running process",
     nobody: "owned by nobody",
     stays: "made in the node, to stay",
   };
-  return finding("kind-rules", "ok", `rules of dns11, ${words[standing.holder]}`);
+  return finding("kind-rules", "ok", `rules of dns11, ${words[standing.owner]}`);
 }
 
 /** Who answers when dns11 ends. */
 function dockerFinding({ name }: NodeFact, isServed: boolean, memory: NetlinkMemory): Finding {
-  const docker = dockerResolver(memory);
-  const trouble = troubleWith(docker);
-  if (trouble === undefined) return finding("kind-docker", "ok", `answers at ${docker.answering.join(", ")}`);
+  const docker = findDockerResolver(memory);
+  const trouble = problemWith(docker);
+  if (trouble === undefined) return finding("kind-docker", "ok", `answers at ${docker.reachableAt.join(", ")}`);
   const detail = isServed ? `when dns11 ends nobody answers pods: ${trouble}` : trouble;
-  const remedy = `Start the node anew when it suits: ${remedyFor(name)}.`;
+  const remedy = `Start the node anew when it suits: ${restartRemedy(name)}.`;
   return finding("kind-docker", isServed ? "warning" : "problem", detail, remedy);
 }
 
@@ -97,11 +97,11 @@ function listenerFindings(fact: NodeFact, reachable: readonly string[]): Finding
   });
 }
 
-async function fromPod({ fact, fd }: NodePatient, servers: readonly string[], tools: DoctorTools): Promise<Finding[]> {
+async function podFindings({ fact, fd }: NodeTarget, servers: readonly string[], tools: NodeCheckTools): Promise<Finding[]> {
   if (servers.length === 0) return [];
   let pod;
   try {
-    pod = await openPodNamespace(tools.bracket, tools.memory, fd);
+    pod = await openPodNamespace(tools.runner, tools.memory, fd);
   } catch (error) {
     return [finding("kind-pod", "unknown", `no pod could be made to ask from: ${reasonOf(error)}`)];
   }
@@ -109,15 +109,15 @@ async function fromPod({ fact, fd }: NodePatient, servers: readonly string[], to
     const possible = servers.filter((server) => !server.includes(":") || pod.addresses.ipv6 !== undefined);
     const podFd = pod.fd;
     const ask = async (): Promise<Finding[]> =>
-      await asked("a pod", fact, possible, (work) => tools.bracket.within(podFd, work));
+      await answerFindings("a pod", fact, possible, (work) => tools.runner.within(podFd, work));
     const findings = await ask();
     const { name: ownLink } = pod.link;
-    const shut = tools.bracket.within(fd, () => shutInterfaces(fact, tools.memory));
+    const shut = tools.runner.within(fd, () => interfacesWithoutLocalnet(fact, tools.memory));
     const others = shut.filter((name) => name !== ownLink);
     if (findings.every(({ state }) => state === "ok")) {
       if (others.length === 0) return findings;
       // Whether that matters is seen by asking as a pod does whose interface has it off.
-      tools.bracket.within(fd, () => forbidRouteLocalnet(ownLink));
+      tools.runner.within(fd, () => disableRouteLocalnet(ownLink));
       if ((await ask()).every(({ state }) => state === "ok")) return findings;
     }
     if (shut.length === 0) return findings;
@@ -129,7 +129,7 @@ async function fromPod({ fact, fd }: NodePatient, servers: readonly string[], to
 }
 
 /** Interfaces by which pods come in, on which packets for 127.0.0.0/8 are dropped. */
-function shutInterfaces({ addresses }: NodeFact, memory: NetlinkMemory): string[] {
+function interfacesWithoutLocalnet({ addresses }: NodeFact, memory: NetlinkMemory): string[] {
   const route = new RouteSocket(memory);
   try {
     const held = route.addresses().filter(({ address }) => addresses.some((own) => isSameAddress(own, address)));
@@ -138,7 +138,7 @@ function shutInterfaces({ addresses }: NodeFact, memory: NetlinkMemory): string[
     const links = route
       .links()
       .filter((link) => link.isUp && !link.isLoopback && link.master === undefined && !dockers.has(link.index));
-    return Object.keys(lackingRouteLocalnet(links.map(({ name }) => name)));
+    return Object.keys(disabledRouteLocalnet(links.map(({ name }) => name)));
   } finally {
     route.close();
   }
@@ -152,11 +152,11 @@ function localnetFinding(shut: readonly string[]): Finding {
   return finding("route-localnet", "problem", detail, remedy);
 }
 
-async function asked(
+async function answerFindings(
   who: string,
   { name, addresses }: NodeFact,
   servers: readonly string[],
-  within: Question["within"],
+  within: OwnNameQuery["within"],
 ): Promise<Finding[]> {
-  return await askOwnName({ name, addresses }, { code: "kind-answers", who, servers, within, remedy: START });
+  return await queryOwnName({ name, addresses }, { code: "kind-answers", client: who, servers, within, remedy: START });
 }

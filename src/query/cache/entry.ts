@@ -10,7 +10,7 @@ import { QUESTION_FIXED_BYTES } from "../../base/dns/record.ts";
 import { copyBytes } from "../../base/lib/bytes.ts";
 import { Cells } from "../../base/lib/cells.ts";
 import { type SharedReply, recordsOf } from "../wire/shared-reply.ts";
-import type { Key, ReadKey } from "./key.ts";
+import type { CacheKey, LookupKey } from "./key.ts";
 
 /** The whole numbers of an entry. */
 const WORDS = 10;
@@ -76,13 +76,13 @@ export class Columns {
   }
 
   /** Puts what was drawn up into a place that is empty. */
-  fill(place: number, { hash, type, bits, scope }: Key, { words, bytes, length }: Draft): void {
+  fill(place: number, { hash, type, bits, scope }: CacheKey, { words, bytes, length }: EntryDraft): void {
     const at = place * WORDS;
     this.words[at + HASH] = hash;
     this.words[at + TYPE_AND_BITS] = type | (bits << HIGH_AT);
     this.words[at + SCOPE] = scope;
     for (let word = NAME_BYTES_AND_FLAGS; word < WORDS; word++) this.words[at + word] = words[word] as number;
-    this.words[at + CELL] = this.cells.keep(bytes, length);
+    this.words[at + CELL] = this.cells.store(bytes, length);
   }
 }
 
@@ -90,12 +90,12 @@ export class Columns {
  * What an entry is to keep, before it has its place: name, records, where the TTLs stand in them, the server's error, and
  * why all servers failed.
  */
-export class Draft {
+export class EntryDraft {
   readonly bytes = Buffer.allocUnsafeSlow(IMAGE_BYTES);
   readonly words = new Int32Array(WORDS);
   length = 0;
 
-  draw({ name }: Key, reply: SharedReply | undefined, failure: Uint8Array | undefined): void {
+  compose({ name }: CacheKey, reply: SharedReply | undefined, failure: Uint8Array | undefined): void {
     this.words.fill(0);
     this.length = this.bytes.write(name, 0, "latin1");
     this.words[NAME_BYTES_AND_FLAGS] = this.length;
@@ -141,20 +141,20 @@ const view = {
   extendedError: undefined as Buffer | undefined,
 } satisfies SharedReply;
 
-export class Entry {
+export class CacheEntry {
   readonly #columns: Columns;
-  place = 0;
+  row = 0;
 
   constructor(columns: Columns) {
     this.#columns = columns;
   }
 
   at(place: number): this {
-    this.place = place;
+    this.row = place;
     return this;
   }
 
-  get key(): Key {
+  get key(): CacheKey {
     const typeAndBits = this.#word(TYPE_AND_BITS);
     const labels = Buffer.allocUnsafe(this.#nameBytes);
     this.#columns.cells.copy(this.#word(CELL), 0, labels.length, labels);
@@ -170,7 +170,7 @@ export class Entry {
     return this.#word(SCOPE);
   }
 
-  isOf(key: ReadKey): boolean {
+  isOf(key: LookupKey): boolean {
     return (
       this.#word(HASH) === key.hash &&
       this.#word(TYPE_AND_BITS) === (key.type | (key.bits << HIGH_AT)) &&
@@ -305,18 +305,18 @@ export class Entry {
   }
 
   #word(word: number): number {
-    return this.#columns.words[this.place * WORDS + word] as number;
+    return this.#columns.words[this.row * WORDS + word] as number;
   }
 
   #setWord(word: number, value: number): void {
-    this.#columns.words[this.place * WORDS + word] = value;
+    this.#columns.words[this.row * WORDS + word] = value;
   }
 
   #time(time: number): number {
-    return this.#columns.times[this.place * TIMES + time] as number;
+    return this.#columns.times[this.row * TIMES + time] as number;
   }
 
   #setTime(time: number, ms: number): void {
-    this.#columns.times[this.place * TIMES + time] = ms;
+    this.#columns.times[this.row * TIMES + time] = ms;
   }
 }

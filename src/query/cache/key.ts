@@ -4,7 +4,7 @@
 import { hashByte } from "../../base/model/label-table.ts";
 
 /** What it is beside the name: DO and CD change what is in a reply (RFC 4035, 3.2). */
-interface Found {
+interface KeyFields {
   /** Over the name and everything below. */
   readonly hash: number;
   readonly type: number;
@@ -12,13 +12,13 @@ interface Found {
   readonly scope: number;
 }
 
-export interface Key extends Found {
+export interface CacheKey extends KeyFields {
   /** Lower-case wire labels, a character a byte: it may wait for long, and a text is the least object that bytes can be. */
   readonly name: string;
 }
 
 /** A key whose name still lies where it was read; its first `length` bytes count. */
-export interface ReadKey extends Found {
+export interface LookupKey extends KeyFields {
   readonly name: Uint8Array;
   readonly length: number;
 }
@@ -34,6 +34,6 @@ export function keyHash(nameHash: number, type: number, bits: number, scope: num
   return hash & SMALL;
 }
 
-export function isSameKey(one: Key, other: Key): boolean {
+export function isSameKey(one: CacheKey, other: CacheKey): boolean {
   return one.type === other.type && one.bits === other.bits && one.scope === other.scope && one.name === other.name;
 }

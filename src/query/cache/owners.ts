@@ -3,13 +3,13 @@
  * there; what others may want of it stays when it goes, and is nobody's then.
  */
 import type { Client } from "../client/client.ts";
-import { type Owner, type ReplyCache, newOwner } from "./reply-cache.ts";
+import { type CacheOwner, type ReplyCache, newCacheOwner } from "./reply-cache.ts";
 
-export class Owners {
+export class CacheOwners {
   readonly #cache: ReplyCache;
   readonly #isShared: (scope: number) => boolean;
-  readonly #heir = newOwner();
-  readonly #owners = new WeakMap<Client, Owner>();
+  readonly #heir = newCacheOwner();
+  readonly #owners = new WeakMap<Client, CacheOwner>();
 
   constructor(cache: ReplyCache, isShared: (scope: number) => boolean) {
     this.#cache = cache;
@@ -17,15 +17,15 @@ export class Owners {
   }
 
   /** Of a container, where anything was kept for it; of nobody: of those that are gone. */
-  known(client: Client | undefined): Owner | undefined {
+  known(client: Client | undefined): CacheOwner | undefined {
     return client === undefined ? this.#heir : this.#owners.get(client);
   }
 
-  of(client: Client): Owner {
+  of(client: Client): CacheOwner {
     if (client.isClosed) return this.#heir;
     const known = this.#owners.get(client);
     if (known !== undefined) return known;
-    const owner = newOwner();
+    const owner = newCacheOwner();
     this.#owners.set(client, owner);
     // A container may outlive these owners, whom other settings have replaced, and is not to keep them alive.
     const self = new WeakRef(this);
@@ -36,7 +36,7 @@ export class Owners {
     return owner;
   }
 
-  #bequeath(owner: Owner): void {
-    this.#cache.inherit(owner, this.#heir, this.#isShared);
+  #bequeath(owner: CacheOwner): void {
+    this.#cache.transfer(owner, this.#heir, this.#isShared);
   }
 }

@@ -11,11 +11,11 @@ import { Fault } from "../../base/lib/fault.ts";
 import { CELL_COST, cellsFor } from "../../base/lib/cells.ts";
 import type { SharedReply } from "../wire/shared-reply.ts";
 import { type CacheCounts, newCacheCounts } from "../record/cache-counts.ts";
-import { COLUMNS_COST, Columns, Draft, Entry } from "./entry.ts";
-import type { Key, ReadKey } from "./key.ts";
+import { COLUMNS_COST, Columns, EntryDraft, CacheEntry } from "./entry.ts";
+import type { CacheKey, LookupKey } from "./key.ts";
 
 /** One container's replies, the one that was asked for last at the end. */
-export interface Owner {
+export interface CacheOwner {
   bytes: number;
   entries: number;
   first: number;
@@ -49,12 +49,12 @@ export class ReplyCache {
   readonly #after: Int32Array;
   readonly #ownerOf: Int32Array;
   readonly #bytesOf: Int32Array;
-  readonly #owners = new Set<Owner>();
-  readonly #byNumber: (Owner | undefined)[] = [];
-  readonly #draft = new Draft();
+  readonly #owners = new Set<CacheOwner>();
+  readonly #byNumber: (CacheOwner | undefined)[] = [];
+  readonly #draft = new EntryDraft();
   readonly #name = Buffer.allocUnsafeSlow(NAME_BYTES_MAX);
   /** Nothing is made to look at what a query asks for. */
-  readonly #read: Entry;
+  readonly #read: CacheEntry;
   #firstFree = NONE;
   #neverUsed = NONE + 1;
   #bytes = 0;
@@ -80,7 +80,7 @@ export class ReplyCache {
         cause: error,
       });
     }
-    this.#read = new Entry(this.#columns);
+    this.#read = new CacheEntry(this.#columns);
   }
 
   get bytes(): number {
@@ -91,14 +91,14 @@ export class ReplyCache {
     return this.#size;
   }
 
-  find({ name, hash, type, bits, scope }: Key): Entry | undefined {
+  find({ name, hash, type, bits, scope }: CacheKey): CacheEntry | undefined {
     const length = this.#name.write(name, "latin1");
-    const entry = this.findRead({ name: this.#name, length, hash, type, bits, scope });
-    return entry === undefined ? undefined : this.#look(entry.place);
+    const entry = this.lookUp({ name: this.#name, length, hash, type, bits, scope });
+    return entry === undefined ? undefined : this.#look(entry.row);
   }
 
   /** The same for a key that was just read. What is found is good until anything else is done here. */
-  findRead(key: ReadKey): Entry | undefined {
+  lookUp(key: LookupKey): CacheEntry | undefined {
     const entry = this.#read;
     for (let place = this.#rows[this.#row(key.hash)] as number; place !== NONE; place = this.#beside[place] as number) {
       if (entry.at(place).isOf(key)) return entry;
@@ -107,7 +107,7 @@ export class ReplyCache {
   }
 
   /** It was asked for: the last to go. */
-  touch({ place }: Entry): void {
+  touch({ row: place }: CacheEntry): void {
     const owner = this.#owner(place);
     if (owner.last === place) return;
     this.#unlink(place, owner);
@@ -118,16 +118,16 @@ export class ReplyCache {
    * Keeps a reply; or why servers failed, beside the reply of before. Returns undefined for one that is larger than all that
    * may be kept.
    */
-  put(key: Key, asking: Owner, reply: SharedReply | undefined, failure?: Uint8Array): Entry | undefined {
+  put(key: CacheKey, asking: CacheOwner, reply: SharedReply | undefined, failure?: Uint8Array): CacheEntry | undefined {
     const known = this.find(key);
     const content = reply ?? known?.reply;
-    this.#draft.draw(key, content, failure);
+    this.#draft.compose(key, content, failure);
     // Rather the reply alone than neither.
-    if (!this.#couldHold(this.#draft)) this.#draft.draw(key, content, undefined);
-    const owner = known === undefined ? asking : this.#owner(known.place);
-    if (known !== undefined) this.#takeOut(known.place, owner);
+    if (!this.#couldHold(this.#draft)) this.#draft.compose(key, content, undefined);
+    const owner = known === undefined ? asking : this.#owner(known.row);
+    if (known !== undefined) this.#takeOut(known.row, owner);
     if (!this.#couldHold(this.#draft)) {
-      if (known !== undefined) this.#giveBack(known.place);
+      if (known !== undefined) this.#giveBack(known.row);
       this.#dismiss(owner);
       return undefined;
     }
@@ -135,8 +135,8 @@ export class ReplyCache {
     const bytes = ENTRY_COST + cells * CELL_COST;
     this.#makeRoom(owner, bytes, cells, known === undefined ? 1 : 0);
     const entry = known ?? this.#look(this.#newPlace(key.hash));
-    this.#columns.fill(entry.place, key, this.#draft);
-    this.#putIn(entry.place, owner, bytes);
+    this.#columns.fill(entry.row, key, this.#draft);
+    this.#putIn(entry.row, owner, bytes);
     return entry;
   }
 
@@ -144,7 +144,7 @@ export class ReplyCache {
   clear(): void {
     for (const owner of this.#owners) {
       this.#forEach(owner, (place) => (this.#rows[this.#row(this.#read.at(place).hash)] = NONE));
-      Object.assign(owner, newOwner());
+      Object.assign(owner, newCacheOwner());
     }
     this.#owners.clear();
     this.#byNumber.length = 0;
@@ -170,7 +170,7 @@ export class ReplyCache {
   }
 
   /** A container has gone: what others may still want of what it asked for passes to `heir`, the rest goes. */
-  inherit(owner: Owner, heir: Owner, isShared: (scope: number) => boolean): void {
+  transfer(owner: CacheOwner, heir: CacheOwner, isShared: (scope: number) => boolean): void {
     this.#forEach(owner, (place) => {
       if (!isShared(this.#look(place).scope)) return this.#remove(place);
       const bytes = this.#bytesOf[place] as number;
@@ -180,41 +180,41 @@ export class ReplyCache {
     this.#dismiss(owner);
   }
 
-  #look(place: number): Entry {
-    return new Entry(this.#columns).at(place);
+  #look(place: number): CacheEntry {
+    return new CacheEntry(this.#columns).at(place);
   }
 
   #row(hash: number): number {
     return hash & (this.#rows.length - 1);
   }
 
-  #owner(place: number): Owner {
-    return this.#byNumber[this.#ownerOf[place] as number] as Owner;
+  #owner(place: number): CacheOwner {
+    return this.#byNumber[this.#ownerOf[place] as number] as CacheOwner;
   }
 
   /** What is done with one may remove it. */
-  #forEach(owner: Owner, act: (place: number) => void): void {
+  #forEach(owner: CacheOwner, act: (place: number) => void): void {
     for (let place = owner.first, next; place !== NONE; place = next) {
       next = this.#after[place] as number;
       act(place);
     }
   }
 
-  #couldHold({ length }: Draft): boolean {
+  #couldHold({ length }: EntryDraft): boolean {
     return cellsFor(length) <= this.#columns.cells.count && this.#placesMax > 0;
   }
 
-  #makeRoom(asking: Owner, bytes: number, cells: number, places: number): void {
+  #makeRoom(asking: CacheOwner, bytes: number, cells: number, places: number): void {
     // Who asks counts as one of those who share, before it has anything.
     this.#enrol(asking);
-    while (this.#columns.cells.left < cells || this.#size + places > this.#placesMax) {
+    while (this.#columns.cells.available < cells || this.#size + places > this.#placesMax) {
       this.counts.evictions++;
       this.#remove(this.#most(asking, bytes).first);
     }
   }
 
   /** Whoever has most; the asking one, where it would have more than its share anyway. */
-  #most(asking: Owner, bytes: number): Owner {
+  #most(asking: CacheOwner, bytes: number): CacheOwner {
     if (asking.entries > 0 && asking.bytes + bytes > this.bytesMax / this.#owners.size) return asking;
     let most = asking;
     for (const owner of this.#owners) if (owner.bytes > most.bytes) most = owner;
@@ -229,19 +229,19 @@ export class ReplyCache {
   }
 
   /** What a place keeps goes; the place itself stays for what comes instead. */
-  #takeOut(place: number, owner: Owner): void {
+  #takeOut(place: number, owner: CacheOwner): void {
     this.#columns.empty(place);
     this.#takeOff(place, owner);
   }
 
-  #takeOff(place: number, owner: Owner): void {
+  #takeOff(place: number, owner: CacheOwner): void {
     this.#unlink(place, owner);
     owner.bytes -= this.#bytesOf[place] as number;
     this.#bytes -= this.#bytesOf[place] as number;
     owner.entries--;
   }
 
-  #putIn(place: number, owner: Owner, bytes: number): void {
+  #putIn(place: number, owner: CacheOwner, bytes: number): void {
     this.#ownerOf[place] = this.#enrol(owner);
     this.#bytesOf[place] = bytes;
     this.#link(place, owner);
@@ -276,7 +276,7 @@ export class ReplyCache {
     this.#size--;
   }
 
-  #enrol(owner: Owner): number {
+  #enrol(owner: CacheOwner): number {
     if (owner.number !== undefined) return owner.number;
     const free = this.#byNumber.indexOf(undefined);
     owner.number = free === -1 ? this.#byNumber.length : free;
@@ -286,14 +286,14 @@ export class ReplyCache {
   }
 
   /** One that has nothing left has no share. */
-  #dismiss(owner: Owner): void {
+  #dismiss(owner: CacheOwner): void {
     if (owner.entries > 0 || owner.number === undefined) return;
     this.#byNumber[owner.number] = undefined;
     owner.number = undefined;
     this.#owners.delete(owner);
   }
 
-  #link(place: number, owner: Owner): void {
+  #link(place: number, owner: CacheOwner): void {
     this.#before[place] = owner.last;
     this.#after[place] = NONE;
     if (owner.last === NONE) owner.first = place;
@@ -301,7 +301,7 @@ export class ReplyCache {
     owner.last = place;
   }
 
-  #unlink(place: number, owner: Owner): void {
+  #unlink(place: number, owner: CacheOwner): void {
     const before = this.#before[place] as number;
     const after = this.#after[place] as number;
     if (before === NONE) owner.first = after;
@@ -311,6 +311,6 @@ export class ReplyCache {
   }
 }
 
-export function newOwner(): Owner {
+export function newCacheOwner(): CacheOwner {
   return { bytes: 0, entries: 0, first: NONE, last: NONE, number: undefined };
 }

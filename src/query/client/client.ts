@@ -2,7 +2,7 @@
  * Client: one network namespace as the query's way sees it. Queries bring no name of who asks; the socket they came in
  * on does. It holds what that namespace may know now, and what it has asked so far.
  */
-import { QUERY_RESULT } from "../../base/model/asked-query.ts";
+import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import type { Server, View } from "../../base/model/view.ts";
 import { Slots } from "./slots.ts";
 import { QueryHistory } from "../history/query-history.ts";

@@ -31,9 +31,9 @@ export function sharePools(descriptors: number): SharePools {
   const pools = {
     queryBytes: new Pool(LIMITS.forwardBytes),
     streamBytes: new Pool(LIMITS.streamBytes),
-    clients: new Pool(ofDescriptors(LIMITS.clientStreams, LIMITS.connectionShareOfDescriptors)),
-    upstreamStreams: new Pool(ofDescriptors(LIMITS.upstreamStreams, LIMITS.upstreamShareOfDescriptors)),
-    upstreamSockets: new Pool(ofDescriptors(LIMITS.upstreamSocketsOwn, LIMITS.upstreamShareOfDescriptors)),
+    clients: new Pool(ofDescriptors(LIMITS.clientStreams, LIMITS.connectionDescriptorShare)),
+    upstreamStreams: new Pool(ofDescriptors(LIMITS.upstreamStreams, LIMITS.upstreamDescriptorShare)),
+    upstreamSockets: new Pool(ofDescriptors(LIMITS.upstreamSocketsOwn, LIMITS.upstreamDescriptorShare)),
   };
   return {
     open: () => ({

@@ -5,7 +5,7 @@
 import { LIMITS } from "../../base/limits.ts";
 import { guard } from "../../base/lib/guard.ts";
 
-interface Waiting {
+interface WaitingQuery {
   readonly begin: () => void;
   readonly refuse: () => void;
   readonly timer: NodeJS.Timeout;
@@ -17,14 +17,14 @@ export interface SlotLimit {
   readonly waitMs: number;
 }
 
-const AS_DOCKER: SlotLimit = { max: LIMITS.forwardSlots, waitMs: LIMITS.forwardWaitMs };
+const DOCKER_SLOT_LIMIT: SlotLimit = { max: LIMITS.forwardSlots, waitMs: LIMITS.forwardWaitMs };
 
 export class Slots {
   readonly #limit: SlotLimit;
   #taken = 0;
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiting = new Set<WaitingQuery>();
 
-  constructor(limit: SlotLimit = AS_DOCKER) {
+  constructor(limit: SlotLimit = DOCKER_SLOT_LIMIT) {
     this.#limit = limit;
   }
 
@@ -38,7 +38,7 @@ export class Slots {
   }
 
   /** Takes a slot if one is free; whether there was one. */
-  takeFree(): boolean {
+  tryTake(): boolean {
     if (this.#taken >= this.#limit.max) return false;
     this.#taken++;
     return true;
@@ -46,7 +46,7 @@ export class Slots {
 
   /** Calls `begin` when there is a slot, at once if possible; `refuse` if there is none in time. */
   take(begin: () => void, refuse: () => void): void {
-    if (this.takeFree()) {
+    if (this.tryTake()) {
       begin();
       return;
     }
@@ -54,7 +54,7 @@ export class Slots {
       refuse();
       return;
     }
-    const waiting: Waiting = {
+    const waiting: WaitingQuery = {
       begin,
       refuse,
       timer: setTimeout(() => {
@@ -75,6 +75,6 @@ export class Slots {
     this.#waiting.delete(next);
     clearTimeout(next.timer);
     // Not from here: whoever fails at once gives its slot back at once, and a long queue would be a deep stack.
-    guard.soon(0, next.begin);
+    guard.defer(0, next.begin);
   }
 }

@@ -19,14 +19,14 @@ export class Admission {
   }
 
   /** A query of so many bytes: those that it holds of its container's share, or 0 where it is to be refused. */
-  enter(client: Client, bytes: number): number {
+  admit(client: Client, bytes: number): number {
     const isFull = this.#inFlight >= this.#queriesMax && client.slots.held >= LIMITS.forwardQueriesAlways;
     this.#inFlight++;
     return !isFull && client.shares.queryBytes.take(bytes) ? bytes : 0;
   }
 
   /** It has its answer, be it a refusal. */
-  leave(client: Client, heldBytes: number): void {
+  release(client: Client, heldBytes: number): void {
     this.#inFlight--;
     client.shares.queryBytes.give(heldBytes);
   }

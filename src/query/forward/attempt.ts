@@ -9,46 +9,46 @@ import { FLAGS_AT, idOf } from "../../base/dns/header.ts";
 import { MESSAGE_BYTES_MAX, UDP_BYTES_MIN } from "../../base/dns/sizes.ts";
 import { errnoName, lastErrno, send } from "../../kernel/libc.ts";
 import { withLength } from "../../base/lib/framing.ts";
-import type { Deferred } from "../ports.ts";
+import type { DeferredQuery } from "../ports.ts";
 import { StreamReader } from "../../base/lib/stream-reader.ts";
 import type { Exchange } from "../upstream/udp-socket.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 
-export type Attempted =
+export type AttemptResult =
   | { readonly kind: "reply"; readonly reply: UpstreamReply }
   | { readonly kind: "failed"; readonly reason: string };
 
-export type OnEnd = (outcome: Attempted) => void;
+export type OnEnd = (outcome: AttemptResult) => void;
 
 /** Whoever asks: it is told what became of each sending, to whom that went, and when. */
-export interface Sender<To> {
+export interface AttemptListener<To> {
   onReply(to: To, message: Buffer, sentMs: number, isStream: boolean): void;
   onUnreachable(to: To, reason: string, sentMs: number, isStream: boolean): void;
   onForgery(to: To): void;
   /** Nobody waits any more. */
-  readonly isOver: boolean;
+  readonly isDone: boolean;
 }
 
 /** One sending of the query; each has an id of its own, so that a late reply to the first tells how long it took. */
 export class Attempt<To> implements Exchange {
   readonly message: Buffer;
   readonly questionEnd: number;
-  readonly by: number;
-  readonly #sender: Sender<To>;
+  readonly clientNumber: number;
+  readonly #sender: AttemptListener<To>;
   readonly #to: To;
   readonly #sentMs: number;
   readonly #isStream: boolean;
 
   constructor(
-    { message, questionEnd, by }: Pick<Exchange, "message" | "questionEnd" | "by">,
-    sender: Sender<To>,
+    { message, questionEnd, clientNumber: by }: Pick<Exchange, "message" | "questionEnd" | "clientNumber">,
+    sender: AttemptListener<To>,
     to: To,
     sentMs: number,
     isStream: boolean,
   ) {
     this.message = message;
     this.questionEnd = questionEnd;
-    this.by = by;
+    this.clientNumber = by;
     this.#sender = sender;
     this.#to = to;
     this.#sentMs = sentMs;
@@ -56,7 +56,7 @@ export class Attempt<To> implements Exchange {
   }
 
   get isWanted(): boolean {
-    return !this.#sender.isOver;
+    return !this.#sender.isDone;
   }
 
   onReply(message: Buffer): void {
@@ -76,7 +76,7 @@ export class Attempt<To> implements Exchange {
 export function askUdp(
   fd: number,
   family: 4 | 6,
-  deferred: Pick<Deferred, "query" | "hasOpt" | "udpSize">,
+  deferred: Pick<DeferredQuery, "query" | "hasOpt" | "udpSize">,
   timeoutMs: number,
   onEnd: OnEnd,
 ): void {
@@ -119,12 +119,12 @@ export function askTcp(fd: number, query: Buffer, timeoutMs: number, onEnd: OnEn
   return socket;
 }
 
-function judge(message: Buffer): Attempted {
+function judge(message: Buffer): AttemptResult {
   const reply = readReply(message);
   return reply === undefined ? failed("the answer cannot be parsed") : { kind: "reply", reply };
 }
 
-function failed(reason: string): Attempted {
+function failed(reason: string): AttemptResult {
   return { kind: "failed", reason };
 }
 

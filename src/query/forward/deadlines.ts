@@ -5,7 +5,7 @@
 import { guard } from "../../base/lib/guard.ts";
 
 /** One who waits; it has at most one deadline. */
-export interface Due {
+export interface DeadlineTarget {
   /** In which step it is due; undefined while it waits for nothing. Kept here, set by Deadlines alone. */
   step: number | undefined;
   onDue(): void;
@@ -15,7 +15,7 @@ const STEP_MS = 10;
 
 export class Deadlines {
   readonly #now: () => number;
-  readonly #steps = new Map<number, Set<Due>>();
+  readonly #steps = new Map<number, Set<DeadlineTarget>>();
   #timer: NodeJS.Timeout | undefined;
   #armedFor = Number.POSITIVE_INFINITY;
 
@@ -24,7 +24,7 @@ export class Deadlines {
   }
 
   /** Instead of the deadline that it had. Never early, and late by a step at most. */
-  set(due: Due, atMs: number): void {
+  set(due: DeadlineTarget, atMs: number): void {
     const step = Math.ceil(atMs / STEP_MS);
     if (due.step === step) return;
     this.clear(due);
@@ -35,7 +35,7 @@ export class Deadlines {
     if (step < this.#armedFor) this.#arm(step);
   }
 
-  clear(due: Due): void {
+  clear(due: DeadlineTarget): void {
     const { step } = due;
     if (step === undefined) return;
     due.step = undefined;

@@ -13,19 +13,19 @@ import { RCODE, rcodeName } from "../../base/dns/rcode.ts";
 import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
-import type { QueryResult } from "../../base/model/asked-query.ts";
+import type { QueryResult } from "../../base/model/query-record.ts";
 import type { Server } from "../../base/model/view.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { Client } from "../client/client.ts";
-import type { Deferred, Forward, Respond, Transport } from "../ports.ts";
+import type { DeferredQuery, Forward, Respond, Transport } from "../ports.ts";
 import { Outcome } from "../record/outcome.ts";
 import type { Meter, UpstreamFailure } from "../record/meter.ts";
 import { Question } from "../wire/question.ts";
 import { failure } from "../wire/reply.ts";
-import { FlightJournal } from "../trace.ts";
+import { UpstreamJournal } from "../trace.ts";
 import { Admission } from "./admission.ts";
-import { type Attempted, askTcp, askUdp } from "./attempt.ts";
+import { type AttemptResult, askTcp, askUdp } from "./attempt.ts";
 
 /** Read before the next query is answered, so one serves all. */
 const outcome = new Outcome();
@@ -33,14 +33,14 @@ const outcome = new Outcome();
 /** Told of every attempt that failed, for the log. */
 export type OnFailedAttempt = (server: Server, reason: string) => void;
 
-interface Search {
+interface SequentialQuery {
   readonly client: Client;
-  readonly deferred: Deferred;
+  readonly deferred: DeferredQuery;
   readonly transport: Transport;
   readonly respond: Respond;
   readonly servers: readonly Server[];
   /** Where somebody has it explained. */
-  readonly journal: FlightJournal | undefined;
+  readonly journal: UpstreamJournal | undefined;
   readonly arrivedMs: number;
   /** Of its container's share. */
   readonly heldBytes: number;
@@ -52,14 +52,14 @@ export class SequentialForwarder {
   readonly #onFailedAttempt: OnFailedAttempt;
   readonly #question = new Question();
   readonly #admission: Admission;
-  readonly #meter: Pick<Meter, "replied" | "failed"> | undefined;
+  readonly #meter: Pick<Meter, "recordReply" | "recordFailure"> | undefined;
 
   /** `queriesMax` bounds what all containers together have in flight: each may need a descriptor. */
   constructor(
     behaviour: Behaviour,
     onFailedAttempt: OnFailedAttempt,
-    queriesMax: number = LIMITS.forwardQueriesWhole,
-    meter?: Pick<Meter, "replied" | "failed">,
+    queriesMax: number = LIMITS.forwardQueriesTotal,
+    meter?: Pick<Meter, "recordReply" | "recordFailure">,
   ) {
     this.#behaviour = behaviour;
     this.#onFailedAttempt = onFailedAttempt;
@@ -75,9 +75,9 @@ export class SequentialForwarder {
   readonly forward: Forward = (client, deferred, transport, respond) => {
     // A query outgrows a message when its compressed name is written out: then nobody can be asked.
     const servers = deferred.query.length > MESSAGE_BYTES_MAX ? [] : deferred.route.servers;
-    const journal = deferred.trace === undefined ? undefined : deferred.trace.flies(new FlightJournal());
+    const journal = deferred.trace === undefined ? undefined : deferred.trace.attachJournal(new UpstreamJournal());
     const arrivedMs = performance.now();
-    const heldBytes = this.#admission.enter(client, deferred.query.length);
+    const heldBytes = this.#admission.admit(client, deferred.query.length);
     const search = { client, deferred, transport, respond, servers, journal, arrivedMs, heldBytes, isDone: false };
     journal?.note(arrivedMs, undefined, "one server after the other, as Docker asks; nothing is remembered of them");
     // Answers that are ready go out first; and nobody is called back before this call has returned.
@@ -85,13 +85,13 @@ export class SequentialForwarder {
   };
 
   /** A defect on the way ends the search, so that nobody waits for it for ever. */
-  #guarded(search: Search, work: () => void): void {
+  #guarded(search: SequentialQuery, work: () => void): void {
     const { number } = search.client;
     if (guard.run("upstream", number, work) || search.isDone) return;
     guard.run("upstream", number, () => this.#fail(search, RCODE.SERVFAIL));
   }
 
-  #next(search: Search, index: number): void {
+  #next(search: SequentialQuery, index: number): void {
     if (search.isDone) return;
     const { client, servers } = search;
     const server = servers[index];
@@ -107,16 +107,16 @@ export class SequentialForwarder {
     }
   }
 
-  #ask(search: Search, server: Server, index: number): void {
+  #ask(search: SequentialQuery, server: Server, index: number): void {
     const { client, deferred, transport } = search;
-    const timeoutMs = server.from === "docker" ? LIMITS.forwardDoorMs : LIMITS.forwardServerMs;
+    const timeoutMs = server.from === "docker" ? LIMITS.forwardDockerMs : LIMITS.forwardServerMs;
     const startMs = performance.now();
-    const onEnd = (attempted: Attempted, isUndialled = false): void => {
+    const onEnd = (attempted: AttemptResult, isUndialled = false): void => {
       client.slots.release();
       const tookMs = performance.now() - startMs;
       const isStream = transport === "tcp";
-      if (attempted.kind === "reply") this.#meter?.replied(server, isStream, attempted.reply.rcode, tookMs);
-      else this.#meter?.failed(server, isStream, isUndialled ? "dial_error" : failureOf(tookMs, timeoutMs), tookMs);
+      if (attempted.kind === "reply") this.#meter?.recordReply(server, isStream, attempted.reply.rcode, tookMs);
+      else this.#meter?.recordFailure(server, isStream, isUndialled ? "dial_error" : failureOf(tookMs, timeoutMs), tookMs);
       this.#guarded(search, () => this.#judge(search, server, index, attempted));
     };
     const why = index === 0 ? "the first of the list, always" : "the one before failed";
@@ -139,7 +139,7 @@ export class SequentialForwarder {
     else askTcp(fd, sent.query, timeoutMs, onEnd);
   }
 
-  #judge(search: Search, server: Server, index: number, attempted: Attempted): void {
+  #judge(search: SequentialQuery, server: Server, index: number, attempted: AttemptResult): void {
     if (search.isDone) return;
     const isUnread = attempted.kind === "failed" || attempted.reply.isSigned;
     if (isUnread) {
@@ -157,16 +157,16 @@ export class SequentialForwarder {
       return;
     }
     search.journal?.replied(performance.now(), server, `answered ${rcodeName(rcode)}`);
-    if (rcode === RCODE.NXDOMAIN && search.deferred.isKnown) clearRcode(message);
+    if (rcode === RCODE.NXDOMAIN && search.deferred.isLocalName) clearRcode(message);
     this.#respond(search, message, "forwarded", server);
   }
 
-  #refuse(search: Search): void {
+  #refuse(search: SequentialQuery): void {
     search.journal?.note(performance.now(), undefined, "refused: too many queries are in flight");
     this.#fail(search, RCODE.REFUSED);
   }
 
-  #fail(search: Search, rcode: number): void {
+  #fail(search: SequentialQuery, rcode: number): void {
     const { query, questionEnd } = search.deferred;
     const block = Buffer.alloc(Math.max(query.length, questionEnd) + OPT_BYTES);
     query.copy(block);
@@ -175,13 +175,13 @@ export class SequentialForwarder {
     this.#respond(search, block.subarray(0, failure(block, this.#question, rcode, this.#behaviour)), how);
   }
 
-  #respond(search: Search, reply: Uint8Array, how: QueryResult, server?: Server): void {
+  #respond(search: SequentialQuery, reply: Uint8Array, how: QueryResult, server?: Server): void {
     const { client, deferred, transport, arrivedMs, heldBytes } = search;
     search.isDone = true;
-    this.#admission.leave(client, heldBytes);
+    this.#admission.release(client, heldBytes);
     outcome.deliver(deferred, reply, how, server);
     outcome.isExplained = deferred.trace !== undefined;
-    outcome.time(transport === "tcp", arrivedMs, performance.now());
+    outcome.setTimes(transport === "tcp", arrivedMs, performance.now());
     client.record(outcome);
     search.respond(reply, outcome);
   }

@@ -6,11 +6,11 @@ import { ADDITIONALS_AT, CODES_AT, FLAGS_AT, HEADER_BYTES, QUESTIONS_AT, RD } fr
 import { OPT_BYTES, writeOpt } from "../../base/dns/opt.ts";
 import { queryOf } from "../../base/dns/query.ts";
 import { copyBytes } from "../../base/lib/bytes.ts";
-import type { Key } from "../cache/key.ts";
+import type { CacheKey } from "../cache/key.ts";
 import { isDnssecOk, upstreamFlags } from "../cache/shareable.ts";
 
 /** What is asked for an entry anew. */
-export function questionOf({ name, type }: Key): Buffer {
+export function queryForKey({ name, type }: CacheKey): Buffer {
   return queryOf({ labels: Buffer.from(name, "latin1"), type });
 }
 

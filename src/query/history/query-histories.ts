@@ -3,7 +3,7 @@
  * and ends (`docker run --rm`) is gone before anybody could look.
  */
 import { LIMITS } from "../../base/limits.ts";
-import type { QueryNames } from "../../base/model/asked-query.ts";
+import type { QueryNames } from "../../base/model/query-record.ts";
 import { QueryHistory, type HistoryPolicy } from "./query-history.ts";
 
 export class QueryHistories {

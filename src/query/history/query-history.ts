@@ -4,7 +4,7 @@
  */
 import { HEADER_BYTES } from "../../base/dns/header.ts";
 import { presentation } from "../../base/dns/name.ts";
-import { type AskedQuery, QUERY_RESULTS } from "../../base/model/asked-query.ts";
+import { type QueryRecord, QUERY_RESULTS } from "../../base/model/query-record.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
@@ -88,7 +88,7 @@ export class QueryHistory {
   }
 
   /** Queries after the one of this number, oldest first; of more than `most`, the last ones. */
-  *since(seq: number, most = Number.POSITIVE_INFINITY): Generator<AskedQuery> {
+  *since(seq: number, most = Number.POSITIVE_INFINITY): Generator<QueryRecord> {
     const ring = this.#ring;
     if (ring === undefined) return;
     const first = Math.max(seq + 1, this.oldestSeq, this.#nextSeq - most);
@@ -98,7 +98,7 @@ export class QueryHistory {
     }
   }
 
-  #read(ring: Ring, at: number, seq: number): AskedQuery {
+  #read(ring: Ring, at: number, seq: number): QueryRecord {
     const word = at >> 2;
     const [took = 0, ttl = 0, kinds = 0, rest = 0] = ring.words.subarray(word + 2, word + 6);
     const flags = (rest >>> 16) & 0xff;

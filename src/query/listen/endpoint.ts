@@ -27,7 +27,7 @@ interface EndpointParts {
 }
 
 /** Who asks there, what it may know, and how servers are reached from there. */
-interface Asked {
+interface EndpointClient {
   readonly containerId: string;
   readonly view: View;
   readonly dial: Dial;
@@ -38,19 +38,19 @@ export class Endpoint {
   readonly #parts: EndpointParts;
   readonly #udp: UdpListener[] = [];
   readonly #tcp: TcpListener[] = [];
-  readonly target = {
+  readonly probeTarget = {
     expect: (nonce: string): void => {
       this.#client.nonce = nonce;
       this.#client.seenNonce.udp = this.#client.seenNonce.tcp = false;
     },
     hasSeen: (protocol: "udp" | "tcp"): boolean => this.#client.seenNonce[protocol],
-    forget: (): void => {
+    reset: (): void => {
       this.#client.nonce = undefined;
     },
   };
 
   /** Takes over the sockets. */
-  constructor(pairs: readonly SocketPair[], { containerId, view, dial }: Asked, parts: EndpointParts) {
+  constructor(pairs: readonly SocketPair[], { containerId, view, dial }: EndpointClient, parts: EndpointParts) {
     this.#parts = parts;
     const { slots, histories, shares } = parts;
     const history = histories.open(containerId);
@@ -81,7 +81,7 @@ export class Endpoint {
     return this.#client.slots.taken;
   }
 
-  get conversations(): readonly number[] {
+  get tcpClientPorts(): readonly number[] {
     return this.#tcp.flatMap((listener) => listener.busyPorts);
   }
 

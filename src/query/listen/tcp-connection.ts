@@ -14,12 +14,12 @@ import { LIMITS } from "../../base/limits.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { withLength } from "../../base/lib/framing.ts";
 import type { Client } from "../client/client.ts";
-import { type AnswersAtOnce, DEFERRED, type Forward, type QueryMeter, SLOT_BYTES } from "../ports.ts";
+import { type SyncAnswerer, DEFERRED, type Forward, type QueryMeter, SLOT_BYTES } from "../ports.ts";
 import { StreamReader } from "../../base/lib/stream-reader.ts";
 
 /** Shared by the connections of all namespaces; what can be written is exchanged when settings change. */
 export interface TcpParts {
-  answerer: AnswersAtOnce;
+  answerer: SyncAnswerer;
   forward: Forward;
   /** Queries of one connection in work at once; 1 is Docker's way. */
   pipelinedMax: number;
@@ -145,12 +145,12 @@ export class TcpConnection {
           this.#socket.write(withLength(reply));
           if (!this.#count()) return;
           // Not from here: who answers may be in the middle of another answer, and there is one place for all.
-          guard.soon(this.#client.number, () => this.#resume());
+          guard.defer(this.#client.number, () => this.#resume());
         });
       }
     } catch (error) {
       this.#client.counters.failed++;
-      guard.tell(error, "tcp", this.#client.number);
+      guard.report(error, "tcp", this.#client.number);
       this.#socket.destroy();
     }
   }

@@ -65,7 +65,7 @@ export class TcpListener {
 
   #open(fd: number): Server {
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
-    server.on("error", (error) => guard.tell(error, "tcp", this.#client.number));
+    server.on("error", (error) => guard.report(error, "tcp", this.#client.number));
     return server.listen({ fd, backlog: LIMITS.tcpBacklog });
   }
 

@@ -14,12 +14,12 @@ import { UdpWatch } from "../../kernel/udp-watch.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { Client } from "../client/client.ts";
-import { type AnswersAtOnce, DEFERRED, DROPPED, type Deferred, type Forward, type QueryMeter } from "../ports.ts";
+import { type SyncAnswerer, DEFERRED, DROPPED, type DeferredQuery, type Forward, type QueryMeter } from "../ports.ts";
 
 /** Shared by the listeners of all namespaces; what can be written is exchanged when settings change. */
 export interface UdpParts {
   readonly block: MessageBlock;
-  answerer: AnswersAtOnce;
+  answerer: SyncAnswerer;
   forward: Forward;
   /** A longer query is cut to this. */
   queryBytesMax: number;
@@ -29,7 +29,7 @@ export interface UdpParts {
 }
 
 /** Where a packet came from. */
-interface Sender {
+interface PacketSource {
   readonly address: string;
   readonly port: number;
 }
@@ -85,16 +85,16 @@ export class UdpListener {
 
   #open(fd: number): UdpWatch {
     const onPacket = this.#onPacket.bind(this);
-    return new UdpWatch(fd, this.#isIPv6 ? 6 : 4, onPacket, (error) => guard.tell(error, "udp", this.#client.number));
+    return new UdpWatch(fd, this.#isIPv6 ? 6 : 4, onPacket, (error) => guard.report(error, "udp", this.#client.number));
   }
 
-  #onPacket(message: Buffer, sender: Sender): void {
+  #onPacket(message: Buffer, sender: PacketSource): void {
     if (this.#isClosed) return;
     const isWhole = guard.run("udp", this.#client.number, () => this.#work(message, sender));
     if (!isWhole) this.#parts.block.discard();
   }
 
-  #work(message: Buffer, sender: Sender): void {
+  #work(message: Buffer, sender: PacketSource): void {
     const { block, queryBytesMax, meter } = this.#parts;
     meter?.begin(this.#isIPv6);
     block.place(0, message, Math.min(message.length, queryBytesMax), this.#senderAddress(sender.address, sender.port));
@@ -140,12 +140,12 @@ export class UdpListener {
       return result;
     } catch (error) {
       this.#client.counters.failed++;
-      guard.tell(error, "udp", this.#client.number);
+      guard.report(error, "udp", this.#client.number);
       return DROPPED;
     }
   }
 
-  #forward(deferred: Deferred, slot: number): void {
+  #forward(deferred: DeferredQuery, slot: number): void {
     const { block, meter } = this.#parts;
     const port = block.senderPort(slot);
     const sender = block.senderOf(slot, this.#lastSenderAddress);

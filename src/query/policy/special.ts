@@ -18,7 +18,7 @@ const LOOPBACK_REVERSE = [suffix("1.0.0.127.in-addr.arpa"), suffix(`1.${"0.".rep
 const LOCALHOST_TARGET = Buffer.concat([LOCALHOST.suffix, Buffer.of(0)]);
 
 /** They exist nowhere: RFC 6761 (invalid), RFC 7686 (onion). */
-const NOWHERE = ["invalid", "onion"].map(suffix);
+const NONEXISTENT = ["invalid", "onion"].map(suffix);
 /** Of the resolver itself, which has nothing to say there (RFC 9462, 6.4). */
 const RESOLVER = suffix("resolver.arpa");
 
@@ -60,26 +60,26 @@ export class SpecialNames {
     const isPrivate = keepsPrivateReverse && PRIVATE_REVERSE.some((zone) => endsWith(question, zone));
     if (!isDotless && !isPrivate) return NOTHING;
     const which = isDotless ? "forward.domain-needed: no dot" : "forward.bogus-priv: the reverse name of a private address";
-    this.trace?.answers("special", `${which}, so it does not leave`);
+    this.trace?.recordAnswer("special", `${which}, so it does not leave`);
     return nameError(block, question, this.#behaviour);
   }
 
   #special(block: Buffer, question: Question, limit: number): number {
     const behaviour = this.#behaviour;
     if (endsWith(question, LOCALHOST)) {
-      this.trace?.answers("special", "localhost and the names below it are the loopback addresses (RFC 6761)");
+      this.trace?.recordAnswer("special", "localhost and the names below it are the loopback addresses (RFC 6761)");
       return this.#localhost(block, question, limit);
     }
-    if (NOWHERE.some((zone) => endsWith(question, zone))) {
-      this.trace?.answers("special", "invalid and onion exist nowhere in DNS (RFC 6761, RFC 7686)");
+    if (NONEXISTENT.some((zone) => endsWith(question, zone))) {
+      this.trace?.recordAnswer("special", "invalid and onion exist nowhere in DNS (RFC 6761, RFC 7686)");
       return nameError(block, question, behaviour);
     }
     if (endsWith(question, RESOLVER)) {
-      this.trace?.answers("special", "resolver.arpa is about the resolver, which has nothing to say there (RFC 9462)");
+      this.trace?.recordAnswer("special", "resolver.arpa is about the resolver, which has nothing to say there (RFC 9462)");
       return noData(block, question, behaviour);
     }
     if (question.type === TYPE.PTR && LOOPBACK_REVERSE.some((name) => endsWith(question, name))) {
-      this.trace?.answers("special", "the reverse name of a loopback address is localhost");
+      this.trace?.recordAnswer("special", "the reverse name of a loopback address is localhost");
       return pointerAnswer(block, question, LOCALHOST_TARGET, behaviour, limit);
     }
     return NOTHING;

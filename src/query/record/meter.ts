@@ -9,7 +9,7 @@ import { rcodeName } from "../../base/dns/rcode.ts";
 import { TYPE, typeName } from "../../base/dns/record-type.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { Histogram } from "../../base/lib/histogram.ts";
-import { QUERY_RESULT } from "../../base/model/asked-query.ts";
+import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { newCacheCounts } from "./cache-counts.ts";
@@ -143,12 +143,12 @@ export class Meter {
   }
 
   /** A server has answered. */
-  replied(server: Server, isStream: boolean, rcode: number, tookMs: number): void {
+  recordReply(server: Server, isStream: boolean, rcode: number, tookMs: number): void {
     this.#exchanged(server, isStream, Math.min(rcode, OTHER_RCODE), tookMs);
   }
 
   /** A server has not. */
-  failed(server: Server, isStream: boolean, failure: UpstreamFailure, tookMs: number): void {
+  recordFailure(server: Server, isStream: boolean, failure: UpstreamFailure, tookMs: number): void {
     this.#exchanged(server, isStream, RCODE_NAMES.length + FAILURES.indexOf(failure), tookMs);
   }
 

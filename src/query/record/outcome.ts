@@ -7,7 +7,7 @@ import { u16, u32 } from "../../base/dns/bytes.ts";
 import { ANSWERS_AT, rcodeOf } from "../../base/dns/header.ts";
 import { POINTER, POINTER_BYTES } from "../../base/dns/name.ts";
 import { QUESTION_FIXED_BYTES, TTL_AT } from "../../base/dns/record.ts";
-import { QUERY_RESULT, type QueryResult } from "../../base/model/asked-query.ts";
+import { QUERY_RESULT, type QueryResult } from "../../base/model/query-record.ts";
 import type { Server } from "../../base/model/view.ts";
 
 /** How far a query has come. */
@@ -77,9 +77,9 @@ export class Outcome {
   }
 
   /** A query that was deferred has its answer. */
-  deliver({ query, questionEnd, type }: Delivered, reply: Uint8Array, how: QueryResult, server: Server | undefined): void {
+  deliver({ query, questionEnd, type }: Delivered, reply: Uint8Array, result: QueryResult, server: Server | undefined): void {
     this.stage = STAGE.delivered;
-    this.result = QUERY_RESULT[how];
+    this.result = QUERY_RESULT[result];
     this.type = type;
     this.question = query;
     this.reply = reply;
@@ -90,7 +90,7 @@ export class Outcome {
   }
 
   /** And how long that has taken. */
-  time(isStream: boolean, arrivedMs: number, nowMs: number): void {
+  setTimes(isStream: boolean, arrivedMs: number, nowMs: number): void {
     this.isStream = isStream;
     this.arrivedMs = arrivedMs;
     this.tookMs = nowMs - arrivedMs;

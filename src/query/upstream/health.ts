@@ -10,7 +10,7 @@
  *                                                                                      |  on trial now and then
  */
 import { LIMITS } from "../../base/limits.ts";
-import { Witnesses } from "./witnesses.ts";
+import { Streak } from "./streak.ts";
 
 /** Weights of the newest sample in the running means, as TCP has them (RFC 6298). */
 const GAIN = 1 / 8;
@@ -21,8 +21,8 @@ export class Health {
   readonly #onChange: (isUp: boolean, reason: string) => void;
   #rttMs: number | undefined;
   #deviationMs = 0;
-  readonly #unanswered = new Witnesses();
-  readonly #useless = new Witnesses();
+  readonly #unanswered = new Streak();
+  readonly #useless = new Streak();
   #isDown = false;
   /** The only one for whom it is down; undefined for everybody. */
   #downFor: number | undefined;
@@ -68,28 +68,28 @@ export class Health {
   }
 
   /** For one who asks; or, without one, for everybody. */
-  isDown(nowMs: number, by?: number): boolean {
+  checkIsDown(nowMs: number, by?: number): boolean {
     this.#judge(nowMs, by);
     return this.#isDown && (this.#downFor === undefined || this.#downFor === by);
   }
 
   /** Whether a server that is down is to get this query, too. */
   takeTrial(nowMs: number, by: number): boolean {
-    if (!this.isDown(nowMs, by) || nowMs < this.#trialAtMs) return false;
+    if (!this.checkIsDown(nowMs, by) || nowMs < this.#trialAtMs) return false;
     this.#trialAfterMs = Math.min(LIMITS.trialMsLast, this.#trialAfterMs * 2);
     this.#trialAtMs = nowMs + this.#trialAfterMs;
     return true;
   }
 
-  asked(nowMs: number, by: number): void {
+  recordQuery(nowMs: number, by: number): void {
     this.#soleClient ??= by;
     if (this.#soleClient !== by) this.#hasManyClients = true;
-    this.#unanswered.note(nowMs, by);
+    this.#unanswered.add(nowMs, by);
     this.counters.queries++;
   }
 
   /** It has answered something, in so many milliseconds where that is known. */
-  answered(nowMs: number, tookMs: number | undefined, isUseful: boolean, by: number): void {
+  recordAnswer(nowMs: number, tookMs: number | undefined, isUseful: boolean, by: number): void {
     this.#unanswered.clear();
     this.counters.answers++;
     if (!isUseful) this.counters.useless++;
@@ -103,26 +103,26 @@ export class Health {
       }
       return;
     }
-    this.#useless.note(nowMs, by);
+    this.#useless.add(nowMs, by);
     this.#judge(nowMs, by);
   }
 
   /** It cannot be reached at all. */
-  failed(nowMs: number, reason: string): void {
+  recordUnreachable(nowMs: number, reason: string): void {
     this.counters.unreachable++;
     this.#goDown(nowMs, undefined, reason);
   }
 
   #judge(nowMs: number, by: number | undefined): void {
-    const { downAfterQueries, downAfterMs, downAfterUseless, downAfterUselessOthers } = LIMITS;
+    const { downAfterQueries, downAfterMs, downAfterErrors: downAfterUseless, downAfterErrorsOthers: downAfterUselessOthers } = LIMITS;
     const silence = this.#unanswered;
     if (silence.count >= downAfterQueries && nowMs - silence.sinceMs >= downAfterMs) {
       const isSeenByOthers = silence.others > 0 && nowMs - silence.othersSinceMs >= downAfterMs;
-      this.#suspect(nowMs, by, silence.first, isSeenByOthers, "it does not answer");
+      this.#suspect(nowMs, by, silence.firstClient, isSeenByOthers, "it does not answer");
     }
     const useless = this.#useless;
     if (useless.count >= downAfterUseless) {
-      this.#suspect(nowMs, by, useless.first, useless.others >= downAfterUselessOthers, "it fails at everything");
+      this.#suspect(nowMs, by, useless.firstClient, useless.others >= downAfterUselessOthers, "it fails at everything");
     }
   }
 

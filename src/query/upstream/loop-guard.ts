@@ -25,7 +25,7 @@ export interface Loop {
   readonly untilMs: number;
 }
 
-interface Probe {
+interface SentProbe {
   readonly nameserver: Nameserver;
   readonly suffix: string;
 }
@@ -41,7 +41,7 @@ const PROBES_MAX = 256;
 export class LoopGuard {
   readonly #now: () => number;
   readonly #onLoop: OnLoop;
-  readonly #sent = new Map<string, Probe>();
+  readonly #sent = new Map<string, SentProbe>();
   readonly #lookedAtMs = new WeakMap<Nameserver, number>();
   readonly #loops = new WeakMap<Client, readonly Loop[]>();
   /** Until then there may be a loop to look for. */
@@ -53,7 +53,7 @@ export class LoopGuard {
   }
 
   /** Whether there is any probe to look out for. */
-  get isExpecting(): boolean {
+  get hasProbes(): boolean {
     return this.#sent.size > 0;
   }
 
@@ -81,7 +81,7 @@ export class LoopGuard {
   }
 
   /** Whether the name of a query that came in, which begins at `start`, is one of our probes. */
-  sees(client: Client, block: Uint8Array, start: number, nameEnd: number): boolean {
+  recordProbe(client: Client, block: Uint8Array, start: number, nameEnd: number): boolean {
     const [nonce = "", mark] = presentation(block, start, nameEnd).toLowerCase().split(".", 2);
     const probe = mark === MARK ? this.#sent.get(nonce) : undefined;
     if (probe === undefined) return false;
@@ -90,15 +90,15 @@ export class LoopGuard {
     const loop = { ...probe, untilMs: now + LIMITS.loopMs };
     this.#loopsUntilMs = loop.untilMs;
     this.#loops.set(client, [...this.#loopsOf(client, now), loop].slice(-LIMITS.loopsEach));
-    probe.nameserver.leadsBack(now);
+    probe.nameserver.markLooping(now);
     this.#onLoop(client, loop);
     return true;
   }
 
   /** Of these servers, those that lead back to the container when it asks for `name`. */
-  leadingBack(client: Client, nameservers: readonly Nameserver[], name: string): readonly Nameserver[] {
+  loopingServers(client: Client, nameservers: readonly Nameserver[], name: string): readonly Nameserver[] {
     const now = this.#now();
-    if (now >= this.#loopsUntilMs) return NONE;
+    if (now >= this.#loopsUntilMs) return NO_NAMESERVERS;
     const loops = this.#loopsOf(client, now).filter(({ suffix }) => isBelow(name, suffix));
     return nameservers.filter((each) => loops.some(({ nameserver }) => nameserver === each));
   }
@@ -121,12 +121,12 @@ export class LoopGuard {
 class LoopProbe implements Exchange {
   readonly message: Buffer;
   readonly questionEnd: number;
-  readonly by: number;
+  readonly clientNumber: number;
 
   constructor(message: Buffer, by: number) {
     this.message = message;
     this.questionEnd = message.length;
-    this.by = by;
+    this.clientNumber = by;
   }
 
   onReply(): void {}
@@ -136,7 +136,7 @@ class LoopProbe implements Exchange {
   onForgery(): void {}
 }
 
-const NONE: readonly Nameserver[] = [];
+const NO_NAMESERVERS: readonly Nameserver[] = [];
 
 /** Names as wire labels, without their end. */
 export function isBelow(name: string, suffix: string): boolean {

@@ -5,7 +5,7 @@
 import { LIMITS } from "../../base/limits.ts";
 import type { Server } from "../../base/model/view.ts";
 import { Health } from "./health.ts";
-import { type PoolParts, SocketPool } from "./socket-pool.ts";
+import { type SocketPoolParts, SocketPool } from "./socket-pool.ts";
 
 /** Told when a server goes down, and when it is back. */
 export type OnHealth = (server: Server, isUp: boolean, reason: string) => void;
@@ -18,16 +18,16 @@ export class Nameserver {
   readonly #plainUntilMs = new Map<number, number>();
   #loopsUntilMs = -Infinity;
 
-  constructor(server: Server, parts: PoolParts, onHealth: OnHealth) {
+  constructor(server: Server, parts: SocketPoolParts, onHealth: OnHealth) {
     this.server = server;
     this.health = new Health((isUp, reason) => onHealth(server, isUp, reason));
     this.sockets = new SocketPool(server.address.includes(":") ? 6 : 4, LIMITS.upstreamSockets, parts);
   }
 
   /** It answered a container's query with EDNS as if it could not read it. */
-  takesNoEdns(nowMs: number, by: number): void {
+  markWithoutEdns(nowMs: number, by: number): void {
     for (const [client, untilMs] of this.#plainUntilMs) if (nowMs >= untilMs) this.#plainUntilMs.delete(client);
-    this.#plainUntilMs.set(by, nowMs + LIMITS.plainMs);
+    this.#plainUntilMs.set(by, nowMs + LIMITS.withoutEdnsMs);
   }
 
   /** Until then it is left out where it leads back to us. */
@@ -42,7 +42,7 @@ export class Nameserver {
   }
 
   /** A query to it came back to us by way of some container. */
-  leadsBack(nowMs: number): void {
+  markLooping(nowMs: number): void {
     this.#loopsUntilMs = nowMs + LIMITS.loopMs;
   }
 

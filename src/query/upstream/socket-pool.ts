@@ -9,7 +9,7 @@ import type { Share } from "../../base/lib/share.ts";
 import { UpstreamSocket, type SocketParts } from "./udp-socket.ts";
 
 /** What all pools share: the memory they receive into, and how many sockets there are and may be. */
-export interface PoolParts extends SocketParts {
+export interface SocketPoolParts extends SocketParts {
   readonly socketsMax: number;
   /** Those that have sockets. */
   readonly pools: Set<SocketPool>;
@@ -22,13 +22,13 @@ const SWEEP_MS = 1_000;
 const IDLE_MS = 3_000;
 
 export class SocketPool {
-  readonly #parts: PoolParts;
+  readonly #parts: SocketPoolParts;
   readonly #family: 4 | 6;
   readonly #places: (UpstreamSocket | undefined)[];
   /** Spent, but somebody still waits there. */
   readonly #leaving = new Set<UpstreamSocket>();
 
-  constructor(family: 4 | 6, places: number, parts: PoolParts) {
+  constructor(family: 4 | 6, places: number, parts: SocketPoolParts) {
     this.#parts = parts;
     this.#family = family;
     this.#places = Array.from({ length: places }, () => undefined);

@@ -9,7 +9,7 @@ import { guard } from "../../base/lib/guard.ts";
 import type { RandomIds } from "../../base/lib/random-ids.ts";
 import type { RateLimit } from "../../base/lib/rate-limit.ts";
 import type { Shares } from "../client/shares.ts";
-import { type Sent, UpstreamStream } from "./stream.ts";
+import { type PendingExchange, UpstreamStream } from "./stream.ts";
 import type { Exchange } from "./udp-socket.ts";
 
 export interface StreamPoolParts {
@@ -23,7 +23,7 @@ export interface StreamPoolParts {
 }
 
 /** A connection for one question alone. */
-interface Alone {
+interface DedicatedConnection {
   readonly fd: number;
   /** To be called once, when it is closed. */
   readonly onClosed: () => void;
@@ -44,7 +44,7 @@ export class StreamPool {
   }
 
   /** Opens a connection that is not shared, as one more of the container's. Throws where none can be had. */
-  openAlone(): Alone {
+  openDedicated(): DedicatedConnection {
     if (!this.#mayOpen()) throw tooMany();
     const { upstreamStreams } = this.#parts.shares;
     return { fd: this.#dial(), onClosed: () => upstreamStreams.give(1) };
@@ -98,13 +98,13 @@ export class StreamPool {
    * A server may end a connection whenever it likes, also behind each reply; what it had not answered is asked on another
    * one, as long as somebody waits for it. Nobody is called back before the call that ended it has returned.
    */
-  #onClosed(stream: UpstreamStream, unanswered: readonly Sent[], reason: string): void {
+  #onClosed(stream: UpstreamStream, unanswered: readonly PendingExchange[], reason: string): void {
     this.#streams.delete(stream);
     this.#parts.shares.upstreamStreams.give(1);
     for (const { exchange, tries } of unanswered) {
       if (exchange.isWanted === false) continue;
       const mayTry = stream.hasAnswered && tries < LIMITS.upstreamStreamTries && !this.#isClosed;
-      guard.soon(exchange.by, () => {
+      guard.defer(exchange.clientNumber, () => {
         if (mayTry) this.#askAgain(exchange, tries + 1);
         else exchange.onUnreachable(reason);
       });

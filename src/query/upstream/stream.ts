@@ -15,18 +15,18 @@ import { StreamReader } from "../../base/lib/stream-reader.ts";
 import { type Exchange, isReplyTo } from "./udp-socket.ts";
 
 /** A query on this connection, and on how many others it has been before. */
-export interface Sent {
+export interface PendingExchange {
   readonly exchange: Exchange;
   readonly tries: number;
 }
 
 /** Told once of a connection that is over, with what was not answered on it. */
-type OnClosed = (stream: UpstreamStream, unanswered: readonly Sent[], reason: string) => void;
+type OnClosed = (stream: UpstreamStream, unanswered: readonly PendingExchange[], reason: string) => void;
 
 export class UpstreamStream {
   readonly #socket: Socket;
   readonly #reader = new StreamReader();
-  readonly #waiting = new Map<number, Sent>();
+  readonly #waiting = new Map<number, PendingExchange>();
   readonly #ids: RandomIds;
   readonly #bytes: Share;
   readonly #onClosed: OnClosed;
@@ -59,7 +59,7 @@ export class UpstreamStream {
     return this.#waiting.size;
   }
 
-  ask(sent: Sent): void {
+  ask(sent: PendingExchange): void {
     const message = Buffer.from(sent.exchange.message);
     let id = this.#ids.next();
     while (this.#waiting.has(id)) id = this.#ids.next();
@@ -89,11 +89,11 @@ export class UpstreamStream {
     if (id === undefined || sent === undefined) return this.#end("it answered what was not asked");
     this.#waiting.delete(id);
     if (!isReplyTo(message, sent.exchange)) {
-      guard.run("upstream", sent.exchange.by, () => sent.exchange.onUnreachable("it answered another question"));
+      guard.run("upstream", sent.exchange.clientNumber, () => sent.exchange.onUnreachable("it answered another question"));
       return this.#end("it answered another question");
     }
     this.hasAnswered = true;
-    guard.run("upstream", sent.exchange.by, () => sent.exchange.onReply(message));
+    guard.run("upstream", sent.exchange.clientNumber, () => sent.exchange.onReply(message));
   }
 
   /** What it holds in memory is its container's; whether that is still within its share. */

@@ -23,7 +23,7 @@ export interface Exchange {
   readonly message: Buffer;
   readonly questionEnd: number;
   /** The number of whose query it is. */
-  readonly by: number;
+  readonly clientNumber: number;
   /** False where nobody waits for it any more. */
   readonly isWanted?: boolean;
   /** The bytes are valid until it returns. */
@@ -47,13 +47,13 @@ const EAGAIN = 11;
 /** What a server may say of a query that it could not read; nothing about a name. */
 const REFUSALS = new Set<number>([RCODE.FORMERR, RCODE.SERVFAIL, RCODE.NOTIMP, RCODE.REFUSED]);
 /** A query that has been answered, or that nobody waits for: a late reply to it is no forgery. */
-const OVER = Symbol("over");
+const DONE = Symbol("over");
 
 export class UpstreamSocket {
   readonly #fd: number;
   readonly #watch: UdpWatch;
   readonly #parts: SocketParts;
-  readonly #waiting = new Map<number, Exchange | typeof OVER>();
+  readonly #waiting = new Map<number, Exchange | typeof DONE>();
   readonly #bornMs: number;
   #pending = 0;
   #asked = 0;
@@ -104,7 +104,7 @@ export class UpstreamSocket {
     if (send(this.#fd, message) >= 0) return;
     const errno = lastErrno();
     // Nobody is called back before this call has returned: whoever asks may be in the middle of something else.
-    if (errno !== EAGAIN) guard.soon(exchange.by, () => this.#onUnreachable(errnoName(errno)));
+    if (errno !== EAGAIN) guard.defer(exchange.clientNumber, () => this.#onUnreachable(errnoName(errno)));
   }
 
   close(): void {
@@ -142,14 +142,14 @@ export class UpstreamSocket {
     if (message.length < HEADER_BYTES) return this.#onWrong();
     const id = idOf(message);
     const exchange = this.#waiting.get(id);
-    if (exchange === OVER) return;
+    if (exchange === DONE) return;
     if (exchange === undefined || !isReplyTo(message, exchange)) return this.#onWrong();
     this.#end(id);
-    guard.run("upstream", exchange.by, () => exchange.onReply(message));
+    guard.run("upstream", exchange.clientNumber, () => exchange.onReply(message));
   }
 
   #end(id: number): void {
-    this.#waiting.set(id, OVER);
+    this.#waiting.set(id, DONE);
     this.#pending--;
   }
 
@@ -157,21 +157,21 @@ export class UpstreamSocket {
     this.#wrong++;
     if (this.#wrong !== LIMITS.upstreamWrongReplies) return;
     for (const [id, exchange] of this.#takeAll()) {
-      this.#waiting.set(id, OVER);
-      guard.run("upstream", exchange.by, () => exchange.onForgery());
+      this.#waiting.set(id, DONE);
+      guard.run("upstream", exchange.clientNumber, () => exchange.onForgery());
     }
   }
 
   #onUnreachable(reason: string): void {
     for (const [id, exchange] of this.#takeAll()) {
-      this.#waiting.set(id, OVER);
-      guard.run("upstream", exchange.by, () => exchange.onUnreachable(reason));
+      this.#waiting.set(id, DONE);
+      guard.run("upstream", exchange.clientNumber, () => exchange.onUnreachable(reason));
     }
   }
 
   #takeAll(): [number, Exchange][] {
     const all: [number, Exchange][] = [];
-    for (const [id, exchange] of this.#waiting) if (exchange !== OVER) all.push([id, exchange]);
+    for (const [id, exchange] of this.#waiting) if (exchange !== DONE) all.push([id, exchange]);
     this.#pending = 0;
     return all;
   }

@@ -5,8 +5,8 @@
  */
 import { u16 } from "../../base/dns/bytes.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
-import { areOptionsSane } from "./options.ts";
-import { areParametersSane } from "./parameters.ts";
+import { areOptionsValid } from "./options.ts";
+import { areParametersValid } from "./service-parameters.ts";
 import { skipName } from "./name.ts";
 
 /**
@@ -17,42 +17,42 @@ import { skipName } from "./name.ts";
  */
 const LAYOUTS: ReadonlyMap<number, string> = new Map([
   [TYPE.A, "4"],
-  ...each([TYPE.NS, 3, 4, TYPE.CNAME, 7, 8, 9, TYPE.PTR, 23, TYPE.DNAME], "n"),
+  ...sameLayout([TYPE.NS, 3, 4, TYPE.CNAME, 7, 8, 9, TYPE.PTR, 23, TYPE.DNAME], "n"),
   [TYPE.SOA, "nn44444"],
   [TYPE.HINFO, "ss"],
-  ...each([14, TYPE.RP, 58], "nn"),
-  ...each([TYPE.MX, TYPE.AFSDB, 21, TYPE.KX, 107], "2n"),
-  ...each([TYPE.TXT, 56, TYPE.SPF, 258, 261], "t"),
-  ...each([19, 100], "s"),
+  ...sameLayout([14, TYPE.RP, 58], "nn"),
+  ...sameLayout([TYPE.MX, TYPE.AFSDB, 21, TYPE.KX, 107], "2n"),
+  ...sameLayout([TYPE.TXT, 56, TYPE.SPF, 258, 261], "t"),
+  ...sameLayout([19, 100], "s"),
   [20, "ss"],
-  ...each([TYPE.SIG, TYPE.RRSIG], "2114442n*"),
-  ...each([TYPE.KEY, TYPE.DNSKEY, 57, TYPE.CDNSKEY], "211*"),
+  ...sameLayout([TYPE.SIG, TYPE.RRSIG], "2114442n*"),
+  ...sameLayout([TYPE.KEY, TYPE.DNSKEY, 57, TYPE.CDNSKEY], "211*"),
   [26, "2nn"],
   [27, "sss"],
   [TYPE.AAAA, "G"],
   [TYPE.LOC, "1111444"],
-  ...each([30, TYPE.NSEC], "nb"),
+  ...sameLayout([30, TYPE.NSEC], "nb"),
   [TYPE.SRV, "222n"],
   [TYPE.NAPTR, "22sssn"],
   [TYPE.CERT, "221*"],
   [TYPE.OPT, "o"],
   [TYPE.APL, "a"],
-  ...each([TYPE.DS, TYPE.CDS, TYPE.TA, TYPE.DLV], "211*"),
+  ...sameLayout([TYPE.DS, TYPE.CDS, TYPE.TA, TYPE.DLV], "211*"),
   [TYPE.SSHFP, "11*"],
   [TYPE.IPSECKEY, "111g*"],
   [TYPE.NSEC3, "112ddb"],
   [TYPE.NSEC3PARAM, "112d"],
-  ...each([TYPE.TLSA, TYPE.SMIMEA], "111*"),
+  ...sameLayout([TYPE.TLSA, TYPE.SMIMEA], "111*"),
   [TYPE.HIP, "112hkN"],
   [TYPE.CSYNC, "42b"],
   [TYPE.ZONEMD, "411*"],
-  ...each([TYPE.SVCB, TYPE.HTTPS], "2np"),
-  ...each([101, 102], "4"),
-  ...each([104, 106], "28"),
+  ...sameLayout([TYPE.SVCB, TYPE.HTTPS], "2np"),
+  ...sameLayout([101, 102], "4"),
+  ...sameLayout([104, 106], "28"),
   [105, "24"],
   [108, "6"],
   [109, "8"],
-  ...each([128, TYPE.ANY], ""),
+  ...sameLayout([128, TYPE.ANY], ""),
   [TYPE.TKEY, "n4422DD"],
   [TYPE.TSIG, "n62D22D"],
   [TYPE.URI, "22*"],
@@ -67,7 +67,7 @@ const GATEWAY_IS_NAME = 3;
 /** Fields that may be empty, so that the data may end in front of them. */
 const OPTIONAL = new Set("tNbaopghk*");
 
-function each(types: readonly number[], layout: string): (readonly [number, string])[] {
+function sameLayout(types: readonly number[], layout: string): (readonly [number, string])[] {
   return types.map((type) => [type, layout]);
 }
 
@@ -75,7 +75,7 @@ function each(types: readonly number[], layout: string): (readonly [number, stri
  * Whether the data from `at` to `end` of a message that begins at `start` can be read as data of their type. Read strictly,
  * they have all of its fields.
  */
-export function isDataSane(
+export function isDataValid(
   type: number,
   bytes: Uint8Array,
   start: number,
@@ -151,9 +151,9 @@ function behindField(
     case 0x61: // a
       return behindPrefixes(bytes, at, end);
     case 0x6f: // o
-      return areOptionsSane(bytes, at, end) ? end : -1;
+      return areOptionsValid(bytes, at, end) ? end : -1;
     case 0x70: // p
-      return areParametersSane(bytes, at, end) ? end : -1;
+      return areParametersValid(bytes, at, end) ? end : -1;
     case 0x67: // g
       return behindGateway(bytes[dataStart + 1] as number, bytes, start, at, end);
     case 0x68: // h

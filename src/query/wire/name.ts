@@ -15,13 +15,13 @@ let stepsLeft = 0x3fffffff;
 let isStrict = false;
 
 /** Comes before the names of another message, which has so many bytes. */
-export function beginNames(messageBytes: number, strict = false): void {
+export function resetNameSteps(messageBytes: number, strict = false): void {
   stepsLeft = messageBytes * LIMITS.nameStepsPerByte;
   isStrict = strict;
 }
 
 /** Whether the names that were read would have been allowed in a message that is only so long. */
-export function wereEnough(messageBytes: number, readBytes: number): boolean {
+export function hasNameSteps(messageBytes: number, readBytes: number): boolean {
   return stepsLeft >= (readBytes - messageBytes) * LIMITS.nameStepsPerByte;
 }
 

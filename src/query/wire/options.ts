@@ -6,19 +6,19 @@ import { u16 } from "../../base/dns/bytes.ts";
 import { OPTION, OPTION_FIXED_BYTES } from "../../base/dns/opt.ts";
 import { skipName } from "./name.ts";
 
-export function areOptionsSane(bytes: Uint8Array, at: number, end: number): boolean {
+export function areOptionsValid(bytes: Uint8Array, at: number, end: number): boolean {
   let cursor = at;
   while (cursor < end) {
     const data = cursor + OPTION_FIXED_BYTES;
     if (data > end) return false;
     const dataEnd = data + u16(bytes, cursor + 2);
-    if (dataEnd > end || !isOptionSane(u16(bytes, cursor), bytes, data, dataEnd)) return false;
+    if (dataEnd > end || !isOptionValid(u16(bytes, cursor), bytes, data, dataEnd)) return false;
     cursor = dataEnd;
   }
   return true;
 }
 
-function isOptionSane(code: number, bytes: Uint8Array, at: number, end: number): boolean {
+function isOptionValid(code: number, bytes: Uint8Array, at: number, end: number): boolean {
   const length = end - at;
   switch (code) {
     case OPTION.LLQ:
@@ -26,7 +26,7 @@ function isOptionSane(code: number, bytes: Uint8Array, at: number, end: number):
     case OPTION.UPDATE_LEASE:
       return length === 4 || length === 8;
     case OPTION.CLIENT_SUBNET:
-      return isSubnetSane(bytes, at, length);
+      return isSubnetValid(bytes, at, length);
     case OPTION.EXPIRE:
       return length === 0 || length >= 4;
     case OPTION.KEEPALIVE:
@@ -40,7 +40,7 @@ function isOptionSane(code: number, bytes: Uint8Array, at: number, end: number):
   }
 }
 
-function isSubnetSane(bytes: Uint8Array, at: number, length: number): boolean {
+function isSubnetValid(bytes: Uint8Array, at: number, length: number): boolean {
   if (length < 4) return false;
   const family = u16(bytes, at);
   const sourceBits = bytes[at + 2] as number;

@@ -19,8 +19,8 @@ import {
 import { FOLD, LABELS_MAX, LABEL_BYTES_MAX, NAME_BYTES_MAX, POINTER, pointerTarget } from "../../base/dns/name.ts";
 import { CLASS_AT, QUESTION_FIXED_BYTES } from "../../base/dns/record.ts";
 import { HASH_BASIS, hashByte } from "../../base/model/label-table.ts";
-import type { AskedName } from "../../base/model/names.ts";
-import { beginNames, skipName } from "./name.ts";
+import type { QuestionName } from "../../base/model/visible-names.ts";
+import { resetNameSteps, skipName } from "./name.ts";
 import { Records } from "./records.ts";
 
 /** What to do with a message, in the order in which the reasons are looked for. */
@@ -35,7 +35,7 @@ export type Verdict =
   /** A question that can be read, followed by what cannot: FORMERR with the question. */
   | "malformed-behind-question";
 
-export class Question implements AskedName {
+export class Question implements QuestionName {
   /** The message's place in its block. */
   offset = 0;
   length = 0;
@@ -76,7 +76,7 @@ export class Question implements AskedName {
     this.spelled = block;
     this.spelledAt = offset + HEADER_BYTES;
     if (length < HEADER_BYTES) return "ignore";
-    beginNames(length);
+    resetNameSteps(length);
     if (isReply(block, offset)) return "ignore";
     const opcode = opcodeOf(block, offset);
     if (opcode !== OPCODE.QUERY && (opcode !== OPCODE.NOTIFY || this.#isChecking)) return "not-implemented";

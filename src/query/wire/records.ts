@@ -10,8 +10,8 @@ import { HEADER_BYTES, QUESTIONS_AT, SECTIONS, countAt, isTruncated } from "../.
 import { DO, OPT_FLAGS_AT, OPT_RCODE_AT, OPT_RCODE_SHIFT, OPT_SIZE_AT, OPT_VERSION_AT } from "../../base/dns/opt.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import { DATA_LENGTH_AT, QUESTION_FIXED_BYTES, RECORD_FIXED_BYTES } from "../../base/dns/record.ts";
-import { isDataSane } from "./data.ts";
-import { beginNames, skipName, wereEnough } from "./name.ts";
+import { isDataValid } from "./data.ts";
+import { resetNameSteps, skipName, hasNameSteps } from "./name.ts";
 
 /** What walking the records of one message found; one object serves many messages. */
 export class Records {
@@ -58,7 +58,7 @@ export class Records {
       const data = fixed + RECORD_FIXED_BYTES;
       const dataEnd = data + u16(bytes, fixed + DATA_LENGTH_AT);
       if (dataEnd > end) return -1;
-      const isSane = (dataEnd === data && !isStrict) || isDataSane(type, bytes, start, data, dataEnd, isStrict);
+      const isSane = (dataEnd === data && !isStrict) || isDataValid(type, bytes, start, data, dataEnd, isStrict);
       if (!isSane) return -1;
       if (type === TYPE.OPT) {
         this.optCount++;
@@ -85,7 +85,7 @@ export class Records {
 export function isReadable(message: Uint8Array, records: Records, isStrict = false): boolean {
   const end = message.length;
   if (end < HEADER_BYTES) return false;
-  beginNames(end, isStrict);
+  resetNameSteps(end, isStrict);
   records.end = HEADER_BYTES;
   records.missing = 0;
   records.counts.fill(0);
@@ -111,5 +111,5 @@ export function isReadable(message: Uint8Array, records: Records, isStrict = fal
   }
   records.end = at;
   // What stands behind the last record allows no names: whoever reads the message without it must come to the same end.
-  return !isStrict || wereEnough(at, end);
+  return !isStrict || hasNameSteps(at, end);
 }

@@ -31,18 +31,18 @@ const TTL_TO_DATA = RECORD_FIXED_BYTES - TTL_AT;
 const TTL_TO_LENGTH = DATA_LENGTH_AT - TTL_AT;
 
 /** What whoever asked can take, and wants to know. */
-export interface Asked {
+export interface RelayOptions {
   readonly limit: number;
   readonly hasOpt: boolean;
   readonly isDnssecOk: boolean;
   /** It asked whether the records were verified. */
   readonly wantsAuthentic: boolean;
   /** We hold the name, so that nobody may deny it. */
-  readonly isKnown: boolean;
+  readonly isLocalName: boolean;
 }
 
 /** How old a reply is. */
-export interface Age {
+export interface ReplyAge {
   readonly seconds: number;
   /** It is over, and goes out with this TTL. */
   readonly staleTtl?: number;
@@ -52,13 +52,13 @@ export interface Age {
 export function relay(
   block: Buffer,
   offset: number,
-  asked: Asked,
+  asked: RelayOptions,
   reply: SharedReply,
-  age: Age,
+  age: ReplyAge,
   why: Uint8Array | undefined = reply.extendedError,
 ): number {
   const { bytes, start, questionEnd } = reply;
-  const rcode = asked.isKnown && reply.rcode === RCODE.NXDOMAIN ? RCODE.NOERROR : reply.rcode;
+  const rcode = asked.isLocalName && reply.rcode === RCODE.NXDOMAIN ? RCODE.NOERROR : reply.rcode;
   const isAuthentic = reply.isAuthentic && asked.wantsAuthentic;
   writeFlags(block, offset, rcode, isAuthentic);
   const room = asked.limit - (asked.hasOpt ? OPT_BYTES : 0);
@@ -79,7 +79,7 @@ export function relayFailure(
   block: Buffer,
   offset: number,
   questionEnd: number,
-  asked: Asked,
+  asked: RelayOptions,
   rcode: number,
   why?: Uint8Array,
 ): number {
@@ -95,7 +95,7 @@ function writeFlags(block: Buffer, offset: number, rcode: number, isAuthentic: b
   block[codes] = RA | ((block[codes] as number) & CD) | (isAuthentic ? AD : 0) | (rcode & RCODE_BITS);
 }
 
-function writeTtls(block: Buffer, offset: number, reply: SharedReply, count: number, age: Age): void {
+function writeTtls(block: Buffer, offset: number, reply: SharedReply, count: number, age: ReplyAge): void {
   if (age.seconds === 0 && age.staleTtl === undefined) return;
   const { questionEnd, ttlOffsets } = reply;
   for (let i = 0; i < count; i++) {
@@ -108,7 +108,7 @@ function writeTtls(block: Buffer, offset: number, reply: SharedReply, count: num
  * As many whole records as there is room for. Where all answers fit, what is missing behind them are extras; otherwise
  * the reply says that it is truncated (RFC 2181, 9), and has what a client that cannot ask by TCP may make do with.
  */
-function writeWhatFits(block: Buffer, offset: number, reply: SharedReply, room: number, age: Age): number {
+function writeWhatFits(block: Buffer, offset: number, reply: SharedReply, room: number, age: ReplyAge): number {
   const { bytes, start, questionEnd, ttlOffsets, answers, authorities, additionals } = reply;
   let length = 0;
   let fitting = 0;
@@ -134,7 +134,7 @@ function addOpt(
   block: Buffer,
   offset: number,
   length: number,
-  asked: Asked,
+  asked: RelayOptions,
   rcode: number,
   option: Uint8Array | undefined,
 ): number {

@@ -33,7 +33,7 @@ import {
 import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { eachName } from "./data.ts";
-import { beginNames, skipName } from "./name.ts";
+import { resetNameSteps, skipName } from "./name.ts";
 
 /** Of a zone's proofs, which stand at names beside the question. */
 const PROOFS = new Set<number>([TYPE.DS, TYPE.RRSIG, TYPE.NSEC, TYPE.NSEC3]);
@@ -42,7 +42,7 @@ const ANOTHER_NAME = "its answer is about another name";
 const UNREADABLE = "its answer cannot be parsed";
 
 /** One record, by where its parts lie. */
-interface Place {
+interface RecordSpan {
   readonly section: number;
   readonly at: number;
   readonly type: number;
@@ -54,18 +54,18 @@ interface Place {
 /** The message itself, or what is left of it, or, as a text, why it is no answer. It must be readable. */
 export function scrub(message: Buffer): Buffer | string {
   if (u16(message, QUESTIONS_AT) !== 1) return message;
-  beginNames(message.length, true);
+  resetNameSteps(message.length, true);
   const nameEnd = skipName(message, 0, HEADER_BYTES, message.length);
   if (nameEnd === -1 || nameEnd + QUESTION_FIXED_BYTES > message.length) return UNREADABLE;
   const asked = u16(message, nameEnd);
   // What answers a meta question follows no chain.
   if (isMetaType(asked) || u16(message, nameEnd + CLASS_AT) === CLASS.ANY) return message;
-  if (isPlain(message, nameEnd, asked)) return message;
-  return new Scrubbing(message, nameEnd, asked).run();
+  if (isTrivial(message, nameEnd, asked)) return message;
+  return new Scrubber(message, nameEnd, asked).run();
 }
 
 /** Whether all there is stands at the very name that was asked: no alias, no referral, and nothing beside the answer. */
-function isPlain(message: Buffer, nameEnd: number, asked: number): boolean {
+function isTrivial(message: Buffer, nameEnd: number, asked: number): boolean {
   const answers = u16(message, ANSWERS_AT);
   const authorities = u16(message, AUTHORITIES_AT);
   const additionals = u16(message, ADDITIONALS_AT);
@@ -95,11 +95,11 @@ function isPlain(message: Buffer, nameEnd: number, asked: number): boolean {
 }
 
 /** The work on one reply that is not plain. */
-class Scrubbing {
+class Scrubber {
   readonly #message: Buffer;
   readonly #nameEnd: number;
   readonly #asked: number;
-  readonly #records: Place[] = [];
+  readonly #records: RecordSpan[] = [];
   readonly #names = new Map<number, string>();
   /** The name that was asked, and those that its aliases lead to. */
   readonly #chain = new Set<string>();
@@ -127,7 +127,7 @@ class Scrubbing {
       this.#keepAdditionals();
       return this.#records.every(({ isKept }) => isKept) ? this.#message : this.#rebuilt();
     } catch (error) {
-      if (error instanceof TooLong) return UNREADABLE;
+      if (error instanceof NamesTooLong) return UNREADABLE;
       throw error;
     }
   }
@@ -149,14 +149,14 @@ class Scrubbing {
     return true;
   }
 
-  #of(section: number): Place[] {
+  #of(section: number): RecordSpan[] {
     return this.#records.filter((record) => record.section === section);
   }
 
   /** Collects the names of the chain; why it is none, where it is none. */
   #follow(): string | undefined {
-    const cnames = new Map<string, Place>();
-    const dnames = new Map<string, Place>();
+    const cnames = new Map<string, RecordSpan>();
+    const dnames = new Map<string, RecordSpan>();
     const ends = new Set<string>();
     for (const record of this.#of(0)) {
       if (!this.#isOfClass(record)) continue;
@@ -180,14 +180,14 @@ class Scrubbing {
   }
 
   /** What the DNAME above a name makes of it (RFC 6672). */
-  #substituted(name: string, dnames: ReadonlyMap<string, Place>): string | undefined {
+  #substituted(name: string, dnames: ReadonlyMap<string, RecordSpan>): string | undefined {
     if (dnames.size === 0) return undefined;
     for (const owner of ancestorsOf(name)) {
       const dname = dnames.get(owner);
       if (dname === undefined) continue;
       this.#rewriters.add(owner);
       const target = name.slice(0, name.length - owner.length) + this.#name(dname.data);
-      if (target.length > NAME_BYTES_MAX) throw new TooLong();
+      if (target.length > NAME_BYTES_MAX) throw new NamesTooLong();
       return target;
     }
     return undefined;
@@ -227,7 +227,7 @@ class Scrubbing {
 
   #keepAdditionals(): void {
     const additionals = this.#of(2);
-    const isTransport = ({ type }: Place): boolean => type === TYPE.OPT || type === TYPE.TSIG || type === TYPE.SIG;
+    const isTransport = ({ type }: RecordSpan): boolean => type === TYPE.OPT || type === TYPE.TSIG || type === TYPE.SIG;
     if (additionals.every(isTransport)) {
       for (const record of additionals) record.isKept = true;
       return;
@@ -242,7 +242,7 @@ class Scrubbing {
   /** What counts, as a message of its own. */
   #rebuilt(): Buffer | string {
     const questionEnd = this.#nameEnd + QUESTION_FIXED_BYTES;
-    const out = new Writer(this.#message, this.#name(HEADER_BYTES), (at) => this.#name(at));
+    const out = new MessageWriter(this.#message, this.#name(HEADER_BYTES), (at) => this.#name(at));
     out.copy(0, questionEnd);
     const counts = [0, 0, 0];
     for (const { section, at, type, data, end, isKept } of this.#records) {
@@ -265,12 +265,12 @@ class Scrubbing {
 
   /** Names that were read before take steps once more. */
   #eachName(type: number, data: number, end: number, visit: (at: number, behind: number) => void): void {
-    beginNames(this.#message.length, true);
-    if (!eachName(type, this.#message, data, end, visit)) throw new TooLong();
+    resetNameSteps(this.#message.length, true);
+    if (!eachName(type, this.#message, data, end, visit)) throw new NamesTooLong();
   }
 
   /** A record of another class than the question's answers something else. */
-  #isOfClass({ data }: Place): boolean {
+  #isOfClass({ data }: RecordSpan): boolean {
     const at = data - RECORD_FIXED_BYTES + CLASS_AT;
     return u16(this.#message, at) === u16(this.#message, this.#nameEnd + CLASS_AT);
   }
@@ -296,7 +296,7 @@ class Scrubbing {
         folded[length++] = FOLD[message[cursor] as number] as number;
       }
       this.#octetsLeft -= size + 1;
-      if (this.#octetsLeft < 0) throw new TooLong();
+      if (this.#octetsLeft < 0) throw new NamesTooLong();
     }
     return this.#learn(at, folded.toString("latin1", 0, length));
   }
@@ -310,7 +310,7 @@ class Scrubbing {
 }
 
 /** The names of a reply take more to write out than a sound one's. */
-class TooLong extends Error {}
+class NamesTooLong extends Error {}
 
 /** Names are written here while they are read; one that is readable fits. */
 const folded = Buffer.alloc(NAME_BYTES_MAX + 2);
@@ -318,7 +318,7 @@ const folded = Buffer.alloc(NAME_BYTES_MAX + 2);
 const assembled = Buffer.allocUnsafeSlow(MESSAGE_BYTES_MAX);
 
 /** Puts a message together from parts of another one. */
-class Writer {
+class MessageWriter {
   readonly #from: Buffer;
   readonly #question: string;
   readonly #nameAt: (at: number) => string;

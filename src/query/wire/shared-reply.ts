@@ -16,7 +16,7 @@ import {
   TTL_AT,
   ttlOf,
 } from "../../base/dns/record.ts";
-import { beginNames, skipName } from "./name.ts";
+import { resetNameSteps, skipName } from "./name.ts";
 
 export interface SharedReply {
   /** Where everything behind the question lies, `length` bytes from `start` on, for as long as whoever made this says. */
@@ -53,32 +53,32 @@ export interface FreshReply extends SharedReply {
  * Looks into a reply, whose bytes stay where they are, and are good there as long as those. Undefined where it has no
  * question, and where a name cannot be read: one may have led into what was cut off behind the last record.
  */
-export function freshReply(message: Buffer): FreshReply | undefined {
+export function readFreshReply(message: Buffer): FreshReply | undefined {
   const end = message.length;
-  beginNames(end);
+  resetNameSteps(end);
   const nameEnd = u16(message, QUESTIONS_AT) === 1 ? skipName(message, 0, HEADER_BYTES, end) : -1;
   if (nameEnd === -1 || nameEnd + QUESTION_FIXED_BYTES > end) return undefined;
   const questionEnd = nameEnd + QUESTION_FIXED_BYTES;
   const asked = u16(message, nameEnd);
-  if (!walk.go(message, questionEnd, asked)) return undefined;
-  const rcode = walk.rcodeBits | rcodeOf(message);
-  const [answers, authorities, additionals] = walk.counts;
+  if (!scanner.go(message, questionEnd, asked)) return undefined;
+  const rcode = scanner.rcodeBits | rcodeOf(message);
+  const [answers, authorities, additionals] = scanner.counts;
   return {
     bytes: message,
     start: questionEnd,
-    length: walk.end - questionEnd,
+    length: scanner.end - questionEnd,
     questionEnd,
-    ttlOffsets: walk.ttlOffsets,
+    ttlOffsets: scanner.ttlOffsets,
     answers,
     authorities,
     additionals,
     rcode,
-    isNegative: rcode === RCODE.NXDOMAIN || !walk.hasAnswer,
+    isNegative: rcode === RCODE.NXDOMAIN || !scanner.hasAnswer,
     isTruncated: isTruncated(message),
     isAuthentic: ((message[CODES_AT] as number) & AD) !== 0,
-    ttlSeconds: walk.ttlSeconds,
-    soaSeconds: walk.soaSeconds,
-    extendedError: walk.extendedError,
+    ttlSeconds: scanner.ttlSeconds,
+    soaSeconds: scanner.soaSeconds,
+    extendedError: scanner.extendedError,
   };
 }
 
@@ -88,7 +88,7 @@ export function recordsOf({ answers, authorities, additionals }: SharedReply): n
 }
 
 /** One pass over the records of a message that is known to be readable. There is one for all messages. */
-class Walk {
+class ReplyScanner {
   readonly counts: [number, number, number] = [0, 0, 0];
   /** Those of the longest reply so far; the first `#ttlCount` are this one's. */
   readonly #ttlOffsets: number[] = [];
@@ -147,7 +147,7 @@ class Walk {
   }
 }
 
-const walk = new Walk();
+const scanner = new ReplyScanner();
 
 function extendedErrorIn(message: Buffer, start: number, end: number): Buffer | undefined {
   for (let at = start; at + OPTION_FIXED_BYTES <= end;) {

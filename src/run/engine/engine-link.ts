@@ -11,16 +11,16 @@ import {
   type EngineHost,
   closeEngineHost,
   openEngineHost,
-  processBehind,
+  socketPeerPid,
 } from "../../container/namespace/engine-host.ts";
 import { checkEngine } from "../../container/preflight.ts";
 import { Engine, type EngineInfo } from "../../container/watch/engine.ts";
 import { backoffMs } from "../../base/lib/backoff.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
-import type { Search } from "../container-side.ts";
+import type { TargetSearch } from "../container-side.ts";
 
 /** As far as a container's way needs it. */
-export type Link = Pick<EngineLink, "engine" | "info" | "socketPath" | "host" | "accept">;
+export type EngineAccess = Pick<EngineLink, "engine" | "info" | "socketPath" | "host" | "accept">;
 
 export class EngineLink {
   readonly engine: Engine;
@@ -49,7 +49,7 @@ export class EngineLink {
    * An engine that is not there yet is waited for; one that cannot be reached at all is a mistake of the command's. undefined
    * where it was told to stop before.
    */
-  static async await({ settings, log, signal, onWait }: Search): Promise<EngineLink | undefined> {
+  static async await({ settings, log, signal, onWait }: TargetSearch): Promise<EngineLink | undefined> {
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
         return await EngineLink.open(settings, signal);
@@ -93,6 +93,6 @@ export class EngineLink {
   }
 
   #openHost(): EngineHost {
-    return openEngineHost(this.#settings.enginePid ?? processBehind(this.socketPath));
+    return openEngineHost(this.#settings.enginePid ?? socketPeerPid(this.socketPath));
   }
 }

@@ -3,23 +3,23 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
-import type { RepairAnswer } from "../../api/status.ts";
+import type { RepairReport } from "../../api/status.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Reconciler } from "../../container/attach/reconciler.ts";
 import type { Nodes } from "../../container/kind/nodes.ts";
-import { lookAtContainerFile } from "../../container/namespace/engine-host.ts";
+import { tryReadContainerFile } from "../../container/namespace/engine-host.ts";
 import { proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
 import type { Roster } from "../../container/roster.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
-import type { Containers, Inside, Repairs } from "../../control/ports.ts";
+import type { Containers, ContainerAccess, Repairs } from "../../control/ports.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
-import type { Ground } from "../ground.ts";
+import type { Platform } from "../platform.ts";
 import { openNamespace } from "../open-namespace.ts";
 import type { Quarantines } from "../quarantine/quarantines.ts";
-import type { Link } from "./engine-link.ts";
+import type { EngineAccess } from "./engine-link.ts";
 
-interface Parts {
+interface EnginePortsParts {
   readonly directory: Directory;
   readonly nodes: Nodes;
   readonly reconciler: Reconciler;
@@ -28,13 +28,13 @@ interface Parts {
 
 const LOOK_EVERY_MS = 10;
 
-export function containersOf({ directory, nodes, reconciler, roster }: Parts, { engine }: Link): Containers {
+export function containersOf({ directory, nodes, reconciler, roster }: EnginePortsParts, { engine }: EngineAccess): Containers {
   return {
     facts: directory.containers,
     decisionOf: (id) => roster.decisionOf(id),
     attachmentOf: (id) => reconciler.attachmentOf(id),
     viewOf: (fact) => roster.viewOf(fact),
-    nodeReportOf: (fact) => (nodes.isNode(fact) ? nodes.knownMode(fact.id)?.report() : undefined),
+    nodeReportOf: (fact) => (nodes.isNode(fact) ? nodes.currentMode(fact.id)?.report() : undefined),
     stopped: async () => {
       try {
         const all = await engine.allContainers();
@@ -58,10 +58,10 @@ export function containersOf({ directory, nodes, reconciler, roster }: Parts, { 
   };
 }
 
-export function repairsOf({ nodes, reconciler, roster }: Parts, quarantines: Quarantines): Repairs {
+export function repairsOf({ nodes, reconciler, roster }: EnginePortsParts, quarantines: Quarantines): Repairs {
   return {
     repair: async (id) => {
-      if (quarantines.release(id)) return await attachReleased({ reconciler, roster }, id);
+      if (quarantines.release(id)) return await attachAfterRelease({ reconciler, roster }, id);
       return (await reconciler.repair(id)) ?? "not-served";
     },
     setDetached: (fact, isDetached) => {
@@ -72,10 +72,10 @@ export function repairsOf({ nodes, reconciler, roster }: Parts, quarantines: Qua
 }
 
 /** It is wanted again from now on, and attached by the worker in its turn. */
-async function attachReleased(
-  { reconciler, roster }: Pick<Parts, "reconciler" | "roster">,
+async function attachAfterRelease(
+  { reconciler, roster }: Pick<EnginePortsParts, "reconciler" | "roster">,
   id: string,
-): Promise<RepairAnswer["outcome"]> {
+): Promise<RepairReport["outcome"]> {
   roster.refresh();
   for (const endMs = performance.now() + LIMITS.repairMs; performance.now() < endMs; await sleep(LOOK_EVERY_MS)) {
     const outcome = await reconciler.repair(id);
@@ -84,11 +84,11 @@ async function attachReleased(
   return "failed";
 }
 
-export function insideOf({ host }: Link, { bracket }: Ground): Inside {
+export function insideOf({ host }: EngineAccess, { runner }: Platform): ContainerAccess {
   return {
     open: (fact) => {
       try {
-        return openNamespace(bracket, proveNamespace({ containerId: fact.id, ...fact }, host(), bracket.homeId).fd);
+        return openNamespace(runner, proveNamespace({ containerId: fact.id, ...fact }, host(), runner.homeId).fd);
       } catch (error) {
         if (codeOf(error) !== "NAMESPACE_IS_HOST") throw error;
         throw new Fault(
@@ -98,7 +98,7 @@ export function insideOf({ host }: Link, { bracket }: Ground): Inside {
       }
     },
     resolvConfOf: ({ id, resolvConfPath: path }) => {
-      const file = lookAtContainerFile(host(), path ?? "", id);
+      const file = tryReadContainerFile(host(), path ?? "", id);
       return file.kind === "read" ? parseResolvConf(file.text) : undefined;
     },
   };

@@ -8,14 +8,14 @@ import type { Status } from "../../api/status.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
-import type { AttachmentState } from "../../container/attach/state.ts";
+import type { AttachmentState } from "../../container/attach/attachment-state.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
-import { NOTHING_TO_UNDO, undoNode } from "../../container/kind/undo.ts";
+import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-restore.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
 import { Directory } from "../../container/registry/directory.ts";
 import { Roster } from "../../container/roster.ts";
-import { zones } from "../../container/rules/zones.ts";
+import { zoneAllocator } from "../../container/rules/zones.ts";
 import { Follower } from "../../container/watch/follower.ts";
 import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/ports.ts";
@@ -23,7 +23,7 @@ import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
-import type { Link } from "./engine-link.ts";
+import type { EngineAccess } from "./engine-link.ts";
 
 export class EngineSide implements ContainerSide {
   readonly containers: ControlPorts["containers"];
@@ -36,10 +36,10 @@ export class EngineSide implements ContainerSide {
   readonly hostUpstreams: HostUpstreams;
   readonly follower: Follower;
   readonly #parts: ContainerSideParts;
-  readonly #link: Link;
+  readonly #link: EngineAccess;
   #isAway = false;
 
-  constructor(parts: ContainerSideParts, link: Link) {
+  constructor(parts: ContainerSideParts, link: EngineAccess) {
     this.#parts = parts;
     this.#link = link;
     // In the order in which a container meets them, backwards: whoever is told stands before who tells.
@@ -69,7 +69,7 @@ export class EngineSide implements ContainerSide {
   }
 
   get lastSignMs(): number {
-    return this.follower.lastSignMs;
+    return this.follower.lastActivityMs;
   }
 
   reconfigure(settings: RunSettings): void {
@@ -78,7 +78,7 @@ export class EngineSide implements ContainerSide {
     this.directory.setServersMax(serversMax(settings));
     this.roster.setOnly(settings.only, settings.labels);
     this.nodes.setPolicy(settings.kind, settings.labels);
-    if (this.hostUpstreams.configure(settings)) this.follower.lookAgain();
+    if (this.hostUpstreams.configure(settings)) this.follower.reinspect();
     this.roster.refresh();
   }
 
@@ -91,11 +91,11 @@ export class EngineSide implements ContainerSide {
   }
 
   async standStill(): Promise<void> {
-    await this.reconciler.standStill();
+    await this.reconciler.pause();
   }
 
   goOn(): void {
-    this.reconciler.goOn();
+    this.reconciler.resume();
   }
 
   async abandon(): Promise<void> {
@@ -123,18 +123,18 @@ export class EngineSide implements ContainerSide {
       {
         ...ground,
         host,
-        prove: (claim: NamespaceClaim): ProvenNamespace => proveNamespace(claim, host(), ground.bracket.homeId),
-        nextZone: zones(),
+        prove: (claim: NamespaceClaim): ProvenNamespace => proveNamespace(claim, host(), ground.runner.homeId),
+        nextZone: zoneAllocator(),
         openEndpointFor: querySide.openEndpointFor,
         keep,
-        heir,
-        begins,
+        inherit: heir,
+        startAfter: begins,
         isSuspect: quarantines.isSuspect,
-        areAllKnown: () => this.follower.isSynced,
-        attaching: (id, work) => quarantines.box.attaching(id, work),
+        isSynced: () => this.follower.isSynced,
+        runAttach: (id, work) => quarantines.recorder.attaching(id, work),
         descriptorsMax: descriptorsMax(),
         onServing: (id, counters, isServing) =>
-          isServing ? counts.began(this.#nameOf(id), counters) : counts.ended(counters),
+          isServing ? counts.startCounting(this.#nameOf(id), counters) : counts.stopCounting(counters),
       },
       (id, state) => this.#tellState(id, state),
     );
@@ -148,8 +148,8 @@ export class EngineSide implements ContainerSide {
         journal,
         host: this.#link.host,
         networkOf: (id) => this.directory.network(id),
-        onChange: (id) => this.reconciler.refit(id),
-        onNews: eventLogger(log),
+        onChange: (id) => this.reconciler.updateCapture(id),
+        onEvent: eventLogger(log),
       },
       settings.kind,
       settings.labels,
@@ -166,7 +166,7 @@ export class EngineSide implements ContainerSide {
       quarantineOf: quarantines.reasonFor,
       labelPolicy: settings.labels,
       onWarning: ({ name: container }, warning) =>
-        repeats.tell("warn", container, { container, warning }, "odd container"),
+        repeats.log("warn", container, { container, warning }, "odd container"),
     });
   }
 
@@ -174,7 +174,7 @@ export class EngineSide implements ContainerSide {
     const { log, querySide: querySide, settings } = this.#parts;
     return new HostUpstreams(
       {
-        onNews: eventLogger(log),
+        onEvent: eventLogger(log),
         host: this.#link.host,
         engineVersion: () => this.#link.info.majorVersion,
         onChange: (servers: readonly Server[]) => {
@@ -182,7 +182,7 @@ export class EngineSide implements ContainerSide {
           this.roster.refresh();
           querySide.onUpstreamsChanged();
         },
-        lookAgain: (ids: readonly string[]) => this.follower.lookAgain(ids),
+        reinspect: (ids: readonly string[]) => this.follower.reinspect(ids),
       },
       settings,
     );
@@ -191,26 +191,26 @@ export class EngineSide implements ContainerSide {
   #openFollower(): Follower {
     const { counts, log, quarantines, querySide: querySide, repeats } = this.#parts;
     return new Follower(this.#link.engine, {
-      onEngine: (info) => {
+      onConnected: (info) => {
         this.#link.accept(info);
-        if (this.#isAway) repeats.tell("info", "", { version: info.version }, "the engine answers again", "engine");
+        if (this.#isAway) repeats.log("info", "", { version: info.version }, "the engine answers again", "engine");
         this.#isAway = false;
-        this.hostUpstreams.look();
+        this.hostUpstreams.reread();
         void this.#refreshHostGateway();
       },
-      onAway: (reason) => {
+      onDisconnected: (reason) => {
         counts.engineLosses++;
         this.#isAway = true;
-        repeats.tell("warn", "", { reason }, "the engine is away; last-known names keep answering", "engine");
+        repeats.log("warn", "", { reason }, "the engine is away; last-known names keep answering", "engine");
       },
-      onEventDone: (lagMs) => counts.eventLag.add(0, lagMs / 1_000),
+      onEventApplied: (lagMs) => counts.eventLag.add(0, lagMs / 1_000),
       onSynced: () => {
         log.info({ containers: this.directory.containers.size }, "every running container is known");
         void this.#undoLeftBehind();
       },
       onNetwork: (fact) => this.directory.putNetwork(fact),
       onNetworkGone: (id) => this.directory.removeNetwork(id),
-      onContainer: (fact) => quarantines.box.attaching(fact.id, () => this.roster.put(fact)),
+      onContainer: (fact) => quarantines.recorder.attaching(fact.id, () => this.roster.put(fact)),
       onContainerGone: (id) => {
         querySide.histories.name(id, this.#nameOf(id));
         this.roster.remove(id);
@@ -218,7 +218,7 @@ export class EngineSide implements ContainerSide {
       onInspectFailed: (id, reason) => {
         counts.inspectFailures++;
         const container = this.#nameOf(id);
-        repeats.tell("warn", container, { container, reason }, "cannot inspect; trying again");
+        repeats.log("warn", container, { container, reason }, "cannot inspect; trying again");
       },
       nameserversOf: (json) => this.hostUpstreams.nameserversOf(json),
       known: () => this.directory.containers,
@@ -235,13 +235,13 @@ export class EngineSide implements ContainerSide {
     const wasFailed = counts.onState(id, state);
     const container = this.#nameOf(id);
     if (state.kind === "attached" && wasFailed) {
-      repeats.tell("info", container, { container }, "attached; it was Docker's for a while", "attaching");
+      repeats.log("info", container, { container }, "attached; it was Docker's for a while", "attaching");
     } else if (state.kind === "attached") log.debug({ container }, "attached");
     if (state.kind === "failed") {
       const { code, reason, culprits } = state;
       const about = { container, code, reason, culprits };
       const who = code === "OWNED_ELSEWHERE" ? "another dns11 serves it" : "Docker's resolver answers";
-      repeats.tell("warn", container, about, `not attached; ${who}`, "attaching");
+      repeats.log("warn", container, about, `not attached; ${who}`, "attaching");
     }
   }
 
@@ -270,7 +270,7 @@ export class EngineSide implements ContainerSide {
       const fact = this.directory.containers.get(record.containerId);
       const isRunning = fact?.startedAt === record.startedAt;
       if (isRunning && this.nodes.isNode(fact)) return [];
-      const { did, isWhole } = isRunning ? undoNode(record, { ...ground, host: this.#link.host() }) : NOTHING_TO_UNDO;
+      const { did, isComplete: isWhole } = isRunning ? restoreNode(record, { ...ground, host: this.#link.host() }) : NOTHING_TO_RESTORE;
       if (isWhole) journal.remove(record.containerId);
       return did.length === 0 ? [] : [{ node: record.name, did }];
     });

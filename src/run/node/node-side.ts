@@ -8,34 +8,34 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { LIMITS } from "../../base/limits.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
-import type { AttachmentState } from "../../container/attach/state.ts";
+import type { AttachmentState } from "../../container/attach/attachment-state.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
-import { FILES_HERE, NODE_HERE, nodeHere } from "../../container/kind/here.ts";
+import { IN_NODE_FILES, IN_NODE_ID, readInNodeFact } from "../../container/kind/in-node.ts";
 import type { NodeMode } from "../../container/kind/node-mode.ts";
-import { NodeResolver } from "../../container/kind/node-resolver.ts";
+import { NodeResolvConf } from "../../container/kind/node-resolv-conf.ts";
 import { nodePlaceOf } from "../../container/kind/nodes.ts";
 import { type EngineHost, closeEngineHost, openEngineHost } from "../../container/namespace/engine-host.ts";
 import { Directory } from "../../container/registry/directory.ts";
 import type { ContainerFact } from "../../container/registry/fact.ts";
 import { splitLabels } from "../../container/registry/labels.ts";
-import { zones } from "../../container/rules/zones.ts";
+import { zoneAllocator } from "../../container/rules/zones.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
 import type { ControlPorts } from "../../control/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import type { View } from "../../base/model/view.ts";
-import type { ContainerSide, Premises, ContainerSideParts } from "../container-side.ts";
+import type { ContainerSide, ServeTarget, ContainerSideParts } from "../container-side.ts";
 import { openNamespace } from "../open-namespace.ts";
 import { Quarantines } from "../quarantine/quarantines.ts";
-import { INSTANCE, THREAD_NAMESPACE, modeHere } from "./here.ts";
+import { NODE_INSTANCE_ID, THREAD_NAMESPACE, openNodeMode } from "./node-instance.ts";
 
 /** How often the node's place in its networks is looked at: nobody tells of it in here. */
 const LOOK_EVERY_MS = 2_000;
 
-export async function findNode(): Promise<Premises> {
+export async function findNode(): Promise<ServeTarget> {
   return await Promise.resolve({
-    instanceId: INSTANCE,
+    instanceId: NODE_INSTANCE_ID,
     // There is nobody else to serve meanwhile.
     openQuarantines: () => Quarantines.none(),
     compose: (parts: ContainerSideParts) => new NodeSide(parts),
@@ -64,11 +64,11 @@ class NodeSide implements ContainerSide {
     this.#policy = settings.kind;
     this.#host = openEngineHost(process.pid);
     this.#reconciler = this.#openReconciler();
-    this.#mode = modeHere(this.#policy, { ...ground, log, journal }, () => this.#reconciler.refit(NODE_HERE));
+    this.#mode = openNodeMode(this.#policy, { ...ground, log, journal }, () => this.#reconciler.updateCapture(IN_NODE_ID));
     this.#directory.setRules(settings.routes);
     this.#container = containerHere(this.#mode);
     this.containers = {
-      facts: new Map([[NODE_HERE, this.#container]]),
+      facts: new Map([[IN_NODE_ID, this.#container]]),
       decisionOf: () => ({ kind: "serve" }),
       attachmentOf: (id) => this.#reconciler.attachmentOf(id),
       viewOf: () => this.#view(),
@@ -84,8 +84,8 @@ class NodeSide implements ContainerSide {
       },
     };
     this.inside = {
-      open: () => openNamespace(ground.bracket, openSync(THREAD_NAMESPACE, "r")),
-      resolvConfOf: () => parseResolvConf(new NodeResolver(FILES_HERE).text() ?? ""),
+      open: () => openNamespace(ground.runner, openSync(THREAD_NAMESPACE, "r")),
+      resolvConfOf: () => parseResolvConf(new NodeResolvConf(IN_NODE_FILES).text() ?? ""),
     };
   }
 
@@ -106,8 +106,8 @@ class NodeSide implements ContainerSide {
   }
 
   refresh(): void {
-    const claim = { containerId: NODE_HERE, sandboxKey: "", pid: process.pid };
-    this.#reconciler.want(NODE_HERE, { claim, mode: this.#mode, view: this.#view() });
+    const claim = { containerId: IN_NODE_ID, sandboxKey: "", pid: process.pid };
+    this.#reconciler.setDesired(IN_NODE_ID, { claim, mode: this.#mode, view: this.#view() });
   }
 
   async follow(signal: AbortSignal): Promise<void> {
@@ -119,11 +119,11 @@ class NodeSide implements ContainerSide {
   }
 
   async standStill(): Promise<void> {
-    await this.#reconciler.standStill();
+    await this.#reconciler.pause();
   }
 
   goOn(): void {
-    this.#reconciler.goOn();
+    this.#reconciler.resume();
   }
 
   async abandon(): Promise<void> {
@@ -142,15 +142,15 @@ class NodeSide implements ContainerSide {
       {
         ...ground,
         host: () => this.#host,
-        prove: () => ({ fd: openSync(THREAD_NAMESPACE, "r"), id: ground.bracket.homeId }),
-        nextZone: zones(),
+        prove: () => ({ fd: openSync(THREAD_NAMESPACE, "r"), id: ground.runner.homeId }),
+        nextZone: zoneAllocator(),
         descriptorsMax: descriptorsMax(),
         openEndpointFor: querySide.openEndpointFor,
         keep,
-        heir,
-        begins,
+        inherit: heir,
+        startAfter: begins,
         onServing: (_, counters, isServing) =>
-          isServing ? counts.began(this.#container.name, counters) : counts.ended(counters),
+          isServing ? counts.startCounting(this.#container.name, counters) : counts.stopCounting(counters),
       },
       (id, state) => this.#tellState(id, state),
     );
@@ -162,9 +162,9 @@ class NodeSide implements ContainerSide {
 
   /** Whether the node has another place in its networks now. */
   #look(): void {
-    if (!this.#mode.update(nodeHere(this.#parts.ground.memory), this.#policy)) return;
+    if (!this.#mode.update(readInNodeFact(this.#parts.ground.memory), this.#policy)) return;
     this.refresh();
-    this.#reconciler.refit(NODE_HERE);
+    this.#reconciler.updateCapture(IN_NODE_ID);
   }
 
   #tellState(id: string, state: AttachmentState): void {
@@ -180,7 +180,7 @@ class NodeSide implements ContainerSide {
 /** The node as a container that is on no network that we know: everything is Docker's to answer. */
 function containerHere({ fact }: NodeMode): ContainerFact {
   return {
-    id: NODE_HERE,
+    id: IN_NODE_ID,
     name: fact.name,
     startedAt: fact.startedAt,
     isPaused: false,

@@ -4,25 +4,25 @@
  */
 import { randomInt } from "node:crypto";
 
-import { instanceFolder } from "../../api/place.ts";
+import { instanceFolder } from "../../api/state-paths.ts";
 import type { RunSettings } from "../../config/settings.ts";
-import { dockerResolver } from "../../container/kind/docker-resolver.ts";
-import { FILES_HERE, NODE_HERE, dockerListening } from "../../container/kind/here.ts";
+import { findDockerResolver } from "../../container/kind/docker-resolver.ts";
+import { IN_NODE_FILES, IN_NODE_ID, dockerResolverSockets } from "../../container/kind/in-node.ts";
 import { Journal } from "../../container/kind/journal.ts";
-import { undoIn, undoResolvConf } from "../../container/kind/undo.ts";
-import { Bracket, warmThreadPool } from "../../container/namespace/bracket.ts";
+import { restoreNamespace, restoreResolvConf } from "../../container/kind/node-restore.ts";
+import { NamespaceRunner, warmThreadPool } from "../../container/namespace/namespace-runner.ts";
 import { PASSTHROUGH_MARK } from "../../container/namespace/dial.ts";
 import { checkCapabilities } from "../../container/preflight.ts";
-import { makeLasting, removeLasting } from "../../container/rules/install.ts";
+import { installPermanentRules, removeUnownedRules } from "../../container/rules/permanent-rules.ts";
 import { type PlanInput, servingPlan } from "../../container/rules/plan.ts";
 import { TRIAL_MARK } from "../../container/rules/probe.ts";
-import { refuseServed } from "../../container/rules/standing.ts";
+import { requireUnserved } from "../../container/rules/installed-rules.ts";
 import { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import type { Log } from "../../base/log/log.ts";
 import { takeInstance } from "../instance.ts";
-import { INSTANCE, modeHere } from "./here.ts";
+import { NODE_INSTANCE_ID, openNodeMode } from "./node-instance.ts";
 
 /** Returns what was done, and whether there was anything to do. */
 export async function serveOnce(
@@ -31,52 +31,52 @@ export async function serveOnce(
 ): Promise<{ readonly lines: readonly string[]; readonly isServed: boolean }> {
   checkCapabilities();
   await warmThreadPool();
-  const bracket = new Bracket();
+  const runner = new NamespaceRunner();
   const memory = new NetlinkMemory();
-  const journal = new Journal(instanceFolder(stateDir, INSTANCE));
+  const journal = new Journal(instanceFolder(stateDir, NODE_INSTANCE_ID));
   try {
     try {
-      refuseServed(memory);
+      requireUnserved(memory);
     } catch (error) {
       return { lines: [`nothing done: ${reasonOf(error)}`], isServed: false };
     }
-    const docker = dockerListening();
+    const docker = dockerResolverSockets();
     // Nobody of ours listens once we are gone, so pods are led to where Docker's resolver does: 127.0.0.11, IPv4 alone.
     const policy: KindPolicy = { ...kind, mode: "loopback", families: "ipv4" };
-    const mode = modeHere(policy, { bracket, memory, log, journal }, () => undefined);
+    const mode = openNodeMode(policy, { runner, memory, log, journal }, () => undefined);
     const capture = mode.capture();
-    const leads = capture.leads.filter(({ bind }) => bind === docker.address);
+    const leads = capture.redirects.filter(({ bind }) => bind === docker.address);
     const input: PlanInput = {
-      capture: { ...capture, leads },
+      capture: { ...capture, redirects: leads },
       listening: leads.map(() => docker),
       zone: randomInt(1, 0xffff),
-      spared: [],
+      sparedPorts: [],
       passthroughMark: PASSTHROUGH_MARK,
       trialMark: TRIAL_MARK,
     };
-    makeLasting(memory, servingPlan(input));
-    mode.publish();
-    const { published, reasons } = mode.report();
+    installPermanentRules(memory, servingPlan(input));
+    mode.advertise();
+    const { advertised: published, reasons } = mode.report();
     const whom = published.join(", ") || "nobody";
     const target = `Docker's resolver (udp ${docker.udpPort}, tcp ${docker.tcpPort})`;
     return { lines: [`pods ask ${whom}, led to ${target}`, ...reasons], isServed: true };
   } finally {
-    bracket.close();
+    runner.close();
   }
 }
 
 /** Takes back what `serveOnce` made, or what was left behind by one that stayed and was killed. */
-export function undoInNode(stateDir: string): string[] {
+export function undoNodeSetup(stateDir: string): string[] {
   checkCapabilities();
   const memory = new NetlinkMemory();
-  const instance = takeInstance(stateDir, INSTANCE);
-  const lines = removeLasting(memory).map((title) => `removed ${title}`);
+  const instance = takeInstance(stateDir, NODE_INSTANCE_ID);
+  const lines = removeUnownedRules(memory).map((title) => `removed ${title}`);
   const journal = new Journal(instance.folder);
-  const { record } = journal.read(NODE_HERE);
+  const { record } = journal.read(IN_NODE_ID);
   if (record !== undefined) {
-    const { answering } = dockerResolver(memory);
-    lines.push(...undoResolvConf(record, FILES_HERE.openWritten, answering), ...undoIn(record, memory));
-    journal.remove(NODE_HERE);
+    const { reachableAt: answering } = findDockerResolver(memory);
+    lines.push(...restoreResolvConf(record, IN_NODE_FILES.openWritten, answering), ...restoreNamespace(record, memory));
+    journal.remove(IN_NODE_ID);
   }
   instance.remove();
   return lines.length === 0 ? ["there was nothing to undo"] : lines;

@@ -4,8 +4,8 @@
  */
 import { reasonOf } from "../../base/lib/fault.ts";
 import type { Log } from "../../base/log/log.ts";
-import { BlackBox, type LastWords } from "./black-box.ts";
-import { Deaths } from "./deaths.ts";
+import { CrashRecorder, type CrashContext } from "./crash-recorder.ts";
+import { CrashHistory } from "./crash-history.ts";
 
 /** setTimeout takes no more. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
@@ -13,11 +13,11 @@ const TIMER_MS_MAX = 2 ** 31 - 1;
 export class Quarantines {
   readonly #folder: string | undefined;
   readonly #log: Log | undefined;
-  readonly #deaths: Deaths;
-  #box = BlackBox.unmapped();
+  readonly #deaths: CrashHistory;
+  #box = CrashRecorder.unmapped();
   #timer: NodeJS.Timeout | undefined;
 
-  private constructor(deaths: Deaths, folder?: string, log?: Log) {
+  private constructor(deaths: CrashHistory, folder?: string, log?: Log) {
     this.#deaths = deaths;
     this.#folder = folder;
     this.#log = log;
@@ -25,7 +25,7 @@ export class Quarantines {
 
   /** What was decided before. Where its files cannot be written, deaths are not remembered, and that is told. */
   static open(folder: string, log: Log): Quarantines {
-    const deaths = new Deaths(folder, (error) =>
+    const deaths = new CrashHistory(folder, (error) =>
       log.warn({ reason: reasonOf(error) }, "how dns11 died before cannot be written down"),
     );
     return new Quarantines(deaths, folder, log);
@@ -33,19 +33,19 @@ export class Quarantines {
 
   /** For a look at what would be done: nothing is read or written. */
   static none(): Quarantines {
-    return new Quarantines(new Deaths("/nonexistent", () => undefined));
+    return new Quarantines(new CrashHistory("/nonexistent", () => undefined));
   }
 
   /** Where it is written down what is being done, once `enter` was called. */
-  get box(): BlackBox {
+  get recorder(): CrashRecorder {
     return this.#box;
   }
 
   /** Reads the last words of the process before, and begins its own. Only whoever holds the lock may. */
-  enter(): void {
+  begin(): void {
     if (this.#folder === undefined || this.#log === undefined) return;
     this.#box = opened(this.#folder, this.#log);
-    const { before } = this.#box;
+    const { previous: before } = this.#box;
     this.#deaths.note(before);
     if (before !== undefined) tellOf(before, this.#deaths, this.#log);
   }
@@ -83,20 +83,20 @@ export class Quarantines {
   /** The process ends by itself. */
   close(): void {
     clearTimeout(this.#timer);
-    this.box.close();
+    this.recorder.close();
   }
 }
 
-function opened(folder: string, log: Log): BlackBox {
+function opened(folder: string, log: Log): CrashRecorder {
   try {
-    return BlackBox.open(folder);
+    return CrashRecorder.open(folder);
   } catch (error) {
     log.warn({ reason: reasonOf(error) }, "whose work ends dns11 would not be known: its state folder cannot be used");
-    return BlackBox.unmapped();
+    return CrashRecorder.unmapped();
   }
 }
 
-function tellOf(words: LastWords | null, deaths: Deaths, log: Log): void {
+function tellOf(words: CrashContext | null, deaths: CrashHistory, log: Log): void {
   if (words === null) {
     log.warn("dns11 was killed, or died, while it was idle");
     return;

@@ -8,7 +8,7 @@ import { withLength } from "../../../src/base/lib/framing.ts";
 import { HOSTILE, HUGE, QUERIES } from "../../fuzz/corpus.ts";
 import { mutated } from "../../fuzz/mutate.ts";
 import { Random } from "../../fuzz/random.ts";
-import { askInFlight, query, sendUdp, tcpSocket, udpSocket } from "./asking.ts";
+import { askInFlight, query, sendUdp, tcpSocket, udpSocket } from "./queries.ts";
 
 const DATAGRAM_MAX = 65_507;
 const PATIENCE_MS = 50;

@@ -7,7 +7,7 @@ import { withLength } from "../../../src/base/lib/framing.ts";
 import { aName, aPointer, aRecord, TYPE, u16 } from "../../support/scripted/builders.ts";
 import { mutated } from "../../fuzz/mutate.ts";
 import { Random } from "../../fuzz/random.ts";
-import { askEach, askInFlight, query, sendUdp, udpSocket } from "./asking.ts";
+import { askEach, askInFlight, query, sendUdp, udpSocket } from "./queries.ts";
 import { nameIn, Serving } from "./serving.ts";
 
 const QR = 0x8180;

@@ -7,7 +7,7 @@ import { setTimeout as pause } from "node:timers/promises";
 
 import { withLength } from "../../../src/base/lib/framing.ts";
 import { aPointer, aQuery, aRecord, anOpt, TYPE } from "../../support/scripted/builders.ts";
-import { framedQuery, query, sendUdp, tcpSocket, udpSocket } from "./asking.ts";
+import { framedQuery, query, sendUdp, tcpSocket, udpSocket } from "./queries.ts";
 import { Serving } from "./serving.ts";
 
 const AT_ONCE = 200;

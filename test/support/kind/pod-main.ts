@@ -4,10 +4,10 @@
 import { openSync } from "node:fs";
 
 import { openPodNamespace } from "../../../src/container/kind/pod-namespace.ts";
-import { Bracket } from "../../../src/container/namespace/bracket.ts";
+import { NamespaceRunner } from "../../../src/container/namespace/namespace-runner.ts";
 import { NetlinkMemory } from "../../../src/kernel/netlink-socket.ts";
 
 const node = openSync(process.argv[2] ?? "", "r");
-const pod = await openPodNamespace(new Bracket(), new NetlinkMemory(), node);
+const pod = await openPodNamespace(new NamespaceRunner(), new NetlinkMemory(), node);
 process.stdout.write(`${JSON.stringify(pod.addresses)}\n`);
 process.stdin.resume();

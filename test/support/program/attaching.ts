@@ -2,10 +2,10 @@
 // nobody who answers.
 
 import { Attachment } from "../../../src/container/attach/attachment.ts";
-import { CONTAINER_MODE } from "../../../src/container/attach/mode.ts";
-import type { AttachmentParts } from "../../../src/container/attach/parts.ts";
-import type { Endpoint, OpenEndpoint } from "../../../src/container/attach/ports.ts";
-import { Bracket } from "../../../src/container/namespace/bracket.ts";
+import { CONTAINER_MODE } from "../../../src/container/attach/attach-mode.ts";
+import type { AttachmentParts } from "../../../src/container/attach/attachment-parts.ts";
+import type { Endpoint, OpenEndpoint } from "../../../src/container/attach/endpoint.ts";
+import { NamespaceRunner } from "../../../src/container/namespace/namespace-runner.ts";
 import { type EngineHost, closeEngineHost, openEngineHost } from "../../../src/container/namespace/engine-host.ts";
 import { proveNamespace } from "../../../src/container/namespace/proof.ts";
 import { closeSockets } from "../../../src/container/namespace/sockets.ts";
@@ -41,11 +41,11 @@ const FORWARDING_VIEW: View = {
 
 // Takes the sockets over and answers nobody.
 export const silent: OpenEndpoint = (bound): Endpoint => ({
-  target: { expect: () => undefined, hasSeen: () => false, forget: () => undefined },
+  probeTarget: { expect: () => undefined, hasSeen: () => false, reset: () => undefined },
   setView: () => undefined,
   add: closeSockets,
   inFlight: 0,
-  conversations: [],
+  tcpClientPorts: [],
   counters: {},
   pause: () => bound,
   resume: () => undefined,
@@ -85,7 +85,7 @@ function listeningOn(forward: Forward, ...[bound, view, dial]: Parameters<OpenEn
 }
 
 export class Attaching implements Disposable {
-  readonly bracket = new Bracket();
+  readonly runner = new NamespaceRunner();
   readonly memory = new NetlinkMemory();
   readonly #host: EngineHost = openEngineHost(process.pid);
   #zone = 4710;
@@ -97,13 +97,13 @@ export class Attaching implements Disposable {
 
   parts(parts: Partial<AttachmentParts> = {}): AttachmentParts {
     return {
-      bracket: this.bracket,
+      runner: this.runner,
       memory: this.memory,
-      means: { backend: "nft-owner", hasZones: true },
+      ruleBackend: { backend: "nft-owner", hasZones: true },
       nextZone: () => (this.#zone += 1),
       descriptorsMax: 1_000_000,
       host: () => this.#host,
-      prove: (claim) => proveNamespace(claim, this.#host, this.bracket.homeId),
+      prove: (claim) => proveNamespace(claim, this.#host, this.runner.homeId),
       openEndpoint: silent,
       onState: () => undefined,
       onForeignChange: () => undefined,
@@ -113,6 +113,6 @@ export class Attaching implements Disposable {
 
   [Symbol.dispose](): void {
     closeEngineHost(this.#host);
-    this.bracket.close();
+    this.runner.close();
   }
 }

@@ -2,21 +2,21 @@
  * EngineWay for tests: the container's way of a run with everything real but the engine, which is nowhere: facts are put in by
  * the test itself.
  */
-import { settle } from "../../../src/config/settle.ts";
+import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import { Journal } from "../../../src/container/kind/journal.ts";
-import type { Bracket } from "../../../src/container/namespace/bracket.ts";
+import type { NamespaceRunner } from "../../../src/container/namespace/namespace-runner.ts";
 import { closeEngineHost, openEngineHost } from "../../../src/container/namespace/engine-host.ts";
 import { Engine } from "../../../src/container/watch/engine.ts";
-import { WayCounts } from "../../../src/metrics/way-counts.ts";
+import { ContainerMetrics } from "../../../src/metrics/container-metrics.ts";
 import type { Keep } from "../../../src/base/model/held-namespace.ts";
 import { createLog } from "../../../src/base/log/log.ts";
-import { Repeats } from "../../../src/base/log/repeats.ts";
+import { RateLimitedLog } from "../../../src/base/log/rate-limited-log.ts";
 import { EngineSide } from "../../../src/run/engine/engine-side.ts";
-import { previewGround } from "../../../src/run/ground.ts";
+import { previewPlatform } from "../../../src/run/platform.ts";
 import { Quarantines } from "../../../src/run/quarantine/quarantines.ts";
 import { composeQuerySide } from "../../../src/run/query-side.ts";
 
-export function composeHere(bracket?: Bracket, keep?: Keep): { readonly way: EngineSide; readonly close: () => void } {
+export function composeHere(runner?: NamespaceRunner, keep?: Keep): { readonly way: EngineSide; readonly close: () => void } {
   const run = {
     host: undefined,
     stateDir: "",
@@ -25,10 +25,10 @@ export function composeHere(bracket?: Bracket, keep?: Keep): { readonly way: Eng
     isReplacing: false,
     config: undefined,
   };
-  const settings = { ...settle([]), ...run };
+  const settings = { ...mergeSettings([]), ...run };
   const log = createLog("warn");
-  const repeats = new Repeats(log);
-  const ground = { ...previewGround(), ...(bracket !== undefined && { bracket }) };
+  const repeats = new RateLimitedLog(log);
+  const ground = { ...previewPlatform(), ...(runner !== undefined && { runner }) };
   const host = openEngineHost(process.pid);
   const way = new EngineSide(
     {
@@ -37,7 +37,7 @@ export function composeHere(bracket?: Bracket, keep?: Keep): { readonly way: Eng
       repeats,
       ground,
       querySide: composeQuerySide(settings, log, repeats),
-      counts: new WayCounts(0),
+      counts: new ContainerMetrics(0),
       journal: new Journal("/nowhere"),
       quarantines: Quarantines.none(),
       keep,
@@ -55,7 +55,7 @@ export function composeHere(bracket?: Bracket, keep?: Keep): { readonly way: Eng
   const close = (): void => {
     way.hostUpstreams.close();
     repeats.close();
-    ground.bracket.close();
+    ground.runner.close();
     closeEngineHost(host);
   };
   return { way, close };

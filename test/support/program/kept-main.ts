@@ -6,10 +6,10 @@ import { createInterface } from "node:readline";
 import { join } from "node:path";
 
 import type { Attachment } from "../../../src/container/attach/attachment.ts";
-import type { OpenEndpoint } from "../../../src/container/attach/ports.ts";
-import { warmThreadPool } from "../../../src/container/namespace/bracket.ts";
+import type { OpenEndpoint } from "../../../src/container/attach/endpoint.ts";
+import { warmThreadPool } from "../../../src/container/namespace/namespace-runner.ts";
 import { KeeperLink } from "../../../src/keeper/keeper-link.ts";
-import { foreseeDescriptors } from "../../../src/kernel/descriptors.ts";
+import { preallocateDescriptors } from "../../../src/kernel/descriptors.ts";
 import { Attaching, answeringWith } from "./attaching.ts";
 
 const [folder = "", isKept = "", ...paths] = process.argv.slice(2);
@@ -19,12 +19,12 @@ const tell = (line: object): void => void process.stdout.write(`${JSON.stringify
 process.on("SIGUSR2", () => {
   for (;;);
 });
-foreseeDescriptors();
+preallocateDescriptors();
 await warmThreadPool();
 const nothing = (): void => undefined;
-const handOver = { onWanted: nothing, onBack: nothing, onLost: nothing, onGone: nothing };
+const handOver = { onHandoverRequested: nothing, onHandoverCancelled: nothing, onKeeperLost: nothing, onHandoverCompleted: nothing };
 const socketPath = join(folder, "keeper.sock");
-const link = isKept === "kept" ? new KeeperLink({ socketPath, onNews: tell, ...handOver }) : undefined;
+const link = isKept === "kept" ? new KeeperLink({ socketPath, onEvent: tell, ...handOver }) : undefined;
 link?.start();
 const attaching = new Attaching();
 const openEndpoint: OpenEndpoint = answeringWith(Buffer.from(ADDRESS));

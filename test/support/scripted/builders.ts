@@ -4,7 +4,7 @@
  */
 import type { ContainerFact, EndpointFact, NetworkFact } from "../../../src/container/registry/fact.ts";
 import { hashOf } from "../../../src/base/model/label-table.ts";
-import { DockerNames, type Link, type SeenNetwork } from "../../../src/container/names/docker/docker-names.ts";
+import { DockerNames, type ContainerLink, type VisibleNetwork } from "../../../src/container/names/docker/docker-names.ts";
 import { NetworkNames } from "../../../src/container/names/docker/network-names.ts";
 import { domainLabels } from "../../../src/base/model/server-text.ts";
 import type { Route, Server, Upstreams, View } from "../../../src/base/model/view.ts";
@@ -150,7 +150,7 @@ export interface NetworkParts {
   readonly links?: readonly string[];
 }
 
-export function aNetwork({ name = "one", members = [], links = [] }: NetworkParts = {}): SeenNetwork {
+export function aNetwork({ name = "one", members = [], links = [] }: NetworkParts = {}): VisibleNetwork {
   const names = new NetworkNames(name);
   for (const [index, member] of members.entries())
     names.put(`holder-${index}`, { ipv4: undefined, ipv6: undefined, ...member });
@@ -158,7 +158,7 @@ export function aNetwork({ name = "one", members = [], links = [] }: NetworkPart
   return { id: `id-of-${name}`, name, suffix, suffixFolded: suffix && folded(suffix), names, links: links.map(aLink) };
 }
 
-function aLink(text: string): Link {
+function aLink(text: string): ContainerLink {
   const [targetText = "", aliasText = ""] = text.split(":", 2);
   const alias = wireLabels(aliasText);
   const target = wireLabels(targetText.toLowerCase());
@@ -187,7 +187,7 @@ export function aRoute(domain: string, servers: readonly Server[] | "local"): Ro
   };
 }
 
-export function aView(networks: readonly SeenNetwork[] = [aNetwork()], asked: Upstreams = upstreams()): View {
+export function aView(networks: readonly VisibleNetwork[] = [aNetwork()], asked: Upstreams = upstreams()): View {
   return { names: [new DockerNames(networks)], upstreams: asked };
 }
 

@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 
 import { EXIT } from "../../../cmd/exit-code.ts";
-import type { Origins } from "../../../src/base/model/origins.ts";
-import { settle } from "../../../src/config/settle.ts";
+import type { SettingOrigins } from "../../../src/base/model/setting-origins.ts";
+import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import { check, run } from "../../support/program/command.ts";
 import { helpOfAll } from "../../support/program/command-help.ts";
 import { dns11 } from "../../support/program/dns11.ts";
@@ -42,7 +42,7 @@ test("dns11(8) names every variable and exit code", async () => {
 
 test("dns11.yaml(5) names every key of the settings file, with its default", async () => {
   const shown = await text("dns11.yaml.5");
-  const keys = Object.entries(settle([]).origins);
+  const keys = Object.entries(mergeSettings([]).origins);
   assert.ok(keys.length > 40);
   for (const [key, { value }] of keys) {
     const start = shown.search(new RegExp(`^       ${key.replaceAll(".", "\\.")}(?: |$)`, "m"));
@@ -73,7 +73,7 @@ test("the example of a settings file is good, and says nothing; without its # it
   // A key without a default has nothing that could be said.
   writeFileSync(path, said.filter((line) => !/: #/.test(line)).join("\n"));
   const spoken = await checked(path);
-  const defaults = settle([]).origins;
+  const defaults = mergeSettings([]).origins;
   assert.ok(Object.values(spoken).filter(({ source }) => source === "file").length > 40);
   for (const [key, { value }] of Object.entries(defaults)) assert.deepEqual(spoken[key]?.value, value, key);
 });
@@ -105,8 +105,8 @@ async function text(page: string): Promise<string> {
   return shown.replaceAll(/.[\b]/g, "");
 }
 
-async function checked(path: string): Promise<Origins> {
+async function checked(path: string): Promise<SettingOrigins> {
   const { code, stdout, stderr } = await dns11(["check-config", "--json", path]);
   assert.equal(code, 0, stderr);
-  return (JSON.parse(stdout) as { settings: Origins }).settings;
+  return (JSON.parse(stdout) as { settings: SettingOrigins }).settings;
 }

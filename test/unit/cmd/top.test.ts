@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { picture } from "../../../cmd/top/picture.ts";
-import { Tally } from "../../../cmd/top/tally.ts";
+import { renderSnapshot } from "../../../cmd/top/render.ts";
+import { QueryStatistics } from "../../../cmd/top/query-statistics.ts";
 import { painterFor } from "../../../cmd/terminal.ts";
 import type { QueryReport } from "../../../src/api/queries.ts";
 
@@ -12,10 +12,10 @@ const START_MS = Date.parse("2026-01-01T12:00:00Z");
 const plain = (text: string): string => text;
 
 test("rates and shares come from counters, names and times from what was seen", () => {
-  const tally = new Tally();
-  tally.read(counted({ web: { queries: 100, cached: 50 }, db: { queries: 7 } }), START_MS);
-  for (let i = 1; i <= 100; i++) tally.add(aReport({ result: "forwarded", ms: i }), START_MS);
-  tally.read(counted({ web: { queries: 1_100, cached: 800, failed: 10 }, db: { queries: 7 } }), START_MS + 2_000);
+  const tally = new QueryStatistics();
+  tally.addCounters(counted({ web: { queries: 100, cached: 50 }, db: { queries: 7 } }), START_MS);
+  for (let i = 1; i <= 100; i++) tally.addQuery(aReport({ result: "forwarded", ms: i }), START_MS);
+  tally.addCounters(counted({ web: { queries: 1_100, cached: 800, failed: 10 }, db: { queries: 7 } }), START_MS + 2_000);
   const { all, containers, names, unseen } = tally.snapshot(START_MS + 2_000);
   const [web, db] = containers;
   assert.deepEqual(web, {
@@ -37,14 +37,14 @@ test("rates and shares come from counters, names and times from what was seen", 
 });
 
 test("names are added up over containers, and what is neither an answer nor a denial is an error", () => {
-  const tally = new Tally();
+  const tally = new QueryStatistics();
   for (const container of ["web", "db"]) {
     for (const rcode of ["NOERROR", "NXDOMAIN", "SERVFAIL", "REFUSED"]) {
-      tally.add(aReport({ container, rcode, result: rcode === "NOERROR" ? "cached" : "local" }), START_MS);
+      tally.addQuery(aReport({ container, rcode, result: rcode === "NOERROR" ? "cached" : "local" }), START_MS);
     }
   }
-  tally.add(aReport({ name: null }), START_MS);
-  tally.add({ container: "web", missed: 12 }, START_MS);
+  tally.addQuery(aReport({ name: null }), START_MS);
+  tally.addQuery({ container: "web", missed: 12 }, START_MS);
   const { names, containers, unseen } = tally.snapshot(START_MS);
   assert.deepEqual(
     names.map(({ name, queries, containers: from, cached, errors }) => [name, queries, from, cached, errors]),
@@ -64,13 +64,13 @@ test("names are added up over containers, and what is neither an answer nor a de
 });
 
 test("what is older than a minute is over, and another life of a container begins at zero", () => {
-  const tally = new Tally();
-  tally.add(aReport({ time: new Date(START_MS).toISOString() }), START_MS);
-  tally.add({ container: "web", missed: 1 }, START_MS);
-  tally.read(counted({ web: { queries: 1_000 } }), START_MS);
-  tally.read(counted({ web: { queries: 5 } }), START_MS + 1_000);
+  const tally = new QueryStatistics();
+  tally.addQuery(aReport({ time: new Date(START_MS).toISOString() }), START_MS);
+  tally.addQuery({ container: "web", missed: 1 }, START_MS);
+  tally.addCounters(counted({ web: { queries: 1_000 } }), START_MS);
+  tally.addCounters(counted({ web: { queries: 5 } }), START_MS + 1_000);
   assert.equal(tally.snapshot(START_MS + 1_000).containers[0]?.perSecond, 5);
-  for (let second = 60; second < 63; second++) tally.read(counted({ web: { queries: 6 } }), START_MS + second * 1_000);
+  for (let second = 60; second < 63; second++) tally.addCounters(counted({ web: { queries: 6 } }), START_MS + second * 1_000);
   const { names, unseen, containers } = tally.snapshot(START_MS + 62_000);
   assert.deepEqual([names.length, unseen, containers[0]?.queries], [0, 0, 0]);
 });
@@ -78,7 +78,7 @@ test("what is older than a minute is over, and another life of a container begin
 for (const columns of [40, 80, 120, 160, 300]) {
   for (const rows of [10, 24, 60]) {
     test(`the picture fits ${columns} columns and ${rows} rows`, () => {
-      const lines = picture(crowded(), { columns, rows }, plain);
+      const lines = renderSnapshot(crowded(), { columns, rows }, plain);
       assert.ok(lines.length <= rows, `${lines.length} lines`);
       if (columns >= 80) for (const line of lines) assert.ok(line.length <= columns, line);
       const text = lines.join("\n");
@@ -90,15 +90,15 @@ for (const columns of [40, 80, 120, 160, 300]) {
 }
 
 test("nothing that steers a terminal is in the picture, wherever it comes from", () => {
-  const tally = new Tally();
-  tally.add(aReport({ name: "\u001B]0;owned\u0007\u009B2J.example", container: "evil\u001B[31m" }), START_MS);
-  const text = picture(tally.snapshot(START_MS), { columns: 130, rows: undefined }, plain).join("");
+  const tally = new QueryStatistics();
+  tally.addQuery(aReport({ name: "\u001B]0;owned\u0007\u009B2J.example", container: "evil\u001B[31m" }), START_MS);
+  const text = renderSnapshot(tally.snapshot(START_MS), { columns: 130, rows: undefined }, plain).join("");
   assert.doesNotMatch(text, /\p{Cc}/u);
   assert.match(text, /\\x1b\]0;owned\\x07\\x9b2J\.example/);
 });
 
 test("all of it is shown where there is no screen", () => {
-  const lines = picture(crowded(), { columns: 80, rows: undefined }, plain);
+  const lines = renderSnapshot(crowded(), { columns: 80, rows: undefined }, plain);
   assert.doesNotMatch(lines.join("\n"), /more\)/);
   assert.equal(lines.filter((line) => line.startsWith("container-")).length, 200, "containers, and names");
 });
@@ -111,18 +111,18 @@ test("colours are for terminals, where nobody has asked for none", () => {
   assert.equal(painterFor({}, {})("x", "red"), "x");
 });
 
-function crowded(): ReturnType<Tally["snapshot"]> {
-  const tally = new Tally();
+function crowded(): ReturnType<QueryStatistics["snapshot"]> {
+  const tally = new QueryStatistics();
   const words = Array.from({ length: 100 }, (_, index) => `container-${index}${"-long".repeat(index % 30)}`);
-  tally.read(counted({}), START_MS - 1_000);
+  tally.addCounters(counted({}), START_MS - 1_000);
   for (const container of words)
-    tally.add(aReport({ container, name: `${container}.example`, result: "forwarded" }), START_MS);
-  tally.add({ container: "container-0", missed: 1_000_000 }, START_MS);
-  tally.read(counted(Object.fromEntries(words.map((word) => [word, { queries: 1_000_000, failed: 3 }]))), START_MS);
+    tally.addQuery(aReport({ container, name: `${container}.example`, result: "forwarded" }), START_MS);
+  tally.addQuery({ container: "container-0", missed: 1_000_000 }, START_MS);
+  tally.addCounters(counted(Object.fromEntries(words.map((word) => [word, { queries: 1_000_000, failed: 3 }]))), START_MS);
   return tally.snapshot(START_MS);
 }
 
-function counted(containers: Readonly<Record<string, Readonly<Record<string, number>>>>): Parameters<Tally["read"]>[0] {
+function counted(containers: Readonly<Record<string, Readonly<Record<string, number>>>>): Parameters<QueryStatistics["addCounters"]>[0] {
   return { containers: Object.entries(containers).map(([container, counters]) => ({ container, counters })) };
 }
 

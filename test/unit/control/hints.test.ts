@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type HintParts, hintsFor } from "../../../src/control/hints.ts";
+import { type HintContext, hintsFor } from "../../../src/control/hints.ts";
 import { parseQuestion } from "../../../src/base/model/question-text.ts";
 import type { ReplyText } from "../../../src/base/model/reply-text.ts";
 import { aContainer, anEndpoint } from "../../support/scripted/builders.ts";
@@ -33,7 +33,7 @@ const db = aContainer({
 });
 const plain = aContainer({ id: "plain", name: "plain", endpoints: [anEndpoint({ networkName: "bridge", names: [] })] });
 
-function hints(name: string, parts: Partial<HintParts> = {}): string {
+function hints(name: string, parts: Partial<HintContext> = {}): string {
   return hintsFor({
     fact: web,
     owner: web,

@@ -18,17 +18,17 @@ test("all containers' queries come in the order of time, the last ones of more t
   const { histories, reader } = reading();
   const [web, db] = [histories.open("web-id"), histories.open("db-id")];
   for (let i = 0; i < 6; i++) note(i % 2 === 0 ? web : db, `n${i}`);
-  assert.deepEqual(names(await reader.told({}, 100)), ["web n0", "db n1", "web n2", "db n3", "web n4", "db n5"]);
-  assert.deepEqual(names(await reader.told({}, 3)), ["db n3", "web n4", "db n5"]);
-  assert.deepEqual(names(await reader.told({}, 0)), []);
-  assert.deepEqual(names(await reader.told({ containerId: "db-id" }, 2)), ["db n3", "db n5"]);
+  assert.deepEqual(names(await reader.read({}, 100)), ["web n0", "db n1", "web n2", "db n3", "web n4", "db n5"]);
+  assert.deepEqual(names(await reader.read({}, 3)), ["db n3", "web n4", "db n5"]);
+  assert.deepEqual(names(await reader.read({}, 0)), []);
+  assert.deepEqual(names(await reader.read({ containerId: "db-id" }, 2)), ["db n3", "db n5"]);
 });
 
 test("times are those of the wall", async () => {
   const { histories, reader } = reading();
   const beforeMs = Date.now();
   note(histories.open("web-id"), "web");
-  const [query] = (await reader.told({}, 9)).queries;
+  const [query] = (await reader.read({}, 9)).queries;
   const atMs = Date.parse(query?.time ?? "");
   assert.ok(atMs >= beforeMs - 10 && atMs <= Date.now() + 10, `${query?.time} is between ${beforeMs} and now`);
 });
@@ -39,32 +39,32 @@ test("names and codes are filtered", async () => {
   note(history, "a.Example", 0);
   note(history, "b.example", 3);
   note(history, "c.test", 3);
-  assert.deepEqual(names(await reader.told({ name: "*.example" }, 9)), ["web a.Example", "web b.example"]);
-  assert.deepEqual(names(await reader.told({ rcodes: new Set([3]) }, 9)), ["web b.example", "web c.test"]);
-  assert.deepEqual(names(await reader.told({ name: "*.example", rcodes: new Set([3]) }, 9)), ["web b.example"]);
+  assert.deepEqual(names(await reader.read({ name: "*.example" }, 9)), ["web a.Example", "web b.example"]);
+  assert.deepEqual(names(await reader.read({ rcodes: new Set([3]) }, 9)), ["web b.example", "web c.test"]);
+  assert.deepEqual(names(await reader.read({ name: "*.example", rcodes: new Set([3]) }, 9)), ["web b.example"]);
 });
 
 test("names that are hidden match no pattern", async () => {
   const { histories, reader } = reading("hidden");
   note(histories.open("web-id"), "a.example");
-  assert.deepEqual(names(await reader.told({ name: "*" }, 9)), []);
-  assert.deepEqual(names(await reader.told({}, 9)), ["web null"]);
+  assert.deepEqual(names(await reader.read({ name: "*" }, 9)), []);
+  assert.deepEqual(names(await reader.read({}, 9)), ["web null"]);
 });
 
 test("whoever says what it has gets the rest, and how much is missing", async () => {
   const { histories, reader } = reading();
   const history = histories.open("web-id");
-  const first = await reader.told({ containerId: "web-id" }, 9);
+  const first = await reader.read({ containerId: "web-id" }, 9);
   assert.deepEqual([first.queries.length, first.missed, first.last], [0, 0, history.lastSeq]);
   note(history, "n0");
-  const second = await reader.told({ containerId: "web-id" }, 9, first.last ?? 0);
+  const second = await reader.read({ containerId: "web-id" }, 9, first.last ?? 0);
   assert.deepEqual([names(second), second.missed], [["web n0"], 0]);
   for (let i = 1; i <= 1_000; i++) note(history, `n${i}`);
-  const third = await reader.told({ containerId: "web-id" }, 10_000, second.last ?? 0);
+  const third = await reader.read({ containerId: "web-id" }, 10_000, second.last ?? 0);
   assert.equal(third.queries.length + third.missed, 1_000);
   assert.equal(third.queries.at(-1)?.name, "n1000");
   assert.ok(third.missed > 0 && third.queries.length > 0);
-  const fourth = await reader.told({ containerId: "web-id" }, 5, second.last ?? 0);
+  const fourth = await reader.read({ containerId: "web-id" }, 5, second.last ?? 0);
   assert.deepEqual([fourth.queries.length, fourth.missed], [5, 995]);
 });
 
@@ -72,13 +72,13 @@ test("what an earlier life of a container asked comes first, under its name", as
   const { histories, reader, running } = reading();
   const before = histories.open("web-id");
   note(before, "early");
-  const { last } = await reader.told({ containerId: "web-id" }, 9);
+  const { last } = await reader.read({ containerId: "web-id" }, 9);
   note(before, "last-words");
   histories.name("web-id", "web");
   histories.close(before);
   running.delete("web-id");
-  assert.deepEqual(names(await reader.told({ containerId: "web-id" }, 9, last ?? 0)), ["web last-words"]);
-  assert.deepEqual(names(await reader.told({}, 9)), ["web early", "web last-words"]);
+  assert.deepEqual(names(await reader.read({ containerId: "web-id" }, 9, last ?? 0)), ["web last-words"]);
+  assert.deepEqual(names(await reader.read({}, 9)), ["web early", "web last-words"]);
 });
 
 test("who follows gets each query once: first the last ones, then those that come, also of containers that are new", async () => {

@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../src/base/limits.ts";
-import { ndotsOf, searched } from "../../../src/control/search-list.ts";
+import { ndotsOf, searchNames } from "../../../src/control/search-list.ts";
 import { parseQuestion } from "../../../src/base/model/question-text.ts";
 
 function names(name: string, search: readonly string[], options: readonly string[] = []): string[] {
-  return searched(parseQuestion(name, "A"), { search, options }).map((question) => question.name);
+  return searchNames(parseQuestion(name, "A"), { search, options }).map((question) => question.name);
 }
 
 test("ndots is one unless somebody says otherwise, the last one counts, and there is a highest one", () => {
@@ -26,7 +26,7 @@ test("with enough dots a name goes first as it is, otherwise last", () => {
 
 test("a dot at its end, or an address, keeps a name as it is", () => {
   assert.deepEqual(names("web.", ["a.test"]), ["web"]);
-  const [only, ...others] = searched(parseQuestion("192.0.2.1", undefined), { search: ["a.test"], options: [] });
+  const [only, ...others] = searchNames(parseQuestion("192.0.2.1", undefined), { search: ["a.test"], options: [] });
   assert.deepEqual([only?.name, others], ["1.2.0.192.in-addr.arpa", []]);
 });
 

@@ -85,7 +85,7 @@ const SWITCHES: Readonly<Partial<Record<keyof Behaviour, Readonly<Record<string,
       on: "FORMERR",
     },
   },
-  foldsCase: {
+  ignoresCase: {
     "a link in other letters": { query: aQuery({ name: "site" }), off: "deferred", on: "addresses" },
     "a network in other letters": { query: aQuery({ name: "WEB.ONE" }), off: "deferred", on: "addresses" },
     "a reverse name in other letters": {
@@ -136,7 +136,7 @@ const TELLING: Readonly<Partial<Record<keyof Behaviour, (answered: Answered) => 
     return opt.ttl >>> 24 === 1 ? "OPT, BADVERS" : "OPT";
   },
   checksQueries: (answered) => (answered.kind === "deferred" ? "deferred" : rcodeName(replyOf(answered).rcode)),
-  foldsCase: whatCame,
+  ignoresCase: whatCame,
   reversesAllIpv6: whatCame,
   skipsDanglingLinks: whatCame,
   compresses: (answered) => {
@@ -177,7 +177,7 @@ function asked(query: Buffer, behaviour: Behaviour): Answered {
 }
 
 function whatCame(answered: Answered): string {
-  if (answered.kind === "deferred") return answered.deferred.isKnown ? "deferred as known" : "deferred";
+  if (answered.kind === "deferred") return answered.deferred.isLocalName ? "deferred as known" : "deferred";
   const [answer] = replyOf(answered).answers;
   if (answer === undefined) return "empty";
   return answer.type === TYPE.PTR ? "pointer" : "addresses";

@@ -6,8 +6,8 @@ import { MessageBlock } from "../../../src/kernel/message-block.ts";
 import { RandomIds } from "../../../src/base/lib/random-ids.ts";
 import { DEFAULT_BEHAVIOUR, type Behaviour } from "../../../src/base/model/behaviour.ts";
 import {
-  ASK_DEFAULTS,
-  type AskPolicy,
+  FORWARD_DEFAULTS,
+  type ForwardPolicy,
   CACHE_DEFAULTS,
   type CachePolicy,
   LOCAL_ONLY_DEFAULTS,
@@ -16,20 +16,20 @@ import type { Server } from "../../../src/base/model/view.ts";
 import { Answerer } from "../../../src/query/answer.ts";
 import { DEFERRED, SLOT_BYTES, type Transport } from "../../../src/query/ports.ts";
 import type { Client } from "../../../src/query/client/client.ts";
-import { Memory } from "../../../src/query/cache/memory.ts";
+import { CacheReader } from "../../../src/query/cache/cache-reader.ts";
 import { ReplyCache } from "../../../src/query/cache/reply-cache.ts";
 import { AdaptiveForwarder } from "../../../src/query/forward/adaptive.ts";
 import type { QueryHistory } from "../../../src/query/history/query-history.ts";
 import { LoopGuard } from "../../../src/query/upstream/loop-guard.ts";
 import { TurnBudget } from "../../../src/query/upstream/turn-budget.ts";
-import { Fleet } from "../../../src/query/upstream/fleet.ts";
+import { NameserverPool } from "../../../src/query/upstream/nameserver-pool.ts";
 import { aView, anAsker, upstreams } from "../../support/scripted/builders.ts";
 import { dialHere } from "./loopback.ts";
 import { type Reply, readReply } from "./reply.ts";
 
 export type AskingParts = {
   readonly behaviour?: Partial<Behaviour>;
-  readonly ask?: Partial<AskPolicy>;
+  readonly ask?: Partial<ForwardPolicy>;
   readonly cache?: Partial<CachePolicy>;
   readonly now?: () => number;
   readonly queriesMax?: number;
@@ -37,7 +37,7 @@ export type AskingParts = {
 
 export class Asking {
   readonly cache: ReplyCache;
-  readonly fleet: Fleet;
+  readonly fleet: NameserverPool;
   readonly forwarder: AdaptiveForwarder;
   readonly guard: LoopGuard;
   readonly health: string[] = [];
@@ -48,14 +48,14 @@ export class Asking {
   constructor(parts: AskingParts = {}) {
     const behaviour = { ...DEFAULT_BEHAVIOUR, ...parts.behaviour };
     const policy = {
-      ask: { ...ASK_DEFAULTS, ...parts.ask },
+      forward: { ...FORWARD_DEFAULTS, ...parts.ask },
       cache: { ...CACHE_DEFAULTS, ...parts.cache },
       localOnly: LOCAL_ONLY_DEFAULTS,
     };
     const { now = () => performance.now(), queriesMax = LIMITS.forwardQueriesShared } = parts;
     const ids = new RandomIds();
     const block = new MessageBlock(8, SLOT_BYTES);
-    this.fleet = new Fleet(
+    this.fleet = new NameserverPool(
       {
         block,
         budget: new TurnBudget(LIMITS.upstreamBatch),
@@ -69,28 +69,28 @@ export class Asking {
     );
     this.cache = new ReplyCache(policy.cache.bytesMax);
     const { cache, fleet } = this;
-    const memory = new Memory({
+    const memory = new CacheReader({
       cache,
-      fleet,
+      pool: fleet,
       behaviour,
       policy: policy.cache,
       now,
       onRefresh: (client, lane, entry) => this.forwarder.refresh(client, lane, entry),
     });
-    this.guard = new LoopGuard(now, (client, loop) => this.forwarder.leaveOut(client, loop));
+    this.guard = new LoopGuard(now, (client, loop) => this.forwarder.excludeLooping(client, loop));
     this.forwarder = new AdaptiveForwarder({
       behaviour,
       policy,
-      fleet,
+      pool: fleet,
       cache,
-      memory,
-      guard: this.guard,
+      reader: memory,
+      loopGuard: this.guard,
       ids,
       now,
       onFailure: (reason) => this.failures.push(reason),
       queriesMax,
     });
-    this.#answerer = new Answerer(behaviour, { guard: this.guard, seed: 1, ...(behaviour.caches && { memory }) });
+    this.#answerer = new Answerer(behaviour, { loopGuard: this.guard, seed: 1, ...(behaviour.caches && { cache: memory }) });
   }
 
   // One query of one client, to its reply as it is sent.

@@ -8,7 +8,7 @@ import { guard } from "../../../src/base/lib/guard.ts";
 import { MessageBlock } from "../../../src/kernel/message-block.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../src/query/answer.ts";
-import { type Deferred, SLOT_BYTES, type Forward, type Respond } from "../../../src/query/ports.ts";
+import { type DeferredQuery, SLOT_BYTES, type Forward, type Respond } from "../../../src/query/ports.ts";
 import { Outcome } from "../../../src/query/record/outcome.ts";
 import type { Client } from "../../../src/query/client/client.ts";
 import { type TcpParts, streamBlock } from "../../../src/query/listen/tcp-connection.ts";
@@ -24,7 +24,7 @@ export function askerOfOne(): Client {
 
 // Whatever is forwarded waits here until it is answered, in any order.
 export class HeldUpstream {
-  readonly #held: { readonly deferred: Deferred; readonly respond: Respond }[] = [];
+  readonly #held: { readonly deferred: DeferredQuery; readonly respond: Respond }[] = [];
   readonly #waiting: { readonly count: number; readonly resolve: () => void }[] = [];
 
   get length(): number {
@@ -94,7 +94,7 @@ class CountingBlock extends MessageBlock {
 // What the guard is told from now on; there is one in the process, as in the program.
 function defectsFromNow(): unknown[] {
   const defects: unknown[] = [];
-  guard.stand((error) => defects.push(error));
+  guard.install((error) => defects.push(error));
   return defects;
 }
 

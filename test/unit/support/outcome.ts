@@ -1,6 +1,6 @@
 // Owns the making of what became of a query, for those who read it: a reply at an offset that shows when it is not added.
 
-import { QUERY_RESULT, type QueryResult } from "../../../src/base/model/asked-query.ts";
+import { QUERY_RESULT, type QueryResult } from "../../../src/base/model/query-record.ts";
 import type { Server } from "../../../src/base/model/view.ts";
 import { Outcome, STAGE } from "../../../src/query/record/outcome.ts";
 import { OFFSET } from "./reply.ts";
@@ -51,6 +51,6 @@ export function aDelivered(parts: DeliveredParts): Outcome {
   } = parts;
   const outcome = new Outcome();
   outcome.deliver({ query, questionEnd: query.length, type }, reply, how, server);
-  outcome.time(isStream, arrivedMs, nowMs);
+  outcome.setTimes(isStream, arrivedMs, nowMs);
   return outcome;
 }

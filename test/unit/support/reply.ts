@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 
 import type { Behaviour } from "../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../src/query/answer.ts";
-import { DEFERRED, DROPPED, type Deferred, SLOT_BYTES } from "../../../src/query/ports.ts";
+import { DEFERRED, DROPPED, type DeferredQuery, SLOT_BYTES } from "../../../src/query/ports.ts";
 import { Question } from "../../../src/query/wire/question.ts";
 import type { Client } from "../../../src/query/client/client.ts";
 
@@ -126,7 +126,7 @@ export type Asked = { readonly behaviour: Behaviour; readonly client: Client; re
 export type Answered =
   | { readonly kind: "reply"; readonly message: Buffer; readonly reply: Reply }
   | { readonly kind: "dropped" }
-  | { readonly kind: "deferred"; readonly deferred: Deferred };
+  | { readonly kind: "deferred"; readonly deferred: DeferredQuery };
 
 // Where a message stands in the blocks of these tests: offsets that are not added show.
 export const OFFSET = 100;

@@ -6,18 +6,18 @@
 import { sameBytes } from "../../../base/dns/name.ts";
 import type { Behaviour } from "../../../base/model/behaviour.ts";
 import {
-  type AskedName,
+  type QuestionName,
   MISS,
-  type Named,
+  type NameAddresses,
   type NameSearch,
-  type Names,
-  type Pointer,
-} from "../../../base/model/names.ts";
+  type VisibleNames,
+  type ReverseName,
+} from "../../../base/model/visible-names.ts";
 import type { NetworkNames } from "./network-names.ts";
-import { SearchWords } from "./search-words.ts";
+import { SearchTrace } from "./search-trace.ts";
 
 /** A `--link target:alias` on one network: a private name for what another container is called. */
-export interface Link {
+export interface ContainerLink {
   /** Wire labels of the alias as it was typed, and in lower case; undefined where no query can spell it. */
   readonly alias: Uint8Array | undefined;
   readonly aliasFolded: Uint8Array | undefined;
@@ -26,21 +26,21 @@ export interface Link {
   readonly targetHash: number;
 }
 
-export interface SeenNetwork {
+export interface VisibleNetwork {
   readonly id: string;
   readonly name: string;
   /** Wire labels of the network's name as it is, and in lower case: the suffix of `name.network`. */
   readonly suffix: Uint8Array | undefined;
   readonly suffixFolded: Uint8Array | undefined;
   readonly names: NetworkNames;
-  readonly links: readonly Link[];
+  readonly links: readonly ContainerLink[];
 }
 
-export class DockerNames implements Names {
-  readonly #networks: readonly SeenNetwork[];
+export class DockerNames implements VisibleNames {
+  readonly #networks: readonly VisibleNetwork[];
 
   /** In the order in which they are asked. */
-  constructor(networks: readonly SeenNetwork[]) {
+  constructor(networks: readonly VisibleNetwork[]) {
     this.#networks = networks;
   }
 
@@ -48,8 +48,8 @@ export class DockerNames implements Names {
     return this.#networks.map(({ name }) => name);
   }
 
-  find(name: AskedName, search: NameSearch): number {
-    const words = search.trace === undefined ? undefined : new SearchWords(search.trace);
+  find(name: QuestionName, search: NameSearch): number {
+    const words = search.trace === undefined ? undefined : new SearchTrace(search.trace);
     const whole = this.#search(name, search.behaviour, name.labelCount, false, words);
     if (whole !== undefined) return this.#found(search, whole, false, words);
     for (let labels = name.labelCount - 1; labels > 0; labels--) {
@@ -62,60 +62,60 @@ export class DockerNames implements Names {
   }
 
   /** Whose address it is on the client's networks and nowhere else. Gateways, hosts and strangers are not ours to name. */
-  pointer(labels: Uint8Array, length: number, hash: number, behaviour: Behaviour): Pointer | undefined {
+  pointer(labels: Uint8Array, length: number, hash: number, behaviour: Behaviour): ReverseName | undefined {
     for (const network of this.#networks) {
       const pointer = network.names.pointer(labels, length, hash);
-      if (pointer !== undefined && (!pointer.onlyBetter || behaviour.reversesAllIpv6)) return pointer;
+      if (pointer !== undefined && (!pointer.missingInDocker || behaviour.reversesAllIpv6)) return pointer;
     }
     return undefined;
   }
 
-  #found(search: NameSearch, named: Named, isQualified: boolean, words: SearchWords | undefined): number {
+  #found(search: NameSearch, named: NameAddresses, isQualified: boolean, words: SearchTrace | undefined): number {
     words?.end();
     return search.found(named, isQualified);
   }
 
   /** One candidate: the first `labels` labels, on every network or on those whose name is the rest. */
   #search(
-    name: AskedName,
+    name: QuestionName,
     behaviour: Behaviour,
     labels: number,
     isQualified: boolean,
-    words: SearchWords | undefined,
-  ): Named | undefined {
+    words: SearchTrace | undefined,
+  ): NameAddresses | undefined {
     const networks = this.#networks;
     const length = name.lengthOf[labels] as number;
-    words?.begins(name.folded, length, name.foldedLength);
+    words?.beginCandidate(name.folded, length, name.foldedLength);
     for (const network of networks) {
       if (network.links.length === 0) continue;
       if (isQualified && !isSuffix(name, behaviour, length, network)) continue;
       const link = linkOf(name, behaviour, length, network);
       if (link?.target === undefined) continue;
-      const hit = network.names.named(link.target, link.target.length, link.targetHash);
-      words?.followsLink(network.name, link.target, hit !== undefined);
+      const hit = network.names.lookup(link.target, link.target.length, link.targetHash);
+      words?.recordLink(network.name, link.target, hit !== undefined);
       if (hit !== undefined) return hit;
     }
     const hash = name.hashOf[labels] as number;
     for (const network of networks) {
       if (isQualified && !isSuffix(name, behaviour, length, network)) continue;
-      const hit = network.names.named(name.folded, length, hash);
+      const hit = network.names.lookup(name.folded, length, hash);
       if (hit === undefined) {
-        words?.looksUp(network.name, false);
+        words?.recordLookup(network.name, false);
         continue;
       }
       // A link of this name led nowhere above. Docker then hides the container that really bears the name.
       if (!behaviour.skipsDanglingLinks && linkOf(name, behaviour, length, network) !== undefined) {
-        words?.isHidden(network.name);
+        words?.recordHidden(network.name);
         continue;
       }
-      words?.looksUp(network.name, true);
+      words?.recordLookup(network.name, true);
       return hit;
     }
     return undefined;
   }
 }
 
-function isSuffix(name: AskedName, { foldsCase }: Behaviour, length: number, network: SeenNetwork): boolean {
+function isSuffix(name: QuestionName, { ignoresCase: foldsCase }: Behaviour, length: number, network: VisibleNetwork): boolean {
   const suffix = foldsCase ? network.suffixFolded : network.suffix;
   if (suffix?.length !== name.foldedLength - length) return false;
   return foldsCase
@@ -123,7 +123,7 @@ function isSuffix(name: AskedName, { foldsCase }: Behaviour, length: number, net
     : sameBytes(name.spelled, name.spelledAt + length, suffix, 0, suffix.length);
 }
 
-function linkOf(name: AskedName, { foldsCase }: Behaviour, length: number, network: SeenNetwork): Link | undefined {
+function linkOf(name: QuestionName, { ignoresCase: foldsCase }: Behaviour, length: number, network: VisibleNetwork): ContainerLink | undefined {
   for (const link of network.links) {
     const alias = foldsCase ? link.aliasFolded : link.alias;
     if (alias?.length !== length) continue;

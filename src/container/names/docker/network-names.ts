@@ -5,12 +5,12 @@
 import { addressBytes, isOpenEnded, reverseLabels } from "../../../base/model/address.ts";
 import { nameKey, packedName } from "./docker-name.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
-import type { Named, Pointer } from "../../../base/model/names.ts";
+import type { NameAddresses, ReverseName } from "../../../base/model/visible-names.ts";
 
 /** An address points back to `name.network.` */
-export interface NetworkPointer extends Pointer {
+export interface NetworkPointer extends ReverseName {
   /** Docker files this address under a name that nobody asks for. */
-  readonly onlyBetter: boolean;
+  readonly missingInDocker: boolean;
 }
 
 /** What one endpoint (a container on a network) contributes. */
@@ -21,14 +21,14 @@ export interface Membership {
   readonly ipv6: string | undefined;
 }
 
-interface Holder {
+interface EndpointAddresses {
   readonly v4: Uint8Array | undefined;
   readonly v6: Uint8Array | undefined;
 }
 
 /** A name and who holds it. The addresses are put together when somebody asks, not at each of many changes. */
-class Held implements Named {
-  readonly #holders = new Map<string, Holder>();
+class NameEntry implements NameAddresses {
+  readonly #holders = new Map<string, EndpointAddresses>();
   #v4: Uint8Array | undefined;
   #v6: Uint8Array | undefined;
 
@@ -40,11 +40,11 @@ class Held implements Named {
     return (this.#v6 ??= packed([...this.#holders.values()].map((holder) => holder.v6)));
   }
 
-  get isHeld(): boolean {
+  get hasHolders(): boolean {
     return this.#holders.size > 0;
   }
 
-  put(holder: string, addresses: Holder): void {
+  put(holder: string, addresses: EndpointAddresses): void {
     this.#holders.set(holder, addresses);
     this.#v4 = this.#v6 = undefined;
   }
@@ -55,7 +55,7 @@ class Held implements Named {
   }
 }
 
-interface HeldPointer extends NetworkPointer {
+interface OwnedPointer extends NetworkPointer {
   readonly holder: string;
 }
 
@@ -64,8 +64,8 @@ const NOTHING = new Uint8Array(0);
 export class NetworkNames {
   readonly #network: string;
   readonly #members = new Map<string, Membership>();
-  readonly #forward = new LabelTable<Held>();
-  readonly #reverse = new LabelTable<readonly HeldPointer[]>();
+  readonly #forward = new LabelTable<NameEntry>();
+  readonly #reverse = new LabelTable<readonly OwnedPointer[]>();
 
   constructor(network: string) {
     this.#network = network;
@@ -77,7 +77,7 @@ export class NetworkNames {
   }
 
   /** Looks up lower-case labels, with their hash. */
-  named(labels: Uint8Array, length: number, hash: number): Named | undefined {
+  lookup(labels: Uint8Array, length: number, hash: number): NameAddresses | undefined {
     return this.#forward.find(labels, length, hash);
   }
 
@@ -94,16 +94,16 @@ export class NetworkNames {
     const v6 = membership.ipv6 === undefined ? undefined : addressBytes(membership.ipv6);
     if (v4 === undefined && v6 === undefined) return;
     for (const key of keysOf(membership)) {
-      const held = this.#forward.get(key) ?? new Held();
+      const held = this.#forward.get(key) ?? new NameEntry();
       held.put(holder, { v4, v6 });
       this.#forward.set(key, held);
     }
     const [first] = membership.names;
     if (first === undefined) return;
     const target = packedName(`${first}.${this.#network}`);
-    for (const { key, onlyBetter } of reverseKeysOf(membership)) {
+    for (const { key, missingInDocker } of reverseKeysOf(membership)) {
       const others = this.#reverse.get(key) ?? [];
-      this.#reverse.set(key, [...others, { target, holder, onlyBetter }]);
+      this.#reverse.set(key, [...others, { target, holder, missingInDocker }]);
     }
   }
 
@@ -115,7 +115,7 @@ export class NetworkNames {
     for (const key of keysOf(membership)) {
       const held = this.#forward.get(key);
       held?.remove(holder);
-      if (held?.isHeld === false) this.#forward.delete(key);
+      if (held?.hasHolders === false) this.#forward.delete(key);
     }
     for (const { key } of reverseKeysOf(membership)) {
       const left = (this.#reverse.get(key) ?? []).filter((pointer) => pointer.holder !== holder);
@@ -131,7 +131,7 @@ function keysOf({ names }: Membership): Uint8Array[] {
 
 interface ReverseKey {
   readonly key: Uint8Array;
-  readonly onlyBetter: boolean;
+  readonly missingInDocker: boolean;
 }
 
 function reverseKeysOf({ ipv4, ipv6 }: Membership): ReverseKey[] {
@@ -139,10 +139,10 @@ function reverseKeysOf({ ipv4, ipv6 }: Membership): ReverseKey[] {
     const bytes = text === undefined ? undefined : addressBytes(text);
     if (text === undefined || bytes === undefined) return [];
     const key = reverseLabels(bytes);
-    if (!isOpenEnded(text)) return [{ key, onlyBetter: false }];
+    if (!isOpenEnded(text)) return [{ key, missingInDocker: false }];
     return [
-      { key, onlyBetter: true },
-      { key: openEndedLabels(text), onlyBetter: false },
+      { key, missingInDocker: true },
+      { key: openEndedLabels(text), missingInDocker: false },
     ];
   });
 }

@@ -5,11 +5,11 @@
 import { folded } from "../../../base/dns/name.ts";
 import { hashOf } from "../../../base/model/label-table.ts";
 import type { ContainerFact, EndpointFact, NetworkFact } from "../../registry/fact.ts";
-import type { NameSource } from "../source.ts";
+import type { NameSource } from "../name-source.ts";
 import { nameKey, spelledLabels } from "./docker-name.ts";
-import { DockerNames, type Link, type SeenNetwork } from "./docker-names.ts";
+import { DockerNames, type ContainerLink, type VisibleNetwork } from "./docker-names.ts";
 import { NetworkNames } from "./network-names.ts";
-import { type Joined, inSearchOrder } from "./search-order.ts";
+import { type JoinedNetwork, inSearchOrder } from "./search-order.ts";
 
 interface KnownNetwork {
   readonly fact: NetworkFact;
@@ -46,8 +46,8 @@ export class DockerNetworks implements NameSource {
   }
 
   /** The networks that a container is on, in the order in which they are asked. */
-  joinedBy({ endpoints }: ContainerFact): Joined[] {
-    const joined = endpoints.flatMap((endpoint): Joined[] => {
+  joinedBy({ endpoints }: ContainerFact): JoinedNetwork[] {
+    const joined = endpoints.flatMap((endpoint): JoinedNetwork[] => {
       const network = this.fact(endpoint.networkId);
       return network === undefined ? [] : [{ endpoint, network }];
     });
@@ -62,7 +62,7 @@ export class DockerNetworks implements NameSource {
     this.#networks.get(networkId)?.names.remove(id);
   }
 
-  #seen({ networkId, links }: EndpointFact): SeenNetwork[] {
+  #seen({ networkId, links }: EndpointFact): VisibleNetwork[] {
     const network = this.#networks.get(networkId);
     if (network === undefined) return [];
     const { fact, names, suffix } = network;
@@ -72,7 +72,7 @@ export class DockerNetworks implements NameSource {
 }
 
 /** The last link of an alias counts. */
-function linksOf(texts: readonly string[]): Link[] {
+function linksOf(texts: readonly string[]): ContainerLink[] {
   const targets = new Map(texts.map((text) => linkParts(text)));
   return [...targets].map(([aliasText, targetText]) => {
     const alias = spelledLabels(aliasText);

@@ -4,13 +4,13 @@
  */
 import type { EndpointFact, NetworkFact } from "../../registry/fact.ts";
 
-export interface Joined {
+export interface JoinedNetwork {
   readonly endpoint: EndpointFact;
   readonly network: NetworkFact;
 }
 
 /** Higher gateway priority first, internal networks last, more gateways first, then by the bytes of the name. */
-export function inSearchOrder(joined: readonly Joined[]): Joined[] {
+export function inSearchOrder(joined: readonly JoinedNetwork[]): JoinedNetwork[] {
   return joined.toSorted(
     (a, b) =>
       b.endpoint.gatewayPriority - a.endpoint.gatewayPriority ||

@@ -4,25 +4,25 @@
  */
 import { folded, sameBytes, wireLabels } from "../../../base/dns/name.ts";
 import { addressBytes } from "../../../base/model/address.ts";
-import { type AskedName, MISS, type Named, type NameSearch, type Names } from "../../../base/model/names.ts";
-import type { NameSource } from "../source.ts";
+import { type QuestionName, MISS, type NameAddresses, type NameSearch, type VisibleNames } from "../../../base/model/visible-names.ts";
+import type { NameSource } from "../name-source.ts";
 
-export const HOST_NAME = "host.docker.internal";
-const LABELS = folded(wireLabels(HOST_NAME) as Uint8Array);
+export const HOST_DOCKER_INTERNAL = "host.docker.internal";
+const LABELS = folded(wireLabels(HOST_DOCKER_INTERNAL) as Uint8Array);
 const NONE = new Uint8Array(0);
 
-class HostName implements Names {
+class HostNames implements VisibleNames {
   /** It is on no network. */
   readonly places: readonly string[] = [];
-  readonly #named: Named;
+  readonly #named: NameAddresses;
 
   constructor(address: Uint8Array) {
     this.#named = address.length === 4 ? { v4: address, v6: NONE } : { v4: NONE, v6: address };
   }
 
-  find({ folded: asked, foldedLength }: AskedName, search: NameSearch): number {
+  find({ folded: asked, foldedLength }: QuestionName, search: NameSearch): number {
     if (foldedLength !== LABELS.length || !sameBytes(asked, 0, LABELS, 0, LABELS.length)) return MISS;
-    search.trace?.passes("names", `"${HOST_NAME}" is a name of the node's own`);
+    search.trace?.record("names", `"${HOST_DOCKER_INTERNAL}" is a name of the node's own`);
     return search.found(this.#named, false);
   }
 
@@ -35,7 +35,7 @@ class HostName implements Names {
 export const NODE_HOST: NameSource = {
   namesFor(_container, node) {
     // "deny" and "forward" are no addresses.
-    const address = node === undefined ? undefined : addressBytes(node.hostName);
-    return address === undefined ? undefined : new HostName(address);
+    const address = node === undefined ? undefined : addressBytes(node.hostDockerInternal);
+    return address === undefined ? undefined : new HostNames(address);
   },
 };

@@ -10,7 +10,7 @@ test("bytes of any length come back whole, and from any place in them", () => {
   const cells = new Cells(40);
   for (const length of [0, 1, 63, 64, 65, 128, 1000]) {
     const bytes = randomBytes(length);
-    const first = cells.keep(bytes, length);
+    const first = cells.store(bytes, length);
     for (const skip of [0, 1, 64, 65, 999].filter((at) => at <= length)) {
       const found = Buffer.alloc(length - skip);
       cells.copy(first, skip, found.length, found);
@@ -30,8 +30,8 @@ test("bytes of any length come back whole, and from any place in them", () => {
 test("as much as there are cells for can be kept, again and again, and no more", () => {
   const cells = new Cells(3);
   for (let round = 0; round < 5; round++) {
-    const kept = [cells.keep(randomBytes(65), 65), cells.keep(randomBytes(1), 1)];
-    assert.throws(() => cells.keep(randomBytes(1), 1), /more was to be kept than there are cells for/);
+    const kept = [cells.store(randomBytes(65), 65), cells.store(randomBytes(1), 1)];
+    assert.throws(() => cells.store(randomBytes(1), 1), /more was to be kept than there are cells for/);
     if (round === 2) cells.clear();
     else for (const first of kept) cells.free(first);
   }
@@ -44,7 +44,7 @@ test("what is kept and freed in any order never mixes", () => {
   for (let step = 0; step < 5_000; step++) {
     const bytes = randomBytes(randomInt(1, 400));
     if (used + cellsFor(bytes.length) <= 100) {
-      kept.set(cells.keep(bytes, bytes.length), bytes);
+      kept.set(cells.store(bytes, bytes.length), bytes);
       used += cellsFor(bytes.length);
       continue;
     }

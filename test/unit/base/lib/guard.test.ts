@@ -7,13 +7,13 @@ import { afterEach, test } from "node:test";
 import { guard } from "../../../../src/base/lib/guard.ts";
 
 const GUARD = new URL("../../../../src/base/lib/guard.js", import.meta.url).href;
-const DEFECTS = new URL("../../../../src/run/defects.js", import.meta.url).href;
+const DEFECTS = new URL("../../../../src/run/internal-errors.js", import.meta.url).href;
 
-afterEach(() => guard.leave());
+afterEach(() => guard.uninstall());
 
 test("a defect is told with its entrance and whose work it was, and the next piece of work is done", () => {
   const told: unknown[] = [];
-  guard.stand((error, entrance, who) => told.push([(error as Error).message, entrance, who]));
+  guard.install((error, entrance, who) => told.push([(error as Error).message, entrance, who]));
   assert.equal(
     guard.run("udp", 7, () => assert.fail("a defect")),
     false,
@@ -28,7 +28,7 @@ test("a defect is told with its entrance and whose work it was, and the next pie
 test("whose work is done is known while it is, the innermost, and nobody's afterwards", () => {
   const word = new Uint32Array(1);
   const seen: (number | undefined)[] = [];
-  guard.stand(() => seen.push(word[0]), word);
+  guard.install(() => seen.push(word[0]), word);
   guard.run("udp", 1, () => {
     guard.run("upstream", 2, () => seen.push(word[0]));
     seen.push(word[0]);
@@ -40,8 +40,8 @@ test("whose work is done is known while it is, the innermost, and nobody's after
 
 test("what is done later is behind a guard, too", async () => {
   const told: unknown[] = [];
-  guard.stand((_, entrance, who) => told.push([entrance, who]));
-  guard.soon(9, () => assert.fail());
+  guard.install((_, entrance, who) => told.push([entrance, who]));
+  guard.defer(9, () => assert.fail());
   await Promise.resolve();
   assert.deepEqual(told, [["timer", 9]]);
 });

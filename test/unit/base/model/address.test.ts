@@ -8,7 +8,7 @@ import * as fc from "fast-check";
 
 import {
   addressBytes,
-  isOfOneHost,
+  isHostScoped,
   isOpenEnded,
   reverseLabels,
   socketAddress,
@@ -132,7 +132,7 @@ for (const [texts, isIt] of [
 ] as const) {
   for (const text of texts) {
     test(`isOfOneHost() ${isIt ? "keeps" : "lets"} "${text}"${isIt ? "" : " pass"}`, () => {
-      assert.equal(isOfOneHost(text), isIt);
+      assert.equal(isHostScoped(text), isIt);
     });
   }
 }

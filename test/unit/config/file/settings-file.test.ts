@@ -9,7 +9,7 @@ import { after, test } from "node:test";
 import * as fc from "fast-check";
 
 import { BadSettings } from "../../../../src/config/bad-settings.ts";
-import { readSettingsApart } from "../../../../src/config/file/apart.ts";
+import { readSettingsInWorker } from "../../../../src/config/file/apart.ts";
 import { readSettings, readSettingsFile } from "../../../../src/config/file/settings-file.ts";
 import type { SettingsLayer } from "../../../../src/config/settings-layer.ts";
 import { parseRoute } from "../../../../src/base/model/server-text.ts";
@@ -118,7 +118,7 @@ const WRONG: readonly (readonly [string, string, readonly string[]])[] = [
   ["a key twice", "version: 1\nttl: 5\nttl: 6", ["f:3:1: ttl: stands here twice"]],
   ["a key of a group twice", "version: 1\ncache: {size: 1MiB, size: 2MiB}", ["f:2:21: size: stands here twice"]],
   ["two documents", "version: 1\n---\nversion: 1", ["f:2:1: a second document begins here"]],
-  ["a bracket that never ends", "version: 1\ndns: [host", ["f:2:11: "]],
+  ["a runner that never ends", "version: 1\ndns: [host", ["f:2:11: "]],
   ["a name that nothing has", "version: 1\ndns: *all", ['f:2:6: nothing above is called "&all"']],
   ["a tag", "version: 1\nttl: !time 5", ["f:2:6: unresolved tag"]],
   ["a key that is no text", "version: 1\n? [a]\n: 5", ["f:2:3: this key is no text"]],
@@ -259,7 +259,7 @@ for (const [what, make, reason] of [
 ] as const) {
   test(`a file ${what} is refused by its name, in whichever thread it is read`, async () => {
     const path = make(join(folder, what));
-    for (const readFile of [readSettingsFile, readSettingsApart]) {
+    for (const readFile of [readSettingsFile, readSettingsInWorker]) {
       await assert.rejects(readFile(path), (error) => {
         assert.ok(error instanceof BadSettings && error.message.startsWith(`${path}: `));
         assert.match(error.message, reason);
@@ -271,11 +271,11 @@ for (const [what, make, reason] of [
 
 test("a thread of its own reads the same", async () => {
   const path = written(join(folder, "good"), WHOLE);
-  const [here, apart] = [await readSettingsFile(path), await readSettingsApart(path)];
+  const [here, apart] = [await readSettingsFile(path), await readSettingsInWorker(path)];
   assert.deepEqual(apart.values, here.values);
   assert.equal(apart.where("cache.max-ttl"), `${path}:18:33: cache.max-ttl`);
   const bad = written(join(folder, "bad"), `version: 1\ndns:\n${"- x\n".repeat(70)}`);
-  await assert.rejects(readSettingsApart(bad), (error) => error instanceof BadSettings && error.count === 70);
+  await assert.rejects(readSettingsInWorker(bad), (error) => error instanceof BadSettings && error.count === 70);
 });
 
 test("whatever stands in the file, it is read or refused, line by line", () => {

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 
-import { readBelow } from "../../../../src/container/namespace/container-root.ts";
+import { readUnder } from "../../../../src/container/namespace/container-root.ts";
 import { check } from "../../../support/program/command.ts";
 import { inTime, waitFor } from "../../../support/rig/wait.ts";
 
@@ -23,10 +23,10 @@ test("a file is read up to a length, also through links, which stay below the ro
   writeFileSync(join(folder, "file"), "12345");
   symlinkSync("/file", join(folder, "link"));
   symlinkSync("/etc/passwd", join(folder, "out"));
-  assert.equal(readBelow(root, "/file", 3)?.toString(), "123");
-  assert.equal(readBelow(root, "/link", 9)?.toString(), "12345");
-  assert.equal(readBelow(root, "/out", 9), undefined);
-  assert.equal(readBelow(root, "/", 9), undefined);
+  assert.equal(readUnder(root, "/file", 3)?.toString(), "123");
+  assert.equal(readUnder(root, "/link", 9)?.toString(), "12345");
+  assert.equal(readUnder(root, "/out", 9), undefined);
+  assert.equal(readUnder(root, "/", 9), undefined);
 });
 
 test("whoever waits at a pipe for a reader still waits when it was looked at", async () => {
@@ -36,7 +36,7 @@ test("whoever waits at a pipe for a reader still waits when it was looked at", a
   const writer = spawn("sh", ["-c", `echo waited > ${path}`], { stdio: "ignore" });
   const ended = new Promise((resolve) => writer.on("exit", resolve));
   await waitFor("somebody at the pipe", () => isWaiting(writer.pid));
-  assert.equal(readBelow(root, "/pipe", 9), undefined);
+  assert.equal(readUnder(root, "/pipe", 9), undefined);
   assert.equal(isWaiting(writer.pid), true);
   const text = await inTime(check("cat", [path]), "what it has to say");
   assert.equal(text, "waited\n");

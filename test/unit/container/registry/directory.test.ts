@@ -7,8 +7,8 @@ import { Directory } from "../../../../src/container/registry/directory.ts";
 import type { ContainerFact, EndpointFact, NameserversFact } from "../../../../src/container/registry/fact.ts";
 import { STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import type { Server, View } from "../../../../src/base/model/view.ts";
-import { FOUND } from "../../../../src/base/model/names.ts";
-import { KnownNames } from "../../../../src/query/policy/names.ts";
+import { FOUND } from "../../../../src/base/model/visible-names.ts";
+import { LocalNames } from "../../../../src/query/policy/local-names.ts";
 import { aContainer, aNetworkFact, aQuery, aRoute, anEndpoint } from "../../../support/scripted/builders.ts";
 import { placed } from "../../support/reply.ts";
 
@@ -236,6 +236,6 @@ function found(directory: Directory, asking: ContainerFact, name: string): strin
 
 function foundIn(view: View, name: string): string | undefined {
   const { question } = placed(aQuery({ name }));
-  const names = new KnownNames(STRICT_BEHAVIOUR);
-  return names.find(question, view) === FOUND ? names.search.named.v4.join(".") : undefined;
+  const names = new LocalNames(STRICT_BEHAVIOUR);
+  return names.find(question, view) === FOUND ? names.search.addresses.v4.join(".") : undefined;
 }

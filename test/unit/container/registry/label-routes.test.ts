@@ -4,12 +4,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
-import { DNS_LABEL, ownSay } from "../../../../src/container/registry/label-routes.ts";
+import { DNS_LABEL, labelRoutes } from "../../../../src/container/registry/label-routes.ts";
 import { LABEL_SERVERS, type LabelServers } from "../../../../src/base/model/label-policy.ts";
 import { parseRoute, routeText } from "../../../../src/base/model/server-text.ts";
 
 test("a label says as --dns does, with blanks or commas between; what is wrong of it is told and left out", () => {
-  assert.deepEqual(ownSay({}, "container"), { say: [] });
+  assert.deepEqual(labelRoutes({}, "container"), { say: [] });
   assert.deepEqual(said(" 10.0.0.1, /lan/host\n/corp/ "), [["container:10.0.0.1", "/lan/host", "/corp/"], undefined]);
   const [texts, warning] = said("10.0.0.1,10.0.0,/lan");
   assert.deepEqual(texts, ["container:10.0.0.1"]);
@@ -101,7 +101,7 @@ test("a label is read as far as it may be long; a text that does not fit whole i
 
 /** As texts of the settings would say it. */
 function said(label: string, place: LabelServers = "container"): [string[], string | undefined] {
-  const { say, warning } = ownSay({ [DNS_LABEL]: label }, place);
+  const { say, warning } = labelRoutes({ [DNS_LABEL]: label }, place);
   const texts = say.map((route) => routeText(route));
   assert.deepEqual(
     texts.map((text) => parseRoute(text)),

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { countedLabels, ignoredLabel, splitLabels } from "../../../../src/container/registry/labels.ts";
+import { effectiveLabels, ignoredLabelWarning, splitLabels } from "../../../../src/container/registry/labels.ts";
 import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
 
 const TRUSTED = { ...LABEL_DEFAULTS, trustsImages: true };
@@ -48,22 +48,22 @@ test("keys that every object has are labels like any other", () => {
 
 test("the image's labels count where images are trusted, after those of the creator", () => {
   const split = splitLabels(MERGED, IMAGE);
-  assert.deepEqual(countedLabels(split, LABEL_DEFAULTS), split.labels);
-  assert.deepEqual(countedLabels(split, TRUSTED), MERGED);
-  assert.deepEqual(countedLabels(splitLabels(MERGED, undefined), TRUSTED), MERGED);
+  assert.deepEqual(effectiveLabels(split, LABEL_DEFAULTS), split.labels);
+  assert.deepEqual(effectiveLabels(split, TRUSTED), MERGED);
+  assert.deepEqual(effectiveLabels(splitLabels(MERGED, undefined), TRUSTED), MERGED);
 });
 
 test("a label that does not count is told with the reason and what to do; one that does, or is not there, is not", () => {
   const split = splitLabels(MERGED, IMAGE);
   assert.match(
-    ignoredLabel("both", split, LABEL_DEFAULTS) ?? "",
+    ignoredLabelWarning("both", split, LABEL_DEFAULTS) ?? "",
     /^its image's label both is ignored: .*--trust-image-labels$/,
   );
   assert.match(
-    ignoredLabel("added", splitLabels(MERGED, undefined), LABEL_DEFAULTS) ?? "",
+    ignoredLabelWarning("added", splitLabels(MERGED, undefined), LABEL_DEFAULTS) ?? "",
     /^its label added counts as its image's, which cannot be inspected, and is ignored: .*--trust-image-labels$/,
   );
-  assert.equal(ignoredLabel("added", split, LABEL_DEFAULTS), undefined);
-  assert.equal(ignoredLabel("toString", split, LABEL_DEFAULTS), undefined);
-  assert.equal(ignoredLabel("both", split, TRUSTED), undefined);
+  assert.equal(ignoredLabelWarning("added", split, LABEL_DEFAULTS), undefined);
+  assert.equal(ignoredLabelWarning("toString", split, LABEL_DEFAULTS), undefined);
+  assert.equal(ignoredLabelWarning("both", split, TRUSTED), undefined);
 });

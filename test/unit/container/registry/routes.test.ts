@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { Directory } from "../../../../src/container/registry/directory.ts";
 import type { EndpointFact, NameserversFact } from "../../../../src/container/registry/fact.ts";
 import { DNS_LABEL } from "../../../../src/container/registry/label-routes.ts";
-import { type Say, routesOf, saidBy } from "../../../../src/container/registry/routes.ts";
+import { type RouteLayer, routesOf, routeLayer } from "../../../../src/container/registry/routes.ts";
 import type { Labels } from "../../../../src/container/registry/labels.ts";
 import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
 import { NO_RULES } from "../../../../src/base/model/route-rules.ts";
@@ -68,7 +68,7 @@ test("the word host is the host's own servers, in its place of the list", () => 
 
 test("without a way outside no server is asked from the host, named or not; those of its own stay", () => {
   const says = [["host", "10.0.0.1", "container:10.0.0.2"], ["/lan/10.0.0.3"]].map(sayOf);
-  const found = routesOf({ says, fallback: DOCKERS, host: HOSTS, hasExternalAccess: false });
+  const found = routesOf({ layers: says, fallback: DOCKERS, host: HOSTS, hasExternalAccess: false });
   assert.deepEqual(told(found), ["/lan/none", "10.0.0.2"]);
 });
 
@@ -164,10 +164,10 @@ test("ndots that settings set is set for everybody, also where nobody tells the 
 });
 
 function routes(...says: readonly (readonly string[])[]): Route[] {
-  return routesOf({ says: says.map(sayOf), fallback: DOCKERS, host: HOSTS, hasExternalAccess: true });
+  return routesOf({ layers: says.map(sayOf), fallback: DOCKERS, host: HOSTS, hasExternalAccess: true });
 }
 
-function sayOf(texts: readonly string[]): Say {
+function sayOf(texts: readonly string[]): RouteLayer {
   return texts.map((text) => parseRoute(text));
 }
 
@@ -193,8 +193,8 @@ function serverFor(name: string, upstreams: Upstreams): string | undefined {
 }
 
 test("a route says who has said it, and which servers are left out for want of a way outside", () => {
-  const says = [saidBy("its label", sayOf(["/lan/10.0.0.1"])), saidBy("everybody", sayOf(["/lan/10.0.0.2", "/corp/"]))];
-  const found = routesOf({ says, fallback: DOCKERS, fallbackBy: "Docker", host: HOSTS, hasExternalAccess: false });
+  const says = [routeLayer("its label", sayOf(["/lan/10.0.0.1"])), routeLayer("everybody", sayOf(["/lan/10.0.0.2", "/corp/"]))];
+  const found = routesOf({ layers: says, fallback: DOCKERS, fallbackBy: "Docker", host: HOSTS, hasExternalAccess: false });
   assert.deepEqual(
     found.map(({ by, withheld }) => [by, withheld?.map((server) => serverText(server))]),
     [

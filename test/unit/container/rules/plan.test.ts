@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { USER_DEFINED_NETWORK } from "../../../../src/container/capture/capture.ts";
+import { CONTAINER_CAPTURE } from "../../../../src/container/capture/capture.ts";
 import {
   type PlanInput,
   TABLE_NAME,
@@ -15,10 +15,10 @@ import {
 
 const OURS = "127.0.0.11";
 const INPUT: PlanInput = {
-  capture: USER_DEFINED_NETWORK,
+  capture: CONTAINER_CAPTURE,
   listening: [{ address: OURS, udpPort: 40_001, tcpPort: 40_002 }],
   zone: 77,
-  spared: [],
+  sparedPorts: [],
   passthroughMark: 0x11,
   trialMark: 0x22,
 };
@@ -109,7 +109,7 @@ test("on trial, the same is done to a probe's queries alone, and replies find th
 
 test("every captured address has its rules, both protocols each", () => {
   const lead = { bind: OURS, fromInside: ["192.0.2.1", "192.0.2.2"], fromPods: [] };
-  const { chains } = one(servingPlan({ ...INPUT, capture: { ...USER_DEFINED_NETWORK, leads: [lead] } }));
+  const { chains } = one(servingPlan({ ...INPUT, capture: { ...CONTAINER_CAPTURE, redirects: [lead] } }));
   const destinations = chains.map(({ rules }) =>
     rules.flatMap(({ match }) => (match.destinationPort === 53 ? [match.destination] : [])),
   );
@@ -138,7 +138,7 @@ test("draining, TCP conversations that go on are still led to us, by their clien
       ["tcp", 5001, "dnat"],
     ],
   );
-  for (const chain of one(servingPlan({ ...INPUT, spared: [6000] })).chains.slice(0, 2)) {
+  for (const chain of one(servingPlan({ ...INPUT, sparedPorts: [6000] })).chains.slice(0, 2)) {
     assert.deepEqual(chain.rules[1], {
       match: { protocol: "tcp", sourcePort: 6000, destinationPort: 53 },
       action: { kind: "accept" },
@@ -151,12 +151,12 @@ const DEDICATED = "169.254.53.53";
 const NODE: PlanInput = {
   ...INPUT,
   capture: {
-    leads: [
+    redirects: [
       { bind: OURS, fromInside: [OURS], fromPods: [] },
-      { bind: DEDICATED, fromInside: [GATEWAY], fromPods: [GATEWAY], repliesAs: GATEWAY },
+      { bind: DEDICATED, fromInside: [GATEWAY], fromPods: [GATEWAY], replySource: GATEWAY },
       { bind: "fd64::53", fromInside: ["fd00::1"], fromPods: ["fd00::1"] },
     ],
-    passedDevices: [7],
+    bypassInterfaces: [7],
     guardsLoopback: false,
   },
   listening: [

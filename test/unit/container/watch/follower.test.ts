@@ -141,8 +141,8 @@ afterEach(async () => {
 
 function follow(others: Partial<FollowerHooks> = {}): Follower {
   const follower = new Follower(engine, {
-    onEngine: () => undefined,
-    onAway: (reason) => away.push(reason),
+    onConnected: () => undefined,
+    onDisconnected: (reason) => away.push(reason),
     onSynced: () => synced++,
     onNetwork: (fact) => networks.push(fact),
     onNetworkGone: () => undefined,
@@ -259,13 +259,13 @@ test("asked to look again, it inspects everything that is known; while the engin
   const follower = follow();
   await settle();
   engine.inspected = [];
-  follower.lookAgain();
+  follower.reinspect();
   await settle();
   assert.deepEqual(engine.inspected, ["a", "b"]);
   engine.isAway = true;
   engine.emit("end");
   await settle();
-  follower.lookAgain();
+  follower.reinspect();
   await settle();
   assert.deepEqual(engine.inspected, ["a", "b"]);
   engine.isAway = false;
@@ -345,7 +345,7 @@ test("an engine that tells no image, has it no more or cannot say has all labels
 
 test("a defect in taking in an event, or a container, costs that one, and the engine is followed on", async () => {
   const told: string[] = [];
-  guard.stand((error, entrance) => told.push(`${entrance}: ${(error as Error).message}`));
+  guard.install((error, entrance) => told.push(`${entrance}: ${(error as Error).message}`));
   engine.put("a");
   engine.put("b");
   follow({
@@ -362,7 +362,7 @@ test("a defect in taking in an event, or a container, costs that one, and the en
   engine.put("c");
   engine.emit({ Type: "container", Action: "start", Actor: { ID: "c" } });
   await settle();
-  guard.leave();
+  guard.uninstall();
   assert.deepEqual([...known.keys()], ["b", "c"]);
   assert.deepEqual([told, away], [["engine: of a container", "engine: of an event"], []]);
 });

@@ -267,11 +267,11 @@ test("another root, as after the engine's restart, is looked at when it is said,
   const place = { root: first.root };
   const followed = new Followed(t, place);
   place.root = second.root;
-  followed.file.look();
+  followed.file.reread();
   assert.deepEqual(followed.changes, ["192.0.2.2"]);
   second.write(FILE, A);
   await followed.waitFor("192.0.2.1");
-  followed.file.look();
+  followed.file.reread();
   assert.deepEqual(followed.changes, ["192.0.2.2", "192.0.2.1"]);
 });
 
@@ -313,7 +313,7 @@ test("a file that is longer than what is read of it ends with its last whole lin
   using machine = new MachineRoot({
     [FILE]: `#${"-".repeat(64 * 1024 - line.length - 20)}\n${line}nameserver 192.0.2.255\n`,
   });
-  assert.deepEqual(readHostServers(machine).named, ["192.0.2.1"]);
+  assert.deepEqual(readHostServers(machine).nameservers, ["192.0.2.1"]);
 });
 
 test("what is no address is kept, so that it can be told", () => {

@@ -93,9 +93,9 @@ test("the labels of an image that says too much are nobody's, and that is rememb
 });
 
 test("so many images are remembered; the one that was used longest ago is forgotten", async () => {
-  for (let number = 0; number < LIMITS.imagesKnown; number++) await images.of(container(number));
+  for (let number = 0; number < LIMITS.imagesCached; number++) await images.of(container(number));
   assert.deepEqual(images.of(container(0)), LABELS);
-  await images.of(container(LIMITS.imagesKnown));
+  await images.of(container(LIMITS.imagesCached));
   assert.deepEqual(images.of(container(0)), LABELS);
   assert.ok(images.of(container(1)) instanceof Promise);
 });

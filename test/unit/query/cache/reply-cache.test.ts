@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Key, ReadKey } from "../../../../src/query/cache/key.ts";
-import { type Owner, ReplyCache, newOwner } from "../../../../src/query/cache/reply-cache.ts";
-import { freshReply } from "../../../../src/query/wire/shared-reply.ts";
+import type { CacheKey, LookupKey } from "../../../../src/query/cache/key.ts";
+import { type CacheOwner, ReplyCache, newCacheOwner } from "../../../../src/query/cache/reply-cache.ts";
+import { readFreshReply } from "../../../../src/query/wire/shared-reply.ts";
 import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";
 import { HOST_SCOPE, aKey } from "../../support/key.ts";
 
@@ -13,7 +13,7 @@ const OWN = 3;
 
 test("it is bounded in bytes, and what was not asked for longest goes first", () => {
   const cache = new ReplyCache(20_000);
-  const owner = newOwner();
+  const owner = newCacheOwner();
   for (let i = 0; i < 1000; i++) put(cache, owner, `n${i}`);
   assert.ok(cache.bytes <= 20_000 && cache.size > 10);
   assert.equal(cache.find(aKey("n0")), undefined);
@@ -27,7 +27,7 @@ test("it is bounded in bytes, and what was not asked for longest goes first", ()
 
 test("a container that asks for ever new names throws out its own replies", () => {
   const cache = new ReplyCache(20_000);
-  const [quiet, noisy] = [newOwner(), newOwner()];
+  const [quiet, noisy] = [newCacheOwner(), newCacheOwner()];
   for (let i = 0; i < 3; i++) put(cache, quiet, `quiet${i}`);
   for (let i = 0; i < 1000; i++) put(cache, noisy, `noisy${i}`);
   for (let i = 0; i < 3; i++) assert.ok(cache.find(aKey(`quiet${i}`)), `quiet${i}`);
@@ -36,7 +36,7 @@ test("a container that asks for ever new names throws out its own replies", () =
 
 test("a container that comes late makes room for itself at the cost of who has most", () => {
   const cache = new ReplyCache(20_000);
-  const [noisy, late] = [newOwner(), newOwner()];
+  const [noisy, late] = [newCacheOwner(), newCacheOwner()];
   for (let i = 0; i < 1000; i++) put(cache, noisy, `noisy${i}`);
   for (let i = 0; i < 5; i++) put(cache, late, `late${i}`);
   for (let i = 0; i < 5; i++) assert.ok(cache.find(aKey(`late${i}`)), `late${i}`);
@@ -44,24 +44,24 @@ test("a container that comes late makes room for itself at the cost of who has m
 
 test("names with the same hash are never mistaken for each other, however they are looked for", () => {
   const cache = new ReplyCache(20_000);
-  put(cache, newOwner(), "one");
+  put(cache, newCacheOwner(), "one");
   const { hash } = aKey("one");
-  for (const find of [(one: Key) => cache.find(one), (one: Key) => cache.findRead(read(one))]) {
+  for (const find of [(one: CacheKey) => cache.find(one), (one: CacheKey) => cache.lookUp(read(one))]) {
     assert.deepEqual(find(aKey("one"))?.key, aKey("one"));
     for (const other of [aKey("two"), aKey("ones"), { ...aKey("one"), scope: OWN }, { ...aKey("one"), bits: 1 }]) {
       assert.equal(find({ ...other, hash }), undefined);
     }
   }
-  cache.put({ ...aKey("two"), hash }, newOwner(), undefined);
+  cache.put({ ...aKey("two"), hash }, newCacheOwner(), undefined);
   assert.deepEqual([cache.find(aKey("one"))?.hasReply, cache.find({ ...aKey("two"), hash })?.hasReply], [true, false]);
 });
 
 test("when a container goes, its own replies go, and what others may want stays", () => {
   const cache = new ReplyCache(20_000);
-  const [owner, heir] = [newOwner(), newOwner()];
+  const [owner, heir] = [newCacheOwner(), newCacheOwner()];
   put(cache, owner, "shared");
   cache.put(aKey("own", OWN), owner, undefined);
-  cache.inherit(owner, heir, (scope) => scope === HOST_SCOPE);
+  cache.transfer(owner, heir, (scope) => scope === HOST_SCOPE);
   assert.equal(cache.find(aKey("own", OWN)), undefined);
   assert.ok(cache.find(aKey("shared"))?.hasReply);
   assert.deepEqual([owner.bytes, owner.entries, heir.bytes, heir.entries], [0, 0, cache.bytes, 1]);
@@ -77,7 +77,7 @@ test("more than a machine has is refused with what to do", () => {
 
 test("cleared, it is empty, and takes new replies", () => {
   const cache = new ReplyCache(20_000);
-  const owner = newOwner();
+  const owner = newCacheOwner();
   put(cache, owner, "one");
   cache.clear();
   assert.deepEqual([cache.bytes, cache.size, owner.bytes], [0, 0, 0]);
@@ -85,12 +85,12 @@ test("cleared, it is empty, and takes new replies", () => {
   assert.deepEqual([cache.size, owner.bytes], [1, cache.bytes]);
 });
 
-function put(cache: ReplyCache, owner: Owner, name: string): void {
-  cache.put(aKey(name), owner, freshReply(aReplyTo(aQuery({ name }))));
+function put(cache: ReplyCache, owner: CacheOwner, name: string): void {
+  cache.put(aKey(name), owner, readFreshReply(aReplyTo(aQuery({ name }))));
 }
 
 /** As a question has it that was just read: in memory where another one's name was before. */
-function read({ name, ...found }: Key): ReadKey {
+function read({ name, ...found }: CacheKey): LookupKey {
   const bytes = Buffer.alloc(256, "x");
   return { ...found, name: bytes, length: bytes.write(name, "latin1") };
 }

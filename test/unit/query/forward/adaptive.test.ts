@@ -377,13 +377,13 @@ for (const [where, spoil] of Object.entries<(asking: Asking, isBroken: () => boo
     cache.put = (...parts) => (isBroken() ? assert.fail("a defect") : sound(...parts));
   },
   "who looks for loops": ({ guard: loops }, isBroken) => {
-    const sound = loops.leadingBack.bind(loops);
-    loops.leadingBack = (...parts) => (isBroken() ? assert.fail("a defect") : sound(...parts));
+    const sound = loops.loopingServers.bind(loops);
+    loops.loopingServers = (...parts) => (isBroken() ? assert.fail("a defect") : sound(...parts));
   },
 })) {
   test(`a defect in ${where} costs one query, and the next one is served`, async () => {
     const told: string[] = [];
-    guard.stand((error, entrance) => told.push(`${entrance}: ${(error as Error).message}`));
+    guard.install((error, entrance) => told.push(`${entrance}: ${(error as Error).message}`));
     try {
       await using upstream = new UdpUpstream(good);
       const asking = new Asking();
@@ -396,7 +396,7 @@ for (const [where, spoil] of Object.entries<(asking: Asking, isBroken: () => boo
       isBroken = false;
       assert.equal((await asking.ask(client, QUERY)).answers.length, 1);
     } finally {
-      guard.leave();
+      guard.uninstall();
     }
   });
 }

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, mock, test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { Deadlines, type Due } from "../../../../src/query/forward/deadlines.ts";
+import { Deadlines, type DeadlineTarget } from "../../../../src/query/forward/deadlines.ts";
 
 let nowMs = 0;
 const now = (): number => nowMs;
@@ -23,7 +23,7 @@ function pass(ms: number): void {
   }
 }
 
-type Waiting = Due & { readonly calledAtMs: number[] };
+type Waiting = DeadlineTarget & { readonly calledAtMs: number[] };
 
 function waiting(onDue: () => void = () => undefined): Waiting {
   const calledAtMs: number[] = [];

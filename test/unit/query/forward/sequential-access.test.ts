@@ -76,7 +76,7 @@ test("the door leads to Docker's own resolver, which has the time it needs to as
   const forwarding = new Forwarding({ query: QUERY, client });
   await docker.asked(1);
   assert.deepEqual(dialled, [DOOR]);
-  clock.advance(LIMITS.forwardDoorMs - 1);
+  clock.advance(LIMITS.forwardDockerMs - 1);
   assert.deepEqual(forwarding.reasons, []);
   clock.advance(1);
   assert.equal(readReply(await forwarding.reply).rcode, 2);

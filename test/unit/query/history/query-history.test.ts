@@ -7,7 +7,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
-import type { AskedQuery, QueryResult } from "../../../../src/base/model/asked-query.ts";
+import type { QueryRecord, QueryResult } from "../../../../src/base/model/query-record.ts";
 import { QueryHistories } from "../../../../src/query/history/query-histories.ts";
 import type { QueryHistory } from "../../../../src/query/history/query-history.ts";
 import { TYPE, aName, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
@@ -235,12 +235,12 @@ function note(history: QueryHistory, parts: Noted = {}): void {
   history.note(anOutcome({ reply, nameEnd: 12 + nameLength, type, ...rest }));
 }
 
-function only(history: QueryHistory): AskedQuery {
+function only(history: QueryHistory): QueryRecord {
   const [query, ...others] = history.since(ALL);
   assert.deepEqual(others, []);
   return query ?? assert.fail("nothing was noted");
 }
 
-function types(queries: Iterable<AskedQuery>): number[] {
+function types(queries: Iterable<QueryRecord>): number[] {
   return [...queries].map(({ type }) => type);
 }

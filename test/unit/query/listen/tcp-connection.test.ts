@@ -8,7 +8,7 @@ import { LIMITS } from "../../../../src/base/limits.ts";
 import { withLength } from "../../../../src/base/lib/framing.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
-import type { AnswersAtOnce } from "../../../../src/query/ports.ts";
+import type { SyncAnswerer } from "../../../../src/query/ports.ts";
 import { aQuery } from "../../../support/scripted/builders.ts";
 import { TcpClient } from "../../support/loopback.ts";
 import { WEB } from "../../support/listening.ts";
@@ -158,7 +158,7 @@ test("the next query is not answered from within the answer to the one before it
 });
 
 // A sound one, before which something is done with the id of each query.
-function answererThat(act: (id: number) => void): AnswersAtOnce {
+function answererThat(act: (id: number) => void): SyncAnswerer {
   const sound = new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 });
   return {
     answer: (queryClient, block, offset, length, isStream) => {

@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { withLength } from "../../../../src/base/lib/framing.ts";
-import type { AnswersAtOnce } from "../../../../src/query/ports.ts";
+import type { SyncAnswerer } from "../../../../src/query/ports.ts";
 import { Outcome } from "../../../../src/query/record/outcome.ts";
 import { aQuery } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";
@@ -90,7 +90,7 @@ test("while a query is asked upstream its connection is kept, and ends in time b
 test("a client that reads no answers is asked no further, and sent away in time", async () => {
   using clock = new Clock();
   let answers = 0;
-  const answerer: AnswersAtOnce = {
+  const answerer: SyncAnswerer = {
     answer: () => (answers++, 60_000),
     outcome: new Outcome(),
     takeDeferred: () => assert.fail(),
@@ -108,7 +108,7 @@ test("a client that reads no answers is asked no further, and sent away in time"
 
 test("a client that says its last word before it reads any answer still gets all of them", async () => {
   // More than the kernel takes by itself, so that queries are left over when the last word comes.
-  const answerer: AnswersAtOnce = { answer: () => 60_000, outcome: new Outcome(), takeDeferred: () => assert.fail() };
+  const answerer: SyncAnswerer = { answer: () => 60_000, outcome: new Outcome(), takeDeferred: () => assert.fail() };
   await using rig = await tcpListening({ answerer });
   rig.client.socket.pause();
   await rig.client.send(...Array.from({ length: 127 }, (_, id) => aQuery({ id })));

@@ -9,7 +9,7 @@ import { SOCK_RAW, AF_INET, sendTo, socket } from "../../../../src/kernel/libc.t
 import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import type { Client } from "../../../../src/query/client/client.ts";
-import type { AnswersAtOnce } from "../../../../src/query/ports.ts";
+import type { SyncAnswerer } from "../../../../src/query/ports.ts";
 import { UdpListener } from "../../../../src/query/listen/udp.ts";
 import { aQuery, aReplyTo, u16 } from "../../../support/scripted/builders.ts";
 import { LOOPBACK, UdpClient, bindUdp, sockaddr } from "../../support/loopback.ts";
@@ -107,7 +107,7 @@ test(
 
 test("a defect in answering one query costs that query alone", async () => {
   const sound = new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 });
-  const answerer: AnswersAtOnce = {
+  const answerer: SyncAnswerer = {
     answer: (queryClient, block, offset, length, isStream) => {
       if (block.readUInt16BE(offset) === 2) throw new Error("a defect");
       return sound.answer(queryClient, block, offset, length, isStream);
@@ -149,7 +149,7 @@ test("a listener that is closed while its batch is answered sends nothing, thoug
   let fd = -1;
   let heirs: readonly number[] = [];
   const sound = new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 });
-  const answerer: AnswersAtOnce = {
+  const answerer: SyncAnswerer = {
     answer: (queryClient, block, offset, length, isStream) => {
       if (block.readUInt16BE(offset) === 3) {
         rig.listener.close();

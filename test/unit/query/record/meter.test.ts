@@ -40,7 +40,7 @@ test("servers beyond the bound are counted together", () => {
   const meter = new Meter();
   const count = LIMITS.meteredServers + 5;
   for (let index = 0; index < count; index++) {
-    meter.replied({ address: `10.0.0.${index}`, port: 53, from: "host" }, false, 0, 1);
+    meter.recordReply({ address: `10.0.0.${index}`, port: 53, from: "host" }, false, 0, 1);
   }
   assert.equal(meter.servers().length, LIMITS.meteredServers + 1);
   assert.equal(meter.upstream.read([upstreamSeries(LIMITS.meteredServers, 0, 0)]).atMost.at(-1), 5);
@@ -51,10 +51,10 @@ test("servers that containers bring along leave places for the machine's", () =>
   const meter = new Meter();
   const count = LIMITS.meteredServers * 2;
   for (let index = 0; index < count; index++) {
-    meter.replied({ address: `10.0.0.${index}`, port: 53, from: "container" }, false, 0, 1);
+    meter.recordReply({ address: `10.0.0.${index}`, port: 53, from: "container" }, false, 0, 1);
   }
   assert.equal(meter.servers().length, LIMITS.meteredContainersServers + 1);
-  meter.replied({ address: "10.1.0.1", port: 53, from: "host" }, false, 0, 1);
+  meter.recordReply({ address: "10.1.0.1", port: 53, from: "host" }, false, 0, 1);
   const place = new Map(meter.servers()).get("host(10.1.0.1)") ?? assert.fail("the host's server has a place");
   const seen = (server: number): number | undefined =>
     meter.upstream.read([upstreamSeries(server, 0, 0)]).atMost.at(-1);

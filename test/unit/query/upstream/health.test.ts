@@ -12,9 +12,9 @@ const SPAN_MS = LIMITS.downAfterMs;
 test("silence that one container sees has the server down for it alone, where another one asks it, too", () => {
   const { health, changes } = watched();
   answer(health, VICTIM, 0);
-  for (let at = 0; at <= SPAN_MS; at += 100) health.asked(at, ATTACKER);
+  for (let at = 0; at <= SPAN_MS; at += 100) health.recordQuery(at, ATTACKER);
   assert.deepEqual(
-    [health.isDown(SPAN_MS, ATTACKER), health.isDown(SPAN_MS, VICTIM), health.isDown(SPAN_MS)],
+    [health.checkIsDown(SPAN_MS, ATTACKER), health.checkIsDown(SPAN_MS, VICTIM), health.checkIsDown(SPAN_MS)],
     [true, false, false],
   );
   assert.deepEqual(changes, ["down: it does not answer (seen by one container)"]);
@@ -23,27 +23,27 @@ test("silence that one container sees has the server down for it alone, where an
 test("a question of another container that has just been asked proves nothing yet", () => {
   const { health } = watched();
   answer(health, VICTIM, 0);
-  for (let at = 0; at <= 2 * SPAN_MS; at += 100) health.asked(at, ATTACKER);
-  health.asked(2 * SPAN_MS, VICTIM);
-  assert.equal(health.isDown(2 * SPAN_MS + 100, VICTIM), false);
-  assert.equal(health.isDown(3 * SPAN_MS, VICTIM), true, "it has been waited for as long as that");
-  assert.equal(health.isDown(3 * SPAN_MS), true);
+  for (let at = 0; at <= 2 * SPAN_MS; at += 100) health.recordQuery(at, ATTACKER);
+  health.recordQuery(2 * SPAN_MS, VICTIM);
+  assert.equal(health.checkIsDown(2 * SPAN_MS + 100, VICTIM), false);
+  assert.equal(health.checkIsDown(3 * SPAN_MS, VICTIM), true, "it has been waited for as long as that");
+  assert.equal(health.checkIsDown(3 * SPAN_MS), true);
 });
 
 test("where nobody else asks, one container is everybody", () => {
   const { health, changes } = watched();
-  for (let count = 0; count < LIMITS.downAfterQueries; count++) health.asked(0, VICTIM);
-  assert.equal(health.isDown(SPAN_MS), true);
+  for (let count = 0; count < LIMITS.downAfterQueries; count++) health.recordQuery(0, VICTIM);
+  assert.equal(health.checkIsDown(SPAN_MS), true);
   assert.deepEqual(changes, ["down: it does not answer"]);
 });
 
 test("any answer to anybody ends the suspicion", () => {
   const { health, changes } = watched();
   answer(health, VICTIM, 0);
-  for (let at = 0; at <= SPAN_MS; at += 100) health.asked(at, ATTACKER);
-  assert.equal(health.isDown(SPAN_MS, ATTACKER), true);
+  for (let at = 0; at <= SPAN_MS; at += 100) health.recordQuery(at, ATTACKER);
+  assert.equal(health.checkIsDown(SPAN_MS, ATTACKER), true);
   answer(health, VICTIM, SPAN_MS);
-  assert.equal(health.isDown(SPAN_MS, ATTACKER), false);
+  assert.equal(health.checkIsDown(SPAN_MS, ATTACKER), false);
   assert.equal(changes.at(-1), "up: it answers again");
 });
 
@@ -51,24 +51,24 @@ test("failures of one container's names do not have it down for others, and thos
   const { health } = watched();
   answer(health, VICTIM, 0);
   for (let count = 0; count < 100; count++) fail(health, ATTACKER, count);
-  assert.deepEqual([health.isDown(100, ATTACKER), health.isDown(100, VICTIM)], [true, false]);
-  for (let count = 0; count < LIMITS.downAfterUselessOthers; count++) fail(health, VICTIM, 200);
-  assert.deepEqual([health.isDown(300, VICTIM), health.isDown(300)], [true, true]);
+  assert.deepEqual([health.checkIsDown(100, ATTACKER), health.checkIsDown(100, VICTIM)], [true, false]);
+  for (let count = 0; count < LIMITS.downAfterErrorsOthers; count++) fail(health, VICTIM, 200);
+  assert.deepEqual([health.checkIsDown(300, VICTIM), health.checkIsDown(300)], [true, true]);
 });
 
 test("a server that cannot be reached is down for everybody", () => {
   const { health } = watched();
   answer(health, VICTIM, 0);
-  health.asked(1, ATTACKER);
-  health.failed(1, "ECONNREFUSED");
-  assert.equal(health.isDown(1, VICTIM), true);
+  health.recordQuery(1, ATTACKER);
+  health.recordUnreachable(1, "ECONNREFUSED");
+  assert.equal(health.checkIsDown(1, VICTIM), true);
 });
 
 test("a server that is down for one is on trial for that one", () => {
   const { health } = watched();
   answer(health, VICTIM, 0);
-  for (let at = 0; at <= SPAN_MS; at += 100) health.asked(at, ATTACKER);
-  assert.equal(health.isDown(SPAN_MS, ATTACKER), true);
+  for (let at = 0; at <= SPAN_MS; at += 100) health.recordQuery(at, ATTACKER);
+  assert.equal(health.checkIsDown(SPAN_MS, ATTACKER), true);
   const laterMs = SPAN_MS + LIMITS.trialMsFirst;
   assert.deepEqual([health.takeTrial(laterMs, VICTIM), health.takeTrial(laterMs, ATTACKER)], [false, true]);
 });
@@ -79,11 +79,11 @@ function watched(): { readonly health: Health; readonly changes: string[] } {
 }
 
 function answer(health: Health, by: number, atMs: number): void {
-  health.asked(atMs, by);
-  health.answered(atMs, 1, true, by);
+  health.recordQuery(atMs, by);
+  health.recordAnswer(atMs, 1, true, by);
 }
 
 function fail(health: Health, by: number, atMs: number): void {
-  health.asked(atMs, by);
-  health.answered(atMs, 1, false, by);
+  health.recordQuery(atMs, by);
+  health.recordAnswer(atMs, 1, false, by);
 }

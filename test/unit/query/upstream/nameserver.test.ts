@@ -13,12 +13,12 @@ const [ATTACKER, VICTIM] = [1, 2];
 
 test("a server that took no EDNS for one container is asked with it for the others", () => {
   const nameserver = aNameserver();
-  nameserver.takesNoEdns(0, ATTACKER);
+  nameserver.markWithoutEdns(0, ATTACKER);
   assert.equal(nameserver.speaksEdns(1, ATTACKER), false);
   assert.equal(nameserver.speaksEdns(1, VICTIM), true);
   assert.equal(nameserver.speaksEdns(1), false, "whoever looks is told");
-  assert.equal(nameserver.speaksEdns(LIMITS.plainMs, ATTACKER), true);
-  assert.equal(nameserver.speaksEdns(LIMITS.plainMs), true);
+  assert.equal(nameserver.speaksEdns(LIMITS.withoutEdnsMs, ATTACKER), true);
+  assert.equal(nameserver.speaksEdns(LIMITS.withoutEdnsMs), true);
 });
 
 function aNameserver(): Nameserver {

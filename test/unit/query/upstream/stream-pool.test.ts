@@ -131,9 +131,9 @@ test("a burst to a server that ends each connection behind one reply is answered
 test("a connection for one question alone is one of the container's, and of its rate", async () => {
   await using upstream = await TcpUpstream.start(() => undefined);
   const { pool, shares, dialled } = pooled(upstream.server, { burst: 2, perSecond: 0 });
-  const alone = [pool.openAlone(), pool.openAlone()];
+  const alone = [pool.openDedicated(), pool.openDedicated()];
   assert.equal(shares.upstreamStreams.taken, 2);
-  assert.throws(() => pool.openAlone(), { code: "TOO_MANY_STREAMS" });
+  assert.throws(() => pool.openDedicated(), { code: "TOO_MANY_STREAMS" });
   assert.equal(dialled(), 2);
   for (const { fd, onClosed } of alone) {
     closeSync(fd);
@@ -169,7 +169,7 @@ async function ask(pool: StreamPool, name: string): Promise<string> {
       pool.ask({
         message,
         questionEnd: message.length,
-        by: 1,
+        clientNumber: 1,
         onReply: () => resolve("answered"),
         onUnreachable: resolve,
         onForgery: () => resolve("forged"),

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { isDataSane } from "../../../../src/query/wire/data.ts";
+import { isDataValid } from "../../../../src/query/wire/data.ts";
 import { TYPE, aName, aPointer, u16 } from "../../../support/scripted/builders.ts";
 
 const NAME = aName("ns.example");
@@ -72,6 +72,6 @@ for (const [what, [type, parts, isGood]] of Object.entries(DATA)) {
     const data = Buffer.concat(parts.map((part) => (typeof part === "string" ? Buffer.from(part, "latin1") : part)));
     // In a message that does not begin where memory does and whose first name is the root, with something behind it.
     const bytes = Buffer.concat([Buffer.alloc(START, 0xff), Buffer.alloc(AT - START), data]);
-    assert.equal(isDataSane(type, Buffer.concat([bytes, NAME]), START, AT, bytes.length), isGood);
+    assert.equal(isDataValid(type, Buffer.concat([bytes, NAME]), START, AT, bytes.length), isGood);
   });
 }

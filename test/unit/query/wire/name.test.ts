@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
-import { beginNames, skipName } from "../../../../src/query/wire/name.ts";
+import { resetNameSteps, skipName } from "../../../../src/query/wire/name.ts";
 import { Records, isReadable } from "../../../../src/query/wire/records.ts";
 import { TYPE, aName, aPointer, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
 
@@ -61,7 +61,7 @@ test("the names of one message take so many steps, and no more; another message 
   const name = aName("a.b.c");
   const names = LIMITS.nameStepsPerByte / 4;
   for (let message = 0; message < 2; message++) {
-    beginNames(1);
+    resetNameSteps(1);
     for (let count = 0; count < names; count++) assert.equal(skipName(name, 0, 0, name.length), name.length);
     assert.equal(skipName(name, 0, 0, name.length), -1);
   }

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { areOptionsSane } from "../../../../src/query/wire/options.ts";
+import { areOptionsValid } from "../../../../src/query/wire/options.ts";
 import { aName, aPointer, u16 } from "../../../support/scripted/builders.ts";
 
 // Code, data, and whether the option has the shape of its code.
@@ -60,5 +60,5 @@ function option(code: number, data: Buffer): Buffer {
 function isSane(options: readonly Buffer[]): boolean {
   const before = Buffer.alloc(7, 0xff);
   const bytes = Buffer.concat([before, ...options]);
-  return areOptionsSane(Buffer.concat([bytes, Buffer.alloc(20)]), before.length, bytes.length);
+  return areOptionsValid(Buffer.concat([bytes, Buffer.alloc(20)]), before.length, bytes.length);
 }

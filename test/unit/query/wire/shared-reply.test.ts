@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { freshReply } from "../../../../src/query/wire/shared-reply.ts";
+import { readFreshReply } from "../../../../src/query/wire/shared-reply.ts";
 import { readReply } from "../../../../src/query/wire/upstream-reply.ts";
 import { TYPE, aPointer, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
 
@@ -14,7 +14,7 @@ test("names that only the bytes behind the message allow are not read without th
   const reply = Buffer.concat([aReplyTo(aQuery({ name: LABELS_126 }), 0, texts), Buffer.alloc(500, 0xff)]);
   const read = readReply(Buffer.from(reply));
   assert.ok(read);
-  assert.equal(freshReply(read.message), undefined);
+  assert.equal(readFreshReply(read.message), undefined);
   assert.equal(readReply(Buffer.from(reply), true), undefined);
 });
 
@@ -26,5 +26,5 @@ test("a name that leads into what was cut off makes the reply none", () => {
   leading.writeUInt16BE(0xc000 | behind, 12 + 5 + 4);
   const read = readReply(Buffer.concat([leading, Buffer.from("\x01c\x00")]));
   assert.ok(read);
-  assert.equal(freshReply(read.message), undefined);
+  assert.equal(readFreshReply(read.message), undefined);
 });

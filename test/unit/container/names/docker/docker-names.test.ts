@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { FOUND, NameSearch } from "../../../../../src/base/model/names.ts";
+import { FOUND, NameSearch } from "../../../../../src/base/model/visible-names.ts";
 import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
-import { DockerNames, type SeenNetwork } from "../../../../../src/container/names/docker/docker-names.ts";
+import { DockerNames, type VisibleNetwork } from "../../../../../src/container/names/docker/docker-names.ts";
 import { aNetwork, aQuery } from "../../../../support/scripted/builders.ts";
 import { placed } from "../../../support/reply.ts";
 
@@ -119,7 +119,7 @@ for (const [character, behaviour] of Object.entries(CHARACTERS)) {
       ["c1.net1", false],
     ] as const) {
       assert.ok(find(search, name, [ONE, TWO, DOTTED]) !== undefined);
-      assert.equal(search.isOnlyHere, expected, name);
+      assert.equal(search.isLocalOnly, expected, name);
     }
   });
 }
@@ -159,11 +159,11 @@ test("a network whose name no query can spell is found by whole names alone", ()
 });
 
 // The IPv4 addresses; empty where the name is known without one.
-function found(behaviour: Behaviour, name: string, networks: readonly SeenNetwork[]): string | undefined {
+function found(behaviour: Behaviour, name: string, networks: readonly VisibleNetwork[]): string | undefined {
   return find(new NameSearch(behaviour), name, networks);
 }
 
-function find(search: NameSearch, name: string, networks: readonly SeenNetwork[]): string | undefined {
+function find(search: NameSearch, name: string, networks: readonly VisibleNetwork[]): string | undefined {
   const { question } = placed(aQuery({ name }));
-  return new DockerNames(networks).find(question, search) === FOUND ? search.named.v4.join(".") : undefined;
+  return new DockerNames(networks).find(question, search) === FOUND ? search.addresses.v4.join(".") : undefined;
 }

@@ -12,7 +12,7 @@ import {
   NetworkNames,
   type NetworkPointer,
 } from "../../../../../src/container/names/docker/network-names.ts";
-import type { Named } from "../../../../../src/base/model/names.ts";
+import type { NameAddresses } from "../../../../../src/base/model/visible-names.ts";
 import { presentation, wireLabels } from "../../../../../src/base/dns/name.ts";
 
 const WEB: Membership = { names: ["Web", "shared", "c0ffee"], ipv4: "172.20.0.2", ipv6: "fd11::1:2" };
@@ -90,7 +90,7 @@ test("an address points back to the first name, letter case kept, with the netwo
 test("an address that points to what the wire has no room for is known, without a target", () => {
   const names = network({ web: { ...DB, names: ["x".repeat(64), "web"] } });
   const known = pointer(names, "172.20.0.3");
-  assert.deepEqual([known?.target, known?.onlyBetter], [undefined, false]);
+  assert.deepEqual([known?.target, known?.missingInDocker], [undefined, false]);
 });
 
 test("a container without names has addresses that point nowhere", () => {
@@ -104,7 +104,7 @@ test("an IPv6 address that begins or ends with two colons is marked as one that 
     ["fd11::", true],
     ["::5", true],
   ] as const) {
-    assert.equal(pointer(network({ web: { ...WEB, ipv6 } }), ipv6)?.onlyBetter, onlyBetter, ipv6);
+    assert.equal(pointer(network({ web: { ...WEB, ipv6 } }), ipv6)?.missingInDocker, onlyBetter, ipv6);
   }
 });
 
@@ -117,7 +117,7 @@ test("such an address is found where Docker files it, the zeros written out on b
     const names = network({ web: { ...WEB, ipv6 } });
     const key = Buffer.from(nibbles.replaceAll(/./g, "\x01$&"));
     const found = names.pointer(key, key.length, hashOf(key));
-    assert.deepEqual([found?.onlyBetter, found?.target && presentation(found.target, 0, 99)], [false, "Web.One"], ipv6);
+    assert.deepEqual([found?.missingInDocker, found?.target && presentation(found.target, 0, 99)], [false, "Web.One"], ipv6);
     names.remove("web");
     assert.equal(names.pointer(key, key.length, hashOf(key)), undefined);
   }
@@ -207,9 +207,9 @@ function network(members: Readonly<Record<string, Membership>>): NetworkNames {
   return names;
 }
 
-function named(names: NetworkNames, name: string): Named | undefined {
+function named(names: NetworkNames, name: string): NameAddresses | undefined {
   const key = wireLabels(name) ?? assert.fail();
-  return names.named(key, key.length, hashOf(key));
+  return names.lookup(key, key.length, hashOf(key));
 }
 
 function pointer(names: NetworkNames, address: string): NetworkPointer | undefined {
@@ -224,7 +224,7 @@ function pointsTo(names: NetworkNames, address: string): string | undefined {
   return presentation(target, 0, target.length);
 }
 
-function addresses(of: Named | undefined): { v4: string[]; v6: string[] } | undefined {
+function addresses(of: NameAddresses | undefined): { v4: string[]; v6: string[] } | undefined {
   if (of === undefined) return undefined;
   const v4 = Array.from({ length: of.v4.length / 4 }, (_, index) => of.v4.slice(index * 4, index * 4 + 4).join("."));
   const v6 = Array.from({ length: of.v6.length / 16 }, (_, index) => hex(of.v6.slice(index * 16, index * 16 + 16)));

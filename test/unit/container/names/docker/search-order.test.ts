@@ -6,7 +6,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 
 import type { EndpointFact, NetworkFact } from "../../../../../src/container/registry/fact.ts";
-import { type Joined, inSearchOrder } from "../../../../../src/container/names/docker/search-order.ts";
+import { type JoinedNetwork, inSearchOrder } from "../../../../../src/container/names/docker/search-order.ts";
 import { aNetworkFact, anEndpoint } from "../../../../support/scripted/builders.ts";
 
 const V4 = "192.0.2.1";
@@ -67,10 +67,10 @@ test("the order does not depend on the order in which the networks are told", ()
   );
 });
 
-function joined(name: string, endpoint: Partial<EndpointFact> = {}, network: Partial<NetworkFact> = {}): Joined {
+function joined(name: string, endpoint: Partial<EndpointFact> = {}, network: Partial<NetworkFact> = {}): JoinedNetwork {
   return { endpoint: anEndpoint({ networkName: name, ...endpoint }), network: aNetworkFact({ name, ...network }) };
 }
 
-function ordered(all: readonly Joined[]): string[] {
+function ordered(all: readonly JoinedNetwork[]): string[] {
   return inSearchOrder(all).map(({ network }) => network.name);
 }

@@ -5,18 +5,18 @@ import { test } from "node:test";
 
 import { NODE_HOST } from "../../../../../src/container/names/node-host/node-host.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
-import { FOUND, MISS, NameSearch, type Names } from "../../../../../src/base/model/names.ts";
+import { FOUND, MISS, NameSearch, type VisibleNames } from "../../../../../src/base/model/visible-names.ts";
 import { aContainer, aQuery } from "../../../../support/scripted/builders.ts";
 import { placed } from "../../../support/reply.ts";
 
-function namesOf(hostName: string): Names | undefined {
-  return NODE_HOST.namesFor(aContainer(), { ownAddresses: [], hostName });
+function namesOf(hostName: string): VisibleNames | undefined {
+  return NODE_HOST.namesFor(aContainer(), { ownAddresses: [], hostDockerInternal: hostName });
 }
 
-function found(names: Names | undefined, name: string): [number, string, string] {
+function found(names: VisibleNames | undefined, name: string): [number, string, string] {
   const search = new NameSearch(DEFAULT_BEHAVIOUR);
   const said = names?.find(placed(aQuery({ name })).question, search) ?? MISS;
-  return [said, search.named.v4.join("."), Buffer.from(search.named.v6).toString("hex")];
+  return [said, search.addresses.v4.join("."), Buffer.from(search.addresses.v6).toString("hex")];
 }
 
 test("a node knows the host by its address, in whatever letter case it asks, and nothing below it", () => {

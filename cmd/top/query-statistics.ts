@@ -1,0 +1,203 @@
+/**
+ * Tally: what the last minute came to, by container and by name. Rates come from counters, which are exact; names and times
+ * from the queries that were seen, which under load are a part of them; shares from where there is more of them.
+ */
+import type { CountersReport, MissedReport, QueryReport } from "../../src/api/queries.ts";
+
+const WINDOW_MS = 60_000;
+/** Queries of the last minute that are kept: what a terminal can show is clear long before. */
+const QUERIES_MAX = 50_000;
+const GOOD = new Set(["NOERROR", "NXDOMAIN"]);
+
+/** Shares are from 0 to 1, times in milliseconds; null where there was nothing to tell it from. */
+export interface Figures {
+  readonly cached: number | null;
+  readonly errors: number | null;
+  /** Of queries for which a server was asked. */
+  readonly p50Ms: number | null;
+  readonly p99Ms: number | null;
+}
+
+interface ContainerFigures extends Figures {
+  readonly container: string;
+  readonly perSecond: number | null;
+  /** In the last minute, as far as it was counted or seen. */
+  readonly queries: number;
+}
+
+interface NameFigures extends Figures {
+  /** null for queries whose name is hidden or cannot be read. */
+  readonly name: string | null;
+  /** That were seen in the last minute, and how many containers they came from. */
+  readonly queries: number;
+  readonly containers: number;
+}
+
+export interface Snapshot {
+  readonly time: string;
+  readonly all: Omit<ContainerFigures, "container">;
+  readonly containers: readonly ContainerFigures[];
+  readonly names: readonly NameFigures[];
+  /** Queries of the last minute that came too fast to be seen one by one. */
+  readonly unseen: number;
+}
+
+interface TimedQuery {
+  readonly atMs: number;
+  readonly query: QueryReport;
+}
+
+/** All counters as they were at one time. */
+interface CounterSample {
+  readonly atMs: number;
+  readonly counters: ReadonlyMap<string, Readonly<Record<string, number>>>;
+}
+
+export class QueryStatistics {
+  #seen: TimedQuery[] = [];
+  #missed: { readonly atMs: number; readonly count: number }[] = [];
+  #readings: CounterSample[] = [];
+
+  /** A query that came, or that some were missed, at a time in milliseconds since 1970. */
+  addQuery(each: QueryReport | MissedReport, nowMs: number): void {
+    if ("missed" in each) this.#missed.push({ atMs: nowMs, count: each.missed });
+    else this.#seen.push({ atMs: Date.parse(each.time), query: each });
+    if (this.#seen.length > QUERIES_MAX * 2) this.#seen = this.#seen.slice(-QUERIES_MAX);
+  }
+
+  addCounters({ containers }: CountersReport, nowMs: number): void {
+    const counters = new Map(containers.map((each) => [each.container, each.counters]));
+    this.#readings.push({ atMs: nowMs, counters });
+  }
+
+  snapshot(nowMs: number): Snapshot {
+    const from = nowMs - WINDOW_MS;
+    this.#seen = this.#seen.filter(({ atMs }) => atMs >= from).slice(-QUERIES_MAX);
+    this.#missed = this.#missed.filter(({ atMs }) => atMs >= from);
+    this.#readings = this.#readings.filter(({ atMs }, index, all) => atMs >= from || index >= all.length - 2);
+    const queries = this.#seen.map(({ query }) => query);
+    const names = [...groups(queries, ({ name }) => name ?? "")].map(([, own]) => nameFigures(own));
+    const containers = this.#containers(queries);
+    return {
+      time: new Date(nowMs).toISOString(),
+      all: { ...this.#totals(containers), ...timesOf(queries) },
+      containers: containers.toSorted(
+        (a, b) =>
+          (b.perSecond ?? 0) - (a.perSecond ?? 0) || b.queries - a.queries || (a.container < b.container ? -1 : 1),
+      ),
+      names: names.toSorted((a, b) => b.queries - a.queries || ((a.name ?? "") < (b.name ?? "") ? -1 : 1)),
+      unseen: this.#missed.reduce((sum, { count }) => sum + count, 0),
+    };
+  }
+
+  #containers(all: readonly QueryReport[]): ContainerFigures[] {
+    const seenOf = groups(all, ({ container }) => container);
+    const now = this.#readings.at(-1)?.counters ?? new Map<string, Readonly<Record<string, number>>>();
+    return [...new Set([...now.keys(), ...seenOf.keys()])].map((container) => {
+      const recent = this.#growth(container, this.#readings.at(-2));
+      const seen = seenOf.get(container) ?? [];
+      const counted = this.#growth(container, this.#readings[0]);
+      // What came before the first reading was seen alone; what came too fast to be seen was counted alone.
+      const { queries, cached, errors } = counted !== undefined && counted.queries > seen.length ? counted : sums(seen);
+      return {
+        container,
+        perSecond: recent === undefined ? null : recent.queries / recent.seconds,
+        queries,
+        cached: share(cached, queries),
+        errors: share(errors, queries),
+        ...timesOf(seen),
+      };
+    });
+  }
+
+  /** What a container's counters have grown by since a reading; another life of it begins at zero. */
+  #growth(container: string, since: CounterSample | undefined): Growth | undefined {
+    const last = this.#readings.at(-1);
+    const counters = last?.counters.get(container);
+    if (last === undefined || since === undefined || since === last || counters === undefined) return undefined;
+    const before = since.counters.get(container) ?? {};
+    const isSameLife = (before["queries"] ?? 0) <= (counters["queries"] ?? 0);
+    const grown = (key: string): number => (counters[key] ?? 0) - (isSameLife ? (before[key] ?? 0) : 0);
+    return {
+      seconds: Math.max(0.001, (last.atMs - since.atMs) / 1000),
+      queries: grown("queries"),
+      cached: grown("cached"),
+      errors: grown("failed") + grown("malformed"),
+    };
+  }
+
+  #totals(containers: readonly ContainerFigures[]): Omit<ContainerFigures, "container" | "p50Ms" | "p99Ms"> {
+    const queries = containers.reduce((sum, each) => sum + each.queries, 0);
+    const weighted = (key: "cached" | "errors"): number =>
+      containers.reduce((sum, each) => sum + (each[key] ?? 0) * each.queries, 0);
+    return {
+      perSecond: this.#readings.length < 2 ? null : containers.reduce((sum, each) => sum + (each.perSecond ?? 0), 0),
+      queries,
+      cached: share(weighted("cached"), queries),
+      errors: share(weighted("errors"), queries),
+    };
+  }
+}
+
+interface Sums {
+  readonly queries: number;
+  readonly cached: number;
+  readonly errors: number;
+}
+
+interface Growth extends Sums {
+  readonly seconds: number;
+}
+
+function sums(queries: readonly QueryReport[]): Sums {
+  const count = (isCounted: (query: QueryReport) => boolean): number => queries.filter(isCounted).length;
+  return {
+    queries: queries.length,
+    cached: count(({ result: how }) => how === "cached" || how === "stale"),
+    errors: count(({ rcode }) => !GOOD.has(rcode)),
+  };
+}
+
+function nameFigures(queries: readonly QueryReport[]): NameFigures {
+  const { cached, errors } = sums(queries);
+  return {
+    name: queries[0]?.name ?? null,
+    queries: queries.length,
+    containers: new Set(queries.map(({ container }) => container)).size,
+    cached: share(cached, queries.length),
+    errors: share(errors, queries.length),
+    ...timesOf(queries),
+  };
+}
+
+/** Of the queries for which a server was asked. */
+function timesOf(queries: readonly QueryReport[]): Pick<Figures, "p50Ms" | "p99Ms"> {
+  const times = queries
+    .filter(({ result: how }) => how === "forwarded")
+    .map(({ ms }) => ms)
+    .toSorted((a, b) => a - b);
+  return { p50Ms: percentile(times, 0.5), p99Ms: percentile(times, 0.99) };
+}
+
+/** Nearest rank. */
+function percentile(sorted: readonly number[], part: number): number | null {
+  return sorted[Math.max(0, Math.ceil(sorted.length * part) - 1)] ?? null;
+}
+
+function share(some: number, all: number): number | null {
+  return all === 0 ? null : some / all;
+}
+
+function groups(
+  queries: readonly QueryReport[],
+  keyOf: (query: QueryReport) => string,
+): ReadonlyMap<string, QueryReport[]> {
+  const found = new Map<string, QueryReport[]>();
+  for (const query of queries) {
+    const key = keyOf(query);
+    const group = found.get(key);
+    if (group === undefined) found.set(key, [query]);
+    else group.push(query);
+  }
+  return found;
+}

@@ -1,0 +1,294 @@
+/**
+ * A plan in the kernel's words: chains and rules as nf_tables commands, every match as "load, compare".
+ */
+import { addressBytes } from "../../base/model/address.ts";
+import { NLM_F_APPEND, NLM_F_CREATE, type NetlinkWriter } from "../../kernel/netlink-message.ts";
+import { NFPROTO_IPV4, NFPROTO_IPV6, type NftCommand, deleteTable } from "../../kernel/nfnetlink.ts";
+import * as nft from "../../kernel/nft-constants.ts";
+import {
+  type Action,
+  type ChainPlan,
+  type IpFamily,
+  type Match,
+  type Protocol,
+  TABLE_NAME,
+  type TablePlan,
+} from "./plan.ts";
+
+const PROTOCOL_NUMBER: Record<Protocol, number> = { udp: 17, tcp: 6 };
+/** What the kernel calls them. */
+export const FAMILY_NUMBER: Record<IpFamily, number> = { ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 };
+/** Where in its header an address is, and how long. */
+const ADDRESSES = {
+  ip: { source: 12, destination: 16, length: 4 },
+  ip6: { source: 8, destination: 24, length: 16 },
+} as const;
+const LOOPBACK_FIRST_OCTET = 127;
+/** The interface lo has this index in every namespace. */
+const LOOPBACK_INDEX = 1;
+const NOT_TRANSLATED = 0;
+const SOURCE_PORT_OFFSET = 0;
+const DESTINATION_PORT_OFFSET = 2;
+
+/** Makes the tables with everything in them, owned by the socket that sends this, or by nobody. */
+function createCommands(plans: readonly TablePlan[], isOwned: boolean): NftCommand[] {
+  return tableCommands(plans, (w) => {
+    if (isOwned) w.u32(nft.NFTA_TABLE_FLAGS, nft.NFT_TABLE_F_OWNER);
+  });
+}
+
+/** The same as tables that stay, until somebody removes them; whoever finds them reads what they are. */
+export function permanentCommands(plans: readonly TablePlan[], comment: string): NftCommand[] {
+  const text = Buffer.from(`${comment}\0`, "latin1");
+  const userData = Buffer.concat([Buffer.of(nft.UDATA_COMMENT, text.length), text]);
+  return tableCommands(plans, (w) => w.attribute(nft.NFTA_TABLE_USERDATA, userData));
+}
+
+function tableCommands(plans: readonly TablePlan[], kind: (w: NetlinkWriter) => void): NftCommand[] {
+  return plans.flatMap((plan) => [
+    {
+      family: FAMILY_NUMBER[plan.family],
+      command: nft.NFT_MSG_NEWTABLE,
+      flags: NLM_F_CREATE,
+      about: titleOf(plan),
+      write: (w: NetlinkWriter) => {
+        w.text(nft.NFTA_TABLE_NAME, plan.name);
+        kind(w);
+      },
+    },
+    ...plan.chains.map((chain) => createChain(plan, chain)),
+    ...createRules(plan),
+  ]);
+}
+
+/** Puts other rules into the chains that stand, in one step: no query meets a gap. */
+export function replaceRuleCommands(plans: readonly TablePlan[]): NftCommand[] {
+  return plans.flatMap((plan) => [
+    {
+      family: FAMILY_NUMBER[plan.family],
+      command: nft.NFT_MSG_DELRULE,
+      flags: 0,
+      about: `all rules of ${titleOf(plan)}`,
+      write: (w: NetlinkWriter) => w.text(nft.NFTA_RULE_TABLE, plan.name),
+    },
+    ...createRules(plan),
+  ]);
+}
+
+/** Other tables instead of those that stand, in one step, whatever their chains are. */
+export function replaceTableCommands(
+  families: Iterable<IpFamily>,
+  plans: readonly TablePlan[],
+  isOwned: boolean,
+): NftCommand[] {
+  const removals = [...families].flatMap((family) => deleteCommands({ family, name: TABLE_NAME }));
+  return [...removals, ...createCommands(plans, isOwned)];
+}
+
+/** Removes a table and all in it; the kernel refuses where somebody else owns it, and where there is none. */
+export function deleteCommands({ family, name }: Pick<TablePlan, "family" | "name">): NftCommand[] {
+  return [deleteTable(FAMILY_NUMBER[family], name)];
+}
+
+function titleOf({ family, name }: TablePlan): string {
+  return `table ${family} ${name}`;
+}
+
+function createChain(plan: TablePlan, chain: ChainPlan): NftCommand {
+  return {
+    family: FAMILY_NUMBER[plan.family],
+    command: nft.NFT_MSG_NEWCHAIN,
+    flags: NLM_F_CREATE,
+    about: `chain ${chain.name} of ${titleOf(plan)}`,
+    write: (w) => {
+      w.text(nft.NFTA_CHAIN_TABLE, plan.name);
+      w.text(nft.NFTA_CHAIN_NAME, chain.name);
+      w.nested(nft.NFTA_CHAIN_HOOK, () => {
+        w.u32(nft.NFTA_HOOK_HOOKNUM, nft.NF_HOOKS.indexOf(chain.hook));
+        w.u32(nft.NFTA_HOOK_PRIORITY, chain.priority);
+      });
+      w.u32(nft.NFTA_CHAIN_POLICY, nft.NF_ACCEPT);
+      w.text(nft.NFTA_CHAIN_TYPE, chain.type);
+    },
+  };
+}
+
+function createRules(plan: TablePlan): NftCommand[] {
+  return plan.chains.flatMap((chain) =>
+    chain.rules.map((rule, index) => ({
+      family: FAMILY_NUMBER[plan.family],
+      command: nft.NFT_MSG_NEWRULE,
+      flags: NLM_F_CREATE | NLM_F_APPEND,
+      about: `rule ${index + 1} of chain ${chain.name} (${rule.action.kind})`,
+      write: (w: NetlinkWriter) => {
+        w.text(nft.NFTA_RULE_TABLE, plan.name);
+        w.text(nft.NFTA_RULE_CHAIN, chain.name);
+        w.nested(nft.NFTA_RULE_EXPRESSIONS, () => {
+          writeMatch(w, plan.family, rule.match);
+          writeAction(w, plan.family, rule.action);
+        });
+      },
+    })),
+  );
+}
+
+function writeMatch(w: NetlinkWriter, family: IpFamily, match: Match): void {
+  const { source, destination, length } = ADDRESSES[family];
+  if (match.mark !== undefined) {
+    loadMeta(w, nft.NFT_META_MARK);
+    compare(w, nativeU32(match.mark));
+  }
+  if (match.interface !== undefined) {
+    loadMeta(w, nft.NFT_META_IIF);
+    compare(w, nativeU32(match.interface));
+  }
+  if (match.isFromOutside === true) {
+    loadMeta(w, nft.NFT_META_IIF);
+    compare(w, nativeU32(LOOPBACK_INDEX), nft.NFT_CMP_NEQ);
+  }
+  if (match.protocol !== undefined) {
+    loadMeta(w, nft.NFT_META_L4PROTO);
+    compare(w, Buffer.of(PROTOCOL_NUMBER[match.protocol]));
+  }
+  if (match.source !== undefined) {
+    loadPayload(w, nft.NETWORK_HEADER, source, length);
+    compare(w, bytesOf(match.source, family));
+  }
+  if (match.destination !== undefined) {
+    loadPayload(w, nft.NETWORK_HEADER, destination, length);
+    compare(w, bytesOf(match.destination, family));
+  }
+  if (match.isToLoopback === true) {
+    loadPayload(w, nft.NETWORK_HEADER, destination, 1);
+    compare(w, Buffer.of(LOOPBACK_FIRST_OCTET));
+  }
+  if (match.sourcePort !== undefined) {
+    loadPayload(w, nft.TRANSPORT_HEADER, SOURCE_PORT_OFFSET, 2);
+    compare(w, networkU16(match.sourcePort));
+  }
+  if (match.destinationPort !== undefined) {
+    loadPayload(w, nft.TRANSPORT_HEADER, DESTINATION_PORT_OFFSET, 2);
+    compare(w, networkU16(match.destinationPort));
+  }
+  if (match.isNotDnat === true) {
+    expression(w, "ct", () => {
+      w.u32(nft.NFTA_CT_KEY, nft.NFT_CT_STATUS);
+      w.u32(nft.NFTA_CT_DREG, nft.NFT_REG_1);
+    });
+    maskBits(w, nft.IPS_DST_NAT);
+    compare(w, nativeU32(NOT_TRANSLATED));
+  }
+}
+
+function writeAction(w: NetlinkWriter, family: IpFamily, action: Action): void {
+  switch (action.kind) {
+    case "accept":
+      verdict(w, nft.NF_ACCEPT);
+      return;
+    case "drop":
+      expression(w, "counter", () => undefined);
+      verdict(w, nft.NF_DROP);
+      return;
+    case "zone":
+      loadImmediate(w, nft.NFT_REG_1, nativeU16(action.zone));
+      expression(w, "ct", () => {
+        w.u32(nft.NFTA_CT_KEY, nft.NFT_CT_ZONE);
+        w.u32(nft.NFTA_CT_SREG, nft.NFT_REG_1);
+      });
+      return;
+    case "dnat":
+    case "snat":
+      translate(w, family, action);
+      return;
+  }
+}
+
+function verdict(w: NetlinkWriter, code: number): void {
+  expression(w, "immediate", () => {
+    w.u32(nft.NFTA_IMMEDIATE_DREG, nft.NFT_REG_VERDICT);
+    w.nested(nft.NFTA_IMMEDIATE_DATA, () => {
+      w.nested(nft.NFTA_DATA_VERDICT, () => w.u32(nft.NFTA_VERDICT_CODE, code));
+    });
+  });
+}
+
+function translate(w: NetlinkWriter, family: IpFamily, action: Extract<Action, { kind: "dnat" | "snat" }>): void {
+  const { kind, address, port } = action;
+  if (address !== undefined) loadImmediate(w, nft.NFT_REG_1, bytesOf(address, family));
+  loadImmediate(w, nft.NFT_REG_2, networkU16(port));
+  expression(w, "nat", () => {
+    w.u32(nft.NFTA_NAT_TYPE, kind === "dnat" ? nft.NFT_NAT_DNAT : nft.NFT_NAT_SNAT);
+    w.u32(nft.NFTA_NAT_FAMILY, FAMILY_NUMBER[family]);
+    if (address !== undefined) w.u32(nft.NFTA_NAT_REG_ADDR_MIN, nft.NFT_REG_1);
+    w.u32(nft.NFTA_NAT_REG_PROTO_MIN, nft.NFT_REG_2);
+  });
+}
+
+function expression(w: NetlinkWriter, name: string, body: () => void): void {
+  w.nested(nft.NFTA_LIST_ELEM, () => {
+    w.text(nft.NFTA_EXPR_NAME, name);
+    w.nested(nft.NFTA_EXPR_DATA, body);
+  });
+}
+
+function loadMeta(w: NetlinkWriter, key: number): void {
+  expression(w, "meta", () => {
+    w.u32(nft.NFTA_META_DREG, nft.NFT_REG_1);
+    w.u32(nft.NFTA_META_KEY, key);
+  });
+}
+
+function loadPayload(w: NetlinkWriter, base: number, offset: number, length: number): void {
+  expression(w, "payload", () => {
+    w.u32(nft.NFTA_PAYLOAD_DREG, nft.NFT_REG_1);
+    w.u32(nft.NFTA_PAYLOAD_BASE, base);
+    w.u32(nft.NFTA_PAYLOAD_OFFSET, offset);
+    w.u32(nft.NFTA_PAYLOAD_LEN, length);
+  });
+}
+
+function compare(w: NetlinkWriter, value: Uint8Array, operation: number = nft.NFT_CMP_EQ): void {
+  expression(w, "cmp", () => {
+    w.u32(nft.NFTA_CMP_SREG, nft.NFT_REG_1);
+    w.u32(nft.NFTA_CMP_OP, operation);
+    w.nested(nft.NFTA_CMP_DATA, () => w.attribute(nft.NFTA_DATA_VALUE, value));
+  });
+}
+
+/** Of the number that was loaded, these bits. */
+function maskBits(w: NetlinkWriter, mask: number): void {
+  const value = (number: number): void => w.attribute(nft.NFTA_DATA_VALUE, nativeU32(number));
+  expression(w, "bitwise", () => {
+    w.u32(nft.NFTA_BITWISE_SREG, nft.NFT_REG_1);
+    w.u32(nft.NFTA_BITWISE_DREG, nft.NFT_REG_1);
+    w.u32(nft.NFTA_BITWISE_LEN, 4);
+    w.nested(nft.NFTA_BITWISE_MASK, () => value(mask));
+    w.nested(nft.NFTA_BITWISE_XOR, () => value(0));
+  });
+}
+
+function loadImmediate(w: NetlinkWriter, register: number, value: Uint8Array): void {
+  expression(w, "immediate", () => {
+    w.u32(nft.NFTA_IMMEDIATE_DREG, register);
+    w.nested(nft.NFTA_IMMEDIATE_DATA, () => w.attribute(nft.NFTA_DATA_VALUE, value));
+  });
+}
+
+function bytesOf(text: string, family: IpFamily): Uint8Array {
+  const bytes = addressBytes(text);
+  if (bytes?.length !== ADDRESSES[family].length) throw new TypeError(`Not an ${family} address: "${text}"`);
+  return bytes;
+}
+
+function networkU16(value: number): Buffer {
+  return Buffer.of(value >> 8, value & 0xff);
+}
+
+/** Registers that hold numbers of the kernel's own, not of a packet, are in the machine's order. */
+function nativeU16(value: number): Uint8Array {
+  return new Uint8Array(Uint16Array.of(value).buffer);
+}
+
+function nativeU32(value: number): Uint8Array {
+  return new Uint8Array(Uint32Array.of(value).buffer);
+}

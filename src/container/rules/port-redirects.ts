@@ -1,0 +1,64 @@
+/**
+ * Port leads: rules of others that lead a port elsewhere, as a pod's hostPort does. Taking that port would take it from
+ * whoever is behind them. Rules of the older iptables are not seen.
+ */
+import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
+import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { visitFirst } from "../../kernel/nfnetlink.ts";
+import * as nft from "../../kernel/nft-constants.ts";
+import { TABLE_NAME } from "./plan.ts";
+
+/** Where Docker, and KIND after it, leads port 53 to Docker's own resolver. */
+export const DOCKER_CHAIN = "DOCKER_OUTPUT";
+export const DOCKER_TABLE = "docker-dns";
+const DESTINATION_PORT_OFFSET = 2;
+
+/** The chains, each as `table chain`, of the rules that are looked at; to be called inside the namespace. */
+export function chainsRedirecting(memory: NetlinkMemory, port: number): string[] {
+  const chains = new Set<string>();
+  visitFirst(memory, { command: nft.NFT_MSG_GETRULE, family: 0 }, (_, bytes) => {
+    const attributes = attributesIn(bytes);
+    const table = textOf(attributes.get(nft.NFTA_RULE_TABLE));
+    const chain = textOf(attributes.get(nft.NFTA_RULE_CHAIN));
+    if (table === TABLE_NAME || table === DOCKER_TABLE || chain === DOCKER_CHAIN) return;
+    const expressions = attributeList(attributes.get(nft.NFTA_RULE_EXPRESSIONS) ?? Buffer.alloc(0));
+    if (
+      redirectsPort(
+        expressions.map(([, expression]) => expressionOf(expression)),
+        port,
+      )
+    )
+      chains.add(`${table} ${chain}`);
+  });
+  return [...chains];
+}
+
+interface Expression {
+  readonly name: string;
+  readonly data: ReadonlyMap<number, Buffer>;
+}
+
+function expressionOf(bytes: Buffer): Expression {
+  const attributes = attributesIn(bytes);
+  const data = attributes.get(nft.NFTA_EXPR_DATA) ?? Buffer.alloc(0);
+  return { name: textOf(attributes.get(nft.NFTA_EXPR_NAME)), data: attributesIn(data) };
+}
+
+function redirectsPort(expressions: readonly Expression[], port: number): boolean {
+  return expressions.some((_, index) => matchesPort(expressions.slice(index), port)) && expressions.some(isDnat);
+}
+
+/** The port is loaded, and compared next. */
+function matchesPort([load, compare]: readonly Expression[], port: number): boolean {
+  if (load?.name !== "payload" || compare?.name !== "cmp") return false;
+  const isPort =
+    load.data.get(nft.NFTA_PAYLOAD_BASE)?.readUInt32BE(0) === nft.TRANSPORT_HEADER &&
+    load.data.get(nft.NFTA_PAYLOAD_OFFSET)?.readUInt32BE(0) === DESTINATION_PORT_OFFSET;
+  const value = attributesIn(compare.data.get(nft.NFTA_CMP_DATA) ?? Buffer.alloc(0)).get(nft.NFTA_DATA_VALUE);
+  return isPort && value?.length === 2 && value.readUInt16BE(0) === port;
+}
+
+function isDnat({ name, data }: Expression): boolean {
+  if (name === "nat") return data.get(nft.NFTA_NAT_TYPE)?.readUInt32BE(0) === nft.NFT_NAT_DNAT;
+  return name === "target" && textOf(data.get(nft.NFTA_TARGET_NAME)) === "DNAT";
+}

@@ -1,0 +1,34 @@
+/**
+ * Pages: what machines that watch machines read: /metrics, /health and /ready.
+ */
+import type { LifecycleReport } from "../api/status.ts";
+import { LIMITS } from "../base/limits.ts";
+import { CoalescedCall } from "../base/lib/coalesced-call.ts";
+import { TextResponse, type Routes } from "./http.ts";
+
+const OK = 200;
+const UNAVAILABLE = 503;
+const EXPOSITION = "text/plain; version=0.0.4; charset=utf-8";
+
+/** What they are made of. */
+export interface MonitoringSources {
+  /** In the text format of Prometheus. */
+  readonly metrics: () => Promise<string>;
+  readonly life: () => LifecycleReport;
+}
+
+export function monitoringRoutes(parts: MonitoringSources): Routes {
+  const health = (): TextResponse => new TextResponse(OK, "text/plain; charset=utf-8", "OK\n");
+  const ready = new CoalescedCall(() => {
+    const report = parts.life();
+    return new TextResponse(report.ready ? OK : UNAVAILABLE, "application/json", `${JSON.stringify(report)}\n`);
+  }, LIMITS.pageEveryMs);
+  const metrics = new CoalescedCall(async () => new TextResponse(OK, EXPOSITION, await parts.metrics()), LIMITS.pageEveryMs);
+  return {
+    "GET /metrics": async () => await metrics.get(),
+    "GET /health": health,
+    "GET /healthz": health,
+    "GET /ready": async () => await ready.get(),
+    "GET /readyz": async () => await ready.get(),
+  };
+}

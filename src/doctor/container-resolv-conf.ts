@@ -1,0 +1,27 @@
+/**
+ * Seen resolv.conf: the file that the processes of a container read, and whether it is the one that the engine has for it.
+ */
+import type { ContainerResolvConf } from "./checks/resolv-conf-check.ts";
+import { isContainerResolvConf } from "../container/kind/nodes.ts";
+import { readUnder, withContainerRoot } from "../container/namespace/container-root.ts";
+import { readEngineFile } from "../container/namespace/engine-host.ts";
+import type { ContainerFact } from "../container/registry/fact.ts";
+import type { DoctorContext } from "./machine-check.ts";
+
+const PATH = "/etc/resolv.conf";
+const BYTES_MAX = 64 * 1024;
+
+export function readContainerResolvConf(
+  { id, pid, resolvConfPath }: ContainerFact,
+  { host }: Pick<DoctorContext, "host">,
+): ContainerResolvConf {
+  const path = resolvConfPath ?? "";
+  let text;
+  try {
+    text = withContainerRoot(pid, id, host, (root) => readUnder(root, PATH, BYTES_MAX)?.toString("utf8"));
+  } catch {
+    // Its own tree is not to be seen from here; the engine's file is what is mounted there, unless somebody mounted another.
+    return { text: path === "" ? undefined : readEngineFile(host, path), origin: "unknown" };
+  }
+  return { text, origin: isContainerResolvConf(host, path, pid, id) ? "engine" : "mounted" };
+}

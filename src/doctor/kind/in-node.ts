@@ -1,0 +1,29 @@
+/**
+ * What `dns11 kind doctor` finds where there is no engine to ask: the node that we are in ourselves.
+ */
+import { openSync } from "node:fs";
+
+import { IN_NODE_FILES, readInNodeFact } from "../../container/kind/in-node.ts";
+import { NodeResolvConf } from "../../container/kind/node-resolv-conf.ts";
+import { NamespaceRunner, warmThreadPool } from "../../container/namespace/namespace-runner.ts";
+import { checkCapabilities } from "../../container/preflight.ts";
+import { closeQuietly } from "../../kernel/libc.ts";
+import { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import type { NodeDiagnosis } from "./doctor.ts";
+import { checkNode } from "./node-check.ts";
+
+export async function diagnoseInNode(): Promise<NodeDiagnosis[]> {
+  checkCapabilities();
+  await warmThreadPool();
+  const runner = new NamespaceRunner();
+  const memory = new NetlinkMemory();
+  const fact = readInNodeFact(memory);
+  const fd = openSync("/proc/thread-self/ns/net", "r");
+  try {
+    const resolvConf = new NodeResolvConf(IN_NODE_FILES).text();
+    return [{ node: fact.name, findings: await checkNode({ fact, fd, resolvConf }, { runner, memory }) }];
+  } finally {
+    closeQuietly(fd);
+    runner.close();
+  }
+}

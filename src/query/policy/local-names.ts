@@ -1,0 +1,65 @@
+/**
+ * KnownNames: what the sources of a view know of a name, or of whose address it is. They are asked in the view's order,
+ * and the first that has something to say is the one that counts.
+ */
+import { sameBytes, wireLabels } from "../../base/dns/name.ts";
+import type { Behaviour } from "../../base/model/behaviour.ts";
+import { MISS, NameSearch, type NamesTrace, type ReverseName } from "../../base/model/visible-names.ts";
+import type { View } from "../../base/model/view.ts";
+import type { Question } from "../wire/question.ts";
+
+const TREES = [
+  { suffix: wireLabels("in-addr.arpa") as Uint8Array, labels: 4 },
+  { suffix: wireLabels("ip6.arpa") as Uint8Array, labels: 32 },
+];
+const SUFFIX_LABELS = 2;
+
+export class LocalNames {
+  readonly #behaviour: Behaviour;
+  /** What was found last. */
+  readonly search: NameSearch;
+
+  constructor(behaviour: Behaviour) {
+    this.#behaviour = behaviour;
+    this.search = new NameSearch(behaviour);
+  }
+
+  set trace(trace: NamesTrace | undefined) {
+    this.search.trace = trace;
+  }
+
+  /** MISS, FOUND or DENIED. */
+  find(question: Question, { names }: View): number {
+    for (const source of names) {
+      const said = source.find(question, this.search);
+      if (said !== MISS) return said;
+    }
+    return MISS;
+  }
+
+  /** Names below in-addr.arpa and ip6.arpa. */
+  reverse(question: Question, { names }: View): ReverseName | undefined {
+    if (question.hasUpperCase && !this.#behaviour.ignoresCase) return undefined;
+    const labels = question.labelCount - SUFFIX_LABELS;
+    if (labels < 1 || !this.#isReverse(question, labels)) return undefined;
+    const length = question.lengthOf[labels] as number;
+    const hash = question.hashOf[labels] as number;
+    for (const source of names) {
+      const pointer = source.pointer(question.folded, length, hash, this.#behaviour);
+      if (pointer !== undefined) return pointer;
+    }
+    return undefined;
+  }
+
+  /** Docker looks only at the suffix, so that an IPv4 address is found below ip6.arpa too. */
+  #isReverse(question: Question, labels: number): boolean {
+    const start = question.lengthOf[labels] as number;
+    const length = question.foldedLength - start;
+    return TREES.some(
+      ({ suffix, labels: expected }) =>
+        (expected === labels || !this.#behaviour.reversesAllIpv6) &&
+        suffix.length === length &&
+        sameBytes(question.folded, start, suffix, 0, length),
+    );
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * EnginePremises: a run that serves an engine's containers, and what such a run would do with each.
+ */
+import { instanceFolder } from "../../api/state-paths.ts";
+import type { ContainerStatus } from "../../api/status.ts";
+import type { RunSettings } from "../../config/settings.ts";
+import { Journal } from "../../container/kind/journal.ts";
+import { containerStatuses } from "../../control/container-status.ts";
+import { ContainerMetrics } from "../../metrics/container-metrics.ts";
+import type { Log } from "../../base/log/log.ts";
+import { RateLimitedLog } from "../../base/log/rate-limited-log.ts";
+import type { ServeTarget, TargetSearch, ContainerSideParts } from "../container-side.ts";
+import { previewPlatform } from "../platform.ts";
+import { Quarantines } from "../quarantine/quarantines.ts";
+import { composeQuerySide } from "../query-side.ts";
+import { EngineLink } from "./engine-link.ts";
+import { EngineSide } from "./engine-side.ts";
+
+export async function findEngine(search: TargetSearch): Promise<ServeTarget | undefined> {
+  const link = await EngineLink.await(search);
+  return (
+    link && {
+      instanceId: link.info.id,
+      openQuarantines: (folder) => Quarantines.open(folder, search.log),
+      compose: (parts: ContainerSideParts) => new EngineSide(parts, link),
+      close: () => link.close(),
+    }
+  );
+}
+
+/** What a run would do with every container that runs now; touches none of them. */
+export async function preview(settings: RunSettings, log: Log): Promise<readonly ContainerStatus[]> {
+  const ground = previewPlatform();
+  const link = await EngineLink.open(settings);
+  const repeats = new RateLimitedLog(log);
+  const way = new EngineSide(
+    {
+      settings,
+      log,
+      repeats,
+      ground,
+      querySide: composeQuerySide(settings, log, repeats),
+      counts: new ContainerMetrics(settings.metrics.containers),
+      journal: new Journal(instanceFolder(settings.stateDir, link.info.id)),
+      quarantines: Quarantines.none(),
+      keep: undefined,
+      heir: () => undefined,
+      begins: Promise.resolve(),
+    },
+    link,
+  );
+  // Nothing that is wanted is done: the reconciler is stopped before it starts.
+  await way.stop();
+  await way.follower.once();
+  const containers = containerStatuses(way.containers);
+  link.close();
+  ground.runner.close();
+  return containers;
+}

@@ -1,0 +1,54 @@
+/**
+ * Presence: what only one process of an instance has at a time, and by which others find it: the lock, the control socket,
+ * the pages by TCP, and the black box. A run that is being replaced leaves it before its successor comes.
+ */
+import type { Instance } from "./instance.ts";
+import type { ControlSocket } from "../control/socket.ts";
+
+export interface ExclusiveResourcesParts {
+  /** Throws where somebody else has it. */
+  readonly takeInstance: () => Instance;
+  readonly openControl: (path: string) => Promise<ControlSocket>;
+  readonly openPages: () => Promise<void>;
+  readonly closePages: () => void;
+  readonly openBox: () => void;
+  readonly closeBox: () => void;
+}
+
+export class ExclusiveResources {
+  readonly #parts: ExclusiveResourcesParts;
+  #instance: Instance | undefined;
+  #control: ControlSocket | undefined;
+
+  constructor(parts: ExclusiveResourcesParts) {
+    this.#parts = parts;
+  }
+
+  get controlPath(): string | undefined {
+    return this.#instance?.controlPath;
+  }
+
+  /** Throws a Fault where somebody else is there; then nothing of it is ours. */
+  async acquire(): Promise<void> {
+    const { takeInstance, openControl, openPages, openBox } = this.#parts;
+    this.#instance = takeInstance();
+    try {
+      openBox();
+      await openPages();
+      this.#control = await openControl(this.#instance.controlPath);
+    } catch (error) {
+      this.release();
+      throw error;
+    }
+  }
+
+  release(): void {
+    this.#control?.close();
+    this.#control = undefined;
+    this.#parts.closePages();
+    if (this.#instance === undefined) return;
+    this.#parts.closeBox();
+    this.#instance.release();
+    this.#instance = undefined;
+  }
+}

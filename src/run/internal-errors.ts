@@ -1,0 +1,63 @@
+/**
+ * Defects: what the guard at the entrances is told goes here. Each is counted, told once with its stack, and then only by
+ * how often it came; whatever no guard stood before ends here, too, instead of ending the process.
+ */
+import { LIMITS } from "../base/limits.ts";
+import { reasonOf } from "../base/lib/fault.ts";
+import { type Entrance, guard } from "../base/lib/guard.ts";
+import type { Log } from "../base/log/log.ts";
+import type { RateLimitedLog } from "../base/log/rate-limited-log.ts";
+
+interface InternalErrorsParts {
+  readonly log: Log;
+  readonly limitedLog: RateLimitedLog;
+  readonly onInternalError: () => void;
+  /** The container of an client; undefined for those that are gone. */
+  readonly containerOf: (client: number) => string | undefined;
+}
+
+export class InternalErrors {
+  readonly #parts: InternalErrorsParts;
+  /** The stacks that were told. */
+  readonly #told = new Set<string>();
+  readonly #onUncaught = (error: unknown): void => this.#tell(error, "elsewhere", 0);
+
+  constructor(parts: InternalErrorsParts) {
+    this.#parts = parts;
+  }
+
+  /** Keeps whose work is being done in `inWork`, which may outlive the process. */
+  begin(inWork: Uint32Array): void {
+    guard.install((error, entrance, who) => this.#tell(error, entrance, who), inWork);
+    process.on("uncaughtException", this.#onUncaught);
+  }
+
+  end(): void {
+    process.off("uncaughtException", this.#onUncaught);
+    guard.uninstall();
+  }
+
+  #tell(error: unknown, entrance: Entrance, who: number): void {
+    const { log, limitedLog: repeats, onInternalError: onDefect, containerOf } = this.#parts;
+    onDefect();
+    const container = who === 0 ? undefined : containerOf(who);
+    const about = { entrance, ...(container !== undefined && { container }) };
+    const stack = stackOf(error);
+    if (!this.#told.has(stack) && this.#told.size < LIMITS.internalErrorsLogged) {
+      this.#told.add(stack);
+      log.error({ ...about, err: error }, "a defect of dns11; it cost one piece of work");
+    } else
+      repeats.log("warn", stack, { ...about, reason: reasonOf(error) }, "the same defect of dns11 again", "defect");
+  }
+}
+
+/** Where it was thrown, without what it says, which may be about one packet. */
+function stackOf(error: unknown): string {
+  const lines = error instanceof Error ? (error.stack ?? "").split("\n") : [];
+  return (
+    lines
+      .filter((line) => line.trimStart().startsWith("at "))
+      .slice(0, 4)
+      .join("\n") || String(error)
+  );
+}

@@ -1,0 +1,197 @@
+/**
+ * Life: where a run stands (starting, ready, stopping), told to whoever asks and to the supervisor that started it. Ready
+ * means that every container was attached and verified once, or its refusal known; containers that come later are
+ * nobody's reason to be unready, and neither is an engine that goes away.
+ */
+import { LIMITS } from "../base/limits.ts";
+import { NotifySocket } from "../kernel/notify.ts";
+import { reasonOf } from "../base/lib/fault.ts";
+import type { Log } from "../base/log/log.ts";
+import type { ContainerStatus, LifecycleReport } from "../api/status.ts";
+
+/** What a run knows of itself. */
+export interface LifecycleSource {
+  readonly isSynced: boolean;
+  readonly isSettled: boolean;
+  readonly containers: () => readonly ContainerStatus[];
+  /** When the follower of the engine was last heard of, on the clock of `performance.now`. */
+  readonly lastActivityMs: () => number;
+}
+
+interface Environment {
+  readonly NOTIFY_SOCKET?: string | undefined;
+  readonly WATCHDOG_USEC?: string | undefined;
+  readonly WATCHDOG_PID?: string | undefined;
+}
+
+const LOOK_EVERY_MS = 250;
+const STATUS_EVERY_MS = 5_000;
+const USEC_PER_MS = 1_000;
+
+export class Lifecycle {
+  readonly #supervisor: NotifySocket | undefined;
+  readonly #watchdogMs: number | undefined;
+  readonly #nowMs: () => number;
+  #phase: LifecycleReport["phase"] = "starting";
+  #waitingFor = "dns11 has just started";
+  #source: (() => LifecycleSource) | undefined;
+  #isReadyTold = false;
+  #lastStatus = "";
+  #timer: NodeJS.Timeout | undefined;
+  #watchdog: NodeJS.Timeout | undefined;
+  #lastSentMs = -Infinity;
+
+  /** `nowMs` is the time since the process's start. */
+  constructor(environment: Environment, log: Log, nowMs = (): number => performance.now()) {
+    this.#nowMs = nowMs;
+    const name = environment.NOTIFY_SOCKET ?? "";
+    if (name !== "") {
+      try {
+        this.#supervisor = new NotifySocket(name);
+      } catch (error) {
+        log.warn({ reason: reasonOf(error) }, "the supervisor cannot be told how we are (NOTIFY_SOCKET)");
+      }
+    }
+    this.#watchdogMs = watchdogMs(environment);
+  }
+
+  /** Begins to tell. Whoever started us has its patience extended until there is something to be ready for. */
+  begin(): void {
+    if (this.#supervisor === undefined) return;
+    this.#schedule();
+    if (this.#watchdogMs === undefined) return;
+    this.#watchdog = setInterval(() => this.#beat(), this.#watchdogMs / 2);
+    this.#watchdog.unref();
+    this.#beat();
+  }
+
+  /** There is nothing to serve yet, and why. */
+  setWaitingFor(what: string): void {
+    this.#waitingFor = what;
+  }
+
+  /** Serving has begun. */
+  setServing(source: () => LifecycleSource): void {
+    this.#source = source;
+  }
+
+  reloading(): void {
+    if (this.#phase !== "ready") return;
+    const usec = process.hrtime.bigint() / 1000n;
+    this.#tell(`RELOADING=1\nMONOTONIC_USEC=${usec}\nSTATUS=Reading the settings again`);
+  }
+
+  reloaded(): void {
+    if (this.#phase !== "ready") return;
+    this.#lastStatus = this.#sentence();
+    this.#tell(`READY=1\nSTATUS=${this.#lastStatus}`);
+  }
+
+  stopping(): void {
+    if (this.#phase === "stopping") return;
+    this.#phase = "stopping";
+    this.#waitingFor = "dns11 is stopping; containers go back to Docker's resolver";
+    this.#tell("STOPPING=1\nSTATUS=Handing back to Docker's resolver");
+  }
+
+  /** Another process serves now: whoever started us is to watch that one. */
+  handOverTo(successor: number): void {
+    this.#phase = "stopping";
+    clearInterval(this.#watchdog);
+    if (successor > 0) this.#tell(`MAINPID=${successor}`);
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    clearInterval(this.#watchdog);
+    this.#supervisor?.close();
+  }
+
+  report(): LifecycleReport {
+    const source = this.#source?.();
+    const containers = source?.containers() ?? [];
+    const missing = this.#phase === "ready" ? [] : this.#missing(source, containers);
+    if (this.#phase === "starting" && missing.length === 0) this.#phase = "ready";
+    return {
+      ready: this.#phase === "ready",
+      phase: this.#phase,
+      missing,
+      attached: containers.filter(({ state }) => state === "attached").length,
+      refused: containers
+        .filter(({ state }) => state === "failed" || state === "quarantined")
+        .map(({ name, code = "", reason = "" }) => ({ container: name, code, reason })),
+    };
+  }
+
+  #missing(source: LifecycleSource | undefined, containers: readonly ContainerStatus[]): string[] {
+    if (source === undefined || this.#phase === "stopping") return [this.#waitingFor];
+    if (!source.isSynced) return ["not every running container is known yet"];
+    if (source.isSettled) return [];
+    const pending = containers.filter(({ state }) => state === "opening" || state === "verifying");
+    return pending.length === 0
+      ? ["containers are about to be attached"]
+      : pending.map(
+          ({ name, state }) => `container "${name}" is ${state === "opening" ? "next in turn" : "being verified"}`,
+        );
+  }
+
+  #schedule(): void {
+    const everyMs = this.#phase === "starting" ? LOOK_EVERY_MS : STATUS_EVERY_MS;
+    this.#timer = setTimeout(() => {
+      try {
+        this.#look();
+      } catch {
+        // Who cannot say how it is at this moment, for want of a descriptor, serves all the same.
+      }
+      this.#schedule();
+    }, everyMs);
+    this.#timer.unref();
+  }
+
+  #look(): void {
+    if (this.#phase === "stopping") return;
+    const isNew = !this.#isReadyTold;
+    const { ready } = this.report();
+    const sentence = this.#sentence();
+    if (ready && isNew) {
+      this.#isReadyTold = this.#tell(`READY=1\nSTATUS=${sentence}`);
+    } else if (!ready && isNew && this.#source === undefined && this.#nowMs() > LIMITS.engineStartWaitMs) {
+      // Whoever waits for us to start, as a machine does that boots, is not to wait for an engine that may never come.
+      this.#isReadyTold = this.#tell(`READY=1\nSTATUS=${sentence}`);
+    } else if (!ready && isNew) {
+      // A machine's engine may take longer than a supervisor waits for a service to start.
+      const isDue = performance.now() - this.#lastSentMs >= LIMITS.startExtendMs / 3;
+      const extension = `EXTEND_TIMEOUT_USEC=${LIMITS.startExtendMs * USEC_PER_MS}`;
+      if (isDue || sentence !== this.#lastStatus) this.#tell(`${extension}\nSTATUS=${sentence}`);
+    } else if (sentence !== this.#lastStatus) {
+      this.#tell(`STATUS=${sentence}`);
+    }
+    this.#lastStatus = sentence;
+  }
+
+  #sentence(): string {
+    const source = this.#source?.();
+    if (source === undefined || !source.isSynced) return `Starting: ${this.#waitingFor}`;
+    const wanted = source.containers().filter(({ state }) => state !== "skipped");
+    const attached = wanted.filter(({ state }) => state === "attached").length;
+    return `${attached} of ${wanted.length} containers attached`;
+  }
+
+  /** The timer says that the loop is alive; the rest has to be looked at. */
+  #beat(): void {
+    const source = this.#source?.();
+    const isAlive = source === undefined || performance.now() - source.lastActivityMs() < LIMITS.followerSilentMs;
+    if (isAlive) this.#tell("WATCHDOG=1");
+  }
+
+  #tell(text: string): boolean {
+    this.#lastSentMs = performance.now();
+    return this.#supervisor?.send(text) ?? false;
+  }
+}
+
+function watchdogMs({ WATCHDOG_USEC: usec, WATCHDOG_PID: pid }: Environment): number | undefined {
+  const isOurs = pid === undefined || pid === "" || pid === String(process.pid);
+  if (!isOurs || usec === undefined || !/^[1-9]\d*$/.test(usec)) return undefined;
+  return Number(usec) / USEC_PER_MS;
+}

@@ -1,0 +1,58 @@
+/**
+ * Ground: what a run stands on: the way into namespaces, the memory of netlink, and by what rules are held here. What may
+ * refuse to work refuses here, before anything of a container's is touched.
+ */
+import { LIMITS } from "../base/limits.ts";
+import type { RunSettings } from "../config/settings.ts";
+import { MORE_DESCRIPTORS } from "../container/attach/attachment-parts.ts";
+import { chooseRuleBackend, warnOfRuleBackend } from "../container/attach/rule-backend-choice.ts";
+import { NamespaceRunner, warmThreadPool } from "../container/namespace/namespace-runner.ts";
+import { checkCapabilities } from "../container/preflight.ts";
+import { descriptorsMax, preallocateDescriptors, roomForContainers } from "../kernel/descriptors.ts";
+import { NetlinkMemory } from "../kernel/netlink-socket.ts";
+import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
+import type { Log } from "../base/log/log.ts";
+import { eventLogger } from "../base/log/event-logger.ts";
+import { limitHeapGrowth } from "./heap.ts";
+import { denyUnusedCalls } from "./deny-system-calls.ts";
+
+export interface Platform {
+  readonly runner: NamespaceRunner;
+  readonly memory: NetlinkMemory;
+  readonly ruleBackend: RuleBackendChoice;
+}
+
+export async function preparePlatform(settings: RunSettings, log: Log): Promise<Platform> {
+  checkCapabilities();
+  limitHeapGrowth();
+  preallocateDescriptors();
+  await warmThreadPool();
+  denyUnusedCalls(settings, log);
+  const runner = new NamespaceRunner();
+  const memory = new NetlinkMemory();
+  const means = chooseRuleBackend(runner, memory, settings.ruleBackend);
+  warnOfRuleBackend(means, settings.keeper === "on", eventLogger(log));
+  warnOfFewDescriptors(log);
+  return { runner, memory, ruleBackend: means };
+}
+
+/** For a look at what would be done: no rules are made. */
+export function previewPlatform(): Platform {
+  checkCapabilities();
+  return {
+    runner: new NamespaceRunner(),
+    memory: new NetlinkMemory(),
+    ruleBackend: { backend: "nft-owner", hasZones: true },
+  };
+}
+
+/** Whoever has no room is not attached, and Docker's resolver answers there. */
+function warnOfFewDescriptors(log: Log): void {
+  const descriptors = descriptorsMax();
+  const room = roomForContainers(descriptors);
+  if (room >= LIMITS.containersExpected) return;
+  log.warn(
+    { descriptors, room, remedy: MORE_DESCRIPTORS },
+    "there are descriptors for few containers; more are left to Docker's resolver",
+  );
+}

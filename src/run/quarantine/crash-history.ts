@@ -1,0 +1,134 @@
+/**
+ * Deaths: how often dns11 died in a row while it was at work for one container, and what follows from that. A container
+ * that ends it twice within a minute is attached last and alone; once more, and it is left to Docker's resolver for an
+ * hour, and for twice as long each further time. Kept on disk, because whoever decides was not there.
+ */
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { LIMITS } from "../../base/limits.ts";
+import type { CrashContext } from "./crash-recorder.ts";
+
+export interface Quarantine {
+  readonly untilMs: number;
+  /** What dns11 was doing for it. */
+  readonly doing: CrashContext["doing"];
+  /** How often it has been quarantined. */
+  readonly times: number;
+}
+
+interface Crash {
+  readonly atMs: number;
+  /** Of no container, where it was idle. */
+  readonly words: CrashContext | null;
+}
+
+interface StoredHistory {
+  readonly deaths: readonly Crash[];
+  readonly quarantines: Readonly<{ [containerId: string]: Quarantine }>;
+}
+
+const FILE = "deaths.json";
+const NOTHING: StoredHistory = { deaths: [], quarantines: {} };
+
+export class CrashHistory {
+  readonly #path: string;
+  readonly #nowMs: () => number;
+  readonly #onUnkept: (error: unknown) => void;
+  #record: StoredHistory;
+
+  /** `onUnkept` is told where nothing can be written: what was decided holds until this process ends. */
+  constructor(folder: string, onUnkept: (error: unknown) => void, nowMs: () => number = Date.now) {
+    this.#path = join(folder, FILE);
+    this.#nowMs = nowMs;
+    this.#onUnkept = onUnkept;
+    this.#record = read(this.#path);
+  }
+
+  /** The process before died; undefined where it ended by itself, which ends every suspicion. */
+  note(words: CrashContext | null | undefined): void {
+    const now = this.#nowMs();
+    const { deaths, quarantines } = this.#record;
+    if (words === undefined) {
+      if (deaths.length > 0) this.#keep({ deaths: [], quarantines });
+      return;
+    }
+    const all = [...deaths, { atMs: now, words }].slice(-LIMITS.crashesKept);
+    this.#keep({ deaths: all, quarantines });
+    if (words === null || this.#inARow(words.containerId) < LIMITS.crashesUntilQuarantine) return;
+    const times = (quarantines[words.containerId]?.times ?? 0) + 1;
+    const forMs = Math.min(LIMITS.quarantineMsMax, LIMITS.quarantineMs * 2 ** (times - 1));
+    const made: Quarantine = { untilMs: now + forMs, doing: words.doing, times };
+    // The newest last, and the oldest are forgotten.
+    const { [words.containerId]: _, ...others } = quarantines;
+    const kept = Object.entries(others).slice(1 - LIMITS.quarantinesKept);
+    this.#keep({ deaths: [], quarantines: { ...Object.fromEntries(kept), [words.containerId]: made } });
+  }
+
+  /** Whether it is to be attached last and alone. */
+  isSuspect(containerId: string): boolean {
+    return this.#inARow(containerId) >= LIMITS.crashesUntilSuspect;
+  }
+
+  /** Why and until when a container is left to Docker's resolver. */
+  of(containerId: string): Quarantine | undefined {
+    const found = this.#record.quarantines[containerId];
+    return found !== undefined && this.#nowMs() < found.untilMs ? found : undefined;
+  }
+
+  /** When the next quarantine ends. */
+  get nextEndMs(): number | undefined {
+    const ends = Object.values(this.#record.quarantines).map(({ untilMs }) => untilMs);
+    const next = Math.min(...ends.filter((untilMs) => untilMs > this.#nowMs()));
+    return Number.isFinite(next) ? next : undefined;
+  }
+
+  /** Somebody takes the risk; whether there was one. */
+  release(containerId: string): boolean {
+    const isHeld = this.of(containerId) !== undefined;
+    const { [containerId]: _, ...quarantines } = this.#record.quarantines;
+    const deaths = this.#record.deaths.filter(({ words }) => words?.containerId !== containerId);
+    this.#keep({ deaths, quarantines });
+    return isHeld;
+  }
+
+  /** The last deaths, as long as all of them were this container's and each came soon after the one before. */
+  #inARow(containerId: string): number {
+    let count = 0;
+    let laterMs = this.#nowMs();
+    for (const { atMs, words } of this.#record.deaths.toReversed()) {
+      if (words?.containerId !== containerId || laterMs - atMs > LIMITS.crashWindowMs) break;
+      laterMs = atMs;
+      count++;
+    }
+    return count;
+  }
+
+  #keep(record: StoredHistory): void {
+    this.#record = record;
+    try {
+      const beside = `${this.#path}.new`;
+      writeFileSync(beside, JSON.stringify(record), { mode: 0o600 });
+      renameSync(beside, this.#path);
+    } catch (error) {
+      this.#onUnkept(error);
+    }
+  }
+}
+
+/** A file that is not there, or damaged, tells of no deaths. */
+function read(path: string): StoredHistory {
+  try {
+    const { deaths, quarantines } = JSON.parse(readFileSync(path, "utf8")) as Partial<StoredHistory>;
+    if (!Array.isArray(deaths) || typeof quarantines !== "object" || quarantines === null) return NOTHING;
+    const isDeath = ({ atMs, words }: Crash): boolean => Number.isFinite(atMs) && words !== undefined;
+    const isSound = ([, { untilMs, times }]: [string, Quarantine]): boolean =>
+      Number.isFinite(untilMs) && Number.isFinite(times);
+    return {
+      deaths: deaths.filter((each: Crash) => isDeath(each)),
+      quarantines: Object.fromEntries(Object.entries(quarantines).filter((each) => isSound(each))),
+    };
+  } catch {
+    return NOTHING;
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * Namespaces with very many rules, tables or sockets: whoever is root in there makes as many as they please, and everybody
+ * else waits while they are looked at. What has to be known is asked for by its name, and the rest is not read to the end.
+ */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
+import { after, before, test } from "node:test";
+
+import { LIMITS } from "../../src/base/limits.ts";
+import { tcpClientPortsOf } from "../../src/container/namespace/tcp-clients.ts";
+import { findCulprits } from "../../src/container/rules/culprit.ts";
+import { installedRules } from "../../src/container/rules/installed-rules.ts";
+import { procText } from "../../src/kernel/proc-text.ts";
+import { visitFirst, visitTables } from "../../src/kernel/nfnetlink.ts";
+import * as nft from "../../src/kernel/nft-constants.ts";
+import { type SocketFilter, listSockets } from "../../src/kernel/sock-diag.ts";
+import { socketsInProc } from "../../src/kernel/socket-list.ts";
+import { Attaching, answering } from "../support/program/attaching.ts";
+import { stdoutOf } from "../support/program/command.ts";
+import { Netns, inNetns } from "../support/rig/netns.ts";
+import { inTime } from "../support/rig/wait.ts";
+
+const RULES = 60_000;
+const TABLES = 2_000;
+const attaching = new Attaching();
+let netns: Netns;
+let fd = -1;
+
+before(async () => {
+  netns = await Netns.create();
+  fd = openSync(netns.netnsPath, "r");
+});
+after(async () => {
+  closeSync(fd);
+  await netns[Symbol.asyncDispose]();
+  attaching[Symbol.dispose]();
+});
+
+function within<T>(work: () => T): T {
+  return attaching.runner.within(fd, work);
+}
+
+async function load(text: string): Promise<void> {
+  stdoutOf(await netns.enter("nft", ["-f", "-"], { input: text, timeoutMs: 120_000 }), "nft");
+}
+
+test("of very many rules the first are looked at, and it is said that there are more", async () => {
+  const rules = Array.from(
+    { length: RULES },
+    (_, index) => `ip saddr 10.0.${(index >> 8) & 255}.${index & 255} counter`,
+  );
+  await load(`table ip many { chain c { type filter hook output priority 10; ${rules.join("; ")}; }; }`);
+  const culprits = within(() => findCulprits(attaching.memory));
+  assert.ok(culprits.includes("there are more rules than are looked at"), culprits.join("\n"));
+  let count = 0;
+  const wanted = { command: nft.NFT_MSG_GETRULE, family: 0 };
+  assert.equal(
+    within(() => visitFirst(attaching.memory, wanted, () => void count++)),
+    false,
+  );
+  assert.ok(count > 0 && count < RULES, `${count}`);
+  assert.throws(() => within(() => visitTables(attaching.memory, wanted, () => undefined)), { code: "TOO_MANY" });
+  // Whoever has seen enough is not told more.
+  count = 0;
+  within(() => visitTables(attaching.memory, wanted, () => ++count < 3));
+  assert.equal(count, 3);
+});
+
+test("beside very many rules and tables of others ours are found, and it is attached", async () => {
+  await load(Array.from({ length: TABLES }, (_, index) => `table ip t${index} {}`).join("\n"));
+  assert.deepEqual(
+    within(() => installedRules(attaching.memory)),
+    [],
+  );
+  const attachment = attaching.in(netns.netnsPath, { openEndpoint: answering });
+  attachment.open();
+  await attachment.verify();
+  assert.equal(attachment.state.kind, "attached");
+  assert.deepEqual(
+    within(() => installedRules(attaching.memory)).map(({ title, owner: holder }) => [title, holder]),
+    [['table ip "dns11"', "instance"]],
+  );
+  attachment.close();
+});
+
+test("a table of our name with very many rules is left alone, and so is its namespace", async () => {
+  await using other = await Netns.create();
+  const rules = Array.from({ length: RULES }, (_, index) => `udp sport ${1 + (index % 65_000)} counter`);
+  const text = `table ip dns11 { chain reply { type filter hook output priority 10; ${rules.join("; ")}; }; }`;
+  stdoutOf(await other.enter("nft", ["-f", "-"], { input: text, timeoutMs: 120_000 }), "nft");
+  const attachment = attaching.in(other.netnsPath, { openEndpoint: answering });
+  attachment.open();
+  assert.equal(attachment.state.kind === "failed" && attachment.state.code, "TOO_MANY");
+  attachment.close();
+  assert.match((await other.enter("nft", ["list", "tables"])).stdout, /table ip dns11/);
+});
+
+/** Connections of a process with itself, and sockets of both families at port 53. */
+const CROWD = `
+  const net = require("node:net");
+  const server = net.createServer().listen(53, "127.0.0.11", async () => {
+    require("node:net").createServer().listen(53, "::1");
+    require("node:dgram").createSocket("udp4").bind(53, "127.0.0.12");
+    require("node:dgram").createSocket("udp6").bind(5300);
+    const connect = (host, port) => new Promise((done) => { const s = net.connect({ host, port }, () => done(s)); });
+    await connect("127.0.0.11", 53);
+    await connect("::ffff:127.0.0.11", 53);
+    console.log("ready");
+  });`;
+
+/** Sockets without a server in several processes, because one may not have so many. */
+const MORE = `
+  const net = require("node:net");
+  const server = net.createServer().listen(0, "127.0.0.1", async () => {
+    const { port } = server.address();
+    for (let made = 0; made < Number(process.argv[1]); made += 100) {
+      await Promise.all(
+        Array.from({ length: 100 }, () => new Promise((done) => net.connect({ port, host: "127.0.0.1" }, done))),
+      );
+    }
+    console.log("ready");
+  });`;
+
+class Crowd implements AsyncDisposable {
+  readonly #children: ChildProcess[] = [];
+
+  async add(place: Netns, program: string, count = 0): Promise<void> {
+    const [command = "", ...args] = inNetns(place.netnsPath, process.execPath, ["-e", program, String(count)]);
+    const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
+    this.#children.push(child);
+    if (child.stdout === null) throw new Error("it has a pipe");
+    await inTime(once(child.stdout, "data"), "the sockets", 60_000);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(
+      this.#children.map(async (child) => {
+        const closed = once(child, "close");
+        child.kill("SIGKILL");
+        await closed;
+      }),
+    );
+  }
+}
+
+test("sockets that the kernel lists by a filter are those that it writes out", async () => {
+  await using place = await Netns.create();
+  await using crowd = new Crowd();
+  await crowd.add(place, CROWD);
+  const inside = openSync(place.netnsPath, "r");
+  const filters: readonly SocketFilter[] = [
+    { protocol: "tcp", family: 4, state: "connected", end: "remote", address: Buffer.of(127, 0, 0, 11), port: 53 },
+    { protocol: "tcp", family: 6, state: "connected", end: "remote", address: Buffer.of(127, 0, 0, 11), port: 53 },
+    { protocol: "tcp", family: 4, state: "connected", end: "local", address: Buffer.of(127, 0, 0, 11) },
+    { protocol: "tcp", family: 4, state: "listening", end: "local", port: 53 },
+    { protocol: "tcp", family: 6, state: "listening", end: "local", port: 53 },
+    { protocol: "udp", family: 4, state: "unconnected", end: "local", port: 53 },
+    { protocol: "udp", family: 4, state: "unconnected", end: "local", address: Buffer.of(127, 0, 0, 12) },
+    { protocol: "udp", family: 6, state: "unconnected", end: "local", port: 5300 },
+  ];
+  try {
+    for (const filter of filters) {
+      const [listed, written] = attaching.runner.within(inside, () => [listSockets(filter), socketsInProc(filter)]);
+      assert.ok(written.length > 0, JSON.stringify(filter));
+      const byPort = (a: { local: { port: number } }, b: { local: { port: number } }): number =>
+        a.local.port - b.local.port;
+      assert.deepEqual(listed?.toSorted(byPort), written.toSorted(byPort), JSON.stringify(filter));
+    }
+    assert.equal(attaching.runner.within(inside, () => tcpClientPortsOf("127.0.0.11")).length, 2);
+  } finally {
+    closeSync(inside);
+  }
+});
+
+test("of very many sockets no list is asked for, and it is attached", async () => {
+  await using place = await Netns.create();
+  await using crowd = new Crowd();
+  await crowd.add(place, CROWD);
+  const each = 1_250;
+  const count = Math.ceil(LIMITS.sparingSockets / 2 / each);
+  await Promise.all(Array.from({ length: count }, async () => await crowd.add(place, MORE, each)));
+  const inside = openSync(place.netnsPath, "r");
+  try {
+    attaching.runner.within(inside, () => {
+      assert.deepEqual(tcpClientPortsOf("127.0.0.11"), []);
+      assert.throws(() => procText("/proc/thread-self/net/tcp"), { code: "TOO_LONG" });
+    });
+    const attachment = attaching.in(place.netnsPath, { openEndpoint: answering });
+    attachment.open();
+    await attachment.verify();
+    assert.equal(attachment.state.kind, "attached");
+    attachment.close();
+  } finally {
+    closeSync(inside);
+  }
+});

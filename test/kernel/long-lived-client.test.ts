@@ -1,0 +1,88 @@
+/**
+ * A client that keeps its socket, as resolvers in libraries do: connection tracking remembers for minutes where its packets
+ * were led, and every packet has it remember longer. Whoever answers in the namespace, it is answered.
+ */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { after, test } from "node:test";
+
+import type { Attachment } from "../../src/container/attach/attachment.ts";
+import { zoneAllocator } from "../../src/container/rules/zones.ts";
+import { Attaching, answering } from "../support/program/attaching.ts";
+import { check } from "../support/program/command.ts";
+import { Netns, inNetns } from "../support/rig/netns.ts";
+import { waitFor } from "../support/rig/wait.ts";
+
+const attaching = new Attaching();
+after(() => attaching[Symbol.dispose]());
+
+/** What the client hears: dns11 says that half a question is none, and Docker's resolver, here, that it refuses. */
+const OURS = "1";
+const DOCKERS = "5";
+const RESOLVER = `
+  const socket = require("node:dgram").createSocket("udp4");
+  socket.on("message", (query, { port, address }) => {
+    query[2] |= 0x80;
+    query[3] = ${DOCKERS};
+    socket.send(query, port, address);
+  });
+  socket.bind(5300, "127.0.0.11", () => console.log("ready"));`;
+const CLIENT = `
+  const socket = require("node:dgram").createSocket("udp4");
+  socket.on("message", (reply) => console.log(reply[3] & 15));
+  socket.on("error", () => {});
+  socket.connect(53, "127.0.0.11", () => {
+    setInterval(() => socket.send(Buffer.from([0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]), () => {}), 20);
+  });`;
+const DOCKERS_RULES = `table ip docker {
+  chain o { type nat hook output priority -100; ip daddr 127.0.0.11 udp dport 53 dnat to 127.0.0.11:5300; }
+  chain p { type nat hook postrouting priority -100; ip saddr 127.0.0.11 udp sport 5300 snat to :53; }
+}`;
+const ROUNDS = 3;
+
+class Program implements Disposable {
+  readonly #child: ChildProcess;
+  #lines: string[] = [];
+
+  constructor(netns: Netns, text: string) {
+    const [command = "", ...args] = inNetns(netns.netnsPath, process.execPath, ["-e", text]);
+    this.#child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
+    this.#child.stdout?.on("data", (chunk: Buffer) => this.#lines.push(...chunk.toString().trim().split("\n")));
+  }
+
+  async says(line: string): Promise<void> {
+    this.#lines = [];
+    await waitFor(`it to say ${line}`, () => (this.#lines.at(-1) === line ? true : undefined));
+  }
+
+  [Symbol.dispose](): void {
+    this.#child.kill("SIGKILL");
+  }
+}
+
+test("a client that keeps its socket is answered by whoever serves, however often that changes", async () => {
+  await using netns = await Netns.create();
+  using resolver = new Program(netns, RESOLVER);
+  await resolver.says("ready");
+  await check("ip", ["netns", "exec", netns.name, "nft", DOCKERS_RULES]);
+  using client = new Program(netns, CLIENT);
+  await client.says(DOCKERS);
+  let attachment: Attachment | undefined;
+  for (let round = 0; round < ROUNDS; round++) {
+    attachment = attaching.in(netns.netnsPath, { openEndpoint: answering });
+    attachment.open();
+    await attachment.verify();
+    assert.equal(attachment.state.kind, "attached");
+    await client.says(OURS);
+    attachment.close();
+    await client.says(DOCKERS);
+  }
+});
+
+test("no zone comes twice until all have been used, and 0, which is everybody's, never", () => {
+  const next = zoneAllocator();
+  const drawn = new Set(Array.from({ length: 0xffff }, next));
+  assert.equal(drawn.size, 0xffff);
+  assert.ok(!drawn.has(0) && Math.max(...drawn) === 0xffff);
+  assert.ok(drawn.has(next()));
+});

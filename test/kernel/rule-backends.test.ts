@@ -1,0 +1,325 @@
+/**
+ * The tiers of the rules in real namespaces: what each of them writes, that nothing is left of it and nobody else's rules
+ * are touched, what becomes of rules that a dead instance left, and how flushed rules come back.
+ */
+import assert from "node:assert/strict";
+import { openSync, readdirSync, readlinkSync } from "node:fs";
+import { after, test } from "node:test";
+
+import type { Attachment } from "../../src/container/attach/attachment.ts";
+import { type Capture, DOCKER_REDIRECT, CONTAINER_CAPTURE } from "../../src/container/capture/capture.ts";
+import { removeUnownedRules } from "../../src/container/rules/permanent-rules.ts";
+import { openRuleSet } from "../../src/container/rules/open-rule-set.ts";
+import { type ListenAddress, servingPlan } from "../../src/container/rules/plan.ts";
+import { installedRules } from "../../src/container/rules/installed-rules.ts";
+import { Fault } from "../../src/base/lib/fault.ts";
+import { RULE_BACKENDS, type RuleBackendChoice, type RuleBackend } from "../../src/base/model/rule-backend.ts";
+import { Attaching, answering } from "../support/program/attaching.ts";
+import { writeDockerRules } from "../support/engine/docker-rules.ts";
+import { Netns } from "../support/rig/netns.ts";
+import { closeQuietly } from "../../src/kernel/libc.ts";
+
+const ZONE = 4711;
+const LOWER = ["nft", "iptables-legacy"] as const;
+/** Nobody listens there. */
+const DEAD: ListenAddress = { address: "127.0.0.11", udpPort: 9, tcpPort: 9 };
+
+const attaching = new Attaching();
+const { runner, memory } = attaching;
+after(() => attaching[Symbol.dispose]());
+
+function attachmentIn(netns: Netns, tier: RuleBackend, hasZones = true): Attachment {
+  return attaching.in(netns.netnsPath, { ruleBackend: { backend: tier, hasZones }, nextZone: () => ZONE, openEndpoint: answering });
+}
+
+/** Does something inside, with a descriptor of the namespace. */
+function inside<T>(netns: Netns, work: (fd: number) => T): T {
+  const fd = openSync(netns.netnsPath, "r");
+  try {
+    return runner.within(fd, () => work(fd));
+  } finally {
+    closeQuietly(fd);
+  }
+}
+
+/** Makes rules and goes without taking them away, as a process that is killed. */
+function leaveBehind(netns: Netns, means: RuleBackendChoice, capture: Capture = CONTAINER_CAPTURE): void {
+  const listening = capture.redirects.map(({ bind }) => ({ ...DEAD, address: bind }));
+  const plans = servingPlan({ capture, listening, zone: 7, sparedPorts: [], passthroughMark: 1, trialMark: 2 });
+  inside(netns, (fd) => {
+    const keeper = openRuleSet(means, memory, fd);
+    keeper.install(plans, []);
+    keeper.close();
+  });
+}
+
+async function rulesIn(netns: Netns): Promise<string> {
+  const outputs = await Promise.all([
+    netns.enter("nft", ["list", "ruleset"]),
+    netns.enter("iptables-legacy-save"),
+    netns.enter("ip6tables-legacy-save"),
+  ]);
+  return outputs.map(({ stdout }) => stdout.replace(/ # progname .*/, "").replaceAll(/^#.*\n/gm, "")).join("\n");
+}
+
+/** The rules that somebody has, and not the policies of tables that are merely there. */
+function rulesAlone(text: string): string[] {
+  return text.split("\n").filter((line) => /^-A|^\t\t[^t]|^:\S+ -/.test(line));
+}
+
+test("without owner the table is the same, and goes when it is closed", async () => {
+  await using netns = await Netns.create();
+  const attachment = attachmentIn(netns, "nft");
+  attachment.open();
+  await attachment.verify();
+  assert.equal(attachment.state.kind, "attached");
+  const [{ udpPort } = assert.fail()] = attachment.listening;
+  const rules = await rulesIn(netns);
+  assert.doesNotMatch(rules, /flags owner/);
+  assert.match(rules, new RegExp(`udp dport 53 dnat to 127.0.0.11:${udpPort}\n`));
+  attachment.close();
+  assert.deepEqual(rulesAlone(await rulesIn(netns)), []);
+});
+
+test("with iptables-legacy the rules are these, come first, and nobody else's are touched", async () => {
+  await using netns = await Netns.create();
+  await writeDockerRules(netns.netnsPath, "iptables-legacy", { udp: 9, tcp: 9 });
+  await netns.enter("iptables-legacy", ["-t", "raw", "-A", "OUTPUT", "-p", "udp", "--dport", "53", "-j", "NOTRACK"]);
+  const before = rulesAlone(await rulesIn(netns));
+  const attachment = attachmentIn(netns, "iptables-legacy");
+  attachment.open();
+  await attachment.verify();
+  assert.deepEqual(attachment.state.kind, "attached", JSON.stringify(attachment.state));
+  const [{ udpPort: udp, tcpPort: tcp } = assert.fail()] = attachment.listening;
+  const rules = rulesAlone(await rulesIn(netns));
+  const ours = rules.filter((line) => line.includes("DNS11-"));
+  assert.deepEqual(
+    ours.toSorted(),
+    [
+      "-A DNS11-QUERY -d 127.0.0.11/32 -p tcp -m tcp --dport 53 -j DNAT --to-destination 127.0.0.11:" + tcp,
+      "-A DNS11-QUERY -d 127.0.0.11/32 -p udp -m udp --dport 53 -j DNAT --to-destination 127.0.0.11:" + udp,
+      "-A DNS11-QUERY -m mark --mark 0x646e7331 -j RETURN",
+      `-A DNS11-REPLY -s 127.0.0.11/32 -p tcp -m tcp --sport ${tcp} -j SNAT --to-source :53`,
+      `-A DNS11-REPLY -s 127.0.0.11/32 -p udp -m udp --sport ${udp} -j SNAT --to-source :53`,
+      `-A DNS11-ZONE -d 127.0.0.11/32 -p tcp -m tcp --dport 53 -j CT --zone ${ZONE}`,
+      `-A DNS11-ZONE -d 127.0.0.11/32 -p tcp -m tcp --dport ${tcp} -j CT --zone ${ZONE}`,
+      `-A DNS11-ZONE -d 127.0.0.11/32 -p udp -m udp --dport 53 -j CT --zone ${ZONE}`,
+      `-A DNS11-ZONE -d 127.0.0.11/32 -p udp -m udp --dport ${udp} -j CT --zone ${ZONE}`,
+      "-A DNS11-ZONE -m mark --mark 0x646e7331 -j RETURN",
+      `-A DNS11-ZONE -s 127.0.0.11/32 -p tcp -m tcp --sport ${tcp} -j CT --zone ${ZONE}`,
+      `-A DNS11-ZONE -s 127.0.0.11/32 -p udp -m udp --sport ${udp} -j CT --zone ${ZONE}`,
+      "-A OUTPUT -j DNS11-QUERY",
+      "-A OUTPUT -j DNS11-ZONE",
+      "-A POSTROUTING -j DNS11-REPLY",
+      ":DNS11-QUERY - [0:0]",
+      ":DNS11-REPLY - [0:0]",
+      ":DNS11-ZONE - [0:0]",
+    ].toSorted(),
+  );
+  const heads = rules.filter((line) => line.startsWith("-A OUTPUT"));
+  assert.equal(
+    heads.indexOf("-A OUTPUT -j DNS11-QUERY") < heads.indexOf("-A OUTPUT -d 127.0.0.11/32 -j DOCKER_OUTPUT"),
+    true,
+  );
+  assert.deepEqual(rules.filter((line) => !line.includes("DNS11-")).toSorted(), before.toSorted());
+  attachment.close();
+  assert.deepEqual(rulesAlone(await rulesIn(netns)), before);
+});
+
+test("where the kernel has no zones, iptables-legacy does without", async () => {
+  await using netns = await Netns.create();
+  const attachment = attachmentIn(netns, "iptables-legacy", false);
+  attachment.open();
+  await attachment.verify();
+  assert.equal(attachment.state.kind, "attached");
+  assert.doesNotMatch(await rulesIn(netns), /CT --zone|\*raw/);
+  attachment.close();
+});
+
+test("while programs run in a namespace, no thread of ours stays there", async () => {
+  await using netns = await Netns.create();
+  const attachment = attachmentIn(netns, "iptables-legacy");
+  attachment.open();
+  const threads = readdirSync("/proc/self/task").map((id) => readlinkSync(`/proc/self/task/${id}/ns/net`));
+  assert.deepEqual([...new Set(threads)], [readlinkSync("/proc/self/ns/net")]);
+  attachment.close();
+});
+
+for (const tier of LOWER) {
+  test(`${tier}: draining takes the query side away and leaves the reply side`, async () => {
+    await using netns = await Netns.create();
+    const attachment = attachmentIn(netns, tier);
+    attachment.open();
+    const drained = attachment.drain();
+    const rules = await rulesIn(netns);
+    assert.doesNotMatch(rules, /dnat|DNAT|dport 53 /);
+    assert.match(rules, /snat to :53|--to-source :53/);
+    await drained;
+    attachment.close();
+  });
+
+  test(`${tier}: what a dead instance left is taken over by an instance of any tier, and nothing of it stays`, async () => {
+    for (const next of RULE_BACKENDS) {
+      await using netns = await Netns.create();
+      leaveBehind(netns, { backend: tier, hasZones: true });
+      assert.deepEqual(
+        inside(netns, () => installedRules(memory)).map(({ kind, family, owner: holder }) => [kind, family, holder]),
+        [[tier === "nft" ? "table" : "chains", "ip", "nobody"]],
+      );
+      const attachment = attachmentIn(netns, next);
+      attachment.open();
+      await attachment.verify();
+      assert.equal(attachment.state.kind, "attached", `${next}: ${JSON.stringify(attachment.state)}`);
+      assert.doesNotMatch(await rulesIn(netns), /zone set 7|--zone 7|sport 9 /);
+      attachment.close();
+      assert.deepEqual(rulesAlone(await rulesIn(netns)), [], next);
+    }
+  });
+
+  test(`${tier}: rules of a running instance are refused by an instance of any tier, and stay as they are`, async () => {
+    await using netns = await Netns.create();
+    const first = attachmentIn(netns, tier);
+    first.open();
+    const unchanged = await rulesIn(netns);
+    for (const next of RULE_BACKENDS) {
+      const second = attachmentIn(netns, next);
+      second.open();
+      assert.equal(second.state.kind === "failed" && second.state.code, "OWNED_ELSEWHERE", next);
+      second.close();
+      assert.equal(await rulesIn(netns), unchanged);
+    }
+    await first.verify();
+    assert.equal(first.state.kind, "attached");
+    first.close();
+  });
+
+  test(`${tier}: flushed rules are put back as soon as they are looked at`, async () => {
+    await using netns = await Netns.create();
+    const attachment = attachmentIn(netns, tier);
+    attachment.open();
+    await attachment.verify();
+    const whole = rulesAlone(await rulesIn(netns));
+    for (const flush of [
+      ["nft", "flush", "ruleset"],
+      ["iptables-legacy", "-t", "nat", "-F"],
+      ["iptables-legacy", "-t", "nat", "-D", "OUTPUT", "-j", "DNS11-QUERY"],
+    ]) {
+      const [command = "", ...args] = flush;
+      await netns.enter(command, args);
+      await attachment.verify();
+      assert.equal(attachment.state.kind, "attached", flush.join(" "));
+      assert.deepEqual(rulesAlone(await rulesIn(netns)), whole, flush.join(" "));
+    }
+    assert.equal(attachment.repairs, tier === "nft" ? 1 : 2);
+    attachment.close();
+  });
+
+  test(`${tier}: rules that stood are no repair`, async () => {
+    await using netns = await Netns.create();
+    const attachment = attachmentIn(netns, tier);
+    attachment.open();
+    await attachment.verify();
+    await netns.enter("iptables-legacy", ["-A", "OUTPUT", "-p", "udp", "-j", "DROP"]);
+    await attachment.verify();
+    assert.deepEqual([attachment.state.kind, attachment.repairs], ["failed", 0]);
+    attachment.close();
+  });
+
+  test(`${tier}: rules for pods, of both families, stand and go`, async () => {
+    await using netns = await Netns.create();
+    const capture: Capture = {
+      redirects: [
+        DOCKER_REDIRECT,
+        { bind: "169.254.53.53", fromInside: ["10.1.2.3"], fromPods: ["10.1.2.3"], replySource: "10.1.2.3" },
+        { bind: "fd00::53", fromInside: ["fd00::1"], fromPods: ["fd00::1"], replySource: "fd00::1" },
+      ],
+      bypassInterfaces: [1],
+      guardsLoopback: true,
+    };
+    leaveBehind(netns, { backend: tier, hasZones: true }, capture);
+    const rules = await rulesIn(netns);
+    if (tier === "iptables-legacy") {
+      for (const line of [
+        "-A PREROUTING -j DNS11-POD-ZONE",
+        "-A PREROUTING -j DNS11-POD-QUERY",
+        "-A INPUT -j DNS11-GUARD",
+        "-A DNS11-POD-QUERY -i lo -j RETURN",
+        "-A DNS11-GUARD -d 127.0.0.0/8 ! -i lo -m conntrack ! --ctstate DNAT -j DROP",
+        "-A DNS11-POD-QUERY -d 10.1.2.3/32 -p udp -m udp --dport 53 -j DNAT --to-destination 169.254.53.53:9",
+        "-A DNS11-REPLY -s 169.254.53.53/32 -p udp -m udp --sport 9 -j SNAT --to-source 10.1.2.3:53",
+        "-A DNS11-POD-QUERY -d fd00::1/128 -p udp -m udp --dport 53 -j DNAT --to-destination [fd00::53]:9",
+        "-A DNS11-REPLY -s fd00::53/128 -p tcp -m tcp --sport 9 -j SNAT --to-source [fd00::1]:53",
+      ]) {
+        assert.ok(rules.includes(`${line}\n`), `${line} in:\n${rules}`);
+      }
+    }
+    // Another capture, without pods: the chains that nobody needs any more go, too.
+    const attachment = attachmentIn(netns, tier);
+    attachment.open();
+    assert.doesNotMatch(await rulesIn(netns), /pod-|POD-|guard|GUARD|fd00/);
+    attachment.close();
+    assert.deepEqual(rulesAlone(await rulesIn(netns)), []);
+  });
+}
+
+test("iptables-legacy: what was made before one family's rules failed is taken back with the rest", async () => {
+  await using netns = await Netns.create();
+  const leads = [
+    DOCKER_REDIRECT,
+    { bind: "fd00::53", fromInside: ["fd00::1"], fromPods: ["fd00::1"], repliesAs: "fd00::1" },
+  ];
+  // Nobody has an interface of that number, so that IPv6 rules cannot be said.
+  const capture: Capture = { redirects: leads, bypassInterfaces: [9_999], guardsLoopback: true };
+  const listening = leads.map(({ bind }) => ({ ...DEAD, address: bind }));
+  const plans = servingPlan({ capture, listening, zone: 7, sparedPorts: [], passthroughMark: 1, trialMark: 2 });
+  inside(netns, (fd) => {
+    const keeper = openRuleSet({ backend: "iptables-legacy", hasZones: true }, memory, fd);
+    assert.throws(() => keeper.install(plans, []), /Interface 9999/);
+    keeper.remove();
+    keeper.close();
+  });
+  assert.deepEqual(rulesAlone(await rulesIn(netns)), []);
+});
+
+/** Rules as a container's root may write them: lines in a comment, chains that are called as ours are, and ours in use. */
+async function writeLies(netns: Netns): Promise<void> {
+  const injected = "-A INPUT -s 10.9.9.9/32 -j DNS11-ZONE";
+  for (const args of [
+    ["-t", "raw", "-N", "DNS11-ZONE"],
+    ["-t", "raw", "-N", "DNS11-A"],
+    ["-t", "raw", "-A", "OUTPUT", "-m", "comment", "--comment", `x\n${injected}\ny`, "-p", "sctp", "-j", "RETURN"],
+    ["-t", "raw", "-A", "OUTPUT", "-p", "sctp", "-j", "DNS11-ZONE"],
+    ["-t", "raw", "-A", "OUTPUT", "-p", "sctp", "-j", "DNS11-A"],
+    ["-t", "nat", "-N", "DNS11-GUARD"],
+    ["-t", "mangle", "-A", "INPUT", "-m", "comment", "--comment", "not of DNS11-GUARD", "-p", "sctp", "-j", "DROP"],
+  ]) {
+    const { code, stderr } = await netns.enter("iptables-legacy", args);
+    assert.equal(code, 0, stderr);
+  }
+}
+
+for (const tier of RULE_BACKENDS) {
+  test(`${tier}: whatever a container's root wrote into its own tables, it is served, and they stay as they were`, async () => {
+    await using netns = await Netns.create();
+    await writeLies(netns);
+    const before = rulesAlone(await rulesIn(netns));
+    const attachment = attachmentIn(netns, tier);
+    attachment.open();
+    await attachment.verify();
+    assert.equal(attachment.state.kind, "attached", JSON.stringify(attachment.state));
+    attachment.close();
+    assert.deepEqual(rulesAlone(await rulesIn(netns)), before);
+  });
+}
+
+test("what cannot be taken away is told, and is emptied", async () => {
+  await using netns = await Netns.create();
+  await writeLies(netns);
+  await netns.enter("iptables-legacy", ["-t", "raw", "-A", "DNS11-ZONE", "-j", "RETURN"]);
+  assert.throws(
+    () => inside(netns, () => removeUnownedRules(memory)),
+    (error) =>
+      error instanceof Fault && error.code === "CHAIN_IN_USE" && error.message.startsWith("DNS11-ZONE: emptied"),
+  );
+  assert.doesNotMatch(await rulesIn(netns), /-A DNS11-ZONE/);
+});

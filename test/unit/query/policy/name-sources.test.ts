@@ -1,0 +1,96 @@
+// Proves how sources of names stand beside each other: the first that knows a name or denies it counts, and what is said of
+// it is told to whoever has it explained.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
+import { DENIED, MISS, type VisibleNames } from "../../../../src/base/model/visible-names.ts";
+import type { View } from "../../../../src/base/model/view.ts";
+import { Answerer } from "../../../../src/query/answer.ts";
+import { SLOT_BYTES } from "../../../../src/query/ports.ts";
+import { Trace } from "../../../../src/query/trace.ts";
+import { TYPE, aNetwork, aQuery, aView, anAsker } from "../../../support/scripted/builders.ts";
+import { type Answered, answerOnce } from "../../support/reply.ts";
+
+const ADDRESS = Uint8Array.of(10, 9, 9, 9);
+const NONE = new Uint8Array(0);
+
+// Knows names of one label, each with the same address.
+const KNOWS: VisibleNames = {
+  places: [],
+  find(name, search) {
+    if (name.labelCount !== 1) return MISS;
+    search.trace?.record("names", "known to the second source");
+    return search.found({ v4: ADDRESS, v6: NONE }, false);
+  },
+  pointer: () => ({ target: Buffer.from("\x03nsx\0", "latin1") }),
+};
+// Keeps a zone of two labels, in which there is nothing.
+const DENIES: VisibleNames = {
+  places: [],
+  find(name, search) {
+    if (name.labelCount !== 2) return MISS;
+    search.trace?.record("names", "its zone holds no such name");
+    return DENIED;
+  },
+  pointer: () => undefined,
+};
+
+const NETWORK = aView([aNetwork({ name: "one", members: [{ names: ["web"], ipv4: "172.20.0.2" }] })]);
+
+function viewWith(...others: readonly VisibleNames[]): View {
+  return { ...NETWORK, names: [...NETWORK.names, ...others] };
+}
+
+function ask(name: string, view: View, type: number = TYPE.A, behaviour = DEFAULT_BEHAVIOUR): Answered {
+  return answerOnce(aQuery({ name, type }), { behaviour, client: anAsker(view) });
+}
+
+for (const [character, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, better: DEFAULT_BEHAVIOUR })) {
+  test(`${character}: a name that several sources know is the first one's`, () => {
+    assert.deepEqual(addresses(ask("web", viewWith(KNOWS), TYPE.A, behaviour)), ["172.20.0.2"]);
+    assert.deepEqual(addresses(ask("other", viewWith(KNOWS), TYPE.A, behaviour)), ["10.9.9.9"]);
+    assert.deepEqual(addresses(ask("web.one", viewWith(DENIES, KNOWS), TYPE.A, behaviour)), ["172.20.0.2"]);
+  });
+
+  test(`${character}: a name that a source denies exists nowhere, whatever those behind it know`, () => {
+    const { names, upstreams } = viewWith(DENIES);
+    for (const view of [
+      { names, upstreams },
+      { names: [...names, KNOWS], upstreams },
+    ]) {
+      const answer = ask("nobody.zone", view, TYPE.A, behaviour);
+      assert.equal(answer.kind === "reply" && answer.reply.rcode, 3);
+    }
+    assert.equal(ask("nobody.zone", viewWith(KNOWS), TYPE.A, behaviour).kind, "deferred");
+  });
+}
+
+test("an address belongs to whom the first source that knows it says", () => {
+  const other = ask("3.0.20.172.in-addr.arpa", viewWith(DENIES, KNOWS), TYPE.PTR);
+  assert.equal(other.kind === "reply" && other.reply.counts[0], 1);
+  assert.equal(ask("3.0.20.172.in-addr.arpa", viewWith(DENIES), TYPE.PTR).kind, "deferred");
+});
+
+test("what a source says of a name is told in its words, and ends with what became of that", () => {
+  assert.deepEqual(told("other", viewWith(KNOWS)).slice(-1), [
+    "names! known to the second source; its addresses are the answer",
+  ]);
+  assert.deepEqual(told("nobody.zone", viewWith(DENIES)).slice(-1), [
+    "names! its zone holds no such name; whoever keeps such names knows of none",
+  ]);
+});
+
+function told(name: string, view: View): string[] {
+  const trace = new Trace();
+  const block = Buffer.alloc(SLOT_BYTES);
+  const query = aQuery({ name });
+  query.copy(block);
+  new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 }).explain(anAsker(view), block, query.length, false, trace);
+  return trace.steps.map(({ layer, isAnswer, why }) => `${layer}${isAnswer ? "!" : ""} ${why}`);
+}
+
+function addresses(answer: Answered): string[] {
+  return answer.kind === "reply" ? answer.reply.answers.map(({ data }) => data.join(".")) : [];
+}
