@@ -1,4 +1,4 @@
-// Attacks by TCP, and by what waits.
+// Attacks over TCP, and with queries that wait for replies.
 
 import assert from "node:assert/strict";
 
@@ -12,7 +12,7 @@ const CONNECTIONS = 10_000;
 async function stayIdle(rig: Rig): Promise<void> {
   const said = await rig.deed(rig.plain, "idle", CONNECTIONS);
   assert.ok((said["refused"] ?? CONNECTIONS) < CONNECTIONS / 2, JSON.stringify(said));
-  assert.ok((said["stillOpen"] ?? CONNECTIONS) < 1_000, `most were closed again: ${JSON.stringify(said)}`);
+  assert.ok((said["stillOpen"] ?? CONNECTIONS) < 1_000, `most were closed: ${JSON.stringify(said)}`);
   await assertServedByTcp(rig);
 }
 
@@ -25,7 +25,7 @@ async function drip(rig: Rig): Promise<void> {
   assert.ok((said["stillOpen"] ?? Infinity) <= LIMITS.clientStreams.each, JSON.stringify(said));
 }
 
-// Whoever asks in earnest finds room all the same, in this namespace too.
+// Legitimate clients are still served, also in the attacker's namespace.
 async function assertServedByTcp(rig: Rig): Promise<void> {
   for (const asker of [rig.plain, rig.served]) {
     const reply = await dig(asker, "+tcp", WORLD.kept);
@@ -36,7 +36,7 @@ async function assertServedByTcp(rig: Rig): Promise<void> {
 async function leaveUnread(rig: Rig): Promise<void> {
   const said = await rig.deed(rig.chooser, "unreadReplies", 40);
   assert.equal(said["opened"], 40);
-  assert.ok((said["served"] ?? 0) >= 100, `long replies were asked for: ${JSON.stringify(said)}`);
+  assert.ok((said["served"] ?? 0) >= 100, `long replies were requested: ${JSON.stringify(said)}`);
   assert.ok((said["accepted"] ?? Infinity) <= mostConnections(said["seconds"]), JSON.stringify(said));
 }
 
@@ -56,9 +56,9 @@ async function letWait(rig: Rig): Promise<void> {
 }
 
 export const STREAMS: readonly Attack[] = [
-  { title: `${CONNECTIONS} connections that say nothing`, act: stayIdle },
-  { title: "connections that say a byte now and then", act: drip },
-  { title: "the longest replies, asked for on 40 connections and never read", act: leaveUnread },
-  { title: "a server that takes connections and answers on none", act: hoard },
-  { title: "the longest queries, for a server that never answers", act: letWait },
+  { title: `${CONNECTIONS} idle connections`, act: stayIdle },
+  { title: "connections that send a byte now and then", act: drip },
+  { title: "the longest replies, requested on 40 connections and never read", act: leaveUnread },
+  { title: "a server that accepts connections and never answers", act: hoard },
+  { title: "the longest queries to a server that never answers", act: letWait },
 ];

@@ -1,7 +1,6 @@
-// A neighbour of the attacker's, in its container's namespace: three askers that do not wait for each other, for a name of
-// a container, for one that is in the cache, and for ever new ones, 100 a second together and each from a socket of its
-// own. A line on its input ends a stretch; what became of that is a line on its output, as soon as it is known. Arguments:
-// the address of "web", and the number of its first new name.
+// The victim's program, in its container's namespace: three independent loops query a container name, a cached name and new
+// names, 100 queries a second in total, each from a new socket. A line on stdin ends a period; its result is a line on stdout
+// once all its queries have ended. Arguments: the address of "web", and the number of its first new name.
 
 import { createSocket } from "node:dgram";
 import { createInterface } from "node:readline";
@@ -14,7 +13,7 @@ import { WORLD } from "./world.ts";
 const [web = "", first = "0"] = process.argv.slice(2);
 const PER_SECOND = 100;
 const TICK_MS = 10;
-/** As the C library, before it asks again. */
+/** The C library's timeout before it retries. */
 const PATIENCE_MS = 5_000;
 const TOLD_MAX = 20;
 

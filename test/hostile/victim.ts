@@ -1,4 +1,4 @@
-// Owns a neighbour of the attacker's that asks all the time, and what became of its questions in each stretch of time.
+// Victim: a container that sends queries all the time, with the results of each period.
 
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,7 +14,7 @@ import { inTime } from "../support/rig/wait.ts";
 
 export type Stretch = {
   readonly asked: number;
-  // Without an answer, or with one that says that there is none to be had.
+  // No reply, or SERVFAIL or REFUSED.
   readonly lost: number;
   readonly wrong: number;
   readonly examples: readonly string[];
@@ -43,11 +43,11 @@ export class Victim implements AsyncDisposable {
     letGo(this.#process);
   }
 
-  // What became of all that was asked since the last time, when all of it has been answered or given up.
+  // The results of all queries since the last call, after all of them were answered or timed out.
   async stretch(): Promise<Stretch> {
     const told = new Promise<Stretch>((resolve) => this.#waiting.push(resolve));
     this.#process.stdin.write("\n");
-    return await inTime(told, "the victim's account", TOLD_WITHIN_MS);
+    return await inTime(told, "the victim's results", TOLD_WITHIN_MS);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,25 +1,25 @@
 /**
- * NodeReport: what dns11 is to a KIND node that it serves, and what became of the node's resolv.conf.
+ * NodeReport: the status of a KIND node that dns11 serves.
  */
 import type { KindPolicy } from "./kind-policy.ts";
 
 export interface NodeReport {
   readonly state: "starting" | "working" | "degraded" | "refused";
-  /** What resolv.conf is to name, and what is ours at port 53. */
+  /** The nameservers for resolv.conf, and all addresses whose port 53 dns11 captures. */
   readonly advertised: readonly string[];
   readonly captured: readonly string[];
-  /** Where we listen for pods, without the ports. */
+  /** The addresses on which dns11 listens for pods, without ports. */
   readonly target: readonly string[];
   readonly families: readonly ("ipv4" | "ipv6")[];
   readonly mode: KindPolicy["mode"];
-  /** What became of the node's resolv.conf. */
+  /** The state of the node's resolv.conf, a phrase for people. */
   readonly resolvConf: string;
   readonly lastChange: string | null;
-  /** When a pod's query was last seen to come through, or not to. */
+  /** The time of the last probe from a test pod. */
   readonly lastProbe: string | null;
-  /** Packets that somebody sent to our ports without having been led there. */
+  /** Packets sent directly to our ports, without a redirect. */
   readonly dropped: number;
   readonly reasons: readonly string[];
-  /** What will be wrong when we are gone. */
+  /** Problems that will appear when dns11 stops. */
   readonly warnings: readonly string[];
 }

@@ -1,5 +1,5 @@
-// A container that means harm: what to do and how much of it. It is run inside a container without any capability, is
-// bounded in count and in time, and says what it did as a line of JSON.
+// The attacker's program, run in a container without capabilities. Arguments: the attack and its amount. It is bounded in count
+// and time, and prints a report as one line of JSON.
 
 import { garbage, newNames, questions, spoiltQueries } from "./floods.ts";
 import {

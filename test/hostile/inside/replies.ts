@@ -1,4 +1,4 @@
-// Owns the replies of the attacker's name servers, and what it asks to have them sent.
+// The replies of the attacker's nameservers, and the queries that trigger them.
 
 import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
@@ -18,7 +18,7 @@ const ADDITIONALS_AT = 10;
 const LIE = Buffer.of(6, 6, 6, 6);
 const TRUTH = Buffer.of(192, 0, 2, 66);
 const OWNER = aPointer(12);
-/** Of the ways to lie, the place of that with an alias. */
+/** The index of the forgery with an alias. */
 const ALIAS_WAY = 2;
 const TIME_WAIT = " 06 ";
 
@@ -49,7 +49,7 @@ function truncated(asked: Buffer): Buffer {
   return replyTo(asked, { flags: TC });
 }
 
-// Names of as many labels as there can be, 120 records owned by a pointer to them, and garbage behind.
+// Names with the maximum number of labels, 120 records owned by a pointer to them, and trailing garbage.
 const DEEP_LABELS = 121;
 const deepName = (index: number): string => `${letters(index)}.evil.test`;
 
@@ -62,7 +62,7 @@ function fatal(asked: Buffer): Buffer {
   return Buffer.concat([replyTo(asked, { answers }), Buffer.alloc(500, 0xff)]);
 }
 
-// The packet that once ended the process, by UDP and, for every other name, by TCP.
+// The packet that once crashed the process, over UDP and, for every other name, over TCP.
 export async function fatalReplies(count: number): Promise<object> {
   const server = await Serving.at({
     udp: (asked) => [nameIn(asked).startsWith("b") ? truncated(asked) : fatal(asked)],
@@ -72,7 +72,7 @@ export async function fatalReplies(count: number): Promise<object> {
   return { ...said, served: server.asked, accepted: server.accepted };
 }
 
-// Sound replies spoilt in many ways; the question is left as it was in most of them, so that they are read further.
+// Mutations of valid replies. Most keep the question intact, so that the rest is parsed.
 export async function spoiltReplies(count: number): Promise<object> {
   let made = 0;
   const spoilt = (asked: Buffer): Buffer => {
@@ -105,7 +105,7 @@ export async function spoiltReplies(count: number): Promise<object> {
   return { ...said, served: server.asked };
 }
 
-// Every reply makes its asker come again by TCP: it is truncated, or damaged. Half of the connections are ended after one.
+// Every UDP reply forces a retry over TCP: it is truncated or damaged. Half of the connections are closed after one reply.
 export async function truncatedReplies(count: number): Promise<object> {
   const startMs = performance.now();
   const server = await Serving.at({
@@ -127,7 +127,7 @@ export async function truncatedReplies(count: number): Promise<object> {
   return { ...said, served: server.asked, accepted: server.accepted, timeWait, seconds };
 }
 
-// Answers about names of others, alone, beside the truth, at the end of an alias and in every section.
+// Records for other names: alone, beside the right answer, at the end of an alias, and in every section.
 export async function liesAboutOthers(count: number): Promise<object> {
   const victim = "target.ok.test";
   const alias = aRecord({ owner: OWNER, type: TYPE.CNAME, ttl: 600, data: aName(victim) });
@@ -151,7 +151,7 @@ export async function liesAboutOthers(count: number): Promise<object> {
     udp: (asked) => [lie(asked)],
     tcp: (asked, connection) => void connection.write(withLength(lie(asked))),
   });
-  // At the end of its own alias a lie is the attacker's to believe; in no other way does one come through.
+  // At the end of its own alias a forged record may reach the attacker itself; no other forgery may get through.
   let [believed, others] = [0, 0];
   const socket = await udpSocket();
   socket.on("message", (reply: Buffer) => {
@@ -171,7 +171,7 @@ function indexIn(message: Buffer): number {
   return Number(/\d+/.exec(nameIn(message))?.[0] ?? 0);
 }
 
-// Zones whose servers say nothing, or that they fail; asked for by a container that shares the host's servers with others.
+// Zones whose servers do not reply, or reply SERVFAIL, queried by a container that shares the host's server with others.
 export async function deadZones(count: number): Promise<object> {
   const server = await Serving.at({
     udp: (asked) => (nameIn(asked).startsWith("s") ? [] : [replyTo(asked, { flags: SERVFAIL })]),
@@ -180,7 +180,7 @@ export async function deadZones(count: number): Promise<object> {
   return { ...(await askEach(names, { count, perSecond: 200 })), served: server.asked };
 }
 
-// A zone that denies EDNS, and answers whoever comes again without.
+// A zone that rejects EDNS and answers retries without it.
 export async function deniedEdns(count: number): Promise<object> {
   let plain = 0;
   const server = await Serving.at({
@@ -194,7 +194,7 @@ export async function deniedEdns(count: number): Promise<object> {
   return { ...said, served: server.asked, plain };
 }
 
-// Has dns11 look for a loop, reads what it looks for at its own authority, and asks for that as a container would in a loop.
+// Makes dns11 send a loop probe, reads the probe's name at its own server, and queries it as a container in a loop would.
 export async function forgedLoop(count: number): Promise<object> {
   const probes: string[] = [];
   let believed = 0;
@@ -214,7 +214,7 @@ export async function forgedLoop(count: number): Promise<object> {
     await pause(200);
     for (const [index, name] of probes.entries()) {
       await sendUdp(socket, query(name, 0x4000 + index, TYPE.TXT));
-      // Below the name that the probe was about, which now leads in a circle.
+      // Below the name that was probed, which now counts as a loop.
       await sendUdp(socket, query(name.replace(/^.*?dns11-loop/, `x${round}`), 0x8000 + index));
     }
   }
