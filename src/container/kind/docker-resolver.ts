@@ -41,6 +41,6 @@ export function problemWith({ reachableAt, deadAt }: DockerResolver): string | u
 }
 
 /** Only a restart of the node makes Docker, and KIND's entrypoint, set everything up again. */
-export function restartRemedy(node: string): string {
+export function restartCommand(node: string): string {
   return `docker restart ${node}`;
 }

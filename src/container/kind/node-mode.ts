@@ -24,7 +24,7 @@ import {
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import type { Within } from "../rules/exchange.ts";
 import { GuardCount } from "../rules/guard-count.ts";
-import { type DockerResolver, findDockerResolver, restartRemedy, problemWith } from "./docker-resolver.ts";
+import { type DockerResolver, findDockerResolver, restartCommand, problemWith } from "./docker-resolver.ts";
 import type { Journal, NodeRecord } from "./journal.ts";
 import { type NodeInterfaces, RouteLocalnetGuard } from "./route-localnet-guard.ts";
 import { isIpv6Enabled, chooseListenAddress, addLoAddresses, ownLoAddresses } from "./lo-addresses.ts";
@@ -168,7 +168,7 @@ export class NodeMode implements AttachMode {
     if (problem !== undefined && wasServed && isNodeRunning(this.#fact, within))
       this.#emit(
         { reason: problem },
-        `pods of the node have no DNS now; to restore it, run: ${restartRemedy(this.#fact.name)}`,
+        `pods of the node have no DNS now; to restore it, run: ${restartCommand(this.#fact.name)}`,
         "warn",
       );
     const { resolvConf, ...rest } = this.#record;
@@ -233,7 +233,7 @@ export class NodeMode implements AttachMode {
     const problem = docker && problemWith(docker);
     return problem === undefined
       ? []
-      : [`when dns11 stops: ${problem}; to restore it, run: ${restartRemedy(this.#fact.name)}`];
+      : [`when dns11 stops: ${problem}; to restore it, run: ${restartCommand(this.#fact.name)}`];
   }
 
   /** undefined if the namespace cannot be entered. */

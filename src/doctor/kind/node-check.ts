@@ -12,7 +12,7 @@ import { type OwnNameQuery, queryOwnName } from "../checks/own-name.ts";
 import type { NamespaceRunner } from "../../container/namespace/namespace-runner.ts";
 import { listenersAt } from "../../container/namespace/listeners.ts";
 import { type InstalledRules, installedRules } from "../../container/rules/installed-rules.ts";
-import { findDockerResolver, restartRemedy, problemWith } from "../../container/kind/docker-resolver.ts";
+import { findDockerResolver, restartCommand, problemWith } from "../../container/kind/docker-resolver.ts";
 import type { NodeFact } from "../../container/kind/node-fact.ts";
 import { openPodNamespace } from "../../container/kind/pod-namespace.ts";
 import { disableRouteLocalnet, disabledRouteLocalnet } from "../../container/kind/route-localnet.ts";
@@ -86,7 +86,7 @@ function dockerFinding({ name }: NodeFact, isServed: boolean, memory: NetlinkMem
   const problem = problemWith(docker);
   if (problem === undefined) return finding("kind-docker", "ok", `answers at ${docker.reachableAt.join(", ")}`);
   const detail = isServed ? `pods will have no DNS when dns11 stops: ${problem}` : problem;
-  const remedy = `Restart the node when convenient: ${restartRemedy(name)}`;
+  const remedy = `Restart the node when convenient: ${restartCommand(name)}`;
   return finding("kind-docker", isServed ? "warning" : "problem", detail, remedy);
 }
 
