@@ -21,10 +21,10 @@ async function lookedAt(rig: Rig, container: Container, name: string): Promise<v
 
 async function lease(rig: Rig): Promise<void> {
   const lessee = await rig.addAttacker({ name: "lessee" });
-  const script = `echo $$ >/tmp/pid; exec ${rig.node.command("support/asking/lease-main.js").join(" ")} /etc/resolv.conf >/tmp/said`;
+  const script = `echo $$ >/tmp/pid; exec ${rig.node.command("support/asking/lease-main.js").join(" ")} /etc/resolv.conf >/tmp/report`;
   await rig.engine.docker("exec", "--detach", "lessee", "sh", "-c", script);
   await waitFor("the lease", async () =>
-    (await lessee.exec("cat", ["/tmp/said"])).stdout.includes("held") ? true : undefined,
+    (await lessee.exec("cat", ["/tmp/report"])).stdout.includes("held") ? true : undefined,
   );
   for (const name of ["lessee-2", "lessee-3"]) await lookedAt(rig, lessee, name);
   assert.deepEqual(dataOf(await dig(lessee, "lessee-3")), [lessee.address("attackers")]);

@@ -13,9 +13,9 @@ import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type InsideNode, insideNode } from "../support/engine/inside-node.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
-import type { Deed } from "./inside/attacker-main.ts";
+import type { AttackProgram } from "./inside/attacker-main.ts";
 import { HostServer } from "./host-server.ts";
-import { type Stretch, Victim } from "./victim.ts";
+import { type Period, Victim } from "./victim.ts";
 
 export type Attack = {
   readonly title: string;
@@ -32,7 +32,7 @@ const ATTACKERS = "10.77.0.0/24";
 const ZONES = { "evil.test": "10.77.0.66", "loop.test": "10.77.0.67" };
 /** For /proc/PID/clear_refs: resets the peak resident size. */
 const FORGET_PEAK = "5";
-const DEED_MS_MAX = 150_000;
+const PROGRAM_MS_MAX = 150_000;
 const SEEN_MS_LEAST = 1_000;
 const ASKED_LEAST = 60;
 
@@ -62,14 +62,14 @@ type Parts = {
   readonly config: string;
   readonly web: Container;
   readonly served: Container;
-  readonly left: Container;
+  readonly control: Container;
 };
 
 export class Rig implements AsyncDisposable {
   readonly #parts: Parts;
   readonly #victims: readonly Victim[];
   readonly #attackers = new Map<string, Container>();
-  readonly #begun = new Map<Deed, Promise<Record<string, number>>>();
+  readonly #begun = new Map<AttackProgram, Promise<Record<string, number>>>();
   #instance: Dns11;
   #restingBytes = 0;
   #restingDescriptors = 0;
@@ -78,7 +78,7 @@ export class Rig implements AsyncDisposable {
     this.#parts = parts;
     this.#instance = instance;
     const web = parts.web.address("victims");
-    this.#victims = [new Victim(parts.served, web, 0), new Victim(parts.left, web, 500_000)];
+    this.#victims = [new Victim(parts.served, web, 0), new Victim(parts.control, web, 500_000)];
   }
 
   static async start(): Promise<Rig> {
@@ -99,11 +99,11 @@ export class Rig implements AsyncDisposable {
     const web = await runContainer(engine, { name: "web", networks: ["victims"] });
     const served = await runContainer(engine, { name: "served", networks: ["victims"] });
     const labels = { "io.dns11.enable": "false" };
-    const left = await runContainer(engine, { name: "left", networks: ["victims"], labels });
+    const control = await runContainer(engine, { name: "control", networks: ["victims"], labels });
     const config = join(engine.folder, "dns11.yaml");
     writeFileSync(config, `version: 1\ncache:\n  size: ${CACHE_MIB}MiB\n`);
     const instance = await startServing(engine, config);
-    const rig = new Rig({ engine, server, node, config, web, served, left }, instance);
+    const rig = new Rig({ engine, server, node, config, web, served, control }, instance);
     try {
       await rig.#settle();
       return rig;
@@ -165,28 +165,34 @@ export class Rig implements AsyncDisposable {
   }
 
   // Runs an attack program and returns its report.
-  async deed(container: Container, deed: Deed, ...amounts: readonly number[]): Promise<Record<string, number>> {
+  async run(
+    container: Container,
+    program: AttackProgram,
+    ...amounts: readonly number[]
+  ): Promise<Record<string, number>> {
     const [command = "", ...args] = this.node.command("hostile/inside/attacker-main.js");
-    const result = await container.exec(command, [...args, deed, ...amounts.map(String)], { timeoutMs: DEED_MS_MAX });
-    return JSON.parse(stdoutOf(result, deed)) as Record<string, number>;
+    const result = await container.exec(command, [...args, program, ...amounts.map(String)], {
+      timeoutMs: PROGRAM_MS_MAX,
+    });
+    return JSON.parse(stdoutOf(result, program)) as Record<string, number>;
   }
 
   // Starts a long attack in the background; ended() returns its report.
-  begin(container: Container, deed: Deed, ...amounts: readonly number[]): void {
-    const said = this.deed(container, deed, ...amounts);
+  begin(container: Container, program: AttackProgram, ...amounts: readonly number[]): void {
+    const report = this.run(container, program, ...amounts);
     // ended() awaits it.
-    said.catch(() => undefined);
-    this.#begun.set(deed, said);
+    report.catch(() => undefined);
+    this.#begun.set(program, report);
   }
 
-  async ended(deed: Deed): Promise<Record<string, number>> {
-    return (await this.#begun.get(deed)) ?? {};
+  async ended(program: AttackProgram): Promise<Record<string, number>> {
+    return (await this.#begun.get(program)) ?? {};
   }
 
   // Runs a host program in the namespace of `admin`, with NET_ADMIN only.
   async administer(command: string, args: readonly string[], input?: string): Promise<string> {
     const rights = ["--bounding-set=-all,+net_admin", "--no-new-privs", command, ...args];
-    return stdoutOf(await this.admin.enter("setpriv", rights, { input, timeoutMs: DEED_MS_MAX }), command);
+    return stdoutOf(await this.admin.enter("setpriv", rights, { input, timeoutMs: PROGRAM_MS_MAX }), command);
   }
 
   // Runs an attack and returns a summary. Throws if it harmed anything but the attacker.
@@ -194,28 +200,28 @@ export class Rig implements AsyncDisposable {
     // If an earlier attack ended dns11, start it again so that this one is judged by itself.
     if (!this.#instance.isRunning) await this.#startAgain();
     const { pid, log } = this.#instance;
-    await this.#stretches();
+    await this.#endPeriods();
     writeFileSync(`/proc/${pid}/clear_refs`, FORGET_PEAK);
     const [acted] = await Promise.allSettled([act(this), pause(SEEN_MS_LEAST)]);
     assert.ok(this.#instance.isRunning, `dns11 ended: ${tailOf(this.#instance.log)}`);
     const peak = memoryOf(pid, "VmHWM");
     const descriptors = descriptorsOf(pid);
-    const [served, left] = await this.#stretches();
+    const [served, control] = await this.#endPeriods();
     const lines = this.#instance.log.slice(log.length).split("\n").length - 1;
-    const said = [
-      `asked ${served.asked}, lost ${served.lost} (left to Docker: ${left.lost})`,
+    const report = [
+      `asked ${served.asked}, lost ${served.lost} (control to Docker: ${control.lost})`,
       `${mib(peak)} MiB (at rest ${mib(this.#restingBytes)})`,
       `${descriptors} descriptors, ${lines} lines`,
     ].join("; ");
-    assert.equal(served.wrong, 0, `${said}: ${served.examples.join("; ")}`);
-    assert.ok(served.lost <= left.lost + tolerated(served), `${said}: ${served.examples.join("; ")}`);
-    assert.ok(served.asked >= ASKED_LEAST, said);
+    assert.equal(served.wrong, 0, `${report}: ${served.examples.join("; ")}`);
+    assert.ok(served.lost <= control.lost + tolerated(served), `${report}: ${served.examples.join("; ")}`);
+    assert.ok(served.asked >= ASKED_LEAST, report);
     assert.equal((await this.#instance.status()).pid, pid);
-    assert.ok(peak <= this.#restingBytes + MEMORY_BYTES, said);
-    assert.ok(descriptors <= this.#restingDescriptors + DESCRIPTORS, said);
-    assert.ok(lines <= LOG_LINES, `${said}: ${tailOf(this.#instance.log)}`);
+    assert.ok(peak <= this.#restingBytes + MEMORY_BYTES, report);
+    assert.ok(descriptors <= this.#restingDescriptors + DESCRIPTORS, report);
+    assert.ok(lines <= LOG_LINES, `${report}: ${tailOf(this.#instance.log)}`);
     if (acted?.status === "rejected") throw acted.reason;
-    return said;
+    return report;
   }
 
   // Removes the attackers and waits until dns11 has released their resources.
@@ -248,10 +254,10 @@ export class Rig implements AsyncDisposable {
     return found;
   }
 
-  async #stretches(): Promise<[Stretch, Stretch]> {
-    const [served, left] = await Promise.all(this.#victims.map(async (victim) => await victim.stretch()));
-    if (served === undefined || left === undefined) throw new Error("there are two victims");
-    return [served, left];
+  async #endPeriods(): Promise<[Period, Period]> {
+    const [served, control] = await Promise.all(this.#victims.map(async (victim) => await victim.period()));
+    if (served === undefined || control === undefined) throw new Error("there are two victims");
+    return [served, control];
   }
 
   async #startAgain(): Promise<void> {
@@ -263,7 +269,7 @@ export class Rig implements AsyncDisposable {
   async #settle(): Promise<void> {
     const look = async (): Promise<true | undefined> => {
       await pause(SEEN_MS_LEAST);
-      const all = await this.#stretches();
+      const all = await this.#endPeriods();
       return all.every(({ lost, wrong, asked }) => lost + wrong === 0 && asked > ASKED_LEAST) ? true : undefined;
     };
     await waitFor("the victims to get their answers", look, { timeoutMs: 60_000 });
@@ -292,7 +298,7 @@ function descriptorsOf(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length;
 }
 
-function tolerated({ asked }: Stretch): number {
+function tolerated({ asked }: Period): number {
   return Math.ceil((asked * LOST_OF_THOUSAND) / 1000);
 }
 

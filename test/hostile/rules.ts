@@ -71,7 +71,7 @@ async function flush(rig: Rig): Promise<void> {
 async function withManySockets(rig: Rig): Promise<void> {
   const count = Math.ceil(SOCKETS / SOCKETS_EACH);
   const made = Promise.all(
-    Array.from({ length: count }, async (_, index) => await rig.deed(rig.admin, "manySockets", SOCKETS_EACH, index)),
+    Array.from({ length: count }, async (_, index) => await rig.run(rig.admin, "manySockets", SOCKETS_EACH, index)),
   );
   made.catch(() => undefined);
   try {
@@ -92,8 +92,8 @@ async function socketsOf(rig: Rig): Promise<number> {
 
 async function grab(rig: Rig): Promise<void> {
   const { ports } = await rig.instance.waitFor("plain", "attached");
-  assert.deepEqual(await rig.deed(rig.plain, "grabbedPorts", ports?.udp ?? 0), { udp: 0, tcp: 1 });
-  assert.deepEqual(await rig.deed(rig.plain, "grabbedPorts", ports?.tcp ?? 0), { udp: 1, tcp: 0 });
+  assert.deepEqual(await rig.run(rig.plain, "grabbedPorts", ports?.udp ?? 0), { udp: 0, tcp: 1 });
+  assert.deepEqual(await rig.run(rig.plain, "grabbedPorts", ports?.tcp ?? 0), { udp: 1, tcp: 0 });
   assert.deepEqual(dataOf(await dig(rig.plain, "plain")), [rig.plain.address("attackers")]);
 }
 

@@ -12,29 +12,29 @@ import { WORLD } from "./world.ts";
 const TRUE_TARGET = (WORLD.addressOf(WORLD.target) ?? Buffer.alloc(0)).join(".");
 
 // By a container's own server, and by the server of its zone behind the host's.
-async function byBoth(rig: Rig, deed: "fatalReplies" | "spoiltReplies", amount: number): Promise<void> {
+async function byBoth(rig: Rig, program: "fatalReplies" | "malformedReplies", amount: number): Promise<void> {
   for (const attacker of [rig.chooser, rig.plain]) {
-    const said = await rig.deed(attacker, deed, amount);
-    assert.ok((said["served"] ?? 0) >= amount / 2, `the server was queried: ${JSON.stringify(said)}`);
+    const report = await rig.run(attacker, program, amount);
+    assert.ok((report["served"] ?? 0) >= amount / 2, `the server was queried: ${JSON.stringify(report)}`);
   }
 }
 
 async function truncate(rig: Rig): Promise<void> {
-  const said = await rig.deed(rig.chooser, "truncatedReplies", 6_000);
-  const { served = 0, accepted = 0, timeWait = 0, seconds = 0 } = said;
-  assert.ok(served >= 2_000, JSON.stringify(said));
+  const report = await rig.run(rig.chooser, "truncatedReplies", 6_000);
+  const { served = 0, accepted = 0, timeWait = 0, seconds = 0 } = report;
+  assert.ok(served >= 2_000, JSON.stringify(report));
   assert.ok(accepted > 0, "dns11 retried over TCP");
   const { burst, perSecond } = LIMITS.upstreamConnects;
-  assert.ok(accepted <= burst + perSecond * (seconds + 1), `connections are reused: ${JSON.stringify(said)}`);
+  assert.ok(accepted <= burst + perSecond * (seconds + 1), `connections are reused: ${JSON.stringify(report)}`);
   // TIME_WAIT keeps a port for a minute.
-  assert.ok(timeWait <= burst + perSecond * 60, JSON.stringify(said));
+  assert.ok(timeWait <= burst + perSecond * 60, JSON.stringify(report));
 }
 
 async function poison(rig: Rig): Promise<void> {
-  const said = await rig.deed(rig.plain, "liesAboutOthers", 120);
-  assert.ok((said["served"] ?? 0) >= 100, `the false replies were sent: ${JSON.stringify(said)}`);
-  assert.ok((said["believed"] ?? 0) > 0, JSON.stringify(said));
-  assert.equal(said["others"], 0, JSON.stringify(said));
+  const report = await rig.run(rig.plain, "forgedRecords", 120);
+  assert.ok((report["served"] ?? 0) >= 100, `the false replies were sent: ${JSON.stringify(report)}`);
+  assert.ok((report["believed"] ?? 0) > 0, JSON.stringify(report));
+  assert.equal(report["others"], 0, JSON.stringify(report));
   for (const asker of [rig.served, rig.plain]) {
     for (const transport of ["+notcp", "+tcp"]) {
       assert.deepEqual(dataOf(await dig(asker, transport, WORLD.target)), [TRUE_TARGET]);
@@ -43,14 +43,14 @@ async function poison(rig: Rig): Promise<void> {
 }
 
 async function dead(rig: Rig): Promise<void> {
-  const said = await rig.deed(rig.plain, "deadZones", 400);
-  assert.ok((said["served"] ?? 0) >= 100, JSON.stringify(said));
+  const report = await rig.run(rig.plain, "deadZones", 400);
+  assert.ok((report["served"] ?? 0) >= 100, JSON.stringify(report));
   await assertHostUp(rig);
 }
 
 async function denyEdns(rig: Rig): Promise<void> {
-  const said = await rig.deed(rig.plain, "deniedEdns", 50);
-  assert.ok((said["plain"] ?? 0) > 0, `dns11 retried without EDNS: ${JSON.stringify(said)}`);
+  const report = await rig.run(rig.plain, "deniedEdns", 50);
+  assert.ok((report["plain"] ?? 0) > 0, `dns11 retried without EDNS: ${JSON.stringify(report)}`);
   assert.deepEqual(dataOf(await dig(rig.plain, `a.${WORLD.edns}`)), ["127.0.0.0"], "accepted for this container");
   assert.deepEqual(dataOf(await dig(rig.served, `b.${WORLD.edns}`)), ["127.0.0.1"], "but for no other");
 }
@@ -67,10 +67,10 @@ async function isHostUp(rig: Rig): Promise<boolean> {
 }
 
 async function forgeLoop(rig: Rig): Promise<void> {
-  const said = await rig.ended("forgedLoop");
+  const report = await rig.ended("forgedLoop");
   assert.ok(
-    (said["believed"] ?? 0) > 0,
-    `a loop probe was forged, and accepted for this container: ${JSON.stringify(said)}`,
+    (report["believed"] ?? 0) > 0,
+    `a loop probe was forged, and accepted for this container: ${JSON.stringify(report)}`,
   );
   for (const name of [WORLD.target, "n3000000.ok.test"]) {
     assert.equal((await dig(rig.served, name)).status, "NOERROR");
@@ -86,7 +86,7 @@ export const LOOPS: readonly Attack[] = [
 
 export const SERVERS: readonly Attack[] = [
   { title: "the reply that once crashed the process", act: async (rig) => await byBoth(rig, "fatalReplies", 200) },
-  { title: "malformed replies", act: async (rig) => await byBoth(rig, "spoiltReplies", 2_000) },
+  { title: "malformed replies", act: async (rig) => await byBoth(rig, "malformedReplies", 2_000) },
   { title: "thousands of truncated or damaged replies", act: truncate },
   { title: "replies with records for other names", act: poison },
   { title: "zones whose servers do not reply or fail", act: dead },

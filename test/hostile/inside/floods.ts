@@ -59,7 +59,7 @@ async function pour(block: Buffer, bytes: number): Promise<number> {
 }
 
 // Mutations of valid and hostile queries: over UDP, and every hundredth over TCP, with the longest ones.
-export async function spoiltQueries(count: number): Promise<object> {
+export async function malformedQueries(count: number): Promise<object> {
   const socket = await udpSocket();
   let answered = 0;
   let streamed = 0;
