@@ -249,8 +249,8 @@ test("if a process listens on the node's port 53, kind.ip=node is refused with t
 
 test("if port 53 of the node is redirected to a pod, kind.ip=node is refused unless forced (K15)", async () => {
   await using node = await world.node("led");
-  const lead = ["-t", "nat", "-A", "PREROUTING", "-p", "udp", "--dport", "53", "-m", "addrtype", "--dst-type", "LOCAL"];
-  await checkIn(node.netnsPath, "iptables-nft", [...lead, "-j", "DNAT", "--to-destination", "10.244.0.9:53"]);
+  const dnat = ["-t", "nat", "-A", "PREROUTING", "-p", "udp", "--dport", "53", "-m", "addrtype", "--dst-type", "LOCAL"];
+  await checkIn(node.netnsPath, "iptables-nft", [...dnat, "-j", "DNAT", "--to-destination", "10.244.0.9:53"]);
   await using instance = await world.serve(["--kind-ip", "node"]);
   await instance.waitFor(node.name, "attached");
   await waitForNode(instance, node.name, ({ state }) => state === "refused");

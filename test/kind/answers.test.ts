@@ -86,11 +86,11 @@ for (const program of ["dnsmasq", "unbound"] as const) {
     await using instance = await world.serve();
     await waitForWorkingNode(instance, node.name);
     await using pod = await startPod(node);
-    await using asker = await startPod(node);
+    await using client = await startPod(node);
     await using forwarder = await startPodForwarder(pod, program);
     assert.ok(forwarder.pid > 0);
-    assert.deepEqual(dataOf(await dig(asker, `@${pod.address}`, "web")), [world.web.address(NETWORK)]);
-    assert.deepEqual(dataOf(await dig(asker, `@${pod.address}`, "x6.ok.test")), ["192.0.2.6"]);
+    assert.deepEqual(dataOf(await dig(client, `@${pod.address}`, "web")), [world.web.address(NETWORK)]);
+    assert.deepEqual(dataOf(await dig(client, `@${pod.address}`, "x6.ok.test")), ["192.0.2.6"]);
     for (let count = 0; count < 3; count++) {
       const { seen, reply } = await loopProbe(pod);
       assert.equal(seen, 1);
@@ -147,20 +147,20 @@ test("a node's own name and its neighbours' names have their address families, a
   const server = `@${advertised[0]}`;
   await using pod = await startPod(node);
   const info = await node.container.inspect();
-  const ask = async (name: string, type: string): Promise<[string, ...string[]]> => {
+  const query = async (name: string, type: string): Promise<[string, ...string[]]> => {
     const reply = await dig(pod, server, name, type);
     return [reply.status, ...dataOf(reply).toSorted()];
   };
   const networks = Object.values(info.NetworkSettings.Networks);
   const own = new Set(networks.map(({ IPAddress }) => IPAddress).filter((address) => address !== ""));
-  const found = await ask("named", "A");
+  const found = await query("named", "A");
   assert.equal(found[0], "NOERROR");
   assert.ok(found.slice(1).length > 0 && found.slice(1).every((address) => own.has(address)), found.join());
-  assert.deepEqual(await ask("both", "A"), ["NOERROR", both.address("six")]);
-  assert.deepEqual(await ask("both", "AAAA"), ["NOERROR", both.address6("six")]);
-  assert.deepEqual(await ask("web", "A"), ["NOERROR", world.web.address(NETWORK)]);
-  assert.deepEqual(await ask("web", "AAAA"), ["NOERROR"]);
-  assert.deepEqual(await ask("nobody-there", "A"), ["NXDOMAIN"]);
+  assert.deepEqual(await query("both", "A"), ["NOERROR", both.address("six")]);
+  assert.deepEqual(await query("both", "AAAA"), ["NOERROR", both.address6("six")]);
+  assert.deepEqual(await query("web", "A"), ["NOERROR", world.web.address(NETWORK)]);
+  assert.deepEqual(await query("web", "AAAA"), ["NOERROR"]);
+  assert.deepEqual(await query("nobody-there", "A"), ["NXDOMAIN"]);
 });
 
 test("a change of the host's resolv.conf changes the upstreams of pods at once (K49)", async () => {

@@ -154,7 +154,7 @@ test("the doctor prints findings as text, and reports what it cannot check", asy
 test("dns11 doctor runs the node checks for nodes, and --fix switches route_localnet on again in kind mode loopback", async () => {
   await using node = await runKindNode(engine, { name: "shut", networks: [NETWORK], entrypoint: "none" });
   await using instance = await startDns11(engine, { args: [...KIND, "--kind-mode", "loopback"] });
-  const look = async (...args: string[]): Promise<{ code: number; report: Report }> => {
+  const runDoctor = async (...args: string[]): Promise<{ code: number; report: Report }> => {
     const where = ["-H", engine.host, "--state-dir", instance.stateDir];
     const { code, stdout, stderr } = await dns11(["doctor", "shut", "--json", ...where, ...args]);
     assert.equal(stderr, "");
@@ -162,7 +162,7 @@ test("dns11 doctor runs the node checks for nodes, and --fix switches route_loca
   };
   const wrong = ({ findings }: Report): string[] =>
     findings.filter(({ state }) => state === "problem").map(({ code }) => code);
-  const well = await look();
+  const well = await runDoctor();
   assert.deepEqual([well.code, wrong(well.report)], [0, []]);
   assert.ok(well.report.findings.some(({ what }) => what === `query from a pod to ${GATEWAY} (udp)`));
   const libc = well.report.findings.find(({ code }) => code === "libc");
@@ -174,10 +174,10 @@ test("dns11 doctor runs the node checks for nodes, and --fix switches route_loca
     (await checkIn(node.netnsPath, "sysctl", ["-n", key])).trim() === "1" ? true : undefined,
   );
   await node.setSysctl(key, 0);
-  const shut = await look();
+  const shut = await runDoctor();
   assert.equal(shut.code, 1);
   assert.ok(wrong(shut.report).includes("route-localnet"), JSON.stringify(shut.report));
-  const fixed = await look("--fix");
+  const fixed = await runDoctor("--fix");
   assert.deepEqual([fixed.code, wrong(fixed.report)], [0, []]);
   assert.match(fixed.report.did.join("\n"), /reinstalled the rules; queries get through/);
 });

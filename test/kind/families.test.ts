@@ -159,14 +159,14 @@ test("a node that gets IPv6 later advertises an IPv6 address as soon as it joins
   assert.equal((await waitForWorkingNode(instance, node.name)).advertised.length, 1);
   await using first = await startPod(node);
   const [server4 = ""] = first.nameservers;
-  await using asking = await QueryLoop.start(first, { server: server4, name: "web" });
+  await using queries = await QueryLoop.start(first, { server: server4, name: "web" });
   await setIpv6(0);
   await node.container.connect("six");
   await waitForNode(instance, node.name, ({ advertised, state }) => advertised.length === 2 && state === "working");
   await using pod = await startPod(node, { family: "ipv6" });
   const server = pod.nameservers.find((each) => !IPV4.test(each)) ?? "";
   assert.deepEqual(await world.webFrom(pod, server), world.found);
-  assert.deepEqual(Object.keys(outcomesOf(await asking.stop())), ["NOERROR"]);
+  assert.deepEqual(Object.keys(outcomesOf(await queries.stop())), ["NOERROR"]);
 });
 
 test("a node on a network without IPv4 is served over IPv6 only (K44)", async () => {

@@ -29,7 +29,7 @@ const DEDICATED = "169.254.53.53";
 const MODES = ["listener", "loopback"] as const;
 const DEAD_PORTS = { udp: 9, tcp: 9 };
 /** An answer that only dns11 gives. */
-const TOLD = "192.0.2.77";
+const FORCED_ANSWER = "192.0.2.77";
 
 let world: KindWorld;
 let neighbour: Container;
@@ -95,16 +95,16 @@ test("in kind mode loopback a neighbour's packets for 127.0.0.11 are dropped, an
   await using node = await world.node("guarded", { entrypoint: "kind" });
   await node.waitForEntrypoint();
   await using _route = await leadLoopbackTo(neighbour, node.address(NETWORK));
-  const dockers = await dockersPort(node);
-  const ask = async (port: string): Promise<string[]> =>
+  const dockerPort = await findDockerPort(node);
+  const query = async (port: string): Promise<string[]> =>
     dataOf(await dig(neighbour, "@127.0.0.11", "-p", port, "web", "+time=1"));
   // KIND leaves Docker's own resolver open to neighbours.
-  assert.deepEqual(await ask(dockers), [world.web.address(NETWORK)]);
+  assert.deepEqual(await query(dockerPort), [world.web.address(NETWORK)]);
   await using instance = await world.serve(["--kind-mode", "loopback"]);
   await waitForWorkingNode(instance, node.name);
   const ours = await portsAt(node, "127.0.0.11", instance);
   assert.equal(ours.length, 2);
-  for (const port of [...ours, dockers]) assert.deepEqual(await ask(port), [], port);
+  for (const port of [...ours, dockerPort]) assert.deepEqual(await query(port), [], port);
   const { dropped } = await waitForNode(instance, node.name, (report) => report.dropped >= 3);
   assert.ok(dropped >= 3);
   await using pod = await startPod(node);
@@ -148,19 +148,19 @@ for (const mode of MODES) {
       await using node = await world.node(`rules-${mode}-${entrypoint}`, { entrypoint });
       await node.waitForEntrypoint();
       await using pod = await startPod(node, { family: "dual" });
-      const look = async (): Promise<string[]> => [
+      const readRules = async (): Promise<string[]> => [
         await rulesOfOthers(node.netnsPath),
         await savedRules(node.netnsPath),
       ];
-      const earlier = await look();
+      const earlier = await readRules();
       assert.match(earlier.join(), /DOCKER_OUTPUT.*KIND-MASQ-AGENT/s);
       const instance = await world.serve(["--kind-mode", mode]);
       await using _ = instance;
       await waitForWorkingNode(instance, node.name);
       assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
-      assert.deepEqual(await look(), earlier);
+      assert.deepEqual(await readRules(), earlier);
       assert.equal(await instance.stop(), 0);
-      assert.deepEqual(await look(), earlier);
+      assert.deepEqual(await readRules(), earlier);
       const whole = await checkIn(node.netnsPath, "nft", ["--stateless", "list", "ruleset"]);
       assert.doesNotMatch(whole, /dns11/);
     }
@@ -177,7 +177,7 @@ async function assertOurs(node: KindNode): Promise<void> {
   ] as const) {
     for (const transport of ["+notcp", "+tcp"]) {
       const reply = await dig(place, `@${server}`, "host.docker.internal", transport, "+time=1");
-      assert.deepEqual(dataOf(reply), [TOLD], reply.raw);
+      assert.deepEqual(dataOf(reply), [FORCED_ANSWER], reply.raw);
     }
   }
 }
@@ -186,7 +186,7 @@ test("our rules take precedence over those that dockerd writes with nftables and
   await using node = await world.node("nftables");
   await moveDockerRulesToNftables(node.netnsPath);
   assert.doesNotMatch(await savedRules(node.netnsPath), /^-A/m);
-  await using instance = await world.serveWith(world.settings(`host-docker-internal: ${TOLD}`));
+  await using instance = await world.serveWith(world.settings(`host-docker-internal: ${FORCED_ANSWER}`));
   await waitForWorkingNode(instance, node.name);
   await assertOurs(node);
   assert.equal(await instance.stop(), 0);
@@ -196,9 +196,9 @@ test("our rules take precedence over those that dockerd writes with nftables and
 /** As KIND rewrites Docker's rules for the gateway, but to ports where nothing listens. */
 async function writeDeadRules(node: KindNode, shape: "iptables-legacy" | "iptables-nft"): Promise<void> {
   if (shape === "iptables-legacy") await writeDockerRules(node.netnsPath, shape, DEAD_PORTS);
-  const lead = ["-d", GATEWAY, "-p", "udp", "--dport", "53", "-j", "DNAT", "--to-destination", "127.0.0.11:9"];
+  const dnat = ["-d", GATEWAY, "-p", "udp", "--dport", "53", "-j", "DNAT", "--to-destination", "127.0.0.11:9"];
   for (const chain of ["PREROUTING", "OUTPUT"]) {
-    await checkIn(node.netnsPath, shape, ["-t", "nat", "-A", chain, ...lead]);
+    await checkIn(node.netnsPath, shape, ["-t", "nat", "-A", chain, ...dnat]);
   }
 }
 
@@ -207,7 +207,7 @@ test("our rules take precedence over redirects of both iptables, written before 
     await using early = await world.node(`early-${shape}`);
     await using late = await world.node(`late-${shape}`);
     await writeDeadRules(early, shape);
-    await using instance = await world.serveWith(world.settings(`host-docker-internal: ${TOLD}`));
+    await using instance = await world.serveWith(world.settings(`host-docker-internal: ${FORCED_ANSWER}`));
     for (const { name } of [early, late]) await waitForWorkingNode(instance, name);
     await writeDeadRules(late, shape);
     for (const node of [early, late]) await assertOurs(node);
@@ -220,7 +220,7 @@ test("a node with iptables-legacy rules only is served (K24)", async () => {
   await checkIn(node.netnsPath, "nft", ["flush", "ruleset"]);
   await writeDockerRules(node.netnsPath, "iptables-legacy", { udp, tcp });
   assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
-  await using instance = await world.serveWith(world.settings(`host-docker-internal: ${TOLD}`));
+  await using instance = await world.serveWith(world.settings(`host-docker-internal: ${FORCED_ANSWER}`));
   await waitForWorkingNode(instance, node.name);
   await assertOurs(node);
   assert.equal(await instance.stop(), 0);
@@ -228,7 +228,7 @@ test("a node with iptables-legacy rules only is served (K24)", async () => {
 });
 
 /** The port of Docker's resolver on 127.0.0.11. */
-async function dockersPort(node: KindNode): Promise<string> {
+async function findDockerPort(node: KindNode): Promise<string> {
   const saved = await checkIn(node.netnsPath, "iptables-nft-save", ["-t", "nat"]);
   return /-p udp .*--to-destination 127\.0\.0\.11:(\d+)$/m.exec(saved)?.[1] ?? "";
 }

@@ -20,7 +20,7 @@ import {
 import { waitFor } from "../support/rig/wait.ts";
 
 /** An answer for host.docker.internal that only dns11 gives. */
-const TOLD = "192.0.2.77";
+const FORCED_ANSWER = "192.0.2.77";
 
 let world: KindWorld;
 
@@ -45,14 +45,14 @@ const ENDS: Readonly<Record<string, (instance: Dns11) => Promise<void>>> = {
 
 /** KIND's entrypoint runs while dns11 serves: where it redirects to Docker's resolver. */
 const REWRITES: Readonly<
-  Record<string, { readonly host: string; readonly isNftables: boolean; readonly led: string }>
+  Record<string, { readonly host: string; readonly isNftables: boolean; readonly redirect: string }>
 > = {
-  "to the gateway": { host: "deny", isNftables: false, led: GATEWAY },
-  "to the address of host.docker.internal": { host: TOLD, isNftables: false, led: TOLD },
-  "nowhere, as Docker's rules are nftables'": { host: "deny", isNftables: true, led: "127.0.0.11" },
+  "to the gateway": { host: "deny", isNftables: false, redirect: GATEWAY },
+  "to the address of host.docker.internal": { host: FORCED_ANSWER, isNftables: false, redirect: FORCED_ANSWER },
+  "nowhere, as Docker's rules are nftables'": { host: "deny", isNftables: true, redirect: "127.0.0.11" },
 };
 
-for (const [where, { host, isNftables, led }] of Object.entries(REWRITES)) {
+for (const [where, { host, isNftables, redirect }] of Object.entries(REWRITES)) {
   for (const [how, end] of Object.entries(ENDS)) {
     test(`KIND's entrypoint moves Docker's resolver ${where}; after ${how} resolv.conf names that address`, async () => {
       await using node = await world.node("rewritten");
@@ -62,8 +62,8 @@ for (const [where, { host, isNftables, led }] of Object.entries(REWRITES)) {
       await node.rewrite();
       assert.deepEqual(serversOf(node), [GATEWAY]);
       await end(instance);
-      assert.deepEqual(serversOf(node), [led]);
-      assert.deepEqual(await world.webFrom(node, led), world.found);
+      assert.deepEqual(serversOf(node), [redirect]);
+      assert.deepEqual(await world.webFrom(node, redirect), world.found);
     });
   }
 }

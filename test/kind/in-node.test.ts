@@ -173,24 +173,24 @@ test("the commands of a run on a host work for one in a node, and SIGHUP reloads
   try {
     await writeFile(config, "version: 1\n");
     await using instance = await staying(rig.node, "--config", config);
-    const ask = async (...words: string[]): Promise<unknown> => {
+    const query = async (...words: string[]): Promise<unknown> => {
       const { code, stdout, stderr } = await rig.node.enter(process.execPath, [PROGRAM, ...words, "--json"]);
       assert.equal(code, 0, stderr);
       return JSON.parse(stdout);
     };
-    const { containers, engine } = (await ask("status")) as Status;
+    const { containers, engine } = (await query("status")) as Status;
     const [node] = containers;
     assert.deepEqual([containers.length, engine], [1, null]);
-    const explained = (await ask("explain", "web", "--in", node?.name ?? "")) as Explanation;
+    const explained = (await query("explain", "web", "--in", node?.name ?? "")) as Explanation;
     assert.deepEqual([explained.answeredBy, explained.reply?.answers.map(({ data }) => data)], ["servers", WEB]);
-    const looked = (await ask("lookup", "web", "--in", node?.name ?? "")) as Lookup;
+    const looked = (await query("lookup", "web", "--in", node?.name ?? "")) as Lookup;
     assert.deepEqual([looked.rcode, looked.answers.map(({ data }) => data)], ["NOERROR", WEB]);
-    const { upstreams } = (await ask("upstreams")) as UpstreamReport;
+    const { upstreams } = (await query("upstreams")) as UpstreamReport;
     assert.ok(upstreams.some(({ from, state }) => from === "docker" && state === "up"));
     await writeFile(config, "version: 1\nqueries:\n  log: true\n");
     instance.signal("SIGHUP");
     await instance.says(/settings read again/);
-    assert.deepEqual(((await ask("status")) as Status).settings["queries.log"]?.value, true);
+    assert.deepEqual(((await query("status")) as Status).settings["queries.log"]?.value, true);
   } finally {
     await rm(folder, { recursive: true });
   }

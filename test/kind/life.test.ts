@@ -101,7 +101,7 @@ test("a pod is answered while its node joins a network, leaves the first one and
   await using instance = await world.serve();
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
-  await using asking = await QueryLoop.start(pod, { server: GATEWAY, name: "both", perSecond: 100 });
+  await using queries = await QueryLoop.start(pod, { server: GATEWAY, name: "both", perSecond: 100 });
   const isOn = async (...networks: readonly string[]): Promise<true | undefined> =>
     isDeepStrictEqual((await instance.container(node.name))?.networks.toSorted(), networks) ? true : undefined;
   for (const [change, networks] of [
@@ -114,7 +114,7 @@ test("a pod is answered while its node joins a network, leaves the first one and
     await waitForWorkingNode(instance, node.name);
     await pause(LONGER_MS);
   }
-  assert.deepEqual(Object.keys(outcomesOf(await asking.stop())), ["NOERROR"]);
+  assert.deepEqual(Object.keys(outcomesOf(await queries.stop())), ["NOERROR"]);
   assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
 });
 
@@ -126,7 +126,7 @@ for (const entrypoint of ENTRYPOINTS) {
     await waitForWorkingNode(instance, node.name);
     await using pod = await startPod(node);
     assert.deepEqual(dataOf(await dig(pod, `@${GATEWAY}`, "x8.ok.test")), ["192.0.2.8"]);
-    await using asking = await QueryLoop.start(pod, { server: GATEWAY, name: "web", perSecond: 50 });
+    await using queries = await QueryLoop.start(pod, { server: GATEWAY, name: "web", perSecond: 50 });
     await world.engine.stopDaemon();
     await assertServed(node, pod);
     assert.deepEqual(dataOf(await dig(pod, `@${GATEWAY}`, "x8.ok.test")), ["192.0.2.8"]);
@@ -135,7 +135,7 @@ for (const entrypoint of ENTRYPOINTS) {
       (await instance.status()).engine?.isConnected ? true : undefined;
     await waitFor("the connection to the engine", isConnected);
     await pause(LONGER_MS);
-    assert.deepEqual(Object.keys(outcomesOf(await asking.stop())), ["NOERROR"]);
+    assert.deepEqual(Object.keys(outcomesOf(await queries.stop())), ["NOERROR"]);
     const report = await waitForWorkingNode(instance, node.name);
     assert.deepEqual(report.advertised, [GATEWAY]);
     await assertServed(node, pod);
@@ -171,8 +171,8 @@ for (const entrypoint of ENTRYPOINTS) {
     await waitForWorkingNode(second, node.name);
     const sinceMs = Date.now();
     await pause(LONGER_MS);
-    for (const [whose, asking] of Object.entries({ "fresh ports": fresh, "one port": kept })) {
-      const ends = await asking.stop();
+    for (const [whose, queries] of Object.entries({ "fresh ports": fresh, "one port": kept })) {
+      const ends = await queries.stop();
       t.diagnostic(`${whose}: away for ${awayMs(ends)} ms: ${JSON.stringify(outcomesOf(ends))}`);
       assert.deepEqual(Object.keys(outcomesOf(ends, sinceMs)), ["NOERROR"], whose);
     }
@@ -189,7 +189,7 @@ test("after a graceful stop and a restart a pod that reuses its port gets an ans
   await using _ = first;
   await waitForWorkingNode(first, node.name);
   await using pod = await startPod(node);
-  await using asking = await QueryLoop.start(pod, {
+  await using queries = await QueryLoop.start(pod, {
     server: GATEWAY,
     name: "web",
     perSecond: 100,
@@ -202,7 +202,7 @@ test("after a graceful stop and a restart a pod that reuses its port gets an ans
   await waitForWorkingNode(second, node.name);
   const sinceMs = Date.now();
   await pause(LONGER_MS);
-  const ends = await asking.stop();
+  const ends = await queries.stop();
   t.diagnostic(JSON.stringify(outcomesOf(ends)));
   assert.deepEqual(Object.keys(outcomesOf(ends, sinceMs)), ["NOERROR"]);
 });
@@ -212,7 +212,7 @@ test("flushing all rules, or deleting our table, does not interrupt the service 
   await using instance = await world.serve();
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
-  await using asking = await QueryLoop.start(pod, { server: GATEWAY, name: "web" });
+  await using queries = await QueryLoop.start(pod, { server: GATEWAY, name: "web" });
   await pause(LONGER_MS);
   await checkIn(node.netnsPath, "nft", ["flush", "ruleset"]);
   const { stderr } = await node.enter("nft", ["delete", "table", "ip", "dns11"]);
@@ -220,7 +220,7 @@ test("flushing all rules, or deleting our table, does not interrupt the service 
   for (const program of ["iptables-nft", "iptables-legacy"])
     await checkIn(node.netnsPath, program, ["-t", "nat", "-F"]);
   await pause(LONGER_MS);
-  assert.deepEqual(Object.keys(outcomesOf(await asking.stop())), ["NOERROR"]);
+  assert.deepEqual(Object.keys(outcomesOf(await queries.stop())), ["NOERROR"]);
   await assertServed(node, pod);
   assert.equal((await waitForWorkingNode(instance, node.name)).reasons.length, 0);
 });
@@ -228,13 +228,13 @@ test("flushing all rules, or deleting our table, does not interrupt the service 
 test("an unanswered query from before dns11 started does not block its source port (K34)", async () => {
   await using node = await world.node("unreplied");
   await using pod = await startPod(node);
-  const ask = async () =>
+  const query = async () =>
     outcomesOf(await queryLoop(pod, { server: GATEWAY, name: "web", forMs: 1_000, perSecond: 20, sourcePort: 40_055 }));
   // It goes to the gateway, where nothing answers; conntrack keeps the entry for 30 s.
-  assert.equal((await ask())["NOERROR"], undefined);
+  assert.equal((await query())["NOERROR"], undefined);
   const listed = await checkIn(node.netnsPath, "conntrack", ["-L", "-p", "udp", "--orig-port-src", "40055"]);
   assert.match(listed, /UNREPLIED/);
   await using instance = await world.serve();
   await waitForNode(instance, node.name, ({ state }) => state === "working");
-  assert.deepEqual(Object.keys(await ask()), ["NOERROR"]);
+  assert.deepEqual(Object.keys(await query()), ["NOERROR"]);
 });

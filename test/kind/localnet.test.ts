@@ -90,8 +90,8 @@ test("route_localnet is switched on again and reported; a program that keeps swi
   assert.equal(await isOn(node, first.device), undefined);
   // The interface of the doctor's own test pod has it on.
   const { code, stdout } = await dns11(["kind", "doctor", "-H", world.engine.host, "--json", node.name]);
-  const [told] = JSON.parse(stdout) as { findings: { code: string; state: string; detail: string }[] }[];
-  const wrong = told?.findings.filter(({ state }) => state !== "ok") ?? [];
+  const [diagnosis] = JSON.parse(stdout) as { findings: { code: string; state: string; detail: string }[] }[];
+  const wrong = diagnosis?.findings.filter(({ state }) => state !== "ok") ?? [];
   assert.deepEqual([code, wrong.map((each) => [each.code, each.state])], [1, [["route-localnet", "problem"]]]);
   assert.match(wrong[0]?.detail ?? "", new RegExp(`\\b${first.device}\\b`));
   assert.doesNotMatch(wrong[0]?.detail ?? "", new RegExp(`\\b(eth0|${later.device})\\b`));

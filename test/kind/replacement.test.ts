@@ -34,8 +34,8 @@ for (const mode of ["listener", "loopback"] as const) {
     await using second = new Dns11(world.engine.host, { stateDir: first.stateDir, args: ["--replace", ...args] });
     assert.equal(await first.ended(), 0, first.log);
     await pause(LONGER_MS);
-    for (const asking of [fresh, kept]) {
-      const ends = await asking.stop();
+    for (const queries of [fresh, kept]) {
+      const ends = await queries.stop();
       assert.ok(ends.length > PER_SECOND);
       assert.deepEqual(Object.keys(outcomesOf(ends)), ["NOERROR"], `${first.log}\n---\n${second.log}`);
     }

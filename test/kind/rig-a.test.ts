@@ -123,11 +123,11 @@ for (const program of ["dnsmasq", "unbound"] as const) {
   await test(`${program} in a pod forwards to the node's nameserver, and a loop is detected`, async () => {
     await using rig = await startKind();
     await using pod = await startPod(rig.node);
-    await using asker = await startPod(rig.node);
+    await using client = await startPod(rig.node);
     {
       await using forwarder = await startPodForwarder(pod, program);
       assert.ok(forwarder.pid > 0);
-      assert.deepEqual(dataOf(await dig(asker, `@${pod.address}`, "web")), WEB);
+      assert.deepEqual(dataOf(await dig(client, `@${pod.address}`, "web")), WEB);
       const { seen, reply } = await loopProbe(pod);
       assert.equal(seen, 1);
       assert.equal(reply.timedOut, false);
@@ -183,15 +183,15 @@ await test("a query loop in a pod without the server's address family reports it
 
 await test("a neighbour reaches 127.0.0.11 of the node if route_localnet is on", async () => {
   await using rig = await startKind();
-  const ask = async () => await dig(rig.peer, "-p", String(RIG_A.resolverPort), "web", "+time=1");
+  const query = async () => await dig(rig.peer, "-p", String(RIG_A.resolverPort), "web", "+time=1");
   {
     await using route = await leadLoopbackTo(rig.peer, RIG_A.node);
     assert.ok(route);
-    assert.deepEqual(dataOf(await ask()), WEB);
+    assert.deepEqual(dataOf(await query()), WEB);
     await rig.node.setSysctl(ALL_LOCALNET, 0);
-    assert.equal((await ask()).timedOut, true);
+    assert.equal((await query()).timedOut, true);
   }
-  assert.match((await ask()).raw, /connection refused/, "as before");
+  assert.match((await query()).raw, /connection refused/, "as before");
 });
 
 await test("a rig leaves nothing behind", async () => {

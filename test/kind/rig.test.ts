@@ -70,13 +70,13 @@ test("KIND serves node and pods through the gateway, by UDP and TCP, and ends 12
 test("without route_localnet the node is served, but its pods time out", async () => {
   await using node = await startNode("kind-worker");
   await using pod = await startPod(node);
-  const ask = async () => await queryLoop(pod, { server: GATEWAY, name: "web", forMs: 500 });
-  assert.deepEqual(Object.keys(outcomesOf(await ask())), ["NOERROR"]);
+  const query = async () => await queryLoop(pod, { server: GATEWAY, name: "web", forMs: 500 });
+  assert.deepEqual(Object.keys(outcomesOf(await query())), ["NOERROR"]);
   await node.setSysctl(ALL_LOCALNET, 0);
-  assert.deepEqual(Object.keys(outcomesOf(await ask())), ["timeout"]);
+  assert.deepEqual(Object.keys(outcomesOf(await query())), ["timeout"]);
   assert.deepEqual(dataOf(await dig(node, VIP, "web")), webOnly());
   await node.setSysctl(`net.ipv4.conf.${pod.device}.route_localnet`, 1);
-  assert.deepEqual(Object.keys(outcomesOf(await ask())), ["NOERROR"]);
+  assert.deepEqual(Object.keys(outcomesOf(await query())), ["NOERROR"]);
 });
 
 test("KIND alone fails with a dockerd that writes its rules with nftables", async () => {
@@ -186,10 +186,10 @@ test("pods with IPv6 reach the node's own address and the network behind it", as
 test("a forwarder in a pod answers other pods and finds no loop", async () => {
   await using node = await startNode("kind-worker");
   await using pod = await startPod(node);
-  await using asker = await startPod(node);
+  await using client = await startPod(node);
   await using forwarder = await startPodForwarder(pod, "dnsmasq");
   assert.ok(forwarder.pid > 0);
-  assert.deepEqual(dataOf(await dig(asker, `@${pod.address}`, "web")), webOnly());
+  assert.deepEqual(dataOf(await dig(client, `@${pod.address}`, "web")), webOnly());
   const { seen, reply } = await loopProbe(pod);
   assert.deepEqual([seen, reply.status], [1, "NXDOMAIN"]);
 });

@@ -68,7 +68,7 @@ for (const mode of MODES) {
     let end = (): void => undefined;
     const until = new Promise<void>((resolve) => (end = resolve));
     const monitored = node.enter("sh", ["-c", "nft monitor & cat; kill $!"], { until });
-    await using asking = await QueryLoop.start(pod, { server: GATEWAY, name: "web" });
+    await using queries = await QueryLoop.start(pod, { server: GATEWAY, name: "web" });
     for (let change = 0; change < UPDATES[mode]; change++) {
       const verb = change % 2 === 0 ? "connect" : "disconnect";
       await world.engine.docker("network", verb, `other-${mode}`, node.container.id);
@@ -78,7 +78,7 @@ for (const mode of MODES) {
     const { stdout } = await monitored;
     const generations = stdout.split(`by process ${instance.pid} `).length - 1;
     assert.ok(generations >= UPDATES[mode] / 2, `${generations} of ${UPDATES[mode]}`);
-    assert.deepEqual(Object.keys(outcomesOf(await asking.stop())), ["NOERROR"]);
+    assert.deepEqual(Object.keys(outcomesOf(await queries.stop())), ["NOERROR"]);
   });
 }
 
@@ -88,13 +88,13 @@ test("a pod with 200 queries a second loses no answer while settings change the 
   await using instance = await world.serveWith(settings);
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
-  await using asking = await QueryLoop.start(pod, { server: GATEWAY, name: "web" });
+  await using queries = await QueryLoop.start(pod, { server: GATEWAY, name: "web" });
   for (let count = 0; count < 6; count++) {
     await settings.reload(instance, count % 2 === 0 ? `ip: ${LITERAL}` : "ip: gateway");
     await waitForWorkingNode(instance, node.name);
     await pause(200);
   }
-  const outcomes = outcomesOf(await asking.stop());
+  const outcomes = outcomesOf(await queries.stop());
   assert.deepEqual(Object.keys(outcomes), ["NOERROR"], JSON.stringify(outcomes));
 });
 
@@ -112,10 +112,10 @@ for (const mode of MODES) {
     await using ptp = await startPod(node);
     await using bridged = await startPod(node, { cni: "bridge" });
     for (const pod of [ptp, bridged]) {
-      const asking = dig(pod, `@${GATEWAY}`, "1200.slow.test", "+time=3");
+      const queries = dig(pod, `@${GATEWAY}`, "1200.slow.test", "+time=3");
       await pause(400);
       await checkIn(node.netnsPath, "conntrack", ["-F"]);
-      const reply = await asking;
+      const reply = await queries;
       assert.equal(reply.status, "NOERROR", reply.raw);
       assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
     }
@@ -154,11 +154,11 @@ test("KIND's rewrite while a pod sends queries loses no answer, and is what rema
   await using instance = await world.serve();
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
-  await using asking = await QueryLoop.start(pod, { server: GATEWAY, name: "web" });
+  await using queries = await QueryLoop.start(pod, { server: GATEWAY, name: "web" });
   await node.rewrite();
   await node.setSysctl("net.ipv4.conf.all.route_localnet", 1);
   await pause(LONGER_MS);
-  assert.deepEqual(Object.keys(outcomesOf(await asking.stop())), ["NOERROR"]);
+  assert.deepEqual(Object.keys(outcomesOf(await queries.stop())), ["NOERROR"]);
   await assertServed(node);
   assert.equal(await instance.stop(), 0);
   await assertLikeKindAlone(node);
