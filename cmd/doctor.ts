@@ -63,7 +63,9 @@ async function runDoctor(container: string | undefined, { host, stateDir, fix, j
   });
   const all = [diagnosis.machine, ...diagnosis.containers];
   const findings = all.flatMap((report) => report.findings);
-  process.stdout.write(json === true ? `${JSON.stringify(diagnosis)}\n` : diagnosisText(diagnosis, container !== undefined));
+  process.stdout.write(
+    json === true ? `${JSON.stringify(diagnosis)}\n` : diagnosisText(diagnosis, container !== undefined),
+  );
   setExitCode(findings);
 }
 

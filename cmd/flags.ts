@@ -99,11 +99,23 @@ function optionOf(key: FlagKey): Option {
         READERS.dns,
       );
     case "dns-opt":
-      return listOption("--dns-opt <option>", `ndots:N, rotate, use-vc or timeout:N ${envNote(key)}`, READERS["dns-opt"]);
+      return listOption(
+        "--dns-opt <option>",
+        `ndots:N, rotate, use-vc or timeout:N ${envNote(key)}`,
+        READERS["dns-opt"],
+      );
     case "resolv-conf":
-      return valueOption("--resolv-conf <path>", "the host's resolv.conf, as the engine sees paths", READERS["resolv-conf"]);
+      return valueOption(
+        "--resolv-conf <path>",
+        "the host's resolv.conf, as the engine sees paths",
+        READERS["resolv-conf"],
+      );
     case "ttl":
-      return valueOption("--ttl <time>", `how long names may be remembered, in seconds or as 1m ${envNote(key)}`, READERS.ttl);
+      return valueOption(
+        "--ttl <time>",
+        `how long names may be remembered, in seconds or as 1m ${envNote(key)}`,
+        READERS.ttl,
+      );
     case "kind.nodes":
       return listOption(
         "--kind <nodes>",
@@ -117,7 +129,11 @@ function optionOf(key: FlagKey): Option {
         READERS["kind.ip"],
       );
     case "kind.mode":
-      return valueOption("--kind-mode <mode>", `how pods reach dns11: ${KIND_MODES.join(", ")} ${envNote(key)}`, READERS["kind.mode"]);
+      return valueOption(
+        "--kind-mode <mode>",
+        `how pods reach dns11: ${KIND_MODES.join(", ")} ${envNote(key)}`,
+        READERS["kind.mode"],
+      );
     case "rule-backend":
       return valueOption(
         "--rule-backend <backend>",

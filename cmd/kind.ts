@@ -76,7 +76,9 @@ function addVerb(kind: Command, name: string, description: string): Command {
 
 async function serveInNode(options: InNodeOptions, command: Command): Promise<void> {
   if (options.inNode !== true) command.help({ error: true });
-  const { serveOnce, undoNodeSetup: undoInNode } = await onThisPlatform(async () => await import("../src/run/node/once.ts"));
+  const { serveOnce, undoNodeSetup: undoInNode } = await onThisPlatform(
+    async () => await import("../src/run/node/once.ts"),
+  );
   if (options.undo === true) return printLines(undoInNode(options.stateDir));
   const readSettings = settingsReader(options);
   const settings = await readSettings();

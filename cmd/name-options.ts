@@ -24,7 +24,11 @@ export function addNameOptions(command: Command): Command {
   return addJsonOption(addControlOptions(command));
 }
 
-export function nameRequestOf(name: string, { in: container, type, x: isReverse }: NameOptions, verb: string): NameRequest {
+export function nameRequestOf(
+  name: string,
+  { in: container, type, x: isReverse }: NameOptions,
+  verb: string,
+): NameRequest {
   if (container === undefined || container === "") {
     throw new Fault(
       "USAGE",

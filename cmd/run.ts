@@ -55,7 +55,9 @@ async function run(options: RunOptions): Promise<void> {
   const readSettings = settingsReader(options);
   const settings = await readSettings();
   const isServing = options.dryRun !== true;
-  const { dropUnneededCapabilities: limitToNeeded } = await onThisPlatform(async () => await import("../src/run/drop-capabilities.ts"));
+  const { dropUnneededCapabilities: limitToNeeded } = await onThisPlatform(
+    async () => await import("../src/run/drop-capabilities.ts"),
+  );
   const excess = isServing ? limitToNeeded(settings) : [];
   const { findEngine, preview, Service } = await onThisPlatform(async () => ({
     ...(await import("../src/run/engine/engine-target.ts")),

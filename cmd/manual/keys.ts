@@ -35,7 +35,9 @@ export function settingsKeys(program: Command): SettingsKey[] {
     return {
       key,
       does:
-        does ?? (KEY_DESCRIPTIONS as Partial<Record<Key, string>>)[key] ?? description.replace(/ \([^)]*env: [^)]*\)$/, ""),
+        does ??
+        (KEY_DESCRIPTIONS as Partial<Record<Key, string>>)[key] ??
+        description.replace(/ \([^)]*env: [^)]*\)$/, ""),
       takes: acceptedBy(key),
       byDefault: plain[key]?.value,
       underStrict: strict[key]?.value,

@@ -38,7 +38,11 @@ const CONTAINERS = /^(?:container|node)$/;
 const INVALID_VALUE = "?";
 
 /** `words` are those after the program's name; the last one is being typed. */
-export async function complete(program: Command, words: readonly string[], askNames: FetchContainerNames): Promise<Completion> {
+export async function complete(
+  program: Command,
+  words: readonly string[],
+  askNames: FetchContainerNames,
+): Promise<Completion> {
   const typed = words.at(-1) ?? "";
   const place = positionAfter(program, words.slice(0, -1));
   // Some shells (bash) take `--flag=value` apart at the sign.
@@ -108,7 +112,12 @@ async function wordAt(place: CommandPosition, typed: string, askNames: FetchCont
   };
 }
 
-async function valueOf(place: CommandPosition, taker: Option | Argument, typed: string, askNames: FetchContainerNames): Promise<Completion> {
+async function valueOf(
+  place: CommandPosition,
+  taker: Option | Argument,
+  typed: string,
+  askNames: FetchContainerNames,
+): Promise<Completion> {
   const name = nameOf(taker);
   if (CONTAINERS.test(name)) return startingWith(typed, plain(await askNames(place.flags)));
   if (FILES.test(name)) return { candidates: [], wantsFiles: true };

@@ -36,7 +36,12 @@ function withoutEffect(
     "turn failover on as well, or leave this out";
   const switches = NEEDING_FAILOVER.filter((each) => behaviour[each.behaviour]).map(({ key }) => key);
   const isAskedOtherwise = options.some(({ kind }) => kind !== "ndots");
-  const ways = isStrict ? [...choice.changed("forward.", "cache.").filter((key) => !LOCAL_ONLY.has(key)), ...(isAskedOtherwise ? DNS_OPT : [])] : [];
+  const ways = isStrict
+    ? [
+        ...choice.changed("forward.", "cache.").filter((key) => !LOCAL_ONLY.has(key)),
+        ...(isAskedOtherwise ? DNS_OPT : []),
+      ]
+    : [];
   return [...switches, ...ways].map((key) => [key, what]);
 }
 

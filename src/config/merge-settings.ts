@@ -7,7 +7,12 @@ import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../base/mod
 import { KIND_DEFAULTS, type KindPolicy } from "../base/model/kind-policy.ts";
 import { LABEL_DEFAULTS } from "../base/model/label-policy.ts";
 import { routeText } from "../base/model/server-text.ts";
-import { FORWARD_DEFAULTS, CACHE_DEFAULTS, LOCAL_ONLY_DEFAULTS, type UpstreamPolicy } from "../base/model/upstream-policy.ts";
+import {
+  FORWARD_DEFAULTS,
+  CACHE_DEFAULTS,
+  LOCAL_ONLY_DEFAULTS,
+  type UpstreamPolicy,
+} from "../base/model/upstream-policy.ts";
 import { BadSettings } from "./bad-settings.ts";
 import { Precedence } from "./precedence.ts";
 import { findConflicts } from "./conflicts.ts";

@@ -43,7 +43,12 @@ const DEFINITIONS = [
     description: "ask within one budget of time, healthy servers first; without it servers are asked as Docker does",
     behaviour: "failsOver",
   },
-  { name: "cache", description: "keep servers' replies for as long as they live", behaviour: "caches", needsFailover: true },
+  {
+    name: "cache",
+    description: "keep servers' replies for as long as they live",
+    behaviour: "caches",
+    needsFailover: true,
+  },
   {
     name: "prefetch",
     description: "ask popular replies anew before they are over",
@@ -56,7 +61,12 @@ const DEFINITIONS = [
     behaviour: "servesStale",
     needsFailover: true,
   },
-  { name: "coalesce", description: "ask identical questions in flight once", behaviour: "coalesces", needsFailover: true },
+  {
+    name: "coalesce",
+    description: "ask identical questions in flight once",
+    behaviour: "coalesces",
+    needsFailover: true,
+  },
   {
     name: "hedge",
     description: "ask a second server when the first is slower than usual",
@@ -81,7 +91,12 @@ const DEFINITIONS = [
     behaviour: "sendsExtendedErrors",
     needsFailover: true,
   },
-  { name: "loop-guard", description: "notice servers that lead back to us", behaviour: "guardsLoops", needsFailover: true },
+  {
+    name: "loop-guard",
+    description: "notice servers that lead back to us",
+    behaviour: "guardsLoops",
+    needsFailover: true,
+  },
   { name: "special-names", description: "answer special names (RFC 6761) here", behaviour: "answersSpecialNames" },
   { name: "follow-host", description: "follow changes of the host's resolv.conf at once", behaviour: "followsHost" },
 ] as const satisfies readonly Switch[];

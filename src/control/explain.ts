@@ -77,7 +77,11 @@ function reasonNotServed(decision: Decision | undefined, attachment: Attachment 
 type ExplainContext = Pick<ActiveResolver, "answerer" | "forward"> & { readonly trace: Trace };
 
 /** The reply as it would be sent to a client that asks by UDP; undefined where it would get none. */
-async function resolveQuery(client: Client, query: Buffer, { answerer, forward, trace }: ExplainContext): Promise<Buffer | undefined> {
+async function resolveQuery(
+  client: Client,
+  query: Buffer,
+  { answerer, forward, trace }: ExplainContext,
+): Promise<Buffer | undefined> {
   const block = Buffer.alloc(SLOT_BYTES);
   query.copy(block);
   const result = answerer.explain(client, block, query.length, false, trace);

@@ -35,7 +35,9 @@ export function hintsFor(parts: HintContext): string[] {
   const { reply } = parts;
   const isAnswered = reply !== undefined && reply.answers.length > 0;
   return [
-    ...(isAnswered ? pausedHints(parts) : [...otherNetworkHints(parts), ...stoppedHints(parts), ...similarHints(parts)]),
+    ...(isAnswered
+      ? pausedHints(parts)
+      : [...otherNetworkHints(parts), ...stoppedHints(parts), ...similarHints(parts)]),
     ...(reply?.isTruncated === true ? ["the answer is truncated for UDP; clients ask again by TCP"] : []),
     ...resolverHints(parts),
     ...searchHints(parts, isAnswered),
@@ -87,7 +89,8 @@ function pausedHints({ owner, question, containers }: HintContext): string[] {
   return containers
     .filter(
       ({ isPaused, endpoints }) =>
-        isPaused && endpoints.some((each) => own.has(each.networkId) && includesName(wanted, each.names, each.networkName)),
+        isPaused &&
+        endpoints.some((each) => own.has(each.networkId) && includesName(wanted, each.names, each.networkName)),
     )
     .map(({ name }) => `container "${name}" is paused: its name is known, and nobody answers at its address`);
 }

@@ -23,7 +23,10 @@ export function monitoringRoutes(parts: MonitoringSources): Routes {
     const report = parts.life();
     return new TextResponse(report.ready ? OK : UNAVAILABLE, "application/json", `${JSON.stringify(report)}\n`);
   }, LIMITS.pageEveryMs);
-  const metrics = new CoalescedCall(async () => new TextResponse(OK, EXPOSITION, await parts.metrics()), LIMITS.pageEveryMs);
+  const metrics = new CoalescedCall(
+    async () => new TextResponse(OK, EXPOSITION, await parts.metrics()),
+    LIMITS.pageEveryMs,
+  );
   return {
     "GET /metrics": async () => await metrics.get(),
     "GET /health": health,

@@ -54,7 +54,11 @@ function countersOf({ containers }: ControlPorts): CountersReport {
   return { containers: all };
 }
 
-function setDetached({ containers, repairs }: ControlPorts, { body }: ApiRequest, isDetached: boolean): { name: string } {
+function setDetached(
+  { containers, repairs }: ControlPorts,
+  { body }: ApiRequest,
+  isDetached: boolean,
+): { name: string } {
   const node = typeof body === "object" && body !== null && "node" in body ? body.node : undefined;
   if (typeof node !== "string" || node === "") {
     throw new Fault("NO_NODE", 'Which node? It is told as {"node": "NAME"}');

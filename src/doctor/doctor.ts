@@ -5,7 +5,13 @@
 import { type ContainerTarget, type CheckTools } from "./checks/container-target.ts";
 import { checkContainer, checkNodeNamespace, checkUnservedContainer } from "./checks/container-check.ts";
 import { libcFinding } from "./checks/libc-check.ts";
-import { type ContainerServers, queryServer, loopFinding, noUpstreamFinding, upstreamFinding } from "./checks/upstream-check.ts";
+import {
+  type ContainerServers,
+  queryServer,
+  loopFinding,
+  noUpstreamFinding,
+  upstreamFinding,
+} from "./checks/upstream-check.ts";
 import { checkNode } from "./kind/node-check.ts";
 import { nodeFactOf } from "../container/kind/node-fact.ts";
 import { isNode } from "../container/kind/selection.ts";
@@ -88,7 +94,11 @@ async function examineAll({ container, ...order }: Omit<DiagnosisOptions, "clean
     const cases = await inspectContainers(clinic);
     const chosen = container === undefined ? cases : [chooseContainer(cases, container)];
     const hosts = await upstreamFindings(clinic.hostServers.servers, -1, clinic, asked);
-    const containers = await mapConcurrent(chosen, AT_ONCE, async (each) => await diagnoseContainer(each, cases, clinic, asked));
+    const containers = await mapConcurrent(
+      chosen,
+      AT_ONCE,
+      async (each) => await diagnoseContainer(each, cases, clinic, asked),
+    );
     return {
       diagnosis: { machine: machine(hosts), containers },
       isRunning: clinic.status !== undefined,
@@ -110,7 +120,12 @@ function chooseContainer(cases: readonly InspectedContainer[], wanted: string): 
   throw new Fault("NO_SUCH_CONTAINER", message, { remedy: "Name a running container as `docker ps` shows it." });
 }
 
-async function diagnoseContainer(each: InspectedContainer, all: readonly InspectedContainer[], clinic: DoctorContext, asked: QueryOnce): Promise<Report> {
+async function diagnoseContainer(
+  each: InspectedContainer,
+  all: readonly InspectedContainer[],
+  clinic: DoctorContext,
+  asked: QueryOnce,
+): Promise<Report> {
   const { fact, attachment, namespaceKind: place } = each;
   const report = (findings: readonly Finding[]): Report => ({ subject: fact.name, findings, ...NOTHING });
   if (place === "elsewhere") return report([attachment]);

@@ -89,7 +89,11 @@ export async function fixContainers(
   }
 }
 
-async function fixContainer(clinic: DoctorContext, { fact }: InspectedContainer, examined: CheckedSubject): Promise<readonly string[]> {
+async function fixContainer(
+  clinic: DoctorContext,
+  { fact }: InspectedContainer,
+  examined: CheckedSubject,
+): Promise<readonly string[]> {
   const { status, client, memory } = clinic;
   const did: string[] = [];
   try {

@@ -148,7 +148,11 @@ function serversOf(
   return serversOfDocker(fact, isInternal(fact, networkOf), clinic);
 }
 
-function serversOfDocker({ nameservers }: ContainerFact, isInside: boolean, { hostServers }: DoctorContext): readonly Server[] {
+function serversOfDocker(
+  { nameservers }: ContainerFact,
+  isInside: boolean,
+  { hostServers }: DoctorContext,
+): readonly Server[] {
   switch (nameservers.kind) {
     case "listed":
       return nameservers.servers

@@ -181,7 +181,10 @@ function entriesFrom(socket: NetlinkSocket, source: Buffer, about: string): Conn
   return entries;
 }
 
-function entryOf({ protocol, source, sourcePort, destination, destinationPort }: Conversation, zone: number): ConntrackEntry {
+function entryOf(
+  { protocol, source, sourcePort, destination, destinationPort }: Conversation,
+  zone: number,
+): ConntrackEntry {
   const isIpv4 = bytesOf(source).length === 4;
   const tuple = new NetlinkWriter();
   tuple.nested(CTA_TUPLE_IP, () => {

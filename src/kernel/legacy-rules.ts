@@ -90,9 +90,7 @@ function targetOf(target: Buffer): string {
 function leadOf(entry: Buffer, target: Buffer): Pick<LegacyRule, "destination" | "dnatPort"> {
   const destination = [...entry.subarray(ENTRY_DESTINATION, ENTRY_DESTINATION + 4)].join(".");
   const isDnat = nameOf(target) === "DNAT";
-  const port = isDnat
-    ? dnatPort(target.readUInt8(EXTENSION_BYTES - 1), target.subarray(EXTENSION_BYTES))
-    : undefined;
+  const port = isDnat ? dnatPort(target.readUInt8(EXTENSION_BYTES - 1), target.subarray(EXTENSION_BYTES)) : undefined;
   return { destination, dnatPort: port };
 }
 

@@ -93,7 +93,11 @@ function queryFamilies(meter: Meter): Family[] {
   );
   const all = Array.from({ length: meter.durations.series }, (_, series) => series);
   return [
-    counter("dns11_dns_requests_total", "Queries of containers, by protocol, address family and type.", nonZero(requests)),
+    counter(
+      "dns11_dns_requests_total",
+      "Queries of containers, by protocol, address family and type.",
+      nonZero(requests),
+    ),
     counter(
       "dns11_dns_responses_total",
       "Answers to containers, by rcode.",

@@ -234,7 +234,10 @@ export class Answerer {
     if (route.labelCount === 0) {
       const isAddress = type === TYPE.A || type === TYPE.AAAA;
       if (isAddress && question.labelCount < 2 && upstreams.isNdotsSet) {
-        this.#trace?.recordAnswer("special", "ndots is set, so the addresses of names without a dot are not asked outside");
+        this.#trace?.recordAnswer(
+          "special",
+          "ndots is set, so the addresses of names without a dot are not asked outside",
+        );
         return noData(block, question, this.#behaviour);
       }
       const special = this.#special.answer(block, question, this.#limit);

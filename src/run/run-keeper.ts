@@ -22,7 +22,12 @@ export class RunKeeper {
   readonly #link: KeeperLink | undefined;
   #left = new Map<string, HeldNamespace>();
 
-  constructor({ keeper }: RunSettings, { backend: tier }: RuleBackendChoice, folder: string, told: Omit<KeeperLinkParts, "socketPath">) {
+  constructor(
+    { keeper }: RunSettings,
+    { backend: tier }: RuleBackendChoice,
+    folder: string,
+    told: Omit<KeeperLinkParts, "socketPath">,
+  ) {
     // The older iptables has no socket by which rules could be removed: it takes programs, inside the namespace.
     if (keeper === "off" || tier === "iptables-legacy") return;
     this.#link = new KeeperLink({ socketPath: join(folder, SOCKET), ...told });

@@ -158,7 +158,8 @@ export class Service {
       }
       const stop = AbortSignal.any([this.#untilStopped(signal), gone.signal]);
       const parts = { log: this.#log, ground, presence, safekeeping, containerSide: serving.containerSide };
-      const succession = predecessor && (async () => await takeOverFrom(predecessor, { ...parts, begin: begin.open }, stop));
+      const succession =
+        predecessor && (async () => await takeOverFrom(predecessor, { ...parts, begin: begin.open }, stop));
       await this.#serveWith(serving, { folder, quarantines, handingOver }, stop, succession);
     } finally {
       presence.release();
@@ -181,7 +182,9 @@ export class Service {
     const log = this.#log;
     const repeats = new RateLimitedLog(log);
     const counts = new ContainerMetrics(settings.metrics.containers);
-    const querySide = composeQuerySide(settings, log, repeats, (client, id) => quarantines.recorder.setContainer(client, id));
+    const querySide = composeQuerySide(settings, log, repeats, (client, id) =>
+      quarantines.recorder.setContainer(client, id),
+    );
     const journal = new Journal(folder);
     const { hold: keep, inherited: heir } = safekeeping;
     const made = { settings, log, repeats, ground, querySide, counts, journal, quarantines, keep, heir, begins };
@@ -307,7 +310,10 @@ export class Service {
   }
 
   #routesOfPages(): ReturnType<typeof monitoringRoutes> {
-    return monitoringRoutes({ metrics: async () => await exposition(this.#families()), life: () => this.#life.report() });
+    return monitoringRoutes({
+      metrics: async () => await exposition(this.#families()),
+      life: () => this.#life.report(),
+    });
   }
 
   #families(): Family[] {

@@ -57,7 +57,11 @@ async function command(instance: Dns11, ...args: string[]): Promise<CommandResul
 }
 
 async function explain(instance: Dns11, name: string, type: string, container = "app"): Promise<Explanation> {
-  return await new ControlClient(await locateControl(instance.stateDir, engine.host)).explain({ container, name, type });
+  return await new ControlClient(await locateControl(instance.stateDir, engine.host)).explain({
+    container,
+    name,
+    type,
+  });
 }
 
 // What is asked, and which layer has to answer: by default, and with --strict.

@@ -58,7 +58,14 @@ test("each query is there once, with how it was answered and by whom, and no pro
   const { stdout } = await asked(["tail", "web", "--no-follow", "--json"]);
   const queries = reportsIn(stdout);
   assert.deepEqual(
-    queries.map(({ name, type, rcode, result: how, transport, answers }) => [name, type, rcode, how, transport, answers]),
+    queries.map(({ name, type, rcode, result: how, transport, answers }) => [
+      name,
+      type,
+      rcode,
+      how,
+      transport,
+      answers,
+    ]),
     [
       ["Db", "A", "NOERROR", "local", "udp", 1],
       ["one.ok.test", "A", "NOERROR", "forwarded", "udp", 1],

@@ -276,7 +276,10 @@ test("nobody who answers means handed back, and it is told that the query did no
 test("leads that come and go take no more sockets than the first time", async () => {
   await using netns = await Netns.create();
   let leads = [DOCKER_REDIRECT];
-  const mode = { ...CONTAINER_MODE, capture: () => ({ redirects: leads, bypassInterfaces: [], guardsLoopback: false }) };
+  const mode = {
+    ...CONTAINER_MODE,
+    capture: () => ({ redirects: leads, bypassInterfaces: [], guardsLoopback: false }),
+  };
   const claim = { containerId: "x", sandboxKey: netns.netnsPath, pid: 0 };
   const attachment = new Attachment(claim, mode, VIEW, attaching.parts({ openEndpoint: answering }));
   attachment.open();

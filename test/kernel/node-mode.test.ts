@@ -52,7 +52,13 @@ function nodeMode(): NodeMode {
     runner,
     memory,
     journal: new Journal(folder),
-    resolvConf: new NodeResolvConf({ path, openWritten: open, openRead: open, openOriginal, isContainerFile: () => true }),
+    resolvConf: new NodeResolvConf({
+      path,
+      openWritten: open,
+      openRead: open,
+      openOriginal,
+      isContainerFile: () => true,
+    }),
     onChange: () => {},
     onEvent: () => {},
   });

@@ -20,7 +20,10 @@ after(() => attaching[Symbol.dispose]());
 test("namespaces are left one step a round, and nothing of ours stays in any of them", async () => {
   const places = await Promise.all(Array.from({ length: COUNT }, async () => await Netns.create()));
   const reconciler = new Reconciler(
-    { ...attaching.parts({ ruleBackend: { backend: "iptables-legacy", hasZones: true } }), openEndpointFor: () => answering },
+    {
+      ...attaching.parts({ ruleBackend: { backend: "iptables-legacy", hasZones: true } }),
+      openEndpointFor: () => answering,
+    },
     () => {},
   );
   let round = 0;

@@ -29,7 +29,11 @@ const { runner, memory } = attaching;
 after(() => attaching[Symbol.dispose]());
 
 function attachmentIn(netns: Netns, tier: RuleBackend, hasZones = true): Attachment {
-  return attaching.in(netns.netnsPath, { ruleBackend: { backend: tier, hasZones }, nextZone: () => ZONE, openEndpoint: answering });
+  return attaching.in(netns.netnsPath, {
+    ruleBackend: { backend: tier, hasZones },
+    nextZone: () => ZONE,
+    openEndpoint: answering,
+  });
 }
 
 /** Does something inside, with a descriptor of the namespace. */

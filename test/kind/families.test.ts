@@ -162,7 +162,11 @@ test("a node that gets IPv6 later has an address of that family as soon as it jo
   await using asking = await QueryLoop.start(first, { server: server4, name: "web" });
   await setIpv6(0);
   await node.container.connect("six");
-  await waitForNode(instance, node.name, ({ advertised: published, state }) => published.length === 2 && state === "working");
+  await waitForNode(
+    instance,
+    node.name,
+    ({ advertised: published, state }) => published.length === 2 && state === "working",
+  );
   await using pod = await startPod(node, { family: "ipv6" });
   const server = pod.nameservers.find((each) => !IPV4.test(each)) ?? "";
   assert.deepEqual(await world.webFrom(pod, server), world.found);

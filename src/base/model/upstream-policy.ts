@@ -65,4 +65,8 @@ export interface UpstreamPolicy {
   readonly localOnly: LocalOnlyPolicy;
 }
 
-export const UPSTREAM_DEFAULTS: UpstreamPolicy = { forward: FORWARD_DEFAULTS, cache: CACHE_DEFAULTS, localOnly: LOCAL_ONLY_DEFAULTS };
+export const UPSTREAM_DEFAULTS: UpstreamPolicy = {
+  forward: FORWARD_DEFAULTS,
+  cache: CACHE_DEFAULTS,
+  localOnly: LOCAL_ONLY_DEFAULTS,
+};

@@ -62,7 +62,9 @@ export const SCHEMA = map({
   networks: z
     .record(z.string().min(1), map({ dns: servers }), {
       error: ({ code, input }) =>
-        code === "invalid_key" ? "a network has a name" : wrongType("map from the names of networks to {dns: [...]}", input),
+        code === "invalid_key"
+          ? "a network has a name"
+          : wrongType("map from the names of networks to {dns: [...]}", input),
     })
     .optional(),
   "resolv-conf": leaf(READERS["resolv-conf"]).optional(),

@@ -35,7 +35,11 @@ export function decide(
   const label = readLabel((isImages ? fact.imageLabels.labels : fact.labels)[ENABLE_LABEL]);
   if (!label.isEnabled) return skip("opted-out", `its ${isImages ? "image's " : ""}label ${ENABLE_LABEL} says so`);
   const labels = effectiveLabels(fact, policy);
-  const warnings = [label.warning, labelRoutes(labels, policy.servers).warning, ignoredLabelWarning(DNS_LABEL, fact, policy)];
+  const warnings = [
+    label.warning,
+    labelRoutes(labels, policy.servers).warning,
+    ignoredLabelWarning(DNS_LABEL, fact, policy),
+  ];
   const decision = decideByNetworks(fact, networkOf, isSelected(fact, labels, only));
   if (decision.kind === "serve" || decision.code !== "not-selected") return withWarnings(decision, warnings);
   const keys = only.filter((filter) => filter.kind === "label").map(({ key }) => key);

@@ -12,7 +12,12 @@ import { TRIAL_MARK } from "../rules/probe.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
-import { RULE_BACKENDS, type RuleBackendChoice, type RuleBackend, type RuleBackendSetting } from "../../base/model/rule-backend.ts";
+import {
+  RULE_BACKENDS,
+  type RuleBackendChoice,
+  type RuleBackend,
+  type RuleBackendSetting,
+} from "../../base/model/rule-backend.ts";
 
 /** What is needed for each. */
 const REQUIREMENTS: Readonly<Record<RuleBackend, string>> = {
@@ -26,7 +31,11 @@ const REQUIREMENTS: Readonly<Record<RuleBackend, string>> = {
 /** How an unknown table flag is answered. */
 const NO_OWNER_ERRORS = new Set(["EOPNOTSUPP", "ENOTSUP", "EINVAL"]);
 
-export function chooseRuleBackend(runner: NamespaceRunner, memory: NetlinkMemory, wish: RuleBackendSetting): RuleBackendChoice {
+export function chooseRuleBackend(
+  runner: NamespaceRunner,
+  memory: NetlinkMemory,
+  wish: RuleBackendSetting,
+): RuleBackendChoice {
   const tiers = wish === "auto" ? RULE_BACKENDS : [wish];
   const failures: string[] = [];
   let cause: unknown;
@@ -76,7 +85,11 @@ function failureText(tier: RuleBackend, error: unknown): string {
 }
 
 /** What is not as it should be with rules that nobody owns. */
-export function warnOfRuleBackend({ backend: tier, hasZones }: RuleBackendChoice, isKept: boolean, tell: ReportEvent): void {
+export function warnOfRuleBackend(
+  { backend: tier, hasZones }: RuleBackendChoice,
+  isKept: boolean,
+  tell: ReportEvent,
+): void {
   if (tier === "nft-owner" || (tier === "nft" && isKept)) return;
   tell(
     { tier, remedy: "After a kill or a hang: dns11 cleanup, or start dns11 again." },

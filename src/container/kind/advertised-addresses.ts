@@ -42,7 +42,15 @@ export interface AdvertisedAddresses {
 }
 
 export function advertisedAddresses(input: AdvertisedInput): AdvertisedAddresses {
-  const { policy, fact, hasIpv6, nameservers: named, before, fromEntrypoint: byEntrypoint, isSettingNew: isWishNew } = input;
+  const {
+    policy,
+    fact,
+    hasIpv6,
+    nameservers: named,
+    before,
+    fromEntrypoint: byEntrypoint,
+    isSettingNew: isWishNew,
+  } = input;
   const wish = configuredAddresses(policy, fact);
   const ours = [wish.ipv4, wish.ipv6, fact.gateway.ipv4, fact.gateway.ipv6, ...before, ...byEntrypoint];
   const isOurs = (address: string): boolean => ours.some((one) => one !== undefined && isSameAddress(one, address));

@@ -15,7 +15,13 @@ import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
 import type { NodeReport } from "../../base/model/node-report.ts";
 import type { AttachMode, ServedNamespace } from "../attach/attach-mode.ts";
-import { type Capture, DOCKER_REDIRECT, DOCKER_RESOLVER, type Redirect, CONTAINER_CAPTURE } from "../capture/capture.ts";
+import {
+  type Capture,
+  DOCKER_REDIRECT,
+  DOCKER_RESOLVER,
+  type Redirect,
+  CONTAINER_CAPTURE,
+} from "../capture/capture.ts";
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import type { Within } from "../rules/exchange.ts";
 import { GuardCount } from "../rules/guard-count.ts";
@@ -273,7 +279,12 @@ export class NodeMode implements AttachMode {
     return binds.map((bind): Redirect => {
       const ofFamily = captured.filter((address) => isIPv6(address) === isIPv6(bind));
       const repliesAs = told.find((address) => isIPv6(address) === isIPv6(bind)) ?? ofFamily[0];
-      return { bind, fromInside: ofFamily, fromPods: ofFamily, ...(repliesAs !== undefined && { replySource: repliesAs }) };
+      return {
+        bind,
+        fromInside: ofFamily,
+        fromPods: ofFamily,
+        ...(repliesAs !== undefined && { replySource: repliesAs }),
+      };
     });
   }
 

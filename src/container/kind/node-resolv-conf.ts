@@ -5,7 +5,13 @@
 import { LIMITS } from "../../base/limits.ts";
 import { DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { ResolvConfRecord } from "./journal.ts";
-import { ResolvConfWriter, type AdvertiseResult, type Reaction, type RestoreResult, restoreFile } from "./resolv-conf-writer.ts";
+import {
+  ResolvConfWriter,
+  type AdvertiseResult,
+  type Reaction,
+  type RestoreResult,
+  restoreFile,
+} from "./resolv-conf-writer.ts";
 import { type OpenFile, ResolvConfFile } from "./resolv-conf-file.ts";
 import { isLoopback, nameserversIn, rewriteResolvConf } from "./resolv-conf-text.ts";
 

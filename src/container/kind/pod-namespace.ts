@@ -75,12 +75,18 @@ export function isPodLink({ name }: { readonly name: string }): boolean {
 }
 
 /** Makes a pod of the node whose namespace is behind `node`. If that fails the kernel soon takes away what there is of it. */
-export async function openPodNamespace(runner: NamespaceRunner, memory: NetlinkMemory, node: number): Promise<PodNamespace> {
+export async function openPodNamespace(
+  runner: NamespaceRunner,
+  memory: NetlinkMemory,
+  node: number,
+): Promise<PodNamespace> {
   const outside = runner.within(node, () => new RouteSocket(memory));
   try {
     const { fd, inside } = runner.withinScratch(() => holdNamespace(memory));
     try {
-      return await connectPod(outside, inside, fd, (link, used) => runner.within(node, () => removePod(memory, link, used)));
+      return await connectPod(outside, inside, fd, (link, used) =>
+        runner.within(node, () => removePod(memory, link, used)),
+      );
     } finally {
       inside.close();
     }
@@ -141,7 +147,12 @@ function shortenOrphanRetries(): void {
   }
 }
 
-async function connectPod(outside: RouteSocket, inside: RouteSocket, fd: number, part: RemovePod): Promise<PodNamespace> {
+async function connectPod(
+  outside: RouteSocket,
+  inside: RouteSocket,
+  fd: number,
+  part: RemovePod,
+): Promise<PodNamespace> {
   let link: PodNamespace["link"] | undefined;
   let used: readonly string[] = [];
   let isClosed = false;

@@ -106,7 +106,12 @@ export class ResolvConfWriter {
     if (!isKnown && isRight) return this.#accept(text);
     if (!isKnown && this.#isHalfWritten(text)) return this.#wait();
     const search = change.search === undefined ? undefined : textOf(Buffer.from(change.search));
-    return this.#put(text, original, rewriteResolvConf(original, { ...change, search, replaced: useless }), change.addresses);
+    return this.#put(
+      text,
+      original,
+      rewriteResolvConf(original, { ...change, search, replaced: useless }),
+      change.addresses,
+    );
   }
 
   /** To be called also from time to time, by whoever wants to be sure: not every kernel tells of every write. */

@@ -41,7 +41,11 @@ export function disabledRouteLocalnet(names: readonly string[]): RouteLocalnet {
 }
 
 /** The record that switching these on needs, with what is known from before; of interfaces that are gone nothing is. */
-export function extendLocalnetRecord(known: LocalnetRecord, lacking: RouteLocalnet, links: readonly NamedLink[]): LocalnetRecord {
+export function extendLocalnetRecord(
+  known: LocalnetRecord,
+  lacking: RouteLocalnet,
+  links: readonly NamedLink[],
+): LocalnetRecord {
   const present = new Set([ALL, LATER, ...links.map(({ name }) => name)]);
   const before = Object.entries(known.routeLocalnet).filter(([name]) => present.has(name));
   const isFirst = Object.hasOwn(lacking, LATER) && !Object.hasOwn(known.routeLocalnet, LATER);

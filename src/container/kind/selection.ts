@@ -19,7 +19,11 @@ const IN_FRONT: readonly (readonly [string, string])[] = [
 
 type NodeCandidate = Pick<ContainerFact, "name"> & SplitLabels;
 
-export function isNode(fact: NodeCandidate, filters: readonly NodeFilter[], policy: LabelPolicy = LABEL_DEFAULTS): boolean {
+export function isNode(
+  fact: NodeCandidate,
+  filters: readonly NodeFilter[],
+  policy: LabelPolicy = LABEL_DEFAULTS,
+): boolean {
   return isNodeBy(fact.name, effectiveLabels(fact, policy), filters);
 }
 

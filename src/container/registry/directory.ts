@@ -119,12 +119,17 @@ export class Directory {
     const isUnclear = !reaches && joined.some(mayReachOutside);
     const ownAddresses = [this.#options.ownAddress, ...(node?.ownAddresses ?? [])];
     // Where KIND's entrypoint has been, Docker's own resolver answers at another address.
-    const doors = [DOCKER_SERVER, ...(node?.ownAddresses ?? []).map((address): Server => ({ ...DOCKER_SERVER, address }))];
+    const doors = [
+      DOCKER_SERVER,
+      ...(node?.ownAddresses ?? []).map((address): Server => ({ ...DOCKER_SERVER, address })),
+    ];
     const listed = isUnclear ? doors : this.#listed(nameservers, doors, ownAddresses);
     const isOwn = nameservers.kind === "listed" && nameservers.isOwn && !isUnclear;
     // Who may say what, most trusted first: the operator, whoever created the container, the author of its image.
     const says: RouteLayer[] = [
-      ...joined.map(({ network: { name } }) => routeLayer(`the settings of network "${name}"`, networks.get(name) ?? [])),
+      ...joined.map(({ network: { name } }) =>
+        routeLayer(`the settings of network "${name}"`, networks.get(name) ?? []),
+      ),
       routeLayer("the settings, dns", everyone),
       routeLayer(
         "the settings, kind.host-docker-internal",

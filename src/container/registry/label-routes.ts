@@ -14,7 +14,10 @@ import type { RouteLayer } from "./routes.ts";
 export const DNS_LABEL = "io.dns11.dns";
 
 /** What a label says; texts that are wrong are left out, and the first of them is told. */
-export function labelRoutes(labels: Labels, place: LabelServers): { readonly say: RouteLayer; readonly warning?: string } {
+export function labelRoutes(
+  labels: Labels,
+  place: LabelServers,
+): { readonly say: RouteLayer; readonly warning?: string } {
   const { texts, rest } = textsOf(labels[DNS_LABEL] ?? "");
   const say: RouteText[] = [];
   const servers = new Set<string>();

@@ -48,10 +48,11 @@ function selectDockerTable(writer: NetlinkWriter): void {
 }
 
 function legacyRedirects(): DockerRedirect[] {
-  return (legacyRules("nat") ?? []).flatMap(({ chain, protocol, destination: asked, dnatPort: port }): DockerRedirect[] =>
-    chain === DOCKER_CHAIN && port !== undefined && (protocol === "udp" || protocol === "tcp")
-      ? [{ destination: asked, protocol, port }]
-      : [],
+  return (legacyRules("nat") ?? []).flatMap(
+    ({ chain, protocol, destination: asked, dnatPort: port }): DockerRedirect[] =>
+      chain === DOCKER_CHAIN && port !== undefined && (protocol === "udp" || protocol === "tcp")
+        ? [{ destination: asked, protocol, port }]
+        : [],
   );
 }
 
@@ -88,7 +89,9 @@ function redirectIn(list: Buffer | undefined): DockerRedirect | undefined {
         port = dnatPort(numberIn(data.get(nft.NFTA_TARGET_REV)), data.get(nft.NFTA_TARGET_INFO) ?? Buffer.alloc(0));
     }
   }
-  return asked === undefined || protocol === undefined || port === undefined ? undefined : { destination: asked, protocol, port };
+  return asked === undefined || protocol === undefined || port === undefined
+    ? undefined
+    : { destination: asked, protocol, port };
 }
 
 function isDestination(payload: ReadonlyMap<number, Buffer>): boolean {

@@ -140,8 +140,14 @@ export function drainingPlan(input: PlanInput, conversations: readonly number[])
 
 type QueryOrigin = "fromInside" | "fromPods";
 
-function tablePlans(input: PlanInput, queriesFor: (led: readonly ListeningRedirect[], who: QueryOrigin) => QueryRules): TablePlan[] {
-  const all = input.capture.redirects.map((lead, index): ListeningRedirect => ({ lead, listening: listeningOf(input, index) }));
+function tablePlans(
+  input: PlanInput,
+  queriesFor: (led: readonly ListeningRedirect[], who: QueryOrigin) => QueryRules,
+): TablePlan[] {
+  const all = input.capture.redirects.map((lead, index): ListeningRedirect => ({
+    lead,
+    listening: listeningOf(input, index),
+  }));
   return IP_FAMILIES.flatMap((family) => {
     const led = all.filter(({ lead }) => familyOf(lead.bind) === family);
     if (led.length === 0) return [];
@@ -180,8 +186,16 @@ function insideChains(input: PlanInput, led: readonly ListeningRedirect[], queri
 }
 
 /** What comes in from behind the namespace; what comes in from Docker's networks is none of ours. */
-function podChains({ capture }: PlanInput, family: IpFamily, led: readonly ListeningRedirect[], queries: QueryRules): ChainPlan[] {
-  const passing = capture.bypassInterfaces.map((device): RulePlan => ({ match: { interface: device }, action: { kind: "accept" } }));
+function podChains(
+  { capture }: PlanInput,
+  family: IpFamily,
+  led: readonly ListeningRedirect[],
+  queries: QueryRules,
+): ChainPlan[] {
+  const passing = capture.bypassInterfaces.map((device): RulePlan => ({
+    match: { interface: device },
+    action: { kind: "accept" },
+  }));
   return [
     {
       name: "pod-zone",

@@ -87,7 +87,10 @@ function isList(servers: ListedServers, given: readonly string[]): boolean {
 }
 
 /** Whether the host's file names it, and the engine would have it asked from there. */
-function isHostServer({ from, address }: ListedServers[number], { hostServers, engineVersion }: NameserversInput): boolean {
+function isHostServer(
+  { from, address }: ListedServers[number],
+  { hostServers, engineVersion }: NameserversInput,
+): boolean {
   if (addressBytes(address) === undefined || !hostServers().has(address)) return false;
   return from === "container" || engineVersion >= ASKS_FROM_HOST || isOnlyThere(address);
 }

@@ -30,7 +30,11 @@ export function readRuleSnapshot(memory: NetlinkMemory): RuleSnapshot {
 }
 
 /** Whether queries come through, by what was asked. */
-export function rulesFindings(seen: RuleSnapshot, { served, isAnswered }: ContainerTarget, comesThrough: boolean): Finding[] {
+export function rulesFindings(
+  seen: RuleSnapshot,
+  { served, isAnswered }: ContainerTarget,
+  comesThrough: boolean,
+): Finding[] {
   return [
     ownRulesFinding(seen.standing, served !== undefined),
     dockerRulesFinding(seen.docker, isAnswered),

@@ -32,13 +32,15 @@ export function upstreamFinding(server: Server, legs: readonly ExchangeResult[])
   const told = legs.map((leg) => ({ leg, code: leg.reply === undefined ? undefined : replyCode(leg.reply, leg.id) }));
   const detail = `${serverText(server)}: ${told.map(({ leg, code }) => legText(leg, code)).join(", ")}`;
   const [udp, tcp] = told;
-  if (udp?.code === undefined && tcp?.code === undefined) return finding("upstream", "problem", detail, USE_ANOTHER_SERVER);
+  if (udp?.code === undefined && tcp?.code === undefined)
+    return finding("upstream", "problem", detail, USE_ANOTHER_SERVER);
   if (udp?.code === undefined) return finding("upstream", "problem", detail, USE_ANOTHER_SERVER);
   if (tcp?.code === undefined) {
     const remedy = "Let port 53 by TCP through to it: replies that do not fit into a packet need it.";
     return finding("upstream", "warning", detail, remedy);
   }
-  if (udp.code === "SERVFAIL" || udp.code === "REFUSED") return finding("upstream", "warning", detail, USE_ANOTHER_SERVER);
+  if (udp.code === "SERVFAIL" || udp.code === "REFUSED")
+    return finding("upstream", "warning", detail, USE_ANOTHER_SERVER);
   return finding("upstream", "ok", detail);
 }
 

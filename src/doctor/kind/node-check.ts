@@ -97,7 +97,11 @@ function listenerFindings(fact: NodeFact, reachable: readonly string[]): Finding
   });
 }
 
-async function podFindings({ fact, fd }: NodeTarget, servers: readonly string[], tools: NodeCheckTools): Promise<Finding[]> {
+async function podFindings(
+  { fact, fd }: NodeTarget,
+  servers: readonly string[],
+  tools: NodeCheckTools,
+): Promise<Finding[]> {
   if (servers.length === 0) return [];
   let pod;
   try {

@@ -124,7 +124,15 @@ export class AdaptiveForwarder {
     this.#refreshing++;
     this.#keeping.beginRefresh(entry);
     const message = queryFor(question, question.length, key.bits);
-    this.#depart({ client, serverList: lane, key, isRefresh: true, message, questionEnd: question.length, waiters: [] });
+    this.#depart({
+      client,
+      serverList: lane,
+      key,
+      isRefresh: true,
+      message,
+      questionEnd: question.length,
+      waiters: [],
+    });
   }
 
   /** What servers say from now on may be something else: nothing that is on its way is kept, and nobody joins it. */
@@ -195,7 +203,15 @@ export class AdaptiveForwarder {
     if (deferred.bits === NOT_SHAREABLE || leadingBack.length > 0) {
       // What is asked of others than usual is nobody else's answer.
       const message = Buffer.from(deferred.query);
-      this.#depart({ client, serverList: lane, looping: leadingBack, key: undefined, message, questionEnd, waiters: [delivery] });
+      this.#depart({
+        client,
+        serverList: lane,
+        looping: leadingBack,
+        key: undefined,
+        message,
+        questionEnd,
+        waiters: [delivery],
+      });
       return;
     }
     const key = cacheKeyOf(delivery, lane);

@@ -116,7 +116,8 @@ export class SequentialForwarder {
       const tookMs = performance.now() - startMs;
       const isStream = transport === "tcp";
       if (attempted.kind === "reply") this.#meter?.recordReply(server, isStream, attempted.reply.rcode, tookMs);
-      else this.#meter?.recordFailure(server, isStream, isUndialled ? "dial_error" : failureOf(tookMs, timeoutMs), tookMs);
+      else
+        this.#meter?.recordFailure(server, isStream, isUndialled ? "dial_error" : failureOf(tookMs, timeoutMs), tookMs);
       this.#guarded(search, () => this.#judge(search, server, index, attempted));
     };
     const why = index === 0 ? "the first of the list, always" : "the one before failed";

@@ -31,7 +31,10 @@ interface OrderParts {
   readonly turn: number;
 }
 
-export function orderServers({ nameservers, looping: leadingBack, policy, turn, clientNumber: by }: OrderParts, now: number): UpstreamCandidate[] {
+export function orderServers(
+  { nameservers, looping: leadingBack, policy, turn, clientNumber: by }: OrderParts,
+  now: number,
+): UpstreamCandidate[] {
   const [only] = nameservers;
   // Most lists have one server, and no order.
   if (nameservers.length === 1 && only !== undefined && leadingBack.length === 0) return [candidateOf(only)];
@@ -46,7 +49,14 @@ export function orderServers({ nameservers, looping: leadingBack, policy, turn, 
 }
 
 function candidateOf(nameserver: Nameserver): UpstreamCandidate {
-  return { nameserver, state: "unasked", tries: 0, reason: "no answer in time", isUnreachable: false, isWithoutEdns: false };
+  return {
+    nameserver,
+    state: "unasked",
+    tries: 0,
+    reason: "no answer in time",
+    isUnreachable: false,
+    isWithoutEdns: false,
+  };
 }
 
 // By loops: a function for each of these looks, in each of thousands of flights, would be one object more.

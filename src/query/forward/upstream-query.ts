@@ -26,7 +26,15 @@ import { UpstreamJournal } from "../trace.ts";
 import type { ServerFailure, UpstreamQueryHooks, UpstreamQueryPlan, UpstreamResult } from "./upstream-query-plan.ts";
 import { Attempt, type AttemptResult, type AttemptListener, askTcp } from "./attempt.ts";
 import type { DeadlineTarget } from "./deadlines.ts";
-import { type UpstreamCandidate, FORWARDING_LOOP, isAnyPending, isAnyUp, isLastUntried, orderServers, noteOrder } from "./server-order.ts";
+import {
+  type UpstreamCandidate,
+  FORWARDING_LOOP,
+  isAnyPending,
+  isAnyUp,
+  isLastUntried,
+  orderServers,
+  noteOrder,
+} from "./server-order.ts";
 
 /** What the kernel says of a server that is not there, or not to be reached. Everything else is no news of it. */
 const UNREACHABLE = /\b(ECONNREFUSED|ECONNRESET|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ETIMEDOUT)\b/;
@@ -140,7 +148,9 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     if (this.#askFresh("those before have been silent for longer than they should")) return;
     this.#againMs *= 2;
     this.#stepMs = this.#hooks.now() + this.#againMs;
-    const waiting = this.#line.filter(({ state, tries: asks }) => state === "asked" && asks < LIMITS.upstreamAttemptsPerServer);
+    const waiting = this.#line.filter(
+      ({ state, tries: asks }) => state === "asked" && asks < LIMITS.upstreamAttemptsPerServer,
+    );
     const [again] = waiting.toSorted((a, b) => a.tries - b.tries);
     if (again !== undefined) this.#ask(again, "it has not answered yet");
   }
@@ -265,7 +275,12 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     const now = this.#hooks.now();
     const failure = REFUSALS.has(reply.rcode) ? rcodeName(reply.rcode) : undefined;
     this.#hooks.meter?.recordReply(nameserver.server, isStream, reply.rcode, now - sentMs);
-    nameserver.health.recordAnswer(now, isStream ? undefined : now - sentMs, failure === undefined, this.#plan.clientNumber);
+    nameserver.health.recordAnswer(
+      now,
+      isStream ? undefined : now - sentMs,
+      failure === undefined,
+      this.#plan.clientNumber,
+    );
     // What comes after the end tells how the server is, and nothing else.
     if (this.#isOver) return;
     if (failure !== undefined) {

@@ -59,7 +59,9 @@ export class SpecialNames {
     const isDotless = keepsDotless && labelCount < 2 && (type === TYPE.A || type === TYPE.AAAA);
     const isPrivate = keepsPrivateReverse && PRIVATE_REVERSE.some((zone) => endsWith(question, zone));
     if (!isDotless && !isPrivate) return NOTHING;
-    const which = isDotless ? "forward.domain-needed: no dot" : "forward.bogus-priv: the reverse name of a private address";
+    const which = isDotless
+      ? "forward.domain-needed: no dot"
+      : "forward.bogus-priv: the reverse name of a private address";
     this.trace?.recordAnswer("special", `${which}, so it does not leave`);
     return nameError(block, question, this.#behaviour);
   }
@@ -75,7 +77,10 @@ export class SpecialNames {
       return nameError(block, question, behaviour);
     }
     if (endsWith(question, RESOLVER)) {
-      this.trace?.recordAnswer("special", "resolver.arpa is about the resolver, which has nothing to say there (RFC 9462)");
+      this.trace?.recordAnswer(
+        "special",
+        "resolver.arpa is about the resolver, which has nothing to say there (RFC 9462)",
+      );
       return noData(block, question, behaviour);
     }
     if (question.type === TYPE.PTR && LOOPBACK_REVERSE.some((name) => endsWith(question, name))) {

@@ -77,7 +77,12 @@ export class Outcome {
   }
 
   /** A query that was deferred has its answer. */
-  deliver({ query, questionEnd, type }: Delivered, reply: Uint8Array, result: QueryResult, server: Server | undefined): void {
+  deliver(
+    { query, questionEnd, type }: Delivered,
+    reply: Uint8Array,
+    result: QueryResult,
+    server: Server | undefined,
+  ): void {
     this.stage = STAGE.delivered;
     this.result = QUERY_RESULT[result];
     this.type = type;

@@ -114,7 +114,12 @@ export class Health {
   }
 
   #judge(nowMs: number, by: number | undefined): void {
-    const { downAfterQueries, downAfterMs, downAfterErrors: downAfterUseless, downAfterErrorsOthers: downAfterUselessOthers } = LIMITS;
+    const {
+      downAfterQueries,
+      downAfterMs,
+      downAfterErrors: downAfterUseless,
+      downAfterErrorsOthers: downAfterUselessOthers,
+    } = LIMITS;
     const silence = this.#unanswered;
     if (silence.count >= downAfterQueries && nowMs - silence.sinceMs >= downAfterMs) {
       const isSeenByOthers = silence.others > 0 && nowMs - silence.othersSinceMs >= downAfterMs;

@@ -89,7 +89,9 @@ export class UpstreamStream {
     if (id === undefined || sent === undefined) return this.#end("it answered what was not asked");
     this.#waiting.delete(id);
     if (!isReplyTo(message, sent.exchange)) {
-      guard.run("upstream", sent.exchange.clientNumber, () => sent.exchange.onUnreachable("it answered another question"));
+      guard.run("upstream", sent.exchange.clientNumber, () =>
+        sent.exchange.onUnreachable("it answered another question"),
+      );
       return this.#end("it answered another question");
     }
     this.hasAnswered = true;

@@ -28,7 +28,10 @@ interface EnginePortsParts {
 
 const LOOK_EVERY_MS = 10;
 
-export function containersOf({ directory, nodes, reconciler, roster }: EnginePortsParts, { engine }: EngineAccess): Containers {
+export function containersOf(
+  { directory, nodes, reconciler, roster }: EnginePortsParts,
+  { engine }: EngineAccess,
+): Containers {
   return {
     facts: directory.containers,
     decisionOf: (id) => roster.decisionOf(id),

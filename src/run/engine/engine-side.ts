@@ -117,7 +117,7 @@ export class EngineSide implements ContainerSide {
   }
 
   #openReconciler(): Reconciler {
-    const { ground, keep, heir, begins, querySide: querySide, quarantines, counts } = this.#parts;
+    const { ground, keep, heir, begins, querySide, quarantines, counts } = this.#parts;
     const { host } = this.#link;
     return new Reconciler(
       {
@@ -171,7 +171,7 @@ export class EngineSide implements ContainerSide {
   }
 
   #openHostUpstreams(): HostUpstreams {
-    const { log, querySide: querySide, settings } = this.#parts;
+    const { log, querySide, settings } = this.#parts;
     return new HostUpstreams(
       {
         onEvent: eventLogger(log),
@@ -189,7 +189,7 @@ export class EngineSide implements ContainerSide {
   }
 
   #openFollower(): Follower {
-    const { counts, log, quarantines, querySide: querySide, repeats } = this.#parts;
+    const { counts, log, quarantines, querySide, repeats } = this.#parts;
     return new Follower(this.#link.engine, {
       onConnected: (info) => {
         this.#link.accept(info);
@@ -270,7 +270,9 @@ export class EngineSide implements ContainerSide {
       const fact = this.directory.containers.get(record.containerId);
       const isRunning = fact?.startedAt === record.startedAt;
       if (isRunning && this.nodes.isNode(fact)) return [];
-      const { did, isComplete: isWhole } = isRunning ? restoreNode(record, { ...ground, host: this.#link.host() }) : NOTHING_TO_RESTORE;
+      const { did, isComplete: isWhole } = isRunning
+        ? restoreNode(record, { ...ground, host: this.#link.host() })
+        : NOTHING_TO_RESTORE;
       if (isWhole) journal.remove(record.containerId);
       return did.length === 0 ? [] : [{ node: record.name, did }];
     });

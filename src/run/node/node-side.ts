@@ -64,7 +64,9 @@ class NodeSide implements ContainerSide {
     this.#policy = settings.kind;
     this.#host = openEngineHost(process.pid);
     this.#reconciler = this.#openReconciler();
-    this.#mode = openNodeMode(this.#policy, { ...ground, log, journal }, () => this.#reconciler.updateCapture(IN_NODE_ID));
+    this.#mode = openNodeMode(this.#policy, { ...ground, log, journal }, () =>
+      this.#reconciler.updateCapture(IN_NODE_ID),
+    );
     this.#directory.setRules(settings.routes);
     this.#container = containerHere(this.#mode);
     this.containers = {
@@ -137,7 +139,7 @@ class NodeSide implements ContainerSide {
   }
 
   #openReconciler(): Reconciler {
-    const { counts, ground, keep, heir, begins, querySide: querySide } = this.#parts;
+    const { counts, ground, keep, heir, begins, querySide } = this.#parts;
     return new Reconciler(
       {
         ...ground,

@@ -15,7 +15,10 @@ test("rates and shares come from counters, names and times from what was seen", 
   const tally = new QueryStatistics();
   tally.addCounters(counted({ web: { queries: 100, cached: 50 }, db: { queries: 7 } }), START_MS);
   for (let i = 1; i <= 100; i++) tally.addQuery(aReport({ result: "forwarded", ms: i }), START_MS);
-  tally.addCounters(counted({ web: { queries: 1_100, cached: 800, failed: 10 }, db: { queries: 7 } }), START_MS + 2_000);
+  tally.addCounters(
+    counted({ web: { queries: 1_100, cached: 800, failed: 10 }, db: { queries: 7 } }),
+    START_MS + 2_000,
+  );
   const { all, containers, names, unseen } = tally.snapshot(START_MS + 2_000);
   const [web, db] = containers;
   assert.deepEqual(web, {
@@ -70,7 +73,8 @@ test("what is older than a minute is over, and another life of a container begin
   tally.addCounters(counted({ web: { queries: 1_000 } }), START_MS);
   tally.addCounters(counted({ web: { queries: 5 } }), START_MS + 1_000);
   assert.equal(tally.snapshot(START_MS + 1_000).containers[0]?.perSecond, 5);
-  for (let second = 60; second < 63; second++) tally.addCounters(counted({ web: { queries: 6 } }), START_MS + second * 1_000);
+  for (let second = 60; second < 63; second++)
+    tally.addCounters(counted({ web: { queries: 6 } }), START_MS + second * 1_000);
   const { names, unseen, containers } = tally.snapshot(START_MS + 62_000);
   assert.deepEqual([names.length, unseen, containers[0]?.queries], [0, 0, 0]);
 });
@@ -118,11 +122,16 @@ function crowded(): ReturnType<QueryStatistics["snapshot"]> {
   for (const container of words)
     tally.addQuery(aReport({ container, name: `${container}.example`, result: "forwarded" }), START_MS);
   tally.addQuery({ container: "container-0", missed: 1_000_000 }, START_MS);
-  tally.addCounters(counted(Object.fromEntries(words.map((word) => [word, { queries: 1_000_000, failed: 3 }]))), START_MS);
+  tally.addCounters(
+    counted(Object.fromEntries(words.map((word) => [word, { queries: 1_000_000, failed: 3 }]))),
+    START_MS,
+  );
   return tally.snapshot(START_MS);
 }
 
-function counted(containers: Readonly<Record<string, Readonly<Record<string, number>>>>): Parameters<QueryStatistics["addCounters"]>[0] {
+function counted(
+  containers: Readonly<Record<string, Readonly<Record<string, number>>>>,
+): Parameters<QueryStatistics["addCounters"]>[0] {
   return { containers: Object.entries(containers).map(([container, counters]) => ({ container, counters })) };
 }
 

@@ -76,7 +76,10 @@ test("options become what they mean for a server", () => {
   const options = ["ndots:1", "rotate", "use-vc", "timeout:2"].map((text) => parseDnsOption(text));
   const { upstream, routes, origins } = mergeSettings([flags({ "dns-opt": options })]);
   assert.equal(routes.isNdotsSet, true);
-  assert.deepEqual([upstream.forward.rotates, upstream.forward.usesTcp, upstream.forward.budgetMs], [true, true, 2_000]);
+  assert.deepEqual(
+    [upstream.forward.rotates, upstream.forward.usesTcp, upstream.forward.budgetMs],
+    [true, true, 2_000],
+  );
   assert.deepEqual(origins["forward.budget"], { value: "2s", source: "flag" });
 });
 
@@ -164,7 +167,11 @@ const CONTRADICTIONS: readonly (readonly [string, LayerValues, readonly string[]
   ["a log of queries without names", { "queries.log": true, "queries.names": "hidden" }, []],
   ["ndots in strict", { strict: true, "dns-opt": [parseDnsOption("ndots:1")] }, []],
   ["cache and failover in strict", { strict: true, "switches.failover": true, "switches.cache": true }, []],
-  ["special names and leave in strict", { strict: true, "switches.special-names": true, "forward.bogus-priv": true }, []],
+  [
+    "special names and leave in strict",
+    { strict: true, "switches.special-names": true, "forward.bogus-priv": true },
+    [],
+  ],
 ];
 
 for (const [what, said, beginnings] of CONTRADICTIONS) {

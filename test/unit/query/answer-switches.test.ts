@@ -169,7 +169,8 @@ test("ttlSeconds is the TTL of every record of ours, and what an SOA tells to re
 });
 
 test("the two characters differ in every switch", () => {
-  for (const [name, value] of Object.entries(STRICT_BEHAVIOUR)) assert.notEqual(DEFAULT_BEHAVIOUR[name as keyof Behaviour], value, name);
+  for (const [name, value] of Object.entries(STRICT_BEHAVIOUR))
+    assert.notEqual(DEFAULT_BEHAVIOUR[name as keyof Behaviour], value, name);
 });
 
 function asked(query: Buffer, behaviour: Behaviour): Answered {

@@ -19,7 +19,12 @@ test("a follower that is silent for too long ends the beats, and its next sign o
   const life = new Lifecycle({ NOTIFY_SOCKET: supervisor.name, WATCHDOG_USEC: "40000" }, createLog("silent"));
   try {
     let lastSignMs = performance.now();
-    const source: LifecycleSource = { isSynced: true, isSettled: true, containers: () => [], lastActivityMs: () => lastSignMs };
+    const source: LifecycleSource = {
+      isSynced: true,
+      isSettled: true,
+      containers: () => [],
+      lastActivityMs: () => lastSignMs,
+    };
     life.setServing(() => source);
     life.begin();
     const beats = (): number => supervisor.messages.filter((message) => "WATCHDOG" in message).length;

@@ -28,7 +28,12 @@ export class Forwarding {
   readonly failures: { readonly server: Server; readonly reason: string }[] = [];
 
   constructor(asking: Asking) {
-    const { query = aQuery({ name: "example.org" }), transport = "udp", behaviour = DEFAULT_BEHAVIOUR, isKnown = false } = asking;
+    const {
+      query = aQuery({ name: "example.org" }),
+      transport = "udp",
+      behaviour = DEFAULT_BEHAVIOUR,
+      isKnown = false,
+    } = asking;
     this.client = asking.client ?? anAsker(aView([], upstreams(asking)), dialHere);
     this.forwarder = new SequentialForwarder(behaviour, (server, reason) => this.failures.push({ server, reason }));
     const answered = answerOnce(query, {

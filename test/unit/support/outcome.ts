@@ -15,7 +15,14 @@ type OutcomeParts = {
   readonly isStream?: boolean;
 };
 
-export function anOutcome({ reply, nameEnd, type = 1, result: how = "local", stage, isStream = false }: OutcomeParts): Outcome {
+export function anOutcome({
+  reply,
+  nameEnd,
+  type = 1,
+  result: how = "local",
+  stage,
+  isStream = false,
+}: OutcomeParts): Outcome {
   const outcome = new Outcome();
   const block = Buffer.concat([Buffer.alloc(OFFSET, 0xee), reply, Buffer.alloc(OFFSET, 0xee)]);
   outcome.begin(block, OFFSET, isStream);

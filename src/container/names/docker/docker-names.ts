@@ -115,7 +115,12 @@ export class DockerNames implements VisibleNames {
   }
 }
 
-function isSuffix(name: QuestionName, { ignoresCase: foldsCase }: Behaviour, length: number, network: VisibleNetwork): boolean {
+function isSuffix(
+  name: QuestionName,
+  { ignoresCase: foldsCase }: Behaviour,
+  length: number,
+  network: VisibleNetwork,
+): boolean {
   const suffix = foldsCase ? network.suffixFolded : network.suffix;
   if (suffix?.length !== name.foldedLength - length) return false;
   return foldsCase
@@ -123,7 +128,12 @@ function isSuffix(name: QuestionName, { ignoresCase: foldsCase }: Behaviour, len
     : sameBytes(name.spelled, name.spelledAt + length, suffix, 0, suffix.length);
 }
 
-function linkOf(name: QuestionName, { ignoresCase: foldsCase }: Behaviour, length: number, network: VisibleNetwork): ContainerLink | undefined {
+function linkOf(
+  name: QuestionName,
+  { ignoresCase: foldsCase }: Behaviour,
+  length: number,
+  network: VisibleNetwork,
+): ContainerLink | undefined {
   for (const link of network.links) {
     const alias = foldsCase ? link.aliasFolded : link.alias;
     if (alias?.length !== length) continue;

@@ -4,7 +4,13 @@
  */
 import { folded, sameBytes, wireLabels } from "../../../base/dns/name.ts";
 import { addressBytes } from "../../../base/model/address.ts";
-import { type QuestionName, MISS, type NameAddresses, type NameSearch, type VisibleNames } from "../../../base/model/visible-names.ts";
+import {
+  type QuestionName,
+  MISS,
+  type NameAddresses,
+  type NameSearch,
+  type VisibleNames,
+} from "../../../base/model/visible-names.ts";
 import type { NameSource } from "../name-source.ts";
 
 export const HOST_DOCKER_INTERNAL = "host.docker.internal";

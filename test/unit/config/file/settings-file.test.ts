@@ -164,7 +164,11 @@ const WRONG: readonly (readonly [string, string, readonly string[]])[] = [
     ["f:2:19: switches.cache: 1 is neither true nor false"],
   ],
   ["a level", "version: 1\nlog-level: loud", ['f:2:12: log-level: "loud" is none of debug, info, warn, error, silent']],
-  ["an order", "version: 1\nforward: {order: all}", ['f:2:18: forward.order: "all" is none of adaptive, sequential, parallel']],
+  [
+    "an order",
+    "version: 1\nforward: {order: all}",
+    ['f:2:18: forward.order: "all" is none of adaptive, sequential, parallel'],
+  ],
   ["a filter", "version: 1\nonly: [network=a, web]", ['f:2:19: only[1]: "web" is no filter: it is label=KEY']],
   ["a server", "version: 1\ndns:\n  - host\n  - 10.0.0", ['f:4:5: dns[1]: "10.0.0" is no nameserver']],
   ["a number for a server", "version: 1\ndns: [10.5]", ["f:2:7: dns[0]: 10.5 is no text"]],

@@ -4,7 +4,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { NodeFact } from "../../../../src/container/kind/node-fact.ts";
-import { DEDICATED, type AdvertisedInput, advertisedAddresses } from "../../../../src/container/kind/advertised-addresses.ts";
+import {
+  DEDICATED,
+  type AdvertisedInput,
+  advertisedAddresses,
+} from "../../../../src/container/kind/advertised-addresses.ts";
 import { KIND_DEFAULTS, type KindPolicy } from "../../../../src/base/model/kind-policy.ts";
 
 const FACT: NodeFact = {

@@ -37,7 +37,13 @@ class Rig {
     const openOriginal = (): never => {
       throw new Error("no entrypoint was here");
     };
-    this.resolver = new NodeResolvConf({ path, openWritten: open, openRead: open, openOriginal, isContainerFile: isSame });
+    this.resolver = new NodeResolvConf({
+      path,
+      openWritten: open,
+      openRead: open,
+      openOriginal,
+      isContainerFile: isSame,
+    });
   }
 
   publish(families: Families = { addresses: [GATEWAY], ours: [GATEWAY] }): string | undefined {

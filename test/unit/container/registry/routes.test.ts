@@ -193,8 +193,17 @@ function serverFor(name: string, upstreams: Upstreams): string | undefined {
 }
 
 test("a route says who has said it, and which servers are left out for want of a way outside", () => {
-  const says = [routeLayer("its label", sayOf(["/lan/10.0.0.1"])), routeLayer("everybody", sayOf(["/lan/10.0.0.2", "/corp/"]))];
-  const found = routesOf({ layers: says, fallback: DOCKERS, fallbackBy: "Docker", host: HOSTS, hasExternalAccess: false });
+  const says = [
+    routeLayer("its label", sayOf(["/lan/10.0.0.1"])),
+    routeLayer("everybody", sayOf(["/lan/10.0.0.2", "/corp/"])),
+  ];
+  const found = routesOf({
+    layers: says,
+    fallback: DOCKERS,
+    fallbackBy: "Docker",
+    host: HOSTS,
+    hasExternalAccess: false,
+  });
   assert.deepEqual(
     found.map(({ by, withheld }) => [by, withheld?.map((server) => serverText(server))]),
     [

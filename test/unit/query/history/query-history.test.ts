@@ -183,7 +183,10 @@ for (const [before, after, staysThere] of [
     for (const history of [open, closed]) note(history);
     histories.close(closed);
     histories.setNames(after);
-    assert.deepEqual([...histories.histories()].flatMap((history) => [...history.since(ALL)]).length, staysThere ? 2 : 0);
+    assert.deepEqual(
+      [...histories.histories()].flatMap((history) => [...history.since(ALL)]).length,
+      staysThere ? 2 : 0,
+    );
     note(open);
     assert.equal(open.lastSeq, open.firstSeq + (after === "off" ? 0 : 1), "numbers go on");
   });

@@ -19,7 +19,11 @@ const NONCE = "0123456789abcdef";
 for (const [character, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, better: DEFAULT_BEHAVIOUR })) {
   test(`${character}: what is answered at once is noted with its code`, () => {
     const history = aLedger();
-    const client = anAsker(aView([aNetwork({ members: [{ names: ["web"], ipv4: "172.20.0.2" }] })]), undefined, history);
+    const client = anAsker(
+      aView([aNetwork({ members: [{ names: ["web"], ipv4: "172.20.0.2" }] })]),
+      undefined,
+      history,
+    );
     const asked = { behaviour, client };
     answerOnce(aQuery({ name: "WEB" }), asked);
     answerOnce(aQuery({ name: "web", type: TYPE.AAAA }), { ...asked, isStream: true });
@@ -42,7 +46,10 @@ for (const [character, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, 
 
 test("an unknown version of EDNS is noted with the code that only an OPT can say", () => {
   const history = aLedger();
-  answerOnce(aQuery({ opt: { version: 1 } }), { behaviour: DEFAULT_BEHAVIOUR, client: anAsker(aView(), undefined, history) });
+  answerOnce(aQuery({ opt: { version: 1 } }), {
+    behaviour: DEFAULT_BEHAVIOUR,
+    client: anAsker(aView(), undefined, history),
+  });
   assert.deepEqual(told(history), ["web A 16 refused udp"]);
 });
 

@@ -28,23 +28,23 @@ test(
     await using good = new UdpClient();
     block(blocked.port);
     const { fd, port } = bindUdp();
-    const client = askerOfOne();
+    const served = askerOfOne();
     const parts = udpParts();
-    const listener = new UdpListener(fd, "127.0.0.1", client, parts);
+    const listener = new UdpListener(fd, "127.0.0.1", served, parts);
     // First, in the middle, twice in a row, last: sendmmsg stops at each of them.
     const order = [blocked, good, good, blocked, blocked, good, blocked];
     for (const [id, client] of order.entries()) client.send(aQuery({ id }), port);
     const ids = [];
     for (let count = 0; count < 3; count++) ids.push(readReply(await good.receive()).id);
     assert.deepEqual(ids, [1, 2, 5]);
-    assert.deepEqual([client.counters.unsent, client.counters.queries, parts.block.flushes.length], [4, 7, 1]);
+    assert.deepEqual([served.counters.unsent, served.counters.queries, parts.block.flushes.length], [4, 7, 1]);
 
     for (const [id, client] of [blocked, good].entries()) client.send(aQuery({ id, name: "slow" }), port);
     await parts.upstream.until(2);
     parts.upstream.answer(0);
     parts.upstream.answer(1);
     assert.equal(readReply(await good.receive()).id, 1);
-    assert.equal(client.counters.unsent, 5);
+    assert.equal(served.counters.unsent, 5);
     assert.deepEqual(parts.defects, []);
     listener.close();
   },

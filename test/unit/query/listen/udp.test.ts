@@ -170,7 +170,10 @@ test("a listener that is closed while its batch is answered sends nothing, thoug
   rig.parts.upstream.answer(0);
   sendTo(fd, Buffer.from("the heir"), sockaddr(LOOPBACK, rig.client.port));
   assert.equal((await rig.client.receive()).toString(), "the heir");
-  assert.deepEqual([rig.parts.block.flushes.length, rig.queryClient.counters.unsent, rig.queryClient.counters.queries], [0, 0, 3]);
+  assert.deepEqual(
+    [rig.parts.block.flushes.length, rig.queryClient.counters.unsent, rig.queryClient.counters.queries],
+    [0, 0, 3],
+  );
   rig.listener.close();
   for (const heir of heirs) closeSync(heir);
   await rig.client[Symbol.asyncDispose]();

@@ -26,7 +26,14 @@ test("that nobody is there is told to all who wait, after whoever asks has retur
     const message = aQuery({ name: who });
     const other = (): void => assert.fail("nobody is there");
     const onUnreachable = (reason: string): unknown => told.push(`${who}: ${reason}`);
-    socket.ask({ message, questionEnd: message.length, clientNumber: 1, onReply: other, onUnreachable, onForgery: other });
+    socket.ask({
+      message,
+      questionEnd: message.length,
+      clientNumber: 1,
+      onReply: other,
+      onUnreachable,
+      onForgery: other,
+    });
   };
   // The kernel tells it at the next send.
   ask("first");

@@ -117,7 +117,11 @@ test("such an address is found where Docker files it, the zeros written out on b
     const names = network({ web: { ...WEB, ipv6 } });
     const key = Buffer.from(nibbles.replaceAll(/./g, "\x01$&"));
     const found = names.pointer(key, key.length, hashOf(key));
-    assert.deepEqual([found?.missingInDocker, found?.target && presentation(found.target, 0, 99)], [false, "Web.One"], ipv6);
+    assert.deepEqual(
+      [found?.missingInDocker, found?.target && presentation(found.target, 0, 99)],
+      [false, "Web.One"],
+      ipv6,
+    );
     names.remove("web");
     assert.equal(names.pointer(key, key.length, hashOf(key)), undefined);
   }
