@@ -100,6 +100,10 @@ function upstreamOf(choice: Precedence, options: readonly DnsOption[]): Upstream
       budgetMs: budgetOf(choice, options),
       queriesMax: choice.take("forward.max-concurrent", FORWARD_DEFAULTS.queriesMax),
     },
+    localOnly: {
+      keepsDotless: choice.take("forward.domain-needed", LOCAL_ONLY_DEFAULTS.keepsDotless),
+      keepsPrivateReverse: choice.take("forward.bogus-priv", LOCAL_ONLY_DEFAULTS.keepsPrivateReverse),
+    },
     cache: {
       bytesMax: choice.take("cache.size", CACHE_DEFAULTS.bytesMax, sizeText),
       ttlSecondsMin: duration("cache.min-ttl", CACHE_DEFAULTS.ttlSecondsMin),
@@ -107,10 +111,6 @@ function upstreamOf(choice: Precedence, options: readonly DnsOption[]): Upstream
       negativeSecondsMax: duration("cache.max-negative-ttl", CACHE_DEFAULTS.negativeSecondsMax),
       negativeSecondsWithoutSoa: duration("cache.negative-ttl-without-soa", CACHE_DEFAULTS.negativeSecondsWithoutSoa),
       staleSecondsMax: duration("cache.max-stale", CACHE_DEFAULTS.staleSecondsMax),
-    },
-    localOnly: {
-      keepsDotless: choice.take("forward.domain-needed", LOCAL_ONLY_DEFAULTS.keepsDotless),
-      keepsPrivateReverse: choice.take("forward.bogus-priv", LOCAL_ONLY_DEFAULTS.keepsPrivateReverse),
     },
   };
 }

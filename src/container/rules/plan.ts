@@ -240,7 +240,7 @@ function portGuards({ listening }: ListeningRedirect): RulePlan[] {
       protocol,
       destination: listening.address,
       destinationPort: portOf(listening, protocol),
-      isUntranslated: true,
+      isNotDnat: true,
     },
     action: { kind: "drop" },
   }));

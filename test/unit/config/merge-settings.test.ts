@@ -108,7 +108,7 @@ test("every key of forward and cache takes effect", () => {
     }),
   ]);
   assert.deepEqual(upstream, {
-    ask: { order: "parallel", rotates: false, usesTcp: false, budgetMs: 2_500, queriesMax: 10 },
+    forward: { order: "parallel", rotates: false, usesTcp: false, budgetMs: 2_500, queriesMax: 10 },
     cache: {
       bytesMax: 2 ** 20,
       ttlSecondsMin: 1,

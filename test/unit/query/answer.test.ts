@@ -140,7 +140,7 @@ for (const [character, behaviour] of Object.entries(CHARACTERS)) {
       questionEnd: 12 + "Example.org".length + 2 + 4,
       hasOpt: true,
       udpSize: 900,
-      isKnown: false,
+      isLocalName: false,
       route: aRoute("", []),
       type: TYPE.A,
       bits: NOT_SHAREABLE,

@@ -53,13 +53,13 @@ test("without anybody to tell, a defect is thrown as it is", () => {
 test("what no guard stands before does not end a process that serves, and is told once with its stack", () => {
   const program = `
     import { guard } from "${GUARD}";
-    import { Defects } from "${DEFECTS}";
+    import { InternalErrors } from "${DEFECTS}";
     const lines = [];
     const log = { error: (about, text) => lines.push([text, about.entrance, about.err.message]) };
-    const repeats = { tell: (level, subject, about, text) => lines.push([text, about.reason]) };
+    const limitedLog = { log: (level, subject, about, text) => lines.push([text, about.reason]) };
     let count = 0;
     const onDefect = () => void count++;
-    new Defects({ log, repeats, containerOf: () => undefined, onDefect }).begin(new Uint32Array(1));
+    new InternalErrors({ log, limitedLog, containerOf: () => undefined, onInternalError: onDefect }).begin(new Uint32Array(1));
     const fail = () => { throw new TypeError("a defect"); };
     for (let i = 0; i < 3; i++) setTimeout(fail);
     Promise.reject(new RangeError("of nobody's"));

@@ -190,7 +190,7 @@ test("a node has a table a family, and what pods ask is led to us, but not what 
       ],
     ]),
   );
-  const passed = { match: { device: 7 }, action: { kind: "accept" } };
+  const passed = { match: { interface: 7 }, action: { kind: "accept" } };
   assert.deepEqual(chainOf(plans, "ip", "pod-query"), [
     passed,
     {
@@ -212,7 +212,7 @@ test("a node has a table a family, and what pods ask is led to us, but not what 
 test("only those who were led there reach our ports in a node; with 127.0.0.0/8 open, none of it", () => {
   const guards = chainOf(servingPlan(NODE), "ip", "guard");
   const guard = (destination: string, protocol: string, destinationPort: number): object => ({
-    match: { isFromOutside: true, protocol, destination, destinationPort, isUntranslated: true },
+    match: { isFromOutside: true, protocol, destination, destinationPort, isNotDnat: true },
     action: { kind: "drop" },
   });
   assert.deepEqual(guards, [
@@ -223,7 +223,7 @@ test("only those who were led there reach our ports in a node; with 127.0.0.0/8 
   ]);
   const open = servingPlan({ ...NODE, capture: { ...NODE.capture, guardsLoopback: true } });
   assert.deepEqual(chainOf(open, "ip", "guard"), [
-    { match: { isFromOutside: true, isToLoopback: true, isUntranslated: true }, action: { kind: "drop" } },
+    { match: { isFromOutside: true, isToLoopback: true, isNotDnat: true }, action: { kind: "drop" } },
   ]);
 });
 
@@ -243,6 +243,6 @@ test("a reply whose conversation was forgotten leaves with what pods asked", () 
 
 test("pods are led nowhere on trial, and guarded all the same", () => {
   const trial = trialPlan(NODE);
-  assert.deepEqual(chainOf(trial, "ip", "pod-query"), [{ match: { device: 7 }, action: { kind: "accept" } }]);
+  assert.deepEqual(chainOf(trial, "ip", "pod-query"), [{ match: { interface: 7 }, action: { kind: "accept" } }]);
   assert.deepEqual(chainOf(trial, "ip", "guard"), chainOf(servingPlan(NODE), "ip", "guard"));
 });

@@ -178,7 +178,7 @@ test("a name that we hold is not denied: upstream's NXDOMAIN becomes an empty an
     [4, 4],
   ] as const) {
     await using upstream = new UdpUpstream(coded(rcode));
-    const forwarding = new Forwarding({ query: QUERY, servers: [upstream.server], isKnown: true });
+    const forwarding = new Forwarding({ query: QUERY, servers: [upstream.server], isLocalName: true });
     assert.deepEqual(await forwarding.reply, aReplyTo(QUERY, expected));
   }
 });

@@ -24,11 +24,11 @@ function newFolder(): string {
 // A process that opens the box, gives asker 5000 a container, and ends as it is told.
 function lived(folder: string, ending: string): number | NodeJS.Signals | null {
   const program = `
-    import { BlackBox } from "${BLACK_BOX}";
+    import { CrashRecorder } from "${BLACK_BOX}";
     import { guard } from "${GUARD}";
-    const box = BlackBox.open(${JSON.stringify(folder)});
-    guard.stand(() => undefined, box.inWork);
-    box.name(5000, "${ID}");
+    const box = CrashRecorder.open(${JSON.stringify(folder)});
+    guard.install(() => undefined, box.currentClient);
+    box.setContainer(5000, "${ID}");
     const die = () => process.kill(process.pid, "SIGKILL");
     ${ending}`;
   const { status, signal } = spawnSync(process.execPath, ["--input-type=module", "--eval", program]);
@@ -48,7 +48,7 @@ for (const [what, ending, how, words] of [
   ["it works for one that nobody knows", "guard.run('udp', 4999, die);", "SIGKILL", null],
   [
     "it works for one whose place another has",
-    "box.name(5000 + 4096, 'x'); guard.run('udp', 5000, die);",
+    "box.setContainer(5000 + 4096, 'x'); guard.run('udp', 5000, die);",
     "SIGKILL",
     null,
   ],
