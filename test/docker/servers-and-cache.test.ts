@@ -102,7 +102,7 @@ test("a server that nobody is behind is down, since when and why, and up again w
     return (await serverNamed(instance, LOOPBACKS[0], name)).state === "up" ? true : undefined;
   };
   await waitFor("the server to be up again", up);
-  assert.equal((await serverNamed(instance, LOOPBACKS[0], name)).reason, "it answers again");
+  assert.equal((await serverNamed(instance, LOOPBACKS[0], name)).reason, "answers again");
 });
 
 test("a server that takes no EDNS, and one that fails at everything, are told as such", async () => {
