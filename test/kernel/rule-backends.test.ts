@@ -270,7 +270,7 @@ test("iptables-legacy: what was made before one family's rules failed is taken b
   await using netns = await Netns.create();
   const leads = [
     DOCKER_REDIRECT,
-    { bind: "fd00::53", fromInside: ["fd00::1"], fromPods: ["fd00::1"], repliesAs: "fd00::1" },
+    { bind: "fd00::53", fromInside: ["fd00::1"], fromPods: ["fd00::1"], replySource: "fd00::1" },
   ];
   // Nobody has an interface of that number, so that IPv6 rules cannot be said.
   const capture: Capture = { redirects: leads, bypassInterfaces: [9_999], guardsLoopback: true };

@@ -101,11 +101,11 @@ test("a label is read as far as it may be long; a text that does not fit whole i
 
 /** As texts of the settings would say it. */
 function said(label: string, place: LabelServers = "container"): [string[], string | undefined] {
-  const { say, warning } = labelRoutes({ [DNS_LABEL]: label }, place);
-  const texts = say.map((route) => routeText(route));
+  const { layer, warning } = labelRoutes({ [DNS_LABEL]: label }, place);
+  const texts = layer.map((route) => routeText(route));
   assert.deepEqual(
     texts.map((text) => parseRoute(text)),
-    say,
+    layer,
   );
   return [texts, warning];
 }

@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import { foreignTablesIn, listenersIn, restoreText } from "../../../../src/container/rules/iptables-text.ts";
 
-const REMOVING = { hasZones: true, deviceName: String };
+const REMOVING = { hasZones: true, interfaceName: String };
 
 function saved(...lines: readonly string[]): string {
   return ["# made by a test", "*nat", ...lines, "COMMIT", ""].join("\n");
@@ -17,7 +17,7 @@ function linesOf(text: string): string[] {
 }
 
 test("our chains go with what leads to them, and nobody else's rules do", () => {
-  const { text, left } = restoreText(
+  const { text, emptied } = restoreText(
     undefined,
     saved(
       ":OUTPUT ACCEPT [0:0]",
@@ -31,19 +31,19 @@ test("our chains go with what leads to them, and nobody else's rules do", () => 
     REMOVING,
   );
   assert.deepEqual(linesOf(text), ["*nat", ":DNS11-QUERY - [0:0]", "-D OUTPUT -j DNS11-QUERY", "-X DNS11-QUERY"]);
-  assert.deepEqual(left, []);
+  assert.deepEqual(emptied, []);
 });
 
-test("a chain to which somebody else's rules lead is emptied and left, and they are as they were", () => {
+test("a chain to which somebody else's rules lead is emptied and emptied, and they are as they were", () => {
   for (const rule of [
     "-A OUTPUT -p udp -j DNS11-QUERY",
     "-A OUTPUT -g DNS11-QUERY",
     "-A MINE -j DNS11-QUERY",
     String.raw`-A OUTPUT -m comment --comment "two\" lines` + '\nof it" -j DNS11-QUERY',
   ]) {
-    const { text, left } = restoreText(undefined, saved(":DNS11-QUERY - [0:0]", `[0:0] ${rule}`), REMOVING);
+    const { text, emptied } = restoreText(undefined, saved(":DNS11-QUERY - [0:0]", `[0:0] ${rule}`), REMOVING);
     assert.deepEqual(linesOf(text), ["*nat", ":DNS11-QUERY - [0:0]"], rule);
-    assert.deepEqual(left, ["DNS11-QUERY"], rule);
+    assert.deepEqual(emptied, ["DNS11-QUERY"], rule);
   }
 });
 

@@ -38,7 +38,7 @@ function listOf({ words = [], files = {} }: Case, program?: string): readonly st
   using machine = new MachineRoot(files);
   using daemon = new FakeDaemon(machine, words, program);
   const host = { pid: daemon.pid, root: machine.root, sharesPids: true };
-  return new DaemonDns(() => host).readServers;
+  return new DaemonDns(() => host).readServers();
 }
 
 for (const [what, oneCase] of [
@@ -85,7 +85,7 @@ test("the file is looked for below the engine's own root, along its own links", 
   symlinkSync("/usr/lib/engine.json", machine.at(USUAL));
   using daemon = new FakeDaemon(machine, []);
   const host = { pid: daemon.pid, root: machine.root, sharesPids: true };
-  assert.deepEqual(new DaemonDns(() => host).readServers, ["192.0.2.1"]);
+  assert.deepEqual(new DaemonDns(() => host).readServers(), ["192.0.2.1"]);
 });
 
 test("a process of another name is no engine, so nobody can tell", () => {
@@ -104,7 +104,7 @@ for (const [what, words, sharesPids, expected] of [
     using manager = new FakeDaemon(machine, [], "systemd");
     machine.write("/var/run/docker.pid", `${daemon.pid}`);
     const host = { pid: manager.pid, root: machine.root, sharesPids };
-    assert.deepEqual(new DaemonDns(() => host).readServers, expected);
+    assert.deepEqual(new DaemonDns(() => host).readServers(), expected);
   });
 }
 
@@ -113,9 +113,9 @@ test("settings count as they were when the engine was met, until it is another o
   using daemon = new FakeDaemon(machine, []);
   let host = { pid: daemon.pid, root: machine.root, sharesPids: true };
   const dns = new DaemonDns(() => host);
-  assert.deepEqual(dns.readServers, []);
+  assert.deepEqual(dns.readServers(), []);
   machine.write(USUAL, '{"dns":["192.0.2.1"]}');
-  assert.deepEqual(dns.readServers, []);
+  assert.deepEqual(dns.readServers(), []);
   host = { ...host };
-  assert.deepEqual(dns.readServers, ["192.0.2.1"]);
+  assert.deepEqual(dns.readServers(), ["192.0.2.1"]);
 });
