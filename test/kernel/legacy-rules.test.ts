@@ -123,7 +123,7 @@ test("a table is looked at up to a length, and a longer one is told", async () =
     },
     () => [dockerRules(memory), legacyRuleCulprits(), installedRules(memory), findCulprits(memory)],
   );
-  const told = "iptables-legacy's table nat is too large, or changes too often, to be looked at";
+  const told = "table nat of iptables-legacy is too large, or changes too often, to be read";
   assert.deepEqual(seen, [undefined, [], [], [told]]);
 });
 

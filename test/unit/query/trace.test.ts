@@ -50,23 +50,23 @@ function told(name: string, type: number = TYPE.A, behaviour: Behaviour = DEFAUL
 
 test("a name is told with the networks that do not know it first", () => {
   assert.deepEqual(told("web"), [
-    'links "web" is a link on "two" to "nobody", which nobody is called there',
-    'names! "web" is a name on "two" (not on "one", which is asked first); its addresses are the answer',
+    'links "web" is a link on "two" to "nobody", which does not exist there',
+    'names! "web" is a name on "two" (not found on "one", which is searched first); its addresses are the answer',
   ]);
   assert.deepEqual(told("back"), ['links! "back" is a link on "two" to "web"; its addresses are the answer']);
 });
 
 test("a name with a network's name behind it is told as both, and every way of cutting that leads nowhere in one line", () => {
   assert.equal(told("web.two").at(-1), 'names! "web" is a name on "two"; its addresses are the answer');
-  const cut = told("a.b.c.d.e").find((line) => line.includes("cut in two"));
+  const cut = told("a.b.c.d.e").find((line) => line.includes("NAME.NETWORK"));
   assert.match(
     cut ?? "",
-    /^names nor cut in two: "a\.b\.c\.d" on "e", "a\.b\.c" on "d\.e", "a\.b" on "c\.d\.e" and 1 more/,
+    /^names not NAME\.NETWORK either: .* \("a\.b\.c\.d" on "e", "a\.b\.c" on "d\.e", "a\.b" on "c\.d\.e" and 1 more\)/,
   );
 });
 
 test("a link to nobody that hides a name, as with Docker, is told as that", () => {
-  assert.ok(told("web", TYPE.A, STRICT_BEHAVIOUR).includes('names "web" on "two" is hidden by a link to nobody'));
+  assert.ok(told("web", TYPE.A, STRICT_BEHAVIOUR).includes('names "web" on "two" is hidden by a link whose target does not exist'));
 });
 
 test("what a name has no address for, or is no address at all, is told with the answer", () => {

@@ -94,16 +94,16 @@ for (const word of ["", "maybe", "2", "truefalse"]) {
 test("an image may opt out; what else it says is told and counts only where images are trusted", () => {
   const image = (labels: Labels): Partial<ContainerFact> => ({ imageLabels: { labels, source: "known" } });
   const out = decided(image({ [ENABLE_LABEL]: "no" }));
-  assert.ok(out.kind === "leave" && out.reason === `its image's label ${ENABLE_LABEL} says so`);
+  assert.ok(out.kind === "leave" && out.reason === `its image's label ${ENABLE_LABEL} disables dns11`);
   assert.equal(decided({ ...image({}), labels: { [ENABLE_LABEL]: "yes" } }).kind, "serve");
   assert.deepEqual(decided(image({ [ENABLE_LABEL]: "true" })), { kind: "serve" });
   const dns = decided(image({ [DNS_LABEL]: "10.0.0.1" }));
   assert.equal(dns.kind, "serve");
-  assert.match(dns.warning ?? "", /^its image's label io\.dns11\.dns is ignored/);
+  assert.match(dns.warning ?? "", /^label io\.dns11\.dns of the image is ignored/);
   const only = [parseOnly("label=tier") ?? assert.fail()];
   const unnamed = decided(image({ tier: "web" }), only);
   assert.ok(unnamed.kind === "leave" && unnamed.code === "not-selected");
-  assert.match(unnamed.warning ?? "", /^its image's label tier is ignored/);
+  assert.match(unnamed.warning ?? "", /^label tier of the image is ignored/);
   const trusted = { ...LABEL_DEFAULTS, trustsImages: true };
   const labels = { tier: "web", [DNS_LABEL]: "10.0.0.1" };
   assert.deepEqual(decide(aContainer(image(labels)), networkOf, only, trusted), { kind: "serve" });

@@ -57,11 +57,11 @@ test("a label that does not count is told with the reason and what to do; one th
   const split = splitLabels(MERGED, IMAGE);
   assert.match(
     ignoredLabelWarning("both", split, LABEL_DEFAULTS) ?? "",
-    /^its image's label both is ignored: .*--trust-image-labels$/,
+    /^label both of the image is ignored, .*--trust-image-labels$/,
   );
   assert.match(
     ignoredLabelWarning("added", splitLabels(MERGED, undefined), LABEL_DEFAULTS) ?? "",
-    /^its label added counts as its image's, which cannot be inspected, and is ignored: .*--trust-image-labels$/,
+    /^label added is ignored, because its image cannot be inspected .*--trust-image-labels$/,
   );
   assert.equal(ignoredLabelWarning("added", split, LABEL_DEFAULTS), undefined);
   assert.equal(ignoredLabelWarning("toString", split, LABEL_DEFAULTS), undefined);

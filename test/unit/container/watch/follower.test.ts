@@ -250,7 +250,7 @@ test("a lost stream is told, what is known stays known, and it is followed again
   while (!follower.isConnected) await new Promise((resolve) => setTimeout(resolve, 5));
   await settle();
   assert.deepEqual([...known.keys()], ["a", "b"]);
-  assert.match(away[0] ?? "", /ended the stream/);
+  assert.match(away[0] ?? "", /closed the event stream/);
 });
 
 test("asked to look again, it inspects everything that is known; while the engine is away, when it is back", async () => {
