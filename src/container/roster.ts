@@ -113,7 +113,9 @@ export class Roster {
     const { reconciler, nodes, onWarning } = this.#parts;
     const decided = this.#decided(fact);
     const withLabelWarning = withWarnings(decided, [decided.warning, nodes.ignoredLabel(fact)]);
-    const decision = nodes.isNode(fact) ? withNodeWarnings(withLabelWarning, fact, nodes.placeOf(fact)) : withLabelWarning;
+    const decision = nodes.isNode(fact)
+      ? withNodeWarnings(withLabelWarning, fact, nodes.placeOf(fact))
+      : withLabelWarning;
     if (decision.warning !== undefined && this.#decisions.get(fact.id)?.warning !== decision.warning) {
       onWarning(fact, decision.warning);
     }

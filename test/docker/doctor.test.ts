@@ -409,7 +409,10 @@ test("what could not be looked at ends with 2: no engine, no such container, no 
   const program = ["--", process.execPath, PROGRAM, "doctor", "-H", engine.host];
   const poor = await run("setpriv", ["--bounding-set", "-net_admin", ...program]);
   assert.equal(poor.code, 2, poor.stderr);
-  assert.match(poor.stdout, /unknown +capabilities +missing capabilities: CAP_NET_ADMIN \(to install rules there\).*--cap-add/);
+  assert.match(
+    poor.stdout,
+    /unknown +capabilities +missing capabilities: CAP_NET_ADMIN \(to install rules there\).*--cap-add/,
+  );
 });
 
 test("a kernel without owned tables is worth a warning, and an engine too old or rootless is a problem", async () => {

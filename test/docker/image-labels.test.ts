@@ -227,10 +227,7 @@ for (const [suite, store] of [
     await using instance = await startDns11(place);
     const { upstreams, warning } = await instance.waitFor(gone.name, "attached");
     assert.equal(upstreams?.includes(told), false);
-    assert.match(
-      warning ?? "",
-      /label io\.dns11\.dns is ignored, because its image cannot be inspected/,
-    );
+    assert.match(warning ?? "", /label io\.dns11\.dns is ignored, because its image cannot be inspected/);
     assert.equal((await statusOf(instance, out.name)).code, "opted-out");
   });
 }

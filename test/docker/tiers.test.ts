@@ -122,8 +122,7 @@ for (const tier of LOWER) {
     await assertUnanswered();
     const title = tier === "nft" ? 'table ip "dns11"' : "chains DNS11-* of iptables-legacy";
     const said = await cleanup(instance);
-    for (const name of ["client", "web"])
-      assert.ok(said.includes(`${name}: removed orphaned ${title}\n`), said);
+    for (const name of ["client", "web"]) assert.ok(said.includes(`${name}: removed orphaned ${title}\n`), said);
     assert.doesNotMatch(await rules(), OURS);
     await assertAnswered(DOCKERS_TTL);
   });

@@ -10,7 +10,8 @@ import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
 import type { OpenEndpoint } from "./endpoint.ts";
 
 /** The remedy for too few file descriptors. */
-export const MORE_DESCRIPTORS = "Raise the limit of open files: LimitNOFILE= under systemd, ulimit -n in a shell, --ulimit nofile= in a container.";
+export const MORE_DESCRIPTORS =
+  "Raise the limit of open files: LimitNOFILE= under systemd, ulimit -n in a shell, --ulimit nofile= in a container.";
 
 export interface AttachmentParts {
   readonly runner: NamespaceRunner;

@@ -28,12 +28,16 @@ export function decide(
   if (networkMode === "host") return skip("host-network", "it uses the host's network");
   if (networkMode.startsWith("container:")) {
     const other = networkMode.slice("container:".length).slice(0, 12);
-    return skip("shares-namespace", `it shares the network namespace of container ${other} and is served exactly if that one is`);
+    return skip(
+      "shares-namespace",
+      `it shares the network namespace of container ${other} and is served exactly if that one is`,
+    );
   }
   // Opting out is the only setting that an image may make for its containers.
   const isFromImage = !Object.hasOwn(fact.labels, ENABLE_LABEL);
   const label = readLabel((isFromImage ? fact.imageLabels.labels : fact.labels)[ENABLE_LABEL]);
-  if (!label.isEnabled) return skip("opted-out", `its ${isFromImage ? "image's " : ""}label ${ENABLE_LABEL} disables dns11`);
+  if (!label.isEnabled)
+    return skip("opted-out", `its ${isFromImage ? "image's " : ""}label ${ENABLE_LABEL} disables dns11`);
   const labels = effectiveLabels(fact, policy);
   const warnings = [
     label.warning,
@@ -52,13 +56,20 @@ function decideByNetworks(
   isSelectedByFilters: boolean,
 ): Decision {
   const userDefined = fact.endpoints.filter((endpoint) => isUserDefined(endpoint.networkName));
-  if (userDefined.length === 0 && fact.networkMode === "none") return skip("no-network", "it has no network (network mode none)");
+  if (userDefined.length === 0 && fact.networkMode === "none")
+    return skip("no-network", "it has no network (network mode none)");
   if (userDefined.length === 0) {
-    return skip("default-network-only", "it is on no user-defined network, so Docker gives it no resolver at 127.0.0.11");
+    return skip(
+      "default-network-only",
+      "it is on no user-defined network, so Docker gives it no resolver at 127.0.0.11",
+    );
   }
   const swarm = userDefined.find((endpoint) => networkOf(endpoint.networkId)?.scope === "swarm");
   if (swarm !== undefined) {
-    return skip("swarm-network", `its network "${swarm.networkName}" is a swarm network, and only dockerd knows the names of swarm services`);
+    return skip(
+      "swarm-network",
+      `its network "${swarm.networkName}" is a swarm network, and only dockerd knows the names of swarm services`,
+    );
   }
   if (!isSelectedByFilters) return skip("not-selected", "no --only filter matches it");
   return { kind: "serve" };

@@ -30,7 +30,11 @@ const REQUIREMENTS: Readonly<Record<RuleBackend, string>> = {
 /** The kernel's errors for an unknown table flag. */
 const NO_OWNER_ERRORS = new Set(["EOPNOTSUPP", "ENOTSUP", "EINVAL"]);
 
-export function chooseRuleBackend(runner: NamespaceRunner, memory: NetlinkMemory, setting: RuleBackendSetting): RuleBackendChoice {
+export function chooseRuleBackend(
+  runner: NamespaceRunner,
+  memory: NetlinkMemory,
+  setting: RuleBackendSetting,
+): RuleBackendChoice {
   const backends = setting === "auto" ? RULE_BACKENDS : [setting];
   const failures: string[] = [];
   let cause: unknown;
@@ -80,7 +84,11 @@ function failureText(backend: RuleBackend, error: unknown): string {
 }
 
 /** Warns about the drawbacks of rules that no process owns. */
-export function warnOfRuleBackend({ backend, hasZones }: RuleBackendChoice, hasKeeper: boolean, report: ReportEvent): void {
+export function warnOfRuleBackend(
+  { backend, hasZones }: RuleBackendChoice,
+  hasKeeper: boolean,
+  report: ReportEvent,
+): void {
   if (backend === "nft-owner" || (backend === "nft" && hasKeeper)) return;
   report(
     { backend, remedy: "After a kill or a hang: dns11 cleanup, or start dns11 again." },

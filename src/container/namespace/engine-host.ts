@@ -45,15 +45,11 @@ export function socketPeerPid(socketPath: string): number {
 
 export function openEngineHost(pid: number): EngineHost {
   if (pid <= 0) {
-    throw new Fault(
-      "ENGINE_ELSEWHERE",
-      "cannot see the engine's process: it runs in another PID namespace",
-      {
-        remedy:
-          "Run dns11 on the engine's machine or in a container with `--pid host`, or pass the PID with --engine-pid.",
-        isFinal: true,
-      },
-    );
+    throw new Fault("ENGINE_ELSEWHERE", "cannot see the engine's process: it runs in another PID namespace", {
+      remedy:
+        "Run dns11 on the engine's machine or in a container with `--pid host`, or pass the PID with --engine-pid.",
+      isFinal: true,
+    });
   }
   let root = -1;
   try {

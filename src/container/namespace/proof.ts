@@ -31,12 +31,18 @@ export function proveNamespace(claim: NamespaceClaim, host: EngineHost, homeId: 
   const fd = claim.sandboxKey === "" ? openByPid(claim, host) : openByPath(claim.sandboxKey, host);
   try {
     if (!isNetworkNamespace(fd)) {
-      throw notProven("NAMESPACE_NOT_READY", `"${claim.sandboxKey}" is not a network namespace (not mounted yet, or already unmounted)`);
+      throw notProven(
+        "NAMESPACE_NOT_READY",
+        `"${claim.sandboxKey}" is not a network namespace (not mounted yet, or already unmounted)`,
+      );
     }
     const id = namespaceId(fd);
     if (id === homeId || id === host.networkId) {
       const whose = id === homeId ? "dns11's own" : "the engine's own";
-      throw notProven("NAMESPACE_IS_HOST", `the engine reports ${whose} network namespace for this container; dns11 does not serve it`);
+      throw notProven(
+        "NAMESPACE_IS_HOST",
+        `the engine reports ${whose} network namespace for this container; dns11 does not serve it`,
+      );
     }
     return { fd, id };
   } catch (error) {
@@ -72,10 +78,7 @@ function openByPid({ containerId, pid }: NamespaceClaim, host: EngineHost): numb
 }
 
 function notOfContainer(pid: number): Fault {
-  return notProven(
-    "PID_NOT_CONTAINER",
-    `process ${pid} is not in a cgroup of the container: the PID was reused`,
-  );
+  return notProven("PID_NOT_CONTAINER", `process ${pid} is not in a cgroup of the container: the PID was reused`);
 }
 
 function notProven(code: FailureCode, ...about: [message: string, options?: FaultOptions]): Fault {

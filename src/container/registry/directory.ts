@@ -119,12 +119,17 @@ export class Directory {
     const isUnclear = !hasGateway && joined.some(mayReachOutside);
     const ownAddresses = [this.#options.ownAddress, ...(node?.ownAddresses ?? [])];
     // KIND's entrypoint moves Docker's resolver to another address.
-    const dockerServers = [DOCKER_SERVER, ...(node?.ownAddresses ?? []).map((address): Server => ({ ...DOCKER_SERVER, address }))];
+    const dockerServers = [
+      DOCKER_SERVER,
+      ...(node?.ownAddresses ?? []).map((address): Server => ({ ...DOCKER_SERVER, address })),
+    ];
     const listed = isUnclear ? dockerServers : this.#listed(nameservers, dockerServers, ownAddresses);
     const isOwn = nameservers.kind === "listed" && nameservers.isOwn && !isUnclear;
     // By precedence: the operator, the container's creator, the author of its image.
     const layers: RouteLayer[] = [
-      ...joined.map(({ network: { name } }) => routeLayer(`the setting dns of network "${name}"`, networks.get(name) ?? [])),
+      ...joined.map(({ network: { name } }) =>
+        routeLayer(`the setting dns of network "${name}"`, networks.get(name) ?? []),
+      ),
       routeLayer("the setting dns", everyone),
       routeLayer(
         "the setting kind.host-docker-internal",
@@ -132,7 +137,10 @@ export class Directory {
       ),
       routeLayer(`label ${DNS_LABEL} of the container`, labelRoutes(labels, labelServers).layer),
       routeLayer("--dns of the container", isOwn ? [{ domains: [""], servers: listed, isLocal: false }] : []),
-      routeLayer(`label ${DNS_LABEL} of the image`, trustsImages ? labelRoutes(imageLabels.labels, labelServers).layer : []),
+      routeLayer(
+        `label ${DNS_LABEL} of the image`,
+        trustsImages ? labelRoutes(imageLabels.labels, labelServers).layer : [],
+      ),
     ];
     const fallbackBy =
       listed === dockerServers
@@ -151,7 +159,11 @@ export class Directory {
   }
 
   /** The servers that Docker would query. */
-  #listed(nameservers: NameserversFact, dockerServers: readonly Server[], ownAddresses: readonly string[]): readonly Server[] {
+  #listed(
+    nameservers: NameserversFact,
+    dockerServers: readonly Server[],
+    ownAddresses: readonly string[],
+  ): readonly Server[] {
     if (nameservers.kind === "unknown") return dockerServers;
     // Without host servers, engines up to 27 still have servers of their own.
     if (nameservers.kind === "host") return this.#host.length > 0 ? this.#host : dockerServers;

@@ -14,7 +14,10 @@ import type { RouteLayer } from "./routes.ts";
 export const DNS_LABEL = "io.dns11.dns";
 
 /** The routes of the label. Invalid ones are ignored, and the warning quotes the first of them. */
-export function labelRoutes(labels: Labels, allowed: LabelServers): { readonly layer: RouteLayer; readonly warning?: string } {
+export function labelRoutes(
+  labels: Labels,
+  allowed: LabelServers,
+): { readonly layer: RouteLayer; readonly warning?: string } {
   const { texts, rest } = textsOf(labels[DNS_LABEL] ?? "");
   const layer: RouteText[] = [];
   const servers = new Set<string>();

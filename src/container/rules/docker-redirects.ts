@@ -87,7 +87,9 @@ function redirectIn(list: Buffer | undefined): DockerRedirect | undefined {
         port = dnatPort(numberIn(data.get(nft.NFTA_TARGET_REV)), data.get(nft.NFTA_TARGET_INFO) ?? Buffer.alloc(0));
     }
   }
-  return destination === undefined || protocol === undefined || port === undefined ? undefined : { destination, protocol, port };
+  return destination === undefined || protocol === undefined || port === undefined
+    ? undefined
+    : { destination, protocol, port };
 }
 
 function isDestination(payload: ReadonlyMap<number, Buffer>): boolean {

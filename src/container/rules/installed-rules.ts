@@ -52,7 +52,8 @@ export function requireUnserved(memory: NetlinkMemory): readonly InstalledRules[
   if (owned === undefined) return rules;
   if (owned.owner === "instance") throw ownedElsewhere(owned.title);
   throw new Fault(OWNED_ELSEWHERE, `table "${TABLE_NAME}" was installed permanently from inside the node`, {
-    remedy: "It already serves the pods of this node. To serve them from outside, run in the node: dns11 kind --in-node --undo",
+    remedy:
+      "It already serves the pods of this node. To serve them from outside, run in the node: dns11 kind --in-node --undo",
   });
 }
 

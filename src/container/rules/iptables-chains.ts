@@ -25,9 +25,13 @@ export function applyChains(
 export function removeChains(family: IpFamily, namespace: NamespaceFd): void {
   const emptied = applyChains(family, namespace, undefined, { hasZones: false, interfaceName: String });
   if (emptied.length === 0) return;
-  throw new Fault("CHAIN_IN_USE", `cannot delete ${emptied.join(", ")}: other rules jump there; the chains are empty now`, {
-    remedy: "Delete those rules (iptables-legacy-save lists them) and run the cleanup again.",
-  });
+  throw new Fault(
+    "CHAIN_IN_USE",
+    `cannot delete ${emptied.join(", ")}: other rules jump there; the chains are empty now`,
+    {
+      remedy: "Delete those rules (iptables-legacy-save lists them) and run the cleanup again.",
+    },
+  );
 }
 
 /** Whether our chains exist in the namespace that the thread is in. */

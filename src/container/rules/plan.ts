@@ -141,8 +141,14 @@ export function drainingPlan(input: PlanInput, clientPorts: readonly number[]): 
 
 type QueryOrigin = "fromInside" | "fromPods";
 
-function tablePlans(input: PlanInput, queriesFor: (listeners: readonly ListeningRedirect[], origin: QueryOrigin) => QueryRules): TablePlan[] {
-  const all = input.capture.redirects.map((redirect, index): ListeningRedirect => ({ redirect, listening: listenAddressOf(input, index) }));
+function tablePlans(
+  input: PlanInput,
+  queriesFor: (listeners: readonly ListeningRedirect[], origin: QueryOrigin) => QueryRules,
+): TablePlan[] {
+  const all = input.capture.redirects.map((redirect, index): ListeningRedirect => ({
+    redirect,
+    listening: listenAddressOf(input, index),
+  }));
   return IP_FAMILIES.flatMap((family) => {
     const listeners = all.filter(({ redirect }) => familyOf(redirect.bind) === family);
     if (listeners.length === 0) return [];
@@ -181,8 +187,16 @@ function insideChains(input: PlanInput, listeners: readonly ListeningRedirect[],
 }
 
 /** The chains for packets from pods; packets from Docker's networks are accepted unchanged. */
-function podChains({ capture }: PlanInput, family: IpFamily, listeners: readonly ListeningRedirect[], queries: QueryRules): ChainPlan[] {
-  const bypass = capture.bypassInterfaces.map((index): RulePlan => ({ match: { interface: index }, action: { kind: "accept" } }));
+function podChains(
+  { capture }: PlanInput,
+  family: IpFamily,
+  listeners: readonly ListeningRedirect[],
+  queries: QueryRules,
+): ChainPlan[] {
+  const bypass = capture.bypassInterfaces.map((index): RulePlan => ({
+    match: { interface: index },
+    action: { kind: "accept" },
+  }));
   return [
     {
       name: "pod-zone",

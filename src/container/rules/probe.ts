@@ -57,7 +57,9 @@ export async function probe(
 function failureOf({ protocol, id, reply, failure }: ExchangeResult, wasSeen: boolean): string[] {
   if (failure !== undefined) return [`${protocol}: ${failure}`];
   if (reply === undefined) {
-    return [`${protocol}: ${wasSeen ? "the query arrived, but the answer did not come back" : "the query did not arrive"}`];
+    return [
+      `${protocol}: ${wasSeen ? "the query arrived, but the answer did not come back" : "the query did not arrive"}`,
+    ];
   }
   const outcome = probeOutcome(reply, id);
   if (outcome !== "NOERROR") return [`${protocol}: another server answered (${outcome ?? "not a DNS message"})`];

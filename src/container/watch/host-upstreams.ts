@@ -47,11 +47,7 @@ export class HostUpstreams {
     this.#settings = settings;
     this.#now = this.#open();
     if (this.#now.invalid.length > 0) {
-      parts.onEvent(
-        { invalid: this.#now.invalid },
-        "ignoring invalid nameservers in the host's resolv.conf",
-        "warn",
-      );
+      parts.onEvent({ invalid: this.#now.invalid }, "ignoring invalid nameservers in the host's resolv.conf", "warn");
     }
   }
 

@@ -62,7 +62,9 @@ function recordedNameservers(input: NameserversInput, isNdotsSet: boolean): Name
   const servers = serversIn(resolvConf);
   if (servers === undefined) return UNKNOWN;
   const isTrusted =
-    daemonServers.length > 0 ? isSameList(servers, daemonServers) : isFromHost && servers.every((each) => isHostServer(each, input));
+    daemonServers.length > 0
+      ? isSameList(servers, daemonServers)
+      : isFromHost && servers.every((each) => isHostServer(each, input));
   return isTrusted ? { kind: "listed", servers, isNdotsSet, isOwn: false } : UNKNOWN;
 }
 
@@ -82,12 +84,17 @@ function serversIn(resolvConf: string): ListedServers | undefined {
 function isSameList(servers: ListedServers, daemonServers: readonly string[]): boolean {
   return (
     servers.length === daemonServers.length &&
-    servers.every(({ from, address }, index) => from === "container" && isSameAddress(address, daemonServers[index] ?? ""))
+    servers.every(
+      ({ from, address }, index) => from === "container" && isSameAddress(address, daemonServers[index] ?? ""),
+    )
   );
 }
 
 /** Whether the server is in the host's files, and this engine would query it from where the comment says. */
-function isHostServer({ from, address }: ListedServers[number], { hostServers, engineVersion }: NameserversInput): boolean {
+function isHostServer(
+  { from, address }: ListedServers[number],
+  { hostServers, engineVersion }: NameserversInput,
+): boolean {
   if (addressBytes(address) === undefined || !hostServers().has(address)) return false;
   return from === "container" || engineVersion >= QUERIES_FROM_HOST || isHostOnly(address);
 }

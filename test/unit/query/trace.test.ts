@@ -66,7 +66,11 @@ test("a name with a network's name behind it is told as both, and every way of c
 });
 
 test("a link to nobody that hides a name, as with Docker, is told as that", () => {
-  assert.ok(told("web", TYPE.A, STRICT_BEHAVIOUR).includes('names "web" on "two" is hidden by a link whose target does not exist'));
+  assert.ok(
+    told("web", TYPE.A, STRICT_BEHAVIOUR).includes(
+      'names "web" on "two" is hidden by a link whose target does not exist',
+    ),
+  );
 });
 
 test("what a name has no address for, or is no address at all, is told with the answer", () => {

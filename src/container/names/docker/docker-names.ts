@@ -123,7 +123,12 @@ function isSuffix(name: QuestionName, { ignoresCase }: Behaviour, length: number
     : sameBytes(name.spelled, name.spelledAt + length, suffix, 0, suffix.length);
 }
 
-function linkOf(name: QuestionName, { ignoresCase }: Behaviour, length: number, network: VisibleNetwork): ContainerLink | undefined {
+function linkOf(
+  name: QuestionName,
+  { ignoresCase }: Behaviour,
+  length: number,
+  network: VisibleNetwork,
+): ContainerLink | undefined {
   for (const link of network.links) {
     const alias = ignoresCase ? link.aliasFolded : link.alias;
     if (alias?.length !== length) continue;

@@ -88,7 +88,8 @@ export class SearchTrace {
     if (hit?.layer === "links") return add("links", `${quoted(name)} is ${hit.what}`);
     if (links.length > 0) add("links", `${quoted(name)} is ${links.join("; ")}`);
     else if (network === undefined) add("links", `this container has no link ${quoted(name)}`);
-    for (const each of hidden) add("names", `${quoted(name)} on ${quoted(each)} is hidden by a link whose target does not exist`);
+    for (const each of hidden)
+      add("names", `${quoted(name)} on ${quoted(each)} is hidden by a link whose target does not exist`);
     if (hit !== undefined) {
       const before = misses.length === 0 ? "" : ` (not found on ${list(misses)}, which is searched first)`;
       return add("names", `${quoted(name)} is ${hit.what}${before}`);

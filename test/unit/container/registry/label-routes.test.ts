@@ -10,7 +10,10 @@ import { parseRoute, routeText } from "../../../../src/base/model/server-text.ts
 
 test("a label says as --dns does, with blanks or commas between; what is wrong of it is told and left out", () => {
   assert.deepEqual(labelRoutes({}, "container"), { layer: [] });
-  assert.deepEqual(routesIn(" 10.0.0.1, /lan/host\n/corp/ "), [["container:10.0.0.1", "/lan/host", "/corp/"], undefined]);
+  assert.deepEqual(routesIn(" 10.0.0.1, /lan/host\n/corp/ "), [
+    ["container:10.0.0.1", "/lan/host", "/corp/"],
+    undefined,
+  ]);
   const [texts, warning] = routesIn("10.0.0.1,10.0.0,/lan");
   assert.deepEqual(texts, ["container:10.0.0.1"]);
   assert.match(warning ?? "", /^invalid label io\.dns11\.dns: "10\.0\.0" is no nameserver/);
@@ -62,10 +65,7 @@ test("domains past the bound are left out, and the first of them is told", () =>
   const all = Array.from({ length: LIMITS.labelDomains + 2 }, (_, index) => `/d${index}/10.0.0.1`);
   const [texts, warning] = routesIn(all.join(" "));
   assert.deepEqual(texts.length, LIMITS.labelDomains);
-  assert.match(
-    warning ?? "",
-    /^label io\.dns11\.dns is too large: everything from "\/d64\/10\.0\.0\.1" on is ignored/,
-  );
+  assert.match(warning ?? "", /^label io\.dns11\.dns is too large: everything from "\/d64\/10\.0\.0\.1" on is ignored/);
   assert.equal(routesIn(all.slice(0, LIMITS.labelDomains).join(" "))[1], undefined);
   // Those of one text count each.
   const many = Array.from({ length: LIMITS.labelDomains + 1 }, (_, index) => `d${index}`);
@@ -96,7 +96,10 @@ test("a label is read as far as it may be long; a text that does not fit whole i
   assert.deepEqual(texts, ["/lan/container:10.0.0.1"]);
   assert.match(warning ?? "", /everything from "10\.0\.0\.2" on/);
   assert.deepEqual(routesIn(`${filled} 10.0.0.3`)[0], ["/lan/container:10.0.0.1", "container:10.0.0.2"]);
-  assert.match(routesIn("x".repeat(1_000_000))[1] ?? "", /^label io\.dns11\.dns is too large: everything from "x{80}\.\.\." on/);
+  assert.match(
+    routesIn("x".repeat(1_000_000))[1] ?? "",
+    /^label io\.dns11\.dns is too large: everything from "x{80}\.\.\." on/,
+  );
 });
 
 /** As texts of the settings would say it. */
