@@ -105,8 +105,8 @@ export class Roster {
   }
 
   /**
-   * Decides whether to serve a container. Waits, with the previous decision in force, until the image's labels are known;
-   * names resolve at once.
+   * Decides whether to serve a container. Waits, with the previous decision in force, until the image's labels are
+   * known; names resolve at once.
    */
   #decide(fact: ContainerFact): void {
     if (fact.imageLabels.source === "awaited") return;

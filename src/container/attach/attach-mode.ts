@@ -21,8 +21,8 @@ export interface AttachMode {
 }
 
 /**
- * The served namespace, as a mode sees it. After the namespace is no longer served, `fd` and `within` throw a Fault, and
- * a probe returns "unknown".
+ * The served namespace, as a mode sees it. After the namespace is no longer served, `fd` and `within` throw a Fault,
+ * and a probe returns "unknown".
  */
 export interface ServedNamespace {
   readonly fd: number;

@@ -7,7 +7,7 @@
  *      v                             v                                v
  *    failed <-------------------- handed back to Docker's resolver <--- probe failed twice
  *      |  after a backoff, or when foreign rules change
- *      +--> trial, still reported as failed: rules redirect only probes --(probe succeeded; install all rules)--> attached
+ *      +--> trial, still "failed": rules redirect only probes --(probe succeeded; install all rules)--> attached
  *
  *   any state --(no longer desired)--> draining --> closed
  *
@@ -97,7 +97,9 @@ export class Attachment {
     this.#serving?.endpoint.setView(view);
   }
 
-  /** Enters the namespace, creates sockets and rules, and starts serving. One synchronous step: all of it or nothing. */
+  /**
+   * Enters the namespace, creates sockets and rules, and starts serving. One synchronous step: all of it or nothing.
+   */
   open(): void {
     if (this.#state.kind === "closed" || this.#serving !== undefined) return;
     try {
@@ -115,7 +117,9 @@ export class Attachment {
     return this.#serving !== undefined;
   }
 
-  /** Sends a nonce query through the rules. One failure on trial, or two in a row while serving, hands back to Docker. */
+  /**
+   * Sends a nonce query through the rules. One failure on trial, or two in a row while serving, hands back to Docker.
+   */
   async verify(): Promise<void> {
     const serving = this.#serving;
     const namespace = this.#namespace;

@@ -79,8 +79,8 @@ function openFresh(fd: number, request: OpenRequest): OpenedParts {
     return runner.within(fd, () => {
       const orphaned = requireUnserved(memory);
       isTouched = true;
-      // First, so that its descriptor number is the lowest: the kernel closes a dead process's descriptors in order, and
-      // the rules must be gone before the sockets that they redirect to.
+      // First, so that its descriptor number is the lowest: the kernel closes a dead process's descriptors in order,
+      // and the rules must be gone before the sockets that they redirect to.
       rules = openRuleSet(ruleBackend, memory, fd);
       if (rules.netlinkPort !== undefined) ownPorts.add(rules.netlinkPort);
       const capture = mode.capture();

@@ -1,6 +1,6 @@
 /**
- * Reconciler: attaches and detaches namespaces until they match the desired state, one namespace at a time. Callers only
- * set the desired state; the worker acts on what is desired now, not on the sequence of changes.
+ * Reconciler: attaches and detaches namespaces until they match the desired state, one namespace at a time. Callers
+ * only set the desired state; the worker acts on what is desired now, not on the sequence of changes.
  */
 import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";
 

@@ -1,6 +1,6 @@
 /**
- * RuleBackendChoice: which rule backend this machine supports. Each backend is tried with a full plan in an empty scratch
- * namespace, the best first. A backend named in the settings is used or refused with the reason.
+ * RuleBackendChoice: which rule backend this machine supports. Each backend is tried with a full plan in an empty
+ * scratch namespace, the best first. A backend named in the settings is used or refused with the reason.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { CONTAINER_CAPTURE, DOCKER_RESOLVER } from "../capture/capture.ts";

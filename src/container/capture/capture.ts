@@ -1,7 +1,7 @@
 /**
  * Capture: the destination addresses whose DNS queries are redirected to dns11 in one namespace. A container on a
- * user-defined network has exactly one, the address in its resolv.conf. A KIND node also has the addresses that its pods
- * query.
+ * user-defined network has exactly one, the address in its resolv.conf. A KIND node also has the addresses that its
+ * pods query.
  */
 export interface Capture {
   readonly redirects: readonly Redirect[];

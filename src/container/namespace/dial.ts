@@ -1,6 +1,7 @@
 /**
  * Dial: sockets to nameservers, created in the namespace from which the server is queried: on the engine's host for the
- * host's servers, in the container for those given with --dns. `--dns 127.0.0.1` is a different server in each container.
+ * host's servers, in the container for those given with --dns. `--dns 127.0.0.1` is a different server in each
+ * container.
  *
  * A failure here happened before anything was sent. It is a SystemFault with the kernel's error for this process or
  * namespace (EMFILE, ENETUNREACH) and says nothing about the server's health.

@@ -1,7 +1,8 @@
 /**
- * EngineHost: the network and mount namespace of the process that listens on the engine's socket. "The host" always means
- * this one, so that dns11 works the same on the host itself, in a container with the host's PIDs, and beside a private
- * engine in a test. Files are read through that process's root, and host servers are queried from its network namespace.
+ * EngineHost: the network and mount namespace of the process that listens on the engine's socket. "The host" always
+ * means this one, so that dns11 works the same on the host itself, in a container with the host's PIDs, and beside a
+ * private engine in a test. Files are read through that process's root, and host servers are queried from its network
+ * namespace.
  */
 import { closeSync, constants, openSync, readlinkSync } from "node:fs";
 
@@ -88,8 +89,8 @@ export function tryReadEngineFile({ root }: Pick<EngineHost, "root">, path: stri
 }
 
 /**
- * Reads the resolv.conf that the engine wrote for a container. If a user mounted another file over it, the engine reports
- * that path: it may be a pipe or on a network file system that blocks, and holds nothing that an engine wrote.
+ * Reads the resolv.conf that the engine wrote for a container. If a user mounted another file over it, the engine
+ * reports that path: it may be a pipe or on a network file system that blocks, and holds nothing that an engine wrote.
  */
 export function tryReadContainerFile(host: Pick<EngineHost, "root">, path: string, containerId: string): EngineFile {
   return path.split("/").includes(containerId) ? tryReadEngineFile(host, path) : { kind: "absent" };

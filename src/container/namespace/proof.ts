@@ -1,6 +1,6 @@
 /**
- * Proof that a network namespace is the container's. An engine identifies namespaces by paths and by PIDs. Paths come and
- * go; PIDs are reused, and in another PID namespace they are other processes: /proc/2/ns/net is the host's. So the
+ * Proof that a network namespace is the container's. An engine identifies namespaces by paths and by PIDs. Paths come
+ * and go; PIDs are reused, and in another PID namespace they are other processes: /proc/2/ns/net is the host's. So the
  * namespace is opened first and checked through its descriptor, and dns11's and the engine's own are always refused.
  */
 import { constants, openSync } from "node:fs";

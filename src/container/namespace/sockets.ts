@@ -1,6 +1,6 @@
 /**
- * NamespaceSockets: the listening sockets inside a container's namespace: for each redirect of its capture a UDP and a TCP
- * socket, on ports that the kernel chooses. All of them or none.
+ * NamespaceSockets: the listening sockets inside a container's namespace: for each redirect of its capture a UDP and a
+ * TCP socket, on ports that the kernel chooses. All of them or none.
  */
 import {
   AF_INET,

@@ -1,6 +1,6 @@
 /**
- * TcpClients: clients with an open TCP connection to Docker's resolver at the time we attach. These connections must stay
- * with Docker's resolver; redirected to us they would be reset.
+ * TcpClients: clients with an open TCP connection to Docker's resolver at the time we attach. These connections must
+ * stay with Docker's resolver; redirected to us they would be reset.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { procText } from "../../kernel/proc-text.ts";
@@ -17,10 +17,10 @@ const RESOLVER_SOCKET = 1;
 const CLIENT_SOCKET = 1;
 
 /**
- * The client ports in the namespace that the thread is in. To list connections the kernel walks those of all namespaces,
- * which takes milliseconds, but it has a count for each namespace, so a container that has just started needs no list. A
- * namespace with very many sockets gets no exceptions: the list would block all queries, and a client whose connection
- * breaks retries.
+ * The client ports in the namespace that the thread is in. To list connections the kernel walks those of all
+ * namespaces, which takes milliseconds, but it has a count for each namespace, so a container that has just started
+ * needs no list. A namespace with very many sockets gets no exceptions: the list would block all queries, and a client
+ * whose connection breaks retries.
  */
 export function tcpClientPortsOf(resolver: string): number[] {
   const v4 = socketsInUse("sockstat", "TCP");

@@ -1,7 +1,7 @@
 /**
- * Directory: the facts about containers and networks, and the view of each container: its names and its upstream routes. A
- * change only touches the names of one container on its networks and that container's view. It is applied in one
- * synchronous step, so a query sees all of it or nothing.
+ * Directory: the facts about containers and networks, and the view of each container: its names and its upstream
+ * routes. A change only touches the names of one container on its networks and that container's view. It is applied in
+ * one synchronous step, so a query sees all of it or nothing.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { isSameAddress } from "../../base/model/address.ts";
@@ -115,7 +115,8 @@ export class Directory {
     const { everyone, networks, isNdotsSet } = this.#rules;
     const { trustsImages, servers: labelServers } = this.#labelPolicy;
     const hasGateway = joined.some(reachesOutside);
-    // Some drivers give external access in ways the API does not report; only Docker knows then whether to use the host's servers.
+    // Some drivers give external access in ways the API does not report; only Docker knows then whether to use the
+    // host's servers.
     const isUnclear = !hasGateway && joined.some(mayReachOutside);
     const ownAddresses = [this.#options.ownAddress, ...(node?.ownAddresses ?? [])];
     // KIND's entrypoint moves Docker's resolver to another address.

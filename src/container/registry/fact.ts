@@ -1,6 +1,6 @@
 /**
- * Facts: what the engine reports about containers and networks, independent of its API version. All decisions are based on
- * facts only.
+ * Facts: what the engine reports about containers and networks, independent of its API version. All decisions are based
+ * on facts only.
  */
 
 import type { SplitLabels } from "./labels.ts";

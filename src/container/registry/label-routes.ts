@@ -1,6 +1,7 @@
 /**
- * LabelRoutes: the upstream servers set by a container's label. The author of a label controls a container, not the host.
- * So its servers are queried from inside the container unless the settings allow more, and the label's size is limited.
+ * LabelRoutes: the upstream servers set by a container's label. The author of a label controls a container, not the
+ * host. So its servers are queried from inside the container unless the settings allow more, and the label's size is
+ * limited.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { shortened } from "../../base/lib/shortened.ts";

@@ -1,7 +1,7 @@
 /**
  * Labels: splits a container's labels into its creator's and its image's. Engines merge the two when a container is
- * created. A label that the image has with the same key and value counts as the image's; all others are the creator's. If
- * the image cannot be inspected, every label counts as the image's.
+ * created. A label that the image has with the same key and value counts as the image's; all others are the creator's.
+ * If the image cannot be inspected, every label counts as the image's.
  */
 import type { LabelPolicy } from "../../base/model/label-policy.ts";
 
@@ -20,8 +20,8 @@ export interface SplitLabels {
 }
 
 /**
- * Compose puts these labels into the images that it builds and sets the same ones on every container that it creates. It
- * sets its config hash on containers only; with that label from the creator, these count as the creator's as well.
+ * Compose puts these labels into the images that it builds and sets the same ones on every container that it creates.
+ * It sets its config hash on containers only; with that label from the creator, these count as the creator's as well.
  */
 const COMPOSE_HASH = "com.docker.compose.config-hash";
 const COMPOSE_SHARED = new Set(["project", "service", "version"].map((name) => `com.docker.compose.${name}`));

@@ -1,8 +1,8 @@
 /**
- * Routes: the upstream servers of one container by domain, merged from several layers. The longest suffix wins; for equal
- * suffixes the layer with the higher precedence does (Directory has the order), and the servers that Docker would use come
- * last. Servers queried from the host are left out if the container has no external access. That is decided here, before
- * any cache lookup.
+ * Routes: the upstream servers of one container by domain, merged from several layers. The longest suffix wins; for
+ * equal suffixes the layer with the higher precedence does (Directory has the order), and the servers that Docker would
+ * use come last. Servers queried from the host are left out if the container has no external access. That is decided
+ * here, before any cache lookup.
  */
 import { type NamedServer, type RouteText, domainLabels } from "../../base/model/server-text.ts";
 import type { Route, Server } from "../../base/model/view.ts";

@@ -1,6 +1,7 @@
 /**
- * DockerRedirects: the rules of Docker, or KIND's entrypoint's version of them, that redirect port 53 to Docker's resolver,
- * in any of the three forms that engines write. Only these rules are read: a cluster node has thousands of others.
+ * DockerRedirects: the rules of Docker, or KIND's entrypoint's version of them, that redirect port 53 to Docker's
+ * resolver, in any of the three forms that engines write. Only these rules are read: a cluster node has thousands of
+ * others.
  */
 import { dnatPort, legacyRules } from "../../kernel/legacy-rules.ts";
 import { type NetlinkWriter, attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";

@@ -1,6 +1,6 @@
 /**
- * Exchange: one message to an address by UDP and by TCP, sent from inside a namespace, and the replies. Only the sockets
- * are created inside the namespace; sending and polling happen outside, because nothing may wait inside.
+ * Exchange: one message to an address by UDP and by TCP, sent from inside a namespace, and the replies. Only the
+ * sockets are created inside the namespace; sending and polling happen outside, because nothing may wait inside.
  */
 import { randomInt } from "node:crypto";
 import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";

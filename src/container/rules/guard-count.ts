@@ -1,7 +1,7 @@
 /**
- * GuardCount: how many packets our guard chains have dropped in a namespace, as counted by the kernel. If the count cannot
- * be read, for want of a descriptor or because the namespace is going away, the last one is reported. It is read often,
- * and so without starting iptables.
+ * GuardCount: how many packets our guard chains have dropped in a namespace, as counted by the kernel. If the count
+ * cannot be read, for want of a descriptor or because the namespace is going away, the last one is reported. It is read
+ * often, and so without starting iptables.
  */
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";

@@ -1,6 +1,6 @@
 /**
- * IptablesChains: applies a plan to our iptables-legacy chains of one family. It reads the existing chains first, because
- * one line that does not fit them makes iptables-restore refuse the whole table.
+ * IptablesChains: applies a plan to our iptables-legacy chains of one family. It reads the existing chains first,
+ * because one line that does not fit them makes iptables-restore refuse the whole table.
  */
 import { chainsIn, xtablesIn } from "../../kernel/xtables.ts";
 import { Fault } from "../../base/lib/fault.ts";

@@ -1,6 +1,6 @@
 /**
- * IptablesText: a rule plan as input of iptables-restore. Our chains are in shared tables, each entered from the head of
- * a built-in chain, and are identified by their names; nothing else is touched.
+ * IptablesText: a rule plan as input of iptables-restore. Our chains are in shared tables, each entered from the head
+ * of a built-in chain, and are identified by their names; nothing else is touched.
  *
  * Root in a container controls the existing rules, with line ends in comments and any names, while our text is executed
  * by the machine's root. So text that was read is never written back: the output consists of our own words only.
@@ -36,9 +36,9 @@ export const GUARD_LOCATION = { table: TABLE_OF[GUARD_CHAIN], chain: chainNameOf
 const HOOKS = new Set(["PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"]);
 
 /**
- * The order in which tables change. A query in our zone that Docker's rules redirect to its resolver gets no answer: the
- * reply is in another zone, which has no entry for it. A query that reaches us without a zone is answered, by our reply
- * rules. So attaching starts with the redirect and detaching ends with it.
+ * The order in which tables change. A query in our zone that Docker's rules redirect to its resolver gets no answer:
+ * the reply is in another zone, which has no entry for it. A query that reaches us without a zone is answered, by our
+ * reply rules. So attaching starts with the redirect and detaching ends with it.
  */
 const ATTACH_ORDER: readonly Table[] = ["nat", "raw", "mangle"];
 const DETACH_ORDER: readonly Table[] = ["raw", "nat", "mangle"];

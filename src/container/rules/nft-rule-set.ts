@@ -1,6 +1,6 @@
 /**
- * NftRuleSet: our rules as nf_tables tables; each change is one transaction. The kernel removes owned tables together with
- * the socket that owns them; unowned tables stay until they are deleted.
+ * NftRuleSet: our rules as nf_tables tables; each change is one transaction. The kernel removes owned tables together
+ * with the socket that owns them; unowned tables stay until they are deleted.
  */
 import { SystemFault } from "../../kernel/libc.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
@@ -68,8 +68,8 @@ export class NftRuleSet implements RuleSet {
 }
 
 /**
- * Removes our iptables-legacy chains, if possible: our tables take precedence, a probe detects whether the chains are in
- * the way, and the doctor reports them.
+ * Removes our iptables-legacy chains, if possible: our tables take precedence, a probe detects whether the chains are
+ * in the way, and the doctor reports them.
  */
 function removeLegacyChains(family: IpFamily): void {
   try {

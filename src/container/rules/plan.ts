@@ -1,12 +1,12 @@
 /**
- * RulePlan: the rules of a namespace as values, for any rule backend. Two chains translate addresses (DNAT and SNAT, UDP
- * and TCP). One chain before connection tracking puts our connections into a conntrack zone of their own. If pods send
- * queries through the namespace, incoming packets get the same treatment, and a guard chain protects our ports from other
- * packets.
+ * RulePlan: the rules of a namespace as values, for any rule backend. Two chains translate addresses (DNAT and SNAT,
+ * UDP and TCP). One chain before connection tracking puts our connections into a conntrack zone of their own. If pods
+ * send queries through the namespace, incoming packets get the same treatment, and a guard chain protects our ports
+ * from other packets.
  *
  * NAT state is in conntrack, and a process that dies leaves its entries there. In a zone of our own these stale entries
- * do no harm: without our rules the next packet is tracked in the default zone, by Docker's rules. Nor do they affect our
- * next start, which uses another zone.
+ * do no harm: without our rules the next packet is tracked in the default zone, by Docker's rules. Nor do they affect
+ * our next start, which uses another zone.
  */
 import type { Capture, Redirect } from "../capture/capture.ts";
 
@@ -112,8 +112,8 @@ export function servingPlan(input: PlanInput): TablePlan[] {
 }
 
 /**
- * The same for probes only, to test the rules before clients depend on them. Queries of pods are not redirected on trial,
- * because a packet loses its mark when it leaves its namespace.
+ * The same for probes only, to test the rules before clients depend on them. Queries of pods are not redirected on
+ * trial, because a packet loses its mark when it leaves its namespace.
  */
 export function trialPlan(input: PlanInput): TablePlan[] {
   const onTrial = (rule: RulePlan): RulePlan => ({ ...rule, match: { mark: input.trialMark, ...rule.match } });
@@ -125,8 +125,8 @@ export function trialPlan(input: PlanInput): TablePlan[] {
 }
 
 /**
- * Sends new queries to Docker's resolver, while replies to earlier queries are still translated, and open TCP connections
- * are still redirected, by their client ports.
+ * Sends new queries to Docker's resolver, while replies to earlier queries are still translated, and open TCP
+ * connections are still redirected, by their client ports.
  */
 export function drainingPlan(input: PlanInput, clientPorts: readonly number[]): TablePlan[] {
   const only = (rules: readonly RulePlan[]): RulePlan[] =>

@@ -1,7 +1,7 @@
 /**
- * Probe: sends a query inside the namespace and checks that it reaches our sockets, and the answer the sender, by UDP and
- * by TCP. A list of rules cannot show whether a chain before ours, a drop or an untracked packet is in the way. The nonce
- * proves that we received the query, not Docker's resolver.
+ * Probe: sends a query inside the namespace and checks that it reaches our sockets, and the answer the sender, by UDP
+ * and by TCP. A list of rules cannot show whether a chain before ours, a drop or an untracked packet is in the way. The
+ * nonce proves that we received the query, not Docker's resolver.
  */
 import { randomBytes } from "node:crypto";
 

@@ -1,6 +1,6 @@
 /**
- * RuleSet: our rules in one namespace, installed with one rule backend. The plan says which rules; the rule set installs,
- * replaces and removes them without a gap in which a query is lost.
+ * RuleSet: our rules in one namespace, installed with one rule backend. The plan says which rules; the rule set
+ * installs, replaces and removes them without a gap in which a query is lost.
  */
 import type { HeldNamespace } from "../../base/model/held-namespace.ts";
 import type { TablePlan } from "./plan.ts";

@@ -1,8 +1,8 @@
 /**
  * DaemonDns: the nameservers that the engine's own settings give every container (`--dns` of dockerd, "dns" in its
- * daemon.json). The API does not report them, and containers can forge what their files say about them. So they are read
- * from the engine's command line and configuration file, once for each engine process, because the engine itself applies
- * them as they were at its start.
+ * daemon.json). The API does not report them, and containers can forge what their files say about them. So they are
+ * read from the engine's command line and configuration file, once for each engine process, because the engine itself
+ * applies them as they were at its start.
  */
 import { readlinkSync } from "node:fs";
 import { posix } from "node:path";

@@ -1,7 +1,7 @@
 /**
  * Follower: keeps the facts up to date. Events mark containers to inspect, lists reveal what events missed, and only
- * inspects provide facts. So a lost event, a broken stream and a restarted engine are all repaired in the same way. While
- * the engine is away nothing is removed, and names still resolve.
+ * inspects provide facts. So a lost event, a broken stream and a restarted engine are all repaired in the same way.
+ * While the engine is away nothing is removed, and names still resolve.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -79,7 +79,9 @@ export class Follower {
     for (const { Id: id } of listed) await this.#inspect(id);
   }
 
-  /** Inspects containers again, because settings changed what follows from their facts; later, if the engine is away. */
+  /**
+   * Inspects containers again, because settings changed what follows from their facts; later, if the engine is away.
+   */
   reinspect(ids: Iterable<string> = this.#hooks.known().keys()): void {
     for (const id of ids) this.#marked.add(id);
     if (this.#isConnected) this.#pump();

@@ -1,7 +1,7 @@
 /**
- * HostFile: the nameservers in the resolv.conf of the engine's host, re-read when the file changes. If these are the stub
- * of systemd-resolved, the stub's own upstreams are read from another file. They are used when the stub cannot be reached,
- * and when they change, cached replies of the stub may be wrong.
+ * HostFile: the nameservers in the resolv.conf of the engine's host, re-read when the file changes. If these are the
+ * stub of systemd-resolved, the stub's own upstreams are read from another file. They are used when the stub cannot be
+ * reached, and when they change, cached replies of the stub may be wrong.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { addressBytes, isSameAddress } from "../../base/model/address.ts";

@@ -1,6 +1,6 @@
 /**
- * ImageLabels: the labels of images, each image inspected once. An image id stands for the image's content, so its labels
- * never change. A name is not an id: it may refer to another image by now.
+ * ImageLabels: the labels of images, each image inspected once. An image id stands for the image's content, so its
+ * labels never change. A name is not an id: it may refer to another image by now.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { type Labels, type SplitLabels, splitLabels } from "../registry/labels.ts";

@@ -1,7 +1,7 @@
 /**
- * LightDockerode: dockerode without dependencies that dns11 never calls: an ssh client, a gRPC client and tar-fs. They are
- * more than half of what it loads (160 of 226 files, 8 MB, 80 ms of CPU time), and code that a root process should not
- * load.
+ * LightDockerode: dockerode without dependencies that dns11 never calls: an ssh client, a gRPC client and tar-fs. They
+ * are more than half of what it loads (160 of 226 files, 8 MB, 80 ms of CPU time), and code that a root process should
+ * not load.
  */
 import { createRequire } from "node:module";
 

@@ -1,9 +1,9 @@
 /**
- * Nameservers: the nameservers of a container. The engine's API is trusted: `--dns` is used as it is. Everything else is
- * only in the container's resolv.conf, in comments that engines from 26 on write, and the container can forge these. So a
- * comment is trusted only if it agrees with the engine's settings and the host's resolv.conf. Otherwise, or if one of
- * these is not known, the list is "unknown" and queries go to Docker's resolver, which knows it. A container that forges
- * a comment gets the answers that Docker would give.
+ * Nameservers: the nameservers of a container. The engine's API is trusted: `--dns` is used as it is. Everything else
+ * is only in the container's resolv.conf, in comments that engines from 26 on write, and the container can forge these.
+ * So a comment is trusted only if it agrees with the engine's settings and the host's resolv.conf. Otherwise, or if one
+ * of these is not known, the list is "unknown" and queries go to Docker's resolver, which knows it. A container that
+ * forges a comment gets the answers that Docker would give.
  *
  * A list that came from the host's file stands for that file's current servers, if the mode follows the host.
  */

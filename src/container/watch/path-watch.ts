@@ -1,7 +1,8 @@
 /**
- * PathWatch: reports that the files at some paths may have changed. Files are replaced, symlinks are swapped, folders are
- * removed and re-created. So every folder on the path is watched for the next name, following symlinks as a process with
- * the engine's root would. The file itself is watched, too, because it may be written by another path (a bind mount).
+ * PathWatch: reports that the files at some paths may have changed. Files are replaced, symlinks are swapped, folders
+ * are removed and re-created. So every folder on the path is watched for the next name, following symlinks as a process
+ * with the engine's root would. The file itself is watched, too, because it may be written by another path (a bind
+ * mount).
  *
  * The kernel watches inodes, not paths: after a change the caller must arm the watch again before it reads.
  */

@@ -1,6 +1,6 @@
 /**
- * ResolvConf: a resolv.conf, parsed as the engine parses the host's. Unknown lines are ignored; nameservers that are not
- * addresses are returned separately, for a warning.
+ * ResolvConf: a resolv.conf, parsed as the engine parses the host's. Unknown lines are ignored; nameservers that are
+ * not addresses are returned separately, for a warning.
  */
 import { addressBytes } from "../../base/model/address.ts";
 

@@ -1,7 +1,7 @@
 /**
- * DockerName: Docker's names as wire names. Docker keeps a name as the text that the user typed, converts a query's name
- * to text with a backslash before special characters, and compares the two texts. So a typed name matches the one wire
- * name whose text is equal, backslashes included, or no wire name at all.
+ * DockerName: Docker's names as wire names. Docker keeps a name as the text that the user typed, converts a query's
+ * name to text with a backslash before special characters, and compares the two texts. So a typed name matches the one
+ * wire name whose text is equal, backslashes included, or no wire name at all.
  */
 import { LABEL_BYTES_MAX, NAME_BYTES_MAX } from "../../../base/dns/name.ts";
 
@@ -47,8 +47,8 @@ export function nameKey(text: string): Uint8Array {
 }
 
 /**
- * The wire name, with its final zero byte, as Docker's library packs it for an answer: it interprets backslashes, copies
- * everything else and does not limit the whole length. Undefined if it fails.
+ * The wire name, with its final zero byte, as Docker's library packs it for an answer: it interprets backslashes,
+ * copies everything else and does not limit the whole length. Undefined if it fails.
  */
 export function packedName(text: string): Uint8Array | undefined {
   const bytes = Buffer.from(/(^|[^\\])(\\\\)*\.$/.test(text) ? text : `${text}.`);

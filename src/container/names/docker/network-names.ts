@@ -1,6 +1,6 @@
 /**
- * NetworkNames: the container names of one network, name to addresses and address to name. Written when a container joins
- * or leaves, read by every query of the containers on it.
+ * NetworkNames: the container names of one network, name to addresses and address to name. Written when a container
+ * joins or leaves, read by every query of the containers on it.
  */
 import { addressBytes, isOpenEnded, reverseLabels } from "../../../base/model/address.ts";
 import { nameKey, packedName } from "./docker-name.ts";

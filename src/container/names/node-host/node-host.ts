@@ -1,6 +1,6 @@
 /**
- * NODE_HOST: host.docker.internal, Docker Desktop's name for the host, which KIND looks up at each start of a node. Only
- * nodes resolve it, and only if the settings give it an address.
+ * NODE_HOST: host.docker.internal, Docker Desktop's name for the host, which KIND looks up at each start of a node.
+ * Only nodes resolve it, and only if the settings give it an address.
  */
 import { folded, sameBytes, wireLabels } from "../../../base/dns/name.ts";
 import { addressBytes } from "../../../base/model/address.ts";
