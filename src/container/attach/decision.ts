@@ -88,9 +88,9 @@ function isSelected({ endpoints }: ContainerFact, labels: Labels, only: readonly
 }
 
 function readLabel(text: string | undefined): { readonly isEnabled: boolean; readonly warning?: string } {
-  const word = text?.trim().toLowerCase();
-  if (word === undefined || YES.has(word)) return { isEnabled: true };
-  if (NO.has(word)) return { isEnabled: false };
+  const value = text?.trim().toLowerCase();
+  if (value === undefined || YES.has(value)) return { isEnabled: true };
+  if (NO.has(value)) return { isEnabled: false };
   return {
     isEnabled: true,
     warning: `invalid label ${ENABLE_LABEL}="${shortened(text ?? "", LIMITS.labelCharsShown)}": use true or false; the label is ignored`,

@@ -13,11 +13,11 @@ type Protocol = "udp" | "tcp";
 
 /** The protocols with a socket that receives what is sent to this address and port. Call inside the namespace. */
 export function listenersAt(address: string, port: number): Protocol[] {
-  const wanted = Buffer.from(addressBytes(address) ?? new Uint8Array(4));
+  const target = Buffer.from(addressBytes(address) ?? new Uint8Array(4));
   return (["udp", "tcp"] as const).filter((protocol) =>
     ([4, 6] as const).some((family) =>
       waiting(protocol, family, { port }).some(
-        (held) => held.address.equals(wanted) || held.address.every((byte) => byte === 0),
+        (local) => local.address.equals(target) || local.address.every((byte) => byte === 0),
       ),
     ),
   );

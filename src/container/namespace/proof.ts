@@ -38,10 +38,10 @@ export function proveNamespace(claim: NamespaceClaim, host: EngineHost, homeId: 
     }
     const id = namespaceId(fd);
     if (id === homeId || id === host.networkId) {
-      const whose = id === homeId ? "dns11's own" : "the engine's own";
+      const owner = id === homeId ? "dns11's own" : "the engine's own";
       throw notProven(
         "NAMESPACE_IS_HOST",
-        `the engine reports ${whose} network namespace for this container; dns11 does not serve it`,
+        `the engine reports ${owner} network namespace for this container; dns11 does not serve it`,
       );
     }
     return { fd, id };

@@ -5,13 +5,13 @@
 import { LIMITS } from "../../base/limits.ts";
 
 export class DebounceTimer {
-  readonly #look: () => void;
+  readonly #onTimeout: () => void;
   #timer: NodeJS.Timeout | undefined;
   /** The time of the first change that has not been read. */
   #eventMs: number | undefined;
 
-  constructor(look: () => void) {
-    this.#look = look;
+  constructor(onTimeout: () => void) {
+    this.#onTimeout = onTimeout;
   }
 
   /** Reports a change. */
@@ -23,7 +23,7 @@ export class DebounceTimer {
 
   runAfter(ms: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(this.#look, ms);
+    this.#timer = setTimeout(this.#onTimeout, ms);
     this.#timer.unref();
   }
 

@@ -105,7 +105,7 @@ function isHostOnly(address: string): boolean {
 }
 
 /**
- * Whether neither the container nor the daemon has overridden the host's list. The marks of the servers do not tell:
+ * Whether neither the container nor the daemon has overridden the host's list. The marks of the servers do not show that:
  * engines before 28 query most of the host's servers from inside the container.
  */
 function isListFromHost(resolvConf: string): boolean {

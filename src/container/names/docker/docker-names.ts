@@ -75,7 +75,7 @@ export class DockerNames implements VisibleNames {
     return search.found(addresses, isQualified);
   }
 
-  /** One candidate: the first `labels` labels, on every network or on those whose name is the rest. */
+  /** Searches one candidate: the first `labels` labels, on all networks or on those with the rest as their name. */
   #search(
     name: QuestionName,
     behaviour: Behaviour,

@@ -25,8 +25,8 @@ class HostNames implements VisibleNames {
     this.#named = address.length === 4 ? { v4: address, v6: NONE } : { v4: NONE, v6: address };
   }
 
-  find({ folded: asked, foldedLength }: QuestionName, search: NameSearch): number {
-    if (foldedLength !== LABELS.length || !sameBytes(asked, 0, LABELS, 0, LABELS.length)) return MISS;
+  find({ folded: labels, foldedLength }: QuestionName, search: NameSearch): number {
+    if (foldedLength !== LABELS.length || !sameBytes(labels, 0, LABELS, 0, LABELS.length)) return MISS;
     search.trace?.record("names", `"${HOST_DOCKER_INTERNAL}" is the engine's host, as set for this KIND node`);
     return search.found(this.#named, false);
   }
