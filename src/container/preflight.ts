@@ -21,7 +21,7 @@ export function checkCapabilities(): void {
   );
   if (missing.length === 0) return;
   const isRoot = process.getuid?.() === 0;
-  throw new Fault("MISSING_CAPABILITY", `missing capabilities: ${missing.join(", ")}`, {
+  throw new Fault("MISSING_CAPABILITY", `Missing capabilities: ${missing.join(", ")}`, {
     remedy: isRoot
       ? "In a container, add them with --cap-add; under systemd, with CapabilityBoundingSet=."
       : "Run this command as root, for instance with sudo.",
@@ -34,7 +34,7 @@ export function checkEngine({ isRootless, majorVersion, version }: EngineInfo): 
   if (isRootless) {
     throw new Fault(
       "ENGINE_ROOTLESS",
-      "this engine is rootless: its containers' namespaces belong to another user namespace",
+      "This engine is rootless: its containers' namespaces belong to another user namespace",
       {
         remedy: "Use an engine that runs as root; dns11 does not support rootless engines.",
         isFinal: true,

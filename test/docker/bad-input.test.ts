@@ -108,7 +108,7 @@ test("without root, or without a capability, the missing ones are named", async 
     await run("setpriv", [...args, ...program, "--state-dir", folder]);
   const withoutOne = await drop("--bounding-set", "-net_admin");
   assert.equal(withoutOne.code, 3, withoutOne.stderr);
-  assert.match(withoutOne.stderr, /missing capabilities: CAP_NET_ADMIN \(to install rules there\)[\s\S]*--cap-add/);
+  assert.match(withoutOne.stderr, /Missing capabilities: CAP_NET_ADMIN \(to install rules there\)[\s\S]*--cap-add/);
   assert.doesNotMatch(withoutOne.stderr, /CAP_SYS_ADMIN/);
   const without = await drop("--bounding-set", "-all", "--inh-caps", "-all");
   assert.match(without.stderr, /CAP_SYS_ADMIN .*CAP_NET_ADMIN .*CAP_SYS_PTRACE/);
@@ -196,7 +196,7 @@ test("a rootless engine is refused, by what it says of itself", async () => {
   const { code, stderr } = await refused(["run", "-H", `unix://${socket}`, "--state-dir", folder]);
   server.close();
   assert.equal(code, 3, stderr);
-  assert.match(stderr, /this engine is rootless[\s\S]*Use an engine that runs as root/);
+  assert.match(stderr, /This engine is rootless[\s\S]*Use an engine that runs as root/);
 });
 
 test("a platform that koffi has no build for is named", async () => {

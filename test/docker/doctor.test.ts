@@ -342,7 +342,7 @@ test("a namespace that cannot be entered is told, and that nothing of it could b
   assert.equal(code, 0, stderr);
   const said = await doctor(undefined, "lost");
   assert.equal(said.code, 2);
-  assertSays(said, "lost", "namespace", "unknown", /is not a network namespace|cannot open the network namespace/);
+  assertSays(said, "lost", "namespace", "unknown", /is not a network namespace|Cannot open the network namespace/);
 });
 
 /** Answers at a unix socket, by path. */
@@ -411,7 +411,7 @@ test("what could not be looked at ends with 2: no engine, no such container, no 
   assert.equal(poor.code, 2, poor.stderr);
   assert.match(
     poor.stdout,
-    /unknown +capabilities +missing capabilities: CAP_NET_ADMIN \(to install rules there\).*--cap-add/,
+    /unknown +capabilities +Missing capabilities: CAP_NET_ADMIN \(to install rules there\).*--cap-add/,
   );
 });
 
@@ -437,7 +437,7 @@ test("a kernel without owned tables is worth a warning, and an engine too old or
   const rootless = { ...info, SecurityOptions: [...options, "name=rootless"] };
   const version = await engine.api("/version");
   const said = await doctorOfFake({ ...answers, "/version": version, "/info": rootless });
-  assert.match(said, /problem +the engine +this engine is rootless: .*Use an engine that runs as root/);
+  assert.match(said, /problem +the engine +This engine is rootless: .*Use an engine that runs as root/);
 });
 
 /** What the doctor tells people of an engine that answers so. */

@@ -275,10 +275,10 @@ test("without an answer it hands back, and the reason says that the query did no
 
 test("redirects that come and go need no more sockets than the first time", async () => {
   await using netns = await Netns.create();
-  let leads = [DOCKER_REDIRECT];
+  let redirects = [DOCKER_REDIRECT];
   const mode = {
     ...CONTAINER_MODE,
-    capture: () => ({ redirects: leads, bypassInterfaces: [], guardsLoopback: false }),
+    capture: () => ({ redirects, bypassInterfaces: [], guardsLoopback: false }),
   };
   const claim = { containerId: "x", sandboxKey: netns.netnsPath, pid: 0 };
   const attachment = new Attachment(claim, mode, VIEW, attaching.parts({ openEndpoint: answering }));
@@ -287,7 +287,7 @@ test("redirects that come and go need no more sockets than the first time", asyn
   const ports: number[][] = [];
   const counts: number[] = [];
   for (let turn = 0; turn < 4; turn++) {
-    for (leads of [[DOCKER_REDIRECT, other], [DOCKER_REDIRECT]]) {
+    for (redirects of [[DOCKER_REDIRECT, other], [DOCKER_REDIRECT]]) {
       attachment.updateCapture();
       ports.push(attachment.listening.map(({ udpPort }) => udpPort));
       counts.push(sockets());

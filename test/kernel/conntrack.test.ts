@@ -87,7 +87,7 @@ test("of very many entries the kernel lists only those with one address", async 
     const source = `10.9.${index >> 8}.${index & 255}`;
     return `-I -s ${source} -d 10.8.0.1 -p udp --sport 1000 --dport 53 --timeout 300`;
   });
-  const asked = { source: "127.0.0.1", destination: "127.0.0.11", protocol: "udp", port: 4000, zone: 0 } as const;
+  const entry = { source: "127.0.0.1", destination: "127.0.0.11", protocol: "udp", port: 4000, zone: 0 } as const;
   const folder = mkdtempSync(join(tmpdir(), "d11-conntrack-"));
   try {
     writeFileSync(join(folder, "entries"), `${lines.join("\n")}\n`);
@@ -95,7 +95,7 @@ test("of very many entries the kernel lists only those with one address", async 
   } finally {
     rmSync(folder, { recursive: true });
   }
-  await begin(netns, asked);
+  await begin(netns, entry);
   const runner = new NamespaceRunner();
   const fd = openSync(netns.netnsPath, "r");
   try {

@@ -55,16 +55,16 @@ test("of very many rules the first are read, and the result says that there are 
   const culprits = within(() => findCulprits(attaching.memory));
   assert.ok(culprits.includes("there are too many rules to check all of them"), culprits.join("\n"));
   let count = 0;
-  const wanted = { command: nft.NFT_MSG_GETRULE, family: 0 };
+  const request = { command: nft.NFT_MSG_GETRULE, family: 0 };
   assert.equal(
-    within(() => visitFirst(attaching.memory, wanted, () => void count++)),
+    within(() => visitFirst(attaching.memory, request, () => void count++)),
     false,
   );
   assert.ok(count > 0 && count < RULES, `${count}`);
-  assert.throws(() => within(() => visitTables(attaching.memory, wanted, () => undefined)), { code: "TOO_MANY" });
+  assert.throws(() => within(() => visitTables(attaching.memory, request, () => undefined)), { code: "TOO_MANY" });
   // A visitor can stop early.
   count = 0;
-  within(() => visitTables(attaching.memory, wanted, () => ++count < 3));
+  within(() => visitTables(attaching.memory, request, () => ++count < 3));
   assert.equal(count, 3);
 });
 
@@ -79,7 +79,7 @@ test("beside very many foreign rules and tables ours are found, and the namespac
   await attachment.verify();
   assert.equal(attachment.state.kind, "attached");
   assert.deepEqual(
-    within(() => installedRules(attaching.memory)).map(({ title, owner: holder }) => [title, holder]),
+    within(() => installedRules(attaching.memory)).map(({ title, owner }) => [title, owner]),
     [['table ip "dns11"', "instance"]],
   );
   attachment.close();

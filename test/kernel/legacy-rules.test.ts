@@ -48,7 +48,7 @@ before(() =>
 );
 
 test("Docker's rules are found in each form, and none are found where there are none", async () => {
-  for (const [shape, told] of [
+  for (const [shape, expected] of [
     ["iptables-nft", "iptables (nft)"],
     ["iptables-legacy", "iptables-legacy"],
     ["nftables", "nftables"],
@@ -56,7 +56,7 @@ test("Docker's rules are found in each form, and none are found where there are 
     const write = async ({ netnsPath }: Netns): Promise<void> =>
       await writeDockerRules(netnsPath, shape, { udp: 4001, tcp: 4002 });
     const look = (): unknown => [dockerRules(memory), legacyRuleCulprits()];
-    assert.deepEqual(await inside(write, look), [[told], []], shape);
+    assert.deepEqual(await inside(write, look), [[expected], []], shape);
   }
   const seen = runner.withinScratch(() => [dockerRules(memory), legacyRules("nat"), xtablesIn("ip")]);
   assert.deepEqual(seen, [[], [], []], "reading created no table");
@@ -123,8 +123,8 @@ test("a table is read up to a maximum size, and a larger one is reported", async
     },
     () => [dockerRules(memory), legacyRuleCulprits(), installedRules(memory), findCulprits(memory)],
   );
-  const told = "table nat of iptables-legacy is too large, or changes too often, to be read";
-  assert.deepEqual(seen, [undefined, [], [], [told]]);
+  const expected = "table nat of iptables-legacy is too large, or changes too often, to be read";
+  assert.deepEqual(seen, [undefined, [], [], [expected]]);
 });
 
 test("chains are identified by their names only, in each family", async () => {

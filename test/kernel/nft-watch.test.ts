@@ -31,8 +31,8 @@ test("an error in the callback loses that change only; the next one is reported"
     import { spawnSync } from "node:child_process";
     import { NftWatch } from "${WATCH}";
     import { guard } from "${GUARD}";
-    const told = [];
-    guard.install((error, entrance) => told.push(entrance + ": " + error.message));
+    const reported = [];
+    guard.install((error, entrance) => reported.push(entrance + ": " + error.message));
     let news = 0;
     const watch = new NftWatch(new Set(), () => { news++; throw new TypeError("a defect"); });
     const change = (name) => spawnSync("nft", ["add", "table", "ip", name]).status;
@@ -47,7 +47,7 @@ test("an error in the callback loses that change only; the next one is reported"
       }
       clearInterval(timer);
       watch.close();
-      console.log(told[0], told.length === news);
+      console.log(reported[0], reported.length === news);
     }, 100);`;
   const { code, stdout, stderr } = await netns.enter(process.execPath, ["--input-type=module", "--eval", program]);
   assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: "netlink: a defect true\n", stderr: "" });

@@ -33,7 +33,7 @@ const ZONE = 4711;
 
 /** What redirects queries of pods to dns11 in production: a zone of our own, then the listener. */
 const RULES = `
-table inet lead {
+table inet redirect {
   chain zone {
     type filter hook prerouting priority -300
     ip daddr ${VIP.ipv4} meta l4proto { tcp, udp } th dport 53 ct zone set ${ZONE}
@@ -108,13 +108,13 @@ class Node implements AsyncDisposable {
 
   /** Everything that a pod could leave behind: links, addresses, conntrack entries, namespaces behind links. */
   async traces(): Promise<Record<string, string>> {
-    const told = async (command: string, ...args: string[]): Promise<string> =>
+    const output = async (command: string, ...args: string[]): Promise<string> =>
       stdoutOf(await this.netns.enter(command, args), command);
     return {
-      links: (await told("ip", "-brief", "link")).replaceAll(/ +/g, " "),
-      addresses: (await told("ip", "-brief", "address")).replaceAll(/ +/g, " "),
-      routes: await told("ip", "route", "show", "table", "all"),
-      conversations: await told("conntrack", "-L"),
+      links: (await output("ip", "-brief", "link")).replaceAll(/ +/g, " "),
+      addresses: (await output("ip", "-brief", "address")).replaceAll(/ +/g, " "),
+      routes: await output("ip", "route", "show", "table", "all"),
+      conversations: await output("conntrack", "-L"),
     };
   }
 
@@ -227,11 +227,14 @@ test("abandoning a pod makes the kernel search nothing and remove no link, and s
   const conversations = conversationsOf(pod, Object.values(VIP));
   node.runner.within(node.fd, () => deleteConversations(node.memory, conversations, [0, ZONE]));
   pod.abandon();
-  const asked = requests.mock.calls.map(({ arguments: [request] }) => request);
+  const deletions = requests.mock.calls.map(({ arguments: [request] }) => request);
   requests.mock.restore();
   // Each connection is deleted in two zones, with one request each.
-  assert.deepEqual([...new Set(asked.map(({ call, flags }) => `${call} ${flags}`))], [`conntrack delete ${NLM_F_ACK}`]);
-  assert.equal(asked.length, 8);
+  assert.deepEqual(
+    [...new Set(deletions.map(({ call, flags }) => `${call} ${flags}`))],
+    [`conntrack delete ${NLM_F_ACK}`],
+  );
+  assert.equal(deletions.length, 8);
   assert.equal((await node.traces())["conversations"], before["conversations"]);
   await waitFor("the end of the namespace", async () => ((await node.knownNamespaces()) === known ? true : undefined));
   assert.deepEqual(await node.traces(), before);
@@ -283,10 +286,10 @@ test("if all addresses are in use, that is an error with a code, and nothing is 
   const lines = Array.from({ length: 128 }, (_, index) => `address add 169.254.54.${2 * index}/32 dev lo`);
   await check("ip", ["-n", node.netns.name, "-batch", "-"], { input: lines.join("\n") });
   const before = await node.traces();
-  const held = descriptors();
+  const descriptorsBefore = descriptors();
   await assert.rejects(node.open(), { code: "NO_FREE_ADDRESS" });
   assert.deepEqual(await node.traces(), before);
-  assert.deepEqual(descriptors(), held);
+  assert.deepEqual(descriptors(), descriptorsBefore);
   await node.ip("address", "delete", "169.254.54.84/32", "dev", "lo");
   const pod = await node.open();
   assert.equal(pod.addresses.ipv4, "169.254.54.85");
@@ -297,7 +300,7 @@ test("a failure after the link was created removes the link", async () => {
   await using node = await Node.create();
   const before = await node.traces();
   const known = await node.knownNamespaces();
-  const held = descriptors();
+  const descriptorsBefore = descriptors();
   let entered = 0;
   class Broken extends NamespaceRunner {
     override withinScratch<T>(work: () => T): T {
@@ -313,7 +316,7 @@ test("a failure after the link was created removes the link", async () => {
   await assert.rejects(openPodNamespace(broken, node.memory, node.fd), { code: "EBADF" });
   broken.close();
   assert.equal(entered, 1);
-  assert.deepEqual(descriptors(), held);
+  assert.deepEqual(descriptors(), descriptorsBefore);
   await waitFor("the end of the namespace", async () => ((await node.knownNamespaces()) === known ? true : undefined));
   assert.deepEqual(await node.traces(), before);
 });
@@ -361,9 +364,9 @@ test("nothing of a pod outlives the process that created it, however it ends", a
 test("many pods leave no descriptor, and the thread is in its own namespace", async () => {
   await using node = await Node.create();
   const home = readlinkSync("/proc/thread-self/ns/net");
-  const held = descriptors();
+  const descriptorsBefore = descriptors();
   for (let round = 0; round < 30; round++) (await node.open()).close();
-  assert.deepEqual(descriptors(), held);
+  assert.deepEqual(descriptors(), descriptorsBefore);
   assert.equal(readlinkSync("/proc/thread-self/ns/net"), home);
   assert.ok(!readFileSync("/proc/net/dev", "utf8").includes("dns11-pod"));
 });

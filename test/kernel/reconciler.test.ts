@@ -91,8 +91,8 @@ test("a namespace that is desired again while it is being detached is attached a
 test("an internal error while attaching one container leaves that one to Docker, and all others are attached", async () => {
   await using bad = await Netns.create();
   await using good = await Netns.create();
-  const told: string[] = [];
-  guard.install((error, entrance) => told.push(`${entrance}: ${(error as Error).message}`));
+  const errors: string[] = [];
+  guard.install((error, entrance) => errors.push(`${entrance}: ${(error as Error).message}`));
   const openEndpointFor = (id: string): OpenEndpoint => {
     if (id !== "bad") return answering;
     return () => {
@@ -113,7 +113,7 @@ test("an internal error while attaching one container leaves that one to Docker,
       return all.get("good")?.kind === "attached" ? all : undefined;
     });
     assert.equal(states.get("bad")?.kind, "failed");
-    assert.equal(told[0], "attach: a defect");
+    assert.equal(errors[0], "attach: a defect");
     const { stdout } = await bad.enter("nft", ["list", "ruleset"]);
     assert.doesNotMatch(stdout, /dns11/);
   } finally {

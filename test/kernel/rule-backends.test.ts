@@ -28,9 +28,9 @@ const attaching = new Attaching();
 const { runner, memory } = attaching;
 after(() => attaching[Symbol.dispose]());
 
-function attachmentIn(netns: Netns, tier: RuleBackend, hasZones = true): Attachment {
+function attachmentIn(netns: Netns, backend: RuleBackend, hasZones = true): Attachment {
   return attaching.in(netns.netnsPath, {
-    ruleBackend: { backend: tier, hasZones },
+    ruleBackend: { backend, hasZones },
     nextZone: () => ZONE,
     openEndpoint: answering,
   });
@@ -47,13 +47,13 @@ function inside<T>(netns: Netns, work: (fd: number) => T): T {
 }
 
 /** Installs rules and leaves them behind, like a killed process. */
-function leaveBehind(netns: Netns, means: RuleBackendChoice, capture: Capture = CONTAINER_CAPTURE): void {
+function leaveBehind(netns: Netns, choice: RuleBackendChoice, capture: Capture = CONTAINER_CAPTURE): void {
   const listening = capture.redirects.map(({ bind }) => ({ ...DEAD, address: bind }));
   const plans = servingPlan({ capture, listening, zone: 7, sparedPorts: [], passthroughMark: 1, trialMark: 2 });
   inside(netns, (fd) => {
-    const keeper = openRuleSet(means, memory, fd);
-    keeper.install(plans, []);
-    keeper.close();
+    const rules = openRuleSet(choice, memory, fd);
+    rules.install(plans, []);
+    rules.close();
   });
 }
 
@@ -149,10 +149,10 @@ test("while iptables runs in a namespace, no thread of ours is there", async () 
   attachment.close();
 });
 
-for (const tier of LOWER) {
-  test(`${tier}: draining removes the query rules and keeps the reply rules`, async () => {
+for (const backend of LOWER) {
+  test(`${backend}: draining removes the query rules and keeps the reply rules`, async () => {
     await using netns = await Netns.create();
-    const attachment = attachmentIn(netns, tier);
+    const attachment = attachmentIn(netns, backend);
     attachment.open();
     const drained = attachment.drain();
     const rules = await rulesIn(netns);
@@ -162,13 +162,13 @@ for (const tier of LOWER) {
     attachment.close();
   });
 
-  test(`${tier}: rules of a dead instance are replaced with any backend, and nothing of them stays`, async () => {
+  test(`${backend}: rules of a dead instance are replaced with any backend, and nothing of them stays`, async () => {
     for (const next of RULE_BACKENDS) {
       await using netns = await Netns.create();
-      leaveBehind(netns, { backend: tier, hasZones: true });
+      leaveBehind(netns, { backend, hasZones: true });
       assert.deepEqual(
-        inside(netns, () => installedRules(memory)).map(({ kind, family, owner: holder }) => [kind, family, holder]),
-        [[tier === "nft" ? "table" : "chains", "ip", "nobody"]],
+        inside(netns, () => installedRules(memory)).map(({ kind, family, owner }) => [kind, family, owner]),
+        [[backend === "nft" ? "table" : "chains", "ip", "nobody"]],
       );
       const attachment = attachmentIn(netns, next);
       attachment.open();
@@ -180,9 +180,9 @@ for (const tier of LOWER) {
     }
   });
 
-  test(`${tier}: a namespace with rules of a running instance is refused with any backend, and they stay as they are`, async () => {
+  test(`${backend}: a namespace with rules of a running instance is refused with any backend, and they stay as they are`, async () => {
     await using netns = await Netns.create();
-    const first = attachmentIn(netns, tier);
+    const first = attachmentIn(netns, backend);
     first.open();
     const unchanged = await rulesIn(netns);
     for (const next of RULE_BACKENDS) {
@@ -197,9 +197,9 @@ for (const tier of LOWER) {
     first.close();
   });
 
-  test(`${tier}: flushed rules are re-created by the next verification`, async () => {
+  test(`${backend}: flushed rules are re-created by the next verification`, async () => {
     await using netns = await Netns.create();
-    const attachment = attachmentIn(netns, tier);
+    const attachment = attachmentIn(netns, backend);
     attachment.open();
     await attachment.verify();
     const whole = rulesAlone(await rulesIn(netns));
@@ -214,13 +214,13 @@ for (const tier of LOWER) {
       assert.equal(attachment.state.kind, "attached", flush.join(" "));
       assert.deepEqual(rulesAlone(await rulesIn(netns)), whole, flush.join(" "));
     }
-    assert.equal(attachment.repairs, tier === "nft" ? 1 : 2);
+    assert.equal(attachment.repairs, backend === "nft" ? 1 : 2);
     attachment.close();
   });
 
-  test(`${tier}: re-creating rules that still exist does not count as a repair`, async () => {
+  test(`${backend}: re-creating rules that still exist does not count as a repair`, async () => {
     await using netns = await Netns.create();
-    const attachment = attachmentIn(netns, tier);
+    const attachment = attachmentIn(netns, backend);
     attachment.open();
     await attachment.verify();
     await netns.enter("iptables-legacy", ["-A", "OUTPUT", "-p", "udp", "-j", "DROP"]);
@@ -229,7 +229,7 @@ for (const tier of LOWER) {
     attachment.close();
   });
 
-  test(`${tier}: rules for pods, of both families, are installed and removed`, async () => {
+  test(`${backend}: rules for pods, of both families, are installed and removed`, async () => {
     await using netns = await Netns.create();
     const capture: Capture = {
       redirects: [
@@ -240,9 +240,9 @@ for (const tier of LOWER) {
       bypassInterfaces: [1],
       guardsLoopback: true,
     };
-    leaveBehind(netns, { backend: tier, hasZones: true }, capture);
+    leaveBehind(netns, { backend, hasZones: true }, capture);
     const rules = await rulesIn(netns);
-    if (tier === "iptables-legacy") {
+    if (backend === "iptables-legacy") {
       for (const line of [
         "-A PREROUTING -j DNS11-POD-ZONE",
         "-A PREROUTING -j DNS11-POD-QUERY",
@@ -258,7 +258,7 @@ for (const tier of LOWER) {
       }
     }
     // Another capture, without pods: the chains for pods are removed, too.
-    const attachment = attachmentIn(netns, tier);
+    const attachment = attachmentIn(netns, backend);
     attachment.open();
     assert.doesNotMatch(await rulesIn(netns), /pod-|POD-|guard|GUARD|fd00/);
     attachment.close();
@@ -268,19 +268,19 @@ for (const tier of LOWER) {
 
 test("iptables-legacy: rules installed before one family's failed are removed with the rest", async () => {
   await using netns = await Netns.create();
-  const leads = [
+  const redirects = [
     DOCKER_REDIRECT,
     { bind: "fd00::53", fromInside: ["fd00::1"], fromPods: ["fd00::1"], replySource: "fd00::1" },
   ];
   // There is no interface with that index, so the IPv6 rules cannot be written.
-  const capture: Capture = { redirects: leads, bypassInterfaces: [9_999], guardsLoopback: true };
-  const listening = leads.map(({ bind }) => ({ ...DEAD, address: bind }));
+  const capture: Capture = { redirects, bypassInterfaces: [9_999], guardsLoopback: true };
+  const listening = redirects.map(({ bind }) => ({ ...DEAD, address: bind }));
   const plans = servingPlan({ capture, listening, zone: 7, sparedPorts: [], passthroughMark: 1, trialMark: 2 });
   inside(netns, (fd) => {
-    const keeper = openRuleSet({ backend: "iptables-legacy", hasZones: true }, memory, fd);
-    assert.throws(() => keeper.install(plans, []), /Interface 9999/);
-    keeper.remove();
-    keeper.close();
+    const rules = openRuleSet({ backend: "iptables-legacy", hasZones: true }, memory, fd);
+    assert.throws(() => rules.install(plans, []), /Cannot pass interface 9999/);
+    rules.remove();
+    rules.close();
   });
   assert.deepEqual(rulesAlone(await rulesIn(netns)), []);
 });
@@ -302,12 +302,12 @@ async function writeLies(netns: Netns): Promise<void> {
   }
 }
 
-for (const tier of RULE_BACKENDS) {
-  test(`${tier}: whatever root in a container wrote into its own tables, it is served, and they stay as they were`, async () => {
+for (const backend of RULE_BACKENDS) {
+  test(`${backend}: whatever root in a container wrote into its own tables, it is served, and they stay as they were`, async () => {
     await using netns = await Netns.create();
     await writeLies(netns);
     const before = rulesAlone(await rulesIn(netns));
-    const attachment = attachmentIn(netns, tier);
+    const attachment = attachmentIn(netns, backend);
     attachment.open();
     await attachment.verify();
     assert.equal(attachment.state.kind, "attached", JSON.stringify(attachment.state));
@@ -323,7 +323,7 @@ test("a chain that cannot be removed is reported and emptied", async () => {
   assert.throws(
     () => inside(netns, () => removeUnownedRules(memory)),
     (error) =>
-      error instanceof Fault && error.code === "CHAIN_IN_USE" && error.message.startsWith("DNS11-ZONE: emptied"),
+      error instanceof Fault && error.code === "CHAIN_IN_USE" && error.message.startsWith("Cannot delete DNS11-ZONE:"),
   );
   assert.doesNotMatch(await rulesIn(netns), /-A DNS11-ZONE/);
 });

@@ -287,7 +287,7 @@ export class Attachment {
     const { descriptorsMax } = this.#parts;
     if (proven.fd < descriptorsMax - LIMITS.descriptorsReserved) return proven;
     closeQuietly(proven.fd);
-    throw new Fault("EMFILE", `almost all of the ${descriptorsMax} file descriptors are in use`, {
+    throw new Fault("EMFILE", `Almost all of the ${descriptorsMax} file descriptors are in use`, {
       remedy: MORE_DESCRIPTORS,
     });
   }

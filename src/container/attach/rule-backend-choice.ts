@@ -50,7 +50,7 @@ export function chooseRuleBackend(
       }
     }
   }
-  throw new Fault("KERNEL", `cannot install redirect rules on this machine: ${failures.join("; ")}`, {
+  throw new Fault("KERNEL", `Cannot install redirect rules on this machine: ${failures.join("; ")}`, {
     cause,
     remedy:
       backends.map((backend) => `${backend} needs ${REQUIREMENTS[backend]}.`).join(" ") +

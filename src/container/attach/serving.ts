@@ -67,7 +67,7 @@ export function servedNamespaceOf(
   },
 ): ServedNamespace {
   const current = (): number => {
-    if (serving.isEnded) throw new Fault("ENDED", "the namespace is not served any more");
+    if (serving.isEnded) throw new Fault("ENDED", "The namespace is not served any more");
     return parts.fd;
   };
   return {

@@ -15,10 +15,10 @@ export function withContainerRoot<T>(
   { sharesPids }: Pick<EngineHost, "sharesPids">,
   use: (root: number) => T,
 ): T {
-  if (!sharesPids || pid <= 0) throw new Error("cannot see the container's process: it runs in another PID namespace");
+  if (!sharesPids || pid <= 0) throw new Error("Cannot see the container's process: it runs in another PID namespace");
   const root = openSync(`/proc/${pid}/root`, O_PATH | constants.O_DIRECTORY);
   try {
-    if (!isOfContainer(pid, containerId)) throw new Error("the process no longer belongs to the container");
+    if (!isOfContainer(pid, containerId)) throw new Error("The process no longer belongs to the container");
     return use(root);
   } finally {
     closeQuietly(root);

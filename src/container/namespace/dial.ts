@@ -29,7 +29,7 @@ export const PASSTHROUGH_MARK = 0x646e7331;
 export function dialIn(runner: NamespaceRunner, fd: number, server: Server, type: "udp" | "tcp"): number {
   const bytes = addressBytes(server.address);
   if (bytes === undefined)
-    throw new Fault("BAD_SERVER", `invalid server address "${server.address}": not an IP address`);
+    throw new Fault("BAD_SERVER", `Invalid server address "${server.address}": not an IP address`);
   return runner.within(fd, () => {
     const made = socket(bytes.length === 4 ? AF_INET : AF_INET6, type === "udp" ? SOCK_DGRAM : SOCK_STREAM);
     try {

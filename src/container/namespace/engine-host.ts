@@ -46,7 +46,7 @@ export function socketPeerPid(socketPath: string): number {
 
 export function openEngineHost(pid: number): EngineHost {
   if (pid <= 0) {
-    throw new Fault("ENGINE_ELSEWHERE", "cannot see the engine's process: it runs in another PID namespace", {
+    throw new Fault("ENGINE_ELSEWHERE", "Cannot see the engine's process: it runs in another PID namespace", {
       remedy:
         "Run dns11 on the engine's machine or in a container with `--pid host`, or pass the PID with --engine-pid.",
       isFinal: true,
@@ -60,7 +60,7 @@ export function openEngineHost(pid: number): EngineHost {
   } catch (error) {
     closeQuietly(root);
     const isDenied = codeOf(error) === "EACCES" || codeOf(error) === "EPERM";
-    throw new Fault("ENGINE_ELSEWHERE", `cannot open the namespaces of the engine's process ${pid}`, {
+    throw new Fault("ENGINE_ELSEWHERE", `Cannot open the namespaces of the engine's process ${pid}`, {
       cause: error,
       isFinal: isDenied,
       ...(isDenied && { remedy: "dns11 needs CAP_SYS_PTRACE and every capability that the engine has." }),

@@ -41,7 +41,7 @@ export function proveNamespace(claim: NamespaceClaim, host: EngineHost, homeId: 
       const owner = id === homeId ? "dns11's own" : "the engine's own";
       throw notProven(
         "NAMESPACE_IS_HOST",
-        `the engine reports ${owner} network namespace for this container; dns11 does not serve it`,
+        `The engine reports ${owner} network namespace for this container; dns11 does not serve it`,
       );
     }
     return { fd, id };
@@ -55,22 +55,22 @@ function openByPath(sandboxKey: string, host: EngineHost): number {
   try {
     return openInRoot(host.root, sandboxKey, constants.O_RDONLY);
   } catch (error) {
-    throw notProven("NAMESPACE_GONE", `cannot open the network namespace "${sandboxKey}"`, { cause: error });
+    throw notProven("NAMESPACE_GONE", `Cannot open the network namespace "${sandboxKey}"`, { cause: error });
   }
 }
 
 /** Without a path, the process must belong to the container before and after its namespace is opened. */
 function openByPid({ containerId, pid }: NamespaceClaim, host: EngineHost): number {
-  if (pid <= 0) throw notProven("NAMESPACE_NOT_READY", "the container has neither a namespace path nor a process yet");
+  if (pid <= 0) throw notProven("NAMESPACE_NOT_READY", "The container has neither a namespace path nor a process yet");
   if (!host.sharesPids) {
-    throw notProven("PID_ELSEWHERE", `cannot use PID ${pid}: the engine runs in another PID namespace`);
+    throw notProven("PID_ELSEWHERE", `Cannot use PID ${pid}: the engine runs in another PID namespace`);
   }
   if (!isOfContainer(pid, containerId)) throw notOfContainer(pid);
   let fd;
   try {
     fd = openSync(`/proc/${pid}/ns/net`, "r");
   } catch (error) {
-    throw notProven("NAMESPACE_GONE", `process ${pid} of the container has exited`, { cause: error });
+    throw notProven("NAMESPACE_GONE", `Process ${pid} of the container has exited`, { cause: error });
   }
   if (isOfContainer(pid, containerId)) return fd;
   closeQuietly(fd);
@@ -78,7 +78,7 @@ function openByPid({ containerId, pid }: NamespaceClaim, host: EngineHost): numb
 }
 
 function notOfContainer(pid: number): Fault {
-  return notProven("PID_NOT_CONTAINER", `process ${pid} is not in a cgroup of the container: the PID was reused`);
+  return notProven("PID_NOT_CONTAINER", `Process ${pid} is not in a cgroup of the container: the PID was reused`);
 }
 
 function notProven(code: FailureCode, ...about: [message: string, options?: FaultOptions]): Fault {

@@ -51,14 +51,14 @@ export function requireUnserved(memory: NetlinkMemory): readonly InstalledRules[
   const owned = rules.find(({ owner }) => owner !== "nobody");
   if (owned === undefined) return rules;
   if (owned.owner === "instance") throw ownedElsewhere(owned.title);
-  throw new Fault(OWNED_ELSEWHERE, `table "${TABLE_NAME}" was installed permanently from inside the node`, {
+  throw new Fault(OWNED_ELSEWHERE, `Table "${TABLE_NAME}" was installed permanently from inside the node`, {
     remedy:
       "It already serves the pods of this node. To serve them from outside, run in the node: dns11 kind --in-node --undo",
   });
 }
 
 export function ownedElsewhere(title: string, cause?: unknown): Fault {
-  return new Fault(OWNED_ELSEWHERE, `${title} of this namespace belongs to another running instance`, {
+  return new Fault(OWNED_ELSEWHERE, `The ${title} of this namespace belongs to another running instance`, {
     cause,
     remedy: "Stop the other instance: it runs inside the container, or beside the same engine.",
   });

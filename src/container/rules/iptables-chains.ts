@@ -27,7 +27,7 @@ export function removeChains(family: IpFamily, namespace: NamespaceFd): void {
   if (emptied.length === 0) return;
   throw new Fault(
     "CHAIN_IN_USE",
-    `cannot delete ${emptied.join(", ")}: other rules jump there; the chains are empty now`,
+    `Cannot delete ${emptied.join(", ")}: other rules jump there; the chains are empty now`,
     {
       remedy: "Delete those rules (iptables-legacy-save lists them) and run the cleanup again.",
     },

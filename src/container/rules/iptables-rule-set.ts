@@ -79,7 +79,7 @@ export class IptablesRuleSet implements RuleSet {
   #interfaceName(index: number): string {
     const name = this.#interfaceNames.get(index);
     if (name === undefined || !PLAIN_NAME.test(name)) {
-      throw new Error(`cannot pass interface ${index} to iptables: unsupported name "${name ?? ""}"`);
+      throw new Error(`Cannot pass interface ${index} to iptables: unsupported name "${name ?? ""}"`);
     }
     return name;
   }

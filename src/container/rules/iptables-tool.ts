@@ -78,7 +78,7 @@ function run(command: string, args: readonly string[], namespace: NamespaceFd, i
   });
   if (status === 0) return stdout;
   if (codeOf(error) === "ENOENT") {
-    throw new Fault("NO_IPTABLES", `program not found: "${program}"`, { remedy: INSTALL_REMEDY });
+    throw new Fault("NO_IPTABLES", `Program not found: "${program}"`, { remedy: INSTALL_REMEDY });
   }
   const message = (stderr ?? "")
     .trim()

@@ -300,7 +300,7 @@ function replyRules(listeners: readonly ListeningRedirect[]): RulePlan[] {
 
 function listenAddressOf({ listening }: PlanInput, index: number): ListenAddress {
   const found = listening[index];
-  if (found === undefined) throw new RangeError(`redirect ${index} has no sockets`);
+  if (found === undefined) throw new RangeError(`Redirect ${index} has no sockets`);
   return found;
 }
 

@@ -34,10 +34,10 @@ test("a process that waits for a pipe's reader still waits afterwards", async ()
   // If a reader had come and gone, it would die of SIGPIPE.
   const writer = spawn("sh", ["-c", `echo waited > ${path}`], { stdio: "ignore" });
   const ended = new Promise((resolve) => writer.on("exit", resolve));
-  await waitFor("somebody at the pipe", () => isWaiting(writer.pid));
+  await waitFor("a process at the pipe", () => isWaiting(writer.pid));
   assert.equal(readUnder(root, "/pipe", 9), undefined);
   assert.equal(isWaiting(writer.pid), true);
-  const text = await inTime(check("cat", [path]), "what it has to say");
+  const text = await inTime(check("cat", [path]), "its text");
   assert.equal(text, "waited\n");
   await ended;
 });

@@ -194,10 +194,10 @@ test("the default bridge gives external access to a container that is also on an
   directory.putNetwork(aNetworkFact({ name: "bridge" }));
   const inside = container("web", [on("one", "172.20.0.2")]);
   const both = container("web", [on("one", "172.20.0.2"), on("bridge", "172.17.0.2")]);
-  const asked = [inside, both].map(
+  const servers = [inside, both].map(
     (fact) => unexplained(directory.viewOf({ ...fact, nameservers: BOTH }).upstreams).routes,
   );
-  assert.deepEqual(asked, [[aRoute("", [OWN])], [aRoute("", [HOST, OWN])]]);
+  assert.deepEqual(servers, [[aRoute("", [OWN])], [aRoute("", [HOST, OWN])]]);
 });
 
 function directoryOf(...networks: readonly string[]): Directory {

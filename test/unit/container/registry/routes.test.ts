@@ -25,19 +25,19 @@ const HOSTS: readonly Server[] = [
 ];
 
 test("without any route Docker's list is used for every name", () => {
-  assert.deepEqual(told(routes()), ["host(10.9.0.1)"]);
+  assert.deepEqual(shown(routes()), ["host(10.9.0.1)"]);
 });
 
 test("a route for every name replaces Docker's list", () => {
-  assert.deepEqual(told(routes(["10.0.0.1", "10.0.0.2:5353"])), ["host(10.0.0.1) host(10.0.0.2:5353)"]);
+  assert.deepEqual(shown(routes(["10.0.0.1", "10.0.0.2:5353"])), ["host(10.0.0.1) host(10.0.0.2:5353)"]);
 });
 
 test("a route for one domain leaves every other name to Docker's list", () => {
-  assert.deepEqual(told(routes(["/corp.example/10.0.0.1"])), ["/corp.example/host(10.0.0.1)", "host(10.9.0.1)"]);
+  assert.deepEqual(shown(routes(["/corp.example/10.0.0.1"])), ["/corp.example/host(10.0.0.1)", "host(10.9.0.1)"]);
 });
 
 test("longer suffixes come before shorter ones, whatever their layer", () => {
-  assert.deepEqual(told(routes(["/example/10.0.0.1"], ["/a.b.example/10.0.0.3", "/b.example/10.0.0.2"])), [
+  assert.deepEqual(shown(routes(["/example/10.0.0.1"], ["/a.b.example/10.0.0.3", "/b.example/10.0.0.2"])), [
     "/a.b.example/host(10.0.0.3)",
     "/b.example/host(10.0.0.2)",
     "/example/host(10.0.0.1)",
@@ -46,14 +46,14 @@ test("longer suffixes come before shorter ones, whatever their layer", () => {
 });
 
 test("several routes for one domain are one list; of several layers only the first with this domain applies", () => {
-  assert.deepEqual(told(routes(["/lan/10.0.0.1", "/lan/10.0.0.2"], ["/lan/10.0.0.3", "10.0.0.4"])), [
+  assert.deepEqual(shown(routes(["/lan/10.0.0.1", "/lan/10.0.0.2"], ["/lan/10.0.0.3", "10.0.0.4"])), [
     "/lan/host(10.0.0.1) host(10.0.0.2)",
     "host(10.0.0.4)",
   ]);
 });
 
 test("one route may have several domains", () => {
-  assert.deepEqual(told(routes(["/one/two/10.0.0.1"])), [
+  assert.deepEqual(shown(routes(["/one/two/10.0.0.1"])), [
     "/one/host(10.0.0.1)",
     "/two/host(10.0.0.1)",
     "host(10.9.0.1)",
@@ -61,7 +61,7 @@ test("one route may have several domains", () => {
 });
 
 test("the word host stands for the host's servers, in its place in the list", () => {
-  assert.deepEqual(told(routes(["10.0.0.1", "host", "container:10.0.0.2"])), [
+  assert.deepEqual(shown(routes(["10.0.0.1", "host", "container:10.0.0.2"])), [
     "host(10.0.0.1) host(10.8.0.1) host(10.8.0.2) 10.0.0.2",
   ]);
 });
@@ -69,14 +69,14 @@ test("the word host stands for the host's servers, in its place in the list", ()
 test("without external access no server is queried from the host; those queried from inside stay", () => {
   const says = [["host", "10.0.0.1", "container:10.0.0.2"], ["/lan/10.0.0.3"]].map(sayOf);
   const found = routesOf({ layers: says, fallback: DOCKERS, host: HOSTS, hasExternalAccess: false });
-  assert.deepEqual(told(found), ["/lan/none", "10.0.0.2"]);
+  assert.deepEqual(shown(found), ["/lan/none", "10.0.0.2"]);
 });
 
 test("a domain without a server is local; with one anywhere in the same layer it is not", () => {
-  assert.deepEqual(told(routes(["/lan/"])), ["/lan/nobody", "host(10.9.0.1)"]);
-  assert.deepEqual(told(routes(["/lan/", "/lan/10.0.0.1"])), ["/lan/host(10.0.0.1)", "host(10.9.0.1)"]);
-  assert.deepEqual(told(routes(["//"])), ["nobody"]);
-  assert.deepEqual(told(routes(["/lan/"], ["/lan/10.0.0.1"])), ["/lan/nobody", "host(10.9.0.1)"]);
+  assert.deepEqual(shown(routes(["/lan/"])), ["/lan/local", "host(10.9.0.1)"]);
+  assert.deepEqual(shown(routes(["/lan/", "/lan/10.0.0.1"])), ["/lan/host(10.0.0.1)", "host(10.9.0.1)"]);
+  assert.deepEqual(shown(routes(["//"])), ["local"]);
+  assert.deepEqual(shown(routes(["/lan/"], ["/lan/10.0.0.1"])), ["/lan/local", "host(10.9.0.1)"]);
 });
 
 test("a name takes the route with the longest suffix of whole labels, in any letter case", () => {
@@ -121,7 +121,7 @@ for (const [index, first] of LADDER.entries()) {
         nameservers: speaking.has("own") ? own : dockers,
       }),
     );
-    assert.deepEqual(told(view.upstreams.routes), [`10.0.0.${index}`]);
+    assert.deepEqual(shown(view.upstreams.routes), [`10.0.0.${index}`]);
   });
 }
 
@@ -141,8 +141,8 @@ test("an image's label is ignored, and the creator's applies if the settings hav
     ).upstreams.routes;
   const label = { [DNS_LABEL]: "/lan/10.0.0.4 /a.lan/10.0.0.5 /corp/host" };
   const hosts = "host(10.8.0.1) host(10.8.0.2)";
-  assert.deepEqual(told(container({}, label)), ["/lan/host(10.0.0.2)", hosts]);
-  assert.deepEqual(told(container(label, {})), ["/a.lan/10.0.0.5", "/lan/host(10.0.0.2)", `/corp/${hosts}`, hosts]);
+  assert.deepEqual(shown(container({}, label)), ["/lan/host(10.0.0.2)", hosts]);
+  assert.deepEqual(shown(container(label, {})), ["/a.lan/10.0.0.5", "/lan/host(10.0.0.2)", `/corp/${hosts}`, hosts]);
 });
 
 test("a container's --dns is for every name: routes for domains stay", () => {
@@ -151,7 +151,7 @@ test("a container's --dns is for every name: routes for domains stay", () => {
   directory.setRules({ ...NO_RULES, everyone: sayOf(["/lan/10.0.0.2"]) });
   const nameservers: NameserversFact = { kind: "listed", ...listed("10.0.0.1"), isOwn: true };
   const { upstreams } = directory.viewOf(aContainer({ endpoints: [joined("one")], nameservers }));
-  assert.deepEqual(told(upstreams.routes), ["/lan/host(10.0.0.2)", "10.0.0.1"]);
+  assert.deepEqual(shown(upstreams.routes), ["/lan/host(10.0.0.2)", "10.0.0.1"]);
 });
 
 test("ndots in the settings applies to every container, also to one whose own is unknown", () => {
@@ -180,10 +180,10 @@ function joined(networkName: string): EndpointFact {
 }
 
 // As `dns11 status` prints them.
-function told(all: readonly Route[]): string[] {
+function shown(all: readonly Route[]): string[] {
   return all.map(({ suffix, servers, isLocal }) => {
-    const who = isLocal ? "nobody" : servers.map((server) => serverText(server)).join(" ") || "none";
-    return suffix.length === 0 ? who : `/${presentation(suffix, 0, suffix.length)}/${who}`;
+    const target = isLocal ? "local" : servers.map((server) => serverText(server)).join(" ") || "none";
+    return suffix.length === 0 ? target : `/${presentation(suffix, 0, suffix.length)}/${target}`;
   });
 }
 

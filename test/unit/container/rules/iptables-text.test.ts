@@ -56,8 +56,8 @@ test("lines in a comment or in a name are not rules", () => {
   assert.deepEqual([listenersIn(quoted), foreignTablesIn(quoted)], [[], ["nat"]]);
   // A name is not quoted, so its second line looks like a rule; even then the output has only our own words.
   const named = saved(":DNS11-QUERY - [0:0]", "[0:0] -A x\n-A OUTPUT -j DNS11-QUERY");
-  const said = linesOf(restoreText(undefined, named, REMOVING).text);
-  assert.deepEqual(said, ["*nat", ":DNS11-QUERY - [0:0]", "-D OUTPUT -j DNS11-QUERY", "-X DNS11-QUERY"]);
+  const lines = linesOf(restoreText(undefined, named, REMOVING).text);
+  assert.deepEqual(lines, ["*nat", ":DNS11-QUERY - [0:0]", "-D OUTPUT -j DNS11-QUERY", "-X DNS11-QUERY"]);
 });
 
 test("a table is foreign if one of its rules is, even one that only mentions our chains", () => {

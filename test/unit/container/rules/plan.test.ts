@@ -108,8 +108,8 @@ test("on trial: only a probe's queries are redirected, and replies are translate
 });
 
 test("every captured address has its rules, both protocols each", () => {
-  const lead = { bind: OURS, fromInside: ["192.0.2.1", "192.0.2.2"], fromPods: [] };
-  const { chains } = one(servingPlan({ ...INPUT, capture: { ...CONTAINER_CAPTURE, redirects: [lead] } }));
+  const redirect = { bind: OURS, fromInside: ["192.0.2.1", "192.0.2.2"], fromPods: [] };
+  const { chains } = one(servingPlan({ ...INPUT, capture: { ...CONTAINER_CAPTURE, redirects: [redirect] } }));
   const destinations = chains.map(({ rules }) =>
     rules.flatMap(({ match }) => (match.destinationPort === 53 ? [match.destination] : [])),
   );
@@ -128,9 +128,9 @@ test("our own packets are accepted before any rule that sets a zone or another d
 
 test("draining: open TCP connections are still redirected, by their client ports; spared ones never are", () => {
   const rules = one(drainingPlan(INPUT, [5000, 5001])).chains.flatMap((chain) => chain.rules);
-  const kept = rules.filter(({ match }) => match.destinationPort === 53);
+  const matching = rules.filter(({ match }) => match.destinationPort === 53);
   assert.deepEqual(
-    kept.map(({ match, action }) => [match.protocol, match.sourcePort, action.kind]),
+    matching.map(({ match, action }) => [match.protocol, match.sourcePort, action.kind]),
     [
       ["tcp", 5000, "zone"],
       ["tcp", 5001, "zone"],

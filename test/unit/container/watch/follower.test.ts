@@ -35,7 +35,7 @@ class ScriptedEngine implements FollowedEngine {
   #push: (event: EngineEvent | "end") => void = () => undefined;
 
   async describe(): Promise<EngineInfo> {
-    if (this.isAway) throw new Fault("ENGINE_AWAY", "nobody");
+    if (this.isAway) throw new Fault("ENGINE_AWAY", "no engine");
     return INFO;
   }
 
@@ -344,8 +344,8 @@ test("without an image, or if it is gone or cannot be inspected, all labels coun
 });
 
 test("an internal error affects only that event or container, and the follower goes on", async () => {
-  const told: string[] = [];
-  guard.install((error, entrance) => told.push(`${entrance}: ${(error as Error).message}`));
+  const errors: string[] = [];
+  guard.install((error, entrance) => errors.push(`${entrance}: ${(error as Error).message}`));
   engine.put("a");
   engine.put("b");
   follow({
@@ -364,5 +364,5 @@ test("an internal error affects only that event or container, and the follower g
   await settle();
   guard.uninstall();
   assert.deepEqual([...known.keys()], ["b", "c"]);
-  assert.deepEqual([told, away], [["engine: of a container", "engine: of an event"], []]);
+  assert.deepEqual([errors, away], [["engine: of a container", "engine: of an event"], []]);
 });

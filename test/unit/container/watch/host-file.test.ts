@@ -195,7 +195,7 @@ test("a file that is empty or missing for a moment changes nothing", async (t) =
 test("a file that stays empty is a change, once, and one that comes back is, too", async (t) => {
   const machine = machineOf(t, { [FILE]: A });
   const followed = new Followed(t, machine);
-  machine.write(FILE, "# nobody\n");
+  machine.write(FILE, "# empty\n");
   await followed.waitFor("");
   await pause(QUIET_MS);
   machine.write(FILE, B);
@@ -223,7 +223,7 @@ test("changes that never stop are reported, too", async (t) => {
 test("other text around the same servers is not a change", async (t) => {
   const machine = machineOf(t, { [FILE]: A });
   const followed = new Followed(t, machine);
-  machine.write(FILE, `# a comment\nsearch example.org\noptions ndots:2\n${A}nameserver nobody\n`);
+  machine.write(FILE, `# a comment\nsearch example.org\noptions ndots:2\n${A}nameserver invalid\n`);
   await pause(QUIET_MS);
   assert.deepEqual(followed.changes, []);
 });

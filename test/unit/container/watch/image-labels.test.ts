@@ -11,16 +11,16 @@ import { ImageLabels } from "../../../../src/container/watch/image-labels.ts";
 const LABELS = { colour: "blue" };
 const AMD64: ImagePlatform = { os: "linux", architecture: "amd64" };
 
-let asked: [string, ImagePlatform | undefined][];
+let inspected: [string, ImagePlatform | undefined][];
 let answer: (id: string) => Promise<ImageJson | undefined>;
 let images: ImageLabels;
 
 beforeEach(() => {
-  asked = [];
+  inspected = [];
   answer = async () => ({ Os: "linux", Architecture: "amd64", Config: { Labels: LABELS } });
   images = new ImageLabels({
     image: async (id, platform) => {
-      asked.push([id, platform]);
+      inspected.push([id, platform]);
       return await answer(id);
     },
   });
@@ -31,13 +31,13 @@ test("an image is inspected once for all of its containers, and cached from then
   assert.ok(both.every((each) => each instanceof Promise));
   assert.deepEqual(await Promise.all(both), [LABELS, LABELS]);
   assert.deepEqual(images.of(container(1)), LABELS);
-  assert.deepEqual(asked, [[idOf(1), undefined]]);
+  assert.deepEqual(inspected, [[idOf(1), undefined]]);
 });
 
 test("a container without labels needs no image", () => {
   assert.deepEqual(images.of({ ...container(1), Config: { Labels: {} } }), {});
   assert.deepEqual(images.of({ ...container(1), Config: null as never }), {});
-  assert.deepEqual(asked, []);
+  assert.deepEqual(inspected, []);
 });
 
 // Podman reports some containers without an image id, and a name can refer to another image by now.
@@ -47,7 +47,7 @@ for (const id of [undefined, "", "web:latest", "sha256:abc", `${"a".repeat(64)}/
       images.of({ ...container(1), ...(id === undefined ? { Image: undefined as never } : { Image: id }) }),
       undefined,
     );
-    assert.deepEqual(asked, []);
+    assert.deepEqual(inspected, []);
   });
 }
 
@@ -62,7 +62,7 @@ test("an image that is gone or cannot be inspected is inspected again for the ne
   await assert.rejects(async () => await images.of(container(1)), /away/);
   answer = async () => ({ Config: null });
   assert.deepEqual(await images.of(container(1)), {});
-  assert.equal(asked.length, 3);
+  assert.equal(inspected.length, 3);
 });
 
 test("a failure after the wait has timed out is ignored", async () => {
@@ -81,7 +81,7 @@ test("the container's platform is requested, and a response for another platform
   const onAmd: ContainerJson = { ...container(1), ImageManifestDescriptor: { platform: AMD64 } };
   assert.deepEqual(await images.of(onAmd), LABELS);
   assert.equal(await images.of(onArm), undefined);
-  assert.deepEqual(asked[0], [idOf(1), AMD64]);
+  assert.deepEqual(inspected[0], [idOf(1), AMD64]);
   assert.deepEqual(images.of(onAmd), LABELS);
 });
 
@@ -89,7 +89,7 @@ test("the labels of an image with too many are unknown, and that is cached", asy
   answer = async () => ({ Config: { Labels: { a: "x".repeat(LIMITS.imageLabelChars) } } });
   assert.equal(await images.of(container(1)), undefined);
   assert.equal(images.of(container(1)), undefined);
-  assert.equal(asked.length, 1);
+  assert.equal(inspected.length, 1);
 });
 
 test("the cache of images is limited; the least recently used is evicted", async () => {

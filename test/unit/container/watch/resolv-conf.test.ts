@@ -22,7 +22,7 @@ for (const [what, text] of [
   ["comments", "# nameserver 192.0.2.1\n; nameserver 192.0.2.1\n#nameserver 192.0.2.1\n"],
   ["comments after blanks", "  # nameserver 192.0.2.1\n\t;nameserver 192.0.2.1\n"],
   ["directives without a value", "nameserver\nsearch\noptions\ndomain \n"],
-  ["directives that nobody knows", "sortlist 192.0.2.0/24\nlookup file bind\nnameservers 192.0.2.1\n"],
+  ["unknown directives", "sortlist 192.0.2.0/24\nlookup file bind\nnameservers 192.0.2.1\n"],
   ["directives in capitals", "NAMESERVER 192.0.2.1\n"],
 ] as const) {
   test(`${what} are ignored`, () => assert.deepEqual(parseResolvConf(text), NOTHING));

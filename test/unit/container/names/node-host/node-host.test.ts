@@ -15,8 +15,8 @@ function namesOf(hostName: string): VisibleNames | undefined {
 
 function found(names: VisibleNames | undefined, name: string): [number, string, string] {
   const search = new NameSearch(DEFAULT_BEHAVIOUR);
-  const said = names?.find(placed(aQuery({ name })).question, search) ?? MISS;
-  return [said, search.addresses.v4.join("."), Buffer.from(search.addresses.v6).toString("hex")];
+  const result = names?.find(placed(aQuery({ name })).question, search) ?? MISS;
+  return [result, search.addresses.v4.join("."), Buffer.from(search.addresses.v6).toString("hex")];
 }
 
 test("a node resolves the host's name in any letter case, and no name below it", () => {
