@@ -108,7 +108,7 @@ test("without root, or without a capability, the missing ones are named", async 
     await run("setpriv", [...args, ...program, "--state-dir", folder]);
   const withoutOne = await drop("--bounding-set", "-net_admin");
   assert.equal(withoutOne.code, 3, withoutOne.stderr);
-  assert.match(withoutOne.stderr, /dns11 lacks CAP_NET_ADMIN \(to install rules there\)[\s\S]*--cap-add/);
+  assert.match(withoutOne.stderr, /Missing capabilities: CAP_NET_ADMIN \(to install rules there\)[\s\S]*--cap-add/);
   assert.doesNotMatch(withoutOne.stderr, /CAP_SYS_ADMIN/);
   const without = await drop("--bounding-set", "-all", "--inh-caps", "-all");
   assert.match(without.stderr, /CAP_SYS_ADMIN .*CAP_NET_ADMIN .*CAP_SYS_PTRACE/);
@@ -170,14 +170,14 @@ test("a kernel without owned tables has the next tier of rules, and refuses to b
     await using instance = await startDns11(engine, { prefix, args: ["--keeper", "off"] });
     const { ruleBackend: tier, pid } = await instance.status();
     assert.equal(tier, "nft");
-    assert.match(instance.log, /rules of this tier stay when dns11 is killed or hangs/);
+    assert.match(instance.log, /rules of this backend stay when dns11 is killed or hangs/);
     // strace would leave it alone, and go.
     process.kill(pid, "SIGTERM");
     assert.equal(await instance.exited, 0);
   }
   await using instance = new Dns11(engine.host, { prefix, args: ["--rule-backend", "nft-owner"] });
   assert.equal(await instance.exited, 3, instance.log);
-  assert.match(instance.log, /no tables that belong to a process[\s\S]*Linux 5\.12/);
+  assert.match(instance.log, /does not support process-owned tables[\s\S]*Linux 5\.12/);
 });
 
 test("a rootless engine is refused, by what it says of itself", async () => {
@@ -196,7 +196,7 @@ test("a rootless engine is refused, by what it says of itself", async () => {
   const { code, stderr } = await refused(["run", "-H", `unix://${socket}`, "--state-dir", folder]);
   server.close();
   assert.equal(code, 3, stderr);
-  assert.match(stderr, /This engine is rootless[\s\S]*serves engines that run as root/);
+  assert.match(stderr, /This engine is rootless[\s\S]*Use an engine that runs as root/);
 });
 
 test("a platform that koffi has no build for is named", async () => {

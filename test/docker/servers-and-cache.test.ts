@@ -59,7 +59,7 @@ test("the host's servers are told once for all, each container's own for itself,
   await using two = await runContainer(engine, { name: "two", networks: ["n1"], dns: [LOOPBACKS[0]] });
   await using instance = await startDns11(engine, { args: ["--config", path] });
   const first = await serverNamed(instance, "host(10.53.0.1)");
-  const by = "the host's resolv.conf, as it is now";
+  const by = "the host's current resolv.conf";
   assert.deepEqual(first.uses, [{ domain: ".", by, containers: [one.name] }]);
   const second = await serverNamed(instance, "host(10.53.0.2)");
   assert.deepEqual(

@@ -105,7 +105,7 @@ test("a container's label counts where the settings say nothing, is asked from i
     assert.deepEqual(await whoAnswers(labelled, domain), [server], domain);
   }
   const { warning, upstreams: shown } = (await instance.container("labelled")) ?? assert.fail();
-  assert.match(warning ?? "", /^its label io\.dns11\.dns is wrong: "10\.53" is no nameserver/);
+  assert.match(warning ?? "", /^invalid label io\.dns11\.dns: "10\.53" is no nameserver/);
   assert.ok(shown?.includes("10.53.0.2"), String(shown));
   assert.match(instance.log, /odd container/);
 });

@@ -141,7 +141,7 @@ for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const sat
         assert.deepEqual(dataOf(await dig(rig.node, "@127.0.0.11", "web", transport)), WEB);
       }
       const again = await kind(rig.node, "--in-node", "--once");
-      assert.match(again.stdout, /^nothing done: .*was made by dns11 in the node, to stay/);
+      assert.match(again.stdout, /^nothing done: .*was installed permanently from inside the node/);
       const well = await diagnosed(rig.node);
       assert.deepEqual([well.code, well.wrong], [0, []]);
       const lost = await kind(rig.node, "doctor", "-H", "unix:///nowhere.sock");
