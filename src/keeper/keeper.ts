@@ -1,16 +1,16 @@
 /**
- * Keeper: holds copies of what the main process serves by, and does what that can no longer do once it has ended: take its
- * rules away, in a moment, instead of leaving them to the kernel, which takes one table after the other. It knows nothing
- * of names, engines or containers.
- *
- *   serving --(the main process ends, or hangs and is ended)--> tables removed, over
+ * Keeper: holds copies of the descriptors that the main process serves with. When the main process dies, the keeper
+ * removes its rules at once, instead of leaving them to the kernel, which removes one table after the other. It knows
+ * nothing of names, engines or containers.
+ * |
+ *   serving --(the main process exits, or hangs and is killed)--> tables removed, exit
  *      |  a successor asks
  *      v
- *   asked --(the main process stands still)--> given --(the successor serves)--> serving, for the successor
- *      |                                         |  it ends, or takes too long and is ended
- *      +-----(it does not; or nobody wants)------+--> back to the main process; without one: tables removed, over
- *
- * It has no event loop: it waits for its channels, for a moment at a time, and does one thing after the other.
+ *   asked --(the main process pauses)--> given --(the successor serves)--> serving, for the successor
+ *      |                                   |  it exits, or takes too long and is killed
+ *      +--(it does not, or cancelled)------+--> back to the main process; without one: tables removed, exit
+ * |
+ * It has no event loop: it waits for its channels with a short timeout and does one thing after the other.
  */
 import { KEEPER_LIMITS } from "./limits.ts";
 import { acceptAt, peerOf, waitReadable } from "../kernel/channel.ts";
@@ -20,13 +20,13 @@ import { DeferredClose, closeDescriptors, removeTables } from "./held-descriptor
 import { PROTOCOL_VERSION, type ToKeeper } from "./protocol.ts";
 import { PeerProcess } from "./peer-process.ts";
 
-/** Somebody who wants to take over. */
+/** A process that requests a takeover. */
 interface Successor {
   readonly who: PeerProcess;
   /** What it has the keeper hold: copies of what it was given, and what it made itself. */
   readonly held: Map<number, HeldNamespace>;
   stage: "greeted" | "asked" | "given";
-  /** When its patience, or ours with it, is over. */
+  /** When this stage times out. */
   dueMs: number;
 }
 
@@ -53,7 +53,7 @@ export class Keeper {
     this.#greet(parts.main);
   }
 
-  /** Until there is nothing left to watch. */
+  /** Runs until there is nothing left to watch. */
   run(): void {
     while (!this.#isOver) {
       const { listener } = this.#parts;
@@ -76,8 +76,8 @@ export class Keeper {
       this.#obey(message);
       if (this.#isOver) return;
     }
-    // Whoever was given everything goes on without it.
-    if (main.isGone && this.#successor?.stage !== "given") this.#handBack("the main process ended");
+    // A successor that was given everything goes on without the main process.
+    if (main.isGone && this.#successor?.stage !== "given") this.#handBack("the main process exited");
   }
 
   #obey(message: ToKeeper): void {
@@ -119,7 +119,7 @@ export class Keeper {
     this.#lettingGo.add(namespace, performance.now());
   }
 
-  /** Nobody but our own user gets a word, and one at a time. */
+  /** Accepts only our own user, and one successor at a time. */
   #accept(): void {
     const channel = acceptAt(this.#parts.listener);
     if (channel === undefined) return;
@@ -143,7 +143,7 @@ export class Keeper {
       else if (message.is === "hello" && message.version === PROTOCOL_VERSION) continue;
       else break;
     }
-    if (successor.who.isGone) this.#forget(successor, "it ended");
+    if (successor.who.isGone) this.#forget(successor, "it exited");
   }
 
   #ask(successor: Successor): void {
@@ -152,7 +152,7 @@ export class Keeper {
     this.#main.send({ is: "wanted" });
   }
 
-  /** The main process stands still: what it served by goes to whoever asked. */
+  /** The main process is paused: sends everything that it serves with to the successor. */
   #give(): void {
     const successor = this.#successor;
     if (successor?.stage !== "asked") {
@@ -167,7 +167,7 @@ export class Keeper {
     tellPatiently(successor.who, () => successor.who.send({ is: "all", count: this.#held.size }));
   }
 
-  /** It serves: from now on it is the one that is watched. */
+  /** The successor serves: the keeper watches it from now on. */
   #takenBy({ who, held }: Successor): void {
     this.#main.send({ is: "gone", successor: who.pid });
     this.#main.close();
@@ -184,31 +184,31 @@ export class Keeper {
     this.#lettingGo.closeDue(nowMs);
     const successor = this.#successor;
     if (successor !== undefined && nowMs > successor.dueMs) {
-      // It may be using what it was given: that has to end first.
+      // It may be using what it was given, so it has to be killed first.
       if (successor.stage === "given") successor.who.kill();
-      else successor.who.send({ is: "refused", reason: "the main process did not stand still in time" });
+      else successor.who.send({ is: "refused", reason: "the main process did not pause in time" });
       this.#forget(successor, "it took too long");
     }
     if (this.#isOver || !this.#hasBeaten || this.#successor?.stage === "given") return;
     if (!this.#main.heartbeat.check(nowMs)) return;
     this.#main.kill();
-    this.#handBack("the main process did not answer any more and was ended");
+    this.#handBack("the main process hung and was killed");
   }
 
-  /** It came to nothing: whoever served before goes on, or Docker's resolver does. */
+  /** The takeover failed: the previous process resumes, or Docker's resolver answers. */
   #forget(successor: Successor, reason: string): void {
     this.#successor = undefined;
     for (const namespace of successor.held.values()) closeDescriptors(namespace);
     successor.who.close();
     if (successor.stage === "greeted") return;
-    this.#parts.onEvent({ successor: successor.who.pid, reason }, "whoever wanted to take over did not");
+    this.#parts.onEvent({ successor: successor.who.pid, reason }, "takeover failed");
     this.#main.heartbeat.beat(performance.now());
     if (this.#main.isGone || !this.#main.send({ is: "back" })) {
-      this.#handBack("the main process ended, and nobody took over");
+      this.#handBack("the main process exited and no successor took over");
     }
   }
 
-  /** Nobody serves any more: each container is answered by Docker's resolver from the moment its table is gone. */
+  /** No process serves any more. Docker's resolver answers in each container as soon as its table is gone. */
   #handBack(reason: string): void {
     this.#isOver = true;
     const startMs = performance.now();
@@ -216,11 +216,11 @@ export class Keeper {
     for (const namespace of this.#held.values()) if (removeTables(namespace, this.#parts.memory)) namespaces++;
     const tookMs = Math.round(performance.now() - startMs);
     const about = { main: this.#main.pid, namespaces, tookMs };
-    if (namespaces > 0) this.#parts.onEvent(about, `${reason}; its rules are removed, and Docker's resolver answers`);
+    if (namespaces > 0) this.#parts.onEvent(about, `${reason}; removed its rules, Docker's resolver answers`);
   }
 }
 
-/** A list of a thousand namespaces is more than waits in a channel: whoever reads it is waited for. */
+/** A thousand namespaces do not fit into the channel: waits for the reader. */
 function tellPatiently(who: PeerProcess, tell: () => boolean): boolean {
   const untilMs = performance.now() + KEEPER_LIMITS.yieldMs;
   while (!tell()) {

@@ -1,50 +1,50 @@
 /**
- * What a keeper, the main process that it watches, and a successor say to each other: one JSON object a message, with
- * descriptors beside it where it holds some. The first message of each side is `hello`; whoever finds another version there
- * says nothing more. A message that is not understood ends the conversation.
+ * Protocol: the messages between a keeper, the main process that it watches, and a successor: one JSON object each,
+ * with the descriptors that it holds beside it. The first message of each side is `hello`; a side that sees another
+ * version there sends nothing more. An unknown message ends the connection.
  */
 import { LIMITS } from "../base/limits.ts";
 import { KEEPER_LIMITS } from "./limits.ts";
 import type { HeldNamespace, HeldPair, HeldTable } from "../base/model/held-namespace.ts";
 
-/** Another one whenever anything below changes. */
+/** Must change whenever anything below changes. */
 export const PROTOCOL_VERSION = 1;
 
-/** Of the main process, or of one that is to be. */
+/** From the main process, or from a successor. */
 export type ToKeeper =
   | { readonly is: "hello"; readonly version: number }
-  /** Holds this under a number, instead of what was held under it before. */
+  /** Hold this under a key, instead of what the key held before. */
   | { readonly is: "hold"; readonly key: number; readonly namespace: HeldNamespace }
   | { readonly is: "release"; readonly key: number }
   | { readonly is: "beat" }
-  /** The next beat may be late: so long the event loop stands still for a program that it has started. */
+  /** The next heartbeat may be this late: the event loop is blocked while a program that it started runs. */
   | { readonly is: "busy"; readonly ms: number }
-  /** The main process stands still: it reads no queries and touches no rules, until it hears `back` or `gone`. */
+  /** The main process is paused: it reads no queries and touches no rules until it receives `back` or `gone`. */
   | { readonly is: "yield" }
-  /** Nothing is held any more, and nobody will come. */
+  /** Nothing is held any more, and no successor will come. */
   | { readonly is: "end" }
-  /** A successor wants what is held. */
+  /** A successor requests what is held. */
   | { readonly is: "take" }
-  /** It serves, and has the keeper hold what it serves by. */
+  /** The successor serves, and the keeper holds what it serves with. */
   | { readonly is: "taken" };
 
 export type FromKeeper =
-  /** The keeper's own process, and the one that is watched; 0 where it cannot be told. */
+  /** The pids of the keeper and of the watched process; 0 where unknown. */
   | { readonly is: "hello"; readonly version: number; readonly keeper: number; readonly main: number }
-  /** The answer to a beat. */
+  /** Acknowledges a heartbeat. */
   | { readonly is: "alive" }
-  /** Somebody wants to take over: stand still. */
+  /** A successor requests a takeover: pause. */
   | { readonly is: "wanted" }
-  /** It came to nothing: serve on. */
+  /** The takeover failed: resume. */
   | { readonly is: "back" }
-  /** Somebody else serves now: a process, or 0 where that cannot be told. */
+  /** Another process serves now: its pid, or 0 where unknown. */
   | { readonly is: "gone"; readonly successor: number }
-  /** To a successor: one namespace, and after the last one how many there were. */
+  /** To a successor: one namespace each, and after the last one their count. */
   | { readonly is: "held"; readonly namespace: HeldNamespace }
   | { readonly is: "all"; readonly count: number }
   | { readonly is: "refused"; readonly reason: string };
 
-/** A message as it goes through a channel: descriptors stand beside the text, in the order in which it names them. */
+/** A message as sent through a channel: the descriptors accompany the text, in the order in which it refers to them. */
 export interface WireMessage {
   readonly bytes: Buffer;
   readonly descriptors: readonly number[];
@@ -60,7 +60,7 @@ export function encode(message: ToKeeper | FromKeeper): WireMessage {
   };
 }
 
-/** Undefined for what is no message of the keeper's; whoever called closes the descriptors then. */
+/** undefined for an invalid message; the caller then closes the descriptors. */
 export function decodeFromKeeper(wire: WireMessage): FromKeeper | undefined {
   const said = parsed(wire);
   switch (said?.["is"]) {
@@ -155,7 +155,7 @@ function placeIn(said: unknown): HeldPair["listening"] | undefined {
   return address !== undefined && isPort(udpPort) && isPort(tcpPort) ? { address, udpPort, tcpPort } : undefined;
 }
 
-/** As many as there can be descriptors for; undefined where one of them is none. */
+/** At most as many as there can be descriptors; undefined if one of them is invalid. */
 function listOf<T>(said: unknown, read: (each: unknown) => T | undefined): readonly T[] | undefined {
   if (!Array.isArray(said) || said.length > LIMITS.channelDescriptors) return undefined;
   const found = (said as unknown[]).map(read);

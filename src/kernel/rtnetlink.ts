@@ -1,6 +1,6 @@
 /**
- * A netlink socket to the links, addresses and routes of the namespace it was made in: what is there, and what dns11 adds
- * to it. Every method is one synchronous exchange, as everything that happens inside a bracket.
+ * RouteSocket: a netlink socket to the links, addresses and routes of the namespace it was made in. Every method is one
+ * synchronous exchange, like everything inside a bracket.
  */
 import { addressBytes, addressText } from "../base/model/address.ts";
 import { AF_INET, AF_INET6, SystemFault } from "./libc.ts";
@@ -21,7 +21,7 @@ export interface Link {
   readonly name: string;
   readonly isUp: boolean;
   readonly isLoopback: boolean;
-  /** Packets leave by it: it is up, so is its other side, and the kernel has taken notice of both. */
+  /** Packets can be sent: it is up, so is its peer, and the kernel has processed both. */
   readonly isRunning: boolean;
   /** The index of the bridge that it is a port of. */
   readonly master?: number;
@@ -47,7 +47,7 @@ export interface VethPair {
 }
 
 export interface NewRoute {
-  /** undefined is everything that no other route leads to; then there has to be a gateway. */
+  /** undefined is the default route; it needs a gateway. */
   readonly destination: string | undefined;
   readonly prefixLength: number;
   readonly gateway?: string;
@@ -67,13 +67,13 @@ interface Answer<T> {
 const LOOPBACK_INDEX = 1;
 const CREATE = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
 const NO_LINK = new Set(["ENODEV"]);
-/** How the kernel says that no packet gets there: no route, a route that refuses, or no such family at all. */
+/** Errors for an unreachable address: no route, a route that refuses, or no such family at all. */
 const NO_ROUTE = new Set(["ENETUNREACH", "EHOSTUNREACH", "EINVAL", "EACCES", "EAFNOSUPPORT", "EOPNOTSUPP"]);
 
 export class RouteSocket {
   readonly #socket: NetlinkSocket;
 
-  /** Opens the socket in the namespace that the calling thread is in. */
+  /** Opens the socket in the thread's namespace. */
   constructor(memory: NetlinkMemory) {
     this.#socket = new NetlinkSocket(memory, rt.NETLINK_ROUTE);
   }
@@ -90,8 +90,8 @@ export class RouteSocket {
   }
 
   /**
-   * One link. When the kernel is asked for a single one it first works off what is left to do of its going up; kernels
-   * before 6.8 do that in their own time, until when it is not running.
+   * One link. A request for a single link makes the kernel process its pending state changes first. Before Linux 6.8
+   * the kernel does that later, and until then the link is not running.
    */
   linkNamed(name: string): Link | undefined {
     const write = (w: NetlinkWriter): void => {
@@ -101,7 +101,7 @@ export class RouteSocket {
     return this.#one("RTM_GETLINK", name, write, { read: linkOf, absent: NO_LINK });
   }
 
-  /** The addresses of both families. */
+  /** Of both families. */
   addresses(): readonly InterfaceAddress[] {
     const addresses: InterfaceAddress[] = [];
     const write = (w: NetlinkWriter): void => w.raw(Buffer.alloc(rt.ADDRESS_HEADER_BYTES));
@@ -112,7 +112,7 @@ export class RouteSocket {
     return addresses;
   }
 
-  /** Through whom everything else goes: of each family the route that is taken first stands first. */
+  /** The default gateways, by family and metric. */
   defaultGateways(): readonly DefaultGateway[] {
     const found: MeasuredGateway[] = [];
     const write = (w: NetlinkWriter): void => w.raw(Buffer.alloc(rt.ROUTE_HEADER_BYTES));
@@ -125,18 +125,18 @@ export class RouteSocket {
       .map(({ family, gateway, index }) => ({ family, gateway, index }));
   }
 
-  /** Whether a packet to `address` would leave, or arrive here. */
+  /** Whether a packet to `address` would be sent or delivered locally. */
   hasRouteTo(address: string): boolean {
     const type = this.#routeTypeTo(address);
     return type !== undefined && !rt.REFUSING_ROUTES.has(type);
   }
 
-  /** Whether packets to `address` are taken in here. An IPv6 address that was just added is not at once. */
+  /** Whether packets to `address` are delivered locally. A newly added IPv6 address takes a moment. */
   isLocal(address: string): boolean {
     return this.#routeTypeTo(address) === rt.RTN_LOCAL;
   }
 
-  /** Adds an address; the fault has the code EEXIST where it is there already. */
+  /** Adds an address; throws EEXIST where it already exists. */
   addAddress(added: {
     readonly index: number;
     readonly address: string;
@@ -146,7 +146,7 @@ export class RouteSocket {
     this.#ask("RTM_NEWADDR", CREATE, aboutAddress(added), (w) => {
       writeAddress(w, added);
       if (added.label !== undefined) w.text(rt.IFA_LABEL, added.label);
-      // Asking around first whether somebody else has it takes a second, and nobody can.
+      // Skips duplicate address detection: it takes a second, and there can be no duplicate.
       if (added.address.includes(":")) w.nativeU32(rt.IFA_FLAGS, rt.IFA_F_NODAD);
     });
   }
@@ -185,7 +185,7 @@ export class RouteSocket {
     const to = destination === undefined ? undefined : bytesOf(destination);
     const via = gateway === undefined ? undefined : bytesOf(gateway);
     const known = to ?? via;
-    if (known === undefined) throw new TypeError("A default route wants a gateway");
+    if (known === undefined) throw new TypeError("A default route needs a gateway");
     const family = familyOf(known);
     const scope = via === undefined && family === AF_INET ? rt.RT_SCOPE_LINK : rt.RT_SCOPE_UNIVERSE;
     this.#ask("RTM_NEWROUTE", CREATE, `${destination ?? "default"}/${prefixLength}`, (w) => {
@@ -208,7 +208,7 @@ export class RouteSocket {
     return this.#one("RTM_GETROUTE", address, write, { read, absent: NO_ROUTE });
   }
 
-  /** One thing; nothing where the kernel refuses with a word that says that there is none. */
+  /** Requests one object; undefined where the kernel's error says that it does not exist. */
   #one<T>(call: Call, about: string, write: (writer: NetlinkWriter) => void, answer: Answer<T>): T | undefined {
     let found: T | undefined;
     try {
@@ -254,7 +254,7 @@ function linkOf(body: Buffer): Link {
 
 function interfaceAddressOf(body: Buffer): InterfaceAddress | undefined {
   const attributes = attributesIn(body, rt.ADDRESS_HEADER_BYTES);
-  // Where two ends share no network, the one is the other's address and ours is told apart.
+  // For point-to-point links IFA_ADDRESS is the peer's address and IFA_LOCAL ours.
   const bytes = attributes.get(rt.IFA_LOCAL) ?? attributes.get(rt.IFA_ADDRESS);
   if (bytes === undefined) return undefined;
   const label = attributes.get(rt.IFA_LABEL);
@@ -279,7 +279,7 @@ function defaultGatewayOf(body: Buffer): MeasuredGateway | undefined {
   return { family: family === AF_INET ? 4 : 6, ...hop, metric };
 }
 
-/** Where a route leads; of several hops, to the first. Nowhere for one that has no gateway of its own family. */
+/** The first next hop of a route; undefined for one without a gateway of its own family. */
 function hopOf(attributes: ReadonlyMap<number, Buffer>): { gateway: string; index: number } | undefined {
   const hops = attributes.get(rt.RTA_MULTIPATH);
   const own = hops === undefined ? attributes : attributesIn(firstOf(hops), rt.NEXT_HOP_HEADER_BYTES);
@@ -294,7 +294,7 @@ function firstOf(hops: Buffer): Buffer {
 
 function writeAddress(w: NetlinkWriter, { index, address, prefixLength }: Omit<InterfaceAddress, "label">): void {
   const bytes = bytesOf(address);
-  // What is on lo is for those who ask here, and no source for packets that leave.
+  // An address on lo serves local clients; it must not be a source of packets that leave.
   const scope = index === LOOPBACK_INDEX ? rt.RT_SCOPE_HOST : rt.RT_SCOPE_UNIVERSE;
   const header = Buffer.alloc(rt.ADDRESS_HEADER_BYTES);
   header.set([familyOf(bytes), prefixLength, 0, scope]);

@@ -1,11 +1,11 @@
 /**
- * HandingOver: how a run makes room for its successor, and takes it back if that does not come.
- *
- *   serving --(somebody wants to take over)--> still --(it serves)--> gone
- *      ^                                         |
- *      +---------(it came to nothing)------------+
- *
- * Whoever holds the instance's lock serves: so where nobody is left who could tell, the lock does.
+ * Handover: how a run makes room for its successor, and resumes if the successor does not take over.
+ * |
+ *   serving --(takeover requested)--> paused --(the successor serves)--> gone
+ *      ^                                |
+ *      +----------(cancelled)-----------+
+ * |
+ * The process that holds the instance lock serves. So the lock decides where nothing else can tell.
  */
 import { reasonOf } from "../base/lib/fault.ts";
 import type { Log } from "../base/log/log.ts";
@@ -18,21 +18,21 @@ interface HandoverParts {
   readonly containerSide: ContainerSide;
   readonly presence: ExclusiveResources;
   readonly safekeeping: RunKeeper;
-  /** Somebody else serves: this process, or 0. */
+  /** Another process serves now: its pid, or 0 where unknown. */
   readonly onGone: (successor: number) => void;
 }
 
 export class Handover {
   readonly #parts: HandoverParts;
   #state: "serving" | "still" | "gone" = "serving";
-  /** One step after the other. */
+  /** Steps run one after the other. */
   #last: Promise<void> = Promise.resolve();
 
   constructor(parts: HandoverParts) {
     this.#parts = parts;
   }
 
-  /** Whether what is served by may be ours to touch. */
+  /** Whether the served namespaces may be ours to touch. */
   get isServing(): boolean {
     return this.#state === "serving";
   }
@@ -41,7 +41,7 @@ export class Handover {
     this.#next(async () => {
       if (this.#state !== "serving") return;
       const { log, containerSide, presence, safekeeping } = this.#parts;
-      log.info("another process is to take over; standing still");
+      log.info("takeover requested, pausing");
       this.#state = "still";
       await containerSide.standStill();
       presence.release();
@@ -55,7 +55,7 @@ export class Handover {
       await this.#parts.presence.acquire();
       this.#state = "serving";
       this.#parts.containerSide.goOn();
-      this.#parts.log.warn("nobody took over; serving on");
+      this.#parts.log.warn("takeover failed, resuming");
     });
   }
 
@@ -71,7 +71,7 @@ export class Handover {
 
   #next(step: () => Promise<void> | void): void {
     this.#last = this.#last.then(step).catch((error: unknown) => {
-      this.#parts.log.warn({ reason: reasonOf(error) }, "somebody else serves by now");
+      this.#parts.log.warn({ reason: reasonOf(error) }, "cannot resume, another process serves");
       this.completed(0);
     });
   }

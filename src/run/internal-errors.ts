@@ -1,6 +1,6 @@
 /**
- * Defects: what the guard at the entrances is told goes here. Each is counted, told once with its stack, and then only by
- * how often it came; whatever no guard stood before ends here, too, instead of ending the process.
+ * InternalErrors: where the guard reports internal errors. Each is counted and logged once with its stack; repetitions
+ * are logged as counts. Errors that no guard caught end here too instead of ending the process.
  */
 import { LIMITS } from "../base/limits.ts";
 import { reasonOf } from "../base/lib/fault.ts";
@@ -12,13 +12,13 @@ interface InternalErrorsParts {
   readonly log: Log;
   readonly limitedLog: RateLimitedLog;
   readonly onInternalError: () => void;
-  /** The container of an client; undefined for those that are gone. */
+  /** The container of a client number; undefined once the client is gone. */
   readonly containerOf: (client: number) => string | undefined;
 }
 
 export class InternalErrors {
   readonly #parts: InternalErrorsParts;
-  /** The stacks that were told. */
+  /** Stacks already logged. */
   readonly #told = new Set<string>();
   readonly #onUncaught = (error: unknown): void => this.#tell(error, "elsewhere", 0);
 
@@ -26,7 +26,7 @@ export class InternalErrors {
     this.#parts = parts;
   }
 
-  /** Keeps whose work is being done in `inWork`, which may outlive the process. */
+  /** Installs the guard. `inWork`, which holds the number of the client being served, may outlive the process. */
   begin(inWork: Uint32Array): void {
     guard.install((error, entrance, who) => this.#tell(error, entrance, who), inWork);
     process.on("uncaughtException", this.#onUncaught);
@@ -45,13 +45,12 @@ export class InternalErrors {
     const stack = stackOf(error);
     if (!this.#told.has(stack) && this.#told.size < LIMITS.internalErrorsLogged) {
       this.#told.add(stack);
-      log.error({ ...about, err: error }, "a defect of dns11; it cost one piece of work");
-    } else
-      repeats.log("warn", stack, { ...about, reason: reasonOf(error) }, "the same defect of dns11 again", "defect");
+      log.error({ ...about, err: error }, "internal error, one task was aborted; please report it");
+    } else repeats.log("warn", stack, { ...about, reason: reasonOf(error) }, "internal error repeated", "defect");
   }
 }
 
-/** Where it was thrown, without what it says, which may be about one packet. */
+/** Where it was thrown, without the message, which may describe a single packet. */
 function stackOf(error: unknown): string {
   const lines = error instanceof Error ? (error.stack ?? "").split("\n") : [];
   return (

@@ -1,7 +1,7 @@
 /**
- * Life: where a run stands (starting, ready, stopping), told to whoever asks and to the supervisor that started it. Ready
- * means that every container was attached and verified once, or its refusal known; containers that come later are
- * nobody's reason to be unready, and neither is an engine that goes away.
+ * Lifecycle: the phase of a run (starting, ready, stopping), reported to API clients and to the supervisor that started
+ * it. Ready means that every container was attached and verified once, or refused. Containers that start later do not
+ * make a run unready, nor does an engine that goes away.
  */
 import { LIMITS } from "../base/limits.ts";
 import { NotifySocket } from "../kernel/notify.ts";
@@ -9,12 +9,12 @@ import { reasonOf } from "../base/lib/fault.ts";
 import type { Log } from "../base/log/log.ts";
 import type { ContainerStatus, LifecycleReport } from "../api/status.ts";
 
-/** What a run knows of itself. */
+/** What a run reports about itself. */
 export interface LifecycleSource {
   readonly isSynced: boolean;
   readonly isSettled: boolean;
   readonly containers: () => readonly ContainerStatus[];
-  /** When the follower of the engine was last heard of, on the clock of `performance.now`. */
+  /** The engine follower's last sign of life, on the clock of `performance.now`. */
   readonly lastActivityMs: () => number;
 }
 
@@ -41,7 +41,7 @@ export class Lifecycle {
   #watchdog: NodeJS.Timeout | undefined;
   #lastSentMs = -Infinity;
 
-  /** `nowMs` is the time since the process's start. */
+  /** `nowMs` is the time since the start of the process. */
   constructor(environment: Environment, log: Log, nowMs = (): number => performance.now()) {
     this.#nowMs = nowMs;
     const name = environment.NOTIFY_SOCKET ?? "";
@@ -49,13 +49,13 @@ export class Lifecycle {
       try {
         this.#supervisor = new NotifySocket(name);
       } catch (error) {
-        log.warn({ reason: reasonOf(error) }, "the supervisor cannot be told how we are (NOTIFY_SOCKET)");
+        log.warn({ reason: reasonOf(error) }, "cannot notify the supervisor (NOTIFY_SOCKET)");
       }
     }
     this.#watchdogMs = watchdogMs(environment);
   }
 
-  /** Begins to tell. Whoever started us has its patience extended until there is something to be ready for. */
+  /** Starts reporting. Extends the supervisor's start timeout until the run is ready. */
   begin(): void {
     if (this.#supervisor === undefined) return;
     this.#schedule();
@@ -65,7 +65,7 @@ export class Lifecycle {
     this.#beat();
   }
 
-  /** There is nothing to serve yet, and why. */
+  /** There is nothing to serve yet, for this reason. */
   setWaitingFor(what: string): void {
     this.#waitingFor = what;
   }
@@ -78,7 +78,7 @@ export class Lifecycle {
   reloading(): void {
     if (this.#phase !== "ready") return;
     const usec = process.hrtime.bigint() / 1000n;
-    this.#tell(`RELOADING=1\nMONOTONIC_USEC=${usec}\nSTATUS=Reading the settings again`);
+    this.#tell(`RELOADING=1\nMONOTONIC_USEC=${usec}\nSTATUS=Reloading settings`);
   }
 
   reloaded(): void {
@@ -90,11 +90,11 @@ export class Lifecycle {
   stopping(): void {
     if (this.#phase === "stopping") return;
     this.#phase = "stopping";
-    this.#waitingFor = "dns11 is stopping; containers go back to Docker's resolver";
+    this.#waitingFor = "dns11 is stopping and hands containers back to Docker's resolver";
     this.#tell("STOPPING=1\nSTATUS=Handing back to Docker's resolver");
   }
 
-  /** Another process serves now: whoever started us is to watch that one. */
+  /** Another process serves now, so the supervisor must watch that one. */
   handOverTo(successor: number): void {
     this.#phase = "stopping";
     clearInterval(this.#watchdog);
@@ -125,13 +125,14 @@ export class Lifecycle {
 
   #missing(source: LifecycleSource | undefined, containers: readonly ContainerStatus[]): string[] {
     if (source === undefined || this.#phase === "stopping") return [this.#waitingFor];
-    if (!source.isSynced) return ["not every running container is known yet"];
+    if (!source.isSynced) return ["the list of running containers is not complete yet"];
     if (source.isSettled) return [];
     const pending = containers.filter(({ state }) => state === "opening" || state === "verifying");
     return pending.length === 0
-      ? ["containers are about to be attached"]
+      ? ["containers are being attached"]
       : pending.map(
-          ({ name, state }) => `container "${name}" is ${state === "opening" ? "next in turn" : "being verified"}`,
+          ({ name, state }) =>
+            `container "${name}" is ${state === "opening" ? "waiting to be attached" : "being verified"}`,
         );
   }
 
@@ -141,7 +142,7 @@ export class Lifecycle {
       try {
         this.#look();
       } catch {
-        // Who cannot say how it is at this moment, for want of a descriptor, serves all the same.
+        // A report may fail for want of a descriptor. Serving goes on.
       }
       this.#schedule();
     }, everyMs);
@@ -156,10 +157,10 @@ export class Lifecycle {
     if (ready && isNew) {
       this.#isReadyTold = this.#tell(`READY=1\nSTATUS=${sentence}`);
     } else if (!ready && isNew && this.#source === undefined && this.#nowMs() > LIMITS.engineStartWaitMs) {
-      // Whoever waits for us to start, as a machine does that boots, is not to wait for an engine that may never come.
+      // A supervisor that waits for us to start, as during boot, must not wait for an engine that may never come.
       this.#isReadyTold = this.#tell(`READY=1\nSTATUS=${sentence}`);
     } else if (!ready && isNew) {
-      // A machine's engine may take longer than a supervisor waits for a service to start.
+      // An engine may take longer to start than the supervisor's timeout.
       const isDue = performance.now() - this.#lastSentMs >= LIMITS.startExtendMs / 3;
       const extension = `EXTEND_TIMEOUT_USEC=${LIMITS.startExtendMs * USEC_PER_MS}`;
       if (isDue || sentence !== this.#lastStatus) this.#tell(`${extension}\nSTATUS=${sentence}`);
@@ -177,7 +178,7 @@ export class Lifecycle {
     return `${attached} of ${wanted.length} containers attached`;
   }
 
-  /** The timer says that the loop is alive; the rest has to be looked at. */
+  /** That the timer fires shows that the event loop is alive. The follower is checked here. */
   #beat(): void {
     const source = this.#source?.();
     const isAlive = source === undefined || performance.now() - source.lastActivityMs() < LIMITS.followerSilentMs;

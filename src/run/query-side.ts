@@ -1,6 +1,7 @@
 /**
- * The query's way, built from its parts in the order in which a query meets them: listen, answer (wire, policy, cache),
- * forward, upstream. Settings that change have it built anew; queries that are on their way end where they began.
+ * QuerySide: the half of a run that answers queries, built in the order in which a query passes its parts: listen,
+ * answer (wire, policy, cache), forward, upstream. Changed settings build a new pipeline; queries in flight finish in
+ * the old one.
  */
 import { isDeepStrictEqual } from "node:util";
 
@@ -37,24 +38,24 @@ export interface QuerySide {
   readonly meter: Meter;
   readonly readings: () => QueryReadings;
   readonly openEndpointFor: OpenEndpointFor;
-  /** Who is asked has changed, or those who are asked ask others: what they said before may be wrong. */
+  /** The upstreams have changed, or their own upstreams have: cached replies may be wrong. */
   readonly onUpstreamsChanged: () => void;
   readonly reconfigure: (settings: RunSettings) => void;
-  /** What containers asked lately. */
+  /** Recent queries of each container. */
   readonly histories: QueryHistories;
-  /** Who answers now; after another reconfiguration it may be somebody else. */
+  /** The current pipeline; a change of settings may replace it. */
   readonly asking: () => QueryPipeline;
 }
 
-/** What settings exchange. */
+/** What a change of settings replaces. */
 interface Answering extends Pick<UdpParts & TcpParts, "answerer" | "forward" | "queryBytesMax" | "pipelinedMax"> {
   readonly pipeline: QueryPipeline;
 }
 
-/** Failures of servers and defects are told at most this often. */
+/** The shortest time between two log lines about failures of upstreams. */
 const LOG_EVERY_MS = 10_000;
 
-/** Told of each new client: its number, and its container. */
+/** Called with the number and the container of each new client. */
 type OnClient = (client: number, containerId: string) => void;
 
 export function composeQuerySide(
@@ -86,10 +87,11 @@ export function composeQuerySide(
     asking: () => answering.pipeline,
     onUpstreamsChanged: () => answering.pipeline.forget(),
     reconfigure: (next) => {
-      // What is remembered is kept where nobody wants it otherwise: a new route is no reason to ask everything anew.
+      // The cache survives where nothing that concerns it has changed: a new route is no reason to query everything
+      // again.
       const isSame = isDeepStrictEqual([next.behaviour, next.upstream], [current.behaviour, current.upstream]);
       if (!isSame) {
-        // Before anything else: it may find no room, and then nothing has changed.
+        // First, because it may fail for want of memory: then nothing has changed.
         answering = composeAnswering(next, parts);
         Object.assign(slots, slotLimit(next));
         Object.assign(udp, answering);
@@ -126,7 +128,7 @@ interface QueryPipeline {
   readonly forward: Forward;
   readonly forget: () => void;
   readonly readings: () => QueryReadings;
-  /** What is remembered of servers and of their replies; nothing where they are asked as Docker asks them. */
+  /** State of upstreams and their replies; undefined where queries are forwarded as Docker does. */
   readonly state?: PipelineState;
 }
 
@@ -138,13 +140,13 @@ interface PipelineState {
   readonly now: () => number;
 }
 
-/** As Docker asks: one server after the other, nothing remembered. */
+/** Forwards as Docker does: one server after the other, without state. */
 function sequential({ behaviour, upstream }: RunSettings, { log, meter }: AnsweringParts): QueryPipeline {
   const failures = new Throttle(LOG_EVERY_MS);
   const { forward } = new SequentialForwarder(
     behaviour,
     (server, reason) => {
-      failures.run((heldBack) => log.warn({ server: serverText(server), reason, heldBack }, "nameserver failed"));
+      failures.run((heldBack) => log.warn({ server: serverText(server), reason, heldBack }, "upstream failed"));
     },
     Math.min(LIMITS.forwardQueriesTotal, descriptorsMax() * LIMITS.forwardDescriptorShare),
     meter,
@@ -187,7 +189,7 @@ function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, m
   });
   const guard = new LoopGuard(now, (client, loop) => {
     const server = serverText(loop.nameserver.server);
-    const text = "a nameserver leads back to dns11 through a container; that container's queries are kept from it";
+    const text = "forwarding loop detected, skipping the upstream for this container";
     repeats.log("warn", server, { server, container: client.history.containerId }, text, "nameserver");
     forwarder.excludeLooping(client, loop);
   });
@@ -201,7 +203,7 @@ function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, m
     ids,
     now,
     onFailure: (reason) => {
-      failures.run((heldBack) => log.warn({ reason, heldBack }, "no nameserver answered"));
+      failures.run((heldBack) => log.warn({ reason, heldBack }, "lookup failed"));
     },
     queriesMax: LIMITS.forwardQueriesShared,
     meter,
@@ -224,7 +226,7 @@ function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, m
   };
 }
 
-/** Each by its name, once: the same server may stand in several lists, in some of them as a backup. */
+/** Each server once: it may be in several lists, in some of them as a backup. */
 function statesOf({ hostNameservers: nameservers }: NameserverPool, nowMs: number): QueryReadings["nameservers"] {
   const states = new Map<string, boolean>();
   for (const { server, health } of nameservers) {
@@ -234,12 +236,12 @@ function statesOf({ hostNameservers: nameservers }: NameserverPool, nowMs: numbe
   return [...states].map(([server, isUp]) => ({ server, isUp }));
 }
 
-/** A server that comes and goes is one thing that happens, not many. */
+/** A server that goes up and down repeatedly is one subject of the log. */
 function logHealth(repeats: RateLimitedLog, server: Server, isUp: boolean, reason: string): void {
   const name = serverText(server);
   const about = { server: name, reason };
-  if (isUp) repeats.log("info", name, about, "nameserver is back", "nameserver");
-  else repeats.log("warn", name, about, "nameserver is down; it is asked last", "nameserver");
+  if (isUp) repeats.log("info", name, about, "upstream is up", "nameserver");
+  else repeats.log("warn", name, about, "upstream is down", "nameserver");
 }
 
 function slotLimit({ behaviour, upstream }: RunSettings): SlotLimit {

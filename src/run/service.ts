@@ -1,7 +1,7 @@
 /**
- * Service: a run from its first look at the machine to its last word. What may refuse comes first (platform, capabilities,
- * kernel, engine, lock), then the containers; the way out runs backwards, and every step of it leaves Docker's own
- * resolver answering. Here, and nowhere else, the two ways meet.
+ * Service: a run from start to exit. Checks that may fail come first (platform, capabilities, kernel, engine, lock),
+ * then the containers. Shutdown runs in reverse, and Docker's own resolver answers after each of its steps. Only here
+ * do the query side and the container side meet.
  */
 import type { ReloadReport, Status } from "../api/status.ts";
 import { controlPath, instanceFolder } from "../api/state-paths.ts";
@@ -42,7 +42,7 @@ import { RunKeeper } from "./run-keeper.ts";
 import { endPredecessor, takeOverFrom } from "./takeover.ts";
 import { VERSION } from "./version.ts";
 
-/** Both ways, and what is counted of them. */
+/** Both sides, and their counters. */
 interface Serving {
   readonly querySide: QuerySide;
   readonly containerSide: ContainerSide;
@@ -55,11 +55,11 @@ interface Serving {
 
 interface ComposeParts {
   readonly ground: Platform;
-  /** Of the instance. */
+  /** State folder of the instance. */
   readonly folder: string;
   readonly quarantines: Quarantines;
   readonly safekeeping: RunKeeper;
-  /** Nothing is attached before this. */
+  /** Nothing is attached before this resolves. */
   readonly begins: Promise<void>;
 }
 
@@ -70,10 +70,10 @@ export class Service {
   readonly #life: Lifecycle;
   readonly #pages: MetricsListener;
   readonly #since = new Date();
-  /** From when there is somebody to serve until everything is handed back. */
+  /** Set from the start of serving until everything is handed back. */
   #serving: Serving | undefined;
 
-  /** `readSettings` reads them anew. */
+  /** `readSettings` reads the settings again. */
   constructor(settings: RunSettings, log: Log, readSettings: () => Promise<RunSettings>, find: FindServeTarget) {
     this.#log = log;
     this.#find = find;
@@ -87,12 +87,12 @@ export class Service {
     });
   }
 
-  /** Serves until `signal`, then hands everything back. Throws a Fault where it cannot begin. */
+  /** Serves until `signal`, then hands everything back. Throws a Fault where it cannot start. */
   async run(signal: AbortSignal): Promise<void> {
     const { settings } = this.#reloads;
     const ground = await preparePlatform(settings, this.#log);
     try {
-      // Whoever serves until now has them.
+      // With --replace, the process that serves now still has the listener.
       if (!settings.isReplacing) await this.#pages.listen(settings.metrics);
       this.#life.begin();
       const onWait = (what: string): void => this.#life.setWaitingFor(what);
@@ -106,8 +106,8 @@ export class Service {
   }
 
   /**
-   * Goes by what the settings file says now; where that is wrong, by what it said before, and throws a Fault that says what
-   * is wrong.
+   * Applies the settings file as it is now. Where it is invalid, the previous settings stay, and a Fault says what is
+   * wrong.
    */
   async reload(): Promise<ReloadReport> {
     this.#life.reloading();
@@ -118,7 +118,7 @@ export class Service {
     }
   }
 
-  /** Has this program started anew, as it is on disk, to take over. */
+  /** Starts the program that is on disk as a second process, which takes over. */
   replace(): void {
     startReplacement(this.#log);
   }
@@ -167,7 +167,7 @@ export class Service {
     }
   }
 
-  /** Whom to take over from, where that is what was asked for and somebody serves. */
+  /** The process to take over from, with --replace and where one serves. */
   async #predecessor(safekeeping: RunKeeper, folder: string): Promise<Predecessor | undefined> {
     if (!this.#reloads.settings.isReplacing) return undefined;
     const predecessor = await safekeeping.findPredecessor(folder);
@@ -211,7 +211,7 @@ export class Service {
     });
   }
 
-  /** Until `stop`; `succession` is what comes before serving, beside following. */
+  /** Serves until `stop`. `succession` runs before serving, while containers are already followed. */
   async #serveWith(
     serving: Serving,
     parts: { readonly folder: string; readonly quarantines: Quarantines; readonly handingOver: Handover },
@@ -273,12 +273,12 @@ export class Service {
     this.#log.info({ ...about, character: this.#character, control }, "serving");
   }
 
-  /** Told to stop: no longer ready, but everything goes on for as long as the settings say. */
+  /** After a stop signal: no longer ready, but serves on for the lame duck period. */
   #untilStopped(signal: AbortSignal): AbortSignal {
     return afterLameDuck(signal, () => {
       this.#life.stopping();
       const { lameDuckMs } = this.#reloads.settings;
-      if (lameDuckMs > 0) this.#log.info({ ms: lameDuckMs }, "told to stop; answering on for a while");
+      if (lameDuckMs > 0) this.#log.info({ ms: lameDuckMs }, "stopping, serving on for the lame duck period");
       return lameDuckMs;
     });
   }
@@ -289,7 +289,7 @@ export class Service {
       if (this.#serving !== undefined) reconfigure(this.#serving, settings);
     } catch (error) {
       await this.#pages.listen(before.metrics).catch((fault: unknown) => {
-        this.#log.warn({ reason: reasonOf(fault) }, "metrics cannot be served where they were");
+        this.#log.warn({ reason: reasonOf(fault) }, "cannot restore the previous metrics listener");
       });
       throw error;
     }
@@ -358,16 +358,16 @@ export class Service {
   }
 }
 
-/** Opened once, for all who wait. */
+/** Opens once for all who wait. */
 function gate(): { readonly passed: Promise<void>; readonly open: () => void } {
   let open = (): void => undefined;
   const passed = new Promise<void>((resolve) => (open = resolve));
   return { passed, open };
 }
 
-/** As far as a reload may change things. */
+/** Applies what a reload can change. */
 function reconfigure({ querySide, containerSide, counts, queryLog }: Serving, settings: RunSettings): void {
-  // Before anything else: it may find no room, and then nothing has changed.
+  // First, because it may fail for want of memory: then nothing has changed.
   querySide.reconfigure(settings);
   counts.setContainersMax(settings.metrics.containers);
   queryLog.setOn(settings.queries.isLogged);

@@ -1,6 +1,7 @@
 /**
- * Succession: how a run takes over from one that serves. It learns everything first, and then has the other one stand still
- * for as long as it takes to go on by the same sockets and rules; queries wait in the sockets meanwhile.
+ * Takeover: how a run takes over from the one that serves. It learns all containers first. Then it has the other
+ * process pause for as long as it takes to go on with the same sockets and rules. Queries wait in the sockets
+ * meanwhile.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -22,11 +23,11 @@ interface TakeoverParts {
   readonly presence: ExclusiveResources;
   readonly safekeeping: RunKeeper;
   readonly containerSide: ContainerSide;
-  /** Has attaching begin. */
+  /** Starts attaching. */
   readonly begin: () => void;
 }
 
-/** Returns when it serves in the other one's place, or when `signal` ends it before anything was touched. */
+/** Returns once it serves in place of the predecessor, or when `signal` ends it before anything was touched. */
 export async function takeOverFrom(predecessor: Predecessor, parts: TakeoverParts, signal: AbortSignal): Promise<void> {
   const { log, ground, presence, safekeeping, containerSide, begin } = parts;
   while (!containerSide.isSynced) {
@@ -48,18 +49,18 @@ export async function takeOverFrom(predecessor: Predecessor, parts: TakeoverPart
   const deadlineMs = startMs + KEEPER_LIMITS.takeMs / 2;
   while (!containerSide.isSettled && performance.now() < deadlineMs) await sleep(LOOK_EVERY_MS);
   safekeeping.finishTakeover(ground.memory);
-  log.info({ namespaces, ms: Math.round(performance.now() - startMs) }, "taken over from the process before");
+  log.info({ namespaces, ms: Math.round(performance.now() - startMs) }, "took over from the previous process");
 }
 
-/** One that cannot hand over to us is asked to end: containers are Docker's in between. Waits until it has. */
+/** Asks a predecessor that cannot hand over to exit, and waits for that. Docker's resolver answers in between. */
 export async function endPredecessor({ main, channel }: Predecessor, log: Log): Promise<void> {
   channel.close();
   if (main <= 0) {
-    throw new Fault("NOT_HANDED_OVER", "The dns11 that serves is of another version, and its process cannot be told", {
-      remedy: "Stop it first; Docker's own resolver answers in between.",
+    throw new Fault("NOT_HANDED_OVER", "The running dns11 has another version, and its pid is unknown", {
+      remedy: "Stop it first; Docker's own resolver answers meanwhile.",
     });
   }
-  log.warn({ main }, "the process that serves speaks another version; it is asked to hand back and to end");
+  log.warn({ main }, "the running dns11 has another version, stopping it");
   process.kill(main, "SIGTERM");
   const deadlineMs = performance.now() + KEEPER_LIMITS.takeMs;
   while (isAlive(main) && performance.now() < deadlineMs) await sleep(LOOK_EVERY_MS);

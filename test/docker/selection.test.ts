@@ -90,7 +90,7 @@ test("a second instance refuses and says who holds the engine; after the first h
   await using first = await startDns11(engine);
   const second = await dns11(["run", "-H", engine.host, "--state-dir", first.stateDir]);
   assert.equal(second.code, 4);
-  assert.match(second.stderr, new RegExp(`Another dns11 serves this engine already: process ${first.pid}, since 20`));
+  assert.match(second.stderr, new RegExp(`Another dns11 already serves this engine: process ${first.pid}, since 20`));
   first.kill("SIGKILL");
   await first.exited;
   await using third = await startDns11(engine, { stateDir: first.stateDir });

@@ -225,7 +225,7 @@ test("without a settings file there is nothing to reload, and with no dns11 nobo
   await using instance = await startDns11(engine);
   const { code, stderr } = await command(instance, "reload");
   assert.equal(code, EXIT.failure);
-  assert.match(stderr, /There is no settings file to read again\n +Name one when dns11 is started/);
+  assert.match(stderr, /There is no settings file to reload\n +Name one when dns11 is started/);
   await instance.stop();
   for (const args of [["reload"], ["upstreams"], ["cache", "stats"], ["lookup", "x", "--in", "y"]]) {
     const result = await command(instance, ...args);

@@ -1,6 +1,6 @@
 /**
- * Glob: whether a text is as a pattern says, in which `*` stands for anything and `?` for one character; letter case does not
- * count. It goes back to the last star alone, so that no pattern can make it slow.
+ * Glob: whether a text matches a pattern, in which `*` stands for anything and `?` for one character; letter case is
+ * ignored. It backtracks to the last star only, so that no pattern can make it slow.
  */
 export function globMatches(pattern: string, text: string): boolean {
   const [wanted, given] = [pattern.toLowerCase(), text.toLowerCase()];

@@ -1,7 +1,7 @@
 /**
- * The log: one line an event, JSON for machines, short text on a terminal; never from the query's way, where a name from
- * the wire could fill it. It is written beside the event loop: a reader that stalls loses lines, and nobody loses answers.
- * What is left is written at the end, because the line before the end is the one that is wanted.
+ * Log: one line for each event, JSON for machines, short text on a terminal. The query path never logs, because names
+ * from the network could fill the log. Writing is asynchronous: a reader that stalls loses lines, but no query is
+ * delayed. The rest is flushed at exit, because the last lines matter most.
  */
 import { pino } from "pino";
 
@@ -14,7 +14,7 @@ export type LogFormat = (typeof LOG_FORMATS)[number];
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const STDERR = 2;
-/** Of what nobody reads, so much is kept; further lines are dropped. */
+/** Unread output beyond this is dropped. */
 const UNREAD_BYTES_MAX = 1024 * 1024;
 
 export function createLog(level: LogLevel, format: LogFormat = "auto"): Log {
@@ -24,7 +24,7 @@ export function createLog(level: LogLevel, format: LogFormat = "auto"): Log {
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
   };
-  // Whoever read our log has gone; that is no reason to stop answering names.
+  // The reader of the log is gone; that is no reason to stop answering queries.
   process.stderr.on("error", () => undefined);
   const isText = format === "text" || (format === "auto" && process.stderr.isTTY);
   if (process.stderr.isTTY) {
@@ -40,12 +40,12 @@ function flush(destination: ReturnType<typeof pino.destination>): void {
   try {
     destination.flushSync();
   } catch {
-    // It was never opened, or nobody is there to read it.
+    // It was never opened, or its reader is gone.
   }
 }
 
-/** What a terminal could take for a command, or what turns text around that comes after it. */
-// oxlint-disable-next-line no-control-regex -- those are what is looked for
+/** Terminal control characters, and characters that change the direction of text. */
+// oxlint-disable-next-line no-control-regex -- control characters are what it matches
 const COMMANDS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** "12:30:01 warn  attach failed container=web reason=..." */
@@ -76,7 +76,7 @@ export class Throttle {
     this.#everyMs = everyMs;
   }
 
-  /** Calls `emit` if it is time again. */
+  /** Calls `emit` if it is due. */
   run(emit: (heldBack: number) => void): void {
     const now = performance.now();
     if (now < this.#nextMs) {

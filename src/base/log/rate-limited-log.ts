@@ -1,18 +1,19 @@
 /**
- * Repeats: what can happen again and again to the same container or server is told when it is new, and counted when it is
- * not: one line now, and one a while later that says how often. What happens to very many at once is cut short as well.
+ * RateLimitedLog: logs what can happen repeatedly to the same container or server. A new event is logged at once.
+ * Repetitions are counted, and logged later in one line with their number. Events that happen to very many subjects at
+ * once are limited as well.
  */
 import { LIMITS } from "../limits.ts";
 import type { Log } from "./log.ts";
 
 type Level = "info" | "warn";
 
-/** The same about the same one. */
+/** One topic about one container or server. */
 interface Subject {
   readonly kind: string;
   level: Level;
   fields: object;
-  /** What was told last, to the letter. */
+  /** The last logged line. */
   signature: string;
   untilMs: number;
   told: number;
@@ -39,7 +40,7 @@ export class RateLimitedLog {
     this.#timer.unref();
   }
 
-  /** `about` is whom it happens to; `text` what happens, always in the same words. `topic` joins several of these. */
+  /** `about` is the subject; `text` is constant. Texts with the same `topic` are limited together. */
   log(level: Level, about: string, fields: object, text: string, topic: string = text): void {
     const key = `${topic}\n${about}`;
     const signature = `${text} ${JSON.stringify(fields)}`;
@@ -60,7 +61,7 @@ export class RateLimitedLog {
     this.#emit(level, text, fields);
   }
 
-  /** Tells the counts of what has not happened again for a while. */
+  /** Logs the counts of subjects without new events. */
   sweep(): void {
     const now = this.#now();
     for (const [key, subject] of this.#subjects) {
@@ -75,7 +76,7 @@ export class RateLimitedLog {
     }
   }
 
-  /** The end: what was counted is told, or nobody ever hears of it. */
+  /** Logs the remaining counts. */
   close(): void {
     clearInterval(this.#timer);
     for (const [, { level, kind, fields, held }] of this.#subjects) {
@@ -112,6 +113,6 @@ export class RateLimitedLog {
   }
 
   #tellHeld(text: string, { held }: Kind): void {
-    if (held > 0) this.#log.warn({ line: text, heldBack: held }, "more lines like this were held back");
+    if (held > 0) this.#log.warn({ line: text, heldBack: held }, "similar lines were suppressed");
   }
 }

@@ -1,12 +1,13 @@
 /**
- * How a person writes a nameserver, and the names it is for: on the command line, in the settings file and in a label.
- *
+ * ServerText: how people write a nameserver and the domains it is for: on the command line, in the settings file and in
+ * a label.
+ * |
  *   10.0.0.53   10.0.0.53:5353   10.0.0.53#5353   fd00::53   [fd00::53]:5353   fe80::1%eth0
- *   host                        the host's own servers, whichever they are at the time
- *   container:10.0.0.53         asked from inside the container instead of from the host; in a label all are, unless
+ *   host                        the host's own servers, as they are at the time
+ *   container:10.0.0.53         queried from inside the container instead of from the host; in a label all are, unless
  *                               settings say otherwise
- *   /corp.example/10.0.0.53     for the names below corp.example; several domains: /one/two/10.0.0.53
- *   /corp.example/              such names exist nowhere outside
+ *   /corp.example/10.0.0.53     for names below corp.example; several domains: /one/two/10.0.0.53
+ *   /corp.example/              such names exist in no upstream
  */
 import { isIPv4, isIPv6 } from "node:net";
 
@@ -17,27 +18,27 @@ import type { Server } from "./view.ts";
 /** A server by its address, or the host's own servers. */
 export type NamedServer = Server | "host";
 
-/** What one text says: these servers are asked for names below these domains; "" is the domain of every name. */
+/** One route: the servers for names below these domains; "" is the domain of every name. */
 export interface RouteText {
   readonly domains: readonly string[];
   readonly servers: readonly NamedServer[];
-  /** Such names exist nowhere outside: nobody is asked, and they are denied. */
+  /** Such names exist in no upstream: they are denied locally. */
   readonly isLocal: boolean;
 }
 
 export const DNS_PORT = 53;
 const PORT_MAX = 65535;
 const FROM_CONTAINER = "container:";
-/** Where dns11 itself listens: asked from inside a container, it would ask itself. */
+/** Where dns11 itself listens: queried from inside a container, it would query itself. */
 const OWN_ADDRESS = "127.0.0.11";
 const LINK_LOCAL = /^fe[89ab][0-9a-f]:/i;
-/** What names are made of; an international one is written in its xn-- form, because that is what queries bring. */
+/** Characters of domain names; internationalized names are written in their xn-- form, as in queries. */
 const DOMAIN = /^[\w.-]*$/;
 
-/** From where a server is asked that does not say so itself. */
+/** Where a server without a prefix is queried from. */
 type DialSide = "host" | "container";
 
-/** Reads one server; throws an Error that says what is wrong with the text. */
+/** Parses one server; throws an Error with a sentence for users. */
 export function parseServer(text: string, place: DialSide = "host"): NamedServer {
   if (text === "host") return "host";
   const isMarked = text.startsWith(FROM_CONTAINER);
@@ -59,7 +60,7 @@ export function parseServer(text: string, place: DialSide = "host"): NamedServer
   return { from: isInside ? "container" : "host", address, port };
 }
 
-/** Reads `SERVER` or `/DOMAIN[/DOMAIN...]/[SERVER]`; throws an Error that says what is wrong with the text. */
+/** Parses `SERVER` or `/DOMAIN[/DOMAIN...]/[SERVER]`; throws an Error with a sentence for users. */
 export function parseRoute(text: string, place: DialSide = "host"): RouteText {
   if (!text.startsWith("/")) return { domains: [""], servers: [parseServer(text, place)], isLocal: false };
   const parts = text.slice(1).split("/");
@@ -72,7 +73,10 @@ export function parseRoute(text: string, place: DialSide = "host"): RouteText {
   };
 }
 
-/** A domain without the dots around it, in lower case; throws an Error where it is none. "" and "." mean every name. */
+/**
+ * A domain without leading and trailing dots, in lower case; throws an Error for an invalid one. "" and "." mean every
+ * name.
+ */
 export function parseDomain(text: string): string {
   const domain = text
     .replace(/^\*?\./, "")
@@ -84,12 +88,12 @@ export function parseDomain(text: string): string {
   return domain;
 }
 
-/** The wire labels of a domain as `parseDomain` gives it. */
+/** The wire labels of a domain from `parseDomain`. */
 export function domainLabels(domain: string): Uint8Array {
   return domain === "" ? new Uint8Array(0) : folded(wireLabels(domain) as Uint8Array);
 }
 
-/** Writes what `parseRoute` reads. */
+/** Writes what `parseRoute` parses. */
 export function routeText({ domains, servers, isLocal }: RouteText): string {
   const server = isLocal ? "" : servers.map((each) => namedServerText(each)).join(" ");
   const isForAll = domains.length === 1 && domains[0] === "" && !isLocal;
@@ -101,13 +105,13 @@ function namedServerText(server: NamedServer): string {
   return `${server.from === "container" ? FROM_CONTAINER : ""}${withPort(server)}`;
 }
 
-/** A server of a view as Docker writes it in a container's resolv.conf. */
+/** A server of a view, as Docker writes it in a container's resolv.conf. */
 export function serverText(server: Server): string {
   if (server.from === "docker") return server.address === "127.0.0.11" ? "docker" : `docker(${server.address})`;
   return server.from === "host" ? `host(${withPort(server)})` : withPort(server);
 }
 
-/** Reads what `serverText` wrote, several of them in one text, behind the domain that they are for. */
+/** Parses the servers that `serverText` wrote, several in one text, after the domain that they are for. */
 export function serversIn(text: string): Server[] {
   const [, list = text] = /^\/[^/]*\/(.*)$/.exec(text) ?? [];
   return list.split(" ").flatMap((word): Server[] => {

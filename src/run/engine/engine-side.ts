@@ -1,7 +1,6 @@
 /**
- * EngineWay: the container's way for all containers of an engine: watch -> registry -> roster -> attach. Names that the
- * registry keeps are read by the answerer through the view that each endpoint holds; sockets made in a namespace are handed
- * to the listeners.
+ * EngineSide: the container side for all containers of an engine: watch -> registry -> roster -> attach. The answerer
+ * reads the registry's names through the view of each endpoint. Sockets made in a namespace go to the listeners.
  */
 import { eventLogger } from "../../base/log/event-logger.ts";
 import type { Status } from "../../api/status.ts";
@@ -42,7 +41,7 @@ export class EngineSide implements ContainerSide {
   constructor(parts: ContainerSideParts, link: EngineAccess) {
     this.#parts = parts;
     this.#link = link;
-    // In the order in which a container meets them, backwards: whoever is told stands before who tells.
+    // In reverse order of the pipeline: a receiver is built before its sender.
     this.directory = this.#openDirectory();
     this.reconciler = this.#openReconciler();
     this.nodes = this.#openNodes();
@@ -166,7 +165,7 @@ export class EngineSide implements ContainerSide {
       quarantineOf: quarantines.reasonFor,
       labelPolicy: settings.labels,
       onWarning: ({ name: container }, warning) =>
-        repeats.log("warn", container, { container, warning }, "odd container"),
+        repeats.log("warn", container, { container, warning }, "container has a configuration problem"),
     });
   }
 
@@ -193,7 +192,7 @@ export class EngineSide implements ContainerSide {
     return new Follower(this.#link.engine, {
       onConnected: (info) => {
         this.#link.accept(info);
-        if (this.#isAway) repeats.log("info", "", { version: info.version }, "the engine answers again", "engine");
+        if (this.#isAway) repeats.log("info", "", { version: info.version }, "reconnected to the engine", "engine");
         this.#isAway = false;
         this.hostUpstreams.reread();
         void this.#refreshHostGateway();
@@ -201,11 +200,17 @@ export class EngineSide implements ContainerSide {
       onDisconnected: (reason) => {
         counts.engineLosses++;
         this.#isAway = true;
-        repeats.log("warn", "", { reason }, "the engine is away; last-known names keep answering", "engine");
+        repeats.log(
+          "warn",
+          "",
+          { reason },
+          "lost the connection to the engine, serving the last known names",
+          "engine",
+        );
       },
       onEventApplied: (lagMs) => counts.eventLag.add(0, lagMs / 1_000),
       onSynced: () => {
-        log.info({ containers: this.directory.containers.size }, "every running container is known");
+        log.info({ containers: this.directory.containers.size }, "loaded the running containers");
         void this.#undoLeftBehind();
       },
       onNetwork: (fact) => this.directory.putNetwork(fact),
@@ -218,7 +223,7 @@ export class EngineSide implements ContainerSide {
       onInspectFailed: (id, reason) => {
         counts.inspectFailures++;
         const container = this.#nameOf(id);
-        repeats.log("warn", container, { container, reason }, "cannot inspect; trying again");
+        repeats.log("warn", container, { container, reason }, "inspect failed, retrying");
       },
       nameserversOf: (json) => this.hostUpstreams.nameserversOf(json),
       known: () => this.directory.containers,
@@ -235,7 +240,7 @@ export class EngineSide implements ContainerSide {
     const wasFailed = counts.onState(id, state);
     const container = this.#nameOf(id);
     if (state.kind === "attached" && wasFailed) {
-      repeats.log("info", container, { container }, "attached; it was Docker's for a while", "attaching");
+      repeats.log("info", container, { container }, "attached again", "attaching");
     } else if (state.kind === "attached") log.debug({ container }, "attached");
     if (state.kind === "failed") {
       const { code, reason, culprits } = state;
@@ -245,25 +250,25 @@ export class EngineSide implements ContainerSide {
     }
   }
 
-  /** Where containers reach the engine's host unless somebody says otherwise: the default bridge's side of it. */
+  /** The default address of the engine's host for containers: the host's side of the default bridge. */
   async #refreshHostGateway(): Promise<void> {
     let gateway: string | undefined;
     try {
       const json = await this.#link.engine.network("bridge");
       gateway = (json?.IPAM?.Config ?? []).map(gatewayOf).find((each) => each !== undefined);
     } catch {
-      // Nodes have other ways to be reached, and the next connection asks again.
+      // Nodes can also be reached in other ways, and the next connection tries again.
     }
     if (this.nodes.setHostGateway(gateway)) this.roster.refresh();
   }
 
-  /** What another process serves still is not left behind. */
+  /** Waits first, because what another process still serves is not left behind. */
   async #undoLeftBehind(): Promise<void> {
     await this.#parts.begins;
-    for (const line of this.#undoOldNodes()) this.#parts.log.info(line, "left behind by a dns11 before");
+    for (const line of this.#undoOldNodes()) this.#parts.log.info(line, "removed leftovers of a previous run");
   }
 
-  /** Nodes that a killed instance left, and that are none by now. Another start of a container undoes everything by itself. */
+  /** Nodes that a killed instance left, and that are no nodes any more. A restarted container needs no undoing. */
   #undoOldNodes(): object[] {
     const { ground, journal } = this.#parts;
     return journal.all().records.flatMap((record) => {
@@ -279,12 +284,12 @@ export class EngineSide implements ContainerSide {
   }
 }
 
-/** An engine that has just been started may not tell its own side of the bridge: it is the first address. */
+/** An engine that has just started may not report the gateway of the bridge: it is the first address. */
 function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Subnet?: string }): string | undefined {
   return gateway ?? /^(\d+\.\d+\.\d+)\.0\//.exec(subnet ?? "")?.[1]?.concat(".1");
 }
 
-/** Docker uses three servers of a list and says nothing of the others. */
+/** Docker uses three servers of a list and ignores the others. */
 function serversMax({ behaviour }: RunSettings): number {
   return behaviour.failsOver ? LIMITS.upstreamServers : LIMITS.forwardServers;
 }

@@ -1,5 +1,5 @@
 /**
- * EnginePremises: a run that serves an engine's containers, and what such a run would do with each.
+ * EngineTarget: a run that serves an engine's containers, and the preview of such a run.
  */
 import { instanceFolder } from "../../api/state-paths.ts";
 import type { ContainerStatus } from "../../api/status.ts";
@@ -28,7 +28,7 @@ export async function findEngine(search: TargetSearch): Promise<ServeTarget | un
   );
 }
 
-/** What a run would do with every container that runs now; touches none of them. */
+/** What a run would do with every running container. Touches none of them. */
 export async function preview(settings: RunSettings, log: Log): Promise<readonly ContainerStatus[]> {
   const ground = previewPlatform();
   const link = await EngineLink.open(settings);
@@ -49,7 +49,7 @@ export async function preview(settings: RunSettings, log: Log): Promise<readonly
     },
     link,
   );
-  // Nothing that is wanted is done: the reconciler is stopped before it starts.
+  // The reconciler is stopped before it starts, so that nothing is attached.
   await way.stop();
   await way.follower.once();
   const containers = containerStatuses(way.containers);

@@ -1,6 +1,6 @@
 /**
- * NodeWay: the container's way inside a KIND node, for those who bake dns11 into a node's image: no engine, one namespace,
- * which is our own, and Docker's resolver behind us for everything.
+ * NodeSide: the container side inside a KIND node, for node images that contain dns11: no engine, one namespace (our
+ * own), and Docker's resolver as the only upstream.
  */
 import { openSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -30,13 +30,13 @@ import { openNamespace } from "../open-namespace.ts";
 import { Quarantines } from "../quarantine/quarantines.ts";
 import { NODE_INSTANCE_ID, THREAD_NAMESPACE, openNodeMode } from "./node-instance.ts";
 
-/** How often the node's place in its networks is looked at: nobody tells of it in here. */
+/** How often the node's network addresses are checked: nothing reports changes to a process inside the node. */
 const LOOK_EVERY_MS = 2_000;
 
 export async function findNode(): Promise<ServeTarget> {
   return await Promise.resolve({
     instanceId: NODE_INSTANCE_ID,
-    // There is nobody else to serve meanwhile.
+    // There is no other container to serve while this one is quarantined.
     openQuarantines: () => Quarantines.none(),
     compose: (parts: ContainerSideParts) => new NodeSide(parts),
     close: () => undefined,
@@ -80,8 +80,8 @@ class NodeSide implements ContainerSide {
     this.repairs = {
       repair: async (id) => (await this.#reconciler.repair(id)) ?? "not-served",
       setDetached: () => {
-        throw new Fault("NOT_FROM_INSIDE", "A node that serves itself is not detached", {
-          remedy: "Stop dns11 in it instead.",
+        throw new Fault("NOT_FROM_INSIDE", "A node that runs dns11 itself cannot be detached", {
+          remedy: "Stop dns11 in the node instead.",
         });
       },
     };
@@ -95,7 +95,7 @@ class NodeSide implements ContainerSide {
     return this.#reconciler.isSettled;
   }
 
-  /** There is nobody to hear of but ourselves. */
+  /** There is no engine to watch. */
   get lastSignMs(): number {
     return performance.now();
   }
@@ -162,7 +162,7 @@ class NodeSide implements ContainerSide {
     return this.#directory.viewOf(this.#container, nodePlaceOf(this.#policy, this.#mode.fact));
   }
 
-  /** Whether the node has another place in its networks now. */
+  /** Checks whether the node's network addresses have changed. */
   #look(): void {
     if (!this.#mode.update(readInNodeFact(this.#parts.ground.memory), this.#policy)) return;
     this.refresh();
@@ -175,11 +175,11 @@ class NodeSide implements ContainerSide {
     if (state.kind === "attached") log.info("serving the node and its pods");
     if (state.kind !== "failed" || state.reason === this.#lastFailure) return;
     this.#lastFailure = state.reason;
-    log.warn({ code: state.code, reason: state.reason }, "not serving; trying again");
+    log.warn({ code: state.code, reason: state.reason }, "not serving the node, retrying");
   }
 }
 
-/** The node as a container that is on no network that we know: everything is Docker's to answer. */
+/** The node as a container on no known network: Docker answers everything. */
 function containerHere({ fact }: NodeMode): ContainerFact {
   return {
     id: IN_NODE_ID,

@@ -1,25 +1,25 @@
 /**
- * BlackBox: what dns11 was doing when it died. A file of the instance's folder is mapped into memory, so that saying whose
- * work is being done costs a store, and no write; the next process reads what the last one was at. Whoever ends by itself
- * says so, and then there is nothing to read.
+ * CrashRecorder: what dns11 was doing when it crashed. It maps a file of the state folder into memory, so that
+ * recording the current client costs one store and no write. The next process reads the record. A process that exits by
+ * itself marks it as closed.
  */
 import { closeSync, constants, ftruncateSync, openSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 import { mapShared } from "../../kernel/libc.ts";
 
-/** What a process that did not end by itself was doing, and for which container. */
+/** What a process was doing when it crashed, and for which container. */
 export interface CrashContext {
   readonly doing: "attaching" | "answering";
   readonly containerId: string;
 }
 
 const FILE = "black-box";
-/** Of this layout; another version's file is not read. */
+/** Identifies this layout; a file of another version is ignored. */
 const MAGIC = 0x64310001;
-/** Words: the magic, 1 as long as the process runs, the number of the client whose work is done, 1 while attaching. */
+/** Words: the magic, 1 while the process runs, the number of the current client, 1 while attaching. */
 const AT = { magic: 0, isRunning: 1, client: 2, attaching: 3 } as const;
-/** Which container is being attached, and then one place for each client: its number, and its container. */
+/** The container being attached, followed by one slot for each client: its number and its container. */
 const ATTACHING_AT = 16;
 const ID_BYTES = 64;
 const PLACES_AT = ATTACHING_AT + ID_BYTES;
@@ -30,9 +30,9 @@ const FILE_BYTES = PLACES_AT + PLACES * PLACE_BYTES;
 export class CrashRecorder {
   readonly #bytes: Buffer;
   readonly #words: Uint32Array;
-  /** What the process before was doing when it died: undefined where it ended by itself, null where it did nothing. */
+  /** What the previous process was doing: undefined where it exited by itself, null where it was idle. */
   readonly previous: CrashContext | null | undefined;
-  /** One word: the number of the client whose packet or reply is in work. */
+  /** One word: the number of the client whose packet or reply is being processed. */
   readonly currentClient: Uint32Array;
 
   private constructor(memory: ArrayBuffer, before: CrashContext | null | undefined) {
@@ -44,7 +44,10 @@ export class CrashRecorder {
     this.#words[AT.isRunning] = 1;
   }
 
-  /** Reads what is there and begins anew. Throws where there is no room: a file that has none would end the process later. */
+  /**
+   * Reads the record and starts a new one. Throws where the disk is full: writing to a mapped hole would crash the
+   * process later.
+   */
   static open(folder: string): CrashRecorder {
     const path = join(folder, FILE);
     const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
@@ -59,19 +62,19 @@ export class CrashRecorder {
     }
   }
 
-  /** The same without a file, where there is no room for one: nothing of it outlives the process. */
+  /** Without a file, for a folder that cannot be used: nothing outlives the process. */
   static unmapped(): CrashRecorder {
     return new CrashRecorder(new ArrayBuffer(FILE_BYTES), undefined);
   }
 
-  /** From now on this client's work is the container's. */
+  /** Assigns a client number to a container. */
   setContainer(client: number, containerId: string): void {
     const at = placeOf(client);
     this.#bytes.writeUInt32LE(client, at);
     writeId(this.#bytes, at + 4, containerId);
   }
 
-  /** Does something to a container's namespace. */
+  /** Marks the container as being attached while `work` runs. */
   attaching<T>(containerId: string, work: () => T): T {
     writeId(this.#bytes, ATTACHING_AT, containerId);
     this.#words[AT.attaching] = 1;
@@ -82,18 +85,18 @@ export class CrashRecorder {
     }
   }
 
-  /** The container of an client, unless another one has taken its place. */
+  /** The container of a client, unless another client has taken its slot. */
   containerOf(client: number): string | undefined {
     return containerIn(this.#bytes, client);
   }
 
-  /** The process ends by itself. */
+  /** The process exits by itself. */
   close(): void {
     this.#words[AT.isRunning] = 0;
   }
 }
 
-/** What is in a file that a process left; a damaged one tells nothing. */
+/** Reads the record of a previous process; undefined for a damaged one. */
 function lastWordsIn(bytes: Buffer): CrashContext | null | undefined {
   if (bytes.length !== FILE_BYTES || wordIn(bytes, AT.magic) !== MAGIC) return undefined;
   if (wordIn(bytes, AT.isRunning) !== 1) return undefined;

@@ -1,13 +1,13 @@
 /**
- * Quarantines: which containers may end dns11 again, for all who have to know: what is attached last, what is not attached
- * at all, and what to tell of it. It begins with the last words of the process before.
+ * Quarantines: the containers that may crash dns11 again. Decides which are attached last, and which are not attached
+ * at all. Starts from what the previous process was doing when it crashed.
  */
 import { reasonOf } from "../../base/lib/fault.ts";
 import type { Log } from "../../base/log/log.ts";
 import { CrashRecorder, type CrashContext } from "./crash-recorder.ts";
 import { CrashHistory } from "./crash-history.ts";
 
-/** setTimeout takes no more. */
+/** The longest delay that setTimeout accepts. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export class Quarantines {
@@ -23,25 +23,27 @@ export class Quarantines {
     this.#log = log;
   }
 
-  /** What was decided before. Where its files cannot be written, deaths are not remembered, and that is told. */
+  /** Loads earlier decisions. Logs where the crash history cannot be written. */
   static open(folder: string, log: Log): Quarantines {
     const deaths = new CrashHistory(folder, (error) =>
-      log.warn({ reason: reasonOf(error) }, "how dns11 died before cannot be written down"),
+      log.warn({ reason: reasonOf(error) }, "cannot write the crash history"),
     );
     return new Quarantines(deaths, folder, log);
   }
 
-  /** For a look at what would be done: nothing is read or written. */
+  /** For a preview: nothing is read or written. */
   static none(): Quarantines {
     return new Quarantines(new CrashHistory("/nonexistent", () => undefined));
   }
 
-  /** Where it is written down what is being done, once `enter` was called. */
+  /** Records what dns11 is doing, once `begin` was called. */
   get recorder(): CrashRecorder {
     return this.#box;
   }
 
-  /** Reads the last words of the process before, and begins its own. Only whoever holds the lock may. */
+  /**
+   * Reads the record of the previous process and starts our own. Only the holder of the instance lock may call this.
+   */
   begin(): void {
     if (this.#folder === undefined || this.#log === undefined) return;
     this.#box = opened(this.#folder, this.#log);
@@ -52,15 +54,15 @@ export class Quarantines {
 
   readonly isSuspect = (containerId: string): boolean => this.#deaths.isSuspect(containerId);
 
-  /** Why a container is left to Docker's resolver, as a sentence; undefined where it is not. */
+  /** Why a container is quarantined, as a sentence; undefined where it is not. */
   readonly reasonFor = (containerId: string): string | undefined => {
     const found = this.#deaths.of(containerId);
     if (found === undefined) return undefined;
     const until = new Date(found.untilMs).toISOString();
-    return `dns11 died again and again while it was ${found.doing} it; it is in quarantine until ${until}`;
+    return `dns11 crashed repeatedly while ${found.doing} it; quarantined until ${until}`;
   };
 
-  /** Has it told when a quarantine ends. */
+  /** Calls `onEnd` whenever a quarantine ends. */
   watch(onEnd: () => void): void {
     clearTimeout(this.#timer);
     const endMs = this.#deaths.nextEndMs;
@@ -75,12 +77,12 @@ export class Quarantines {
     this.#timer.unref();
   }
 
-  /** Somebody takes the risk; whether it was in quarantine. */
+  /** Ends a quarantine by hand; returns whether there was one. */
   release(containerId: string): boolean {
     return this.#deaths.release(containerId);
   }
 
-  /** The process ends by itself. */
+  /** The process exits by itself. */
   close(): void {
     clearTimeout(this.#timer);
     this.recorder.close();
@@ -91,19 +93,19 @@ function opened(folder: string, log: Log): CrashRecorder {
   try {
     return CrashRecorder.open(folder);
   } catch (error) {
-    log.warn({ reason: reasonOf(error) }, "whose work ends dns11 would not be known: its state folder cannot be used");
+    log.warn({ reason: reasonOf(error) }, "cannot record crashes, the state folder is unusable");
     return CrashRecorder.unmapped();
   }
 }
 
 function tellOf(words: CrashContext | null, deaths: CrashHistory, log: Log): void {
   if (words === null) {
-    log.warn("dns11 was killed, or died, while it was idle");
+    log.warn("the previous run crashed or was killed while idle");
     return;
   }
   const { doing, containerId } = words;
   const container = containerId.slice(0, 12);
-  const what = deaths.of(containerId) !== undefined ? "is left to Docker's resolver" : "is attached last and alone";
+  const what = deaths.of(containerId) !== undefined ? "is quarantined" : "is attached last and alone";
   const follows = deaths.of(containerId) !== undefined || deaths.isSuspect(containerId) ? `; it ${what}` : "";
-  log.warn({ container, doing }, `dns11 was killed, or died, while it was at work for a container${follows}`);
+  log.warn({ container, doing }, `the previous run crashed or was killed while serving a container${follows}`);
 }

@@ -1,5 +1,5 @@
-// Proves when a supervisor is told that dns11 is alive: as long as the follower of the engine is, and no longer; and that
-// not to know how it is ends nothing.
+// Proves that the supervisor gets watchdog messages only while the follower of the engine is alive, and that a report that
+// fails does not stop reporting.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -13,7 +13,7 @@ import { createLog } from "../../../src/base/log/log.ts";
 import { startSupervisor } from "../../support/program/notified.ts";
 import { pause } from "../../support/rig/wait.ts";
 
-test("a follower that is silent for too long ends the beats, and its next sign of life brings them back", async () => {
+test("watchdog messages stop while the follower is silent for too long, and resume with its next activity", async () => {
   const folder = mkdtempSync(join(tmpdir(), "d11-life-"));
   await using supervisor = await startSupervisor(join(folder, "notify.sock"));
   const life = new Lifecycle({ NOTIFY_SOCKET: supervisor.name, WATCHDOG_USEC: "40000" }, createLog("silent"));
@@ -30,7 +30,7 @@ test("a follower that is silent for too long ends the beats, and its next sign o
     const beats = (): number => supervisor.messages.filter((message) => "WATCHDOG" in message).length;
     await supervisor.said("WATCHDOG", "1");
     lastSignMs = performance.now() - LIMITS.followerSilentMs;
-    // What was sent before it fell silent may still be on its way.
+    // Earlier messages may still be in transit.
     await pause(100);
     const heard = beats();
     await supervisor.said("READY", "1");
@@ -44,19 +44,22 @@ test("a follower that is silent for too long ends the beats, and its next sign o
   }
 });
 
-test("a supervisor does not wait for an engine that does not come, and is told when it has come", async () => {
+test("a supervisor does not wait for an engine that does not start, and is notified once it has", async () => {
   const folder = mkdtempSync(join(tmpdir(), "d11-life-"));
   await using supervisor = await startSupervisor(join(folder, "notify.sock"));
   let nowMs = LIMITS.engineStartWaitMs - 1;
   const life = new Lifecycle({ NOTIFY_SOCKET: supervisor.name }, createLog("silent"), () => nowMs);
   try {
-    life.setWaitingFor("the engine: nobody is there");
+    life.setWaitingFor("waiting for the engine: connection refused");
     life.begin();
-    const patience = await supervisor.said("STATUS", "Starting: the engine: nobody is there");
+    const patience = await supervisor.said("STATUS", "Starting: waiting for the engine: connection refused");
     assert.deepEqual(["READY" in patience, "EXTEND_TIMEOUT_USEC" in patience], [false, true]);
     nowMs = LIMITS.engineStartWaitMs + 1;
-    assert.equal((await supervisor.said("READY", "1"))["STATUS"], "Starting: the engine: nobody is there");
-    assert.equal(life.report().ready, false, "who asks us hears the truth");
+    assert.equal(
+      (await supervisor.said("READY", "1"))["STATUS"],
+      "Starting: waiting for the engine: connection refused",
+    );
+    assert.equal(life.report().ready, false, "the report still says that it is not ready");
     life.setServing(() => ({ isSynced: true, isSettled: true, containers: () => [], lastActivityMs: () => 0 }));
     await supervisor.said("STATUS", "0 of 0 containers attached");
     assert.equal(supervisor.messages.filter((message) => "READY" in message).length, 1);
@@ -66,7 +69,7 @@ test("a supervisor does not wait for an engine that does not come, and is told w
   }
 });
 
-test("where it cannot be found out how containers are, nothing ends, and it is told as soon as it can be", async () => {
+test("a failing report does not stop reporting, and readiness is reported as soon as possible", async () => {
   const folder = mkdtempSync(join(tmpdir(), "d11-life-"));
   await using supervisor = await startSupervisor(join(folder, "notify.sock"));
   const life = new Lifecycle({ NOTIFY_SOCKET: supervisor.name }, createLog("silent"));
@@ -86,20 +89,20 @@ test("where it cannot be found out how containers are, nothing ends, and it is t
   }
 });
 
-test("ready is reached once and ends with the end; what is missing before is told", () => {
+test("a run becomes ready once and stays ready until it stops; before that the report lists what is missing", () => {
   const life = new Lifecycle({}, createLog("silent"));
-  life.setWaitingFor("the engine: nobody is there");
-  assert.deepEqual(life.report().missing, ["the engine: nobody is there"]);
+  life.setWaitingFor("waiting for the engine: connection refused");
+  assert.deepEqual(life.report().missing, ["waiting for the engine: connection refused"]);
   const pending = { id: "1", name: "web", isPaused: false, networks: [], state: "verifying" } as const;
   const now = { isSynced: false, isSettled: false };
   life.setServing(() => ({ ...now, containers: () => [pending], lastActivityMs: () => 0 }));
-  assert.deepEqual(life.report().missing, ["not every running container is known yet"]);
+  assert.deepEqual(life.report().missing, ["the list of running containers is not complete yet"]);
   now.isSynced = true;
   assert.deepEqual(life.report().missing, ['container "web" is being verified']);
   now.isSettled = true;
   assert.equal(life.report().ready, true);
   now.isSettled = false;
-  assert.equal(life.report().ready, true, "a container that starts later makes nobody unready");
+  assert.equal(life.report().ready, true, "a container that starts later does not make it unready");
   life.stopping();
   assert.deepEqual([life.report().ready, life.report().phase], [false, "stopping"]);
 });

@@ -1,4 +1,4 @@
-// Proves that what is thrown behind a guard is told, costs that piece of work alone, and is known by whose work it was.
+// Proves that an error behind a guard is reported with the current client and costs only that piece of work.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -11,7 +11,7 @@ const DEFECTS = new URL("../../../../src/run/internal-errors.js", import.meta.ur
 
 afterEach(() => guard.uninstall());
 
-test("a defect is told with its entrance and whose work it was, and the next piece of work is done", () => {
+test("an internal error is reported with its entry point and client, and the next piece of work runs", () => {
   const told: unknown[] = [];
   guard.install((error, entrance, who) => told.push([(error as Error).message, entrance, who]));
   assert.equal(
@@ -25,7 +25,7 @@ test("a defect is told with its entrance and whose work it was, and the next pie
   assert.deepEqual(told, [["a defect", "udp", 7]]);
 });
 
-test("whose work is done is known while it is, the innermost, and nobody's afterwards", () => {
+test("the current client is that of the innermost work, and 0 afterwards", () => {
   const word = new Uint32Array(1);
   const seen: (number | undefined)[] = [];
   guard.install(() => seen.push(word[0]), word);
@@ -38,7 +38,7 @@ test("whose work is done is known while it is, the innermost, and nobody's after
   assert.deepEqual([...seen, word[0]], [2, 1, 3, 1, 0]);
 });
 
-test("what is done later is behind a guard, too", async () => {
+test("deferred work is guarded too", async () => {
   const told: unknown[] = [];
   guard.install((_, entrance, who) => told.push([entrance, who]));
   guard.defer(9, () => assert.fail());
@@ -46,11 +46,11 @@ test("what is done later is behind a guard, too", async () => {
   assert.deepEqual(told, [["timer", 9]]);
 });
 
-test("without anybody to tell, a defect is thrown as it is", () => {
+test("without a handler an internal error is thrown", () => {
   assert.throws(() => guard.run("udp", 1, () => assert.fail("a defect")), /a defect/);
 });
 
-test("what no guard stands before does not end a process that serves, and is told once with its stack", () => {
+test("an uncaught error does not end a serving process, and is logged once with its stack", () => {
   const program = `
     import { guard } from "${GUARD}";
     import { InternalErrors } from "${DEFECTS}";
@@ -70,7 +70,7 @@ test("what no guard stands before does not end a process that serves, and is tol
   });
   assert.deepEqual([status, stderr], [0, ""]);
   const [count, lines] = JSON.parse(stdout) as [number, string[][]];
-  const first = "a defect of dns11; it cost one piece of work";
+  const first = "internal error, one task was aborted; please report it";
   assert.deepEqual(
     [count, lines],
     [
@@ -79,8 +79,8 @@ test("what no guard stands before does not end a process that serves, and is tol
         [first, "control", "behind a guard"],
         [first, "elsewhere", "of nobody's"],
         [first, "elsewhere", "a defect"],
-        ["the same defect of dns11 again", "a defect"],
-        ["the same defect of dns11 again", "a defect"],
+        ["internal error repeated", "a defect"],
+        ["internal error repeated", "a defect"],
       ],
     ],
   );

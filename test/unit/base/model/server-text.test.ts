@@ -1,4 +1,4 @@
-// Proves how nameservers and routes are read: every form, every bad one, and that what is written back reads the same.
+// Proves parsing of nameservers and routes: every valid form, invalid ones, and that formatting reverses it.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -45,7 +45,7 @@ for (const [text, server] of Object.entries(SERVERS)) {
   });
 }
 
-test("where it is said so, a server is asked from inside the container", () => {
+test("with the side `container`, a server is queried from inside the container", () => {
   assert.deepEqual(parseServer("10.0.0.53:5353", "container"), { from: "container", address: "10.0.0.53", port: 5353 });
   assert.deepEqual(parseServer("container:10.0.0.53", "container"), parseServer("10.0.0.53", "container"));
   assert.equal(parseServer("host", "container"), "host");
@@ -86,7 +86,7 @@ const BAD_SERVERS: Readonly<Record<string, RegExp>> = {
 };
 
 for (const [text, message] of Object.entries(BAD_SERVERS)) {
-  test(`"${text}" is no nameserver, and the error quotes it`, () => {
+  test(`"${text}" is not a nameserver, and the error quotes it`, () => {
     assert.throws(
       () => parseServer(text),
       (error: Error) => message.test(error.message) && error.message.startsWith(`"${text}"`),
@@ -130,28 +130,28 @@ const BAD_ROUTES: Readonly<Record<string, RegExp>> = {
 };
 
 for (const [text, message] of Object.entries(BAD_ROUTES)) {
-  test(`"${text}" is no route`, () => assert.throws(() => parseRoute(text), { message }));
+  test(`"${text}" is not a route`, () => assert.throws(() => parseRoute(text), { message }));
 }
 
-test("a label of 63 octets is a domain, one of 64 is none, nor are 255 octets in all", () => {
+test("a label of 63 bytes is valid; one of 64 bytes is not, nor is a name of 255 bytes", () => {
   assert.equal(parseDomain("a".repeat(63)), "a".repeat(63));
   assert.throws(() => parseDomain("a".repeat(64)), /no domain name/);
   assert.throws(() => parseDomain(Array.from({ length: 128 }, () => "a").join(".")), /no domain name/);
 });
 
-test("a domain on the wire is in lower case and without an end; that of every name is nothing", () => {
+test("wire labels of a domain are in lower case without a terminating zero; for every name they are empty", () => {
   assert.deepEqual(domainLabels("corp.example"), Buffer.from("\x04corp\x07example"));
   assert.equal(domainLabels("").length, 0);
 });
 
-test("what is written back reads the same", () => {
+test("formatting reverses parsing", () => {
   for (const text of [...Object.keys(SERVERS), ...Object.keys(ROUTES)]) {
     const route = parseRoute(text);
     assert.deepEqual(parseRoute(routeText(route)), route, routeText(route));
   }
 });
 
-test("whatever the text, it is read or refused with an Error that says why", () => {
+test("any text is parsed, or rejected with an Error that says why", () => {
   const pieces = fc.constantFrom(
     "/",
     ":",
@@ -184,7 +184,7 @@ test("whatever the text, it is read or refused with an Error that says why", () 
   );
 });
 
-test("a server of a view is written as Docker writes it", () => {
+test("a server of a view is formatted as Docker does", () => {
   const written = (["host", "container", "docker"] as const).map((from) => [
     serverText({ from, address: "10.0.0.53", port: 53 }),
     serverText({ from, address: "fd00::53", port: 5353 }),
@@ -198,7 +198,7 @@ test("a server of a view is written as Docker writes it", () => {
   assert.equal(serverText({ from: "docker", address: "127.0.0.11", port: 53 }), "docker", "where it usually is");
 });
 
-test("what status tells of servers is read back as those servers", () => {
+test("the servers in a status are parsed back", () => {
   const servers = (["host", "container", "docker"] as const).flatMap((from) => [
     { from, address: "10.0.0.53", port: 53 },
     { from, address: "fd00::53", port: from === "docker" ? 53 : 5353 },

@@ -1,4 +1,4 @@
-// Proves what follows from how dns11 died: with a clock that the test sets.
+// Proves the decisions that follow crashes, with a simulated clock.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -20,7 +20,7 @@ class Lives {
   readonly folder = mkdtempSync(join(parent, "x-"));
   nowMs = 1_000_000;
 
-  // A process that finds what the one before left.
+  // A process that starts after the previous one ended as `words` say.
   next(words: ReturnType<typeof attaching | typeof answering> | null | undefined, afterMs = SOON_MS): CrashHistory {
     this.nowMs += afterMs;
     const deaths = this.look();
@@ -33,7 +33,7 @@ class Lives {
   }
 }
 
-test("one death is nobody's fault, two make a suspect, three a quarantine", () => {
+test("one crash has no consequence, two make a suspect, three a quarantine", () => {
   const lives = new Lives();
   const one = lives.next(attaching("a"));
   assert.deepEqual([one.isSuspect("a"), one.of("a")], [false, undefined]);
@@ -42,11 +42,11 @@ test("one death is nobody's fault, two make a suspect, three a quarantine", () =
   const three = lives.next(attaching("a"));
   const { doing, times, untilMs } = three.of("a") ?? assert.fail();
   assert.deepEqual([doing, times, untilMs], ["attaching", 1, lives.nowMs + LIMITS.quarantineMs]);
-  assert.equal(three.isSuspect("a"), false, "it is not attached at all");
+  assert.equal(three.isSuspect("a"), false, "a quarantined container is not attached at all");
   assert.equal(three.nextEndMs, untilMs);
 });
 
-test("deaths that are long apart, of several containers, or of none, are no row", () => {
+test("crashes far apart, of several containers, or without a container, are not consecutive", () => {
   for (const lives of [
     [() => attaching("a"), LIMITS.crashWindowMs + 1],
     [(index: number) => answering(index % 2 === 0 ? "a" : "b"), SOON_MS],
@@ -59,14 +59,14 @@ test("deaths that are long apart, of several containers, or of none, are no row"
   }
 });
 
-test("attaching and answering are told apart, and both count for the container", () => {
+test("attaching and answering are distinguished, and both count for the container", () => {
   const lives = new Lives();
   lives.next(attaching("a"));
   lives.next(attaching("a"));
   assert.equal(lives.next(answering("a")).of("a")?.doing, "answering");
 });
 
-test("a quarantine ends, and the next one is twice as long, up to a bound", () => {
+test("a quarantine ends, and the next one is twice as long, up to a limit", () => {
   const lives = new Lives();
   const lengths: number[] = [];
   for (let round = 0; round < 7; round++) {
@@ -79,16 +79,16 @@ test("a quarantine ends, and the next one is twice as long, up to a bound", () =
   assert.deepEqual(lengths, [1, 2, 4, 8, 16, 24, 24]);
 });
 
-test("whoever is released is as if nothing had happened", () => {
+test("a released container starts with a clean history", () => {
   const lives = new Lives();
   for (let death = 0; death < LIMITS.crashesUntilQuarantine; death++) lives.next(attaching("a"));
   const deaths = lives.look();
   assert.deepEqual([deaths.release("a"), deaths.release("a"), deaths.of("a")], [true, false, undefined]);
-  assert.equal(lives.look().of("a"), undefined, "on disk, too");
+  assert.equal(lives.look().of("a"), undefined, "also on disk");
   assert.equal(lives.next(attaching("a")).isSuspect("a"), false);
 });
 
-test("only so many containers are kept in mind", () => {
+test("the number of remembered containers is limited", () => {
   const lives = new Lives();
   for (let container = 0; container < LIMITS.quarantinesKept + 5; container++) {
     for (let death = 0; death < LIMITS.crashesUntilQuarantine; death++) lives.next(attaching(`c${container}`), 1);
@@ -98,7 +98,7 @@ test("only so many containers are kept in mind", () => {
   assert.deepEqual([kept.filter(Boolean).length, kept.at(-1), kept[0]], [LIMITS.quarantinesKept, true, false]);
 });
 
-test("a damaged file tells of no deaths, and a folder that is not there costs the memory alone", () => {
+test("a damaged file means no crashes, and without a folder the history is kept in memory", () => {
   const lives = new Lives();
   for (const text of ["", "{", "[]", '{"deaths":1}', '{"deaths":[{}],"quarantines":{"a":{"untilMs":"x"}}}']) {
     writeFileSync(join(lives.folder, "deaths.json"), text);
