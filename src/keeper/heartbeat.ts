@@ -10,16 +10,16 @@ export class Heartbeat {
   readonly #stateOf: () => ThreadState | undefined;
   #silentMs = 0;
   #ranMs: number | undefined;
-  #lookedMs: number;
+  #checkedMs: number;
 
   /** `stateOf` returns the state of the main process's main thread. */
   constructor(nowMs: number, stateOf: () => ThreadState | undefined) {
-    this.#lookedMs = nowMs;
+    this.#checkedMs = nowMs;
     this.#stateOf = stateOf;
   }
 
   beat(nowMs: number): void {
-    this.#lookedMs = nowMs;
+    this.#checkedMs = nowMs;
     this.#silentMs = 0;
     this.#ranMs = undefined;
   }
@@ -31,13 +31,13 @@ export class Heartbeat {
 
   /** Adds the time since the last check; returns whether the process was silent for too long. */
   check(nowMs: number): boolean {
-    const passedMs = Math.min(nowMs - this.#lookedMs, KEEPER_LIMITS.lookMs * 2);
-    this.#lookedMs = nowMs;
-    this.#silentMs += this.#chanceMs(passedMs);
+    const passedMs = Math.min(nowMs - this.#checkedMs, KEEPER_LIMITS.pollMs * 2);
+    this.#checkedMs = nowMs;
+    this.#silentMs += this.#runnableMs(passedMs);
     return this.#silentMs >= KEEPER_LIMITS.silentMs;
   }
 
-  #chanceMs(passedMs: number): number {
+  #runnableMs(passedMs: number): number {
     const state = this.#stateOf();
     const before = this.#ranMs;
     this.#ranMs = state?.ranMs;

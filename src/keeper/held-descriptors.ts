@@ -40,11 +40,11 @@ export function closeDescriptors({ netlink, pairs }: HeldNamespace): void {
  * table was deleted makes the kernel wait until it is done with the table; a second later it does not.
  */
 export class DeferredClose {
-  readonly #later: { readonly fd: number; readonly atMs: number }[] = [];
+  readonly #pending: { readonly fd: number; readonly atMs: number }[] = [];
 
   add({ netlink, pairs }: HeldNamespace, nowMs: number): void {
     for (const { udp, tcp } of pairs) for (const fd of [udp, tcp]) closeQuietly(fd);
-    this.#later.push({ fd: netlink, atMs: nowMs + LIMITS.nftLingerMs });
+    this.#pending.push({ fd: netlink, atMs: nowMs + LIMITS.nftLingerMs });
   }
 
   /** The same for a process with an event loop. */
@@ -54,6 +54,7 @@ export class DeferredClose {
 
   /** Closes the descriptors that are due. */
   closeDue(nowMs: number): void {
-    while (this.#later[0] !== undefined && this.#later[0].atMs <= nowMs) closeQuietly(this.#later.shift()?.fd ?? -1);
+    while (this.#pending[0] !== undefined && this.#pending[0].atMs <= nowMs)
+      closeQuietly(this.#pending.shift()?.fd ?? -1);
   }
 }

@@ -39,15 +39,15 @@ export class KeeperLink {
   readonly #parts: KeeperLinkParts;
   readonly #held = new Map<number, HeldNamespace>();
   /** Keys that the keeper has not been sent yet. */
-  readonly #untold = new Set<number>();
+  readonly #pending = new Set<number>();
   #keys = 0;
   #channel: Channel | undefined;
   #child: ChildProcess | undefined;
   #pid: number | null = null;
-  #isAnswering = false;
+  #isResponding = false;
   #restarts = 0;
   #attempts = 0;
-  #heardMs = 0;
+  #lastReceivedMs = 0;
   #beatTimer: NodeJS.Timeout | undefined;
   #startTimer: NodeJS.Timeout | undefined;
   #flushTimer: NodeJS.Timeout | undefined;
@@ -61,7 +61,7 @@ export class KeeperLink {
 
   get report(): KeeperReport {
     const isThere = this.#channel !== undefined;
-    const state = this.#isEnded ? "off" : !isThere ? "away" : this.#isAnswering ? "watching" : "starting";
+    const state = this.#isEnded ? "off" : !isThere ? "away" : this.#isResponding ? "watching" : "starting";
     return { state, pid: this.#pid, namespaces: this.#held.size, restarts: this.#restarts };
   }
 
@@ -82,9 +82,9 @@ export class KeeperLink {
       });
       const child = this.#child;
       child.unref();
-      child.on("error", (error) => this.#lose(child, reasonOf(error)));
-      child.on("exit", (code, signal) => this.#lose(child, `it exited with ${signal ?? code}`));
-      this.#begin(new Channel(ours), child.pid ?? null);
+      child.on("error", (error) => this.#handleLoss(child, reasonOf(error)));
+      child.on("exit", (code, signal) => this.#handleLoss(child, `it exited with ${signal ?? code}`));
+      this.#connect(new Channel(ours), child.pid ?? null);
     } catch (error) {
       closeQuietly(ours);
       this.#restartLater(reasonOf(error));
@@ -95,22 +95,22 @@ export class KeeperLink {
 
   /** Goes on with a keeper that another main process started. It watches us from now on. */
   adopt(channel: Channel, pid: number): void {
-    this.#begin(channel, pid > 0 ? pid : null);
-    this.#isAnswering = true;
+    this.#connect(channel, pid > 0 ? pid : null);
+    this.#isResponding = true;
     this.#isListening = true;
   }
 
   /** We serve now with what the keeper held, and it holds everything that we serve with. */
   confirmTakeover(): void {
     this.#flush();
-    this.#say({ is: "taken" });
+    this.#send({ is: "taken" });
   }
 
   hold(namespace: HeldNamespace): Hold {
     const key = ++this.#keys;
     const renew = (now: HeldNamespace): void => {
       this.#held.set(key, now);
-      this.#tellOf(key);
+      this.#markPending(key);
     };
     renew(namespace);
     return {
@@ -118,73 +118,73 @@ export class KeeperLink {
         if (this.#held.has(key)) renew(now);
       },
       release: () => {
-        if (this.#held.delete(key)) this.#tellOf(key);
+        if (this.#held.delete(key)) this.#markPending(key);
       },
     };
   }
 
   /** Allows the next heartbeat to be this late. */
   announceBusy(ms: number): void {
-    this.#say({ is: "busy", ms });
+    this.#send({ is: "busy", ms });
   }
 
   /** We are paused. */
   yield(): void {
     this.#flush();
-    this.#say({ is: "yield" });
+    this.#send({ is: "yield" });
   }
 
   /** After a handover the descriptors belong to the successor, and so does the keeper. */
   detach(): void {
     this.#isEnded = true;
-    this.#drop();
+    this.#reset();
   }
 
   /** Nothing is held any more; the keeper may exit. */
   end(): void {
     if (this.#isEnded) return;
     this.#flush();
-    this.#say({ is: "end" });
+    this.#send({ is: "end" });
     this.detach();
     if (this.#isListening) rmSync(this.#parts.socketPath, { force: true });
   }
 
-  #begin(channel: Channel, pid: number | null): void {
+  #connect(channel: Channel, pid: number | null): void {
     this.#channel = channel;
     this.#pid = pid;
-    this.#isAnswering = false;
-    this.#heardMs = performance.now();
-    this.#say({ is: "hello", version: PROTOCOL_VERSION });
-    for (const key of this.#held.keys()) this.#untold.add(key);
+    this.#isResponding = false;
+    this.#lastReceivedMs = performance.now();
+    this.#send({ is: "hello", version: PROTOCOL_VERSION });
+    for (const key of this.#held.keys()) this.#pending.add(key);
     this.#flush();
-    this.#beatTimer = setInterval(() => this.#beat(), KEEPER_LIMITS.beatMs);
+    this.#beatTimer = setInterval(() => this.#sendBeat(), KEEPER_LIMITS.beatMs);
     this.#beatTimer.unref();
   }
 
-  #beat(): void {
-    this.#listen();
+  #sendBeat(): void {
+    this.#receiveAll();
     if (this.#channel === undefined) return;
-    this.#say({ is: "beat" });
+    this.#send({ is: "beat" });
     this.#flush();
-    if (performance.now() - this.#heardMs <= KEEPER_LIMITS.deafMs) return;
+    if (performance.now() - this.#lastReceivedMs <= KEEPER_LIMITS.unresponsiveMs) return;
     this.#child?.kill("SIGKILL");
-    this.#lose(this.#child, "it did not respond and was killed");
+    this.#handleLoss(this.#child, "it did not respond and was killed");
   }
 
   /** Reads what the keeper has sent since the last check. */
-  #listen(): void {
+  #receiveAll(): void {
     for (;;) {
       const packet = this.#channel?.receive() ?? "nothing";
       if (packet === "nothing") return;
-      if (packet === "end") return this.#lose(this.#child, "its connection was closed");
+      if (packet === "end") return this.#handleLoss(this.#child, "its connection was closed");
       const message = decodeFromKeeper(packet);
       for (const fd of packet.descriptors) closeQuietly(fd);
-      this.#heardMs = performance.now();
-      if (message !== undefined) this.#obey(message);
+      this.#lastReceivedMs = performance.now();
+      if (message !== undefined) this.#handle(message);
     }
   }
 
-  #obey(message: FromKeeper): void {
+  #handle(message: FromKeeper): void {
     switch (message.is) {
       case "hello":
         if (message.version === PROTOCOL_VERSION) return;
@@ -195,7 +195,7 @@ export class KeeperLink {
         );
         return this.detach();
       case "alive":
-        this.#isAnswering = true;
+        this.#isResponding = true;
         this.#attempts = 0;
         return;
       case "wanted":
@@ -212,8 +212,8 @@ export class KeeperLink {
   }
 
   /** Batched: attaching many containers neither wakes the keeper for each of them nor waits for it to run. */
-  #tellOf(key: number): void {
-    this.#untold.add(key);
+  #markPending(key: number): void {
+    this.#pending.add(key);
     this.#flushSoon();
   }
 
@@ -221,42 +221,42 @@ export class KeeperLink {
     this.#flushTimer ??= setTimeout(() => {
       this.#flushTimer = undefined;
       this.#flush();
-    }, KEEPER_LIMITS.tellMs).unref();
+    }, KEEPER_LIMITS.batchMs).unref();
   }
 
   /** Sends pending changes, as far as the channel takes them. */
   #flush(): void {
     if (this.#channel === undefined) return;
-    for (const key of this.#untold) {
+    for (const key of this.#pending) {
       const namespace = this.#held.get(key);
-      if (!this.#say(namespace === undefined ? { is: "release", key } : { is: "hold", key, namespace })) {
+      if (!this.#send(namespace === undefined ? { is: "release", key } : { is: "hold", key, namespace })) {
         this.#flushSoon();
         return;
       }
-      this.#untold.delete(key);
+      this.#pending.delete(key);
     }
   }
 
-  #say(message: ToKeeper): boolean {
+  #send(message: ToKeeper): boolean {
     const { bytes, descriptors } = encode(message);
     return this.#channel?.send(bytes, descriptors) ?? false;
   }
 
   /** `child` is the keeper at the time of the event: another one may have been started since. */
-  #lose(child: ChildProcess | undefined, reason: string): void {
+  #handleLoss(child: ChildProcess | undefined, reason: string): void {
     if (child !== this.#child || this.#isEnded || this.#channel === undefined) return;
-    this.#drop();
+    this.#reset();
     this.#restarts++;
     this.#restartLater(reason);
     this.#parts.onKeeperLost();
   }
 
-  #drop(): void {
+  #reset(): void {
     this.#channel?.close();
     this.#channel = undefined;
     this.#child = undefined;
     this.#pid = null;
-    this.#untold.clear();
+    this.#pending.clear();
     clearInterval(this.#beatTimer);
     clearTimeout(this.#flushTimer);
     clearTimeout(this.#startTimer);

@@ -23,9 +23,9 @@ const CAP_NET_ADMIN = 1n << 12n;
 const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 
 for (const signal of SIGNALS) process.on(signal, () => undefined);
-giveUp();
+dropPrivileges();
 const main = new PeerProcess(new Channel(CHANNEL));
-const keeper = new Keeper({ main, listener: LISTENER, memory: new NetlinkMemory(), onEvent: tell });
+const keeper = new Keeper({ main, listener: LISTENER, memory: new NetlinkMemory(), onEvent: log });
 keeper.run();
 // Nothing connects any more, and nothing should wait for the end of our log. A new descriptor gets the lowest free
 // number, which is that of the one closed last.
@@ -39,18 +39,18 @@ process.exit(0);
 /**
  * Capabilities can only be dropped for this thread. For the other threads the filter denies what theirs would allow.
  */
-function giveUp(): void {
+function dropPrivileges(): void {
   try {
     if (!denyCalls(DENIED_TO_KEEPER))
-      tell({ architecture: process.arch }, "system call filter is not supported on this architecture");
+      log({ architecture: process.arch }, "system call filter is not supported on this architecture");
     setCapabilities(CAP_NET_ADMIN, CAP_NET_ADMIN, 0n);
   } catch (error) {
-    tell({ reason: reasonOf(error) }, "the keeper cannot drop its privileges");
+    log({ reason: reasonOf(error) }, "the keeper cannot drop its privileges");
   }
 }
 
 /** In the JSON format of the log. */
-function tell(about: Readonly<Record<string, unknown>>, msg: string): void {
+function log(about: Readonly<Record<string, unknown>>, msg: string): void {
   const line = { level: "warn", time: new Date().toISOString(), keeper: process.pid, ...about, msg };
   try {
     writeSync(STDERR, `${JSON.stringify(line)}\n`);

@@ -22,7 +22,7 @@ import { PeerProcess } from "./peer-process.ts";
 
 /** A process that requests a takeover. */
 interface Successor {
-  readonly who: PeerProcess;
+  readonly peer: PeerProcess;
   /** What it has the keeper hold: copies of what it was given, and what it made itself. */
   readonly held: Map<number, HeldNamespace>;
   stage: "greeted" | "asked" | "given";
@@ -40,12 +40,12 @@ interface KeeperParts {
 
 export class Keeper {
   readonly #parts: KeeperParts;
-  readonly #lettingGo = new DeferredClose();
+  readonly #deferredClose = new DeferredClose();
   #main: PeerProcess;
   #held = new Map<number, HeldNamespace>();
   #successor: Successor | undefined;
   #hasBeaten = false;
-  #isOver = false;
+  #isDone = false;
 
   constructor(parts: KeeperParts) {
     this.#parts = parts;
@@ -55,32 +55,32 @@ export class Keeper {
 
   /** Runs until there is nothing left to watch. */
   run(): void {
-    while (!this.#isOver) {
+    while (!this.#isDone) {
       const { listener } = this.#parts;
-      const watched = [this.#main.fd, listener, ...(this.#successor === undefined ? [] : [this.#successor.who.fd])];
-      const [, hasNew] = waitReadable(watched, KEEPER_LIMITS.lookMs);
-      this.#hearMain();
+      const watched = [this.#main.fd, listener, ...(this.#successor === undefined ? [] : [this.#successor.peer.fd])];
+      const [, hasNew] = waitReadable(watched, KEEPER_LIMITS.pollMs);
+      this.#handleMain();
       if (hasNew === true) this.#accept();
-      if (this.#successor !== undefined) this.#hearSuccessor(this.#successor);
-      this.#look(performance.now());
+      if (this.#successor !== undefined) this.#handleSuccessor(this.#successor);
+      this.#checkTimeouts(performance.now());
     }
   }
 
-  #greet(who: PeerProcess): void {
-    who.send({ is: "hello", version: PROTOCOL_VERSION, keeper: process.pid, main: this.#main.pid });
+  #greet(peer: PeerProcess): void {
+    peer.send({ is: "hello", version: PROTOCOL_VERSION, keeper: process.pid, main: this.#main.pid });
   }
 
-  #hearMain(): void {
+  #handleMain(): void {
     const main = this.#main;
     for (const message of main.messages()) {
-      this.#obey(message);
-      if (this.#isOver) return;
+      this.#handle(message);
+      if (this.#isDone) return;
     }
     // A successor that was given everything goes on without the main process.
     if (main.isGone && this.#successor?.stage !== "given") this.#handBack("the main process exited");
   }
 
-  #obey(message: ToKeeper): void {
+  #handle(message: ToKeeper): void {
     switch (message.is) {
       case "hold":
         return this.#hold(this.#held, message.key, message.namespace);
@@ -94,12 +94,12 @@ export class Keeper {
       case "busy":
         return this.#main.heartbeat.allowSilence(message.ms);
       case "yield":
-        return this.#give();
+        return this.#handOver();
       case "end":
-        this.#isOver = true;
+        this.#isDone = true;
         return;
       case "hello":
-        if (message.version !== PROTOCOL_VERSION) this.#isOver = true;
+        if (message.version !== PROTOCOL_VERSION) this.#isDone = true;
         return;
       default:
         return;
@@ -116,7 +116,7 @@ export class Keeper {
     const namespace = held.get(key);
     if (namespace === undefined) return;
     held.delete(key);
-    this.#lettingGo.add(namespace, performance.now());
+    this.#deferredClose.add(namespace, performance.now());
   }
 
   /** Accepts only our own user, and one successor at a time. */
@@ -125,35 +125,35 @@ export class Keeper {
     if (channel === undefined) return;
     const { pid, uid } = peerOf(channel.fd);
     if (uid !== process.getuid?.() || this.#successor !== undefined) return channel.close();
-    const who = new PeerProcess(channel, pid);
-    this.#greet(who);
+    const peer = new PeerProcess(channel, pid);
+    this.#greet(peer);
     const dueMs = performance.now() + KEEPER_LIMITS.yieldMs;
-    this.#successor = { who, held: new Map(), stage: "greeted", dueMs };
+    this.#successor = { peer, held: new Map(), stage: "greeted", dueMs };
   }
 
-  #hearSuccessor(successor: Successor): void {
-    for (const message of successor.who.messages()) {
+  #handleSuccessor(successor: Successor): void {
+    for (const message of successor.peer.messages()) {
       if (message.is === "hold" && successor.stage === "given") {
         this.#hold(successor.held, message.key, message.namespace);
       } else if (message.is === "hold") closeDescriptors(message.namespace);
       else if (message.is === "release") this.#release(successor.held, message.key);
-      else if (message.is === "beat") successor.who.send({ is: "alive" });
-      else if (message.is === "take" && successor.stage === "greeted") this.#ask(successor);
-      else if (message.is === "taken" && successor.stage === "given") return this.#takenBy(successor);
+      else if (message.is === "beat") successor.peer.send({ is: "alive" });
+      else if (message.is === "take" && successor.stage === "greeted") this.#requestTakeover(successor);
+      else if (message.is === "taken" && successor.stage === "given") return this.#completeTakeover(successor);
       else if (message.is === "hello" && message.version === PROTOCOL_VERSION) continue;
       else break;
     }
-    if (successor.who.isGone) this.#forget(successor, "it exited");
+    if (successor.peer.isGone) this.#dropSuccessor(successor, "it exited");
   }
 
-  #ask(successor: Successor): void {
+  #requestTakeover(successor: Successor): void {
     successor.stage = "asked";
     successor.dueMs = performance.now() + KEEPER_LIMITS.yieldMs;
     this.#main.send({ is: "wanted" });
   }
 
   /** The main process is paused: sends everything that it serves with to the successor. */
-  #give(): void {
+  #handOver(): void {
     const successor = this.#successor;
     if (successor?.stage !== "asked") {
       this.#main.send({ is: "back" });
@@ -162,46 +162,46 @@ export class Keeper {
     successor.stage = "given";
     successor.dueMs = performance.now() + KEEPER_LIMITS.takeMs;
     for (const namespace of this.#held.values()) {
-      if (!tellPatiently(successor.who, () => successor.who.send({ is: "held", namespace }))) return;
+      if (!sendWaiting(successor.peer, () => successor.peer.send({ is: "held", namespace }))) return;
     }
-    tellPatiently(successor.who, () => successor.who.send({ is: "all", count: this.#held.size }));
+    sendWaiting(successor.peer, () => successor.peer.send({ is: "all", count: this.#held.size }));
   }
 
   /** The successor serves: the keeper watches it from now on. */
-  #takenBy({ who, held }: Successor): void {
-    this.#main.send({ is: "gone", successor: who.pid });
+  #completeTakeover({ peer, held }: Successor): void {
+    this.#main.send({ is: "gone", successor: peer.pid });
     this.#main.close();
     for (const namespace of this.#held.values()) closeDescriptors(namespace);
-    this.#main = who;
+    this.#main = peer;
     this.#held = held;
     this.#successor = undefined;
-    who.heartbeat.beat(performance.now());
-    this.#parts.onEvent({ main: who.pid, namespaces: held.size }, "another process has taken over");
+    peer.heartbeat.beat(performance.now());
+    this.#parts.onEvent({ main: peer.pid, namespaces: held.size }, "another process has taken over");
   }
 
-  #look(nowMs: number): void {
-    if (this.#isOver) return;
-    this.#lettingGo.closeDue(nowMs);
+  #checkTimeouts(nowMs: number): void {
+    if (this.#isDone) return;
+    this.#deferredClose.closeDue(nowMs);
     const successor = this.#successor;
     if (successor !== undefined && nowMs > successor.dueMs) {
       // It may be using what it was given, so it has to be killed first.
-      if (successor.stage === "given") successor.who.kill();
-      else successor.who.send({ is: "refused", reason: "the main process did not pause in time" });
-      this.#forget(successor, "it took too long");
+      if (successor.stage === "given") successor.peer.kill();
+      else successor.peer.send({ is: "refused", reason: "the main process did not pause in time" });
+      this.#dropSuccessor(successor, "it took too long");
     }
-    if (this.#isOver || !this.#hasBeaten || this.#successor?.stage === "given") return;
+    if (this.#isDone || !this.#hasBeaten || this.#successor?.stage === "given") return;
     if (!this.#main.heartbeat.check(nowMs)) return;
     this.#main.kill();
     this.#handBack("the main process hung and was killed");
   }
 
   /** The takeover failed: the previous process resumes, or Docker's resolver answers. */
-  #forget(successor: Successor, reason: string): void {
+  #dropSuccessor(successor: Successor, reason: string): void {
     this.#successor = undefined;
     for (const namespace of successor.held.values()) closeDescriptors(namespace);
-    successor.who.close();
+    successor.peer.close();
     if (successor.stage === "greeted") return;
-    this.#parts.onEvent({ successor: successor.who.pid, reason }, "takeover failed");
+    this.#parts.onEvent({ successor: successor.peer.pid, reason }, "takeover failed");
     this.#main.heartbeat.beat(performance.now());
     if (this.#main.isGone || !this.#main.send({ is: "back" })) {
       this.#handBack("the main process exited and no successor took over");
@@ -210,7 +210,7 @@ export class Keeper {
 
   /** No process serves any more. Docker's resolver answers in each container as soon as its table is gone. */
   #handBack(reason: string): void {
-    this.#isOver = true;
+    this.#isDone = true;
     const startMs = performance.now();
     let namespaces = 0;
     for (const namespace of this.#held.values()) if (removeTables(namespace, this.#parts.memory)) namespaces++;
@@ -221,11 +221,11 @@ export class Keeper {
 }
 
 /** A thousand namespaces do not fit into the channel: waits for the reader. */
-function tellPatiently(who: PeerProcess, tell: () => boolean): boolean {
+function sendWaiting(peer: PeerProcess, send: () => boolean): boolean {
   const untilMs = performance.now() + KEEPER_LIMITS.yieldMs;
-  while (!tell()) {
-    for (const _ of who.messages()) continue;
-    if (who.isGone || performance.now() > untilMs) return false;
+  while (!send()) {
+    for (const _ of peer.messages()) continue;
+    if (peer.isGone || performance.now() > untilMs) return false;
     waitReadable([], 1);
   }
   return true;

@@ -4,9 +4,9 @@
 export const KEEPER_LIMITS = {
   /** How often the main process sends a heartbeat, and how often the keeper checks when nothing arrives. */
   beatMs: 200,
-  lookMs: 100,
+  pollMs: 100,
   /** How long changes are collected before they are sent: many at once cost one switch between the two processes. */
-  tellMs: 10,
+  batchMs: 10,
   /**
    * How long the main process may be silent, counting only time in which it could run; then the keeper kills it. An
    * event loop blocked for this long answers no query. The longest known block, a flood of netlink dumps, takes 0.1 s.
@@ -17,7 +17,7 @@ export const KEEPER_LIMITS = {
   /** How long the keeper waits for a process that it has killed before it removes the rules anyway. */
   killMs: 2_000,
   /** How long a keeper may leave a heartbeat unanswered before it is killed and replaced. */
-  deafMs: 3_000,
+  unresponsiveMs: 3_000,
   /** Backoff for restarting a keeper that exited. */
   retryFirstMs: 50,
   retryLastMs: 5_000,

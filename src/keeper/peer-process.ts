@@ -37,7 +37,7 @@ export class PeerProcess {
   /** Received messages; none once it is gone. */
   *messages(): Generator<ToKeeper> {
     while (!this.#isGone) {
-      const packet = this.#received();
+      const packet = this.#receive();
       if (packet === "nothing") return;
       if (packet === "end") {
         this.#isGone = true;
@@ -70,7 +70,7 @@ export class PeerProcess {
     if (this.#process !== undefined) closeQuietly(this.#process);
   }
 
-  #received(): ReturnType<Channel["receive"]> {
+  #receive(): ReturnType<Channel["receive"]> {
     try {
       return this.#channel.receive();
     } catch {

@@ -12,7 +12,7 @@ import type { HeldNamespace } from "../base/model/held-namespace.ts";
 import { closeDescriptors } from "./held-descriptors.ts";
 import { type FromKeeper, PROTOCOL_VERSION, type ToKeeper, decodeFromKeeper, encode } from "./protocol.ts";
 
-const LOOK_EVERY_MS = 1;
+const POLL_MS = 1;
 /** There was no keeper, or there is none any more. */
 const ABSENT: ReadonlySet<string | undefined> = new Set(["ENOENT", "ECONNREFUSED"]);
 
@@ -42,9 +42,9 @@ export class Predecessor {
       throw error;
     }
     try {
-      say(channel, { is: "hello", version: PROTOCOL_VERSION });
-      const hello = await heard(channel, performance.now() + KEEPER_LIMITS.yieldMs);
-      if (hello?.is !== "hello") throw unheard("it does not answer");
+      send(channel, { is: "hello", version: PROTOCOL_VERSION });
+      const hello = await nextMessage(channel, performance.now() + KEEPER_LIMITS.yieldMs);
+      if (hello?.is !== "hello") throw notHandedOver("it does not answer");
       return new Predecessor(channel, hello);
     } catch (error) {
       channel.close();
@@ -57,12 +57,12 @@ export class Predecessor {
     const taken = new Map<string, HeldNamespace>();
     const deadlineMs = performance.now() + KEEPER_LIMITS.takeMs;
     try {
-      say(this.channel, { is: "take" });
+      send(this.channel, { is: "take" });
       for (;;) {
-        const message = await heard(this.channel, deadlineMs);
+        const message = await nextMessage(this.channel, deadlineMs);
         if (message?.is === "held") taken.set(message.namespace.id, message.namespace);
         else if (message?.is === "all" && message.count === taken.size) return taken;
-        else throw unheard(message?.is === "refused" ? message.reason : "its descriptors arrived incomplete");
+        else throw notHandedOver(message?.is === "refused" ? message.reason : "its descriptors arrived incomplete");
       }
     } catch (error) {
       for (const namespace of taken.values()) closeDescriptors(namespace);
@@ -72,26 +72,26 @@ export class Predecessor {
   }
 }
 
-function say(channel: Channel, message: ToKeeper): void {
+function send(channel: Channel, message: ToKeeper): void {
   const { bytes, descriptors } = encode(message);
   channel.send(bytes, descriptors);
 }
 
 /** The next message; undefined for one that cannot be decoded. Throws where none arrives any more. */
-async function heard(channel: Channel, deadlineMs: number): Promise<FromKeeper | undefined> {
+async function nextMessage(channel: Channel, deadlineMs: number): Promise<FromKeeper | undefined> {
   for (;;) {
     const packet = channel.receive();
-    if (packet === "end") throw unheard("its keeper exited, or has another successor");
+    if (packet === "end") throw notHandedOver("its keeper exited, or has another successor");
     if (packet !== "nothing") {
       const message = decodeFromKeeper(packet);
       if (message?.is !== "held") for (const fd of packet.descriptors) closeQuietly(fd);
       if (message?.is !== "alive") return message;
-    } else if (performance.now() > deadlineMs) throw unheard("it does not answer");
-    else await sleep(LOOK_EVERY_MS);
+    } else if (performance.now() > deadlineMs) throw notHandedOver("it does not answer");
+    else await sleep(POLL_MS);
   }
 }
 
-function unheard(reason: string): Fault {
+function notHandedOver(reason: string): Fault {
   return new Fault("NOT_HANDED_OVER", `The running dns11 did not hand over: ${reason}`, {
     remedy: "It keeps serving. Retry, or stop it first; Docker's own resolver answers meanwhile.",
   });

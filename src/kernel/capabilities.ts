@@ -38,7 +38,7 @@ export function threadCapabilities(): CapabilitySets[] {
   for (const thread of readdirSync("/proc/self/task")) {
     const status = statusOf(`/proc/self/task/${thread}/status`);
     if (status === undefined) continue;
-    const key = JSON.stringify(named(masksIn(status)));
+    const key = JSON.stringify(namedSets(masksIn(status)));
     counts.set(key, (counts.get(key) ?? 0) + 1);
   }
   return [...counts].map(([key, threads]) => ({ threads, ...(JSON.parse(key) as Omit<CapabilitySets, "threads">) }));
@@ -55,8 +55,8 @@ export function dropCapabilities(needed: readonly string[]): readonly string[] {
   const excess = (bounding | permitted | inheritable) & ~allowed;
   // A capability in the bounding set alone matters only to programs that we might execute.
   const kept = namesOf((permitted | inheritable) & ~allowed);
-  const wasStarted = process.env[STARTED_ANEW] === String(process.pid);
-  delete process.env[STARTED_ANEW];
+  const wasStarted = process.env[RESTARTED] === String(process.pid);
+  delete process.env[RESTARTED];
   if (excess === 0n || wasStarted || (effective & bit(NAMES.indexOf("CAP_SETPCAP"))) === 0n) return kept;
   // A relative path would be resolved in the current folder, and run as root.
   const program = process.argv[1] ?? "";
@@ -67,12 +67,12 @@ export function dropCapabilities(needed: readonly string[]): readonly string[] {
     }
     // The ambient set shrinks with the inheritable set.
     setCapabilities(effective, permitted, inheritable & allowed);
-    process.env[STARTED_ANEW] = String(process.pid);
+    process.env[RESTARTED] = String(process.pid);
     execute(process.execPath, [process.argv0, ...process.execArgv, program, ...process.argv.slice(2)]);
   } catch (error) {
     // A kernel policy forbids it, or the program was replaced on disk: dns11 serves anyway.
     if (!(error instanceof SystemFault)) throw error;
-    delete process.env[STARTED_ANEW];
+    delete process.env[RESTARTED];
   }
   return kept;
 }
@@ -80,7 +80,7 @@ export function dropCapabilities(needed: readonly string[]): readonly string[] {
 /**
  * Tells the restarted program not to try again: a kernel that grants more than it was told to must not cause a loop.
  */
-const STARTED_ANEW = "DNS11_STARTED_ANEW";
+const RESTARTED = "DNS11_STARTED_ANEW";
 const MASK_BITS = 64;
 
 function bit(number: number): bigint {
@@ -109,7 +109,7 @@ function masksIn(status: string): Masks {
   };
 }
 
-function named(masks: Masks): Omit<CapabilitySets, "threads"> {
+function namedSets(masks: Masks): Omit<CapabilitySets, "threads"> {
   const { effective, permitted, inheritable, bounding, ambient } = masks;
   return {
     effective: namesOf(effective),

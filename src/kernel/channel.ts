@@ -105,7 +105,7 @@ export class Channel {
     }
     if (this.#fd < 0) return false;
     memory.data.set(bytes);
-    layOut(bytes.length, writeDescriptors(descriptors));
+    prepareHeader(bytes.length, writeDescriptors(descriptors));
     const sent = retried(() => c.sendmsg(this.#fd, memory.header, MSG_DONTWAIT | MSG_NOSIGNAL));
     if (sent >= 0) return true;
     const errno = lastErrno();
@@ -116,11 +116,11 @@ export class Channel {
   /** The next message, if there is one; "end" where the peer is gone and everything it sent was read. */
   receive(): Packet | "nothing" | "end" {
     if (this.#fd < 0) return "end";
-    layOut(LIMITS.channelBytes, memory.control.length);
+    prepareHeader(LIMITS.channelBytes, memory.control.length);
     let length = retried(() => c.recvmsg(this.#fd, memory.header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
     // The peer closed the socket with unread messages; those that it sent before can still be read.
     if (length < 0 && lastErrno() === ECONNRESET) {
-      layOut(LIMITS.channelBytes, memory.control.length);
+      prepareHeader(LIMITS.channelBytes, memory.control.length);
       length = retried(() => c.recvmsg(this.#fd, memory.header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
     }
     if (length < 0) {
@@ -202,7 +202,7 @@ export function waitReadable(fds: readonly number[], timeoutMs: number): readonl
   return fds.map((_, index) => count > 0 && watched.readInt16LE(index * POLL_BYTES + 6) !== 0);
 }
 
-function layOut(dataBytes: number, controlBytes: number): void {
+function prepareHeader(dataBytes: number, controlBytes: number): void {
   const { header, iovec, control, data } = memory;
   header.fill(0);
   writePointer(iovec, 0, data);

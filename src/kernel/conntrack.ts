@@ -44,7 +44,7 @@ type ConntrackEntry = readonly (readonly [attribute: number, value: Buffer])[];
 export function deleteEntriesFrom(memory: NetlinkMemory, address: string): number {
   const source = bytesOf(address);
   const entries = withSocket(memory, (socket) => entriesFrom(socket, source, address));
-  return withSocket(memory, (socket) => entries.filter((entry) => remove(socket, familyOf(source), entry)).length);
+  return withSocket(memory, (socket) => entries.filter((entry) => deleteEntry(socket, familyOf(source), entry)).length);
 }
 
 /** A socket for each request: one whose dump was aborted is unusable. */
@@ -77,7 +77,8 @@ export function deleteConversations(
 ): void {
   withSocket(memory, (socket) => {
     for (const conversation of conversations) {
-      for (const zone of zones) remove(socket, familyOf(bytesOf(conversation.source)), entryOf(conversation, zone));
+      for (const zone of zones)
+        deleteEntry(socket, familyOf(bytesOf(conversation.source)), entryOf(conversation, zone));
     }
   });
 }
@@ -110,7 +111,7 @@ export function trackedConversationsTo(memory: NetlinkMemory, address: string, p
     const { source, sourcePort } = tupleOf(attributes.get(CTA_TUPLE_REPLY));
     found.push({ address: [...source].join("."), port: sourcePort, entry: identityOf(attributes) });
   };
-  withSocket(memory, (socket) => list(socket, address, write, visit));
+  withSocket(memory, (socket) => dump(socket, address, write, visit));
   return found;
 }
 
@@ -121,7 +122,7 @@ function filterBy(w: NetlinkWriter, attribute: number, address: Uint8Array, flag
 }
 
 /** A dump that exceeds the limit ends after the entries read so far. */
-function list(
+function dump(
   socket: NetlinkSocket,
   about: string,
   write: (writer: NetlinkWriter) => void,
@@ -137,7 +138,7 @@ function list(
 
 /** Deletes these, in the thread's namespace; returns how many still existed. */
 export function deleteTracked(memory: NetlinkMemory, remembered: readonly TrackedConversation[]): number {
-  return withSocket(memory, (socket) => remembered.filter(({ entry }) => remove(socket, AF_INET, entry)).length);
+  return withSocket(memory, (socket) => remembered.filter(({ entry }) => deleteEntry(socket, AF_INET, entry)).length);
 }
 
 interface Tuple {
@@ -170,7 +171,7 @@ function entriesFrom(socket: NetlinkSocket, source: Buffer, about: string): Conn
     // For IPv6 the kernel's filter drops the entries that match.
     if (family === AF_INET) filterBy(w, CTA_IP_V4_SOURCE, source, CTA_FILTER_BY_SOURCE);
   };
-  list(socket, about, write, (body) => {
+  dump(socket, about, write, (body) => {
     // Most entries do not contain this address and are not parsed.
     if (!body.includes(source)) return;
     const attributes = attributesIn(body, GENERIC_MESSAGE_BYTES);
@@ -221,7 +222,7 @@ function identityOf(attributes: ReadonlyMap<number, Buffer>): ConntrackEntry {
 }
 
 /** Returns whether it still existed: it may have timed out. */
-function remove(socket: NetlinkSocket, family: number, entry: ConntrackEntry): boolean {
+function deleteEntry(socket: NetlinkSocket, family: number, entry: ConntrackEntry): boolean {
   const write = (w: NetlinkWriter): void => {
     w.raw(genericMessage(family, 0));
     for (const [attribute, value] of entry) w.attribute(attribute, value);

@@ -10,7 +10,7 @@ import { growDescriptorTable } from "./libc.ts";
 /** A namespace, the owner of its rules, the watch on foreign rules, a UDP and a TCP socket. */
 const PER_CONTAINER = 5;
 /** A KIND node has two more pairs of sockets; few machines have more than a handful of nodes. */
-const FOR_OURSELVES = 64;
+const RESERVED = 64;
 
 export function descriptorsMax(): number {
   const limits = readFileSync("/proc/self/limits", "utf8");
@@ -26,5 +26,5 @@ export function preallocateDescriptors(): void {
 /** Excludes the descriptors that queries to upstreams may take. */
 export function roomForContainers(descriptors: number): number {
   const shares = LIMITS.upstreamDescriptorShare + LIMITS.connectionDescriptorShare;
-  return Math.max(0, Math.floor((descriptors * (1 - shares) - FOR_OURSELVES) / PER_CONTAINER));
+  return Math.max(0, Math.floor((descriptors * (1 - shares) - RESERVED) / PER_CONTAINER));
 }

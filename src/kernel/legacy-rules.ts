@@ -43,11 +43,11 @@ export function legacyRules(table: string): readonly LegacyRule[] | undefined {
   // Reading a table would create it.
   if (!xtablesIn("ip").includes(table)) return [];
   const whole = readXtable("ip", table);
-  return whole && rulesIn(whole.entries, headsIn(whole.info));
+  return whole && rulesIn(whole.entries, chainHeadsIn(whole.info));
 }
 
 /** The offsets of the built-in chains. */
-function headsIn(info: Buffer): Map<number, string> {
+function chainHeadsIn(info: Buffer): Map<number, string> {
   const valid = info.readUInt32LE(NAME_BYTES);
   const heads = HOOKS.flatMap((name, hook): [number, string][] =>
     (valid & (1 << hook)) === 0 ? [] : [[info.readUInt32LE(INFO_HOOKS + 4 * hook), name]],
@@ -67,7 +67,14 @@ function rulesIn(entries: Buffer, heads: ReadonlyMap<number, string>): LegacyRul
     const name = nameOf(target);
     // A user-defined chain begins with an entry that holds only its name.
     if (name === "ERROR") chain = textAt(target, EXTENSION_BYTES);
-    else rules.push({ chain, target: targetOf(target), ...matchOf(entry), ...leadOf(entry, target), isPolicy: false });
+    else
+      rules.push({
+        chain,
+        target: targetOf(target),
+        ...matchOf(entry),
+        ...destinationOf(entry, target),
+        isPolicy: false,
+      });
     at += next;
     const isLast = heads.has(at) || nameOf(entries.subarray(at + targetAt(entries, at))) === "ERROR";
     const rule = rules.at(-1);
@@ -87,7 +94,7 @@ function targetOf(target: Buffer): string {
   return verdict === VERDICT_DROP ? "DROP" : "";
 }
 
-function leadOf(entry: Buffer, target: Buffer): Pick<LegacyRule, "destination" | "dnatPort"> {
+function destinationOf(entry: Buffer, target: Buffer): Pick<LegacyRule, "destination" | "dnatPort"> {
   const destination = [...entry.subarray(ENTRY_DESTINATION, ENTRY_DESTINATION + 4)].join(".");
   const isDnat = nameOf(target) === "DNAT";
   const port = isDnat ? dnatPort(target.readUInt8(EXTENSION_BYTES - 1), target.subarray(EXTENSION_BYTES)) : undefined;

@@ -87,7 +87,7 @@ export class NetlinkSocket {
     const sequence = this.nextSequence();
     writer.message(type, NLM_F_REQUEST | flags, sequence, () => write(writer));
     this.send(writer.bytes);
-    const bound = (flags & NLM_F_DUMP) === NLM_F_DUMP ? new Bound(call) : undefined;
+    const bound = (flags & NLM_F_DUMP) === NLM_F_DUMP ? new DumpLimit(call) : undefined;
     for (const message of this.received(bound)) {
       if (message.sequence !== sequence) continue;
       const outcome = outcomeOf(message);
@@ -113,7 +113,7 @@ export class NetlinkSocket {
   }
 
   /** The messages that are waiting, until none is left: a dump continues while it is read. */
-  *received(bound?: Bound): Generator<NetlinkMessage> {
+  *received(bound?: DumpLimit): Generator<NetlinkMessage> {
     for (;;) {
       const length = receive(this.#fd, this.#memory.address, RECEIVE_BYTES);
       if (length < 0) {
@@ -139,7 +139,7 @@ export class NetlinkSocket {
 }
 
 /** The size and time limit of one dump. */
-class Bound {
+class DumpLimit {
   readonly #call: string;
   readonly #endMs = performance.now() + LIMITS.dumpMs;
   #bytes = 0;

@@ -54,7 +54,7 @@ export interface NewRoute {
   readonly index: number;
 }
 
-type MeasuredGateway = DefaultGateway & { readonly metric: number };
+type GatewayWithMetric = DefaultGateway & { readonly metric: number };
 
 type Call = keyof typeof rt.CALLS;
 
@@ -98,7 +98,7 @@ export class RouteSocket {
       w.raw(linkHeader(0));
       w.text(rt.IFLA_IFNAME, name);
     };
-    return this.#one("RTM_GETLINK", name, write, { read: linkOf, absent: NO_LINK });
+    return this.#get("RTM_GETLINK", name, write, { read: linkOf, absent: NO_LINK });
   }
 
   /** Of both families. */
@@ -114,7 +114,7 @@ export class RouteSocket {
 
   /** The default gateways, by family and metric. */
   defaultGateways(): readonly DefaultGateway[] {
-    const found: MeasuredGateway[] = [];
+    const found: GatewayWithMetric[] = [];
     const write = (w: NetlinkWriter): void => w.raw(Buffer.alloc(rt.ROUTE_HEADER_BYTES));
     this.#dump("RTM_GETROUTE", "routes", write, (body) => {
       const gateway = defaultGatewayOf(body);
@@ -143,7 +143,7 @@ export class RouteSocket {
     readonly prefixLength: number;
     readonly label?: string;
   }): void {
-    this.#ask("RTM_NEWADDR", CREATE, aboutAddress(added), (w) => {
+    this.#request("RTM_NEWADDR", CREATE, aboutAddress(added), (w) => {
       writeAddress(w, added);
       if (added.label !== undefined) w.text(rt.IFA_LABEL, added.label);
       // Skips duplicate address detection: it takes a second, and there can be no duplicate.
@@ -152,12 +152,12 @@ export class RouteSocket {
   }
 
   removeAddress(removed: { readonly index: number; readonly address: string; readonly prefixLength: number }): void {
-    this.#ask("RTM_DELADDR", NLM_F_ACK, aboutAddress(removed), (w) => writeAddress(w, removed));
+    this.#request("RTM_DELADDR", NLM_F_ACK, aboutAddress(removed), (w) => writeAddress(w, removed));
   }
 
   /** Makes a pair of links, one end here, the other in another namespace. */
   createVeth({ name, peer }: VethPair): void {
-    this.#ask("RTM_NEWLINK", CREATE, `veth ${name}`, (w) => {
+    this.#request("RTM_NEWLINK", CREATE, `veth ${name}`, (w) => {
       w.raw(linkHeader(0));
       w.text(rt.IFLA_IFNAME, name);
       w.nested(rt.IFLA_LINKINFO, () => {
@@ -174,11 +174,11 @@ export class RouteSocket {
   }
 
   setUp(index: number): void {
-    this.#ask("RTM_NEWLINK", NLM_F_ACK, `interface ${index}`, (w) => w.raw(linkHeader(index, rt.IFF_UP)));
+    this.#request("RTM_NEWLINK", NLM_F_ACK, `interface ${index}`, (w) => w.raw(linkHeader(index, rt.IFF_UP)));
   }
 
   removeLink(index: number): void {
-    this.#ask("RTM_DELLINK", NLM_F_ACK, `interface ${index}`, (w) => w.raw(linkHeader(index)));
+    this.#request("RTM_DELLINK", NLM_F_ACK, `interface ${index}`, (w) => w.raw(linkHeader(index)));
   }
 
   addRoute({ destination, prefixLength, gateway, index }: NewRoute): void {
@@ -188,7 +188,7 @@ export class RouteSocket {
     if (known === undefined) throw new TypeError("A default route needs a gateway");
     const family = familyOf(known);
     const scope = via === undefined && family === AF_INET ? rt.RT_SCOPE_LINK : rt.RT_SCOPE_UNIVERSE;
-    this.#ask("RTM_NEWROUTE", CREATE, `${destination ?? "default"}/${prefixLength}`, (w) => {
+    this.#request("RTM_NEWROUTE", CREATE, `${destination ?? "default"}/${prefixLength}`, (w) => {
       w.raw(
         Buffer.of(family, prefixLength, 0, 0, rt.RT_TABLE_MAIN, rt.RTPROT_STATIC, scope, rt.RTN_UNICAST, 0, 0, 0, 0),
       );
@@ -205,11 +205,11 @@ export class RouteSocket {
       w.attribute(rt.RTA_DST, to);
     };
     const read = (body: Buffer): number => body.readUInt8(rt.ROUTE_TYPE_OFFSET);
-    return this.#one("RTM_GETROUTE", address, write, { read, absent: NO_ROUTE });
+    return this.#get("RTM_GETROUTE", address, write, { read, absent: NO_ROUTE });
   }
 
   /** Requests one object; undefined where the kernel's error says that it does not exist. */
-  #one<T>(call: Call, about: string, write: (writer: NetlinkWriter) => void, answer: Answer<T>): T | undefined {
+  #get<T>(call: Call, about: string, write: (writer: NetlinkWriter) => void, answer: Answer<T>): T | undefined {
     let found: T | undefined;
     try {
       this.#socket.request({ type: rt.CALLS[call], flags: NLM_F_ACK, call, about, write }, (body) => {
@@ -225,7 +225,7 @@ export class RouteSocket {
     this.#socket.request({ type: rt.CALLS[call], flags: NLM_F_DUMP, call, about, write }, visit);
   }
 
-  #ask(call: Call, flags: number, about: string, write: (writer: NetlinkWriter) => void): void {
+  #request(call: Call, flags: number, about: string, write: (writer: NetlinkWriter) => void): void {
     this.#socket.request({ type: rt.CALLS[call], flags, call, about, write });
   }
 }
@@ -266,7 +266,7 @@ function interfaceAddressOf(body: Buffer): InterfaceAddress | undefined {
   };
 }
 
-function defaultGatewayOf(body: Buffer): MeasuredGateway | undefined {
+function defaultGatewayOf(body: Buffer): GatewayWithMetric | undefined {
   const family = body.readUInt8(0);
   if (family !== AF_INET && family !== AF_INET6) return undefined;
   if (body.readUInt8(rt.ROUTE_PREFIX_OFFSET) !== 0) return undefined;

@@ -87,8 +87,8 @@ const DENY = 0x00050000 | 1;
 const NUMBER_AT = 0;
 const ARCHITECTURE_AT = 4;
 /** Numbers from here on are those of the x32 ABI. */
-const OTHER_NUMBERS = 0x40000000;
-const STEP_BYTES = 8;
+const X32_NUMBERS = 0x40000000;
+const INSTRUCTION_BYTES = 8;
 
 /** Returns false on an architecture with unknown numbers. Throws where the kernel refuses. */
 export function denyCalls(denied: readonly SystemCall[]): boolean {
@@ -97,7 +97,7 @@ export function denyCalls(denied: readonly SystemCall[]): boolean {
   const numbers = denied.flatMap((name) => NUMBERS[name][machine.column] ?? []);
   const filter = filterOf(machine.architecture, numbers);
   const program = Buffer.alloc(16);
-  program.writeUInt16LE(filter.length / STEP_BYTES, 0);
+  program.writeUInt16LE(filter.length / INSTRUCTION_BYTES, 0);
   program.writeBigUInt64LE(BigInt(addressOf(filter)), 8);
   must(c.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl", "PR_SET_NO_NEW_PRIVS");
   const result = c.seccomp(machine.seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, program);
@@ -112,7 +112,7 @@ function filterOf(architecture: number, numbers: readonly number[]): Buffer {
     [JUMP_IF_EQUAL, 1, 0, architecture],
     [RETURN, 0, 0, DENY],
     [LOAD_WORD, 0, 0, NUMBER_AT],
-    [JUMP_IF_AT_LEAST, numbers.length + 1, 0, OTHER_NUMBERS],
+    [JUMP_IF_AT_LEAST, numbers.length + 1, 0, X32_NUMBERS],
     ...numbers.map((number, index): [number, number, number, number] => [
       JUMP_IF_EQUAL,
       numbers.length - index,
@@ -122,9 +122,9 @@ function filterOf(architecture: number, numbers: readonly number[]): Buffer {
     [RETURN, 0, 0, ALLOW],
     [RETURN, 0, 0, DENY],
   ];
-  const filter = Buffer.alloc(steps.length * STEP_BYTES);
+  const filter = Buffer.alloc(steps.length * INSTRUCTION_BYTES);
   for (const [index, [code, ifTrue, ifFalse, value]] of steps.entries()) {
-    const at = index * STEP_BYTES;
+    const at = index * INSTRUCTION_BYTES;
     filter.writeUInt16LE(code, at);
     filter.writeUInt8(ifTrue, at + 2);
     filter.writeUInt8(ifFalse, at + 3);

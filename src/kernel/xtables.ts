@@ -124,12 +124,12 @@ export function readXtable(
   const fd = socket(domain, SOCK_DGRAM);
   try {
     for (let reads = 0; reads < LIMITS.xtableReads; reads++) {
-      const info = optionBytes(fd, level, SO_GET_INFO, orderFor(table, INFO_BYTES), `table ${table}`);
+      const info = optionBytes(fd, level, SO_GET_INFO, requestFor(table, INFO_BYTES), `table ${table}`);
       // The size is in native byte order, like all that it is compared with.
       const size = info.subarray(INFO_SIZE_OFFSET, INFO_SIZE_OFFSET + 4);
       const [bytes = 0] = new Uint32Array(Uint8Array.from(size).buffer);
       if (bytes > LIMITS.xtableBytes) return undefined;
-      const order = orderFor(table, ENTRIES_HEADER_BYTES + bytes);
+      const order = requestFor(table, ENTRIES_HEADER_BYTES + bytes);
       order.set(size, ENTRIES_SIZE_OFFSET);
       try {
         const answer = optionBytes(fd, level, SO_GET_ENTRIES, order, `table ${table}`);
@@ -145,7 +145,7 @@ export function readXtable(
   }
 }
 
-function orderFor(table: string, bytes: number): Buffer {
+function requestFor(table: string, bytes: number): Buffer {
   const order = Buffer.alloc(bytes);
   order.write(table, 0, NAME_BYTES - 1, "latin1");
   return order;

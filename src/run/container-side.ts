@@ -23,7 +23,7 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   /** Every known container is attached and verified, or has been refused. */
   readonly isSettled: boolean;
   /** Time of the last sign of life, on the clock of `performance.now`. */
-  readonly lastSignMs: number;
+  readonly lastActivityMs: number;
   /** Applies other settings. */
   reconfigure(settings: RunSettings): void;
   /** Decides again about every container. */
@@ -31,8 +31,8 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   /** Attaches containers until `signal`. */
   follow(signal: AbortSignal): Promise<void>;
   /** Starts nothing new and reads no query until `resume`, or until another process serves. */
-  standStill(): Promise<void>;
-  goOn(): void;
+  pause(): Promise<void>;
+  resume(): void;
   /** Leaves everything as it is to the process that serves now. */
   abandon(): Promise<void>;
   /** Hands every container back to Docker's resolver. */
@@ -44,16 +44,16 @@ export interface ContainerSideParts {
   /** Settings at startup. */
   readonly settings: RunSettings;
   readonly log: Log;
-  readonly repeats: RateLimitedLog;
-  readonly ground: Platform;
+  readonly limitedLog: RateLimitedLog;
+  readonly platform: Platform;
   readonly querySide: QuerySide;
   readonly counts: ContainerMetrics;
   /** Gives the keeper copies of the descriptors of a served namespace. */
-  readonly keep: Keep | undefined;
+  readonly hold: Keep | undefined;
   /** What the previous process left for a namespace. */
-  readonly heir: (id: string) => HeldNamespace | undefined;
+  readonly inherit: (id: string) => HeldNamespace | undefined;
   /** Nothing is attached before this resolves. */
-  readonly begins: Promise<void>;
+  readonly startAfter: Promise<void>;
   /** What has to be undone in KIND nodes. */
   readonly journal: Journal;
   /** Containers that may crash dns11 again. */

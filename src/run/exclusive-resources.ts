@@ -9,10 +9,10 @@ export interface ExclusiveResourcesParts {
   /** Throws where another process holds the lock. */
   readonly takeInstance: () => Instance;
   readonly openControl: (path: string) => Promise<ControlSocket>;
-  readonly openPages: () => Promise<void>;
-  readonly closePages: () => void;
-  readonly openBox: () => void;
-  readonly closeBox: () => void;
+  readonly openMetrics: () => Promise<void>;
+  readonly closeMetrics: () => void;
+  readonly startRecorder: () => void;
+  readonly closeRecorder: () => void;
 }
 
 export class ExclusiveResources {
@@ -30,7 +30,7 @@ export class ExclusiveResources {
 
   /** Throws a Fault where another process holds them; nothing is taken then. */
   async acquire(): Promise<void> {
-    const { takeInstance, openControl, openPages, openBox } = this.#parts;
+    const { takeInstance, openControl, openMetrics: openPages, startRecorder: openBox } = this.#parts;
     this.#instance = takeInstance();
     try {
       openBox();
@@ -45,9 +45,9 @@ export class ExclusiveResources {
   release(): void {
     this.#control?.close();
     this.#control = undefined;
-    this.#parts.closePages();
+    this.#parts.closeMetrics();
     if (this.#instance === undefined) return;
-    this.#parts.closeBox();
+    this.#parts.closeRecorder();
     this.#instance.release();
     this.#instance = undefined;
   }

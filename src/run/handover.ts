@@ -16,15 +16,15 @@ import type { RunKeeper } from "./run-keeper.ts";
 interface HandoverParts {
   readonly log: Log;
   readonly containerSide: ContainerSide;
-  readonly presence: ExclusiveResources;
-  readonly safekeeping: RunKeeper;
+  readonly resources: ExclusiveResources;
+  readonly keeper: RunKeeper;
   /** Another process serves now: its pid, or 0 where unknown. */
-  readonly onGone: (successor: number) => void;
+  readonly onCompleted: (successor: number) => void;
 }
 
 export class Handover {
   readonly #parts: HandoverParts;
-  #state: "serving" | "still" | "gone" = "serving";
+  #state: "serving" | "paused" | "gone" = "serving";
   /** Steps run one after the other. */
   #last: Promise<void> = Promise.resolve();
 
@@ -40,21 +40,21 @@ export class Handover {
   requested(): void {
     this.#next(async () => {
       if (this.#state !== "serving") return;
-      const { log, containerSide, presence, safekeeping } = this.#parts;
+      const { log, containerSide, resources, keeper } = this.#parts;
       log.info("takeover requested, pausing");
-      this.#state = "still";
-      await containerSide.standStill();
-      presence.release();
-      safekeeping.yield();
+      this.#state = "paused";
+      await containerSide.pause();
+      resources.release();
+      keeper.yield();
     });
   }
 
   cancelled(): void {
     this.#next(async () => {
-      if (this.#state !== "still") return;
-      await this.#parts.presence.acquire();
+      if (this.#state !== "paused") return;
+      await this.#parts.resources.acquire();
       this.#state = "serving";
-      this.#parts.containerSide.goOn();
+      this.#parts.containerSide.resume();
       this.#parts.log.warn("takeover failed, resuming");
     });
   }
@@ -63,9 +63,9 @@ export class Handover {
     this.#next(() => {
       if (this.#state === "gone") return;
       this.#state = "gone";
-      this.#parts.safekeeping.detach();
-      this.#parts.log.info({ successor }, "another process has taken over");
-      this.#parts.onGone(successor);
+      this.#parts.keeper.detach();
+      this.#parts.log.info({ successor }, "handed over to another process");
+      this.#parts.onCompleted(successor);
     });
   }
 

@@ -27,7 +27,7 @@ import { sleepSync } from "../base/lib/sleep-sync.ts";
 const SOCKET_PATH_BYTES_MAX = 107;
 const O_RDWR_CREAT = 0o102;
 const LOCK_MODE = 0o600;
-const LOOK_AGAIN_MS = 50;
+const RETRY_MS = 50;
 
 export interface Instance {
   readonly folder: string;
@@ -73,7 +73,7 @@ export function takeInstance(stateDir: string, engineId: string): Instance {
 
 /** `dns11 doctor` takes the lock for a moment, to see whether an instance holds it. */
 function tryLockAgain(lock: number): boolean {
-  sleepSync(LOOK_AGAIN_MS);
+  sleepSync(RETRY_MS);
   return tryLock(lock);
 }
 

@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "../base/limits.ts";
 import { reasonOf } from "../base/lib/fault.ts";
-import { type Entrance, guard } from "../base/lib/guard.ts";
+import { type EntryPoint, guard } from "../base/lib/guard.ts";
 import type { Log } from "../base/log/log.ts";
 import type { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 
@@ -19,16 +19,16 @@ interface InternalErrorsParts {
 export class InternalErrors {
   readonly #parts: InternalErrorsParts;
   /** Stacks already logged. */
-  readonly #told = new Set<string>();
-  readonly #onUncaught = (error: unknown): void => this.#tell(error, "elsewhere", 0);
+  readonly #logged = new Set<string>();
+  readonly #onUncaught = (error: unknown): void => this.#report(error, "elsewhere", 0);
 
   constructor(parts: InternalErrorsParts) {
     this.#parts = parts;
   }
 
   /** Installs the guard. `inWork`, which holds the number of the client being served, may outlive the process. */
-  begin(inWork: Uint32Array): void {
-    guard.install((error, entrance, who) => this.#tell(error, entrance, who), inWork);
+  begin(currentClient: Uint32Array): void {
+    guard.install((error, entryPoint, client) => this.#report(error, entryPoint, client), currentClient);
     process.on("uncaughtException", this.#onUncaught);
   }
 
@@ -37,16 +37,23 @@ export class InternalErrors {
     guard.uninstall();
   }
 
-  #tell(error: unknown, entrance: Entrance, who: number): void {
-    const { log, limitedLog: repeats, onInternalError: onDefect, containerOf } = this.#parts;
-    onDefect();
-    const container = who === 0 ? undefined : containerOf(who);
-    const about = { entrance, ...(container !== undefined && { container }) };
+  #report(error: unknown, entryPoint: EntryPoint, client: number): void {
+    const { log, limitedLog, onInternalError, containerOf } = this.#parts;
+    onInternalError();
+    const container = client === 0 ? undefined : containerOf(client);
+    const fields = { entryPoint, ...(container !== undefined && { container }) };
     const stack = stackOf(error);
-    if (!this.#told.has(stack) && this.#told.size < LIMITS.internalErrorsLogged) {
-      this.#told.add(stack);
-      log.error({ ...about, err: error }, "internal error, one task was aborted; please report it");
-    } else repeats.log("warn", stack, { ...about, reason: reasonOf(error) }, "internal error repeated", "defect");
+    if (!this.#logged.has(stack) && this.#logged.size < LIMITS.internalErrorsLogged) {
+      this.#logged.add(stack);
+      log.error({ ...fields, err: error }, "internal error, one task was aborted; please report it");
+    } else
+      limitedLog.log(
+        "warn",
+        stack,
+        { ...fields, reason: reasonOf(error) },
+        "internal error repeated",
+        "internal error",
+      );
   }
 }
 

@@ -24,7 +24,7 @@ interface Environment {
   readonly WATCHDOG_PID?: string | undefined;
 }
 
-const LOOK_EVERY_MS = 250;
+const STARTUP_EVERY_MS = 250;
 const STATUS_EVERY_MS = 5_000;
 const USEC_PER_MS = 1_000;
 
@@ -35,7 +35,7 @@ export class Lifecycle {
   #phase: LifecycleReport["phase"] = "starting";
   #waitingFor = "dns11 has just started";
   #source: (() => LifecycleSource) | undefined;
-  #isReadyTold = false;
+  #isReadySent = false;
   #lastStatus = "";
   #timer: NodeJS.Timeout | undefined;
   #watchdog: NodeJS.Timeout | undefined;
@@ -60,9 +60,9 @@ export class Lifecycle {
     if (this.#supervisor === undefined) return;
     this.#schedule();
     if (this.#watchdogMs === undefined) return;
-    this.#watchdog = setInterval(() => this.#beat(), this.#watchdogMs / 2);
+    this.#watchdog = setInterval(() => this.#sendWatchdog(), this.#watchdogMs / 2);
     this.#watchdog.unref();
-    this.#beat();
+    this.#sendWatchdog();
   }
 
   /** There is nothing to serve yet, for this reason. */
@@ -78,27 +78,27 @@ export class Lifecycle {
   reloading(): void {
     if (this.#phase !== "ready") return;
     const usec = process.hrtime.bigint() / 1000n;
-    this.#tell(`RELOADING=1\nMONOTONIC_USEC=${usec}\nSTATUS=Reloading settings`);
+    this.#notify(`RELOADING=1\nMONOTONIC_USEC=${usec}\nSTATUS=Reloading settings`);
   }
 
   reloaded(): void {
     if (this.#phase !== "ready") return;
-    this.#lastStatus = this.#sentence();
-    this.#tell(`READY=1\nSTATUS=${this.#lastStatus}`);
+    this.#lastStatus = this.#statusText();
+    this.#notify(`READY=1\nSTATUS=${this.#lastStatus}`);
   }
 
   stopping(): void {
     if (this.#phase === "stopping") return;
     this.#phase = "stopping";
     this.#waitingFor = "dns11 is stopping and hands containers back to Docker's resolver";
-    this.#tell("STOPPING=1\nSTATUS=Handing back to Docker's resolver");
+    this.#notify("STOPPING=1\nSTATUS=Handing back to Docker's resolver");
   }
 
   /** Another process serves now, so the supervisor must watch that one. */
   handOverTo(successor: number): void {
     this.#phase = "stopping";
     clearInterval(this.#watchdog);
-    if (successor > 0) this.#tell(`MAINPID=${successor}`);
+    if (successor > 0) this.#notify(`MAINPID=${successor}`);
   }
 
   end(): void {
@@ -137,10 +137,10 @@ export class Lifecycle {
   }
 
   #schedule(): void {
-    const everyMs = this.#phase === "starting" ? LOOK_EVERY_MS : STATUS_EVERY_MS;
+    const everyMs = this.#phase === "starting" ? STARTUP_EVERY_MS : STATUS_EVERY_MS;
     this.#timer = setTimeout(() => {
       try {
-        this.#look();
+        this.#update();
       } catch {
         // A report may fail for want of a descriptor. Serving goes on.
       }
@@ -149,28 +149,28 @@ export class Lifecycle {
     this.#timer.unref();
   }
 
-  #look(): void {
+  #update(): void {
     if (this.#phase === "stopping") return;
-    const isNew = !this.#isReadyTold;
+    const isNew = !this.#isReadySent;
     const { ready } = this.report();
-    const sentence = this.#sentence();
+    const sentence = this.#statusText();
     if (ready && isNew) {
-      this.#isReadyTold = this.#tell(`READY=1\nSTATUS=${sentence}`);
+      this.#isReadySent = this.#notify(`READY=1\nSTATUS=${sentence}`);
     } else if (!ready && isNew && this.#source === undefined && this.#nowMs() > LIMITS.engineStartWaitMs) {
       // A supervisor that waits for us to start, as during boot, must not wait for an engine that may never come.
-      this.#isReadyTold = this.#tell(`READY=1\nSTATUS=${sentence}`);
+      this.#isReadySent = this.#notify(`READY=1\nSTATUS=${sentence}`);
     } else if (!ready && isNew) {
       // An engine may take longer to start than the supervisor's timeout.
       const isDue = performance.now() - this.#lastSentMs >= LIMITS.startExtendMs / 3;
       const extension = `EXTEND_TIMEOUT_USEC=${LIMITS.startExtendMs * USEC_PER_MS}`;
-      if (isDue || sentence !== this.#lastStatus) this.#tell(`${extension}\nSTATUS=${sentence}`);
+      if (isDue || sentence !== this.#lastStatus) this.#notify(`${extension}\nSTATUS=${sentence}`);
     } else if (sentence !== this.#lastStatus) {
-      this.#tell(`STATUS=${sentence}`);
+      this.#notify(`STATUS=${sentence}`);
     }
     this.#lastStatus = sentence;
   }
 
-  #sentence(): string {
+  #statusText(): string {
     const source = this.#source?.();
     if (source === undefined || !source.isSynced) return `Starting: ${this.#waitingFor}`;
     const wanted = source.containers().filter(({ state }) => state !== "skipped");
@@ -179,13 +179,13 @@ export class Lifecycle {
   }
 
   /** That the timer fires shows that the event loop is alive. The follower is checked here. */
-  #beat(): void {
+  #sendWatchdog(): void {
     const source = this.#source?.();
     const isAlive = source === undefined || performance.now() - source.lastActivityMs() < LIMITS.followerSilentMs;
-    if (isAlive) this.#tell("WATCHDOG=1");
+    if (isAlive) this.#notify("WATCHDOG=1");
   }
 
-  #tell(text: string): boolean {
+  #notify(text: string): boolean {
     this.#lastSentMs = performance.now();
     return this.#supervisor?.send(text) ?? false;
   }

@@ -30,10 +30,10 @@ export async function preparePlatform(settings: RunSettings, log: Log): Promise<
   denyUnusedCalls(settings, log);
   const runner = new NamespaceRunner();
   const memory = new NetlinkMemory();
-  const means = chooseRuleBackend(runner, memory, settings.ruleBackend);
-  warnOfRuleBackend(means, settings.keeper === "on", eventLogger(log));
+  const ruleBackend = chooseRuleBackend(runner, memory, settings.ruleBackend);
+  warnOfRuleBackend(ruleBackend, settings.keeper === "on", eventLogger(log));
   warnOfFewDescriptors(log);
-  return { runner, memory, ruleBackend: means };
+  return { runner, memory, ruleBackend };
 }
 
 /** For a preview: no rules are made. */
@@ -49,10 +49,10 @@ export function previewPlatform(): Platform {
 /** A container without free descriptors is not attached and stays with Docker's resolver. */
 function warnOfFewDescriptors(log: Log): void {
   const descriptors = descriptorsMax();
-  const room = roomForContainers(descriptors);
-  if (room >= LIMITS.containersExpected) return;
+  const containers = roomForContainers(descriptors);
+  if (containers >= LIMITS.containersExpected) return;
   log.warn(
-    { descriptors, room, remedy: MORE_DESCRIPTORS },
+    { descriptors, containers, remedy: MORE_DESCRIPTORS },
     "descriptor limit is low, containers beyond it stay with Docker's resolver",
   );
 }

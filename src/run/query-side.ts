@@ -44,7 +44,7 @@ export interface QuerySide {
   /** Recent queries of each container. */
   readonly histories: QueryHistories;
   /** The current pipeline; a change of settings may replace it. */
-  readonly asking: () => QueryPipeline;
+  readonly pipeline: () => QueryPipeline;
 }
 
 /** What a change of settings replaces. */
@@ -61,12 +61,12 @@ type OnClient = (client: number, containerId: string) => void;
 export function composeQuerySide(
   settings: RunSettings,
   log: Log,
-  repeats: RateLimitedLog = new RateLimitedLog(log),
+  limitedLog: RateLimitedLog = new RateLimitedLog(log),
   onClient: OnClient = () => undefined,
 ): QuerySide {
   raiseInlineLimit();
   const meter = new Meter();
-  const parts: AnsweringParts = { block: new MessageBlock(LIMITS.udpBatch, SLOT_BYTES), log, repeats, meter };
+  const parts: AnsweringParts = { block: new MessageBlock(LIMITS.udpBatch, SLOT_BYTES), log, limitedLog, meter };
   const slots = slotLimit(settings);
   const histories = new QueryHistories(settings.queries.names);
   const shares = sharePools(descriptorsMax());
@@ -84,7 +84,7 @@ export function composeQuerySide(
       return endpoint;
     },
     histories,
-    asking: () => answering.pipeline,
+    pipeline: () => answering.pipeline,
     onUpstreamsChanged: () => answering.pipeline.forget(),
     reconfigure: (next) => {
       // The cache survives where nothing that concerns it has changed: a new route is no reason to query everything
@@ -107,17 +107,17 @@ export function composeQuerySide(
 interface AnsweringParts {
   readonly block: MessageBlock;
   readonly log: Log;
-  readonly repeats: RateLimitedLog;
+  readonly limitedLog: RateLimitedLog;
   readonly meter: Meter;
 }
 
 function composeAnswering(settings: RunSettings, parts: AnsweringParts): Answering {
   const { behaviour } = settings;
-  const asking = behaviour.failsOver ? adaptive(settings, parts) : sequential(settings, parts);
+  const pipeline = behaviour.failsOver ? adaptive(settings, parts) : sequential(settings, parts);
   return {
-    pipeline: asking,
-    answerer: asking.answerer,
-    forward: asking.forward,
+    pipeline,
+    answerer: pipeline.answerer,
+    forward: pipeline.forward,
     queryBytesMax: behaviour.readsLongQueries ? LIMITS.udpQueryBytes : LIMITS.udpQueryBytesStrict,
     pipelinedMax: behaviour.pipelines ? LIMITS.tcpPipelined : 1,
   };
@@ -134,7 +134,7 @@ interface QueryPipeline {
 
 interface PipelineState {
   readonly forwarder: AdaptiveForwarder;
-  readonly fleet: NameserverPool;
+  readonly pool: NameserverPool;
   readonly cache: ReplyCache;
   readonly isCaching: boolean;
   readonly now: () => number;
@@ -155,18 +155,21 @@ function sequential({ behaviour, upstream }: RunSettings, { log, meter }: Answer
     answerer: new Answerer(behaviour, { localOnly: upstream.localOnly }),
     forward,
     forget: () => undefined,
-    readings: () => NOTHING,
+    readings: () => NO_READINGS,
   };
 }
 
-const NOTHING: QueryReadings = { entries: 0, bytes: 0, bytesMax: 0, nameservers: [] };
+const NO_READINGS: QueryReadings = { entries: 0, bytes: 0, bytesMax: 0, nameservers: [] };
 
-function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, meter }: AnsweringParts): QueryPipeline {
+function adaptive(
+  { behaviour, upstream }: RunSettings,
+  { block, log, limitedLog, meter }: AnsweringParts,
+): QueryPipeline {
   const now = (): number => performance.now();
   const ids = new RandomIds();
   const failures = new Throttle(LOG_EVERY_MS);
   const socketsMax = Math.min(LIMITS.upstreamSocketsTotal, descriptorsMax() * LIMITS.upstreamDescriptorShare);
-  const fleet = new NameserverPool(
+  const pool = new NameserverPool(
     {
       block,
       budget: new TurnBudget(LIMITS.upstreamBatch),
@@ -176,30 +179,30 @@ function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, m
       pools: new Set(),
       sockets: { open: 0 },
     },
-    (server, isUp, reason) => logHealth(repeats, server, isUp, reason),
+    (server, isUp, reason) => logHealth(limitedLog, server, isUp, reason),
   );
   const cache = new ReplyCache(behaviour.caches ? upstream.cache.bytesMax : 0, meter.cache);
-  const memory = new CacheReader({
+  const cacheReader = new CacheReader({
     cache,
-    pool: fleet,
+    pool,
     behaviour,
     policy: upstream.cache,
     now,
     onRefresh: (client, lane, entry) => forwarder.refresh(client, lane, entry),
   });
-  const guard = new LoopGuard(now, (client, loop) => {
+  const loopGuard = new LoopGuard(now, (client, loop) => {
     const server = serverText(loop.nameserver.server);
     const text = "forwarding loop detected, skipping the upstream for this container";
-    repeats.log("warn", server, { server, container: client.history.containerId }, text, "nameserver");
+    limitedLog.log("warn", server, { server, container: client.history.containerId }, text, "nameserver");
     forwarder.excludeLooping(client, loop);
   });
   const forwarder = new AdaptiveForwarder({
     behaviour,
     policy: upstream,
-    pool: fleet,
+    pool,
     cache,
-    reader: memory,
-    loopGuard: guard,
+    reader: cacheReader,
+    loopGuard,
     ids,
     now,
     onFailure: (reason) => {
@@ -210,9 +213,9 @@ function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, m
   });
   return {
     answerer: new Answerer(behaviour, {
-      loopGuard: guard,
+      loopGuard,
       localOnly: upstream.localOnly,
-      ...(behaviour.caches && { cache: memory }),
+      ...(behaviour.caches && { cache: cacheReader }),
     }),
     forward: forwarder.forward,
     forget: () => forwarder.invalidate(),
@@ -220,9 +223,9 @@ function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, m
       entries: cache.size,
       bytes: cache.bytes,
       bytesMax: behaviour.caches ? upstream.cache.bytesMax : 0,
-      nameservers: statesOf(fleet, now()),
+      nameservers: statesOf(pool, now()),
     }),
-    state: { forwarder, fleet, cache, isCaching: behaviour.caches, now },
+    state: { forwarder, pool, cache, isCaching: behaviour.caches, now },
   };
 }
 
@@ -237,11 +240,11 @@ function statesOf({ hostNameservers: nameservers }: NameserverPool, nowMs: numbe
 }
 
 /** A server that goes up and down repeatedly is one subject of the log. */
-function logHealth(repeats: RateLimitedLog, server: Server, isUp: boolean, reason: string): void {
+function logHealth(limitedLog: RateLimitedLog, server: Server, isUp: boolean, reason: string): void {
   const name = serverText(server);
-  const about = { server: name, reason };
-  if (isUp) repeats.log("info", name, about, "upstream is up", "nameserver");
-  else repeats.log("warn", name, about, "upstream is down", "nameserver");
+  const fields = { server: name, reason };
+  if (isUp) limitedLog.log("info", name, fields, "upstream is up", "nameserver");
+  else limitedLog.log("warn", name, fields, "upstream is down", "nameserver");
 }
 
 function slotLimit({ behaviour, upstream }: RunSettings): SlotLimit {

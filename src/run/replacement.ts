@@ -10,22 +10,22 @@ import { CALLS_DENIED } from "./deny-system-calls.ts";
 
 const FLAG = "--replace";
 /** Of a PID namespace. */
-const FIRST = 1;
+const INIT_PID = 1;
 
 export function startReplacement(log: Log): void {
-  if (process.pid === FIRST) {
+  if (process.pid === INIT_PID) {
     log.warn("cannot replace process 1 of a container, restart the container instead");
     return;
   }
-  const [, ...words] = process.argv;
+  const [, ...args] = process.argv;
   // The supervisor's watchdog is for the process that becomes its main process.
   const { WATCHDOG_PID: _, ...environment } = process.env;
-  const child = spawn(process.execPath, [...process.execArgv, ...words, ...(words.includes(FLAG) ? [] : [FLAG])], {
+  const child = spawn(process.execPath, [...process.execArgv, ...args, ...(args.includes(FLAG) ? [] : [FLAG])], {
     stdio: "inherit",
     env: { ...environment, [CALLS_DENIED]: "1" },
   });
   child.unref();
-  log.info({ process: child.pid }, "started a process to take over");
+  log.info({ pid: child.pid }, "started a process to take over");
   child.on("error", (error) =>
     log.warn({ reason: reasonOf(error) }, "cannot start the process to take over, serving on"),
   );

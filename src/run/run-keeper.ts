@@ -19,17 +19,17 @@ const NONE: KeeperReport = { state: "off", pid: null, namespaces: 0, restarts: 0
 
 export class RunKeeper {
   readonly #link: KeeperLink | undefined;
-  #left = new Map<string, HeldNamespace>();
+  #inherited = new Map<string, HeldNamespace>();
 
   constructor(
     { keeper }: RunSettings,
-    { backend: tier }: RuleBackendChoice,
+    { backend }: RuleBackendChoice,
     folder: string,
-    told: Omit<KeeperLinkParts, "socketPath">,
+    events: Omit<KeeperLinkParts, "socketPath">,
   ) {
     // iptables-legacy has no socket that can remove rules: that takes programs inside the namespace.
-    if (keeper === "off" || tier === "iptables-legacy") return;
-    this.#link = new KeeperLink({ socketPath: join(folder, SOCKET), ...told });
+    if (keeper === "off" || backend === "iptables-legacy") return;
+    this.#link = new KeeperLink({ socketPath: join(folder, SOCKET), ...events });
   }
 
   /** undefined without a keeper. */
@@ -39,9 +39,9 @@ export class RunKeeper {
   }
 
   /** What the previous run left for one namespace; returned once. */
-  readonly inherited = (id: string): HeldNamespace | undefined => {
-    const found = this.#left.get(id);
-    this.#left.delete(id);
+  readonly inherit = (id: string): HeldNamespace | undefined => {
+    const found = this.#inherited.get(id);
+    this.#inherited.delete(id);
     return found;
   };
 
@@ -63,8 +63,8 @@ export class RunKeeper {
     return this.#link && (await Predecessor.find(join(folder, SOCKET)));
   }
 
-  inherit({ channel, keeper }: Predecessor, left: Map<string, HeldNamespace>): void {
-    this.#left = left;
+  adopt({ channel, keeper }: Predecessor, inherited: Map<string, HeldNamespace>): void {
+    this.#inherited = inherited;
     const link = this.#link;
     if (link === undefined) return;
     link.adopt(channel, keeper);
@@ -73,13 +73,13 @@ export class RunKeeper {
 
   /** Everything that is to be served is served now; hands the remaining namespaces back. */
   finishTakeover(memory: NetlinkMemory): void {
-    const lettingGo = new DeferredClose();
-    for (const namespace of this.#left.values()) {
+    const deferredClose = new DeferredClose();
+    for (const namespace of this.#inherited.values()) {
       removeTables(namespace, memory);
-      lettingGo.add(namespace, performance.now());
+      deferredClose.add(namespace, performance.now());
     }
-    lettingGo.closeLater();
-    this.#left.clear();
+    deferredClose.closeLater();
+    this.#inherited.clear();
     this.#link?.confirmTakeover();
   }
 

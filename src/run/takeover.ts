@@ -15,13 +15,13 @@ import type { Platform } from "./platform.ts";
 import type { ExclusiveResources } from "./exclusive-resources.ts";
 import type { RunKeeper } from "./run-keeper.ts";
 
-const LOOK_EVERY_MS = 5;
+const POLL_MS = 5;
 
 interface TakeoverParts {
   readonly log: Log;
-  readonly ground: Platform;
-  readonly presence: ExclusiveResources;
-  readonly safekeeping: RunKeeper;
+  readonly platform: Platform;
+  readonly resources: ExclusiveResources;
+  readonly keeper: RunKeeper;
   readonly containerSide: ContainerSide;
   /** Starts attaching. */
   readonly begin: () => void;
@@ -29,26 +29,26 @@ interface TakeoverParts {
 
 /** Returns once it serves in place of the predecessor, or when `signal` ends it before anything was touched. */
 export async function takeOverFrom(predecessor: Predecessor, parts: TakeoverParts, signal: AbortSignal): Promise<void> {
-  const { log, ground, presence, safekeeping, containerSide, begin } = parts;
+  const { log, platform, resources, keeper, containerSide, begin } = parts;
   while (!containerSide.isSynced) {
     if (signal.aborted) return predecessor.channel.close();
-    await sleep(LOOK_EVERY_MS);
+    await sleep(POLL_MS);
   }
   const startMs = performance.now();
-  const left = await predecessor.take();
-  const namespaces = left.size;
+  const held = await predecessor.take();
+  const namespaces = held.size;
   try {
-    await presence.acquire();
+    await resources.acquire();
   } catch (error) {
     predecessor.channel.close();
-    for (const namespace of left.values()) closeDescriptors(namespace);
+    for (const namespace of held.values()) closeDescriptors(namespace);
     throw error;
   }
-  safekeeping.inherit(predecessor, left);
+  keeper.adopt(predecessor, held);
   begin();
   const deadlineMs = startMs + KEEPER_LIMITS.takeMs / 2;
-  while (!containerSide.isSettled && performance.now() < deadlineMs) await sleep(LOOK_EVERY_MS);
-  safekeeping.finishTakeover(ground.memory);
+  while (!containerSide.isSettled && performance.now() < deadlineMs) await sleep(POLL_MS);
+  keeper.finishTakeover(platform.memory);
   log.info({ namespaces, ms: Math.round(performance.now() - startMs) }, "took over from the previous process");
 }
 
@@ -60,10 +60,10 @@ export async function endPredecessor({ main, channel }: Predecessor, log: Log): 
       remedy: "Stop it first; Docker's own resolver answers meanwhile.",
     });
   }
-  log.warn({ main }, "the running dns11 has another version, stopping it");
+  log.warn({ pid: main }, "the running dns11 has another version, stopping it");
   process.kill(main, "SIGTERM");
   const deadlineMs = performance.now() + KEEPER_LIMITS.takeMs;
-  while (isAlive(main) && performance.now() < deadlineMs) await sleep(LOOK_EVERY_MS);
+  while (isAlive(main) && performance.now() < deadlineMs) await sleep(POLL_MS);
 }
 
 function isAlive(pid: number): boolean {

@@ -52,11 +52,11 @@ export function extendedErrorName(code: number): string {
 
 /** The option, with a human-readable text. */
 export function errorOption(code: number, text: string): Buffer {
-  const words = Buffer.from(text.slice(0, TEXT_MAX), "latin1");
-  const option = Buffer.alloc(OPTION_FIXED_BYTES + CODE_BYTES + words.length);
+  const textBytes = Buffer.from(text.slice(0, TEXT_MAX), "latin1");
+  const option = Buffer.alloc(OPTION_FIXED_BYTES + CODE_BYTES + textBytes.length);
   setU16(option, 0, OPTION.EXTENDED_ERROR);
-  setU16(option, 2, CODE_BYTES + words.length);
+  setU16(option, 2, CODE_BYTES + textBytes.length);
   setU16(option, OPTION_FIXED_BYTES, code);
-  words.copy(option, OPTION_FIXED_BYTES + CODE_BYTES);
+  textBytes.copy(option, OPTION_FIXED_BYTES + CODE_BYTES);
   return option;
 }

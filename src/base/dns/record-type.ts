@@ -75,9 +75,9 @@ export function parseType(text: string): number {
   if (known !== undefined) return known;
   const number = /^TYPE(\d{1,5})$/.exec(word)?.[1];
   if (number !== undefined && Number(number) > 0 && Number(number) <= TYPE_MAX) return Number(number);
-  const meant = nearest(word, Object.keys(TYPES));
+  const suggestion = nearest(word, Object.keys(TYPES));
   throw new Error(
-    `"${text}" is no type of records${meant === undefined ? "" : `; did you mean ${meant}?`} ` +
+    `"${text}" is no type of records${suggestion === undefined ? "" : `; did you mean ${suggestion}?`} ` +
       `Any other is written as TYPE and its number, from 1 to ${TYPE_MAX}`,
   );
 }

@@ -5,42 +5,51 @@
  * |
  * There is one per process, as there is one event loop.
  */
-export type Entrance = "udp" | "tcp" | "upstream" | "timer" | "netlink" | "engine" | "attach" | "control" | "elsewhere";
+export type EntryPoint =
+  | "udp"
+  | "tcp"
+  | "upstream"
+  | "timer"
+  | "netlink"
+  | "engine"
+  | "attach"
+  | "control"
+  | "elsewhere";
 
 /** Called for each internal error; `client` is 0 for none. */
-type OnDefect = (error: unknown, entrance: Entrance, who: number) => void;
+type OnInternalError = (error: unknown, entryPoint: EntryPoint, client: number) => void;
 
 /** Without a handler, as in a test, an internal error ends the program. */
-const END_BY_IT: OnDefect = (error) => {
+const THROW: OnInternalError = (error) => {
   throw error;
 };
 
 class Guard {
   /** The number of the client being served, or 0. */
-  #inWork: Uint32Array = new Uint32Array(1);
-  #onDefect = END_BY_IT;
+  #currentClient: Uint32Array = new Uint32Array(1);
+  #onInternalError = THROW;
 
   /** Sets the handler, and where the number of the current client is kept. */
-  install(onDefect: OnDefect, inWork: Uint32Array = new Uint32Array(1)): void {
-    this.#onDefect = onDefect;
-    this.#inWork = inWork;
+  install(onDefect: OnInternalError, inWork: Uint32Array = new Uint32Array(1)): void {
+    this.#onInternalError = onDefect;
+    this.#currentClient = inWork;
   }
 
   /** Removes the handler. */
   uninstall(): void {
-    this.install(END_BY_IT);
+    this.install(THROW);
   }
 
   /** Runs a piece of work; returns whether it completed. */
-  run(entrance: Entrance, who: number, work: () => void): boolean {
-    const word = this.#inWork;
+  run(entryPoint: EntryPoint, client: number, work: () => void): boolean {
+    const word = this.#currentClient;
     const before = word[0] as number;
-    word[0] = who;
+    word[0] = client;
     try {
       work();
       return true;
     } catch (error) {
-      this.#onDefect(error, entrance, who);
+      this.#onInternalError(error, entryPoint, client);
       return false;
     } finally {
       word[0] = before;
@@ -48,13 +57,13 @@ class Guard {
   }
 
   /** Runs it after the current piece of work. */
-  defer(who: number, work: () => void): void {
-    queueMicrotask(() => this.run("timer", who, work));
+  defer(client: number, work: () => void): void {
+    queueMicrotask(() => this.run("timer", client, work));
   }
 
   /** Reports an internal error that was caught elsewhere. */
-  report(error: unknown, entrance: Entrance, who = 0): void {
-    this.#onDefect(error, entrance, who);
+  report(error: unknown, entryPoint: EntryPoint, client = 0): void {
+    this.#onInternalError(error, entryPoint, client);
   }
 }
 

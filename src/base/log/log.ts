@@ -28,12 +28,12 @@ export function createLog(level: LogLevel, format: LogFormat = "auto"): Log {
   process.stderr.on("error", () => undefined);
   const isText = format === "text" || (format === "auto" && process.stderr.isTTY);
   if (process.stderr.isTTY) {
-    return pino(options, { write: (line) => void process.stderr.write(isText ? readable(line) : line) });
+    return pino(options, { write: (line) => void process.stderr.write(isText ? textLine(line) : line) });
   }
   const destination = pino.destination({ fd: STDERR, sync: false, maxLength: UNREAD_BYTES_MAX });
   process.on("exit", () => flush(destination));
   destination.on("error", () => undefined);
-  return pino(options, isText ? { write: (line) => void destination.write(readable(line)) } : destination);
+  return pino(options, isText ? { write: (line) => void destination.write(textLine(line)) } : destination);
 }
 
 function flush(destination: ReturnType<typeof pino.destination>): void {
@@ -46,16 +46,16 @@ function flush(destination: ReturnType<typeof pino.destination>): void {
 
 /** Terminal control characters, and characters that change the direction of text. */
 // oxlint-disable-next-line no-control-regex -- control characters are what it matches
-const COMMANDS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** "12:30:01 warn  attach failed container=web reason=..." */
-function readable(line: string): string {
+function textLine(line: string): string {
   const { level, time, msg, ...rest } = JSON.parse(line) as Record<string, unknown>;
   const fields = Object.entries(rest).map(
     ([key, value]) => `${key}=${typeof value === "string" ? quoted(value) : JSON.stringify(value)}`,
   );
   const words = [String(time).slice(11, 19), String(level).padEnd(5), String(msg), ...fields];
-  return `${words.join(" ").replaceAll(COMMANDS, escaped)}\n`;
+  return `${words.join(" ").replaceAll(CONTROL_CHARACTERS, escaped)}\n`;
 }
 
 function escaped(char: string): string {
@@ -70,21 +70,21 @@ function quoted(text: string): string {
 export class Throttle {
   readonly #everyMs: number;
   #nextMs = -Infinity;
-  #held = 0;
+  #suppressed = 0;
 
   constructor(everyMs: number) {
     this.#everyMs = everyMs;
   }
 
   /** Calls `emit` if it is due. */
-  run(emit: (heldBack: number) => void): void {
+  run(emit: (suppressed: number) => void): void {
     const now = performance.now();
     if (now < this.#nextMs) {
-      this.#held++;
+      this.#suppressed++;
       return;
     }
     this.#nextMs = now + this.#everyMs;
-    emit(this.#held);
-    this.#held = 0;
+    emit(this.#suppressed);
+    this.#suppressed = 0;
   }
 }

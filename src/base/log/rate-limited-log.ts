@@ -16,14 +16,14 @@ interface Subject {
   /** The last logged line. */
   signature: string;
   untilMs: number;
-  told: number;
-  held: number;
+  logged: number;
+  suppressed: number;
 }
 
 interface Kind {
   untilMs: number;
-  told: number;
-  held: number;
+  logged: number;
+  suppressed: number;
 }
 
 export class RateLimitedLog {
@@ -44,20 +44,20 @@ export class RateLimitedLog {
   log(level: Level, about: string, fields: object, text: string, topic: string = text): void {
     const key = `${topic}\n${about}`;
     const signature = `${text} ${JSON.stringify(fields)}`;
-    const known = this.#subjects.get(key);
-    if (known === undefined || this.#now() >= known.untilMs) {
-      const held = known?.held ?? 0;
-      this.#remember(key, { kind: text, level, fields, signature, untilMs: this.#now() + LIMITS.logRepeatMs });
-      this.#emit(level, text, held === 0 ? fields : { ...fields, repeated: held });
+    const subject = this.#subjects.get(key);
+    if (subject === undefined || this.#now() >= subject.untilMs) {
+      const suppressed = subject?.suppressed ?? 0;
+      this.#store(key, { kind: text, level, fields, signature, untilMs: this.#now() + LIMITS.logRepeatMs });
+      this.#emit(level, text, suppressed === 0 ? fields : { ...fields, repeated: suppressed });
       return;
     }
-    if (signature === known.signature || known.told >= LIMITS.logLinesPerSubject) {
-      known.held++;
-      Object.assign(known, { level, fields, kind: text });
+    if (signature === subject.signature || subject.logged >= LIMITS.logLinesPerSubject) {
+      subject.suppressed++;
+      Object.assign(subject, { level, fields, kind: text });
       return;
     }
-    known.told++;
-    Object.assign(known, { level, fields, signature, kind: text });
+    subject.logged++;
+    Object.assign(subject, { level, fields, signature, kind: text });
     this.#emit(level, text, fields);
   }
 
@@ -67,52 +67,53 @@ export class RateLimitedLog {
     for (const [key, subject] of this.#subjects) {
       if (now < subject.untilMs) continue;
       this.#subjects.delete(key);
-      if (subject.held > 0) this.#emit(subject.level, subject.kind, { ...subject.fields, repeated: subject.held });
+      if (subject.suppressed > 0)
+        this.#emit(subject.level, subject.kind, { ...subject.fields, repeated: subject.suppressed });
     }
     for (const [text, kind] of this.#kinds) {
       if (now < kind.untilMs) continue;
       this.#kinds.delete(text);
-      this.#tellHeld(text, kind);
+      this.#logSuppressed(text, kind);
     }
   }
 
   /** Logs the remaining counts. */
   close(): void {
     clearInterval(this.#timer);
-    for (const [, { level, kind, fields, held }] of this.#subjects) {
-      if (held > 0) this.#emit(level, kind, { ...fields, repeated: held });
+    for (const [, { level, kind, fields, suppressed }] of this.#subjects) {
+      if (suppressed > 0) this.#emit(level, kind, { ...fields, repeated: suppressed });
     }
-    for (const [text, kind] of this.#kinds) this.#tellHeld(text, kind);
+    for (const [text, kind] of this.#kinds) this.#logSuppressed(text, kind);
     this.#subjects.clear();
     this.#kinds.clear();
   }
 
-  #remember(key: string, subject: Omit<Subject, "told" | "held">): void {
+  #store(key: string, subject: Omit<Subject, "logged" | "suppressed">): void {
     this.#subjects.delete(key);
     if (this.#subjects.size >= LIMITS.logSubjects) {
       const [oldest] = this.#subjects.keys();
       this.#subjects.delete(oldest as string);
     }
-    this.#subjects.set(key, { ...subject, told: 1, held: 0 });
+    this.#subjects.set(key, { ...subject, logged: 1, suppressed: 0 });
   }
 
   #emit(level: Level, text: string, fields: object): void {
     const now = this.#now();
     let kind = this.#kinds.get(text);
     if (kind === undefined || now >= kind.untilMs) {
-      if (kind !== undefined) this.#tellHeld(text, kind);
-      kind = { untilMs: now + LIMITS.logKindMs, told: 0, held: 0 };
+      if (kind !== undefined) this.#logSuppressed(text, kind);
+      kind = { untilMs: now + LIMITS.logKindMs, logged: 0, suppressed: 0 };
       this.#kinds.set(text, kind);
     }
-    if (kind.told >= LIMITS.logLinesPerKind) {
-      kind.held++;
+    if (kind.logged >= LIMITS.logLinesPerKind) {
+      kind.suppressed++;
       return;
     }
-    kind.told++;
+    kind.logged++;
     this.#log[level](fields, text);
   }
 
-  #tellHeld(text: string, { held }: Kind): void {
-    if (held > 0) this.#log.warn({ line: text, heldBack: held }, "similar lines were suppressed");
+  #logSuppressed(text: string, { suppressed }: Kind): void {
+    if (suppressed > 0) this.#log.warn({ line: text, suppressed }, "similar lines were suppressed");
   }
 }

@@ -49,7 +49,7 @@ export class EngineLink {
    * Waits for an engine that is not up yet. Throws where the socket cannot be used at all, because the command is wrong
    * then. Resolves to undefined where the run was stopped first.
    */
-  static async await({ settings, log, signal, onWait }: TargetSearch): Promise<EngineLink | undefined> {
+  static async waitFor({ settings, log, signal, onWait }: TargetSearch): Promise<EngineLink | undefined> {
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
         return await EngineLink.open(settings, signal);
@@ -58,7 +58,7 @@ export class EngineLink {
         if (codeOf(error) !== "ENGINE_AWAY") throw error;
         const reason = (error as Error).message;
         if (attempt === 0) log.warn({ reason }, "waiting for the engine");
-        onWait(`the engine: ${reason}`);
+        onWait(`waiting for the engine: ${reason}`);
         const waitMs = backoffMs(attempt, LIMITS.engineRetryFirstMs, LIMITS.engineRetryLastMs, Math.random());
         await sleep(waitMs, undefined, { signal }).catch(() => undefined);
       }
@@ -77,7 +77,7 @@ export class EngineLink {
   accept(info: EngineInfo): void {
     checkEngine(info);
     if (this.#info.id !== info.id) {
-      throw new Fault("ENGINE_OTHER", `Another engine (${info.id}) answers at "${this.socketPath}" now`, {
+      throw new Fault("ENGINE_OTHER", `Another engine (${info.id}) uses the socket "${this.socketPath}" now`, {
         remedy: "Restart dns11 to serve that engine.",
         isFinal: true,
       });

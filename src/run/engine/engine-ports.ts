@@ -26,7 +26,7 @@ interface EnginePortsParts {
   readonly roster: Roster;
 }
 
-const LOOK_EVERY_MS = 10;
+const POLL_MS = 10;
 
 export function containersOf(
   { directory, nodes, reconciler, roster }: EnginePortsParts,
@@ -81,7 +81,7 @@ async function attachAfterRelease(
   id: string,
 ): Promise<RepairReport["outcome"]> {
   roster.refresh();
-  for (const endMs = performance.now() + LIMITS.repairMs; performance.now() < endMs; await sleep(LOOK_EVERY_MS)) {
+  for (const endMs = performance.now() + LIMITS.repairMs; performance.now() < endMs; await sleep(POLL_MS)) {
     const outcome = await reconciler.repair(id);
     if (outcome !== undefined) return outcome === "failed" ? "failed" : "released";
   }

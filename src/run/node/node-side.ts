@@ -31,7 +31,7 @@ import { Quarantines } from "../quarantine/quarantines.ts";
 import { NODE_INSTANCE_ID, THREAD_NAMESPACE, openNodeMode } from "./node-instance.ts";
 
 /** How often the node's network addresses are checked: nothing reports changes to a process inside the node. */
-const LOOK_EVERY_MS = 2_000;
+const CHECK_EVERY_MS = 2_000;
 
 export async function findNode(): Promise<ServeTarget> {
   return await Promise.resolve({
@@ -59,16 +59,16 @@ class NodeSide implements ContainerSide {
   #lastFailure = "";
 
   constructor(parts: ContainerSideParts) {
-    const { ground, journal, log, settings } = parts;
+    const { platform, journal, log, settings } = parts;
     this.#parts = parts;
     this.#policy = settings.kind;
     this.#host = openEngineHost(process.pid);
     this.#reconciler = this.#openReconciler();
-    this.#mode = openNodeMode(this.#policy, { ...ground, log, journal }, () =>
+    this.#mode = openNodeMode(this.#policy, { ...platform, log, journal }, () =>
       this.#reconciler.updateCapture(IN_NODE_ID),
     );
     this.#directory.setRules(settings.routes);
-    this.#container = containerHere(this.#mode);
+    this.#container = containerOfNode(this.#mode);
     this.containers = {
       facts: new Map([[IN_NODE_ID, this.#container]]),
       decisionOf: () => ({ kind: "serve" }),
@@ -86,7 +86,7 @@ class NodeSide implements ContainerSide {
       },
     };
     this.inside = {
-      open: () => openNamespace(ground.runner, openSync(THREAD_NAMESPACE, "r")),
+      open: () => openNamespace(platform.runner, openSync(THREAD_NAMESPACE, "r")),
       resolvConfOf: () => parseResolvConf(new NodeResolvConf(IN_NODE_FILES).text() ?? ""),
     };
   }
@@ -96,14 +96,14 @@ class NodeSide implements ContainerSide {
   }
 
   /** There is no engine to watch. */
-  get lastSignMs(): number {
+  get lastActivityMs(): number {
     return performance.now();
   }
 
   reconfigure(settings: RunSettings): void {
     this.#policy = settings.kind;
     this.#directory.setRules(settings.routes);
-    this.#look();
+    this.#checkNetworks();
     this.refresh();
   }
 
@@ -115,16 +115,16 @@ class NodeSide implements ContainerSide {
   async follow(signal: AbortSignal): Promise<void> {
     this.refresh();
     while (!signal.aborted) {
-      await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
-      if (!signal.aborted) this.#look();
+      await sleep(CHECK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+      if (!signal.aborted) this.#checkNetworks();
     }
   }
 
-  async standStill(): Promise<void> {
+  async pause(): Promise<void> {
     await this.#reconciler.pause();
   }
 
-  goOn(): void {
+  resume(): void {
     this.#reconciler.resume();
   }
 
@@ -139,22 +139,22 @@ class NodeSide implements ContainerSide {
   }
 
   #openReconciler(): Reconciler {
-    const { counts, ground, keep, heir, begins, querySide } = this.#parts;
+    const { counts, platform, hold, inherit, startAfter, querySide } = this.#parts;
     return new Reconciler(
       {
-        ...ground,
+        ...platform,
         host: () => this.#host,
-        prove: () => ({ fd: openSync(THREAD_NAMESPACE, "r"), id: ground.runner.homeId }),
+        prove: () => ({ fd: openSync(THREAD_NAMESPACE, "r"), id: platform.runner.homeId }),
         nextZone: zoneAllocator(),
         descriptorsMax: descriptorsMax(),
         openEndpointFor: querySide.openEndpointFor,
-        keep,
-        inherit: heir,
-        startAfter: begins,
+        keep: hold,
+        inherit,
+        startAfter,
         onServing: (_, counters, isServing) =>
           isServing ? counts.startCounting(this.#container.name, counters) : counts.stopCounting(counters),
       },
-      (id, state) => this.#tellState(id, state),
+      (id, state) => this.#logState(id, state),
     );
   }
 
@@ -163,13 +163,13 @@ class NodeSide implements ContainerSide {
   }
 
   /** Checks whether the node's network addresses have changed. */
-  #look(): void {
-    if (!this.#mode.update(readInNodeFact(this.#parts.ground.memory), this.#policy)) return;
+  #checkNetworks(): void {
+    if (!this.#mode.update(readInNodeFact(this.#parts.platform.memory), this.#policy)) return;
     this.refresh();
     this.#reconciler.updateCapture(IN_NODE_ID);
   }
 
-  #tellState(id: string, state: AttachmentState): void {
+  #logState(id: string, state: AttachmentState): void {
     const { counts, log } = this.#parts;
     counts.onState(id, state);
     if (state.kind === "attached") log.info("serving the node and its pods");
@@ -180,7 +180,7 @@ class NodeSide implements ContainerSide {
 }
 
 /** The node as a container on no known network: Docker answers everything. */
-function containerHere({ fact }: NodeMode): ContainerFact {
+function containerOfNode({ fact }: NodeMode): ContainerFact {
   return {
     id: IN_NODE_ID,
     name: fact.name,

@@ -46,10 +46,10 @@ export async function serveOnce(
     const policy: KindPolicy = { ...kind, mode: "loopback", families: "ipv4" };
     const mode = openNodeMode(policy, { runner, memory, log, journal }, () => undefined);
     const capture = mode.capture();
-    const leads = capture.redirects.filter(({ bind }) => bind === docker.address);
+    const redirects = capture.redirects.filter(({ bind }) => bind === docker.address);
     const input: PlanInput = {
-      capture: { ...capture, redirects: leads },
-      listening: leads.map(() => docker),
+      capture: { ...capture, redirects },
+      listening: redirects.map(() => docker),
       zone: randomInt(1, 0xffff),
       sparedPorts: [],
       passthroughMark: PASSTHROUGH_MARK,
@@ -57,10 +57,10 @@ export async function serveOnce(
     };
     installPermanentRules(memory, servingPlan(input));
     mode.advertise();
-    const { advertised: published, reasons } = mode.report();
-    const whom = published.join(", ") || "nobody";
+    const { advertised, reasons } = mode.report();
+    const addresses = advertised.join(", ") || "no address";
     const target = `Docker's resolver (udp ${docker.udpPort}, tcp ${docker.tcpPort})`;
-    return { lines: [`pods ask ${whom}, led to ${target}`, ...reasons], isServed: true };
+    return { lines: [`pods query ${addresses}, redirected to ${target}`, ...reasons], isServed: true };
   } finally {
     runner.close();
   }
@@ -75,8 +75,11 @@ export function undoNodeSetup(stateDir: string): string[] {
   const journal = new Journal(instance.folder);
   const { record } = journal.read(IN_NODE_ID);
   if (record !== undefined) {
-    const { reachableAt: answering } = findDockerResolver(memory);
-    lines.push(...restoreResolvConf(record, IN_NODE_FILES.openWritten, answering), ...restoreNamespace(record, memory));
+    const { reachableAt } = findDockerResolver(memory);
+    lines.push(
+      ...restoreResolvConf(record, IN_NODE_FILES.openWritten, reachableAt),
+      ...restoreNamespace(record, memory),
+    );
     journal.remove(IN_NODE_ID);
   }
   instance.remove();

@@ -34,71 +34,71 @@ const NOTHING: StoredHistory = { deaths: [], quarantines: {} };
 export class CrashHistory {
   readonly #path: string;
   readonly #nowMs: () => number;
-  readonly #onUnkept: (error: unknown) => void;
-  #record: StoredHistory;
+  readonly #onWriteError: (error: unknown) => void;
+  #stored: StoredHistory;
 
   /** `onUnkept` is called where the file cannot be written: decisions then last until this process ends. */
   constructor(folder: string, onUnkept: (error: unknown) => void, nowMs: () => number = Date.now) {
     this.#path = join(folder, FILE);
     this.#nowMs = nowMs;
-    this.#onUnkept = onUnkept;
-    this.#record = read(this.#path);
+    this.#onWriteError = onUnkept;
+    this.#stored = read(this.#path);
   }
 
   /**
    * Records a crash of the previous process. undefined means that it exited by itself, which clears every suspicion.
    */
-  note(words: CrashContext | null | undefined): void {
+  recordEnd(words: CrashContext | null | undefined): void {
     const now = this.#nowMs();
-    const { deaths, quarantines } = this.#record;
+    const { deaths, quarantines } = this.#stored;
     if (words === undefined) {
-      if (deaths.length > 0) this.#keep({ deaths: [], quarantines });
+      if (deaths.length > 0) this.#save({ deaths: [], quarantines });
       return;
     }
     const all = [...deaths, { atMs: now, words }].slice(-LIMITS.crashesKept);
-    this.#keep({ deaths: all, quarantines });
-    if (words === null || this.#inARow(words.containerId) < LIMITS.crashesUntilQuarantine) return;
+    this.#save({ deaths: all, quarantines });
+    if (words === null || this.#consecutive(words.containerId) < LIMITS.crashesUntilQuarantine) return;
     const times = (quarantines[words.containerId]?.times ?? 0) + 1;
     const forMs = Math.min(LIMITS.quarantineMsMax, LIMITS.quarantineMs * 2 ** (times - 1));
-    const made: Quarantine = { untilMs: now + forMs, doing: words.doing, times };
+    const quarantine: Quarantine = { untilMs: now + forMs, doing: words.doing, times };
     // Newest last; the oldest are dropped.
     const { [words.containerId]: _, ...others } = quarantines;
     const kept = Object.entries(others).slice(1 - LIMITS.quarantinesKept);
-    this.#keep({ deaths: [], quarantines: { ...Object.fromEntries(kept), [words.containerId]: made } });
+    this.#save({ deaths: [], quarantines: { ...Object.fromEntries(kept), [words.containerId]: quarantine } });
   }
 
   /** Whether to attach it last and alone. */
   isSuspect(containerId: string): boolean {
-    return this.#inARow(containerId) >= LIMITS.crashesUntilSuspect;
+    return this.#consecutive(containerId) >= LIMITS.crashesUntilSuspect;
   }
 
   /** The active quarantine of a container. */
-  of(containerId: string): Quarantine | undefined {
-    const found = this.#record.quarantines[containerId];
+  quarantineOf(containerId: string): Quarantine | undefined {
+    const found = this.#stored.quarantines[containerId];
     return found !== undefined && this.#nowMs() < found.untilMs ? found : undefined;
   }
 
   /** When the next quarantine ends. */
   get nextEndMs(): number | undefined {
-    const ends = Object.values(this.#record.quarantines).map(({ untilMs }) => untilMs);
+    const ends = Object.values(this.#stored.quarantines).map(({ untilMs }) => untilMs);
     const next = Math.min(...ends.filter((untilMs) => untilMs > this.#nowMs()));
     return Number.isFinite(next) ? next : undefined;
   }
 
   /** Ends a quarantine by hand; returns whether there was one. */
   release(containerId: string): boolean {
-    const isHeld = this.of(containerId) !== undefined;
-    const { [containerId]: _, ...quarantines } = this.#record.quarantines;
-    const deaths = this.#record.deaths.filter(({ words }) => words?.containerId !== containerId);
-    this.#keep({ deaths, quarantines });
+    const isHeld = this.quarantineOf(containerId) !== undefined;
+    const { [containerId]: _, ...quarantines } = this.#stored.quarantines;
+    const deaths = this.#stored.deaths.filter(({ words }) => words?.containerId !== containerId);
+    this.#save({ deaths, quarantines });
     return isHeld;
   }
 
   /** Counts the most recent crashes that were all of this container, each soon after the one before. */
-  #inARow(containerId: string): number {
+  #consecutive(containerId: string): number {
     let count = 0;
     let laterMs = this.#nowMs();
-    for (const { atMs, words } of this.#record.deaths.toReversed()) {
+    for (const { atMs, words } of this.#stored.deaths.toReversed()) {
       if (words?.containerId !== containerId || laterMs - atMs > LIMITS.crashWindowMs) break;
       laterMs = atMs;
       count++;
@@ -106,14 +106,14 @@ export class CrashHistory {
     return count;
   }
 
-  #keep(record: StoredHistory): void {
-    this.#record = record;
+  #save(record: StoredHistory): void {
+    this.#stored = record;
     try {
       const beside = `${this.#path}.new`;
       writeFileSync(beside, JSON.stringify(record), { mode: 0o600 });
       renameSync(beside, this.#path);
     } catch (error) {
-      this.#onUnkept(error);
+      this.#onWriteError(error);
     }
   }
 }

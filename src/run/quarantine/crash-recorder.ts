@@ -22,10 +22,10 @@ const AT = { magic: 0, isRunning: 1, client: 2, attaching: 3 } as const;
 /** The container being attached, followed by one slot for each client: its number and its container. */
 const ATTACHING_AT = 16;
 const ID_BYTES = 64;
-const PLACES_AT = ATTACHING_AT + ID_BYTES;
-const PLACES = 4096;
-const PLACE_BYTES = 4 + ID_BYTES;
-const FILE_BYTES = PLACES_AT + PLACES * PLACE_BYTES;
+const SLOTS_AT = ATTACHING_AT + ID_BYTES;
+const SLOTS = 4096;
+const SLOT_BYTES = 4 + ID_BYTES;
+const FILE_BYTES = SLOTS_AT + SLOTS * SLOT_BYTES;
 
 export class CrashRecorder {
   readonly #bytes: Buffer;
@@ -35,11 +35,11 @@ export class CrashRecorder {
   /** One word: the number of the client whose packet or reply is being processed. */
   readonly currentClient: Uint32Array;
 
-  private constructor(memory: ArrayBuffer, before: CrashContext | null | undefined) {
+  private constructor(memory: ArrayBuffer, previous: CrashContext | null | undefined) {
     this.#bytes = Buffer.from(memory);
     this.#words = new Uint32Array(memory, 0, ATTACHING_AT / 4);
     this.currentClient = this.#words.subarray(AT.client, AT.client + 1);
-    this.previous = before;
+    this.previous = previous;
     this.#words[AT.magic] = MAGIC;
     this.#words[AT.isRunning] = 1;
   }
@@ -52,11 +52,11 @@ export class CrashRecorder {
     const path = join(folder, FILE);
     const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
     try {
-      const before = lastWordsIn(readFileSync(fd));
+      const previous = contextIn(readFileSync(fd));
       ftruncateSync(fd, FILE_BYTES);
       const nothing = Buffer.alloc(FILE_BYTES);
       for (let at = 0; at < FILE_BYTES;) at += writeSync(fd, nothing, at, FILE_BYTES - at, at);
-      return new CrashRecorder(mapShared(fd, FILE_BYTES), before);
+      return new CrashRecorder(mapShared(fd, FILE_BYTES), previous);
     } finally {
       closeSync(fd);
     }
@@ -69,7 +69,7 @@ export class CrashRecorder {
 
   /** Assigns a client number to a container. */
   setContainer(client: number, containerId: string): void {
-    const at = placeOf(client);
+    const at = slotOf(client);
     this.#bytes.writeUInt32LE(client, at);
     writeId(this.#bytes, at + 4, containerId);
   }
@@ -97,7 +97,7 @@ export class CrashRecorder {
 }
 
 /** Reads the record of a previous process; undefined for a damaged one. */
-function lastWordsIn(bytes: Buffer): CrashContext | null | undefined {
+function contextIn(bytes: Buffer): CrashContext | null | undefined {
   if (bytes.length !== FILE_BYTES || wordIn(bytes, AT.magic) !== MAGIC) return undefined;
   if (wordIn(bytes, AT.isRunning) !== 1) return undefined;
   if (wordIn(bytes, AT.attaching) === 1) {
@@ -110,12 +110,12 @@ function lastWordsIn(bytes: Buffer): CrashContext | null | undefined {
 }
 
 function containerIn(bytes: Buffer, client: number): string | undefined {
-  const at = placeOf(client);
+  const at = slotOf(client);
   return bytes.readUInt32LE(at) === client ? idIn(bytes, at + 4) : undefined;
 }
 
-function placeOf(client: number): number {
-  return PLACES_AT + (client % PLACES) * PLACE_BYTES;
+function slotOf(client: number): number {
+  return SLOTS_AT + (client % SLOTS) * SLOT_BYTES;
 }
 
 function wordIn(bytes: Buffer, word: number): number {

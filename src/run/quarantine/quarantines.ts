@@ -13,22 +13,22 @@ const TIMER_MS_MAX = 2 ** 31 - 1;
 export class Quarantines {
   readonly #folder: string | undefined;
   readonly #log: Log | undefined;
-  readonly #deaths: CrashHistory;
-  #box = CrashRecorder.unmapped();
+  readonly #history: CrashHistory;
+  #recorder = CrashRecorder.unmapped();
   #timer: NodeJS.Timeout | undefined;
 
-  private constructor(deaths: CrashHistory, folder?: string, log?: Log) {
-    this.#deaths = deaths;
+  private constructor(history: CrashHistory, folder?: string, log?: Log) {
+    this.#history = history;
     this.#folder = folder;
     this.#log = log;
   }
 
   /** Loads earlier decisions. Logs where the crash history cannot be written. */
   static open(folder: string, log: Log): Quarantines {
-    const deaths = new CrashHistory(folder, (error) =>
+    const history = new CrashHistory(folder, (error) =>
       log.warn({ reason: reasonOf(error) }, "cannot write the crash history"),
     );
-    return new Quarantines(deaths, folder, log);
+    return new Quarantines(history, folder, log);
   }
 
   /** For a preview: nothing is read or written. */
@@ -38,7 +38,7 @@ export class Quarantines {
 
   /** Records what dns11 is doing, once `begin` was called. */
   get recorder(): CrashRecorder {
-    return this.#box;
+    return this.#recorder;
   }
 
   /**
@@ -46,17 +46,17 @@ export class Quarantines {
    */
   begin(): void {
     if (this.#folder === undefined || this.#log === undefined) return;
-    this.#box = opened(this.#folder, this.#log);
-    const { previous: before } = this.#box;
-    this.#deaths.note(before);
-    if (before !== undefined) tellOf(before, this.#deaths, this.#log);
+    this.#recorder = openRecorder(this.#folder, this.#log);
+    const { previous } = this.#recorder;
+    this.#history.recordEnd(previous);
+    if (previous !== undefined) logCrash(previous, this.#history, this.#log);
   }
 
-  readonly isSuspect = (containerId: string): boolean => this.#deaths.isSuspect(containerId);
+  readonly isSuspect = (containerId: string): boolean => this.#history.isSuspect(containerId);
 
   /** Why a container is quarantined, as a sentence; undefined where it is not. */
   readonly reasonFor = (containerId: string): string | undefined => {
-    const found = this.#deaths.of(containerId);
+    const found = this.#history.quarantineOf(containerId);
     if (found === undefined) return undefined;
     const until = new Date(found.untilMs).toISOString();
     return `dns11 crashed repeatedly while ${found.doing} it; quarantined until ${until}`;
@@ -65,7 +65,7 @@ export class Quarantines {
   /** Calls `onEnd` whenever a quarantine ends. */
   watch(onEnd: () => void): void {
     clearTimeout(this.#timer);
-    const endMs = this.#deaths.nextEndMs;
+    const endMs = this.#history.nextEndMs;
     if (endMs === undefined) return;
     this.#timer = setTimeout(
       () => {
@@ -79,7 +79,7 @@ export class Quarantines {
 
   /** Ends a quarantine by hand; returns whether there was one. */
   release(containerId: string): boolean {
-    return this.#deaths.release(containerId);
+    return this.#history.release(containerId);
   }
 
   /** The process exits by itself. */
@@ -89,7 +89,7 @@ export class Quarantines {
   }
 }
 
-function opened(folder: string, log: Log): CrashRecorder {
+function openRecorder(folder: string, log: Log): CrashRecorder {
   try {
     return CrashRecorder.open(folder);
   } catch (error) {
@@ -98,14 +98,15 @@ function opened(folder: string, log: Log): CrashRecorder {
   }
 }
 
-function tellOf(words: CrashContext | null, deaths: CrashHistory, log: Log): void {
-  if (words === null) {
+function logCrash(context: CrashContext | null, history: CrashHistory, log: Log): void {
+  if (context === null) {
     log.warn("the previous run crashed or was killed while idle");
     return;
   }
-  const { doing, containerId } = words;
+  const { doing, containerId } = context;
   const container = containerId.slice(0, 12);
-  const what = deaths.of(containerId) !== undefined ? "is quarantined" : "is attached last and alone";
-  const follows = deaths.of(containerId) !== undefined || deaths.isSuspect(containerId) ? `; it ${what}` : "";
-  log.warn({ container, doing }, `the previous run crashed or was killed while serving a container${follows}`);
+  const action = history.quarantineOf(containerId) !== undefined ? "is quarantined" : "is attached last and alone";
+  const consequence =
+    history.quarantineOf(containerId) !== undefined || history.isSuspect(containerId) ? `; it ${action}` : "";
+  log.warn({ container, doing }, `the previous run crashed or was killed while serving a container${consequence}`);
 }

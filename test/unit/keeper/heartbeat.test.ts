@@ -8,13 +8,13 @@ import { KEEPER_LIMITS } from "../../../src/keeper/limits.ts";
 import { Heartbeat } from "../../../src/keeper/heartbeat.ts";
 import type { ThreadState } from "../../../src/kernel/process.ts";
 
-const CHECKS = Math.ceil(KEEPER_LIMITS.silentMs / KEEPER_LIMITS.lookMs);
+const CHECKS = Math.ceil(KEEPER_LIMITS.silentMs / KEEPER_LIMITS.pollMs);
 
 /** After how many checks it times out, of at most `checks`. */
 function timesOutAfter(
   stateAt: (check: number) => ThreadState | undefined,
   checks: number,
-  everyMs: number = KEEPER_LIMITS.lookMs,
+  everyMs: number = KEEPER_LIMITS.pollMs,
 ): number {
   let check = 0;
   const pulse = new Heartbeat(0, () => stateAt(check));
@@ -42,10 +42,10 @@ test("while it runs, only its CPU time counts: a busy machine is not its fault",
   const running = (share: number) => (check: number) => ({
     letter: "R",
     isTraced: false,
-    ranMs: check * KEEPER_LIMITS.lookMs * share,
+    ranMs: check * KEEPER_LIMITS.pollMs * share,
   });
   assert.equal(timesOutAfter(running(1), 100), CHECKS + 1);
-  assert.ok(timesOutAfter(running(0.25), 100) >= (KEEPER_LIMITS.silentMs / KEEPER_LIMITS.lookMs) * 4);
+  assert.ok(timesOutAfter(running(0.25), 100) >= (KEEPER_LIMITS.silentMs / KEEPER_LIMITS.pollMs) * 4);
   assert.equal(timesOutAfter(running(0), 1_000), Infinity, "it never got a processor");
 });
 
@@ -64,20 +64,20 @@ test("time in which the keeper or the machine was suspended does not count", () 
 test("an announced silence is allowed, for that long and once", () => {
   const pulse = new Heartbeat(0, () => undefined);
   pulse.allowSilence(1_000);
-  const last = (1_000 + KEEPER_LIMITS.silentMs) / KEEPER_LIMITS.lookMs;
-  for (let check = 1; check < last; check++) assert.equal(pulse.check(check * KEEPER_LIMITS.lookMs), false, `${check}`);
-  assert.equal(pulse.check(Math.ceil(last) * KEEPER_LIMITS.lookMs), true);
+  const last = (1_000 + KEEPER_LIMITS.silentMs) / KEEPER_LIMITS.pollMs;
+  for (let check = 1; check < last; check++) assert.equal(pulse.check(check * KEEPER_LIMITS.pollMs), false, `${check}`);
+  assert.equal(pulse.check(Math.ceil(last) * KEEPER_LIMITS.pollMs), true);
   pulse.allowSilence(1_000);
   pulse.beat(2_000);
   let checks = 0;
-  while (!pulse.check(2_000 + ++checks * KEEPER_LIMITS.lookMs));
+  while (!pulse.check(2_000 + ++checks * KEEPER_LIMITS.pollMs));
   assert.equal(checks, CHECKS);
 });
 
 test("a heartbeat resets the silence", () => {
   const pulse = new Heartbeat(0, () => undefined);
   for (let check = 1; check < 100; check++) {
-    assert.equal(pulse.check(check * KEEPER_LIMITS.lookMs), false);
-    if (check % 3 === 0) pulse.beat(check * KEEPER_LIMITS.lookMs);
+    assert.equal(pulse.check(check * KEEPER_LIMITS.pollMs), false);
+    if (check % 3 === 0) pulse.beat(check * KEEPER_LIMITS.pollMs);
   }
 });

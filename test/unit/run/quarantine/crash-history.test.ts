@@ -24,7 +24,7 @@ class Lives {
   next(words: ReturnType<typeof attaching | typeof answering> | null | undefined, afterMs = SOON_MS): CrashHistory {
     this.nowMs += afterMs;
     const deaths = this.look();
-    deaths.note(words);
+    deaths.recordEnd(words);
     return deaths;
   }
 
@@ -36,11 +36,11 @@ class Lives {
 test("one crash has no consequence, two make a suspect, three a quarantine", () => {
   const lives = new Lives();
   const one = lives.next(attaching("a"));
-  assert.deepEqual([one.isSuspect("a"), one.of("a")], [false, undefined]);
+  assert.deepEqual([one.isSuspect("a"), one.quarantineOf("a")], [false, undefined]);
   const two = lives.next(attaching("a"));
-  assert.deepEqual([two.isSuspect("a"), two.isSuspect("b"), two.of("a")], [true, false, undefined]);
+  assert.deepEqual([two.isSuspect("a"), two.isSuspect("b"), two.quarantineOf("a")], [true, false, undefined]);
   const three = lives.next(attaching("a"));
-  const { doing, times, untilMs } = three.of("a") ?? assert.fail();
+  const { doing, times, untilMs } = three.quarantineOf("a") ?? assert.fail();
   assert.deepEqual([doing, times, untilMs], ["attaching", 1, lives.nowMs + LIMITS.quarantineMs]);
   assert.equal(three.isSuspect("a"), false, "a quarantined container is not attached at all");
   assert.equal(three.nextEndMs, untilMs);
@@ -55,7 +55,7 @@ test("crashes far apart, of several containers, or without a container, are not 
   ] as const) {
     const world = new Lives();
     for (let index = 0; index < 12; index++) world.next(lives[0](index), lives[1]);
-    assert.deepEqual([world.look().of("a"), world.look().of("b")], [undefined, undefined]);
+    assert.deepEqual([world.look().quarantineOf("a"), world.look().quarantineOf("b")], [undefined, undefined]);
   }
 });
 
@@ -63,7 +63,7 @@ test("attaching and answering are distinguished, and both count for the containe
   const lives = new Lives();
   lives.next(attaching("a"));
   lives.next(attaching("a"));
-  assert.equal(lives.next(answering("a")).of("a")?.doing, "answering");
+  assert.equal(lives.next(answering("a")).quarantineOf("a")?.doing, "answering");
 });
 
 test("a quarantine ends, and the next one is twice as long, up to a limit", () => {
@@ -71,10 +71,10 @@ test("a quarantine ends, and the next one is twice as long, up to a limit", () =
   const lengths: number[] = [];
   for (let round = 0; round < 7; round++) {
     for (let death = 0; death < LIMITS.crashesUntilQuarantine; death++) lives.next(answering("a"));
-    const { untilMs } = lives.look().of("a") ?? assert.fail();
+    const { untilMs } = lives.look().quarantineOf("a") ?? assert.fail();
     lengths.push((untilMs - lives.nowMs) / LIMITS.quarantineMs);
     lives.nowMs = untilMs;
-    assert.equal(lives.look().of("a"), undefined);
+    assert.equal(lives.look().quarantineOf("a"), undefined);
   }
   assert.deepEqual(lengths, [1, 2, 4, 8, 16, 24, 24]);
 });
@@ -83,8 +83,8 @@ test("a released container starts with a clean history", () => {
   const lives = new Lives();
   for (let death = 0; death < LIMITS.crashesUntilQuarantine; death++) lives.next(attaching("a"));
   const deaths = lives.look();
-  assert.deepEqual([deaths.release("a"), deaths.release("a"), deaths.of("a")], [true, false, undefined]);
-  assert.equal(lives.look().of("a"), undefined, "also on disk");
+  assert.deepEqual([deaths.release("a"), deaths.release("a"), deaths.quarantineOf("a")], [true, false, undefined]);
+  assert.equal(lives.look().quarantineOf("a"), undefined, "also on disk");
   assert.equal(lives.next(attaching("a")).isSuspect("a"), false);
 });
 
@@ -94,7 +94,7 @@ test("the number of remembered containers is limited", () => {
     for (let death = 0; death < LIMITS.crashesUntilQuarantine; death++) lives.next(attaching(`c${container}`), 1);
   }
   const deaths = lives.look();
-  const kept = Array.from({ length: LIMITS.quarantinesKept + 5 }, (_, index) => deaths.of(`c${index}`) !== undefined);
+  const kept = Array.from({ length: LIMITS.quarantinesKept + 5 }, (_, index) => deaths.quarantineOf(`c${index}`) !== undefined);
   assert.deepEqual([kept.filter(Boolean).length, kept.at(-1), kept[0]], [LIMITS.quarantinesKept, true, false]);
 });
 
@@ -102,7 +102,7 @@ test("a damaged file means no crashes, and without a folder the history is kept 
   const lives = new Lives();
   for (const text of ["", "{", "[]", '{"deaths":1}', '{"deaths":[{}],"quarantines":{"a":{"untilMs":"x"}}}']) {
     writeFileSync(join(lives.folder, "deaths.json"), text);
-    assert.equal(lives.look().of("a"), undefined, text);
+    assert.equal(lives.look().quarantineOf("a"), undefined, text);
   }
   const told: unknown[] = [];
   const nowhere = new CrashHistory(
@@ -110,6 +110,6 @@ test("a damaged file means no crashes, and without a folder the history is kept 
     (error) => told.push(error),
     () => lives.nowMs,
   );
-  for (let death = 0; death < LIMITS.crashesUntilQuarantine; death++) nowhere.note(attaching("a"));
-  assert.ok(nowhere.of("a") !== undefined && told.length > 0);
+  for (let death = 0; death < LIMITS.crashesUntilQuarantine; death++) nowhere.recordEnd(attaching("a"));
+  assert.ok(nowhere.quarantineOf("a") !== undefined && told.length > 0);
 });
