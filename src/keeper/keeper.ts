@@ -176,7 +176,7 @@ export class Keeper {
     this.#held = held;
     this.#successor = undefined;
     peer.heartbeat.beat(performance.now());
-    this.#parts.onEvent({ main: peer.pid, namespaces: held.size }, "another process has taken over");
+    this.#parts.onEvent({ main: peer.pid, namespaces: held.size }, "successor took over");
   }
 
   #checkTimeouts(nowMs: number): void {

@@ -44,7 +44,7 @@ export class Predecessor {
     try {
       send(channel, { is: "hello", version: PROTOCOL_VERSION });
       const hello = await nextMessage(channel, performance.now() + KEEPER_LIMITS.yieldMs);
-      if (hello?.is !== "hello") throw notHandedOver("it does not answer");
+      if (hello?.is !== "hello") throw notHandedOver("it does not respond");
       return new Predecessor(channel, hello);
     } catch (error) {
       channel.close();
@@ -86,7 +86,7 @@ async function nextMessage(channel: Channel, deadlineMs: number): Promise<FromKe
       const message = decodeFromKeeper(packet);
       if (message?.is !== "held") for (const fd of packet.descriptors) closeQuietly(fd);
       if (message?.is !== "alive") return message;
-    } else if (performance.now() > deadlineMs) throw notHandedOver("it does not answer");
+    } else if (performance.now() > deadlineMs) throw notHandedOver("it does not respond");
     else await sleep(POLL_MS);
   }
 }

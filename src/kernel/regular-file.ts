@@ -16,7 +16,7 @@ export type FindFile = (flags: number) => number;
 export function withRegularFile<T>(find: FindFile, use: (path: string) => T): T {
   const fd = find(O_PATH);
   try {
-    if (!fstatSync(fd).isFile()) throw new Error("Not a regular file");
+    if (!fstatSync(fd).isFile()) throw new Error("not a regular file");
     return use(`/proc/self/fd/${fd}`);
   } finally {
     closeSync(fd);

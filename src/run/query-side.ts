@@ -146,7 +146,7 @@ function sequential({ behaviour, upstream }: RunSettings, { log, meter }: Answer
   const { forward } = new SequentialForwarder(
     behaviour,
     (server, reason) => {
-      failures.run((heldBack) => log.warn({ server: serverText(server), reason, heldBack }, "upstream failed"));
+      failures.run((suppressed) => log.warn({ server: serverText(server), reason, suppressed }, "upstream failed"));
     },
     Math.min(LIMITS.forwardQueriesTotal, descriptorsMax() * LIMITS.forwardDescriptorShare),
     meter,
@@ -193,7 +193,7 @@ function adaptive(
   const loopGuard = new LoopGuard(now, (client, loop) => {
     const server = serverText(loop.nameserver.server);
     const text = "forwarding loop detected, skipping the upstream for this container";
-    limitedLog.log("warn", server, { server, container: client.history.containerId }, text, "nameserver");
+    limitedLog.log("warn", server, { server, container: client.history.containerId }, text, "upstream");
     forwarder.excludeLooping(client, loop);
   });
   const forwarder = new AdaptiveForwarder({
@@ -206,7 +206,7 @@ function adaptive(
     ids,
     now,
     onFailure: (reason) => {
-      failures.run((heldBack) => log.warn({ reason, heldBack }, "lookup failed"));
+      failures.run((suppressed) => log.warn({ reason, suppressed }, "lookup failed"));
     },
     queriesMax: LIMITS.forwardQueriesShared,
     meter,
@@ -243,8 +243,8 @@ function statesOf({ hostNameservers: nameservers }: NameserverPool, nowMs: numbe
 function logHealth(limitedLog: RateLimitedLog, server: Server, isUp: boolean, reason: string): void {
   const name = serverText(server);
   const fields = { server: name, reason };
-  if (isUp) limitedLog.log("info", name, fields, "upstream is up", "nameserver");
-  else limitedLog.log("warn", name, fields, "upstream is down", "nameserver");
+  if (isUp) limitedLog.log("info", name, fields, "upstream is up", "upstream");
+  else limitedLog.log("warn", name, fields, "upstream is down", "upstream");
 }
 
 function slotLimit({ behaviour, upstream }: RunSettings): SlotLimit {

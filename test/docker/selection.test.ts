@@ -50,7 +50,7 @@ test("each container is attached, or left alone for a reason that is told", asyn
   });
   const typo = containers.find(({ name }) => name === "typo");
   assert.match(typo?.warning ?? "", /"flase" is neither true nor false/);
-  assert.match(instance.log, /odd container/);
+  assert.match(instance.log, /container has a configuration problem/);
   for (const name of ["refuses", "host", "none", "default", "tasklike"]) {
     const pid = (await engine.docker("inspect", "-f", "{{.State.Pid}}", name)).trim();
     const { stdout } = await engine.exec("nsenter", [`--net=/proc/${pid}/ns/net`, "nft", "list", "ruleset"]);

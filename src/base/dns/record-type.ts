@@ -77,8 +77,8 @@ export function parseType(text: string): number {
   if (number !== undefined && Number(number) > 0 && Number(number) <= TYPE_MAX) return Number(number);
   const suggestion = nearest(word, Object.keys(TYPES));
   throw new Error(
-    `"${text}" is no type of records${suggestion === undefined ? "" : `; did you mean ${suggestion}?`} ` +
-      `Any other is written as TYPE and its number, from 1 to ${TYPE_MAX}`,
+    `unknown record type "${text}": ${suggestion === undefined ? "" : `did you mean ${suggestion}? `}` +
+      `use a name such as AAAA, or TYPE1 to TYPE${TYPE_MAX}`,
   );
 }
 

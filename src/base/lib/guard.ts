@@ -30,9 +30,9 @@ class Guard {
   #onInternalError = THROW;
 
   /** Sets the handler, and where the number of the current client is kept. */
-  install(onDefect: OnInternalError, inWork: Uint32Array = new Uint32Array(1)): void {
-    this.#onInternalError = onDefect;
-    this.#currentClient = inWork;
+  install(onInternalError: OnInternalError, currentClient: Uint32Array = new Uint32Array(1)): void {
+    this.#onInternalError = onInternalError;
+    this.#currentClient = currentClient;
   }
 
   /** Removes the handler. */

@@ -27,12 +27,12 @@ export function parseQuestion(nameText: string, typeText: string | undefined): P
   }
   const type = parseType(typeText ?? "A");
   const bare = nameText.replace(/\.$/, "");
-  if (nameText === "" || (bare === "" && nameText !== ".")) throw new Error("A name is required");
+  if (nameText === "" || (bare === "" && nameText !== ".")) throw new Error("a domain name is required");
   const labels = bare === "" ? new Uint8Array(0) : wireLabels(bare);
   if (labels === undefined) {
     throw new Error(
-      `"${nameText}" is no name that can be asked for: labels of 1 to 63 characters with dots between them, 253 in all; ` +
-        "an international name is written in its xn-- form",
+      `invalid domain name "${nameText}": use labels of 1 to 63 characters separated by dots, 253 in all; ` +
+        "write an internationalized name in its xn-- form",
     );
   }
   return question(labels, type, nameText.endsWith("."));

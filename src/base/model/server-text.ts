@@ -47,15 +47,13 @@ export function parseServer(text: string, place: DialSide = "host"): NamedServer
   const [bare = "", zone] = address.split(/%(.*)/s, 2);
   const isAddress = zone === undefined ? isIPv4(bare) || isIPv6(bare) : isIPv6(bare) && /^[\w.-]+$/.test(zone);
   if (!isAddress) {
-    throw new Error(
-      `"${text}" is no nameserver: it is "host" or an IP address, with :PORT or #PORT where that is not 53`,
-    );
+    throw new Error(`invalid nameserver "${text}": use "host" or an IP address, with :PORT or #PORT if it is not 53`);
   }
   if (isInside && isSameAddress(bare, OWN_ADDRESS)) {
-    throw new Error(`"${text}" is where dns11 itself listens: it would ask itself`);
+    throw new Error(`invalid nameserver "${text}": dns11 itself listens there`);
   }
   if (zone === undefined && LINK_LOCAL.test(bare)) {
-    throw new Error(`"${text}" is an address of one link and lacks its interface: ${bare}%eth0`);
+    throw new Error(`invalid nameserver "${text}": a link-local address needs its interface, such as ${bare}%eth0`);
   }
   return { from: isInside ? "container" : "host", address, port };
 }
@@ -65,7 +63,7 @@ export function parseRoute(text: string, place: DialSide = "host"): RouteText {
   if (!text.startsWith("/")) return { domains: [""], servers: [parseServer(text, place)], isLocal: false };
   const parts = text.slice(1).split("/");
   const server = parts.pop() ?? "";
-  if (parts.length === 0) throw new Error(`"${text}" lacks a second slash: /DOMAIN/SERVER`);
+  if (parts.length === 0) throw new Error(`invalid route "${text}": use /DOMAIN/SERVER`);
   return {
     domains: parts.map((domain) => parseDomain(domain)),
     servers: server === "" ? [] : [parseServer(server, place)],
@@ -83,7 +81,7 @@ export function parseDomain(text: string): string {
     .replace(/\.$/, "")
     .toLowerCase();
   if (!DOMAIN.test(domain) || (domain !== "" && wireLabels(domain) === undefined)) {
-    throw new Error(`"${text}" is no domain name`);
+    throw new Error(`invalid domain name "${text}"`);
   }
   return domain;
 }
@@ -141,6 +139,6 @@ function splitPort(text: string): { readonly address: string; readonly port: num
 function readPort(text: string, port: string | undefined): number {
   if (port === undefined) return DNS_PORT;
   const number = Number(port);
-  if (number < 1 || number > PORT_MAX) throw new Error(`"${text}" has a port that is none: 1 to ${PORT_MAX}`);
+  if (number < 1 || number > PORT_MAX) throw new Error(`invalid port in "${text}": use 1 to ${PORT_MAX}`);
   return number;
 }

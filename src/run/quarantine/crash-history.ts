@@ -37,11 +37,11 @@ export class CrashHistory {
   readonly #onWriteError: (error: unknown) => void;
   #stored: StoredHistory;
 
-  /** `onUnkept` is called where the file cannot be written: decisions then last until this process ends. */
-  constructor(folder: string, onUnkept: (error: unknown) => void, nowMs: () => number = Date.now) {
+  /** `onWriteError` is called where the file cannot be written: decisions then last until this process ends. */
+  constructor(folder: string, onWriteError: (error: unknown) => void, nowMs: () => number = Date.now) {
     this.#path = join(folder, FILE);
     this.#nowMs = nowMs;
-    this.#onWriteError = onUnkept;
+    this.#onWriteError = onWriteError;
     this.#stored = read(this.#path);
   }
 

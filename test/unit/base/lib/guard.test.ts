@@ -7,22 +7,22 @@ import { afterEach, test } from "node:test";
 import { guard } from "../../../../src/base/lib/guard.ts";
 
 const GUARD = new URL("../../../../src/base/lib/guard.js", import.meta.url).href;
-const DEFECTS = new URL("../../../../src/run/internal-errors.js", import.meta.url).href;
+const INTERNAL_ERRORS = new URL("../../../../src/run/internal-errors.js", import.meta.url).href;
 
 afterEach(() => guard.uninstall());
 
 test("an internal error is reported with its entry point and client, and the next piece of work runs", () => {
-  const told: unknown[] = [];
-  guard.install((error, entrance, who) => told.push([(error as Error).message, entrance, who]));
+  const reported: unknown[] = [];
+  guard.install((error, entryPoint, client) => reported.push([(error as Error).message, entryPoint, client]));
   assert.equal(
-    guard.run("udp", 7, () => assert.fail("a defect")),
+    guard.run("udp", 7, () => assert.fail("a bug")),
     false,
   );
   assert.equal(
     guard.run("tcp", 8, () => undefined),
     true,
   );
-  assert.deepEqual(told, [["a defect", "udp", 7]]);
+  assert.deepEqual(reported, [["a bug", "udp", 7]]);
 });
 
 test("the current client is that of the innermost work, and 0 afterwards", () => {
@@ -39,30 +39,30 @@ test("the current client is that of the innermost work, and 0 afterwards", () =>
 });
 
 test("deferred work is guarded too", async () => {
-  const told: unknown[] = [];
-  guard.install((_, entrance, who) => told.push([entrance, who]));
+  const reported: unknown[] = [];
+  guard.install((_, entryPoint, client) => reported.push([entryPoint, client]));
   guard.defer(9, () => assert.fail());
   await Promise.resolve();
-  assert.deepEqual(told, [["timer", 9]]);
+  assert.deepEqual(reported, [["timer", 9]]);
 });
 
 test("without a handler an internal error is thrown", () => {
-  assert.throws(() => guard.run("udp", 1, () => assert.fail("a defect")), /a defect/);
+  assert.throws(() => guard.run("udp", 1, () => assert.fail("a bug")), /a bug/);
 });
 
 test("an uncaught error does not end a serving process, and is logged once with its stack", () => {
   const program = `
     import { guard } from "${GUARD}";
-    import { InternalErrors } from "${DEFECTS}";
+    import { InternalErrors } from "${INTERNAL_ERRORS}";
     const lines = [];
-    const log = { error: (about, text) => lines.push([text, about.entrance, about.err.message]) };
-    const limitedLog = { log: (level, subject, about, text) => lines.push([text, about.reason]) };
+    const log = { error: (fields, text) => lines.push([text, fields.entryPoint, fields.err.message]) };
+    const limitedLog = { log: (level, subject, fields, text) => lines.push([text, fields.reason]) };
     let count = 0;
-    const onDefect = () => void count++;
-    new InternalErrors({ log, limitedLog, containerOf: () => undefined, onInternalError: onDefect }).begin(new Uint32Array(1));
-    const fail = () => { throw new TypeError("a defect"); };
+    const onInternalError = () => void count++;
+    new InternalErrors({ log, limitedLog, containerOf: () => undefined, onInternalError }).begin(new Uint32Array(1));
+    const fail = () => { throw new TypeError("a bug"); };
     for (let i = 0; i < 3; i++) setTimeout(fail);
-    Promise.reject(new RangeError("of nobody's"));
+    Promise.reject(new RangeError("unhandled"));
     guard.run("control", 0, () => { throw new Error("behind a guard"); });
     setTimeout(() => console.log(JSON.stringify([count, lines])), 50);`;
   const { status, stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", program], {
@@ -77,10 +77,10 @@ test("an uncaught error does not end a serving process, and is logged once with 
       5,
       [
         [first, "control", "behind a guard"],
-        [first, "elsewhere", "of nobody's"],
-        [first, "elsewhere", "a defect"],
-        ["internal error repeated", "a defect"],
-        ["internal error repeated", "a defect"],
+        [first, "elsewhere", "unhandled"],
+        [first, "elsewhere", "a bug"],
+        ["internal error repeated", "a bug"],
+        ["internal error repeated", "a bug"],
       ],
     ],
   );

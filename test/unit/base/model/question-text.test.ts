@@ -21,7 +21,7 @@ test("types are parsed by name in any letter case and by number, and written by 
   }
   assert.deepEqual([typeName(1), typeName(65), typeName(4711)], ["A", "HTTPS", "TYPE4711"]);
   for (const text of ["", "AAA", "TYPE0", "TYPE65536", "TYPE", "constructor", "1"]) {
-    assert.throws(() => parseType(text), /is no type of records/, text);
+    assert.throws(() => parseType(text), /unknown record type/, text);
   }
   assert.throws(() => parseType("AAA"), /did you mean AAAA\?/);
 });
@@ -74,9 +74,9 @@ test("an address stands for its reverse name, unless there is a type", () => {
 
 test("invalid names are rejected", () => {
   for (const text of ["we b", "a..b", ".a", "x".repeat(64), `${"abcdefg.".repeat(32)}x`, "bücher", ".."]) {
-    assert.throws(() => parseQuestion(text, "A"), /is no name that can be asked for/, text);
+    assert.throws(() => parseQuestion(text, "A"), /invalid domain name/, text);
   }
-  assert.throws(() => parseQuestion("", undefined), /A name is required/);
+  assert.throws(() => parseQuestion("", undefined), /a domain name is required/);
 });
 
 test("the query has EDNS and recursion desired", () => {

@@ -9,11 +9,11 @@ import { after, test } from "node:test";
 
 import { CrashRecorder } from "../../../../src/run/quarantine/crash-recorder.ts";
 
-const BLACK_BOX = new URL("../../../../src/run/quarantine/crash-recorder.js", import.meta.url).href;
+const CRASH_RECORDER = new URL("../../../../src/run/quarantine/crash-recorder.js", import.meta.url).href;
 const GUARD = new URL("../../../../src/base/lib/guard.js", import.meta.url).href;
 const ID = "c".repeat(64);
 
-const parent = mkdtempSync(join(tmpdir(), "d11-box-"));
+const parent = mkdtempSync(join(tmpdir(), "d11-recorder-"));
 after(() => rmSync(parent, { recursive: true }));
 let folders = 0;
 
@@ -22,20 +22,20 @@ function newFolder(): string {
 }
 
 // A process that opens the recorder, assigns client 5000 to a container, and runs `ending`.
-function lived(folder: string, ending: string): number | NodeJS.Signals | null {
+function runProcess(folder: string, ending: string): number | NodeJS.Signals | null {
   const program = `
-    import { CrashRecorder } from "${BLACK_BOX}";
+    import { CrashRecorder } from "${CRASH_RECORDER}";
     import { guard } from "${GUARD}";
-    const box = CrashRecorder.open(${JSON.stringify(folder)});
-    guard.install(() => undefined, box.currentClient);
-    box.setContainer(5000, "${ID}");
+    const recorder = CrashRecorder.open(${JSON.stringify(folder)});
+    guard.install(() => undefined, recorder.currentClient);
+    recorder.setContainer(5000, "${ID}");
     const die = () => process.kill(process.pid, "SIGKILL");
     ${ending}`;
   const { status, signal } = spawnSync(process.execPath, ["--input-type=module", "--eval", program]);
   return status ?? signal;
 }
 
-for (const [what, ending, how, words] of [
+for (const [what, ending, end, context] of [
   ["it answers", "guard.run('udp', 5000, die);", "SIGKILL", { doing: "answering", containerId: ID }],
   [
     "it answers one client from within another client's work",
@@ -43,21 +43,21 @@ for (const [what, ending, how, words] of [
     "SIGKILL",
     { doing: "answering", containerId: ID },
   ],
-  ["it attaches", `box.attaching("${ID}", die);`, "SIGKILL", { doing: "attaching", containerId: ID }],
+  ["it attaches", `recorder.attaching("${ID}", die);`, "SIGKILL", { doing: "attaching", containerId: ID }],
   ["it is idle", "guard.run('udp', 5000, () => {}); die();", "SIGKILL", null],
   ["it works for an unknown client", "guard.run('udp', 4999, die);", "SIGKILL", null],
   [
     "it works for a client whose slot another one has taken",
-    "box.name(5000 + 4096, 'x'); guard.run('udp', 5000, die);",
+    "recorder.setContainer(5000 + 4096, 'x'); guard.run('udp', 5000, die);",
     "SIGKILL",
     null,
   ],
-  ["it has exited by itself", "box.close(); die();", "SIGKILL", undefined],
+  ["it has exited by itself", "recorder.close(); die();", "SIGKILL", undefined],
 ] as const) {
   test(`the record of a process killed while ${what} says so`, () => {
     const folder = newFolder();
-    assert.equal(lived(folder, ending), how);
-    assert.deepEqual(CrashRecorder.open(folder).previous, words);
+    assert.equal(runProcess(folder, ending), end);
+    assert.deepEqual(CrashRecorder.open(folder).previous, context);
     // Only the first reader gets it.
     assert.equal(CrashRecorder.open(folder).previous, null);
   });
