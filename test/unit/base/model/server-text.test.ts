@@ -177,7 +177,11 @@ test("any text is parsed, or rejected with an Error that says why", () => {
           const route = parseRoute(text);
           assert.deepEqual(parseRoute(routeText(route)), route);
         } catch (error) {
-          assert.ok(error instanceof Error && /^invalid (nameserver|route|domain name|port) |^invalid port in /.test(error.message), String(error));
+          assert.ok(
+            error instanceof Error &&
+              /^invalid (nameserver|route|domain name|port) |^invalid port in /.test(error.message),
+            String(error),
+          );
         }
       },
     ),
