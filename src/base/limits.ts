@@ -162,7 +162,7 @@ export const LIMITS = {
   downAfterMs: 1_000,
   /** Consecutive errors (SERVFAIL, REFUSED) before an upstream is tried last. */
   downAfterErrors: 8,
-  /** How many of these must come from other containers than the first, where several use the upstream. */
+  /** How many of these must come from containers other than the first, where several use the upstream. */
   downAfterErrorsOthers: 3,
   /** How long until an upstream that is down gets a trial query, in addition to the one that another upstream gets. */
   trialMsFirst: 500,

@@ -4,11 +4,11 @@
  * nothing of names, engines or containers.
  * |
  *   serving --(the main process exits, or hangs and is killed)--> tables removed, exit
- *      |  a successor asks
+ *      |  a successor requests a takeover
  *      v
- *   asked --(the main process pauses)--> given --(the successor serves)--> serving, for the successor
- *      |                                   |  it exits, or takes too long and is killed
- *      +--(it does not, or cancelled)------+--> back to the main process; without one: tables removed, exit
+ *   requested --(the main process pauses)--> given --(the successor serves)--> serving, for the successor
+ *      |                                       |  it exits, or takes too long and is killed
+ *      +--(it does not, or cancelled)----------+--> back to the main process; without one: tables removed, exit
  * |
  * It has no event loop: it waits for its channels with a short timeout and does one thing after the other.
  */
@@ -25,7 +25,7 @@ interface Successor {
   readonly peer: PeerProcess;
   /** What it has the keeper hold: copies of what it was given, and what it made itself. */
   readonly held: Map<number, HeldNamespace>;
-  stage: "greeted" | "asked" | "given";
+  stage: "greeted" | "requested" | "given";
   /** When this stage times out. */
   dueMs: number;
 }
@@ -147,7 +147,7 @@ export class Keeper {
   }
 
   #requestTakeover(successor: Successor): void {
-    successor.stage = "asked";
+    successor.stage = "requested";
     successor.dueMs = performance.now() + KEEPER_LIMITS.yieldMs;
     this.#main.send({ is: "wanted" });
   }
@@ -155,7 +155,7 @@ export class Keeper {
   /** The main process is paused: sends everything that it serves with to the successor. */
   #handOver(): void {
     const successor = this.#successor;
-    if (successor?.stage !== "asked") {
+    if (successor?.stage !== "requested") {
       this.#main.send({ is: "back" });
       return;
     }

@@ -54,13 +54,13 @@ export function dropCapabilities(needed: readonly string[]): readonly string[] {
   const { effective, permitted, inheritable, bounding } = masks;
   const excess = (bounding | permitted | inheritable) & ~allowed;
   // A capability in the bounding set alone matters only to programs that we might execute.
-  const kept = namesOf((permitted | inheritable) & ~allowed);
+  const remaining = namesOf((permitted | inheritable) & ~allowed);
   const wasStarted = process.env[RESTARTED] === String(process.pid);
   delete process.env[RESTARTED];
-  if (excess === 0n || wasStarted || (effective & bit(NAMES.indexOf("CAP_SETPCAP"))) === 0n) return kept;
+  if (excess === 0n || wasStarted || (effective & bit(NAMES.indexOf("CAP_SETPCAP"))) === 0n) return remaining;
   // A relative path would be resolved in the current folder, and run as root.
   const program = process.argv[1] ?? "";
-  if (!program.startsWith("/")) return kept;
+  if (!program.startsWith("/")) return remaining;
   try {
     for (let number = 0; number < MASK_BITS; number++) {
       if ((bounding & ~allowed & bit(number)) !== 0n) dropFromBounding(number);
@@ -74,7 +74,7 @@ export function dropCapabilities(needed: readonly string[]): readonly string[] {
     if (!(error instanceof SystemFault)) throw error;
     delete process.env[RESTARTED];
   }
-  return kept;
+  return remaining;
 }
 
 /**

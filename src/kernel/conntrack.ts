@@ -97,7 +97,7 @@ export interface TrackedConversation {
  */
 export function trackedConversationsTo(memory: NetlinkMemory, address: string, port: number): TrackedConversation[] {
   const wanted = Buffer.from(addressBytes(address) ?? []);
-  const found: TrackedConversation[] = [];
+  const conversations: TrackedConversation[] = [];
   const write = (w: NetlinkWriter): void => {
     w.raw(genericMessage(AF_INET, 0));
     filterBy(w, CTA_IP_V4_DESTINATION, wanted, CTA_FILTER_BY_DESTINATION);
@@ -106,13 +106,13 @@ export function trackedConversationsTo(memory: NetlinkMemory, address: string, p
     if (!body.includes(wanted)) return;
     const attributes = attributesIn(body, GENERIC_MESSAGE_BYTES);
     if ((attributes.get(CTA_ZONE)?.readUInt16BE(0) ?? 0) !== 0) return;
-    const asked = tupleOf(attributes.get(CTA_TUPLE_ORIGINAL));
-    if (asked.protocol !== UDP || asked.destinationPort !== port || !asked.destination.equals(wanted)) return;
+    const original = tupleOf(attributes.get(CTA_TUPLE_ORIGINAL));
+    if (original.protocol !== UDP || original.destinationPort !== port || !original.destination.equals(wanted)) return;
     const { source, sourcePort } = tupleOf(attributes.get(CTA_TUPLE_REPLY));
-    found.push({ address: [...source].join("."), port: sourcePort, entry: identityOf(attributes) });
+    conversations.push({ address: [...source].join("."), port: sourcePort, entry: identityOf(attributes) });
   };
   withSocket(memory, (socket) => dump(socket, address, write, visit));
-  return found;
+  return conversations;
 }
 
 /** Since Linux 5.8 the kernel can filter: a namespace may have many thousands of entries. */

@@ -380,10 +380,10 @@ export function openInRoot(root: number, path: string, flags: number): number {
  * process with several threads, each doubling waits until all processors have released the old table.
  */
 export function growDescriptorTable(size: number): void {
-  const somebody = openSync("/dev/null", "r");
-  const last = c.fcntl(somebody, F_DUPFD_CLOEXEC, size - 1);
-  closeSync(somebody);
-  if (last >= 0) closeSync(last);
+  const placeholder = openSync("/dev/null", "r");
+  const highest = c.fcntl(placeholder, F_DUPFD_CLOEXEC, size - 1);
+  closeSync(placeholder);
+  if (highest >= 0) closeSync(highest);
 }
 
 /** Another descriptor for the same file, which no child inherits. */

@@ -110,10 +110,12 @@ export class MessageBlock {
   senderOf(slot: number, known: Buffer): Buffer {
     const start = slot * ADDRESS_BYTES;
     const length = this.#receiveHeaders[slot * HEADER_WORDS + NAME_LENGTH_WORD] as number;
-    return this.#isAlike(start, length, known) ? known : Buffer.from(this.#addresses.subarray(start, start + length));
+    return this.#hasAddress(start, length, known)
+      ? known
+      : Buffer.from(this.#addresses.subarray(start, start + length));
   }
 
-  #isAlike(start: number, length: number, known: Buffer): boolean {
+  #hasAddress(start: number, length: number, known: Buffer): boolean {
     if (known.length !== length) return false;
     for (let at = BEHIND_PORT; at < length; at++) if (this.#addresses[start + at] !== known[at]) return false;
     return true;

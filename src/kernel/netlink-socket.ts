@@ -60,11 +60,11 @@ export class NetlinkSocket {
    * Opens the socket in the thread's namespace, or takes over one that another process made. Only one process may use
    * it at a time: replies go to the first reader.
    */
-  constructor(memory: NetlinkMemory, protocol: number, made?: number) {
+  constructor(memory: NetlinkMemory, protocol: number, existing?: number) {
     this.#memory = memory;
-    this.#fd = made ?? socket(AF_NETLINK, SOCK_RAW, protocol);
+    this.#fd = existing ?? socket(AF_NETLINK, SOCK_RAW, protocol);
     try {
-      if (made === undefined) {
+      if (existing === undefined) {
         const anyPort = Buffer.alloc(12);
         anyPort.writeUInt16LE(AF_NETLINK, 0);
         bindTo(this.#fd, anyPort, "netlink");

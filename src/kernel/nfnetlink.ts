@@ -46,8 +46,8 @@ export class NftSocket {
   readonly #socket: NetlinkSocket;
 
   /** Opens the socket in the thread's namespace, or takes over one that another process made. */
-  constructor(memory: NetlinkMemory, made?: number) {
-    this.#socket = new NetlinkSocket(memory, NETLINK_NETFILTER, made);
+  constructor(memory: NetlinkMemory, existing?: number) {
+    this.#socket = new NetlinkSocket(memory, NETLINK_NETFILTER, existing);
   }
 
   /** For duplicating it. */

@@ -41,14 +41,14 @@ export class NftWatch {
       this.#socket.close();
       throw error;
     }
-    const tell = (): void => void guard.run("netlink", 0, onChange);
+    const notify = (): void => void guard.run("netlink", 0, onChange);
     this.#socket.on("message", (datagram) => {
       guard.run("netlink", 0, () => {
         for (const message of messagesIn(datagram)) if (!ownPorts.has(message.port)) return onChange();
       });
     });
-    this.#socket.on("error", tell);
-    this.#socket.on("truncatedMessage", tell);
+    this.#socket.on("error", notify);
+    this.#socket.on("truncatedMessage", notify);
     this.#socket.unref();
     open.add(this);
   }

@@ -1,7 +1,7 @@
 /**
  * A deny list of system calls for every thread of this process, and for every program that it will start: it cannot be
  * made to do what it never does. A denied call fails with EPERM. The kernel identifies calls by number, and numbers
- * differ by architecture. Where they are not known here nothing is denied, and the caller is told.
+ * differ by architecture. Where they are not known here nothing is denied, which the caller can see.
  */
 import { SystemFault, addressOf, bind, lastErrno, must } from "./libc.ts";
 

@@ -129,10 +129,10 @@ export function readXtable(
       const size = info.subarray(INFO_SIZE_OFFSET, INFO_SIZE_OFFSET + 4);
       const [bytes = 0] = new Uint32Array(Uint8Array.from(size).buffer);
       if (bytes > LIMITS.xtableBytes) return undefined;
-      const order = requestFor(table, ENTRIES_HEADER_BYTES + bytes);
-      order.set(size, ENTRIES_SIZE_OFFSET);
+      const request = requestFor(table, ENTRIES_HEADER_BYTES + bytes);
+      request.set(size, ENTRIES_SIZE_OFFSET);
       try {
-        const answer = optionBytes(fd, level, SO_GET_ENTRIES, order, `table ${table}`);
+        const answer = optionBytes(fd, level, SO_GET_ENTRIES, request, `table ${table}`);
         return { info, entries: answer.subarray(ENTRIES_HEADER_BYTES) };
       } catch (error) {
         // It was changed in between.
@@ -146,7 +146,7 @@ export function readXtable(
 }
 
 function requestFor(table: string, bytes: number): Buffer {
-  const order = Buffer.alloc(bytes);
-  order.write(table, 0, NAME_BYTES - 1, "latin1");
-  return order;
+  const request = Buffer.alloc(bytes);
+  request.write(table, 0, NAME_BYTES - 1, "latin1");
+  return request;
 }

@@ -1,5 +1,5 @@
 /**
- * RunKeeper: the keeper of a run, where it has one, and what a previous run left to this one. Answering names never
+ * RunKeeper: the keeper of a run, where it has one, and what a previous run left to this one. Answering queries never
  * depends on it. Without a keeper the kernel removes the rules of a killed process, one container after the other.
  */
 import { join } from "node:path";

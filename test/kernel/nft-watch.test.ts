@@ -32,7 +32,7 @@ test("a defect in whoever is told costs that news, and the next change is told",
     import { NftWatch } from "${WATCH}";
     import { guard } from "${GUARD}";
     const told = [];
-    guard.install((error, entryPoint) => told.push(entryPoint + ": " + error.message));
+    guard.install((error, entrance) => told.push(entrance + ": " + error.message));
     let news = 0;
     const watch = new NftWatch(new Set(), () => { news++; throw new TypeError("a defect"); });
     const change = (name) => spawnSync("nft", ["add", "table", "ip", name]).status;

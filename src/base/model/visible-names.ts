@@ -66,7 +66,7 @@ export class NameSearch {
 }
 
 export interface VisibleNames {
-  /** Where it looks, in order, for people. */
+  /** Where it searches, in order, as text for people. */
   readonly places: readonly string[];
   /** MISS, FOUND (the result is in `search`), or DENIED. */
   find(name: QuestionName, search: NameSearch): number;

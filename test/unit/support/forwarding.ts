@@ -32,7 +32,7 @@ export class Forwarding {
       query = aQuery({ name: "example.org" }),
       transport = "udp",
       behaviour = DEFAULT_BEHAVIOUR,
-      isKnown = false,
+      isLocalName = false,
     } = asking;
     this.client = asking.client ?? anAsker(aView([], upstreams(asking)), dialHere);
     this.forwarder = new SequentialForwarder(behaviour, (server, reason) => this.failures.push({ server, reason }));
