@@ -50,7 +50,7 @@ test("each container is attached, or left alone for a reason that is told", asyn
   });
   const typo = containers.find(({ name }) => name === "typo");
   assert.match(typo?.warning ?? "", /="flase": use true or false/);
-  assert.match(instance.log, /odd container/);
+  assert.match(instance.log, /container has a configuration problem/);
   for (const name of ["refuses", "host", "none", "default", "tasklike"]) {
     const pid = (await engine.docker("inspect", "-f", "{{.State.Pid}}", name)).trim();
     const { stdout } = await engine.exec("nsenter", [`--net=/proc/${pid}/ns/net`, "nft", "list", "ruleset"]);
@@ -90,7 +90,7 @@ test("a second instance refuses and says who holds the engine; after the first h
   await using first = await startDns11(engine);
   const second = await dns11(["run", "-H", engine.host, "--state-dir", first.stateDir]);
   assert.equal(second.code, 4);
-  assert.match(second.stderr, new RegExp(`Another dns11 serves this engine already: process ${first.pid}, since 20`));
+  assert.match(second.stderr, new RegExp(`Another dns11 already serves this engine: process ${first.pid}, since 20`));
   first.kill("SIGKILL");
   await first.exited;
   await using third = await startDns11(engine, { stateDir: first.stateDir });
