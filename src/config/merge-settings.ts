@@ -104,10 +104,6 @@ function upstreamOf(precedence: Precedence, options: readonly DnsOption[]): Upst
       keepsDotless: precedence.take("forward.domain-needed", LOCAL_ONLY_DEFAULTS.keepsDotless),
       keepsPrivateReverse: precedence.take("forward.bogus-priv", LOCAL_ONLY_DEFAULTS.keepsPrivateReverse),
     },
-    localOnly: {
-      keepsDotless: choice.take("forward.domain-needed", LOCAL_ONLY_DEFAULTS.keepsDotless),
-      keepsPrivateReverse: choice.take("forward.bogus-priv", LOCAL_ONLY_DEFAULTS.keepsPrivateReverse),
-    },
     cache: {
       bytesMax: precedence.take("cache.size", CACHE_DEFAULTS.bytesMax, sizeText),
       ttlSecondsMin: duration("cache.min-ttl", CACHE_DEFAULTS.ttlSecondsMin),
