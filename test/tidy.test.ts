@@ -124,7 +124,13 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/query/listen",
-    mayImport: ["src/query/client", "src/query/history/query-histories.ts", "src/query/ports.ts", "src/kernel", ...BASE],
+    mayImport: [
+      "src/query/client",
+      "src/query/history/query-histories.ts",
+      "src/query/ports.ts",
+      "src/kernel",
+      ...BASE,
+    ],
     modules: ["node:net"],
   },
   { room: "src/container/capture", mayImport: BASE, modules: [] },
@@ -139,7 +145,12 @@ const ROOMS: readonly Room[] = [
   // A source of names knows no other one, and nobody who reads it.
   {
     room: "src/container/names/docker",
-    mayImport: ["src/container/names/name-source.ts", "src/container/registry/fact.ts", "src/base/dns", "src/base/model"],
+    mayImport: [
+      "src/container/names/name-source.ts",
+      "src/container/registry/fact.ts",
+      "src/base/dns",
+      "src/base/model",
+    ],
     modules: [],
   },
   {

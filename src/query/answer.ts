@@ -1,9 +1,9 @@
 /**
- * The whole way of a query, as one function: bytes in, bytes out, in the same place, at once. Only what nobody here
- * knows is deferred, and taken from the block before the block is used again.
+ * Answerer: answers one query synchronously and in place, from bytes to bytes. A query that needs an upstream server is
+ * deferred; it is copied out of the block before the block is reused.
  *
- * The order in which it is decided stands in `#decide`, top to bottom: links and names, reverse names, our own probe,
- * names that never leave, everything else upstream.
+ * `#decide` lists the order of decisions from top to bottom: links and names, reverse names, our own probe, names that
+ * are never forwarded, then everything else upstream.
  */
 import { randomBytes } from "node:crypto";
 
@@ -45,7 +45,9 @@ import {
   sizeLimit,
 } from "./wire/reply.ts";
 
-/** What answers before somebody is asked, and what is looked out for; none of it where queries only go to the forwarder. */
+/**
+ * What can answer before a query is forwarded, and loop detection. All of it is optional: a plain forwarder uses none.
+ */
 export interface AnswererParts {
   readonly cache?: CacheReader | undefined;
   readonly loopGuard?: LoopGuard | undefined;
@@ -60,10 +62,10 @@ export class Answerer {
   readonly #question: Question;
   readonly #names: LocalNames;
   readonly #shuffler: Shuffler;
-  #isKnown = false;
+  #isLocalName = false;
   #route: Route | undefined;
   #limit = 0;
-  /** What became of the query that was answered last. */
+  /** The outcome of the last query. */
   readonly outcome = new Outcome();
   #trace: Trace | undefined;
   readonly #addressOptions: { limit: number; readonly shuffle: Shuffle; readonly behaviour: Behaviour };
@@ -72,8 +74,8 @@ export class Answerer {
     this.#behaviour = behaviour;
     this.#question = new Question(behaviour.checksQueries);
     this.#parts = parts;
-    const { seed = randomBytes(4).readInt32LE(0), localOnly: leave = LOCAL_ONLY_DEFAULTS } = parts;
-    this.#special = new SpecialNames(behaviour, leave);
+    const { seed = randomBytes(4).readInt32LE(0), localOnly = LOCAL_ONLY_DEFAULTS } = parts;
+    this.#special = new SpecialNames(behaviour, localOnly);
     this.#names = new LocalNames(behaviour);
     this.#shuffler = new Shuffler(seed);
     const shuffle = (count: number): Uint16Array => this.#shuffler.order(count);
@@ -105,7 +107,7 @@ export class Answerer {
       if (refused !== DROPPED) return refused;
     }
     this.#limit = sizeLimit(question.records.optUdpSize, isStream);
-    outcome.stage = STAGE.here;
+    outcome.stage = STAGE.local;
     const result = this.#decide(client, block, isStream);
     if (result === DEFERRED) outcome.stage = STAGE.deferred;
     return result;
@@ -115,7 +117,7 @@ export class Answerer {
     const { outcome } = this;
     const question = this.#question;
     if (verdict === "ignore") return DROPPED;
-    outcome.stage = STAGE.unreadable;
+    outcome.stage = STAGE.malformed;
     outcome.result = QUERY_RESULT.refused;
     if (verdict === "not-implemented") return refuseHeader(block, offset, RCODE.NOTIMP, true);
     if (verdict === "malformed") return refuseHeader(block, offset, RCODE.FORMERR, false);
@@ -124,7 +126,7 @@ export class Answerer {
     return refuseQuestion(block, question, RCODE.FORMERR);
   }
 
-  /** What is wrong with the EDNS of a query, as a reply; DROPPED where nothing is. */
+  /** Writes the error reply to invalid EDNS; DROPPED if the EDNS is valid. */
   #refuseEdns(block: Buffer): number {
     const { outcome } = this;
     const question = this.#question;
@@ -137,7 +139,7 @@ export class Answerer {
     return badVersion(block, question, this.#behaviour);
   }
 
-  /** Answers as `answer` does, at the beginning of a block, and tells `trace` what is decided and why. */
+  /** Does what `answer` does, at the start of a block, and records each decision and its reason in `trace`. */
   explain(client: Client, block: Buffer, length: number, isStream: boolean, trace: Trace): number | DeferredQuery {
     this.#setTrace(trace);
     try {
@@ -148,7 +150,7 @@ export class Answerer {
     }
   }
 
-  /** What the last answer deferred. */
+  /** The query that the last call deferred. */
   takeDeferred(block: Buffer): DeferredQuery {
     const { offset, end, messageEnd, records, type, folded, foldedLength, hash } = this.#question;
     const query = Buffer.allocUnsafe(messageEnd - offset);
@@ -158,7 +160,7 @@ export class Answerer {
       questionEnd: end - offset,
       hasOpt: records.optCount > 0,
       udpSize: records.optCount > 0 ? records.optUdpSize : 0,
-      isLocalName: this.#isKnown,
+      isLocalName: this.#isLocalName,
       route: this.#route as Route,
       type,
       bits: shareBits(block, this.#question),
@@ -170,23 +172,23 @@ export class Answerer {
   }
 
   #setTrace(trace: Trace | undefined): void {
-    const { cache: memory } = this.#parts;
+    const { cache } = this.#parts;
     this.#trace = this.#names.trace = this.#special.trace = trace;
     this.outcome.isExplained = trace !== undefined;
-    if (memory !== undefined) memory.trace = trace;
+    if (cache !== undefined) cache.trace = trace;
   }
 
   #decide(client: Client, block: Buffer, isStream: boolean): number {
     const question = this.#question;
     const { type } = question;
-    this.#isKnown = false;
+    this.#isLocalName = false;
     if (this.#behaviour.checksQueries && question.class !== CLASS.IN && question.class !== CLASS.ANY) {
       return this.#decideOtherClass(client, block);
     }
     if (type === TYPE.A || type === TYPE.AAAA || type === TYPE.MX || this.#behaviour.answersAllTypes) {
       const answer = this.#answerName(client, block);
       if (answer !== DEFERRED) return answer;
-    } else this.#trace?.record("names", "only addresses (A, AAAA, MX) are looked up among names, as with Docker");
+    } else this.#trace?.record("names", "only A, AAAA and MX queries are looked up in local names, as in Docker");
     if (type === TYPE.PTR) {
       const pointer = this.#names.reverse(question, client.view);
       this.#trace?.recordReverse(pointer);
@@ -195,36 +197,38 @@ export class Answerer {
           ? failure(block, question, RCODE.SERVFAIL, this.#behaviour)
           : pointerAnswer(block, question, pointer.target, this.#behaviour, this.#limit);
       }
-    } else this.#trace?.record("reverse", "the question is not which name an address has (PTR)");
-    if (type === TYPE.TXT && client.nonce !== undefined && this.#isProbe(client.nonce, block)) {
-      client.seenNonce[isStream ? "tcp" : "udp"] = true;
-      this.outcome.stage = STAGE.ours;
+    } else this.#trace?.record("reverse", "not a PTR query");
+    if (type === TYPE.TXT && client.probeNonce !== undefined && this.#isProbe(client.probeNonce, block)) {
+      client.probeSeen[isStream ? "tcp" : "udp"] = true;
+      this.outcome.stage = STAGE.probe;
       return noData(block, question, this.#behaviour);
     }
-    const { loopGuard: guard } = this.#parts;
-    if (type === TYPE.TXT && guard?.hasProbes === true) {
+    const { loopGuard } = this.#parts;
+    if (type === TYPE.TXT && loopGuard?.hasProbes === true) {
       const { offset, nameEnd } = question;
-      if (guard.recordProbe(client, block, offset + HEADER_BYTES, nameEnd)) {
-        this.outcome.stage = STAGE.ours;
+      if (loopGuard.recordProbe(client, block, offset + HEADER_BYTES, nameEnd)) {
+        this.outcome.stage = STAGE.probe;
         return nameError(block, question, this.#behaviour);
       }
     }
-    return this.#leave(client, block);
+    return this.#decideForwarding(client, block);
   }
 
-  /** Names here are of the internet's class. What other classes know is for servers to say, but not of a name of ours. */
+  /** Local names are of class IN. A query of another class is forwarded, unless the name is local. */
   #decideOtherClass(client: Client, block: Buffer): number {
     const question = this.#question;
     const names = this.#names;
-    const isOurs = names.find(question, client.view) !== MISS || names.reverse(question, client.view) !== undefined;
-    if (!isOurs) return this.#leave(client, block);
-    this.#trace?.recordAnswer("names", "the name is known here, and the question is of another class than IN");
+    const isLocal = names.find(question, client.view) !== MISS || names.reverse(question, client.view) !== undefined;
+    if (!isLocal) return this.#decideForwarding(client, block);
+    this.#trace?.recordAnswer("names", "a local name, queried in another class than IN");
     this.outcome.result = QUERY_RESULT.refused;
     return failure(block, question, RCODE.REFUSED, this.#behaviour);
   }
 
-  /** What is decided of a name before it leaves: whether it does, and to whom. A route of its own goes before all rules. */
-  #leave(client: Client, block: Buffer): number {
+  /**
+   * Decides whether a name is forwarded, and to which servers. A domain-specific route takes precedence over all rules.
+   */
+  #decideForwarding(client: Client, block: Buffer): number {
     const question = this.#question;
     const { upstreams } = client.view;
     const { type } = question;
@@ -234,26 +238,29 @@ export class Answerer {
     if (route.labelCount === 0) {
       const isAddress = type === TYPE.A || type === TYPE.AAAA;
       if (isAddress && question.labelCount < 2 && upstreams.isNdotsSet) {
-        this.#trace?.recordAnswer("special", "ndots is set, so the addresses of names without a dot are not asked outside");
+        this.#trace?.recordAnswer(
+          "special",
+          "ndots is set, so address queries for names without a dot are not forwarded",
+        );
         return noData(block, question, this.#behaviour);
       }
       const special = this.#special.answer(block, question, this.#limit);
       if (special > 0) return special;
-      this.#trace?.record("special", "no name that is kept from leaving");
-    } else this.#trace?.record("special", "a route of its own goes before the rules for special names");
+      this.#trace?.record("special", "not a special name");
+    } else this.#trace?.record("special", "a domain-specific route takes precedence over special names");
     this.#route = route;
-    return this.#remember(client, block, route);
+    return this.#answerFromCache(client, block, route);
   }
 
-  /** What servers said before, if that is still good. */
-  #remember(client: Client, block: Buffer, route: Route): number {
-    const { cache: memory } = this.#parts;
-    if (memory === undefined) {
-      this.#trace?.record("cache", "nothing is kept: the switch cache is off");
+  /** Answers from the cache, if it has a usable entry. */
+  #answerFromCache(client: Client, block: Buffer, route: Route): number {
+    const { cache } = this.#parts;
+    if (cache === undefined) {
+      this.#trace?.record("cache", "off (switch cache)");
       return DEFERRED;
     }
     const { outcome } = this;
-    const length = memory.answer(client, block, this.#question, route, this.#limit, this.#isKnown, outcome);
+    const length = cache.answer(client, block, this.#question, route, this.#limit, this.#isLocalName, outcome);
     if (length === CACHE_MISS) return DEFERRED;
     outcome.stage = STAGE.cache;
     return length;
@@ -261,31 +268,34 @@ export class Answerer {
 
   #answerName(client: Client, block: Buffer): number {
     const question = this.#question;
-    const said = this.#names.find(question, client.view);
-    if (said === MISS) return DEFERRED;
-    if (said === DENIED) {
-      this.#trace?.amendLast(true, "whoever keeps such names knows of none");
+    const found = this.#names.find(question, client.view);
+    if (found === MISS) return DEFERRED;
+    if (found === DENIED) {
+      this.#trace?.amendLast(true, "no such name, and no other source may have it");
       return nameError(block, question, this.#behaviour);
     }
-    const { addresses: named, isLocalOnly: isOnlyHere } = this.#names.search;
+    const { addresses: local, isLocalOnly } = this.#names.search;
     const { type } = question;
     if (type === TYPE.A || type === TYPE.AAAA) {
-      const addresses = type === TYPE.A ? named.v4 : named.v6;
+      const addresses = type === TYPE.A ? local.v4 : local.v6;
       if (addresses.length === 0) {
-        this.#trace?.amendLast(true, "it has no address of this family, and the answer is empty");
+        this.#trace?.amendLast(true, "no address of this family, so the answer is empty");
         return noData(block, question, this.#behaviour);
       }
-      this.#trace?.amendLast(true, "its addresses are the answer");
+      this.#trace?.amendLast(true, "answered with its addresses");
       this.#addressOptions.limit = this.#limit;
       return addressAnswer(block, question, addresses, type === TYPE.A ? 4 : 16, this.#addressOptions);
     }
-    // A dotted name may also exist outside, with a mail exchanger or a certificate policy of its own.
-    if (type === TYPE.MX || isOnlyHere || question.labelCount < 2) {
-      this.#trace?.amendLast(true, "only addresses are held, and the answer for another type is empty");
+    // A name with a dot may also exist in public DNS, with its own MX or CAA records.
+    if (type === TYPE.MX || isLocalOnly || question.labelCount < 2) {
+      this.#trace?.amendLast(true, "it has addresses only, so the answer for another type is empty");
       return noData(block, question, this.#behaviour);
     }
-    this.#trace?.amendLast(false, "it may exist outside, too: other types are asked there, and NXDOMAIN becomes empty");
-    this.#isKnown = true;
+    this.#trace?.amendLast(
+      false,
+      "it may also exist in public DNS: other types are forwarded, and NXDOMAIN becomes an empty answer",
+    );
+    this.#isLocalName = true;
     return DEFERRED;
   }
 

@@ -1,6 +1,6 @@
 /**
- * What the parts of a query's way hand each other: whoever listens needs somebody who answers at once and somebody who
- * asks upstream, and what goes from the one to the other is a deferred query.
+ * Ports between the parts of the query path: a listener needs a SyncAnswerer and a Forward, and a DeferredQuery is what
+ * the first passes to the second.
  */
 import { MESSAGE_BYTES_MAX } from "../base/dns/sizes.ts";
 import type { Route } from "../base/model/view.ts";
@@ -8,54 +8,56 @@ import type { Client } from "./client/client.ts";
 import type { Outcome } from "./record/outcome.ts";
 import type { Trace } from "./trace.ts";
 
-/** Nothing is to be sent. */
+/** No reply is sent. */
 export const DROPPED = 0;
-/** Somebody upstream has to be asked: `takeDeferred` has what is needed for that. */
+/** The query must go upstream: `takeDeferred` returns what is needed for that. */
 export const DEFERRED = -1;
 
-/** More than any message, the name that is written out in it, and our own OPT. */
+/** Larger than any message plus its name written out in full plus our own OPT. */
 export const SLOT_BYTES = MESSAGE_BYTES_MAX + 512;
 
-/** Where in a query its signature begins. */
+/** Where the signature begins in a query. */
 export interface Signature {
   readonly at: number;
   readonly isTsig: boolean;
 }
 
-/** A query that goes upstream, on its own: the block it came in is used again at once. */
+/** A query to forward, in memory of its own: the block that it came in is reused at once. */
 export interface DeferredQuery {
-  /** The query as it is sent on: unusual forms made usual, trailing bytes cut off. */
+  /** The query as it is forwarded: normalized, without trailing bytes. */
   readonly query: Buffer;
   /** Where its question ends. */
   readonly questionEnd: number;
   readonly hasOpt: boolean;
-  /** What the client takes by UDP, as announced in its OPT; 0 without one. */
+  /** The client's UDP payload size, from its OPT; 0 without an OPT. */
   readonly udpSize: number;
-  /** A name that we hold, asked for a type that we do not: upstream's NXDOMAIN would deny what is there. */
+  /** A local name, queried for a type that we do not have: an upstream NXDOMAIN would deny a name that exists. */
   readonly isLocalName: boolean;
-  /** Who is to be asked. */
+  /** The servers to use. */
   readonly route: Route;
   readonly type: number;
-  /** DO and CD, where the question has one answer for all who ask; NOT_SHAREABLE otherwise. */
+  /** DO and CD if clients may share the answer; NOT_SHAREABLE otherwise. */
   readonly bits: number;
-  /** The name in lower case, without its end, a character a byte; and its hash. */
+  /** The name in lower case, without the root label, one character per byte; and its hash. */
   readonly name: string;
   readonly nameHash: number;
   readonly isDnssecOk: boolean;
-  /** Its last record, where that is a signature of the query itself. */
+  /** The last record, if it signs the query (TSIG or SIG(0)). */
   readonly signature: Signature | undefined;
-  /** Whom to tell what becomes of it; only where somebody has it explained. */
+  /** Only set for a query that is being explained. */
   readonly trace?: Trace;
 }
 
 export interface SyncAnswerer {
-  /** What became of the query that was answered last; good until the next one. */
+  /** The outcome of the last query, valid until the next one. */
   readonly outcome: Outcome;
   answer(client: Client, block: Buffer, offset: number, length: number, isStream: boolean): number;
   takeDeferred(block: Buffer): DeferredQuery;
 }
 
-/** Told when packets begin to be worked on, what becomes of them, and when their answers have been sent. */
+/**
+ * Notified when work on a batch of packets begins, of the outcome of each query, and when the replies have been sent.
+ */
 export interface QueryMeter {
   begin(isIPv6: boolean): void;
   record(outcome: Outcome): void;
@@ -64,8 +66,8 @@ export interface QueryMeter {
 
 export type Transport = "udp" | "tcp";
 
-/** Takes a reply's bytes and what became of the query, both valid until it returns. */
+/** Receives the reply's bytes and the query's outcome; both are valid until it returns. */
 export type Respond = (reply: Uint8Array, outcome: Outcome) => void;
 
-/** Asks upstream and calls back once with the reply, never before it returned. */
+/** Forwards a query and calls back exactly once, never before it has returned. */
 export type Forward = (client: Client, deferred: DeferredQuery, transport: Transport, respond: Respond) => void;

@@ -1,6 +1,6 @@
 /**
- * Trace: what a query met on its way, told while it goes there. The way itself tells it, step by step, so that it cannot
- * be another story than the program's; for every other query there is none, and nothing is told.
+ * Trace: the steps of one query, recorded while it is resolved. The resolving code itself records them, so a trace
+ * cannot differ from what happened. All other queries have no trace and record nothing.
  */
 import { presentation } from "../base/dns/name.ts";
 import type { NamesTrace, ReverseName } from "../base/model/visible-names.ts";
@@ -8,10 +8,10 @@ import type { UpstreamEvent, StepLayer, Step } from "../base/model/step.ts";
 import { serverText } from "../base/model/server-text.ts";
 import type { Route, Server } from "../base/model/view.ts";
 
-/** What happens while one question is asked of servers; all who wait for it are told the same. */
+/** What happens while one question is sent to upstream servers; all its waiters share it. */
 export class UpstreamJournal {
   readonly events: UpstreamEvent[] = [];
-  /** Whose reply it was in the end. */
+  /** The server whose reply was used. */
   answeredBy: string | undefined;
 
   note(atMs: number, server: Server | undefined, what: string): void {
@@ -26,29 +26,29 @@ export class UpstreamJournal {
 
 export class Trace implements NamesTrace {
   readonly #steps: Step[] = [];
-  #flight: { readonly journal: UpstreamJournal; readonly place: number } | undefined;
+  #upstream: { readonly journal: UpstreamJournal; readonly index: number } | undefined;
 
   get steps(): readonly Step[] {
-    const flight = this.#flight;
-    if (flight === undefined) return this.#steps;
-    const { events, answeredBy } = flight.journal;
+    const upstream = this.#upstream;
+    if (upstream === undefined) return this.#steps;
+    const { events, answeredBy } = upstream.journal;
     const isAnswer = answeredBy !== undefined && !this.#steps.some((step) => step.isAnswer);
-    const why = answeredBy === undefined ? "no server gave an answer to go by" : `${answeredBy} has answered`;
-    return this.#steps.toSpliced(flight.place, 0, { layer: "servers", isAnswer, why, events: [...events] });
+    const why = answeredBy === undefined ? "no server gave a usable answer" : `answered by ${answeredBy}`;
+    return this.#steps.toSpliced(upstream.index, 0, { layer: "servers", isAnswer, why, events: [...events] });
   }
 
-  /** Whose reply it was, where servers were asked. */
+  /** The server whose reply was used, if the query went upstream. */
   get server(): string | undefined {
-    return this.#flight?.journal.answeredBy;
+    return this.#upstream?.journal.answeredBy;
   }
 
-  /** Servers are asked. */
+  /** Adds the upstream step: its events are read from `journal`. */
   attachJournal(journal: UpstreamJournal): UpstreamJournal {
-    this.#flight = { journal, place: this.#steps.length };
+    this.#upstream = { journal, index: this.#steps.length };
     return journal;
   }
 
-  /** What is made of the name that was found, or denied, by the source that told last. */
+  /** Completes the last step with what the answer is made of. */
   amendLast(isAnswer: boolean, what: string): void {
     const last = this.#steps.pop();
     if (last !== undefined) this.#steps.push({ ...last, isAnswer, why: `${last.why}; ${what}` });
@@ -62,29 +62,26 @@ export class Trace implements NamesTrace {
     this.#add(layer, true, why);
   }
 
-  /** A name that belongs to an address: whose that is, if anybody's here. */
+  /** Records whether an address belongs to a container. */
   recordReverse(pointer: ReverseName | undefined): void {
-    if (pointer === undefined) return this.record("reverse", "no address of a container on its networks");
+    if (pointer === undefined) return this.record("reverse", "not the address of a container on its networks");
     const { target } = pointer;
     if (target === undefined)
-      return this.recordAnswer("reverse", "a container's address, whose name is too long to be told");
+      return this.recordAnswer("reverse", "the address of a container whose name is too long for a DNS message");
     this.recordAnswer("reverse", `the address of ${quoted(presentation(target, 0, target.length))}`);
   }
 
   recordRoute(route: Route): void {
     const { suffix, servers, isLocal, by, withheld = [] } = route;
-    const domain = presentation(suffix, 0, suffix.length);
-    const which =
-      route.labelCount === 0
-        ? "no domain of its own, so it goes the way of every name"
-        : `it ends with ${quoted(domain)}`;
-    const said = by === undefined ? "" : `, by ${by}`;
-    if (isLocal) return this.recordAnswer("route", `${which}${said}: such names exist nowhere outside`);
-    const whom = servers.map((server) => `${serverText(server)}${server.isBackup === true ? " as backup" : ""}`);
-    this.record("route", `${which}${said}: ${whom.join(", ") || "there is nobody to ask"}`);
+    const domain = quoted(presentation(suffix, 0, suffix.length));
+    const which = route.labelCount === 0 ? "no domain-specific route; default upstreams" : `route for ${domain}`;
+    const source = by === undefined ? "" : ` (from ${by})`;
+    if (isLocal) return this.recordAnswer("route", `${which}${source}: names in this domain are never forwarded`);
+    const upstreams = servers.map((server) => `${serverText(server)}${server.isBackup === true ? " as backup" : ""}`);
+    this.record("route", `${which}${source}: ${upstreams.join(", ") || "no upstream servers"}`);
     if (withheld.length === 0) return;
-    const left = withheld.map((server) => serverText(server)).join(", ");
-    this.record("route", `${left} left out: asked from the host, and no network of this container leads outside`);
+    const skipped = withheld.map((server) => serverText(server)).join(", ");
+    this.record("route", `${skipped} skipped: reached from the host, and this container has no external network`);
   }
 
   #add(layer: StepLayer, isAnswer: boolean, why: string): void {

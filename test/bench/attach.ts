@@ -63,7 +63,13 @@ export async function benchAttach(): Promise<Row[]> {
 async function besideKeeper(paths: readonly string[]): Promise<readonly [number, number]> {
   const folder = mkdtempSync(join(tmpdir(), "d11-bench-keeper-"));
   const nothing = (): void => undefined;
-  const told = { onEvent: nothing, onHandoverRequested: nothing, onHandoverCancelled: nothing, onKeeperLost: nothing, onHandoverCompleted: nothing };
+  const told = {
+    onEvent: nothing,
+    onHandoverRequested: nothing,
+    onHandoverCancelled: nothing,
+    onKeeperLost: nothing,
+    onHandoverCompleted: nothing,
+  };
   const link = new KeeperLink({ socketPath: join(folder, "keeper.sock"), ...told });
   link.start();
   const ways = [composeHere(), composeHere(undefined, (namespace) => link.hold(namespace))];

@@ -57,7 +57,11 @@ async function command(instance: Dns11, ...args: string[]): Promise<CommandResul
 }
 
 async function explain(instance: Dns11, name: string, type: string, container = "app"): Promise<Explanation> {
-  return await new ControlClient(await locateControl(instance.stateDir, engine.host)).explain({ container, name, type });
+  return await new ControlClient(await locateControl(instance.stateDir, engine.host)).explain({
+    container,
+    name,
+    type,
+  });
 }
 
 // What is asked, and which layer has to answer: by default, and with --strict.
@@ -131,14 +135,14 @@ test("what servers said is explained as such once, and as a kept reply with its 
   assert.deepEqual([first.answeredBy, first.server], ["servers", `host(${HOST_SERVER})`]);
   const asked = first.steps.find(({ layer }) => layer === "servers")?.events ?? [];
   assert.deepEqual(
-    asked.map(({ what }) => /^(asked by udp: the first in line|answered NOERROR)/.exec(what)?.[1]).filter(Boolean),
-    ["asked by udp: the first in line", "answered NOERROR"],
+    asked.map(({ what }) => /^(sent over udp: first in order|answered NOERROR)/.exec(what)?.[1]).filter(Boolean),
+    ["sent over udp: first in order", "answered NOERROR"],
   );
   const order = first.steps.map(({ layer }) => layer);
   assert.deepEqual(order, ["links", "names", "names", "reverse", "route", "special", "cache", "servers", "cache"]);
   const second = await explain(instance, "kept.ok.test", "A");
   assert.equal(second.answeredBy, "cache");
-  assert.match(second.steps.at(-1)?.why ?? "", /^kept \d+\.\d s ago, good for \d+\.\d s more$/);
+  assert.match(second.steps.at(-1)?.why ?? "", /^hit: stored \d+\.\d s ago, expires in \d+\.\d s$/);
   assert.equal((await upstream.askedFor("kept.ok.test")).length, 1);
 });
 
@@ -151,7 +155,7 @@ test("a container without a way outside is told who may not be asked for it", as
     [18],
   );
   const why = explained.steps.filter(({ layer }) => layer === "route").map((step) => step.why);
-  assert.match(why.at(-1) ?? "", /^host\(127\.0\.0\.1\) left out: .*no network of this container leads outside$/);
+  assert.match(why.at(-1) ?? "", /^host\(127\.0\.0\.1\) skipped: .*no external network$/);
 });
 
 test("a server that is silent, the one asked beside it, and what was thought of both stand in the order of time", async () => {
@@ -164,16 +168,16 @@ test("a server that is silent, the one asked beside it, and what was thought of 
   assert.deepEqual([answeredBy, server], ["servers", good]);
   assert.match(
     steps.find(({ layer }) => layer === "route")?.why ?? "",
-    /by its own --dns: 127\.1\.0\.1, 127\.1\.0\.2$/,
+    /by --dns of the container: 127\.1\.0\.1, 127\.1\.0\.2$/,
   );
   const events = steps.flatMap(({ events: each = [] }) => each);
   const words = events.map((event) => `${event.server ?? ""} ${event.what.split(":")[0] ?? ""}`);
   const at = (word: RegExp): number => words.findIndex((text) => word.test(text));
   const places = [
-    /1\.0\.1 place 1/,
-    /1\.0\.2 place 2/,
-    /1\.0\.1 asked by udp/,
-    /1\.0\.2 asked by udp/,
+    /1\.0\.1 position 1/,
+    /1\.0\.2 position 2/,
+    /1\.0\.1 sent over udp/,
+    /1\.0\.2 sent over udp/,
     /1\.0\.2 answered/,
   ];
   assert.deepEqual(

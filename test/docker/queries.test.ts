@@ -58,7 +58,14 @@ test("each query is there once, with how it was answered and by whom, and no pro
   const { stdout } = await asked(["tail", "web", "--no-follow", "--json"]);
   const queries = reportsIn(stdout);
   assert.deepEqual(
-    queries.map(({ name, type, rcode, result: how, transport, answers }) => [name, type, rcode, how, transport, answers]),
+    queries.map(({ name, type, rcode, result: how, transport, answers }) => [
+      name,
+      type,
+      rcode,
+      how,
+      transport,
+      answers,
+    ]),
     [
       ["Db", "A", "NOERROR", "local", "udp", 1],
       ["one.ok.test", "A", "NOERROR", "forwarded", "udp", 1],
@@ -267,11 +274,11 @@ test("who follows is told when dns11 ends", async () => {
 });
 
 async function reload(running: Dns11, config: string, setting: string): Promise<void> {
-  const times = (running.log.match(/settings read again/g) ?? []).length;
+  const times = (running.log.match(/settings reloaded/g) ?? []).length;
   writeFileSync(config, `version: 1\n${setting}\n`);
   running.kill("SIGHUP");
   await waitFor("the settings to be read", () =>
-    (running.log.match(/settings read again/g) ?? []).length > times ? true : undefined,
+    (running.log.match(/settings reloaded/g) ?? []).length > times ? true : undefined,
   );
 }
 

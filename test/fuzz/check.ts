@@ -1,4 +1,4 @@
-// Owns what must be true of every message that comes in, whatever it is. Each check throws where it is not.
+// Owns the invariants of every message that is received. Each check throws if one is violated.
 
 import assert from "node:assert/strict";
 
@@ -30,13 +30,13 @@ import type { Random } from "./random.ts";
 const CANARY_BYTES = 64;
 const STALE_BYTES = 2048;
 
-// A place in memory with something before and behind it that must stay as it is.
+// A slot in memory with guard bytes before and after it that must not change.
 class Slot {
   readonly block: Buffer;
   readonly offset: number;
   readonly #stale: number;
 
-  // Different places and different leftovers: an answer that differs has read what is not its own.
+  // Different offsets and different old content: a result that differs has read bytes outside the message.
   constructor(offset: number, stale: number) {
     this.offset = offset;
     this.#stale = stale;
@@ -65,20 +65,20 @@ export class AnswerCheck {
   readonly #slots = [new Slot(CANARY_BYTES, 0xa5), new Slot(CANARY_BYTES + 37, 0x00)] as const;
   readonly #question: Question;
   readonly #scratch = Buffer.alloc(SLOT_BYTES * 2);
-  // How long the answer alone took the last time, in microseconds.
+  // Duration of the last answer alone, in microseconds.
   lastMicros = 0;
   readonly outcomes = { dropped: 0, deferred: 0, answered: 0, refused: 0 };
 
-  constructor(character: "strict" | "default", isStream: boolean, seed: number) {
-    this.#behaviour = character === "strict" ? STRICT_BEHAVIOUR : DEFAULT_BEHAVIOUR;
+  constructor(mode: "strict" | "default", isStream: boolean, seed: number) {
+    this.#behaviour = mode === "strict" ? STRICT_BEHAVIOUR : DEFAULT_BEHAVIOUR;
     this.#question = new Question(this.#behaviour.checksQueries);
     this.#isStream = isStream;
     this.#client = anAsker(aWorld(isStream));
-    this.#client.nonce = NONCE;
+    this.#client.probeNonce = NONCE;
     this.#answerers = [new Answerer(this.#behaviour, { seed }), new Answerer(this.#behaviour, { seed })];
   }
 
-  // What a listener would hand over of such a message.
+  // What a listener would pass on of such a message.
   cut(message: Buffer): Buffer {
     const { readsLongQueries } = this.#behaviour;
     if (this.#isStream) return message;
@@ -97,7 +97,7 @@ export class AnswerCheck {
     assert.equal(again, result, "the same message has the same outcome anywhere");
     assert.ok(first.isIntact() && second.isIntact(), "nothing beyond the slot is written");
     if (message.length < 12 || (message[2] ?? 0) >= 0x80)
-      assert.equal(result, DROPPED, "what is no query gets no reply");
+      assert.equal(result, DROPPED, "a message that is no query gets no reply");
     if (result === DROPPED) {
       this.outcomes.dropped++;
     } else if (result === DEFERRED) {
@@ -121,11 +121,11 @@ export class AnswerCheck {
     assert.ok(reply.length >= 12 && reply.length <= limit, `${reply.length} octets of ${limit} are a reply`);
     const { id, flags, opcode, rcode, counts, answers } = readReply(reply);
     assert.equal(id, message.readUInt16BE(0), "a reply has the id of its query");
-    assert.ok(flags.startsWith("qr"), "a reply says that it is one");
+    assert.ok(flags.startsWith("qr"), "a reply has QR set");
     assert.ok(opcode === 0 || opcode === (((message[2] ?? 0) >> 3) & 15), "a reply has the opcode of its query");
     if (rcode === RCODE.NOERROR) {
-      assert.ok(verdict === "answer" && counts[0] === 1, "only what could be read is answered");
-      // Docker's way: an address may point to a name that is longer than a name may be.
+      assert.ok(verdict === "answer" && counts[0] === 1, "only a readable query is answered");
+      // As in Docker, an address may point to a name that is longer than the limit.
       if (answers.every(({ type, data }) => type !== TYPE.PTR || data.length <= NAME_BYTES_MAX + 1)) decode(reply);
       this.outcomes.answered++;
     } else {
@@ -133,25 +133,22 @@ export class AnswerCheck {
     }
   }
 
-  // What goes upstream must be what was asked, in a form that the forwarder can make a failure of.
+  // A deferred query must equal the original, in a form that the forwarder can turn into an error reply.
   #checkDeferred(message: Buffer, { query, questionEnd }: DeferredQuery): void {
-    assert.equal(this.#read(message), "answer", "only what could be read is sent on");
+    assert.equal(this.#read(message), "answer", "only a readable query is forwarded");
     const { type, labelCount, foldedLength } = this.#question;
     const name = Buffer.from(this.#question.folded.subarray(0, foldedLength));
     const verdict = this.#read(query);
-    // Writing out a compressed name moves what pointers behind it lead to.
+    // Writing out a compressed name moves the targets of pointers after it.
     assert.ok(
       verdict === "answer" || (message[12] ?? 0) >= 64 || query.length !== message.length,
-      "what is sent on can be read",
+      "a forwarded query can be read",
     );
     assert.deepEqual(
       [this.#question.type, this.#question.labelCount, this.#question.end],
       [type, labelCount, questionEnd],
     );
-    assert.ok(
-      name.equals(this.#question.folded.subarray(0, foldedLength)),
-      "the name that is sent on is the one asked",
-    );
+    assert.ok(name.equals(this.#question.folded.subarray(0, foldedLength)), "the forwarded name is the queried one");
     const length = failure(this.#scratch, this.#question, RCODE.SERVFAIL, this.#behaviour);
     assert.ok(length <= 512);
     assert.equal(readReply(this.#scratch.subarray(0, length)).id, message.readUInt16BE(0));
@@ -167,7 +164,7 @@ export class ReplyCheck {
   readonly #records = new Records();
   lastMicros = 0;
 
-  // What is handed on of a reply is no longer than a message may be, and whoever reads it finds the same once more.
+  // A reply that is passed on fits into a message, and parses to the same result again.
   run(reply: Buffer): void {
     const first = Buffer.from(reply);
     const start = performance.now();
@@ -179,22 +176,22 @@ export class ReplyCheck {
       "nothing of the last reply is left",
     );
     const again = readUpstreamReply(Buffer.from(reply));
-    assert.equal(read === undefined, again === undefined, "the same reply is read the same again");
+    assert.equal(read === undefined, again === undefined, "parsing a reply is deterministic");
     if (read === undefined) return;
     const { message, rcode } = read;
-    assert.ok(message.length >= 12 && message.length <= 65_535, `${message.length} octets are handed on`);
+    assert.ok(message.length >= 12 && message.length <= 65_535, `${message.length} octets are passed on`);
     assert.equal(message.readUInt16BE(0), reply.readUInt16BE(0), "the id stays");
     assert.equal(message.readUInt16BE(2), reply.readUInt16BE(2), "the flags stay");
-    // A name may point into what stood behind the last record, and nothing does any more.
+    // A name may point into trailing bytes, which are removed.
     if (message.length < reply.length) return;
-    const handedOn = readUpstreamReply(Buffer.from(message));
-    assert.ok(handedOn?.message.equals(message) && handedOn.rcode === rcode, "what is handed on can be read");
+    const passedOn = readUpstreamReply(Buffer.from(message));
+    assert.ok(passedOn?.message.equals(message) && passedOn.rcode === rcode, "a reply that is passed on can be parsed");
   }
 }
 
-// A reply on the rest of its way: it answers a question that was asked, it is read strictly, scrubbed, settled and written
-// for somebody who asked, and nothing of it is about anything else.
-export class DeliveryCheck {
+// The rest of a reply's path: it answers a question, is parsed strictly, scrubbed, gets its TTLs and is written for a
+// client, and contains nothing unrelated.
+export class RelayCheck {
   readonly #block = Buffer.alloc(SLOT_BYTES);
   lastMicros = 0;
   readonly outcomes = { unreadable: 0, unrelated: 0, whole: 0, scrubbed: 0 };
@@ -206,7 +203,7 @@ export class DeliveryCheck {
     const scrubbed = read === undefined ? undefined : scrub(read.message);
     const fresh = Buffer.isBuffer(scrubbed) ? readFreshReply(scrubbed) : undefined;
     this.lastMicros = (performance.now() - start) * 1000;
-    // What Docker's way reads must be looked into without harm, too.
+    // What the lenient parser accepts must be processed without harm, too.
     const lenient = readUpstreamReply(Buffer.from(reply));
     if (lenient !== undefined) readFreshReply(lenient.message);
     if (read === undefined) {
@@ -216,31 +213,34 @@ export class DeliveryCheck {
     } else {
       this.outcomes[scrubbed === read.message ? "whole" : "scrubbed"]++;
       if (scrubbed.readUInt16BE(4) !== 1) return;
-      assert.ok(fresh !== undefined, "what was read strictly can be looked into");
+      assert.ok(fresh !== undefined, "a reply that passed the strict parser can be read");
       checkRelated(scrubbed);
       const again = scrub(Buffer.from(scrubbed));
-      assert.ok(Buffer.isBuffer(again) && again.equals(scrubbed), "nothing is left to drop");
+      assert.ok(Buffer.isBuffer(again) && again.equals(scrubbed), "scrubbing again removes nothing");
       this.#relay(scrubbed, fresh);
     }
   }
 
   #relay(message: Buffer, reply: FreshReply): void {
     const seconds = applyCacheTtl(reply, CACHE_DEFAULTS);
-    assert.ok(seconds >= 0 && seconds <= CACHE_DEFAULTS.ttlSecondsMax, `it is kept for ${seconds} s`);
+    assert.ok(seconds >= 0 && seconds <= CACHE_DEFAULTS.ttlSecondsMax, `it is cached for ${seconds} s`);
     for (const limit of [512, 1232, 65_535]) {
       const asked = { limit, hasOpt: limit !== 512, isDnssecOk: false, wantsAuthentic: false, isLocalName: false };
       message.copy(this.#block, 0, 0, reply.questionEnd);
       const length = relay(this.#block, 0, asked, reply, { seconds: 1 });
-      assert.ok(length <= limit, `${length} octets are for who takes ${limit}`);
-      assert.ok(isReadable(this.#block.subarray(0, length), new Records(), true), "what is handed on can be read");
+      assert.ok(length <= limit, `${length} octets fit into ${limit}`);
+      assert.ok(
+        isReadable(this.#block.subarray(0, length), new Records(), true),
+        "a reply that is passed on can be parsed",
+      );
     }
   }
 }
 
 const META_TYPES = 128;
 
-// Told apart by other code than the program's: every record of the answer stands at the name that was asked, or at one
-// that an alias among them leads to.
+// Independent of the program's code: every record of the answer is owned by the queried name, or by one that an alias
+// among them leads to.
 export function checkRelated(message: Buffer): void {
   const { question, answers } = readReply(message);
   assert.ok(question);
@@ -270,7 +270,7 @@ function nameText(message: Buffer, at: number): string {
   return readName(message, at).text.toLowerCase();
 }
 
-// Whatever goes into a stream comes out of it, however it is cut.
+// Messages come out of a stream unchanged, however it is segmented.
 export function checkStream(messages: readonly Buffer[], random: Random): void {
   const stream = Buffer.concat(messages.map((message) => withLength(message)));
   const reader = new StreamReader();

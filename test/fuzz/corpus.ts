@@ -1,5 +1,4 @@
-// Owns what the fuzzer starts from: a small world of names, sound queries for it, replies of upstream servers, and messages
-// made to hurt.
+// Owns the fuzzer's corpus: a small set of names, valid queries for it, upstream replies, and hostile messages.
 
 import { addressBytes, reverseLabels } from "../../src/base/model/address.ts";
 import type { View } from "../../src/base/model/view.ts";
@@ -26,7 +25,7 @@ const MANY = Array.from({ length: 300 }, (_, index) => ({
 
 export const NONCE = "00112233445566778899aabbccddeeff";
 
-// Two networks that share names, one with dots in its name; links that lead somewhere and links that do not.
+// Two networks that share names, one with dots in its name; links that resolve and links that do not.
 export function aWorld(isNdotsSet: boolean): View {
   const one = aNetwork({
     name: "one",
@@ -35,7 +34,7 @@ export function aWorld(isNdotsSet: boolean): View {
       { names: ["db", "shared"], ipv4: "172.20.0.3", ipv6: "fd11::" },
       { names: ["mail.example.org"], ipv4: "172.20.0.4" },
       { names: ["x".repeat(64), "long"], ipv4: "172.20.0.5" },
-      // An address points back to the first name, and it is longer than any question.
+      // The reverse name of this address is longer than any question.
       { names: [Array.from({ length: 9 }, () => "w".repeat(63)).join(".")], ipv4: "172.20.0.7" },
       { names: [`${"y".repeat(63)}.${"z".repeat(63)}.${"y".repeat(63)}`], ipv4: "172.20.0.6" },
       ...MANY,
@@ -99,16 +98,16 @@ const LABELS_127 = Array.from({ length: 127 }, () => "b").join(".");
 const LONGEST = [63, 63, 63, 61].map((size) => "a".repeat(size)).join(".");
 const ALL = 0xffff;
 
-// In a message that asks for "web" and has one record of the root behind that: where the record's data begin.
+// The offset of the record data in a message that queries "web" and has one record of the root after that.
 const DATA_AT = 12 + aName("web").length + 4 + 11;
 
-// So many pointers, each to the one before, and the first to the question.
+// Pointers, each to the one before, and the first to the question.
 function pointers(count: number): Buffer {
   const targets = Array.from({ length: count }, (_, index) => (index === 0 ? 12 : DATA_AT + (index - 1) * 2));
   return Buffer.concat(targets.map((target) => aPointer(target)));
 }
 
-// A name that takes so many pointers to read.
+// A name that takes this many pointers to read.
 function farPointer(count: number): Buffer {
   return aPointer(DATA_AT + (count - 2) * 2);
 }
@@ -161,10 +160,10 @@ function filled(bytes: number, head: Buffer, record: Buffer): Buffer {
 const HEAD = aQuery({ counts: [1, ALL, ALL, ALL] });
 const ONE_OPT_65K = 65_535 - 12 - 5 - 4 - 11;
 
-// A name that takes as many pointers as there may be.
+// A name with the maximum number of pointers.
 const FAR = farPointer(126);
 
-// One record of as many names as fit: the servers of a host identity, each of two octets.
+// One record with as many names as fit: the rendezvous servers of HIP, two octets each.
 function withNames(name: Buffer): Buffer {
   const chain = aRecord({ type: 10, data: pointers(125) });
   const room = 65_535 - aQuery({ answers: [chain], additionals: [aRecord({ type: TYPE.HIP })] }).length - 4;
@@ -172,7 +171,7 @@ function withNames(name: Buffer): Buffer {
   return aQuery({ answers: [chain], additionals: [aRecord({ type: TYPE.HIP, data })] });
 }
 
-// As long as a stream's message can be; each of them costs as much as hundreds of others.
+// The maximum size over TCP; each of them costs as much as hundreds of others.
 export const HUGE: readonly Buffer[] = [
   withNames(FAR),
   withNames(aPointer(12)),
@@ -210,7 +209,8 @@ export const REPLIES: readonly Buffer[] = [
   ...chainsOfAliases(),
 ];
 
-// What servers of the world send: aliases in chains, signed ones, a DNAME, referrals, denials, and strangers beside them.
+// What real servers send: chains of aliases, signed ones, a DNAME, referrals, negative answers, with unrelated records
+// beside them.
 function chainsOfAliases(): Buffer[] {
   const asked = "www.example.org";
   const alias = (owner: string | Buffer, target: string): Buffer =>
@@ -247,7 +247,7 @@ function chainsOfAliases(): Buffer[] {
   ];
 }
 
-// Thousands of records, each of whose names takes as many pointers as there may be, and one of thousands of such names.
+// Thousands of records whose names have the maximum number of pointers, and one record with thousands of such names.
 export const HUGE_REPLIES: readonly Buffer[] = [
   withNames(FAR),
   filled(65_535, HEAD, aRecord({ owner: aPointer(12), type: TYPE.A, data: Buffer.alloc(4) })),

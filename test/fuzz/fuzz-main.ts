@@ -1,5 +1,5 @@
-// Owns the long run of the fuzzer: `node dist/test/fuzz/fuzz-main.js --inputs 1000000 --seed 1`. Prints what it found and
-// what it took; exits with 1 at the first message that breaks a rule, with all that is needed to see it again.
+// Owns the long run of the fuzzer: `node dist/test/fuzz/fuzz-main.js --inputs 1000000 --seed 1`. Prints statistics and
+// durations; exits with 1 at the first message that violates an invariant, with everything needed to reproduce it.
 
 import { parseArgs } from "node:util";
 
@@ -17,7 +17,7 @@ if (![inputs, seed, from].every((value) => Number.isSafeInteger(value) && value 
   process.exit(2);
 }
 
-// What is compiled and grown on the way belongs to the program, not to the inputs.
+// Warm-up: compilation and heap growth belong to the program, not to the inputs.
 fuzz({ seed, inputs: Math.min(inputs, 20_000), from });
 const before = held();
 const run = fuzz({ seed, inputs, from });

@@ -1,5 +1,5 @@
-// Proves that no message breaks the query's way: properties over messages of every shape, and a short run of the fuzzer.
-// The long run is fuzz-main.
+// Proves that no message breaks the query path: properties over messages of every shape, and a short run of the fuzzer.
+// fuzz-main is the long run.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -7,7 +7,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 
 import { aQuery, aRecord, anOpt } from "../support/scripted/builders.ts";
-import { AnswerCheck, DeliveryCheck, ReplyCheck, checkStream } from "./check.ts";
+import { AnswerCheck, RelayCheck, ReplyCheck, checkStream } from "./check.ts";
 import { HOSTILE, HUGE, HUGE_REPLIES, QUERIES, REPLIES } from "./corpus.ts";
 import { Random } from "./random.ts";
 import { fuzz } from "./run.ts";
@@ -15,10 +15,10 @@ import { fuzz } from "./run.ts";
 const SEED = 20_250_101;
 const INPUTS = 200_000;
 
-const checks = (["strict", "default"] as const).flatMap((character) =>
+const checks = (["strict", "default"] as const).flatMap((mode) =>
   [false, true].map((isStream) => ({
-    what: `${character} over ${isStream ? "TCP" : "UDP"}`,
-    check: new AnswerCheck(character, isStream, SEED),
+    what: `${mode} over ${isStream ? "TCP" : "UDP"}`,
+    check: new AnswerCheck(mode, isStream, SEED),
   })),
 );
 
@@ -35,7 +35,7 @@ const opt = fc
   })
   .map((parts) => anOpt(parts));
 const records = fc.array(fc.oneof(record, opt), { maxLength: 3 });
-// Sound or nearly so: what a careless sender makes, rather than what comes of spoiling.
+// Valid or almost: what a careless sender makes, as opposed to mutations.
 const query = fc
   .record({
     id: fc.nat({ max: 65_535 }),
@@ -51,7 +51,7 @@ const query = fc
   .map((parts) => aQuery({ ...parts, flags: parts.flags & (parts.flags % 8 === 0 ? 0xffff : 0x07ff) }));
 
 for (const { what, check } of checks) {
-  test(`${what}: the sound and the hostile are answered by the rules`, () => {
+  test(`${what}: valid and hostile messages are answered by the rules`, () => {
     for (const message of [...QUERIES, ...HOSTILE, ...HUGE]) check.run(check.cut(message));
   });
 
@@ -59,7 +59,7 @@ for (const { what, check } of checks) {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 600 }), (octets) => check.run(check.cut(Buffer.from(octets)))));
   });
 
-  test(`${what}: queries of any parts are answered by the rules`, () => {
+  test(`${what}: queries of any composition are answered by the rules`, () => {
     fc.assert(
       fc.property(query, (message) => check.run(check.cut(message))),
       { numRuns: 500 },
@@ -67,23 +67,23 @@ for (const { what, check } of checks) {
   });
 }
 
-for (const check of [new ReplyCheck(), new DeliveryCheck()]) {
-  test(`any octets are a reply or are not, and nothing else happens (${check.constructor.name})`, () => {
+for (const check of [new ReplyCheck(), new RelayCheck()]) {
+  test(`any octets either parse as a reply or do not, without side effects (${check.constructor.name})`, () => {
     for (const reply of [...REPLIES, ...HUGE_REPLIES, ...HOSTILE, ...QUERIES]) check.run(reply);
     fc.assert(fc.property(fc.uint8Array({ maxLength: 600 }), (octets) => check.run(Buffer.from(octets))));
   });
 }
 
-test("messages of any length come out of a stream as they went in", () => {
+test("messages of any length come out of a stream unchanged", () => {
   checkStream([...HUGE, ...QUERIES, ...HOSTILE], new Random(SEED, 0));
 });
 
-test(`${INPUTS} spoilt messages are answered by the rules`, () => {
+test(`${INPUTS} mutated messages are answered by the rules`, () => {
   const { violation, outcomes } = fuzz({ seed: SEED, inputs: INPUTS });
   assert.equal(
     violation && `${violation.what} ${violation.index}: ${String(violation.error)}\n${violation.hex}`,
     undefined,
   );
-  // A run in which nothing is answered any more would prove little.
+  // A run without any answers would prove little.
   for (const [outcome, count] of Object.entries(outcomes)) assert.ok(count > INPUTS / 200, `${outcome}: ${count}`);
 });

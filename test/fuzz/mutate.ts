@@ -1,10 +1,10 @@
-// Owns the ways in which a message is spoilt.
+// Owns the mutations of a message.
 
 import type { Random } from "./random.ts";
 
 type Mutation = (message: Buffer, random: Random, others: readonly Buffer[]) => Buffer;
 
-// Where a parser looks twice: ends of ranges, kinds of labels, counts.
+// Values at the limits: ends of ranges, kinds of labels, counts.
 const TELLING = [0, 1, 2, 0x0b, 0x0c, 0x29, 0x3f, 0x40, 0x7f, 0x80, 0xbf, 0xc0, 0xc1, 0xfe, 0xff];
 const TELLING_WORDS = [0, 1, 2, 3, 12, 41, 255, 256, 0x0fff, 0x3fff, 0x7fff, 0x8000, 0xc00c, 0xffff];
 const MESSAGE_BYTES_MAX = 65_535;
@@ -60,7 +60,7 @@ const dropPart: Mutation = (message, random) => {
   return Buffer.concat([message.subarray(0, from), message.subarray(from + 1 + random.below(8))]);
 };
 
-// To where the message is small, to itself, to what is near, or anywhere.
+// To a low offset, to itself, nearby, or anywhere.
 const putPointer: Mutation = (message, random) => {
   const at = Math.min(message.length, 12 + random.below(Math.max(1, message.length - 12)));
   const target = random.pick([
@@ -91,8 +91,8 @@ const MUTATIONS: readonly Mutation[] = [
   putPointer,
 ];
 
-// A copy of the message, spoilt up to three times; sometimes not at all. What is spoilt more often is refused for the
-// first reason there is, and the others are never looked for.
+// A copy of the message with up to three mutations; sometimes none. With more mutations a message is refused for the
+// first reason, and the others are never reached.
 export function mutated(message: Buffer, random: Random, others: readonly Buffer[]): Buffer {
   let spoilt = Buffer.from(message);
   for (let left = random.below(4); left > 0 && spoilt.length > 0; left--) {

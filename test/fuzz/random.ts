@@ -1,11 +1,11 @@
-// Owns the draws of the fuzzer: each input is drawn from the run's seed and its own number alone, so that one input can be
-// made again without those before it.
+// Owns the fuzzer's random numbers: each input depends on the run's seed and its own number only, so that one input can
+// be reproduced without those before it.
 
 export class Random {
   #state: number;
 
   constructor(seed: number, index: number) {
-    // Neighbouring numbers begin far apart.
+    // Spreads neighbouring numbers.
     this.#state = (Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(index + 1, 0xc2b2ae35)) | 0;
     this.bits();
   }
@@ -23,7 +23,7 @@ export class Random {
     return Math.floor((this.bits() / 0x1_0000_0000) * bound);
   }
 
-  // True once in so many times.
+  // True once in `times` on average.
   once(inSoMany: number): boolean {
     return this.below(inSoMany) === 0;
   }

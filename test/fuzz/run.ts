@@ -1,6 +1,6 @@
-// Owns a run of the fuzzer: so many inputs of one seed, through every check, with the times that they took.
+// Owns a run of the fuzzer: a number of inputs from one seed, through every check, with their durations.
 
-import { AnswerCheck, DeliveryCheck, ReplyCheck, checkStream } from "./check.ts";
+import { AnswerCheck, RelayCheck, ReplyCheck, checkStream } from "./check.ts";
 import { HOSTILE, HUGE, HUGE_REPLIES, QUERIES, REPLIES } from "./corpus.ts";
 import { mutated } from "./mutate.ts";
 import { Random } from "./random.ts";
@@ -14,7 +14,7 @@ type Violation = {
   readonly error: unknown;
 };
 
-// Of one kind of input, in microseconds of the program's own work.
+// Per kind of input, in microseconds of the program's own work.
 type Times = {
   readonly median: number;
   readonly slowest: number;
@@ -30,7 +30,7 @@ export type Run = {
   readonly outcomes: Readonly<Record<string, number>>;
 };
 
-const KINDS = ["strict udp", "strict tcp", "default udp", "default tcp", "reply", "delivery"] as const;
+const KINDS = ["strict udp", "strict tcp", "default udp", "default tcp", "reply", "relay"] as const;
 type Kind = (typeof KINDS)[number];
 
 const HUGE_ONCE_IN = 500;
@@ -38,7 +38,7 @@ const HOSTILE_ONCE_IN = 6;
 const STREAM_MESSAGES = 32;
 const REPEATS = 5;
 
-// Times are kept as counts of tenths of a microsecond, so that a million of them cost nothing.
+// Durations are counted in tenths of a microsecond, so that a million of them take little memory.
 class Stopwatch {
   readonly #tenths = new Uint32Array(10_000);
   #count = 0;
@@ -46,7 +46,7 @@ class Stopwatch {
   slowestBytes = 0;
   slowestIndex = -1;
 
-  // A pause of the machine is no fault of the input: what seems slow is measured again, and its best time counts.
+  // A pause of the machine is not the input's fault: a slow input is measured again, and its best time counts.
   note(micros: number, bytes: number, index: number, again: () => number): void {
     const tenth = Math.min(this.#tenths.length - 1, Math.floor(micros * 10));
     this.#tenths[tenth] = (this.#tenths[tenth] ?? 0) + 1;
@@ -75,7 +75,7 @@ export function fuzz({ seed, inputs, from = 0 }: RunOptions): Run {
     "default udp": new AnswerCheck("default", false, seed),
     "default tcp": new AnswerCheck("default", true, seed),
   };
-  const replies = { reply: new ReplyCheck(), delivery: new DeliveryCheck() };
+  const replies = { reply: new ReplyCheck(), relay: new RelayCheck() };
   const watches = new Map(KINDS.map((kind) => [kind, new Stopwatch()]));
   const recent: Buffer[] = [];
   let violation: Violation | undefined;
@@ -101,7 +101,7 @@ export function fuzz({ seed, inputs, from = 0 }: RunOptions): Run {
     }
   }
   const outcomes: Record<string, number> = {};
-  for (const check of [...Object.values(answers), replies.delivery]) {
+  for (const check of [...Object.values(answers), replies.relay]) {
     for (const [word, count] of Object.entries(check.outcomes)) outcomes[word] = (outcomes[word] ?? 0) + count;
   }
   return {
@@ -113,8 +113,8 @@ export function fuzz({ seed, inputs, from = 0 }: RunOptions): Run {
   };
 }
 
-function isReplyKind(kind: Kind): kind is "reply" | "delivery" {
-  return kind === "reply" || kind === "delivery";
+function isReplyKind(kind: Kind): kind is "reply" | "relay" {
+  return kind === "reply" || kind === "relay";
 }
 
 function draw(kind: Kind, random: Random): Buffer {

@@ -1,6 +1,6 @@
-// Proves that no server can break the forwarder: real sockets on loopback, behind them servers that send spoilt replies by
-// UDP and TCP, some of them many, and in the end a good one or none. Every query is answered, and with nothing that does
-// not follow from it.
+// Proves that no server can break the forwarder: real sockets on loopback and servers that send mutated replies over
+// UDP and TCP, some of them many, followed by a good one or none. Every query is answered, with nothing that does not
+// follow from it.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -28,7 +28,7 @@ guard.install((error) => defects.push(error));
 after(() => guard.uninstall());
 
 for (const usesTcp of [false, true]) {
-  test(`${QUERIES} queries to servers that send spoilt replies by ${usesTcp ? "TCP" : "UDP"} are answered`, async () => {
+  test(`${QUERIES} queries to servers that send mutated replies over ${usesTcp ? "TCP" : "UDP"} are answered`, async () => {
     const random = new Random(SEED, Number(usesTcp));
     const [udp, tcp] = await startBoth(udpServer(random), tcpServer(random));
     await using upstream = udp;
@@ -43,7 +43,7 @@ for (const usesTcp of [false, true]) {
     assert.deepEqual(defects, []);
     assert.equal(asking.forwarder.inFlight, 0);
     assert.deepEqual([client.slots.taken, client.shares.queryBytes.taken], [0, 0]);
-    // A run in which nobody is served, or nothing goes wrong, would prove little.
+    // A run without answers or without failures would prove little.
     for (const rcode of [0, 2]) assert.ok((rcodes.get(rcode) ?? 0) > QUERIES / 100, JSON.stringify([...rcodes]));
   });
 }
@@ -65,7 +65,7 @@ function udpServer(random: Random): UdpScript {
   };
 }
 
-// Cuts what it sends anywhere, and ends some connections in the middle.
+// Segments its output anywhere, and closes some connections in the middle.
 function tcpServer(random: Random): TcpScript {
   return (query, socket) => {
     const messages = [spoilt(query, random), good(query)].slice(random.below(2));
@@ -80,8 +80,8 @@ function tcpServer(random: Random): TcpScript {
   };
 }
 
-// A reply of the corpus with the id and the question of this query, and then spoilt; most of them where it hurts: behind
-// the question, so that they are taken for replies to it.
+// A reply of the corpus with the id and the question of this query, then mutated; mostly after the question, so that
+// it is accepted as a reply to it.
 function spoilt(query: Buffer, random: Random): Buffer {
   const whole = random.once(HUGE_ONCE_IN) ? random.pick(HUGE_REPLIES) : random.pick(REPLIES);
   const questionEnd = whole.indexOf(0, 12) + 5;

@@ -1,25 +1,25 @@
 /**
- * NodeReport: the status of a KIND node that dns11 serves.
+ * NodeReport: the state of a KIND node that dns11 serves, and of the node's resolv.conf.
  */
 import type { KindPolicy } from "./kind-policy.ts";
 
 export interface NodeReport {
   readonly state: "starting" | "working" | "degraded" | "refused";
-  /** The nameservers for resolv.conf, and all addresses whose port 53 dns11 captures. */
+  /** Addresses in resolv.conf, and those whose port 53 is redirected to us. */
   readonly advertised: readonly string[];
   readonly captured: readonly string[];
-  /** The addresses on which dns11 listens for pods, without ports. */
+  /** Where we listen for pods, without the ports. */
   readonly target: readonly string[];
   readonly families: readonly ("ipv4" | "ipv6")[];
   readonly mode: KindPolicy["mode"];
-  /** The state of the node's resolv.conf, a phrase for people. */
+  /** The state of the node's resolv.conf. */
   readonly resolvConf: string;
   readonly lastChange: string | null;
-  /** The time of the last probe from a test pod. */
+  /** When a query of a probe pod last arrived, or failed to. */
   readonly lastProbe: string | null;
-  /** Packets sent directly to our ports, without a redirect. */
+  /** Packets sent to our ports directly instead of being redirected there. */
   readonly dropped: number;
   readonly reasons: readonly string[];
-  /** Problems that will appear when dns11 stops. */
+  /** What will not work after dns11 has stopped. */
   readonly warnings: readonly string[];
 }

@@ -1,6 +1,6 @@
 /**
- * Memory: answers a question from what servers said before, at once. What is about to be over is asked anew while it is
- * still good; what is over stands in for servers that have just failed.
+ * CacheReader: answers a question from the cache at once. Entries that are about to expire are refreshed early; expired
+ * ones are served stale if servers have just failed.
  */
 import { EXTENDED_ERROR, errorOption } from "../../base/dns/extended-error.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
@@ -20,11 +20,11 @@ import { type LookupKey, keyHash } from "./key.ts";
 import type { ReplyCache } from "./reply-cache.ts";
 import { NOT_SHAREABLE, asksForAuthentic, shareBits } from "./shareable.ts";
 
-/** Nothing is known that would do. */
+/** The cache has no usable entry. */
 export const CACHE_MISS = 0;
 
-/** Told to ask for an entry anew. */
-type OnRefresh = (client: Client, lane: ServerList, entry: CacheEntry) => void;
+/** Called to refresh an entry. */
+type OnRefresh = (client: Client, serverList: ServerList, entry: CacheEntry) => void;
 
 export interface CacheReaderParts {
   readonly cache: ReplyCache;
@@ -40,18 +40,18 @@ const STALE_DENIAL = errorOption(EXTENDED_ERROR.staleDenial, "");
 
 export class CacheReader {
   readonly #parts: CacheReaderParts;
-  /** Told of what is found while somebody has it explained. */
+  /** Set while a query is explained. */
   trace: Trace | undefined;
-  /** Filled in for each question; nothing is made on this way. */
+  /** Reused for each question: nothing is allocated here. */
   readonly #key = { hash: 0, name: new Uint8Array(0), length: 0, type: 0, bits: 0, scope: 0 } satisfies LookupKey;
-  readonly #asked = { limit: 0, hasOpt: false, isDnssecOk: false, wantsAuthentic: false, isLocalName: false };
+  readonly #options = { limit: 0, hasOpt: false, isDnssecOk: false, wantsAuthentic: false, isLocalName: false };
   readonly #age = { seconds: 0 };
 
   constructor(parts: CacheReaderParts) {
     this.#parts = parts;
   }
 
-  /** Answers over the query, in place; the length of the reply, or UNKNOWN. How it came about is told `outcome`. */
+  /** Answers in place, over the query; returns the length of the reply, or CACHE_MISS. Sets the result in `outcome`. */
   answer(
     client: Client,
     block: Buffer,
@@ -63,20 +63,20 @@ export class CacheReader {
   ): number {
     const bits = shareBits(block, question);
     if (bits === NOT_SHAREABLE) {
-      this.trace?.record("cache", "a question of its own, to which no kept reply is the answer");
+      this.trace?.record("cache", "not cacheable: the query has flags, options or records of its own");
       return this.#miss();
     }
-    const { cache, pool: fleet, now } = this.#parts;
-    const lane = fleet.serverListFor(client, route);
-    const entry = cache.lookUp(this.#keyOf(question, bits, lane.scope));
+    const { cache, pool, now } = this.#parts;
+    const serverList = pool.serverListFor(client, route);
+    const entry = cache.lookUp(this.#keyOf(question, bits, serverList.scope));
     if (entry === undefined) {
-      this.trace?.record("cache", "no reply of these servers is kept for it");
+      this.trace?.record("cache", "miss: no entry for these servers");
       return this.#miss();
     }
     const nowMs = now();
-    const asked = this.#askedOf(block, question, limit, isLocalName);
+    const options = this.#optionsOf(block, question, limit, isLocalName);
     const { offset, end } = question;
-    const reply = nowMs < entry.expiresMs ? entry.reply : undefined;
+    const reply = nowMs < entry.expiresMs ? entry.readReply() : undefined;
     if (reply !== undefined) {
       cache.touch(entry);
       entry.hits++;
@@ -84,19 +84,19 @@ export class CacheReader {
       else cache.counts.denials++;
       this.trace?.recordAnswer(
         "cache",
-        `kept ${ago(nowMs - entry.storedMs)}, good for ${seconds(entry.expiresMs - nowMs)} more`,
+        `hit: stored ${ago(nowMs - entry.storedMs)}, expires in ${seconds(entry.expiresMs - nowMs)}`,
       );
       outcome.result = QUERY_RESULT.cached;
       this.#age.seconds = Math.floor((nowMs - entry.storedMs) / 1000);
-      const length = relay(block, offset, asked, reply, this.#age);
-      if (this.#isDue(entry, nowMs)) this.#refresh(client, lane, entry);
+      const length = relay(block, offset, options, reply, this.#age);
+      if (this.#isDue(entry, nowMs)) this.#refresh(client, serverList, entry);
       return length;
     }
     if (nowMs >= entry.failedUntilMs) {
       this.trace?.record("cache", expiredText(entry, nowMs));
       return this.#miss();
     }
-    const stale = this.mayServeStale(entry, lane, nowMs) ? entry.reply : undefined;
+    const stale = this.mayServeStale(entry, serverList, nowMs) ? entry.readReply() : undefined;
     if (stale === undefined) {
       if (nowMs >= entry.failureUntilMs) {
         this.trace?.record("cache", expiredText(entry, nowMs));
@@ -106,33 +106,30 @@ export class CacheReader {
       outcome.result = QUERY_RESULT.failed;
       this.trace?.recordAnswer(
         "cache",
-        `all servers have just failed; asked again in ${seconds(entry.failureUntilMs - nowMs)}`,
+        `all servers have just failed; next try in ${seconds(entry.failureUntilMs - nowMs)}`,
       );
-      return relayFailure(block, offset, end - offset, asked, RCODE.SERVFAIL, entry.failure);
+      return relayFailure(block, offset, end - offset, options, RCODE.SERVFAIL, entry.failure);
     }
     cache.touch(entry);
     this.countStale();
-    this.trace?.recordAnswer(
-      "cache",
-      `all servers have failed, and the reply that is over since ${seconds(nowMs - entry.expiresMs)} stands in (stale)`,
-    );
+    this.trace?.recordAnswer("cache", `all servers have failed; stale answer, expired ${ago(nowMs - entry.expiresMs)}`);
     outcome.result = QUERY_RESULT.stale;
-    const length = relay(block, offset, asked, stale, STALE_AGE, staleError(stale));
-    // As long as servers fail they are tried, but not for everyone who asks.
-    if (nowMs >= entry.failureUntilMs) this.#refresh(client, lane, entry);
+    const length = relay(block, offset, options, stale, STALE_AGE, staleError(stale));
+    // While servers fail they are retried, but not for every client query.
+    if (nowMs >= entry.failureUntilMs) this.#refresh(client, serverList, entry);
     return length;
   }
 
-  /** A reply that is over has stood in for servers that failed. */
+  /** A stale answer was served because servers failed. */
   countStale(): void {
     this.#parts.cache.counts.stale++;
   }
 
-  /** Whether what is kept may stand in for servers that fail. */
-  mayServeStale(entry: CacheEntry, lane: ServerList, nowMs: number): boolean {
+  /** Whether an entry may be served stale. */
+  mayServeStale(entry: CacheEntry, serverList: ServerList, nowMs: number): boolean {
     const { behaviour, policy } = this.#parts;
-    const isOver = nowMs >= entry.expiresMs + policy.staleSecondsMax * 1000;
-    return behaviour.servesStale && !lane.isDocker && !isOver && entry.hasReply;
+    const isTooOld = nowMs >= entry.expiresMs + policy.staleSecondsMax * 1000;
+    return behaviour.servesStale && !serverList.isDocker && !isTooOld && entry.hasReply;
   }
 
   #isDue(entry: CacheEntry, nowMs: number): boolean {
@@ -144,10 +141,10 @@ export class CacheReader {
     );
   }
 
-  #refresh(client: Client, lane: ServerList, entry: CacheEntry): void {
+  #refresh(client: Client, serverList: ServerList, entry: CacheEntry): void {
     if (entry.isRefreshing) return;
-    this.trace?.record("cache", "it is asked for anew meanwhile, for whoever asks next");
-    this.#parts.onRefresh(client, lane, entry);
+    this.trace?.record("cache", "refreshed in the background");
+    this.#parts.onRefresh(client, serverList, entry);
   }
 
   #miss(): typeof CACHE_MISS {
@@ -166,18 +163,18 @@ export class CacheReader {
     return key;
   }
 
-  #askedOf(block: Buffer, { offset, records }: Question, limit: number, isLocalName: boolean): RelayOptions {
-    const asked = this.#asked;
-    asked.limit = this.#parts.behaviour.handlesTruncation ? limit : Number.POSITIVE_INFINITY;
-    asked.hasOpt = records.optCount > 0;
-    asked.isDnssecOk = records.isDnssecOk;
-    asked.wantsAuthentic = records.isDnssecOk || asksForAuthentic(block, offset);
-    asked.isLocalName = isLocalName;
-    return asked;
+  #optionsOf(block: Buffer, { offset, records }: Question, limit: number, isLocalName: boolean): RelayOptions {
+    const options = this.#options;
+    options.limit = this.#parts.behaviour.handlesTruncation ? limit : Number.POSITIVE_INFINITY;
+    options.hasOpt = records.optCount > 0;
+    options.isDnssecOk = records.isDnssecOk;
+    options.wantsAuthentic = records.isDnssecOk || asksForAuthentic(block, offset);
+    options.isLocalName = isLocalName;
+    return options;
   }
 }
 
-/** A reply that is over says so, and is not to be remembered for long. */
+/** A stale answer gets a short TTL (RFC 8767). */
 export const STALE_AGE = { seconds: 0, staleTtl: LIMITS.staleTtlSeconds };
 
 function seconds(ms: number): string {
@@ -185,8 +182,8 @@ function seconds(ms: number): string {
 }
 
 function expiredText({ hasReply, expiresMs }: CacheEntry, nowMs: number): string {
-  if (!hasReply) return "no reply is kept; when it was last asked for all servers failed";
-  return `the reply that is kept is over since ${seconds(nowMs - expiresMs)}`;
+  if (!hasReply) return "miss: no reply, because all servers failed at the last query";
+  return `miss: expired ${ago(nowMs - expiresMs)}`;
 }
 
 function ago(ms: number): string {

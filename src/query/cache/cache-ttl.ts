@@ -1,7 +1,7 @@
 /**
- * How long a reply lives: as long as its records say, or for a denial as its SOA says (RFC 2308), between the floor and
- * the ceiling of the settings. TTLs are rewritten to it where they stand, in the reply as it
- * came, so that whoever is told them counts the same time as we do.
+ * How long a reply is cached: as long as its records allow, or for a negative answer as its SOA says (RFC 2308), within
+ * the configured minimum and maximum. The TTLs in the reply are rewritten accordingly, so that clients count the same
+ * time as we do.
  */
 import { setU32, u32 } from "../../base/dns/bytes.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
@@ -9,15 +9,15 @@ import { ttlOf } from "../../base/dns/record.ts";
 import type { CachePolicy } from "../../base/model/upstream-policy.ts";
 import type { FreshReply } from "../wire/shared-reply.ts";
 
-/** Seconds for which it may be kept; 0: not at all. `secondsMax` cuts it further where the source calls for that. */
+/** Seconds for which a reply may be cached; 0: not at all. `secondsMax` is a further limit, for some sources. */
 export function applyCacheTtl(reply: FreshReply, policy: CachePolicy, secondsMax = Number.POSITIVE_INFINITY): number {
   const seconds = Math.min(cacheSeconds(reply, policy), secondsMax);
   const floor = Math.min(policy.ttlSecondsMin, secondsMax);
   const ceiling = reply.isNegative ? Math.max(seconds, floor) : Math.min(policy.ttlSecondsMax, secondsMax);
   const { bytes, start } = reply;
   for (const at of reply.ttlOffsets) {
-    const settled = Math.max(floor, Math.min(ceiling, ttlOf(u32(bytes, start + at))));
-    setU32(bytes, start + at, settled);
+    const ttl = Math.max(floor, Math.min(ceiling, ttlOf(u32(bytes, start + at))));
+    setU32(bytes, start + at, ttl);
   }
   return seconds;
 }
@@ -28,11 +28,11 @@ function cacheSeconds(reply: FreshReply, policy: CachePolicy): number {
   const { ttlSecondsMin, ttlSecondsMax, negativeSecondsMax, negativeSecondsWithoutSoa } = policy;
   if (!reply.isNegative) return clamp(reply.ttlSeconds ?? 0, ttlSecondsMin, ttlSecondsMax);
   if (negativeSecondsMax === 0) return 0;
-  const told = reply.soaSeconds ?? negativeSecondsWithoutSoa;
-  // A chain of aliases that ends in a denial lives no longer than its links.
+  const negative = reply.soaSeconds ?? negativeSecondsWithoutSoa;
+  // A CNAME chain that ends in a negative answer is cached no longer than its CNAMEs.
   const chain = reply.answers > 0 ? (reply.ttlSeconds ?? 0) : Number.POSITIVE_INFINITY;
   const isReferral = reply.soaSeconds === undefined && negativeSecondsWithoutSoa === 0;
-  return isReferral ? 0 : clamp(Math.min(told, chain), ttlSecondsMin, negativeSecondsMax);
+  return isReferral ? 0 : clamp(Math.min(negative, chain), ttlSecondsMin, negativeSecondsMax);
 }
 
 function clamp(value: number, least: number, most: number): number {

@@ -1,6 +1,6 @@
 /**
- * Keeping: what is kept of what servers say, and of how they fail: for how long, and at whose charge. Whoever asks servers
- * tells it what came of that; Memory answers from what it keeps.
+ * CacheWriter: stores upstream replies and failures: for how long, and charged to which container. The forwarder
+ * reports results here; CacheReader answers from them.
  */
 import { LIMITS } from "../../base/limits.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
@@ -30,25 +30,25 @@ export class CacheWriter {
 
   constructor(parts: CacheWriterParts) {
     this.#parts = parts;
-    const { cache, pool: fleet } = parts;
-    this.#owners = new CacheOwners(cache, (scope) => fleet.isSharedScope(scope));
+    const { cache, pool } = parts;
+    this.#owners = new CacheOwners(cache, (scope) => pool.isSharedScope(scope));
   }
 
-  /** What of the cache is charged to a container; to nobody: to those that are gone. */
+  /** The cache usage of a container; without one, that of detached containers. */
   ownerOf(client: Client | undefined): CacheOwner | undefined {
     return this.#owners.known(client);
   }
 
-  /** A reply has come; for how many seconds it is kept, 0 where it is not. Its TTLs are settled in place. */
-  store(client: Client, lane: ServerList, key: CacheKey, reply: FreshReply): number {
+  /** Stores a reply; returns for how many seconds, 0 if it is not cached. Adjusts its TTLs in place. */
+  store(client: Client, serverList: ServerList, key: CacheKey, reply: FreshReply): number {
     const { behaviour, policy, cache, now } = this.#parts;
-    const seconds = applyCacheTtl(reply, policy.cache, lane.isDocker ? behaviour.ttlSeconds : undefined);
-    const isKept = behaviour.caches && seconds > 0;
-    const entry = isKept ? cache.put(key, this.#owners.of(client), reply) : undefined;
+    const seconds = applyCacheTtl(reply, policy.cache, serverList.isDocker ? behaviour.ttlSeconds : undefined);
+    const isCacheable = behaviour.caches && seconds > 0;
+    const entry = isCacheable ? cache.put(key, this.#owners.of(client), reply) : undefined;
     if (entry === undefined) {
-      // What is over need not stand in any more, also where what came instead is not to be kept.
-      const before = isKept ? undefined : cache.find(key);
-      if (before !== undefined) before.failureUntilMs = before.failedUntilMs = 0;
+      // The servers work again, so the old entry need not be served stale, even if the new reply is not cached.
+      const old = isCacheable ? undefined : cache.find(key);
+      if (old !== undefined) old.failureUntilMs = old.failedUntilMs = 0;
       return 0;
     }
     entry.storedMs = now();
@@ -58,7 +58,7 @@ export class CacheWriter {
     return seconds;
   }
 
-  /** All servers have failed, and why: whoever asks next need not find that out anew. */
+  /** All servers have failed: following queries fail at once, with the same reason. */
   storeFailure(client: Client, key: CacheKey, why: Uint8Array | undefined, wasSilent: boolean): void {
     const { behaviour, cache, now } = this.#parts;
     const entry = behaviour.caches ? cache.put(key, this.#owners.of(client), undefined, why) : undefined;
@@ -68,23 +68,23 @@ export class CacheWriter {
     entry.failedUntilMs = Math.max(entry.failureUntilMs, entry.hasReply ? nowMs + LIMITS.staleForMs : 0);
   }
 
-  /** A reply that is over, for those who wait for servers that are late or have failed. */
-  useStale(key: CacheKey, lane: ServerList): SharedReply | undefined {
-    const { cache, reader: memory, now } = this.#parts;
+  /** A stale answer for clients whose servers are late or have failed. Following queries get it at once. */
+  useStale(key: CacheKey, serverList: ServerList): SharedReply | undefined {
+    const { cache, reader, now } = this.#parts;
     const entry = cache.find(key);
-    if (entry === undefined || !memory.mayServeStale(entry, lane, now())) return undefined;
+    if (entry === undefined || !reader.mayServeStale(entry, serverList, now())) return undefined;
     const stale = entry.copyReply();
-    // Whoever asks from now on need not find out anew that servers are silent.
+    // Following queries need not wait for the silent servers.
     if (stale !== undefined) entry.failedUntilMs = Math.max(entry.failedUntilMs, now() + LIMITS.staleForMs);
     return stale;
   }
 
-  /** One who waited was handed such a reply. */
+  /** Counts one client that got a stale answer. */
   countStale(): void {
     this.#parts.reader.countStale();
   }
 
-  /** What is kept is asked for anew; nobody else is to do the same meanwhile. */
+  /** Marks an entry as being refreshed, so that there is only one refresh at a time. */
   beginRefresh(entry: CacheEntry): void {
     this.#parts.cache.counts.prefetches++;
     entry.isRefreshing = true;
@@ -99,7 +99,7 @@ export class CacheWriter {
     this.#parts.cache.clear();
   }
 
-  /** What is kept of one name, or all; returns how much that was. */
+  /** Removes the entries of one name, or all; returns how many. */
   removeNamed(name: string | undefined): number {
     return this.#parts.cache.removeNamed(name);
   }

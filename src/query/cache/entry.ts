@@ -1,8 +1,10 @@
 /**
- * Entry: what is kept of one reply, at its place in columns of numbers and cells of bytes. Tens of thousands of replies
- * would be hundreds of thousands of objects, which the collector copies while everybody waits; of these it sees a handful.
+ * CacheEntry: accessor for one cached reply, which is a row in columns of numbers and cells of bytes. As objects, tens
+ * of thousands of replies would be hundreds of thousands of objects for the garbage collector to copy; this way there
+ * is a handful.
  *
- * An Entry is a look at a place, good until the cache is changed. Whoever has to wait keeps the key, and looks again.
+ * An entry is a view of a row and is valid until the cache changes. Code that must wait keeps the key and looks it up
+ * again.
  */
 import { setU16, u16 } from "../../base/dns/bytes.ts";
 import { HEADER_BYTES } from "../../base/dns/header.ts";
@@ -12,7 +14,7 @@ import { Cells } from "../../base/lib/cells.ts";
 import { type SharedReply, recordsOf } from "../wire/shared-reply.ts";
 import type { CacheKey, LookupKey } from "./key.ts";
 
-/** The whole numbers of an entry. */
+/** Columns of 32-bit numbers. */
 const WORDS = 10;
 const HASH = 0;
 const TYPE_AND_BITS = 1;
@@ -20,20 +22,20 @@ const SCOPE = 2;
 const CELL = 3;
 const HITS = 4;
 const IS_REFRESHING = 5;
-/** Length of the name; what the reply says in its flags; its rcode. */
+/** Length of the name; flags of the reply; its rcode. */
 const NAME_BYTES_AND_FLAGS = 6;
 const RECORDS_AND_ERROR_BYTES = 7;
 const ANSWERS_AND_AUTHORITIES = 8;
 const ADDITIONALS_AND_FAILURE_BYTES = 9;
 
-/** Its times. */
+/** Columns of times. */
 const TIMES = 4;
 const STORED = 0;
 const EXPIRES = 1;
 const FAILURE_UNTIL = 2;
 const FAILED_UNTIL = 3;
 
-/** What a place takes, without its cells. */
+/** Bytes per row, without its cells. */
 export const COLUMNS_COST = WORDS * Int32Array.BYTES_PER_ELEMENT + TIMES * Float64Array.BYTES_PER_ELEMENT;
 
 const HAS_REPLY = 1 << 8;
@@ -44,18 +46,18 @@ const LOW_BYTE = 0xff;
 const LOW = 0xffff;
 const HIGH_AT = 16;
 const OFFSET_BYTES = 2;
-/** More than all parts of an entry can have together. */
-const IMAGE_BYTES = 4 * 0x10000;
+/** Larger than all parts of an entry together. */
+const DRAFT_BYTES = 4 * 0x10000;
 
-/** Places for so many entries, with so many cells. Only what is written becomes memory. */
+/** Storage for a number of entries and cells. Memory is only committed when it is written. */
 export class Columns {
   readonly words: Int32Array;
   readonly times: Float64Array;
   readonly cells: Cells;
 
-  constructor(places: number, cells: number) {
-    this.words = new Int32Array(places * WORDS);
-    this.times = new Float64Array(places * TIMES);
+  constructor(rows: number, cells: number) {
+    this.words = new Int32Array(rows * WORDS);
+    this.times = new Float64Array(rows * TIMES);
     this.cells = new Cells(cells);
   }
 
@@ -63,21 +65,21 @@ export class Columns {
     this.cells.clear();
   }
 
-  /** A place becomes an entry of nothing yet. */
-  begin(place: number): void {
-    this.words.fill(0, place * WORDS, (place + 1) * WORDS);
-    this.times.fill(0, place * TIMES, (place + 1) * TIMES);
+  /** Resets a row. */
+  reset(row: number): void {
+    this.words.fill(0, row * WORDS, (row + 1) * WORDS);
+    this.times.fill(0, row * TIMES, (row + 1) * TIMES);
   }
 
-  /** What a place keeps is given back. */
-  empty(place: number): void {
-    this.cells.free(this.words[place * WORDS + CELL] as number);
-    this.words[place * WORDS + CELL] = 0;
+  /** Frees the cells of a row. */
+  free(row: number): void {
+    this.cells.free(this.words[row * WORDS + CELL] as number);
+    this.words[row * WORDS + CELL] = 0;
   }
 
-  /** Puts what was drawn up into a place that is empty. */
-  fill(place: number, { hash, type, bits, scope }: CacheKey, { words, bytes, length }: EntryDraft): void {
-    const at = place * WORDS;
+  /** Stores a draft in an empty row. */
+  write(row: number, { hash, type, bits, scope }: CacheKey, { words, bytes, length }: EntryDraft): void {
+    const at = row * WORDS;
     this.words[at + HASH] = hash;
     this.words[at + TYPE_AND_BITS] = type | (bits << HIGH_AT);
     this.words[at + SCOPE] = scope;
@@ -87,11 +89,11 @@ export class Columns {
 }
 
 /**
- * What an entry is to keep, before it has its place: name, records, where the TTLs stand in them, the server's error, and
- * why all servers failed.
+ * EntryDraft: the content of an entry before it is stored: name, records, offsets of the TTLs, the server's extended
+ * error, and why all servers failed.
  */
 export class EntryDraft {
-  readonly bytes = Buffer.allocUnsafeSlow(IMAGE_BYTES);
+  readonly bytes = Buffer.allocUnsafeSlow(DRAFT_BYTES);
   readonly words = new Int32Array(WORDS);
   length = 0;
 
@@ -99,12 +101,12 @@ export class EntryDraft {
     this.words.fill(0);
     this.length = this.bytes.write(name, 0, "latin1");
     this.words[NAME_BYTES_AND_FLAGS] = this.length;
-    if (reply !== undefined) this.#drawReply(reply);
+    if (reply !== undefined) this.#addReply(reply);
     if (failure !== undefined) this.#add(failure, 0, failure.length);
     this.words[ADDITIONALS_AND_FAILURE_BYTES] = (reply?.additionals ?? 0) | ((failure?.length ?? 0) << HIGH_AT);
   }
 
-  #drawReply(reply: SharedReply): void {
+  #addReply(reply: SharedReply): void {
     const { bytes, start, length, ttlOffsets, answers, authorities, rcode, extendedError } = reply;
     const flags = HAS_REPLY | (reply.isTruncated ? IS_TRUNCATED : 0) | (reply.isAuthentic ? IS_AUTHENTIC : 0);
     this.words[NAME_BYTES_AND_FLAGS] = this.length | flags | (rcode << RCODE_AT);
@@ -124,10 +126,10 @@ export class EntryDraft {
   }
 }
 
-/** One place for the reply that is looked at, whichever that is. */
-const gathered = Buffer.allocUnsafeSlow(IMAGE_BYTES);
+/** One buffer for the reply that is being read, whichever entry it belongs to. */
+const replyBuffer = Buffer.allocUnsafeSlow(DRAFT_BYTES);
 const view = {
-  bytes: gathered,
+  bytes: replyBuffer,
   start: 0,
   length: 0,
   questionEnd: 0,
@@ -149,8 +151,8 @@ export class CacheEntry {
     this.#columns = columns;
   }
 
-  at(place: number): this {
-    this.row = place;
+  at(row: number): this {
+    this.row = row;
     return this;
   }
 
@@ -183,7 +185,7 @@ export class CacheEntry {
     return this.#nameBytes === length && this.#columns.cells.startsWith(this.#word(CELL), name, length);
   }
 
-  /** It has a reply; servers may also only have failed so far. */
+  /** It has a reply; otherwise servers have only failed so far. */
   get hasReply(): boolean {
     return (this.#word(NAME_BYTES_AND_FLAGS) & HAS_REPLY) !== 0;
   }
@@ -192,8 +194,8 @@ export class CacheEntry {
     return this.#word(NAME_BYTES_AND_FLAGS) >>> RCODE_AT;
   }
 
-  /** The reply, in the one place for all: good until any entry's reply is looked at. */
-  get reply(): SharedReply | undefined {
+  /** Copies the reply into the shared buffer: valid until the next call for any entry. */
+  readReply(): SharedReply | undefined {
     if (!this.hasReply) return undefined;
     const flags = this.#word(NAME_BYTES_AND_FLAGS);
     const nameBytes = this.#nameBytes;
@@ -207,18 +209,18 @@ export class CacheEntry {
     view.isTruncated = (flags & IS_TRUNCATED) !== 0;
     view.isAuthentic = (flags & IS_AUTHENTIC) !== 0;
     const bytes = this.#replyBytes;
-    this.#columns.cells.copy(this.#word(CELL), nameBytes, bytes, gathered);
+    this.#columns.cells.copy(this.#word(CELL), nameBytes, bytes, replyBuffer);
     let at = view.length;
     for (let i = 0, count = recordsOf(view); i < count; i++, at += OFFSET_BYTES) {
-      view.ttlOffsets[i] = u16(gathered, at);
+      view.ttlOffsets[i] = u16(replyBuffer, at);
     }
-    view.extendedError = at === bytes ? undefined : gathered.subarray(at, bytes);
+    view.extendedError = at === bytes ? undefined : replyBuffer.subarray(at, bytes);
     return view;
   }
 
-  /** The same for whoever hands it to several. */
+  /** The reply in memory of its own, for several waiters. */
   copyReply(): SharedReply | undefined {
-    const reply = this.reply;
+    const reply = this.readReply();
     if (reply === undefined) return undefined;
     const { bytes, length, ttlOffsets, extendedError } = reply;
     return {
@@ -238,7 +240,7 @@ export class CacheEntry {
     return failure;
   }
 
-  /** When it came. */
+  /** When the reply was stored. */
   get storedMs(): number {
     return this.#time(STORED);
   }
@@ -247,7 +249,7 @@ export class CacheEntry {
     this.#setTime(STORED, ms);
   }
 
-  /** When it is over; it may stand in for failing servers after that. */
+  /** When it expires; after that it may be served stale. */
   get expiresMs(): number {
     return this.#time(EXPIRES);
   }
@@ -256,7 +258,7 @@ export class CacheEntry {
     this.#setTime(EXPIRES, ms);
   }
 
-  /** Until then no server is asked again for it: all of them have just failed (RFC 9520). */
+  /** Until then the servers are not queried again for it: all of them have just failed (RFC 9520). */
   get failureUntilMs(): number {
     return this.#time(FAILURE_UNTIL);
   }
@@ -265,7 +267,7 @@ export class CacheEntry {
     this.#setTime(FAILURE_UNTIL, ms);
   }
 
-  /** Until then the reply that is over stands in at once, and servers are asked beside. */
+  /** Until then a stale answer is served at once, and servers are queried in the background. */
   get failedUntilMs(): number {
     return this.#time(FAILED_UNTIL);
   }
@@ -283,7 +285,7 @@ export class CacheEntry {
     this.#setWord(HITS, count);
   }
 
-  /** It is being asked anew. */
+  /** A refresh is in flight. */
   get isRefreshing(): boolean {
     return this.#word(IS_REFRESHING) !== 0;
   }
@@ -296,7 +298,7 @@ export class CacheEntry {
     return this.#word(NAME_BYTES_AND_FLAGS) & LOW_BYTE;
   }
 
-  /** Records, where their TTLs stand, and the server's error. */
+  /** Records, offsets of their TTLs, and the server's extended error. */
   get #replyBytes(): number {
     const recordsAndError = this.#word(RECORDS_AND_ERROR_BYTES);
     const sections = this.#word(ANSWERS_AND_AUTHORITIES);

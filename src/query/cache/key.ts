@@ -1,11 +1,11 @@
 /**
- * Key: what a reply is found by: the question, and the list of servers that it was asked of.
+ * CacheKey: what a reply is found by: the question, and the list of servers that it was sent to.
  */
 import { hashByte } from "../../base/model/label-table.ts";
 
-/** What it is beside the name: DO and CD change what is in a reply (RFC 4035, 3.2). */
+/** Everything but the name: DO and CD change what is in a reply (RFC 4035, 3.2). */
 interface KeyFields {
-  /** Over the name and everything below. */
+  /** Over the name and all fields below. */
   readonly hash: number;
   readonly type: number;
   readonly bits: number;
@@ -13,11 +13,14 @@ interface KeyFields {
 }
 
 export interface CacheKey extends KeyFields {
-  /** Lower-case wire labels, a character a byte: it may wait for long, and a text is the least object that bytes can be. */
+  /**
+   * Lower-case wire labels, one character per byte: a key may be held for long, and a string is the cheapest object for
+   * bytes.
+   */
   readonly name: string;
 }
 
-/** A key whose name still lies where it was read; its first `length` bytes count. */
+/** A key whose name is still in the query's buffer; its first `length` bytes count. */
 export interface LookupKey extends KeyFields {
   readonly name: Uint8Array;
   readonly length: number;

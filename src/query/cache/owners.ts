@@ -1,6 +1,6 @@
 /**
- * Owners: whom each container's replies in the cache are charged to. What a container asked for is its own as long as it is
- * there; what others may want of it stays when it goes, and is nobody's then.
+ * CacheOwners: which container the cache entries are charged to. When a container is detached, entries that only it
+ * could use are removed, and the others are charged to no container.
  */
 import type { Client } from "../client/client.ts";
 import { type CacheOwner, type ReplyCache, newCacheOwner } from "./reply-cache.ts";
@@ -8,7 +8,7 @@ import { type CacheOwner, type ReplyCache, newCacheOwner } from "./reply-cache.t
 export class CacheOwners {
   readonly #cache: ReplyCache;
   readonly #isShared: (scope: number) => boolean;
-  readonly #heir = newCacheOwner();
+  readonly #detached = newCacheOwner();
   readonly #owners = new WeakMap<Client, CacheOwner>();
 
   constructor(cache: ReplyCache, isShared: (scope: number) => boolean) {
@@ -16,27 +16,27 @@ export class CacheOwners {
     this.#isShared = isShared;
   }
 
-  /** Of a container, where anything was kept for it; of nobody: of those that are gone. */
+  /** The usage of a container, if anything was cached for it; without one, that of detached containers. */
   known(client: Client | undefined): CacheOwner | undefined {
-    return client === undefined ? this.#heir : this.#owners.get(client);
+    return client === undefined ? this.#detached : this.#owners.get(client);
   }
 
   of(client: Client): CacheOwner {
-    if (client.isClosed) return this.#heir;
+    if (client.isClosed) return this.#detached;
     const known = this.#owners.get(client);
     if (known !== undefined) return known;
     const owner = newCacheOwner();
     this.#owners.set(client, owner);
-    // A container may outlive these owners, whom other settings have replaced, and is not to keep them alive.
+    // A container may outlive this object, which new settings replace; the callback must not keep it alive.
     const self = new WeakRef(this);
-    client.atClose(() => {
+    client.onClose(() => {
       const owners = self.deref();
-      if (owners !== undefined) owners.#bequeath(owner);
+      if (owners !== undefined) owners.#release(owner);
     });
     return owner;
   }
 
-  #bequeath(owner: CacheOwner): void {
-    this.#cache.transfer(owner, this.#heir, this.#isShared);
+  #release(owner: CacheOwner): void {
+    this.#cache.transfer(owner, this.#detached, this.#isShared);
   }
 }

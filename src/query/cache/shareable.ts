@@ -1,6 +1,6 @@
 /**
- * Which questions have one answer for all who ask: plain ones, for records of the internet, to be answered by recursion.
- * What else a query says that may change its answer makes it one of its own: it is sent on as it is, and not kept.
+ * Which queries have an answer that clients may share: plain recursive ones of class IN. A query with anything else
+ * that may change its answer is forwarded as it is, and not cached.
  */
 import { u16 } from "../../base/dns/bytes.ts";
 import { AD, ANSWERS_AT, AUTHORITIES_AT, CD, CODES_AT, FLAGS_AT, OPCODE, RD, opcodeOf } from "../../base/dns/header.ts";
@@ -9,16 +9,16 @@ import { isMetaType } from "../../base/dns/record-type.ts";
 import { CLASS } from "../../base/dns/record.ts";
 import type { Question } from "../wire/question.ts";
 
-/** With DNSSEC records, and without verification, are other answers to the same question (RFC 4035, 3.2). */
+/** With DNSSEC records, and without validation, are different answers to the same question (RFC 4035, 3.2). */
 const WITH_DNSSEC = 1;
 const UNCHECKED = 2;
-/** A question of its own. */
+/** The answer is for this query only. */
 export const NOT_SHAREABLE = -1;
 
-/** Between two neighbours only. */
+/** Options between two neighbours only. */
 const HOP_BY_HOP = new Set<number>([OPTION.NSID, OPTION.COOKIE, OPTION.KEEPALIVE, OPTION.PADDING]);
 
-/** DO and CD as one number; NOT_SHAREABLE for a question of its own. */
+/** DO and CD as one number; NOT_SHAREABLE if the answer is for this query only. */
 export function shareBits(block: Buffer, question: Question): number {
   const { offset, type, records } = question;
   const isRecursive = ((block[offset + FLAGS_AT] as number) & RD) !== 0;
@@ -35,12 +35,12 @@ export function isDnssecOk(bits: number): boolean {
   return (bits & WITH_DNSSEC) !== 0;
 }
 
-/** The flags that go upstream with such a question: AD, so that we learn whether records were verified, and its CD. */
+/** The flags of the upstream query: AD, to learn whether records were validated, and the CD of the key. */
 export function upstreamFlags(bits: number): number {
   return AD | ((bits & UNCHECKED) === 0 ? 0 : CD);
 }
 
-/** Whether the header of a query asks to be told what was verified (RFC 6840, 5.7). */
+/** Whether the header of a query requests the AD bit (RFC 6840, 5.7). */
 export function asksForAuthentic(query: Buffer, offset: number): boolean {
   return ((query[offset + CODES_AT] as number) & AD) !== 0;
 }

@@ -1,6 +1,6 @@
 /**
- * Client: one network namespace as the query's way sees it. Queries bring no name of who asks; the socket they came in
- * on does. It holds what that namespace may know now, and what it has asked so far.
+ * Client: one network namespace that sends queries. A query does not name its sender; the socket that received it does.
+ * A client has the view of its namespace, its limits, and its query history.
  */
 import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import type { Server, View } from "../../base/model/view.ts";
@@ -9,39 +9,39 @@ import { QueryHistory } from "../history/query-history.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import { type Shares, sharePools } from "./shares.ts";
 
-/** Opens a socket to a server, from the namespace that the server is dialled from; throws where that cannot be. */
+/** Opens a socket to a server from the namespace that the server is reached from; throws on failure. */
 export type Dial = (server: Server, type: "udp" | "tcp") => number;
 
-let clientsMade = 0;
+let clientsCreated = 0;
 
 export class Client {
-  /** Another number for each. */
-  readonly number = ++clientsMade;
-  /** Replaced whole when the registry says so; a query sees one of them from begin to end. */
+  /** Unique per client. */
+  readonly number = ++clientsCreated;
+  /** Replaced as a whole when the container registry changes; a query sees one view from start to end. */
   view: View;
   readonly dial: Dial;
-  /** Its share of what may be asked upstream at once. */
+  /** Its limit of concurrent upstream queries. */
   readonly slots: Slots;
-  /** Its share of what all containers have together. */
+  /** Its share of what all containers have in common. */
   readonly shares: Shares;
-  /** What it asked lately. */
+  /** Its recent queries. */
   readonly history: QueryHistory;
   isClosed = false;
-  readonly #closers: (() => void)[] = [];
-  /** The nonce that a verification is waiting to see arrive, as hexadecimal text. */
-  nonce: string | undefined;
-  readonly seenNonce = { udp: false, tcp: false };
+  readonly #closeCallbacks: (() => void)[] = [];
+  /** The nonce that a verification expects to arrive, as hexadecimal text. */
+  probeNonce: string | undefined;
+  readonly probeSeen = { udp: false, tcp: false };
   readonly counters = {
     queries: 0,
     local: 0,
-    /** Answered from replies of servers that were kept. */
+    /** Answered from cached upstream replies. */
     cached: 0,
     forwarded: 0,
     malformed: 0,
     ignored: 0,
-    /** Replies that the kernel would not send. */
+    /** Replies that the kernel refused to send. */
     unsent: 0,
-    /** Forwarded queries that were refused because too many were waiting already. */
+    /** Forwarded queries that were refused because too many were waiting. */
     refused: 0,
     failed: 0,
   };
@@ -60,37 +60,37 @@ export class Client {
     this.shares = shares;
   }
 
-  /** Keeps what became of one of its queries. */
+  /** Counts the outcome of a query and adds it to the history. */
   record(outcome: Outcome): void {
-    const { stage, result: how } = outcome;
-    this.#count(stage, how);
-    const isAnswered = stage !== STAGE.ignored && stage !== STAGE.deferred && stage !== STAGE.ours;
+    const { stage, result } = outcome;
+    this.#count(stage, result);
+    const isAnswered = stage !== STAGE.ignored && stage !== STAGE.deferred && stage !== STAGE.probe;
     if (isAnswered && !outcome.isExplained) this.history.note(outcome);
   }
 
-  #count(stage: number, how: number): void {
+  #count(stage: number, result: number): void {
     const { counters } = this;
-    if (stage === STAGE.ours) return;
-    if (stage === STAGE.delivered) {
-      if (how === QUERY_RESULT.refused) counters.refused++;
-      if (how === QUERY_RESULT.refused || how === QUERY_RESULT.failed) counters.failed++;
+    if (stage === STAGE.probe) return;
+    if (stage === STAGE.completed) {
+      if (result === QUERY_RESULT.refused) counters.refused++;
+      if (result === QUERY_RESULT.refused || result === QUERY_RESULT.failed) counters.failed++;
       return;
     }
     counters.queries++;
-    if (stage === STAGE.here) counters.local++;
+    if (stage === STAGE.local) counters.local++;
     else if (stage === STAGE.cache) counters.cached++;
     else if (stage === STAGE.deferred) counters.forwarded++;
-    else if (stage === STAGE.unreadable) counters.malformed++;
+    else if (stage === STAGE.malformed) counters.malformed++;
     else if (stage === STAGE.ignored) counters.ignored++;
   }
 
-  /** Has something done when nobody asks here any more. */
-  atClose(act: () => void): void {
-    this.#closers.push(act);
+  /** Registers a callback for when the container is detached. */
+  onClose(act: () => void): void {
+    this.#closeCallbacks.push(act);
   }
 
   close(): void {
     this.isClosed = true;
-    for (const act of this.#closers) act();
+    for (const act of this.#closeCallbacks) act();
   }
 }

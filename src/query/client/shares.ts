@@ -1,20 +1,21 @@
 /**
- * Shares: what one container may hold of that which all containers share. Each bound and its reason stands in limits.ts.
+ * Shares: how much one container may use of resources that all containers share. limits.ts has each limit and its
+ * reason.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { Pool, type PoolLimits, type Share } from "../../base/lib/share.ts";
 
-/** What one container holds. */
+/** What one container uses. */
 export interface Shares {
-  /** Bytes of forwarded queries that have not been answered yet. */
+  /** Bytes of forwarded queries without an answer yet. */
   readonly queryBytes: Share;
-  /** Bytes that its TCP connections have brought or are to take, with clients and with servers. */
+  /** Bytes buffered for its TCP connections, in both directions, with clients and with servers. */
   readonly streamBytes: Share;
   /** TCP connections of its clients. */
   readonly clients: Share;
   /** TCP connections to servers. */
   readonly upstreamStreams: Share;
-  /** UDP sockets to servers of its own. */
+  /** UDP sockets to its own servers. */
   readonly upstreamSockets: Share;
 }
 
@@ -22,7 +23,7 @@ export interface SharePools {
   readonly open: () => Shares;
 }
 
-/** `descriptors` is what the process may have of them. */
+/** `descriptors`: how many file descriptors the process may open. */
 export function sharePools(descriptors: number): SharePools {
   const ofDescriptors = (limits: PoolLimits, share: number): PoolLimits => ({
     ...limits,

@@ -1,6 +1,6 @@
 /**
- * How much one container may ask upstream at once. A noisy container fills its own slots and its own waiting room, and
- * nobody else's.
+ * Slots: how many queries one container may have upstream at once. A noisy container fills its own slots and its own
+ * queue, never those of others.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { guard } from "../../base/lib/guard.ts";
@@ -11,7 +11,7 @@ interface WaitingQuery {
   readonly timer: NodeJS.Timeout;
 }
 
-/** How many slots a container has; settings may change it while they are in use. */
+/** The number of slots of a container; settings can change it while slots are in use. */
 export interface SlotLimit {
   readonly max: number;
   readonly waitMs: number;
@@ -32,19 +32,19 @@ export class Slots {
     return this.#taken;
   }
 
-  /** Queries that have a slot, or wait for one. */
+  /** Queries that have a slot or wait for one. */
   get held(): number {
     return this.#taken + this.#waiting.size;
   }
 
-  /** Takes a slot if one is free; whether there was one. */
+  /** Takes a slot if one is free; returns whether it did. */
   tryTake(): boolean {
     if (this.#taken >= this.#limit.max) return false;
     this.#taken++;
     return true;
   }
 
-  /** Calls `begin` when there is a slot, at once if possible; `refuse` if there is none in time. */
+  /** Calls `begin` as soon as a slot is free, which may be at once; calls `refuse` if none is free in time. */
   take(begin: () => void, refuse: () => void): void {
     if (this.tryTake()) {
       begin();
@@ -65,7 +65,7 @@ export class Slots {
     this.#waiting.add(waiting);
   }
 
-  /** Gives a slot back, to whoever has waited longest. */
+  /** Releases a slot to the query that has waited longest. */
   release(): void {
     const [next] = this.#waiting;
     if (next === undefined) {
@@ -74,7 +74,7 @@ export class Slots {
     }
     this.#waiting.delete(next);
     clearTimeout(next.timer);
-    // Not from here: whoever fails at once gives its slot back at once, and a long queue would be a deep stack.
+    // Deferred: a query that fails at once releases its slot at once, and a long queue would make a deep stack.
     guard.defer(0, next.begin);
   }
 }

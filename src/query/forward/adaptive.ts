@@ -1,7 +1,7 @@
 /**
- * AdaptiveForwarder: asks upstream for everybody. Identical questions in flight are one flight with several who wait for
- * it; what comes back is kept, and handed to each in the form in which it asked. When all servers fail, a reply that is
- * over stands in for them, and where there is none the failure says why.
+ * AdaptiveForwarder: forwards queries for all containers. Identical questions in flight become one upstream query with
+ * several waiters. Replies are cached, and each waiter gets them in the form that its query needs. When all servers
+ * fail, waiters get a stale answer, or SERVFAIL with the reason.
  */
 import { EXTENDED_ERROR, errorOption } from "../../base/dns/extended-error.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
@@ -32,7 +32,7 @@ import { queryFor, queryForKey } from "./shared-query.ts";
 import { type UpstreamRequest, InFlightQuery, cacheKeyOf, hasSignedWaiter } from "./in-flight-query.ts";
 import { type Loop, type LoopGuard, isBelow } from "../upstream/loop-guard.ts";
 
-/** Told of every query that no server answered, for the log. */
+/** Called for every query that no server answered, for the log. */
 type OnFailure = (reason: string) => void;
 
 export interface AdaptiveParts {
@@ -45,23 +45,23 @@ export interface AdaptiveParts {
   readonly ids: RandomIds;
   readonly now: () => number;
   readonly onFailure: OnFailure;
-  /** What all containers together may have in flight. */
+  /** Limit over all containers. */
   readonly queriesMax: number;
   readonly meter?: Meter | undefined;
 }
 
 const FRESH = { seconds: 0 };
 const TRANSFERS = new Set<number>([TYPE.IXFR, TYPE.AXFR]);
-/** Who joins a flight later than this would have too little of its time. */
+/** A query that joined later than this would have too little time left. */
 const JOIN_SHARE = 0.5;
 
 export class AdaptiveForwarder {
   readonly #parts: AdaptiveParts;
-  readonly #trips = new Map<number, InFlightQuery>();
-  readonly #all = new Set<InFlightQuery>();
+  readonly #byHash = new Map<number, InFlightQuery>();
+  readonly #running = new Set<InFlightQuery>();
   readonly #hooks: UpstreamQueryHooks;
   readonly #admission: Admission;
-  readonly #keeping: CacheWriter;
+  readonly #writer: CacheWriter;
   #refreshing = 0;
   #turn = 0;
 
@@ -69,18 +69,18 @@ export class AdaptiveForwarder {
     this.#parts = parts;
     const { now, ids, meter, queriesMax } = parts;
     this.#admission = new Admission(queriesMax);
-    this.#keeping = new CacheWriter(parts);
+    this.#writer = new CacheWriter(parts);
     this.#hooks = {
       now,
       random: () => ids.next(),
       deadlines: new Deadlines(now),
       meter,
-      onResult: (flight, landing) => this.#landSafely(flight as InFlightQuery, landing),
-      onLate: (flight) => this.#standIn(flight as InFlightQuery),
+      onResult: (query, result) => this.#finishSafely(query as InFlightQuery, result),
+      onLate: (query) => this.#serveStale(query as InFlightQuery),
     };
   }
 
-  /** Queries that have not been answered yet. */
+  /** Queries without an answer yet. */
   get inFlight(): number {
     return this.#admission.inFlight;
   }
@@ -88,19 +88,19 @@ export class AdaptiveForwarder {
   readonly forward: Forward = (client, deferred, transport, respond) => {
     const { behaviour, now } = this.#parts;
     const heldBytes = this.#admission.admit(client, deferred.query.length);
-    const delivery = new Waiter({
+    const waiter = new Waiter({
       client,
       deferred,
       transport,
       arrivedMs: now(),
-      fits: behaviour.handlesTruncation,
+      handlesTruncation: behaviour.handlesTruncation,
       heldBytes,
       respond,
       onDone: this.#onDone,
     });
-    if (heldBytes === 0) guard.defer(client.number, () => this.#refuse(delivery));
-    else if (client.slots.tryTake()) this.#boardSafely(delivery);
-    else this.#wait(delivery);
+    if (heldBytes === 0) guard.defer(client.number, () => this.#refuse(waiter));
+    else if (client.slots.tryTake()) this.#startSafely(waiter);
+    else this.#waitForSlot(waiter);
   };
 
   readonly #onDone = ({ client, heldBytes }: Waiter): number => {
@@ -108,131 +108,134 @@ export class AdaptiveForwarder {
     return this.#parts.now();
   };
 
-  #wait(delivery: Waiter): void {
-    delivery.client.slots.take(
-      () => this.#boardSafely(delivery),
-      // Nobody is called back before this call has returned.
-      () => guard.defer(delivery.client.number, () => this.#refuse(delivery)),
+  #waitForSlot(waiter: Waiter): void {
+    waiter.client.slots.take(
+      () => this.#startSafely(waiter),
+      // Deferred: the caller must not be called back before this call has returned.
+      () => guard.defer(waiter.client.number, () => this.#refuse(waiter)),
     );
   }
 
-  /** Asks for a kept reply anew; nobody waits for it. */
-  refresh(client: Client, lane: ServerList, entry: CacheEntry): void {
-    if (this.#refreshing >= LIMITS.prefetchesAtOnce || !entry.hasReply || this.#trips.has(entry.hash)) return;
+  /** Refreshes a cache entry; no client waits for it. */
+  refresh(client: Client, serverList: ServerList, entry: CacheEntry): void {
+    if (this.#refreshing >= LIMITS.prefetchesAtOnce || !entry.hasReply || this.#byHash.has(entry.hash)) return;
     const { key } = entry;
     const question = queryForKey(key);
     this.#refreshing++;
-    this.#keeping.beginRefresh(entry);
+    this.#writer.beginRefresh(entry);
     const message = queryFor(question, question.length, key.bits);
-    this.#depart({ client, serverList: lane, key, isRefresh: true, message, questionEnd: question.length, waiters: [] });
+    this.#send({ client, serverList, key, isRefresh: true, message, questionEnd: question.length, waiters: [] });
   }
 
-  /** What servers say from now on may be something else: nothing that is on its way is kept, and nobody joins it. */
+  /** Upstream replies may have changed: queries in flight are not cached, and no query joins them. */
   invalidate(): void {
-    this.#trips.clear();
-    this.#keeping.clear();
+    this.#byHash.clear();
+    this.#writer.clear();
     this.#parts.pool.dropHostServers();
   }
 
   /**
-   * Forgets what servers said of one name, or of all; what is on its way is not kept either. Returns how many replies went,
-   * and how many were on their way.
+   * Removes the cache entries of one name, or all, and does not cache what is in flight for it. Returns how many
+   * replies were removed, and how many queries were in flight.
    */
   flush(name: string | undefined): { readonly replies: number; readonly inFlight: number } {
     let inFlight = 0;
-    for (const [hash, { request: errand }] of this.#trips) {
-      if (name !== undefined && errand.key?.name !== name) continue;
-      this.#trips.delete(hash);
+    for (const [hash, { request }] of this.#byHash) {
+      if (name !== undefined && request.key?.name !== name) continue;
+      this.#byHash.delete(hash);
       inFlight++;
     }
-    return { replies: this.#keeping.removeNamed(name), inFlight };
+    return { replies: this.#writer.removeNamed(name), inFlight };
   }
 
-  /** What of the cache is charged to a container; to nobody: to those that are gone. */
+  /** The cache usage of a container; without one, that of detached containers. */
   ownerOf(client: Client | undefined): CacheOwner | undefined {
-    return this.#keeping.ownerOf(client);
+    return this.#writer.ownerOf(client);
   }
 
-  /** A server was found to lead back to a container: what that waits for is asked of others, and with that the loop ends. */
+  /**
+   * A server turned out to loop back to a container: what that container waits for is sent to other servers, which ends
+   * the loop.
+   */
   excludeLooping(client: Client, { nameserver, suffix }: Loop): void {
-    for (const { request: errand } of this.#all) {
-      if (!errand.serverList.nameservers.includes(nameserver)) continue;
-      const looping = errand.waiters.filter((one) => one.client === client && isBelow(one.deferred.name, suffix));
-      for (const delivery of looping) {
-        errand.waiters.splice(errand.waiters.indexOf(delivery), 1);
-        guard.defer(client.number, () => this.#boardSafely(delivery));
+    for (const { request } of this.#running) {
+      if (!request.serverList.nameservers.includes(nameserver)) continue;
+      const looping = request.waiters.filter((one) => one.client === client && isBelow(one.deferred.name, suffix));
+      for (const waiter of looping) {
+        request.waiters.splice(request.waiters.indexOf(waiter), 1);
+        guard.defer(client.number, () => this.#startSafely(waiter));
       }
     }
   }
 
-  /** A defect before anybody is asked is told like one after it. */
-  #boardSafely(delivery: Waiter): void {
-    const { number } = delivery.client;
-    if (!guard.run("upstream", number, () => this.#board(delivery))) {
-      guard.defer(number, () => this.#failOf(delivery));
+  /** An internal error before a query is sent is reported like one after it. */
+  #startSafely(waiter: Waiter): void {
+    const { number } = waiter.client;
+    if (!guard.run("upstream", number, () => this.#start(waiter))) {
+      guard.defer(number, () => this.#failInternally(waiter));
     }
   }
 
-  #failOf(delivery: Waiter): void {
-    if (this.#mayHave(delivery)) delivery.fail(RCODE.SERVFAIL, this.#error(...INTERNAL_ERROR));
+  #failInternally(waiter: Waiter): void {
+    if (this.#claim(waiter)) waiter.fail(RCODE.SERVFAIL, this.#error(...INTERNAL_ERROR));
   }
 
-  #board(delivery: Waiter): void {
-    const { behaviour, pool: fleet, loopGuard: loops } = this.#parts;
-    const { client, deferred } = delivery;
-    // It may have had its answer meanwhile.
-    if (delivery.isDone) return;
-    const lane = fleet.serverListFor(client, deferred.route);
-    if (lane.nameservers.length === 0 || deferred.query.length > MESSAGE_BYTES_MAX) {
+  #start(waiter: Waiter): void {
+    const { behaviour, pool, loopGuard } = this.#parts;
+    const { client, deferred } = waiter;
+    // It may have been answered while it waited.
+    if (waiter.isDone) return;
+    const serverList = pool.serverListFor(client, deferred.route);
+    if (serverList.nameservers.length === 0 || deferred.query.length > MESSAGE_BYTES_MAX) {
       deferred.trace?.recordAnswer("servers", NO_NAMESERVER[1]);
       guard.defer(client.number, () => {
-        if (this.#mayHave(delivery)) delivery.fail(RCODE.SERVFAIL, this.#error(...NO_NAMESERVER));
+        if (this.#claim(waiter)) waiter.fail(RCODE.SERVFAIL, this.#error(...NO_NAMESERVER));
       });
       return;
     }
-    const leadingBack = loops.loopingServers(client, lane.nameservers, deferred.name);
+    const looping = loopGuard.loopingServers(client, serverList.nameservers, deferred.name);
     const { questionEnd } = deferred;
-    if (deferred.bits === NOT_SHAREABLE || leadingBack.length > 0) {
-      // What is asked of others than usual is nobody else's answer.
+    if (deferred.bits === NOT_SHAREABLE || looping.length > 0) {
+      // A reply from other servers than usual must not be shared.
       const message = Buffer.from(deferred.query);
-      this.#depart({ client, serverList: lane, looping: leadingBack, key: undefined, message, questionEnd, waiters: [delivery] });
+      this.#send({ client, serverList, looping, key: undefined, message, questionEnd, waiters: [waiter] });
       return;
     }
-    const key = cacheKeyOf(delivery, lane);
-    const trip = this.#tripOf(key);
-    // The same question again while it is being asked: somebody else's, or ours, by way of the server.
-    if (trip !== undefined && behaviour.guardsLoops) loops.suspect(client, lane.nameservers, key.name);
-    const isAlike = behaviour.handlesTruncation || delivery.transport === "udp";
-    if (trip !== undefined && behaviour.coalesces && isAlike && !delivery.isRequeued && this.#isEarly(trip)) {
-      trip.request.waiters.push(delivery);
-      this.#tellJoined(trip, deferred.trace);
+    const key = cacheKeyOf(waiter, serverList);
+    const query = this.#inFlightFor(key);
+    // The same question again while it is in flight: from another client, or ours, looped back by the server.
+    if (query !== undefined && behaviour.guardsLoops) loopGuard.suspect(client, serverList.nameservers, key.name);
+    const isShareable = behaviour.handlesTruncation || waiter.transport === "udp";
+    if (query !== undefined && behaviour.coalesces && isShareable && !waiter.isRequeued && this.#isEarly(query)) {
+      query.request.waiters.push(waiter);
+      this.#recordJoin(query, deferred.trace);
       return;
     }
     const message = queryFor(deferred.query, deferred.questionEnd, deferred.bits);
-    this.#depart({ client, serverList: lane, key, message, questionEnd, waiters: [delivery] });
+    this.#send({ client, serverList, key, message, questionEnd, waiters: [waiter] });
   }
 
-  #depart(errand: UpstreamRequest): void {
+  #send(request: UpstreamRequest): void {
     const { behaviour, policy, now } = this.#parts;
-    const { client, serverList: lane, key, message, questionEnd, waiters: waiting } = errand;
-    const isStream = waiting[0]?.transport === "tcp";
-    const trip = new InFlightQuery(
-      errand,
+    const { client, serverList, key, message, questionEnd, waiters } = request;
+    const isStream = waiters[0]?.transport === "tcp";
+    const query = new InFlightQuery(
+      request,
       {
-        nameservers: lane.nameservers,
-        looping: errand.looping ?? [],
+        nameservers: serverList.nameservers,
+        looping: request.looping ?? [],
         clientNumber: client.number,
-        arrivedMs: waiting[0]?.arrivedMs ?? now(),
+        arrivedMs: waiters[0]?.arrivedMs ?? now(),
         policy: policy.forward,
         hedges: behaviour.hedges,
         fetchesWhole: behaviour.handlesTruncation || isStream,
-        // Whoever signed a query checks the signature of its reply, as it came.
-        checksReplies: behaviour.checksReplies && !hasSignedWaiter(waiting),
-        // A question of its own may be one that only a stream can answer, as a transfer is.
+        // A client that signed its query verifies the signature of the reply, which must stay unchanged.
+        checksReplies: behaviour.checksReplies && !hasSignedWaiter(waiters),
+        // A query that cannot be shared may need TCP, such as a zone transfer.
         usesTcp: policy.forward.usesTcp || (isStream && key === undefined),
-        endMs: (waiting[0]?.arrivedMs ?? now()) + Math.min(policy.forward.budgetMs, client.view.budgetMs ?? Infinity),
+        endMs: (waiters[0]?.arrivedMs ?? now()) + Math.min(policy.forward.budgetMs, client.view.budgetMs ?? Infinity),
         dial: client.dial,
-        isTransfer: TRANSFERS.has(waiting[0]?.deferred.type ?? 0),
+        isTransfer: TRANSFERS.has(waiters[0]?.deferred.type ?? 0),
         streamsTo: (nameserver) => this.#parts.pool.streamsTo(client, nameserver),
         message,
         questionEnd,
@@ -241,109 +244,112 @@ export class AdaptiveForwarder {
       },
       this.#hooks,
     );
-    this.#all.add(trip);
-    const trace = waiting[0]?.deferred.trace;
-    if (trace !== undefined) trace.attachJournal(trip.journal);
-    if (key !== undefined) this.#trips.set(key.hash, trip);
-    trip.start();
+    this.#running.add(query);
+    const trace = waiters[0]?.deferred.trace;
+    if (trace !== undefined) trace.attachJournal(query.openJournal());
+    if (key !== undefined) this.#byHash.set(key.hash, query);
+    query.start();
   }
 
-  /** Whatever goes wrong with a reply, everybody who waits for it gets an answer. */
-  #landSafely(trip: InFlightQuery, landing: UpstreamResult): void {
-    const { client, waiters: waiting } = trip.request;
-    if (guard.run("upstream", client.number, () => this.#land(trip, landing))) return;
-    for (const delivery of waiting) {
-      guard.run("upstream", delivery.client.number, () => this.#failOf(delivery));
+  /** Whatever goes wrong with a reply, every waiter gets an answer. */
+  #finishSafely(query: InFlightQuery, result: UpstreamResult): void {
+    const { client, waiters } = query.request;
+    if (guard.run("upstream", client.number, () => this.#finish(query, result))) return;
+    for (const waiter of waiters) {
+      guard.run("upstream", waiter.client.number, () => this.#failInternally(waiter));
     }
   }
 
-  #land(trip: InFlightQuery, landing: UpstreamResult): void {
-    const { key, isRefresh, waiters: waiting, questionEnd } = trip.request;
-    const isCurrent = key !== undefined && this.#trips.get(key.hash) === trip;
-    this.#all.delete(trip);
-    if (isCurrent) this.#trips.delete(key.hash);
+  #finish(query: InFlightQuery, result: UpstreamResult): void {
+    const { key, isRefresh, waiters, questionEnd } = query.request;
+    const isCurrent = key !== undefined && this.#byHash.get(key.hash) === query;
+    this.#running.delete(query);
+    if (isCurrent) this.#byHash.delete(key.hash);
     if (isRefresh === true && key !== undefined) {
-      this.#keeping.endRefresh(key);
+      this.#writer.endRefresh(key);
       this.#refreshing--;
     }
-    if (landing.isOwnWant) this.#moveOthers(trip);
-    if (landing.kind === "failed") return this.#landFailed(trip, landing, isCurrent && !landing.isOwnWant);
-    // Without EDNS no records of DNSSEC come, and whoever asks for them next may get them.
-    const isLess = key !== undefined && landing.isPlain && isDnssecOk(key.bits);
-    const reply = key === undefined ? undefined : readFreshReply(landing.message);
-    const isAsked = reply?.questionEnd === questionEnd;
-    if (isCurrent && isAsked && !isLess) this.#keep(trip.request, key, reply);
-    for (const delivery of waiting) {
-      if (!this.#mayHave(delivery)) continue;
-      // A stream has room for everything: truncated there means that nobody could get the rest.
-      if (!landing.isWhole && delivery.transport === "tcp") delivery.fail(RCODE.SERVFAIL, this.#error(...TRUNCATED));
-      else if (isAsked) delivery.sendShared(reply, FRESH, landing.server);
-      else delivery.sendRaw(landing.message, landing.server);
+    if (result.isClientLimit) this.#requeueOthers(query);
+    if (result.kind === "failed") return this.#finishFailed(query, result, isCurrent && !result.isClientLimit);
+    // Without EDNS there are no DNSSEC records, which the next client might need.
+    const lacksDnssec = key !== undefined && result.isWithoutEdns && isDnssecOk(key.bits);
+    const reply = key === undefined ? undefined : readFreshReply(result.message);
+    const matchesQuestion = reply?.questionEnd === questionEnd;
+    if (isCurrent && matchesQuestion && !lacksDnssec) this.#store(query.request, key, reply);
+    for (const waiter of waiters) {
+      if (!this.#claim(waiter)) continue;
+      // TCP has room for everything: truncated here means that the full reply was not available.
+      if (!result.isWhole && waiter.transport === "tcp") waiter.fail(RCODE.SERVFAIL, this.#error(...TRUNCATED));
+      else if (matchesQuestion) waiter.sendShared(reply, FRESH, result.server);
+      else waiter.sendRaw(result.message, result.server);
     }
   }
 
-  /** Whoever has joined is not to suffer for what whoever asked first has used up: they ask for themselves, once. */
-  #moveOthers({ request: { client, waiters: waiting } }: InFlightQuery): void {
-    for (const delivery of waiting.filter((one) => one.client !== client && !one.isDone && !one.isRequeued)) {
-      waiting.splice(waiting.indexOf(delivery), 1);
-      delivery.isRequeued = true;
-      guard.defer(delivery.client.number, () => this.#boardSafely(delivery));
+  /** Queries that joined must not fail because of the limits of the first client: they are sent on their own, once. */
+  #requeueOthers({ request: { client, waiters } }: InFlightQuery): void {
+    for (const waiter of waiters.filter((one) => one.client !== client && !one.isDone && !one.isRequeued)) {
+      waiters.splice(waiters.indexOf(waiter), 1);
+      waiter.isRequeued = true;
+      guard.defer(waiter.client.number, () => this.#startSafely(waiter));
     }
   }
 
-  #keep({ client, serverList: lane, waiters: waiting }: UpstreamRequest, key: CacheKey, reply: FreshReply): void {
-    const seconds = this.#keeping.store(client, lane, key, reply);
-    const what = seconds === 0 ? "not kept" : `kept for ${seconds} s`;
-    for (const { deferred } of waiting) deferred.trace?.record("cache", what);
+  #store({ client, serverList, waiters }: UpstreamRequest, key: CacheKey, reply: FreshReply): void {
+    const seconds = this.#writer.store(client, serverList, key, reply);
+    const what = seconds === 0 ? "not cached" : `cached for ${seconds} s`;
+    for (const { deferred } of waiters) deferred.trace?.record("cache", what);
   }
 
-  #landFailed(trip: InFlightQuery, landing: Extract<UpstreamResult, { kind: "failed" }>, isCurrent: boolean): void {
-    const { failures, wasSilent, told } = landing;
-    const { key, client, waiters: waiting } = trip.request;
+  #finishFailed(query: InFlightQuery, result: Extract<UpstreamResult, { kind: "failed" }>, isCurrent: boolean): void {
+    const { failures, wasSilent, extendedError } = result;
+    const { key, client, waiters } = query.request;
     const reason = failures.map(({ server, reason: what }) => `${server}: ${what}`).join("; ") || NO_NAMESERVER[1];
     this.#parts.onFailure(reason);
-    this.#standIn(trip);
-    const why = told ?? this.#error(wasSilent ? EXTENDED_ERROR.unreachable : EXTENDED_ERROR.network, reason);
+    this.#serveStale(query);
+    const why = extendedError ?? this.#error(wasSilent ? EXTENDED_ERROR.unreachable : EXTENDED_ERROR.network, reason);
     if (key !== undefined && isCurrent) {
-      this.#keeping.storeFailure(client, key, why ?? this.#error(EXTENDED_ERROR.cachedError, reason), wasSilent);
+      this.#writer.storeFailure(client, key, why ?? this.#error(EXTENDED_ERROR.cachedError, reason), wasSilent);
     }
-    for (const delivery of waiting) if (this.#mayHave(delivery)) delivery.fail(RCODE.SERVFAIL, why);
+    for (const waiter of waiters) if (this.#claim(waiter)) waiter.fail(RCODE.SERVFAIL, why);
   }
 
-  /** Answers those who wait with a reply that is over, if there is one. The flight goes on. */
-  #standIn({ request: { key, serverList: lane, waiters: waiting } }: InFlightQuery): void {
-    const stale = key === undefined ? undefined : this.#keeping.useStale(key, lane);
+  /** Answers the waiters with a stale answer, if there is one. The upstream query continues. */
+  #serveStale({ request: { key, serverList, waiters } }: InFlightQuery): void {
+    const stale = key === undefined ? undefined : this.#writer.useStale(key, serverList);
     if (stale === undefined) return;
-    for (const delivery of waiting) {
-      if (!this.#mayHave(delivery)) continue;
-      this.#keeping.countStale();
-      delivery.deferred.trace?.recordAnswer("cache", "a reply that is over stands in (stale)");
+    for (const waiter of waiters) {
+      if (!this.#claim(waiter)) continue;
+      this.#writer.countStale();
+      waiter.deferred.trace?.recordAnswer("cache", "stale answer");
       const why = this.#parts.behaviour.sendsExtendedErrors ? staleError(stale) : undefined;
-      delivery.sendShared(stale, STALE_AGE, undefined, why);
+      waiter.sendShared(stale, STALE_AGE, undefined, why);
     }
   }
 
-  /** Whether it still waits for its answer, which is to follow at once: its slot is free for the next one. */
-  #mayHave(delivery: Waiter): boolean {
-    if (delivery.isDone) return false;
-    delivery.releaseSlot();
+  /**
+   * Claims a waiter that still needs its answer, which must follow at once: its slot is already free for the next
+   * query. Returns false if it has been answered.
+   */
+  #claim(waiter: Waiter): boolean {
+    if (waiter.isDone) return false;
+    waiter.releaseSlot();
     return true;
   }
 
-  #tellJoined(trip: InFlightQuery, trace: Trace | undefined): void {
-    trace?.record("servers", "the same is being asked already, and its reply is waited for");
-    trace?.attachJournal(trip.journal);
+  #recordJoin(query: InFlightQuery, trace: Trace | undefined): void {
+    trace?.record("servers", "the same question is already in flight; waiting for its reply");
+    trace?.attachJournal(query.openJournal());
   }
 
-  #refuse(delivery: Waiter): void {
-    delivery.deferred.trace?.recordAnswer("servers", "refused: too many queries of this container are in flight");
-    delivery.fail(RCODE.REFUSED, this.#error(EXTENDED_ERROR.other, "too many queries of this container are in flight"));
+  #refuse(waiter: Waiter): void {
+    waiter.deferred.trace?.recordAnswer("servers", "refused: too many queries of this container in flight");
+    waiter.fail(RCODE.REFUSED, this.#error(EXTENDED_ERROR.other, "too many queries of this container are in flight"));
   }
 
-  #tripOf(key: CacheKey): InFlightQuery | undefined {
-    const trip = this.#trips.get(key.hash);
-    const other = trip?.request.key;
-    return other !== undefined && isSameKey(other, key) ? trip : undefined;
+  #inFlightFor(key: CacheKey): InFlightQuery | undefined {
+    const query = this.#byHash.get(key.hash);
+    const other = query?.request.key;
+    return other !== undefined && isSameKey(other, key) ? query : undefined;
   }
 
   #isEarly({ startMs }: InFlightQuery): boolean {
@@ -358,7 +364,7 @@ export class AdaptiveForwarder {
 
 const TRUNCATED = [
   EXTENDED_ERROR.network,
-  "the reply is too large for UDP, and the nameserver cannot be reached by TCP",
+  "the reply is too large for UDP, and the nameserver cannot be reached over TCP",
 ] as const;
-const INTERNAL_ERROR = [EXTENDED_ERROR.other, "a defect of dns11"] as const;
-const NO_NAMESERVER = [EXTENDED_ERROR.prohibited, "no nameserver may be asked from here"] as const;
+const INTERNAL_ERROR = [EXTENDED_ERROR.other, "internal error of dns11"] as const;
+const NO_NAMESERVER = [EXTENDED_ERROR.prohibited, "no upstream server is available to this container"] as const;

@@ -1,6 +1,6 @@
 /**
- * Admission: which queries may be on their way upstream at all. What all containers together have under way is bounded,
- * and so are the bytes of each; a container that has little under way is let in all the same, whatever others do.
+ * Admission: limits on queries in flight, over all containers, and on the bytes of each container. A container with few
+ * queries in flight is always admitted, whatever others do.
  */
 import { LIMITS } from "../../base/limits.ts";
 import type { Client } from "../client/client.ts";
@@ -13,19 +13,19 @@ export class Admission {
     this.#queriesMax = queriesMax;
   }
 
-  /** Queries that have not been answered yet. */
+  /** Queries without an answer yet. */
   get inFlight(): number {
     return this.#inFlight;
   }
 
-  /** A query of so many bytes: those that it holds of its container's share, or 0 where it is to be refused. */
+  /** Admits a query of `bytes` bytes; returns what it holds of the container's share, or 0 if it must be refused. */
   admit(client: Client, bytes: number): number {
     const isFull = this.#inFlight >= this.#queriesMax && client.slots.held >= LIMITS.forwardQueriesAlways;
     this.#inFlight++;
     return !isFull && client.shares.queryBytes.take(bytes) ? bytes : 0;
   }
 
-  /** It has its answer, be it a refusal. */
+  /** The query has its answer, even if that is a refusal. */
   release(client: Client, heldBytes: number): void {
     this.#inFlight--;
     client.shares.queryBytes.give(heldBytes);

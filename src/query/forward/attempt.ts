@@ -1,6 +1,6 @@
 /**
- * One attempt: one query to one server over one socket of its own, with one deadline. It ends exactly once, with a reply
- * that can be read or with the reason why there is none, and the socket ends with it.
+ * Attempt: one query to one server, as one of many on a shared socket or on a socket of its own. It ends exactly once,
+ * with a reply that can be parsed or with the reason why there is none.
  */
 import { createSocket } from "node:dgram";
 import { Socket } from "node:net";
@@ -20,59 +20,62 @@ export type AttemptResult =
 
 export type OnEnd = (outcome: AttemptResult) => void;
 
-/** Whoever asks: it is told what became of each sending, to whom that went, and when. */
+/** Receives the result of each attempt, with the server and the time of sending. */
 export interface AttemptListener<To> {
   onReply(to: To, message: Buffer, sentMs: number, isStream: boolean): void;
   onUnreachable(to: To, reason: string, sentMs: number, isStream: boolean): void;
   onForgery(to: To): void;
-  /** Nobody waits any more. */
+  /** The upstream query has ended. */
   readonly isDone: boolean;
 }
 
-/** One sending of the query; each has an id of its own, so that a late reply to the first tells how long it took. */
+/**
+ * One transmission of a query. Each has its own id, so that a late reply to the first one still gives its response
+ * time.
+ */
 export class Attempt<To> implements Exchange {
   readonly message: Buffer;
   readonly questionEnd: number;
   readonly clientNumber: number;
-  readonly #sender: AttemptListener<To>;
+  readonly #listener: AttemptListener<To>;
   readonly #to: To;
   readonly #sentMs: number;
   readonly #isStream: boolean;
 
   constructor(
-    { message, questionEnd, clientNumber: by }: Pick<Exchange, "message" | "questionEnd" | "clientNumber">,
-    sender: AttemptListener<To>,
+    { message, questionEnd, clientNumber }: Pick<Exchange, "message" | "questionEnd" | "clientNumber">,
+    listener: AttemptListener<To>,
     to: To,
     sentMs: number,
     isStream: boolean,
   ) {
     this.message = message;
     this.questionEnd = questionEnd;
-    this.clientNumber = by;
-    this.#sender = sender;
+    this.clientNumber = clientNumber;
+    this.#listener = listener;
     this.#to = to;
     this.#sentMs = sentMs;
     this.#isStream = isStream;
   }
 
   get isWanted(): boolean {
-    return !this.#sender.isDone;
+    return !this.#listener.isDone;
   }
 
   onReply(message: Buffer): void {
-    this.#sender.onReply(this.#to, message, this.#sentMs, this.#isStream);
+    this.#listener.onReply(this.#to, message, this.#sentMs, this.#isStream);
   }
 
   onUnreachable(reason: string): void {
-    this.#sender.onUnreachable(this.#to, reason, this.#sentMs, this.#isStream);
+    this.#listener.onUnreachable(this.#to, reason, this.#sentMs, this.#isStream);
   }
 
   onForgery(): void {
-    this.#sender.onForgery(this.#to);
+    this.#listener.onForgery(this.#to);
   }
 }
 
-/** Asks over a connected UDP socket. Replies with another id are somebody else's, or forged: they are passed over. */
+/** Sends over a connected UDP socket. Replies with another id are stray or forged and are ignored. */
 export function askUdp(
   fd: number,
   family: 4 | 6,
@@ -87,7 +90,7 @@ export function askUdp(
     socket.close();
     onEnd(outcome);
   });
-  const timer = setTimeout(() => end(failed("no answer in time")), timeoutMs);
+  const timer = setTimeout(() => end(failed("timed out")), timeoutMs);
   socket.on("error", (error) => end(failed(error.message)));
   socket.on("message", (message) => {
     if (!hasSameId(message, deferred.query)) return;
@@ -97,7 +100,7 @@ export function askUdp(
   if (send(fd, deferred.query) < 0) end(failed(`send: ${errnoName(lastErrno())}`));
 }
 
-/** Asks over a TCP socket that may still be connecting. Another id there is a broken server, not a stranger. */
+/** Sends over a TCP socket that may still be connecting. Another id there means a broken server, not a stray packet. */
 export function askTcp(fd: number, query: Buffer, timeoutMs: number, onEnd: OnEnd): Socket {
   const socket = new Socket({ fd, readable: true, writable: true });
   const reader = new StreamReader();
@@ -106,14 +109,14 @@ export function askTcp(fd: number, query: Buffer, timeoutMs: number, onEnd: OnEn
     socket.destroy();
     onEnd(outcome);
   });
-  const timer = setTimeout(() => end(failed("no answer in time")), timeoutMs);
+  const timer = setTimeout(() => end(failed("timed out")), timeoutMs);
   socket.on("error", (error) => end(failed(error.message)));
-  socket.on("close", () => end(failed("connection closed without an answer")));
+  socket.on("close", () => end(failed("connection closed without a reply")));
   socket.on("data", (chunk: Buffer) => {
     reader.push(chunk);
     const message = reader.next();
     if (message === undefined) return;
-    end(hasSameId(message, query) ? judge(message) : failed("the answer has another id"));
+    end(hasSameId(message, query) ? judge(message) : failed("the reply has another id"));
   });
   socket.write(withLength(query));
   return socket;
@@ -121,7 +124,7 @@ export function askTcp(fd: number, query: Buffer, timeoutMs: number, onEnd: OnEn
 
 function judge(message: Buffer): AttemptResult {
   const reply = readReply(message);
-  return reply === undefined ? failed("the answer cannot be parsed") : { kind: "reply", reply };
+  return reply === undefined ? failed("the reply cannot be parsed") : { kind: "reply", reply };
 }
 
 function failed(reason: string): AttemptResult {

@@ -1,12 +1,12 @@
 /**
- * Deadlines: what is to happen at a time if nothing else happens before, for very many who almost never get that far. All
- * of them share one timer; what falls into the same ten milliseconds falls together.
+ * Deadlines: timeouts for many objects of which almost none time out. All share one timer, and deadlines within the
+ * same ten milliseconds expire together.
  */
 import { guard } from "../../base/lib/guard.ts";
 
-/** One who waits; it has at most one deadline. */
+/** An object with at most one deadline. */
 export interface DeadlineTarget {
-  /** In which step it is due; undefined while it waits for nothing. Kept here, set by Deadlines alone. */
+  /** The step of its deadline; undefined without one. Only Deadlines writes it. */
   step: number | undefined;
   onDue(): void;
 }
@@ -23,28 +23,28 @@ export class Deadlines {
     this.#now = now;
   }
 
-  /** Instead of the deadline that it had. Never early, and late by a step at most. */
-  set(due: DeadlineTarget, atMs: number): void {
+  /** Replaces the previous deadline. Never early, and late by one step at most. */
+  set(target: DeadlineTarget, atMs: number): void {
     const step = Math.ceil(atMs / STEP_MS);
-    if (due.step === step) return;
-    this.clear(due);
-    due.step = step;
+    if (target.step === step) return;
+    this.clear(target);
+    target.step = step;
     const others = this.#steps.get(step);
-    if (others === undefined) this.#steps.set(step, new Set([due]));
-    else others.add(due);
+    if (others === undefined) this.#steps.set(step, new Set([target]));
+    else others.add(target);
     if (step < this.#armedFor) this.#arm(step);
   }
 
-  clear(due: DeadlineTarget): void {
-    const { step } = due;
+  clear(target: DeadlineTarget): void {
+    const { step } = target;
     if (step === undefined) return;
-    due.step = undefined;
+    target.step = undefined;
     const others = this.#steps.get(step);
-    others?.delete(due);
+    others?.delete(target);
     if (others?.size === 0) this.#steps.delete(step);
   }
 
-  /** The timer is left as it is when a deadline is cleared: one that fires for nobody costs less. */
+  /** Clearing a deadline leaves the timer as it is: a timer that fires in vain costs less. */
   #arm(step: number): void {
     clearTimeout(this.#timer);
     this.#armedFor = step;
@@ -54,15 +54,15 @@ export class Deadlines {
   #onTimer(): void {
     this.#armedFor = Number.POSITIVE_INFINITY;
     const now = this.#now();
-    const over = [...this.#steps.keys()].filter((step) => step * STEP_MS <= now).toSorted((a, b) => a - b);
-    for (const step of over) {
-      const dues = this.#steps.get(step);
+    const expired = [...this.#steps.keys()].filter((step) => step * STEP_MS <= now).toSorted((a, b) => a - b);
+    for (const step of expired) {
+      const targets = this.#steps.get(step);
       this.#steps.delete(step);
-      for (const due of dues ?? []) {
-        // Whoever came before may have cleared it, or set it anew.
-        if (due.step !== step) continue;
-        due.step = undefined;
-        guard.run("timer", 0, () => due.onDue());
+      for (const target of targets ?? []) {
+        // A callback before it may have cleared or changed it.
+        if (target.step !== step) continue;
+        target.step = undefined;
+        guard.run("timer", 0, () => target.onDue());
       }
     }
     const next = Math.min(...this.#steps.keys());

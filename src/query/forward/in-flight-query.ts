@@ -1,6 +1,6 @@
 /**
- * Trip: a flight with all who wait for it. It is one object, because there may be thousands in the air, and whatever is
- * alive when the collector comes is what everybody waits for.
+ * InFlightQuery: an upstream query with its waiters. It is one object, because there may be thousands, and everything
+ * that is alive when the garbage collector runs adds to its pause.
  */
 import type { Client } from "../client/client.ts";
 import { type CacheKey, keyHash } from "../cache/key.ts";
@@ -10,37 +10,37 @@ import type { Waiter } from "./waiter.ts";
 import { UpstreamQuery } from "./upstream-query.ts";
 import type { UpstreamQueryHooks, UpstreamQueryPlan } from "./upstream-query-plan.ts";
 
-/** What is asked, for whom. */
+/** What is queried, and for which clients. */
 export interface UpstreamRequest {
   readonly client: Client;
   readonly serverList: ServerList;
-  /** Servers of the lane that lead back to the client. */
+  /** Servers of the list that loop back to the client. */
   readonly looping?: readonly Nameserver[];
-  /** Undefined for a question of its own. */
+  /** Undefined for a query that cannot be shared. */
   readonly key: CacheKey | undefined;
   readonly waiters: Waiter[];
-  /** The query that goes out, and where its question ends. */
+  /** The query to send, and where its question ends. */
   readonly message: Buffer;
   readonly questionEnd: number;
-  /** What is kept for the key is asked for anew. */
+  /** It refreshes a cache entry. */
   readonly isRefresh?: boolean;
 }
 
 export class InFlightQuery extends UpstreamQuery {
   readonly request: UpstreamRequest;
 
-  constructor(errand: UpstreamRequest, plan: UpstreamQueryPlan, hooks: UpstreamQueryHooks) {
+  constructor(request: UpstreamRequest, plan: UpstreamQueryPlan, hooks: UpstreamQueryHooks) {
     super(plan, hooks);
-    this.request = errand;
+    this.request = request;
   }
 }
 
-/** Under which what is asked is merged, and kept. */
+/** The key by which queries are merged and replies cached. */
 export function cacheKeyOf({ deferred }: Waiter, { scope }: ServerList): CacheKey {
   const { name, nameHash, type, bits } = deferred;
   return { hash: keyHash(nameHash, type, bits, scope), name, type, bits, scope };
 }
 
-export function hasSignedWaiter(waiting: readonly Waiter[]): boolean {
-  return waiting.some(({ deferred }) => deferred.signature !== undefined);
+export function hasSignedWaiter(waiters: readonly Waiter[]): boolean {
+  return waiters.some(({ deferred }) => deferred.signature !== undefined);
 }

@@ -1,10 +1,10 @@
 /**
- * SequentialForwarder: everything that nobody here knows is asked upstream as Docker's own resolver asks it: the first servers of
- * the list, one after the other, always from the first, by the transport that the client used. SERVFAIL and REFUSED go on
- * to the next server, as do silence and what cannot be read; any other reply is the answer and is passed on as it is.
+ * SequentialForwarder: forwards queries as Docker's embedded DNS does: to the first servers of the list in order,
+ * always starting with the first, over the client's transport. SERVFAIL, REFUSED, a timeout and an unreadable reply go
+ * on to the next server; any other reply is passed on unchanged.
  *
- * Docker has no keys: its library refuses to send what is signed (TSIG), having taken the signature off, and to read it.
- * So the first server is passed over, and the others are asked without the signature.
+ * Docker has no TSIG keys: its library strips the signature of a signed query and refuses to send it, and refuses to
+ * read a signed reply. So the first server is skipped, and the others get the query without the signature.
  */
 import { setU16, u16 } from "../../base/dns/bytes.ts";
 import { ADDITIONALS_AT, clearRcode } from "../../base/dns/header.ts";
@@ -30,7 +30,7 @@ import { type AttemptResult, askTcp, askUdp } from "./attempt.ts";
 /** Read before the next query is answered, so one serves all. */
 const outcome = new Outcome();
 
-/** Told of every attempt that failed, for the log. */
+/** Called for every attempt that failed, for the log. */
 export type OnFailedAttempt = (server: Server, reason: string) => void;
 
 interface SequentialQuery {
@@ -39,10 +39,10 @@ interface SequentialQuery {
   readonly transport: Transport;
   readonly respond: Respond;
   readonly servers: readonly Server[];
-  /** Where somebody has it explained. */
+  /** Set while the query is explained. */
   readonly journal: UpstreamJournal | undefined;
   readonly arrivedMs: number;
-  /** Of its container's share. */
+  /** Held of the container's share. */
   readonly heldBytes: number;
   isDone: boolean;
 }
@@ -54,7 +54,7 @@ export class SequentialForwarder {
   readonly #admission: Admission;
   readonly #meter: Pick<Meter, "recordReply" | "recordFailure"> | undefined;
 
-  /** `queriesMax` bounds what all containers together have in flight: each may need a descriptor. */
+  /** `queriesMax` limits the queries in flight of all containers together: each may need a file descriptor. */
   constructor(
     behaviour: Behaviour,
     onFailedAttempt: OnFailedAttempt,
@@ -67,64 +67,67 @@ export class SequentialForwarder {
     this.#meter = meter;
   }
 
-  /** Queries that have not been answered yet. */
+  /** Queries without an answer yet. */
   get inFlight(): number {
     return this.#admission.inFlight;
   }
 
   readonly forward: Forward = (client, deferred, transport, respond) => {
-    // A query outgrows a message when its compressed name is written out: then nobody can be asked.
+    // A query may exceed the size of a message once its compressed name is written out; it cannot be forwarded then.
     const servers = deferred.query.length > MESSAGE_BYTES_MAX ? [] : deferred.route.servers;
     const journal = deferred.trace === undefined ? undefined : deferred.trace.attachJournal(new UpstreamJournal());
     const arrivedMs = performance.now();
     const heldBytes = this.#admission.admit(client, deferred.query.length);
-    const search = { client, deferred, transport, respond, servers, journal, arrivedMs, heldBytes, isDone: false };
-    journal?.note(arrivedMs, undefined, "one server after the other, as Docker asks; nothing is remembered of them");
-    // Answers that are ready go out first; and nobody is called back before this call has returned.
-    queueMicrotask(() => this.#guarded(search, () => (heldBytes === 0 ? this.#refuse(search) : this.#next(search, 0))));
+    const pending = { client, deferred, transport, respond, servers, journal, arrivedMs, heldBytes, isDone: false };
+    journal?.note(arrivedMs, undefined, "one server after the other, as in Docker, without health tracking");
+    // Replies that are ready go out first, and the caller must not be called back before this call has returned.
+    queueMicrotask(() =>
+      this.#guarded(pending, () => (heldBytes === 0 ? this.#refuse(pending) : this.#next(pending, 0))),
+    );
   };
 
-  /** A defect on the way ends the search, so that nobody waits for it for ever. */
-  #guarded(search: SequentialQuery, work: () => void): void {
-    const { number } = search.client;
-    if (guard.run("upstream", number, work) || search.isDone) return;
-    guard.run("upstream", number, () => this.#fail(search, RCODE.SERVFAIL));
+  /** An internal error ends the query, so that no client waits for ever. */
+  #guarded(pending: SequentialQuery, work: () => void): void {
+    const { number } = pending.client;
+    if (guard.run("upstream", number, work) || pending.isDone) return;
+    guard.run("upstream", number, () => this.#fail(pending, RCODE.SERVFAIL));
   }
 
-  #next(search: SequentialQuery, index: number): void {
-    if (search.isDone) return;
-    const { client, servers } = search;
+  #next(pending: SequentialQuery, index: number): void {
+    if (pending.isDone) return;
+    const { client, servers } = pending;
     const server = servers[index];
     if (server === undefined) {
-      const why = servers.length === 0 ? "there is nobody to ask" : "all of them failed";
-      search.journal?.note(performance.now(), undefined, why);
-      this.#fail(search, RCODE.SERVFAIL);
+      const why = servers.length === 0 ? "no upstream servers" : "all servers failed";
+      pending.journal?.note(performance.now(), undefined, why);
+      this.#fail(pending, RCODE.SERVFAIL);
     } else {
       client.slots.take(
-        () => this.#guarded(search, () => this.#ask(search, server, index)),
-        () => this.#guarded(search, () => this.#refuse(search)),
+        () => this.#guarded(pending, () => this.#ask(pending, server, index)),
+        () => this.#guarded(pending, () => this.#refuse(pending)),
       );
     }
   }
 
-  #ask(search: SequentialQuery, server: Server, index: number): void {
-    const { client, deferred, transport } = search;
+  #ask(pending: SequentialQuery, server: Server, index: number): void {
+    const { client, deferred, transport } = pending;
     const timeoutMs = server.from === "docker" ? LIMITS.forwardDockerMs : LIMITS.forwardServerMs;
     const startMs = performance.now();
-    const onEnd = (attempted: AttemptResult, isUndialled = false): void => {
+    const onEnd = (result: AttemptResult, isDialError = false): void => {
       client.slots.release();
       const tookMs = performance.now() - startMs;
       const isStream = transport === "tcp";
-      if (attempted.kind === "reply") this.#meter?.recordReply(server, isStream, attempted.reply.rcode, tookMs);
-      else this.#meter?.recordFailure(server, isStream, isUndialled ? "dial_error" : failureOf(tookMs, timeoutMs), tookMs);
-      this.#guarded(search, () => this.#judge(search, server, index, attempted));
+      if (result.kind === "reply") this.#meter?.recordReply(server, isStream, result.reply.rcode, tookMs);
+      else
+        this.#meter?.recordFailure(server, isStream, isDialError ? "dial_error" : failureOf(tookMs, timeoutMs), tookMs);
+      this.#guarded(pending, () => this.#judge(pending, server, index, result));
     };
-    const why = index === 0 ? "the first of the list, always" : "the one before failed";
-    search.journal?.note(performance.now(), server, `asked by ${transport}: ${why}`);
+    const why = index === 0 ? "always the first of the list" : "the server before failed";
+    pending.journal?.note(performance.now(), server, `sent over ${transport}: ${why}`);
     const { signature } = deferred;
     const isTsig = signature?.isTsig === true;
     if (isTsig && index === 0) {
-      onEnd({ kind: "failed", reason: "the query is signed, and there is no key to sign it with" });
+      onEnd({ kind: "failed", reason: "the query has a TSIG, and dns11 has no key" });
       return;
     }
     const sent = isTsig ? { ...deferred, query: withoutLast(deferred.query, signature.at) } : deferred;
@@ -139,55 +142,54 @@ export class SequentialForwarder {
     else askTcp(fd, sent.query, timeoutMs, onEnd);
   }
 
-  #judge(search: SequentialQuery, server: Server, index: number, attempted: AttemptResult): void {
-    if (search.isDone) return;
-    const isUnread = attempted.kind === "failed" || attempted.reply.isSigned;
+  #judge(pending: SequentialQuery, server: Server, index: number, result: AttemptResult): void {
+    if (pending.isDone) return;
+    const isUnread = result.kind === "failed" || result.reply.isSigned;
     if (isUnread) {
-      const reason =
-        attempted.kind === "failed" ? attempted.reason : "its answer is signed, and there is no key to check it";
-      search.journal?.note(performance.now(), server, `failed: ${reason}`);
+      const reason = result.kind === "failed" ? result.reason : "the reply has a TSIG, and dns11 has no key";
+      pending.journal?.note(performance.now(), server, `failed: ${reason}`);
       this.#onFailedAttempt(server, reason);
-      this.#next(search, index + 1);
+      this.#next(pending, index + 1);
       return;
     }
-    const { message, rcode } = attempted.reply;
+    const { message, rcode } = result.reply;
     if (rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED) {
-      search.journal?.note(performance.now(), server, `failed: ${rcodeName(rcode)}`);
-      this.#next(search, index + 1);
+      pending.journal?.note(performance.now(), server, `failed: ${rcodeName(rcode)}`);
+      this.#next(pending, index + 1);
       return;
     }
-    search.journal?.replied(performance.now(), server, `answered ${rcodeName(rcode)}`);
-    if (rcode === RCODE.NXDOMAIN && search.deferred.isLocalName) clearRcode(message);
-    this.#respond(search, message, "forwarded", server);
+    pending.journal?.replied(performance.now(), server, `answered ${rcodeName(rcode)}`);
+    if (rcode === RCODE.NXDOMAIN && pending.deferred.isLocalName) clearRcode(message);
+    this.#respond(pending, message, "forwarded", server);
   }
 
-  #refuse(search: SequentialQuery): void {
-    search.journal?.note(performance.now(), undefined, "refused: too many queries are in flight");
-    this.#fail(search, RCODE.REFUSED);
+  #refuse(pending: SequentialQuery): void {
+    pending.journal?.note(performance.now(), undefined, "refused: too many queries in flight");
+    this.#fail(pending, RCODE.REFUSED);
   }
 
-  #fail(search: SequentialQuery, rcode: number): void {
-    const { query, questionEnd } = search.deferred;
+  #fail(pending: SequentialQuery, rcode: number): void {
+    const { query, questionEnd } = pending.deferred;
     const block = Buffer.alloc(Math.max(query.length, questionEnd) + OPT_BYTES);
     query.copy(block);
     this.#question.read(block, 0, query.length);
-    const how = rcode === RCODE.REFUSED ? "refused" : "failed";
-    this.#respond(search, block.subarray(0, failure(block, this.#question, rcode, this.#behaviour)), how);
+    const result = rcode === RCODE.REFUSED ? "refused" : "failed";
+    this.#respond(pending, block.subarray(0, failure(block, this.#question, rcode, this.#behaviour)), result);
   }
 
-  #respond(search: SequentialQuery, reply: Uint8Array, how: QueryResult, server?: Server): void {
-    const { client, deferred, transport, arrivedMs, heldBytes } = search;
-    search.isDone = true;
+  #respond(pending: SequentialQuery, reply: Uint8Array, result: QueryResult, server?: Server): void {
+    const { client, deferred, transport, arrivedMs, heldBytes } = pending;
+    pending.isDone = true;
     this.#admission.release(client, heldBytes);
-    outcome.deliver(deferred, reply, how, server);
+    outcome.complete(deferred, reply, result, server);
     outcome.isExplained = deferred.trace !== undefined;
     outcome.setTimes(transport === "tcp", arrivedMs, performance.now());
     client.record(outcome);
-    search.respond(reply, outcome);
+    pending.respond(reply, outcome);
   }
 }
 
-/** Without its last record, which begins there. */
+/** The query without its last record, which begins at `at`. */
 function withoutLast(query: Buffer, at: number): Buffer {
   const shorter = Buffer.from(query.subarray(0, at));
   setU16(shorter, ADDITIONALS_AT, u16(shorter, ADDITIONALS_AT) - 1);

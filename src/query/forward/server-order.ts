@@ -1,91 +1,96 @@
 /**
- * LineUp: the servers of one flight in the order in which they are asked: healthy ones as they are listed, then those that
- * are down; a server that leads back to us is not among them.
+ * The order of servers for one upstream query: healthy ones in the order of the list, then those that are down. Servers
+ * that loop back to the client are left out.
  */
 import type { ForwardPolicy } from "../../base/model/upstream-policy.ts";
 import type { UpstreamJournal } from "../trace.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
 
-export const FORWARDING_LOOP = "it leads back to dns11";
+export const FORWARDING_LOOP = "forwarding loop back to dns11";
 
-/** A server in its place in this flight. */
+/** A server of the list, and its state in this upstream query. */
 export interface UpstreamCandidate {
   readonly nameserver: Nameserver;
-  state: "unasked" | "asked" | "bad";
+  state: "untried" | "pending" | "failed";
   tries: number;
   reason: string;
-  /** It could not be reached at all, which is what lets a backup in. */
+  /** It could not be reached at all, which is the condition for using a backup. */
   isUnreachable: boolean;
-  /** It is asked without EDNS, which it could not read. */
+  /** It is queried without EDNS, which it rejected. */
   isWithoutEdns: boolean;
 }
 
 interface OrderParts {
   readonly nameservers: readonly Nameserver[];
-  /** Left out of them: they lead back to who asks. */
+  /** Left out because they loop back to the client. */
   readonly looping: readonly Nameserver[];
   readonly policy: ForwardPolicy;
-  /** Who asks; servers may be down for one alone. */
+  /** The client; a server may be down for one client only. */
   readonly clientNumber: number;
-  /** With which of them to begin, where they take turns. */
+  /** Where to start in the list, if servers rotate. */
   readonly turn: number;
 }
 
-export function orderServers({ nameservers, looping: leadingBack, policy, turn, clientNumber: by }: OrderParts, now: number): UpstreamCandidate[] {
+export function orderServers(
+  { nameservers, looping, policy, turn, clientNumber }: OrderParts,
+  now: number,
+): UpstreamCandidate[] {
   const [only] = nameservers;
-  // Most lists have one server, and no order.
-  if (nameservers.length === 1 && only !== undefined && leadingBack.length === 0) return [candidateOf(only)];
-  const usable = nameservers.filter((nameserver) => !leadingBack.includes(nameserver));
+  // Most lists have one server, and so no order.
+  if (nameservers.length === 1 && only !== undefined && looping.length === 0) return [candidateOf(only)];
+  const usable = nameservers.filter((nameserver) => !looping.includes(nameserver));
   const start = policy.rotates && usable.length > 0 ? turn % usable.length : 0;
   const rotated = [...usable.slice(start), ...usable.slice(0, start)];
   const rank = (nameserver: Nameserver): number =>
     Number(nameserver.server.isBackup === true) * 2 +
-    Number(policy.order === "adaptive" && nameserver.health.checkIsDown(now, by));
+    Number(policy.order === "adaptive" && nameserver.health.checkIsDown(now, clientNumber));
   const ordered = rotated.length > 1 ? rotated.toSorted((a, b) => rank(a) - rank(b)) : rotated;
   return ordered.map(candidateOf);
 }
 
 function candidateOf(nameserver: Nameserver): UpstreamCandidate {
-  return { nameserver, state: "unasked", tries: 0, reason: "no answer in time", isUnreachable: false, isWithoutEdns: false };
+  return { nameserver, state: "untried", tries: 0, reason: "timed out", isUnreachable: false, isWithoutEdns: false };
 }
 
-// By loops: a function for each of these looks, in each of thousands of flights, would be one object more.
+// Loops instead of callbacks: closures for thousands of queries in flight would be thousands of objects.
 
-export function isAnyUp(line: readonly UpstreamCandidate[], now: number, by: number): boolean {
-  for (const { nameserver } of line) if (!nameserver.health.checkIsDown(now, by)) return true;
+export function isAnyUp(candidates: readonly UpstreamCandidate[], now: number, clientNumber: number): boolean {
+  for (const { nameserver } of candidates) if (!nameserver.health.checkIsDown(now, clientNumber)) return true;
   return false;
 }
 
-export function isAnyPending(line: readonly UpstreamCandidate[]): boolean {
-  for (const { state } of line) if (state === "asked") return true;
+export function isAnyPending(candidates: readonly UpstreamCandidate[]): boolean {
+  for (const { state } of candidates) if (state === "pending") return true;
   return false;
 }
 
-/** Whether nobody else is left to be asked. */
-export function isLastUntried(line: readonly UpstreamCandidate[], nameserver: Nameserver): boolean {
-  for (const one of line) if (one.state === "unasked" && one.nameserver !== nameserver) return false;
+/** Whether no other server is left to be tried. */
+export function isLastUntried(candidates: readonly UpstreamCandidate[], nameserver: Nameserver): boolean {
+  for (const candidate of candidates)
+    if (candidate.state === "untried" && candidate.nameserver !== nameserver) return false;
   return true;
 }
 
-/** How it came to be in this order, for whoever has it explained. */
+/** Records the order and its reasons, for a query that is being explained. */
 export function noteOrder(
-  { looping: leadingBack, policy, clientNumber: by }: OrderParts,
-  line: readonly UpstreamCandidate[],
+  { looping, policy, clientNumber }: OrderParts,
+  candidates: readonly UpstreamCandidate[],
   journal: UpstreamJournal,
   now: number,
 ): void {
-  const turns = policy.rotates && line.length > 1 ? ", taking turns" : "";
-  if (line.length > 1 || policy.order !== "adaptive") journal.note(now, undefined, `order ${policy.order}${turns}`);
-  for (const [place, { nameserver }] of line.entries()) {
+  const turns = policy.rotates && candidates.length > 1 ? ", rotated" : "";
+  if (candidates.length > 1 || policy.order !== "adaptive")
+    journal.note(now, undefined, `order: ${policy.order}${turns}`);
+  for (const [index, { nameserver }] of candidates.entries()) {
     const { server, health } = nameserver;
-    const backup = server.isBackup === true ? ", a backup for when nobody else can be reached" : "";
-    journal.note(now, server, `place ${place + 1}: ${healthText(health, now, by)}${backup}`);
+    const backup = server.isBackup === true ? ", backup for when all others are unreachable" : "";
+    journal.note(now, server, `position ${index + 1}: ${healthText(health, now, clientNumber)}${backup}`);
   }
-  for (const { server } of leadingBack) journal.note(now, server, `left out: ${FORWARDING_LOOP}`);
+  for (const { server } of looping) journal.note(now, server, `skipped: ${FORWARDING_LOOP}`);
 }
 
-function healthText(health: Nameserver["health"], now: number, by: number): string {
+function healthText(health: Nameserver["health"], now: number, clientNumber: number): string {
   const { rttMs, reason } = health;
-  const usual = rttMs === undefined ? "has not answered yet" : `usually answers in ${rttMs.toFixed(1)} ms`;
-  return health.checkIsDown(now, by) ? `down (${reason ?? "unknown"}), ${usual}` : `up, ${usual}`;
+  const usual = rttMs === undefined ? "no reply yet" : `usual response time ${rttMs.toFixed(1)} ms`;
+  return health.checkIsDown(now, clientNumber) ? `down (${reason ?? "unknown"}), ${usual}` : `up, ${usual}`;
 }

@@ -1,5 +1,6 @@
 /**
- * SharedQuery: the query that goes out for all who ask the same, whoever asked first and however.
+ * The upstream query that is sent for all clients with the same question, whichever asked first and with whatever
+ * options.
  */
 import { setU16 } from "../../base/dns/bytes.ts";
 import { ADDITIONALS_AT, CODES_AT, FLAGS_AT, HEADER_BYTES, QUESTIONS_AT, RD } from "../../base/dns/header.ts";
@@ -9,14 +10,14 @@ import { copyBytes } from "../../base/lib/bytes.ts";
 import type { CacheKey } from "../cache/key.ts";
 import { isDnssecOk, upstreamFlags } from "../cache/shareable.ts";
 
-/** What is asked for an entry anew. */
+/** A query for the question of a cache key. */
 export function queryForKey({ name, type }: CacheKey): Buffer {
   return queryOf({ labels: Buffer.from(name, "latin1"), type });
 }
 
-/** Header and question of one of them, and an OPT of ours. */
+/** Header and question of a client's query, with our own OPT. */
 export function queryFor(message: Buffer, questionEnd: number, bits: number): Buffer {
-  // Of the pool: memory of its own would be one more thing for the collector to look after.
+  // From the pool: a buffer of its own would be one more object for the garbage collector.
   const query = Buffer.allocUnsafe(questionEnd + OPT_BYTES).fill(0);
   copyBytes(message, HEADER_BYTES, questionEnd, query, HEADER_BYTES);
   query[FLAGS_AT] = RD;

@@ -1,5 +1,5 @@
 /**
- * FlightPlan: what a flight is given to do, by whom it is helped, and what it ends with.
+ * UpstreamQueryPlan: the input of an upstream query, its environment, and its result.
  */
 import type { ForwardPolicy } from "../../base/model/upstream-policy.ts";
 import type { Server } from "../../base/model/view.ts";
@@ -9,7 +9,7 @@ import type { Nameserver } from "../upstream/nameserver.ts";
 import type { StreamPool } from "../upstream/stream-pool.ts";
 import type { Deadlines } from "./deadlines.ts";
 
-/** A flight, for whoever it tells something. */
+/** An upstream query, as its callbacks see it. */
 interface RunningQuery {
   readonly startMs: number;
 }
@@ -21,21 +21,21 @@ export type UpstreamResult =
       readonly rcode: number;
       readonly isWhole: boolean;
       readonly server: Server;
-      /** It was asked without EDNS, so that what only comes with that is missing. */
-      readonly isPlain: boolean;
-      /** What it lacks is for want of something that is the client's alone. */
-      readonly isOwnWant: boolean;
+      /** The server was queried without EDNS, so what needs EDNS is missing. */
+      readonly isWithoutEdns: boolean;
+      /** Something is missing because of the client's own limits. */
+      readonly isClientLimit: boolean;
     }
   | {
       readonly kind: "failed";
       readonly failures: readonly ServerFailure[];
       readonly wasSilent: boolean;
-      /** What a server itself said of why, as an option. */
-      readonly told: Buffer | undefined;
-      readonly isOwnWant: boolean;
+      /** The server's extended error, as an option. */
+      readonly extendedError: Buffer | undefined;
+      readonly isClientLimit: boolean;
     };
 
-/** What one server did instead of answering. */
+/** Why one server gave no answer. */
 export interface ServerFailure {
   readonly server: string;
   readonly reason: string;
@@ -43,41 +43,41 @@ export interface ServerFailure {
 
 export interface UpstreamQueryPlan {
   readonly nameservers: readonly Nameserver[];
-  /** Of these, those that lead back to who asks. */
+  /** Of these, the ones that loop back to the client. */
   readonly looping: readonly Nameserver[];
-  /** Who asks: the number of its client. */
+  /** The number of the client that asked first. */
   readonly clientNumber: number;
-  /** When whoever waits first came. */
+  /** When the first waiter's query arrived. */
   readonly arrivedMs: number;
   readonly policy: ForwardPolicy;
   readonly hedges: boolean;
   readonly fetchesWhole: boolean;
-  /** Replies are read strictly, and scrubbed. */
+  /** Replies are parsed strictly, and scrubbed. */
   readonly checksReplies: boolean;
   readonly usesTcp: boolean;
-  /** It is answered by any number of messages, so that it needs a connection of its own. */
+  /** The answer may take any number of messages, so the query needs a TCP connection of its own. */
   readonly isTransfer: boolean;
-  /** When whoever asked first has waited long enough. */
+  /** When the time budget of the first waiter ends. */
   readonly endMs: number;
   readonly dial: Dial;
-  /** The connections to a server that whoever asked first has. */
+  /** The first client's TCP connections to a server. */
   readonly streamsTo: (nameserver: Nameserver) => Pick<StreamPool, "ask" | "openDedicated">;
-  /** The query; the flight writes ids into it. */
+  /** The query; ids are written into it. */
   readonly message: Buffer;
   readonly questionEnd: number;
-  /** The EDNS in it is ours, and may be left out for a server that takes none. */
+  /** Its OPT is ours and may be removed for a server without EDNS. */
   readonly isOptOurs: boolean;
-  /** With which of the servers to begin, where they take turns. */
+  /** Where to start in the list, if servers rotate. */
   readonly turn: number;
 }
 
-/** The same for all flights: there may be thousands in the air, and each is no more than what is its own. */
+/** Shared by all upstream queries: there may be thousands, so each holds only what is its own. */
 export interface UpstreamQueryHooks {
   readonly now: () => number;
   readonly random: () => number;
   readonly deadlines: Deadlines;
   readonly meter?: Pick<Meter, "recordReply" | "recordFailure"> | undefined;
-  readonly onResult: (flight: RunningQuery, landing: UpstreamResult) => void;
-  /** It takes so long that an old reply would do. */
-  readonly onLate: (flight: RunningQuery) => void;
+  readonly onResult: (query: RunningQuery, result: UpstreamResult) => void;
+  /** It takes so long that a stale answer may be served. */
+  readonly onLate: (query: RunningQuery) => void;
 }

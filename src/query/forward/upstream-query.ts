@@ -1,12 +1,12 @@
 /**
- * Flight: one question on its way through a list of servers, within one budget of time. It ends exactly once, with a reply
- * or with what each server did instead; who waits for it is not its concern.
+ * UpstreamQuery: one question, sent to a list of servers within one time budget. It ends exactly once, with a reply or
+ * with the failure of each server. Its waiters are not its concern.
  *
- *   ask the first --(its patience is over)--> ask the next as well --(nobody left)--> ask again, less and less often
- *        |  it fails, refuses, says SERVFAIL or REFUSED: the next at once; nobody left: over
- *        |  it truncates: the same server by TCP
+ *   query the first --(no answer within its usual time)--> query the next as well --(none left)--> retry, ever less often
+ *        |  it fails, is unreachable, replies SERVFAIL or REFUSED: the next at once; none left: end
+ *        |  its reply is truncated: the same server over TCP
  *        v
- *      the first good reply ends it; so does the end of the budget
+ *      the first good reply ends the query; so does the end of the time budget
  */
 import { setU16, u16 } from "../../base/dns/bytes.ts";
 import { ADDITIONALS_AT, ID_AT, isTruncated } from "../../base/dns/header.ts";
@@ -26,17 +26,25 @@ import { UpstreamJournal } from "../trace.ts";
 import type { ServerFailure, UpstreamQueryHooks, UpstreamQueryPlan, UpstreamResult } from "./upstream-query-plan.ts";
 import { Attempt, type AttemptResult, type AttemptListener, askTcp } from "./attempt.ts";
 import type { DeadlineTarget } from "./deadlines.ts";
-import { type UpstreamCandidate, FORWARDING_LOOP, isAnyPending, isAnyUp, isLastUntried, orderServers, noteOrder } from "./server-order.ts";
+import {
+  type UpstreamCandidate,
+  FORWARDING_LOOP,
+  isAnyPending,
+  isAnyUp,
+  isLastUntried,
+  orderServers,
+  noteOrder,
+} from "./server-order.ts";
 
-/** What the kernel says of a server that is not there, or not to be reached. Everything else is no news of it. */
+/** Kernel errors that mean the server is absent or unreachable. Other errors say nothing about the server. */
 const UNREACHABLE = /\b(ECONNREFUSED|ECONNRESET|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ETIMEDOUT)\b/;
-/** What is wanting is the client's: its share, or its namespace. Whoever has joined has theirs. */
-const CLIENT_LIMIT = /too many|not needed any more|not served any more/;
-/** From the end of the question to the flags of the OPT behind it. */
-const FLAGS_BEHIND_QUESTION = 1 + OPT_FLAGS_AT;
-const INTERNAL_ERROR = "a defect of its own";
-const ON_TRIAL = "it is down, and asked on trial beside another one";
-/** What a server says that would rather not answer. */
+/** Failures because of the client's own limits or namespace. Clients that joined have their own. */
+const CLIENT_LIMIT = /too many|no longer needed|no longer served|not served any more/;
+/** From the end of the question to the flags of the OPT after it. */
+const FLAGS_AFTER_QUESTION = 1 + OPT_FLAGS_AT;
+const INTERNAL_ERROR = "internal error";
+const ON_TRIAL = "down, trial query";
+/** Codes with which a server declines to answer. */
 const REFUSALS = new Set<number>([RCODE.SERVFAIL, RCODE.REFUSED]);
 
 export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCandidate> {
@@ -44,18 +52,18 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   readonly startMs: number;
   readonly #plan: UpstreamQueryPlan;
   readonly #hooks: UpstreamQueryHooks;
-  readonly #line: readonly UpstreamCandidate[];
-  /** When it is over, whatever has come until then. */
+  readonly #candidates: readonly UpstreamCandidate[];
+  /** When the query ends at the latest. */
   #endMs: number;
   #lateMs: number;
   #stepMs = Number.POSITIVE_INFINITY;
-  #againMs: number = LIMITS.retransmitMs;
+  #retryMs: number = LIMITS.retransmitMs;
   #connections: { destroy(): void }[] | undefined;
   #truncated: (Pick<UpstreamReply, "message" | "rcode"> & { readonly server: Server }) | undefined;
-  #told: Buffer | undefined;
-  #isOwnWant = false;
+  #extendedError: Buffer | undefined;
+  #isClientLimit = false;
   #isStarting = true;
-  #isOver = false;
+  #isDone = false;
   #journal: UpstreamJournal | undefined;
 
   constructor(plan: UpstreamQueryPlan, hooks: UpstreamQueryHooks) {
@@ -64,18 +72,18 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     this.startMs = hooks.now();
     this.#endMs = plan.endMs;
     this.#lateMs = plan.arrivedMs + LIMITS.staleAfterMs;
-    this.#line = orderServers(plan, this.startMs);
+    this.#candidates = orderServers(plan, this.startMs);
   }
 
   get isDone(): boolean {
-    return this.#isOver;
+    return this.#isDone;
   }
 
-  /** Kept from now on, for whoever has it explained. */
-  get journal(): UpstreamJournal {
+  /** Starts a journal if there is none yet, for a query that is being explained. */
+  openJournal(): UpstreamJournal {
     if (this.#journal !== undefined) return this.#journal;
     this.#journal = new UpstreamJournal();
-    noteOrder(this.#plan, this.#line, this.#journal, this.#hooks.now());
+    noteOrder(this.#plan, this.#candidates, this.#journal, this.#hooks.now());
     return this.#journal;
   }
 
@@ -83,9 +91,9 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     this.#guarded(() => this.#start());
   }
 
-  /** A defect on the way ends the flight, so that nobody waits for it for ever. */
+  /** An internal error ends the query, so that no client waits for ever. */
   #guarded(work: () => void): void {
-    if (guard.run("upstream", this.#plan.clientNumber, work) || this.#isOver) return;
+    if (guard.run("upstream", this.#plan.clientNumber, work) || this.#isDone) return;
     this.#isStarting = true;
     this.#giveUp(INTERNAL_ERROR);
   }
@@ -93,25 +101,26 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   #start(): void {
     const { policy } = this.#plan;
     const now = this.startMs;
-    const isSomeoneUp = isAnyUp(this.#line, now, this.#plan.clientNumber);
-    if (policy.order === "parallel" || (!isSomeoneUp && policy.order === "adaptive")) {
-      // Where nobody is known to answer there is no order to keep, and an old reply is as good as any.
-      if (!isSomeoneUp) this.#lateMs = now;
+    const isAnyServerUp = isAnyUp(this.#candidates, now, this.#plan.clientNumber);
+    if (policy.order === "parallel" || (!isAnyServerUp && policy.order === "adaptive")) {
+      // No server is known to be up, so there is no preferred order, and a stale answer may be served at once.
+      if (!isAnyServerUp) this.#lateMs = now;
       this.#stepMs = now + LIMITS.retransmitMs;
-      const why = policy.order === "parallel" ? "all are asked at once" : "nobody is known to answer, so all are asked";
-      for (const candidate of this.#line) if (this.#isEligible(candidate)) this.#ask(candidate, why);
+      const why = policy.order === "parallel" ? "all servers at once" : "no server is known to be up, so all are tried";
+      for (const candidate of this.#candidates) if (this.#isEligible(candidate)) this.#ask(candidate, why);
     } else {
-      for (const candidate of this.#line)
+      for (const candidate of this.#candidates)
         if (candidate.nameserver.health.takeTrial(now, this.#plan.clientNumber)) this.#ask(candidate, ON_TRIAL);
-      if (!this.#isOver) this.#askFresh("the first in line");
+      if (!this.#isDone) this.#askNext("first in order");
     }
-    if (!this.#isOver && !isAnyPending(this.#line)) this.#giveUp();
+    if (!this.#isDone && !isAnyPending(this.#candidates)) this.#giveUp();
     this.#isStarting = false;
-    if (!this.#isOver) this.#arm();
+    if (!this.#isDone) this.#arm();
   }
 
-  #firstFresh(): UpstreamCandidate | undefined {
-    for (const one of this.#line) if (one.state === "unasked" && this.#isEligible(one)) return one;
+  #firstUntried(): UpstreamCandidate | undefined {
+    for (const candidate of this.#candidates)
+      if (candidate.state === "untried" && this.#isEligible(candidate)) return candidate;
     return undefined;
   }
 
@@ -124,58 +133,65 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     if (now >= this.#endMs) return this.#giveUp();
     if (now >= this.#lateMs) {
       this.#lateMs = Number.POSITIVE_INFINITY;
-      this.#journal?.note(now, undefined, "late: a reply that is over would do, if one is kept");
+      this.#journal?.note(now, undefined, "late: a stale answer may be served now");
       this.#hooks.onLate(this);
     }
     if (now >= this.#stepMs) this.#next();
-    if (!this.#isOver) this.#arm();
+    if (!this.#isDone) this.#arm();
   }
 
   #arm(): void {
     this.#hooks.deadlines.set(this, Math.min(this.#endMs, this.#lateMs, this.#stepMs));
   }
 
-  /** Asks the next server; where all have been asked, one that has not answered yet once more. */
+  /** Queries the next server; if all have been queried, retries one that has not answered. */
   #next(): void {
-    if (this.#askFresh("those before have been silent for longer than they should")) return;
-    this.#againMs *= 2;
-    this.#stepMs = this.#hooks.now() + this.#againMs;
-    const waiting = this.#line.filter(({ state, tries: asks }) => state === "asked" && asks < LIMITS.upstreamAttemptsPerServer);
+    if (this.#askNext("no reply within the usual time of the servers before")) return;
+    this.#retryMs *= 2;
+    this.#stepMs = this.#hooks.now() + this.#retryMs;
+    const waiting = this.#candidates.filter(
+      ({ state, tries }) => state === "pending" && tries < LIMITS.upstreamAttemptsPerServer,
+    );
     const [again] = waiting.toSorted((a, b) => a.tries - b.tries);
-    if (again !== undefined) this.#ask(again, "it has not answered yet");
+    if (again !== undefined) this.#ask(again, "retry, no reply yet");
   }
 
-  /** Asks one that has not been asked; whether there was one. */
-  #askFresh(why: string): boolean {
-    const fresh = this.#firstFresh();
-    if (fresh === undefined) return false;
-    this.#stepMs = this.#hooks.now() + this.#patienceMs(fresh);
-    this.#ask(fresh, why);
+  /** Queries the next server that has not been tried; returns whether there was one. */
+  #askNext(why: string): boolean {
+    const next = this.#firstUntried();
+    if (next === undefined) return false;
+    this.#stepMs = this.#hooks.now() + this.#patienceMs(next);
+    this.#ask(next, why);
     return true;
   }
 
-  /** A stub resolver knows who is to be asked for what; those behind it do not, and serve only where it is not there. */
+  /**
+   * A local stub resolver knows which server is right for which name. The servers behind it do not, so they are used
+   * only if it is unreachable.
+   */
   #isEligible({ nameserver }: UpstreamCandidate): boolean {
     if (nameserver.server.isBackup !== true) return true;
-    return this.#line.every((one) => one.nameserver.server.isBackup === true || one.isUnreachable);
+    return this.#candidates.every(
+      (candidate) => candidate.nameserver.server.isBackup === true || candidate.isUnreachable,
+    );
   }
 
   #patienceMs({ nameserver }: UpstreamCandidate): number {
     const { policy, hedges } = this.#plan;
-    // Docker's own resolver asks several servers itself, one after the other, and loses nothing on the way.
+    // Docker's embedded DNS tries several servers itself, one after the other, and loses no packets on the way to us.
     if (nameserver.server.from === "docker") return policy.budgetMs;
-    if (isLastUntried(this.#line, nameserver)) return Math.max(LIMITS.retransmitMs, nameserver.health.patienceMs);
-    if (policy.order === "sequential" || !hedges) return policy.budgetMs / this.#line.length;
+    if (isLastUntried(this.#candidates, nameserver)) return Math.max(LIMITS.retransmitMs, nameserver.health.patienceMs);
+    if (policy.order === "sequential" || !hedges) return policy.budgetMs / this.#candidates.length;
     return nameserver.health.patienceMs;
   }
 
   #ask(candidate: UpstreamCandidate, why: string): void {
-    candidate.state = "asked";
+    candidate.state = "pending";
     candidate.tries++;
     if (this.#plan.usesTcp) return this.#askTcp(candidate, why);
     const { nameserver } = candidate;
     const now = this.#hooks.now();
-    this.#journal?.note(now, nameserver.server, `asked by udp: ${why}`);
+    this.#journal?.note(now, nameserver.server, `sent over udp: ${why}`);
     let socket;
     try {
       socket = nameserver.sockets.draw(() => this.#plan.dial(nameserver.server, "udp"));
@@ -188,30 +204,30 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     socket.ask(this.#attempt(candidate, now, false));
   }
 
-  #messageFor({ nameserver, isWithoutEdns: isPlain }: UpstreamCandidate, now: number): Buffer {
-    const { message, isOptOurs, questionEnd, clientNumber: by } = this.#plan;
-    // What is known of a server is nothing that a question for records of DNSSEC should lose them by.
-    const wantsDnssec = ((message[questionEnd + FLAGS_BEHIND_QUESTION] ?? 0) & DO) !== 0;
-    const isKnownPlain = !wantsDnssec && !nameserver.speaksEdns(now, by);
-    if (!isOptOurs || !(isPlain || isKnownPlain)) return message;
-    const plain = Buffer.from(message.subarray(0, message.length - OPT_BYTES));
-    setU16(plain, ADDITIONALS_AT, 0);
-    return plain;
+  #messageFor({ nameserver, isWithoutEdns }: UpstreamCandidate, now: number): Buffer {
+    const { message, isOptOurs, questionEnd, clientNumber } = this.#plan;
+    // A missing EDNS support that was seen earlier must not cost a query its DNSSEC records.
+    const wantsDnssec = ((message[questionEnd + FLAGS_AFTER_QUESTION] ?? 0) & DO) !== 0;
+    const isKnownWithoutEdns = !wantsDnssec && !nameserver.speaksEdns(now, clientNumber);
+    if (!isOptOurs || !(isWithoutEdns || isKnownWithoutEdns)) return message;
+    const withoutEdns = Buffer.from(message.subarray(0, message.length - OPT_BYTES));
+    setU16(withoutEdns, ADDITIONALS_AT, 0);
+    return withoutEdns;
   }
 
   #attempt(candidate: UpstreamCandidate, now: number, isStream: boolean): Attempt<UpstreamCandidate> {
-    const { questionEnd, clientNumber: by } = this.#plan;
+    const { questionEnd, clientNumber } = this.#plan;
     const message = this.#messageFor(candidate, now);
-    return new Attempt({ message, questionEnd, clientNumber: by }, this, candidate, now, isStream);
+    return new Attempt({ message, questionEnd, clientNumber }, this, candidate, now, isStream);
   }
 
   #askTcp(candidate: UpstreamCandidate, why: string): void {
     const { nameserver } = candidate;
     const { isTransfer, streamsTo } = this.#plan;
     const now = this.#hooks.now();
-    this.#journal?.note(now, nameserver.server, `asked by tcp: ${why}`);
+    this.#journal?.note(now, nameserver.server, `sent over tcp: ${why}`);
     try {
-      if (isTransfer) this.#askAlone(candidate, now);
+      if (isTransfer) this.#askDedicated(candidate, now);
       else streamsTo(nameserver).ask(this.#attempt(candidate, now, true));
       nameserver.health.recordQuery(now, this.#plan.clientNumber);
     } catch (error) {
@@ -220,8 +236,8 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     }
   }
 
-  /** On a connection that ends with the flight. */
-  #askAlone(candidate: UpstreamCandidate, now: number): void {
+  /** Uses a connection that is closed with the query. */
+  #askDedicated(candidate: UpstreamCandidate, now: number): void {
     const { fd, onClosed } = this.#plan.streamsTo(candidate.nameserver).openDedicated();
     const query = Buffer.from(this.#messageFor(candidate, now));
     setU16(query, ID_AT, this.#hooks.random());
@@ -236,12 +252,12 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
 
   #onTcpOutcome(candidate: UpstreamCandidate, query: Buffer, sentMs: number, outcome: AttemptResult): void {
     if (outcome.kind === "failed") {
-      if (!this.#isOver) this.#meterFailure(candidate, "error", sentMs, true);
+      if (!this.#isDone) this.#meterFailure(candidate, "error", sentMs, true);
       this.#fail(candidate, outcome.reason);
     } else if (isReplyTo(outcome.reply.message, { message: query, questionEnd: this.#plan.questionEnd })) {
       this.#judge(candidate, outcome.reply, sentMs, true);
     } else {
-      this.#fail(candidate, "it answered another question");
+      this.#fail(candidate, "the reply is to another question");
     }
   }
 
@@ -254,7 +270,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     if (reply === undefined) {
       candidate.nameserver.health.recordAnswer(this.#hooks.now(), undefined, false, this.#plan.clientNumber);
       this.#meterFailure(candidate, "error", sentMs, isStream);
-      this.#fail(candidate, "its answer cannot be parsed");
+      this.#fail(candidate, "the reply cannot be parsed");
     } else {
       this.#judge(candidate, reply, sentMs, isStream);
     }
@@ -265,42 +281,55 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     const now = this.#hooks.now();
     const failure = REFUSALS.has(reply.rcode) ? rcodeName(reply.rcode) : undefined;
     this.#hooks.meter?.recordReply(nameserver.server, isStream, reply.rcode, now - sentMs);
-    nameserver.health.recordAnswer(now, isStream ? undefined : now - sentMs, failure === undefined, this.#plan.clientNumber);
-    // What comes after the end tells how the server is, and nothing else.
-    if (this.#isOver) return;
+    nameserver.health.recordAnswer(
+      now,
+      isStream ? undefined : now - sentMs,
+      failure === undefined,
+      this.#plan.clientNumber,
+    );
+    // A reply after the end counts only for the health of the server.
+    if (this.#isDone) return;
     if (failure !== undefined) {
-      this.#told ??= readFreshReply(reply.message)?.extendedError;
+      this.#extendedError ??= readFreshReply(reply.message)?.extendedError;
       return this.#fail(candidate, failure);
     }
-    if (this.#deniesEdns(reply) && nameserver.speaksEdns(now, this.#plan.clientNumber) && !candidate.isWithoutEdns) {
+    if (this.#rejectsEdns(reply) && nameserver.speaksEdns(now, this.#plan.clientNumber) && !candidate.isWithoutEdns) {
       candidate.isWithoutEdns = true;
-      this.#ask(candidate, "without EDNS, which it could not read");
+      this.#ask(candidate, "retry without EDNS");
       return;
     }
-    // Only what then works is remembered: a name's own servers may say anything.
-    if (candidate.isWithoutEdns && !this.#deniesEdns(reply)) nameserver.markWithoutEdns(now, this.#plan.clientNumber);
+    // Only remembered once a query without EDNS works: an authoritative server may reply anything.
+    if (candidate.isWithoutEdns && !this.#rejectsEdns(reply)) nameserver.markWithoutEdns(now, this.#plan.clientNumber);
     const scrubbed = this.#plan.checksReplies ? scrub(reply.message) : reply.message;
     if (typeof scrubbed === "string") return this.#fail(candidate, scrubbed);
     const isCut = isTruncated(scrubbed);
     if (isCut && !isStream && this.#plan.fetchesWhole) {
       this.#truncated ??= { rcode: reply.rcode, message: Buffer.from(scrubbed), server: nameserver.server };
-      // Where connections are swallowed, what there is has to do.
+      // If TCP is blocked, the truncated reply must do.
       this.#endMs = Math.min(this.#endMs, now + LIMITS.tcpFallbackMs);
       this.#stepMs = Number.POSITIVE_INFINITY;
-      this.#askTcp(candidate, "its reply was truncated");
+      this.#askTcp(candidate, "the reply was truncated");
       return;
     }
     this.#journal?.replied(now, nameserver.server, `answered ${repliedText(reply, now - sentMs, isCut)}`);
     this.#end();
     const { rcode } = reply;
     const { server } = nameserver;
-    const { isWithoutEdns: isPlain } = candidate;
+    const { isWithoutEdns } = candidate;
     const isWhole = !isCut;
-    this.#hooks.onResult(this, { kind: "reply", message: scrubbed, rcode, isWhole, server, isPlain, isOwnWant: false });
+    this.#hooks.onResult(this, {
+      kind: "reply",
+      message: scrubbed,
+      rcode,
+      isWhole,
+      server,
+      isWithoutEdns,
+      isClientLimit: false,
+    });
   }
 
-  /** A server that knows EDNS says so when it refuses a query that has it (RFC 6891, 7). */
-  #deniesEdns({ message, rcode }: UpstreamReply): boolean {
+  /** A server that supports EDNS has an OPT in its error replies (RFC 6891, 7). */
+  #rejectsEdns({ message, rcode }: UpstreamReply): boolean {
     if (!this.#plan.isOptOurs) return false;
     const isRefusal = rcode === RCODE.FORMERR || rcode === RCODE.NOTIMP || rcode === RCODE.BADVERS;
     return isRefusal && (rcode === RCODE.BADVERS || u16(message, ADDITIONALS_AT) === 0);
@@ -311,37 +340,40 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   }
 
   #onUnreachable(candidate: UpstreamCandidate, reason: string, sentMs: number, isStream: boolean): void {
-    if (!isStream || !this.#isOver) this.#meterFailure(candidate, "error", sentMs, isStream);
-    // Whoever answers by UDP is well, and only cannot be had by TCP.
+    if (!isStream || !this.#isDone) this.#meterFailure(candidate, "error", sentMs, isStream);
+    // A server that answers over UDP is up, and only unavailable over TCP.
     if (isStream && !this.#plan.usesTcp) this.#fail(candidate, reason);
     else this.#giveUpOn(candidate, reason, isStream);
   }
 
-  /** It cannot be reached. Whether that is the server's, or ours for want of descriptors or memory, the kernel says. */
+  /**
+   * The server cannot be reached. The error tells whether that is its fault, or ours for lack of descriptors or memory.
+   */
   #giveUpOn(candidate: UpstreamCandidate, reason: string, isStream = false): void {
     candidate.isUnreachable = true;
-    // A container asks by TCP when it likes; that is news of the server only where all do.
-    const isNews = !isStream || this.#plan.policy.usesTcp;
-    if (isNews && UNREACHABLE.test(reason)) candidate.nameserver.health.recordUnreachable(this.#hooks.now(), reason);
+    // A container uses TCP when it likes; a failure counts for the server only if all queries use TCP.
+    const isRelevant = !isStream || this.#plan.policy.usesTcp;
+    if (isRelevant && UNREACHABLE.test(reason))
+      candidate.nameserver.health.recordUnreachable(this.#hooks.now(), reason);
     this.#fail(candidate, reason);
   }
 
-  /** Somebody guesses at the id: over TCP they would have to guess at much more. */
+  /** Forged replies arrive: over TCP an attacker would have to guess much more than an id. */
   onForgery(candidate: UpstreamCandidate): void {
     this.#guarded(() => {
-      if (!this.#isOver) this.#askTcp(candidate, "somebody else sends replies");
+      if (!this.#isDone) this.#askTcp(candidate, "forged replies arrived over udp");
     });
   }
 
   #fail(candidate: UpstreamCandidate, reason: string): void {
-    if (this.#isOver) return;
-    candidate.state = "bad";
+    if (this.#isDone) return;
+    candidate.state = "failed";
     candidate.reason = reason;
-    this.#isOwnWant ||= CLIENT_LIMIT.test(reason);
+    this.#isClientLimit ||= CLIENT_LIMIT.test(reason);
     this.#journal?.note(this.#hooks.now(), candidate.nameserver.server, `failed: ${reason}`);
-    // Nobody left to ask, and none of those asked may still answer: there is nothing to wait for.
-    if (!this.#askFresh("the one before failed") && !isAnyPending(this.#line)) this.#giveUp();
-    if (!this.#isOver && !this.#isStarting) this.#arm();
+    // All servers have been tried and none may still answer: stop waiting.
+    if (!this.#askNext("the server before failed") && !isAnyPending(this.#candidates)) this.#giveUp();
+    if (!this.#isDone && !this.#isStarting) this.#arm();
   }
 
   #meterFailure({ nameserver }: UpstreamCandidate, failure: UpstreamFailure, sinceMs: number, isStream = false): void {
@@ -349,33 +381,33 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   }
 
   #giveUp(why?: string): void {
-    for (const one of this.#line) {
-      if (one.state === "asked") this.#meterFailure(one, "timeout", this.startMs, this.#plan.usesTcp);
+    for (const candidate of this.#candidates) {
+      if (candidate.state === "pending") this.#meterFailure(candidate, "timeout", this.startMs, this.#plan.usesTcp);
     }
     const truncated = why === undefined ? this.#truncated : undefined;
     this.#journal?.note(
       this.#hooks.now(),
       undefined,
-      truncated === undefined ? "given up" : "the truncated reply has to do",
+      truncated === undefined ? "gave up" : "using the truncated reply",
     );
     this.#end();
-    const landing: UpstreamResult =
+    const result: UpstreamResult =
       truncated === undefined
         ? {
             kind: "failed",
             failures: why === undefined ? this.#failures() : [{ server: "dns11", reason: why }],
-            wasSilent: this.#line.some(({ state, isUnreachable }) => state === "asked" || isUnreachable),
-            told: this.#told,
-            isOwnWant: this.#isOwnWant || why !== undefined,
+            wasSilent: this.#candidates.some(({ state, isUnreachable }) => state === "pending" || isUnreachable),
+            extendedError: this.#extendedError,
+            isClientLimit: this.#isClientLimit || why !== undefined,
           }
-        : { kind: "reply", isWhole: false, isPlain: false, isOwnWant: this.#isOwnWant, ...truncated };
-    // Nobody is called back before the call that started it has returned.
-    if (this.#isStarting) guard.defer(this.#plan.clientNumber, () => this.#hooks.onResult(this, landing));
-    else this.#hooks.onResult(this, landing);
+        : { kind: "reply", isWhole: false, isWithoutEdns: false, isClientLimit: this.#isClientLimit, ...truncated };
+    // Deferred: the caller must not be called back before its own call has returned.
+    if (this.#isStarting) guard.defer(this.#plan.clientNumber, () => this.#hooks.onResult(this, result));
+    else this.#hooks.onResult(this, result);
   }
 
   #failures(): ServerFailure[] {
-    const tried = this.#line.filter(({ tries: asks, state }) => asks > 0 || state === "bad");
+    const tried = this.#candidates.filter(({ tries, state }) => tries > 0 || state === "failed");
     return [
       ...tried.map(({ nameserver, reason }) => ({ server: serverText(nameserver.server), reason })),
       ...this.#plan.looping.map(({ server }) => ({ server: serverText(server), reason: FORWARDING_LOOP })),
@@ -383,7 +415,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   }
 
   #end(): void {
-    this.#isOver = true;
+    this.#isDone = true;
     this.#hooks.deadlines.clear(this);
     for (const connection of this.#connections ?? []) connection.destroy();
   }

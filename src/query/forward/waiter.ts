@@ -1,6 +1,6 @@
 /**
- * Delivery: one who waits for a reply from upstream, and how it is handed to it: under its own id, in its letter case, as
- * long as it can take, with what it wants to know.
+ * Waiter: a client query that waits for an upstream reply, and how it gets its reply: with its own id, letter case and
+ * size limit, and only with the records and flags that it requested.
  */
 import { setU16 } from "../../base/dns/bytes.ts";
 import { ANSWERS_AT, HEADER_BYTES, ID_AT, clearRcode, idOf, rcodeOf, setTruncated } from "../../base/dns/header.ts";
@@ -17,7 +17,7 @@ import { type ReplyAge, type RelayOptions, relay, relayFailure } from "../wire/r
 import { sizeLimit } from "../wire/reply.ts";
 import type { SharedReply } from "../wire/shared-reply.ts";
 
-/** Replies are sent before the next one is made, so one place serves all. */
+/** A reply is sent before the next one is built, so one buffer serves all. */
 const scratch = Buffer.allocUnsafeSlow(SLOT_BYTES);
 const outcome = new Outcome();
 
@@ -26,20 +26,20 @@ export interface WaiterParts {
   readonly deferred: DeferredQuery;
   readonly transport: Transport;
   readonly arrivedMs: number;
-  /** What is too large for it is truncated. */
-  readonly fits: boolean;
-  /** Of its container's share. */
+  /** Replies that are too large for the client are truncated. */
+  readonly handlesTruncation: boolean;
+  /** Held of the container's share. */
   readonly heldBytes: number;
   readonly respond: Respond;
-  /** The same for all: told of each that is about to have its answer; tells the time. */
-  readonly onDone: (delivery: Waiter) => number;
+  /** The same for all waiters: called just before a waiter gets its answer; returns the current time. */
+  readonly onDone: (waiter: Waiter) => number;
 }
 
 export class Waiter {
   readonly #parts: WaiterParts;
   #isDone = false;
   #hasSlot = true;
-  /** It was waiting for what somebody else asked, and asks for itself now. */
+  /** It had joined another client's query and is now sent on its own. */
   isRequeued = false;
 
   constructor(parts: WaiterParts) {
@@ -66,60 +66,60 @@ export class Waiter {
     return this.#parts.heldBytes;
   }
 
-  /** It has had its answer. */
+  /** It has been answered. */
   get isDone(): boolean {
     return this.#isDone;
   }
 
-  /** Its slot is free for the next query; once. */
+  /** Frees its slot for the next query, once. */
   releaseSlot(): void {
     if (!this.#hasSlot) return;
     this.#hasSlot = false;
     this.client.slots.release();
   }
 
-  /** A reply that many may have: a server's, or else one that was kept and is over. */
+  /** A reply that can be shared: a server's, or a stale one from the cache. */
   sendShared(reply: SharedReply, age: ReplyAge, server: Server | undefined, why?: Uint8Array): void {
-    this.#place();
-    const how = server === undefined ? "stale" : "forwarded";
-    this.#finish(relay(scratch, 0, this.#asked(), reply, age, why), how, server);
+    this.#copyQuestion();
+    const result = server === undefined ? "stale" : "forwarded";
+    this.#finish(relay(scratch, 0, this.#options(), reply, age, why), result, server);
   }
 
-  /** A reply to this very query, as it came. */
+  /** A reply to this query only, unchanged. */
   sendRaw(message: Buffer, server: Server): void {
-    const { query, questionEnd, isLocalName: isKnown } = this.deferred;
+    const { query, questionEnd, isLocalName } = this.deferred;
     const reply = Buffer.from(message);
     setU16(reply, ID_AT, idOf(query));
-    if (isKnown && rcodeOf(reply) === RCODE.NXDOMAIN) clearRcode(reply);
+    if (isLocalName && rcodeOf(reply) === RCODE.NXDOMAIN) clearRcode(reply);
     if (reply.length <= this.#limit()) {
       this.#done(reply, "forwarded", server);
       return;
     }
-    // Header and question alone, truncated: it may ask again by TCP.
+    // Header and question only, truncated: the client may retry over TCP.
     setTruncated(reply);
     reply.fill(0, ANSWERS_AT, HEADER_BYTES);
     this.#done(reply.subarray(0, questionEnd), "forwarded", server);
   }
 
   fail(rcode: number, why?: Uint8Array): void {
-    this.#place();
-    const how = rcode === RCODE.REFUSED ? "refused" : "failed";
-    this.#finish(relayFailure(scratch, 0, this.deferred.questionEnd, this.#asked(), rcode, why), how, undefined);
+    this.#copyQuestion();
+    const result = rcode === RCODE.REFUSED ? "refused" : "failed";
+    this.#finish(relayFailure(scratch, 0, this.deferred.questionEnd, this.#options(), rcode, why), result, undefined);
   }
 
-  #place(): void {
+  #copyQuestion(): void {
     const { query, questionEnd } = this.deferred;
     copyBytes(query, 0, questionEnd, scratch, 0);
   }
 
-  #finish(length: number, how: QueryResult, server: Server | undefined): void {
-    this.#done(scratch.subarray(0, length), how, server);
+  #finish(length: number, result: QueryResult, server: Server | undefined): void {
+    this.#done(scratch.subarray(0, length), result, server);
   }
 
-  #done(reply: Uint8Array, how: QueryResult, server: Server | undefined): void {
+  #done(reply: Uint8Array, result: QueryResult, server: Server | undefined): void {
     this.#isDone = true;
     const { client, deferred, transport, arrivedMs } = this.#parts;
-    outcome.deliver(deferred, reply, how, server);
+    outcome.complete(deferred, reply, result, server);
     outcome.isExplained = deferred.trace !== undefined;
     outcome.setTimes(transport === "tcp", arrivedMs, this.#parts.onDone(this));
     client.record(outcome);
@@ -127,17 +127,19 @@ export class Waiter {
   }
 
   #limit(): number {
-    return this.#parts.fits ? sizeLimit(this.deferred.udpSize, this.transport === "tcp") : MESSAGE_BYTES_MAX;
+    return this.#parts.handlesTruncation
+      ? sizeLimit(this.deferred.udpSize, this.transport === "tcp")
+      : MESSAGE_BYTES_MAX;
   }
 
-  #asked(): RelayOptions {
-    const { query, hasOpt, isDnssecOk, isLocalName: isKnown } = this.deferred;
+  #options(): RelayOptions {
+    const { query, hasOpt, isDnssecOk, isLocalName } = this.deferred;
     return {
       limit: this.#limit(),
       hasOpt,
       isDnssecOk,
       wantsAuthentic: isDnssecOk || asksForAuthentic(query, 0),
-      isLocalName: isKnown,
+      isLocalName,
     };
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Book: the histories of all containers. One whose container is gone stays for a while, because what asks a single question
- * and ends (`docker run --rm`) is gone before anybody could look.
+ * QueryHistories: the query histories of all containers. The history of a container that has ended is kept for a while,
+ * because a container that sends one query and exits (`docker run --rm`) would otherwise be gone before anyone could
+ * look.
  */
 import { LIMITS } from "../../base/limits.ts";
 import type { QueryNames } from "../../base/model/query-record.ts";
@@ -9,7 +10,7 @@ import { QueryHistory, type HistoryPolicy } from "./query-history.ts";
 export class QueryHistories {
   readonly #policy: HistoryPolicy;
   readonly #open = new Set<QueryHistory>();
-  /** Of containers that are gone, the oldest first, with the time at which each is forgotten. */
+  /** Of containers that have ended, the oldest first, with the time at which each is dropped. */
   readonly #closed = new Map<QueryHistory, number>();
   readonly #now: () => number;
 
@@ -22,7 +23,7 @@ export class QueryHistories {
     return this.#policy.isKept;
   }
 
-  /** From now on so much is kept; of what was kept, nothing that would not be kept now. */
+  /** Changes what is recorded, and drops recorded data that would no longer be recorded now. */
   setNames(names: QueryNames): void {
     const { isKept, hasNames } = this.#policy;
     this.#policy.isKept = names !== "off";
@@ -43,17 +44,17 @@ export class QueryHistories {
     this.#open.delete(history);
     if (history.isEmpty) return;
     this.#closed.set(history, this.#now() + LIMITS.historyLingerMs);
-    this.#forgetOld();
+    this.#dropOld();
   }
 
-  /** A container is about to be gone: what it was called stands in its histories from now on. */
+  /** Sets the name of a container that is about to end, for its history. */
   name(containerId: string, name: string): void {
     for (const history of this.histories(containerId)) history.containerName = name;
   }
 
-  /** Of one container, or all of them; the oldest life of a container first. */
+  /** Of one container, or all of them; earlier runs of a container come first. */
   *histories(containerId?: string): Generator<QueryHistory> {
-    this.#forgetOld();
+    this.#dropOld();
     for (const histories of [this.#closed.keys(), this.#open]) {
       for (const history of histories) {
         if (containerId === undefined || history.containerId === containerId) yield history;
@@ -61,7 +62,7 @@ export class QueryHistories {
     }
   }
 
-  #forgetOld(): void {
+  #dropOld(): void {
     const now = this.#now();
     for (const [history, untilMs] of this.#closed) {
       if (now < untilMs && this.#closed.size <= LIMITS.historiesLingering) return;

@@ -1,6 +1,6 @@
 /**
- * QueryHistory: what one container asked lately, and what became of it. It is written where queries are answered, so writing
- * copies bytes and makes nothing: no string, no object. Whoever reads it pays for the words.
+ * QueryHistory: the recent queries of one container and their results. It is written on the query path, so writing
+ * copies bytes and allocates nothing; readers pay for building strings and objects.
  */
 import { HEADER_BYTES } from "../../base/dns/header.ts";
 import { presentation } from "../../base/dns/name.ts";
@@ -10,47 +10,47 @@ import type { Server } from "../../base/model/view.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import { NAME_AT, Ring } from "./ring.ts";
 
-/** Shared by all histories; what can be written is exchanged when settings change. */
+/** Shared by all histories; changes with the settings. */
 export interface HistoryPolicy {
   isKept: boolean;
   hasNames: boolean;
 }
 
 const NO_TTL = 0xffff_ffff;
-/** Beside how a query was answered. */
+/** Flag bits beside the result. */
 const BY_STREAM = 0x08;
 const NAMELESS = 0x10;
-/** Of a container's servers, 0 being none; in the place of one more, the history begins anew. */
+/** Number of servers that fit into a record, 0 meaning none; one more clears the history. */
 const SERVERS_MAX = 255;
-const KEEPS_NOTHING: HistoryPolicy = { isKept: false, hasNames: false };
+const DISABLED: HistoryPolicy = { isKept: false, hasNames: false };
 
 export class QueryHistory {
-  /** Of which container; and its name, once it is gone and nobody else knows it. */
+  /** The container, and its name once it has ended and the registry no longer knows it. */
   readonly containerId: string;
   containerName: string | undefined;
   readonly #policy: HistoryPolicy;
   #ring: Ring | undefined;
-  /** Of its first record. Beginning with the time keeps numbers growing through all lives of a container. */
+  /** Number of the first record. Starting at the current time, numbers increase across restarts of a container. */
   readonly firstSeq = Date.now() * 1000;
   #nextSeq = this.firstSeq;
   #servers: string[] | undefined;
-  /** The server of the last reply, and its place among them: mostly it is that of the next one, too. */
+  /** The server of the last reply and its index: usually also that of the next reply. */
   #lastServer: Server | undefined;
   #lastIndex = 0;
-  /** When the queries came that are being answered, on the clock of `performance.now`. */
+  /** Arrival time of the queries that are being answered, on the clock of `performance.now`. */
   #nowMs = 0;
 
-  constructor(containerId = "", policy: HistoryPolicy = KEEPS_NOTHING) {
+  constructor(containerId = "", policy: HistoryPolicy = DISABLED) {
     this.containerId = containerId;
     this.#policy = policy;
   }
 
-  /** Queries have come, and are about to be answered: one look at the clock serves all of them. */
+  /** Reads the clock once for a batch of queries. */
   tick(): void {
     if (this.#policy.isKept) this.#nowMs = performance.now();
   }
 
-  /** Notes what became of a query. */
+  /** Records the outcome of a query. */
   note(outcome: Outcome): void {
     if (!this.#policy.isKept) return;
     const { server, answers } = outcome;
@@ -58,18 +58,18 @@ export class QueryHistory {
     const at = this.#begin(outcome, index);
     const ring = this.#ring as Ring;
     const word = at >> 2;
-    const isDelivered = outcome.stage === STAGE.delivered;
+    const isDelivered = outcome.stage === STAGE.completed;
     ring.doubles[at >> 3] = isDelivered ? outcome.arrivedMs : this.#nowMs;
     ring.words[word + 2] = isDelivered ? Math.min(0xffff_ffff, outcome.tookMs * 1000) : 0;
     ring.words[word + 3] = answers === 0 ? NO_TTL : (outcome.ttl ?? NO_TTL);
     ring.words[word + 4] = outcome.nameEnd === 0 ? 0 : (outcome.type << 16) | answers;
   }
 
-  /** Forgets everything, names first of all. Its numbers go on, so that readers see that something is missing. */
+  /** Removes all records. Numbering continues, so that readers notice the gap. */
   clear(): void {
     this.#ring = undefined;
     this.#servers = undefined;
-    // While nothing is kept nobody looks at the clock.
+    // While recording is off, the clock is not read.
     this.#nowMs = 0;
   }
 
@@ -77,17 +77,17 @@ export class QueryHistory {
     return this.#ring === undefined || this.#ring.count === 0;
   }
 
-  /** The number of the last query; that before the first, where there was none. */
+  /** The number of the last query; one less than the first number if there is none. */
   get lastSeq(): number {
     return this.#nextSeq - 1;
   }
 
-  /** The number of the oldest query that is here, or else of the next that will be. */
+  /** The number of the oldest query in the history, or of the next one if there is none. */
   get oldestSeq(): number {
     return this.#nextSeq - (this.#ring?.count ?? 0);
   }
 
-  /** Queries after the one of this number, oldest first; of more than `most`, the last ones. */
+  /** Queries after number `seq`, oldest first; at most the last `most`. */
   *since(seq: number, most = Number.POSITIVE_INFINITY): Generator<QueryRecord> {
     const ring = this.#ring;
     if (ring === undefined) return;
@@ -118,18 +118,18 @@ export class QueryHistory {
     };
   }
 
-  /** A record with its name; where it begins. */
-  #begin({ question, at: offset, nameEnd, result: how, isStream, rcode }: Outcome, server: number): number {
+  /** Starts a record and writes its name; returns its offset. */
+  #begin({ question, at: offset, nameEnd, result, isStream, rcode }: Outcome, server: number): number {
     const ring = (this.#ring ??= new Ring());
     const isNamed = nameEnd !== 0 && this.#policy.hasNames;
     const from = offset + HEADER_BYTES;
-    // Without the zero at its end.
+    // Without the root label.
     const length = isNamed ? nameEnd - from - 1 : 0;
     const at = ring.reserve(length);
     const { bytes } = ring;
     const to = at + NAME_AT;
     for (let i = 0; i < length; i++) bytes[to + i] = question[from + i] as number;
-    const flags = how | (isStream ? BY_STREAM : 0) | (isNamed ? 0 : NAMELESS);
+    const flags = result | (isStream ? BY_STREAM : 0) | (isNamed ? 0 : NAMELESS);
     ring.words[(at >> 2) + 5] = (rcode << 24) | (flags << 16) | (server << 8) | length;
     this.#nextSeq++;
     return at;
@@ -147,7 +147,7 @@ export class QueryHistory {
     this.#servers ??= [];
     const known = this.#servers.indexOf(server);
     if (known !== -1) return known + 1;
-    // A container whose servers have changed so often does not miss what it asked those before.
+    // After so many changes of servers, the queries to the earlier ones can be dropped.
     if (this.#servers.length === SERVERS_MAX) {
       this.clear();
       this.#servers = [];

@@ -1,13 +1,13 @@
 /**
- * Ring: the last records of one history, in one piece of memory that is never added to. A record is as long as its name
- * and lies in one piece; where the end of the memory has no room for it, it begins at the start again, over the oldest.
+ * Ring: the last records of one query history, in one buffer of fixed size. A record has the length of its name and is
+ * contiguous; if it does not fit before the end of the buffer, it starts at the beginning, over the oldest records.
  *
  *   not wrapped:  |....[oldest  ...  newest]........|        wrapped:  |[  newest].....[oldest  ...  ]..|
  *                      tail                 head                                 head   tail         wrapEnd
  */
 import { LIMITS } from "../../base/limits.ts";
 
-/** Arrival (8 bytes), duration, TTL, type with answers, and what fits into a byte each; then the name. */
+/** Arrival (8 bytes), duration, TTL, type and number of answers, and one word of single bytes; then the name. */
 const FIXED_BYTES = 24;
 /** The word of a record whose lowest byte is the length of its name. */
 const LENGTHS_WORD = 5;
@@ -17,14 +17,14 @@ export class Ring {
   readonly words = new Uint32Array(this.bytes.buffer);
   /** For times: a record begins at a multiple of eight. */
   readonly doubles = new Float64Array(this.bytes.buffer);
-  /** Records that are in it. */
+  /** Number of records. */
   count = 0;
   #head = 0;
   #tail = 0;
   #wrapEnd = 0;
   #isWrapped = false;
 
-  /** Makes room for a record with a name so long, at the cost of the oldest ones; where it begins. */
+  /** Makes room for a record with a name of this length by dropping the oldest; returns its offset. */
   reserve(nameLength: number): number {
     const size = sizeOf(nameLength);
     for (;;) {
@@ -45,12 +45,12 @@ export class Ring {
     return at;
   }
 
-  /** Where the oldest record begins. */
+  /** Offset of the oldest record. */
   get oldest(): number {
     return this.#tail;
   }
 
-  /** Where the record begins that came after the one at `at`. */
+  /** Offset of the record after the one at `at`. */
   after(at: number): number {
     const next = at + this.#sizeAt(at);
     return this.#isWrapped && next >= this.#wrapEnd && at >= this.#tail ? 0 : next;
@@ -69,7 +69,7 @@ export class Ring {
   }
 }
 
-/** Behind which byte of a record its name stands. */
+/** Offset of the name in a record. */
 export const NAME_AT = FIXED_BYTES;
 
 function sizeOf(nameLength: number): number {

@@ -1,6 +1,6 @@
 /**
- * Endpoint: the listeners of one namespace and the client they serve. Whoever attaches opens one and closes it; in
- * between it exchanges what the namespace may know, and tells whether a probe has arrived.
+ * Endpoint: the listeners of one namespace and the client that they serve. Attaching a container opens one, detaching
+ * closes it; in between its view can be replaced, and it reports whether a probe has arrived.
  */
 import type { View } from "../../base/model/view.ts";
 import { Client, type Dial } from "../client/client.ts";
@@ -26,7 +26,7 @@ interface EndpointParts {
   readonly shares: SharePools;
 }
 
-/** Who asks there, what it may know, and how servers are reached from there. */
+/** The container, its view, and how to reach servers from its namespace. */
 interface EndpointClient {
   readonly containerId: string;
   readonly view: View;
@@ -40,26 +40,26 @@ export class Endpoint {
   readonly #tcp: TcpListener[] = [];
   readonly probeTarget = {
     expect: (nonce: string): void => {
-      this.#client.nonce = nonce;
-      this.#client.seenNonce.udp = this.#client.seenNonce.tcp = false;
+      this.#client.probeNonce = nonce;
+      this.#client.probeSeen.udp = this.#client.probeSeen.tcp = false;
     },
-    hasSeen: (protocol: "udp" | "tcp"): boolean => this.#client.seenNonce[protocol],
+    hasSeen: (protocol: "udp" | "tcp"): boolean => this.#client.probeSeen[protocol],
     reset: (): void => {
-      this.#client.nonce = undefined;
+      this.#client.probeNonce = undefined;
     },
   };
 
-  /** Takes over the sockets. */
+  /** Takes ownership of the sockets. */
   constructor(pairs: readonly SocketPair[], { containerId, view, dial }: EndpointClient, parts: EndpointParts) {
     this.#parts = parts;
     const { slots, histories, shares } = parts;
     const history = histories.open(containerId);
     this.#client = new Client(view, dial, new Slots(slots), history, shares.open());
-    this.#client.atClose(() => histories.close(history));
+    this.#client.onClose(() => histories.close(history));
     this.add(pairs);
   }
 
-  /** Takes over further sockets. */
+  /** Takes ownership of further sockets. */
   add(pairs: readonly SocketPair[]): void {
     const { udp: udpParts, tcp: tcpParts } = this.#parts;
     for (const { udp, tcp, listening } of pairs) {
@@ -72,7 +72,7 @@ export class Endpoint {
     return this.#client.counters;
   }
 
-  /** Who asks here, for whoever asks in its name. */
+  /** For code that sends queries on behalf of the container. */
   get client(): Client {
     return this.#client;
   }
@@ -89,7 +89,10 @@ export class Endpoint {
     this.#client.view = view;
   }
 
-  /** Leaves what comes in the sockets; what has come is still answered. Returns their numbers, which are others now. */
+  /**
+   * Stops reading new packets and connections, which stay in the sockets; queries that have been read are still
+   * answered. Returns the sockets' new descriptors.
+   */
   pause(): readonly Pick<SocketPair, "udp" | "tcp">[] {
     const tcp = this.#tcp.map((listener) => listener.pause());
     return this.#udp.map((listener, index) => ({ udp: listener.pause(), tcp: tcp[index] as number }));

@@ -1,10 +1,10 @@
 /**
- * One TCP connection of an client: queries in, replies out, each within its time. Docker works on one query after the
- * other; otherwise several are worked on at once and answered as they are ready, because one that waits for upstream
- * need not keep the others waiting.
+ * TcpConnection: one TCP connection of a client, with time limits for queries and replies. Docker handles its queries
+ * one after the other; in default mode several are handled at once and answered as they are ready, so that one that
+ * waits for upstream does not delay the others.
  *
- *   reading --(enough in work, or answers unread)--> paused --(answers gone)--> reading
- *      |  the time for a query, or for reading answers, is over; the client is done; a write fails
+ *   reading --(enough queries in progress, or replies unread)--> paused --(replies sent)--> reading
+ *      |  timeout for a query or for reading replies; the client closes; a write fails
  *      v
  *   closed
  */
@@ -17,18 +17,18 @@ import type { Client } from "../client/client.ts";
 import { type SyncAnswerer, DEFERRED, type Forward, type QueryMeter, SLOT_BYTES } from "../ports.ts";
 import { StreamReader } from "../../base/lib/stream-reader.ts";
 
-/** Shared by the connections of all namespaces; what can be written is exchanged when settings change. */
+/** Shared by the connections of all namespaces; the writable fields change with the settings. */
 export interface TcpParts {
   answerer: SyncAnswerer;
   forward: Forward;
-  /** Queries of one connection in work at once; 1 is Docker's way. */
+  /** Queries of one connection in progress at once; 1 as in Docker. */
   pipelinedMax: number;
-  /** Memory to answer in, for the whole process: an answer is copied out of it before the next one is made. */
+  /** Buffer to answer in, for the whole process: a reply is copied out of it before the next one is built. */
   readonly block: Buffer;
   readonly meter?: QueryMeter | undefined;
 }
 
-/** Memory enough for one message. */
+/** Buffer for one message. */
 export function streamBlock(): Buffer {
   return Buffer.allocUnsafeSlow(SLOT_BYTES);
 }
@@ -39,14 +39,14 @@ export class TcpConnection {
   readonly #parts: TcpParts;
   readonly #reader = new StreamReader();
   readonly #onClosed: (connection: TcpConnection) => void;
-  #inWork = 0;
+  #inProgress = 0;
   #queries = 0;
   #isEnding = false;
   #isFirst = true;
-  /** Bytes of its container's share that it holds. */
+  /** Bytes held of the container's share. */
   #counted = 0;
   #timer: NodeJS.Timeout;
-  /** When this connection last brought or took anything, on the clock of `performance.now`. */
+  /** Last time data was received or sent, on the clock of `performance.now`. */
   lastActiveMs = performance.now();
 
   constructor(socket: Socket, client: Client, parts: TcpParts, onClosed: (connection: TcpConnection) => void) {
@@ -54,11 +54,11 @@ export class TcpConnection {
     this.#client = client;
     this.#parts = parts;
     this.#onClosed = onClosed;
-    this.#timer = setTimeout(() => this.#enter(() => this.#onSilence()), LIMITS.tcpFirstQueryMs);
-    socket.on("data", (chunk: Buffer) => this.#enter(() => this.#onData(chunk)));
-    socket.on("end", () => this.#enter(() => this.#onEnd()));
-    socket.on("drain", () => this.#enter(() => this.#resume()));
-    // A client that resets its connection is done with it, which is all that "close" needs to know.
+    this.#timer = setTimeout(() => this.#guarded(() => this.#onTimeout()), LIMITS.tcpFirstQueryMs);
+    socket.on("data", (chunk: Buffer) => this.#guarded(() => this.#onData(chunk)));
+    socket.on("end", () => this.#guarded(() => this.#onEnd()));
+    socket.on("drain", () => this.#guarded(() => this.#resume()));
+    // A client that resets its connection is done with it; "close" does the rest.
     socket.on("error", () => socket.destroy());
     socket.on("close", () => {
       clearTimeout(this.#timer);
@@ -69,9 +69,9 @@ export class TcpConnection {
     });
   }
 
-  /** The client's port, while a query is in work or an answer not sent. */
+  /** The client's port, while a query is in progress or a reply is unsent. */
   get busyPort(): number | undefined {
-    const isBusy = this.#inWork > 0 || this.#socket.writableLength > 0;
+    const isBusy = this.#inProgress > 0 || this.#socket.writableLength > 0;
     return isBusy ? this.#socket.remotePort : undefined;
   }
 
@@ -79,8 +79,8 @@ export class TcpConnection {
     this.#socket.destroy();
   }
 
-  /** A defect costs the connection. */
-  #enter(work: () => void): void {
+  /** An internal error costs the connection. */
+  #guarded(work: () => void): void {
     if (!guard.run("tcp", this.#client.number, work)) this.#socket.destroy();
   }
 
@@ -90,13 +90,13 @@ export class TcpConnection {
     if (this.#count()) this.#work();
   }
 
-  /** The client has asked all it wanted; what it has asked is still answered. */
+  /** The client has closed its side; its queries are still answered. */
   #onEnd(): void {
     this.#isEnding = true;
     this.#work();
   }
 
-  /** Takes queries from what has arrived, as many as may be in work. */
+  /** Takes queries from the received data, as many as may be in progress. */
   #work(): void {
     this.#socket.cork();
     this.#client.history.tick();
@@ -113,11 +113,11 @@ export class TcpConnection {
     this.#finishIfDone();
   }
 
-  /** Whether queries that have arrived must wait, for others to be answered or for ever. */
+  /** Whether queries that have arrived must wait for others, or will never be answered. */
   #isFull(): boolean {
     return (
       this.#isExhausted() ||
-      this.#inWork >= this.#parts.pipelinedMax ||
+      this.#inProgress >= this.#parts.pipelinedMax ||
       this.#socket.writableLength > LIMITS.tcpUnreadBytes
     );
   }
@@ -137,14 +137,14 @@ export class TcpConnection {
         this.#socket.write(withLength(block.subarray(0, result)));
         meter?.end();
       } else if (result === DEFERRED) {
-        this.#inWork++;
+        this.#inProgress++;
         forward(this.#client, answerer.takeDeferred(block), "tcp", (reply, outcome) => {
-          this.#inWork--;
+          this.#inProgress--;
           meter?.record(outcome);
           if (this.#socket.destroyed) return;
           this.#socket.write(withLength(reply));
           if (!this.#count()) return;
-          // Not from here: who answers may be in the middle of another answer, and there is one place for all.
+          // Deferred: the caller may be in the middle of another reply, and there is one buffer for all.
           guard.defer(this.#client.number, () => this.#resume());
         });
       }
@@ -155,7 +155,7 @@ export class TcpConnection {
     }
   }
 
-  /** What it has not worked off, and what its client has not taken, is its container's; whether that is within its share. */
+  /** Charges unprocessed data and unsent replies to the container; returns whether that is within its share. */
   #count(): boolean {
     if (this.#socket.destroyed) return false;
     const held = this.#reader.bytes + this.#socket.writableLength;
@@ -181,23 +181,23 @@ export class TcpConnection {
 
   #finishIfDone(): void {
     const isLast = this.#isExhausted() || (this.#isEnding && !this.#reader.hasWhole);
-    if (isLast && this.#inWork === 0 && !this.#socket.destroyed) this.#socket.end();
+    if (isLast && this.#inProgress === 0 && !this.#socket.destroyed) this.#socket.end();
   }
 
-  /** The time for the next query begins anew. */
+  /** Restarts the timeout for the next query. */
   #expectNext(): void {
     if (this.#isFirst) {
       this.#isFirst = false;
       clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.#enter(() => this.#onSilence()), LIMITS.tcpIdleMs);
+      this.#timer = setTimeout(() => this.#guarded(() => this.#onTimeout()), LIMITS.tcpIdleMs);
     } else {
       this.#timer.refresh();
     }
   }
 
-  /** Neither a whole query came in time nor were answers read. What is being asked upstream ends by itself. */
-  #onSilence(): void {
-    if (this.#inWork > 0) this.#expectNext();
+  /** No complete query arrived in time, and no replies were read. Queries that went upstream have their own timeout. */
+  #onTimeout(): void {
+    if (this.#inProgress > 0) this.#expectNext();
     else this.#socket.destroy();
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The TCP socket of one namespace: accepts connections, and keeps their number bounded by sending away the one that has
- * been silent longest.
+ * TcpListener: the TCP socket of one namespace. It accepts connections and, at the limit, closes the one that has been
+ * idle longest.
  */
 import { type Server, type Socket, createServer } from "node:net";
 
@@ -15,13 +15,13 @@ export class TcpListener {
   readonly #client: Client;
   readonly #parts: TcpParts;
   #fd: number;
-  /** Nothing as long as somebody else accepts who comes. */
+  /** Undefined while another process accepts the connections. */
   #server: Server | undefined;
   readonly #clients: Share;
   readonly #connections = new Set<TcpConnection>();
   #isClosed = false;
 
-  /** Takes over a listening socket. */
+  /** Takes ownership of a listening socket. */
   constructor(fd: number, client: Client, parts: TcpParts) {
     this.#fd = fd;
     this.#client = client;
@@ -30,7 +30,10 @@ export class TcpListener {
     this.#server = this.#open(fd);
   }
 
-  /** Leaves who comes in the socket, for somebody else to accept; conversations that are under way go on. Returns its number. */
+  /**
+   * Leaves new connections in the socket for another process to accept; open connections continue. Returns its new
+   * descriptor.
+   */
   pause(): number {
     if (this.#isClosed || this.#server === undefined) return this.#fd;
     const kept = duplicate(this.#fd);
@@ -40,7 +43,7 @@ export class TcpListener {
     return kept;
   }
 
-  /** Accepts again. */
+  /** Accepts connections again. */
   resume(): void {
     if (!this.#isClosed) this.#server ??= this.#open(this.#fd);
   }
@@ -49,12 +52,12 @@ export class TcpListener {
     return this.#connections.size;
   }
 
-  /** Client ports of the connections on which something is still to be said. */
+  /** Client ports of the connections with unfinished work. */
   get busyPorts(): number[] {
     return [...this.#connections].flatMap((connection) => connection.busyPort ?? []);
   }
 
-  /** Accepts nobody any more and cuts off whoever is there. */
+  /** Stops accepting and closes all connections. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -74,31 +77,31 @@ export class TcpListener {
       socket.destroy();
       return;
     }
-    const isWhole = guard.run("tcp", this.#client.number, () => {
-      const onClosed = (connection: TcpConnection): void => this.#forget(connection);
+    const isAccepted = guard.run("tcp", this.#client.number, () => {
+      const onClosed = (connection: TcpConnection): void => this.#remove(connection);
       this.#connections.add(new TcpConnection(socket, this.#client, this.#parts, onClosed));
     });
-    if (!isWhole) {
+    if (!isAccepted) {
       this.#clients.give(1);
       socket.destroy();
     }
   }
 
-  /** Whether there is room for one more, if need be because another one has to go. */
+  /** Takes room for one more connection, if necessary by closing an idle one; returns whether there is room. */
   #makeRoom(): boolean {
     if (this.#clients.take(1)) return true;
-    const silent = this.#longestSilent();
-    if (silent === undefined) return false;
-    silent.destroy();
-    this.#forget(silent);
+    const idle = this.#longestIdle();
+    if (idle === undefined) return false;
+    idle.destroy();
+    this.#remove(idle);
     return this.#clients.take(1);
   }
 
-  #forget(connection: TcpConnection): void {
+  #remove(connection: TcpConnection): void {
     if (this.#connections.delete(connection)) this.#clients.give(1);
   }
 
-  #longestSilent(): TcpConnection | undefined {
+  #longestIdle(): TcpConnection | undefined {
     let oldest: TcpConnection | undefined;
     for (const connection of this.#connections) {
       if (oldest === undefined || connection.lastActiveMs < oldest.lastActiveMs) oldest = connection;

@@ -1,9 +1,9 @@
 /**
- * The UDP socket of one namespace. Node tells that it is readable and hands over one packet; from that callback all that
- * wait with it are received, answered in place and sent in three system calls.
+ * UdpListener: the UDP socket of one namespace. Node reports that it is readable and delivers one packet; that callback
+ * receives all other waiting packets, answers them in place and sends the replies, in three system calls.
  *
- * The object owns descriptor and handle. It is marked closed before the handle is closed, and looks after every answer:
- * once closed, the number of the descriptor may already belong to another container's socket.
+ * The object owns the descriptor and the handle. It is marked closed before the handle is closed, and checked after
+ * every reply: the number of a closed descriptor may already belong to another container's socket.
  */
 import { isIPv6 } from "node:net";
 
@@ -16,30 +16,30 @@ import { addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { Client } from "../client/client.ts";
 import { type SyncAnswerer, DEFERRED, DROPPED, type DeferredQuery, type Forward, type QueryMeter } from "../ports.ts";
 
-/** Shared by the listeners of all namespaces; what can be written is exchanged when settings change. */
+/** Shared by the listeners of all namespaces; the writable fields change with the settings. */
 export interface UdpParts {
   readonly block: MessageBlock;
   answerer: SyncAnswerer;
   forward: Forward;
-  /** A longer query is cut to this. */
+  /** Longer queries are cut to this. */
   queryBytesMax: number;
-  /** Without batches every packet is answered by itself; for comparison. */
+  /** Without batching, each packet is answered separately; for comparison. */
   readonly isBatching: boolean;
   readonly meter?: QueryMeter | undefined;
 }
 
-/** Where a packet came from. */
+/** The source of a packet. */
 interface PacketSource {
   readonly address: string;
   readonly port: number;
 }
 
-/** In a sockaddr. */
+/** Offset in a sockaddr. */
 const PORT_AT = 2;
 
 export class UdpListener {
   #fd: number;
-  /** Nothing as long as somebody else reads what comes. */
+  /** Undefined while another process reads the packets. */
   #watch: UdpWatch | undefined;
   readonly #client: Client;
   readonly #parts: UdpParts;
@@ -49,7 +49,7 @@ export class UdpListener {
   #lastSender = "";
   #lastSenderAddress: Buffer = Buffer.alloc(16);
 
-  /** Takes over a socket that is bound to an address. */
+  /** Takes ownership of a bound socket. */
   constructor(fd: number, address: string, client: Client, parts: UdpParts) {
     this.#fd = fd;
     this.#client = client;
@@ -59,8 +59,8 @@ export class UdpListener {
   }
 
   /**
-   * Leaves what comes in the socket, for somebody else to read; answers to what was read before still go out. To look at a
-   * socket no more is to close it, so it has another number from here on, which is returned.
+   * Leaves new packets in the socket for another process to read; replies to earlier queries are still sent. Stopping
+   * the watch closes its descriptor, so the socket gets a new one, which is returned.
    */
   pause(): number {
     if (this.#isClosed || this.#watch === undefined) return this.#fd;
@@ -90,8 +90,8 @@ export class UdpListener {
 
   #onPacket(message: Buffer, sender: PacketSource): void {
     if (this.#isClosed) return;
-    const isWhole = guard.run("udp", this.#client.number, () => this.#work(message, sender));
-    if (!isWhole) this.#parts.block.discard();
+    const isDone = guard.run("udp", this.#client.number, () => this.#work(message, sender));
+    if (!isDone) this.#parts.block.discard();
   }
 
   #work(message: Buffer, sender: PacketSource): void {
@@ -113,7 +113,7 @@ export class UdpListener {
     meter?.end();
   }
 
-  /** What waits behind the packet that Node brought; a lone one costs no more than this look. */
+  /** Receives the packets that wait behind the one from Node; for a single packet this costs one system call. */
   #receiveMore(): number {
     const { block, queryBytesMax, isBatching } = this.#parts;
     if (!isBatching || this.#watch?.isResting !== false) return 0;
@@ -124,7 +124,7 @@ export class UdpListener {
 
   #answer(slot: number): number {
     const { block, answerer, meter } = this.#parts;
-    // Port 0 can be asked from but not be answered to.
+    // A packet from port 0 cannot be answered.
     if (block.senderPort(slot) === 0) {
       this.#client.counters.ignored++;
       return DROPPED;
@@ -161,7 +161,7 @@ export class UdpListener {
     if (sendTo(this.#fd, reply, to) < 0) this.#client.counters.unsent++;
   }
 
-  /** Almost all queries of a namespace come from one address; its bytes are made once. */
+  /** Almost all queries of a namespace come from one address, so its bytes are cached. */
   #senderAddress(address: string, port: number): Buffer {
     if (address !== this.#lastSender) {
       this.#lastSender = address;

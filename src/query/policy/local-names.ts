@@ -1,6 +1,6 @@
 /**
- * KnownNames: what the sources of a view know of a name, or of whose address it is. They are asked in the view's order,
- * and the first that has something to say is the one that counts.
+ * LocalNames: looks up names and addresses in the sources of a view. The sources are consulted in the order of the
+ * view, and the first that knows or denies a name wins.
  */
 import { sameBytes, wireLabels } from "../../base/dns/name.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
@@ -16,7 +16,7 @@ const SUFFIX_LABELS = 2;
 
 export class LocalNames {
   readonly #behaviour: Behaviour;
-  /** What was found last. */
+  /** The last result. */
   readonly search: NameSearch;
 
   constructor(behaviour: Behaviour) {
@@ -31,8 +31,8 @@ export class LocalNames {
   /** MISS, FOUND or DENIED. */
   find(question: Question, { names }: View): number {
     for (const source of names) {
-      const said = source.find(question, this.search);
-      if (said !== MISS) return said;
+      const found = source.find(question, this.search);
+      if (found !== MISS) return found;
     }
     return MISS;
   }
@@ -51,7 +51,7 @@ export class LocalNames {
     return undefined;
   }
 
-  /** Docker looks only at the suffix, so that an IPv4 address is found below ip6.arpa too. */
+  /** Docker compares only the suffix, so that an IPv4 address is also found below ip6.arpa. */
   #isReverse(question: Question, labels: number): boolean {
     const start = question.lengthOf[labels] as number;
     const length = question.foldedLength - start;

@@ -1,5 +1,5 @@
 /**
- * Which route a question takes when nobody here knows the name: the one with the longest suffix that the name ends with.
+ * Selects the route of a question that is not local: the one with the longest suffix that matches the name.
  */
 import { sameBytes } from "../../base/dns/name.ts";
 import type { Route, Upstreams } from "../../base/model/view.ts";
@@ -16,7 +16,7 @@ export function routeOf(question: Question, { routes }: Upstreams): Route {
 
 export type Suffix = Pick<Route, "suffix" | "labelCount">;
 
-/** Labels are compared from a label's beginning, so that "notcorp.example" is not below "corp.example". */
+/** Compares whole labels, so that "notcorp.example" is not below "corp.example". */
 export function endsWith(question: Question, { suffix, labelCount }: Suffix): boolean {
   const labels = question.labelCount - labelCount;
   if (labels < 0) return false;

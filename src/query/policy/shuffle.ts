@@ -1,6 +1,6 @@
 /**
- * A random order for the addresses of one answer, uniformly drawn, without allocating. The spread over clients is all
- * that hangs on it, so a small fast generator serves; nothing secret is drawn from it.
+ * Shuffler: draws a uniformly random order for the addresses of an answer, without allocation. It only spreads load
+ * over addresses, so a small fast generator is enough; it is not for secrets.
  */
 export class Shuffler {
   #state: number;
@@ -10,7 +10,7 @@ export class Shuffler {
     this.#state = seed | 0 || 1;
   }
 
-  /** The numbers below `count` in a random order; valid until the next call. */
+  /** The numbers below `count` in random order; valid until the next call. */
   order(count: number): Uint16Array {
     if (count > this.#order.length) this.#order = new Uint16Array(count);
     const order = this.#order;
@@ -22,7 +22,7 @@ export class Shuffler {
     return order;
   }
 
-  /** xorshift32, scaled to a range; the bias of scaling 2^32 steps to at most 65,536 is out of sight. */
+  /** xorshift32, scaled to a range; for at most 65,536 the bias of scaling 2^32 steps is negligible. */
   #below(bound: number): number {
     let x = this.#state;
     x ^= x << 13;

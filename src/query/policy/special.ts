@@ -1,6 +1,6 @@
 /**
- * Names that are not asked outside unless a route of their own says so: the special ones of RFC 6761 and its successors,
- * and by setting names without a dot and the reverse names of private addresses.
+ * SpecialNames: names that are not forwarded unless a domain-specific route matches: the special-use names of RFC 6761
+ * and its successors and, if configured, names without a dot and the reverse names of private addresses.
  */
 import { wireLabels } from "../../base/dns/name.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
@@ -17,12 +17,12 @@ const LOOPBACK_V6 = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1
 const LOOPBACK_REVERSE = [suffix("1.0.0.127.in-addr.arpa"), suffix(`1.${"0.".repeat(31)}ip6.arpa`)];
 const LOCALHOST_TARGET = Buffer.concat([LOCALHOST.suffix, Buffer.of(0)]);
 
-/** They exist nowhere: RFC 6761 (invalid), RFC 7686 (onion). */
+/** They never exist: RFC 6761 (invalid), RFC 7686 (onion). */
 const NONEXISTENT = ["invalid", "onion"].map(suffix);
-/** Of the resolver itself, which has nothing to say there (RFC 9462, 6.4). */
+/** Discovery of the resolver's own encrypted endpoints: there are none (RFC 9462, 6.4). */
 const RESOLVER = suffix("resolver.arpa");
 
-/** RFC 6303: private, link-local and documentation addresses, whose names nobody outside can know. */
+/** RFC 6303: private, link-local and documentation addresses, which public DNS cannot know. */
 const PRIVATE_REVERSE = [
   "10.in-addr.arpa",
   ...Array.from({ length: 16 }, (_, i) => `${16 + i}.172.in-addr.arpa`),
@@ -39,43 +39,45 @@ const NOTHING = 0;
 
 export class SpecialNames {
   readonly #behaviour: Behaviour;
-  readonly #leave: LocalOnlyPolicy;
-  /** Told which rule has answered, while somebody has it explained. */
+  readonly #policy: LocalOnlyPolicy;
+  /** Set while a query is explained. */
   trace: Trace | undefined;
 
-  constructor(behaviour: Behaviour, leave: LocalOnlyPolicy) {
+  constructor(behaviour: Behaviour, policy: LocalOnlyPolicy) {
     this.#behaviour = behaviour;
-    this.#leave = leave;
+    this.#policy = policy;
   }
 
-  /** Answers over the query, in place; the length of the reply, or 0 where the name may leave. */
+  /** Answers in place, over the query; returns the length of the reply, or 0 if the name may be forwarded. */
   answer(block: Buffer, question: Question, limit: number): number {
     const { type, labelCount } = question;
     if (this.#behaviour.answersSpecialNames) {
       const length = this.#special(block, question, limit);
       if (length !== NOTHING) return length;
     }
-    const { keepsDotless, keepsPrivateReverse } = this.#leave;
+    const { keepsDotless, keepsPrivateReverse } = this.#policy;
     const isDotless = keepsDotless && labelCount < 2 && (type === TYPE.A || type === TYPE.AAAA);
     const isPrivate = keepsPrivateReverse && PRIVATE_REVERSE.some((zone) => endsWith(question, zone));
     if (!isDotless && !isPrivate) return NOTHING;
-    const which = isDotless ? "forward.domain-needed: no dot" : "forward.bogus-priv: the reverse name of a private address";
-    this.trace?.recordAnswer("special", `${which}, so it does not leave`);
+    const which = isDotless
+      ? "forward.domain-needed: no dot"
+      : "forward.bogus-priv: the reverse name of a private address";
+    this.trace?.recordAnswer("special", `${which}, so it is not forwarded`);
     return nameError(block, question, this.#behaviour);
   }
 
   #special(block: Buffer, question: Question, limit: number): number {
     const behaviour = this.#behaviour;
     if (endsWith(question, LOCALHOST)) {
-      this.trace?.recordAnswer("special", "localhost and the names below it are the loopback addresses (RFC 6761)");
+      this.trace?.recordAnswer("special", "localhost and names below it resolve to loopback addresses (RFC 6761)");
       return this.#localhost(block, question, limit);
     }
     if (NONEXISTENT.some((zone) => endsWith(question, zone))) {
-      this.trace?.recordAnswer("special", "invalid and onion exist nowhere in DNS (RFC 6761, RFC 7686)");
+      this.trace?.recordAnswer("special", "invalid and onion do not exist in DNS (RFC 6761, RFC 7686)");
       return nameError(block, question, behaviour);
     }
     if (endsWith(question, RESOLVER)) {
-      this.trace?.recordAnswer("special", "resolver.arpa is about the resolver, which has nothing to say there (RFC 9462)");
+      this.trace?.recordAnswer("special", "resolver.arpa: the resolver has no encrypted endpoints (RFC 9462)");
       return noData(block, question, behaviour);
     }
     if (question.type === TYPE.PTR && LOOPBACK_REVERSE.some((name) => endsWith(question, name))) {

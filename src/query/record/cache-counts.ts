@@ -1,18 +1,18 @@
 /**
- * CacheCounts: what use it was to keep replies. Numbers that never fall, also where settings exchange the cache.
+ * CacheCounts: counters of the cache. They never decrease, even when new settings replace the cache.
  */
 export interface CacheCounts {
-  /** Answered from a reply that was kept and good: with what was asked for, or with a denial. */
+  /** Answered from a fresh entry: with records, or with a negative answer. */
   hits: number;
   denials: number;
   misses: number;
-  /** A reply that was over stood in for servers that failed. */
+  /** Stale answers, served because all servers failed. */
   stale: number;
-  /** Failed at once, because all servers had just failed. */
+  /** Answered SERVFAIL at once, because all servers had just failed. */
   failures: number;
-  /** Asked anew before anybody waited. */
+  /** Refreshed before expiry. */
   prefetches: number;
-  /** Had to make room. */
+  /** Removed to make room. */
   evictions: number;
 }
 

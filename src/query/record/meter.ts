@@ -1,9 +1,9 @@
 /**
- * Meter: what is counted on a query's way, for all containers together. Plain numbers in memory that is taken once; who
- * wants to know reads them out. They never fall, whoever comes and goes, and outlive a change of settings.
+ * Meter: counters and histograms of all queries of all containers, in memory that is allocated once and read by the
+ * metrics endpoint. Counters never decrease when containers come and go, and survive a change of settings.
  *
- * The clock is read when packets begin to be worked on and when their answers have been sent, not for each of them: an
- * answer has taken as long as the batch that it was part of.
+ * The clock is read once when work on a batch of packets begins and once when its replies have been sent: a query is
+ * charged the duration of its batch.
  */
 import { rcodeName } from "../../base/dns/rcode.ts";
 import { TYPE, typeName } from "../../base/dns/record-type.ts";
@@ -15,7 +15,7 @@ import type { Server } from "../../base/model/view.ts";
 import { newCacheCounts } from "./cache-counts.ts";
 import { type Outcome, STAGE } from "./outcome.ts";
 
-/** The types that are told apart; all others are `other`, because whoever asks makes up any number. */
+/** Types with a series of their own; all others are `other`, because clients can make up any number. */
 const TYPES: readonly number[] = [
   TYPE.A,
   TYPE.NS,
@@ -43,9 +43,9 @@ const TYPE_INDEX = new Uint8Array(256).fill(OTHER_TYPE);
 for (const [index, type] of TYPES.entries()) TYPE_INDEX[type] = index;
 
 export const PROTOCOLS = ["udp", "tcp"] as const;
-/** IPv4 and IPv6, by the numbers that CoreDNS gives them. */
+/** IPv4 and IPv6, numbered as in CoreDNS. */
 export const FAMILIES = ["1", "2"] as const;
-/** How a query came to its answer. */
+/** How a query was answered. */
 export const OUTCOMES = ["local", "cached", "forwarded", "refused", "upstream_failed"] as const;
 const LOCAL = 0;
 const CACHED = 1;
@@ -53,7 +53,7 @@ const FORWARDED = 2;
 const REFUSED = 3;
 const UPSTREAM_FAILED = 4;
 
-/** Those that fit into a header, as far as they have names. */
+/** The codes that fit into a header and have a name. */
 const RCODES = 11;
 export const RCODE_NAMES: readonly string[] = [
   ...Array.from({ length: RCODES }, (_, rcode) => rcodeName(rcode)),
@@ -61,7 +61,7 @@ export const RCODE_NAMES: readonly string[] = [
 ];
 const OTHER_RCODE = RCODE_NAMES.length - 1;
 
-/** What became of one query to a server: the answer's rcode, or why there was none. */
+/** The result of one query to a server: the rcode, or why there was no reply. */
 const FAILURES = ["dial_error", "timeout", "error"] as const;
 export const RESULTS: readonly string[] = [...RCODE_NAMES, ...FAILURES];
 export type UpstreamFailure = (typeof FAILURES)[number];
@@ -78,22 +78,22 @@ export class Meter {
   readonly cache = newCacheCounts();
   readonly counts = { dropped: 0, refused: 0, defects: 0 };
   readonly #servers = new Map<string, number>();
-  /** Of them, those that containers brought along. */
-  #containersServers = 0;
+  /** Of these, servers that belong to a container. */
+  #containerServers = 0;
   readonly #serverOf = new WeakMap<Server, number>();
   readonly #marks = new Uint16Array(LIMITS.udpBatch);
   #marked = 0;
   #startMs = 0;
   #family = 0;
 
-  /** Packets begin to be worked on. */
+  /** Work on a batch of packets begins. */
   begin(isIPv6: boolean): void {
     this.#marked = 0;
     this.#family = isIPv6 ? 1 : 0;
     this.#startMs = performance.now();
   }
 
-  /** Their answers have been sent. */
+  /** The replies of the batch have been sent. */
   end(): void {
     const seconds = (performance.now() - this.#startMs) / MS;
     const bucket = this.durations.bucketOf(seconds);
@@ -101,55 +101,56 @@ export class Meter {
     this.#marked = 0;
   }
 
-  /** Something has become of a query. */
-  record({ stage, result: how, type, isStream, rcode, tookMs }: Outcome): void {
+  /** Counts the outcome of one query. */
+  record({ stage, result, type, isStream, rcode, tookMs }: Outcome): void {
     switch (stage) {
-      case STAGE.ours:
+      case STAGE.probe:
         return;
       case STAGE.ignored:
         this.counts.dropped++;
         return;
-      case STAGE.delivered:
-        return this.#delivered(type, isStream, how, rcode, tookMs);
+      case STAGE.completed:
+        return this.#countForwarded(type, isStream, result, rcode, tookMs);
       case STAGE.deferred:
-        return this.#asked(type, isStream);
+        return this.#countRequest(type, isStream);
       default: {
-        // What stands in a question behind which nothing can be read is told by nobody.
-        const told = stage === STAGE.unreadable ? 0 : type;
-        this.#asked(told, isStream);
-        this.#answered(told, isStream, rcode, stage === STAGE.cache);
+        // The type of a malformed query is not reliable.
+        const countedType = stage === STAGE.malformed ? 0 : type;
+        this.#countRequest(countedType, isStream);
+        this.#countImmediate(countedType, isStream, rcode, stage === STAGE.cache);
       }
     }
   }
 
-  #asked(type: number, isStream: boolean): void {
+  #countRequest(type: number, isStream: boolean): void {
     const at = ((isStream ? 1 : 0) * FAMILIES.length + this.#family) * TYPE_NAMES.length + typeIndex(type);
     this.#requests[at] = (this.#requests[at] as number) + 1;
   }
 
-  /** It was answered at once. */
-  #answered(type: number, isStream: boolean, rcode: number, wasCached: boolean): void {
+  /** A query was answered at once. */
+  #countImmediate(type: number, isStream: boolean, rcode: number, wasCached: boolean): void {
     this.#respond(rcode);
     if (this.#marked >= this.#marks.length) this.end();
     this.#marks[this.#marked++] = seriesOf(type, isStream, wasCached ? CACHED : LOCAL);
   }
 
-  /** It was answered after somebody was asked. */
-  #delivered(type: number, isStream: boolean, how: number, rcode: number, tookMs: number): void {
+  /** A query was answered after it went upstream. */
+  #countForwarded(type: number, isStream: boolean, result: number, rcode: number, tookMs: number): void {
     this.#respond(rcode);
-    const outcome = how === QUERY_RESULT.failed ? UPSTREAM_FAILED : how === QUERY_RESULT.refused ? REFUSED : FORWARDED;
+    const outcome =
+      result === QUERY_RESULT.failed ? UPSTREAM_FAILED : result === QUERY_RESULT.refused ? REFUSED : FORWARDED;
     if (outcome === REFUSED) this.counts.refused++;
     this.durations.add(seriesOf(type, isStream, outcome), tookMs / MS);
   }
 
-  /** A server has answered. */
+  /** A server replied. */
   recordReply(server: Server, isStream: boolean, rcode: number, tookMs: number): void {
-    this.#exchanged(server, isStream, Math.min(rcode, OTHER_RCODE), tookMs);
+    this.#countExchange(server, isStream, Math.min(rcode, OTHER_RCODE), tookMs);
   }
 
-  /** A server has not. */
+  /** A server did not reply. */
   recordFailure(server: Server, isStream: boolean, failure: UpstreamFailure, tookMs: number): void {
-    this.#exchanged(server, isStream, RCODE_NAMES.length + FAILURES.indexOf(failure), tookMs);
+    this.#countExchange(server, isStream, RCODE_NAMES.length + FAILURES.indexOf(failure), tookMs);
   }
 
   requests(protocol: number, family: number, type: number): number {
@@ -160,7 +161,7 @@ export class Meter {
     return this.#responses[rcode] as number;
   }
 
-  /** Servers that are told apart, and their numbers; all others are `other`. */
+  /** Servers with a series of their own, and their numbers; all others are `other`. */
   servers(): [string, number][] {
     return [...this.#servers, ["other", LIMITS.meteredServers]];
   }
@@ -170,7 +171,7 @@ export class Meter {
     this.#responses[at] = (this.#responses[at] as number) + 1;
   }
 
-  #exchanged(server: Server, isStream: boolean, result: number, tookMs: number): void {
+  #countExchange(server: Server, isStream: boolean, result: number, tookMs: number): void {
     this.upstream.add(upstreamSeries(this.#serverIndex(server), isStream ? 1 : 0, result), tookMs / MS);
   }
 
@@ -178,16 +179,16 @@ export class Meter {
     const known = this.#serverOf.get(server);
     if (known !== undefined) return known;
     const text = serverText(server);
-    const index = this.#servers.get(text) ?? this.#placeFor(server, text);
+    const index = this.#servers.get(text) ?? this.#assignIndex(server, text);
     this.#serverOf.set(server, index);
     return index;
   }
 
-  #placeFor({ from }: Server, text: string): number {
+  #assignIndex({ from }: Server, text: string): number {
     const isContainers = from === "container";
-    const isFull = isContainers && this.#containersServers >= LIMITS.meteredContainersServers;
+    const isFull = isContainers && this.#containerServers >= LIMITS.meteredContainersServers;
     if (isFull || this.#servers.size >= LIMITS.meteredServers) return LIMITS.meteredServers;
-    if (isContainers) this.#containersServers++;
+    if (isContainers) this.#containerServers++;
     const index = this.#servers.size;
     this.#servers.set(text, index);
     return index;

@@ -1,7 +1,7 @@
 /**
- * Outcome: what became of one query. Whoever decides it fills it in; the client's counters, its history and the meter read
- * it. There is one for all queries that are answered at once, and one for all that are delivered: each is read before the
- * next query is worked on, so nothing is made for a query.
+ * Outcome: the result of one query. The code that decides a query fills it in; the client's counters, its history and
+ * the meter read it. One object serves all queries that are answered at once and another one all that went upstream:
+ * each is read before the next query starts, so nothing is allocated per query.
  */
 import { u16, u32 } from "../../base/dns/bytes.ts";
 import { ANSWERS_AT, rcodeOf } from "../../base/dns/header.ts";
@@ -12,26 +12,26 @@ import type { Server } from "../../base/model/view.ts";
 
 /** How far a query has come. */
 export const STAGE = {
-  /** No query at all; nobody is told anything. */
+  /** Not a query; dropped. */
   ignored: 0,
-  /** It cannot be read, or asks for an operation that nobody serves. */
-  unreadable: 1,
-  /** It can be read, and its EDNS is wrong. */
+  /** It cannot be parsed, or its opcode is not supported. */
+  malformed: 1,
+  /** It can be parsed, but its EDNS is invalid. */
   refused: 2,
-  /** Answered from names, or by rule. */
-  here: 3,
-  /** Answered from what servers said before. */
+  /** Answered from local names or by a rule. */
+  local: 3,
+  /** Answered from the cache. */
   cache: 4,
-  /** Somebody else has to be asked; what becomes of it is another outcome. */
+  /** It goes upstream; its result is another outcome. */
   deferred: 5,
-  /** A query that was deferred has its answer. */
-  delivered: 6,
-  /** A probe of our own, which no container has asked. */
-  ours: 7,
+  /** A deferred query has its answer. */
+  completed: 6,
+  /** Our own probe, not a query of a container. */
+  probe: 7,
 } as const;
 
-/** What a query that was deferred brings along. */
-interface Delivered {
+/** The parts of a deferred query that are needed here. */
+interface CompletedQuery {
   readonly query: Uint8Array;
   readonly questionEnd: number;
   readonly type: number;
@@ -41,29 +41,32 @@ const NO_BYTES = new Uint8Array(0);
 
 export class Outcome {
   stage: number = STAGE.ignored;
-  /** One of HOW. */
+  /** One of QUERY_RESULT. */
   result: number = QUERY_RESULT.local;
-  /** With the part of it that stands in an OPT. */
+  /** Including the upper bits from an OPT. */
   rcode = 0;
   type = 0;
   isStream = false;
-  /** Somebody has it explained: no container has asked it. */
+  /** It is being explained: no container sent it. */
   isExplained = false;
-  /** The message in which the name stands as it was asked, and the reply: both begin at `at`, and have the name there. */
+  /**
+   * The query, with the name in its original letter case, and the reply: both begin at `at` and have the name at the
+   * same place.
+   */
   question: Uint8Array = NO_BYTES;
   reply: Uint8Array = NO_BYTES;
   at = 0;
-  /** Of the reply. */
+  /** Length of the reply. */
   length = 0;
-  /** Where the name ends; 0 where none could be read. */
+  /** Where the name ends; 0 if it could not be read. */
   nameEnd = 0;
-  /** Whose reply it was, where a server was asked. */
+  /** The server that answered, if the query went upstream. */
   server: Server | undefined;
-  /** When the query came, on the clock of `performance.now`, and how long it took; 0 for what is answered at once. */
+  /** Arrival on the clock of `performance.now`, and duration; 0 for queries that are answered at once. */
   arrivedMs = 0;
   tookMs = 0;
 
-  /** A query is about to be answered where it lies. */
+  /** A query is about to be answered in place. */
   begin(block: Uint8Array, at: number, isStream: boolean): void {
     this.stage = STAGE.ignored;
     this.result = QUERY_RESULT.local;
@@ -76,9 +79,14 @@ export class Outcome {
     this.nameEnd = 0;
   }
 
-  /** A query that was deferred has its answer. */
-  deliver({ query, questionEnd, type }: Delivered, reply: Uint8Array, result: QueryResult, server: Server | undefined): void {
-    this.stage = STAGE.delivered;
+  /** A deferred query has its answer. */
+  complete(
+    { query, questionEnd, type }: CompletedQuery,
+    reply: Uint8Array,
+    result: QueryResult,
+    server: Server | undefined,
+  ): void {
+    this.stage = STAGE.completed;
     this.result = QUERY_RESULT[result];
     this.type = type;
     this.question = query;
@@ -89,25 +97,25 @@ export class Outcome {
     this.server = server;
   }
 
-  /** And how long that has taken. */
+  /** Adds the transport and the duration. */
   setTimes(isStream: boolean, arrivedMs: number, nowMs: number): void {
     this.isStream = isStream;
     this.arrivedMs = arrivedMs;
     this.tookMs = nowMs - arrivedMs;
   }
 
-  /** The reply is written; a code that takes an OPT to say is told before. */
+  /** The reply is written. An rcode that needs an OPT has been set before. */
   end(length: number): void {
     this.length = length;
     if (this.rcode === 0) this.rcode = rcodeOf(this.reply, this.at);
   }
 
-  /** Records in the answer section. */
+  /** Number of records in the answer section. */
   get answers(): number {
     return this.nameEnd === 0 ? 0 : u16(this.reply, this.at + ANSWERS_AT);
   }
 
-  /** The TTL of the first record; undefined where there is none, or where it cannot be read. */
+  /** The TTL of the first record; undefined if there is none or it cannot be read. */
   get ttl(): number | undefined {
     const { reply, nameEnd } = this;
     const end = this.at + this.length;

@@ -1,18 +1,18 @@
 /**
- * Health: what experience tells of one server. It is usually so fast; it may be down; and if it is, when it is worth a
- * query on trial. Only queries that are asked anyway are looked at: nothing is sent to find out.
+ * Health: the observed state of one server: its usual response time, whether it is down, and when a server that is down
+ * gets a trial query. Only client queries are observed; there are no health-check queries.
  *
- * A container chooses what it asks, and with that whether a healthy server is silent or fails: any zone may have servers
- * that do. So what one container sees counts for itself, and for all only when another one sees it, too, or when nobody
- * else asks that server.
+ * A container chooses what it queries, and so whether a healthy server fails or stays silent: any zone may have broken
+ * authoritative servers. So the observations of one container count for that container alone, and for all only if
+ * another container observes the same or no other container uses the server.
  *
- *   up --(silent for several queries and a while, refuses, or fails at everything)--> down --(any good answer)--> up
- *                                                                                      |  on trial now and then
+ *   up --(no answer to several queries for a while, unreachable, or only failures)--> down --(any good answer)--> up
+ *                                                                                      |  trial query now and then
  */
 import { LIMITS } from "../../base/limits.ts";
 import { Streak } from "./streak.ts";
 
-/** Weights of the newest sample in the running means, as TCP has them (RFC 6298). */
+/** Weight of the newest sample in the moving averages, as in TCP (RFC 6298). */
 const GAIN = 1 / 8;
 const VARIANCE_GAIN = 1 / 4;
 const DEVIATIONS = 4;
@@ -22,122 +22,132 @@ export class Health {
   #rttMs: number | undefined;
   #deviationMs = 0;
   readonly #unanswered = new Streak();
-  readonly #useless = new Streak();
+  readonly #errors = new Streak();
   #isDown = false;
-  /** The only one for whom it is down; undefined for everybody. */
+  /** The only client for which it is down; undefined for all. */
   #downFor: number | undefined;
-  /** Who has asked it so far, as long as that is one. */
+  /** The client that uses it, as long as there is only one. */
   #soleClient: number | undefined;
   #hasManyClients = false;
   #trialAtMs = 0;
   #trialAfterMs: number = LIMITS.trialMsFirst;
   #reason: string | undefined;
   #sinceMs: number | undefined;
-  /** What it was asked, and what came of it; an answer may be useless, as SERVFAIL is. */
+  /** Queries and their results; an answer may be useless, such as SERVFAIL. */
   readonly counters = { queries: 0, answers: 0, useless: 0, unreachable: 0 };
 
   constructor(onChange: (isUp: boolean, reason: string) => void) {
     this.#onChange = onChange;
   }
 
-  /** Time it usually takes; undefined as long as it has not answered. */
+  /** Usual response time; undefined until the first answer. */
   get rttMs(): number | undefined {
     return this.#rttMs;
   }
 
-  /** How far its answers are usually from that. */
+  /** Usual deviation from that. */
   get deviationMs(): number {
     return this.#deviationMs;
   }
 
-  /** Why it went down, or came back. */
+  /** Why it went down, or came back up. */
   get reason(): string | undefined {
     return this.#reason;
   }
 
-  /** When it last went down, or came back; undefined where it has always been up. */
+  /** When it last went down or came back up; undefined if it has always been up. */
   get sinceMs(): number | undefined {
     return this.#sinceMs;
   }
 
-  /** How long to wait for it before another one is asked as well. */
+  /** How long to wait before the next server is tried as well. */
   get patienceMs(): number {
     if (this.#rttMs === undefined) return LIMITS.hedgeMsFirst;
     const slow = this.#rttMs + DEVIATIONS * this.#deviationMs;
     return Math.min(LIMITS.hedgeMsMax, Math.max(LIMITS.hedgeMsMin, slow));
   }
 
-  /** For one who asks; or, without one, for everybody. */
-  checkIsDown(nowMs: number, by?: number): boolean {
-    this.#judge(nowMs, by);
-    return this.#isDown && (this.#downFor === undefined || this.#downFor === by);
+  /**
+   * Whether it is down for one client; or, without one, for all. Updates the state: silence counts only once enough
+   * time has passed.
+   */
+  checkIsDown(nowMs: number, client?: number): boolean {
+    this.#evaluate(nowMs, client);
+    return this.#isDown && (this.#downFor === undefined || this.#downFor === client);
   }
 
-  /** Whether a server that is down is to get this query, too. */
-  takeTrial(nowMs: number, by: number): boolean {
-    if (!this.checkIsDown(nowMs, by) || nowMs < this.#trialAtMs) return false;
+  /** Whether a server that is down gets this query as a trial; if so, schedules the next trial. */
+  takeTrial(nowMs: number, client: number): boolean {
+    if (!this.checkIsDown(nowMs, client) || nowMs < this.#trialAtMs) return false;
     this.#trialAfterMs = Math.min(LIMITS.trialMsLast, this.#trialAfterMs * 2);
     this.#trialAtMs = nowMs + this.#trialAfterMs;
     return true;
   }
 
-  recordQuery(nowMs: number, by: number): void {
-    this.#soleClient ??= by;
-    if (this.#soleClient !== by) this.#hasManyClients = true;
-    this.#unanswered.add(nowMs, by);
+  recordQuery(nowMs: number, client: number): void {
+    this.#soleClient ??= client;
+    if (this.#soleClient !== client) this.#hasManyClients = true;
+    this.#unanswered.add(nowMs, client);
     this.counters.queries++;
   }
 
-  /** It has answered something, in so many milliseconds where that is known. */
-  recordAnswer(nowMs: number, tookMs: number | undefined, isUseful: boolean, by: number): void {
+  /** It answered, after `tookMs` if known. */
+  recordAnswer(nowMs: number, tookMs: number | undefined, isUseful: boolean, client: number): void {
     this.#unanswered.clear();
     this.counters.answers++;
     if (!isUseful) this.counters.useless++;
-    if (tookMs !== undefined) this.#learn(tookMs);
+    if (tookMs !== undefined) this.#updateRtt(tookMs);
     if (isUseful) {
-      this.#useless.clear();
+      this.#errors.clear();
       this.#trialAfterMs = LIMITS.trialMsFirst;
       if (this.#isDown) {
         this.#isDown = false;
-        this.#change(nowMs, "it answers again");
+        this.#change(nowMs, "answers again");
       }
       return;
     }
-    this.#useless.add(nowMs, by);
-    this.#judge(nowMs, by);
+    this.#errors.add(nowMs, client);
+    this.#evaluate(nowMs, client);
   }
 
-  /** It cannot be reached at all. */
+  /** It cannot be reached. */
   recordUnreachable(nowMs: number, reason: string): void {
     this.counters.unreachable++;
     this.#goDown(nowMs, undefined, reason);
   }
 
-  #judge(nowMs: number, by: number | undefined): void {
-    const { downAfterQueries, downAfterMs, downAfterErrors: downAfterUseless, downAfterErrorsOthers: downAfterUselessOthers } = LIMITS;
+  #evaluate(nowMs: number, client: number | undefined): void {
+    const { downAfterQueries, downAfterMs, downAfterErrors, downAfterErrorsOthers } = LIMITS;
     const silence = this.#unanswered;
     if (silence.count >= downAfterQueries && nowMs - silence.sinceMs >= downAfterMs) {
-      const isSeenByOthers = silence.others > 0 && nowMs - silence.othersSinceMs >= downAfterMs;
-      this.#suspect(nowMs, by, silence.firstClient, isSeenByOthers, "it does not answer");
+      const isConfirmed = silence.others > 0 && nowMs - silence.othersSinceMs >= downAfterMs;
+      this.#suspect(nowMs, client, silence.firstClient, isConfirmed, "does not answer");
     }
-    const useless = this.#useless;
-    if (useless.count >= downAfterUseless) {
-      this.#suspect(nowMs, by, useless.firstClient, useless.others >= downAfterUselessOthers, "it fails at everything");
+    const errors = this.#errors;
+    if (errors.count >= downAfterErrors) {
+      this.#suspect(
+        nowMs,
+        client,
+        errors.firstClient,
+        errors.others >= downAfterErrorsOthers,
+        "answers with errors only",
+      );
     }
   }
 
   #suspect(
     nowMs: number,
-    by: number | undefined,
-    witness: number | undefined,
-    isSeenByOthers: boolean,
+    client: number | undefined,
+    firstClient: number | undefined,
+    isConfirmed: boolean,
     reason: string,
   ): void {
-    if (isSeenByOthers || !this.#hasManyClients) this.#goDown(nowMs, undefined, reason);
-    else if (by !== undefined && by === witness) this.#goDown(nowMs, by, `${reason} (seen by one container)`);
+    if (isConfirmed || !this.#hasManyClients) this.#goDown(nowMs, undefined, reason);
+    else if (client !== undefined && client === firstClient)
+      this.#goDown(nowMs, client, `${reason} (observed by one container only)`);
   }
 
-  #learn(tookMs: number): void {
+  #updateRtt(tookMs: number): void {
     if (this.#rttMs === undefined) {
       this.#rttMs = tookMs;
       this.#deviationMs = tookMs / 2;
@@ -148,8 +158,8 @@ export class Health {
   }
 
   #goDown(nowMs: number, downFor: number | undefined, reason: string): void {
-    const isKnown = this.#isDown && (this.#downFor === undefined || downFor !== undefined);
-    if (isKnown) return;
+    const isAlreadyDown = this.#isDown && (this.#downFor === undefined || downFor !== undefined);
+    if (isAlreadyDown) return;
     this.#isDown = true;
     this.#downFor = downFor;
     this.#trialAtMs = nowMs + this.#trialAfterMs;

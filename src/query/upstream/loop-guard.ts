@@ -1,12 +1,12 @@
 /**
- * LoopGuard: notices servers that lead back to us, as when the host's resolver is a container whose own resolver we are.
- * What makes it look is the same question coming in again while it is being asked. It then asks that server for two names
- * that nobody else asks for: one below the name in question, so that it takes the same way, and one of a zone that does
- * not exist, which takes the way of all names. What comes back to us is a loop, by way of the container that asked it.
+ * LoopGuard: detects forwarding loops, such as a host resolver that runs in a container which uses dns11. A second
+ * identical question while the first is in flight triggers a check. The check sends the server two probes with names
+ * that only we know: one below the name in question, which takes the same route, and one in a zone that does not exist,
+ * which takes the default route. A probe that comes back proves a loop through the container that sent it.
  *
- * Only that container's queries are part of the loop, so only they are kept from the server; everybody else goes on asking
- * it. And whoever runs a name's own servers can read a probe below that name and have a container ask it: so what came
- * back below a name says something about that name alone.
+ * Only that container's queries are part of the loop, so only they stop using the server. And the authoritative servers
+ * of a name see the probe below that name and can make a container query it, so a probe that comes back counts only for
+ * names below its own.
  */
 import { randomBytes } from "node:crypto";
 
@@ -18,7 +18,7 @@ import type { Client } from "../client/client.ts";
 import type { Nameserver } from "./nameserver.ts";
 import type { Exchange } from "./udp-socket.ts";
 
-/** A server that leads back to a container, for names that end so; "" for all. */
+/** A server that forwards a container's queries back to us, for names with this suffix; "" for all names. */
 export interface Loop {
   readonly nameserver: Nameserver;
   readonly suffix: string;
@@ -34,7 +34,7 @@ type OnLoop = (client: Client, loop: Loop) => void;
 
 const NONCE_BYTES = 8;
 const MARK = "dns11-loop";
-/** How long a probe may be on its way. */
+/** Lifetime of a probe. */
 const PROBE_MS = 5_000;
 const PROBES_MAX = 256;
 
@@ -42,9 +42,9 @@ export class LoopGuard {
   readonly #now: () => number;
   readonly #onLoop: OnLoop;
   readonly #sent = new Map<string, SentProbe>();
-  readonly #lookedAtMs = new WeakMap<Nameserver, number>();
+  readonly #checkedAtMs = new WeakMap<Nameserver, number>();
   readonly #loops = new WeakMap<Client, readonly Loop[]>();
-  /** Until then there may be a loop to look for. */
+  /** Until then a loop may be active. */
   #loopsUntilMs = -Infinity;
 
   constructor(now: () => number, onLoop: OnLoop) {
@@ -52,12 +52,12 @@ export class LoopGuard {
     this.#onLoop = onLoop;
   }
 
-  /** Whether there is any probe to look out for. */
+  /** Whether any probe is outstanding. */
   get hasProbes(): boolean {
     return this.#sent.size > 0;
   }
 
-  /** A question for `name` may have come back from one of these servers: has them asked for what only we know of. */
+  /** A query for `name` may have come back from one of these servers: sends them probes. */
   suspect(client: Client, nameservers: readonly Nameserver[], name: string): void {
     for (const nameserver of nameservers) {
       try {
@@ -66,21 +66,24 @@ export class LoopGuard {
           socket.ask(new LoopProbe(message, client.number));
         }
       } catch {
-        // A server that cannot be reached leads nowhere.
+        // An unreachable server is no loop.
       }
     }
   }
 
-  /** Probes for this server, about `name` (a name without its end) and about all; none where none are due. */
+  /**
+   * Probes for this server, one below `name` (without the root label) and one below the root; none if the last check
+   * was recent.
+   */
   #probes(nameserver: Nameserver, name: string): Buffer[] {
     const now = this.#now();
-    const isDue = now - (this.#lookedAtMs.get(nameserver) ?? -Infinity) >= LIMITS.loopProbeEveryMs;
+    const isDue = now - (this.#checkedAtMs.get(nameserver) ?? -Infinity) >= LIMITS.loopProbeEveryMs;
     if (!isDue || this.#sent.size + 2 > PROBES_MAX) return [];
-    this.#lookedAtMs.set(nameserver, now);
+    this.#checkedAtMs.set(nameserver, now);
     return [...new Set([name, ""])].flatMap((suffix) => this.#probe(nameserver, suffix) ?? []);
   }
 
-  /** Whether the name of a query that came in, which begins at `start`, is one of our probes. */
+  /** Records a probe that came back; returns whether the query, whose name begins at `start`, is one. */
   recordProbe(client: Client, block: Uint8Array, start: number, nameEnd: number): boolean {
     const [nonce = "", mark] = presentation(block, start, nameEnd).toLowerCase().split(".", 2);
     const probe = mark === MARK ? this.#sent.get(nonce) : undefined;
@@ -95,7 +98,7 @@ export class LoopGuard {
     return true;
   }
 
-  /** Of these servers, those that lead back to the container when it asks for `name`. */
+  /** The servers of these that forward the container's queries for `name` back to us. */
   loopingServers(client: Client, nameservers: readonly Nameserver[], name: string): readonly Nameserver[] {
     const now = this.#now();
     if (now >= this.#loopsUntilMs) return NO_NAMESERVERS;
@@ -117,16 +120,16 @@ export class LoopGuard {
   }
 }
 
-/** A probe is looked out for where queries come in; its reply says nothing. */
+/** A probe counts when it arrives as a query; its reply is ignored. */
 class LoopProbe implements Exchange {
   readonly message: Buffer;
   readonly questionEnd: number;
   readonly clientNumber: number;
 
-  constructor(message: Buffer, by: number) {
+  constructor(message: Buffer, clientNumber: number) {
     this.message = message;
     this.questionEnd = message.length;
-    this.clientNumber = by;
+    this.clientNumber = clientNumber;
   }
 
   onReply(): void {}
@@ -138,7 +141,7 @@ class LoopProbe implements Exchange {
 
 const NO_NAMESERVERS: readonly Nameserver[] = [];
 
-/** Names as wire labels, without their end. */
+/** Names are wire labels without the root label. */
 export function isBelow(name: string, suffix: string): boolean {
   let at = 0;
   while (name.length - at > suffix.length) at += name.charCodeAt(at) + 1;

@@ -1,7 +1,7 @@
 /**
- * Fleet: every server there is to ask, each once. A server of the host's is the same for all containers; one that is asked
- * from inside a container is that container's alone, whatever its address. A lane is a list of servers as one container
- * takes it, and its scope a number that two lanes share only if they are the same servers in the same order.
+ * NameserverPool: every upstream server, once. A server of the host is common to all containers. A server that is
+ * reached from inside a container belongs to that container alone, whatever its address. A ServerList is the servers of
+ * one route; two lists have the same scope only if they have the same servers in the same order.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { RateLimit } from "../../base/lib/rate-limit.ts";
@@ -15,22 +15,22 @@ import { StreamPool } from "./stream-pool.ts";
 export interface ServerList {
   readonly nameservers: readonly Nameserver[];
   readonly scope: number;
-  /** Docker's own resolver behind us: what it says of its own names holds for as long as ours do. */
+  /** Docker's embedded DNS: its replies about Docker's names get the TTL of ours. */
   readonly isDocker: boolean;
-  /** The only one who may take it; undefined where all servers are the host's. */
+  /** The only client that may use the list; undefined if all servers are the host's. */
   readonly client: Client | undefined;
 }
 
 export class NameserverPool {
   readonly #parts: SocketPoolParts;
   readonly #onHealth: OnHealth;
-  readonly #lanes = new WeakMap<Route, ServerList>();
+  readonly #lists = new WeakMap<Route, ServerList>();
   readonly #host = new Map<string, Nameserver>();
   readonly #own = new WeakMap<Client, ClientUpstreams>();
   readonly #scopes = new Map<string, number>();
-  /** New connections to the host's servers, of all containers. */
+  /** Rate limit for new connections to the host's servers, over all containers. */
   readonly #connects: RateLimit;
-  #scopesGiven = 0;
+  #scopesUsed = 0;
 
   constructor(parts: SocketPoolParts, onHealth: OnHealth) {
     this.#parts = parts;
@@ -38,56 +38,56 @@ export class NameserverPool {
     this.#connects = new RateLimit(LIMITS.upstreamConnectsOfHost, parts.now);
   }
 
-  /** Servers of the host's that have been asked. */
+  /** Servers of the host that have been used. */
   get hostNameservers(): Iterable<Nameserver> {
     return this.#host.values();
   }
 
-  /** A server, where it has been asked for this container or, if it is the host's, for any. */
+  /** A server, if it has been used by this container or, for a server of the host, by any. */
   find(client: Client | undefined, server: Server): Nameserver | undefined {
     if (server.from === "host") return this.#host.get(serverKey(server));
     return client === undefined ? undefined : this.#own.get(client)?.nameservers.get(serverKey(server));
   }
 
   serverListFor(client: Client, route: Route): ServerList {
-    const known = this.#lanes.get(route);
+    const known = this.#lists.get(route);
     if (known !== undefined && (known.client === undefined || known.client === client)) return known;
     const isOwn = route.servers.some(({ from }) => from !== "host");
     const key = route.servers.map(serverKey).join(" ");
-    const lane: ServerList = {
+    const list: ServerList = {
       nameservers: route.servers.map((server) => this.#nameserver(client, server)),
       scope: isOwn ? this.#ownScope(client, key) : this.#scope(key),
       isDocker: route.servers.some(({ from }) => from === "docker"),
       client: isOwn ? client : undefined,
     };
-    this.#lanes.set(route, lane);
-    return lane;
+    this.#lists.set(route, list);
+    return list;
   }
 
-  /** The TCP connections that a container has to a server. */
+  /** The container's TCP connections to a server. */
   streamsTo(client: Client, nameserver: Nameserver): StreamPool {
     const own = this.#ownOf(client);
     const { server } = nameserver;
     const key = serverKey(server);
     const known = own.streams.get(key);
     if (known !== undefined) return known;
-    const made = new StreamPool({
+    const created = new StreamPool({
       ids: this.#parts.ids,
       shares: client.shares,
       connects: own.connects,
       connectsOfHost: server.from === "host" ? this.#connects : undefined,
       dial: () => client.dial(server, "tcp"),
     });
-    own.streams.set(key, made);
-    return made;
+    own.streams.set(key, created);
+    return created;
   }
 
-  /** Whether replies of this scope are everybody's who asks the same servers of the host's. */
+  /** Whether replies of this scope are valid for every container that uses the same servers of the host. */
   isSharedScope(scope: number): boolean {
     return scope % 2 === 0;
   }
 
-  /** The host's servers are other ones from now on, or in another place. */
+  /** Drops the host's servers: their addresses or their namespace have changed. */
   dropHostServers(): void {
     for (const { sockets } of this.#host.values()) sockets.retire();
     this.#host.clear();
@@ -99,12 +99,12 @@ export class NameserverPool {
     const key = serverKey(server);
     const known = servers.get(key);
     if (known !== undefined) return known;
-    const made = new Nameserver(server, this.#poolPartsFor(client, server), this.#onHealth);
-    servers.set(key, made);
-    return made;
+    const created = new Nameserver(server, this.#poolPartsFor(client, server), this.#onHealth);
+    servers.set(key, created);
+    return created;
   }
 
-  /** Sockets to servers of a container's own are of its share. */
+  /** Sockets to a container's own servers count against its share. */
   #poolPartsFor(client: Client, { from }: Server): SocketPoolParts {
     return from === "host" ? this.#parts : { ...this.#parts, share: client.shares.upstreamSockets };
   }
@@ -113,45 +113,45 @@ export class NameserverPool {
     const known = this.#own.get(client);
     if (known !== undefined) return known;
     const connects = new RateLimit(LIMITS.upstreamConnects, this.#parts.now);
-    const made: ClientUpstreams = { nameservers: new Map(), scopes: new Map(), streams: new Map(), connects };
-    this.#own.set(client, made);
-    // A container may outlive this fleet, which other settings have replaced, and is not to keep it alive.
-    const own = new WeakRef(made);
-    client.atClose(() => {
+    const created: ClientUpstreams = { nameservers: new Map(), scopes: new Map(), streams: new Map(), connects };
+    this.#own.set(client, created);
+    // A container may outlive this pool, which new settings replace; the callback must not keep the pool alive.
+    const own = new WeakRef(created);
+    client.onClose(() => {
       const { nameservers, streams } = own.deref() ?? NO_UPSTREAMS;
       for (const { sockets } of nameservers.values()) sockets.close();
       for (const pool of streams.values()) pool.close();
     });
-    return made;
+    return created;
   }
 
-  /** Even numbers for lists of the host's servers, odd ones for a container's own. */
+  /** Even numbers for lists of the host's servers, odd ones for lists of a container's own. */
   #scope(key: string): number {
-    return scopeIn(this.#scopes, key, () => ++this.#scopesGiven * 2);
+    return scopeIn(this.#scopes, key, () => ++this.#scopesUsed * 2);
   }
 
   #ownScope(client: Client, key: string): number {
-    return scopeIn(this.#ownOf(client).scopes, key, () => ++this.#scopesGiven * 2 + 1);
+    return scopeIn(this.#ownOf(client).scopes, key, () => ++this.#scopesUsed * 2 + 1);
   }
 }
 
-/** What one container has to itself. */
+/** What belongs to one container. */
 interface ClientUpstreams {
   readonly nameservers: Map<string, Nameserver>;
   readonly scopes: Map<string, number>;
-  /** By server, as the host's may be forgotten and known anew. */
+  /** By server, because the host's servers may be dropped and created again. */
   readonly streams: Map<string, StreamPool>;
   readonly connects: RateLimit;
 }
 
 const NO_UPSTREAMS: Pick<ClientUpstreams, "nameservers" | "streams"> = { nameservers: new Map(), streams: new Map() };
 
-function scopeIn(scopes: Map<string, number>, key: string, give: () => number): number {
+function scopeIn(scopes: Map<string, number>, key: string, next: () => number): number {
   const known = scopes.get(key);
   if (known !== undefined) return known;
-  const given = give();
-  scopes.set(key, given);
-  return given;
+  const scope = next();
+  scopes.set(key, scope);
+  return scope;
 }
 
 function serverKey(server: Server): string {

@@ -1,21 +1,21 @@
 /**
- * Nameserver: one server, which is an address and the namespace it is asked from, with all that is known of it: its
- * health, the sockets to it, and what it cannot do.
+ * Nameserver: one server, which is an address and the namespace it is reached from, with its health, its sockets, and
+ * its missing EDNS support.
  */
 import { LIMITS } from "../../base/limits.ts";
 import type { Server } from "../../base/model/view.ts";
 import { Health } from "./health.ts";
 import { type SocketPoolParts, SocketPool } from "./socket-pool.ts";
 
-/** Told when a server goes down, and when it is back. */
+/** Called when a server goes down or comes back up. */
 export type OnHealth = (server: Server, isUp: boolean, reason: string) => void;
 
 export class Nameserver {
   readonly server: Server;
   readonly health: Health;
   readonly sockets: SocketPool;
-  /** By container, for behind a server that all ask the servers of a name may deny EDNS to whoever asks for it. */
-  readonly #plainUntilMs = new Map<number, number>();
+  /** Per container: the authoritative servers behind a shared resolver may reject EDNS for one container's names. */
+  readonly #withoutEdnsUntilMs = new Map<number, number>();
   #loopsUntilMs = -Infinity;
 
   constructor(server: Server, parts: SocketPoolParts, onHealth: OnHealth) {
@@ -24,24 +24,24 @@ export class Nameserver {
     this.sockets = new SocketPool(server.address.includes(":") ? 6 : 4, LIMITS.upstreamSockets, parts);
   }
 
-  /** It answered a container's query with EDNS as if it could not read it. */
-  markWithoutEdns(nowMs: number, by: number): void {
-    for (const [client, untilMs] of this.#plainUntilMs) if (nowMs >= untilMs) this.#plainUntilMs.delete(client);
-    this.#plainUntilMs.set(by, nowMs + LIMITS.withoutEdnsMs);
+  /** The server rejected a query of this container because of EDNS. */
+  markWithoutEdns(nowMs: number, client: number): void {
+    for (const [each, untilMs] of this.#withoutEdnsUntilMs) if (nowMs >= untilMs) this.#withoutEdnsUntilMs.delete(each);
+    this.#withoutEdnsUntilMs.set(client, nowMs + LIMITS.withoutEdnsMs);
   }
 
-  /** Until then it is left out where it leads back to us. */
+  /** It is skipped until then for clients in a forwarding loop. */
   get loopsUntilMs(): number {
     return this.#loopsUntilMs;
   }
 
-  /** As far as this container has found; or, without one, any. */
-  speaksEdns(nowMs: number, by?: number): boolean {
-    if (by !== undefined) return nowMs >= (this.#plainUntilMs.get(by) ?? -Infinity);
-    return [...this.#plainUntilMs.values()].every((untilMs) => nowMs >= untilMs);
+  /** As far as this container has observed; or, without one, any container. */
+  speaksEdns(nowMs: number, client?: number): boolean {
+    if (client !== undefined) return nowMs >= (this.#withoutEdnsUntilMs.get(client) ?? -Infinity);
+    return [...this.#withoutEdnsUntilMs.values()].every((untilMs) => nowMs >= untilMs);
   }
 
-  /** A query to it came back to us by way of some container. */
+  /** A query to it came back to us through a container. */
   markLooping(nowMs: number): void {
     this.#loopsUntilMs = nowMs + LIMITS.loopMs;
   }

@@ -1,6 +1,6 @@
 /**
- * SocketPool: the UDP sockets to one server. Each query draws one of them at random; those that have had their time are
- * exchanged for new ones, which the kernel puts on other random ports, and where nothing is asked any more all are closed.
+ * SocketPool: the UDP sockets to one server. Each query uses one of them at random. A socket is replaced after some
+ * time or queries, so that the kernel picks a new random port, and all are closed when idle.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { Fault } from "../../base/lib/fault.ts";
@@ -8,13 +8,13 @@ import { guard } from "../../base/lib/guard.ts";
 import type { Share } from "../../base/lib/share.ts";
 import { UpstreamSocket, type SocketParts } from "./udp-socket.ts";
 
-/** What all pools share: the memory they receive into, and how many sockets there are and may be. */
+/** Shared by all pools: the receive buffer and the socket limit. */
 export interface SocketPoolParts extends SocketParts {
   readonly socketsMax: number;
-  /** Those that have sockets. */
+  /** The pools that have sockets. */
   readonly pools: Set<SocketPool>;
   readonly sockets: { open: number };
-  /** Where they are one container's: what it may have of them. */
+  /** The container's share, for a server of its own. */
   readonly share?: Share;
 }
 
@@ -24,38 +24,38 @@ const IDLE_MS = 3_000;
 export class SocketPool {
   readonly #parts: SocketPoolParts;
   readonly #family: 4 | 6;
-  readonly #places: (UpstreamSocket | undefined)[];
-  /** Spent, but somebody still waits there. */
-  readonly #leaving = new Set<UpstreamSocket>();
+  readonly #slots: (UpstreamSocket | undefined)[];
+  /** Replaced, but queries still wait on them. */
+  readonly #draining = new Set<UpstreamSocket>();
 
-  constructor(family: 4 | 6, places: number, parts: SocketPoolParts) {
+  constructor(family: 4 | 6, slots: number, parts: SocketPoolParts) {
     this.#parts = parts;
     this.#family = family;
-    this.#places = Array.from({ length: places }, () => undefined);
+    this.#slots = Array.from({ length: slots }, () => undefined);
   }
 
   /** A socket for one query; `dial` opens a connected one, and may throw. */
   draw(dial: () => number): UpstreamSocket {
     const { ids, now, pools, sockets, socketsMax, share } = this.#parts;
-    const place = ids.next() % this.#places.length;
-    const drawn = this.#places[place];
+    const slot = ids.next() % this.#slots.length;
+    const drawn = this.#slots[slot];
     if (drawn !== undefined && !drawn.isSpent(now())) return drawn;
-    // Where nobody waits it is of no use any more, and would only hold its place in the container's share.
-    const isLeft = drawn?.isIdle === true;
-    if (isLeft) this.#close(drawn);
-    this.#places[place] = undefined;
+    // Without waiting queries it is of no further use and would only count against the container's share.
+    const isUnused = drawn?.isIdle === true;
+    if (isUnused) this.#close(drawn);
+    this.#slots[slot] = undefined;
     if (sockets.open >= socketsMax || share?.has(1) === false) {
-      const shared = this.#places.find((socket) => socket !== undefined) ?? (isLeft ? undefined : drawn);
-      if (shared === drawn) this.#places[place] = drawn;
-      else if (drawn !== undefined && !isLeft) this.#leaving.add(drawn);
+      const shared = this.#slots.find((socket) => socket !== undefined) ?? (isUnused ? undefined : drawn);
+      if (shared === drawn) this.#slots[slot] = drawn;
+      else if (drawn !== undefined && !isUnused) this.#draining.add(drawn);
       if (shared !== undefined) return shared;
-    } else if (drawn !== undefined && !isLeft) this.#leaving.add(drawn);
+    } else if (drawn !== undefined && !isUnused) this.#draining.add(drawn);
     if (share?.take(1) === false) {
-      throw new Fault("TOO_MANY_SOCKETS", "the container has too many sockets to servers of its own");
+      throw new Fault("TOO_MANY_SOCKETS", "too many UDP sockets to the container's own servers");
     }
     const socket = this.#open(dial, share);
     sockets.open++;
-    this.#places[place] = socket;
+    this.#slots[slot] = socket;
     if (pools.size === 0) startSweeping(pools, now);
     pools.add(this);
     return socket;
@@ -70,35 +70,35 @@ export class SocketPool {
     }
   }
 
-  /** Closes what is no longer needed; whether anything is left. */
+  /** Closes sockets that are no longer needed; returns whether any is left. */
   sweep(nowMs: number): boolean {
-    for (const [place, socket] of this.#places.entries()) {
+    for (const [slot, socket] of this.#slots.entries()) {
       if (socket === undefined) continue;
-      if (socket.isSpent(nowMs) || nowMs - socket.lastAskedMs >= IDLE_MS) {
-        this.#places[place] = undefined;
-        this.#leaving.add(socket);
+      if (socket.isSpent(nowMs) || nowMs - socket.lastSentMs >= IDLE_MS) {
+        this.#slots[slot] = undefined;
+        this.#draining.add(socket);
       }
     }
-    for (const socket of this.#leaving) {
-      // A late reply tells that a slow server lives; past the budget nobody waits for one.
-      if (!socket.isIdle && nowMs - socket.lastAskedMs < LIMITS.upstreamSocketMs) continue;
+    for (const socket of this.#draining) {
+      // A late reply shows that a slow server is alive; after the time budget no query waits for one.
+      if (!socket.isIdle && nowMs - socket.lastSentMs < LIMITS.upstreamSocketMs) continue;
       this.#close(socket);
-      this.#leaving.delete(socket);
+      this.#draining.delete(socket);
     }
-    return this.#leaving.size > 0 || this.#places.some((socket) => socket !== undefined);
+    return this.#draining.size > 0 || this.#slots.some((socket) => socket !== undefined);
   }
 
-  /** Asks nothing more on these sockets; what was asked may still be answered. */
+  /** Sends nothing more on these sockets; outstanding queries may still be answered. */
   retire(): void {
-    for (const socket of this.#places) if (socket !== undefined) this.#leaving.add(socket);
-    this.#places.fill(undefined);
+    for (const socket of this.#slots) if (socket !== undefined) this.#draining.add(socket);
+    this.#slots.fill(undefined);
   }
 
   close(): void {
-    for (const socket of this.#places) if (socket !== undefined) this.#close(socket);
-    for (const socket of this.#leaving) this.#close(socket);
-    this.#places.fill(undefined);
-    this.#leaving.clear();
+    for (const socket of this.#slots) if (socket !== undefined) this.#close(socket);
+    for (const socket of this.#draining) this.#close(socket);
+    this.#slots.fill(undefined);
+    this.#draining.clear();
     this.#parts.pools.delete(this);
   }
 

@@ -1,22 +1,22 @@
 /**
- * Witnesses: how often something was seen in a row, since when, and whether by one container alone.
+ * Streak: consecutive observations of one kind: how many, since when, and whether by one client alone.
  */
 export class Streak {
   count = 0;
   sinceMs = 0;
-  /** Who saw it first. */
+  /** The client of the first one. */
   firstClient: number | undefined;
-  /** How often others did, and since when. */
+  /** Observations of other clients, and since when. */
   others = 0;
   othersSinceMs = 0;
 
-  add(nowMs: number, by: number): void {
+  add(nowMs: number, client: number): void {
     if (this.count === 0) {
-      this.firstClient = by;
+      this.firstClient = client;
       this.sinceMs = nowMs;
     }
     this.count++;
-    if (by === this.firstClient) return;
+    if (client === this.firstClient) return;
     if (this.others === 0) this.othersSinceMs = nowMs;
     this.others++;
   }

@@ -1,7 +1,7 @@
 /**
- * StreamPool: the TCP connections of one container to one server. They are used again, because a connection a query would
- * soon leave no ports; and they are nobody else's, because many servers answer what comes on a connection one after the
- * other, and a slow name of one container would be another one's delay.
+ * StreamPool: the TCP connections of one container to one server. Connections are reused, because one per query would
+ * soon exhaust the ports. They are not shared between containers, because many servers answer queries on a connection
+ * in order, so that one container's slow name would delay another container.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
@@ -15,17 +15,17 @@ import type { Exchange } from "./udp-socket.ts";
 export interface StreamPoolParts {
   readonly ids: RandomIds;
   readonly shares: Pick<Shares, "upstreamStreams" | "streamBytes">;
-  /** How many new connections there may be: of the container, and of all containers where the server is the host's. */
+  /** Rate limits for new connections: the container's, and the one over all containers if the server is the host's. */
   readonly connects: RateLimit;
   readonly connectsOfHost: RateLimit | undefined;
   /** Opens a socket that is connecting to the server; may throw. */
   readonly dial: () => number;
 }
 
-/** A connection for one question alone. */
+/** A connection for one query only. */
 interface DedicatedConnection {
   readonly fd: number;
-  /** To be called once, when it is closed. */
+  /** Must be called once, when the connection is closed. */
   readonly onClosed: () => void;
 }
 
@@ -38,14 +38,14 @@ export class StreamPool {
     this.#parts = parts;
   }
 
-  /** Throws where no connection can be had. */
+  /** Throws if no connection is available. */
   ask(exchange: Exchange): void {
     this.#choose().ask({ exchange, tries: 0 });
   }
 
-  /** Opens a connection that is not shared, as one more of the container's. Throws where none can be had. */
+  /** Opens a connection that is not shared; it counts against the container's limits. Throws if none is available. */
   openDedicated(): DedicatedConnection {
-    if (!this.#mayOpen()) throw tooMany();
+    if (!this.#reserve()) throw tooMany();
     const { upstreamStreams } = this.#parts.shares;
     return { fd: this.#dial(), onClosed: () => upstreamStreams.give(1) };
   }
@@ -55,24 +55,27 @@ export class StreamPool {
     for (const stream of this.#streams) stream.close();
   }
 
-  /** One on which nothing is under way, or else a new one, or else the one on which least is. */
+  /** An idle connection, else a new one, else the one with the fewest queries in flight. */
   #choose(): UpstreamStream {
-    let idlest: UpstreamStream | undefined;
+    let leastBusy: UpstreamStream | undefined;
     for (const stream of this.#streams) {
-      if (idlest === undefined || stream.pending < idlest.pending) idlest = stream;
+      if (leastBusy === undefined || stream.pending < leastBusy.pending) leastBusy = stream;
     }
-    if (idlest?.pending === 0) return idlest;
-    const mayOpen = this.#streams.size < LIMITS.upstreamStreamsPerServer && this.#mayOpen();
-    if (mayOpen) return this.#open();
-    if (idlest !== undefined && idlest.pending < LIMITS.upstreamPipelined) return idlest;
+    if (leastBusy?.pending === 0) return leastBusy;
+    const hasReserved = this.#streams.size < LIMITS.upstreamStreamsPerServer && this.#reserve();
+    if (hasReserved) return this.#open();
+    if (leastBusy !== undefined && leastBusy.pending < LIMITS.upstreamPipelined) return leastBusy;
     throw tooMany();
   }
 
-  /** The first connection to a server is not refused for how many others open. */
-  #mayOpen(): boolean {
+  /**
+   * Takes a place for one more connection. The rate limit over all containers does not apply to a container's first
+   * connection to a server.
+   */
+  #reserve(): boolean {
     const { shares, connects, connectsOfHost } = this.#parts;
-    const isOverOfHost = this.#streams.size > 0 && connectsOfHost?.has() === false;
-    if (this.#isClosed || isOverOfHost || !connects.has() || !shares.upstreamStreams.take(1)) return false;
+    const isHostLimited = this.#streams.size > 0 && connectsOfHost?.has() === false;
+    if (this.#isClosed || isHostLimited || !connects.has() || !shares.upstreamStreams.take(1)) return false;
     connectsOfHost?.take();
     return connects.take();
   }
@@ -95,23 +98,23 @@ export class StreamPool {
   }
 
   /**
-   * A server may end a connection whenever it likes, also behind each reply; what it had not answered is asked on another
-   * one, as long as somebody waits for it. Nobody is called back before the call that ended it has returned.
+   * A server may close a connection at any time, even after every reply. Queries without an answer move to another
+   * connection if a client still waits. Callbacks run only after the call that closed the connection has returned.
    */
   #onClosed(stream: UpstreamStream, unanswered: readonly PendingExchange[], reason: string): void {
     this.#streams.delete(stream);
     this.#parts.shares.upstreamStreams.give(1);
     for (const { exchange, tries } of unanswered) {
       if (exchange.isWanted === false) continue;
-      const mayTry = stream.hasAnswered && tries < LIMITS.upstreamStreamTries && !this.#isClosed;
+      const mayRetry = stream.hasAnswered && tries < LIMITS.upstreamStreamTries && !this.#isClosed;
       guard.defer(exchange.clientNumber, () => {
-        if (mayTry) this.#askAgain(exchange, tries + 1);
+        if (mayRetry) this.#retry(exchange, tries + 1);
         else exchange.onUnreachable(reason);
       });
     }
   }
 
-  #askAgain(exchange: Exchange, tries: number): void {
+  #retry(exchange: Exchange, tries: number): void {
     try {
       this.#choose().ask({ exchange, tries });
     } catch (error) {
@@ -121,5 +124,5 @@ export class StreamPool {
 }
 
 function tooMany(): Fault {
-  return new Fault("TOO_MANY_STREAMS", "too many TCP connections or queries on them are under way");
+  return new Fault("TOO_MANY_STREAMS", "too many TCP connections, or queries on them");
 }

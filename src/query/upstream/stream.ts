@@ -1,6 +1,6 @@
 /**
- * UpstreamStream: one TCP connection to a server, on which many queries are under way at once (RFC 7766). A reply counts
- * that has the id and the question of one of them; anything else on a connection is a broken server, and ends it.
+ * UpstreamStream: one TCP connection to a server, with many queries in flight (RFC 7766). A reply must match the id and
+ * the question of one of them; anything else means a broken server and closes the connection.
  */
 import { Socket } from "node:net";
 
@@ -14,13 +14,13 @@ import type { Share } from "../../base/lib/share.ts";
 import { StreamReader } from "../../base/lib/stream-reader.ts";
 import { type Exchange, isReplyTo } from "./udp-socket.ts";
 
-/** A query on this connection, and on how many others it has been before. */
+/** A query on this connection, and the number of connections it was sent on before. */
 export interface PendingExchange {
   readonly exchange: Exchange;
   readonly tries: number;
 }
 
-/** Told once of a connection that is over, with what was not answered on it. */
+/** Called once when a connection is closed, with the queries that have no answer. */
 type OnClosed = (stream: UpstreamStream, unanswered: readonly PendingExchange[], reason: string) => void;
 
 export class UpstreamStream {
@@ -32,26 +32,26 @@ export class UpstreamStream {
   readonly #onClosed: OnClosed;
   #counted = 0;
   #isClosed = false;
-  /** The server has answered here, so that a later end is its right and no failure. */
+  /** The server has answered on this connection, so a later close is normal and no failure. */
   hasAnswered = false;
 
-  /** Takes over a socket that is connected, or connecting. */
+  /** Takes ownership of a socket that is connected, or connecting. */
   constructor(fd: number, ids: RandomIds, bytes: Share, onClosed: OnClosed) {
     this.#ids = ids;
     this.#bytes = bytes;
     this.#onClosed = onClosed;
     this.#socket = new Socket({ fd, readable: true, writable: true });
     this.#socket.setNoDelay(true);
-    // It is kept open for queries to come; that is no reason for the process to live.
+    // It stays open for later queries, which must not keep the process alive.
     this.#socket.unref();
-    this.#socket.setTimeout(LIMITS.upstreamStreamIdleMs, () => this.#enter(() => this.#end("no answer in time")));
-    this.#socket.on("data", (chunk: Buffer) => this.#enter(() => this.#onData(chunk)));
-    this.#socket.on("error", (error) => this.#enter(() => this.#end(error.message)));
-    for (const end of ["close", "end"]) this.#socket.on(end, () => this.#enter(() => this.#end(CLOSED)));
+    this.#socket.setTimeout(LIMITS.upstreamStreamIdleMs, () => this.#guarded(() => this.#end("timed out")));
+    this.#socket.on("data", (chunk: Buffer) => this.#guarded(() => this.#onData(chunk)));
+    this.#socket.on("error", (error) => this.#guarded(() => this.#end(error.message)));
+    for (const end of ["close", "end"]) this.#socket.on(end, () => this.#guarded(() => this.#end(CLOSED)));
   }
 
-  /** A defect costs the connection. */
-  #enter(work: () => void): void {
+  /** An internal error costs the connection. */
+  #guarded(work: () => void): void {
     if (!guard.run("upstream", 0, work)) this.#socket.destroy();
   }
 
@@ -70,7 +70,7 @@ export class UpstreamStream {
   }
 
   close(): void {
-    this.#end("the connection is not needed any more");
+    this.#end("connection no longer needed");
   }
 
   #onData(chunk: Buffer): void {
@@ -86,23 +86,25 @@ export class UpstreamStream {
   #onMessage(message: Buffer): void {
     const id = message.length < HEADER_BYTES ? undefined : idOf(message);
     const sent = id === undefined ? undefined : this.#waiting.get(id);
-    if (id === undefined || sent === undefined) return this.#end("it answered what was not asked");
+    if (id === undefined || sent === undefined) return this.#end("the reply has an unknown id");
     this.#waiting.delete(id);
     if (!isReplyTo(message, sent.exchange)) {
-      guard.run("upstream", sent.exchange.clientNumber, () => sent.exchange.onUnreachable("it answered another question"));
-      return this.#end("it answered another question");
+      guard.run("upstream", sent.exchange.clientNumber, () =>
+        sent.exchange.onUnreachable("the reply is to another question"),
+      );
+      return this.#end("the reply is to another question");
     }
     this.hasAnswered = true;
     guard.run("upstream", sent.exchange.clientNumber, () => sent.exchange.onReply(message));
   }
 
-  /** What it holds in memory is its container's; whether that is still within its share. */
+  /** Charges its buffers to the container; returns whether that is still within the container's share. */
   #count(): boolean {
     if (this.#isClosed) return false;
     const held = this.#reader.bytes + this.#socket.writableLength;
     const more = held - this.#counted;
     if (more > 0 && !this.#bytes.take(more)) {
-      this.#end("the container's connections hold too many bytes");
+      this.#end("too many bytes in the buffers of the container's connections");
       return false;
     }
     if (more < 0) this.#bytes.give(-more);
@@ -121,4 +123,4 @@ export class UpstreamStream {
   }
 }
 
-const CLOSED = "connection closed without an answer";
+const CLOSED = "connection closed without a reply";

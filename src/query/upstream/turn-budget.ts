@@ -1,7 +1,7 @@
 /**
- * TurnBudget: how many replies may be worked off in one round of the event loop. What servers bring for a container that
- * asks as fast as it can would otherwise keep everybody else's questions waiting; what is left stays in its socket until the
- * next round.
+ * TurnBudget: how many upstream replies are processed per turn of the event loop. Otherwise the replies for one
+ * container that queries as fast as it can would delay the queries of all others. The rest stays in the socket until
+ * the next turn.
  */
 export class TurnBudget {
   readonly #whole: number;

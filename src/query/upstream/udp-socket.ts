@@ -1,7 +1,7 @@
 /**
- * UpstreamSocket: one connected UDP socket to a server, shared by many queries and exchanged for another one before
- * anybody can learn its port. The kernel passes on only what the server sends; of that, a reply counts that has the id
- * and the question of a query that waits here. Several that have not are a sign that somebody is guessing.
+ * UpstreamSocket: one connected UDP socket to a server, shared by many queries and replaced before an attacker can
+ * learn its port. The kernel only delivers packets from the server. A reply must match the id and the question of a
+ * waiting query; several that do not match indicate spoofing.
  */
 import { setU16, u16 } from "../../base/dns/bytes.ts";
 import { HEADER_BYTES, ID_AT, QUESTIONS_AT, idOf, isReply, rcodeOf } from "../../base/dns/header.ts";
@@ -17,20 +17,20 @@ import type { RandomIds } from "../../base/lib/random-ids.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { TurnBudget } from "./turn-budget.ts";
 
-/** One query that waits for its reply. Exactly one of the three is called, once. */
+/** One query that waits for its reply. Exactly one of the three callbacks is called, once. */
 export interface Exchange {
-  /** The whole query; its id is written by the socket. Its question ends at `questionEnd`. */
+  /** The whole query; the socket writes its id. Its question ends at `questionEnd`. */
   readonly message: Buffer;
   readonly questionEnd: number;
-  /** The number of whose query it is. */
+  /** The number of the client. */
   readonly clientNumber: number;
-  /** False where nobody waits for it any more. */
+  /** False if no client waits any more. */
   readonly isWanted?: boolean;
   /** The bytes are valid until it returns. */
   onReply(message: Buffer): void;
   /** The server cannot be reached. */
   onUnreachable(reason: string): void;
-  /** Somebody is forging replies. */
+  /** Forged replies are arriving. */
   onForgery(): void;
 }
 
@@ -44,66 +44,66 @@ export interface SocketParts {
 
 const ECONNREFUSED = 111;
 const EAGAIN = 11;
-/** What a server may say of a query that it could not read; nothing about a name. */
+/** Codes with which a server rejects a query that it could not read; they say nothing about a name. */
 const REFUSALS = new Set<number>([RCODE.FORMERR, RCODE.SERVFAIL, RCODE.NOTIMP, RCODE.REFUSED]);
-/** A query that has been answered, or that nobody waits for: a late reply to it is no forgery. */
-const DONE = Symbol("over");
+/** A query that has been answered or abandoned: a late reply to it is no forgery. */
+const DONE = Symbol("done");
 
 export class UpstreamSocket {
   readonly #fd: number;
   readonly #watch: UdpWatch;
   readonly #parts: SocketParts;
   readonly #waiting = new Map<number, Exchange | typeof DONE>();
-  readonly #bornMs: number;
+  readonly #openedMs: number;
   #pending = 0;
-  #asked = 0;
+  #sent = 0;
   #wrong = 0;
-  #lastAskedMs: number;
+  #lastSentMs: number;
   #isClosed = false;
 
-  /** Takes over a connected socket. */
+  /** Takes ownership of a connected socket. */
   constructor(fd: number, family: 4 | 6, parts: SocketParts) {
     this.#fd = fd;
     this.#parts = parts;
-    this.#bornMs = this.#lastAskedMs = parts.now();
+    this.#openedMs = this.#lastSentMs = parts.now();
     const onPacket = (message: Buffer): void => void guard.run("upstream", 0, () => this.#onReadable(message));
     const onError = (error: Error): void => void guard.run("upstream", 0, () => this.#onUnreachable(error.message));
     this.#watch = new UdpWatch(fd, family, onPacket, onError);
     forceReceiveBuffer(fd, LIMITS.udpReceiveBytes);
-    // It is kept open for queries to come; that is no reason for the process to live.
+    // It stays open for later queries, which must not keep the process alive.
     this.#watch.unref();
   }
 
-  /** Nobody waits for anything here. */
+  /** No query waits on it. */
   get isIdle(): boolean {
     return this.#pending === 0;
   }
 
-  get lastAskedMs(): number {
-    return this.#lastAskedMs;
+  get lastSentMs(): number {
+    return this.#lastSentMs;
   }
 
-  /** It has had its queries, or its time. */
+  /** It has reached its limit of queries, wrong replies, or age. */
   isSpent(nowMs: number): boolean {
     return (
-      this.#asked >= LIMITS.upstreamSocketQueries ||
+      this.#sent >= LIMITS.upstreamSocketQueries ||
       this.#wrong >= LIMITS.upstreamWrongReplies ||
-      nowMs - this.#bornMs >= LIMITS.upstreamSocketMs
+      nowMs - this.#openedMs >= LIMITS.upstreamSocketMs
     );
   }
 
   ask(exchange: Exchange): void {
     const { message } = exchange;
-    const id = this.#freshId();
+    const id = this.#unusedId();
     setU16(message, ID_AT, id);
     this.#waiting.set(id, exchange);
     this.#pending++;
-    this.#asked++;
-    this.#lastAskedMs = this.#parts.now();
-    // A refusal that came for an earlier query is told by the next send; it is one of this server's all the same.
+    this.#sent++;
+    this.#lastSentMs = this.#parts.now();
+    // The ICMP error of an earlier query is reported by the next send; it applies to this server all the same.
     if (send(this.#fd, message) >= 0) return;
     const errno = lastErrno();
-    // Nobody is called back before this call has returned: whoever asks may be in the middle of something else.
+    // Deferred: the caller must not be called back before this call has returned.
     if (errno !== EAGAIN) guard.defer(exchange.clientNumber, () => this.#onUnreachable(errnoName(errno)));
   }
 
@@ -114,7 +114,7 @@ export class UpstreamSocket {
     this.#watch.close();
   }
 
-  #freshId(): number {
+  #unusedId(): number {
     for (;;) {
       const id = this.#parts.ids.next();
       if (!this.#waiting.has(id)) return id;
@@ -177,7 +177,10 @@ export class UpstreamSocket {
   }
 }
 
-/** The same question, in whatever letter case. A server that refuses a query as malformed may leave the question out. */
+/**
+ * Whether the question is the same, ignoring letter case. A server that rejects a query as malformed may omit the
+ * question.
+ */
 export function isReplyTo(reply: Buffer, { message, questionEnd }: Pick<Exchange, "message" | "questionEnd">): boolean {
   if (!isReply(reply)) return false;
   const questions = u16(reply, QUESTIONS_AT);

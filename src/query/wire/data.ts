@@ -1,7 +1,7 @@
 /**
- * The data of a record: are they what its type says? Read as the library behind Docker's resolver reads them, type by
- * type, because what it cannot read is a malformed message to it. Data may end early where a field ends; a type that is
- * not listed here is opaque. Nothing is allocated.
+ * Validates the data of records by type, in the same way as the DNS library of Docker's embedded DNS, because that
+ * library treats a message with invalid data as malformed. Data may end early at the end of a field; types that are not
+ * listed are opaque. Nothing is allocated.
  */
 import { u16 } from "../../base/dns/bytes.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
@@ -10,10 +10,11 @@ import { areParametersValid } from "./service-parameters.ts";
 import { skipName } from "./name.ts";
 
 /**
- * The fields of a type, a letter each: digits are so many octets, `G` sixteen, `n` a name, `N` names to the end, `s` a string behind
- * its length, `t` such strings to the end, `d` and `D` data behind a length of one and two octets, `b` a bitmap of types,
- * `a` address prefixes, `o` EDNS options, `p` service parameters, `g` a gateway, `h` and `k` what HIP has in front of its
- * names, `*` everything to the end. Types without a name are known to Docker's library and asked for by nobody.
+ * The fields of each type, one letter per field: a digit is that many octets, `G` sixteen, `n` a name, `N` names to the
+ * end, `s` a string with a length byte, `t` such strings to the end, `d` and `D` data after a length of one and two
+ * octets, `b` a type bitmap, `a` address prefixes, `o` EDNS options, `p` service parameters, `g` a gateway, `h` and `k`
+ * the fields in front of the names of HIP, `*` everything to the end. Types without a symbol are known to Docker's
+ * library but not used in practice.
  */
 const LAYOUTS: ReadonlyMap<number, string> = new Map([
   [TYPE.A, "4"],
@@ -64,7 +65,7 @@ const NAME = 0x6e;
 const NAMES = 0x4e;
 const GATEWAY = 0x67;
 const GATEWAY_IS_NAME = 3;
-/** Fields that may be empty, so that the data may end in front of them. */
+/** Fields that may be empty, so that the data may end before them. */
 const OPTIONAL = new Set("tNbaopghk*");
 
 function sameLayout(types: readonly number[], layout: string): (readonly [number, string])[] {
@@ -72,8 +73,8 @@ function sameLayout(types: readonly number[], layout: string): (readonly [number
 }
 
 /**
- * Whether the data from `at` to `end` of a message that begins at `start` can be read as data of their type. Read strictly,
- * they have all of its fields.
+ * Whether the data from `at` to `end`, in a message that begins at `start`, are valid for their type. Strict validation
+ * requires all fields.
  */
 export function isDataValid(
   type: number,
@@ -88,7 +89,7 @@ export function isDataValid(
   let cursor = at;
   let field = 0;
   for (; field < layout.length && cursor !== end; field++) {
-    cursor = behindField(layout.charCodeAt(field), bytes, start, cursor, end, at);
+    cursor = skipField(layout.charCodeAt(field), bytes, start, cursor, end, at);
     if (cursor === -1 || cursor > end) return false;
   }
   if (cursor !== end) return false;
@@ -96,7 +97,7 @@ export function isDataValid(
   return true;
 }
 
-/** Calls `visit` with where each name begins and ends in data that are sane; whether all of them could be read. */
+/** Calls `visit` with the start and end of each name in valid data; returns whether all of them could be read. */
 export function eachName(
   type: number,
   bytes: Uint8Array,
@@ -108,22 +109,22 @@ export function eachName(
   for (let cursor = at, field = 0; field < layout.length && cursor < end; field++) {
     const code = layout.charCodeAt(field);
     const isGateway = code === GATEWAY && ((bytes[at + 1] as number) & 0x7f) === GATEWAY_IS_NAME;
-    const behind = behindField(code, bytes, 0, cursor, end, at);
-    if (behind === -1) return false;
-    if (code === NAME || isGateway) visit(cursor, behind);
+    const after = skipField(code, bytes, 0, cursor, end, at);
+    if (after === -1) return false;
+    if (code === NAME || isGateway) visit(cursor, after);
     for (let name = cursor; code === NAMES && name < end;) {
       const next = skipName(bytes, 0, name, end);
       if (next === -1) return false;
       visit(name, next);
       name = next;
     }
-    cursor = behind;
+    cursor = after;
   }
   return true;
 }
 
-/** The offset behind a field, or -1. It may lie behind the end. */
-function behindField(
+/** The offset after a field, or -1. It may exceed `end`. */
+function skipField(
   field: number,
   bytes: Uint8Array,
   start: number,
@@ -137,25 +138,25 @@ function behindField(
     case 0x6e: // n
       return skipName(bytes, start, at, end);
     case 0x4e: // N
-      return behindNames(bytes, start, at, end);
+      return skipNames(bytes, start, at, end);
     case 0x73: // s
       return at + 1 + (bytes[at] as number);
     case 0x74: // t
-      return behindStrings(bytes, at, end);
+      return skipStrings(bytes, at, end);
     case 0x64: // d
       return at + 1 === end ? end : at + 1 + (bytes[at] as number);
     case 0x44: // D
       return at + 2 >= end ? at + 2 : at + 2 + u16(bytes, at);
     case 0x62: // b
-      return behindBitmap(bytes, at, end);
+      return skipBitmap(bytes, at, end);
     case 0x61: // a
-      return behindPrefixes(bytes, at, end);
+      return skipPrefixes(bytes, at, end);
     case 0x6f: // o
       return areOptionsValid(bytes, at, end) ? end : -1;
     case 0x70: // p
       return areParametersValid(bytes, at, end) ? end : -1;
     case 0x67: // g
-      return behindGateway(bytes[dataStart + 1] as number, bytes, start, at, end);
+      return skipGateway(bytes[dataStart + 1] as number, bytes, start, at, end);
     case 0x68: // h
       return at + (bytes[dataStart] as number);
     case 0x6b: // k
@@ -167,20 +168,20 @@ function behindField(
   }
 }
 
-function behindNames(bytes: Uint8Array, start: number, at: number, end: number): number {
+function skipNames(bytes: Uint8Array, start: number, at: number, end: number): number {
   let cursor = at;
   while (cursor !== -1 && cursor < end) cursor = skipName(bytes, start, cursor, end);
   return cursor;
 }
 
-function behindStrings(bytes: Uint8Array, at: number, end: number): number {
+function skipStrings(bytes: Uint8Array, at: number, end: number): number {
   let cursor = at;
   while (cursor < end) cursor += 1 + (bytes[cursor] as number);
   return cursor;
 }
 
-/** Blocks of at most 32 octets, none of them empty, their numbers rising. */
-function behindBitmap(bytes: Uint8Array, at: number, end: number): number {
+/** Blocks of 1 to 32 octets, in ascending order. */
+function skipBitmap(bytes: Uint8Array, at: number, end: number): number {
   let cursor = at;
   let before = -1;
   while (cursor < end) {
@@ -193,7 +194,7 @@ function behindBitmap(bytes: Uint8Array, at: number, end: number): number {
   return cursor;
 }
 
-function behindPrefixes(bytes: Uint8Array, at: number, end: number): number {
+function skipPrefixes(bytes: Uint8Array, at: number, end: number): number {
   let cursor = at;
   while (cursor < end) {
     if (cursor + 4 > end) return -1;
@@ -207,7 +208,7 @@ function behindPrefixes(bytes: Uint8Array, at: number, end: number): number {
   return cursor;
 }
 
-function behindGateway(type: number, bytes: Uint8Array, start: number, at: number, end: number): number {
+function skipGateway(type: number, bytes: Uint8Array, start: number, at: number, end: number): number {
   switch (type & 0x7f) {
     case 1:
       return at + 4;

@@ -1,5 +1,5 @@
 /**
- * A name in a message, passed over: where it ends, if it is one at all.
+ * Skips names in a message, and validates them.
  */
 import { HEADER_BYTES } from "../../base/dns/header.ts";
 import { LABEL_BYTES_MAX, NAME_BYTES_MAX, POINTER, POINTER_BYTES, pointerTarget } from "../../base/dns/name.ts";
@@ -8,30 +8,36 @@ import { LIMITS } from "../../base/limits.ts";
 /** As many as a name of 255 octets can need; more is a loop. */
 const POINTERS_MAX = 126;
 
-/** What is left of the steps that the names of the message at hand may take. */
+/** Remaining steps for the names of the current message. */
 let stepsLeft = 0x3fffffff;
 
-/** Whether a pointer must lead back, as RFC 1035 has it; Docker's library follows it anywhere. */
+/** Whether a pointer must point backwards, as RFC 1035 requires; Docker's library follows any. */
 let isStrict = false;
 
-/** Comes before the names of another message, which has so many bytes. */
+/** Call before reading the names of another message, with its length. */
 export function resetNameSteps(messageBytes: number, strict = false): void {
   stepsLeft = messageBytes * LIMITS.nameStepsPerByte;
   isStrict = strict;
 }
 
-/** Whether the names that were read would have been allowed in a message that is only so long. */
+/** Whether the names that were read would also be within the limit for a shorter message. */
 export function hasNameSteps(messageBytes: number, readBytes: number): boolean {
   return stepsLeft >= (readBytes - messageBytes) * LIMITS.nameStepsPerByte;
 }
 
-/** The offset behind the name at `at`, or -1. Compressed names are followed, because a broken one breaks the message. */
+/**
+ * The offset after the name at `at`, or -1. Compressed names are followed, because an invalid one makes the message
+ * invalid.
+ */
 export function skipName(bytes: Uint8Array, start: number, at: number, end: number): number {
   let next = -1;
   let length = 0;
   let pointers = 0;
   let cursor = at;
-  /** Where the labels begin that are being read, and must end: a strict pointer leads to a name in front of them. */
+  /**
+   * Start of the current labels, which limits the target of the next pointer: a strict pointer points to a name before
+   * them.
+   */
   let segment = at;
   let limit = end;
   for (;;) {

@@ -1,6 +1,6 @@
 /**
- * EDNS options: those that are known have a shape, and one that is out of shape makes the whole message malformed, as
- * Docker's library has it. All others are opaque.
+ * Validates EDNS options. As in Docker's library, an invalid option of a known code makes the whole message malformed;
+ * all other codes are opaque.
  */
 import { u16 } from "../../base/dns/bytes.ts";
 import { OPTION, OPTION_FIXED_BYTES } from "../../base/dns/opt.ts";

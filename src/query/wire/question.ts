@@ -1,9 +1,9 @@
 /**
- * Question: what a query asks, read from its bytes before anything is decided. One object is read into again and again;
- * nothing is allocated, and the name is folded, measured and hashed label by label on the way.
+ * Question: the question of a query, parsed before anything is decided. One object is reused for all queries; nothing
+ * is allocated, and the name is lower-cased, measured and hashed label by label in one pass.
  *
- * A query whose question is written in an unusual way (a compressed name, a type that is not there) is rewritten in
- * place into the usual one, so that nobody behind this file ever sees two forms of the same thing.
+ * An unusual encoding of the question (a compressed name, a missing type) is rewritten in place into the usual one, so
+ * that the rest of the program sees only one form.
  */
 import { u16 } from "../../base/dns/bytes.ts";
 import {
@@ -23,44 +23,44 @@ import type { QuestionName } from "../../base/model/visible-names.ts";
 import { resetNameSteps, skipName } from "./name.ts";
 import { Records } from "./records.ts";
 
-/** What to do with a message, in the order in which the reasons are looked for. */
+/** What to do with a message, in the order in which it is checked. */
 export type Verdict =
   | "answer"
-  /** Not a query at all: silence. */
+  /** Not a query: no reply. */
   | "ignore"
-  /** An opcode nobody serves: NOTIMP, header only. */
+  /** Unsupported opcode: NOTIMP, header only. */
   | "not-implemented"
-  /** A header or a question that cannot be: FORMERR, header only. */
+  /** Invalid header or question: FORMERR, header only. */
   | "malformed"
-  /** A question that can be read, followed by what cannot: FORMERR with the question. */
-  | "malformed-behind-question";
+  /** A valid question with invalid records after it: FORMERR with the question. */
+  | "malformed-after-question";
 
 export class Question implements QuestionName {
   /** The message's place in its block. */
   offset = 0;
   length = 0;
-  /** The offset behind the name, and behind type and class, in the block. */
+  /** The offsets after the name and after type and class, in the block. */
   nameEnd = 0;
   end = 0;
-  /** The offset behind the last record; what follows is not part of the message. */
+  /** The offset after the last record; trailing bytes are not part of the message. */
   messageEnd = 0;
   type = 0;
   class = 0;
-  /** The name in lower case, without the zero at its end. */
+  /** The name in lower case, without the root label. */
   readonly folded = Buffer.alloc(256);
   foldedLength = 0;
   labelCount = 0;
   hasUpperCase = false;
-  /** The same in the letter case in which it was asked. */
+  /** The same in its original letter case. */
   spelled: Uint8Array = this.folded;
   spelledAt = 0;
-  /** After how many bytes the first n labels end, and their hash; index 0 is the empty name. */
+  /** Length and hash of the first n labels; index 0 is the empty name. */
   readonly lengthOf = new Uint8Array(LABELS_MAX + 1);
   readonly hashOf = new Int32Array(LABELS_MAX + 1);
   readonly records = new Records();
   readonly #isChecking: boolean;
 
-  /** Whether to take for a question only what can be one for a name: by QUERY, and without pointers. */
+  /** `isChecking`: accept only opcode QUERY, and no pointers in the question. */
   constructor(isChecking = false) {
     this.#isChecking = isChecking;
   }
@@ -69,7 +69,7 @@ export class Question implements QuestionName {
     return this.hashOf[this.labelCount] as number;
   }
 
-  /** Reads the message at `offset`. `wasCut` says that the network brought more bytes than `length`. */
+  /** Parses the message at `offset`. */
   read(block: Buffer, offset: number, length: number): Verdict {
     this.offset = offset;
     this.length = length;
@@ -85,7 +85,7 @@ export class Question implements QuestionName {
     const authorities = u16(block, offset + AUTHORITIES_AT);
     const additionals = u16(block, offset + ADDITIONALS_AT);
     if (answers > 1 || authorities > 1 || additionals > 2) return "malformed";
-    // A bare header announces a question and has none: nobody can be told what went wrong with it.
+    // A bare header announces a question and has none, so there is nothing to reply to.
     if (length === HEADER_BYTES) return "ignore";
     if (!this.#readName(block, offset + HEADER_BYTES) || !this.#readType(block)) return "malformed";
     return this.#readRecords(block, answers, authorities, additionals);
@@ -104,7 +104,7 @@ export class Question implements QuestionName {
       const size = block[at] as number;
       if (size === 0) break;
       if (size > LABEL_BYTES_MAX) {
-        // The first name of a message has nothing in front of it to point to.
+        // The first name of a message has no earlier name to point to.
         if (size < POINTER || this.#isChecking) return false;
         return this.#unfoldPointers(block, start) && this.#readName(block, start);
       }
@@ -129,11 +129,11 @@ export class Question implements QuestionName {
     return true;
   }
 
-  /** Writes the name out where it stands and moves what follows it. */
+  /** Writes the name out in place and moves the following bytes. */
   #unfoldPointers(block: Buffer, start: number): boolean {
     const end = this.offset + this.length;
-    const behind = skipName(block, this.offset, start, end);
-    if (behind === -1) return false;
+    const after = skipName(block, this.offset, start, end);
+    if (after === -1) return false;
     const name = Buffer.alloc(NAME_BYTES_MAX + 1);
     let out = 0;
     for (let at = start; ;) {
@@ -147,9 +147,9 @@ export class Question implements QuestionName {
       if (size === 0) break;
       at += size + 1;
     }
-    block.copyWithin(start + out, behind, end);
+    block.copyWithin(start + out, after, end);
     name.copy(block, start, 0, out);
-    this.length += start + out - behind;
+    this.length += start + out - after;
     return true;
   }
 
@@ -175,19 +175,19 @@ export class Question implements QuestionName {
     if (answers + authorities + additionals > 0) {
       at = this.#readSection(block, ANSWERS_AT, at, end, answers);
       if (at !== -1) at = this.#readSection(block, AUTHORITIES_AT, at, end, authorities);
-      // Elsewhere than among the additional records an OPT says nothing.
+      // An OPT counts only in the additional section.
       records.reset();
       if (at !== -1) at = this.#readSection(block, ADDITIONALS_AT, at, end, additionals);
-      if (at === -1) return "malformed-behind-question";
+      if (at === -1) return "malformed-after-question";
     }
     this.messageEnd = at;
     return "answer";
   }
 
-  /** Walks a section and corrects its count where the message ended early. */
+  /** Reads a section and corrects its count if the message ends early. */
   #readSection(block: Buffer, countAt: number, at: number, end: number, announced: number): number {
-    const behind = this.records.walk(block, this.offset, at, end, announced);
+    const after = this.records.walk(block, this.offset, at, end, announced);
     block[this.offset + countAt + 1] = this.records.count;
-    return behind;
+    return after;
   }
 }

@@ -1,9 +1,9 @@
 /**
- * The records behind a question: are they what the counts say, and is there an OPT among them? Nothing is decoded that
- * is not needed, nothing is allocated, and every step is bounded by the length of the message.
+ * Records: validates the records after a question against their counts, and finds the OPT. Only what is needed is
+ * decoded, nothing is allocated, and the work is bounded by the length of the message.
  *
- * What counts as malformed is what the library behind Docker's resolver calls so, including what it lets pass: a section
- * that ends early exactly where the message ends is shorter than announced, not broken.
+ * What is malformed is defined by the DNS library of Docker's embedded DNS, including what it tolerates: a section that
+ * ends early, exactly at the end of the message, is short but not malformed.
  */
 import { u16 } from "../../base/dns/bytes.ts";
 import { HEADER_BYTES, QUESTIONS_AT, SECTIONS, countAt, isTruncated } from "../../base/dns/header.ts";
@@ -13,26 +13,26 @@ import { DATA_LENGTH_AT, QUESTION_FIXED_BYTES, RECORD_FIXED_BYTES } from "../../
 import { isDataValid } from "./data.ts";
 import { resetNameSteps, skipName, hasNameSteps } from "./name.ts";
 
-/** What walking the records of one message found; one object serves many messages. */
+/** The result of reading the records of one message; one object serves many messages. */
 export class Records {
-  /** How many records of the last section were there. */
+  /** Number of records in the last section. */
   count = 0;
-  /** The type of the last one of them, and where it begins. */
+  /** Type and offset of the last one of them. */
   lastType = 0;
   lastAt = 0;
   optCount = 0;
   optUdpSize = 0;
   optVersion = 0;
-  /** The upper bits of the rcode, in their place. */
+  /** The upper bits of the rcode, shifted into place. */
   optRcode = 0;
   isDnssecOk = false;
-  /** Where the options of the OPT begin and end. */
+  /** Start and end of the options in the OPT. */
   optDataAt = 0;
   optDataEnd = 0;
-  /** Of a reply: the records of each section that are there, and where they end. */
+  /** For a reply: the number of records per section, and where they end. */
   readonly counts = new Uint16Array(SECTIONS);
   end = 0;
-  /** Of a reply: how many octets of type and class its question lacks. */
+  /** For a reply: how many octets of type and class the question lacks. */
   missing = 0;
 
   reset(): void {
@@ -47,7 +47,7 @@ export class Records {
     this.optDataEnd = 0;
   }
 
-  /** Walks `announced` records from `at`; the offset behind them, or -1 where one is malformed. */
+  /** Reads `announced` records from `at`; returns the offset after them, or -1 if one is malformed. */
   walk(bytes: Uint8Array, start: number, at: number, end: number, announced: number, isStrict = false): number {
     this.count = 0;
     let cursor = at;
@@ -79,8 +79,8 @@ export class Records {
 }
 
 /**
- * Whether a whole message can be read: header, questions, every record. Bytes behind it do not matter. Read strictly, names
- * point back, and the data of known types are whole.
+ * Whether a whole message can be parsed: header, questions, every record. Trailing bytes are ignored. Strict parsing
+ * requires that pointers point backwards and that data of known types are complete.
  */
 export function isReadable(message: Uint8Array, records: Records, isStrict = false): boolean {
   const end = message.length;
@@ -90,7 +90,7 @@ export function isReadable(message: Uint8Array, records: Records, isStrict = fal
   records.missing = 0;
   records.counts.fill(0);
   records.reset();
-  // A bare header may announce what it likes.
+  // The counts of a bare header do not matter.
   if (end === HEADER_BYTES) return true;
   let at = HEADER_BYTES;
   for (let left = u16(message, QUESTIONS_AT); left > 0; left--) {
@@ -101,15 +101,15 @@ export function isReadable(message: Uint8Array, records: Records, isStrict = fal
     at = Math.min(at + QUESTION_FIXED_BYTES, end);
   }
   for (let section = 0; section < SECTIONS; section++) {
-    // Elsewhere than among the additional records an OPT says nothing.
+    // An OPT counts only in the additional section.
     records.reset();
     const announced = u16(message, countAt(section));
     at = records.walk(message, 0, at, end, announced, isStrict);
-    // Whoever truncates may leave the counts as they were.
+    // A server may leave the counts as they were when it truncates.
     if (at === -1 || (isStrict && records.count !== announced && !isTruncated(message))) return false;
     records.counts[section] = records.count;
   }
   records.end = at;
-  // What stands behind the last record allows no names: whoever reads the message without it must come to the same end.
+  // Trailing bytes must not extend the limit for names: parsing the message without them must give the same result.
   return !isStrict || hasNameSteps(at, end);
 }

@@ -1,6 +1,6 @@
 /**
- * Handing on an upstream's reply: written behind the question that asked for it, with that question's id, letter case and
- * flags, TTLs counted down, and no longer than whoever asked can take. Every function returns the length of the message.
+ * Writes an upstream reply for a client, after the client's question: with the client's id, letter case and flags,
+ * with TTLs counted down, and within the client's size limit. Every function returns the length of the message.
  */
 import { setU16, setU32, u16, u32 } from "../../base/dns/bytes.ts";
 import {
@@ -26,42 +26,42 @@ import { DATA_LENGTH_AT, RECORD_FIXED_BYTES, TTL_AT } from "../../base/dns/recor
 import { copyBytes } from "../../base/lib/bytes.ts";
 import { type SharedReply, recordsOf } from "./shared-reply.ts";
 
-/** From a record's TTL to its data, and where between them the length of the data stands. */
+/** From a record's TTL to its data and to the length of its data. */
 const TTL_TO_DATA = RECORD_FIXED_BYTES - TTL_AT;
 const TTL_TO_LENGTH = DATA_LENGTH_AT - TTL_AT;
 
-/** What whoever asked can take, and wants to know. */
+/** What the client can receive, and what it requested. */
 export interface RelayOptions {
   readonly limit: number;
   readonly hasOpt: boolean;
   readonly isDnssecOk: boolean;
-  /** It asked whether the records were verified. */
+  /** The client requested the AD bit. */
   readonly wantsAuthentic: boolean;
-  /** We hold the name, so that nobody may deny it. */
+  /** The name is local, so NXDOMAIN must not be returned. */
   readonly isLocalName: boolean;
 }
 
-/** How old a reply is. */
+/** The age of a reply. */
 export interface ReplyAge {
   readonly seconds: number;
-  /** It is over, and goes out with this TTL. */
+  /** The reply is stale and gets this TTL. */
   readonly staleTtl?: number;
 }
 
-/** Writes `reply` over the query at `offset`, whose question is as long as the reply's own. */
+/** Writes `reply` over the query at `offset`, whose question has the same length as that of the reply. */
 export function relay(
   block: Buffer,
   offset: number,
-  asked: RelayOptions,
+  options: RelayOptions,
   reply: SharedReply,
   age: ReplyAge,
   why: Uint8Array | undefined = reply.extendedError,
 ): number {
   const { bytes, start, questionEnd } = reply;
-  const rcode = asked.isLocalName && reply.rcode === RCODE.NXDOMAIN ? RCODE.NOERROR : reply.rcode;
-  const isAuthentic = reply.isAuthentic && asked.wantsAuthentic;
+  const rcode = options.isLocalName && reply.rcode === RCODE.NXDOMAIN ? RCODE.NOERROR : reply.rcode;
+  const isAuthentic = reply.isAuthentic && options.wantsAuthentic;
   writeFlags(block, offset, rcode, isAuthentic);
-  const room = asked.limit - (asked.hasOpt ? OPT_BYTES : 0);
+  const room = options.limit - (options.hasOpt ? OPT_BYTES : 0);
   let length = questionEnd + reply.length;
   if (length <= room) {
     copyBytes(bytes, start, start + reply.length, block, offset + questionEnd);
@@ -71,24 +71,27 @@ export function relay(
   } else {
     length = writeWhatFits(block, offset, reply, room, age);
   }
-  return asked.hasOpt ? addOpt(block, offset, length, asked, rcode, why) : length;
+  return options.hasOpt ? addOpt(block, offset, length, options, rcode, why) : length;
 }
 
-/** A failure of our making: the question, and nothing but why. */
+/** An error reply of our own: the question, and the reason. */
 export function relayFailure(
   block: Buffer,
   offset: number,
   questionEnd: number,
-  asked: RelayOptions,
+  options: RelayOptions,
   rcode: number,
   why?: Uint8Array,
 ): number {
   writeFlags(block, offset, rcode, false);
   block.fill(0, offset + ANSWERS_AT, offset + HEADER_BYTES);
-  return asked.hasOpt ? addOpt(block, offset, questionEnd, asked, rcode, why) : questionEnd;
+  return options.hasOpt ? addOpt(block, offset, questionEnd, options, rcode, why) : questionEnd;
 }
 
-/** QR, the opcode, RD and CD of the query; RA; AD where it is to be told. An answer out of our hands is no authority's. */
+/**
+ * QR, the opcode, RD and CD of the query; RA; AD if requested. AA is never set, because the answer is not from an
+ * authoritative server.
+ */
 function writeFlags(block: Buffer, offset: number, rcode: number, isAuthentic: boolean): void {
   const [flags, codes] = [offset + FLAGS_AT, offset + CODES_AT];
   block[flags] = QR | ((block[flags] as number) & (OPCODE_BITS | RD));
@@ -105,8 +108,8 @@ function writeTtls(block: Buffer, offset: number, reply: SharedReply, count: num
 }
 
 /**
- * As many whole records as there is room for. Where all answers fit, what is missing behind them are extras; otherwise
- * the reply says that it is truncated (RFC 2181, 9), and has what a client that cannot ask by TCP may make do with.
+ * Writes as many whole records as fit. If all answers fit, the missing records are optional; otherwise the reply is
+ * truncated (RFC 2181, 9) and contains what is useful to a client without TCP.
  */
 function writeWhatFits(block: Buffer, offset: number, reply: SharedReply, room: number, age: ReplyAge): number {
   const { bytes, start, questionEnd, ttlOffsets, answers, authorities, additionals } = reply;
@@ -134,15 +137,15 @@ function addOpt(
   block: Buffer,
   offset: number,
   length: number,
-  asked: RelayOptions,
+  options: RelayOptions,
   rcode: number,
   option: Uint8Array | undefined,
 ): number {
   const at = offset + length;
-  const fits = option !== undefined && length + OPT_BYTES + option.length <= asked.limit;
+  const fits = option !== undefined && length + OPT_BYTES + option.length <= options.limit;
   setU16(block, offset + ADDITIONALS_AT, u16(block, offset + ADDITIONALS_AT) + 1);
   const optionBytes = fits ? option.length : 0;
-  const behind = writeOpt(block, at, rcode, asked.isDnssecOk, optionBytes);
-  if (fits) block.set(option, behind);
-  return behind + optionBytes - offset;
+  const after = writeOpt(block, at, rcode, options.isDnssecOk, optionBytes);
+  if (fits) block.set(option, after);
+  return after + optionBytes - offset;
 }

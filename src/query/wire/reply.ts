@@ -1,6 +1,6 @@
 /**
- * Replies, written over the query they answer: header and question already stand where they belong, so an answer is a
- * few header bytes changed and records appended. Every function returns the length of the message.
+ * Writes replies over the query that they answer: header and question are already in place, so an answer needs a few
+ * header bytes changed and records appended. Every function returns the length of the message.
  */
 import { setU16, setU32 } from "../../base/dns/bytes.ts";
 import {
@@ -29,21 +29,21 @@ import { MESSAGE_BYTES_MAX, UDP_BYTES_MAX, UDP_BYTES_MIN } from "../../base/dns/
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { Question } from "./question.ts";
 
-/** Of ours: two names of a pointer and of the root, and five numbers. */
+/** Of our SOA: a pointer and the root as names, and five numbers. */
 const SOA_DATA_BYTES = POINTER_BYTES + 1 + 20;
-/** A refusal keeps all of the first flags but the answer's own, or only what a malformed message may have meant. */
+/** The first flag byte of an error reply: everything but QR and AA, or for a malformed message only TC and RD. */
 const REFUSED_FLAGS = OPCODE_BITS | TC | RD;
 const MALFORMED_FLAGS = TC | RD;
-/** And of the second ones what is no response code, nor a bit that must be zero. */
+/** The second flag byte: everything but the rcode and the bit that must be zero. */
 const REFUSED_CODES = RA | AD | CD;
 
-/** How large a reply may be for who announced `udpSize`; 0 without an announcement. */
+/** The size limit of a reply for the announced `udpSize`; 0 without an announcement. */
 export function sizeLimit(udpSize: number, isStream: boolean): number {
   if (isStream) return MESSAGE_BYTES_MAX;
   return Math.min(UDP_BYTES_MAX, Math.max(UDP_BYTES_MIN, udpSize));
 }
 
-/** A reply of the header alone. What was asked beside the opcode's bits stays as it came, as Docker's library has it. */
+/** A reply of the header only. Flags beside the opcode are copied, as in Docker's library. */
 export function refuseHeader(block: Buffer, offset: number, rcode: number, keepsOpcode: boolean): number {
   const flags = block[offset + FLAGS_AT] as number;
   block[offset + FLAGS_AT] = QR | (flags & (keepsOpcode ? REFUSED_FLAGS : MALFORMED_FLAGS));
@@ -52,25 +52,25 @@ export function refuseHeader(block: Buffer, offset: number, rcode: number, keeps
   return HEADER_BYTES;
 }
 
-/** The same, with the question that could still be read. */
+/** The same, with the question, which could be parsed. */
 export function refuseQuestion(block: Buffer, question: Question, rcode: number): number {
   refuseHeader(block, question.offset, rcode, false);
   setU16(block, question.offset + QUESTIONS_AT, 1);
   return question.end - question.offset;
 }
 
-/** SERVFAIL and REFUSED as Docker makes them: without "recursion available". */
+/** SERVFAIL and REFUSED as in Docker: without RA. */
 export function failure(block: Buffer, question: Question, rcode: number, behaviour: Behaviour): number {
   writeHeader(block, question, rcode, false);
   return finish(block, question, question.end, 0, 0, behaviour, rcode);
 }
 
-/** A name that is there, without the records that were asked for. */
+/** The name exists, without records of the requested type. */
 export function noData(block: Buffer, question: Question, behaviour: Behaviour): number {
   return negative(block, question, RCODE.NOERROR, behaviour);
 }
 
-/** A name that does not exist. */
+/** The name does not exist. */
 export function nameError(block: Buffer, question: Question, behaviour: Behaviour): number {
   return negative(block, question, RCODE.NXDOMAIN, behaviour);
 }
@@ -82,13 +82,13 @@ function negative(block: Buffer, question: Question, rcode: number, behaviour: B
   return finish(block, question, at, 0, behaviour.hasNegativeSoa ? 1 : 0, behaviour, rcode);
 }
 
-/** A version of EDNS that nobody knows here. */
+/** An unsupported EDNS version. */
 export function badVersion(block: Buffer, question: Question, behaviour: Behaviour): number {
   writeHeader(block, question, RCODE.NOERROR, true);
   return finish(block, question, question.end, 0, 0, behaviour, RCODE.BADVERS);
 }
 
-/** Where an address points back to. */
+/** The name of an address. */
 export function pointerAnswer(
   block: Buffer,
   question: Question,
@@ -98,7 +98,7 @@ export function pointerAnswer(
 ): number {
   writeHeader(block, question, RCODE.NOERROR, true);
   const nameBytes = question.foldedLength + 1;
-  const room = roomBehind(question, limit, behaviour) - RECORD_FIXED_BYTES - target.length;
+  const room = roomAfter(question, limit, behaviour) - RECORD_FIXED_BYTES - target.length;
   const ownerBytes = behaviour.compresses || nameBytes > room ? POINTER_BYTES : nameBytes;
   if (ownerBytes > room) {
     setTruncated(block, question.offset);
@@ -110,12 +110,12 @@ export function pointerAnswer(
   return finish(block, question, at + target.length, 1, 0, behaviour, RCODE.NOERROR);
 }
 
-/** The order in which the addresses of one answer go out; drawn anew for every query. */
+/** The order of the addresses of one answer; a new one for every query. */
 export type Shuffle = (count: number) => Uint16Array;
 
 /**
- * All addresses of a name in a random order, as many as fit: `size` bytes each, 4 for A and 16 for AAAA. Docker repeats
- * the owner's name in full while everything fits, and compresses it only to fit more.
+ * All addresses of a name in random order, as many as fit: `size` bytes each, 4 for A and 16 for AAAA. Like Docker, it
+ * repeats the owner name in full if everything fits, and compresses it only to fit more.
  */
 export function addressAnswer(
   block: Buffer,
@@ -127,7 +127,7 @@ export function addressAnswer(
   const { behaviour, shuffle } = options;
   const count = addresses.length / size;
   const nameBytes = question.foldedLength + 1;
-  const room = roomBehind(question, options.limit, behaviour);
+  const room = roomAfter(question, options.limit, behaviour);
   const isWhole = !behaviour.compresses && count * (nameBytes + RECORD_FIXED_BYTES + size) <= room;
   const ownerBytes = isWhole ? nameBytes : Math.min(POINTER_BYTES, nameBytes);
   const fitting = Math.min(count, Math.floor(room / (ownerBytes + RECORD_FIXED_BYTES + size)));
@@ -144,12 +144,12 @@ export function addressAnswer(
   return finish(block, question, at, fitting, 0, behaviour, RCODE.NOERROR);
 }
 
-/** The bytes that records may take up. */
-function roomBehind(question: Question, limit: number, behaviour: Behaviour): number {
+/** The bytes available for records. */
+function roomAfter(question: Question, limit: number, behaviour: Behaviour): number {
   return limit - (question.end - question.offset) - (hasOpt(question, behaviour) ? OPT_BYTES : 0);
 }
 
-/** QR, the opcode, and what a reply repeats of a query's flags; a NOTIFY's are not repeated. */
+/** QR, the opcode, and the flags that are copied from the query; those of a NOTIFY are not copied. */
 function writeHeader(block: Buffer, { offset }: Question, rcode: number, isRecursive: boolean): void {
   const isQuery = opcodeOf(block, offset) === OPCODE.QUERY;
   const repeated = (block[offset + FLAGS_AT] as number) & (isQuery ? OPCODE_BITS | RD : OPCODE_BITS);
@@ -158,7 +158,7 @@ function writeHeader(block: Buffer, { offset }: Question, rcode: number, isRecur
   block[offset + CODES_AT] = (isRecursive ? RA : 0) | codes | rcode;
 }
 
-/** The counts, and the OPT where one was asked with. */
+/** Writes the counts, and an OPT if the query has one. */
 function finish(
   block: Buffer,
   question: Question,
@@ -188,7 +188,9 @@ function writeOwner(block: Buffer, question: Question, at: number, ownerBytes: n
   return at + ownerBytes;
 }
 
-/** An SOA owned by the name that was asked, so that its absence may be remembered for as long as a name lives. */
+/**
+ * An SOA owned by the queried name, so that clients cache the negative answer for as long as the TTL of our records.
+ */
 function writeSoa(block: Buffer, question: Question, end: number, ttlSeconds: number): number {
   let at = writeOwner(block, question, end, POINTER_BYTES);
   at = writeRecord(block, at, TYPE.SOA, ttlSeconds, SOA_DATA_BYTES);

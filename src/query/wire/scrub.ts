@@ -1,12 +1,11 @@
 /**
- * Scrub: what of a reply is about its question. A reply may carry anything its sender likes, and who asked may remember
- * all of it. So the answer section counts only as far as it follows from the question: records of the name that was asked
- * and of the names that its aliases lead to (CNAME, DNAME, in any order); authority only for zones that hold those names,
- * additional records only for names that the others mention. What does not is dropped; a reply of which nothing is left
- * is no answer.
+ * Scrub: removes the records of a reply that do not belong to its question. A reply may contain anything, and the
+ * client may cache all of it. So the answer section is limited to records of the queried name and of the names that its
+ * CNAMEs and DNAMEs lead to, in any order; the authority section to zones that contain those names; the additional
+ * section to names that the other records mention. A reply of which nothing is left is no answer.
  *
- * Almost all replies hold nothing to drop, and are found sound in one pass without reading a name. A reply that is made
- * anew has its names written out, because those that were compressed may point to what was dropped.
+ * Almost all replies have nothing to remove, which one pass shows without reading a name. A reply that is rebuilt has
+ * its names uncompressed, because pointers may point into removed records.
  */
 import { setU16, u16 } from "../../base/dns/bytes.ts";
 import {
@@ -35,13 +34,13 @@ import { LIMITS } from "../../base/limits.ts";
 import { eachName } from "./data.ts";
 import { resetNameSteps, skipName } from "./name.ts";
 
-/** Of a zone's proofs, which stand at names beside the question. */
+/** DNSSEC records, which may be owned by other names of the zone. */
 const PROOFS = new Set<number>([TYPE.DS, TYPE.RRSIG, TYPE.NSEC, TYPE.NSEC3]);
 
-const ANOTHER_NAME = "its answer is about another name";
-const UNREADABLE = "its answer cannot be parsed";
+const ANOTHER_NAME = "the reply is about another name";
+const UNREADABLE = "the reply cannot be parsed";
 
-/** One record, by where its parts lie. */
+/** The parts of one record, as offsets. */
 interface RecordSpan {
   readonly section: number;
   readonly at: number;
@@ -51,21 +50,24 @@ interface RecordSpan {
   isKept: boolean;
 }
 
-/** The message itself, or what is left of it, or, as a text, why it is no answer. It must be readable. */
+/**
+ * Returns the message itself, or what is left of it, or the reason why it is no answer as a string. The message must be
+ * readable.
+ */
 export function scrub(message: Buffer): Buffer | string {
   if (u16(message, QUESTIONS_AT) !== 1) return message;
   resetNameSteps(message.length, true);
   const nameEnd = skipName(message, 0, HEADER_BYTES, message.length);
   if (nameEnd === -1 || nameEnd + QUESTION_FIXED_BYTES > message.length) return UNREADABLE;
-  const asked = u16(message, nameEnd);
-  // What answers a meta question follows no chain.
-  if (isMetaType(asked) || u16(message, nameEnd + CLASS_AT) === CLASS.ANY) return message;
-  if (isTrivial(message, nameEnd, asked)) return message;
-  return new Scrubber(message, nameEnd, asked).run();
+  const qtype = u16(message, nameEnd);
+  // The answer to a meta query is not a chain.
+  if (isMetaType(qtype) || u16(message, nameEnd + CLASS_AT) === CLASS.ANY) return message;
+  if (isTrivial(message, nameEnd, qtype)) return message;
+  return new Scrubber(message, nameEnd, qtype).run();
 }
 
-/** Whether all there is stands at the very name that was asked: no alias, no referral, and nothing beside the answer. */
-function isTrivial(message: Buffer, nameEnd: number, asked: number): boolean {
+/** Whether all answers are owned by the queried name: no alias, no referral, and nothing else but an SOA or an OPT. */
+function isTrivial(message: Buffer, nameEnd: number, qtype: number): boolean {
   const answers = u16(message, ANSWERS_AT);
   const authorities = u16(message, AUTHORITIES_AT);
   const additionals = u16(message, ADDITIONALS_AT);
@@ -76,13 +78,13 @@ function isTrivial(message: Buffer, nameEnd: number, asked: number): boolean {
     const isAnswer = index < answers;
     const isAdditional = index >= answers + authorities;
     const first = message[at] as number;
-    // A name of one pointer, or the root's.
+    // A name of one pointer, or the root.
     const isPointer = first >= POINTER;
     const target = isPointer ? pointerTarget(message, at) : 0;
     const fixed = isPointer ? at + POINTER_BYTES : at + 1;
     if ((first !== 0 && !isPointer) || fixed + RECORD_FIXED_BYTES > end) return false;
     const type = u16(message, fixed);
-    if (isAnswer && (target !== HEADER_BYTES || type !== asked)) return false;
+    if (isAnswer && (target !== HEADER_BYTES || type !== qtype)) return false;
     if (isAnswer && u16(message, nameEnd + CLASS_AT) !== u16(message, fixed + CLASS_AT)) return false;
     if (!isAnswer && !isAdditional) {
       if (type !== TYPE.SOA || target >= nameEnd) return false;
@@ -94,38 +96,38 @@ function isTrivial(message: Buffer, nameEnd: number, asked: number): boolean {
   return true;
 }
 
-/** The work on one reply that is not plain. */
+/** Scrubs one reply that is not trivial. */
 class Scrubber {
   readonly #message: Buffer;
   readonly #nameEnd: number;
-  readonly #asked: number;
+  readonly #qtype: number;
   readonly #records: RecordSpan[] = [];
   readonly #names = new Map<number, string>();
-  /** The name that was asked, and those that its aliases lead to. */
+  /** The queried name, and the names that its aliases lead to. */
   readonly #chain = new Set<string>();
-  /** Where the DNAMEs stand that were followed. */
+  /** The owners of the DNAMEs that were followed. */
   readonly #rewriters = new Set<string>();
-  /** What is left of the octets that names may be written out to: a few octets can lead through many. */
+  /** Remaining octets for uncompressed names: a few octets can expand to many. */
   #octetsLeft: number;
 
-  constructor(message: Buffer, nameEnd: number, asked: number) {
+  constructor(message: Buffer, nameEnd: number, qtype: number) {
     this.#message = message;
     this.#nameEnd = nameEnd;
-    this.#asked = asked;
+    this.#qtype = qtype;
     this.#octetsLeft = Math.max(message.length, LIMITS.scrubOctetsMin) * LIMITS.nameStepsPerByte;
   }
 
   run(): Buffer | string {
     if (!this.#readRecords()) return UNREADABLE;
     try {
-      const why = this.#follow() ?? this.#refersUp();
+      const why = this.#follow() ?? this.#upwardReferral();
       if (why !== undefined) return why;
       this.#keepAnswers();
       const isEmptied = this.#of(0).length > 0 && this.#of(0).every(({ isKept }) => !isKept);
       if (isEmptied && rcodeOf(this.#message) === RCODE.NOERROR) return ANOTHER_NAME;
       this.#keepAuthorities();
       this.#keepAdditionals();
-      return this.#records.every(({ isKept }) => isKept) ? this.#message : this.#rebuilt();
+      return this.#records.every(({ isKept }) => isKept) ? this.#message : this.#rebuild();
     } catch (error) {
       if (error instanceof NamesTooLong) return UNREADABLE;
       throw error;
@@ -153,34 +155,35 @@ class Scrubber {
     return this.#records.filter((record) => record.section === section);
   }
 
-  /** Collects the names of the chain; why it is none, where it is none. */
+  /** Collects the names of the chain; returns why it is invalid, or undefined. */
   #follow(): string | undefined {
     const cnames = new Map<string, RecordSpan>();
     const dnames = new Map<string, RecordSpan>();
     const ends = new Set<string>();
     for (const record of this.#of(0)) {
       if (!this.#isOfClass(record)) continue;
-      if (record.type === this.#asked) ends.add(this.#name(record.at));
+      if (record.type === this.#qtype) ends.add(this.#name(record.at));
       else if (record.type === TYPE.CNAME) cnames.set(this.#name(record.at), record);
       else if (record.type === TYPE.DNAME) dnames.set(this.#name(record.at), record);
     }
     let current = this.#name(HEADER_BYTES);
     for (let links = 0; ; links++) {
-      if (this.#chain.has(current)) return "its aliases lead in a circle";
-      if (links > LIMITS.scrubAliases) return "its chain of aliases is too long";
+      if (this.#chain.has(current)) return "the reply has a loop of aliases";
+      if (links > LIMITS.scrubAliases) return "the reply has too many aliases";
       this.#chain.add(current);
       if (ends.has(current)) return undefined;
-      const synthesized = this.#substituted(current, dnames);
+      const synthesized = this.#substitute(current, dnames);
       const cname = cnames.get(current);
       const target = cname === undefined ? synthesized : this.#name(cname.data);
-      if (synthesized !== undefined && target !== synthesized) return "its CNAME does not follow from its DNAME";
+      if (synthesized !== undefined && target !== synthesized)
+        return "the reply has a CNAME that does not match its DNAME";
       if (target === undefined) return undefined;
       current = target;
     }
   }
 
-  /** What the DNAME above a name makes of it (RFC 6672). */
-  #substituted(name: string, dnames: ReadonlyMap<string, RecordSpan>): string | undefined {
+  /** Applies the DNAME above a name (RFC 6672). */
+  #substitute(name: string, dnames: ReadonlyMap<string, RecordSpan>): string | undefined {
     if (dnames.size === 0) return undefined;
     for (const owner of ancestorsOf(name)) {
       const dname = dnames.get(owner);
@@ -193,8 +196,8 @@ class Scrubber {
     return undefined;
   }
 
-  /** A server that knows nothing refers to the root, or to somebody who has nothing to do with the name. */
-  #refersUp(): string | undefined {
+  /** Detects the referral of a server that knows nothing: to the root, or to a zone unrelated to the name. */
+  #upwardReferral(): string | undefined {
     const authorities = this.#of(1);
     const servers = authorities.filter(({ type }) => type === TYPE.NS);
     const isReferral =
@@ -202,11 +205,11 @@ class Scrubber {
       servers.length > 0 &&
       authorities.every(({ type }) => type !== TYPE.SOA) &&
       rcodeOf(this.#message) === RCODE.NOERROR;
-    const asked = this.#name(HEADER_BYTES);
-    if (!isReferral || asked === "") return undefined;
-    const zones = new Set([asked, ...ancestorsOf(asked)]);
+    const qname = this.#name(HEADER_BYTES);
+    if (!isReferral || qname === "") return undefined;
+    const zones = new Set([qname, ...ancestorsOf(qname)]);
     const isBelow = servers.some(({ at }) => this.#name(at) !== "" && zones.has(this.#name(at)));
-    return isBelow ? undefined : "it refers to servers above the question";
+    return isBelow ? undefined : "the reply is an upward referral";
   }
 
   #keepAnswers(): void {
@@ -239,8 +242,8 @@ class Scrubber {
     for (const record of additionals) record.isKept = isTransport(record) || mentioned.has(this.#name(record.at));
   }
 
-  /** What counts, as a message of its own. */
-  #rebuilt(): Buffer | string {
+  /** Builds a new message of the records that are kept. */
+  #rebuild(): Buffer | string {
     const questionEnd = this.#nameEnd + QUESTION_FIXED_BYTES;
     const out = new MessageWriter(this.#message, this.#name(HEADER_BYTES), (at) => this.#name(at));
     out.copy(0, questionEnd);
@@ -252,30 +255,30 @@ class Scrubber {
       out.copy(data - RECORD_FIXED_BYTES, data);
       const begin = out.length;
       let copied = data;
-      this.#eachName(type, data, end, (nameAt, behind) => {
+      this.#eachName(type, data, end, (nameAt, after) => {
         out.copy(copied, nameAt);
         out.name(nameAt);
-        copied = behind;
+        copied = after;
       });
       out.copy(copied, end);
       out.setDataLength(begin);
     }
-    return out.message(counts) ?? "what is left of its answer is longer than a message";
+    return out.message(counts) ?? "the scrubbed reply is too long for a message";
   }
 
-  /** Names that were read before take steps once more. */
-  #eachName(type: number, data: number, end: number, visit: (at: number, behind: number) => void): void {
+  /** Names that were read before count against the step limit again. */
+  #eachName(type: number, data: number, end: number, visit: (at: number, after: number) => void): void {
     resetNameSteps(this.#message.length, true);
     if (!eachName(type, this.#message, data, end, visit)) throw new NamesTooLong();
   }
 
-  /** A record of another class than the question's answers something else. */
+  /** Whether the class of the record is that of the question. */
   #isOfClass({ data }: RecordSpan): boolean {
     const at = data - RECORD_FIXED_BYTES + CLASS_AT;
     return u16(this.#message, at) === u16(this.#message, this.#nameEnd + CLASS_AT);
   }
 
-  /** A name in lower case, without its end, a character an octet. */
+  /** A name in lower case, without the root label, one character per octet. */
   #name(at: number): string {
     const known = this.#names.get(at);
     if (known !== undefined) return known;
@@ -288,41 +291,41 @@ class Scrubber {
       if (size >= POINTER) {
         const target = pointerTarget(message, cursor);
         const rest = length === 0 ? this.#names.get(target) : undefined;
-        if (rest !== undefined) return this.#learn(at, rest);
+        if (rest !== undefined) return this.#cacheName(at, rest);
         cursor = target;
         continue;
       }
-      for (const behind = cursor + size + 1; cursor < behind; cursor++) {
+      for (const after = cursor + size + 1; cursor < after; cursor++) {
         folded[length++] = FOLD[message[cursor] as number] as number;
       }
       this.#octetsLeft -= size + 1;
       if (this.#octetsLeft < 0) throw new NamesTooLong();
     }
-    return this.#learn(at, folded.toString("latin1", 0, length));
+    return this.#cacheName(at, folded.toString("latin1", 0, length));
   }
 
-  #learn(at: number, name: string): string {
+  #cacheName(at: number, name: string): string {
     this.#names.set(at, name);
-    // Whoever points to the same place means the same name.
+    // All pointers to one offset mean the same name.
     if ((this.#message[at] as number) >= POINTER) this.#names.set(pointerTarget(this.#message, at), name);
     return name;
   }
 }
 
-/** The names of a reply take more to write out than a sound one's. */
+/** The names of a reply exceed the limit of steps or octets. */
 class NamesTooLong extends Error {}
 
-/** Names are written here while they are read; one that is readable fits. */
+/** Names are assembled here; any valid name fits. */
 const folded = Buffer.alloc(NAME_BYTES_MAX + 2);
-/** What is left of a reply is put together here, and then copied. */
+/** The new message is assembled here, and then copied. */
 const assembled = Buffer.allocUnsafeSlow(MESSAGE_BYTES_MAX);
 
-/** Puts a message together from parts of another one. */
+/** Assembles a message from parts of another one. */
 class MessageWriter {
   readonly #from: Buffer;
   readonly #question: string;
   readonly #nameAt: (at: number) => string;
-  #isOver = false;
+  #isTooLong = false;
   length = 0;
 
   constructor(from: Buffer, question: string, nameAt: (at: number) => string) {
@@ -337,7 +340,7 @@ class MessageWriter {
     this.length += end - start;
   }
 
-  /** Written out, in its letter case; as a pointer where it is the question's. */
+  /** Writes a name uncompressed, in its letter case; as a pointer if it is the question's. */
   name(at: number): void {
     const name = this.#nameAt(at);
     if (name !== "" && name === this.#question) {
@@ -353,29 +356,29 @@ class MessageWriter {
         continue;
       }
       this.copy(cursor, cursor + size + 1);
-      if (size === 0 || this.#isOver) return;
+      if (size === 0 || this.#isTooLong) return;
       cursor += size + 1;
     }
   }
 
-  /** Of the record whose data began at `begin`. */
+  /** For the record whose data began at `begin`. */
   setDataLength(begin: number): void {
-    if (!this.#isOver) setU16(assembled, begin - 2, this.length - begin);
+    if (!this.#isTooLong) setU16(assembled, begin - 2, this.length - begin);
   }
 
   message(counts: readonly number[]): Buffer | undefined {
-    if (this.#isOver) return undefined;
+    if (this.#isTooLong) return undefined;
     for (const [section, count] of counts.entries()) setU16(assembled, countAt(section), count);
     return Buffer.from(assembled.subarray(0, this.length));
   }
 
   #hasRoom(bytes: number): boolean {
-    if (this.length + bytes > MESSAGE_BYTES_MAX) this.#isOver = true;
-    return !this.#isOver;
+    if (this.length + bytes > MESSAGE_BYTES_MAX) this.#isTooLong = true;
+    return !this.#isTooLong;
   }
 }
 
-/** The names above a name, the nearest first and the root last. */
+/** The ancestors of a name, the nearest first and the root last. */
 function ancestorsOf(name: string): string[] {
   const above: string[] = [];
   for (let at = 0; at < name.length;) {

@@ -1,5 +1,5 @@
 /**
- * Service parameters, of SVCB and HTTPS: keys in rising order, and the values of those that are known in shape.
+ * Validates the service parameters of SVCB and HTTPS: keys in ascending order, and the values of known keys.
  */
 import { u16 } from "../../base/dns/bytes.ts";
 

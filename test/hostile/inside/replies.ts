@@ -200,7 +200,7 @@ export async function forgedLoop(count: number): Promise<object> {
   let believed = 0;
   const socket = await udpSocket();
   socket.on("message", (reply: Buffer) => {
-    if (reply.includes("leads back to dns11")) believed++;
+    if (reply.includes("forwarding loop back to dns11")) believed++;
   });
   const server = await Serving.at({
     udp: (asked) => {

@@ -81,7 +81,11 @@ function listeningOn(forward: Forward, ...[bound, view, dial]: Parameters<OpenEn
   };
   const tcp = { ...common, pipelinedMax: 1, block: streamBlock() };
   const shares = sharePools(Number.POSITIVE_INFINITY);
-  return new ListeningEndpoint(bound, { containerId: "x", view, dial }, { udp, tcp, histories: new QueryHistories("full"), shares });
+  return new ListeningEndpoint(
+    bound,
+    { containerId: "x", view, dial },
+    { udp, tcp, histories: new QueryHistories("full"), shares },
+  );
 }
 
 export class Attaching implements Disposable {

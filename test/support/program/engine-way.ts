@@ -16,7 +16,10 @@ import { previewPlatform } from "../../../src/run/platform.ts";
 import { Quarantines } from "../../../src/run/quarantine/quarantines.ts";
 import { composeQuerySide } from "../../../src/run/query-side.ts";
 
-export function composeHere(runner?: NamespaceRunner, keep?: Keep): { readonly way: EngineSide; readonly close: () => void } {
+export function composeHere(
+  runner?: NamespaceRunner,
+  keep?: Keep,
+): { readonly way: EngineSide; readonly close: () => void } {
   const run = {
     host: undefined,
     stateDir: "",
@@ -34,15 +37,15 @@ export function composeHere(runner?: NamespaceRunner, keep?: Keep): { readonly w
     {
       settings,
       log,
-      repeats,
-      ground,
+      limitedLog: repeats,
+      platform: ground,
       querySide: composeQuerySide(settings, log, repeats),
       counts: new ContainerMetrics(0),
       journal: new Journal("/nowhere"),
       quarantines: Quarantines.none(),
-      keep,
-      heir: () => undefined,
-      begins: Promise.resolve(),
+      hold: keep,
+      inherit: () => undefined,
+      startAfter: Promise.resolve(),
     },
     {
       engine: new Engine("/nowhere"),

@@ -22,7 +22,12 @@ process.on("SIGUSR2", () => {
 preallocateDescriptors();
 await warmThreadPool();
 const nothing = (): void => undefined;
-const handOver = { onHandoverRequested: nothing, onHandoverCancelled: nothing, onKeeperLost: nothing, onHandoverCompleted: nothing };
+const handOver = {
+  onHandoverRequested: nothing,
+  onHandoverCancelled: nothing,
+  onKeeperLost: nothing,
+  onHandoverCompleted: nothing,
+};
 const socketPath = join(folder, "keeper.sock");
 const link = isKept === "kept" ? new KeeperLink({ socketPath, onEvent: tell, ...handOver }) : undefined;
 link?.start();

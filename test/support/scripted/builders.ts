@@ -4,7 +4,11 @@
  */
 import type { ContainerFact, EndpointFact, NetworkFact } from "../../../src/container/registry/fact.ts";
 import { hashOf } from "../../../src/base/model/label-table.ts";
-import { DockerNames, type ContainerLink, type VisibleNetwork } from "../../../src/container/names/docker/docker-names.ts";
+import {
+  DockerNames,
+  type ContainerLink,
+  type VisibleNetwork,
+} from "../../../src/container/names/docker/docker-names.ts";
 import { NetworkNames } from "../../../src/container/names/docker/network-names.ts";
 import { domainLabels } from "../../../src/base/model/server-text.ts";
 import type { Route, Server, Upstreams, View } from "../../../src/base/model/view.ts";
@@ -191,7 +195,11 @@ export function aView(networks: readonly VisibleNetwork[] = [aNetwork()], asked:
   return { names: [new DockerNames(networks)], upstreams: asked };
 }
 
-export function anAsker(view: View = aView(), dial: Dial = dialsNobody, ledger: QueryHistory = new QueryHistory()): Client {
+export function anAsker(
+  view: View = aView(),
+  dial: Dial = dialsNobody,
+  ledger: QueryHistory = new QueryHistory(),
+): Client {
   return new Client(view, dial, new Slots(), ledger);
 }
 

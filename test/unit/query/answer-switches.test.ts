@@ -1,4 +1,4 @@
-// Proves the switches between the characters one at a time: each turns what it says, in either character.
+// Proves that each switch changes what its description says, and nothing else, in either mode.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -20,7 +20,7 @@ const NETWORK = {
 const OPEN_ENDED = `${"0.".repeat(28)}1.1.d.f.ip6.arpa`;
 
 type Case = {
-  // What is asked, and in which words the outcome is told with the switch off and on.
+  // The query, and a description of the result with the switch off and on.
   readonly query: Buffer;
   readonly off: string;
   readonly on: string;
@@ -35,7 +35,7 @@ const SWITCHES: Readonly<Partial<Record<keyof Behaviour, Readonly<Record<string,
     "TXT of a dotted name": {
       query: aQuery({ name: "mail.example.org", type: TYPE.TXT }),
       off: "deferred",
-      on: "deferred as known",
+      on: "deferred as local",
     },
     "TXT of a dotted name with its network": {
       query: aQuery({ name: "mail.example.org.one", type: TYPE.TXT }),
@@ -120,9 +120,9 @@ const SWITCHES: Readonly<Partial<Record<keyof Behaviour, Readonly<Record<string,
   },
 };
 
-// What each switch may change; a test looks at that and at nothing else, so that all others may stand either way.
-const TELLING: Readonly<Partial<Record<keyof Behaviour, (answered: Answered) => string>>> = {
-  answersAllTypes: whatCame,
+// What each switch may change; a test looks at nothing else, so the other switches may have any value.
+const RESULT_OF: Readonly<Partial<Record<keyof Behaviour, (answered: Answered) => string>>> = {
+  answersAllTypes: kindOf,
   hasNegativeSoa: (answered) => {
     const [authority] = replyOf(answered).authorities;
     return authority === undefined ? "no authority" : authority.type === TYPE.SOA ? "SOA" : "something else";
@@ -136,9 +136,9 @@ const TELLING: Readonly<Partial<Record<keyof Behaviour, (answered: Answered) => 
     return opt.ttl >>> 24 === 1 ? "OPT, BADVERS" : "OPT";
   },
   checksQueries: (answered) => (answered.kind === "deferred" ? "deferred" : rcodeName(replyOf(answered).rcode)),
-  ignoresCase: whatCame,
-  reversesAllIpv6: whatCame,
-  skipsDanglingLinks: whatCame,
+  ignoresCase: kindOf,
+  reversesAllIpv6: kindOf,
+  skipsDanglingLinks: kindOf,
   compresses: (answered) => {
     const [record] = replyOf(answered).answers;
     assert.ok(record !== undefined);
@@ -148,17 +148,17 @@ const TELLING: Readonly<Partial<Record<keyof Behaviour, (answered: Answered) => 
 
 for (const [name, cases] of Object.entries(SWITCHES) as [keyof Behaviour, Record<string, Case>][]) {
   for (const [what, { query, off, on }] of Object.entries(cases)) {
-    for (const [character, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, better: DEFAULT_BEHAVIOUR })) {
-      test(`${character} with ${name} off and on: ${what} gets "${off}" and "${on}"`, () => {
-        const tell = TELLING[name] ?? assert.fail();
-        assert.equal(tell(asked(query, { ...behaviour, [name]: false })), off);
-        assert.equal(tell(asked(query, { ...behaviour, [name]: true })), on);
+    for (const [mode, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, default: DEFAULT_BEHAVIOUR })) {
+      test(`${mode} with ${name} off and on: ${what} gets "${off}" and "${on}"`, () => {
+        const describe = RESULT_OF[name] ?? assert.fail();
+        assert.equal(describe(asked(query, { ...behaviour, [name]: false })), off);
+        assert.equal(describe(asked(query, { ...behaviour, [name]: true })), on);
       });
     }
   }
 }
 
-test("ttlSeconds is the TTL of every record of ours, and what an SOA tells to remember", () => {
+test("ttlSeconds is the TTL of all our records, and of the SOA in negative answers", () => {
   const behaviour = { ...DEFAULT_BEHAVIOUR, ttlSeconds: 77 };
   const address = replyOf(asked(aQuery({ name: "web" }), behaviour));
   const pointer = replyOf(asked(aQuery({ name: "2.0.20.172.in-addr.arpa", type: TYPE.PTR }), behaviour));
@@ -168,16 +168,17 @@ test("ttlSeconds is the TTL of every record of ours, and what an SOA tells to re
   assert.equal(soa?.data.readUInt32BE(soa.data.length - 4), 77);
 });
 
-test("the two characters differ in every switch", () => {
-  for (const [name, value] of Object.entries(STRICT_BEHAVIOUR)) assert.notEqual(DEFAULT_BEHAVIOUR[name as keyof Behaviour], value, name);
+test("the two modes differ in every switch", () => {
+  for (const [name, value] of Object.entries(STRICT_BEHAVIOUR))
+    assert.notEqual(DEFAULT_BEHAVIOUR[name as keyof Behaviour], value, name);
 });
 
 function asked(query: Buffer, behaviour: Behaviour): Answered {
   return answerOnce(query, { behaviour, client: anAsker(aView([aNetwork(NETWORK)])) });
 }
 
-function whatCame(answered: Answered): string {
-  if (answered.kind === "deferred") return answered.deferred.isLocalName ? "deferred as known" : "deferred";
+function kindOf(answered: Answered): string {
+  if (answered.kind === "deferred") return answered.deferred.isLocalName ? "deferred as local" : "deferred";
   const [answer] = replyOf(answered).answers;
   if (answer === undefined) return "empty";
   return answer.type === TYPE.PTR ? "pointer" : "addresses";

@@ -1,4 +1,4 @@
-// Proves the whole way of a query through the answerer, in both characters: what is answered here, and what is deferred.
+// Proves the path of a query through the answerer, in both modes: what is answered locally, and what is deferred.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -21,7 +21,7 @@ import {
 } from "../../support/scripted/builders.ts";
 import { type Answered, addressesIn, answerOnce, replyOnce } from "../support/reply.ts";
 
-const CHARACTERS = { strict: STRICT_BEHAVIOUR, better: DEFAULT_BEHAVIOUR };
+const MODES = { strict: STRICT_BEHAVIOUR, default: DEFAULT_BEHAVIOUR };
 const REVERSE = "2.0.20.172.in-addr.arpa";
 
 const ONE = aNetwork({
@@ -34,9 +34,9 @@ const ONE = aNetwork({
   ],
 });
 
-for (const [character, behaviour] of Object.entries(CHARACTERS)) {
-  test(`${character}: A and AAAA of a container are its addresses`, () => {
-    const client = asking();
+for (const [mode, behaviour] of Object.entries(MODES)) {
+  test(`${mode}: A and AAAA of a container return its addresses`, () => {
+    const client = aClient();
     const { flags, rcode, question, answers } = replyOnce(aQuery({ name: "Web.one" }), { behaviour, client });
     assert.deepEqual([flags, rcode], ["qr rd ra", 0]);
     assert.equal(question?.name, "Web.one");
@@ -48,35 +48,38 @@ for (const [character, behaviour] of Object.entries(CHARACTERS)) {
     assert.deepEqual(addressesIn(v6), ["fd11:0000:0000:0000:0000:0000:000a:0002"]);
   });
 
-  test(`${character}: a name that several hold gets all of their addresses`, () => {
-    const reply = replyOnce(aQuery({ name: "shared" }), { behaviour, client: asking() });
+  test(`${mode}: a name that several containers have returns all their addresses`, () => {
+    const reply = replyOnce(aQuery({ name: "shared" }), { behaviour, client: aClient() });
     assert.deepEqual(addressesIn(reply), ["172.20.0.2", "172.20.0.3"]);
   });
 
-  test(`${character}: a known name without an address of that family gets an empty answer`, () => {
-    const reply = replyOnce(aQuery({ name: "db", type: TYPE.AAAA }), { behaviour, client: asking() });
+  test(`${mode}: a local name without an address of that family gets an empty answer`, () => {
+    const reply = replyOnce(aQuery({ name: "db", type: TYPE.AAAA }), { behaviour, client: aClient() });
     assert.deepEqual([reply.rcode, reply.answers.length, reply.flags], [0, 0, "qr rd ra"]);
   });
 
-  test(`${character}: MX of a known name is empty, dotted or not; of an unknown one it is asked upstream`, () => {
+  test(`${mode}: MX of a local name is empty, with or without a dot; of an unknown one it is forwarded`, () => {
     for (const name of ["web", "mail.example.org"]) {
-      assert.equal(replyOnce(aQuery({ name, type: TYPE.MX }), { behaviour, client: asking() }).answers.length, 0);
+      assert.equal(replyOnce(aQuery({ name, type: TYPE.MX }), { behaviour, client: aClient() }).answers.length, 0);
     }
-    assert.equal(answerOnce(aQuery({ name: "nope", type: TYPE.MX }), { behaviour, client: asking() }).kind, "deferred");
+    assert.equal(
+      answerOnce(aQuery({ name: "nope", type: TYPE.MX }), { behaviour, client: aClient() }).kind,
+      "deferred",
+    );
   });
 
-  test(`${character}: PTR of a container's address is its name`, () => {
-    const reply = replyOnce(aQuery({ name: REVERSE, type: TYPE.PTR }), { behaviour, client: asking() });
+  test(`${mode}: PTR of a container's address returns its name`, () => {
+    const reply = replyOnce(aQuery({ name: REVERSE, type: TYPE.PTR }), { behaviour, client: aClient() });
     assert.equal(reply.answers[0]?.data.toString("latin1"), "\x03web\x03one\0");
   });
 
-  test(`${character}: PTR of an address whose name the wire has no room for is a server's failure`, () => {
+  test(`${mode}: PTR of an address whose name is too long for a message is SERVFAIL`, () => {
     const query = aQuery({ name: REVERSE.replace("2", "5"), type: TYPE.PTR });
-    const reply = replyOnce(query, { behaviour, client: asking() });
+    const reply = replyOnce(query, { behaviour, client: aClient() });
     assert.deepEqual([reply.rcode, reply.flags, reply.counts], [2, "qr rd", [1, 0, 0, 0]]);
   });
 
-  test(`${character}: unknown names, reverse names of strangers and other trees are asked upstream`, () => {
+  test(`${mode}: unknown names, reverse names of other addresses and other trees are forwarded`, () => {
     for (const [name, type] of [
       ["example.org", TYPE.A],
       ["nope", TYPE.A],
@@ -85,11 +88,11 @@ for (const [character, behaviour] of Object.entries(CHARACTERS)) {
       ["_http._tcp.local", TYPE.PTR],
       ["nope", TYPE.TXT],
     ] as const) {
-      assert.equal(answerOnce(aQuery({ name, type }), { behaviour, client: asking() }).kind, "deferred", name);
+      assert.equal(answerOnce(aQuery({ name, type }), { behaviour, client: aClient() }).kind, "deferred", name);
     }
   });
 
-  test(`${character}: where ndots was set, addresses of dotless unknown names are empty, and all else goes upstream`, () => {
+  test(`${mode}: if ndots is set, address queries for unknown names without a dot are empty, and all else is forwarded`, () => {
     const client = anAsker(aView([ONE], upstreams({ isNdotsSet: true })));
     for (const type of [TYPE.A, TYPE.AAAA]) {
       for (const name of ["nope", "."]) assert.equal(replyOnce(aQuery({ name, type }), { behaviour, client }).rcode, 0);
@@ -103,14 +106,14 @@ for (const [character, behaviour] of Object.entries(CHARACTERS)) {
     }
   });
 
-  test(`${character}: replies and stumps get no answer`, () => {
+  test(`${mode}: replies and fragments get no answer`, () => {
     for (const message of [aQuery({ flags: 0x8180 }), aQuery().subarray(0, 11), Buffer.alloc(0)]) {
-      assert.equal(answerOnce(message, { behaviour, client: asking() }).kind, "dropped");
+      assert.equal(answerOnce(message, { behaviour, client: aClient() }).kind, "dropped");
     }
   });
 
-  test(`${character}: other opcodes, impossible headers and broken bodies get their codes`, () => {
-    const client = asking();
+  test(`${mode}: other opcodes, invalid headers and malformed bodies get their rcodes`, () => {
+    const client = aClient();
     assert.equal(replyOnce(aQuery({ flags: 0x2800 }), { behaviour, client }).rcode, 4);
     const header = replyOnce(aQuery({ counts: [2, 0, 0, 0] }), { behaviour, client });
     assert.deepEqual([header.rcode, header.counts], [1, [0, 0, 0, 0]]);
@@ -119,7 +122,7 @@ for (const [character, behaviour] of Object.entries(CHARACTERS)) {
     assert.deepEqual([body.rcode, body.counts], [1, [1, 0, 0, 0]]);
   });
 
-  test(`${character}: over UDP an answer fits what the client announced, over TCP there is room for all`, () => {
+  test(`${mode}: over UDP an answer fits the announced size, over TCP there is room for all`, () => {
     const members = Array.from({ length: 300 }, (_, index) => ({
       names: ["many"],
       ipv4: `10.0.${index >> 8}.${index & 0xff}`,
@@ -132,15 +135,15 @@ for (const [character, behaviour] of Object.entries(CHARACTERS)) {
     assert.deepEqual([whole.answers.length, whole.flags], [300, "qr rd ra"]);
   });
 
-  test(`${character}: a deferred query is sent on as it came, without the junk behind it`, () => {
+  test(`${mode}: a deferred query is forwarded unchanged, without trailing bytes`, () => {
     const sound = aQuery({ id: 0xbeef, flags: 0x0110, name: "Example.org", class: 3, opt: { udpSize: 900 } });
     const query = Buffer.concat([sound, Buffer.alloc(9, 1)]);
-    assert.deepEqual(deferred(answerOnce(query, { behaviour, client: asking() })), {
+    assert.deepEqual(deferred(answerOnce(query, { behaviour, client: aClient() })), {
       query: sound,
       questionEnd: 12 + "Example.org".length + 2 + 4,
       hasOpt: true,
       udpSize: 900,
-      isKnown: false,
+      isLocalName: false,
       route: aRoute("", []),
       type: TYPE.A,
       bits: NOT_SHAREABLE,
@@ -149,24 +152,24 @@ for (const [character, behaviour] of Object.entries(CHARACTERS)) {
       isDnssecOk: false,
       signature: undefined,
     });
-    assert.equal(deferred(answerOnce(aQuery({ name: "nope" }), { behaviour, client: asking() })).hasOpt, false);
+    assert.equal(deferred(answerOnce(aQuery({ name: "nope" }), { behaviour, client: aClient() })).hasOpt, false);
   });
 
-  test(`${character}: a probe is seen by the transport it came by, and answered`, () => {
-    const client = asking();
+  test(`${mode}: a probe is recorded with its transport, and answered`, () => {
+    const client = aClient();
     const query = aQuery({ name: "00ff.dns11.invalid", type: TYPE.TXT });
     answerOnce(query, { behaviour, client });
-    assert.deepEqual(client.seenNonce, { udp: false, tcp: false });
-    client.nonce = "00ff";
+    assert.deepEqual(client.probeSeen, { udp: false, tcp: false });
+    client.probeNonce = "00ff";
     assert.equal(replyOnce(query, { behaviour, client }).rcode, 0);
-    assert.deepEqual(client.seenNonce, { udp: true, tcp: false });
+    assert.deepEqual(client.probeSeen, { udp: true, tcp: false });
     assert.equal(replyOnce(query, { behaviour, client, isStream: true }).rcode, 0);
-    assert.deepEqual(client.seenNonce, { udp: true, tcp: true });
+    assert.deepEqual(client.probeSeen, { udp: true, tcp: true });
   });
 
-  test(`${character}: another nonce, another type and another name are no probe`, () => {
-    const client = asking();
-    client.nonce = "00ff";
+  test(`${mode}: another nonce, another type and another name are no probe`, () => {
+    const client = aClient();
+    client.probeNonce = "00ff";
     for (const [name, type] of [
       ["00fe.dns11.invalid", TYPE.TXT],
       ["00ff.dns11.invalid", TYPE.A],
@@ -174,12 +177,12 @@ for (const [character, behaviour] of Object.entries(CHARACTERS)) {
     ] as const) {
       answerOnce(aQuery({ name, type }), { behaviour, client });
     }
-    assert.deepEqual(client.seenNonce, { udp: false, tcp: false });
+    assert.deepEqual(client.probeSeen, { udp: false, tcp: false });
   });
 }
 
-test("every query is counted once more by what became of it", () => {
-  const client = asking();
+test("every query is counted once, by its result", () => {
+  const client = aClient();
   const broken = aQuery({ counts: [0, 0, 0, 0] });
   for (const query of [
     aQuery(),
@@ -197,7 +200,7 @@ test("every query is counted once more by what became of it", () => {
   );
 });
 
-test("a name below a route's domain is deferred to it, the longest suffix first, whatever its letter case", () => {
+test("a name below a route's domain is deferred to that route, the longest suffix first, ignoring letter case", () => {
   const [one, two, rest] = [aServer("10.0.0.1"), aServer("10.0.0.2"), aServer("10.0.0.3")];
   const routes = [aRoute("eu.corp.example", [one]), aRoute("corp.example", [two])];
   const client = anAsker(aView([ONE], upstreams({ servers: [rest], routes })));
@@ -215,14 +218,14 @@ test("a name below a route's domain is deferred to it, the longest suffix first,
   }
 });
 
-test("a name below a domain that exists nowhere outside is denied here", () => {
+test("a name below a local-only domain gets NXDOMAIN", () => {
   const client = anAsker(aView([ONE], upstreams({ routes: [aRoute("lan", "local")] })));
   const answered = answerOnce(aQuery({ name: "printer.lan" }), { behaviour: DEFAULT_BEHAVIOUR, client });
   assert.ok(answered.kind === "reply");
   assert.deepEqual([answered.reply.rcode, answered.reply.authorities.length], [3, 1]);
 });
 
-test("a dotless name with a route of its own is asked there, whatever ndots is set", () => {
+test("a name without a dot that has a route of its own is forwarded, even if ndots is set", () => {
   const client = anAsker(aView([ONE], upstreams({ routes: [aRoute("lan", [aServer("10.0.0.1")])], isNdotsSet: true })));
   assert.equal(answerOnce(aQuery({ name: "lan" }), { behaviour: STRICT_BEHAVIOUR, client }).kind, "deferred");
   assert.equal(answerOnce(aQuery({ name: "wan" }), { behaviour: STRICT_BEHAVIOUR, client }).kind, "reply");
@@ -232,7 +235,7 @@ function aServer(address: string): Server {
   return { from: "host", address, port: 53 };
 }
 
-function asking(): Client {
+function aClient(): Client {
   return anAsker(aView([ONE]));
 }
 

@@ -1,5 +1,5 @@
-// Proves that a question that is explained is answered like any other, byte for byte, that what it met is told in its order,
-// and that nothing is told of the next question any more.
+// Proves that an explained query gets the same answer as any other, byte for byte, that its steps are recorded in
+// order, and that nothing is recorded of the next query.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -31,8 +31,8 @@ function answered(behaviour: Behaviour, query: Buffer, trace?: Trace): string {
     : block.toString("hex", 0, length);
 }
 
-for (const [character, behaviour] of Object.entries({ BETTER: DEFAULT_BEHAVIOUR, STRICT: STRICT_BEHAVIOUR })) {
-  test(`explained or not, ${character} answers the same`, () => {
+for (const [mode, behaviour] of Object.entries({ default: DEFAULT_BEHAVIOUR, strict: STRICT_BEHAVIOUR })) {
+  test(`explained or not, ${mode} answers the same`, () => {
     for (const name of ["web", "WEB", "back", "web.two", "web.one", "nobody", "x.lan", "localhost", "a.onion", "."]) {
       for (const type of [TYPE.A, TYPE.AAAA, TYPE.TXT, TYPE.PTR, TYPE.MX]) {
         const query = aQuery({ name, type, opt: {} });
@@ -42,45 +42,49 @@ for (const [character, behaviour] of Object.entries({ BETTER: DEFAULT_BEHAVIOUR,
   });
 }
 
-function told(name: string, type: number = TYPE.A, behaviour: Behaviour = DEFAULT_BEHAVIOUR): string[] {
+function stepsOf(name: string, type: number = TYPE.A, behaviour: Behaviour = DEFAULT_BEHAVIOUR): string[] {
   const trace = new Trace();
   answered(behaviour, aQuery({ name, type }), trace);
   return trace.steps.map(({ layer, isAnswer, why }) => `${layer}${isAnswer ? "!" : ""} ${why}`);
 }
 
-test("a name is told with the networks that do not know it first", () => {
-  assert.deepEqual(told("web"), [
-    'links "web" is a link on "two" to "nobody", which nobody is called there',
-    'names! "web" is a name on "two" (not on "one", which is asked first); its addresses are the answer',
+test("the trace of a name begins with the networks that do not know it", () => {
+  assert.deepEqual(stepsOf("web"), [
+    'links "web" is a link on "two" to "nobody", which does not exist there',
+    'names! "web" is a name on "two" (not found on "one", which is searched first); answered with its addresses',
   ]);
-  assert.deepEqual(told("back"), ['links! "back" is a link on "two" to "web"; its addresses are the answer']);
+  assert.deepEqual(stepsOf("back"), ['links! "back" is a link on "two" to "web"; answered with its addresses']);
 });
 
-test("a name with a network's name behind it is told as both, and every way of cutting that leads nowhere in one line", () => {
-  assert.equal(told("web.two").at(-1), 'names! "web" is a name on "two"; its addresses are the answer');
-  const cut = told("a.b.c.d.e").find((line) => line.includes("cut in two"));
+test("NAME.NETWORK is recorded as both, and all splits without a match in one line", () => {
+  assert.equal(stepsOf("web.two").at(-1), 'names! "web" is a name on "two"; answered with its addresses');
+  const cut = stepsOf("a.b.c.d.e").find((line) => line.includes("NAME.NETWORK"));
   assert.match(
     cut ?? "",
-    /^names nor cut in two: "a\.b\.c\.d" on "e", "a\.b\.c" on "d\.e", "a\.b" on "c\.d\.e" and 1 more/,
+    /^names not NAME\.NETWORK either: .* \("a\.b\.c\.d" on "e", "a\.b\.c" on "d\.e", "a\.b" on "c\.d\.e" and 1 more\)/,
   );
 });
 
-test("a link to nobody that hides a name, as with Docker, is told as that", () => {
-  assert.ok(told("web", TYPE.A, STRICT_BEHAVIOUR).includes('names "web" on "two" is hidden by a link to nobody'));
+test("a dangling link that hides a name, as in Docker, is recorded", () => {
+  assert.ok(
+    stepsOf("web", TYPE.A, STRICT_BEHAVIOUR).includes(
+      'names "web" on "two" is hidden by a link whose target does not exist',
+    ),
+  );
 });
 
-test("what a name has no address for, or is no address at all, is told with the answer", () => {
-  assert.match(told("web", TYPE.AAAA).at(-1) ?? "", /^names! .*no address of this family/);
-  assert.match(told("web", TYPE.TXT).at(-1) ?? "", /^names! .*answer for another type is empty/);
+test("a name without an address of the family, and a query for another type, are recorded with the answer", () => {
+  assert.match(stepsOf("web", TYPE.AAAA).at(-1) ?? "", /^names! .*no address of this family/);
+  assert.match(stepsOf("web", TYPE.TXT).at(-1) ?? "", /^names! .*answer for another type is empty/);
 });
 
-test("routes and special names are told", () => {
-  assert.match(told("x.lan").at(-1) ?? "", /^route! it ends with "lan".*exist nowhere outside$/);
-  assert.match(told("localhost").at(-1) ?? "", /^special! localhost/);
-  assert.match(told("other.test").join("\n"), /route no domain of its own[^\n]*there is nobody to ask\nspecial /);
+test("routes and special names are recorded", () => {
+  assert.match(stepsOf("x.lan").at(-1) ?? "", /^route! route for "lan".*never forwarded$/);
+  assert.match(stepsOf("localhost").at(-1) ?? "", /^special! localhost/);
+  assert.match(stepsOf("other.test").join("\n"), /route no domain-specific route[^\n]*no upstream servers\nspecial /);
 });
 
-test("once it is explained, nothing more is told", () => {
+test("after an explained query nothing more is recorded", () => {
   const answerer = new Answerer(DEFAULT_BEHAVIOUR);
   const block = Buffer.alloc(SLOT_BYTES);
   const trace = new Trace();

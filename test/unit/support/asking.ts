@@ -90,7 +90,11 @@ export class Asking {
       onFailure: (reason) => this.failures.push(reason),
       queriesMax,
     });
-    this.#answerer = new Answerer(behaviour, { loopGuard: this.guard, seed: 1, ...(behaviour.caches && { cache: memory }) });
+    this.#answerer = new Answerer(behaviour, {
+      loopGuard: this.guard,
+      seed: 1,
+      ...(behaviour.caches && { cache: memory }),
+    });
   }
 
   // One query of one client, to its reply as it is sent.

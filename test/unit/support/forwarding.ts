@@ -14,7 +14,7 @@ export type Asking = UpstreamParts & {
   readonly transport?: Transport;
   readonly behaviour?: Behaviour;
   // The name is one that we hold, asked for a type that we do not.
-  readonly isKnown?: boolean;
+  readonly isLocalName?: boolean;
   readonly client?: Client;
 };
 
@@ -28,7 +28,12 @@ export class Forwarding {
   readonly failures: { readonly server: Server; readonly reason: string }[] = [];
 
   constructor(asking: Asking) {
-    const { query = aQuery({ name: "example.org" }), transport = "udp", behaviour = DEFAULT_BEHAVIOUR, isKnown = false } = asking;
+    const {
+      query = aQuery({ name: "example.org" }),
+      transport = "udp",
+      behaviour = DEFAULT_BEHAVIOUR,
+      isLocalName = false,
+    } = asking;
     this.client = asking.client ?? anAsker(aView([], upstreams(asking)), dialHere);
     this.forwarder = new SequentialForwarder(behaviour, (server, reason) => this.failures.push({ server, reason }));
     const answered = answerOnce(query, {
@@ -37,7 +42,7 @@ export class Forwarding {
       isStream: transport === "tcp",
     });
     if (answered.kind !== "deferred") throw new Error("the query of a forwarder's test must be one that is deferred");
-    const deferred = { ...answered.deferred, isKnown };
+    const deferred = { ...answered.deferred, isLocalName };
     this.reply = new Promise((resolve) => {
       this.forwarder.forward(this.client, deferred, transport, (reply) => {
         this.replies++;

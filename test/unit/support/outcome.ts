@@ -15,11 +15,18 @@ type OutcomeParts = {
   readonly isStream?: boolean;
 };
 
-export function anOutcome({ reply, nameEnd, type = 1, result: how = "local", stage, isStream = false }: OutcomeParts): Outcome {
+export function anOutcome({
+  reply,
+  nameEnd,
+  type = 1,
+  result: how = "local",
+  stage,
+  isStream = false,
+}: OutcomeParts): Outcome {
   const outcome = new Outcome();
   const block = Buffer.concat([Buffer.alloc(OFFSET, 0xee), reply, Buffer.alloc(OFFSET, 0xee)]);
   outcome.begin(block, OFFSET, isStream);
-  outcome.stage = stage ?? STAGE.here;
+  outcome.stage = stage ?? STAGE.local;
   outcome.result = QUERY_RESULT[how];
   outcome.type = type;
   outcome.nameEnd = nameEnd === 0 ? 0 : OFFSET + nameEnd;
@@ -50,7 +57,7 @@ export function aDelivered(parts: DeliveredParts): Outcome {
     nowMs = arrivedMs,
   } = parts;
   const outcome = new Outcome();
-  outcome.deliver({ query, questionEnd: query.length, type }, reply, how, server);
+  outcome.complete({ query, questionEnd: query.length, type }, reply, how, server);
   outcome.setTimes(isStream, arrivedMs, nowMs);
   return outcome;
 }

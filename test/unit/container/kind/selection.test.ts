@@ -61,7 +61,7 @@ for (const [labels, filters, isNodeByDefault, warned] of [
     const fact = aContainer({ imageLabels: { labels, source: "known" } });
     assert.equal(isNode(fact, filters), isNodeByDefault);
     const ignored = ignoredNodeLabel(fact, filters, LABEL_DEFAULTS);
-    assert.equal(/^its image's label (\S+) is ignored/.exec(ignored ?? "")?.[1], warned);
+    assert.equal(/^label (\S+) of the image is ignored/.exec(ignored ?? "")?.[1], warned);
     const trusted = { ...LABEL_DEFAULTS, trustsImages: true };
     assert.equal(isNode(fact, filters, trusted), isNodeByDefault !== (warned !== undefined));
     assert.equal(ignoredNodeLabel(fact, filters, trusted), undefined);

@@ -1,4 +1,5 @@
-// Proves what is kept of servers' replies, for whom, and for how long: with a clock that stands still until it is told.
+// Proves what is cached of upstream replies, for which containers, and for how long, with a clock that the test
+// controls.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -25,7 +26,7 @@ import { UdpUpstream } from "../../support/upstreams.ts";
 
 const DO = 0x8000;
 
-test("a reply is kept as long as its shortest TTL, and its TTLs count down", async () => {
+test("a reply is cached for its shortest TTL, and its TTLs count down", async () => {
   await using world = new World({ ttls: [60, 30] });
   assert.deepEqual(await world.ttls(), [60, 30]);
   world.pass(29.5);
@@ -34,7 +35,7 @@ test("a reply is kept as long as its shortest TTL, and its TTLs count down", asy
   assert.deepEqual([await world.ttls(), world.asked], [[60, 30], 2]);
 });
 
-test("a TTL of zero, and one with its highest bit set, is not kept", async () => {
+test("a TTL of zero, and one with its highest bit set, is not cached", async () => {
   for (const ttl of [0, 0x80000001]) {
     await using world = new World({ ttls: [ttl] });
     await world.ask();
@@ -43,7 +44,7 @@ test("a TTL of zero, and one with its highest bit set, is not kept", async () =>
   }
 });
 
-test("floor and ceiling of the settings count for what is kept and what is told", async () => {
+test("the configured minimum and maximum apply to the lifetime and to the TTLs in answers", async () => {
   await using world = new World({ ttls: [0, 100_000] }, { cache: { ttlSecondsMin: 10, ttlSecondsMax: 50 } });
   assert.deepEqual(await world.ttls(), [10, 50]);
   world.pass(9);
@@ -54,29 +55,29 @@ test("floor and ceiling of the settings count for what is kept and what is told"
 });
 
 for (const rcode of [0, 3]) {
-  test(`a denial of code ${rcode} is kept as long as its SOA says, which is told, too`, async () => {
+  test(`a negative answer with rcode ${rcode} is cached as long as its SOA script, which is also its TTL`, async () => {
     await using world = new World({ rcode, soa: { ttl: 3600, minimum: 300 } });
     await world.ask();
     world.pass(299);
-    const kept = await world.ask();
-    assert.deepEqual([kept.rcode, kept.authorities[0]?.ttl, world.asked], [rcode, 1, 1]);
+    const cached = await world.ask();
+    assert.deepEqual([cached.rcode, cached.authorities[0]?.ttl, world.asked], [rcode, 1, 1]);
     world.pass(1);
     await world.ask();
     assert.equal(world.asked, 2);
   });
 
-  test(`a denial of code ${rcode} without SOA is not kept, unless settings say so`, async () => {
+  test(`a negative answer with rcode ${rcode} without SOA is not cached, unless configured`, async () => {
     await using world = new World({ rcode });
     await world.ask();
     await world.ask();
     assert.equal(world.asked, 2);
-    await using kept = new World({ rcode }, { cache: { negativeSecondsWithoutSoa: 5 } });
-    await kept.ask();
-    await kept.ask();
-    assert.equal(kept.asked, 1);
+    await using cached = new World({ rcode }, { cache: { negativeSecondsWithoutSoa: 5 } });
+    await cached.ask();
+    await cached.ask();
+    assert.equal(cached.asked, 1);
   });
 
-  test(`no denial of code ${rcode} is kept where settings say so`, async () => {
+  test(`no negative answer with rcode ${rcode} is cached if so configured`, async () => {
     await using world = new World({ rcode, soa: { ttl: 60, minimum: 60 } }, { cache: { negativeSecondsMax: 0 } });
     await world.ask();
     await world.ask();
@@ -84,7 +85,7 @@ for (const rcode of [0, 3]) {
   });
 }
 
-test("other letter case is the same name, another type another question", async () => {
+test("letter case does not distinguish names; types distinguish questions", async () => {
   await using world = new World({ ttls: [60] });
   await world.ask({ name: "Example.org" });
   const { question } = await world.ask({ name: "EXAMPLE.org" });
@@ -94,7 +95,7 @@ test("other letter case is the same name, another type another question", async 
   assert.equal(world.asked, 3);
 });
 
-test("DO and CD are other questions; each goes upstream with its own", async () => {
+test("DO and CD distinguish questions; each is forwarded with its own", async () => {
   await using world = new World({ ttls: [60] });
   for (const flags of [0x0100, 0x0110]) {
     for (const isDnssecOk of [false, true]) {
@@ -113,16 +114,16 @@ test("DO and CD are other questions; each goes upstream with its own", async () 
   );
 });
 
-test("what was verified is told only to those who ask for it, by AD or DO", async () => {
+test("AD is only set for clients that request it, by AD or DO", async () => {
   await using world = new World({ ttls: [60], isAuthentic: true });
-  const told = [];
+  const isSet = [];
   for (const query of [{}, { flags: 0x0120 }, { opt: {} }, { opt: { isDnssecOk: true } }]) {
-    for (let again = 0; again < 2; again++) told.push((await world.ask(query)).flags.includes("ad"));
+    for (let again = 0; again < 2; again++) isSet.push((await world.ask(query)).flags.includes("ad"));
   }
-  assert.deepEqual(told, [false, false, true, true, false, false, true, true]);
+  assert.deepEqual(isSet, [false, false, true, true, false, false, true, true]);
 });
 
-test("a container's own servers are its own, whatever their address; those of the host are everybody's", async () => {
+test("a container's own servers have entries of their own, whatever their address; those of the host are shared", async () => {
   await using world = new World({ ttls: [60] });
   await world.ask({}, askerOf(world.upstream.server));
   await world.ask({}, askerOf(world.upstream.server));
@@ -136,10 +137,10 @@ test("a container's own servers are its own, whatever their address; those of th
   assert.equal((await world.ask({}, askerOf())).rcode, 2);
 });
 
-test("when servers fail, what is over stands in, marked; when they are back, it is theirs again", async () => {
+test("when servers fail, a stale answer is served and marked; when they are back, they are used again", async () => {
   await using world = new World({ ttls: [60] });
   await world.ask();
-  world.says = { rcode: 2 };
+  world.script = { rcode: 2 };
   world.pass(61);
   const stale = await world.ask({ opt: {} });
   assert.deepEqual([stale.rcode, stale.answers[0]?.ttl], [0, 30]);
@@ -147,7 +148,7 @@ test("when servers fail, what is over stands in, marked; when they are back, it 
   const asked = world.asked;
   assert.equal((await world.ask()).answers[0]?.ttl, 30);
   assert.equal(world.asked, asked);
-  world.says = { ttls: [60] };
+  world.script = { ttls: [60] };
   world.pass(6);
   assert.equal((await world.ask()).answers[0]?.ttl, 30);
   await world.upstream.asked(asked + 1);
@@ -155,7 +156,7 @@ test("when servers fail, what is over stands in, marked; when they are back, it 
   assert.equal((await world.ask()).answers[0]?.ttl, 60);
 });
 
-test("while servers are silent, whoever comes later gets what is over at once", async () => {
+test("while servers are silent, later clients get a stale answer at once", async () => {
   using clock = new Clock();
   let isSilent = false;
   const record = aRecord({ owner: aName("example.org"), type: TYPE.A, ttl: 60, data: Buffer.alloc(4) });
@@ -171,7 +172,7 @@ test("while servers are silent, whoever comes later gets what is over at once", 
   await upstream.asked(2);
   clock.advance(LIMITS.staleAfterMs + 10);
   for (const reply of [await first, await early]) assert.equal(reply.answers[0]?.ttl, LIMITS.staleTtlSeconds);
-  // Nobody of them waits: the clock stands still while they ask.
+  // None of them waits: the clock stands still while they query.
   for (const laterMs of [100, 900, 1_500, 1_500]) {
     clock.advance(laterMs);
     assert.equal((await asking.ask(client, query)).answers[0]?.ttl, LIMITS.staleTtlSeconds);
@@ -182,39 +183,39 @@ test("while servers are silent, whoever comes later gets what is over at once", 
   await asking.ask(client, query);
   await upstream.asked(asked + 1);
   let ttl: number | undefined;
-  // The clock stands still, and with it every timer; the reply comes in some round of the event loop.
+  // The clock stands still, and with it every timer; the reply arrives in some later turn of the event loop.
   while (ttl !== 60) {
     await nextRound();
     ttl = (await asking.ask(client, query)).answers[0]?.ttl;
   }
 });
 
-test("what is over does not stand in any more when servers answer again, also with what is not to be kept", async () => {
+test("no stale answer is served once servers reply again, even if their reply is not cached", async () => {
   await using world = new World({ ttls: [60] });
   await world.ask();
-  world.says = { rcode: 2 };
+  world.script = { rcode: 2 };
   world.pass(61);
   assert.equal((await world.ask()).answers[0]?.ttl, 30);
-  world.says = { ttls: [0] };
+  world.script = { ttls: [0] };
   world.pass(6);
-  // The one that is given at once has it asked for anew.
+  // The stale answer that is served at once triggers a refresh.
   await world.ask();
   await world.upstream.asked(world.asked);
   await settled();
   for (let count = 0; count < 2; count++) assert.equal((await world.ask()).answers[0]?.ttl, 0);
 });
 
-test("what has been over for too long does not stand in, nor does anything where settings say so", async () => {
+test("an entry that expired too long ago is not served stale, and none is if so configured", async () => {
   for (const parts of [{ cache: { staleSecondsMax: 100 } }, { behaviour: { servesStale: false } }]) {
     await using world = new World({ ttls: [60] }, parts);
     await world.ask();
-    world.says = { rcode: 2 };
+    world.script = { rcode: 2 };
     world.pass(161);
     assert.equal((await world.ask()).rcode, 2);
   }
 });
 
-test("a failure is remembered for a moment, and says that it is", async () => {
+test("a failure is cached for a moment, and the answer script so", async () => {
   await using world = new World({ rcode: 2 });
   await world.ask();
   const again = await world.ask({ opt: {} });
@@ -225,7 +226,7 @@ test("a failure is remembered for a moment, and says that it is", async () => {
   assert.equal(world.asked, 2);
 });
 
-test("what is asked for often is asked anew before it is over", async () => {
+test("popular entries are refreshed before they expire", async () => {
   await using world = new World({ ttls: [100] });
   await world.ask();
   world.pass(89);
@@ -238,7 +239,7 @@ test("what is asked for often is asked anew before it is over", async () => {
   assert.deepEqual([await world.ttls(), world.asked], [[100], 2]);
 });
 
-test("a name that we hold is not denied, neither by a server nor from memory", async () => {
+test("a local name never gets NXDOMAIN, neither from a server nor from the cache", async () => {
   await using world = new World({ rcode: 3, soa: { ttl: 60, minimum: 60 } });
   const network = aNetwork({ members: [{ names: ["mail.example.org"], ipv4: "172.20.0.2" }] });
   const holder = anAsker(
@@ -252,7 +253,7 @@ test("a name that we hold is not denied, neither by a server nor from memory", a
   assert.deepEqual([rcodes, world.asked], [[0, 0, 3], 1]);
 });
 
-test("what was on its way when everything was forgotten is answered and not kept, and nobody joins it", async () => {
+test("a query in flight when the cache is flushed is answered and not cached, and no query joins it", async () => {
   const late: (() => void)[] = [];
   await using upstream = new UdpUpstream((query, reply) => late.push(() => reply(aReplyTo(query, 3))));
   const asking = new Asking();
@@ -270,23 +271,23 @@ async function settled(): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
-type Says = {
+type Script = {
   readonly rcode?: number;
   readonly ttls?: readonly number[];
   readonly soa?: { readonly ttl: number; readonly minimum: number };
   readonly isAuthentic?: boolean;
 };
 
-// A server that says the same to every question, whoever asks it, and the time.
+// A server with one reply for every question of any client, and the clock.
 class World implements AsyncDisposable {
-  says: Says;
+  script: Script;
   readonly upstream: UdpUpstream;
   readonly #asking: Asking;
   readonly #client;
   #nowMs = 0;
 
-  constructor(says: Says, parts: AskingParts = {}) {
-    this.says = says;
+  constructor(script: Script, parts: AskingParts = {}) {
+    this.script = script;
     this.upstream = new UdpUpstream((query, reply) => reply(this.#reply(query)));
     this.#client = askerOf(this.upstream.server);
     this.#asking = new Asking({ ...parts, now: () => this.#nowMs });
@@ -313,7 +314,7 @@ class World implements AsyncDisposable {
   }
 
   #reply(query: Buffer): Buffer {
-    const { rcode = 0, ttls = [], soa, isAuthentic = false } = this.says;
+    const { rcode = 0, ttls = [], soa, isAuthentic = false } = this.script;
     const answers = ttls.map((ttl) =>
       aRecord({ owner: Buffer.of(0xc0, 12), type: query.readUInt16BE(query.indexOf(0, 12) + 1), ttl, data: DATA }),
     );
@@ -327,7 +328,7 @@ class World implements AsyncDisposable {
   }
 }
 
-// An address, and a text of three octets.
+// An address, and a TXT of three octets.
 const DATA = Buffer.of(3, 0x61, 0x62, 0x63);
 
 function u32(value: number): Buffer {

@@ -1,5 +1,5 @@
-// Proves that a reply is kept as it came, whatever it has, and that a cache does what a simple one would do: a list of
-// objects, with the same rules for who makes room.
+// Proves that a reply is cached unchanged, and that the cache behaves like a simple model: a list of objects with the
+// same eviction rules.
 
 import assert from "node:assert/strict";
 import { randomBytes, randomInt } from "node:crypto";
@@ -17,7 +17,7 @@ const SMALL = 8_000;
 const STEPS = 20_000;
 const HASH_BITS = 7;
 
-test("a reply is kept as it came: its records, counts, flags and error", () => {
+test("a reply is cached unchanged: its records, counts, flags and extended error", () => {
   const cache = new ReplyCache(WHOLE);
   const replies = [
     aReply("none"),
@@ -27,7 +27,7 @@ test("a reply is kept as it came: its records, counts, flags and error", () => {
     aReply("authentic", { records: 1, flags: 0x20 }),
     aReply("truncated", { flags: 0x200 }),
     aReply("denied", { rcode: 3 }),
-    aReply("told", { rcode: 2, error: errorOption(22, "it is at sea") }),
+    aReply("extended", { rcode: 2, error: errorOption(22, "it is offline") }),
     aReply("x".repeat(63), { records: 1, error: errorOption(0, "") }),
   ];
   const owner = newCacheOwner();
@@ -35,42 +35,42 @@ test("a reply is kept as it came: its records, counts, flags and error", () => {
   for (const [key, reply] of replies) {
     const entry = cache.find(key);
     assert.deepEqual(entry?.key, key);
-    assert.deepEqual(contentOf(entry?.reply), contentOf(reply));
+    assert.deepEqual(contentOf(entry?.readReply()), contentOf(reply));
     assert.deepEqual(contentOf(entry?.copyReply()), contentOf(reply));
     assert.equal(entry?.failure, undefined);
   }
 });
 
-test("a copy stays as it is when others are looked at", () => {
+test("a copy does not change when other entries are read", () => {
   const cache = new ReplyCache(WHOLE);
   const [[one, first], [two, second]] = [aReply("one", { records: 3 }), aReply("two", { records: 5 })];
   cache.put(one, newCacheOwner(), first);
   cache.put(two, newCacheOwner(), second);
   const copy = cache.find(one)?.copyReply();
-  assert.deepEqual(contentOf(cache.find(two)?.reply), contentOf(second));
+  assert.deepEqual(contentOf(cache.find(two)?.readReply()), contentOf(second));
   assert.deepEqual(contentOf(copy), contentOf(first));
 });
 
-test("why servers failed is kept beside the reply of before, and ends with the next one", () => {
+test("the reason of a failure is stored beside the old reply, and removed with the next reply", () => {
   const cache = new ReplyCache(WHOLE);
   const owner = newCacheOwner();
   const [key, reply] = aReply("web", { records: 2, error: errorOption(1, "of the server's") });
-  for (const failure of [errorOption(22, "silent"), errorOption(23, "unreachable, and told at more length")]) {
+  for (const failure of [errorOption(22, "silent"), errorOption(23, "unreachable, and with a longer text")]) {
     const alone = cache.put(aReply("never")[0], owner, undefined, failure);
-    assert.deepEqual([alone?.hasReply, alone?.reply, alone?.failure], [false, undefined, failure]);
+    assert.deepEqual([alone?.hasReply, alone?.readReply(), alone?.failure], [false, undefined, failure]);
     const kept = cache.put(key, owner, reply);
     assert.ok(kept);
     kept.expiresMs = 1234.5;
     kept.isRefreshing = true;
     kept.hits = 3;
     const entry = cache.put(key, owner, undefined, failure);
-    assert.deepEqual([entry?.failure, contentOf(entry?.reply)], [failure, contentOf(reply)]);
+    assert.deepEqual([entry?.failure, contentOf(entry?.readReply())], [failure, contentOf(reply)]);
     assert.deepEqual([entry?.expiresMs, entry?.isRefreshing, entry?.hits], [1234.5, true, 3]);
     assert.equal(cache.put(key, owner, reply)?.failure, undefined);
   }
 });
 
-test("a new entry has nothing of the one that made room for it", () => {
+test("a new entry has nothing of the one that was evicted for it", () => {
   const cache = new ReplyCache(SMALL);
   const owner = newCacheOwner();
   for (let i = 0; i < 1000; i++) {
@@ -83,20 +83,20 @@ test("a new entry has nothing of the one that made room for it", () => {
   }
 });
 
-test("a reply that alone is more than there may be of all is not kept, and throws nobody out", () => {
+test("a reply larger than the whole cache is not cached, and evicts nothing", () => {
   const cache = new ReplyCache(SMALL);
   const owner = newCacheOwner();
   const [small, reply] = aReply("small", { records: 1 });
   cache.put(small, owner, reply);
   const [large, larger] = aReply("large", { records: 1, dataBytes: SMALL });
   assert.equal(cache.put(large, owner, larger), undefined);
-  assert.deepEqual(contentOf(cache.find(small)?.reply), contentOf(reply));
-  // What was kept of that name before is not what servers say now.
+  assert.deepEqual(contentOf(cache.find(small)?.readReply()), contentOf(reply));
+  // The old entry of that name is no longer valid either.
   assert.equal(cache.put(small, owner, larger), undefined);
   assert.deepEqual([cache.find(small), cache.size, cache.bytes, owner.bytes], [undefined, 0, 0, 0]);
 });
 
-test("entries of nothing but a place are bounded, too", () => {
+test("entries without a reply are limited, too", () => {
   const cache = new ReplyCache(SMALL);
   const owner = newCacheOwner();
   const root = { hash: 1, name: "", bits: 0, scope: 2 };
@@ -108,60 +108,60 @@ test("entries of nothing but a place are bounded, too", () => {
   assert.equal(cache.find({ ...root, type: 0 }), undefined);
 });
 
-test("where a reply has room and why servers failed has none beside it, the reply stays", () => {
+test("if a reply fits but the reason of a failure does not, the reply stays", () => {
   const cache = new ReplyCache(SMALL);
   const [key, reply] = aReply("web", { records: 1, dataBytes: 4_100 });
   assert.ok(cache.put(key, newCacheOwner(), reply));
   const entry = cache.put(key, newCacheOwner(), undefined, errorOption(22, "silent".repeat(30)));
-  assert.deepEqual([entry?.failure, contentOf(entry?.reply)], [undefined, contentOf(reply)]);
+  assert.deepEqual([entry?.failure, contentOf(entry?.readReply())], [undefined, contentOf(reply)]);
 });
 
-test("a cache of nothing keeps nothing", () => {
+test("a cache of size 0 caches nothing", () => {
   const cache = new ReplyCache(0);
   const [key, reply] = aReply("web");
   assert.deepEqual([cache.put(key, newCacheOwner(), reply), cache.find(key), cache.size], [undefined, undefined, 0]);
   cache.clear();
 });
 
-test("whatever is done with it in whatever order, it holds what a simple one would hold", () => {
+test("after any sequence of operations it holds what the model holds", () => {
   const cache = new ReplyCache(SMALL);
   const owners = [newCacheOwner(), newCacheOwner(), newCacheOwner()];
-  const kept: { key: CacheKey; owner: CacheOwner; content: unknown; bytes: number }[] = [];
-  const drop = (isGone: (one: (typeof kept)[number]) => boolean): void => {
-    kept.splice(0, kept.length, ...kept.filter((one) => !isGone(one)));
+  const model: { key: CacheKey; owner: CacheOwner; content: unknown; bytes: number }[] = [];
+  const drop = (isGone: (one: (typeof model)[number]) => boolean): void => {
+    model.splice(0, model.length, ...model.filter((one) => !isGone(one)));
   };
   for (let step = 0; step < STEPS; step++) {
     const owner = owners[randomInt(owners.length)] as CacheOwner;
     const parts = { records: randomInt(4), dataBytes: randomInt(200) };
     const [key, reply] = aReply(`n${randomInt(60)}`, parts, randomInt(2, 4));
-    const known = kept.findIndex((one) => one.key.name === key.name && one.key.scope === key.scope);
+    const known = model.findIndex((one) => one.key.name === key.name && one.key.scope === key.scope);
     const what = randomInt(1000);
     if (what < 600) {
-      const charged = known === -1 ? owner : (kept[known]?.owner as CacheOwner);
-      if (known !== -1) kept.splice(known, 1);
+      const charged = known === -1 ? owner : (model[known]?.owner as CacheOwner);
+      if (known !== -1) model.splice(known, 1);
       const bytesBefore = cache.bytes;
       const evictedBefore = cache.counts.evictions;
       assert.ok(cache.put(key, owner, reply));
       const evicted = cache.counts.evictions - evictedBefore;
-      // Who has gone is for the tests of fairness to say: that it was the first of its owner's, for this one.
-      const gone = kept.filter((one) => cache.find(one.key) === undefined);
+      // Other tests prove which owner is evicted; here it must be that owner's first entry.
+      const gone = model.filter((one) => cache.find(one.key) === undefined);
       assert.equal(gone.length, evicted);
       for (const one of gone) {
-        const older = kept.slice(0, kept.indexOf(one)).filter((other) => other.owner === one.owner);
+        const older = model.slice(0, model.indexOf(one)).filter((other) => other.owner === one.owner);
         assert.ok(older.every((other) => gone.includes(other)));
       }
       drop((one) => gone.includes(one));
-      const others = kept.reduce((sum, { bytes }) => sum + bytes, 0);
+      const others = model.reduce((sum, { bytes }) => sum + bytes, 0);
       assert.ok(cache.bytes > others || bytesBefore === 0);
-      kept.push({ key, owner: charged, content: contentOf(reply), bytes: cache.bytes - others });
+      model.push({ key, owner: charged, content: contentOf(reply), bytes: cache.bytes - others });
     } else if (what < 900) {
       const entry = cache.find(key);
       assert.equal(entry !== undefined, known !== -1);
       if (entry === undefined) continue;
       cache.touch(entry);
-      kept.push(...kept.splice(known, 1));
+      model.push(...model.splice(known, 1));
     } else if (what < 980) {
-      const named = kept.filter((one) => one.key.name === key.name).length;
+      const named = model.filter((one) => one.key.name === key.name).length;
       assert.equal(cache.removeNamed(key.name), named);
       drop((one) => one.key.name === key.name);
     } else if (what < 995) {
@@ -169,30 +169,30 @@ test("whatever is done with it in whatever order, it holds what a simple one wou
       if (owner === heir) continue;
       cache.transfer(owner, heir, (scope) => scope === HOST_SCOPE);
       drop((one) => one.owner === owner && one.key.scope !== HOST_SCOPE);
-      // In the order of their owner, behind what the heir had.
-      const inherited = kept.filter((one) => one.owner === owner);
+      // In the order of their owner, behind the entries of the heir.
+      const inherited = model.filter((one) => one.owner === owner);
       drop((one) => inherited.includes(one));
-      kept.push(...inherited.map((one) => ({ ...one, owner: heir })));
+      model.push(...inherited.map((one) => ({ ...one, owner: heir })));
     } else {
       cache.clear();
       drop(() => true);
     }
-    assert.equal(cache.size, kept.length);
+    assert.equal(cache.size, model.length);
     assert.equal(
       cache.bytes,
-      kept.reduce((sum, { bytes }) => sum + bytes, 0),
+      model.reduce((sum, { bytes }) => sum + bytes, 0),
     );
     assert.ok(cache.bytes <= SMALL);
     for (const one of owners) {
-      const own = kept.filter((entry) => entry.owner === one);
+      const own = model.filter((entry) => entry.owner === one);
       assert.equal(one.entries, own.length);
       assert.equal(
         one.bytes,
         own.reduce((sum, { bytes }) => sum + bytes, 0),
       );
     }
-    const some = kept[randomInt(kept.length + 1)];
-    if (some !== undefined) assert.deepEqual(contentOf(cache.find(some.key)?.reply), some.content);
+    const some = model[randomInt(model.length + 1)];
+    if (some !== undefined) assert.deepEqual(contentOf(cache.find(some.key)?.readReply()), some.content);
   }
 });
 
@@ -200,7 +200,7 @@ interface ReplyParts {
   readonly records?: number;
   readonly dataBytes?: number;
   readonly rcode?: number;
-  /** Beside those of a reply. */
+  /** In addition to those of a reply. */
   readonly flags?: number;
   readonly error?: Buffer;
 }
@@ -218,7 +218,7 @@ function aReply(
   const reply = readFreshReply(message);
   assert.ok(reply);
   const { hash, ...asked } = aKey(name, scope);
-  // Few, so that many fall into one place.
+  // Few, so that many share a bucket.
   const key = { ...asked, hash: hash & HASH_BITS };
   return [key, error === undefined ? reply : { ...reply, extendedError: error }];
 }

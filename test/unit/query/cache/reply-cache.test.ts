@@ -1,4 +1,4 @@
-// Proves the bounds of what is kept: bytes in all, and that one container's many replies throw out its own.
+// Proves the limits of the cache: bytes in all, and that a container with many replies evicts its own.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,7 +11,7 @@ import { HOST_SCOPE, aKey } from "../../support/key.ts";
 
 const OWN = 3;
 
-test("it is bounded in bytes, and what was not asked for longest goes first", () => {
+test("the cache is bounded in bytes, and evicts the least recently used entry first", () => {
   const cache = new ReplyCache(20_000);
   const owner = newCacheOwner();
   for (let i = 0; i < 1000; i++) put(cache, owner, `n${i}`);
@@ -25,7 +25,7 @@ test("it is bounded in bytes, and what was not asked for longest goes first", ()
   assert.deepEqual(cache.find(kept.key)?.key, kept.key);
 });
 
-test("a container that asks for ever new names throws out its own replies", () => {
+test("a container that queries ever new names evicts its own replies", () => {
   const cache = new ReplyCache(20_000);
   const [quiet, noisy] = [newCacheOwner(), newCacheOwner()];
   for (let i = 0; i < 3; i++) put(cache, quiet, `quiet${i}`);
@@ -34,7 +34,7 @@ test("a container that asks for ever new names throws out its own replies", () =
   assert.equal(quiet.bytes + noisy.bytes, cache.bytes);
 });
 
-test("a container that comes late makes room for itself at the cost of who has most", () => {
+test("a late container makes room for itself at the cost of the largest", () => {
   const cache = new ReplyCache(20_000);
   const [noisy, late] = [newCacheOwner(), newCacheOwner()];
   for (let i = 0; i < 1000; i++) put(cache, noisy, `noisy${i}`);
@@ -42,7 +42,7 @@ test("a container that comes late makes room for itself at the cost of who has m
   for (let i = 0; i < 5; i++) assert.ok(cache.find(aKey(`late${i}`)), `late${i}`);
 });
 
-test("names with the same hash are never mistaken for each other, however they are looked for", () => {
+test("names with the same hash are never confused, however they are looked up", () => {
   const cache = new ReplyCache(20_000);
   put(cache, newCacheOwner(), "one");
   const { hash } = aKey("one");
@@ -56,7 +56,7 @@ test("names with the same hash are never mistaken for each other, however they a
   assert.deepEqual([cache.find(aKey("one"))?.hasReply, cache.find({ ...aKey("two"), hash })?.hasReply], [true, false]);
 });
 
-test("when a container goes, its own replies go, and what others may want stays", () => {
+test("when a container is detached, its own entries are removed, and shared ones stay", () => {
   const cache = new ReplyCache(20_000);
   const [owner, heir] = [newCacheOwner(), newCacheOwner()];
   put(cache, owner, "shared");
@@ -67,15 +67,15 @@ test("when a container goes, its own replies go, and what others may want stays"
   assert.deepEqual([owner.bytes, owner.entries, heir.bytes, heir.entries], [0, 0, cache.bytes, 1]);
 });
 
-test("more than a machine has is refused with what to do", () => {
+test("a cache larger than the machine's memory is an error with a remedy", () => {
   assert.throws(() => new ReplyCache(2 ** 44), {
     name: "Fault",
-    message: "The machine has no room for a cache of 16777216 MiB",
-    remedy: "Choose a smaller cache.size in the settings.",
+    message: "Not enough memory for a cache of 16777216 MiB",
+    remedy: "Set a smaller cache.size.",
   });
 });
 
-test("cleared, it is empty, and takes new replies", () => {
+test("after a flush it is empty, and accepts new replies", () => {
   const cache = new ReplyCache(20_000);
   const owner = newCacheOwner();
   put(cache, owner, "one");
@@ -89,7 +89,7 @@ function put(cache: ReplyCache, owner: CacheOwner, name: string): void {
   cache.put(aKey(name), owner, readFreshReply(aReplyTo(aQuery({ name }))));
 }
 
-/** As a question has it that was just read: in memory where another one's name was before. */
+/** A key as in a question that was just parsed: in a buffer that held another name before. */
 function read({ name, ...found }: CacheKey): LookupKey {
   const bytes = Buffer.alloc(256, "x");
   return { ...found, name: bytes, length: bytes.write(name, "latin1") };

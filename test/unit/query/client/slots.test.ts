@@ -1,4 +1,5 @@
-// Proves what one container may ask upstream at once: so many slots, so many waiting, and each for so long.
+// Proves the limits of one container's concurrent upstream queries: number of slots, length of the queue, and waiting
+// time.
 
 import assert from "node:assert/strict";
 import { beforeEach, mock, test } from "node:test";
@@ -13,72 +14,72 @@ beforeEach(() => {
 
 test("a free slot is taken at once", () => {
   const slots = new Slots();
-  const told: string[] = [];
+  const events: string[] = [];
   slots.take(
-    () => told.push("begun"),
-    () => told.push("refused"),
+    () => events.push("begun"),
+    () => events.push("refused"),
   );
-  assert.deepEqual(told, ["begun"]);
+  assert.deepEqual(events, ["begun"]);
   assert.equal(slots.taken, 1);
   slots.release();
   assert.equal(slots.taken, 0);
 });
 
-test("whoever comes when all slots are taken waits, and begins when one is given back", async () => {
-  const { slots, told } = full();
-  wait(slots, told, "first");
-  wait(slots, told, "second");
-  assert.deepEqual(told, []);
+test("a query that finds no free slot waits, and begins when one is released", async () => {
+  const { slots, events } = full();
+  wait(slots, events, "first");
+  wait(slots, events, "second");
+  assert.deepEqual(events, []);
   slots.release();
-  // Not from inside the call that gave the slot back.
-  assert.deepEqual(told, []);
+  // Not within the call that released the slot.
+  assert.deepEqual(events, []);
   await Promise.resolve();
-  assert.deepEqual(told, ["first begun"]);
+  assert.deepEqual(events, ["first begun"]);
   assert.equal(slots.taken, LIMITS.forwardSlots);
   slots.release();
   await Promise.resolve();
-  assert.deepEqual(told, ["first begun", "second begun"]);
+  assert.deepEqual(events, ["first begun", "second begun"]);
 });
 
-test("a slot that was given on is not there for the next one who comes", async () => {
-  const { slots, told } = full();
-  wait(slots, told, "first");
+test("a slot that was handed to a waiting query is not free for the next one", async () => {
+  const { slots, events } = full();
+  wait(slots, events, "first");
   slots.release();
-  wait(slots, told, "late");
+  wait(slots, events, "late");
   await Promise.resolve();
-  assert.deepEqual(told, ["first begun"]);
+  assert.deepEqual(events, ["first begun"]);
 });
 
-test("whoever waits too long is refused, once, and takes no slot later", async () => {
-  const { slots, told } = full();
-  wait(slots, told, "first");
+test("a query that waits too long is refused, once, and takes no slot later", async () => {
+  const { slots, events } = full();
+  wait(slots, events, "first");
   mock.timers.tick(LIMITS.forwardWaitMs - 1);
-  assert.deepEqual(told, []);
+  assert.deepEqual(events, []);
   mock.timers.tick(1);
-  assert.deepEqual(told, ["first refused"]);
+  assert.deepEqual(events, ["first refused"]);
   slots.release();
   await Promise.resolve();
-  assert.deepEqual(told, ["first refused"]);
+  assert.deepEqual(events, ["first refused"]);
   assert.equal(slots.taken, LIMITS.forwardSlots - 1);
 });
 
-test("whoever began is not refused when the time is over", async () => {
-  const { slots, told } = full();
-  wait(slots, told, "first");
+test("a query that has begun is not refused when the waiting time ends", async () => {
+  const { slots, events } = full();
+  wait(slots, events, "first");
   slots.release();
   await Promise.resolve();
   mock.timers.tick(LIMITS.forwardWaitMs * 2);
-  assert.deepEqual(told, ["first begun"]);
+  assert.deepEqual(events, ["first begun"]);
 });
 
-test("one more than may wait is refused at once", () => {
-  const { slots, told } = full();
+test("one more query than the queue holds is refused at once", () => {
+  const { slots, events } = full();
   for (let index = 0; index < LIMITS.forwardWaiting; index++) wait(slots, [], "waiting");
-  wait(slots, told, "one more");
-  assert.deepEqual(told, ["one more refused"]);
+  wait(slots, events, "one more");
+  assert.deepEqual(events, ["one more refused"]);
 });
 
-test("all slots that were taken can be given back, whatever came between", async () => {
+test("all slots can be released, whatever happened in between", async () => {
   const { slots } = full();
   let begun = LIMITS.forwardSlots;
   for (let index = 0; index < 100; index++)
@@ -93,16 +94,16 @@ test("all slots that were taken can be given back, whatever came between", async
   assert.deepEqual([begun, slots.taken], [LIMITS.forwardSlots + 100, 0]);
 });
 
-function full(): { readonly slots: Slots; readonly told: string[] } {
+function full(): { readonly slots: Slots; readonly events: string[] } {
   const slots = new Slots();
   for (let index = 0; index < LIMITS.forwardSlots; index++) slots.take(() => undefined, assert.fail);
   assert.equal(slots.taken, LIMITS.forwardSlots);
-  return { slots, told: [] };
+  return { slots, events: [] };
 }
 
-function wait(slots: Slots, told: string[], who: string): void {
+function wait(slots: Slots, events: string[], name: string): void {
   slots.take(
-    () => told.push(`${who} begun`),
-    () => told.push(`${who} refused`),
+    () => events.push(`${name} begun`),
+    () => events.push(`${name} refused`),
   );
 }

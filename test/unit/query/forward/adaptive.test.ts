@@ -1,4 +1,4 @@
-// Proves how servers are asked in the better character: each query within its budget, whatever servers do.
+// Proves how servers are queried in default mode: each query within its time budget, whatever the servers do.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -21,7 +21,7 @@ const coded =
     reply(aReplyTo(query, rcode));
 const silent: UdpScript = () => undefined;
 
-test("a reply comes back under the client's id and in its letter case, and the query went out with EDNS of ours", async () => {
+test("a reply has the client's id and letter case, and the upstream query has our own EDNS", async () => {
   await using upstream = new UdpUpstream(good);
   const reply = await new Asking().ask(askerOf(upstream.server), QUERY);
   assert.deepEqual([reply.id, reply.flags, reply.rcode, reply.question?.name], [0xbeef, "qr rd ra", 0, "Example.org"]);
@@ -50,7 +50,7 @@ test("NXDOMAIN is final", async () => {
   assert.equal(second.queries.length, 0);
 });
 
-test("a silent server gets company, and a port at which nobody is costs nothing", async () => {
+test("a silent server is joined by the next, and a closed port costs nothing", async () => {
   await using first = new UdpUpstream(silent);
   await using third = new UdpUpstream(good);
   const servers = [first.server, await closedUdpServer(), third.server];
@@ -59,7 +59,7 @@ test("a silent server gets company, and a port at which nobody is costs nothing"
   assert.equal(first.queries.length, 1);
 });
 
-test("a server that stays silent is asked last after a while, and first again when it answers", async () => {
+test("a server that stays silent becomes the last choice, and the first again when it answers", async () => {
   let nowMs = 0;
   let isSilent = true;
   await using first = new UdpUpstream((query, reply) => void (isSilent || good(query, reply)));
@@ -73,7 +73,7 @@ test("a server that stays silent is asked last after a while, and first again wh
     nowMs += 400;
     await pending;
   }
-  assert.deepEqual(asking.health, ["down: it does not answer"]);
+  assert.deepEqual(asking.health, ["down: does not answer"]);
   const asked = first.queries.length;
   await asking.ask(client, aQuery({ name: "m.example.org" }));
   assert.equal(first.queries.length, asked);
@@ -82,10 +82,10 @@ test("a server that stays silent is asked last after a while, and first again wh
   await asking.ask(client, aQuery({ name: "trial.example.org" }));
   await first.asked(asked + 1);
   await new Promise((resolve) => setTimeout(resolve, 20));
-  assert.deepEqual(asking.health.at(-1), "up: it answers again");
+  assert.deepEqual(asking.health.at(-1), "up: answers again");
 });
 
-test("when all fail, the failure says what each did", async () => {
+test("when all fail, the extended error has the failure of each", async () => {
   await using first = new UdpUpstream(coded(2));
   await using second = new UdpUpstream(coded(5));
   const asking = new Asking();
@@ -97,13 +97,13 @@ test("when all fail, the failure says what each did", async () => {
   assert.deepEqual(asking.failures, [text]);
 });
 
-test("without a server that may be asked, the failure says so", async () => {
+test("without any server, the extended error says so", async () => {
   const reply = await new Asking().ask(askerOf(), aQuery({ name: "example.org", opt: {} }));
   assert.equal(reply.rcode, 2);
   assert.deepEqual(reply.additionals[0]?.data.readUInt16BE(4), 18);
 });
 
-test("a server's own extended error is handed on", async () => {
+test("a server's own extended error is passed on", async () => {
   const bogus = Buffer.concat([Buffer.of(0, 15, 0, 2, 0, 6)]);
   await using upstream = new UdpUpstream((query, reply) => {
     const message = Buffer.concat([aReplyTo(query, 2), aRecord({ type: TYPE.OPT, class: 1232, data: bogus })]);
@@ -114,7 +114,7 @@ test("a server's own extended error is handed on", async () => {
   assert.deepEqual(reply.additionals[0]?.data, bogus);
 });
 
-test("a truncated reply is fetched whole over TCP from the same server", async () => {
+test("a truncated reply is fetched over TCP from the same server", async () => {
   const whole = Array.from({ length: 100 }, () => answer());
   const [udp, tcp] = await startBoth(
     (query, reply) => {
@@ -137,7 +137,7 @@ test("a truncated reply is fetched whole over TCP from the same server", async (
   assert.deepEqual([upstream.queries.length, stream.queries.length], [1, 1]);
 });
 
-test("a server that takes no EDNS is asked without, and remembered", async () => {
+test("a server that rejects EDNS is queried without, and that is remembered", async () => {
   await using upstream = new UdpUpstream((query, reply) =>
     query.readUInt16BE(10) > 0 ? reply(aReplyTo(query, 1)) : good(query, reply),
   );
@@ -148,7 +148,7 @@ test("a server that takes no EDNS is asked without, and remembered", async () =>
   assert.equal(upstream.queries.length, 3);
 });
 
-test("somebody who guesses at ids is noticed, and the question is asked over TCP", async () => {
+test("spoofed replies are detected, and the query is sent over TCP", async () => {
   const [udp, tcp] = await startBoth(
     (query, reply) => {
       for (let guess = 1; guess <= 3; guess++) {
@@ -166,7 +166,7 @@ test("somebody who guesses at ids is noticed, and the question is asked over TCP
   assert.equal(stream.queries.length, 1);
 });
 
-test("a reply to another question does not count", async () => {
+test("a reply to another question is ignored", async () => {
   await using upstream = new UdpUpstream((query, reply) => {
     const other = aReplyTo(aQuery({ id: query.readUInt16BE(0), name: "example.net" }), 3);
     reply(other);
@@ -175,7 +175,7 @@ test("a reply to another question does not count", async () => {
   assert.equal((await new Asking().ask(askerOf(upstream.server), QUERY)).answers.length, 1);
 });
 
-test("identical questions in flight are asked once, and each gets its own form", async () => {
+test("identical questions in flight are sent once, and each client gets its own form of the reply", async () => {
   const replies: (() => void)[] = [];
   await using upstream = new UdpUpstream((query, reply) => replies.push(() => good(query, reply)));
   const asking = new Asking({ behaviour: { guardsLoops: false } });
@@ -203,7 +203,7 @@ test("identical questions in flight are asked once, and each gets its own form",
   await upstream.asked(3);
 });
 
-test("a query with options of its own, or without recursion, is sent on as it is", async () => {
+test("a query with options of its own, or without recursion, is forwarded unchanged", async () => {
   await using upstream = new UdpUpstream(good);
   const asking = new Asking();
   const client = askerOf(upstream.server);
@@ -219,11 +219,11 @@ test("a query with options of its own, or without recursion, is sent on as it is
   );
 });
 
-test("a server that leads back to a container is not asked for it, and everybody else goes on asking it", async () => {
+test("a server that loops back to a container is not used for it, and all others continue to use it", async () => {
   const asking = new Asking();
   const inner = askerOf();
   const host: { server?: Server } = {};
-  // What it is asked it asks us, as a container whose resolver we are does.
+  // It forwards its queries to us, like a container that uses dns11.
   await using upstream = new UdpUpstream((query, reply) => {
     const { server } = host;
     assert.ok(server);
@@ -232,20 +232,20 @@ test("a server that leads back to a container is not asked for it, and everybody
   host.server = upstream.server;
   const outer = askerOf(upstream.server);
   const reply = await asking.ask(outer, aQuery({ name: "example.org", opt: {} }));
-  // What the container in the loop was told has come to it the same way.
+  // The answer for the container in the loop came back through the loop.
   assert.equal(reply.rcode, 2);
-  assert.match(reply.additionals[0]?.data.toString() ?? "", /leads back to dns11/);
+  assert.match(reply.additionals[0]?.data.toString() ?? "", /forwarding loop back to dns11/);
   const asked = upstream.queries.length;
   await asking.ask(outer, aQuery({ name: "other.example.org" }));
   assert.ok(upstream.queries.length > asked, "the container outside of the loop asks it still");
   const looping = await asking.ask(inner, aQuery({ name: "third.example.org", opt: {} }));
-  assert.match(looping.additionals[0]?.data.toString() ?? "", /leads back to dns11/);
+  assert.match(looping.additionals[0]?.data.toString() ?? "", /forwarding loop back to dns11/);
 });
 
-test("whoever reads a probe below a name of its own takes nobody's server away but its own, and for that name", async () => {
+test("an attacker who reads a probe below its own name affects only that name and only itself", async () => {
   const seen: string[] = [];
   let isSlow = true;
-  // The servers of a zone are the attacker's: they see what is asked below it.
+  // The authoritative servers are the attacker's: they see queries below the zone.
   await using upstream = new UdpUpstream((query, reply) => {
     const name = readName(query, 12).text;
     if (name.includes("dns11-loop")) seen.push(name);
@@ -272,7 +272,7 @@ test("whoever reads a probe below a name of its own takes nobody's server away b
   }
 });
 
-test("a reply that is not about the question sends it to the next server, and is told where there is none", async () => {
+test("an unrelated reply goes on to the next server, and is reported if there is none", async () => {
   const strange: UdpScript = (query, reply) =>
     reply(aReplyTo(query, 0, [aRecord({ owner: "victim.example.test", type: TYPE.A, data: Buffer.of(6, 6, 6, 6) })]));
   await using first = new UdpUpstream(strange);
@@ -281,12 +281,12 @@ test("a reply that is not about the question sends it to the next server, and is
   assert.equal((await asking.ask(askerOf(first.server, second.server), QUERY)).answers.length, 1);
   const alone = await asking.ask(askerOf(first.server), aQuery({ name: "example.org", opt: {} }));
   assert.deepEqual([alone.rcode, alone.answers.length], [2, 0]);
-  assert.match(alone.additionals[0]?.data.toString() ?? "", /its answer is about another name/);
+  assert.match(alone.additionals[0]?.data.toString() ?? "", /the reply is about another name/);
   const unchecked = new Asking({ behaviour: { checksReplies: false } });
   assert.equal((await unchecked.ask(askerOf(first.server), QUERY)).answers[0]?.owner, "victim.example.test");
 });
 
-test("records beside the answer reach nobody, and are not kept", async () => {
+test("unrelated records are neither passed on nor cached", async () => {
   const poisoned: UdpScript = (query, reply) =>
     reply(aReplyTo(query, 0, [answer(), aRecord({ owner: "victim.test", type: TYPE.A, data: Buffer.of(6, 6, 6, 6) })]));
   await using upstream = new UdpUpstream(poisoned);
@@ -301,7 +301,7 @@ test("records beside the answer reach nobody, and are not kept", async () => {
   }
 });
 
-test("a header alone may refuse a query, and denies no name", async () => {
+test("a bare header can refuse a query, but not deny a name", async () => {
   await using first = new UdpUpstream((query, reply) => {
     const header = Buffer.concat([query.subarray(0, 2), Buffer.from("81830000000000000000", "hex")]);
     reply(header);
@@ -315,7 +315,7 @@ test("a header alone may refuse a query, and denies no name", async () => {
   assert.match(refused.additionals[0]?.data.toString() ?? "", /REFUSED/);
 });
 
-test("what one container has used up is not the failure of another one that joined its question", async () => {
+test("the limits of one container do not fail the queries of others that joined", async () => {
   const [udp, tcp] = await startBoth(
     (query, reply) => {
       const message = aReplyTo(query);
@@ -345,7 +345,7 @@ test("what one container has used up is not the failure of another one that join
   );
 });
 
-test("a server that one container finds without EDNS is asked with it for records of DNSSEC", async () => {
+test("a server without EDNS for one container is still queried with it for DNSSEC records", async () => {
   await using upstream = new UdpUpstream((query, reply) =>
     query.readUInt16BE(10) > 0 && !query.includes(Buffer.from("signed"))
       ? reply(aReplyTo(query, 1))
@@ -360,7 +360,7 @@ test("a server that one container finds without EDNS is asked with it for record
   assert.equal(upstream.queries.at(-1)?.readUInt16BE(10), 1);
 });
 
-test("that nobody takes connections is no news of a server, where a container asks by TCP of its own", async () => {
+test("a refused TCP connection does not count against the server if only a container chose TCP", async () => {
   await using upstream = new UdpUpstream(good);
   const asking = new Asking();
   const client = askerOf(upstream.server);
@@ -370,20 +370,20 @@ test("that nobody takes connections is no news of a server, where a container as
   assert.equal((await asking.ask(client, QUERY)).answers.length, 1);
 });
 
-// What is thrown in each of these places costs the query, which is answered by a failure, and nothing is left of it.
+// An exception in any of these places costs the query, which gets an error reply, and leaves nothing behind.
 for (const [where, spoil] of Object.entries<(asking: Asking, isBroken: () => boolean) => void>({
-  "what keeps replies": ({ cache }, isBroken) => {
+  "the cache": ({ cache }, isBroken) => {
     const sound = cache.put.bind(cache);
-    cache.put = (...parts) => (isBroken() ? assert.fail("a defect") : sound(...parts));
+    cache.put = (...parts) => (isBroken() ? assert.fail("an internal error") : sound(...parts));
   },
-  "who looks for loops": ({ guard: loops }, isBroken) => {
+  "the loop guard": ({ guard: loops }, isBroken) => {
     const sound = loops.loopingServers.bind(loops);
-    loops.loopingServers = (...parts) => (isBroken() ? assert.fail("a defect") : sound(...parts));
+    loops.loopingServers = (...parts) => (isBroken() ? assert.fail("an internal error") : sound(...parts));
   },
 })) {
-  test(`a defect in ${where} costs one query, and the next one is served`, async () => {
-    const told: string[] = [];
-    guard.install((error, entrance) => told.push(`${entrance}: ${(error as Error).message}`));
+  test(`an internal error in ${where} costs one query, and the next one is served`, async () => {
+    const errors: string[] = [];
+    guard.install((error, entrance) => errors.push(`${entrance}: ${(error as Error).message}`));
     try {
       await using upstream = new UdpUpstream(good);
       const asking = new Asking();
@@ -391,7 +391,7 @@ for (const [where, spoil] of Object.entries<(asking: Asking, isBroken: () => boo
       let isBroken = true;
       spoil(asking, () => isBroken);
       assert.equal((await asking.ask(client, aQuery({ name: "example.org", opt: {} }))).rcode, 2);
-      assert.deepEqual(told, ["upstream: a defect"]);
+      assert.deepEqual(errors, ["upstream: an internal error"]);
       assert.deepEqual([asking.forwarder.inFlight, client.slots.taken, client.shares.queryBytes.taken], [0, 0, 0]);
       isBroken = false;
       assert.equal((await asking.ask(client, QUERY)).answers.length, 1);

@@ -1,4 +1,4 @@
-// Proves that everybody who waits is called when it is time, once, and nobody else, by one timer.
+// Proves that every deadline expires in time, once, with a single timer.
 
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, mock, test } from "node:test";
@@ -37,7 +37,7 @@ function waiting(onDue: () => void = () => undefined): Waiting {
   };
 }
 
-test("who is due is called once, not early, and within a step", () => {
+test("a deadline expires once, not early, and within a step", () => {
   const deadlines = new Deadlines(now);
   const [one, other] = [waiting(), waiting()];
   deadlines.set(one, 25);
@@ -46,7 +46,7 @@ test("who is due is called once, not early, and within a step", () => {
   assert.deepEqual([one.calledAtMs, other.calledAtMs], [[30], [300]]);
 });
 
-test("a deadline that is set anew counts instead of the old one, earlier or later", () => {
+test("a new deadline replaces the old one, earlier or later", () => {
   const deadlines = new Deadlines(now);
   const [later, earlier] = [waiting(), waiting()];
   deadlines.set(later, 50);
@@ -57,7 +57,7 @@ test("a deadline that is set anew counts instead of the old one, earlier or late
   assert.deepEqual([later.calledAtMs, earlier.calledAtMs], [[100], [20]]);
 });
 
-test("who is cleared is not called, also when somebody of the same step clears it", () => {
+test("a cleared deadline does not expire, even if another one of the same step clears it", () => {
   const deadlines = new Deadlines(now);
   const [cleared, second] = [waiting(), waiting()];
   const first = waiting(() => deadlines.clear(second));
@@ -69,7 +69,7 @@ test("who is cleared is not called, also when somebody of the same step clears i
   assert.deepEqual([cleared.calledAtMs, first.calledAtMs, second.calledAtMs], [[], [60], []]);
 });
 
-test("who is called may wait again, also for a time that is past", () => {
+test("an expired object may set a deadline again, even in the past", () => {
   const deadlines = new Deadlines(now);
   let again = 2;
   const one: Waiting = waiting(() => {
@@ -80,7 +80,7 @@ test("who is called may wait again, also for a time that is past", () => {
   assert.equal(one.calledAtMs.length, 3);
 });
 
-test("whatever is set and cleared, each is called in its last step, and no other", () => {
+test("after any sequence of set and clear, each expires in its last step only", () => {
   const act = fc.record({
     who: fc.nat({ max: 9 }),
     inMs: fc.option(fc.integer({ min: 0, max: 500 }), { nil: undefined }),

@@ -1,4 +1,4 @@
-// Proves who may ask whom: the host's servers, a container's share of slots, the door to Docker's own resolver.
+// Proves which servers a container may use, and how many at once: the host's servers, its slots, Docker's embedded DNS.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ import { UdpUpstream } from "../../support/upstreams.ts";
 const DOOR: Server = { from: "docker", address: "127.0.0.11", port: 53 };
 const QUERY = aQuery({ name: "example.org" });
 
-test("a query that finds no slot in time is refused, without recursion available", async () => {
+test("a query that gets no slot in time is refused, without RA", async () => {
   using clock = new Clock();
   await using upstream = new UdpUpstream(assert.fail);
   const client = anAsker(aView([], upstreams({ servers: [upstream.server] })), dialHere);
@@ -30,7 +30,7 @@ test("a query that finds no slot in time is refused, without recursion available
   assert.equal(client.slots.taken, LIMITS.forwardSlots);
 });
 
-test("a query that waits for a slot goes on when there is one", async () => {
+test("a query that waits for a slot continues when one is free", async () => {
   await using upstream = new UdpUpstream((query, reply) => reply(aReplyTo(query)));
   const client = anAsker(aView([], upstreams({ servers: [upstream.server] })), dialHere);
   for (let count = 0; count < LIMITS.forwardSlots; count++) client.slots.take(() => undefined, assert.fail);
@@ -41,7 +41,7 @@ test("a query that waits for a slot goes on when there is one", async () => {
   assert.equal(client.slots.taken, LIMITS.forwardSlots - 1);
 });
 
-test("more queries wait than have slots, and all are answered though every server fails at once", async () => {
+test("more queries wait than there are slots, and all are answered although every server fails at once", async () => {
   const client = anAsker(
     aView([], upstreams({ servers: [{ from: "container", address: "nowhere", port: 1 }] })),
     dialHere,
@@ -52,7 +52,7 @@ test("more queries wait than have slots, and all are answered though every serve
   assert.equal(client.slots.taken, 0);
 });
 
-test("each server that is asked holds one slot, as long as it is asked", async () => {
+test("each server query holds one slot while it is in flight", async () => {
   using clock = new Clock();
   await using first = new UdpUpstream(() => undefined);
   await using second = new UdpUpstream((query, reply) => reply(aReplyTo(query)));
@@ -65,7 +65,7 @@ test("each server that is asked holds one slot, as long as it is asked", async (
   assert.deepEqual([forwarding.client.slots.taken, forwarding.forwarder.inFlight], [0, 0]);
 });
 
-test("the door leads to Docker's own resolver, which has the time it needs to ask three servers", async () => {
+test("Docker's embedded DNS gets the time that it needs to try three servers", async () => {
   using clock = new Clock();
   await using docker = new UdpUpstream(() => undefined);
   const dialled: Server[] = [];
@@ -80,5 +80,5 @@ test("the door leads to Docker's own resolver, which has the time it needs to as
   assert.deepEqual(forwarding.reasons, []);
   clock.advance(1);
   assert.equal(readReply(await forwarding.reply).rcode, 2);
-  assert.deepEqual(forwarding.reasons, ["no answer in time"]);
+  assert.deepEqual(forwarding.reasons, ["timed out"]);
 });

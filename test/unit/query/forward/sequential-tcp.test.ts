@@ -1,4 +1,4 @@
-// Proves the asking of servers over TCP, on real sockets.
+// Proves forwarding over TCP, on real sockets.
 
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
@@ -27,7 +27,7 @@ test("a reply over TCP is the answer, and its connection is closed", async () =>
   while (upstream.open > 0) await new Promise((resolve) => setImmediate(resolve));
 });
 
-test("a reply of the greatest length that comes in small pieces is put together", async () => {
+test("a reply of maximum length in small segments is reassembled", async () => {
   const room = 65_535 - REPLY.length - aRecord({ type: 10 }).length;
   const big = aReplyTo(QUERY, 0, [aRecord({ type: 10, data: Buffer.alloc(room, 1) })]);
   await using upstream = await TcpUpstream.start((_query, socket) => void drip(socket, withLength(big)));
@@ -36,10 +36,10 @@ test("a reply of the greatest length that comes in small pieces is put together"
 });
 
 const FAILING: Readonly<Record<string, readonly [(query: Buffer, socket: Socket) => void, RegExp]>> = {
-  "a connection that is closed without a word": [(_query, socket) => void socket.end(), /closed without an answer/],
+  "a connection that is closed without a word": [(_query, socket) => void socket.end(), /closed without a reply/],
   "a connection that is closed midway": [
     (query, socket) => void socket.end(withLength(aReplyTo(query)).subarray(0, -1)),
-    /closed without an answer/,
+    /closed without a reply/,
   ],
   "a connection that is reset": [(_query, socket) => void socket.resetAndDestroy(), /ECONNRESET|closed without/],
   "a reply of another id": [(_query, socket) => say(socket, aReplyTo(aQuery({ id: 1 }))), /another id/],
@@ -51,7 +51,7 @@ const FAILING: Readonly<Record<string, readonly [(query: Buffer, socket: Socket)
 };
 
 for (const [what, [script, reason]] of Object.entries(FAILING)) {
-  test(`${what}: the next server is asked at once`, async () => {
+  test(`${what}: the next server is queried at once`, async () => {
     using clock = new Clock();
     await using first = await TcpUpstream.start(script);
     await using second = await TcpUpstream.start(good);
@@ -62,7 +62,7 @@ for (const [what, [script, reason]] of Object.entries(FAILING)) {
   });
 }
 
-test("a port at which nobody listens: the next server is asked at once", async () => {
+test("a closed port: the next server is queried at once", async () => {
   using clock = new Clock();
   await using second = await TcpUpstream.start(good);
   const forwarding = new Forwarding({ query: QUERY, transport, servers: [await closedTcpServer(), second.server] });
@@ -71,7 +71,7 @@ test("a port at which nobody listens: the next server is asked at once", async (
   assert.equal(clock.pending, 0);
 });
 
-test("a server that drips has its time in all, and no more", async () => {
+test("a server that sends byte by byte has one time limit in all", async () => {
   using clock = new Clock();
   await using first = await TcpUpstream.start(
     (query, socket) => void socket.write(withLength(aReplyTo(query)).subarray(0, 5)),
@@ -81,10 +81,10 @@ test("a server that drips has its time in all, and no more", async () => {
   await first.asked(1);
   clock.advance(LIMITS.forwardServerMs);
   assert.deepEqual(await forwarding.reply, REPLY);
-  assert.deepEqual(forwarding.reasons, ["no answer in time"]);
+  assert.deepEqual(forwarding.reasons, ["timed out"]);
 });
 
-test("a query that would outgrow a TCP message when its name is written out is a failure, and asks nobody", async () => {
+test("a query that would exceed a TCP message with its name written out fails, without an upstream query", async () => {
   // The question is a pointer into the data of a record that fills the message to the last octet.
   const name = aName([63, 63, 63, 61].map((size) => "a".repeat(size)).join("."));
   const dataBytes = 65_535 - (12 + 2 + 4 + 11);

@@ -1,4 +1,4 @@
-// Proves which servers are asked, in which order, and which of their replies is the answer; over UDP, on real sockets.
+// Proves which servers are queried, in which order, and which reply is the answer; over UDP, on real sockets.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -21,7 +21,7 @@ const coded =
   (query, reply) =>
     reply(aReplyTo(query, rcode));
 
-test("the first server's reply is the answer, octet by octet, and the second is not asked", async () => {
+test("the first server's reply is the answer, octet by octet, and the second is not queried", async () => {
   await using first = new UdpUpstream(good);
   await using second = new UdpUpstream(good);
   const forwarding = new Forwarding({ query: QUERY, servers: [first.server, second.server] });
@@ -31,7 +31,7 @@ test("the first server's reply is the answer, octet by octet, and the second is 
 });
 
 for (const rcode of [1, 3, 4, 6, 9, 15]) {
-  test(`a reply of code ${rcode} is final`, async () => {
+  test(`a reply with rcode ${rcode} is final`, async () => {
     await using first = new UdpUpstream(coded(rcode));
     await using second = new UdpUpstream(good);
     const forwarding = new Forwarding({ query: QUERY, servers: [first.server, second.server] });
@@ -50,8 +50,8 @@ for (const [word, rcode] of Object.entries({ SERVFAIL: 2, REFUSED: 5 })) {
   });
 }
 
-for (const [character, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, better: DEFAULT_BEHAVIOUR })) {
-  test(`${character}: when all servers fail, the failure is of our making, without recursion available`, async () => {
+for (const [mode, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, default: DEFAULT_BEHAVIOUR })) {
+  test(`${mode}: when all servers fail, the error reply is ours, without RA`, async () => {
     await using upstream = new UdpUpstream(coded(5));
     const forwarding = new Forwarding({ query: QUERY, behaviour, servers: [upstream.server, upstream.server] });
     const { id, flags, rcode, question, additionals } = readReply(await forwarding.reply);
@@ -61,14 +61,14 @@ for (const [character, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, 
   });
 }
 
-test("without servers the answer is a failure, after the call has returned", async () => {
+test("without servers the answer is an error reply, after the call has returned", async () => {
   const forwarding = new Forwarding({ query: QUERY, servers: [] });
   assert.equal(forwarding.replies, 0);
   const { rcode, flags } = readReply(await forwarding.reply);
   assert.deepEqual([rcode, flags], [2, "qr rd cd"]);
 });
 
-test("a silent server is given its time, then the next one is asked; an answer that comes late is nobody's", async () => {
+test("a silent server gets its time, then the next one is queried; a late reply is ignored", async () => {
   using clock = new Clock();
   const late: (() => void)[] = [];
   await using first = new UdpUpstream((query, reply) => late.push(() => reply(aReplyTo(query, 3))));
@@ -85,11 +85,11 @@ test("a silent server is given its time, then the next one is asked; an answer t
   assert.equal(third.queries.length, 0);
   clock.advance(LIMITS.forwardServerMs);
   assert.deepEqual(await forwarding.reply, aReplyTo(QUERY, 0, [ADDRESS]));
-  assert.deepEqual(forwarding.reasons, ["no answer in time", "no answer in time"]);
+  assert.deepEqual(forwarding.reasons, ["timed out", "timed out"]);
   assert.deepEqual([clock.pending, forwarding.replies], [0, 1]);
 });
 
-test("a reply of another id is passed over, and the right one is taken", async () => {
+test("a reply with another id is ignored, and the right one is used", async () => {
   const other = aReplyTo(aQuery({ id: 0xbeee }), 3);
   await using upstream = new UdpUpstream((query, reply) => {
     for (const message of [other, Buffer.alloc(0), Buffer.of(0xbe), aReplyTo(query, 0, [ADDRESS])]) reply(message);
@@ -98,7 +98,7 @@ test("a reply of another id is passed over, and the right one is taken", async (
   assert.deepEqual(await forwarding.reply, aReplyTo(QUERY, 0, [ADDRESS]));
 });
 
-test("a server that only ever sends other ids has its time, and no more", async () => {
+test("a server that only sends other ids gets its time, and no more", async () => {
   using clock = new Clock();
   await using first = new UdpUpstream((query, reply) => reply(aReplyTo(aQuery({ id: query.readUInt16BE() ^ 1 }))));
   await using second = new UdpUpstream(good);
@@ -122,18 +122,18 @@ const UNREADABLE: Readonly<Record<string, (query: Buffer) => Buffer>> = {
 };
 
 for (const [what, make] of Object.entries(UNREADABLE)) {
-  test(`${what}: the next server is asked at once`, async () => {
+  test(`${what}: the next server is queried at once`, async () => {
     using clock = new Clock();
     await using first = new UdpUpstream((query, reply) => reply(make(query)));
     await using second = new UdpUpstream(good);
     const forwarding = new Forwarding({ query: QUERY, servers: [first.server, second.server] });
     assert.deepEqual(await forwarding.reply, aReplyTo(QUERY, 0, [ADDRESS]));
-    assert.deepEqual(forwarding.reasons, ["the answer cannot be parsed"]);
+    assert.deepEqual(forwarding.reasons, ["the reply cannot be parsed"]);
     assert.equal(clock.pending, 0);
   });
 }
 
-test("without an OPT a reply of any size is taken and passed on", async () => {
+test("without an OPT a reply of any size is passed on", async () => {
   const answers = Array.from({ length: 400 }, () => ADDRESS);
   await using upstream = new UdpUpstream((query, reply) => reply(aReplyTo(query, 0, answers)));
   const query = aQuery({ name: "Example.org" });
@@ -141,7 +141,7 @@ test("without an OPT a reply of any size is taken and passed on", async () => {
   assert.equal((await forwarding.reply).length, aReplyTo(query, 0, answers).length);
 });
 
-test("an OPT that announces less than 512 octets announces 512", async () => {
+test("an OPT with less than 512 octets means 512", async () => {
   const query = aQuery({ name: "Example.org", opt: { udpSize: 100 } });
   const answers = Array.from({ length: 17 }, () => ADDRESS);
   await using upstream = new UdpUpstream((asked, reply) => reply(aReplyTo(asked, 0, answers)));
@@ -150,13 +150,13 @@ test("an OPT that announces less than 512 octets announces 512", async () => {
   assert.ok(length > 100 && length <= 512);
 });
 
-test("a truncated reply is passed on as it is", async () => {
+test("a truncated reply is passed on unchanged", async () => {
   await using upstream = new UdpUpstream((query, reply) => reply(truncated(query)));
   const forwarding = new Forwarding({ query: QUERY, servers: [upstream.server] });
   assert.deepEqual(await forwarding.reply, truncated(QUERY));
 });
 
-test("a port at which nobody is, and a server that cannot be dialled, are passed over at once", async () => {
+test("a closed port, and a server without a route, are skipped at once", async () => {
   using clock = new Clock();
   await using good3 = new UdpUpstream(good);
   const servers = [
@@ -171,14 +171,14 @@ test("a port at which nobody is, and a server that cannot be dialled, are passed
   assert.deepEqual([clock.pending, forwarding.client.slots.taken], [0, 0]);
 });
 
-test("a name that we hold is not denied: upstream's NXDOMAIN becomes an empty answer, all else stays", async () => {
+test("a local name never gets NXDOMAIN: it becomes an empty answer, all else stays", async () => {
   for (const [rcode, expected] of [
     [3, 0],
     [0, 0],
     [4, 4],
   ] as const) {
     await using upstream = new UdpUpstream(coded(rcode));
-    const forwarding = new Forwarding({ query: QUERY, servers: [upstream.server], isKnown: true });
+    const forwarding = new Forwarding({ query: QUERY, servers: [upstream.server], isLocalName: true });
     assert.deepEqual(await forwarding.reply, aReplyTo(QUERY, expected));
   }
 });

@@ -1,4 +1,4 @@
-// Proves in which order servers are asked, and when: with a clock that goes on when it is told.
+// Proves in which order and when servers are queried, with a clock that the test controls.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -16,7 +16,7 @@ const good: UdpScript = (query, reply) => reply(aReplyTo(query));
 const silent: UdpScript = () => undefined;
 const REFUSED: UdpScript = (query, reply) => reply(aReplyTo(query, 5));
 
-test("the second server is asked when the first has been silent for longer than it usually is", async () => {
+test("the second server is queried when the first has exceeded its usual time", async () => {
   await using first = new UdpUpstream(silent);
   await using second = new UdpUpstream(good);
   using clock = new Clock();
@@ -27,10 +27,10 @@ test("the second server is asked when the first has been silent for longer than 
   clock.advance(1);
   assert.equal((await reply).rcode, 0);
   clock.advance(5_000);
-  assert.equal(clock.pending, 0, "the timer that all share is not armed for nobody");
+  assert.equal(clock.pending, 0, "the shared timer is not armed without a deadline");
 });
 
-test("a single server is asked again, less and less often, until the budget is over", async () => {
+test("a single server is retried with increasing intervals, until the budget ends", async () => {
   await using only = new UdpUpstream(silent);
   using clock = new Clock();
   const reply = flying(clock, [only.server]);
@@ -47,7 +47,7 @@ test("a single server is asked again, less and less often, until the budget is o
   assert.ok((asked[60] ?? 0) <= 1 && (asked[150] ?? 0) <= 2);
 });
 
-test("strictly in order, the next one waits for its share of the budget, and health counts for nothing", async () => {
+test("in sequential order, each server gets its share of the budget, and health is ignored", async () => {
   await using first = new UdpUpstream(silent);
   await using second = new UdpUpstream(good);
   using clock = new Clock();
@@ -59,7 +59,7 @@ test("strictly in order, the next one waits for its share of the budget, and hea
   assert.equal((await reply).rcode, 0);
 });
 
-test("in a race all are asked, and the first good reply wins", async () => {
+test("in parallel order, all servers are queried, and the first good reply wins", async () => {
   await using first = new UdpUpstream(silent);
   await using second = new UdpUpstream(REFUSED);
   await using third = new UdpUpstream(good);
@@ -69,7 +69,7 @@ test("in a race all are asked, and the first good reply wins", async () => {
   assert.deepEqual([first.queries.length, second.queries.length], [1, 1]);
 });
 
-test("in rotation each query begins with another server", async () => {
+test("with rotation each query starts with another server", async () => {
   await using first = new UdpUpstream(good);
   await using second = new UdpUpstream(good);
   const asking = new Asking({ ask: { rotates: true } });
@@ -78,13 +78,13 @@ test("in rotation each query begins with another server", async () => {
   assert.deepEqual([first.queries.length, second.queries.length], [2, 2]);
 });
 
-test("by TCP where settings say so, from the start", async () => {
+test("TCP is used from the start if so configured", async () => {
   await using stream = await TcpUpstream.start((query, socket) => say(socket, aReplyTo(query)));
   const reply = await new Asking({ ask: { usesTcp: true } }).ask(askerOf(stream.server), aQuery());
   assert.equal(reply.rcode, 0);
 });
 
-test("what stands behind a stub is asked only when nobody is at the stub", async () => {
+test("the servers behind a stub are used only if the stub is unreachable", async () => {
   await using stub = new UdpUpstream(REFUSED);
   await using uplink = new UdpUpstream(good);
   const backup: Server = { ...uplink.server, isBackup: true };
@@ -94,7 +94,7 @@ test("what stands behind a stub is asked only when nobody is at the stub", async
   assert.equal((await new Asking().ask(client, aQuery())).rcode, 0);
 });
 
-test("an answer that comes after the end of the budget is nobody's", async () => {
+test("a reply after the end of the budget is ignored", async () => {
   const late: (() => void)[] = [];
   await using upstream = new UdpUpstream((query, reply) => late.push(() => reply(aReplyTo(query, 3))));
   using clock = new Clock();

@@ -1,5 +1,5 @@
-// Proves that a history holds the last queries whole and in order, whatever their names are and however often its memory
-// has gone round; that its numbers show what is missing; and that it keeps no more than it may.
+// Proves that a query history has the last queries, complete and in order, whatever their names are and however often
+// the ring wraps; that its numbers show gaps; and that it stays within its limits.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -13,20 +13,20 @@ import type { QueryHistory } from "../../../../src/query/history/query-history.t
 import { TYPE, aName, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
 import { aDelivered, anOutcome } from "../../support/outcome.ts";
 
-// As long as a name may be: 254 octets without the zero at its end.
+// The longest name: 254 octets without the root label.
 const LONGEST = [63, 63, 63, 61].map((length, index) => "abcd".charAt(index).repeat(length)).join(".");
 const ALL = 0;
 
-test("nothing was asked: nothing is there, and no memory is taken", () => {
-  const history = aLedger();
+test("without queries there are no records, and no memory is allocated", () => {
+  const history = aHistory();
   assert.deepEqual([...history.since(ALL)], []);
   assert.ok(history.isEmpty);
   assert.equal(history.oldestSeq, history.firstSeq);
   assert.equal(history.lastSeq, history.firstSeq - 1);
 });
 
-test("a query is there as it was asked, with what became of it", () => {
-  const history = aLedger();
+test("a record has the query and its result", () => {
+  const history = aHistory();
   const answers = [60, 30].map((ttl) =>
     aRecord({ owner: Buffer.of(0xc0, 12), type: TYPE.A, ttl, data: Buffer.alloc(4) }),
   );
@@ -48,8 +48,8 @@ test("a query is there as it was asked, with what became of it", () => {
   });
 });
 
-test("the TTL is that of the first record, whether its owner is written in full or not", () => {
-  const history = aLedger();
+test("the TTL is that of the first record, whether its owner is compressed or not", () => {
+  const history = aHistory();
   const ttl = 0xffff_fff0;
   for (const owner of ["web.backend", ".", Buffer.of(3, 0x77, 0x65, 0x62, 0xc0, 12)]) {
     note(history, { name: "web.backend", answers: [aRecord({ owner, type: TYPE.A, ttl })] });
@@ -61,20 +61,20 @@ test("the TTL is that of the first record, whether its owner is written in full 
   );
 });
 
-test("what would steer a terminal is written out, in every place of a name", () => {
-  const history = aLedger();
+test("control characters are escaped anywhere in a name", () => {
+  const history = aHistory();
   const evil = Buffer.concat([Buffer.of(8), Buffer.from("\u001B[31ma\u0007\u009B", "latin1"), Buffer.of(1, 0x2e, 0)]);
   note(history, { name: evil });
   assert.equal(only(history).name, "\\027[31ma\\007\\155.\\.");
 });
 
-test("what cannot be read has neither name nor type, the root has a name", () => {
-  const history = aLedger();
+test("a malformed query has neither name nor type; the root has a name", () => {
+  const history = aHistory();
   history.tick();
   history.note(anOutcome({ reply: Buffer.from("000080010000000000000000", "hex"), nameEnd: 0, result: "refused" }));
   note(history, { name: "." });
   assert.deepEqual(
-    [...history.since(ALL)].map(({ name, type, rcode, result: how }) => [name, type, rcode, how]),
+    [...history.since(ALL)].map(({ name, type, rcode, result }) => [name, type, rcode, result]),
     [
       [null, 0, 1, "refused"],
       [".", TYPE.A, 0, "local"],
@@ -82,11 +82,11 @@ test("what cannot be read has neither name nor type, the root has a name", () =>
   );
 });
 
-test("the longest names go round and round", () => {
-  const history = aLedger();
+test("the longest names wrap around the ring", () => {
+  const history = aHistory();
   for (let i = 0; i < 1_000; i++) note(history, { name: LONGEST, type: i });
   const kept = [...history.since(ALL)];
-  assert.ok(kept.length >= Math.floor(LIMITS.historyBytes / 288) - 1, `${kept.length} are kept`);
+  assert.ok(kept.length >= Math.floor(LIMITS.historyBytes / 288) - 1, `${kept.length} records`);
   assert.ok(kept.every(({ name }) => name === LONGEST));
   assert.deepEqual(
     kept.map(({ type }) => type),
@@ -94,12 +94,12 @@ test("the longest names go round and round", () => {
   );
 });
 
-test("whatever was asked in whatever order, the last queries are there, whole and without a gap", () => {
+test("after any sequence of queries the last ones are there, complete and without a gap", () => {
   const label = fc.integer({ min: 1, max: 63 }).map((length) => "x".repeat(length));
   const name = fc.array(label, { maxLength: 3 }).map((labels) => (labels.length === 0 ? "." : labels.join(".")));
   fc.assert(
     fc.property(fc.array(name, { minLength: 1, maxLength: 600 }), (names) => {
-      const history = aLedger();
+      const history = aHistory();
       for (const [index, each] of names.entries()) note(history, { name: each, type: index });
       const kept = [...history.since(ALL)];
       const first = names.length - kept.length;
@@ -109,15 +109,15 @@ test("whatever was asked in whatever order, the last queries are there, whole an
       );
       assert.equal(history.oldestSeq, history.firstSeq + first);
       assert.equal(history.lastSeq, history.firstSeq + names.length - 1);
-      // What had to go could not have stayed: no record with such a name is longer than this.
+      // The dropped record would not have fit: no record with such a name is longer than this.
       if (first > 0) assert.ok(kept.length >= Math.floor(LIMITS.historyBytes / 216) - 2, `only ${kept.length} of all`);
     }),
     { numRuns: 60 },
   );
 });
 
-test("a reader gets what came after the number it has, and of more than it wants, the last", () => {
-  const history = aLedger();
+test("a reader gets the records after its number, and at most the last N", () => {
+  const history = aHistory();
   for (let i = 0; i < 10; i++) note(history, { type: i });
   const { firstSeq } = history;
   assert.deepEqual(types(history.since(firstSeq + 6)), [7, 8, 9]);
@@ -126,8 +126,8 @@ test("a reader gets what came after the number it has, and of more than it wants
   assert.deepEqual(types(history.since(ALL, 1)), [9]);
 });
 
-test("a deferred query is noted with who answered, and how long that took", () => {
-  const history = aLedger();
+test("a forwarded query is recorded with its server and duration", () => {
+  const history = aHistory();
   const query = aQuery({ name: "example.org", type: TYPE.AAAA });
   const asked = { query, type: TYPE.AAAA, arrivedMs: 1_000 };
   const servers = ["192.0.2.1", "192.0.2.2", "192.0.2.1"];
@@ -136,19 +136,19 @@ test("a deferred query is noted with who answered, and how long that took", () =
     history.note(aDelivered({ ...asked, reply: aReplyTo(query, 3), server, isStream: true, nowMs: 1_250 }));
   }
   history.note(aDelivered({ ...asked, reply: aReplyTo(query, 2), result: "failed" }));
-  const told = [...history.since(ALL)];
+  const records = [...history.since(ALL)];
   assert.deepEqual(
-    told.map(({ name, rcode, result: how, upstream, isStream }) => [name, rcode, how, upstream, isStream]),
+    records.map(({ name, rcode, result, upstream, isStream }) => [name, rcode, result, upstream, isStream]),
     [
       ...servers.map((address) => ["example.org", 3, "forwarded", `host(${address})`, true]),
       ["example.org", 2, "failed", null, false],
     ],
   );
-  assert.deepEqual([told[0]?.atMs, told[0]?.tookMs, told[3]?.tookMs], [1_000, 250, 0]);
+  assert.deepEqual([records[0]?.atMs, records[0]?.tookMs, records[3]?.tookMs], [1_000, 250, 0]);
 });
 
-test("a container whose servers are ever new ones begins anew rather than name a wrong one", () => {
-  const history = aLedger();
+test("a container with too many different servers starts a new history rather than show a wrong one", () => {
+  const history = aHistory();
   const query = aQuery();
   for (let port = 1; port <= 600; port++) {
     const server = { from: "container", address: "192.0.2.1", port } as const;
@@ -159,7 +159,7 @@ test("a container whose servers are ever new ones begins anew rather than name a
   }
 });
 
-test("hidden keeps everything but names; off keeps nothing", () => {
+test("hidden records everything but names; off records nothing", () => {
   const histories = new QueryHistories("hidden");
   const history = histories.open("one");
   note(history, { name: "secret.example", type: TYPE.MX });
@@ -177,19 +177,22 @@ for (const [before, after, staysThere] of [
   ["hidden", "full", true],
   ["full", "full", true],
 ] as const) {
-  test(`what was kept with names ${before} is ${staysThere ? "still there" : "forgotten"} with names ${after}`, () => {
+  test(`records made with names ${before} are ${staysThere ? "kept" : "removed"} with names ${after}`, () => {
     const histories = new QueryHistories(before);
     const [open, closed] = [histories.open("one"), histories.open("two")];
     for (const history of [open, closed]) note(history);
     histories.close(closed);
     histories.setNames(after);
-    assert.deepEqual([...histories.histories()].flatMap((history) => [...history.since(ALL)]).length, staysThere ? 2 : 0);
+    assert.deepEqual(
+      [...histories.histories()].flatMap((history) => [...history.since(ALL)]).length,
+      staysThere ? 2 : 0,
+    );
     note(open);
-    assert.equal(open.lastSeq, open.firstSeq + (after === "off" ? 0 : 1), "numbers go on");
+    assert.equal(open.lastSeq, open.firstSeq + (after === "off" ? 0 : 1), "numbering continues");
   });
 }
 
-test("the history of a container that is gone stays for a while, with its name", () => {
+test("the history of a container that has ended is kept for a while, with its name", () => {
   let nowMs = 0;
   const histories = new QueryHistories("full", () => nowMs);
   const [gone, silent] = [histories.open("one"), histories.open("two")];
@@ -200,12 +203,12 @@ test("the history of a container that is gone stays for a while, with its name",
   const again = histories.open("one");
   assert.deepEqual([...histories.histories("one")], [gone, again]);
   assert.deepEqual([gone.containerName, again.containerName], ["app", undefined]);
-  assert.deepEqual([...histories.histories("two")], [], "who asked nothing leaves nothing");
+  assert.deepEqual([...histories.histories("two")], [], "without queries nothing is kept");
   nowMs += LIMITS.historyLingerMs;
   assert.deepEqual([...histories.histories("one")], [again]);
 });
 
-test("of many containers that are gone, the oldest are forgotten first", () => {
+test("of many ended containers, the oldest are dropped first", () => {
   const histories = new QueryHistories("full", () => 0);
   const all = Array.from({ length: LIMITS.historiesLingering + 3 }, (_, index) => histories.open(String(index)));
   for (const history of all) {
@@ -215,11 +218,11 @@ test("of many containers that are gone, the oldest are forgotten first", () => {
   assert.deepEqual([...histories.histories()], all.slice(3));
 });
 
-function aLedger(): QueryHistory {
+function aHistory(): QueryHistory {
   return new QueryHistories("full").open("one");
 }
 
-type Noted = {
+type Recorded = {
   readonly name?: string | Buffer;
   readonly type?: number;
   readonly answers?: readonly Buffer[];
@@ -227,7 +230,7 @@ type Noted = {
   readonly isStream?: boolean;
 };
 
-function note(history: QueryHistory, parts: Noted = {}): void {
+function note(history: QueryHistory, parts: Recorded = {}): void {
   const { name = "web", type = TYPE.A, answers = [], ...rest } = parts;
   const reply = aReplyTo(aQuery({ name, type }), 0, answers);
   const nameLength = (typeof name === "string" ? aName(name) : name).length;
@@ -238,7 +241,7 @@ function note(history: QueryHistory, parts: Noted = {}): void {
 function only(history: QueryHistory): QueryRecord {
   const [query, ...others] = history.since(ALL);
   assert.deepEqual(others, []);
-  return query ?? assert.fail("nothing was noted");
+  return query ?? assert.fail("nothing was recorded");
 }
 
 function types(queries: Iterable<QueryRecord>): number[] {

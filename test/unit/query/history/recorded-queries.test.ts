@@ -1,5 +1,5 @@
-// Proves that each query through the answerer and the forwarder is noted once, with how it came about, and that questions
-// of our own are not.
+// Proves that each query through the answerer and the forwarder is recorded once, with its result, and that our own
+// probes are not.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -16,17 +16,21 @@ import { UdpUpstream, closedUdpServer } from "../../support/upstreams.ts";
 
 const NONCE = "0123456789abcdef";
 
-for (const [character, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, better: DEFAULT_BEHAVIOUR })) {
-  test(`${character}: what is answered at once is noted with its code`, () => {
-    const history = aLedger();
-    const client = anAsker(aView([aNetwork({ members: [{ names: ["web"], ipv4: "172.20.0.2" }] })]), undefined, history);
+for (const [mode, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, default: DEFAULT_BEHAVIOUR })) {
+  test(`${mode}: a query that is answered at once is recorded with its rcode`, () => {
+    const history = aHistory();
+    const client = anAsker(
+      aView([aNetwork({ members: [{ names: ["web"], ipv4: "172.20.0.2" }] })]),
+      undefined,
+      history,
+    );
     const asked = { behaviour, client };
     answerOnce(aQuery({ name: "WEB" }), asked);
     answerOnce(aQuery({ name: "web", type: TYPE.AAAA }), { ...asked, isStream: true });
     answerOnce(aQuery({ counts: [2, 0, 0, 0] }), asked);
     answerOnce(aQuery({ flags: 0x1000 }), asked);
     answerOnce(aQuery({ name: "web", tail: Buffer.alloc(3), counts: [1, 1, 0, 0] }), asked);
-    assert.deepEqual(told(history), [
+    assert.deepEqual(linesOf(history), [
       "WEB A 0 local udp",
       "web AAAA 0 local tcp",
       "- - 1 refused udp",
@@ -40,37 +44,40 @@ for (const [character, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, 
   });
 }
 
-test("an unknown version of EDNS is noted with the code that only an OPT can say", () => {
-  const history = aLedger();
-  answerOnce(aQuery({ opt: { version: 1 } }), { behaviour: DEFAULT_BEHAVIOUR, client: anAsker(aView(), undefined, history) });
-  assert.deepEqual(told(history), ["web A 16 refused udp"]);
+test("an unsupported EDNS version is recorded with the rcode that only an OPT can carry", () => {
+  const history = aHistory();
+  answerOnce(aQuery({ opt: { version: 1 } }), {
+    behaviour: DEFAULT_BEHAVIOUR,
+    client: anAsker(aView(), undefined, history),
+  });
+  assert.deepEqual(linesOf(history), ["web A 16 refused udp"]);
 });
 
-test("our own probe is not noted; another's question like it is", () => {
-  const history = aLedger();
+test("our own probe is not recorded; a similar query is", () => {
+  const history = aHistory();
   const client = anAsker(aView(), undefined, history);
-  client.nonce = NONCE;
+  client.probeNonce = NONCE;
   answerOnce(probeQuery(NONCE, 1), { behaviour: DEFAULT_BEHAVIOUR, client });
-  assert.ok(client.seenNonce.udp);
-  assert.deepEqual(told(history), []);
+  assert.ok(client.probeSeen.udp);
+  assert.deepEqual(linesOf(history), []);
   answerOnce(probeQuery("another", 1), { behaviour: DEFAULT_BEHAVIOUR, client });
-  assert.deepEqual(told(history), ["another.dns11.invalid TXT 3 local udp"]);
+  assert.deepEqual(linesOf(history), ["another.dns11.invalid TXT 3 local udp"]);
 });
 
-test("what is neither answered nor forwarded is not noted", () => {
-  const history = aLedger();
+test("a query that is neither answered nor forwarded is not recorded", () => {
+  const history = aHistory();
   const asked = { behaviour: DEFAULT_BEHAVIOUR, client: anAsker(aView(), undefined, history) };
   assert.equal(answerOnce(aQuery({ flags: 0x8000 }), asked).kind, "dropped");
   assert.equal(answerOnce(aQuery({ name: "example.org" }), asked).kind, "deferred");
-  assert.deepEqual(told(history), []);
+  assert.deepEqual(linesOf(history), []);
 });
 
-test("asked of a server, then kept: each is told apart, and the server named", async () => {
+test("a forwarded and then a cached answer are distinguished, and the server is recorded", async () => {
   let nowMs = 0;
   const answer = aRecord({ owner: Buffer.of(0xc0, 12), type: TYPE.A, ttl: 60, data: Buffer.alloc(4) });
   await using upstream = new UdpUpstream((query, reply) => reply(aReplyTo(query, 0, [answer])));
   const asking = new Asking({ now: () => nowMs, cache: { staleSecondsMax: 3_600 } });
-  const history = aLedger();
+  const history = aHistory();
   const client = askerWith(history, upstream.server);
   const query = aQuery({ name: "example.org" });
   await asking.raw(client, query);
@@ -88,15 +95,15 @@ test("asked of a server, then kept: each is told apart, and the server named", a
   assert.deepEqual([forwarded?.upstream, cached?.upstream], [`${address}:${port}`, null]);
 });
 
-test("a failure is noted as one, also when it is remembered", async () => {
-  const history = aLedger();
+test("a failure is recorded as one, also from the cache", async () => {
+  const history = aHistory();
   const asking = new Asking();
   const client = askerWith(history, await closedUdpServer());
   for (let again = 0; again < 2; again++) await asking.raw(client, aQuery({ name: "example.org" }));
-  assert.deepEqual(told(history), ["example.org A 2 failed udp", "example.org A 2 failed udp"]);
+  assert.deepEqual(linesOf(history), ["example.org A 2 failed udp", "example.org A 2 failed udp"]);
 });
 
-test("a reply that is over is noted as such", async () => {
+test("a stale answer is recorded as one", async () => {
   let nowMs = 0;
   const answer = aRecord({ owner: Buffer.of(0xc0, 12), type: TYPE.A, ttl: 1, data: Buffer.alloc(4) });
   let fails = false;
@@ -104,38 +111,38 @@ test("a reply that is over is noted as such", async () => {
     reply(fails ? aReplyTo(query, 2) : aReplyTo(query, 0, [answer])),
   );
   const asking = new Asking({ now: () => nowMs, cache: { staleSecondsMax: 3_600 } });
-  const history = aLedger();
+  const history = aHistory();
   const client = askerWith(history, upstream.server);
   await asking.raw(client, aQuery({ name: "example.org" }));
   fails = true;
   nowMs += 5_000;
   for (let again = 0; again < 2; again++) await asking.raw(client, aQuery({ name: "example.org" }));
-  assert.deepEqual(told(history), [
+  assert.deepEqual(linesOf(history), [
     "example.org A 0 forwarded udp",
     "example.org A 0 stale udp",
     "example.org A 0 stale udp",
   ]);
 });
 
-test("what too many wait for already is noted as refused", async () => {
-  const history = aLedger();
+test("a query beyond the limit is recorded as refused", async () => {
+  const history = aHistory();
   const asking = new Asking({ queriesMax: 0 });
   await using silent = new UdpUpstream(() => undefined);
   const client = askerWith(history, silent.server);
-  // A container that has few is not refused for what others have.
+  // A container with few queries is not refused because of others.
   for (let i = 0; i < LIMITS.forwardQueriesAlways; i++) void asking.raw(client, aQuery({ name: `n${i}.example.org` }));
   await asking.raw(client, aQuery({ name: "example.org" }));
-  assert.deepEqual(told(history), ["example.org A 5 refused udp"]);
+  assert.deepEqual(linesOf(history), ["example.org A 5 refused udp"]);
 });
 
-function aLedger(): QueryHistory {
+function aHistory(): QueryHistory {
   return new QueryHistories("full").open("one");
 }
 
 const TYPE_WORDS = new Map<number, string>(Object.entries(TYPE).map(([word, type]) => [type, word]));
 
-function told(history: QueryHistory): string[] {
-  return [...history.since(0)].map(({ name, type, rcode, result: how, isStream }) =>
-    [name ?? "-", TYPE_WORDS.get(type) ?? "-", rcode, how, isStream ? "tcp" : "udp"].join(" "),
+function linesOf(history: QueryHistory): string[] {
+  return [...history.since(0)].map(({ name, type, rcode, result, isStream }) =>
+    [name ?? "-", TYPE_WORDS.get(type) ?? "-", rcode, result, isStream ? "tcp" : "udp"].join(" "),
   );
 }

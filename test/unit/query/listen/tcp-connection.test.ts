@@ -1,5 +1,4 @@
-// Proves one TCP connection on real sockets: queries however they arrive, answers in whatever order they may come, and an
-// end to everything.
+// Proves one TCP connection on real sockets: queries in any segmentation, answers in any order, and every way to end.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,7 +14,7 @@ import { WEB } from "../../support/listening.ts";
 import { addressesIn, readReply } from "../../support/reply.ts";
 import { tcpListening } from "../../support/tcp-rig.ts";
 
-test("several queries of one segment are answered in their order", async () => {
+test("several queries in one segment are answered in order", async () => {
   await using rig = await tcpListening();
   await rig.client.send(aQuery({ id: 1 }), aQuery({ id: 2 }), aQuery({ id: 3 }));
   for (const id of [1, 2, 3]) {
@@ -24,13 +23,13 @@ test("several queries of one segment are answered in their order", async () => {
   }
 });
 
-test("a query that comes byte by byte is answered when it is whole", async () => {
+test("a query that arrives byte by byte is answered when it is complete", async () => {
   await using rig = await tcpListening();
   for (const byte of withLength(aQuery({ id: 7 }))) await rig.client.sendRaw(Buffer.of(byte));
   assert.equal(readReply(await rig.client.receive()).id, 7);
 });
 
-test("answers from upstream come as they are ready, and local ones before them", async () => {
+test("upstream replies are sent as they arrive, and local ones before them", async () => {
   await using rig = await tcpListening();
   await rig.client.send(aQuery({ id: 1, name: "slow" }), aQuery({ id: 2, name: "slow" }), aQuery({ id: 3 }));
   assert.equal(readReply(await rig.client.receive()).id, 3);
@@ -41,7 +40,7 @@ test("answers from upstream come as they are ready, and local ones before them",
   assert.equal(readReply(await rig.client.receive()).id, 1);
 });
 
-test("one at a time, a query waits until the one before it is answered", async () => {
+test("with one at a time, a query waits until the one before it is answered", async () => {
   await using rig = await tcpListening({ pipelinedMax: 1 });
   await rig.client.send(aQuery({ id: 1, name: "slow" }), aQuery({ id: 2 }), aQuery({ id: 3, name: "slow" }));
   await rig.upstream.until(1);
@@ -56,7 +55,7 @@ test("one at a time, a query waits until the one before it is answered", async (
   assert.equal(readReply(await rig.client.receive()).id, 4);
 });
 
-test("no more queries are in work than may be, and the others come when one is answered", async () => {
+test("queries in progress are limited, and the others follow when one is answered", async () => {
   await using rig = await tcpListening({ pipelinedMax: 3 });
   await rig.client.send(...Array.from({ length: 5 }, (_, id) => aQuery({ id, name: "slow" })));
   await rig.upstream.until(3);
@@ -69,14 +68,14 @@ test("no more queries are in work than may be, and the others come when one is a
   await rig.upstream.until(5);
 });
 
-test("what gets no answer is passed over, and the next one is answered", async () => {
+test("a message without an answer is skipped, and the next one is answered", async () => {
   await using rig = await tcpListening();
   await rig.client.send(aQuery({ id: 1, flags: 0x8000 }), Buffer.alloc(0), Buffer.alloc(5), aQuery({ id: 2 }));
   assert.equal(readReply(await rig.client.receive()).id, 2);
   assert.equal(rig.queryClient.counters.ignored, 3);
 });
 
-test("after 128 queries, all answered, the connection ends", async () => {
+test("after 128 queries, all answered, the connection is closed", async () => {
   await using rig = await tcpListening();
   await rig.client.send(...Array.from({ length: LIMITS.tcpQueries + 2 }, (_, id) => aQuery({ id })));
   for (let id = 0; id < LIMITS.tcpQueries; id++) assert.equal(readReply(await rig.client.receive()).id, id);
@@ -84,7 +83,7 @@ test("after 128 queries, all answered, the connection ends", async () => {
   assert.equal(rig.queryClient.counters.queries, LIMITS.tcpQueries);
 });
 
-test("the last of 128 queries is answered though it has to be asked upstream", async () => {
+test("the last of 128 queries is answered although it is forwarded", async () => {
   await using rig = await tcpListening();
   const before = Array.from({ length: LIMITS.tcpQueries - 1 }, (_, id) => aQuery({ id }));
   await rig.client.send(...before, aQuery({ id: 999, name: "slow" }));
@@ -97,7 +96,7 @@ test("the last of 128 queries is answered though it has to be asked upstream", a
 });
 
 for (const pipelinedMax of [1, LIMITS.tcpPipelined]) {
-  test(`a client that has said its last word still gets its answers (${pipelinedMax} at a time)`, async () => {
+  test(`a client that has closed its side still gets its answers (${pipelinedMax} at a time)`, async () => {
     await using rig = await tcpListening({ pipelinedMax });
     await rig.client.send(aQuery({ id: 1, name: "slow" }), aQuery({ id: 2, name: "slow" }), aQuery({ id: 3 }));
     rig.client.socket.end();
@@ -112,7 +111,7 @@ for (const pipelinedMax of [1, LIMITS.tcpPipelined]) {
   });
 }
 
-test("a client that says its last word amidst a query is sent away", async () => {
+test("a client that closes its side within a query is disconnected", async () => {
   await using rig = await tcpListening();
   await rig.client.sendRaw(Buffer.of(0, 50, 1, 2, 3));
   rig.client.socket.end();
@@ -120,7 +119,7 @@ test("a client that says its last word amidst a query is sent away", async () =>
   assert.equal(rig.queryClient.counters.queries, 0);
 });
 
-test("an answer for a client that has gone is dropped", async () => {
+test("the answer for a client that has disconnected is dropped", async () => {
   await using rig = await tcpListening();
   await rig.client.send(aQuery({ id: 1, name: "slow" }));
   await rig.upstream.until(1);
@@ -132,9 +131,9 @@ test("an answer for a client that has gone is dropped", async () => {
   assert.equal(readReply(await other.receive()).id, 2);
 });
 
-test("a defect in answering one query ends its connection, and no other", async () => {
+test("an internal error in one query closes its connection, and no other", async () => {
   const answerer = answererThat((id) => {
-    if (id === 2) throw new Error("a defect");
+    if (id === 2) throw new Error("an internal error");
   });
   await using rig = await tcpListening({ answerer });
   await using other = await TcpClient.open(rig.port);
@@ -145,7 +144,7 @@ test("a defect in answering one query ends its connection, and no other", async 
   assert.deepEqual([rig.defects.length, rig.queryClient.counters.failed], [1, 1]);
 });
 
-test("the next query is not answered from within the answer to the one before it", async () => {
+test("the next query is not answered from within the reply to the one before it", async () => {
   const answered: number[] = [];
   const answerer = answererThat((id) => answered.push(id));
   await using rig = await tcpListening({ answerer, pipelinedMax: 1 });
@@ -157,7 +156,7 @@ test("the next query is not answered from within the answer to the one before it
   assert.deepEqual(answered, [1, 2]);
 });
 
-// A sound one, before which something is done with the id of each query.
+// An answerer that works, and calls a hook with the id of each query first.
 function answererThat(act: (id: number) => void): SyncAnswerer {
   const sound = new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 });
   return {

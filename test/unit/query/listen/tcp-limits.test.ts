@@ -1,5 +1,5 @@
-// Proves the bounds of TCP: connections of a namespace, time for a query and for reading answers, memory of a connection.
-// The clock of the program's own timers stands still; sockets go on as ever.
+// Proves the limits of TCP: connections of a namespace, time for a query and for reading replies, memory of a
+// connection. The program's own timers stand still; sockets work normally.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ import { heldBytes } from "../../support/memory.ts";
 import { readReply } from "../../support/reply.ts";
 import { type TcpRig, tcpListening } from "../../support/tcp-rig.ts";
 
-test("one connection more than may be sends away the one that has been silent longest", async () => {
+test("one connection too many closes the one that has been idle longest", async () => {
   await using rig = await tcpListening();
   const clients = [rig.client];
   await answered(rig.client);
@@ -25,7 +25,7 @@ test("one connection more than may be sends away the one that has been silent lo
     clients.push(client);
   }
   assert.equal(rig.listener.connections, LIMITS.clientStreams.each);
-  // The first one speaks again, so that the second has been silent longest.
+  // The first one sends again, so that the second has been idle longest.
   await answered(rig.client);
   await using late = await TcpClient.open(rig.port);
   await answered(late);
@@ -35,15 +35,15 @@ test("one connection more than may be sends away the one that has been silent lo
   await disposeAll(clients);
 });
 
-test("however many connect at once, no more connections are kept than may be", async () => {
+test("however many connect at once, the number of connections is limited", async () => {
   await using rig = await tcpListening();
   const clients: TcpClient[] = [];
-  // Each burst is accepted in one round of the event loop, in which nothing that was sent away is gone yet.
+  // Each burst is accepted in one turn of the event loop, before any closed connection is gone.
   for (let burst = 0; burst < 5; burst++) {
     clients.push(...(await Promise.all(Array.from({ length: 100 }, () => TcpClient.open(rig.port)))));
     assert.ok(
       rig.listener.connections <= LIMITS.clientStreams.each,
-      `${rig.listener.connections} connections are kept`,
+      `${rig.listener.connections} connections are open`,
     );
   }
   const gone = await Promise.all(clients.slice(0, 300).map((client) => client.gone));
@@ -51,7 +51,7 @@ test("however many connect at once, no more connections are kept than may be", a
   await disposeAll(clients);
 });
 
-test("a connection without a whole query ends after the time for the first one, however it drips", async () => {
+test("a connection without a complete query ends after the time for the first one, however slowly it sends", async () => {
   using clock = new Clock();
   await using rig = await tcpListening();
   await rig.until(() => rig.listener.connections === 1);
@@ -63,7 +63,7 @@ test("a connection without a whole query ends after the time for the first one, 
   assert.deepEqual([clock.pending, rig.queryClient.counters.queries], [0, 0]);
 });
 
-test("each query begins the time for the next one anew", async () => {
+test("each query restarts the timeout for the next", async () => {
   using clock = new Clock();
   await using rig = await tcpListening();
   for (let count = 0; count < 3; count++) {
@@ -75,7 +75,7 @@ test("each query begins the time for the next one anew", async () => {
   await rig.client.gone;
 });
 
-test("while a query is asked upstream its connection is kept, and ends in time behind its answer", async () => {
+test("while a query is in flight upstream its connection stays open, and times out after the answer", async () => {
   using clock = new Clock();
   await using rig = await tcpListening();
   await rig.client.send(aQuery({ id: 1, name: "slow" }));
@@ -87,7 +87,7 @@ test("while a query is asked upstream its connection is kept, and ends in time b
   await rig.client.gone;
 });
 
-test("a client that reads no answers is asked no further, and sent away in time", async () => {
+test("a client that reads no replies is not read further, and disconnected in time", async () => {
   using clock = new Clock();
   let answers = 0;
   const answerer: SyncAnswerer = {
@@ -99,15 +99,15 @@ test("a client that reads no answers is asked no further, and sent away in time"
   rig.client.socket.pause();
   await rig.client.send(...Array.from({ length: 120 }, (_, id) => aQuery({ id })));
   await settled(rig);
-  // The kernel takes some megabytes by itself; behind those there are as many as may be unread, and one.
+  // The kernel buffers some megabytes; beyond those, there are as many as may be unread, and one more.
   assert.ok(answers > 10 && answers < 120, `${answers} of 120 are answered`);
   assert.equal(rig.listener.connections, 1);
   clock.advance(LIMITS.tcpIdleMs);
   await rig.until(() => rig.listener.connections === 0);
 });
 
-test("a client that says its last word before it reads any answer still gets all of them", async () => {
-  // More than the kernel takes by itself, so that queries are left over when the last word comes.
+test("a client that closes its side before it reads any reply still gets all of them", async () => {
+  // More than the kernel buffers, so that queries are left over when the client closes its side.
   const answerer: SyncAnswerer = { answer: () => 60_000, outcome: new Outcome(), takeDeferred: () => assert.fail() };
   await using rig = await tcpListening({ answerer });
   rig.client.socket.pause();
@@ -120,19 +120,19 @@ test("a client that says its last word before it reads any answer still gets all
   assert.equal(await rig.client.gone, "end");
 });
 
-test("a client whose queries are in work is read no further, whatever it sends", async () => {
+test("a client with queries in progress is not read further, whatever it sends", async () => {
   await using rig = await tcpListening({ pipelinedMax: 1 });
   const flood = Buffer.alloc(32 * 1024 * 1024, withLength(aQuery({ name: "slow" })));
   const before = heldBytes();
   rig.client.socket.write(flood);
   await rig.upstream.until(1);
   await settled(rig);
-  assert.ok(rig.client.socket.writableLength > 0, "the client is kept waiting");
+  assert.ok(rig.client.socket.writableLength > 0, "the client has to wait");
   assert.ok(heldBytes() - before < 1_000_000);
   assert.equal(rig.upstream.length, 1);
 });
 
-test("a message that never ends is kept as far as it came, and no further", async () => {
+test("a message that never ends is buffered as far as it came, and no further", async () => {
   await using rig = await tcpListening();
   const clients = await Promise.all(Array.from({ length: 50 }, () => TcpClient.open(rig.port)));
   const before = heldBytes();
@@ -142,7 +142,7 @@ test("a message that never ends is kept as far as it came, and no further", asyn
   await disposeAll(clients);
 });
 
-test("closing the listener cuts off whoever is there, also amidst a query asked upstream", async () => {
+test("closing the listener closes all connections, even with a query in flight upstream", async () => {
   using clock = new Clock();
   await using rig = await tcpListening();
   await rig.client.send(aQuery({ id: 1, name: "slow" }));
@@ -159,7 +159,7 @@ async function answered(client: TcpClient): Promise<void> {
   assert.equal(readReply(await client.receive()).id, 5);
 }
 
-// Until nothing has gone into the client's socket for many rounds.
+// Until nothing has been written to the client's socket for many turns.
 async function settled(rig: TcpRig): Promise<void> {
   const { socket } = rig.client;
   let last = -1;

@@ -1,5 +1,5 @@
-// Proves that an client to whom the kernel sends nothing costs nobody else an answer. This file moves its thread into a
-// network namespace of its own, in which a rule forbids packets to one port; it dies with the process.
+// Proves that a client to which the kernel refuses to send costs no other client an answer. This file moves its thread
+// into a network namespace of its own, in which a rule drops packets to one port; the namespace ends with the process.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -28,29 +28,29 @@ test(
     await using good = new UdpClient();
     block(blocked.port);
     const { fd, port } = bindUdp();
-    const client = askerOfOne();
+    const served = askerOfOne();
     const parts = udpParts();
-    const listener = new UdpListener(fd, "127.0.0.1", client, parts);
+    const listener = new UdpListener(fd, "127.0.0.1", served, parts);
     // First, in the middle, twice in a row, last: sendmmsg stops at each of them.
     const order = [blocked, good, good, blocked, blocked, good, blocked];
-    for (const [id, client] of order.entries()) client.send(aQuery({ id }), port);
+    for (const [id, sender] of order.entries()) sender.send(aQuery({ id }), port);
     const ids = [];
     for (let count = 0; count < 3; count++) ids.push(readReply(await good.receive()).id);
     assert.deepEqual(ids, [1, 2, 5]);
-    assert.deepEqual([client.counters.unsent, client.counters.queries, parts.block.flushes.length], [4, 7, 1]);
+    assert.deepEqual([served.counters.unsent, served.counters.queries, parts.block.flushes.length], [4, 7, 1]);
 
-    for (const [id, client] of [blocked, good].entries()) client.send(aQuery({ id, name: "slow" }), port);
+    for (const [id, sender] of [blocked, good].entries()) sender.send(aQuery({ id, name: "slow" }), port);
     await parts.upstream.until(2);
     parts.upstream.answer(0);
     parts.upstream.answer(1);
     assert.equal(readReply(await good.receive()).id, 1);
-    assert.equal(client.counters.unsent, 5);
+    assert.equal(served.counters.unsent, 5);
     assert.deepEqual(parts.defects, []);
     listener.close();
   },
 );
 
-// What the rule does to whoever sends is told by the kernel itself, or the test would prove nothing.
+// Checks what the kernel reports to a sender; otherwise the test would prove nothing.
 function block(port: number): void {
   run("nft", ["add table ip test; add chain ip test out { type filter hook output priority 0; }"]);
   run("nft", [`add rule ip test out udp dport ${port} drop`]);

@@ -1,4 +1,4 @@
-// Proves the UDP listener on real sockets: what waits is answered together, and nothing that one queryClient does costs another.
+// Proves the UDP listener on real sockets: waiting packets are answered together, and no client can affect another.
 
 import assert from "node:assert/strict";
 import { closeSync } from "node:fs";
@@ -19,7 +19,7 @@ import { addressesIn, readReply } from "../../support/reply.ts";
 const ROOT = process.getuid?.() === 0;
 const IPPROTO_UDP = 17;
 
-test("queries that wait together are answered in one batch", async () => {
+test("waiting queries are answered in one batch", async () => {
   await using rig = listening();
   for (let id = 0; id < 40; id++) sendNow(rig, aQuery({ id }));
   for (let id = 0; id < 40; id++) {
@@ -29,9 +29,9 @@ test("queries that wait together are answered in one batch", async () => {
   assert.deepEqual([rig.parts.block.receives.map(({ count }) => count), rig.parts.block.flushes.length], [[39], 1]);
 });
 
-test("of more than a batch, each round of the event loop takes one, so that neighbours come between", async () => {
+test("each turn of the event loop takes at most one batch, so that other clients get their turn", async () => {
   await using rig = listening();
-  // As many as a socket holds as the kernel makes it.
+  // As many as fit into a socket with the kernel's default buffer.
   const total = 250;
   for (let id = 0; id < total; id++) sendNow(rig, aQuery({ id }));
   const ids = new Set<number>();
@@ -42,7 +42,7 @@ test("of more than a batch, each round of the event loop takes one, so that neig
   assert.equal(Math.max(...receives.map(({ count }) => count)), LIMITS.udpBatch - 1);
 });
 
-test("where most has to be asked elsewhere, batches are smaller until that ends", async () => {
+test("while most queries are forwarded, batches are smaller", async () => {
   await using rig = listening();
   for (let id = 0; id < 40; id++) sendNow(rig, aQuery({ id, name: "elsewhere" }));
   await rig.parts.upstream.until(40);
@@ -52,7 +52,7 @@ test("where most has to be asked elsewhere, batches are smaller until that ends"
   assert.deepEqual(counts, [39, LIMITS.udpBatchDeferred - 1, 40 - LIMITS.udpBatchDeferred - 1]);
 });
 
-test("without batches every packet is answered by itself, each queryClient's to that queryClient", async () => {
+test("without batching every packet is answered separately, to its own client", async () => {
   await using rig = listening({ isBatching: false });
   await using other = new UdpClient();
   for (let id = 0; id < 4; id++) {
@@ -66,7 +66,7 @@ test("without batches every packet is answered by itself, each queryClient's to 
   assert.deepEqual([rig.parts.block.receives.length, rig.parts.block.flushes.length], [0, 8]);
 });
 
-test("every queryClient gets its own answer", async () => {
+test("every client gets its own answer", async () => {
   await using rig = listening();
   await using other = new UdpClient();
   sendNow(rig, aQuery({ id: 1 }));
@@ -76,7 +76,7 @@ test("every queryClient gets its own answer", async () => {
   assert.deepEqual([readReply(await rig.client.receive()).id, readReply(await rig.client.receive()).id], [1, 3]);
 });
 
-test("answers from upstream go to whoever asked, in the order they come, beside those that were ready", async () => {
+test("upstream replies go to the right client, as they arrive, beside immediate ones", async () => {
   await using rig = listening();
   await using other = new UdpClient();
   sendNow(rig, aQuery({ id: 1, name: "slow" }));
@@ -91,7 +91,7 @@ test("answers from upstream go to whoever asked, in the order they come, beside 
 });
 
 test(
-  "a query from port 0 is dropped, first or amidst others, and the others are answered",
+  "a query from port 0 is dropped, first or between others, and the others are answered",
   { skip: !ROOT },
   async () => {
     await using rig = listening();
@@ -105,11 +105,11 @@ test(
   },
 );
 
-test("a defect in answering one query costs that query alone", async () => {
+test("an internal error in one query costs that query alone", async () => {
   const sound = new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 });
   const answerer: SyncAnswerer = {
     answer: (queryClient, block, offset, length, isStream) => {
-      if (block.readUInt16BE(offset) === 2) throw new Error("a defect");
+      if (block.readUInt16BE(offset) === 2) throw new Error("an internal error");
       return sound.answer(queryClient, block, offset, length, isStream);
     },
     outcome: sound.outcome,
@@ -121,7 +121,7 @@ test("a defect in answering one query costs that query alone", async () => {
   assert.deepEqual([rig.parts.defects.length, rig.queryClient.counters.failed], [1, 1]);
 });
 
-test("a longer query than is read is cut, received either way", async () => {
+test("a query that is too long is cut, however it was received", async () => {
   await using rig = listening({ queryBytesMax: LIMITS.udpQueryBytesStrict });
   const fits = padded(LIMITS.udpQueryBytesStrict - padded(0).length);
   const tooLong = padded(fits.length - padded(0).length + 1);
@@ -145,7 +145,7 @@ test("an empty packet is dropped, and the next one answered", async () => {
   assert.equal(rig.queryClient.counters.ignored, 2);
 });
 
-test("a listener that is closed while its batch is answered sends nothing, though another has its descriptor", async () => {
+test("a listener that is closed while its batch is answered sends nothing, even if its descriptor was reused", async () => {
   let fd = -1;
   let heirs: readonly number[] = [];
   const sound = new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 });
@@ -153,7 +153,7 @@ test("a listener that is closed while its batch is answered sends nothing, thoug
     answer: (queryClient, block, offset, length, isStream) => {
       if (block.readUInt16BE(offset) === 3) {
         rig.listener.close();
-        // The kernel gives the lowest number that is free: sooner or later that of the closed socket.
+        // The kernel assigns the lowest free number: sooner or later that of the closed socket.
         heirs = Array.from({ length: 30 }, () => bindUdp().fd);
       }
       return sound.answer(queryClient, block, offset, length, isStream);
@@ -166,17 +166,20 @@ test("a listener that is closed while its batch is answered sends nothing, thoug
   for (const id of [1, 2, 3, 4]) sendNow(rig, aQuery({ id, name: id === 1 ? "slow" : "web" }));
   await rig.parts.upstream.until(1);
   assert.ok(heirs.includes(fd), "another socket has the number now");
-  // An answer that comes later finds no listener either. The word of an heir is the first thing that arrives.
+  // A later reply finds no listener either. What the new owner of the descriptor sends arrives first.
   rig.parts.upstream.answer(0);
   sendTo(fd, Buffer.from("the heir"), sockaddr(LOOPBACK, rig.client.port));
   assert.equal((await rig.client.receive()).toString(), "the heir");
-  assert.deepEqual([rig.parts.block.flushes.length, rig.queryClient.counters.unsent, rig.queryClient.counters.queries], [0, 0, 3]);
+  assert.deepEqual(
+    [rig.parts.block.flushes.length, rig.queryClient.counters.unsent, rig.queryClient.counters.queries],
+    [0, 0, 3],
+  );
   rig.listener.close();
   for (const heir of heirs) closeSync(heir);
   await rig.client[Symbol.asyncDispose]();
 });
 
-test("the batch of one listener holds nothing of another's, closed before it", async () => {
+test("the batch of one listener has nothing of another's that was closed before", async () => {
   const parts = udpParts();
   await using first = listening({}, parts);
   await using second = listening({}, parts);
@@ -225,7 +228,7 @@ function sendNow(rig: Rig, message: Buffer): void {
   rig.client.send(message, rig.port);
 }
 
-// A raw socket writes any source port, as a container with NET_RAW may.
+// A raw socket can use any source port, as a container with NET_RAW can.
 function sendFromPortZero(port: number, message: Buffer): void {
   const raw = socket(AF_INET, SOCK_RAW, IPPROTO_UDP);
   const header = Buffer.concat([u16(0), u16(port), u16(8 + message.length), u16(0)]);

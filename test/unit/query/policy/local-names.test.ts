@@ -1,4 +1,4 @@
-// Proves which container an address belongs to, and which names of the reverse trees are ours at all.
+// Proves which container an address belongs to, and which reverse names are local.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,7 +11,7 @@ import { LocalNames } from "../../../../src/query/policy/local-names.ts";
 import { aNetwork, aQuery, aView } from "../../../support/scripted/builders.ts";
 import { placed } from "../../support/reply.ts";
 
-const CHARACTERS = { strict: STRICT_BEHAVIOUR, better: DEFAULT_BEHAVIOUR };
+const MODES = { strict: STRICT_BEHAVIOUR, default: DEFAULT_BEHAVIOUR };
 const ONE = aNetwork({
   name: "one",
   members: [
@@ -21,18 +21,18 @@ const ONE = aNetwork({
 });
 const TWO = aNetwork({ name: "two", members: [{ names: ["twin"], ipv4: "172.20.0.2" }] });
 
-for (const [character, behaviour] of Object.entries(CHARACTERS)) {
-  test(`${character}: an address of a container on one of the client's networks points to it`, () => {
+for (const [mode, behaviour] of Object.entries(MODES)) {
+  test(`${mode}: the address of a container on one of the client's networks resolves to its name`, () => {
     assert.equal(found(behaviour, "2.0.20.172.in-addr.arpa", [ONE]), "web.one");
     assert.equal(found(behaviour, `${nibbles("fd11::a:2")}.ip6.arpa`, [ONE]), "web.one");
   });
 
-  test(`${character}: the first network that holds an address answers`, () => {
+  test(`${mode}: the first network with the address answers`, () => {
     assert.equal(found(behaviour, "2.0.20.172.in-addr.arpa", [TWO, ONE]), "twin.two");
     assert.equal(found(behaviour, "2.0.20.172.in-addr.arpa", [ONE, TWO]), "web.one");
   });
 
-  test(`${character}: strangers, gateways and other trees are not ours`, () => {
+  test(`${mode}: other addresses, gateways and other trees are not local`, () => {
     for (const name of [
       "1.0.20.172.in-addr.arpa",
       "0.20.172.in-addr.arpa",
@@ -51,7 +51,7 @@ for (const [character, behaviour] of Object.entries(CHARACTERS)) {
   });
 }
 
-test("strict: an address below the other tree is found, too; better: it is not", () => {
+test("strict: an address below the other tree is found, too; default: it is not", () => {
   const names = ["2.0.20.172.ip6.arpa", `${nibbles("fd11::a:2")}.in-addr.arpa`];
   for (const name of names) {
     assert.equal(found(STRICT_BEHAVIOUR, name, [ONE]), "web.one", name);
@@ -59,7 +59,7 @@ test("strict: an address below the other tree is found, too; better: it is not",
   }
 });
 
-test("strict: any capital letter is a miss; better: letter case does not count", () => {
+test("strict: any capital letter is a miss; default: letter case is ignored", () => {
   const names = ["2.0.20.172.IN-ADDR.arpa", `${nibbles("fd11::a:2").toUpperCase()}.ip6.arpa`];
   for (const name of names) {
     assert.equal(found(STRICT_BEHAVIOUR, name, [ONE]), undefined, name);
@@ -67,7 +67,7 @@ test("strict: any capital letter is a miss; better: letter case does not count",
   }
 });
 
-test("strict: an IPv6 address that begins or ends with two colons is not found; better: it is", () => {
+test("strict: an IPv6 address that begins or ends with two colons is not found; default: it is", () => {
   const name = `${nibbles("fd11::")}.ip6.arpa`;
   assert.equal(found(STRICT_BEHAVIOUR, name, [ONE]), undefined);
   assert.equal(found(DEFAULT_BEHAVIOUR, name, [ONE]), "open.one");

@@ -1,5 +1,4 @@
-// Proves how sources of names stand beside each other: the first that knows a name or denies it counts, and what is said of
-// it is told to whoever has it explained.
+// Proves the precedence of name sources: the first that knows or denies a name wins, and the trace has its description.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -16,7 +15,7 @@ import { type Answered, answerOnce } from "../../support/reply.ts";
 const ADDRESS = Uint8Array.of(10, 9, 9, 9);
 const NONE = new Uint8Array(0);
 
-// Knows names of one label, each with the same address.
+// Knows names of one label, all with the same address.
 const KNOWS: VisibleNames = {
   places: [],
   find(name, search) {
@@ -26,7 +25,7 @@ const KNOWS: VisibleNames = {
   },
   pointer: () => ({ target: Buffer.from("\x03nsx\0", "latin1") }),
 };
-// Keeps a zone of two labels, in which there is nothing.
+// Is authoritative for a zone of two labels, which is empty.
 const DENIES: VisibleNames = {
   places: [],
   find(name, search) {
@@ -47,14 +46,14 @@ function ask(name: string, view: View, type: number = TYPE.A, behaviour = DEFAUL
   return answerOnce(aQuery({ name, type }), { behaviour, client: anAsker(view) });
 }
 
-for (const [character, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, better: DEFAULT_BEHAVIOUR })) {
-  test(`${character}: a name that several sources know is the first one's`, () => {
+for (const [mode, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, default: DEFAULT_BEHAVIOUR })) {
+  test(`${mode}: a name that several sources know belongs to the first`, () => {
     assert.deepEqual(addresses(ask("web", viewWith(KNOWS), TYPE.A, behaviour)), ["172.20.0.2"]);
     assert.deepEqual(addresses(ask("other", viewWith(KNOWS), TYPE.A, behaviour)), ["10.9.9.9"]);
     assert.deepEqual(addresses(ask("web.one", viewWith(DENIES, KNOWS), TYPE.A, behaviour)), ["172.20.0.2"]);
   });
 
-  test(`${character}: a name that a source denies exists nowhere, whatever those behind it know`, () => {
+  test(`${mode}: a name that a source denies does not exist, whatever later sources know`, () => {
     const { names, upstreams } = viewWith(DENIES);
     for (const view of [
       { names, upstreams },
@@ -67,22 +66,22 @@ for (const [character, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, 
   });
 }
 
-test("an address belongs to whom the first source that knows it says", () => {
+test("an address belongs to the first source that knows it", () => {
   const other = ask("3.0.20.172.in-addr.arpa", viewWith(DENIES, KNOWS), TYPE.PTR);
   assert.equal(other.kind === "reply" && other.reply.counts[0], 1);
   assert.equal(ask("3.0.20.172.in-addr.arpa", viewWith(DENIES), TYPE.PTR).kind, "deferred");
 });
 
-test("what a source says of a name is told in its words, and ends with what became of that", () => {
-  assert.deepEqual(told("other", viewWith(KNOWS)).slice(-1), [
-    "names! known to the second source; its addresses are the answer",
+test("the trace has the source's description of a name, and ends with the result", () => {
+  assert.deepEqual(stepsOf("other", viewWith(KNOWS)).slice(-1), [
+    "names! known to the second source; answered with its addresses",
   ]);
-  assert.deepEqual(told("nobody.zone", viewWith(DENIES)).slice(-1), [
-    "names! its zone holds no such name; whoever keeps such names knows of none",
+  assert.deepEqual(stepsOf("nobody.zone", viewWith(DENIES)).slice(-1), [
+    "names! its zone holds no such name; no such name, and no other source may have it",
   ]);
 });
 
-function told(name: string, view: View): string[] {
+function stepsOf(name: string, view: View): string[] {
   const trace = new Trace();
   const block = Buffer.alloc(SLOT_BYTES);
   const query = aQuery({ name });

@@ -1,4 +1,4 @@
-// Proves that what is counted per packet stands in bounded places whatever is asked, and that counting makes nothing.
+// Proves that counting takes a fixed amount of memory, whatever is queried, and allocates nothing.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -13,7 +13,7 @@ const REPLY = aReplyTo(aQuery());
 
 const OTHER = TYPE_NAMES.length - 1;
 
-test("types that are not told apart are other, however many are made up", () => {
+test("types without a series of their own are counted as other, however many there are", () => {
   const meter = new Meter();
   for (let type = 0; type < 65_536; type++) meter.record(of(type, STAGE.deferred));
   const counts = TYPE_NAMES.map((_, index) => meter.requests(0, 0, index));
@@ -24,10 +24,10 @@ test("types that are not told apart are other, however many are made up", () => 
   assert.equal(counts[OTHER], 65_536 - OTHER);
 });
 
-test("all of a batch have taken as long as the batch, more of them than fit at once as well", () => {
+test("each query of a batch is charged the duration of the batch, also beyond the size of a batch", () => {
   const meter = new Meter();
   const count = LIMITS.udpBatch + 10;
-  const [byName, kept] = [of(1, STAGE.here), of(1, STAGE.cache)];
+  const [byName, kept] = [of(1, STAGE.local), of(1, STAGE.cache)];
   meter.begin(false);
   for (let index = 0; index < count; index++) meter.record(index % 2 === 0 ? kept : byName);
   meter.end();
@@ -36,7 +36,7 @@ test("all of a batch have taken as long as the batch, more of them than fit at o
   assert.equal(meter.responses(0), count);
 });
 
-test("servers beyond the bound are counted together", () => {
+test("servers beyond the limit are counted together", () => {
   const meter = new Meter();
   const count = LIMITS.meteredServers + 5;
   for (let index = 0; index < count; index++) {
@@ -47,7 +47,7 @@ test("servers beyond the bound are counted together", () => {
   assert.equal(PROTOCOLS[0], "udp");
 });
 
-test("servers that containers bring along leave places for the machine's", () => {
+test("servers of containers leave room for the host's", () => {
   const meter = new Meter();
   const count = LIMITS.meteredServers * 2;
   for (let index = 0; index < count; index++) {
@@ -61,7 +61,7 @@ test("servers that containers bring along leave places for the machine's", () =>
   assert.deepEqual([seen(place), seen(LIMITS.meteredServers)], [1, count - LIMITS.meteredContainersServers]);
 });
 
-test("counting makes nothing", () => {
+test("counting allocates nothing", () => {
   const meter = new Meter();
   const cached = of(1, STAGE.cache);
   const round = (): void => {

@@ -1,4 +1,4 @@
-// Proves that metrics count what containers asked, with the code that they were answered, and nothing of our own.
+// Proves that metrics count the queries of containers with their rcodes, and not our own probes.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -16,7 +16,7 @@ function metered(): { readonly meter: Meter; readonly ask: (query: Buffer) => vo
   const meter = new Meter();
   const answerer = new Answerer(DEFAULT_BEHAVIOUR);
   const client = anAsker(aView([aNetwork({ members: [{ names: ["web"], ipv4: "172.20.0.2" }] })]));
-  client.nonce = NONCE;
+  client.probeNonce = NONCE;
   const block = Buffer.alloc(SLOT_BYTES);
   const ask = (query: Buffer): void => {
     query.copy(block);
@@ -33,7 +33,7 @@ function metered(): { readonly meter: Meter; readonly ask: (query: Buffer) => vo
   return { meter, ask, counted };
 }
 
-test("a probe of our own is no container's query, and another's like it is", () => {
+test("our own probe is not counted as a container's query; a similar query is", () => {
   const { ask, counted } = metered();
   ask(probeQuery(NONCE, 1));
   assert.deepEqual(counted(), { types: {}, codes: {}, container: [0, 0] });
@@ -41,7 +41,7 @@ test("a probe of our own is no container's query, and another's like it is", () 
   assert.deepEqual(counted(), { types: { TXT: 1 }, codes: { NXDOMAIN: 1 }, container: [1, 1] });
 });
 
-test("a code that only an OPT can say is not taken for the one in the header", () => {
+test("an rcode that only an OPT can carry is not confused with the one in the header", () => {
   const { ask, counted } = metered();
   ask(aQuery({ name: "web", opt: { version: 1 } }));
   assert.deepEqual(counted(), { types: { A: 1 }, codes: { other: 1 }, container: [1, 0] });

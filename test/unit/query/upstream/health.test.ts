@@ -1,4 +1,4 @@
-// Proves whose word counts about a server: what one container sees is its own affair, where others ask that server, too.
+// Proves whose observations count for a server: those of one container only for itself, if others use that server, too.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import { Health } from "../../../../src/query/upstream/health.ts";
 const [ATTACKER, VICTIM] = [1, 2];
 const SPAN_MS = LIMITS.downAfterMs;
 
-test("silence that one container sees has the server down for it alone, where another one asks it, too", () => {
+test("a server that is silent for one container is down for that one alone, if another one uses it, too", () => {
   const { health, changes } = watched();
   answer(health, VICTIM, 0);
   for (let at = 0; at <= SPAN_MS; at += 100) health.recordQuery(at, ATTACKER);
@@ -17,37 +17,37 @@ test("silence that one container sees has the server down for it alone, where an
     [health.checkIsDown(SPAN_MS, ATTACKER), health.checkIsDown(SPAN_MS, VICTIM), health.checkIsDown(SPAN_MS)],
     [true, false, false],
   );
-  assert.deepEqual(changes, ["down: it does not answer (seen by one container)"]);
+  assert.deepEqual(changes, ["down: does not answer (observed by one container only)"]);
 });
 
-test("a question of another container that has just been asked proves nothing yet", () => {
+test("a query of another container that has just been sent proves nothing yet", () => {
   const { health } = watched();
   answer(health, VICTIM, 0);
   for (let at = 0; at <= 2 * SPAN_MS; at += 100) health.recordQuery(at, ATTACKER);
   health.recordQuery(2 * SPAN_MS, VICTIM);
   assert.equal(health.checkIsDown(2 * SPAN_MS + 100, VICTIM), false);
-  assert.equal(health.checkIsDown(3 * SPAN_MS, VICTIM), true, "it has been waited for as long as that");
+  assert.equal(health.checkIsDown(3 * SPAN_MS, VICTIM), true, "it has been silent long enough");
   assert.equal(health.checkIsDown(3 * SPAN_MS), true);
 });
 
-test("where nobody else asks, one container is everybody", () => {
+test("if no other container uses the server, one container decides for all", () => {
   const { health, changes } = watched();
   for (let count = 0; count < LIMITS.downAfterQueries; count++) health.recordQuery(0, VICTIM);
   assert.equal(health.checkIsDown(SPAN_MS), true);
-  assert.deepEqual(changes, ["down: it does not answer"]);
+  assert.deepEqual(changes, ["down: does not answer"]);
 });
 
-test("any answer to anybody ends the suspicion", () => {
+test("any answer to any container ends the suspicion", () => {
   const { health, changes } = watched();
   answer(health, VICTIM, 0);
   for (let at = 0; at <= SPAN_MS; at += 100) health.recordQuery(at, ATTACKER);
   assert.equal(health.checkIsDown(SPAN_MS, ATTACKER), true);
   answer(health, VICTIM, SPAN_MS);
   assert.equal(health.checkIsDown(SPAN_MS, ATTACKER), false);
-  assert.equal(changes.at(-1), "up: it answers again");
+  assert.equal(changes.at(-1), "up: answers again");
 });
 
-test("failures of one container's names do not have it down for others, and those of several do", () => {
+test("failures of one container's names do not bring it down for others; those of several do", () => {
   const { health } = watched();
   answer(health, VICTIM, 0);
   for (let count = 0; count < 100; count++) fail(health, ATTACKER, count);
@@ -56,7 +56,7 @@ test("failures of one container's names do not have it down for others, and thos
   assert.deepEqual([health.checkIsDown(300, VICTIM), health.checkIsDown(300)], [true, true]);
 });
 
-test("a server that cannot be reached is down for everybody", () => {
+test("an unreachable server is down for all", () => {
   const { health } = watched();
   answer(health, VICTIM, 0);
   health.recordQuery(1, ATTACKER);
@@ -64,7 +64,7 @@ test("a server that cannot be reached is down for everybody", () => {
   assert.equal(health.checkIsDown(1, VICTIM), true);
 });
 
-test("a server that is down for one is on trial for that one", () => {
+test("a server that is down for one container gets trial queries from that one", () => {
   const { health } = watched();
   answer(health, VICTIM, 0);
   for (let at = 0; at <= SPAN_MS; at += 100) health.recordQuery(at, ATTACKER);

@@ -1,4 +1,5 @@
-// Proves whose word counts about EDNS: the servers of a name may deny it behind any server, so it is the client's own affair.
+// Proves that missing EDNS support is remembered per container: the authoritative servers of a name may reject EDNS
+// behind any server.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,12 +12,12 @@ import { TurnBudget } from "../../../../src/query/upstream/turn-budget.ts";
 
 const [ATTACKER, VICTIM] = [1, 2];
 
-test("a server that took no EDNS for one container is asked with it for the others", () => {
+test("a server that rejected EDNS for one container is queried with EDNS for the others", () => {
   const nameserver = aNameserver();
   nameserver.markWithoutEdns(0, ATTACKER);
   assert.equal(nameserver.speaksEdns(1, ATTACKER), false);
   assert.equal(nameserver.speaksEdns(1, VICTIM), true);
-  assert.equal(nameserver.speaksEdns(1), false, "whoever looks is told");
+  assert.equal(nameserver.speaksEdns(1), false, "the status report shows it");
   assert.equal(nameserver.speaksEdns(LIMITS.withoutEdnsMs, ATTACKER), true);
   assert.equal(nameserver.speaksEdns(LIMITS.withoutEdnsMs), true);
 });

@@ -1,4 +1,4 @@
-// Proves how TCP connections to a server are used: again and again, for many queries at once, and never more than may be.
+// Proves how TCP connections to a server are used: reused, for many queries at once, and within their limits.
 
 import assert from "node:assert/strict";
 import { closeSync } from "node:fs";
@@ -16,7 +16,7 @@ import type { Server } from "../../../../src/base/model/view.ts";
 
 const good: TcpScript = (query, socket) => say(socket, aReplyTo(query));
 
-test("one query after the other goes over one connection", async () => {
+test("sequential queries use one connection", async () => {
   await using upstream = await TcpUpstream.start(good);
   const { pool, dialled } = pooled(upstream.server);
   for (let i = 0; i < 50; i++) assert.equal(await ask(pool, `n${i}.test`), "answered");
@@ -24,7 +24,7 @@ test("one query after the other goes over one connection", async () => {
   pool.close();
 });
 
-test("queries that do not wait for each other share a few connections", async () => {
+test("concurrent queries share a few connections", async () => {
   await using upstream = await TcpUpstream.start(good);
   const { pool, dialled } = pooled(upstream.server);
   const all = await Promise.all(Array.from({ length: 200 }, (_, i) => ask(pool, `n${i}.test`)));
@@ -33,7 +33,7 @@ test("queries that do not wait for each other share a few connections", async ()
   pool.close();
 });
 
-test("a server that ends a connection behind each reply costs one for each, up to a rate", async () => {
+test("a server that closes a connection after each reply costs one for each, up to a rate", async () => {
   await using upstream = await TcpUpstream.start((query, socket) => {
     say(socket, aReplyTo(query));
     socket.end();
@@ -42,7 +42,7 @@ test("a server that ends a connection behind each reply costs one for each, up t
   const outcomes: string[] = [];
   for (let i = 0; i < 20; i++) {
     outcomes.push(await ask(pool, `n${i}.test`));
-    // The end comes behind the reply.
+    // The connection is closed after the reply.
     while (upstream.open > 0) await new Promise((resolve) => setImmediate(resolve));
   }
   assert.equal(dialled(), 5);
@@ -52,7 +52,7 @@ test("a server that ends a connection behind each reply costs one for each, up t
   );
 });
 
-test("what a server had not answered when it ended a connection is asked once more on another one", async () => {
+test("a query without an answer on a closed connection is sent once more on another one", async () => {
   let count = 0;
   await using upstream = await TcpUpstream.start((query, socket) => {
     count++;
@@ -65,16 +65,16 @@ test("what a server had not answered when it ended a connection is asked once mo
   pool.close();
 });
 
-test("a server that never answers, or is not there, is asked on one connection and no other", async () => {
+test("a server that never answers, or is unreachable, gets one connection only", async () => {
   await using upstream = await TcpUpstream.start((_, socket) => void socket.destroy());
   for (const server of [upstream.server, await closedTcpServer()]) {
     const { pool, dialled } = pooled(server);
-    assert.match(await ask(pool, "a.test"), /without an answer|ECONNREFUSED|ECONNRESET/);
+    assert.match(await ask(pool, "a.test"), /without a reply|ECONNREFUSED|ECONNRESET/);
     assert.equal(dialled(), 1);
   }
 });
 
-test("a reply to what was not asked, or to another question, ends the connection", async () => {
+test("a reply with an unknown id, or to another question, closes the connection", async () => {
   for (const wrong of [
     (query: Buffer) => aReplyTo(Buffer.concat([Buffer.of(query[0] ?? 0, (query[1] ?? 0) ^ 1), query.subarray(2)])),
     (query: Buffer) => aReplyTo(aQuery({ id: query.readUInt16BE(0), name: "other.test" })),
@@ -82,13 +82,13 @@ test("a reply to what was not asked, or to another question, ends the connection
   ]) {
     await using upstream = await TcpUpstream.start((query, socket) => say(socket, wrong(query)));
     const { pool, shares } = pooled(upstream.server);
-    assert.match(await ask(pool, "a.test"), /it answered/);
+    assert.match(await ask(pool, "a.test"), /the reply (has an unknown id|is to another question)/);
     assert.deepEqual([shares.upstreamStreams.taken, shares.streamBytes.taken], [0, 0]);
   }
 });
 
-test("a container's connections end where its share of bytes ends", async () => {
-  // Announces a message and sends it but for its end.
+test("a container's connections are limited by its share of bytes", async () => {
+  // Announces a message and sends all but its last byte.
   await using upstream = await TcpUpstream.start((_, socket) => void socket.write(Buffer.alloc(60_000, 0xff)));
   const { pool, shares } = pooled(upstream.server);
   assert.ok(shares.streamBytes.take(LIMITS.streamBytes.each - 20_000));
@@ -96,7 +96,7 @@ test("a container's connections end where its share of bytes ends", async () => 
   assert.equal(shares.upstreamStreams.taken, 0);
 });
 
-test("a container has no more connections than its share, to however many servers", async () => {
+test("a container's connections are limited by its share, over all servers", async () => {
   await using upstream = await TcpUpstream.start(() => undefined);
   const shares = sharePools(Number.POSITIVE_INFINITY).open();
   const pools = Array.from({ length: 40 }, () => pooled(upstream.server, undefined, shares).pool);
@@ -113,7 +113,7 @@ test("a container has no more connections than its share, to however many server
   assert.equal(shares.upstreamStreams.taken, 0);
 });
 
-test("a burst to a server that ends each connection behind one reply is answered whole", async () => {
+test("a burst to a server that closes the connection after each reply is answered completely", async () => {
   await using upstream = await TcpUpstream.start((query, socket) => {
     if (!socket.writable) return;
     say(socket, aReplyTo(query));
@@ -128,7 +128,7 @@ test("a burst to a server that ends each connection behind one reply is answered
   pool.close();
 });
 
-test("a connection for one question alone is one of the container's, and of its rate", async () => {
+test("a dedicated connection counts against the container's share and rate", async () => {
   await using upstream = await TcpUpstream.start(() => undefined);
   const { pool, shares, dialled } = pooled(upstream.server, { burst: 2, perSecond: 0 });
   const alone = [pool.openDedicated(), pool.openDedicated()];
@@ -161,7 +161,7 @@ function pooled(
   return { pool, shares, dialled: () => dialled };
 }
 
-// What became of one query: "answered", or why not.
+// The result of one query: "answered", or why not.
 async function ask(pool: StreamPool, name: string): Promise<string> {
   const message = aQuery({ name });
   return await new Promise((resolve) => {

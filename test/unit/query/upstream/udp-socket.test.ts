@@ -1,4 +1,4 @@
-// Proves when a socket to a server calls back who asked.
+// Proves when a socket to a server calls back.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ import { aQuery } from "../../../support/scripted/builders.ts";
 import { dialHere } from "../../support/loopback.ts";
 import { closedUdpServer } from "../../support/upstreams.ts";
 
-test("that nobody is there is told to all who wait, after whoever asks has returned", async () => {
+test("an unreachable server is reported to all waiting queries, after the caller has returned", async () => {
   const block = new MessageBlock(2, 512);
   const budget = new TurnBudget(LIMITS.upstreamBatch);
   const socket = new UpstreamSocket(dialHere(await closedUdpServer(), "udp"), 4, {
@@ -21,18 +21,25 @@ test("that nobody is there is told to all who wait, after whoever asks has retur
     ids: new RandomIds(),
     now: () => performance.now(),
   });
-  const told: string[] = [];
-  const ask = (who: string): void => {
-    const message = aQuery({ name: who });
-    const other = (): void => assert.fail("nobody is there");
-    const onUnreachable = (reason: string): unknown => told.push(`${who}: ${reason}`);
-    socket.ask({ message, questionEnd: message.length, clientNumber: 1, onReply: other, onUnreachable, onForgery: other });
+  const reasons: string[] = [];
+  const ask = (name: string): void => {
+    const message = aQuery({ name });
+    const other = (): void => assert.fail("the server is unreachable");
+    const onUnreachable = (reason: string): unknown => reasons.push(`${name}: ${reason}`);
+    socket.ask({
+      message,
+      questionEnd: message.length,
+      clientNumber: 1,
+      onReply: other,
+      onUnreachable,
+      onForgery: other,
+    });
   };
-  // The kernel tells it at the next send.
+  // The kernel reports it at the next send.
   ask("first");
   ask("second");
-  assert.deepEqual(told, []);
+  assert.deepEqual(reasons, []);
   await Promise.resolve();
-  assert.deepEqual(told, ["first: ECONNREFUSED", "second: ECONNREFUSED"]);
+  assert.deepEqual(reasons, ["first: ECONNREFUSED", "second: ECONNREFUSED"]);
   socket.close();
 });

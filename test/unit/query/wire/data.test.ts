@@ -1,4 +1,4 @@
-// Proves which data of a record have the shape of their type.
+// Proves which data are valid for the type of a record.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,7 +11,7 @@ const NUMBERS = Buffer.alloc(20);
 const START = 9;
 const AT = START + 12;
 
-// Type, data, and whether the data have the shape of that type.
+// Type, data, and whether the data are valid.
 const DATA: Readonly<Record<string, readonly [number, readonly (Buffer | string)[], boolean]>> = {
   "A of four octets": [TYPE.A, [Buffer.alloc(4)], true],
   "A of three octets": [TYPE.A, [Buffer.alloc(3)], false],
@@ -24,7 +24,7 @@ const DATA: Readonly<Record<string, readonly [number, readonly (Buffer | string)
   "PTR of a name without its end": [TYPE.PTR, [NAME.subarray(0, -1)], false],
   "DNAME of a pointer to the message's first name": [TYPE.DNAME, [aPointer(0)], true],
   "CNAME of a pointer to itself": [TYPE.CNAME, [aPointer(AT - START)], false],
-  "CNAME of a pointer behind the end": [TYPE.CNAME, [aPointer(0x3fff)], false],
+  "CNAME of a pointer after the end": [TYPE.CNAME, [aPointer(0x3fff)], false],
   "MX of a preference and a name": [TYPE.MX, [u16(10), NAME], true],
   "MX of a preference alone": [TYPE.MX, [u16(10)], true],
   "MX of one octet": [TYPE.MX, ["\x01"], false],
@@ -64,13 +64,13 @@ const DATA: Readonly<Record<string, readonly [number, readonly (Buffer | string)
   "AMTRELAY of an IPv4 relay": [260, ["\x01\x01", Buffer.alloc(4)], true],
   "AMTRELAY of an IPv4 relay that is cut": [260, ["\x01\x01", Buffer.alloc(3)], false],
   "AMTRELAY of a name": [260, ["\x01\x03", NAME], true],
-  "a type that nobody knows": [65_280, [Buffer.alloc(7, 0xff)], true],
+  "an unknown type": [65_280, [Buffer.alloc(7, 0xff)], true],
 };
 
 for (const [what, [type, parts, isGood]] of Object.entries(DATA)) {
-  test(`${what} ${isGood ? "can" : "cannot"} be read`, () => {
+  test(`${what} ${isGood ? "is" : "is not"} valid`, () => {
     const data = Buffer.concat(parts.map((part) => (typeof part === "string" ? Buffer.from(part, "latin1") : part)));
-    // In a message that does not begin where memory does and whose first name is the root, with something behind it.
+    // In a message that does not start at offset 0 and whose first name is the root, with trailing bytes.
     const bytes = Buffer.concat([Buffer.alloc(START, 0xff), Buffer.alloc(AT - START), data]);
     assert.equal(isDataValid(type, Buffer.concat([bytes, NAME]), START, AT, bytes.length), isGood);
   });

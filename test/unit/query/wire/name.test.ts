@@ -1,4 +1,4 @@
-// Proves how a name is passed over, and which ones are none.
+// Proves how names are skipped, and which ones are invalid.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,13 +8,13 @@ import { resetNameSteps, skipName } from "../../../../src/query/wire/name.ts";
 import { Records, isReadable } from "../../../../src/query/wire/records.ts";
 import { TYPE, aName, aPointer, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
 
-test("skipName() goes behind a name or behind its first pointer", () => {
+test("skipName() returns the offset after a name or after its first pointer", () => {
   assert.equal(skipName(aName("a.bc"), 0, 0, 6), 6);
   const compressed = Buffer.concat([aName("bc"), Buffer.from("\x01a"), aPointer(0), Buffer.of(9)]);
   assert.equal(skipName(compressed, 0, 4, compressed.length), 8);
 });
 
-test("skipName() counts pointers from where the message starts", () => {
+test("skipName() resolves pointers from the start of the message", () => {
   const bytes = Buffer.concat([Buffer.alloc(7, 0xff), aName("bc"), aPointer(0)]);
   assert.equal(skipName(bytes, 7, 11, bytes.length), 13);
 });
@@ -29,7 +29,7 @@ test("skipName() follows a chain of 126 pointers and gives up at 127", () => {
   }
 });
 
-test("skipName() refuses names of over 255 octets however they are put together", () => {
+test("skipName() rejects names of over 255 octets however they are composed", () => {
   const label = Buffer.from(`\x3f${"a".repeat(63)}`);
   const end = Buffer.concat([Buffer.from(`\x3e${"a".repeat(62)}`), Buffer.of(0)]);
   const bytes = Buffer.concat([end, label, label, label, aPointer(0)]);
@@ -37,7 +37,7 @@ test("skipName() refuses names of over 255 octets however they are put together"
   assert.equal(skipName(bytes, 0, end.length + 64, bytes.length), bytes.length);
 });
 
-test("skipName() refuses labels of the reserved kinds, and what is cut", () => {
+test("skipName() rejects labels of the reserved kinds, and incomplete names", () => {
   for (const bytes of [
     Buffer.of(0x40),
     Buffer.of(0x80, 0),
@@ -50,13 +50,13 @@ test("skipName() refuses labels of the reserved kinds, and what is cut", () => {
   }
 });
 
-test("skipName() refuses a pointer behind the end, also one that memory goes on behind", () => {
+test("skipName() rejects a pointer after the end, even if memory continues there", () => {
   const bytes = Buffer.concat([aPointer(2), aName("a")]);
   assert.equal(skipName(bytes, 0, 0, bytes.length), 2);
   assert.equal(skipName(bytes, 0, 0, 2), -1);
 });
 
-test("the names of one message take so many steps, and no more; another message has its own", () => {
+test("the names of one message have a limit of steps; each message has its own", () => {
   // Four steps: three labels and the end.
   const name = aName("a.b.c");
   const names = LIMITS.nameStepsPerByte / 4;
@@ -67,8 +67,8 @@ test("the names of one message take so many steps, and no more; another message 
   }
 });
 
-test("a message of nothing but long names, all of them compressed, can be read", () => {
-  // Servers of a reverse zone of IPv6: owner and data of 34 labels each, in two octets each.
+test("a message of long names only, all of them compressed, can be read", () => {
+  // NS records of an IPv6 reverse zone: owner and data of 34 labels each, in two octets each.
   const zone = `${"f.".repeat(32)}ip6.arpa`;
   const record = aRecord({ owner: aPointer(12), type: TYPE.NS, data: aPointer(12) });
   const answers = Array.from({ length: 100 }, () => record);

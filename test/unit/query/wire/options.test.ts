@@ -1,4 +1,4 @@
-// Proves which EDNS options are looked into, and which shapes they must have.
+// Proves which EDNS options are validated, and what is valid.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { areOptionsValid } from "../../../../src/query/wire/options.ts";
 import { aName, aPointer, u16 } from "../../../support/scripted/builders.ts";
 
-// Code, data, and whether the option has the shape of its code.
+// Code, data, and whether the option is valid.
 const OPTIONS: Readonly<Record<string, readonly [number, Buffer, boolean]>> = {
   "long-lived query of 18 octets": [1, Buffer.alloc(18), true],
   "long-lived query of 17 octets": [1, Buffer.alloc(17), false],
@@ -34,21 +34,21 @@ const OPTIONS: Readonly<Record<string, readonly [number, Buffer, boolean]>> = {
   "reporting channel of a name": [18, aName("errors.example"), true],
   "reporting channel without its end": [18, aName("errors.example").subarray(0, -1), false],
   "reporting channel that points to itself": [18, aPointer(0), false],
-  "an option that nobody knows": [65_001, Buffer.alloc(5, 0xff), true],
+  "an unknown option": [65_001, Buffer.alloc(5, 0xff), true],
 };
 
 for (const [what, [code, data, isGood]] of Object.entries(OPTIONS)) {
-  test(`${what} ${isGood ? "is" : "is not"} an option`, () => {
+  test(`${what} ${isGood ? "is" : "is not"} valid`, () => {
     assert.equal(isSane([option(10, Buffer.alloc(8)), option(code, data)]), isGood);
   });
 }
 
-test("an option that is longer than the data, or has half a head, is none", () => {
+test("an option that is longer than the data, or has half a header, is invalid", () => {
   assert.equal(isSane([Buffer.of(0, 10, 0, 9, 1)]), false);
   assert.equal(isSane([Buffer.of(0, 10, 0)]), false);
 });
 
-test("no option at all is no fault", () => {
+test("no options are valid", () => {
   assert.equal(isSane([]), true);
 });
 
@@ -56,7 +56,7 @@ function option(code: number, data: Buffer): Buffer {
   return Buffer.concat([u16(code), u16(data.length), data]);
 }
 
-// Somewhere in a message, with something behind the options that is not theirs.
+// In the middle of a message, with bytes after the options that are not part of them.
 function isSane(options: readonly Buffer[]): boolean {
   const before = Buffer.alloc(7, 0xff);
   const bytes = Buffer.concat([before, ...options]);

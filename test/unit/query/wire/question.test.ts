@@ -1,4 +1,4 @@
-// Proves the reading of queries: which verdict each kind of message gets, and what is known of a question afterwards.
+// Proves the parsing of queries: the verdict on each kind of message, and the resulting question.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -18,7 +18,7 @@ const VERDICTS: Readonly<Record<string, readonly [Verdict, Buffer]>> = {
   "a query for the root": ["answer", aQuery({ name: "." })],
   "a query with an OPT": ["answer", aQuery({ opt: {} })],
   "a query of any class": ["answer", aQuery({ class: 0xffff })],
-  "a query with junk behind it": ["answer", aQuery({ tail: Buffer.alloc(100, 0xff) })],
+  "a query with junk after it": ["answer", aQuery({ tail: Buffer.alloc(100, 0xff) })],
   "a query with the reserved bit": ["answer", aQuery({ flags: 0x0040 })],
   "a NOTIFY": ["answer", aQuery({ flags: 0x2000 })],
   "a query with one answer, one authority, two additionals": [
@@ -26,8 +26,8 @@ const VERDICTS: Readonly<Record<string, readonly [Verdict, Buffer]>> = {
     aQuery({ answers: [EMPTY_A], authorities: [EMPTY_A], additionals: [EMPTY_A, anOpt()] }),
   ],
   "a query whose sections are announced but not there": ["answer", aQuery({ counts: [1, 1, 1, 2] })],
-  "a query that ends behind its name": ["answer", aQuery({ typeAndClass: Buffer.alloc(0) })],
-  "a query that ends behind its type": ["answer", aQuery({ typeAndClass: u16(TYPE.A) })],
+  "a query that ends after its name": ["answer", aQuery({ typeAndClass: Buffer.alloc(0) })],
+  "a query that ends after its type": ["answer", aQuery({ typeAndClass: u16(TYPE.A) })],
   "a name of 255 octets": ["answer", aQuery({ name: LONGEST })],
   "a name of 127 labels": ["answer", aQuery({ name: Array.from({ length: 127 }, () => "b").join(".") })],
 
@@ -61,23 +61,23 @@ const VERDICTS: Readonly<Record<string, readonly [Verdict, Buffer]>> = {
   "a name of 128 labels": ["malformed", aQuery({ name: Array.from({ length: 128 }, () => "b").join(".") })],
   "a pointer to itself": ["malformed", aQuery({ name: aPointer(12) })],
   "a pointer that is cut": ["malformed", aQuery({ name: Buffer.of(0xc0), typeAndClass: Buffer.alloc(0) })],
-  "a pointer behind the end": ["malformed", aQuery({ name: aPointer(0x3fff) })],
+  "a pointer after the end": ["malformed", aQuery({ name: aPointer(0x3fff) })],
   "labels that lead to themselves": [
     "malformed",
     aQuery({ name: Buffer.concat([Buffer.from("\x01a"), aPointer(12)]) }),
   ],
 
-  "a record that is cut": ["malformed-behind-question", aQuery({ additionals: [anOpt().subarray(0, 10)] })],
+  "a record that is cut": ["malformed-after-question", aQuery({ additionals: [anOpt().subarray(0, 10)] })],
   "a record whose data are cut": [
-    "malformed-behind-question",
+    "malformed-after-question",
     aQuery({ additionals: [aRecord({ type: TYPE.TXT, dataLength: 1 })] }),
   ],
   "an address of three octets": [
-    "malformed-behind-question",
+    "malformed-after-question",
     aQuery({ answers: [aRecord({ type: TYPE.A, data: Buffer.alloc(3) })] }),
   ],
   "a broken authority before a good OPT": [
-    "malformed-behind-question",
+    "malformed-after-question",
     aQuery({ authorities: [aRecord({ owner: aPointer(0x3fff), type: TYPE.A })], opt: {} }),
   ],
 };
@@ -88,7 +88,7 @@ for (const [what, [verdict, message]] of Object.entries(VERDICTS)) {
   });
 }
 
-test("a question is measured, folded and hashed label by label", () => {
+test("a question is measured, lower-cased and hashed label by label", () => {
   const { question } = read(aQuery({ name: "Web.One.test", type: TYPE.AAAA }));
   const labels = wireLabels("web.one.test") ?? assert.fail();
   assert.deepEqual(Buffer.from(question.folded.subarray(0, question.foldedLength)), Buffer.from(labels));
@@ -111,7 +111,7 @@ test("the root has no label", () => {
   assert.equal(question.hash, hashOf(Buffer.alloc(0)));
 });
 
-test("hasUpperCase tells of ASCII capitals alone, also after a question that had some", () => {
+test("hasUpperCase is set for ASCII capitals only, and reset for the next question", () => {
   const question = new Question();
   for (const [name, expected] of [
     ["WEB", true],
@@ -124,8 +124,8 @@ test("hasUpperCase tells of ASCII capitals alone, also after a question that had
   }
 });
 
-test("a compressed question is written out in place, with what followed it behind", () => {
-  // The name begins with a label and goes on in the data of the record behind it.
+test("a compressed question is written out in place, and what follows is moved", () => {
+  // The name begins with a label and continues in the data of the record after it.
   const record = aRecord({ type: 10, data: aName("one.test") });
   const name = Buffer.concat([Buffer.from("\x03Web"), aPointer(12 + 4 + 2 + 4 + 11)]);
   const { verdict, question, message } = read(aQuery({ name, type: TYPE.MX, additionals: [record] }));
@@ -134,7 +134,7 @@ test("a compressed question is written out in place, with what followed it behin
   assert.deepEqual([question.labelCount, question.type], [3, TYPE.MX]);
 });
 
-test("a compressed question that needs fewer octets in full is written out, too", () => {
+test("a compressed question that is shorter when written out is rewritten, too", () => {
   // A pointer to the zero in the class: the root.
   const { verdict, message } = read(aQuery({ name: aPointer(16), typeAndClass: Buffer.of(0, 1, 0, 1) }));
   assert.equal(verdict, "answer");
@@ -148,7 +148,7 @@ test("a compressed question of the longest name is written out", () => {
   assert.deepEqual(message, aQuery({ name: LONGEST, additionals: [record] }));
 });
 
-test("a type and a class that are not there become zero", () => {
+test("a missing type and class become zero", () => {
   for (const typeAndClass of [Buffer.alloc(0), u16(TYPE.TXT)]) {
     const { question, message } = read(aQuery({ typeAndClass }));
     assert.equal(question.type, typeAndClass.length === 0 ? 0 : TYPE.TXT);
@@ -156,18 +156,18 @@ test("a type and a class that are not there become zero", () => {
   }
 });
 
-test("the message ends behind its last record, whatever follows", () => {
+test("the message ends after its last record, whatever follows", () => {
   const plain = aQuery({ opt: {} });
   assert.deepEqual(read(Buffer.concat([plain, Buffer.alloc(50, 7)])).message, plain);
 });
 
-test("counts of records that are not there are corrected", () => {
+test("counts of missing records are corrected", () => {
   const { verdict, message } = read(aQuery({ counts: [1, 1, 1, 2], answers: [EMPTY_A] }));
   assert.equal(verdict, "answer");
   assert.deepEqual(message, aQuery({ answers: [EMPTY_A] }));
 });
 
-test("nothing of one message is left in the next", () => {
+test("nothing of one message remains in the next", () => {
   const question = new Question();
   read(aQuery({ name: "a.b.c", opt: { udpSize: 4096, version: 1, isDnssecOk: true } }), question);
   read(aQuery({ name: "d", type: TYPE.PTR }), question);
@@ -177,7 +177,7 @@ test("nothing of one message is left in the next", () => {
 
 type Read = { readonly verdict: Verdict; readonly question: Question; readonly message: Buffer };
 
-// What is behind a message in memory is of another one: it must neither be read nor matter.
+// Memory after a message belongs to another one: it must neither be read nor matter.
 function read(message: Buffer, question = new Question()): Read {
   const block = Buffer.alloc(OFFSET + SLOT_BYTES, 0x01);
   message.copy(block, OFFSET);

@@ -1,4 +1,4 @@
-// Proves what is found out by walking the records of a message, and which messages can be read at all.
+// Proves what is read from the records of a message, and which messages can be parsed.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { Records, isReadable } from "../../../../src/query/wire/records.ts";
 import { TYPE, aPointer, aQuery, aRecord, aReplyTo, anOpt } from "../../../support/scripted/builders.ts";
 
-test("a record whose data have not the shape of their type breaks the message", () => {
+test("a record with invalid data makes the message invalid", () => {
   for (const [bytes, isGood] of [
     [4, true],
     [3, false],
@@ -16,7 +16,7 @@ test("a record whose data have not the shape of their type breaks the message", 
   }
 });
 
-test("walk() tells what the OPT says: size, version, DNSSEC, how many there are", () => {
+test("walk() reads the OPT: size, version, DNSSEC, number of OPTs", () => {
   const records = new Records();
   const message = aQuery({ opt: { udpSize: 4096, version: 3, isDnssecOk: true }, additionals: [anOpt()] });
   const start = 12 + 5 + 4;
@@ -25,33 +25,33 @@ test("walk() tells what the OPT says: size, version, DNSSEC, how many there are"
   assert.deepEqual([count, optCount, optUdpSize, optVersion, isDnssecOk], [2, 2, 4096, 3, true]);
 });
 
-test("walk() counts what is there where the message ends before the announced number", () => {
+test("walk() counts the records that are there if the message ends before the announced number", () => {
   const records = new Records();
   const message = Buffer.concat([aRecord({ type: TYPE.A }), aRecord({ type: TYPE.A })]);
   assert.equal(records.walk(message, 0, 0, message.length, 65_535), message.length);
   assert.equal(records.count, 2);
 });
 
-test("walk() leaves alone what is behind the announced number", () => {
+test("walk() ignores what is after the announced number", () => {
   const records = new Records();
   const record = aRecord({ type: TYPE.A });
   assert.equal(records.walk(Buffer.concat([record, Buffer.of(0xff)]), 0, 0, record.length + 1, 1), record.length);
 });
 
-test("isReadable() refuses a header that is cut, and takes a bare one", () => {
+test("isReadable() rejects an incomplete header, and accepts a bare one", () => {
   const reply = aReplyTo(aQuery());
   assert.equal(isReadable(reply.subarray(0, 11), new Records()), false);
   assert.equal(isReadable(aQuery({ counts: [0, 0, 0, 0] }).subarray(0, 12), new Records()), true);
 });
 
-test("isReadable() takes a reply with records in every section, and with junk behind them", () => {
+test("isReadable() accepts a reply with records in every section, and with trailing bytes", () => {
   const record = aRecord({ owner: aPointer(12), type: TYPE.A, data: Buffer.alloc(4) });
   const message = aQuery({ flags: 0x8180, answers: [record, record], authorities: [record], opt: {} });
   assert.equal(isReadable(message, new Records()), true);
   assert.equal(isReadable(Buffer.concat([message, Buffer.alloc(3)]), new Records()), true);
 });
 
-test("isReadable() refuses a reply that is cut anywhere but between two records", () => {
+test("isReadable() rejects a reply that is cut anywhere but between two records", () => {
   const record = aRecord({ owner: aPointer(12), type: TYPE.A, data: Buffer.alloc(4) });
   const message = aReplyTo(aQuery(), 0, [record, record]);
   const questionEnd = 12 + 5 + 4;

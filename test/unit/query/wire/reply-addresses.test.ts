@@ -1,4 +1,4 @@
-// Proves the answers that hold addresses: in full while they fit, compressed where they would not, and cut with a word.
+// Proves the answers with addresses: owners in full if they fit, compressed if not, and truncated if necessary.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ import { OFFSET, type Reply, placed, readReply } from "../../support/reply.ts";
 
 const PLAIN: Behaviour = { ...STRICT_BEHAVIOUR, ttlSeconds: 7 };
 
-test("one address repeats the owner as it was typed", () => {
+test("one address repeats the owner in its original letter case", () => {
   const reply = addresses(aQuery({ name: "Web" }), 1, 4, PLAIN, 512);
   assert.deepEqual(
     reply.answers.map(({ owner, type, class: recordClass, ttl, data }) => [owner, type, recordClass, ttl, data]),
@@ -20,7 +20,7 @@ test("one address repeats the owner as it was typed", () => {
   );
 });
 
-test("an answer is of class IN, whatever class was asked for", () => {
+test("an answer is of class IN, whatever class was queried", () => {
   const reply = addresses(aQuery({ class: 3 }), 1, 4, PLAIN, 512);
   assert.deepEqual([reply.question?.class, reply.answers[0]?.class], [3, 1]);
 });
@@ -31,7 +31,7 @@ test("26 addresses of a name of 32 octets take 464, compressed, in one message o
   assert.equal(addresses(query, 26, 4, PLAIN, 512).answers.length, 26);
 });
 
-test("the first answer that does not fit is left out, and the reply says that it is truncated", () => {
+test("the first answer that does not fit is left out, and the reply is truncated", () => {
   fc.assert(
     fc.property(
       fc.constantFrom(4 as const, 16 as const),
@@ -47,7 +47,7 @@ test("the first answer that does not fit is left out, and the reply says that it
         assert.equal(reply.answers.length, Math.min(count, most));
         assert.equal(reply.flags.includes("tc"), count > most);
         assert.ok(message.length <= limit);
-        // Written in full while all of them fit so, compressed otherwise.
+        // In full if all of them fit, compressed otherwise.
         const isFull = query.length + count * (ownerBytes + 10 + size) <= limit;
         const [first] = reply.answers;
         if (first !== undefined) assert.equal(first.end - first.start, (isFull ? ownerBytes : 2) + 10 + size);
@@ -56,7 +56,7 @@ test("the first answer that does not fit is left out, and the reply says that it
   );
 });
 
-test("with an OPT to come, eleven octets less are there for answers", () => {
+test("with an OPT there are eleven octets less for answers", () => {
   const query = aQuery({ name: "a".repeat(30), opt: { udpSize: 512 } });
   const behaviour = { ...PLAIN, compresses: true, speaksEdns: true };
   const most = Math.floor((512 - 12 - 36 - 11) / 16);
@@ -64,7 +64,7 @@ test("with an OPT to come, eleven octets less are there for answers", () => {
   assert.deepEqual([reply.answers.length, reply.additionals.length, reply.flags], [most, 1, "qr tc rd ra"]);
 });
 
-test("answers come in the order that was drawn", () => {
+test("answers are in the order of the shuffle", () => {
   const order = Uint16Array.of(2, 0, 1);
   const query = aQuery();
   const reply = readReply(addressBytesOf(query, 3, 4, PLAIN, 512, () => order));
@@ -74,7 +74,7 @@ test("answers come in the order that was drawn", () => {
   );
 });
 
-test("4,095 addresses fit into a stream's message, and no more", () => {
+test("4,095 addresses fit into a TCP message, and no more", () => {
   const reply = addresses(aQuery({ name: "a" }), 5000, 4, PLAIN, 65_535);
   assert.equal(reply.answers.length, Math.floor((65_535 - 12 - 7) / 16));
   assert.deepEqual([reply.counts[1], reply.flags], [4094, "qr tc rd ra"]);
@@ -105,7 +105,7 @@ function u32(value: number): Buffer {
   return Buffer.concat([u16(value >>> 16), u16(value & 0xffff)]);
 }
 
-// A name of about so many octets.
+// A name of about this many octets.
 function labelsOf(bytes: number): string {
   const labels = Array.from({ length: Math.floor(bytes / 64) }, () => "a".repeat(63));
   return [...labels, "b".repeat(Math.max(1, (bytes % 64) - 1))].join(".");

@@ -1,4 +1,4 @@
-// Proves the replies octet by octet: what of a query's header comes back, what fits, and what is left out.
+// Proves the replies octet by octet: which header bits of the query are copied, what fits, and what is left out.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -22,7 +22,7 @@ const ALL_FLAGS = 0x07ff;
 const NOTIFY = 0x2000;
 const PLAIN: Behaviour = { ...STRICT_BEHAVIOUR, ttlSeconds: 7 };
 
-test("sizeLimit() is what the client announced, within what the transport can carry", () => {
+test("sizeLimit() is the announced size, within the limits of the transport", () => {
   const limits = [0, 511, 512, 513, 1232, 65_507, 65_535].map((udpSize) =>
     limitOf(aQuery({ opt: { udpSize } }), false),
   );
@@ -31,19 +31,19 @@ test("sizeLimit() is what the client announced, within what the transport can ca
   assert.deepEqual([limitOf(aQuery(), true), limitOf(aQuery({ opt: { udpSize: 512 } }), true)], [65_535, 65_535]);
 });
 
-// Behind the id: QR, the opcode, TC and RD; RA, AD, CD and the code. AA and Z go, and so do all counts.
+// Behind the id: QR, the opcode, TC and RD; RA, AD, CD and the rcode. AA and Z are cleared, and so are all counts.
 for (const [what, keepsOpcode, rcode, expected] of [
   ["keeps the flags that Docker's library keeps, and no count", true, RCODE.NOTIMP, "1234abb4"],
   ["for a broken message forces the opcode to QUERY", false, RCODE.FORMERR, "123483b1"],
 ] as const) {
-  test(`a refusal of the header alone ${what}`, () => {
+  test(`an error reply of the header only ${what}`, () => {
     const block = Buffer.concat([Buffer.alloc(OFFSET), aQuery({ flags: 0x2800 | ALL_FLAGS, counts: [1, 2, 3, 4] })]);
     assert.equal(refuseHeader(block, OFFSET, rcode, keepsOpcode), 12);
     assert.equal(block.toString("hex", OFFSET, OFFSET + 12), expected + "0000".repeat(4));
   });
 }
 
-test("a refusal behind the question carries the question as it came", () => {
+test("an error reply with the question has the question unchanged", () => {
   const query = aQuery({ name: "WEB.one", class: 3, opt: {} });
   const { block, question } = placed(query);
   const length = refuseQuestion(block, question, RCODE.FORMERR);
@@ -52,18 +52,18 @@ test("a refusal behind the question carries the question as it came", () => {
   assert.deepEqual([reply.rcode, reply.counts, reply.flags], [RCODE.FORMERR, [1, 0, 0, 0], "qr rd"]);
 });
 
-test("a reply to a QUERY repeats RD and CD, and no other flag", () => {
+test("a reply to a QUERY copies RD and CD, and no other flag", () => {
   const reply = replied(aQuery({ flags: ALL_FLAGS }), noData, PLAIN);
   assert.deepEqual([reply.flags, reply.opcode, reply.rcode], ["qr rd ra cd", 0, 0]);
   assert.equal(replied(aQuery({ flags: 0 }), noData, PLAIN).flags, "qr ra");
 });
 
-test("a reply to a NOTIFY repeats the opcode and no flag", () => {
+test("a reply to a NOTIFY copies the opcode and no flag", () => {
   const reply = replied(aQuery({ flags: NOTIFY | ALL_FLAGS }), noData, PLAIN);
   assert.deepEqual([reply.flags, reply.opcode], ["qr ra", 4]);
 });
 
-test("a failure does not claim that recursion is available", () => {
+test("SERVFAIL does not set RA", () => {
   for (const rcode of [RCODE.SERVFAIL, RCODE.REFUSED]) {
     const reply = replied(aQuery({ flags: ALL_FLAGS }), (b, q, behaviour) => failure(b, q, rcode, behaviour), PLAIN);
     assert.deepEqual([reply.flags, reply.rcode, reply.counts], ["qr rd cd", rcode, [1, 0, 0, 0]]);
@@ -76,17 +76,17 @@ test("an empty answer is header and question, whatever records the query had", (
   assert.deepEqual([reply.counts, reply.rcode], [[1, 0, 0, 0], 0]);
 });
 
-test("with hasNegativeSoa an empty answer carries an SOA owned by the name asked", () => {
+test("with hasNegativeSoa an empty answer has an SOA owned by the queried name", () => {
   const reply = replied(aQuery({ name: "Web.one" }), noData, { ...PLAIN, hasNegativeSoa: true });
   const [soa] = reply.authorities;
   assert.deepEqual([soa?.owner, soa?.type, soa?.class, soa?.ttl], ["Web.one", TYPE.SOA, 1, 7]);
   const seven = Buffer.of(0, 0, 0, 7);
-  // The name asked as the primary, the root as the mailbox, serial 1, and the time to live five times over.
+  // The queried name as the primary, the root as the mailbox, serial 1, and the TTL five times.
   const numbers = Buffer.concat([Buffer.of(0, 0, 0, 1), seven, seven, seven, seven]);
   assert.deepEqual(soa?.data, Buffer.concat([Buffer.of(0xc0, 12), Buffer.of(0), numbers]));
 });
 
-test("with speaksEdns an OPT is answered with one: our size, version 0, the DNSSEC bit as it came", () => {
+test("with speaksEdns an OPT is answered with one: our size, version 0, and the DO bit of the query", () => {
   for (const isDnssecOk of [false, true]) {
     const reply = replied(aQuery({ opt: { udpSize: 4096, isDnssecOk } }), noData, { ...PLAIN, speaksEdns: true });
     const [opt] = reply.additionals;
@@ -96,18 +96,18 @@ test("with speaksEdns an OPT is answered with one: our size, version 0, the DNSS
   assert.equal(replied(aQuery(), noData, { ...PLAIN, speaksEdns: true }).additionals.length, 0);
 });
 
-test("a failure has the OPT, too, and no part of its code in there", () => {
+test("SERVFAIL has the OPT, too, without a part of the rcode in it", () => {
   const behaviour = { ...PLAIN, speaksEdns: true };
   const reply = replied(aQuery({ opt: {} }), (b, q) => failure(b, q, RCODE.REFUSED, behaviour), behaviour);
   assert.deepEqual([reply.rcode, reply.additionals[0]?.ttl], [RCODE.REFUSED, 0]);
 });
 
-test("BADVERS is 16, whose upper bits stand in the OPT", () => {
+test("BADVERS is 16, whose upper bits are in the OPT", () => {
   const reply = replied(aQuery({ opt: { version: 1 } }), badVersion, { ...PLAIN, speaksEdns: true });
   assert.deepEqual([reply.rcode, reply.additionals[0]?.ttl], [0, 0x0100_0000]);
 });
 
-test("a pointer's target is written in full, and its owner as the behaviour says", () => {
+test("the target of a PTR is written in full, and its owner as the behaviour says", () => {
   const target = aName("Web.One");
   const name = "2.0.20.172.in-addr.arpa";
   const answer = (behaviour: Behaviour): Reply =>
@@ -122,7 +122,7 @@ test("a pointer's target is written in full, and its owner as the behaviour says
   }
 });
 
-test("a pointer's owner is written in full where there is room, compressed where there is less, and not at all", () => {
+test("the owner of a PTR is in full if it fits, else compressed, else the record is left out", () => {
   const name = `${"0.".repeat(32)}ip6.arpa`;
   const query = aQuery({ name, type: TYPE.PTR });
   // The record without its owner takes ten octets beside the target.

@@ -1,4 +1,4 @@
-// Proves what of a reply counts as about its question.
+// Proves which records of a reply belong to its question.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -14,25 +14,25 @@ const DS = 43;
 const RRSIG = 46;
 const NSEC = 47;
 
-test("an answer at the very name is handed on as it is", () => {
+test("an answer owned by the queried name is unchanged", () => {
   const reply = aReply({ answers: [address(aPointer(12)), address(aPointer(12))], additionals: [opt()] });
   assert.equal(scrub(reply), reply);
 });
 
-test("an answer about another name is none", () => {
+test("an answer about another name is rejected", () => {
   for (const owner of ["victim.example.test", "org", "example.org", "a.www.example.org"]) {
-    assert.equal(scrub(aReply({ answers: [address(owner)] })), "its answer is about another name", owner);
+    assert.equal(scrub(aReply({ answers: [address(owner)] })), "the reply is about another name", owner);
   }
 });
 
-test("names are compared without letter case, and however they are compressed", () => {
+test("names are compared ignoring letter case and compression", () => {
   for (const owner of ["WWW.Example.ORG", Buffer.concat([Buffer.from("\x03wWw"), aPointer(16)])]) {
     const reply = aReply({ answers: [address(owner)] });
     assert.equal(scrub(reply), reply);
   }
 });
 
-test("a chain of aliases is followed in whatever order it stands", () => {
+test("a chain of aliases is followed in any order of records", () => {
   const links = [
     cname("www.example.org", "a.example.net"),
     cname("a.example.net", "b.example.net"),
@@ -46,7 +46,7 @@ test("a chain of aliases is followed in whatever order it stands", () => {
   assert.equal(scrub(unfinished), unfinished, "a chain without an end is an answer without one");
 });
 
-test("what stands beside the chain is dropped, and the rest can be read", () => {
+test("records beside the chain are removed, and the rest can be parsed", () => {
   const reply = aReply({
     answers: [
       address("victim.example.test"),
@@ -108,27 +108,27 @@ test("a DNAME counts with the CNAME that follows from it, or without one", () =>
     assert.equal(scrub(reply), reply);
   }
   const forged = aReply({ answers: [dname, cname("www.example.org", "www.evil.test"), address("www.evil.test")] });
-  assert.equal(scrub(forged), "its CNAME does not follow from its DNAME");
+  assert.equal(scrub(forged), "the reply has a CNAME that does not match its DNAME");
 });
 
-test("aliases in a circle, and very many of them, are no answer", () => {
+test("loops of aliases, and too many of them, are rejected", () => {
   const circle = [cname("www.example.org", "a.example.org"), cname("a.example.org", "www.example.org")];
-  assert.equal(scrub(aReply({ answers: circle })), "its aliases lead in a circle");
+  assert.equal(scrub(aReply({ answers: circle })), "the reply has a loop of aliases");
   const long = Array.from({ length: 20 }, (_, index) =>
     cname(index === 0 ? "www.example.org" : `n${index}.test`, `n${index + 1}.test`),
   );
-  assert.equal(scrub(aReply({ answers: long })), "its chain of aliases is too long");
+  assert.equal(scrub(aReply({ answers: long })), "the reply has too many aliases");
 });
 
-test("records of another class answer another question", () => {
+test("records of another class do not answer the question", () => {
   const chaos = aRecord({ owner: aPointer(12), type: TYPE.A, class: 3, data: ADDRESS });
-  assert.equal(scrub(aReply({ answers: [chaos] })), "its answer is about another name");
+  assert.equal(scrub(aReply({ answers: [chaos] })), "the reply is about another name");
 });
 
-test("a referral to the root, or to strangers, is no answer; one to below is passed on", () => {
+test("a referral to the root or to an unrelated zone is rejected; one to a child zone is passed on", () => {
   for (const zone of [".", "test", "a.www.example.org"]) {
     const up = aReply({ authorities: [aRecord({ owner: zone, type: TYPE.NS, data: aName("ns.test") })] });
-    assert.equal(scrub(up), "it refers to servers above the question", zone);
+    assert.equal(scrub(up), "the reply is an upward referral", zone);
   }
   const down = aReply({
     authorities: [aRecord({ owner: "example.org", type: TYPE.NS, data: aName("ns.example.org") })],
@@ -136,7 +136,7 @@ test("a referral to the root, or to strangers, is no answer; one to below is pas
   assert.equal(scrub(down), down);
 });
 
-test("a denial keeps the SOA of its zone, and no other", () => {
+test("a negative answer keeps the SOA of its zone, and no other", () => {
   for (const owner of ["example.org", "org", "."]) {
     const reply = aReply({ rcode: 3, authorities: [aRecord({ owner, type: TYPE.SOA, data: SOA_DATA })] });
     assert.equal(scrub(reply), reply, owner);
@@ -148,7 +148,7 @@ test("a denial keeps the SOA of its zone, and no other", () => {
   assert.deepEqual(readReply(strange).counts, [1, 0, 0, 0]);
 });
 
-test("an alias that leads to a name that does not exist is a denial, whatever stands beside it", () => {
+test("an alias to a name that does not exist is a negative answer, whatever else there is", () => {
   const reply = aReply({
     rcode: 3,
     answers: [cname("www.example.org", "gone.example.net"), address("victim.test")],
@@ -160,14 +160,14 @@ test("an alias that leads to a name that does not exist is a denial, whatever st
   assert.equal(readReply(rest).rcode, 3);
 });
 
-test("a question for any record, and one that could not be read, follow no chain", () => {
+test("ANY and meta queries follow no chain", () => {
   const any = aReply({ type: TYPE.ANY, answers: [address("victim.example.test")] });
   assert.equal(scrub(any), any);
   const refusal = aQuery({ flags: 0x8181, counts: [0, 0, 0, 0] }).subarray(0, 12);
   assert.equal(scrub(refusal), refusal);
 });
 
-test("a type that nobody here knows comes through byte for byte, also from a reply that is made anew", () => {
+test("an unknown type is passed on byte for byte, also in a rebuilt reply", () => {
   const data = Buffer.from("c00cc00c00ff", "hex");
   const unknown = aRecord({ owner: "www.example.org", type: 65_280, data });
   const rest = scrub(aReply({ type: 65_280, answers: [unknown, address("victim.test")] }));
@@ -187,16 +187,16 @@ test("names that take too long to write out make the reply unreadable", () => {
   );
   const reply = aReply({ answers: [long, ...owners].slice(0, 3000) });
   assert.ok(reply.length < 65_535);
-  assert.equal(scrub(reply), "its answer cannot be parsed");
+  assert.equal(scrub(reply), "the reply cannot be parsed");
 });
 
-test("aliases that make a name longer than names are make the reply unreadable, at once", () => {
+test("aliases that expand to a name beyond the limit make the reply unreadable, at once", () => {
   const labels = Array.from({ length: 126 }, () => "b").join(".");
   const grows = aReply({ answers: [aRecord({ owner: ".", type: TYPE.DNAME, data: aName(labels) })] });
-  assert.equal(scrub(grows), "its answer cannot be parsed");
+  assert.equal(scrub(grows), "the reply cannot be parsed");
 });
 
-test("names in what is left that take too long to write out make the reply unreadable, too", () => {
+test("names in the kept records that take too long to write out make the reply unreadable, too", () => {
   const long = aRecord({ owner: "www.example.org", type: TYPE.NS, data: aName(`${"a".repeat(62)}.`.repeat(4)) });
   const target = 12 + aName("www.example.org").length + 4 + long.length - 253;
   const servers = Array.from({ length: 3000 }, (_, index) => {
@@ -204,7 +204,7 @@ test("names in what is left that take too long to write out make the reply unrea
     return aRecord({ owner: aPointer(12), type: TYPE.NS, data });
   });
   const reply = aReply({ type: TYPE.NS, answers: [long, ...servers, address("victim.test")] });
-  assert.equal(scrub(reply), "its answer cannot be parsed");
+  assert.equal(scrub(reply), "the reply cannot be parsed");
 });
 
 type ReplyParts = {

@@ -1,4 +1,4 @@
-// Proves which service parameters can be read.
+// Proves which service parameters are valid.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ import { u16 } from "../../../support/scripted/builders.ts";
 
 type Parameter = readonly [number, Buffer];
 
-// Key, value, and whether the value has the shape of its key.
+// Key, value, and whether the value is valid.
 const VALUES: Readonly<Record<string, readonly [number, Buffer, boolean]>> = {
   "mandatory keys": [0, Buffer.of(0, 1, 0, 3), true],
   "half a mandatory key": [0, Buffer.of(0, 1, 0), false],
@@ -26,17 +26,17 @@ const VALUES: Readonly<Record<string, readonly [number, Buffer, boolean]>> = {
   "an IPv6 hint of four octets": [6, Buffer.alloc(4), false],
   "oblivious HTTP": [8, Buffer.alloc(0), true],
   "oblivious HTTP, with a value": [8, Buffer.of(1), false],
-  "a key that nobody knows": [65_280, Buffer.alloc(3, 0xff), true],
+  "an unknown key": [65_280, Buffer.alloc(3, 0xff), true],
   "the key that is reserved": [65_535, Buffer.alloc(0), false],
 };
 
 for (const [what, [key, value, isGood]] of Object.entries(VALUES)) {
-  test(`${what} ${isGood ? "can" : "cannot"} be read`, () => {
+  test(`${what} ${isGood ? "is" : "is not"} valid`, () => {
     assert.equal(isSane([[key, value]]), isGood);
   });
 }
 
-test("keys rise", () => {
+test("keys must ascend", () => {
   const [port, hint]: [Parameter, Parameter] = [
     [3, u16(443)],
     [4, Buffer.alloc(4)],
@@ -46,14 +46,14 @@ test("keys rise", () => {
   assert.equal(isSane([port, port]), false);
 });
 
-test("a parameter that is cut cannot be read, whatever memory holds behind it", () => {
+test("an incomplete parameter is invalid, whatever follows in memory", () => {
   const whole = bytesOf([[3, u16(443)]]);
   for (let length = 1; length < whole.length; length++) {
     assert.equal(areParametersValid(Buffer.concat([whole, Buffer.alloc(9)]), 0, length), false, `${length} octets`);
   }
 });
 
-test("no parameter at all is no fault", () => {
+test("no parameters are valid", () => {
   assert.equal(isSane([]), true);
 });
 

@@ -1,4 +1,4 @@
-// Proves what is handed on of a reply from upstream.
+// Proves what is passed on of an upstream reply.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,28 +10,28 @@ const QUERY = aQuery({ name: "example.org" });
 const ADDRESS = aRecord({ owner: "example.org", type: TYPE.A, data: Buffer.of(192, 0, 2, 1) });
 const MESSAGE_BYTES_MAX = 65_535;
 
-test("a sound reply is handed on as it is", () => {
+test("a valid reply is passed on unchanged", () => {
   const reply = aReplyTo(QUERY, 3, [ADDRESS]);
   assert.deepEqual(readReply(Buffer.from(reply)), { message: reply, rcode: 3, isSigned: false });
 });
 
-test("a reply that cannot be read is none", () => {
+test("an unreadable reply is rejected", () => {
   for (const broken of [Buffer.alloc(0), QUERY.subarray(0, 11), aReplyTo(QUERY, 0, [ADDRESS]).subarray(0, -1)]) {
     assert.equal(readReply(Buffer.from(broken)), undefined);
   }
 });
 
-test("what stands behind the last record is left out", () => {
+test("trailing bytes are removed", () => {
   const reply = aReplyTo(QUERY, 0, [ADDRESS]);
   assert.deepEqual(readReply(Buffer.concat([reply, Buffer.alloc(9, 1)]))?.message, reply);
 });
 
-test("a reply that ends between two records has the count of those that are there", () => {
+test("a reply that ends between two records gets the count of those that are there", () => {
   const whole = aReplyTo(QUERY, 0, [ADDRESS, ADDRESS]);
   assert.deepEqual(readReply(whole.subarray(0, whole.length - ADDRESS.length))?.message, aReplyTo(QUERY, 0, [ADDRESS]));
 });
 
-test("a bare header has no question and no record, whatever it announces", () => {
+test("a bare header has no question and no record, whatever its counts say", () => {
   const header = aQuery({ flags: 0x8185, counts: [1, 2, 3, 4] }).subarray(0, 12);
   assert.deepEqual(readReply(Buffer.from(header)), {
     message: aQuery({ flags: 0x8185, counts: [0, 0, 0, 0] }).subarray(0, 12),
@@ -40,7 +40,7 @@ test("a bare header has no question and no record, whatever it announces", () =>
   });
 });
 
-test("a type and a class that are not there become zero", () => {
+test("a missing type and class become zero", () => {
   for (const typeAndClass of [Buffer.alloc(0), u16(TYPE.TXT)]) {
     const reply = aQuery({ flags: 0x8180, typeAndClass });
     const type = typeAndClass.length === 0 ? 0 : TYPE.TXT;
@@ -48,13 +48,13 @@ test("a type and a class that are not there become zero", () => {
   }
 });
 
-test("a type or a class that is cut makes the reply unreadable", () => {
+test("an incomplete type or class makes the reply unreadable", () => {
   for (const typeAndClass of [Buffer.of(0), Buffer.of(0, 1, 0)]) {
     assert.equal(readReply(aQuery({ flags: 0x8180, typeAndClass })), undefined);
   }
 });
 
-test("the response code has the upper bits that an OPT among the additional records adds, and no other", () => {
+test("the rcode has the upper bits from an OPT in the additional section, and no other", () => {
   const opt = anOpt({});
   opt[5] = 1;
   assert.equal(readReply(aQuery({ flags: 0x8180, additionals: [opt] }))?.rcode, 16);
@@ -62,8 +62,8 @@ test("the response code has the upper bits that an OPT among the additional reco
   assert.equal(readReply(aQuery({ flags: 0x8183, answers: [opt] }))?.rcode, 3);
 });
 
-test("a reply that would outgrow a message when it is made whole is none, for nobody could be sent it", () => {
-  // Questions for the root until the message is full to the last octet; the last one ends behind its type.
+test("a reply that would exceed a message when it is completed is rejected", () => {
+  // Questions for the root until the message is full to the last octet; the last one ends after its type.
   const count = Math.floor((MESSAGE_BYTES_MAX - 12) / 5);
   const head = aQuery({ flags: 0x8180, counts: [count + 1, 0, 0, 0] }).subarray(0, 12);
   const message = Buffer.concat([head, Buffer.alloc(count * 5), Buffer.alloc(3)]);
@@ -76,8 +76,8 @@ test("a reply that would outgrow a message when it is made whole is none, for no
   assert.equal(readReply(fits)?.message.length, fits.length + 2);
 });
 
-test("read strictly, pointers lead back, data are whole and the counts are true", () => {
-  // The next record's owner, behind the question and 16 octets of this one.
+test("strict: pointers point backwards, data are complete and the counts are correct", () => {
+  // The next record's owner, after the question and 16 octets of this one.
   const forward = aRecord({ owner: aPointer(QUERY.length + 16), type: TYPE.A, data: Buffer.of(192, 0, 2, 1) });
   const broken = [
     aReplyTo(QUERY, 0, [forward, ADDRESS]),
@@ -92,7 +92,7 @@ test("read strictly, pointers lead back, data are whole and the counts are true"
   }
 });
 
-test("read strictly, a reply that says it is truncated may have counts that are not true", () => {
+test("strict: a truncated reply may have wrong counts", () => {
   const cut = Buffer.from(aReplyTo(QUERY, 0, [ADDRESS, ADDRESS]).subarray(0, -ADDRESS.length));
   cut[2] = 0x83;
   assert.equal(readReply(cut, true)?.message.readUInt16BE(6), 1);
