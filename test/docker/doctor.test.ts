@@ -125,7 +125,10 @@ test("a healthy container has nothing wrong, with dns11 and without; both are sa
   assertSays(served, "well", "listener", "ok", /^udp \d+, tcp \d+$/);
   assertSays(served, "well", "upstream", "ok", /^host\(10\.53\.0\.1\): udp NXDOMAIN in .* ms, tcp NXDOMAIN/);
   const { stdout } = await dns11(["doctor", "-H", engine.host, "--state-dir", instance.stateDir, "well"]);
-  assert.match(stdout, /^Docker host\nSTATE +WHAT +FOUND\n[\s\S]*\nwell\nSTATE +WHAT +FOUND\nok +resolver +dns11/);
+  assert.match(
+    stdout,
+    /^Docker host\nSTATE +CHECK +FINDING\n[\s\S]*\nwell\nSTATE +CHECK +FINDING\nok +resolver +dns11/,
+  );
   assert.match(stdout, /\nhealthy\n$/);
 });
 
@@ -405,7 +408,7 @@ test("a dns11 that hangs, and one that was killed; --fix takes away what is left
     instance.kill("SIGSTOP");
     const hung = await doctor(instance);
     assert.equal(hung.code, 1);
-    assertSays(hung, "Docker host", "dns11", "problem", /holds the lock .* but does not respond.*no answer in time/);
+    assertSays(hung, "Docker host", "dns11", "problem", /holds the lock .* but does not respond.*no response in time/);
     instance.kill("SIGCONT");
     instance.kill("SIGKILL");
     await instance.exited;

@@ -139,7 +139,7 @@ test("the doctor prints findings as text, and reports what it cannot check", asy
   await using _ = await runKindNode(engine, { name: "seen", networks: [NETWORK], entrypoint: "none" });
   const { code, stdout } = await dns11(["kind", "doctor", "-H", engine.host]);
   assert.equal(code, 1);
-  assert.match(stdout, /^seen\nSTATE +WHAT +FOUND\n/);
+  assert.match(stdout, /^seen\nSTATE +CHECK +FINDING\n/);
   assert.match(
     stdout,
     /problem +node resolv\.conf +only loopback nameservers \(127\.0\.0\.11\)[\s\S]*dns11 run --kind auto/,
