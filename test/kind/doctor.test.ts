@@ -148,7 +148,7 @@ test("the doctor prints findings as text, and reports what it cannot check", asy
   assert.equal(nobody.code, 2, "a missing node cannot be checked");
   assert.match(nobody.stderr, /^dns11: No running container named "nobody"\n {2}Use a node name/);
   const none = await dns11(["kind", "doctor", "-H", engine.host, "--kind", "name=no*"]);
-  assert.deepEqual([none.code, none.stdout], [0, "there is no KIND node\n"]);
+  assert.deepEqual([none.code, none.stdout], [0, "no KIND nodes found\n"]);
 });
 
 test("dns11 doctor runs the node checks for nodes, and --fix switches route_localnet on again in kind mode loopback", async () => {
@@ -204,7 +204,7 @@ test("status shows nodes; detach restores one, attach and a restart serve it aga
     await control(instance, "status"),
     /\nworker +working +10\.77\.0\.1 +169\.254\.53\.53 .* written by dns11\n$/,
   );
-  assert.equal(await control(instance, "detach", "worker"), "worker is as it was before dns11\n");
+  assert.equal(await control(instance, "detach", "worker"), "worker is restored to its original state\n");
   await waitFor("the node to be as it was", async () =>
     JSON.stringify(await stateOf(node)) === JSON.stringify(untouched) ? true : undefined,
   );
@@ -212,7 +212,7 @@ test("status shows nodes; detach restores one, attach and a restart serve it aga
   assert.deepEqual(dataOf(await dig(node, "plain")), [other.address(NETWORK)], "by Docker's resolver");
   assert.match(await control(instance, "status"), /\nworker +skipped .*detached/);
   assert.match(await control(instance, "detach", "plain"), /^1 dns11: "plain" is not a KIND node served by this dns11/);
-  assert.match(await control(instance, "detach", "nobody"), /^1 dns11: No running container is "nobody"/);
+  assert.match(await control(instance, "detach", "nobody"), /^1 dns11: No running container named "nobody"/);
   assert.equal(await control(instance, "attach", "worker"), "worker is served again\n");
   await instance.waitFor("worker", "attached");
   await control(instance, "detach", "worker");
