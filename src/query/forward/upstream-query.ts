@@ -89,7 +89,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     this.#guarded(() => this.#start());
   }
 
-  /** An internal error ends the query, so that no client waits for ever. */
+  /** An internal error ends the query, so that no client waits forever. */
   #guarded(work: () => void): void {
     if (guard.run("upstream", this.#plan.clientNumber, work) || this.#isDone) return;
     this.#isStarting = true;
