@@ -1,50 +1,50 @@
-# dns11: every target sets up what it needs. `make` shows the program at work; `make help` lists the rest.
+# dns11: every target sets up what it needs. `make` runs a demonstration; `make help` lists all targets.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := run
-# Node from here where the machine's own is too old; scripts/node.sh puts it there.
+# A Node installed by scripts/node.sh, where the system's is too old.
 export PATH := $(CURDIR)/.cache/node/bin:$(PATH)
 
 .PHONY: run test check bench bench-plot soak keeper chaos fuzz build deb man ten-minutes setup-demo setup-test setup-bench help clean
 
-run: setup-demo build ## A minute's demonstration: a private engine, a small project, names resolving
+run: setup-demo build ## A demonstration of one minute: a private engine, a small project, names resolving
 	@node scripts/demo.mjs
 
-test: setup-test build ## All tests, on real engines (needs root); ONLY=word runs those with the word in their path
+test: setup-test build ## All tests, on real engines (needs root); ONLY=WORD selects by path
 	@node scripts/test.mjs $(ONLY)
 
 check: node_modules/.package-lock.json ## Types, lint, format, dead code, layering
 	@npm run --silent check
 
-bench: setup-bench build ## The ratios: dns11 beside dockerd and others, in one run (needs root); ONLY=words runs parts, ARGS=--json
+bench: setup-bench build ## Benchmark dns11 against dockerd and others (needs root); ONLY=WORDS selects parts, ARGS=--json
 	@npm run --silent bench -- $(ONLY) $(ARGS)
 
-bench-plot: ## Draw what the last bench saved; OUT=file.svg says where
+bench-plot: ## Plot the results of the last bench; OUT=FILE.svg
 	@node scripts/bench-plot.mjs $(OUT)
 
-fuzz: build ## Ten million spoilt queries and replies through every parser (no root needed); INPUTS=N and SEED=N
+fuzz: build ## Fuzz every parser with ten million malformed queries and replies (no root needed); INPUTS=N, SEED=N
 	@node --expose-gc dist/test/fuzz/fuzz-main.js --inputs $(or $(INPUTS),10000000) $(if $(SEED),--seed $(SEED))
 
-soak: setup-bench build ## Ten minutes of mixed load while containers come and go (needs root); SECONDS=N for longer
+soak: setup-bench build ## Ten minutes of mixed load while containers start and stop (needs root); SECONDS=N
 	@node dist/test/bench/soak-main.js
 
-keeper: setup-test build ## Each side killed many times, at rest and in the middle of a hand-over (needs root); TIMES=N
+keeper: setup-test build ## Kill the keeper and the main process many times, also during hand-over (needs root); TIMES=N
 	@KEEPER_TIMES=$(or $(TIMES),200) node --enable-source-maps --test --test-concurrency=1 \
 	  dist/test/kernel/keeper.test.js dist/test/docker/replacement.test.js dist/test/docker/killed.test.js
 
-chaos: setup-test build ## Faults at random while everybody asks (needs root); MINUTES=N, SEED=N for another plan
+chaos: setup-test build ## Random faults under load (needs root); MINUTES=N, SEED=N
 	@node --enable-source-maps dist/test/chaos/main.js
 
 build: node_modules/.package-lock.json ## Compile to dist/
 	@npm run --silent build
 
-deb: build ## A Debian package with a Node of its own, in .cache/deb
+deb: build ## Build a Debian package that includes Node, in .cache/deb
 	@scripts/deb.sh
 
-man: build ## The manual pages dns11(8) and dns11.yaml(5), in dist/man
+man: build ## Build the manual pages dns11(8) and dns11.yaml(5), in dist/man
 	@ls dist/man/*.[58]
 
-ten-minutes: setup-demo build ## A newcomer's first ten minutes, from the npm package to its removal (needs root)
+ten-minutes: setup-demo build ## Run the first ten minutes of a new user, from installation to removal (needs root)
 	@scripts/ten-minutes.sh
 
 setup-demo:
@@ -62,8 +62,8 @@ node_modules/.package-lock.json: package.json package-lock.json
 	@npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
-clean: ## Remove what was built
+clean: ## Remove build output
 	@rm -rf dist
 
-help: ## This list
+help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Draws what the last `make bench` saved: queries a second and CPU a query, a bar for each server, as one SVG that needs
- * nothing else, readable on light and dark pages. Usage: bench-plot.mjs [OUT]
+ * Plots the results of the last `make bench` as a self-contained SVG for light and dark pages: queries a second and CPU
+ * per query, one bar for each server. Usage: bench-plot.mjs [OUT]
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -19,8 +19,8 @@ const ROWS = [
   "container name, A, asked by 100 containers in turn",
 ];
 const PANELS = [
-  { column: "perSecond", title: "queries a second, more is better", show: thousands },
-  { column: "cpuMicros", title: "CPU a query in microseconds, less is better", show: tenths },
+  { column: "perSecond", title: "queries per second, more is better", show: thousands },
+  { column: "cpuMicros", title: "CPU per query in microseconds, less is better", show: tenths },
 ];
 
 const [NAME_WIDTH, BAR_WIDTH, VALUE_WIDTH, GAP] = [110, 210, 60, 20];
@@ -30,7 +30,7 @@ const WIDTH = MARGIN + NAME_WIDTH + PANELS.length * PANEL_WIDTH + MARGIN;
 
 const report = read();
 const drawn = ROWS.filter((row) => linesOf(row).length > 0);
-if (drawn.length === 0) fail(`${FILE} has none of the rows that are drawn; run make bench without words`);
+if (drawn.length === 0) fail(`${FILE} has none of the rows to plot; run make bench without ONLY`);
 writeFileSync(OUT, svg());
 console.log(`bench-plot: ${OUT}`);
 
@@ -39,7 +39,7 @@ function read() {
   try {
     return JSON.parse(readFileSync(FILE, "utf8"));
   } catch {
-    return fail(`there is no ${FILE} yet, or it cannot be read; make bench writes it`);
+    return fail(`cannot read ${FILE}; make bench writes it`);
   }
 }
 
@@ -86,7 +86,7 @@ function svg() {
   ].join("\n")}\n`;
 }
 
-/** Without colours of its own for the page: text and bars follow what the reader has set, and both are readable on either. */
+/** No background: text and bars follow the reader's colour scheme and are readable on both. */
 function style() {
   return `<style>
 text { font: 12px sans-serif; fill: #57606a; }

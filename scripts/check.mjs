@@ -1,5 +1,5 @@
 // @ts-check
-/** The gate that needs no root: types, lint, format, dead code, layering. Runs all of it, and fails if any part did. */
+/** Checks that need no root: types, lint, format, dead code, layering. Runs all of them, and fails if any failed. */
 import { spawnSync } from "node:child_process";
 
 /** @type {[string, string, string[]][]} */

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Builds a .deb that carries its own Node: scripts/deb.sh [FOLDER], the folder for the package (default: .cache/deb). The Node
-# that goes along is the first one in PATH, which has to be 20 or later; `make deb` sees to that. DEB_VERSION names another
-# version than package.json's, DEB_COMPRESS another compression than xz.
+# Builds a .deb that includes Node: scripts/deb.sh [FOLDER], the folder for the package (default: .cache/deb). It includes the
+# first Node in PATH, which must be 20 or later; `make deb` makes sure of that. DEB_VERSION overrides the version of
+# package.json, DEB_COMPRESS the compression (xz).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,7 +13,7 @@ fail() {
   exit 1
 }
 
-# The newest version of glibc that the programs ask for is the oldest that will do.
+# The newest glibc symbol version in use is the oldest glibc that works.
 glibc_wanted() {
   find "$1" \( -name node -o -name '*.node' \) -type f -exec grep -ahoE 'GLIBC_2\.[0-9]+' {} + | sed 's/GLIBC_//' | sort -uV | tail -1
 }
@@ -42,11 +42,11 @@ Recommends: docker.io (>= 20.10) | docker-ce | moby-engine
 Section: net
 Priority: optional
 Description: $(node -p "require('./package.json').description")
- One process on the Docker host answers container names inside every
- container and asks for everything else upstream. It hands every container
- back to Docker's own resolver the moment it goes, however it goes.
+ One process on the Docker host resolves container names for every
+ container and forwards all other queries upstream. When it stops, even by
+ kill -9, Docker's own resolver takes over at once.
  .
- Nothing is enabled or started by installing it:
+ Installing it enables and starts nothing. To start it:
  systemctl enable --now dns11
 END
 }
@@ -86,7 +86,7 @@ main() {
   control >"$root/DEBIAN/control"
   echo /etc/dns11/dns11.yaml >"$root/DEBIAN/conffiles"
   for command in postinst prerm postrm; do put 755 "scripts/deb/$command" "DEBIAN/$command"; done
-  # Files of packages may have come with anybody's rights.
+  # Files of npm packages may have any permissions.
   chmod -R u=rwX,go=rX "$root"
   mkdir -p "$OUT"
   dpkg-deb --root-owner-group "-Z${DEB_COMPRESS:-xz}" --build "$root" "$OUT"

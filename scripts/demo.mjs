@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The demonstration of `make run`: a private engine with a small project, dns11 beside it, names resolving before the
- * reader's eyes. Everything is made here and removed at the end; no container and no service of the machine is touched.
+ * The demonstration of `make run`: a private engine with a small project, with dns11 beside it. Everything is created
+ * here and removed at the end; containers and services of the machine are not touched.
  */
 import { createNetwork, runContainer } from "../dist/test/support/engine/container.js";
 import { dig } from "../dist/test/support/asking/dig.js";
@@ -15,7 +15,7 @@ const bold =
     : String;
 const say = (/** @type {string} */ text) => console.log(`\n${bold(text)}`);
 
-/** Asks inside a container, and shows question, answer and who it came from: Docker's names live 600 s, ours 5. */
+/** Runs dig in a container, and shows question and answer. The TTL shows who answered: Docker uses 600 s, dns11 5. */
 async function show(/** @type {any} */ container, /** @type {string[]} */ ...args) {
   const reply = await dig(container, ...args);
   const [first] = reply.answer;
@@ -37,7 +37,7 @@ try {
   await runContainer(engine, { name: "db", networks: ["backstage"], labels: { "io.dns11.enable": "false" } });
   console.log((await engine.docker("ps", "--format", "  {{.Names}}\t{{.Networks}}")).replace(/\n/g, "\n"));
 
-  say("Docker's own resolver answers at 127.0.0.11 in each of them (ttl 600):");
+  say("Docker's own resolver answers at 127.0.0.11 in each container (ttl 600):");
   await show(web, "api");
 
   say(`dns11 run -H ${engine.host}`);
@@ -45,7 +45,7 @@ try {
   const status = await dns11(["status", "-H", engine.host, "--state-dir", instance.stateDir]);
   console.log(status.stdout.replace(/^/gm, "  "));
 
-  say("The same question is now answered by dns11 (ttl 5):");
+  say("dns11 answers the same query now (ttl 5):");
   await show(web, "api");
   await show(web, "WWW.shop");
   await show(web, "-x", web.address("shop"));
@@ -53,14 +53,14 @@ try {
   await show(web, "+tcp", "api-2.shop");
   await show(web, "example.ok.test");
 
-  say("A container that comes is known at once, and one that goes is forgotten:");
+  say("Names of new containers resolve at once, and names of removed ones no longer:");
   const late = await runContainer(engine, { name: "late", networks: ["shop"] });
   await instance.waitFor("late", "attached");
   await show(web, "late");
   await show(late, "web");
   await late.remove();
 
-  say("kill -9: its keeper takes our rules away, and Docker's resolver answers again:");
+  say("kill -9: the keeper removes the rules, and Docker's resolver answers again:");
   instance.kill("SIGKILL");
   await instance.exited;
   await show(web, "api");
@@ -69,4 +69,4 @@ try {
 } finally {
   await engine[Symbol.asyncDispose]();
 }
-say("All of it is removed again. To serve this machine's own engine:  sudo node dist/cmd/dns11.js run");
+say("Everything is removed again. To serve this machine's own engine:  sudo node dist/cmd/dns11.js run");

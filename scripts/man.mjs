@@ -1,5 +1,5 @@
 // @ts-check
-/** Writes the manual pages and the example of a settings file, which the program makes of itself, to dist/man. */
+/** Generates the manual pages and the example settings file with the program itself, in dist/man. */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Sees that there is a Node of version 20 or later. Where there is none, says so and puts one into .cache/node, from the
-# npm registry: Debian's own is older, and nothing of the machine's is replaced.
+# Makes sure that Node 20 or later is available. Otherwise installs one from the npm registry into .cache/node: Debian's own
+# may be older, and nothing on the system is replaced.
 set -euo pipefail
 
 readonly WANTED=20
@@ -19,10 +19,10 @@ main() {
   echo "setup: Node $WANTED or later is missing (found: ${found:-none})"
   if ! command -v npm >/dev/null; then
     if [ "$(id -u)" -ne 0 ]; then
-      echo "setup: npm is missing, too; install it, or run this as root" >&2
+      echo "setup: npm is missing too; install it, or run this as root" >&2
       exit 1
     fi
-    echo 'setup: installing npm from Debian, to fetch it with'
+    echo 'setup: installing npm from Debian to download it'
     apt-get -qq update
     DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install npm >/dev/null
   fi
@@ -34,7 +34,7 @@ main() {
       exit 1
       ;;
   esac
-  echo "setup: putting Node $PACKAGE_VERSION into $FOLDER"
+  echo "setup: installing Node $PACKAGE_VERSION into $FOLDER"
   npm install --prefix "$FOLDER" --ignore-scripts --no-save --no-audit --no-fund --loglevel=error \
     "node-linux-$machine@$PACKAGE_VERSION"
   mkdir -p "$FOLDER/bin"

@@ -1,40 +1,40 @@
 #!/bin/bash
-# Installs from Debian what the demo, the tests or the bench of dns11 run: scripts/setup.sh [demo|test|bench]. Says what
-# is missing and what for; says and does nothing when nothing is. Starts no service: dns11's demo and tests start engines
-# of their own and leave the machine's alone.
+# Installs the Debian packages that the demo, the tests or the bench of dns11 need: scripts/setup.sh [demo|test|bench].
+# Prints what is missing and why. Starts no service: the demo and the tests start private engines and do not touch the
+# system's engine.
 set -euo pipefail
 
-# A command that has to be there, the package that brings it, and why. Asked for by command, not by package, so that a
-# machine with Docker's own packages keeps them.
+# A required command, its package, and why it is needed. Checked by command and not by package, so that a machine with
+# Docker's own packages keeps them.
 readonly DEMO='
 dockerd     docker.io       the engine whose containers dns11 serves
-docker      docker.io       the command to make containers with
+docker      docker.io       the command that creates containers
 iptables    iptables        rules of engines that use iptables
-nft         nftables        rules of engines that use nftables, and a look at them
-ip          iproute2        network namespaces of their own for the engines
+nft         nftables        rules of engines that use nftables, and listing them
+ip          iproute2        private network namespaces for the engines
 nsenter     util-linux      entering the namespaces of containers
-dig         bind9-dnsutils  asking questions inside containers
+dig         bind9-dnsutils  queries inside containers
 busybox     busybox-static  the only program in the containers
-ps          procps          a look at what runs
+ps          procps          listing processes
 '
 readonly TEST_ONLY='
-conntrack   conntrack       a look at the connections that the kernel tracks
-dnsmasq     dnsmasq-base    a name server to ask, and to be measured beside
-dnsperf     dnsperf         many questions at once
-fish        fish            a shell whose completion is tried
-groff       groff-base      a look at how the manual pages are written, by another one
-mandoc      mandoc          a look at how the manual pages are written
+conntrack   conntrack       listing conntrack entries
+dnsmasq     dnsmasq-base    a DNS server, as an upstream and for comparison
+dnsperf     dnsperf         query load
+fish        fish            testing shell completion
+groff       groff-base      checking the manual pages with a second formatter
+mandoc      mandoc          checking the manual pages
 mmdebstrap  mmdebstrap      root file systems of other Debian releases, for other versions of dockerd
-strace      strace          a look at system calls
-systemd-analyze systemd     a look at the unit, and a manager to run it under
-unbound     unbound         another name server to ask, and to be measured beside
-zsh         zsh             a shell whose completion is tried
+strace      strace          tracing system calls
+systemd-analyze systemd     checking the unit, and running it
+unbound     unbound         another DNS server, as an upstream and for comparison
+zsh         zsh             testing shell completion
 '
-# The bench leaves out what is not to be had of these; not every release of Debian has them.
+# Not every Debian release has these; the bench skips what is not available.
 readonly BENCH_ONLY='
-aardvark-dns aardvark-dns   the name server of another container engine, to be measured beside
+aardvark-dns aardvark-dns   the DNS server of another container engine, for comparison
 '
-# Where programs lie that are for other programs.
+# Folders of helper programs.
 readonly INNER_PATH=/usr/lib/podman:/usr/libexec/podman
 readonly POLICY=/usr/sbin/policy-rc.d
 
@@ -47,14 +47,14 @@ fail() {
   exit 1
 }
 
-# Containers hold nothing but busybox, so it must not need a library.
+# Containers contain only busybox, so it must be statically linked.
 has() {
   local path
   path=$(command -v "$1") || return 1
   if [ "$1" = busybox ] && ldd "$path" >/dev/null 2>&1; then return 1; fi
 }
 
-# Debian asks this program before it starts the service of a package just installed; 101 means "do not".
+# Debian runs this program before it starts the service of a newly installed package; exit code 101 forbids it.
 deny_services() {
   if [ -e "$POLICY" ] || [ -L "$POLICY" ]; then mv "$POLICY" "$POLICY.dns11-aside"; fi
   trap allow_services EXIT
@@ -68,13 +68,13 @@ allow_services() {
   if [ -e "$POLICY.dns11-aside" ] || [ -L "$POLICY.dns11-aside" ]; then mv "$POLICY.dns11-aside" "$POLICY"; fi
 }
 
-# Leaves in `known` the packages that are to be had, and those that have to be.
+# Sets `known` to the packages that are available, and to those that are required.
 without_unknown() {
   local package
   known=()
   for package in "$@"; do
     if [[ $BENCH_ONLY == *" $package "* ]] && ! apt-cache show "$package" >/dev/null 2>&1; then
-      say "$package is not to be had here; the bench goes without it"
+      say "$package is not available here; the bench skips it"
     else
       known+=("$package")
     fi
@@ -82,12 +82,12 @@ without_unknown() {
 }
 
 install_packages() {
-  command -v apt-get >/dev/null || fail 'these come from Debian packages, and there is no apt-get here'
+  command -v apt-get >/dev/null || fail 'these are Debian packages, and apt-get is not available'
   export DEBIAN_FRONTEND=noninteractive
   deny_services
   say 'reading the package lists'
   apt-get -qq update
-  # docker.io leaves the command to a package of its own from Debian 13 on; both names may be missing or known.
+  # From Debian 13 on the docker command has a package of its own.
   if [[ " $* " == *' docker.io '* ]] && apt-cache show docker-cli >/dev/null 2>&1; then set -- "$@" docker-cli; fi
   without_unknown "$@"
   if [ ${#known[@]} -eq 0 ]; then return; fi
@@ -104,7 +104,7 @@ main() {
     bench) list=$DEMO$TEST_ONLY$BENCH_ONLY ;;
     *) fail 'usage: scripts/setup.sh [demo|test|bench]' ;;
   esac
-  if [ "$(id -u)" -ne 0 ]; then fail "the $wanted of dns11 needs root; run this as root, too"; fi
+  if [ "$(id -u)" -ne 0 ]; then fail "the $wanted of dns11 needs root; run this as root"; fi
   export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:$INNER_PATH
   while read -r command package reason; do
     if [ -z "$command" ] || has "$command"; then continue; fi

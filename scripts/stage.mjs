@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Puts dns11 into a folder as it lies on a machine: /usr/lib/dns11 with the program, the packages that it runs on and a Node
- * of its own (the one that runs this), and the commands that start it. The .deb and the image are made of that; neither
- * relies on the machine's Node, which may be too old or change under it. Usage: node scripts/stage.mjs FOLDER
+ * Installs dns11 into a folder as it is on a machine: /usr/lib/dns11 with the program, its packages and a Node (the one
+ * that runs this script), and the commands that start it. The .deb and the image are made from it. Neither relies on
+ * the machine's Node, which may be too old or may be updated. Usage: node scripts/stage.mjs FOLDER
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -13,13 +13,13 @@ const NODE_MAJOR_MIN = 20;
 const SOURCE = dirname(dirname(fileURLToPath(import.meta.url)));
 const HOME = "usr/lib/dns11";
 
-/** What packages bring along for their own building and reading; licenses stay. */
+/** Files of packages that only building and reading them needs; licenses stay. */
 const NOT_RUN = [
   /\.map$/,
   /\.d\.[cm]?ts$/,
   /\.ts$/,
   /\.(?:c|cc|cpp|h|hh|hpp|gyp|gypi)$/,
-  // Only right below a package: deeper down such a folder may be its program.
+  // Only directly below a package: deeper down such a folder may be part of the program.
   /\/node_modules\/(?:@[^/]+\/)?[^/]+\/(?:src\/.+\.ts|vendor|test|tests|examples?|docs?|benchmarks?|\.github)$/,
   /\/(?:README|CHANGELOG|HISTORY|CONTRIBUTING|SECURITY)[^/]*\.md$/i,
 ];
@@ -36,7 +36,7 @@ function fail(text) {
   process.exit(1);
 }
 
-/** The packages of package-lock.json that run here. */
+/** The production packages of package-lock.json for this platform. */
 function packages() {
   const lock = JSON.parse(readFileSync(join(SOURCE, "package-lock.json"), "utf8"));
   return (
@@ -44,7 +44,7 @@ function packages() {
       .filter(([path, { dev }]) => path !== "" && dev !== true)
       .filter(([path]) => !/\/@types\//.test(path))
       .filter(([, { os, cpu }]) => os?.includes(process.platform) !== false && cpu?.includes(process.arch) !== false)
-      // An optional one that names no platform would have had to be compiled.
+      // An optional package that names no platform would have to be compiled.
       .filter(([, { optional, os }]) => optional !== true || os !== undefined)
       .map(([path]) => {
         if (!existsSync(join(SOURCE, path))) fail(`${path} is missing: npm ci`);
@@ -61,12 +61,12 @@ function isRun(path) {
 const [out] = process.argv.slice(2);
 if (out === undefined) fail("usage: node scripts/stage.mjs FOLDER");
 if (Number(process.versions.node.split(".")[0]) < NODE_MAJOR_MIN) {
-  fail(`Node ${process.versions.node} is too old to go along: ${NODE_MAJOR_MIN} or later`);
+  fail(`Node ${process.versions.node} is too old to include: ${NODE_MAJOR_MIN} or later is required`);
 }
 const variables = /** @type {Record<string, unknown>} */ (process.config.variables);
 if (Object.keys(variables).some((name) => name.startsWith("node_shared") && variables[name] === true)) {
   fail(
-    `${process.execPath} needs libraries of its distribution, which cannot go along; put a Node of nodejs.org first in PATH`,
+    `${process.execPath} needs shared libraries of its distribution, which cannot be included; put a Node from nodejs.org first in PATH`,
   );
 }
 if (!existsSync(join(SOURCE, "node_modules"))) must("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund");
@@ -77,7 +77,7 @@ rmSync(home, { recursive: true, force: true });
 mkdirSync(join(home, "bin"), { recursive: true });
 cpSync(process.execPath, join(home, "bin/node"), { dereference: true });
 for (const path of ["package.json", "LICENSE", "dist/build.json", "dist/cmd", "dist/src", ...packages()]) {
-  // What lies in a package of a package is listed by itself.
+  // Nested packages are listed separately.
   const nested = join(SOURCE, path, "node_modules");
   cpSync(join(SOURCE, path), join(home, path), {
     recursive: true,
@@ -91,6 +91,6 @@ for (const [command, program] of [
 ]) {
   const path = join(out, command ?? "");
   mkdirSync(dirname(path), { recursive: true });
-  // The same process goes on: whoever watches it (a service manager) keeps the one that it started.
+  // Same process: a service manager keeps track of the one that it started.
   writeFileSync(path, `#!/bin/sh\nexec /${HOME}/bin/node /${HOME}/dist/cmd/${program} "$@"\n`, { mode: 0o755 });
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Writes dist/build.json: the commit that was built, and its day, where that is known. `dns11 version` tells it, also from
- * a package, in which there is no git to ask.
+ * Writes dist/build.json: the commit that was built, and its date, where known. `dns11 version` prints it, also from a
+ * package without git metadata.
  */
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ function git(...args) {
 
 const hash = git("rev-parse", "--short=12", "HEAD");
 const isChanged = git("status", "--porcelain", "--untracked-files=no") !== "";
-// Where a package is built again from its sources, its day is told like this.
+// Reproducible builds set the date with this.
 const epoch = process.env["SOURCE_DATE_EPOCH"];
 const day =
   epoch === undefined

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Somebody's first ten minutes with dns11, from the package to its removal: install, start, see names, break a container, find
-# out why, mend it, uninstall, and see that nothing is left. Beside a private engine, which it starts and removes; of the
-# machine it touches nothing. It fails where a step does not do what it says.
+# The first ten minutes of a new user, from installation to removal: install, start, resolve names, break a container,
+# diagnose and repair it, uninstall, and check that nothing is left. It starts and removes a private engine and touches nothing
+# else on the machine. It fails where a step does not work as described.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ -z "${DNS11_ENGINE_NETNS-}" ]; then exec node scripts/with-engine.mjs "$0" "$@"; fi
@@ -28,11 +28,11 @@ say() {
 }
 
 fail() {
-  printf '   NO: %s\n' "$*" >&2
+  printf '   FAILED: %s\n' "$*" >&2
   exit 1
 }
 
-# Shows a command and what it says.
+# Shows a command and its output.
 show() {
   printf '   $ %s\n' "$*"
   "$@" 2>&1 | sed 's/^/   /'
@@ -46,7 +46,7 @@ until_true() {
     if "$@" >/dev/null 2>&1; then return 0; fi
     sleep 0.1
   done
-  fail "$what, after $tries looks"
+  fail "$what, after $tries tries"
 }
 
 inside() {
@@ -55,7 +55,7 @@ inside() {
   nsenter --target "$(docker inspect --format '{{.State.Pid}}' "$name")" --net -- "$@"
 }
 
-# Docker's own answers live for 600 seconds, those of dns11 for 5.
+# Docker's own answers have a TTL of 600 seconds, those of dns11 5.
 answered_by() {
   local ttl
   ttl=$(inside web dig @127.0.0.11 +noall +answer +time=2 +tries=1 db | awk '{print $2; exit}')
@@ -70,35 +70,35 @@ answers_from() {
   [ "$(answered_by)" = "$1" ]
 }
 
-# Of the column STATE.
+# Matches the column STATE.
 web_is() {
   dns11 status | grep -Eq "^web +$1( |\$)"
 }
 
-# Exit code 0: healthy, 1: problems, others: could not look at everything.
+# Exit code 0: healthy, 1: problems, others: some checks could not run.
 doctor() {
   local code=0
   show dns11 doctor web || code=$?
   case $1:$code in
     broken:1) echo '   (the doctor found it)' ;;
-    broken:*) fail "the doctor ended with $code, and names are broken" ;;
-    healthy:1) fail 'the doctor finds problems where there are none' ;;
+    broken:*) fail "the doctor exited with $code although names do not resolve" ;;
+    healthy:1) fail 'the doctor reports problems where there are none' ;;
   esac
 }
 
-say 'Install dns11 from its npm package, into a folder of its own'
+say 'Install dns11 from its npm package, into a separate folder'
 npm pack --silent --ignore-scripts --pack-destination "$work" >/dev/null
-# Nothing that dns11 needs has to be compiled.
+# No dependency of dns11 has to be compiled.
 npm install --global --ignore-scripts --prefix "$work/prefix" --no-audit --no-fund --prefer-offline --loglevel=error "$work"/dns11-*.tgz >/dev/null
 show dns11 version
 
-say 'A small project, as it may run already: web and db on one network'
+say 'A small project that runs already: web and db on one network'
 docker network create shop >/dev/null
 for name in web db; do docker run --detach --name "$name" --network shop "$DNS11_IMAGE" >/dev/null; done
 show docker exec web nslookup db 127.0.0.11
-answers_from Docker || fail "Docker's own resolver should answer, and $(answered_by) does"
+answers_from Docker || fail "expected an answer of Docker's own resolver, got one of $(answered_by)"
 
-say 'What would dns11 do here? (It does nothing yet)'
+say 'Preview what dns11 would do, without changing anything'
 show dns11 run --dry-run
 
 say 'Start it'
@@ -107,13 +107,13 @@ daemon=$!
 until_true 'web is not attached' web_is attached
 show dns11 status
 
-say 'The same name, answered by dns11; a container that comes is known at once'
-answers_from dns11 || fail "dns11 should answer, and $(answered_by) does"
+say 'dns11 answers the same name now; new containers are known at once'
+answers_from dns11 || fail "expected an answer of dns11, got one of $(answered_by)"
 docker run --detach --name late --network shop --network-alias newcomer "$DNS11_IMAGE" >/dev/null
-until_true 'the name of a new container is not known' docker exec web nslookup newcomer 127.0.0.11
+until_true 'the name of a new container does not resolve' docker exec web nslookup newcomer 127.0.0.11
 show docker exec web nslookup newcomer 127.0.0.11
 
-say 'Break it: a firewall in the container web that drops what goes to port 53'
+say 'Break it: a firewall in the container web that drops packets to port 53'
 inside web nft -f - <<'END'
 table ip firewall {
   chain out {
@@ -123,29 +123,29 @@ table ip firewall {
 }
 END
 answers_from nobody || fail 'names still resolve'
-until_true 'dns11 does not notice' web_is failed
-echo '   Names in web do not resolve any more.'
+until_true 'dns11 does not detect it' web_is failed
+echo '   Names no longer resolve in web.'
 
-say 'Why?'
+say 'Find out why'
 show dns11 status
 dns11 status | grep -E '^web ' | grep -q firewall || fail 'status does not name the firewall'
 doctor broken
 
-say 'Mend it: take that firewall away. dns11 comes back by itself'
+say 'Fix it: remove that firewall. dns11 attaches again by itself'
 inside web nft delete table ip firewall
 until_true 'web is not attached again' web_is attached
-answers_from dns11 || fail "dns11 should answer again, and $(answered_by) does"
+answers_from dns11 || fail "expected an answer of dns11 again, got one of $(answered_by)"
 doctor healthy
 show dns11 status
 
-say "Stop it: Docker's own resolver answers, as if nothing had been"
+say "Stop it: Docker's own resolver answers as before"
 kill -TERM "$daemon"
-wait "$daemon" || fail 'dns11 did not end well'
+wait "$daemon" || fail 'dns11 failed while stopping'
 daemon=''
-answers_from Docker || fail "Docker's own resolver should answer, and $(answered_by) does"
+answers_from Docker || fail "expected an answer of Docker's own resolver, got one of $(answered_by)"
 show dns11 cleanup
 
-say 'Uninstall it, and look for what is left'
+say 'Uninstall it, and check for leftovers'
 npm uninstall --global --prefix "$work/prefix" --loglevel=error dns11 >/dev/null
 left=$(find "$work/prefix" -type f -o -type l)
 [ -z "$left" ] || fail "files: $left"
@@ -155,4 +155,4 @@ for name in web db late; do
   left=$(inside "$name" nft list tables | grep dns11 || true)
   [ -z "$left" ] || fail "rules in $name: $left"
 done
-echo '   No file, no rule and no process of dns11 is left.'
+echo '   No files, rules or processes of dns11 are left.'

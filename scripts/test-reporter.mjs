@@ -1,13 +1,13 @@
 // @ts-check
 /**
- * What the process of one test file tells scripts/test.mjs: its tests as Node's spec reporter writes them, and behind a mark
- * of its own what only makes sense at the end of the whole run, the counts and the failures in full.
+ * The report that a test file's process prints for scripts/test.mjs: its tests as Node's spec reporter writes them, and
+ * after a marker what belongs at the end of the whole run, the counts and the failures in full.
  */
 import { spec as Spec } from "node:test/reporters";
 
 /** No test prints this. */
 export const MARK = "\u001etest file: ";
-/** What Node's runner counts, in the order in which it tells. */
+/** Counts of Node's runner, in its order. */
 export const COUNTS = /** @type {const} */ (["tests", "suites", "pass", "fail", "cancelled", "skipped", "todo"]);
 
 /** @typedef {Record<typeof COUNTS[number], number>} Counts */
@@ -27,7 +27,7 @@ export default async function* report(events) {
     else if (name !== "duration_ms") counts[/** @type {keyof Counts} */ (name)] = Number(value);
     yield spec.read() ?? "";
   }
-  // It keeps the failures until then.
+  // It prints the failures at the end.
   spec.end();
   yield `${MARK}${JSON.stringify({ counts, failures: spec.read() ?? "" })}\n`;
 }

@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Runs the tests on the compiled program: all, or those files whose path contains one of the words given. Each file is a
- * process. There are more of them at a time than cores, because most wait for an engine; what takes longest begins first.
- * Shows how far it is; at the end every failure in full, and the sums in the words of Node's own runner.
+ * Runs the compiled tests: all, or the files whose path contains one of the given words. Each file is a process. More
+ * of them run at a time than there are cores, because most wait for an engine; the longest start first. Prints
+ * progress, and at the end every failure in full and the totals as Node's runner prints them.
  */
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
@@ -16,15 +16,15 @@ import { COUNTS, MARK, noCounts } from "./test-reporter.mjs";
 const FOLDER = "dist/test";
 const ENDING = ".test.js";
 const TIMEOUT_MINUTES = 10;
-/** A file keeps a core busy for half of its time at most. */
+/** A file keeps a core busy at most half of its time. */
 const AT_ONCE = 3 * availableParallelism();
 const REPORTER = new URL("./test-reporter.mjs", import.meta.url).href;
-/** A program that outlives its test may hold the pipe; the test itself has said everything by then. */
-const LAST_WORDS_MS = 5_000;
-/** What each file took the last time; only the order depends on it. */
-const MEMORY = ".cache/test-seconds.json";
-/** What a file takes that has not run here yet, by the folder it is in. */
-const USUAL_SECONDS = new Map(
+/** A process that outlives its test may hold the pipe; the test itself has printed everything by then. */
+const PIPE_CLOSE_MS = 5_000;
+/** How long each file took last time; only the order depends on it. */
+const DURATIONS_FILE = ".cache/test-seconds.json";
+/** Default duration of a file that has not run here yet, by folder. */
+const DEFAULT_SECONDS = new Map(
   Object.entries({ chaos: 70, docker: 30, fuzz: 10, hostile: 60, kernel: 4, kind: 40, package: 20, scale: 30 }),
 );
 
@@ -34,14 +34,14 @@ const names = readdirSync(FOLDER, { recursive: true, encoding: "utf8" })
   .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
   .map((file) => file.slice(0, -ENDING.length));
 if (names.length === 0) {
-  console.error(`test: no test file has "${words.join('" or "')}" in its path`);
+  console.error(`test: no test file with "${words.join('" or "')}" in its path`);
   process.exit(2);
 }
 
 const startMs = performance.now();
-const seconds = remembered();
+const seconds = lastDurations();
 const waiting = names.toSorted((a, b) => expected(b) - expected(a) || a.localeCompare(b));
-/** When each file that runs began. @type {Map<string, number>} */
+/** Start time of each running file. @type {Map<string, number>} */
 const running = new Map();
 /** @type {Set<import("node:child_process").ChildProcess>} */
 const children = new Set();
@@ -49,7 +49,7 @@ const counts = noCounts();
 const failures = [];
 let done = 0;
 
-// What the tests have made is removed by the rig, which sees them end.
+// The test support processes remove what tests created when they see them exit.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => {
     for (const child of children) child.kill("SIGKILL");
@@ -58,8 +58,8 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
 }
 
 await Promise.all(Array.from({ length: AT_ONCE }, lane));
-mkdirSync(dirname(MEMORY), { recursive: true });
-writeFileSync(MEMORY, JSON.stringify(seconds));
+mkdirSync(dirname(DURATIONS_FILE), { recursive: true });
+writeFileSync(DURATIONS_FILE, JSON.stringify(seconds));
 if (failures.length > 0) console.log(`\n${failures.join("\n")}`);
 for (const name of COUNTS) console.log(`ℹ ${name} ${counts[name]}`);
 console.log(`ℹ duration_ms ${Math.round(performance.now() - startMs)}`);
@@ -92,21 +92,21 @@ async function run(name) {
   const code = await new Promise((resolve) => {
     child.on("error", (error) => resolve(error.message));
     child.on("close", (status, signal) => resolve(status ?? signal));
-    child.on("exit", (status, signal) => setTimeout(resolve, LAST_WORDS_MS, status ?? signal).unref());
+    child.on("exit", (status, signal) => setTimeout(resolve, PIPE_CLOSE_MS, status ?? signal).unref());
   });
   clearTimeout(timer);
   children.delete(child);
   const at = text.lastIndexOf(MARK);
-  const said = at < 0 ? text : text.slice(0, at);
-  process.stdout.write(said);
+  const output = at < 0 ? text : text.slice(0, at);
+  process.stdout.write(output);
   /** @type {FileReport} */
   const report =
     at < 0
-      ? { counts: noCounts(), failures: said.slice(-10_000) }
+      ? { counts: noCounts(), failures: output.slice(-10_000) }
       : JSON.parse(text.slice(at + MARK.length).split("\n", 1)[0] ?? "");
   if (code === 0 && at >= 0) return report;
   if (report.counts.fail + report.counts.cancelled > 0) return report;
-  // As with Node's runner, a file that fails although none of its tests did is one more test that failed.
+  // As with Node's runner, a file that fails although none of its tests did counts as one more failed test.
   const { tests, fail } = report.counts;
   const late = code === "SIGKILL" ? `, perhaps because it did not end within ${TIMEOUT_MINUTES} minutes` : "";
   return {
@@ -117,10 +117,10 @@ async function run(name) {
 
 /** @param {string} name */
 function expected(name) {
-  return seconds[name] ?? USUAL_SECONDS.get(name.split("/", 1)[0] ?? "") ?? 1;
+  return seconds[name] ?? DEFAULT_SECONDS.get(name.split("/", 1)[0] ?? "") ?? 1;
 }
 
-/** As if what is left were shared out evenly; never less than what the longest needs. */
+/** Assumes that the rest is shared evenly; never less than the longest file needs. */
 function timeLeft() {
   const nowMs = performance.now();
   const begun = [...running].map(([name, sinceMs]) => {
@@ -139,9 +139,9 @@ function clock(total) {
 }
 
 /** @returns {Record<string, number>} */
-function remembered() {
+function lastDurations() {
   try {
-    return JSON.parse(readFileSync(MEMORY, "utf8"));
+    return JSON.parse(readFileSync(DURATIONS_FILE, "utf8"));
   } catch {
     return {};
   }

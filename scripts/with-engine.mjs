@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Runs a command beside a private Docker engine that is there for nothing else and gone afterwards: node scripts/with-engine.mjs
- * COMMAND [ARGUMENT ...]. The command finds the engine in DOCKER_HOST, an image with busybox in DNS11_IMAGE, and the engine's
+ * Runs a command with a private Docker engine that is removed afterwards: node scripts/with-engine.mjs COMMAND
+ * [ARGUMENT ...]. The command gets the engine in DOCKER_HOST, an image with busybox in DNS11_IMAGE, and the engine's
  * network namespace in DNS11_ENGINE_NETNS.
  */
 import { spawn } from "node:child_process";
@@ -18,7 +18,7 @@ if (command === undefined) {
   process.exit(2);
 }
 const engine = await startEngine();
-// What the engine's host asks, or a doctor would find that nobody answers there.
+// An upstream for the engine's host; without one, the doctor would report it as unreachable.
 const upstream = await startUpstream(engine);
 try {
   const image = await ensureImage(engine);
@@ -34,7 +34,7 @@ try {
   });
   const [code, signal] = await once(child, "close");
   process.exitCode = code ?? 1;
-  if (signal !== null) console.error(`with-engine: ${command} was ended by ${signal}`);
+  if (signal !== null) console.error(`with-engine: ${command} was killed by ${signal}`);
 } finally {
   await upstream[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();

@@ -1,19 +1,17 @@
 /**
- * Preflight: can dns11 do its work here at all? Everything is tried before anything of a container's is touched, and what
- * is missing is named.
+ * Preflight: whether dns11 can work on this machine and with this engine, checked before any container is touched.
  */
 import type { EngineInfo } from "./watch/engine.ts";
 import { effectiveCapabilities } from "../kernel/capabilities.ts";
 import { Fault } from "../base/lib/fault.ts";
 
-/** What each capability is for. */
 export const CAPABILITIES = [
   { name: "CAP_SYS_ADMIN", reason: "to enter the containers' network namespaces" },
   { name: "CAP_NET_ADMIN", reason: "to install rules there" },
-  { name: "CAP_SYS_PTRACE", reason: "to see the engine's namespaces" },
+  { name: "CAP_SYS_PTRACE", reason: "to open the engine's namespaces" },
 ] as const;
 
-/** Docker 20.10 is the oldest engine that tells what is needed. */
+/** Docker 20.10 is the oldest engine whose API reports what dns11 needs. */
 const ENGINE_MAJOR_MIN = 20;
 
 export function checkCapabilities(): void {
@@ -23,29 +21,29 @@ export function checkCapabilities(): void {
   );
   if (missing.length === 0) return;
   const isRoot = process.getuid?.() === 0;
-  throw new Fault("MISSING_CAPABILITY", `dns11 lacks ${missing.join(", ")}`, {
+  throw new Fault("MISSING_CAPABILITY", `Missing capabilities: ${missing.join(", ")}`, {
     remedy: isRoot
-      ? "In a container, add them with --cap-add; under systemd, in CapabilityBoundingSet."
-      : "Run dns11 as root: sudo dns11 run",
+      ? "In a container, add them with --cap-add; under systemd, with CapabilityBoundingSet=."
+      : "Run this command as root, for instance with sudo.",
     isFinal: true,
   });
 }
 
-/** Throws where an engine is none that can be served. */
+/** Throws if dns11 does not support the engine. */
 export function checkEngine({ isRootless, majorVersion, version }: EngineInfo): void {
   if (isRootless) {
     throw new Fault(
       "ENGINE_ROOTLESS",
-      "This engine is rootless: its containers' namespaces belong to its user, and so does their resolver",
+      "This engine is rootless: its containers' namespaces belong to another user namespace",
       {
-        remedy: "dns11 serves engines that run as root.",
+        remedy: "Use an engine that runs as root; dns11 does not support rootless engines.",
         isFinal: true,
       },
     );
   }
   if (majorVersion < ENGINE_MAJOR_MIN) {
-    throw new Fault("ENGINE_TOO_OLD", `Docker ${version} is too old`, {
-      remedy: "dns11 works with Docker 20.10 and later.",
+    throw new Fault("ENGINE_TOO_OLD", `Docker ${version} is not supported`, {
+      remedy: "Use Docker 20.10 or later.",
       isFinal: true,
     });
   }

@@ -1,6 +1,6 @@
 /**
- * Roster: what became of every running container. It takes the facts, has the names kept and the namespace attached, and
- * remembers the decision, so that whoever asks why a container is not served gets an answer.
+ * Roster: every running container and the decision about it. It updates the directory and the reconciler from a
+ * container's facts, and records the decision, so that status can report why a container is not served.
  */
 import type { OnlyFilter } from "../base/model/only.ts";
 import { DETACHED, type Decision, decide, quarantined, withWarnings } from "./attach/decision.ts";
@@ -19,22 +19,22 @@ export interface RosterParts {
   readonly reconciler: Reconciler;
   readonly nodes: Nodes;
   readonly only: readonly OnlyFilter[];
-  /** Why a container is not attached although it could be: dns11 died by it. */
+  /** Why a container is quarantined: dns11 crashed because of it. Undefined if it is not. */
   readonly quarantineOf?: (containerId: string) => string | undefined;
   readonly labelPolicy: LabelPolicy;
   readonly onWarning: (fact: ContainerFact, warning: string) => void;
 }
 
-/** Who has a node served wants to hear why it is not, and which server would be itself. */
-function withNodeWarnings(decision: Decision, { nameservers }: ContainerFact, place: NodeContext): Decision {
+/** A KIND node also gets a warning if it is not served, and for nameservers that would be dns11 itself. */
+function withNodeWarnings(decision: Decision, { nameservers }: ContainerFact, node: NodeContext): Decision {
   const servers = nameservers.kind === "listed" ? nameservers.servers : [];
-  const ourselves = servers.filter(
-    ({ from, address }) => from === "container" && place.ownAddresses.some((own) => isSameAddress(own, address)),
+  const ownServers = servers.filter(
+    ({ from, address }) => from === "container" && node.ownAddresses.some((own) => isSameAddress(own, address)),
   );
   return withWarnings(decision, [
     decision.warning,
-    decision.kind === "leave" ? `it is a KIND node, and its pods are not served: ${decision.reason}` : undefined,
-    ...ourselves.map(({ address }) => `its nameserver ${address} is not asked: that is where its pods ask us`),
+    decision.kind === "leave" ? `the pods of this KIND node are not served: ${decision.reason}` : undefined,
+    ...ownServers.map(({ address }) => `its nameserver ${address} is not used: its pods reach dns11 at that address`),
   ]);
 }
 
@@ -50,13 +50,13 @@ export class Roster {
     this.#labelPolicy = parts.labelPolicy;
   }
 
-  /** Who may be served, and whose labels count, from now on. Decisions made before do not change. */
+  /** Sets the filters and whether image labels count, for decisions from now on. */
   setOnly(only: readonly OnlyFilter[], labelPolicy: LabelPolicy): void {
     this.#only = only;
     this.#labelPolicy = labelPolicy;
   }
 
-  /** Decides anew about every container, for settings or the host that changed. */
+  /** Decides again about every container, after settings or the host changed. */
   refresh(): void {
     for (const fact of this.#parts.directory.containers.values()) this.#decide(fact);
   }
@@ -73,24 +73,22 @@ export class Roster {
     this.#decisions.delete(containerId);
   }
 
-  /** What the namespace of this container may know now. */
+  /** The names and upstreams of this container now. */
   viewOf(fact: ContainerFact): View {
     const { directory, nodes } = this.#parts;
     return directory.viewOf(fact, nodes.isNode(fact) ? nodes.placeOf(fact) : undefined);
   }
 
-  /** Leaves a node as it was, or serves it again. */
+  /** Detaches a node, or attaches it again. */
   setDetached(fact: ContainerFact, isDetached: boolean): void {
     this.#parts.nodes.setDetached(fact, isDetached);
     this.#decide(fact);
   }
 
-  /** What was decided about a container that runs. */
   decisionOf(containerId: string): Decision | undefined {
     return this.#decisions.get(containerId);
   }
 
-  /** Every running container with what was decided about it. */
   *decisions(): Generator<[ContainerFact, Decision]> {
     for (const [id, decision] of this.#decisions) {
       const fact = this.#parts.directory.containers.get(id);
@@ -102,17 +100,22 @@ export class Roster {
     const { directory, nodes, quarantineOf } = this.#parts;
     if (nodes.isDetached(fact)) return DETACHED;
     const decision = decide(fact, directory.network.bind(directory), this.#only, this.#labelPolicy);
-    const why = decision.kind === "serve" ? quarantineOf?.(fact.id) : undefined;
-    return why === undefined ? decision : quarantined(why);
+    const quarantineReason = decision.kind === "serve" ? quarantineOf?.(fact.id) : undefined;
+    return quarantineReason === undefined ? decision : quarantined(quarantineReason);
   }
 
-  /** Names are known at once; what labels decide waits until it is known whose they are, and stays as it was meanwhile. */
+  /**
+   * Decides whether to serve a container. Waits, with the previous decision in force, until the image's labels are
+   * known; names resolve at once.
+   */
   #decide(fact: ContainerFact): void {
     if (fact.imageLabels.source === "awaited") return;
     const { reconciler, nodes, onWarning } = this.#parts;
     const decided = this.#decided(fact);
-    const told = withWarnings(decided, [decided.warning, nodes.ignoredLabel(fact)]);
-    const decision = nodes.isNode(fact) ? withNodeWarnings(told, fact, nodes.placeOf(fact)) : told;
+    const withLabelWarning = withWarnings(decided, [decided.warning, nodes.ignoredLabel(fact)]);
+    const decision = nodes.isNode(fact)
+      ? withNodeWarnings(withLabelWarning, fact, nodes.placeOf(fact))
+      : withLabelWarning;
     if (decision.warning !== undefined && this.#decisions.get(fact.id)?.warning !== decision.warning) {
       onWarning(fact, decision.warning);
     }

@@ -1,11 +1,13 @@
 /**
- * Denied: what the keeper and the main process can never be made to do, because the kernel refuses it to each of their
- * threads. Both deny what looks into other processes or changes the machine as a whole; the keeper, which only keeps and
- * deletes, also what starts programs, opens connections, or enters namespaces.
+ * DeniedCalls: system calls that the kernel refuses to every thread of the keeper and of the main process. Both are
+ * denied calls that inspect other processes or change the whole machine. The keeper, which only holds and deletes, may
+ * not start programs, open connections or enter namespaces either.
  */
 import type { SystemCall } from "../kernel/seccomp.ts";
 
-/** The main process enters namespaces and starts programs (its keeper, the older iptables), and nothing of this. */
+/**
+ * The main process enters namespaces and starts programs (its keeper, iptables-legacy), and makes none of these calls.
+ */
 export const DENIED_TO_MAIN: readonly SystemCall[] = [
   "add_key",
   "bpf",

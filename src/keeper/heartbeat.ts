@@ -1,7 +1,7 @@
 /**
- * Pulse: whether the main process still comes round to saying so. Only time in which it could have spoken counts. While it
- * waits for a processor that others have, it is not its fault; while somebody looks into it with a debugger, silence is
- * what they want; and when the keeper itself, or the whole machine, stood still, nobody was listening.
+ * Heartbeat: whether the main process still sends heartbeats. Only time in which it could have sent one counts. Time in
+ * which it waits for a processor does not count, nor time under a debugger, nor time in which the keeper itself or the
+ * whole machine was suspended.
  */
 import { KEEPER_LIMITS } from "./limits.ts";
 import type { ThreadState } from "../kernel/process.ts";
@@ -10,40 +10,40 @@ export class Heartbeat {
   readonly #stateOf: () => ThreadState | undefined;
   #silentMs = 0;
   #ranMs: number | undefined;
-  #lookedMs: number;
+  #checkedMs: number;
 
-  /** `stateOf` tells what the main process is at. */
+  /** `stateOf` returns the state of the main process's main thread. */
   constructor(nowMs: number, stateOf: () => ThreadState | undefined) {
-    this.#lookedMs = nowMs;
+    this.#checkedMs = nowMs;
     this.#stateOf = stateOf;
   }
 
   beat(nowMs: number): void {
-    this.#lookedMs = nowMs;
+    this.#checkedMs = nowMs;
     this.#silentMs = 0;
     this.#ranMs = undefined;
   }
 
-  /** Until the next beat it may be silent for so much longer. */
+  /** Until the next heartbeat it may be silent for this much longer. */
   allowSilence(ms: number): void {
     this.#silentMs = -ms;
   }
 
-  /** Whether it has had its time, and said nothing. */
+  /** Adds the time since the last check; returns whether the process was silent for too long. */
   check(nowMs: number): boolean {
-    const passedMs = Math.min(nowMs - this.#lookedMs, KEEPER_LIMITS.lookMs * 2);
-    this.#lookedMs = nowMs;
-    this.#silentMs += this.#chanceMs(passedMs);
+    const passedMs = Math.min(nowMs - this.#checkedMs, KEEPER_LIMITS.pollMs * 2);
+    this.#checkedMs = nowMs;
+    this.#silentMs += this.#runnableMs(passedMs);
     return this.#silentMs >= KEEPER_LIMITS.silentMs;
   }
 
-  #chanceMs(passedMs: number): number {
+  #runnableMs(passedMs: number): number {
     const state = this.#stateOf();
     const before = this.#ranMs;
     this.#ranMs = state?.ranMs;
     if (state === undefined) return passedMs;
     if (state.isTraced) return 0;
-    // The first look has nothing to compare with.
+    // The first check has nothing to compare with.
     if (state.letter === "R" && state.ranMs !== undefined) {
       return before === undefined ? 0 : Math.min(passedMs, state.ranMs - before);
     }

@@ -1,6 +1,7 @@
 /**
- * Holding: copies of one namespace's descriptors. As long as the process that serves the namespace lives, they are kept and
- * nothing else: the netlink socket answers whoever reads it first, so that only one process may ask by it.
+ * HeldDescriptors: copies of one namespace's descriptors. While the process that serves the namespace lives, the keeper
+ * only holds them: a netlink socket delivers its replies to the first reader, so only one process may send requests on
+ * it.
  */
 import { LIMITS } from "../base/limits.ts";
 import { closeQuietly } from "../kernel/libc.ts";
@@ -10,7 +11,7 @@ import type { HeldNamespace } from "../base/model/held-namespace.ts";
 
 const FAMILY_NUMBER = { ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 } as const;
 
-/** Nobody serves there any more: takes our tables away, one transaction each. Returns whether there were any. */
+/** Removes our tables after the serving process is gone, one transaction each. Returns whether there were any. */
 export function removeTables({ netlink, tables }: HeldNamespace, memory: NetlinkMemory): boolean {
   let removed = 0;
   try {
@@ -20,11 +21,11 @@ export function removeTables({ netlink, tables }: HeldNamespace, memory: Netlink
         nft.transact([deleteTable(FAMILY_NUMBER[family], name)]);
         removed++;
       } catch {
-        // Whoever served had removed it already, or has been in the middle of it.
+        // The serving process had removed it already, or was about to.
       }
     }
   } catch {
-    // It is no netlink socket: then it holds no table either.
+    // Not a netlink socket, so it owns no table either.
   }
   return removed > 0;
 }
@@ -35,24 +36,25 @@ export function closeDescriptors({ netlink, pairs }: HeldNamespace): void {
 }
 
 /**
- * What is let go of. The sockets are closed at once; a netlink socket whose table has just been deleted would have the
- * kernel wait at its closing until it is done with the table, and a second later it does not.
+ * DeferredClose: closes released descriptors. Sockets are closed at once. Closing a netlink socket right after its
+ * table was deleted makes the kernel wait until it is done with the table; a second later it does not.
  */
 export class DeferredClose {
-  readonly #later: { readonly fd: number; readonly atMs: number }[] = [];
+  readonly #pending: { readonly fd: number; readonly atMs: number }[] = [];
 
   add({ netlink, pairs }: HeldNamespace, nowMs: number): void {
     for (const { udp, tcp } of pairs) for (const fd of [udp, tcp]) closeQuietly(fd);
-    this.#later.push({ fd: netlink, atMs: nowMs + LIMITS.nftLingerMs });
+    this.#pending.push({ fd: netlink, atMs: nowMs + LIMITS.nftLingerMs });
   }
 
-  /** The same where an event loop waits. */
+  /** The same for a process with an event loop. */
   closeLater(): void {
     setTimeout(() => this.closeDue(performance.now()), LIMITS.nftLingerMs + 1).unref();
   }
 
-  /** Closes what is due. */
+  /** Closes the descriptors that are due. */
   closeDue(nowMs: number): void {
-    while (this.#later[0] !== undefined && this.#later[0].atMs <= nowMs) closeQuietly(this.#later.shift()?.fd ?? -1);
+    while (this.#pending[0] !== undefined && this.#pending[0].atMs <= nowMs)
+      closeQuietly(this.#pending.shift()?.fd ?? -1);
   }
 }

@@ -1,7 +1,8 @@
 /**
- * KeeperLink: the main process's side. It starts the keeper, tells it what is held and that all is well, and watches it in
- * turn: a keeper that ends, or no longer answers, is replaced by another one that gets everything again. What is to be
- * told is kept as a state, not as a queue: however slow a keeper is, nothing piles up, and it learns what counts now.
+ * KeeperLink: the main process's connection to its keeper. It starts the keeper, sends it the held descriptors and
+ * heartbeats, and watches it in turn: a keeper that exits or no longer answers is replaced, and the new one gets
+ * everything again. What has to be sent is kept as state and not as a queue: however slow a keeper is, nothing piles
+ * up, and it receives the current state.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { rmSync } from "node:fs";
@@ -16,42 +17,42 @@ import type { HeldNamespace, Hold } from "../base/model/held-namespace.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
 import { type FromKeeper, PROTOCOL_VERSION, type ToKeeper, decodeFromKeeper, encode } from "./protocol.ts";
 
-/** Of a child's descriptors, after the usual three. */
+/** Started with the channel and the listener as descriptors 3 and 4. */
 const PROGRAM = fileURLToPath(new URL("./keeper-main.js", import.meta.url));
-/** It does one thing after the other, and little of it: three threads instead of eleven. */
+/** The keeper works sequentially and does little: three threads instead of eleven. */
 const NODE_FLAGS = ["--max-semi-space-size=1", "--single-threaded", "--v8-pool-size=0"];
 
 export interface KeeperLinkParts {
-  /** Where successors ask for it. */
+  /** Where successors connect. */
   readonly socketPath: string;
   readonly onEvent: (about: Readonly<Record<string, unknown>>, text: string) => void;
-  /** Somebody wants to take over: stand still, and say so by `yield`. */
+  /** A successor requests a takeover: pause, then call `yield`. */
   readonly onHandoverRequested: () => void;
-  /** It came to nothing; or nobody can say whether it did, because the keeper ended. */
+  /** The takeover failed. `onKeeperLost`: the keeper exited, and the outcome is unknown. */
   readonly onHandoverCancelled: () => void;
   readonly onKeeperLost: () => void;
-  /** Somebody else serves now: this process, or 0. */
+  /** Another process serves now: its pid, or 0 where unknown. */
   readonly onHandoverCompleted: (successor: number) => void;
 }
 
 export class KeeperLink {
   readonly #parts: KeeperLinkParts;
   readonly #held = new Map<number, HeldNamespace>();
-  /** What the keeper does not know yet. */
-  readonly #untold = new Set<number>();
+  /** Keys that the keeper has not been sent yet. */
+  readonly #pending = new Set<number>();
   #keys = 0;
   #channel: Channel | undefined;
   #child: ChildProcess | undefined;
   #pid: number | null = null;
-  #isAnswering = false;
+  #isResponding = false;
   #restarts = 0;
   #attempts = 0;
-  #heardMs = 0;
+  #lastReceivedMs = 0;
   #beatTimer: NodeJS.Timeout | undefined;
   #startTimer: NodeJS.Timeout | undefined;
   #flushTimer: NodeJS.Timeout | undefined;
   #isEnded = false;
-  /** Where successors connect is ours to take away. */
+  /** Whether the socket path is ours to remove. */
   #isListening = false;
 
   constructor(parts: KeeperLinkParts) {
@@ -60,11 +61,11 @@ export class KeeperLink {
 
   get report(): KeeperReport {
     const isThere = this.#channel !== undefined;
-    const state = this.#isEnded ? "off" : !isThere ? "away" : this.#isAnswering ? "watching" : "starting";
+    const state = this.#isEnded ? "off" : !isThere ? "away" : this.#isResponding ? "watching" : "starting";
     return { state, pid: this.#pid, namespaces: this.#held.size, restarts: this.#restarts };
   }
 
-  /** Starts a keeper of its own. Serving does not wait for it, nor for its success. */
+  /** Starts a keeper. Serving does not wait for it and does not need it. */
   start(): void {
     if (this.#isEnded || this.#channel !== undefined) return;
     const [ours, theirs] = channelPair();
@@ -75,15 +76,15 @@ export class KeeperLink {
       this.#isListening = true;
       this.#child = spawn(process.execPath, [...NODE_FLAGS, PROGRAM], {
         stdio: ["ignore", "ignore", "inherit", theirs, listener],
-        // A terminal's signals are for us.
+        // Keeps signals of the terminal away from it.
         detached: true,
         env: {},
       });
       const child = this.#child;
       child.unref();
-      child.on("error", (error) => this.#lose(child, reasonOf(error)));
-      child.on("exit", (code, signal) => this.#lose(child, `it ended with ${signal ?? code}`));
-      this.#begin(new Channel(ours), child.pid ?? null);
+      child.on("error", (error) => this.#handleLoss(child, reasonOf(error)));
+      child.on("exit", (code, signal) => this.#handleLoss(child, `it exited with ${signal ?? code}`));
+      this.#connect(new Channel(ours), child.pid ?? null);
     } catch (error) {
       closeQuietly(ours);
       this.#restartLater(reasonOf(error));
@@ -92,24 +93,24 @@ export class KeeperLink {
     }
   }
 
-  /** Goes on with a keeper that another main process started, and that watches us from now on. */
+  /** Goes on with a keeper that another main process started. It watches us from now on. */
   adopt(channel: Channel, pid: number): void {
-    this.#begin(channel, pid > 0 ? pid : null);
-    this.#isAnswering = true;
+    this.#connect(channel, pid > 0 ? pid : null);
+    this.#isResponding = true;
     this.#isListening = true;
   }
 
-  /** We serve now, by what the keeper held, and it holds everything that we serve by. */
+  /** We serve now with what the keeper held, and it holds everything that we serve with. */
   confirmTakeover(): void {
     this.#flush();
-    this.#say({ is: "taken" });
+    this.#send({ is: "taken" });
   }
 
   hold(namespace: HeldNamespace): Hold {
     const key = ++this.#keys;
     const renew = (now: HeldNamespace): void => {
       this.#held.set(key, now);
-      this.#tellOf(key);
+      this.#markPending(key);
     };
     renew(namespace);
     return {
@@ -117,81 +118,84 @@ export class KeeperLink {
         if (this.#held.has(key)) renew(now);
       },
       release: () => {
-        if (this.#held.delete(key)) this.#tellOf(key);
+        if (this.#held.delete(key)) this.#markPending(key);
       },
     };
   }
 
-  /** The next beat may be so late. */
+  /** Allows the next heartbeat to be this late. */
   announceBusy(ms: number): void {
-    this.#say({ is: "busy", ms });
+    this.#send({ is: "busy", ms });
   }
 
-  /** We stand still now. */
+  /** We are paused. */
   yield(): void {
     this.#flush();
-    this.#say({ is: "yield" });
+    this.#send({ is: "yield" });
   }
 
-  /** Whoever was replaced leaves what it served by to the other one, and has no keeper any more. */
+  /** After a handover the descriptors belong to the successor, and so does the keeper. */
   detach(): void {
     this.#isEnded = true;
-    this.#drop();
+    this.#reset();
   }
 
-  /** Nothing is held any more, and the keeper may go. */
+  /** Nothing is held any more; the keeper may exit. */
   end(): void {
     if (this.#isEnded) return;
     this.#flush();
-    this.#say({ is: "end" });
+    this.#send({ is: "end" });
     this.detach();
     if (this.#isListening) rmSync(this.#parts.socketPath, { force: true });
   }
 
-  #begin(channel: Channel, pid: number | null): void {
+  #connect(channel: Channel, pid: number | null): void {
     this.#channel = channel;
     this.#pid = pid;
-    this.#isAnswering = false;
-    this.#heardMs = performance.now();
-    this.#say({ is: "hello", version: PROTOCOL_VERSION });
-    for (const key of this.#held.keys()) this.#untold.add(key);
+    this.#isResponding = false;
+    this.#lastReceivedMs = performance.now();
+    this.#send({ is: "hello", version: PROTOCOL_VERSION });
+    for (const key of this.#held.keys()) this.#pending.add(key);
     this.#flush();
-    this.#beatTimer = setInterval(() => this.#beat(), KEEPER_LIMITS.beatMs);
+    this.#beatTimer = setInterval(() => this.#sendBeat(), KEEPER_LIMITS.beatMs);
     this.#beatTimer.unref();
   }
 
-  #beat(): void {
-    this.#listen();
+  #sendBeat(): void {
+    this.#receiveAll();
     if (this.#channel === undefined) return;
-    this.#say({ is: "beat" });
+    this.#send({ is: "beat" });
     this.#flush();
-    if (performance.now() - this.#heardMs <= KEEPER_LIMITS.deafMs) return;
+    if (performance.now() - this.#lastReceivedMs <= KEEPER_LIMITS.unresponsiveMs) return;
     this.#child?.kill("SIGKILL");
-    this.#lose(this.#child, "it did not answer any more and was ended");
+    this.#handleLoss(this.#child, "it did not respond and was killed");
   }
 
-  /** What it has said since the last look. */
-  #listen(): void {
+  /** Reads what the keeper has sent since the last check. */
+  #receiveAll(): void {
     for (;;) {
       const packet = this.#channel?.receive() ?? "nothing";
       if (packet === "nothing") return;
-      if (packet === "end") return this.#lose(this.#child, "it is gone");
+      if (packet === "end") return this.#handleLoss(this.#child, "its connection was closed");
       const message = decodeFromKeeper(packet);
       for (const fd of packet.descriptors) closeQuietly(fd);
-      this.#heardMs = performance.now();
-      if (message !== undefined) this.#obey(message);
+      this.#lastReceivedMs = performance.now();
+      if (message !== undefined) this.#handle(message);
     }
   }
 
-  #obey(message: FromKeeper): void {
+  #handle(message: FromKeeper): void {
     switch (message.is) {
       case "hello":
         if (message.version === PROTOCOL_VERSION) return;
-        // The program was replaced on disk: what is started from there is not ours any more.
-        this.#parts.onEvent({ version: message.version, ours: PROTOCOL_VERSION }, "the keeper is of another version");
+        // The program was replaced on disk: what it starts is another version.
+        this.#parts.onEvent(
+          { version: message.version, ours: PROTOCOL_VERSION },
+          "the keeper has another protocol version",
+        );
         return this.detach();
       case "alive":
-        this.#isAnswering = true;
+        this.#isResponding = true;
         this.#attempts = 0;
         return;
       case "wanted":
@@ -199,7 +203,7 @@ export class KeeperLink {
       case "back":
         return this.#parts.onHandoverCancelled();
       case "gone":
-        // Before anything else is done: where successors connect is theirs now.
+        // Before anything else: the socket path belongs to the successor now.
         this.detach();
         return this.#parts.onHandoverCompleted(message.successor);
       default:
@@ -207,9 +211,9 @@ export class KeeperLink {
     }
   }
 
-  /** Soon: who attaches many does not wake the keeper for each, nor wait for a processor that it has. */
-  #tellOf(key: number): void {
-    this.#untold.add(key);
+  /** Batched: attaching many containers neither wakes the keeper for each of them nor waits for it to run. */
+  #markPending(key: number): void {
+    this.#pending.add(key);
     this.#flushSoon();
   }
 
@@ -217,42 +221,42 @@ export class KeeperLink {
     this.#flushTimer ??= setTimeout(() => {
       this.#flushTimer = undefined;
       this.#flush();
-    }, KEEPER_LIMITS.tellMs).unref();
+    }, KEEPER_LIMITS.batchMs).unref();
   }
 
-  /** Tells what is not told yet, as far as it is taken. */
+  /** Sends pending changes, as far as the channel takes them. */
   #flush(): void {
     if (this.#channel === undefined) return;
-    for (const key of this.#untold) {
+    for (const key of this.#pending) {
       const namespace = this.#held.get(key);
-      if (!this.#say(namespace === undefined ? { is: "release", key } : { is: "hold", key, namespace })) {
+      if (!this.#send(namespace === undefined ? { is: "release", key } : { is: "hold", key, namespace })) {
         this.#flushSoon();
         return;
       }
-      this.#untold.delete(key);
+      this.#pending.delete(key);
     }
   }
 
-  #say(message: ToKeeper): boolean {
+  #send(message: ToKeeper): boolean {
     const { bytes, descriptors } = encode(message);
     return this.#channel?.send(bytes, descriptors) ?? false;
   }
 
-  /** `child` is the one that it was at the time: another one may have been started since. */
-  #lose(child: ChildProcess | undefined, reason: string): void {
+  /** `child` is the keeper at the time of the event: another one may have been started since. */
+  #handleLoss(child: ChildProcess | undefined, reason: string): void {
     if (child !== this.#child || this.#isEnded || this.#channel === undefined) return;
-    this.#drop();
+    this.#reset();
     this.#restarts++;
     this.#restartLater(reason);
     this.#parts.onKeeperLost();
   }
 
-  #drop(): void {
+  #reset(): void {
     this.#channel?.close();
     this.#channel = undefined;
     this.#child = undefined;
     this.#pid = null;
-    this.#untold.clear();
+    this.#pending.clear();
     clearInterval(this.#beatTimer);
     clearTimeout(this.#flushTimer);
     clearTimeout(this.#startTimer);
@@ -261,7 +265,7 @@ export class KeeperLink {
 
   #restartLater(reason: string): void {
     const waitMs = backoffMs(this.#attempts++, KEEPER_LIMITS.retryFirstMs, KEEPER_LIMITS.retryLastMs, Math.random());
-    this.#parts.onEvent({ reason, waitMs }, "there is no keeper; another one is started");
+    this.#parts.onEvent({ reason, waitMs }, "keeper is gone, restarting it");
     this.#startTimer = setTimeout(() => this.start(), waitMs).unref();
   }
 }

@@ -1,6 +1,7 @@
 /**
- * The keeper's process: descriptor 3 is the channel to the main process that started it, 4 the socket where successors
- * connect. It gives up what it does not need, keeps what it is given, and ends when there is nothing left to keep.
+ * The keeper's process. Descriptor 3 is the channel to the main process that started it, 4 the socket where successors
+ * connect. It drops the privileges that it does not need, holds what it is given, and exits when there is nothing left
+ * to hold.
  */
 import { closeSync, openSync, writeSync } from "node:fs";
 
@@ -18,39 +19,42 @@ const STDERR = 2;
 const CHANNEL = 3;
 const LISTENER = 4;
 const CAP_NET_ADMIN = 1n << 12n;
-/** What asks a process to stop comes to whole groups of them; the keeper ends when the main process has. */
+/** Stop signals go to whole process groups; the keeper exits after the main process. */
 const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 
 for (const signal of SIGNALS) process.on(signal, () => undefined);
-giveUp();
+dropPrivileges();
 const main = new PeerProcess(new Channel(CHANNEL));
-const keeper = new Keeper({ main, listener: LISTENER, memory: new NetlinkMemory(), onEvent: tell });
+const keeper = new Keeper({ main, listener: LISTENER, memory: new NetlinkMemory(), onEvent: log });
 keeper.run();
-// Nobody connects any more, or waits for the end of our log: the lowest free number is that of what was closed last.
+// Nothing connects any more, and nothing should wait for the end of our log. A new descriptor gets the lowest free
+// number, which is that of the one closed last.
 closeSync(LISTENER);
 closeSync(STDERR);
 openSync("/dev/null", "w");
-// What is let go of follows when closing it costs nothing.
+// Released descriptors are closed once that no longer blocks.
 waitReadable([], LIMITS.nftLingerMs);
 process.exit(0);
 
-/** Only this thread's capabilities can be given up; what the others could do by theirs, no thread may. */
-function giveUp(): void {
+/**
+ * Capabilities can only be dropped for this thread. For the other threads the filter denies what theirs would allow.
+ */
+function dropPrivileges(): void {
   try {
     if (!denyCalls(DENIED_TO_KEEPER))
-      tell({ architecture: process.arch }, "system calls are not denied on this machine");
+      log({ architecture: process.arch }, "system call filter is not supported on this architecture");
     setCapabilities(CAP_NET_ADMIN, CAP_NET_ADMIN, 0n);
   } catch (error) {
-    tell({ reason: reasonOf(error) }, "the keeper could not give up what it does not need");
+    log({ reason: reasonOf(error) }, "the keeper cannot drop its privileges");
   }
 }
 
-/** As the log has it for machines. */
-function tell(about: Readonly<Record<string, unknown>>, msg: string): void {
+/** In the JSON format of the log. */
+function log(about: Readonly<Record<string, unknown>>, msg: string): void {
   const line = { level: "warn", time: new Date().toISOString(), keeper: process.pid, ...about, msg };
   try {
     writeSync(STDERR, `${JSON.stringify(line)}\n`);
   } catch {
-    // Nobody reads it any more.
+    // Nothing reads it any more.
   }
 }

@@ -1,16 +1,16 @@
 /**
- * Keeper: holds copies of what the main process serves by, and does what that can no longer do once it has ended: take its
- * rules away, in a moment, instead of leaving them to the kernel, which takes one table after the other. It knows nothing
- * of names, engines or containers.
- *
- *   serving --(the main process ends, or hangs and is ended)--> tables removed, over
- *      |  a successor asks
+ * Keeper: holds copies of the descriptors that the main process serves with. When the main process dies, the keeper
+ * removes its rules at once, instead of leaving them to the kernel, which removes one table after the other. It knows
+ * nothing of names, engines or containers.
+ * |
+ *   serving --(the main process exits, or hangs and is killed)--> tables removed, exit
+ *      |  a successor requests a takeover
  *      v
- *   asked --(the main process stands still)--> given --(the successor serves)--> serving, for the successor
- *      |                                         |  it ends, or takes too long and is ended
- *      +-----(it does not; or nobody wants)------+--> back to the main process; without one: tables removed, over
- *
- * It has no event loop: it waits for its channels, for a moment at a time, and does one thing after the other.
+ *   requested --(the main process pauses)--> given --(the successor serves)--> serving, for the successor
+ *      |                                       |  it exits, or takes too long and is killed
+ *      +--(it does not, or cancelled)----------+--> back to the main process; without one: tables removed, exit
+ * |
+ * It has no event loop: it waits for its channels with a short timeout and does one thing after the other.
  */
 import { KEEPER_LIMITS } from "./limits.ts";
 import { acceptAt, peerOf, waitReadable } from "../kernel/channel.ts";
@@ -20,13 +20,13 @@ import { DeferredClose, closeDescriptors, removeTables } from "./held-descriptor
 import { PROTOCOL_VERSION, type ToKeeper } from "./protocol.ts";
 import { PeerProcess } from "./peer-process.ts";
 
-/** Somebody who wants to take over. */
+/** A process that requests a takeover. */
 interface Successor {
-  readonly who: PeerProcess;
+  readonly peer: PeerProcess;
   /** What it has the keeper hold: copies of what it was given, and what it made itself. */
   readonly held: Map<number, HeldNamespace>;
-  stage: "greeted" | "asked" | "given";
-  /** When its patience, or ours with it, is over. */
+  stage: "greeted" | "requested" | "given";
+  /** When this stage times out. */
   dueMs: number;
 }
 
@@ -40,12 +40,12 @@ interface KeeperParts {
 
 export class Keeper {
   readonly #parts: KeeperParts;
-  readonly #lettingGo = new DeferredClose();
+  readonly #deferredClose = new DeferredClose();
   #main: PeerProcess;
   #held = new Map<number, HeldNamespace>();
   #successor: Successor | undefined;
   #hasBeaten = false;
-  #isOver = false;
+  #isDone = false;
 
   constructor(parts: KeeperParts) {
     this.#parts = parts;
@@ -53,34 +53,34 @@ export class Keeper {
     this.#greet(parts.main);
   }
 
-  /** Until there is nothing left to watch. */
+  /** Runs until there is nothing left to watch. */
   run(): void {
-    while (!this.#isOver) {
+    while (!this.#isDone) {
       const { listener } = this.#parts;
-      const watched = [this.#main.fd, listener, ...(this.#successor === undefined ? [] : [this.#successor.who.fd])];
-      const [, hasNew] = waitReadable(watched, KEEPER_LIMITS.lookMs);
-      this.#hearMain();
+      const watched = [this.#main.fd, listener, ...(this.#successor === undefined ? [] : [this.#successor.peer.fd])];
+      const [, hasNew] = waitReadable(watched, KEEPER_LIMITS.pollMs);
+      this.#handleMain();
       if (hasNew === true) this.#accept();
-      if (this.#successor !== undefined) this.#hearSuccessor(this.#successor);
-      this.#look(performance.now());
+      if (this.#successor !== undefined) this.#handleSuccessor(this.#successor);
+      this.#checkTimeouts(performance.now());
     }
   }
 
-  #greet(who: PeerProcess): void {
-    who.send({ is: "hello", version: PROTOCOL_VERSION, keeper: process.pid, main: this.#main.pid });
+  #greet(peer: PeerProcess): void {
+    peer.send({ is: "hello", version: PROTOCOL_VERSION, keeper: process.pid, main: this.#main.pid });
   }
 
-  #hearMain(): void {
+  #handleMain(): void {
     const main = this.#main;
     for (const message of main.messages()) {
-      this.#obey(message);
-      if (this.#isOver) return;
+      this.#handle(message);
+      if (this.#isDone) return;
     }
-    // Whoever was given everything goes on without it.
-    if (main.isGone && this.#successor?.stage !== "given") this.#handBack("the main process ended");
+    // A successor that was given everything goes on without the main process.
+    if (main.isGone && this.#successor?.stage !== "given") this.#handBack("the main process exited");
   }
 
-  #obey(message: ToKeeper): void {
+  #handle(message: ToKeeper): void {
     switch (message.is) {
       case "hold":
         return this.#hold(this.#held, message.key, message.namespace);
@@ -94,12 +94,12 @@ export class Keeper {
       case "busy":
         return this.#main.heartbeat.allowSilence(message.ms);
       case "yield":
-        return this.#give();
+        return this.#handOver();
       case "end":
-        this.#isOver = true;
+        this.#isDone = true;
         return;
       case "hello":
-        if (message.version !== PROTOCOL_VERSION) this.#isOver = true;
+        if (message.version !== PROTOCOL_VERSION) this.#isDone = true;
         return;
       default:
         return;
@@ -116,116 +116,116 @@ export class Keeper {
     const namespace = held.get(key);
     if (namespace === undefined) return;
     held.delete(key);
-    this.#lettingGo.add(namespace, performance.now());
+    this.#deferredClose.add(namespace, performance.now());
   }
 
-  /** Nobody but our own user gets a word, and one at a time. */
+  /** Accepts only our own user, and one successor at a time. */
   #accept(): void {
     const channel = acceptAt(this.#parts.listener);
     if (channel === undefined) return;
     const { pid, uid } = peerOf(channel.fd);
     if (uid !== process.getuid?.() || this.#successor !== undefined) return channel.close();
-    const who = new PeerProcess(channel, pid);
-    this.#greet(who);
+    const peer = new PeerProcess(channel, pid);
+    this.#greet(peer);
     const dueMs = performance.now() + KEEPER_LIMITS.yieldMs;
-    this.#successor = { who, held: new Map(), stage: "greeted", dueMs };
+    this.#successor = { peer, held: new Map(), stage: "greeted", dueMs };
   }
 
-  #hearSuccessor(successor: Successor): void {
-    for (const message of successor.who.messages()) {
+  #handleSuccessor(successor: Successor): void {
+    for (const message of successor.peer.messages()) {
       if (message.is === "hold" && successor.stage === "given") {
         this.#hold(successor.held, message.key, message.namespace);
       } else if (message.is === "hold") closeDescriptors(message.namespace);
       else if (message.is === "release") this.#release(successor.held, message.key);
-      else if (message.is === "beat") successor.who.send({ is: "alive" });
-      else if (message.is === "take" && successor.stage === "greeted") this.#ask(successor);
-      else if (message.is === "taken" && successor.stage === "given") return this.#takenBy(successor);
+      else if (message.is === "beat") successor.peer.send({ is: "alive" });
+      else if (message.is === "take" && successor.stage === "greeted") this.#requestTakeover(successor);
+      else if (message.is === "taken" && successor.stage === "given") return this.#completeTakeover(successor);
       else if (message.is === "hello" && message.version === PROTOCOL_VERSION) continue;
       else break;
     }
-    if (successor.who.isGone) this.#forget(successor, "it ended");
+    if (successor.peer.isGone) this.#dropSuccessor(successor, "it exited");
   }
 
-  #ask(successor: Successor): void {
-    successor.stage = "asked";
+  #requestTakeover(successor: Successor): void {
+    successor.stage = "requested";
     successor.dueMs = performance.now() + KEEPER_LIMITS.yieldMs;
     this.#main.send({ is: "wanted" });
   }
 
-  /** The main process stands still: what it served by goes to whoever asked. */
-  #give(): void {
+  /** The main process is paused: sends everything that it serves with to the successor. */
+  #handOver(): void {
     const successor = this.#successor;
-    if (successor?.stage !== "asked") {
+    if (successor?.stage !== "requested") {
       this.#main.send({ is: "back" });
       return;
     }
     successor.stage = "given";
     successor.dueMs = performance.now() + KEEPER_LIMITS.takeMs;
     for (const namespace of this.#held.values()) {
-      if (!tellPatiently(successor.who, () => successor.who.send({ is: "held", namespace }))) return;
+      if (!sendWaiting(successor.peer, () => successor.peer.send({ is: "held", namespace }))) return;
     }
-    tellPatiently(successor.who, () => successor.who.send({ is: "all", count: this.#held.size }));
+    sendWaiting(successor.peer, () => successor.peer.send({ is: "all", count: this.#held.size }));
   }
 
-  /** It serves: from now on it is the one that is watched. */
-  #takenBy({ who, held }: Successor): void {
-    this.#main.send({ is: "gone", successor: who.pid });
+  /** The successor serves: the keeper watches it from now on. */
+  #completeTakeover({ peer, held }: Successor): void {
+    this.#main.send({ is: "gone", successor: peer.pid });
     this.#main.close();
     for (const namespace of this.#held.values()) closeDescriptors(namespace);
-    this.#main = who;
+    this.#main = peer;
     this.#held = held;
     this.#successor = undefined;
-    who.heartbeat.beat(performance.now());
-    this.#parts.onEvent({ main: who.pid, namespaces: held.size }, "another process has taken over");
+    peer.heartbeat.beat(performance.now());
+    this.#parts.onEvent({ main: peer.pid, namespaces: held.size }, "successor took over");
   }
 
-  #look(nowMs: number): void {
-    if (this.#isOver) return;
-    this.#lettingGo.closeDue(nowMs);
+  #checkTimeouts(nowMs: number): void {
+    if (this.#isDone) return;
+    this.#deferredClose.closeDue(nowMs);
     const successor = this.#successor;
     if (successor !== undefined && nowMs > successor.dueMs) {
-      // It may be using what it was given: that has to end first.
-      if (successor.stage === "given") successor.who.kill();
-      else successor.who.send({ is: "refused", reason: "the main process did not stand still in time" });
-      this.#forget(successor, "it took too long");
+      // It may be using what it was given, so it has to be killed first.
+      if (successor.stage === "given") successor.peer.kill();
+      else successor.peer.send({ is: "refused", reason: "the main process did not pause in time" });
+      this.#dropSuccessor(successor, "it took too long");
     }
-    if (this.#isOver || !this.#hasBeaten || this.#successor?.stage === "given") return;
+    if (this.#isDone || !this.#hasBeaten || this.#successor?.stage === "given") return;
     if (!this.#main.heartbeat.check(nowMs)) return;
     this.#main.kill();
-    this.#handBack("the main process did not answer any more and was ended");
+    this.#handBack("the main process hung and was killed");
   }
 
-  /** It came to nothing: whoever served before goes on, or Docker's resolver does. */
-  #forget(successor: Successor, reason: string): void {
+  /** The takeover failed: the previous process resumes, or Docker's resolver answers. */
+  #dropSuccessor(successor: Successor, reason: string): void {
     this.#successor = undefined;
     for (const namespace of successor.held.values()) closeDescriptors(namespace);
-    successor.who.close();
+    successor.peer.close();
     if (successor.stage === "greeted") return;
-    this.#parts.onEvent({ successor: successor.who.pid, reason }, "whoever wanted to take over did not");
+    this.#parts.onEvent({ successor: successor.peer.pid, reason }, "takeover failed");
     this.#main.heartbeat.beat(performance.now());
     if (this.#main.isGone || !this.#main.send({ is: "back" })) {
-      this.#handBack("the main process ended, and nobody took over");
+      this.#handBack("the main process exited and no successor took over");
     }
   }
 
-  /** Nobody serves any more: each container is answered by Docker's resolver from the moment its table is gone. */
+  /** No process serves any more. Docker's resolver answers in each container as soon as its table is gone. */
   #handBack(reason: string): void {
-    this.#isOver = true;
+    this.#isDone = true;
     const startMs = performance.now();
     let namespaces = 0;
     for (const namespace of this.#held.values()) if (removeTables(namespace, this.#parts.memory)) namespaces++;
     const tookMs = Math.round(performance.now() - startMs);
     const about = { main: this.#main.pid, namespaces, tookMs };
-    if (namespaces > 0) this.#parts.onEvent(about, `${reason}; its rules are removed, and Docker's resolver answers`);
+    if (namespaces > 0) this.#parts.onEvent(about, `${reason}; removed its rules, Docker's resolver answers`);
   }
 }
 
-/** A list of a thousand namespaces is more than waits in a channel: whoever reads it is waited for. */
-function tellPatiently(who: PeerProcess, tell: () => boolean): boolean {
+/** A thousand namespaces do not fit into the channel: waits for the reader. */
+function sendWaiting(peer: PeerProcess, send: () => boolean): boolean {
   const untilMs = performance.now() + KEEPER_LIMITS.yieldMs;
-  while (!tell()) {
-    for (const _ of who.messages()) continue;
-    if (who.isGone || performance.now() > untilMs) return false;
+  while (!send()) {
+    for (const _ of peer.messages()) continue;
+    if (peer.isGone || performance.now() > untilMs) return false;
     waitReadable([], 1);
   }
   return true;

@@ -1,5 +1,5 @@
 /**
- * Watched: a process that speaks to the keeper, by its channel and, where it can be seen, by a descriptor of its own.
+ * PeerProcess: a process that is connected to the keeper, with its channel and, where it is visible, its pidfd.
  */
 import { KEEPER_LIMITS } from "./limits.ts";
 import { type Channel, peerOf, waitReadable } from "../kernel/channel.ts";
@@ -19,25 +19,25 @@ export class PeerProcess {
   constructor(channel: Channel, pid = peerOf(channel.fd).pid) {
     this.#channel = channel;
     this.pid = pid;
-    // Its end of the channel is open: so the number is still its own.
+    // Its end of the channel is open, so the pid cannot have been reused yet.
     this.#process = openProcess(pid);
     this.heartbeat = new Heartbeat(performance.now(), () => (pid > 0 ? mainThreadState(pid) : undefined));
   }
 
-  /** To wait for; -1, which nobody waits for, once it is gone. */
+  /** For poll; -1, which poll ignores, once it is gone. */
   get fd(): number {
     return this.#isGone ? -1 : this.#channel.fd;
   }
 
-  /** It has ended, or said something that nobody understands. */
+  /** It has exited, or sent an invalid message. */
   get isGone(): boolean {
     return this.#isGone;
   }
 
-  /** What it has said; nothing more once it is gone. */
+  /** Received messages; none once it is gone. */
   *messages(): Generator<ToKeeper> {
     while (!this.#isGone) {
-      const packet = this.#received();
+      const packet = this.#receive();
       if (packet === "nothing") return;
       if (packet === "end") {
         this.#isGone = true;
@@ -50,13 +50,13 @@ export class PeerProcess {
     }
   }
 
-  /** Whether it was taken. One that does not listen is found out by its silence. */
+  /** Returns whether the channel took it. A peer that does not read is detected by its silence. */
   send(message: FromKeeper): boolean {
     const { bytes, descriptors } = encode(message);
     return this.#channel.send(bytes, descriptors);
   }
 
-  /** Ends the process, and waits until it has let go of what it shares with us. */
+  /** Kills the process, and waits until it has closed what it shares with us. */
   kill(): void {
     if (this.#process === undefined || !killProcess(this.#process)) return;
     const untilMs = performance.now() + KEEPER_LIMITS.killMs;
@@ -70,7 +70,7 @@ export class PeerProcess {
     if (this.#process !== undefined) closeQuietly(this.#process);
   }
 
-  #received(): ReturnType<Channel["receive"]> {
+  #receive(): ReturnType<Channel["receive"]> {
     try {
       return this.#channel.receive();
     } catch {

@@ -1,6 +1,6 @@
 /**
- * Predecessor: whoever serves until now, as its successor sees it: by way of its keeper, which has it stand still and hands
- * over what it served by. Until the successor says that it serves, everything can still go back.
+ * Predecessor: the process that serves now, as its successor sees it: through the keeper, which has it pause and hands
+ * over what it serves with. Until the successor confirms that it serves, everything can still be reverted.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -12,17 +12,17 @@ import type { HeldNamespace } from "../base/model/held-namespace.ts";
 import { closeDescriptors } from "./held-descriptors.ts";
 import { type FromKeeper, PROTOCOL_VERSION, type ToKeeper, decodeFromKeeper, encode } from "./protocol.ts";
 
-const LOOK_EVERY_MS = 1;
-/** Nobody was there, or is any more. */
+const POLL_MS = 1;
+/** There was no keeper, or there is none any more. */
 const ABSENT: ReadonlySet<string | undefined> = new Set(["ENOENT", "ECONNREFUSED"]);
 
 export class Predecessor {
   readonly channel: Channel;
-  /** The keeper's process, as that sees itself. */
+  /** The keeper's pid, as the keeper sees it. */
   readonly keeper: number;
-  /** The process that serves; 0 where that cannot be told. */
+  /** The pid of the process that serves; 0 where unknown. */
   readonly main: number;
-  /** Whether it speaks as we do; with one that does not there is nothing more to say. */
+  /** Whether it has our protocol version; with another version no further message is possible. */
   readonly isSameVersion: boolean;
 
   private constructor(channel: Channel, { keeper, main, version }: Extract<FromKeeper, { is: "hello" }>) {
@@ -32,7 +32,7 @@ export class Predecessor {
     this.isSameVersion = version === PROTOCOL_VERSION;
   }
 
-  /** undefined where nobody serves, or nobody keeps. */
+  /** undefined where no process serves, or where it has no keeper. */
   static async find(socketPath: string): Promise<Predecessor | undefined> {
     let channel;
     try {
@@ -42,9 +42,9 @@ export class Predecessor {
       throw error;
     }
     try {
-      say(channel, { is: "hello", version: PROTOCOL_VERSION });
-      const hello = await heard(channel, performance.now() + KEEPER_LIMITS.yieldMs);
-      if (hello?.is !== "hello") throw unheard("it does not answer");
+      send(channel, { is: "hello", version: PROTOCOL_VERSION });
+      const hello = await nextMessage(channel, performance.now() + KEEPER_LIMITS.yieldMs);
+      if (hello?.is !== "hello") throw notHandedOver("it does not respond");
       return new Predecessor(channel, hello);
     } catch (error) {
       channel.close();
@@ -52,17 +52,17 @@ export class Predecessor {
     }
   }
 
-  /** Has it stand still, and returns what it served by, by namespace: ours from now on, to be closed or to be used. */
+  /** Has it pause, and returns what it served with, by namespace. The caller owns the descriptors. */
   async take(): Promise<Map<string, HeldNamespace>> {
     const taken = new Map<string, HeldNamespace>();
     const deadlineMs = performance.now() + KEEPER_LIMITS.takeMs;
     try {
-      say(this.channel, { is: "take" });
+      send(this.channel, { is: "take" });
       for (;;) {
-        const message = await heard(this.channel, deadlineMs);
+        const message = await nextMessage(this.channel, deadlineMs);
         if (message?.is === "held") taken.set(message.namespace.id, message.namespace);
         else if (message?.is === "all" && message.count === taken.size) return taken;
-        else throw unheard(message?.is === "refused" ? message.reason : "what it served by did not arrive whole");
+        else throw notHandedOver(message?.is === "refused" ? message.reason : "its descriptors arrived incomplete");
       }
     } catch (error) {
       for (const namespace of taken.values()) closeDescriptors(namespace);
@@ -72,27 +72,27 @@ export class Predecessor {
   }
 }
 
-function say(channel: Channel, message: ToKeeper): void {
+function send(channel: Channel, message: ToKeeper): void {
   const { bytes, descriptors } = encode(message);
   channel.send(bytes, descriptors);
 }
 
-/** The next message; undefined for one that is none. Throws where nothing comes any more. */
-async function heard(channel: Channel, deadlineMs: number): Promise<FromKeeper | undefined> {
+/** The next message; undefined for one that cannot be decoded. Throws where none arrives any more. */
+async function nextMessage(channel: Channel, deadlineMs: number): Promise<FromKeeper | undefined> {
   for (;;) {
     const packet = channel.receive();
-    if (packet === "end") throw unheard("its keeper ended, or is busy with another one");
+    if (packet === "end") throw notHandedOver("its keeper exited, or has another successor");
     if (packet !== "nothing") {
       const message = decodeFromKeeper(packet);
       if (message?.is !== "held") for (const fd of packet.descriptors) closeQuietly(fd);
       if (message?.is !== "alive") return message;
-    } else if (performance.now() > deadlineMs) throw unheard("it does not answer");
-    else await sleep(LOOK_EVERY_MS);
+    } else if (performance.now() > deadlineMs) throw notHandedOver("it does not respond");
+    else await sleep(POLL_MS);
   }
 }
 
-function unheard(reason: string): Fault {
-  return new Fault("NOT_HANDED_OVER", `The dns11 that serves did not hand over: ${reason}`, {
-    remedy: "It serves on. Try again, or stop it first; Docker's own resolver answers in between.",
+function notHandedOver(reason: string): Fault {
+  return new Fault("NOT_HANDED_OVER", `The running dns11 did not hand over: ${reason}`, {
+    remedy: "It keeps serving. Retry, or stop it first; Docker's own resolver answers meanwhile.",
   });
 }

@@ -1,50 +1,50 @@
 /**
- * What a keeper, the main process that it watches, and a successor say to each other: one JSON object a message, with
- * descriptors beside it where it holds some. The first message of each side is `hello`; whoever finds another version there
- * says nothing more. A message that is not understood ends the conversation.
+ * Protocol: the messages between a keeper, the main process that it watches, and a successor: one JSON object each,
+ * with the descriptors that it holds beside it. The first message of each side is `hello`; a side that sees another
+ * version there sends nothing more. An unknown message ends the connection.
  */
 import { LIMITS } from "../base/limits.ts";
 import { KEEPER_LIMITS } from "./limits.ts";
 import type { HeldNamespace, HeldPair, HeldTable } from "../base/model/held-namespace.ts";
 
-/** Another one whenever anything below changes. */
+/** Must change whenever anything below changes. */
 export const PROTOCOL_VERSION = 1;
 
-/** Of the main process, or of one that is to be. */
+/** From the main process, or from a successor. */
 export type ToKeeper =
   | { readonly is: "hello"; readonly version: number }
-  /** Holds this under a number, instead of what was held under it before. */
+  /** Hold this under a key, instead of what the key held before. */
   | { readonly is: "hold"; readonly key: number; readonly namespace: HeldNamespace }
   | { readonly is: "release"; readonly key: number }
   | { readonly is: "beat" }
-  /** The next beat may be late: so long the event loop stands still for a program that it has started. */
+  /** The next heartbeat may be this late: the event loop is blocked while a program that it started runs. */
   | { readonly is: "busy"; readonly ms: number }
-  /** The main process stands still: it reads no queries and touches no rules, until it hears `back` or `gone`. */
+  /** The main process is paused: it reads no queries and touches no rules until it receives `back` or `gone`. */
   | { readonly is: "yield" }
-  /** Nothing is held any more, and nobody will come. */
+  /** Nothing is held any more, and no successor will come. */
   | { readonly is: "end" }
-  /** A successor wants what is held. */
+  /** A successor requests what is held. */
   | { readonly is: "take" }
-  /** It serves, and has the keeper hold what it serves by. */
+  /** The successor serves, and the keeper holds what it serves with. */
   | { readonly is: "taken" };
 
 export type FromKeeper =
-  /** The keeper's own process, and the one that is watched; 0 where it cannot be told. */
+  /** The pids of the keeper and of the watched process; 0 where unknown. */
   | { readonly is: "hello"; readonly version: number; readonly keeper: number; readonly main: number }
-  /** The answer to a beat. */
+  /** Acknowledges a heartbeat. */
   | { readonly is: "alive" }
-  /** Somebody wants to take over: stand still. */
+  /** A successor requests a takeover: pause. */
   | { readonly is: "wanted" }
-  /** It came to nothing: serve on. */
+  /** The takeover failed: resume. */
   | { readonly is: "back" }
-  /** Somebody else serves now: a process, or 0 where that cannot be told. */
+  /** Another process serves now: its pid, or 0 where unknown. */
   | { readonly is: "gone"; readonly successor: number }
-  /** To a successor: one namespace, and after the last one how many there were. */
+  /** To a successor: one namespace each, and after the last one their count. */
   | { readonly is: "held"; readonly namespace: HeldNamespace }
   | { readonly is: "all"; readonly count: number }
   | { readonly is: "refused"; readonly reason: string };
 
-/** A message as it goes through a channel: descriptors stand beside the text, in the order in which it names them. */
+/** A message as sent through a channel: the descriptors accompany the text, in the order in which it refers to them. */
 export interface WireMessage {
   readonly bytes: Buffer;
   readonly descriptors: readonly number[];
@@ -52,58 +52,58 @@ export interface WireMessage {
 
 export function encode(message: ToKeeper | FromKeeper): WireMessage {
   if (!("namespace" in message)) return { bytes: Buffer.from(JSON.stringify(message)), descriptors: [] };
-  const { netlink, pairs, ...told } = message.namespace;
-  const namespace = { ...told, pairs: pairs.map(({ listening }) => listening) };
+  const { netlink, pairs, ...fields } = message.namespace;
+  const namespace = { ...fields, pairs: pairs.map(({ listening }) => listening) };
   return {
     bytes: Buffer.from(JSON.stringify({ ...message, namespace })),
     descriptors: [netlink, ...pairs.flatMap(({ udp, tcp }) => [udp, tcp])],
   };
 }
 
-/** Undefined for what is no message of the keeper's; whoever called closes the descriptors then. */
+/** undefined for an invalid message; the caller then closes the descriptors. */
 export function decodeFromKeeper(wire: WireMessage): FromKeeper | undefined {
-  const said = parsed(wire);
-  switch (said?.["is"]) {
+  const value = parsed(wire);
+  switch (value?.["is"]) {
     case "hello":
-      return helloIn(said);
+      return helloIn(value);
     case "alive":
     case "wanted":
     case "back":
-      return { is: said["is"] };
+      return { is: value["is"] };
     case "gone":
-      return isCount(said["successor"]) ? { is: "gone", successor: said["successor"] } : undefined;
+      return isCount(value["successor"]) ? { is: "gone", successor: value["successor"] } : undefined;
     case "held": {
-      const namespace = namespaceIn(said["namespace"], wire.descriptors);
+      const namespace = namespaceIn(value["namespace"], wire.descriptors);
       return namespace && { is: "held", namespace };
     }
     case "all":
-      return isCount(said["count"]) ? { is: "all", count: said["count"] } : undefined;
+      return isCount(value["count"]) ? { is: "all", count: value["count"] } : undefined;
     case "refused":
-      return { is: "refused", reason: text(said["reason"]) ?? "" };
+      return { is: "refused", reason: text(value["reason"]) ?? "" };
     default:
       return undefined;
   }
 }
 
 export function decodeToKeeper(wire: WireMessage): ToKeeper | undefined {
-  const said = parsed(wire);
-  switch (said?.["is"]) {
+  const value = parsed(wire);
+  switch (value?.["is"]) {
     case "hello":
-      return isCount(said["version"]) ? { is: "hello", version: said["version"] } : undefined;
+      return isCount(value["version"]) ? { is: "hello", version: value["version"] } : undefined;
     case "hold": {
-      const namespace = namespaceIn(said["namespace"], wire.descriptors);
-      return namespace && isCount(said["key"]) ? { is: "hold", key: said["key"], namespace } : undefined;
+      const namespace = namespaceIn(value["namespace"], wire.descriptors);
+      return namespace && isCount(value["key"]) ? { is: "hold", key: value["key"], namespace } : undefined;
     }
     case "release":
-      return isCount(said["key"]) ? { is: "release", key: said["key"] } : undefined;
+      return isCount(value["key"]) ? { is: "release", key: value["key"] } : undefined;
     case "busy":
-      return isCount(said["ms"]) && said["ms"] <= KEEPER_LIMITS.busyMs ? { is: "busy", ms: said["ms"] } : undefined;
+      return isCount(value["ms"]) && value["ms"] <= KEEPER_LIMITS.busyMs ? { is: "busy", ms: value["ms"] } : undefined;
     case "beat":
     case "yield":
     case "end":
     case "take":
     case "taken":
-      return { is: said["is"] };
+      return { is: value["is"] };
     default:
       return undefined;
   }
@@ -115,25 +115,25 @@ function helloIn({ version, keeper, main }: Readonly<Record<string, unknown>>): 
 
 function parsed({ bytes }: WireMessage): Readonly<Record<string, unknown>> | undefined {
   try {
-    const said: unknown = JSON.parse(bytes.toString("utf8"));
-    return isRecord(said) ? said : undefined;
+    const value: unknown = JSON.parse(bytes.toString("utf8"));
+    return isRecord(value) ? value : undefined;
   } catch {
     return undefined;
   }
 }
 
-function namespaceIn(said: unknown, descriptors: readonly number[]): HeldNamespace | undefined {
-  if (!isRecord(said)) return undefined;
-  const { zone } = said;
-  const id = text(said["id"]);
-  const tables = listOf(said["tables"], tableIn);
-  const spared = listOf(said["spared"], (each) => (isPort(each) ? each : undefined));
-  const places = listOf(said["pairs"], placeIn);
+function namespaceIn(value: unknown, descriptors: readonly number[]): HeldNamespace | undefined {
+  if (!isRecord(value)) return undefined;
+  const { zone } = value;
+  const id = text(value["id"]);
+  const tables = listOf(value["tables"], tableIn);
+  const spared = listOf(value["spared"], (each) => (isPort(each) ? each : undefined));
+  const listeners = listOf(value["pairs"], listeningIn);
   const [netlink, ...others] = descriptors;
   if (id === undefined || !isPort(zone) || netlink === undefined) return undefined;
-  if (tables === undefined || spared === undefined || places === undefined) return undefined;
-  if (others.length !== places.length * 2) return undefined;
-  const pairs = places.map((listening, index): HeldPair => ({
+  if (tables === undefined || spared === undefined || listeners === undefined) return undefined;
+  if (others.length !== listeners.length * 2) return undefined;
+  const pairs = listeners.map((listening, index): HeldPair => ({
     udp: others[index * 2] as number,
     tcp: others[index * 2 + 1] as number,
     listening,
@@ -141,39 +141,39 @@ function namespaceIn(said: unknown, descriptors: readonly number[]): HeldNamespa
   return { id, netlink, tables, zone, spared, pairs };
 }
 
-function tableIn(said: unknown): HeldTable | undefined {
-  if (!isRecord(said)) return undefined;
-  const { family } = said;
-  const name = text(said["name"]);
+function tableIn(value: unknown): HeldTable | undefined {
+  if (!isRecord(value)) return undefined;
+  const { family } = value;
+  const name = text(value["name"]);
   return (family === "ip" || family === "ip6") && name !== undefined ? { family, name } : undefined;
 }
 
-function placeIn(said: unknown): HeldPair["listening"] | undefined {
-  if (!isRecord(said)) return undefined;
-  const { udpPort, tcpPort } = said;
-  const address = text(said["address"]);
+function listeningIn(value: unknown): HeldPair["listening"] | undefined {
+  if (!isRecord(value)) return undefined;
+  const { udpPort, tcpPort } = value;
+  const address = text(value["address"]);
   return address !== undefined && isPort(udpPort) && isPort(tcpPort) ? { address, udpPort, tcpPort } : undefined;
 }
 
-/** As many as there can be descriptors for; undefined where one of them is none. */
-function listOf<T>(said: unknown, read: (each: unknown) => T | undefined): readonly T[] | undefined {
-  if (!Array.isArray(said) || said.length > LIMITS.channelDescriptors) return undefined;
-  const found = (said as unknown[]).map(read);
+/** At most as many as there can be descriptors; undefined if one of them is invalid. */
+function listOf<T>(value: unknown, read: (each: unknown) => T | undefined): readonly T[] | undefined {
+  if (!Array.isArray(value) || value.length > LIMITS.channelDescriptors) return undefined;
+  const found = (value as unknown[]).map(read);
   return found.every((each) => each !== undefined) ? found : undefined;
 }
 
-function isCount(said: unknown): said is number {
-  return Number.isSafeInteger(said) && (said as number) >= 0;
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-function isPort(said: unknown): said is number {
-  return isCount(said) && said <= 0xffff;
+function isPort(value: unknown): value is number {
+  return isCount(value) && value <= 0xffff;
 }
 
-function isRecord(said: unknown): said is Readonly<Record<string, unknown>> {
-  return typeof said === "object" && said !== null && !Array.isArray(said);
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function text(said: unknown): string | undefined {
-  return typeof said === "string" ? said : undefined;
+function text(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }

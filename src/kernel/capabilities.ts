@@ -1,14 +1,15 @@
 /**
- * Capabilities belong to threads, and a process made by Node has eleven of them before its first line of ours runs. So they
- * are not given up but never had: the calling thread bounds what it may have, and becomes the program anew. The kernel
- * ends all other threads then, the process keeps its number, and every thread to come inherits from the one that is left.
+ * Capabilities belong to threads, and a Node process has eleven threads before our first line runs. So dns11 does not
+ * drop capabilities but restarts without them: the calling thread limits its bounding set and executes the program
+ * again. The kernel then ends all other threads, the process keeps its pid, and every new thread inherits from the one
+ * that is left.
  */
 import { readFileSync, readdirSync } from "node:fs";
 
 import type { CapabilitySets } from "../base/model/capability-sets.ts";
 import { SystemFault, dropFromBounding, execute, setCapabilities } from "./libc.ts";
 
-/** By their numbers. */
+/** Indexed by number. */
 const NAMES: readonly string[] = (
   "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE " +
   "NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN " +
@@ -26,65 +27,67 @@ interface Masks {
   readonly ambient: bigint;
 }
 
-/** What the calling thread may do now. */
+/** Effective set of the calling thread. */
 export function effectiveCapabilities(): readonly string[] {
   return namesOf(masksIn(statusOf("/proc/thread-self/status") ?? "").effective);
 }
 
-/** Of every thread of this process; one entry where all are alike. */
+/** Sets of every thread of this process; one entry where all are the same. */
 export function threadCapabilities(): CapabilitySets[] {
   const counts = new Map<string, number>();
   for (const thread of readdirSync("/proc/self/task")) {
     const status = statusOf(`/proc/self/task/${thread}/status`);
     if (status === undefined) continue;
-    const key = JSON.stringify(named(masksIn(status)));
+    const key = JSON.stringify(namedSets(masksIn(status)));
     counts.set(key, (counts.get(key) ?? 0) + 1);
   }
   return [...counts].map(([key, threads]) => ({ threads, ...(JSON.parse(key) as Omit<CapabilitySets, "threads">) }));
 }
 
 /**
- * Starts this program anew with no more than `needed`, unless it has no more already. Returns what may not be had and is
- * had all the same: nothing, where all is well.
+ * Restarts this program with no more than `needed`, unless it already has no more. Returns the excess capabilities that
+ * it still has.
  */
 export function dropCapabilities(needed: readonly string[]): readonly string[] {
   const allowed = needed.reduce((mask, name) => mask | bit(NAMES.indexOf(name)), 0n);
   const masks = masksIn(statusOf("/proc/thread-self/status") ?? "");
   const { effective, permitted, inheritable, bounding } = masks;
   const excess = (bounding | permitted | inheritable) & ~allowed;
-  // What bounds nobody but the programs that we might become is no harm done.
-  const kept = namesOf((permitted | inheritable) & ~allowed);
-  const wasStarted = process.env[STARTED_ANEW] === String(process.pid);
-  delete process.env[STARTED_ANEW];
-  if (excess === 0n || wasStarted || (effective & bit(NAMES.indexOf("CAP_SETPCAP"))) === 0n) return kept;
-  // Whatever else would be looked for where somebody happens to stand, and run as root.
+  // A capability in the bounding set alone matters only to programs that we might execute.
+  const remaining = namesOf((permitted | inheritable) & ~allowed);
+  const wasStarted = process.env[RESTARTED] === String(process.pid);
+  delete process.env[RESTARTED];
+  if (excess === 0n || wasStarted || (effective & bit(NAMES.indexOf("CAP_SETPCAP"))) === 0n) return remaining;
+  // A relative path would be resolved in the current folder, and run as root.
   const program = process.argv[1] ?? "";
-  if (!program.startsWith("/")) return kept;
+  if (!program.startsWith("/")) return remaining;
   try {
     for (let number = 0; number < MASK_BITS; number++) {
       if ((bounding & ~allowed & bit(number)) !== 0n) dropFromBounding(number);
     }
-    // What is ambient goes with what is inheritable.
+    // The ambient set shrinks with the inheritable set.
     setCapabilities(effective, permitted, inheritable & allowed);
-    process.env[STARTED_ANEW] = String(process.pid);
+    process.env[RESTARTED] = String(process.pid);
     execute(process.execPath, [process.argv0, ...process.execArgv, program, ...process.argv.slice(2)]);
   } catch (error) {
-    // A kernel's policy, or a program that was replaced meanwhile: names are answered all the same.
+    // A kernel policy forbids it, or the program was replaced on disk: dns11 serves anyway.
     if (!(error instanceof SystemFault)) throw error;
-    delete process.env[STARTED_ANEW];
+    delete process.env[RESTARTED];
   }
-  return kept;
+  return remaining;
 }
 
-/** Says to whom we become that it has been tried: a kernel that gives more than it was told to must not keep us at it. */
-const STARTED_ANEW = "DNS11_STARTED_ANEW";
+/**
+ * Tells the restarted program not to try again: a kernel that grants more than it was told to must not cause a loop.
+ */
+const RESTARTED = "DNS11_RESTARTED";
 const MASK_BITS = 64;
 
 function bit(number: number): bigint {
   return 1n << BigInt(number);
 }
 
-/** A thread may end while it is looked at. */
+/** The thread may have ended meanwhile. */
 function statusOf(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
@@ -106,7 +109,7 @@ function masksIn(status: string): Masks {
   };
 }
 
-function named(masks: Masks): Omit<CapabilitySets, "threads"> {
+function namedSets(masks: Masks): Omit<CapabilitySets, "threads"> {
   const { effective, permitted, inheritable, bounding, ambient } = masks;
   return {
     effective: namesOf(effective),
@@ -117,7 +120,7 @@ function named(masks: Masks): Omit<CapabilitySets, "threads"> {
   };
 }
 
-/** A kernel that is newer than this list has more of them. */
+/** A newer kernel has capabilities beyond this list. */
 function namesOf(mask: bigint): string[] {
   return Array.from({ length: MASK_BITS }, (_, number) => number)
     .filter((number) => (mask & bit(number)) !== 0n)

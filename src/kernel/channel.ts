@@ -1,7 +1,7 @@
 /**
- * Channel: a unix socket between two processes that carries whole messages, and open descriptors with them
- * (SOCK_SEQPACKET, SCM_RIGHTS). Every call is synchronous and waits for nothing; `waitReadable` is for those who wait.
- * A message that does not fit as a whole, with all of its descriptors, is refused and what came of it is closed.
+ * Channel: a unix socket between two processes that carries whole messages with open descriptors (SOCK_SEQPACKET,
+ * SCM_RIGHTS). Every call is synchronous and non-blocking; `waitReadable` waits. A message that does not fit with all
+ * of its descriptors is rejected, and the descriptors that arrived are closed.
  */
 import { chmodSync } from "node:fs";
 
@@ -60,7 +60,7 @@ const BACKLOG = 4;
 const POLLIN = 1;
 const POLL_BYTES = 8;
 
-/** struct msghdr of a 64-bit machine. */
+/** struct msghdr on a 64-bit machine. */
 const MESSAGE_BYTES = 56;
 const IOVEC_AT = 16;
 const IOVEC_COUNT_AT = 24;
@@ -82,7 +82,7 @@ const memory = {
 
 export interface Packet {
   readonly bytes: Buffer;
-  /** Those who receive them close them. */
+  /** The receiver closes them. */
   readonly descriptors: readonly number[];
 }
 
@@ -98,14 +98,14 @@ export class Channel {
     return this.#fd;
   }
 
-  /** Whether it was taken; false where the other side has not read what it was sent before, or is gone. */
+  /** Returns whether the message was sent; false where the peer has not read earlier messages, or is gone. */
   send(bytes: Uint8Array, descriptors: readonly number[] = []): boolean {
     if (bytes.length > LIMITS.channelBytes || descriptors.length > LIMITS.channelDescriptors) {
       throw new RangeError(`A message of ${bytes.length} bytes and ${descriptors.length} descriptors is too large`);
     }
     if (this.#fd < 0) return false;
     memory.data.set(bytes);
-    layOut(bytes.length, writeDescriptors(descriptors));
+    prepareHeader(bytes.length, writeDescriptors(descriptors));
     const sent = retried(() => c.sendmsg(this.#fd, memory.header, MSG_DONTWAIT | MSG_NOSIGNAL));
     if (sent >= 0) return true;
     const errno = lastErrno();
@@ -113,14 +113,14 @@ export class Channel {
     throw new SystemFault("sendmsg", errno, "a channel");
   }
 
-  /** The next message, if there is one; "end" where the other side is gone and everything it said was read. */
+  /** The next message, if there is one; "end" where the peer is gone and everything it sent was read. */
   receive(): Packet | "nothing" | "end" {
     if (this.#fd < 0) return "end";
-    layOut(LIMITS.channelBytes, memory.control.length);
+    prepareHeader(LIMITS.channelBytes, memory.control.length);
     let length = retried(() => c.recvmsg(this.#fd, memory.header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
-    // The other side left without reading everything; what it said before is still to be had.
+    // The peer closed the socket with unread messages; those that it sent before can still be read.
     if (length < 0 && lastErrno() === ECONNRESET) {
-      layOut(LIMITS.channelBytes, memory.control.length);
+      prepareHeader(LIMITS.channelBytes, memory.control.length);
       length = retried(() => c.recvmsg(this.#fd, memory.header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
     }
     if (length < 0) {
@@ -131,7 +131,7 @@ export class Channel {
     const descriptors = readDescriptors();
     if ((memory.header.readInt32LE(FLAGS_AT) & (MSG_TRUNC | MSG_CTRUNC)) !== 0) {
       for (const fd of descriptors) closeQuietly(fd);
-      throw new Fault("TOO_LONG", "A message is longer, or brings more descriptors, than is taken");
+      throw new Fault("TOO_LONG", "A received message exceeds the size limit");
     }
     if (length === 0) return "end";
     return { bytes: Buffer.from(memory.data.subarray(0, length)), descriptors };
@@ -144,19 +144,19 @@ export class Channel {
   }
 }
 
-/** Two ends of a channel; the second is for a child. */
+/** The two ends of a channel; the second is for a child. */
 export function channelPair(): readonly [number, number] {
   const pair = Buffer.alloc(8);
   must(c.socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), "socketpair");
   return [pair.readInt32LE(0), pair.readInt32LE(4)];
 }
 
-/** A socket that waits for others at a path where nothing is, which only its owner may connect to. */
+/** A listening socket at an unused path, which only its owner may connect to. */
 export function listenAt(path: string): number {
   const fd = socket(AF_UNIX, SOCK_SEQPACKET);
   try {
     bindTo(fd, unixAddress(path), path);
-    // Before anybody can connect.
+    // Before listen, so that no other user can connect.
     chmodSync(path, 0o600);
     listenOn(fd, BACKLOG);
     return fd;
@@ -166,7 +166,7 @@ export function listenAt(path: string): number {
   }
 }
 
-/** Throws where nobody listens. */
+/** Throws where no process listens. */
 export function connectAt(path: string): Channel {
   const fd = socket(AF_UNIX, SOCK_SEQPACKET);
   try {
@@ -178,19 +178,19 @@ export function connectAt(path: string): Channel {
   }
 }
 
-/** Whoever connected next; undefined where nobody did. */
+/** The next connection; undefined where none is pending. */
 export function acceptAt(fd: number): Channel | undefined {
   const accepted = retried(() => c.accept(fd, null, null, SOCK_NONBLOCK | SOCK_CLOEXEC));
   return accepted < 0 ? undefined : new Channel(accepted);
 }
 
-/** Whom the kernel saw connect: its process, 0 where this PID namespace does not see it, and its user. */
+/** The peer's credentials at connect: its pid, 0 where this PID namespace does not see it, and its user. */
 export function peerOf(fd: number): { readonly pid: number; readonly uid: number } {
   const credentials = optionBytes(fd, SOL_SOCKET, SO_PEERCRED, Buffer.alloc(12), "SO_PEERCRED");
   return { pid: credentials.readInt32LE(0), uid: credentials.readUInt32LE(4) };
 }
 
-/** Which of these can be read, or have ended, after waiting for one of them for as long as `timeoutMs`. */
+/** Waits up to `timeoutMs` for one of these; returns which can be read or have ended. */
 export function waitReadable(fds: readonly number[], timeoutMs: number): readonly boolean[] {
   const watched = Buffer.alloc(fds.length * POLL_BYTES);
   for (const [index, fd] of fds.entries()) {
@@ -202,7 +202,7 @@ export function waitReadable(fds: readonly number[], timeoutMs: number): readonl
   return fds.map((_, index) => count > 0 && watched.readInt16LE(index * POLL_BYTES + 6) !== 0);
 }
 
-function layOut(dataBytes: number, controlBytes: number): void {
+function prepareHeader(dataBytes: number, controlBytes: number): void {
   const { header, iovec, control, data } = memory;
   header.fill(0);
   writePointer(iovec, 0, data);
@@ -214,7 +214,7 @@ function layOut(dataBytes: number, controlBytes: number): void {
   header.writeBigUInt64LE(BigInt(controlBytes), CONTROL_LENGTH_AT);
 }
 
-/** How long the control message is. */
+/** Returns the length of the control message. */
 function writeDescriptors(descriptors: readonly number[]): number {
   if (descriptors.length === 0) return 0;
   const { control } = memory;

@@ -1,6 +1,6 @@
 /**
- * Connection tracking's memory of a client that is gone. An entry outlives its conversation by minutes, and whoever gets
- * the client's address next would be led where it was led.
+ * Stale conntrack entries of a client that is gone. An entry outlives its conversation by minutes, and would redirect
+ * the next client with the same address to the same place.
  */
 import { codeOf } from "../base/lib/fault.ts";
 import { addressBytes } from "../base/model/address.ts";
@@ -32,22 +32,22 @@ const CTA_IP_V6_DESTINATION = 4;
 const CTA_FILTER_ORIGINAL_FLAGS = 1;
 const CTA_FILTER_BY_SOURCE = 1;
 const CTA_FILTER_BY_DESTINATION = 2;
-/** What tells an entry from all others; the zone, because the same addresses and ports may stand in several. */
+/** Identifies an entry; includes the zone, because the same addresses and ports may occur in several zones. */
 const IDENTITY = [CTA_TUPLE_ORIGINAL, CTA_ID, CTA_ZONE];
 
 type ConntrackEntry = readonly (readonly [attribute: number, value: Buffer])[];
 
 /**
- * Deletes every entry, of any zone, of a conversation that `address` began, in the namespace that the thread is in.
- * Returns how many there were.
+ * Deletes every entry, in any zone, of a conversation that `address` began, in the thread's namespace. Returns their
+ * number.
  */
 export function deleteEntriesFrom(memory: NetlinkMemory, address: string): number {
   const source = bytesOf(address);
   const entries = withSocket(memory, (socket) => entriesFrom(socket, source, address));
-  return withSocket(memory, (socket) => entries.filter((entry) => remove(socket, familyOf(source), entry)).length);
+  return withSocket(memory, (socket) => entries.filter((entry) => deleteEntry(socket, familyOf(source), entry)).length);
 }
 
-/** One for each question: a list that was broken off leaves a socket that is good for nothing. */
+/** A socket for each request: one whose dump was aborted is unusable. */
 function withSocket<T>(memory: NetlinkMemory, use: (socket: NetlinkSocket) => T): T {
   const socket = new NetlinkSocket(memory, NETLINK_NETFILTER);
   try {
@@ -57,7 +57,7 @@ function withSocket<T>(memory: NetlinkMemory, use: (socket: NetlinkSocket) => T)
   }
 }
 
-/** Who asked whom: enough to find the one entry of a conversation, in a zone. */
+/** Both ends of a conversation: enough to find its one entry in a zone. */
 export interface Conversation {
   readonly protocol: "udp" | "tcp";
   readonly source: string;
@@ -67,8 +67,8 @@ export interface Conversation {
 }
 
 /**
- * Deletes these where they are remembered, in any of these zones, in the namespace that the thread is in. Each is found by
- * its hash; searching the table takes tens of milliseconds on a machine whose table is large, however few match.
+ * Deletes the entries of these conversations in any of these zones, in the thread's namespace. Each is found by its
+ * hash; a table scan takes tens of milliseconds on a machine with a large table, however few entries match.
  */
 export function deleteConversations(
   memory: NetlinkMemory,
@@ -77,26 +77,27 @@ export function deleteConversations(
 ): void {
   withSocket(memory, (socket) => {
     for (const conversation of conversations) {
-      for (const zone of zones) remove(socket, familyOf(bytesOf(conversation.source)), entryOf(conversation, zone));
+      for (const zone of zones)
+        deleteEntry(socket, familyOf(bytesOf(conversation.source)), entryOf(conversation, zone));
     }
   });
 }
 
-/** A conversation by UDP that the kernel remembers, with who answers in it instead of whoever was asked. */
+/** A tracked UDP conversation, with the address that answers instead of the original destination. */
 export interface TrackedConversation {
-  /** Where the answers come from, as the kernel has it. */
+  /** The source of the replies. */
   readonly address: string;
   readonly port: number;
   readonly entry: ConntrackEntry;
 }
 
 /**
- * The conversations by UDP with an IPv4 address and port, in the namespace that the thread is in; only those in the zone
- * that every packet is in which no rule puts into another one.
+ * The tracked UDP conversations with an IPv4 address and port, in the thread's namespace; only those in zone 0, where
+ * every packet is that no rule puts into another zone.
  */
 export function trackedConversationsTo(memory: NetlinkMemory, address: string, port: number): TrackedConversation[] {
   const wanted = Buffer.from(addressBytes(address) ?? []);
-  const found: TrackedConversation[] = [];
+  const conversations: TrackedConversation[] = [];
   const write = (w: NetlinkWriter): void => {
     w.raw(genericMessage(AF_INET, 0));
     filterBy(w, CTA_IP_V4_DESTINATION, wanted, CTA_FILTER_BY_DESTINATION);
@@ -105,23 +106,23 @@ export function trackedConversationsTo(memory: NetlinkMemory, address: string, p
     if (!body.includes(wanted)) return;
     const attributes = attributesIn(body, GENERIC_MESSAGE_BYTES);
     if ((attributes.get(CTA_ZONE)?.readUInt16BE(0) ?? 0) !== 0) return;
-    const asked = tupleOf(attributes.get(CTA_TUPLE_ORIGINAL));
-    if (asked.protocol !== UDP || asked.destinationPort !== port || !asked.destination.equals(wanted)) return;
+    const original = tupleOf(attributes.get(CTA_TUPLE_ORIGINAL));
+    if (original.protocol !== UDP || original.destinationPort !== port || !original.destination.equals(wanted)) return;
     const { source, sourcePort } = tupleOf(attributes.get(CTA_TUPLE_REPLY));
-    found.push({ address: [...source].join("."), port: sourcePort, entry: identityOf(attributes) });
+    conversations.push({ address: [...source].join("."), port: sourcePort, entry: identityOf(attributes) });
   };
-  withSocket(memory, (socket) => list(socket, address, write, visit));
-  return found;
+  withSocket(memory, (socket) => dump(socket, address, write, visit));
+  return conversations;
 }
 
-/** Since 5.8 the kernel leaves out the others where it is asked to: a namespace may have many thousands of entries. */
+/** Since Linux 5.8 the kernel can filter: a namespace may have many thousands of entries. */
 function filterBy(w: NetlinkWriter, attribute: number, address: Uint8Array, flag: number): void {
   w.nested(CTA_TUPLE_ORIGINAL, () => w.nested(CTA_TUPLE_IP, () => w.attribute(attribute, address)));
   w.nested(CTA_FILTER, () => w.nativeU32(CTA_FILTER_ORIGINAL_FLAGS, flag));
 }
 
-/** Of more than is looked at, the first. */
-function list(
+/** A dump that exceeds the limit ends after the entries read so far. */
+function dump(
   socket: NetlinkSocket,
   about: string,
   write: (writer: NetlinkWriter) => void,
@@ -135,9 +136,9 @@ function list(
   }
 }
 
-/** Deletes these, in the namespace that the thread is in; returns how many were still there. */
+/** Deletes these, in the thread's namespace; returns how many still existed. */
 export function deleteTracked(memory: NetlinkMemory, remembered: readonly TrackedConversation[]): number {
-  return withSocket(memory, (socket) => remembered.filter(({ entry }) => remove(socket, AF_INET, entry)).length);
+  return withSocket(memory, (socket) => remembered.filter(({ entry }) => deleteEntry(socket, AF_INET, entry)).length);
 }
 
 interface Tuple {
@@ -167,11 +168,11 @@ function entriesFrom(socket: NetlinkSocket, source: Buffer, about: string): Conn
   const entries: ConntrackEntry[] = [];
   const write = (w: NetlinkWriter): void => {
     w.raw(genericMessage(family, 0));
-    // For IPv6 the kernel leaves out those that were asked for.
+    // For IPv6 the kernel's filter drops the entries that match.
     if (family === AF_INET) filterBy(w, CTA_IP_V4_SOURCE, source, CTA_FILTER_BY_SOURCE);
   };
-  list(socket, about, write, (body) => {
-    // Most that are told have nothing to do with this address, and need no closer look.
+  dump(socket, about, write, (body) => {
+    // Most entries do not contain this address and are not parsed.
     if (!body.includes(source)) return;
     const attributes = attributesIn(body, GENERIC_MESSAGE_BYTES);
     const tuple = attributesIn(attributes.get(CTA_TUPLE_ORIGINAL) ?? Buffer.alloc(0));
@@ -212,7 +213,7 @@ function bytesOf(address: string): Buffer {
   return Buffer.from(bytes);
 }
 
-/** Copied, because the next answers are received into the same memory. */
+/** Copied, because the next replies are received into the same memory. */
 function identityOf(attributes: ReadonlyMap<number, Buffer>): ConntrackEntry {
   return IDENTITY.flatMap((attribute) => {
     const value = attributes.get(attribute);
@@ -220,8 +221,8 @@ function identityOf(attributes: ReadonlyMap<number, Buffer>): ConntrackEntry {
   });
 }
 
-/** Whether it was there to be removed: it may have ended by itself. */
-function remove(socket: NetlinkSocket, family: number, entry: ConntrackEntry): boolean {
+/** Returns whether it still existed: it may have timed out. */
+function deleteEntry(socket: NetlinkSocket, family: number, entry: ConntrackEntry): boolean {
   const write = (w: NetlinkWriter): void => {
     w.raw(genericMessage(family, 0));
     for (const [attribute, value] of entry) w.attribute(attribute, value);

@@ -1,16 +1,16 @@
 /**
- * Descriptors: how many files and sockets this process may have, and for how many containers that is enough. Node raises
- * the soft limit to the hard one by itself.
+ * Descriptors: how many files and sockets this process may have, and for how many containers they suffice. Node raises
+ * the soft limit to the hard limit itself.
  */
 import { readFileSync } from "node:fs";
 
 import { LIMITS } from "../base/limits.ts";
 import { growDescriptorTable } from "./libc.ts";
 
-/** A namespace, the owner of its rules, the watch on others' rules, a UDP and a TCP socket. */
+/** A namespace, the owner of its rules, the watch on foreign rules, a UDP and a TCP socket. */
 const PER_CONTAINER = 5;
 /** A KIND node has two more pairs of sockets; few machines have more than a handful of nodes. */
-const FOR_OURSELVES = 64;
+const RESERVED = 64;
 
 export function descriptorsMax(): number {
   const limits = readFileSync("/proc/self/limits", "utf8");
@@ -18,13 +18,13 @@ export function descriptorsMax(): number {
   return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
 }
 
-/** No query and no container waits later while the kernel makes room for more of them. */
+/** So that no query and no container waits later while the kernel grows the table. */
 export function preallocateDescriptors(): void {
   growDescriptorTable(Math.min(descriptorsMax(), LIMITS.descriptorsPreallocated));
 }
 
-/** Beside what queries on their way to servers may take. */
+/** Excludes the descriptors that queries to upstreams may take. */
 export function roomForContainers(descriptors: number): number {
   const shares = LIMITS.upstreamDescriptorShare + LIMITS.connectionDescriptorShare;
-  return Math.max(0, Math.floor((descriptors * (1 - shares) - FOR_OURSELVES) / PER_CONTAINER));
+  return Math.max(0, Math.floor((descriptors * (1 - shares) - RESERVED) / PER_CONTAINER));
 }

@@ -1,6 +1,6 @@
 /**
- * The rules of the older iptables, which nf_tables knows nothing of. Only what decides about a port is understood:
- * protocol, destination port, target.
+ * Rules of iptables-legacy, which nf_tables does not list. Only what matters for a port is parsed: protocol,
+ * destination port, target.
  */
 import { readXtable, xtablesIn } from "./xtables.ts";
 
@@ -19,35 +19,35 @@ const PROTOCOLS = new Map([
   [6, "tcp"],
   [17, "udp"],
 ]);
-/** How a standard target writes that the packet ends there. */
+/** The verdict of a standard target that drops. */
 const VERDICT_DROP = -1;
 
 export interface LegacyRule {
   readonly chain: string;
-  /** The name of what it does: DNAT, DROP, a chain's ... */
+  /** The name of its target: DNAT, DROP, a chain ... */
   readonly target: string;
-  /** undefined where it asks for none of the two. */
+  /** undefined where it matches neither UDP nor TCP in particular. */
   readonly protocol: string | undefined;
   readonly portFrom: number;
   readonly portTo: number;
-  /** The IPv4 address that it asks for; 0.0.0.0 where it asks for none. */
+  /** The IPv4 address that it matches; 0.0.0.0 where it matches any. */
   readonly destination: string;
-  /** The port that DNAT leads to; 0 where it leaves the port as it is. */
+  /** The new destination port of DNAT; 0 where DNAT keeps the port. */
   readonly dnatPort: number | undefined;
-  /** The last rule of a chain that the kernel calls: what happens to everything else. */
+  /** The last rule of a built-in chain: its policy. */
   readonly isPolicy: boolean;
 }
 
-/** The rules of a table, in their order, in the namespace that the thread is in; undefined where it cannot be read. */
+/** The rules of a table in the thread's namespace, in order; undefined where it cannot be read. */
 export function legacyRules(table: string): readonly LegacyRule[] | undefined {
-  // Asking for a table makes it.
+  // Reading a table would create it.
   if (!xtablesIn("ip").includes(table)) return [];
   const whole = readXtable("ip", table);
-  return whole && rulesIn(whole.entries, headsIn(whole.info));
+  return whole && rulesIn(whole.entries, chainHeadsIn(whole.info));
 }
 
-/** Where the chains begin that the kernel calls. */
-function headsIn(info: Buffer): Map<number, string> {
+/** The offsets of the built-in chains. */
+function chainHeadsIn(info: Buffer): Map<number, string> {
   const valid = info.readUInt32LE(NAME_BYTES);
   const heads = HOOKS.flatMap((name, hook): [number, string][] =>
     (valid & (1 << hook)) === 0 ? [] : [[info.readUInt32LE(INFO_HOOKS + 4 * hook), name]],
@@ -65,9 +65,16 @@ function rulesIn(entries: Buffer, heads: ReadonlyMap<number, string>): LegacyRul
     chain = heads.get(at) ?? chain;
     const target = entry.subarray(entry.readUInt16LE(ENTRY_TARGET), next);
     const name = nameOf(target);
-    // A chain of a user's begins with an entry that only says what it is called.
+    // A user-defined chain begins with an entry that holds only its name.
     if (name === "ERROR") chain = textAt(target, EXTENSION_BYTES);
-    else rules.push({ chain, target: targetOf(target), ...matchOf(entry), ...leadOf(entry, target), isPolicy: false });
+    else
+      rules.push({
+        chain,
+        target: targetOf(target),
+        ...matchOf(entry),
+        ...destinationOf(entry, target),
+        isPolicy: false,
+      });
     at += next;
     const isLast = heads.has(at) || nameOf(entries.subarray(at + targetAt(entries, at))) === "ERROR";
     const rule = rules.at(-1);
@@ -87,14 +94,14 @@ function targetOf(target: Buffer): string {
   return verdict === VERDICT_DROP ? "DROP" : "";
 }
 
-function leadOf(entry: Buffer, target: Buffer): Pick<LegacyRule, "destination" | "dnatPort"> {
+function destinationOf(entry: Buffer, target: Buffer): Pick<LegacyRule, "destination" | "dnatPort"> {
   const destination = [...entry.subarray(ENTRY_DESTINATION, ENTRY_DESTINATION + 4)].join(".");
   const isDnat = nameOf(target) === "DNAT";
   const port = isDnat ? dnatPort(target.readUInt8(EXTENSION_BYTES - 1), target.subarray(EXTENSION_BYTES)) : undefined;
   return { destination, dnatPort: port };
 }
 
-/** linux/netfilter/nf_nat.h: where the range of ports begins, in what a target DNAT of some revision holds. */
+/** linux/netfilter/nf_nat.h: the start of the port range in a DNAT target of some revision. */
 export function dnatPort(revision: number, info: Buffer): number | undefined {
   const at = revision === 0 ? 16 : 36;
   return info.length < at + 2 ? undefined : info.readUInt16BE(at);
@@ -116,7 +123,7 @@ function matchOf(entry: Buffer): Pick<LegacyRule, "protocol" | "portFrom" | "por
   return { protocol, portFrom: 0, portTo: PORT_MAX };
 }
 
-/** Of a match or a target, behind its size. */
+/** Of a match or a target, after its size. */
 function nameOf(extension: Buffer): string {
   return extension.length < EXTENSION_BYTES ? "" : textAt(extension.subarray(0, EXTENSION_BYTES - 1), 2);
 }

@@ -1,9 +1,10 @@
 /**
- * Where libc is called, together with channel.ts, process.ts and seccomp.ts beside it. Everything here runs synchronously on the calling thread, which is what makes the
- * namespace bracket possible: setns changes one thread, and no step of these calls leaves it.
- *
- * Cold calls throw a SystemFault that names the call and the errno; the two calls of the data plane (recvmmsg, sendmmsg)
- * and plain sends return what the kernel returned, because their failures are ordinary and per packet.
+ * The calls into libc, together with channel.ts, process.ts and seccomp.ts. Every call runs synchronously on the
+ * calling thread. The namespace bracket depends on that: setns changes one thread, and no step of these calls leaves
+ * it.
+ * |
+ * Calls off the hot path throw a SystemFault with the call and the errno. The two calls of the data plane (recvmmsg,
+ * sendmmsg) and plain sends return the kernel's result, because their failures are ordinary and per packet.
  */
 import { closeSync, constants, openSync } from "node:fs";
 import { getSystemErrorName } from "node:util";
@@ -111,7 +112,7 @@ const OPENAT2 = 437;
 const O_CLOEXEC = 0o2000000;
 const RESOLVE_IN_ROOT = 0x10;
 
-/** The kernel said no: which call, which errno, and about what. */
+/** A failed system call: the call, its errno, and its subject. */
 export class SystemFault extends Fault {
   readonly errno: number;
 
@@ -122,7 +123,7 @@ export class SystemFault extends Fault {
   }
 }
 
-/** The word of an errno: "EPERM" for 1. */
+/** The name of an errno: "EPERM" for 1. */
 export function errnoName(errno: number): string {
   try {
     return getSystemErrorName(-errno);
@@ -136,13 +137,13 @@ export function lastErrno(): number {
   return koffi.errno();
 }
 
-/** What the call returned, unless it failed. */
+/** Returns the result; throws where the call failed. */
 export function must(result: number, call: string, about?: string): number {
   if (result < 0) throw new SystemFault(call, lastErrno(), about);
   return result;
 }
 
-/** Moves the calling thread into the network namespace behind `fd`. */
+/** Moves the calling thread into the network namespace of `fd`. */
 export function setNetworkNamespace(fd: number): void {
   must(c.setns(fd, CLONE_NEWNET), "setns");
 }
@@ -152,12 +153,12 @@ export function unshareNetworkNamespace(): void {
   must(c.unshare(CLONE_NEWNET), "unshare");
 }
 
-/** Whether `fd` is a network namespace, and nothing else that happens to be a file. */
+/** Whether `fd` is a network namespace and not another kind of file. */
 export function isNetworkNamespace(fd: number): boolean {
   return c.ioctl(fd, NS_GET_NSTYPE, 0) === CLONE_NEWNET;
 }
 
-/** A socket that does not block and that no child inherits. */
+/** A non-blocking socket that no child inherits. */
 export function socket(domain: number, type: number, protocol = 0): number {
   return must(c.socket(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol), "socket");
 }
@@ -166,7 +167,7 @@ export function bindTo(fd: number, address: Uint8Array, about: string): void {
   must(c.bind(fd, address, address.length), "bind", about);
 }
 
-/** Starts to connect; EINPROGRESS is how a stream begins, not a failure. */
+/** Starts connecting; EINPROGRESS is normal for a stream. */
 export function connectTo(fd: number, address: Uint8Array, about: string): void {
   const EINPROGRESS = 115;
   if (c.connect(fd, address, address.length) < 0 && lastErrno() !== EINPROGRESS) {
@@ -174,17 +175,17 @@ export function connectTo(fd: number, address: Uint8Array, about: string): void 
   }
 }
 
-/** Takes back what `connectTo` did; the other side of a stream hears of it by a reset. */
+/** Reverts `connectTo`; the peer of a stream gets a reset. */
 export function disconnect(fd: number): void {
   const unspecified = Buffer.alloc(16);
-  must(c.connect(fd, unspecified, unspecified.length), "connect", "nobody");
+  must(c.connect(fd, unspecified, unspecified.length), "connect", "AF_UNSPEC");
 }
 
 export function listenOn(fd: number, backlog: number): void {
   must(c.listen(fd, backlog), "listen");
 }
 
-/** The port, or for netlink the port id, that the kernel chose. */
+/** The local address, with the port or the netlink port id that the kernel chose. */
 export function localAddress(fd: number): Buffer {
   const address = Buffer.alloc(28);
   const length = Buffer.alloc(4);
@@ -199,17 +200,19 @@ function setOption(fd: number, name: number, value: number, about: string, level
   must(c.setsockopt(fd, level, name, bytes, bytes.length), "setsockopt", about);
 }
 
-/** Has the kernel drop what a netlink socket has no room for, instead of making an error of it. */
+/** Has the kernel drop what overflows a netlink socket, instead of reporting an error. */
 export function ignoreOverflow(fd: number): void {
   setOption(fd, NETLINK_NO_ENOBUFS, 1, "NETLINK_NO_ENOBUFS", SOL_NETLINK);
 }
 
-/** Lets nobody else bind the address of this socket: the newest of several such UDP sockets would get the packets. */
+/**
+ * Prevents other sockets from binding to this address: the newest of several such UDP sockets would get the packets.
+ */
 export function forbidAddressReuse(fd: number): void {
   setOption(fd, SO_REUSEADDR, 0, "SO_REUSEADDR");
 }
 
-/** The port id of a netlink socket; undefined for a descriptor that is none. */
+/** The port id of a netlink socket; undefined for any other descriptor. */
 export function netlinkPort(fd: number): number | undefined {
   try {
     const address = localAddress(fd);
@@ -227,7 +230,7 @@ export function setReceiveBuffer(fd: number, bytes: number): void {
   setOption(fd, SO_RCVBUF, bytes, "SO_RCVBUF");
 }
 
-/** The same past what net.core.rmem_max allows, which takes CAP_NET_ADMIN; without that, as far as it allows. */
+/** The same beyond net.core.rmem_max, which takes CAP_NET_ADMIN; without it, up to that limit. */
 export function forceReceiveBuffer(fd: number, bytes: number): void {
   try {
     setOption(fd, SO_RCVBUFFORCE, bytes, "SO_RCVBUFFORCE");
@@ -236,7 +239,7 @@ export function forceReceiveBuffer(fd: number, bytes: number): void {
   }
 }
 
-/** The process id on the other side of a connected unix socket, as this PID namespace sees it; 0 where it does not. */
+/** The pid of the peer of a connected unix socket; 0 where this PID namespace does not see it. */
 export function peerProcess(fd: number): number {
   const credentials = Buffer.alloc(12);
   const length = Buffer.alloc(4);
@@ -245,7 +248,7 @@ export function peerProcess(fd: number): number {
   return credentials.readInt32LE(0);
 }
 
-/** What an option holds, in as many bytes as the kernel gives of `bytes`, which may hold what is asked for. */
+/** The value of an option, truncated to what the kernel returns; `bytes` may hold the request. */
 export function optionBytes(fd: number, level: number, name: number, bytes: Buffer, about: string): Buffer {
   const length = Buffer.alloc(4);
   length.writeUInt32LE(bytes.length);
@@ -253,7 +256,7 @@ export function optionBytes(fd: number, level: number, name: number, bytes: Buff
   return bytes.subarray(0, length.readUInt32LE(0));
 }
 
-/** Sends on a connected socket; returns what the kernel returned, and never raises SIGPIPE. */
+/** Sends on a connected socket; returns the kernel's result, and never raises SIGPIPE. */
 export function send(fd: number, data: Uint8Array): number {
   return c.send(fd, data, data.length, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -262,12 +265,12 @@ export function sendTo(fd: number, data: Uint8Array, address: Uint8Array): numbe
   return c.sendto(fd, data, data.length, MSG_DONTWAIT | MSG_NOSIGNAL, address, address.length);
 }
 
-/** Receives into memory at a fixed address; -1 when there is nothing. */
+/** Receives into memory at a fixed address; -1 where there is nothing. */
 export function receive(fd: number, address: number, length: number): number {
   return c.recv(fd, address, length, MSG_DONTWAIT);
 }
 
-/** The data plane's two calls, on arrays of mmsghdr at fixed addresses. */
+/** The two calls of the data plane, on arrays of mmsghdr at fixed addresses. */
 export function receiveMany(fd: number, messages: number, count: number): number {
   return c.recvmmsg(fd, messages, count, MSG_DONTWAIT, 0);
 }
@@ -276,12 +279,12 @@ export function sendMany(fd: number, messages: number, count: number): number {
   return c.sendmmsg(fd, messages, count, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/** The address of a buffer's first byte. The buffer must outlive every use, and its memory never moves. */
+/** The address of a buffer's first byte. The buffer must outlive every use; its memory never moves. */
 export function addressOf(memory: Uint8Array): number {
   return Number(koffi.address(memory));
 }
 
-/** The first bytes of a file as memory: what is stored there is in the file at once, and outlives the process. */
+/** Maps the first bytes of a file: a store is in the file at once, and outlives the process. */
 export function mapShared(fd: number, length: number): ArrayBuffer {
   const READ_AND_WRITE = 3;
   const SHARED = 1;
@@ -291,7 +294,7 @@ export function mapShared(fd: number, length: number): ArrayBuffer {
   return koffi.view(memory, length);
 }
 
-/** Takes the whole-file lock, or says that somebody else has it. */
+/** Takes the lock of the whole file; returns false where another process has it. */
 export function tryLock(fd: number): boolean {
   if (c.flock(fd, LOCK_EXCLUSIVE_NOW) === 0) return true;
   const EWOULDBLOCK = 11;
@@ -299,12 +302,12 @@ export function tryLock(fd: number): boolean {
   throw new SystemFault("flock", lastErrno());
 }
 
-/** The calling thread, and what it executes, can never have this capability again. Takes CAP_SETPCAP. */
+/** Prevents the calling thread, and whatever it executes, from ever having this capability. Takes CAP_SETPCAP. */
 export function dropFromBounding(capability: number): void {
   must(c.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0), "prctl", `capability ${capability}`);
 }
 
-/** The calling thread's capabilities, each set as a mask. */
+/** Sets the calling thread's capabilities, one mask each. */
 export function setCapabilities(effective: bigint, permitted: bigint, inheritable: bigint): void {
   const header = Buffer.alloc(8);
   header.writeUInt32LE(CAPABILITY_VERSION_3, 0);
@@ -318,51 +321,54 @@ export function setCapabilities(effective: bigint, permitted: bigint, inheritabl
 }
 
 /**
- * Becomes another program: same process, same environment, one thread. Returns only by a SystemFault. Node marks all that
- * it was started with as not to be passed on, so the three that every program has are unmarked.
+ * Executes another program in this process, with this environment. Returns only by a SystemFault. Node marks all
+ * inherited descriptors close-on-exec, so stdin, stdout and stderr are unmarked.
  */
 export function execute(path: string, words: readonly string[]): void {
   for (const fd of [0, 1, 2]) c.fcntl(fd, F_SETFD, 0);
   must(c.execv(path, [...words, null]), "execv", path);
 }
 
-/** Gives memory back that the C library keeps for later; where it is another library than glibc, nothing. */
+/** Returns unused memory of the C library to the kernel; does nothing with a library other than glibc. */
 export function trimMalloc(): void {
   try {
     lib.func("int malloc_trim(size_t pad)")(0);
   } catch {
-    // There is no such thing to ask for.
+    // This C library has no malloc_trim.
   }
 }
 
-/** Asks the kernel for SIGALRM in `seconds`, whatever the event loop does meanwhile; 0 takes it back. */
+/** Requests SIGALRM in `seconds`, whatever the event loop does meanwhile; 0 cancels it. */
 export function alarm(seconds: number): void {
   c.alarm(seconds);
 }
 
-/** The index of an interface in the calling thread's namespace; 0 when there is none of that name. */
+/** The index of an interface in the thread's namespace; 0 where it has none of that name. */
 function interfaceIndex(name: string): number {
   return c.ifNameToIndex(name);
 }
 
-/** The interface of a link-local address with a zone, which only the namespace it is used in can number; 0 for others. */
+/**
+ * The interface index for a link-local address with a zone, which is valid only in the namespace it is used in; 0 for
+ * other addresses.
+ */
 export function scopeOf(address: string): number {
   const zone = address.split("%", 2)[1];
   if (zone === undefined) return 0;
   return /^\d+$/.test(zone) ? Number(zone) : interfaceIndex(zone);
 }
 
-/** Finds a place without opening what is there; Node has no name for it. */
+/** Opens a path without opening the file itself; Node has no constant for it. */
 export const O_PATH = 0o10000000;
 
 /**
- * Opens a path as a process whose root is `root` would see it. Absolute links inside (`/var/run -> /run`) stay inside,
- * which a path through /proc/PID/root does not give. The flags are those of open(2); nothing is made, as no mode is given,
- * and nobody who holds a lease is waited for.
+ * Opens a path as a process with the root `root` would. Absolute links inside (`/var/run -> /run`) stay inside, which
+ * is not so for a path through /proc/PID/root. The flags are those of open(2). Creates nothing, as no mode is given,
+ * and does not wait for the holder of a lease.
  */
 export function openInRoot(root: number, path: string, flags: number): number {
   const how = Buffer.alloc(24);
-  // The kernel takes no other flag beside O_PATH than those that say how to get there.
+  // O_PATH can only be combined with flags about path resolution.
   const waiting = (flags & O_PATH) === 0 ? constants.O_NONBLOCK : 0;
   how.writeBigUInt64LE(BigInt(O_CLOEXEC | flags | waiting), 0);
   how.writeBigUInt64LE(BigInt(RESOLVE_IN_ROOT), 16);
@@ -370,26 +376,26 @@ export function openInRoot(root: number, path: string, flags: number): number {
 }
 
 /**
- * Has the kernel make the process's table of descriptors this large at once, and not by doubling it whenever it is full:
- * for that it waits, in a process of several threads, until all processors have let go of the old one.
+ * Has the kernel allocate a descriptor table of this size at once instead of doubling it whenever it is full. In a
+ * process with several threads, each doubling waits until all processors have released the old table.
  */
 export function growDescriptorTable(size: number): void {
-  const somebody = openSync("/dev/null", "r");
-  const last = c.fcntl(somebody, F_DUPFD_CLOEXEC, size - 1);
-  closeSync(somebody);
-  if (last >= 0) closeSync(last);
+  const placeholder = openSync("/dev/null", "r");
+  const highest = c.fcntl(placeholder, F_DUPFD_CLOEXEC, size - 1);
+  closeSync(placeholder);
+  if (highest >= 0) closeSync(highest);
 }
 
-/** Another number for the same, which no child inherits. */
+/** Another descriptor for the same file, which no child inherits. */
 export function duplicate(fd: number): number {
   return must(c.fcntl(fd, F_DUPFD_CLOEXEC, 0), "fcntl", "F_DUPFD_CLOEXEC");
 }
 
-/** Closes what may already be closed: the way out of a half-made thing. */
+/** Closes a descriptor that may already be closed, as in the cleanup after a failed setup. */
 export function closeQuietly(fd: number): void {
   try {
     closeSync(fd);
   } catch {
-    // Nothing is left to do for a descriptor that the kernel no longer knows.
+    // The descriptor is already closed.
   }
 }

@@ -1,11 +1,13 @@
 /**
- * The memory that packets are received into, answered in, and sent from. One block serves every UDP socket of the
- * process, because a batch is received, answered and sent before the event loop turns. The arrays of struct mmsghdr that
- * the kernel wants are laid out once; per packet only lengths change.
+ * MessageBlock: the memory in which packets are received, answered, and sent. One block serves every UDP socket of the
+ * process, because a batch is received, answered and sent within one turn of the event loop. The kernel's arrays of
+ * struct mmsghdr are laid out once; per packet only lengths change.
  */
 import { addressOf, lastErrno, receiveMany, sendMany } from "./libc.ts";
 
-/** struct mmsghdr on a 64-bit machine: name, its length, iovec, their count, control, its length, flags, message length. */
+/**
+ * struct mmsghdr on a 64-bit machine: name, its length, iovec, their count, control, its length, flags, message length.
+ */
 const HEADER_BYTES = 64;
 const HEADER_WORDS = HEADER_BYTES / 4;
 const NAME_LENGTH_WORD = 2;
@@ -34,14 +36,14 @@ export class MessageBlock {
   readonly #dataAddress: number;
   readonly #namesAddress: number;
   #replies = 0;
-  /** Why the last receive brought nothing; 0 where there was nothing to bring. A connected socket tells refusals so. */
+  /** The errno of the last receive; 0 where the socket was just empty. A connected socket reports refusals this way. */
   receiveErrno = 0;
 
   constructor(slots: number, slotBytes: number) {
     this.slots = slots;
-    // A stride that is no multiple of a page keeps the slots' first lines in different cache sets.
+    // A stride that is not a multiple of a page puts the slots' first lines into different cache sets.
     this.#stride = Math.ceil(slotBytes / 64) * 64 + 64;
-    // Only pages that are written become memory, so room for the largest message costs nothing until one comes.
+    // Only written pages take memory, so room for the largest message costs nothing until one arrives.
     this.data = Buffer.allocUnsafeSlow(slots * this.#stride);
     this.#addresses = Buffer.alloc(slots * ADDRESS_BYTES);
     this.#receiveHeaders = new Uint32Array(slots * HEADER_WORDS);
@@ -70,12 +72,12 @@ export class MessageBlock {
     return slot * this.#stride;
   }
 
-  /** How long the message received into a slot is. */
+  /** Length of the message received into a slot. */
   lengthOf(slot: number): number {
     return this.#receiveHeaders[slot * HEADER_WORDS + MESSAGE_LENGTH_WORD] as number;
   }
 
-  /** Receives what is there into the slots from `first`, each message cut at `bytesMax`; the number received. */
+  /** Receives waiting messages into the slots from `first`, each truncated at `bytesMax`; returns their number. */
   receive(fd: number, first: number, bytesMax: number, most = this.slots): number {
     const count = Math.min(this.slots - first, most);
     for (let slot = first; slot < first + count; slot++) {
@@ -88,7 +90,7 @@ export class MessageBlock {
     return Math.max(0, received);
   }
 
-  /** Puts a message that came another way into a slot, as if it had been received into it. */
+  /** Puts a message from elsewhere into a slot, as if it had been received there. */
   place(slot: number, message: Uint8Array, length: number, sender: Uint8Array): void {
     this.data.set(length === message.length ? message : message.subarray(0, length), this.offsetOf(slot));
     this.#addresses.set(sender, slot * ADDRESS_BYTES);
@@ -96,28 +98,30 @@ export class MessageBlock {
     this.#receiveHeaders[slot * HEADER_WORDS + MESSAGE_LENGTH_WORD] = length;
   }
 
-  /** The port that a slot's message came from. */
+  /** The source port of a slot's message. */
   senderPort(slot: number): number {
     return this.#addresses.readUInt16BE(slot * ADDRESS_BYTES + 2);
   }
 
   /**
-   * The address that a slot's message came from, for an answer that comes later: a copy, or `known` where that differs in
-   * nothing but the port, for almost all of a namespace come from one address.
+   * The source address of a slot's message, for a later answer: a copy, or `known` where that differs only in the port,
+   * because almost all messages in a namespace come from one address.
    */
   senderOf(slot: number, known: Buffer): Buffer {
     const start = slot * ADDRESS_BYTES;
     const length = this.#receiveHeaders[slot * HEADER_WORDS + NAME_LENGTH_WORD] as number;
-    return this.#isAlike(start, length, known) ? known : Buffer.from(this.#addresses.subarray(start, start + length));
+    return this.#hasAddress(start, length, known)
+      ? known
+      : Buffer.from(this.#addresses.subarray(start, start + length));
   }
 
-  #isAlike(start: number, length: number, known: Buffer): boolean {
+  #hasAddress(start: number, length: number, known: Buffer): boolean {
     if (known.length !== length) return false;
     for (let at = BEHIND_PORT; at < length; at++) if (this.#addresses[start + at] !== known[at]) return false;
     return true;
   }
 
-  /** Has a slot's first `length` bytes sent back to where its message came from. */
+  /** Queues a slot's first `length` bytes as the reply to its message. */
   reply(slot: number, length: number): void {
     const header = this.#replies * HEADER_WORDS;
     const iovec = this.#replies * IOVEC_WORDS;
@@ -131,8 +135,8 @@ export class MessageBlock {
   }
 
   /**
-   * Sends all replies. The kernel stops at the first that it cannot send; that one is skipped, so that one asker's EPERM
-   * never costs another's answer. Returns how many were skipped.
+   * Sends all replies. The kernel stops at the first that it cannot send. That one is skipped, so that an EPERM for one
+   * client never costs another client its answer. Returns how many were skipped.
    */
   flush(fd: number): number {
     const total = this.#replies;
@@ -150,7 +154,7 @@ export class MessageBlock {
     return unsent;
   }
 
-  /** Forgets replies that can no longer be sent, because their socket is gone. */
+  /** Drops replies whose socket is gone. */
   discard(): void {
     this.#replies = 0;
   }
@@ -160,7 +164,7 @@ function bytesOf(words: Uint32Array): Uint8Array {
   return new Uint8Array(words.buffer);
 }
 
-/** A pointer, low half first. Addresses are below 2^53, so a number holds one. */
+/** Writes a pointer, low half first. Addresses are below 2^53, so a number holds one. */
 function writePointer(words: Uint32Array, word: number, address: number): void {
   words[word] = address >>> 0;
   words[word + 1] = Math.floor(address / 0x1_0000_0000);

@@ -1,6 +1,6 @@
 /**
- * Netlink's framing, for the subsystems that dns11 speaks by itself: messages are a header and nested attributes,
- * all padded to four bytes. Writing appends to one growing buffer; reading walks a received one without copying.
+ * Netlink framing for the subsystems that dns11 uses directly: messages are a header and nested attributes, padded to
+ * four bytes. Writing appends to one growing buffer; reading walks a received buffer without copying.
  */
 
 export const NLM_F_REQUEST = 0x001;
@@ -16,9 +16,9 @@ const NESTED = 0x8000;
 
 const align = (length: number): number => (length + 3) & ~3;
 
-/** Builds one or several messages, one after the other, for a single send. */
+/** Builds one or more messages for a single send. */
 export class NetlinkWriter {
-  /** Zeroed, because the bytes that pad an attribute are sent, too. Enough for the whole table at once. */
+  /** Zeroed, because padding bytes are sent too. Large enough for a whole table. */
   #bytes = Buffer.alloc(8192);
   #length = 0;
 
@@ -34,7 +34,7 @@ export class NetlinkWriter {
     this.#bytes.writeUInt32LE(sequence, start + 8);
   }
 
-  /** Bytes as they are: the fixed part that follows a header. */
+  /** Appends bytes as they are: the fixed part that follows a header. */
   raw(bytes: Uint8Array): void {
     const start = this.#grow(align(bytes.length));
     this.#bytes.set(bytes, start);
@@ -50,13 +50,13 @@ export class NetlinkWriter {
     this.#bytes.write(value, start, "latin1");
   }
 
-  /** A number in network order, as nfnetlink wants all of its numbers. */
+  /** A number in network byte order, as nfnetlink requires. */
   u32(type: number, value: number): void {
     const start = this.#header(type, 4);
     this.#bytes.writeUInt32BE(value >>> 0, start);
   }
 
-  /** A number in the machine's order, as the rest of netlink wants it. */
+  /** A number in native byte order, as the rest of netlink requires. */
   nativeU32(type: number, value: number): void {
     const start = this.#header(type, 4);
     this.#bytes.writeUInt32LE(value >>> 0, start);
@@ -73,7 +73,10 @@ export class NetlinkWriter {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** An attribute's own four bytes, and room for its value, whose place is returned. The bytes are others afterwards. */
+  /**
+   * Writes an attribute header and reserves room for the value; returns the value's offset. Replaces the buffer where
+   * it has to grow.
+   */
   #header(type: number, length: number): number {
     const start = this.#grow(4 + align(length));
     this.#bytes.writeUInt16LE(4 + length, start);
@@ -97,12 +100,12 @@ export class NetlinkWriter {
 export interface NetlinkMessage {
   readonly type: number;
   readonly sequence: number;
-  /** The port id of whoever caused it; 0 is the kernel. */
+  /** The port id of the socket that caused it; 0 is the kernel. */
   readonly port: number;
   readonly body: Buffer;
 }
 
-/** The messages in one received datagram; what is cut short is left out. */
+/** The messages of one received datagram; truncated ones are left out. */
 export function* messagesIn(datagram: Buffer): Generator<NetlinkMessage> {
   let at = 0;
   while (at + HEADER_BYTES <= datagram.length) {
@@ -118,21 +121,24 @@ export function* messagesIn(datagram: Buffer): Generator<NetlinkMessage> {
   }
 }
 
-/** What a message says about the request it answers: an errno (0 for "done well"), the end of a dump, or neither. */
+/**
+ * The outcome of the request that a message answers: an errno (0 for success), the end of a dump, or undefined for
+ * neither.
+ */
 export function outcomeOf(message: NetlinkMessage): { readonly errno: number } | "end" | undefined {
   if (message.type === NLMSG_ERROR) return { errno: -message.body.readInt32LE(0) };
   if (message.type === NLMSG_DONE) return "end";
   return undefined;
 }
 
-/** The attributes in `bytes` from `offset`, by type; nested ones are read by calling this again on their value. */
+/** The attributes in `bytes` from `offset`, by type. Call it again on a value for nested ones. */
 export function attributesIn(bytes: Buffer, offset = 0): Map<number, Buffer> {
   const found = new Map<number, Buffer>();
   for (const [type, value] of attributeList(bytes, offset)) found.set(type, value);
   return found;
 }
 
-/** The same as a list, for the places where one type comes several times. */
+/** The same as a list, where a type may occur several times. */
 export function attributeList(bytes: Buffer, offset = 0): [number, Buffer][] {
   const list: [number, Buffer][] = [];
   let at = offset;
@@ -145,7 +151,7 @@ export function attributeList(bytes: Buffer, offset = 0): [number, Buffer][] {
   return list;
 }
 
-/** A text attribute without the zero that ends it. */
+/** A text attribute without its terminating zero. */
 export function textOf(value: Buffer | undefined): string {
   if (value === undefined) return "";
   const end = value.indexOf(0);

@@ -1,6 +1,7 @@
 /**
- * A netlink socket of the namespace it was made in. The kernel works a request off inside send, so the answers can be
- * read at once and every exchange is one synchronous call: nothing awaits between going into a namespace and coming home.
+ * NetlinkSocket: a netlink socket of the namespace it was made in. The kernel processes a request inside send, so the
+ * replies can be read at once and every exchange is one synchronous call: nothing awaits between entering and leaving a
+ * namespace.
  */
 import { LIMITS } from "../base/limits.ts";
 import { Fault } from "../base/lib/fault.ts";
@@ -28,21 +29,21 @@ import {
 } from "./netlink-message.ts";
 
 const RECEIVE_BYTES = 64 * 1024;
-/** Room for the answers to the longest transaction, so that no refusal is lost. */
+/** Room for the replies to the longest transaction, so that no error is lost. */
 const RECEIVE_QUEUE_BYTES = 256 * 1024;
 const EAGAIN = 11;
 
-/** The memory that answers are received into, shared by all sockets because every exchange is synchronous. */
+/** The receive buffer, shared by all sockets because every exchange is synchronous. */
 export class NetlinkMemory {
   readonly bytes = Buffer.allocUnsafeSlow(RECEIVE_BYTES);
   readonly address = addressOf(this.bytes);
 }
 
-/** One request: its number, flags beside REQUEST (ACK or DUMP, so that its answers have an end), and what it holds. */
+/** One request: its type, flags beside REQUEST (ACK or DUMP, so that its replies have an end), and its body. */
 export interface NetlinkRequest {
   readonly type: number;
   readonly flags: number;
-  /** The two words of the message when the kernel refuses it. */
+  /** The call and its subject, for the error message where the kernel refuses. */
   readonly call: string;
   readonly about: string;
   readonly write: (writer: NetlinkWriter) => void;
@@ -52,18 +53,18 @@ export class NetlinkSocket {
   readonly #memory: NetlinkMemory;
   #fd: number;
   #sequence = 0;
-  /** The id by which the kernel names this socket as the cause of a change. */
+  /** The port id by which the kernel identifies this socket as the cause of a change. */
   readonly port: number;
 
   /**
-   * Opens the socket in the namespace that the calling thread is in, or takes over one that another process made. Only one
-   * process may ask by it at a time: what it answers is for whoever reads first.
+   * Opens the socket in the thread's namespace, or takes over one that another process made. Only one process may use
+   * it at a time: replies go to the first reader.
    */
-  constructor(memory: NetlinkMemory, protocol: number, made?: number) {
+  constructor(memory: NetlinkMemory, protocol: number, existing?: number) {
     this.#memory = memory;
-    this.#fd = made ?? socket(AF_NETLINK, SOCK_RAW, protocol);
+    this.#fd = existing ?? socket(AF_NETLINK, SOCK_RAW, protocol);
     try {
-      if (made === undefined) {
+      if (existing === undefined) {
         const anyPort = Buffer.alloc(12);
         anyPort.writeUInt16LE(AF_NETLINK, 0);
         bindTo(this.#fd, anyPort, "netlink");
@@ -77,16 +78,16 @@ export class NetlinkSocket {
   }
 
   /**
-   * Makes one request, hands over what answers it, and throws if the kernel refuses. `visit` must not ask in turn; where it
-   * returns false it has seen enough. A list that is too long is broken off with a Fault. A socket that was left in the
-   * middle of a list can only be closed.
+   * Sends one request, passes each reply to `visit`, and throws where the kernel refuses. `visit` must not send
+   * requests; it returns false to stop. A dump that is too long ends with a Fault. After an aborted dump the socket can
+   * only be closed.
    */
   request({ type, flags, call, about, write }: NetlinkRequest, visit?: (body: Buffer) => boolean | void): void {
     const writer = new NetlinkWriter();
     const sequence = this.nextSequence();
     writer.message(type, NLM_F_REQUEST | flags, sequence, () => write(writer));
     this.send(writer.bytes);
-    const bound = (flags & NLM_F_DUMP) === NLM_F_DUMP ? new Bound(call) : undefined;
+    const bound = (flags & NLM_F_DUMP) === NLM_F_DUMP ? new DumpLimit(call) : undefined;
     for (const message of this.received(bound)) {
       if (message.sequence !== sequence) continue;
       const outcome = outcomeOf(message);
@@ -95,7 +96,7 @@ export class NetlinkSocket {
       } else if (outcome === "end" || outcome.errno === 0) return;
       else throw new SystemFault(call, outcome.errno, about);
     }
-    throw new Error(`netlink did not say how ${call} ended`);
+    throw new Error(`netlink did not complete ${call}`);
   }
 
   /** -1 once it is closed. */
@@ -111,8 +112,8 @@ export class NetlinkSocket {
     if (send(this.#fd, bytes) < 0) throw new SystemFault("send", lastErrno(), "netlink");
   }
 
-  /** The messages that are there now, until nothing is left: a dump continues itself while it is read. */
-  *received(bound?: Bound): Generator<NetlinkMessage> {
+  /** The messages that are waiting, until none is left: a dump continues while it is read. */
+  *received(bound?: DumpLimit): Generator<NetlinkMessage> {
     for (;;) {
       const length = receive(this.#fd, this.#memory.address, RECEIVE_BYTES);
       if (length < 0) {
@@ -125,7 +126,7 @@ export class NetlinkSocket {
     }
   }
 
-  /** What is there now belongs to something that has already failed. */
+  /** Drops what is waiting: it belongs to a request that has already failed. */
   discard(): void {
     while (receive(this.#fd, this.#memory.address, RECEIVE_BYTES) >= 0);
   }
@@ -137,8 +138,8 @@ export class NetlinkSocket {
   }
 }
 
-/** What one list may come to. */
-class Bound {
+/** The size and time limit of one dump. */
+class DumpLimit {
   readonly #call: string;
   readonly #endMs = performance.now() + LIMITS.dumpMs;
   #bytes = 0;
@@ -151,6 +152,6 @@ class Bound {
     this.#bytes += bytes;
     if (this.#bytes <= LIMITS.dumpBytesAtLeast) return;
     if (this.#bytes <= LIMITS.dumpBytes && performance.now() <= this.#endMs) return;
-    throw new Fault("TOO_MANY", `${this.#call} was broken off: there is more than is looked at`);
+    throw new Fault("TOO_MANY", `${this.#call} was aborted: the result exceeds the limit`);
   }
 }

@@ -1,8 +1,9 @@
 /**
- * A netlink socket to nf_tables in the namespace it was made in. The kernel works a whole batch off inside send, so the
- * answers can be read at once and a transaction is one synchronous call: all of it holds, or none of it.
- *
- * The socket is also an owner: a table made through it with the owner flag lives exactly as long as the socket does.
+ * NftSocket: a netlink socket to nf_tables in the namespace it was made in. The kernel processes a whole batch inside
+ * send, so the replies can be read at once, and a transaction is one synchronous call that applies completely or not at
+ * all.
+ * |
+ * The socket is also an owner: a table created through it with the owner flag lives exactly as long as the socket.
  */
 import { codeOf } from "../base/lib/fault.ts";
 import { SystemFault } from "./libc.ts";
@@ -18,12 +19,12 @@ const BATCH_BEGIN = 0x10;
 const BATCH_END = 0x11;
 export const GENERIC_MESSAGE_BYTES = 4;
 
-/** One command of a transaction: whose family, its number, flags beside REQUEST, and its attributes. */
+/** One command of a transaction: its family, number, flags beside REQUEST, and attributes. */
 export interface NftCommand {
   readonly family: number;
   readonly command: number;
   readonly flags: number;
-  /** What this command does, for the message when the kernel refuses it. */
+  /** What this command does, for the error message where the kernel refuses it. */
   readonly about: string;
   readonly write: (writer: NetlinkWriter) => void;
 }
@@ -33,9 +34,9 @@ export interface NftQuery {
   readonly command: number;
   /** 0 is every family. */
   readonly family: number;
-  /** The one that `select` names, instead of all that there are. */
+  /** Only the object that `select` identifies, instead of all. */
   readonly isOne?: boolean;
-  /** Attributes by which the kernel leaves out others. It leaves out nothing by what it does not know. */
+  /** Attributes that the kernel filters by. It ignores those that it does not know. */
   readonly select?: (writer: NetlinkWriter) => void;
 }
 
@@ -44,22 +45,22 @@ type VisitObject = (family: number, attributes: Buffer) => boolean | void;
 export class NftSocket {
   readonly #socket: NetlinkSocket;
 
-  /** Opens the socket in the namespace that the calling thread is in, or takes over one that another process made. */
-  constructor(memory: NetlinkMemory, made?: number) {
-    this.#socket = new NetlinkSocket(memory, NETLINK_NETFILTER, made);
+  /** Opens the socket in the thread's namespace, or takes over one that another process made. */
+  constructor(memory: NetlinkMemory, existing?: number) {
+    this.#socket = new NetlinkSocket(memory, NETLINK_NETFILTER, existing);
   }
 
-  /** For a copy of it. */
+  /** For duplicating it. */
   get fd(): number {
     return this.#socket.fd;
   }
 
-  /** The id by which the kernel names this socket as the cause of a change. */
+  /** The port id by which the kernel identifies this socket as the cause of a change. */
   get port(): number {
     return this.#socket.port;
   }
 
-  /** Applies all commands, or none and throws what the kernel said about the first it refused. */
+  /** Applies all commands; or applies none and throws the kernel's first error. */
   transact(commands: readonly NftCommand[]): void {
     const writer = new NetlinkWriter();
     const begin = this.#socket.nextSequence();
@@ -90,7 +91,7 @@ export class NftSocket {
     }
   }
 
-  /** What a GET command finds. Each object is handed over as its attributes' bytes; false means that it was enough. */
+  /** Visits the objects that a GET command finds, each as its attributes' bytes. `visit` returns false to stop. */
   find({ command, family, isOne, select }: NftQuery, visit: VisitObject): void {
     this.#socket.request(
       {
@@ -113,7 +114,7 @@ export class NftSocket {
   }
 }
 
-/** Removes a table and all in it; the kernel refuses where somebody else owns it, and where there is none. */
+/** Removes a table and its contents; the kernel refuses where another socket owns it, or where it does not exist. */
 export function deleteTable(family: number, name: string): NftCommand {
   return {
     family,
@@ -124,10 +125,10 @@ export function deleteTable(family: number, name: string): NftCommand {
   };
 }
 
-/** How a kernel without nf_tables answers, or with one that is too old to be asked so; or where there is no such object. */
+/** Errors of a kernel without nf_tables, of one too old for the request, or for an object that does not exist. */
 const NO_TABLES = new Set(["EPROTONOSUPPORT", "EOPNOTSUPP", "ENOTSUP", "EINVAL", "ENOENT"]);
 
-/** What there is in the namespace that the thread is in, which is nothing where the kernel has no nf_tables. */
+/** Visits objects in the thread's namespace; there are none where the kernel has no nf_tables. */
 export function visitTables(memory: NetlinkMemory, wanted: NftQuery, visit: VisitObject): void {
   let socket: NftSocket | undefined;
   try {
@@ -140,7 +141,7 @@ export function visitTables(memory: NetlinkMemory, wanted: NftQuery, visit: Visi
   }
 }
 
-/** The same of what there is until it becomes too much; returns whether that was all. */
+/** The same, but stops at the dump limit; returns whether that was everything. */
 export function visitFirst(memory: NetlinkMemory, wanted: NftQuery, visit: VisitObject): boolean {
   try {
     visitTables(memory, wanted, visit);
@@ -155,7 +156,7 @@ function typeOf(command: number): number {
   return (SUBSYSTEM_NFTABLES << 8) | command;
 }
 
-/** The four bytes that follow the header of every message to netfilter. */
+/** The four bytes after the header of every nfnetlink message. */
 export function genericMessage(family: number, resource: number): Buffer {
   return Buffer.from([family, 0, resource >> 8, resource & 0xff]);
 }

@@ -1,5 +1,5 @@
 /**
- * The kernel's numbers for nf_tables (linux/netfilter/nf_tables.h), only those that dns11 writes or reads.
+ * nf_tables constants (linux/netfilter/nf_tables.h), only those that dns11 writes or reads.
  */
 export const NFT_MSG_NEWTABLE = 0;
 export const NFT_MSG_GETTABLE = 1;
@@ -15,7 +15,7 @@ export const NFTA_TABLE_NAME = 1;
 export const NFTA_TABLE_FLAGS = 2;
 export const NFTA_TABLE_USERDATA = 6;
 export const NFTA_TABLE_OWNER = 7;
-/** In user data, which nft(8) shows: type, length, then a text with the zero that ends it. */
+/** In user data, which nft(8) shows: type, length, then a text with a terminating zero. */
 export const UDATA_COMMENT = 0;
 
 export const NFTA_CHAIN_TABLE = 1;
@@ -77,7 +77,7 @@ export const NFT_CT_ZONE = 17;
 /** linux/netfilter/nf_conntrack_common.h: the destination was changed. */
 export const IPS_DST_NAT = 1 << 5;
 
-/** iptables' own targets, as nf_tables carries them. */
+/** Targets of iptables, as nf_tables carries them. */
 export const NFTA_TARGET_NAME = 1;
 export const NFTA_TARGET_REV = 2;
 export const NFTA_TARGET_INFO = 3;

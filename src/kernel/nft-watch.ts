@@ -1,10 +1,10 @@
 /**
- * The watch on a namespace's rules: told whenever somebody else changes nf_tables there. It stands on the netlink package,
- * whose socket opens synchronously on the calling thread (so in the namespace that the thread is in) and waits in libuv.
+ * NftWatch: reports changes of other processes to nf_tables in a namespace. It uses the netlink package, whose socket
+ * opens synchronously on the calling thread (so in the thread's namespace) and is polled by libuv.
  */
 import { closeSync, openSync, readdirSync } from "node:fs";
 
-// Of the package its raw sockets alone: the whole of it costs 3 MB.
+// Only the raw sockets of the package: importing all of it costs 3 MB.
 import { RawNetlinkSocket } from "node-netlink/dist/raw.js";
 
 import { guard } from "../base/lib/guard.ts";
@@ -16,7 +16,7 @@ import { messagesIn } from "./netlink-message.ts";
 const NFTABLES_GROUP = 1 << (7 - 1);
 const ANY_PORT = 0;
 
-/** Those that are open. Node looks into its sockets once more while it ends, and at a message then the package aborts. */
+/** Open watches. Node polls its sockets once more while it exits, and the package aborts at a message then. */
 const open = new Set<NftWatch>();
 process.on("exit", () => {
   for (const watch of open) watch.close();
@@ -25,7 +25,7 @@ process.on("exit", () => {
 export class NftWatch {
   readonly #socket: RawNetlinkSocket;
 
-  /** Opens the watch in the namespace that the thread is in; changes caused by one of `ownPorts` are not told. */
+  /** Opens the watch in the thread's namespace; changes caused by one of `ownPorts` are not reported. */
   constructor(ownPorts: ReadonlySet<number>, onChange: () => void) {
     this.#socket = new RawNetlinkSocket(NETLINK_NETFILTER, {
       localPort: ANY_PORT,
@@ -34,21 +34,21 @@ export class NftWatch {
       sendBufferSize: 0,
     });
     try {
-      // An overflow is an error, and at an error of the socket the package ends the process. Of what overflows it, enough
-      // arrives to tell that something changed.
+      // An overflow is a socket error, at which the package ends the process. Enough arrives despite an overflow to
+      // show that something changed.
       ignoreOverflow(descriptorOf(this.#socket));
     } catch (error) {
       this.#socket.close();
       throw error;
     }
-    const tell = (): void => void guard.run("netlink", 0, onChange);
+    const notify = (): void => void guard.run("netlink", 0, onChange);
     this.#socket.on("message", (datagram) => {
       guard.run("netlink", 0, () => {
         for (const message of messagesIn(datagram)) if (!ownPorts.has(message.port)) return onChange();
       });
     });
-    this.#socket.on("error", tell);
-    this.#socket.on("truncatedMessage", tell);
+    this.#socket.on("error", notify);
+    this.#socket.on("truncatedMessage", notify);
     this.#socket.unref();
     open.add(this);
   }
@@ -58,13 +58,13 @@ export class NftWatch {
   }
 }
 
-/** The package does not tell its descriptor; among ours it is the one with its port. */
+/** The package does not expose its descriptor: it is the one with the socket's port id. */
 function descriptorOf(socket: RawNetlinkSocket): number {
   const { port } = socket.address();
-  // It was made last, and the kernel gives the lowest number that is free: what is opened now lies near it.
+  // It was made last, and the kernel assigns the lowest free number: one opened now is close to it.
   const near = openSync("/dev/null", "r");
   closeSync(near);
   for (let fd = near - 1; fd >= 0; fd--) if (netlinkPort(fd) === port) return fd;
   for (const name of readdirSync("/proc/self/fd")) if (netlinkPort(Number(name)) === port) return Number(name);
-  throw new Error("The descriptor of the netlink socket is not among ours");
+  throw new Error("Cannot find the descriptor of the netlink socket");
 }

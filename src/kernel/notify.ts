@@ -1,6 +1,6 @@
 /**
- * Notify: how a service tells its supervisor about itself (sd_notify): datagrams to a unix socket, which Node has no words
- * for. A message that cannot be sent is nobody's concern but the one's who waits for it.
+ * NotifySocket: reports the service state to its supervisor (sd_notify): datagrams to a unix socket, which Node does
+ * not support. A message that cannot be sent matters only to the supervisor.
  */
 import { AF_UNIX, SOCK_DGRAM, closeQuietly, sendTo, socket } from "./libc.ts";
 import { unixAddress } from "./unix-address.ts";
@@ -9,13 +9,13 @@ export class NotifySocket {
   readonly #fd: number;
   readonly #address: Buffer;
 
-  /** A path, or a name that begins with "@" and exists in no file system. Throws where it is neither. */
+  /** A path, or an abstract name that begins with "@". Throws where it is neither. */
   constructor(name: string) {
     this.#address = unixAddress(name);
     this.#fd = socket(AF_UNIX, SOCK_DGRAM);
   }
 
-  /** Whether it was taken. */
+  /** Returns whether it was sent. */
   send(text: string): boolean {
     return sendTo(this.#fd, Buffer.from(text), this.#address) >= 0;
   }

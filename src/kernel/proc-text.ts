@@ -1,6 +1,6 @@
 /**
- * procText: what one of the kernel's own files says, under /proc. A kernel that was built without something has no file
- * for it, which is an answer and no failure. Some grow with what a container does, so none is read without end.
+ * procText: the text of a file under /proc. A kernel built without a feature has no file for it, which is an answer and
+ * not a failure. Some files grow with what a container does, so the size is limited.
  */
 import { closeSync, constants, openSync, readSync } from "node:fs";
 
@@ -9,7 +9,7 @@ import { Fault, codeOf } from "../base/lib/fault.ts";
 
 const CHUNK_BYTES = 64 * 1024;
 
-/** Throws where it is longer than anything that is read of the kernel. */
+/** Throws where it is longer than the limit. */
 export function procText(path: string): string | undefined {
   const fd = opened(path);
   if (fd === undefined) return undefined;

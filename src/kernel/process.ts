@@ -1,5 +1,5 @@
 /**
- * Another process, by a descriptor that cannot come to mean somebody else, as its number can.
+ * Another process, by a descriptor, which unlike a pid cannot be reused for a different process.
  */
 import { closeSync, openSync, readSync } from "node:fs";
 
@@ -17,29 +17,29 @@ const PIDFD_OPEN = 434;
 const SIGKILL = 9;
 const ESRCH = 3;
 
-/** Readable once the process has ended; undefined where there is no such process, or no such thing in this kernel. */
+/** Readable once the process has exited; undefined where there is no such process, or no pidfd in this kernel. */
 export function openProcess(pid: number): number | undefined {
   const fd = pid > 0 ? c.pidfdOpen(PIDFD_OPEN, pid, 0) : -1;
   return fd < 0 ? undefined : fd;
 }
 
-/** Whether it was there to be ended, or had ended already. */
+/** Returns whether it was killed or had already exited. */
 export function killProcess(fd: number): boolean {
   return c.pidfdSendSignal(PIDFD_SEND_SIGNAL, fd, SIGKILL, null, 0) === 0 || lastErrno() === ESRCH;
 }
 
-/** What the main thread of a process is at; undefined where it cannot be seen. */
+/** The state of the main thread of a process; undefined where it is not visible. */
 export interface ThreadState {
   /** The kernel's letter: R runs or waits for a processor, S and D sleep, T is stopped. */
   readonly letter: string;
-  /** Somebody looks into it, as a debugger or strace does. */
+  /** A debugger or strace is attached. */
   readonly isTraced: boolean;
-  /** How long it has run since its start; undefined where the kernel does not count that. */
+  /** CPU time since its start; undefined where the kernel does not count it. */
   readonly ranMs: number | undefined;
 }
 
 const NS_PER_MS = 1e6;
-/** Both files are shorter; who looks ten times a second makes no memory of it. */
+/** Both files are shorter. Reused, because the state is read ten times a second. */
 const text = Buffer.alloc(4096);
 
 export function mainThreadState(pid: number): ThreadState | undefined {

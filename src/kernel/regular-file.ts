@@ -1,29 +1,32 @@
 /**
- * Plain file: the one way to open a file in a place that somebody else decides about. It is looked at before it is opened,
- * because opening a pipe waits and opening a device may do anything; and it is opened without waiting, because whoever
- * holds a write lease on it (fcntl(2), no capability needed) would otherwise keep us for 45 seconds. What is read has a
- * bound. A file system that waits for a server or for a program (NFS, FUSE) is not asked from here: see far-file.ts.
+ * RegularFile: the one way to open a file at a path that a container controls. The type is checked before opening,
+ * because opening a pipe blocks and opening a device may do anything. It is opened non-blocking, because a process with
+ * a write lease on it (fcntl(2), no capability needed) would otherwise block us for 45 seconds. Reads have a size
+ * limit. File systems that wait for a server or a program (NFS, FUSE) are not accessed here: see far-file.ts.
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 
 import { codeOf } from "../base/lib/fault.ts";
 import { O_PATH } from "./libc.ts";
 
-/** Finds the place, with the flags of open(2). Throws where there is none. */
+/** Opens the path, with the flags of open(2). Throws where there is none. */
 export type FindFile = (flags: number) => number;
 
-/** `use` gets a path that leads to that very file as long as it runs. */
+/** `use` gets a path that refers to that very file while it runs. */
 export function withRegularFile<T>(find: FindFile, use: (path: string) => T): T {
   const fd = find(O_PATH);
   try {
-    if (!fstatSync(fd).isFile()) throw new Error("It is not a regular file");
+    if (!fstatSync(fd).isFile()) throw new Error("not a regular file");
     return use(`/proc/self/fd/${fd}`);
   } finally {
     closeSync(fd);
   }
 }
 
-/** A descriptor of the file. A lease is broken by trying: its holder is told, and after 45 seconds it is gone. */
+/**
+ * A descriptor of the file. Trying to open it breaks a lease: its holder is notified, and has to release it within 45
+ * seconds.
+ */
 export function openRegular(find: FindFile, flags: number): number {
   return withRegularFile(find, (path) => openSync(path, flags | constants.O_NONBLOCK));
 }
@@ -32,7 +35,7 @@ export function openRegular(find: FindFile, flags: number): number {
 export function readRegular(find: FindFile, bytesMax: number): Buffer {
   const fd = openRegular(find, constants.O_RDONLY);
   try {
-    // Some file systems do not tell how long a file is.
+    // Some file systems report no file size.
     const bytes = Buffer.alloc(Math.min(bytesMax, fstatSync(fd).size || bytesMax));
     return bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0));
   } finally {
@@ -40,7 +43,7 @@ export function readRegular(find: FindFile, bytesMax: number): Buffer {
   }
 }
 
-/** Whether it failed because somebody holds a lease on the file: it is there, and can be read later. */
+/** Whether opening failed because of a lease on the file: it exists, and can be read later. */
 export function isLeased(error: unknown): boolean {
   return codeOf(error) === "EAGAIN" || codeOf(error) === "EWOULDBLOCK";
 }

@@ -1,10 +1,10 @@
 /**
- * The kernel's numbers for links, addresses and routes (linux/rtnetlink.h, if_link.h, if_addr.h), only those that dns11
+ * rtnetlink constants for links, addresses and routes (linux/rtnetlink.h, if_link.h, if_addr.h), only those that dns11
  * writes or reads.
  */
 export const NETLINK_ROUTE = 0;
 
-/** The requests, by the kernel's words for them. */
+/** Request types, by the kernel's names. */
 export const CALLS = {
   RTM_NEWLINK: 16,
   RTM_DELLINK: 17,
@@ -52,7 +52,7 @@ export const RT_SCOPE_LINK = 253;
 export const RT_SCOPE_HOST = 254;
 export const RTN_UNICAST = 1;
 export const RTN_LOCAL = 2;
-/** Blackhole, unreachable, prohibit, throw: routes that lead nowhere. */
+/** Blackhole, unreachable, prohibit, throw. */
 export const REFUSING_ROUTES: ReadonlySet<number> = new Set([6, 7, 8, 9]);
 export const RTA_DST = 1;
 export const RTA_OIF = 4;

@@ -1,6 +1,6 @@
 /**
- * A netlink socket to the links, addresses and routes of the namespace it was made in: what is there, and what dns11 adds
- * to it. Every method is one synchronous exchange, as everything that happens inside a bracket.
+ * RouteSocket: a netlink socket to the links, addresses and routes of the namespace it was made in. Every method is one
+ * synchronous exchange, like everything inside a bracket.
  */
 import { addressBytes, addressText } from "../base/model/address.ts";
 import { AF_INET, AF_INET6, SystemFault } from "./libc.ts";
@@ -21,7 +21,7 @@ export interface Link {
   readonly name: string;
   readonly isUp: boolean;
   readonly isLoopback: boolean;
-  /** Packets leave by it: it is up, so is its other side, and the kernel has taken notice of both. */
+  /** Packets can be sent: it is up, so is its peer, and the kernel has processed both. */
   readonly isRunning: boolean;
   /** The index of the bridge that it is a port of. */
   readonly master?: number;
@@ -47,14 +47,14 @@ export interface VethPair {
 }
 
 export interface NewRoute {
-  /** undefined is everything that no other route leads to; then there has to be a gateway. */
+  /** undefined is the default route; it needs a gateway. */
   readonly destination: string | undefined;
   readonly prefixLength: number;
   readonly gateway?: string;
   readonly index: number;
 }
 
-type MeasuredGateway = DefaultGateway & { readonly metric: number };
+type GatewayWithMetric = DefaultGateway & { readonly metric: number };
 
 type Call = keyof typeof rt.CALLS;
 
@@ -67,13 +67,13 @@ interface Answer<T> {
 const LOOPBACK_INDEX = 1;
 const CREATE = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
 const NO_LINK = new Set(["ENODEV"]);
-/** How the kernel says that no packet gets there: no route, a route that refuses, or no such family at all. */
+/** Errors for an unreachable address: no route, a route that refuses, or no such family at all. */
 const NO_ROUTE = new Set(["ENETUNREACH", "EHOSTUNREACH", "EINVAL", "EACCES", "EAFNOSUPPORT", "EOPNOTSUPP"]);
 
 export class RouteSocket {
   readonly #socket: NetlinkSocket;
 
-  /** Opens the socket in the namespace that the calling thread is in. */
+  /** Opens the socket in the thread's namespace. */
   constructor(memory: NetlinkMemory) {
     this.#socket = new NetlinkSocket(memory, rt.NETLINK_ROUTE);
   }
@@ -90,18 +90,18 @@ export class RouteSocket {
   }
 
   /**
-   * One link. When the kernel is asked for a single one it first works off what is left to do of its going up; kernels
-   * before 6.8 do that in their own time, until when it is not running.
+   * One link. A request for a single link makes the kernel process its pending state changes first. Before Linux 6.8
+   * the kernel does that later, and until then the link is not running.
    */
   linkNamed(name: string): Link | undefined {
     const write = (w: NetlinkWriter): void => {
       w.raw(linkHeader(0));
       w.text(rt.IFLA_IFNAME, name);
     };
-    return this.#one("RTM_GETLINK", name, write, { read: linkOf, absent: NO_LINK });
+    return this.#get("RTM_GETLINK", name, write, { read: linkOf, absent: NO_LINK });
   }
 
-  /** The addresses of both families. */
+  /** Of both families. */
   addresses(): readonly InterfaceAddress[] {
     const addresses: InterfaceAddress[] = [];
     const write = (w: NetlinkWriter): void => w.raw(Buffer.alloc(rt.ADDRESS_HEADER_BYTES));
@@ -112,9 +112,9 @@ export class RouteSocket {
     return addresses;
   }
 
-  /** Through whom everything else goes: of each family the route that is taken first stands first. */
+  /** The default gateways, by family and metric. */
   defaultGateways(): readonly DefaultGateway[] {
-    const found: MeasuredGateway[] = [];
+    const found: GatewayWithMetric[] = [];
     const write = (w: NetlinkWriter): void => w.raw(Buffer.alloc(rt.ROUTE_HEADER_BYTES));
     this.#dump("RTM_GETROUTE", "routes", write, (body) => {
       const gateway = defaultGatewayOf(body);
@@ -125,39 +125,39 @@ export class RouteSocket {
       .map(({ family, gateway, index }) => ({ family, gateway, index }));
   }
 
-  /** Whether a packet to `address` would leave, or arrive here. */
+  /** Whether a packet to `address` would be sent or delivered locally. */
   hasRouteTo(address: string): boolean {
     const type = this.#routeTypeTo(address);
     return type !== undefined && !rt.REFUSING_ROUTES.has(type);
   }
 
-  /** Whether packets to `address` are taken in here. An IPv6 address that was just added is not at once. */
+  /** Whether packets to `address` are delivered locally. A newly added IPv6 address takes a moment. */
   isLocal(address: string): boolean {
     return this.#routeTypeTo(address) === rt.RTN_LOCAL;
   }
 
-  /** Adds an address; the fault has the code EEXIST where it is there already. */
+  /** Adds an address; throws EEXIST where it already exists. */
   addAddress(added: {
     readonly index: number;
     readonly address: string;
     readonly prefixLength: number;
     readonly label?: string;
   }): void {
-    this.#ask("RTM_NEWADDR", CREATE, aboutAddress(added), (w) => {
+    this.#request("RTM_NEWADDR", CREATE, aboutAddress(added), (w) => {
       writeAddress(w, added);
       if (added.label !== undefined) w.text(rt.IFA_LABEL, added.label);
-      // Asking around first whether somebody else has it takes a second, and nobody can.
+      // Skips duplicate address detection: it takes a second, and there can be no duplicate.
       if (added.address.includes(":")) w.nativeU32(rt.IFA_FLAGS, rt.IFA_F_NODAD);
     });
   }
 
   removeAddress(removed: { readonly index: number; readonly address: string; readonly prefixLength: number }): void {
-    this.#ask("RTM_DELADDR", NLM_F_ACK, aboutAddress(removed), (w) => writeAddress(w, removed));
+    this.#request("RTM_DELADDR", NLM_F_ACK, aboutAddress(removed), (w) => writeAddress(w, removed));
   }
 
   /** Makes a pair of links, one end here, the other in another namespace. */
   createVeth({ name, peer }: VethPair): void {
-    this.#ask("RTM_NEWLINK", CREATE, `veth ${name}`, (w) => {
+    this.#request("RTM_NEWLINK", CREATE, `veth ${name}`, (w) => {
       w.raw(linkHeader(0));
       w.text(rt.IFLA_IFNAME, name);
       w.nested(rt.IFLA_LINKINFO, () => {
@@ -174,21 +174,21 @@ export class RouteSocket {
   }
 
   setUp(index: number): void {
-    this.#ask("RTM_NEWLINK", NLM_F_ACK, `interface ${index}`, (w) => w.raw(linkHeader(index, rt.IFF_UP)));
+    this.#request("RTM_NEWLINK", NLM_F_ACK, `interface ${index}`, (w) => w.raw(linkHeader(index, rt.IFF_UP)));
   }
 
   removeLink(index: number): void {
-    this.#ask("RTM_DELLINK", NLM_F_ACK, `interface ${index}`, (w) => w.raw(linkHeader(index)));
+    this.#request("RTM_DELLINK", NLM_F_ACK, `interface ${index}`, (w) => w.raw(linkHeader(index)));
   }
 
   addRoute({ destination, prefixLength, gateway, index }: NewRoute): void {
     const to = destination === undefined ? undefined : bytesOf(destination);
     const via = gateway === undefined ? undefined : bytesOf(gateway);
     const known = to ?? via;
-    if (known === undefined) throw new TypeError("A default route wants a gateway");
+    if (known === undefined) throw new TypeError("A default route needs a gateway");
     const family = familyOf(known);
     const scope = via === undefined && family === AF_INET ? rt.RT_SCOPE_LINK : rt.RT_SCOPE_UNIVERSE;
-    this.#ask("RTM_NEWROUTE", CREATE, `${destination ?? "default"}/${prefixLength}`, (w) => {
+    this.#request("RTM_NEWROUTE", CREATE, `${destination ?? "default"}/${prefixLength}`, (w) => {
       w.raw(
         Buffer.of(family, prefixLength, 0, 0, rt.RT_TABLE_MAIN, rt.RTPROT_STATIC, scope, rt.RTN_UNICAST, 0, 0, 0, 0),
       );
@@ -205,11 +205,11 @@ export class RouteSocket {
       w.attribute(rt.RTA_DST, to);
     };
     const read = (body: Buffer): number => body.readUInt8(rt.ROUTE_TYPE_OFFSET);
-    return this.#one("RTM_GETROUTE", address, write, { read, absent: NO_ROUTE });
+    return this.#get("RTM_GETROUTE", address, write, { read, absent: NO_ROUTE });
   }
 
-  /** One thing; nothing where the kernel refuses with a word that says that there is none. */
-  #one<T>(call: Call, about: string, write: (writer: NetlinkWriter) => void, answer: Answer<T>): T | undefined {
+  /** Requests one object; undefined where the kernel's error says that it does not exist. */
+  #get<T>(call: Call, about: string, write: (writer: NetlinkWriter) => void, answer: Answer<T>): T | undefined {
     let found: T | undefined;
     try {
       this.#socket.request({ type: rt.CALLS[call], flags: NLM_F_ACK, call, about, write }, (body) => {
@@ -225,7 +225,7 @@ export class RouteSocket {
     this.#socket.request({ type: rt.CALLS[call], flags: NLM_F_DUMP, call, about, write }, visit);
   }
 
-  #ask(call: Call, flags: number, about: string, write: (writer: NetlinkWriter) => void): void {
+  #request(call: Call, flags: number, about: string, write: (writer: NetlinkWriter) => void): void {
     this.#socket.request({ type: rt.CALLS[call], flags, call, about, write });
   }
 }
@@ -254,7 +254,7 @@ function linkOf(body: Buffer): Link {
 
 function interfaceAddressOf(body: Buffer): InterfaceAddress | undefined {
   const attributes = attributesIn(body, rt.ADDRESS_HEADER_BYTES);
-  // Where two ends share no network, the one is the other's address and ours is told apart.
+  // For point-to-point links IFA_ADDRESS is the peer's address and IFA_LOCAL ours.
   const bytes = attributes.get(rt.IFA_LOCAL) ?? attributes.get(rt.IFA_ADDRESS);
   if (bytes === undefined) return undefined;
   const label = attributes.get(rt.IFA_LABEL);
@@ -266,7 +266,7 @@ function interfaceAddressOf(body: Buffer): InterfaceAddress | undefined {
   };
 }
 
-function defaultGatewayOf(body: Buffer): MeasuredGateway | undefined {
+function defaultGatewayOf(body: Buffer): GatewayWithMetric | undefined {
   const family = body.readUInt8(0);
   if (family !== AF_INET && family !== AF_INET6) return undefined;
   if (body.readUInt8(rt.ROUTE_PREFIX_OFFSET) !== 0) return undefined;
@@ -279,7 +279,7 @@ function defaultGatewayOf(body: Buffer): MeasuredGateway | undefined {
   return { family: family === AF_INET ? 4 : 6, ...hop, metric };
 }
 
-/** Where a route leads; of several hops, to the first. Nowhere for one that has no gateway of its own family. */
+/** The first next hop of a route; undefined for one without a gateway of its own family. */
 function hopOf(attributes: ReadonlyMap<number, Buffer>): { gateway: string; index: number } | undefined {
   const hops = attributes.get(rt.RTA_MULTIPATH);
   const own = hops === undefined ? attributes : attributesIn(firstOf(hops), rt.NEXT_HOP_HEADER_BYTES);
@@ -294,7 +294,7 @@ function firstOf(hops: Buffer): Buffer {
 
 function writeAddress(w: NetlinkWriter, { index, address, prefixLength }: Omit<InterfaceAddress, "label">): void {
   const bytes = bytesOf(address);
-  // What is on lo is for those who ask here, and no source for packets that leave.
+  // An address on lo serves local clients; it must not be a source of packets that leave.
   const scope = index === LOOPBACK_INDEX ? rt.RT_SCOPE_HOST : rt.RT_SCOPE_UNIVERSE;
   const header = Buffer.alloc(rt.ADDRESS_HEADER_BYTES);
   header.set([familyOf(bytes), prefixLength, 0, scope]);

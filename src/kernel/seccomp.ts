@@ -1,7 +1,7 @@
 /**
- * A deny-list of system calls for every thread of this process, and for all that it will start: what a program never does
- * it cannot be made to do either. A denied call fails with EPERM. The kernel knows calls by number only, and the numbers
- * differ by machine; where they are not known here nothing is denied, and that is said.
+ * A deny list of system calls for every thread of this process, and for every program that it will start: it cannot be
+ * made to do what it never does. A denied call fails with EPERM. The kernel identifies calls by number, and numbers
+ * differ by architecture. Where they are not known here nothing is denied, which the caller can see.
  */
 import { SystemFault, addressOf, bind, lastErrno, must } from "./libc.ts";
 
@@ -14,7 +14,7 @@ const c = {
   ),
 };
 
-/** Each with its number on x86-64 and on arm64; undefined where a machine has no such call. */
+/** Each with its number on x86-64 and on arm64; undefined where the architecture has no such call. */
 const NUMBERS = {
   add_key: [248, 217],
   bpf: [321, 280],
@@ -63,7 +63,7 @@ export type SystemCall = keyof typeof NUMBERS;
 interface Machine {
   /** In the pairs above. */
   readonly column: 0 | 1;
-  /** How the kernel names the way of calling: AUDIT_ARCH_*. */
+  /** AUDIT_ARCH_*. */
   readonly architecture: number;
   readonly seccomp: number;
 }
@@ -75,7 +75,7 @@ const MACHINES: Readonly<Partial<Record<string, Machine>>> = {
 
 const PR_SET_NO_NEW_PRIVS = 38;
 const SECCOMP_SET_MODE_FILTER = 1;
-/** All threads, those of Node too. */
+/** Applies to all threads, including those of Node. */
 const SECCOMP_FILTER_FLAG_TSYNC = 1;
 const LOAD_WORD = 0x20;
 const JUMP_IF_EQUAL = 0x15;
@@ -83,25 +83,25 @@ const JUMP_IF_AT_LEAST = 0x35;
 const RETURN = 0x06;
 const ALLOW = 0x7fff0000;
 const DENY = 0x00050000 | 1;
-/** In struct seccomp_data. */
+/** Offsets in struct seccomp_data. */
 const NUMBER_AT = 0;
 const ARCHITECTURE_AT = 4;
-/** Numbers from here on are those of x32, another way to call the same. */
-const OTHER_NUMBERS = 0x40000000;
-const STEP_BYTES = 8;
+/** Numbers from here on are those of the x32 ABI. */
+const X32_NUMBERS = 0x40000000;
+const INSTRUCTION_BYTES = 8;
 
-/** Whether it is done; false on a machine whose numbers are not known. Throws where the kernel refuses. */
+/** Returns false on an architecture with unknown numbers. Throws where the kernel refuses. */
 export function denyCalls(denied: readonly SystemCall[]): boolean {
   const machine = MACHINES[process.arch];
   if (machine === undefined) return false;
   const numbers = denied.flatMap((name) => NUMBERS[name][machine.column] ?? []);
   const filter = filterOf(machine.architecture, numbers);
   const program = Buffer.alloc(16);
-  program.writeUInt16LE(filter.length / STEP_BYTES, 0);
+  program.writeUInt16LE(filter.length / INSTRUCTION_BYTES, 0);
   program.writeBigUInt64LE(BigInt(addressOf(filter)), 8);
   must(c.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl", "PR_SET_NO_NEW_PRIVS");
   const result = c.seccomp(machine.seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, program);
-  // A number above 0 is that of a thread that has a filter of its own.
+  // A result above 0 is the id of a thread that has a filter of its own.
   if (result !== 0) throw new SystemFault("seccomp", lastErrno());
   return true;
 }
@@ -112,7 +112,7 @@ function filterOf(architecture: number, numbers: readonly number[]): Buffer {
     [JUMP_IF_EQUAL, 1, 0, architecture],
     [RETURN, 0, 0, DENY],
     [LOAD_WORD, 0, 0, NUMBER_AT],
-    [JUMP_IF_AT_LEAST, numbers.length + 1, 0, OTHER_NUMBERS],
+    [JUMP_IF_AT_LEAST, numbers.length + 1, 0, X32_NUMBERS],
     ...numbers.map((number, index): [number, number, number, number] => [
       JUMP_IF_EQUAL,
       numbers.length - index,
@@ -122,9 +122,9 @@ function filterOf(architecture: number, numbers: readonly number[]): Buffer {
     [RETURN, 0, 0, ALLOW],
     [RETURN, 0, 0, DENY],
   ];
-  const filter = Buffer.alloc(steps.length * STEP_BYTES);
+  const filter = Buffer.alloc(steps.length * INSTRUCTION_BYTES);
   for (const [index, [code, ifTrue, ifFalse, value]] of steps.entries()) {
-    const at = index * STEP_BYTES;
+    const at = index * INSTRUCTION_BYTES;
     filter.writeUInt16LE(code, at);
     filter.writeUInt8(ifTrue, at + 2);
     filter.writeUInt8(ifFalse, at + 3);

@@ -1,6 +1,6 @@
 /**
- * Sock diag: the sockets of the namespace that the thread is in, as the kernel lists them to whoever says which: it leaves
- * out the others itself, so that a container with very many costs a look at each and no more. A kernel may be without.
+ * SockDiag: lists sockets of the thread's namespace by sock_diag. The kernel filters, so a container with very many
+ * sockets costs one comparison for each. A kernel may lack it.
  */
 import { AF_INET, AF_INET6, SystemFault } from "./libc.ts";
 import { NLM_F_DUMP } from "./netlink-message.ts";
@@ -25,7 +25,7 @@ const DESTINATION = 24;
 const PROTOCOLS = { tcp: 6, udp: 17 } as const;
 const STATES = { connected: 1 << 1, unconnected: 1 << 7, listening: 1 << 10 } as const;
 
-/** An address of a socket's, as bytes of its family, and a port; of a filter, what is left out is any. */
+/** One end of a socket: address bytes and a port. In a filter, a missing part matches any. */
 export interface SocketEnd {
   readonly address: Buffer;
   readonly port: number;
@@ -35,7 +35,7 @@ export interface SocketFilter {
   readonly protocol: keyof typeof PROTOCOLS;
   readonly family: 4 | 6;
   readonly state: keyof typeof STATES;
-  /** One of both. An IPv4 address is also found where a socket of IPv6 speaks IPv4. */
+  /** Either end. An IPv4 address also matches an IPv6 socket that speaks IPv4. */
   readonly end: "local" | "remote";
   readonly address?: Uint8Array;
   readonly port?: number;
@@ -46,11 +46,11 @@ export interface ListedSocket {
   readonly remote: SocketEnd;
 }
 
-/** How a kernel answers that has no such list. */
+/** Errors of a kernel without sock_diag. */
 const NO_LIST = new Set(["ENOENT", "EPROTONOSUPPORT", "EOPNOTSUPP", "ENOTSUP", "EINVAL"]);
 const memory = new NetlinkMemory();
 
-/** Undefined where this kernel does not list them so. */
+/** undefined where this kernel has no sock_diag. */
 export function listSockets(filter: SocketFilter): ListedSocket[] | undefined {
   const found: ListedSocket[] = [];
   let socket: NetlinkSocket | undefined;
@@ -87,7 +87,7 @@ function requestOf({ protocol, family, state }: SocketFilter): Buffer {
   return request;
 }
 
-/** One comparison: if it holds there is nothing more to do, otherwise on to behind the end, which means no. */
+/** One comparison: a match jumps to the end (accept), otherwise beyond the end (reject). */
 function bytecodeOf({ end, address, port }: SocketFilter): Buffer {
   const length = OPERATION_BYTES + CONDITION_BYTES + (address?.length ?? 0);
   const code = Buffer.alloc(length);
@@ -103,7 +103,7 @@ function bytecodeOf({ end, address, port }: SocketFilter): Buffer {
   return code;
 }
 
-/** Copied, because the next answers are received into the same memory. */
+/** Copied, because the next replies are received into the same memory. */
 function socketIn(body: Buffer, family: 4 | 6): ListedSocket {
   const bytes = family === 4 ? 4 : 16;
   const endAt = (port: number, address: number): SocketEnd => ({

@@ -1,11 +1,11 @@
 /**
- * UdpWatch: a UDP socket that was made through libc, watched by the event loop. Node reads one packet from a socket that
- * is readable, and libuv reads on in the same round while more come, up to 32 times, with an object and a call for each.
- * Whoever takes what waits by itself lets the watch rest until the next round: that is cheaper for this socket and keeps
- * nobody else waiting.
- *
- * Node has no word for resting but its handle's own. Where a Node hides that, `isResting` still says that this round has
- * had its share, and what libuv brings meanwhile costs more and nothing else.
+ * UdpWatch: a UDP socket that was made through libc, polled by the event loop. Node reads one packet from a readable
+ * socket, and libuv reads on in the same turn while more arrive, up to 32 times, with an object and a call for each. A
+ * reader that drains the socket itself lets the watch rest until the next turn: that is cheaper for this socket and
+ * does not delay the others.
+ * |
+ * Node has no API for this, only the internal handle. Where a Node version hides it, `isResting` still shows that this
+ * turn has had its share, and what libuv delivers meanwhile only costs more.
  */
 import { type RemoteInfo, type Socket, createSocket } from "node:dgram";
 
@@ -35,16 +35,16 @@ export class UdpWatch {
     this.#socket.on("error", onError);
     this.#socket.bind({ fd });
     this.#handle = handleOf(this.#socket);
-    // libuv allows others to share the address, and then the newest of them gets the packets.
+    // libuv sets SO_REUSEADDR, and then the newest of several sockets gets the packets.
     forbidAddressReuse(fd);
   }
 
-  /** Whether this round of the event loop has had its share of this socket. */
+  /** Whether this socket has had its share of this turn of the event loop. */
   get isResting(): boolean {
     return this.#isResting;
   }
 
-  /** Has libuv leave what comes in the socket until the next round. */
+  /** Leaves incoming packets in the socket until the next turn. */
   rest(): void {
     if (this.#isResting || this.#isClosed) return;
     this.#isResting = true;
@@ -52,7 +52,7 @@ export class UdpWatch {
     setImmediate(this.#resume);
   }
 
-  /** Being open is no reason for the process to live. */
+  /** Does not keep the process alive. */
   unref(): void {
     this.#socket.unref();
   }

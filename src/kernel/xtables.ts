@@ -1,14 +1,14 @@
 /**
- * The tables of the older iptables, read without a program: which there are, what stands in them, and how their chains are
- * called. Asking the program takes milliseconds and a process, which most namespaces are not worth. Whoever is root in
- * there makes them as long as they please, and changes them as often.
+ * Tables of iptables-legacy, read without its program: their names, their entries, and the names of their chains.
+ * Running the program takes milliseconds and a process, too much for most namespaces. Root in a container can make
+ * tables of any length and change them at any time.
  */
 import { LIMITS } from "../base/limits.ts";
 import { AF_INET, AF_INET6, SOCK_DGRAM, SystemFault, closeQuietly, optionBytes, socket } from "./libc.ts";
 
 import { procText } from "./proc-text.ts";
 
-/** linux/netfilter_ipv4/ip_tables.h and its namesake for IPv6, which differ in nothing that is used here. */
+/** linux/netfilter_ipv4/ip_tables.h and its IPv6 counterpart, which do not differ in anything used here. */
 const SOL_IP = 0;
 const SOL_IPV6 = 41;
 const SO_GET_INFO = 64;
@@ -37,7 +37,10 @@ const KINDS = {
     countAt: 152,
   },
 } as const;
-/** Of a target: its name, none for a plain verdict and ERROR where a chain begins; then the verdict, or the chain's name. */
+/**
+ * Of a target: its name, empty for a plain verdict and ERROR where a chain begins; then the verdict, or the chain's
+ * name.
+ */
 const TARGET_NAME = 2;
 const TARGET_DATA = 32;
 const ERROR_INITIAL = 0x45;
@@ -45,7 +48,7 @@ const VERDICT_DROP = -1;
 
 export type XtablesFamily = keyof typeof KINDS;
 
-/** The tables that somebody has used in the namespace that the thread is in; looking at another one would make it. */
+/** The tables in use in the thread's namespace; reading any other one would create it. */
 export function xtablesIn(family: XtablesFamily): string[] {
   try {
     return (procText(KINDS[family].list) ?? "").split("\n").filter(Boolean);
@@ -55,10 +58,7 @@ export function xtablesIn(family: XtablesFamily): string[] {
   }
 }
 
-/**
- * How the chains of a table are called that are not the kernel's own, and its end, which is called ERROR; undefined where
- * it cannot be read.
- */
+/** The names of a table's user-defined chains, and its end marker, called ERROR; undefined where it cannot be read. */
 export function chainsIn(family: XtablesFamily, table: string): string[] | undefined {
   const names: string[] = [];
   const isRead = visitEntries(family, table, (bytes, _, target) => {
@@ -67,7 +67,7 @@ export function chainsIn(family: XtablesFamily, table: string): string[] | undef
   return isRead ? names : undefined;
 }
 
-/** Packets that rules of one chain have dropped, as far as it can be read. */
+/** Packets dropped by rules of one chain, as far as the table can be read. */
 export function droppedInChain(family: XtablesFamily, table: string, chain: string): number {
   const { countAt } = KINDS[family];
   let isThere = false;
@@ -79,7 +79,7 @@ export function droppedInChain(family: XtablesFamily, table: string, chain: stri
   return dropped;
 }
 
-/** Hands over where each entry of a table begins, and its target; returns whether the table could be read. */
+/** Visits each entry of a table with its offset and its target's; returns whether the table could be read. */
 function visitEntries(
   family: XtablesFamily,
   table: string,
@@ -113,8 +113,8 @@ function textIn(bytes: Buffer, at: number): string {
 }
 
 /**
- * A table as the kernel has it: where its chains are, and its rules; undefined where it is too large to be looked at, or
- * changes as fast as it is read.
+ * A table as the kernel has it: the offsets of its chains, and its entries; undefined where it is larger than the
+ * limit, or keeps changing while it is read.
  */
 export function readXtable(
   family: XtablesFamily,
@@ -124,18 +124,18 @@ export function readXtable(
   const fd = socket(domain, SOCK_DGRAM);
   try {
     for (let reads = 0; reads < LIMITS.xtableReads; reads++) {
-      const info = optionBytes(fd, level, SO_GET_INFO, orderFor(table, INFO_BYTES), `table ${table}`);
-      // Both numbers are in the machine's order, and so is all that is compared with them.
+      const info = optionBytes(fd, level, SO_GET_INFO, requestFor(table, INFO_BYTES), `table ${table}`);
+      // The size is in native byte order, like all that it is compared with.
       const size = info.subarray(INFO_SIZE_OFFSET, INFO_SIZE_OFFSET + 4);
       const [bytes = 0] = new Uint32Array(Uint8Array.from(size).buffer);
       if (bytes > LIMITS.xtableBytes) return undefined;
-      const order = orderFor(table, ENTRIES_HEADER_BYTES + bytes);
-      order.set(size, ENTRIES_SIZE_OFFSET);
+      const request = requestFor(table, ENTRIES_HEADER_BYTES + bytes);
+      request.set(size, ENTRIES_SIZE_OFFSET);
       try {
-        const answer = optionBytes(fd, level, SO_GET_ENTRIES, order, `table ${table}`);
+        const answer = optionBytes(fd, level, SO_GET_ENTRIES, request, `table ${table}`);
         return { info, entries: answer.subarray(ENTRIES_HEADER_BYTES) };
       } catch (error) {
-        // Somebody has changed it in between.
+        // It was changed in between.
         if (!(error instanceof SystemFault) || error.code !== "EAGAIN") throw error;
       }
     }
@@ -145,8 +145,8 @@ export function readXtable(
   }
 }
 
-function orderFor(table: string, bytes: number): Buffer {
-  const order = Buffer.alloc(bytes);
-  order.write(table, 0, NAME_BYTES - 1, "latin1");
-  return order;
+function requestFor(table: string, bytes: number): Buffer {
+  const request = Buffer.alloc(bytes);
+  request.write(table, 0, NAME_BYTES - 1, "latin1");
+  return request;
 }

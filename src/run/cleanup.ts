@@ -1,6 +1,7 @@
 /**
- * Cleanup: what a killed instance may have left. Owned tables go with their process, so what is looked for is rules
- * that nobody owns (of another tier, or of somebody's experiment), and the socket and lock of the state folder.
+ * Cleanup: removes what a killed instance may have left. The kernel removes owned tables with their process, so this
+ * looks for rules without an owner (of another rule backend, or of an experiment) and for the socket and lock of the
+ * state folder.
  */
 import { NamespaceRunner, warmThreadPool } from "../container/namespace/namespace-runner.ts";
 import { type EngineHost, closeEngineHost, openEngineHost, socketPeerPid } from "../container/namespace/engine-host.ts";
@@ -18,7 +19,7 @@ import { codeOf, reasonOf } from "../base/lib/fault.ts";
 import { takeInstance } from "./instance.ts";
 import { checkCapabilities } from "../container/preflight.ts";
 
-/** Does it, and refuses while an instance is running. With the id of a container, nothing else is touched. */
+/** Throws while an instance is running. With the id of a container, touches nothing else. */
 export async function cleanup(stateDir: string, hostFlag: string | undefined, only?: string): Promise<CleanupResult> {
   checkCapabilities();
   await warmThreadPool();
@@ -38,7 +39,7 @@ export async function cleanup(stateDir: string, hostFlag: string | undefined, on
     if (only === undefined) failed.push(...damaged);
     for (const record of records) {
       if (only !== undefined && record.containerId !== only) continue;
-      // Another start of a container has made everything anew.
+      // A restart of the container has replaced its namespace and files.
       const json = await engine.container(record.containerId);
       const isSameStart = json?.State?.StartedAt === record.startedAt && isUp(json);
       const undone = isSameStart ? restoreNode(record, { runner, memory, host }) : NOTHING_TO_RESTORE;
@@ -83,7 +84,7 @@ function cleanContainer(json: ContainerJson, { host, runner, memory }: Tools): C
     const { did, failed } = runner.within(fd, () => removeOrphanedRules(memory));
     return { did: did.map((line) => `${name}: ${line}`), failed: failed.map((line) => `${name}: ${line}`) };
   } catch (error) {
-    // A container on the host's network, or one that ended meanwhile, has nothing of ours.
+    // A container on the host's network, or one that has stopped meanwhile, has nothing of ours.
     const isElsewhere = codeOf(error)?.startsWith("NAMESPACE_") === true;
     return { did: [], failed: isElsewhere ? [] : [`${name}: ${reasonOf(error)}`] };
   } finally {

@@ -1,6 +1,7 @@
 /**
- * ContainerWay: the container's way of a run. There are two: that of all containers of an engine, and that of the one KIND
- * node that dns11 is inside. Everything else of a run is the same for both, and knows only this.
+ * ContainerSide: the half of a run that knows containers. There are two: one for all containers of an engine, and one
+ * for the single KIND node that dns11 runs inside. The rest of a run is the same for both and depends on this interface
+ * only.
  */
 import type { Status } from "../api/status.ts";
 import type { RunSettings } from "../config/settings.ts";
@@ -15,53 +16,53 @@ import type { Quarantines } from "./quarantine/quarantines.ts";
 import type { QuerySide } from "./query-side.ts";
 
 export interface ContainerSide extends Pick<ControlPorts, "containers" | "repairs" | "inside"> {
-  /** null where there is none. */
+  /** null inside a KIND node. */
   readonly engine: Status["engine"];
-  /** Every container that runs is known. */
+  /** Every running container is known. */
   readonly isSynced: boolean;
-  /** Whoever is known was attached and verified, or its refusal is known. */
+  /** Every known container is attached and verified, or has been refused. */
   readonly isSettled: boolean;
-  /** When it was last seen to be alive, on the clock of `performance.now`. */
-  readonly lastSignMs: number;
-  /** Goes by other settings from now on. */
+  /** Time of the last sign of life, on the clock of `performance.now`. */
+  readonly lastActivityMs: number;
+  /** Applies other settings. */
   reconfigure(settings: RunSettings): void;
-  /** Decides anew about every container. */
+  /** Decides again about every container. */
   refresh(): void;
-  /** Attaches what is to be attached until `signal`. */
+  /** Attaches containers until `signal`. */
   follow(signal: AbortSignal): Promise<void>;
-  /** Begins nothing any more and reads no query, until somebody else serves, or `goOn`. */
-  standStill(): Promise<void>;
-  goOn(): void;
-  /** Leaves everything to who serves now, as it is. */
+  /** Starts nothing new and reads no query until `resume`, or until another process serves. */
+  pause(): Promise<void>;
+  resume(): void;
+  /** Leaves everything as it is to the process that serves now. */
   abandon(): Promise<void>;
-  /** Hands everything back to Docker's resolver. */
+  /** Hands every container back to Docker's resolver. */
   stop(): Promise<void>;
 }
 
-/** What a container's way is made from. */
+/** Dependencies of a ContainerSide. */
 export interface ContainerSideParts {
-  /** Those of the start. */
+  /** Settings at startup. */
   readonly settings: RunSettings;
   readonly log: Log;
-  readonly repeats: RateLimitedLog;
-  readonly ground: Platform;
+  readonly limitedLog: RateLimitedLog;
+  readonly platform: Platform;
   readonly querySide: QuerySide;
   readonly counts: ContainerMetrics;
-  /** Who holds copies of what namespaces are served by. */
-  readonly keep: Keep | undefined;
-  /** What a run before left to this one. */
-  readonly heir: (id: string) => HeldNamespace | undefined;
-  /** Nothing is attached before this. */
-  readonly begins: Promise<void>;
-  /** What is to be undone in KIND nodes. */
+  /** Gives the keeper copies of the descriptors of a served namespace. */
+  readonly hold: Keep | undefined;
+  /** What the previous process left for a namespace. */
+  readonly inherit: (id: string) => HeldNamespace | undefined;
+  /** Nothing is attached before this resolves. */
+  readonly startAfter: Promise<void>;
+  /** What has to be undone in KIND nodes. */
   readonly journal: Journal;
-  /** Which containers may end dns11 again. */
+  /** Containers that may crash dns11 again. */
   readonly quarantines: Quarantines;
 }
 
-/** Whom a run is to serve, found before it takes the instance's lock. */
+/** What a run serves: an engine's containers, or this node. Found before the run takes the instance lock. */
 export interface ServeTarget {
-  /** One instance serves what is called like this. */
+  /** One instance serves each id. */
   readonly instanceId: string;
   openQuarantines(folder: string): Quarantines;
   compose(parts: ContainerSideParts): ContainerSide;
@@ -72,9 +73,9 @@ export interface TargetSearch {
   readonly settings: RunSettings;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Told what is not there yet, as a sentence. */
+  /** Called with a sentence that says what is missing. */
   readonly onWait: (what: string) => void;
 }
 
-/** undefined where it was told to stop before anything was found. */
+/** Resolves to undefined where the run was stopped before the target was found. */
 export type FindServeTarget = (search: TargetSearch) => Promise<ServeTarget | undefined>;

@@ -1,25 +1,26 @@
 /**
- * Which capabilities a run has: those that it cannot work without, and a few that it can, where it is given them. Whatever
- * else it was started with it gives up before it does anything.
+ * DropCapabilities: the capabilities that a run keeps: those that it cannot work without, and a few that it uses where
+ * it has them. It drops all others before it does anything else.
  */
 import type { RunSettings } from "../config/settings.ts";
 import { METRICS_OFF } from "../base/model/metrics-policy.ts";
 import { CAPABILITIES } from "../container/preflight.ts";
 import { dropCapabilities } from "../kernel/capabilities.ts";
 
-/** Below this a port takes a capability. */
-const PORTS_FOR_ALL_FROM = 1024;
+/** A port below this takes a capability. */
+const FIRST_UNPRIVILEGED_PORT = 1024;
 
 /**
- * Beside what checkCapabilities insists on: giving the control socket to the group docker, reading settings and lists of
- * nameservers in folders that are not root's, and rules of the older iptables, ours or those that a killed instance left.
+ * Beside those that checkCapabilities requires: for giving the control socket to the group docker, for reading settings
+ * and resolv.conf files in folders of other users, and for iptables-legacy rules, ours or those that a killed instance
+ * left.
  */
-const USEFUL = ["CAP_CHOWN", "CAP_DAC_READ_SEARCH", "CAP_NET_RAW"];
+const OPTIONAL = ["CAP_CHOWN", "CAP_DAC_READ_SEARCH", "CAP_NET_RAW"];
 
-/** Starts the program anew, in the same process, where it has more; returns what it has too much, and cannot give up. */
+/** Restarts the program in the same process where it has more; returns those in excess that it cannot drop. */
 export function dropUnneededCapabilities({ capabilities, metrics }: RunSettings): readonly string[] {
   if (capabilities === "keep") return [];
-  const port = metrics.address === METRICS_OFF ? PORTS_FOR_ALL_FROM : Number(/\d+$/.exec(metrics.address)?.[0]);
-  const forPort = port > 0 && port < PORTS_FOR_ALL_FROM ? ["CAP_NET_BIND_SERVICE"] : [];
-  return dropCapabilities([...CAPABILITIES.map(({ name }) => name), ...USEFUL, ...forPort]);
+  const port = metrics.address === METRICS_OFF ? FIRST_UNPRIVILEGED_PORT : Number(/\d+$/.exec(metrics.address)?.[0]);
+  const forPort = port > 0 && port < FIRST_UNPRIVILEGED_PORT ? ["CAP_NET_BIND_SERVICE"] : [];
+  return dropCapabilities([...CAPABILITIES.map(({ name }) => name), ...OPTIONAL, ...forPort]);
 }

@@ -1,18 +1,18 @@
 /**
- * Presence: what only one process of an instance has at a time, and by which others find it: the lock, the control socket,
- * the pages by TCP, and the black box. A run that is being replaced leaves it before its successor comes.
+ * ExclusiveResources: what only one process of an instance can have at a time: the lock, the control socket, the HTTP
+ * listener, and the crash recorder. A run that is being replaced releases them before its successor takes them.
  */
 import type { Instance } from "./instance.ts";
 import type { ControlSocket } from "../control/socket.ts";
 
 export interface ExclusiveResourcesParts {
-  /** Throws where somebody else has it. */
+  /** Throws where another process holds the lock. */
   readonly takeInstance: () => Instance;
   readonly openControl: (path: string) => Promise<ControlSocket>;
-  readonly openPages: () => Promise<void>;
-  readonly closePages: () => void;
-  readonly openBox: () => void;
-  readonly closeBox: () => void;
+  readonly openMetrics: () => Promise<void>;
+  readonly closeMetrics: () => void;
+  readonly startRecorder: () => void;
+  readonly closeRecorder: () => void;
 }
 
 export class ExclusiveResources {
@@ -28,9 +28,9 @@ export class ExclusiveResources {
     return this.#instance?.controlPath;
   }
 
-  /** Throws a Fault where somebody else is there; then nothing of it is ours. */
+  /** Throws a Fault where another process holds them; nothing is taken then. */
   async acquire(): Promise<void> {
-    const { takeInstance, openControl, openPages, openBox } = this.#parts;
+    const { takeInstance, openControl, openMetrics: openPages, startRecorder: openBox } = this.#parts;
     this.#instance = takeInstance();
     try {
       openBox();
@@ -45,9 +45,9 @@ export class ExclusiveResources {
   release(): void {
     this.#control?.close();
     this.#control = undefined;
-    this.#parts.closePages();
+    this.#parts.closeMetrics();
     if (this.#instance === undefined) return;
-    this.#parts.closeBox();
+    this.#parts.closeRecorder();
     this.#instance.release();
     this.#instance = undefined;
   }

@@ -1,11 +1,11 @@
 /**
- * HandingOver: how a run makes room for its successor, and takes it back if that does not come.
- *
- *   serving --(somebody wants to take over)--> still --(it serves)--> gone
- *      ^                                         |
- *      +---------(it came to nothing)------------+
- *
- * Whoever holds the instance's lock serves: so where nobody is left who could tell, the lock does.
+ * Handover: how a run makes room for its successor, and resumes if the successor does not take over.
+ * |
+ *   serving --(takeover requested)--> paused --(the successor serves)--> gone
+ *      ^                                |
+ *      +----------(cancelled)-----------+
+ * |
+ * The process that holds the instance lock serves. So the lock decides where nothing else can tell.
  */
 import { reasonOf } from "../base/lib/fault.ts";
 import type { Log } from "../base/log/log.ts";
@@ -16,23 +16,23 @@ import type { RunKeeper } from "./run-keeper.ts";
 interface HandoverParts {
   readonly log: Log;
   readonly containerSide: ContainerSide;
-  readonly presence: ExclusiveResources;
-  readonly safekeeping: RunKeeper;
-  /** Somebody else serves: this process, or 0. */
-  readonly onGone: (successor: number) => void;
+  readonly resources: ExclusiveResources;
+  readonly keeper: RunKeeper;
+  /** Another process serves now: its pid, or 0 where unknown. */
+  readonly onCompleted: (successor: number) => void;
 }
 
 export class Handover {
   readonly #parts: HandoverParts;
-  #state: "serving" | "still" | "gone" = "serving";
-  /** One step after the other. */
+  #state: "serving" | "paused" | "gone" = "serving";
+  /** Steps run one after the other. */
   #last: Promise<void> = Promise.resolve();
 
   constructor(parts: HandoverParts) {
     this.#parts = parts;
   }
 
-  /** Whether what is served by may be ours to touch. */
+  /** Whether the served namespaces may be ours to touch. */
   get isServing(): boolean {
     return this.#state === "serving";
   }
@@ -40,22 +40,22 @@ export class Handover {
   requested(): void {
     this.#next(async () => {
       if (this.#state !== "serving") return;
-      const { log, containerSide, presence, safekeeping } = this.#parts;
-      log.info("another process is to take over; standing still");
-      this.#state = "still";
-      await containerSide.standStill();
-      presence.release();
-      safekeeping.yield();
+      const { log, containerSide, resources, keeper } = this.#parts;
+      log.info("takeover requested, pausing");
+      this.#state = "paused";
+      await containerSide.pause();
+      resources.release();
+      keeper.yield();
     });
   }
 
   cancelled(): void {
     this.#next(async () => {
-      if (this.#state !== "still") return;
-      await this.#parts.presence.acquire();
+      if (this.#state !== "paused") return;
+      await this.#parts.resources.acquire();
       this.#state = "serving";
-      this.#parts.containerSide.goOn();
-      this.#parts.log.warn("nobody took over; serving on");
+      this.#parts.containerSide.resume();
+      this.#parts.log.warn("takeover failed, resuming");
     });
   }
 
@@ -63,15 +63,15 @@ export class Handover {
     this.#next(() => {
       if (this.#state === "gone") return;
       this.#state = "gone";
-      this.#parts.safekeeping.detach();
-      this.#parts.log.info({ successor }, "another process has taken over");
-      this.#parts.onGone(successor);
+      this.#parts.keeper.detach();
+      this.#parts.log.info({ successor }, "handed over to another process");
+      this.#parts.onCompleted(successor);
     });
   }
 
   #next(step: () => Promise<void> | void): void {
     this.#last = this.#last.then(step).catch((error: unknown) => {
-      this.#parts.log.warn({ reason: reasonOf(error) }, "somebody else serves by now");
+      this.#parts.log.warn({ reason: reasonOf(error) }, "cannot resume, another process serves");
       this.completed(0);
     });
   }

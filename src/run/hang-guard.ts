@@ -1,6 +1,7 @@
 /**
- * HangGuard: a hang is not a death, and only a death hands the namespaces back. The kernel is asked for an alarm, again
- * every second; an event loop that no longer comes round to asking is ended by it, and the owned tables go with it.
+ * HangGuard: ends a process that hangs, because only its death hands the namespaces back. It re-arms a kernel alarm
+ * every second. An event loop that no longer gets to re-arming it is killed by SIGALRM, and the owned tables go with
+ * the process.
  */
 import { LIMITS } from "../base/limits.ts";
 import { alarm } from "../kernel/libc.ts";
@@ -16,7 +17,7 @@ export class HangGuard {
     this.#timer.unref();
   }
 
-  /** The alarm stays set: the way out must come to its end, too, also where somebody does not read our last words. */
+  /** The alarm stays armed: shutdown has to finish as well, even where nothing reads the log. */
   stop(): void {
     clearInterval(this.#timer);
     alarm(LIMITS.hangSeconds);

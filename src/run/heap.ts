@@ -1,6 +1,7 @@
 /**
- * Heap: how far memory grows before it is collected, and what is given back. V8 lets its heap become several times what is
- * in use where the machine has room; a container that asks for ever new names would have us take 480 MB for a cache of 32.
+ * Heap: how far memory grows before a collection, and what is given back. Where the machine has room, V8 lets its heap
+ * grow to several times what is in use: a container that queries ever new names would have us take 480 MB for a cache
+ * of 32 MB.
  */
 import { setFlagsFromString } from "node:v8";
 
@@ -11,7 +12,7 @@ export function limitHeapGrowth(): void {
   setFlagsFromString(`--heap-growing-percent=${LIMITS.heapGrowthPercent}`);
 }
 
-/** What starting and attaching took from the C library is given back once, when that is over. */
+/** Gives back once, after startup, what starting and attaching took from the C library. */
 export function trimMallocOnce(isStarted: () => boolean): void {
   const timer = setInterval(() => {
     if (!isStarted()) return;

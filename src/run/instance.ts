@@ -1,6 +1,6 @@
 /**
- * Instance: one dns11 per engine. The folder of an engine holds the lock and the control socket; the lock is the kernel's,
- * so it is free the moment its holder is gone, however it went.
+ * Instance: one dns11 per engine. The state folder of an engine holds the lock and the control socket. The lock is the
+ * kernel's, so it is free as soon as its holder is gone, however it ended.
  */
 import {
   chmodSync,
@@ -27,29 +27,30 @@ import { sleepSync } from "../base/lib/sleep-sync.ts";
 const SOCKET_PATH_BYTES_MAX = 107;
 const O_RDWR_CREAT = 0o102;
 const LOCK_MODE = 0o600;
-const LOOK_AGAIN_MS = 50;
+const RETRY_MS = 50;
 
 export interface Instance {
   readonly folder: string;
   readonly controlPath: string;
   release(): void;
-  /** Removes the folder, while nobody else can be in it. */
+  /** Removes the folder while no other process can use it. */
   remove(): void;
 }
 
-/** Takes the lock, or says who has it. */
+/** Takes the lock; throws a Fault that names the holder where it is taken. */
 export function takeInstance(stateDir: string, engineId: string): Instance {
   const folder = instanceFolder(stateDir, engineId);
   const control = controlPath(folder);
   if (Buffer.byteLength(control) > SOCKET_PATH_BYTES_MAX) {
-    throw stateFault(folder, new Error(`"${control}" is too long for the path of a socket`));
+    throw stateFault(folder, new Error(`"${control}" is too long for a socket path`));
   }
   const lock = openLock(folder);
   if (!(tryLock(lock) || tryLockAgain(lock)) || !isStillThere(lock, folder)) {
     const holder = readHolder(folder);
     closeSync(lock);
-    throw new Fault("LOCKED", `Another dns11 serves this engine already: ${holder}`, {
-      remedy: "One instance per engine. Stop that one first; Docker's own resolver answers in between.",
+    throw new Fault("LOCKED", `Another dns11 already serves this engine: ${holder}`, {
+      remedy:
+        "There can be one instance per engine. Stop the other one first; Docker's own resolver answers meanwhile.",
       isFinal: true,
     });
   }
@@ -70,13 +71,15 @@ export function takeInstance(stateDir: string, engineId: string): Instance {
   };
 }
 
-/** A doctor takes the lock for a moment, to see whether somebody has it. */
+/** `dns11 doctor` takes the lock for a moment, to see whether an instance holds it. */
 function tryLockAgain(lock: number): boolean {
-  sleepSync(LOOK_AGAIN_MS);
+  sleepSync(RETRY_MS);
   return tryLock(lock);
 }
 
-/** Somebody may have removed the folder between our opening and our locking; then we hold a lock that nobody looks at. */
+/**
+ * The folder may have been removed between opening and locking. The lock is then on a file that no other process opens.
+ */
 function isStillThere(lock: number, folder: string): boolean {
   return statSync(join(folder, "lock"), { throwIfNoEntry: false })?.ino === fstatSync(lock).ino;
 }
@@ -86,7 +89,7 @@ function openLock(folder: string): number {
     mkdirSync(folder, { recursive: true, mode: 0o755 });
     chmodSync(folder, 0o755);
     const lock = openSync(join(folder, "lock"), O_RDWR_CREAT | constants.O_NOFOLLOW, LOCK_MODE);
-    // Whoever may read a file may lock it, and keep dns11 from starting.
+    // Any process that may read a file may lock it, and keep dns11 from starting.
     fchmodSync(lock, LOCK_MODE);
     return lock;
   } catch (error) {
@@ -99,16 +102,16 @@ function readHolder(folder: string): string {
     const { pid, since } = JSON.parse(readFileSync(join(folder, "lock"), "utf8")) as Record<string, unknown>;
     return `process ${String(pid)}, since ${String(since)}`;
   } catch {
-    return "its process has not written its number yet";
+    return "its pid is not known yet";
   }
 }
 
 function stateFault(folder: string, cause: unknown): Fault {
-  // dns11 gives up what lets root write to everybody's folders.
-  const owner = "Name a folder of its own user's (root's) with --state-dir, or start it with --capabilities keep.";
+  // dns11 drops the capability that lets root write to folders of other users.
+  const owner = "Choose a folder owned by root with --state-dir, or run with --capabilities keep.";
   return new Fault("STATE_DIR", `The state folder "${folder}" cannot be used`, {
     cause,
-    remedy: codeOf(cause) === "EACCES" ? owner : "Name another one with --state-dir.",
+    remedy: codeOf(cause) === "EACCES" ? owner : "Choose another one with --state-dir.",
     isFinal: true,
   });
 }

@@ -1,10 +1,10 @@
 /**
- * Defects: what the guard at the entrances is told goes here. Each is counted, told once with its stack, and then only by
- * how often it came; whatever no guard stood before ends here, too, instead of ending the process.
+ * InternalErrors: where the guard reports internal errors. Each is counted and logged once with its stack; repetitions
+ * are logged as counts. Errors that no guard caught end here too instead of ending the process.
  */
 import { LIMITS } from "../base/limits.ts";
 import { reasonOf } from "../base/lib/fault.ts";
-import { type Entrance, guard } from "../base/lib/guard.ts";
+import { type EntryPoint, guard } from "../base/lib/guard.ts";
 import type { Log } from "../base/log/log.ts";
 import type { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 
@@ -12,23 +12,23 @@ interface InternalErrorsParts {
   readonly log: Log;
   readonly limitedLog: RateLimitedLog;
   readonly onInternalError: () => void;
-  /** The container of an client; undefined for those that are gone. */
+  /** The container of a client number; undefined once the client is gone. */
   readonly containerOf: (client: number) => string | undefined;
 }
 
 export class InternalErrors {
   readonly #parts: InternalErrorsParts;
-  /** The stacks that were told. */
-  readonly #told = new Set<string>();
-  readonly #onUncaught = (error: unknown): void => this.#tell(error, "elsewhere", 0);
+  /** Stacks already logged. */
+  readonly #logged = new Set<string>();
+  readonly #onUncaught = (error: unknown): void => this.#report(error, "elsewhere", 0);
 
   constructor(parts: InternalErrorsParts) {
     this.#parts = parts;
   }
 
-  /** Keeps whose work is being done in `inWork`, which may outlive the process. */
-  begin(inWork: Uint32Array): void {
-    guard.install((error, entrance, who) => this.#tell(error, entrance, who), inWork);
+  /** Installs the guard. `inWork`, which holds the number of the client being served, may outlive the process. */
+  begin(currentClient: Uint32Array): void {
+    guard.install((error, entryPoint, client) => this.#report(error, entryPoint, client), currentClient);
     process.on("uncaughtException", this.#onUncaught);
   }
 
@@ -37,21 +37,27 @@ export class InternalErrors {
     guard.uninstall();
   }
 
-  #tell(error: unknown, entrance: Entrance, who: number): void {
-    const { log, limitedLog: repeats, onInternalError: onDefect, containerOf } = this.#parts;
-    onDefect();
-    const container = who === 0 ? undefined : containerOf(who);
-    const about = { entrance, ...(container !== undefined && { container }) };
+  #report(error: unknown, entryPoint: EntryPoint, client: number): void {
+    const { log, limitedLog, onInternalError, containerOf } = this.#parts;
+    onInternalError();
+    const container = client === 0 ? undefined : containerOf(client);
+    const fields = { entryPoint, ...(container !== undefined && { container }) };
     const stack = stackOf(error);
-    if (!this.#told.has(stack) && this.#told.size < LIMITS.internalErrorsLogged) {
-      this.#told.add(stack);
-      log.error({ ...about, err: error }, "a defect of dns11; it cost one piece of work");
+    if (!this.#logged.has(stack) && this.#logged.size < LIMITS.internalErrorsLogged) {
+      this.#logged.add(stack);
+      log.error({ ...fields, err: error }, "internal error, one task was aborted; please report it");
     } else
-      repeats.log("warn", stack, { ...about, reason: reasonOf(error) }, "the same defect of dns11 again", "defect");
+      limitedLog.log(
+        "warn",
+        stack,
+        { ...fields, reason: reasonOf(error) },
+        "internal error repeated",
+        "internal error",
+      );
   }
 }
 
-/** Where it was thrown, without what it says, which may be about one packet. */
+/** Where it was thrown, without the message, which may describe a single packet. */
 function stackOf(error: unknown): string {
   const lines = error instanceof Error ? (error.stack ?? "").split("\n") : [];
   return (

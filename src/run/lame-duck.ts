@@ -1,8 +1,9 @@
 /**
- * LameDuck: who is told to stop may answer on for a while, so that whoever sends it work finds out first.
+ * LameDuck: the time between a stop signal and the shutdown, in which queries are still answered while health checks
+ * already fail.
  */
 
-/** A signal that follows `signal` as many milliseconds later as `onStop` says when it is told. */
+/** A signal that follows `signal` after as many milliseconds as `onStop` returns. */
 export function afterLameDuck(signal: AbortSignal, onStop: () => number): AbortSignal {
   const over = new AbortController();
   const stop = (): void => {

@@ -1,7 +1,7 @@
 /**
- * Life: where a run stands (starting, ready, stopping), told to whoever asks and to the supervisor that started it. Ready
- * means that every container was attached and verified once, or its refusal known; containers that come later are
- * nobody's reason to be unready, and neither is an engine that goes away.
+ * Lifecycle: the phase of a run (starting, ready, stopping), reported to API clients and to the supervisor that started
+ * it. Ready means that every container was attached and verified once, or refused. Containers that start later do not
+ * make a run unready, nor does an engine that goes away.
  */
 import { LIMITS } from "../base/limits.ts";
 import { NotifySocket } from "../kernel/notify.ts";
@@ -9,12 +9,12 @@ import { reasonOf } from "../base/lib/fault.ts";
 import type { Log } from "../base/log/log.ts";
 import type { ContainerStatus, LifecycleReport } from "../api/status.ts";
 
-/** What a run knows of itself. */
+/** What a run reports about itself. */
 export interface LifecycleSource {
   readonly isSynced: boolean;
   readonly isSettled: boolean;
   readonly containers: () => readonly ContainerStatus[];
-  /** When the follower of the engine was last heard of, on the clock of `performance.now`. */
+  /** The engine follower's last sign of life, on the clock of `performance.now`. */
   readonly lastActivityMs: () => number;
 }
 
@@ -24,7 +24,7 @@ interface Environment {
   readonly WATCHDOG_PID?: string | undefined;
 }
 
-const LOOK_EVERY_MS = 250;
+const STARTUP_EVERY_MS = 250;
 const STATUS_EVERY_MS = 5_000;
 const USEC_PER_MS = 1_000;
 
@@ -35,13 +35,13 @@ export class Lifecycle {
   #phase: LifecycleReport["phase"] = "starting";
   #waitingFor = "dns11 has just started";
   #source: (() => LifecycleSource) | undefined;
-  #isReadyTold = false;
+  #isReadySent = false;
   #lastStatus = "";
   #timer: NodeJS.Timeout | undefined;
   #watchdog: NodeJS.Timeout | undefined;
   #lastSentMs = -Infinity;
 
-  /** `nowMs` is the time since the process's start. */
+  /** `nowMs` is the time since the start of the process. */
   constructor(environment: Environment, log: Log, nowMs = (): number => performance.now()) {
     this.#nowMs = nowMs;
     const name = environment.NOTIFY_SOCKET ?? "";
@@ -49,23 +49,23 @@ export class Lifecycle {
       try {
         this.#supervisor = new NotifySocket(name);
       } catch (error) {
-        log.warn({ reason: reasonOf(error) }, "the supervisor cannot be told how we are (NOTIFY_SOCKET)");
+        log.warn({ reason: reasonOf(error) }, "cannot notify the supervisor (NOTIFY_SOCKET)");
       }
     }
     this.#watchdogMs = watchdogMs(environment);
   }
 
-  /** Begins to tell. Whoever started us has its patience extended until there is something to be ready for. */
+  /** Starts reporting. Extends the supervisor's start timeout until the run is ready. */
   begin(): void {
     if (this.#supervisor === undefined) return;
     this.#schedule();
     if (this.#watchdogMs === undefined) return;
-    this.#watchdog = setInterval(() => this.#beat(), this.#watchdogMs / 2);
+    this.#watchdog = setInterval(() => this.#sendWatchdog(), this.#watchdogMs / 2);
     this.#watchdog.unref();
-    this.#beat();
+    this.#sendWatchdog();
   }
 
-  /** There is nothing to serve yet, and why. */
+  /** There is nothing to serve yet, for this reason. */
   setWaitingFor(what: string): void {
     this.#waitingFor = what;
   }
@@ -78,27 +78,27 @@ export class Lifecycle {
   reloading(): void {
     if (this.#phase !== "ready") return;
     const usec = process.hrtime.bigint() / 1000n;
-    this.#tell(`RELOADING=1\nMONOTONIC_USEC=${usec}\nSTATUS=Reading the settings again`);
+    this.#notify(`RELOADING=1\nMONOTONIC_USEC=${usec}\nSTATUS=Reloading settings`);
   }
 
   reloaded(): void {
     if (this.#phase !== "ready") return;
-    this.#lastStatus = this.#sentence();
-    this.#tell(`READY=1\nSTATUS=${this.#lastStatus}`);
+    this.#lastStatus = this.#statusText();
+    this.#notify(`READY=1\nSTATUS=${this.#lastStatus}`);
   }
 
   stopping(): void {
     if (this.#phase === "stopping") return;
     this.#phase = "stopping";
-    this.#waitingFor = "dns11 is stopping; containers go back to Docker's resolver";
-    this.#tell("STOPPING=1\nSTATUS=Handing back to Docker's resolver");
+    this.#waitingFor = "dns11 is stopping and hands containers back to Docker's resolver";
+    this.#notify("STOPPING=1\nSTATUS=Handing back to Docker's resolver");
   }
 
-  /** Another process serves now: whoever started us is to watch that one. */
+  /** Another process serves now, so the supervisor must watch that one. */
   handOverTo(successor: number): void {
     this.#phase = "stopping";
     clearInterval(this.#watchdog);
-    if (successor > 0) this.#tell(`MAINPID=${successor}`);
+    if (successor > 0) this.#notify(`MAINPID=${successor}`);
   }
 
   end(): void {
@@ -125,51 +125,52 @@ export class Lifecycle {
 
   #missing(source: LifecycleSource | undefined, containers: readonly ContainerStatus[]): string[] {
     if (source === undefined || this.#phase === "stopping") return [this.#waitingFor];
-    if (!source.isSynced) return ["not every running container is known yet"];
+    if (!source.isSynced) return ["the list of running containers is not complete yet"];
     if (source.isSettled) return [];
     const pending = containers.filter(({ state }) => state === "opening" || state === "verifying");
     return pending.length === 0
-      ? ["containers are about to be attached"]
+      ? ["containers are being attached"]
       : pending.map(
-          ({ name, state }) => `container "${name}" is ${state === "opening" ? "next in turn" : "being verified"}`,
+          ({ name, state }) =>
+            `container "${name}" is ${state === "opening" ? "waiting to be attached" : "being verified"}`,
         );
   }
 
   #schedule(): void {
-    const everyMs = this.#phase === "starting" ? LOOK_EVERY_MS : STATUS_EVERY_MS;
+    const everyMs = this.#phase === "starting" ? STARTUP_EVERY_MS : STATUS_EVERY_MS;
     this.#timer = setTimeout(() => {
       try {
-        this.#look();
+        this.#update();
       } catch {
-        // Who cannot say how it is at this moment, for want of a descriptor, serves all the same.
+        // A report may fail for want of a descriptor. Serving goes on.
       }
       this.#schedule();
     }, everyMs);
     this.#timer.unref();
   }
 
-  #look(): void {
+  #update(): void {
     if (this.#phase === "stopping") return;
-    const isNew = !this.#isReadyTold;
+    const isNew = !this.#isReadySent;
     const { ready } = this.report();
-    const sentence = this.#sentence();
+    const sentence = this.#statusText();
     if (ready && isNew) {
-      this.#isReadyTold = this.#tell(`READY=1\nSTATUS=${sentence}`);
+      this.#isReadySent = this.#notify(`READY=1\nSTATUS=${sentence}`);
     } else if (!ready && isNew && this.#source === undefined && this.#nowMs() > LIMITS.engineStartWaitMs) {
-      // Whoever waits for us to start, as a machine does that boots, is not to wait for an engine that may never come.
-      this.#isReadyTold = this.#tell(`READY=1\nSTATUS=${sentence}`);
+      // A supervisor that waits for us to start, as during boot, must not wait for an engine that may never come.
+      this.#isReadySent = this.#notify(`READY=1\nSTATUS=${sentence}`);
     } else if (!ready && isNew) {
-      // A machine's engine may take longer than a supervisor waits for a service to start.
+      // An engine may take longer to start than the supervisor's timeout.
       const isDue = performance.now() - this.#lastSentMs >= LIMITS.startExtendMs / 3;
       const extension = `EXTEND_TIMEOUT_USEC=${LIMITS.startExtendMs * USEC_PER_MS}`;
-      if (isDue || sentence !== this.#lastStatus) this.#tell(`${extension}\nSTATUS=${sentence}`);
+      if (isDue || sentence !== this.#lastStatus) this.#notify(`${extension}\nSTATUS=${sentence}`);
     } else if (sentence !== this.#lastStatus) {
-      this.#tell(`STATUS=${sentence}`);
+      this.#notify(`STATUS=${sentence}`);
     }
     this.#lastStatus = sentence;
   }
 
-  #sentence(): string {
+  #statusText(): string {
     const source = this.#source?.();
     if (source === undefined || !source.isSynced) return `Starting: ${this.#waitingFor}`;
     const wanted = source.containers().filter(({ state }) => state !== "skipped");
@@ -177,14 +178,14 @@ export class Lifecycle {
     return `${attached} of ${wanted.length} containers attached`;
   }
 
-  /** The timer says that the loop is alive; the rest has to be looked at. */
-  #beat(): void {
+  /** That the timer fires shows that the event loop is alive. The follower is checked here. */
+  #sendWatchdog(): void {
     const source = this.#source?.();
     const isAlive = source === undefined || performance.now() - source.lastActivityMs() < LIMITS.followerSilentMs;
-    if (isAlive) this.#tell("WATCHDOG=1");
+    if (isAlive) this.#notify("WATCHDOG=1");
   }
 
-  #tell(text: string): boolean {
+  #notify(text: string): boolean {
     this.#lastSentMs = performance.now();
     return this.#supervisor?.send(text) ?? false;
   }

@@ -1,5 +1,6 @@
 /**
- * A namespace that is held open for the control socket: servers are asked from in there as programs in there ask them.
+ * OpenNamespace: a network namespace held open for the control socket, to query servers from inside it as its programs
+ * do.
  */
 import type { NamespaceRunner } from "../container/namespace/namespace-runner.ts";
 import { dialIn } from "../container/namespace/dial.ts";

@@ -1,6 +1,6 @@
 /**
- * Ground: what a run stands on: the way into namespaces, the memory of netlink, and by what rules are held here. What may
- * refuse to work refuses here, before anything of a container's is touched.
+ * Platform: what a run needs of the machine: the way into namespaces, the netlink memory, and the rule backend. Checks
+ * that may fail run here, before any container is touched.
  */
 import { LIMITS } from "../base/limits.ts";
 import type { RunSettings } from "../config/settings.ts";
@@ -30,13 +30,13 @@ export async function preparePlatform(settings: RunSettings, log: Log): Promise<
   denyUnusedCalls(settings, log);
   const runner = new NamespaceRunner();
   const memory = new NetlinkMemory();
-  const means = chooseRuleBackend(runner, memory, settings.ruleBackend);
-  warnOfRuleBackend(means, settings.keeper === "on", eventLogger(log));
+  const ruleBackend = chooseRuleBackend(runner, memory, settings.ruleBackend);
+  warnOfRuleBackend(ruleBackend, settings.keeper === "on", eventLogger(log));
   warnOfFewDescriptors(log);
-  return { runner, memory, ruleBackend: means };
+  return { runner, memory, ruleBackend };
 }
 
-/** For a look at what would be done: no rules are made. */
+/** For a preview: no rules are made. */
 export function previewPlatform(): Platform {
   checkCapabilities();
   return {
@@ -46,13 +46,13 @@ export function previewPlatform(): Platform {
   };
 }
 
-/** Whoever has no room is not attached, and Docker's resolver answers there. */
+/** A container without free descriptors is not attached and stays with Docker's resolver. */
 function warnOfFewDescriptors(log: Log): void {
   const descriptors = descriptorsMax();
-  const room = roomForContainers(descriptors);
-  if (room >= LIMITS.containersExpected) return;
+  const containers = roomForContainers(descriptors);
+  if (containers >= LIMITS.containersExpected) return;
   log.warn(
-    { descriptors, room, remedy: MORE_DESCRIPTORS },
-    "there are descriptors for few containers; more are left to Docker's resolver",
+    { descriptors, containers, remedy: MORE_DESCRIPTORS },
+    "descriptor limit is low, containers beyond it stay with Docker's resolver",
   );
 }

@@ -1,6 +1,7 @@
 /**
- * The query's way, built from its parts in the order in which a query meets them: listen, answer (wire, policy, cache),
- * forward, upstream. Settings that change have it built anew; queries that are on their way end where they began.
+ * QuerySide: the half of a run that answers queries, built in the order in which a query passes its parts: listen,
+ * answer (wire, policy, cache), forward, upstream. Changed settings build a new pipeline; queries in flight finish in
+ * the old one.
  */
 import { isDeepStrictEqual } from "node:util";
 
@@ -37,35 +38,35 @@ export interface QuerySide {
   readonly meter: Meter;
   readonly readings: () => QueryReadings;
   readonly openEndpointFor: OpenEndpointFor;
-  /** Who is asked has changed, or those who are asked ask others: what they said before may be wrong. */
+  /** The upstreams have changed, or their own upstreams have: cached replies may be wrong. */
   readonly onUpstreamsChanged: () => void;
   readonly reconfigure: (settings: RunSettings) => void;
-  /** What containers asked lately. */
+  /** Recent queries of each container. */
   readonly histories: QueryHistories;
-  /** Who answers now; after another reconfiguration it may be somebody else. */
-  readonly asking: () => QueryPipeline;
+  /** The current pipeline; a change of settings may replace it. */
+  readonly pipeline: () => QueryPipeline;
 }
 
-/** What settings exchange. */
+/** What a change of settings replaces. */
 interface Answering extends Pick<UdpParts & TcpParts, "answerer" | "forward" | "queryBytesMax" | "pipelinedMax"> {
   readonly pipeline: QueryPipeline;
 }
 
-/** Failures of servers and defects are told at most this often. */
+/** The shortest time between two log lines about failures of upstreams. */
 const LOG_EVERY_MS = 10_000;
 
-/** Told of each new client: its number, and its container. */
+/** Called with the number and the container of each new client. */
 type OnClient = (client: number, containerId: string) => void;
 
 export function composeQuerySide(
   settings: RunSettings,
   log: Log,
-  repeats: RateLimitedLog = new RateLimitedLog(log),
+  limitedLog: RateLimitedLog = new RateLimitedLog(log),
   onClient: OnClient = () => undefined,
 ): QuerySide {
   raiseInlineLimit();
   const meter = new Meter();
-  const parts: AnsweringParts = { block: new MessageBlock(LIMITS.udpBatch, SLOT_BYTES), log, repeats, meter };
+  const parts: AnsweringParts = { block: new MessageBlock(LIMITS.udpBatch, SLOT_BYTES), log, limitedLog, meter };
   const slots = slotLimit(settings);
   const histories = new QueryHistories(settings.queries.names);
   const shares = sharePools(descriptorsMax());
@@ -83,13 +84,14 @@ export function composeQuerySide(
       return endpoint;
     },
     histories,
-    asking: () => answering.pipeline,
+    pipeline: () => answering.pipeline,
     onUpstreamsChanged: () => answering.pipeline.forget(),
     reconfigure: (next) => {
-      // What is remembered is kept where nobody wants it otherwise: a new route is no reason to ask everything anew.
+      // The cache survives where nothing that concerns it has changed: a new route is no reason to query everything
+      // again.
       const isSame = isDeepStrictEqual([next.behaviour, next.upstream], [current.behaviour, current.upstream]);
       if (!isSame) {
-        // Before anything else: it may find no room, and then nothing has changed.
+        // First, because it may fail for want of memory: then nothing has changed.
         answering = composeAnswering(next, parts);
         Object.assign(slots, slotLimit(next));
         Object.assign(udp, answering);
@@ -105,17 +107,17 @@ export function composeQuerySide(
 interface AnsweringParts {
   readonly block: MessageBlock;
   readonly log: Log;
-  readonly repeats: RateLimitedLog;
+  readonly limitedLog: RateLimitedLog;
   readonly meter: Meter;
 }
 
 function composeAnswering(settings: RunSettings, parts: AnsweringParts): Answering {
   const { behaviour } = settings;
-  const asking = behaviour.failsOver ? adaptive(settings, parts) : sequential(settings, parts);
+  const pipeline = behaviour.failsOver ? adaptive(settings, parts) : sequential(settings, parts);
   return {
-    pipeline: asking,
-    answerer: asking.answerer,
-    forward: asking.forward,
+    pipeline,
+    answerer: pipeline.answerer,
+    forward: pipeline.forward,
     queryBytesMax: behaviour.readsLongQueries ? LIMITS.udpQueryBytes : LIMITS.udpQueryBytesStrict,
     pipelinedMax: behaviour.pipelines ? LIMITS.tcpPipelined : 1,
   };
@@ -126,25 +128,25 @@ interface QueryPipeline {
   readonly forward: Forward;
   readonly forget: () => void;
   readonly readings: () => QueryReadings;
-  /** What is remembered of servers and of their replies; nothing where they are asked as Docker asks them. */
+  /** State of upstreams and their replies; undefined where queries are forwarded as Docker does. */
   readonly state?: PipelineState;
 }
 
 interface PipelineState {
   readonly forwarder: AdaptiveForwarder;
-  readonly fleet: NameserverPool;
+  readonly pool: NameserverPool;
   readonly cache: ReplyCache;
   readonly isCaching: boolean;
   readonly now: () => number;
 }
 
-/** As Docker asks: one server after the other, nothing remembered. */
+/** Forwards as Docker does: one server after the other, without state. */
 function sequential({ behaviour, upstream }: RunSettings, { log, meter }: AnsweringParts): QueryPipeline {
   const failures = new Throttle(LOG_EVERY_MS);
   const { forward } = new SequentialForwarder(
     behaviour,
     (server, reason) => {
-      failures.run((heldBack) => log.warn({ server: serverText(server), reason, heldBack }, "nameserver failed"));
+      failures.run((suppressed) => log.warn({ server: serverText(server), reason, suppressed }, "upstream failed"));
     },
     Math.min(LIMITS.forwardQueriesTotal, descriptorsMax() * LIMITS.forwardDescriptorShare),
     meter,
@@ -153,18 +155,21 @@ function sequential({ behaviour, upstream }: RunSettings, { log, meter }: Answer
     answerer: new Answerer(behaviour, { localOnly: upstream.localOnly }),
     forward,
     forget: () => undefined,
-    readings: () => NOTHING,
+    readings: () => NO_READINGS,
   };
 }
 
-const NOTHING: QueryReadings = { entries: 0, bytes: 0, bytesMax: 0, nameservers: [] };
+const NO_READINGS: QueryReadings = { entries: 0, bytes: 0, bytesMax: 0, nameservers: [] };
 
-function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, meter }: AnsweringParts): QueryPipeline {
+function adaptive(
+  { behaviour, upstream }: RunSettings,
+  { block, log, limitedLog, meter }: AnsweringParts,
+): QueryPipeline {
   const now = (): number => performance.now();
   const ids = new RandomIds();
   const failures = new Throttle(LOG_EVERY_MS);
   const socketsMax = Math.min(LIMITS.upstreamSocketsTotal, descriptorsMax() * LIMITS.upstreamDescriptorShare);
-  const fleet = new NameserverPool(
+  const pool = new NameserverPool(
     {
       block,
       budget: new TurnBudget(LIMITS.upstreamBatch),
@@ -174,43 +179,43 @@ function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, m
       pools: new Set(),
       sockets: { open: 0 },
     },
-    (server, isUp, reason) => logHealth(repeats, server, isUp, reason),
+    (server, isUp, reason) => logHealth(limitedLog, server, isUp, reason),
   );
   const cache = new ReplyCache(behaviour.caches ? upstream.cache.bytesMax : 0, meter.cache);
-  const memory = new CacheReader({
+  const cacheReader = new CacheReader({
     cache,
-    pool: fleet,
+    pool,
     behaviour,
     policy: upstream.cache,
     now,
     onRefresh: (client, lane, entry) => forwarder.refresh(client, lane, entry),
   });
-  const guard = new LoopGuard(now, (client, loop) => {
+  const loopGuard = new LoopGuard(now, (client, loop) => {
     const server = serverText(loop.nameserver.server);
-    const text = "a nameserver leads back to dns11 through a container; that container's queries are kept from it";
-    repeats.log("warn", server, { server, container: client.history.containerId }, text, "nameserver");
+    const text = "forwarding loop detected, skipping the upstream for this container";
+    limitedLog.log("warn", server, { server, container: client.history.containerId }, text, "upstream");
     forwarder.excludeLooping(client, loop);
   });
   const forwarder = new AdaptiveForwarder({
     behaviour,
     policy: upstream,
-    pool: fleet,
+    pool,
     cache,
-    reader: memory,
-    loopGuard: guard,
+    reader: cacheReader,
+    loopGuard,
     ids,
     now,
     onFailure: (reason) => {
-      failures.run((heldBack) => log.warn({ reason, heldBack }, "no nameserver answered"));
+      failures.run((suppressed) => log.warn({ reason, suppressed }, "lookup failed"));
     },
     queriesMax: LIMITS.forwardQueriesShared,
     meter,
   });
   return {
     answerer: new Answerer(behaviour, {
-      loopGuard: guard,
+      loopGuard,
       localOnly: upstream.localOnly,
-      ...(behaviour.caches && { cache: memory }),
+      ...(behaviour.caches && { cache: cacheReader }),
     }),
     forward: forwarder.forward,
     forget: () => forwarder.invalidate(),
@@ -218,13 +223,13 @@ function adaptive({ behaviour, upstream }: RunSettings, { block, log, repeats, m
       entries: cache.size,
       bytes: cache.bytes,
       bytesMax: behaviour.caches ? upstream.cache.bytesMax : 0,
-      nameservers: statesOf(fleet, now()),
+      nameservers: statesOf(pool, now()),
     }),
-    state: { forwarder, fleet, cache, isCaching: behaviour.caches, now },
+    state: { forwarder, pool, cache, isCaching: behaviour.caches, now },
   };
 }
 
-/** Each by its name, once: the same server may stand in several lists, in some of them as a backup. */
+/** Each server once: it may be in several lists, in some of them as a backup. */
 function statesOf({ hostNameservers: nameservers }: NameserverPool, nowMs: number): QueryReadings["nameservers"] {
   const states = new Map<string, boolean>();
   for (const { server, health } of nameservers) {
@@ -234,12 +239,12 @@ function statesOf({ hostNameservers: nameservers }: NameserverPool, nowMs: numbe
   return [...states].map(([server, isUp]) => ({ server, isUp }));
 }
 
-/** A server that comes and goes is one thing that happens, not many. */
-function logHealth(repeats: RateLimitedLog, server: Server, isUp: boolean, reason: string): void {
+/** A server that goes up and down repeatedly is one subject of the log. */
+function logHealth(limitedLog: RateLimitedLog, server: Server, isUp: boolean, reason: string): void {
   const name = serverText(server);
-  const about = { server: name, reason };
-  if (isUp) repeats.log("info", name, about, "nameserver is back", "nameserver");
-  else repeats.log("warn", name, about, "nameserver is down; it is asked last", "nameserver");
+  const fields = { server: name, reason };
+  if (isUp) limitedLog.log("info", name, fields, "upstream is up", "upstream");
+  else limitedLog.log("warn", name, fields, "upstream is down", "upstream");
 }
 
 function slotLimit({ behaviour, upstream }: RunSettings): SlotLimit {

@@ -1,6 +1,6 @@
 /**
- * Reloads: the settings that count, and how they are exchanged: read again, tried, and taken only where that worked. One
- * after the other; the log tells it, too.
+ * Reloads: the current settings, and their replacement: read again, applied, and kept only where that succeeded.
+ * Reloads run one after the other and are logged.
  */
 import type { ReloadReport } from "../api/status.ts";
 import type { RunSettings } from "../config/settings.ts";
@@ -9,11 +9,11 @@ import { changedKeys } from "../base/model/setting-origins.ts";
 import type { Log } from "../base/log/log.ts";
 
 interface ReloadParts {
-  /** Those of the start. */
+  /** Settings at startup. */
   readonly settings: RunSettings;
   readonly readSettings: () => Promise<RunSettings>;
   readonly log: Log;
-  /** Has everybody go by them, or throws and leaves everybody at those of before. */
+  /** Applies them everywhere, or throws and leaves the previous settings in force. */
   readonly apply: (next: RunSettings, before: RunSettings) => Promise<void>;
 }
 
@@ -33,7 +33,7 @@ export class Reloads {
     return this.#settings;
   }
 
-  /** How often it worked, and how often it did not. */
+  /** How many reloads succeeded; `failed` counts the others. */
   get done(): number {
     return this.#done;
   }
@@ -53,9 +53,9 @@ export class Reloads {
     const before = this.#settings;
     const { config } = before;
     if (config === undefined) {
-      log.warn("there is no settings file to read again; name one with --config");
-      throw new Fault("NO_SETTINGS_FILE", "There is no settings file to read again", {
-        remedy: "Name one when dns11 is started: dns11 run --config FILE",
+      log.warn("cannot reload, there is no settings file");
+      throw new Fault("NO_SETTINGS_FILE", "There is no settings file to reload", {
+        remedy: "Start dns11 with one: dns11 run --config FILE",
       });
     }
     let next;
@@ -65,16 +65,16 @@ export class Reloads {
     } catch (error) {
       const reason = reasonOf(error).replaceAll("\n", "; ");
       this.#failed++;
-      log.error({ config, reason }, "settings not read again; the old ones stay");
-      throw new Fault("NOT_RELOADED", `The settings were not read again, and the old ones stay:\n${reasonOf(error)}`);
+      log.error({ config, reason }, "reload failed, keeping the previous settings");
+      throw new Fault("NOT_RELOADED", `Reload failed, the previous settings stay in force:\n${reasonOf(error)}`);
     }
     if (next.ruleBackend !== before.ruleBackend) {
-      log.warn({ rules: next.ruleBackend }, "rules are held as they were until dns11 is started anew");
+      log.warn({ rules: next.ruleBackend }, "a change of rule-backend takes a restart");
     }
     const changed = changedKeys(before.origins, next.origins);
     this.#settings = next;
     this.#done++;
-    log.info({ config, changed }, "settings read again");
+    log.info({ config, changed }, "settings reloaded");
     log.level = next.logLevel;
     return { config, changed };
   }

@@ -1,7 +1,6 @@
 /**
- * Safekeeping: the keeper of a run, where it has one, and what a run before left to this one. It is an addition: whatever
- * becomes of it, names are answered, and without it the kernel takes the rules of a killed process away, one container after
- * the other.
+ * RunKeeper: the keeper of a run, where it has one, and what a previous run left to this one. Answering queries never
+ * depends on it. Without a keeper the kernel removes the rules of a killed process, one container after the other.
  */
 import { join } from "node:path";
 
@@ -20,29 +19,29 @@ const NONE: KeeperReport = { state: "off", pid: null, namespaces: 0, restarts: 0
 
 export class RunKeeper {
   readonly #link: KeeperLink | undefined;
-  #left = new Map<string, HeldNamespace>();
+  #inherited = new Map<string, HeldNamespace>();
 
   constructor(
     { keeper }: RunSettings,
-    { backend: tier }: RuleBackendChoice,
+    { backend }: RuleBackendChoice,
     folder: string,
-    told: Omit<KeeperLinkParts, "socketPath">,
+    events: Omit<KeeperLinkParts, "socketPath">,
   ) {
-    // The older iptables has no socket by which rules could be removed: it takes programs, inside the namespace.
-    if (keeper === "off" || tier === "iptables-legacy") return;
-    this.#link = new KeeperLink({ socketPath: join(folder, SOCKET), ...told });
+    // iptables-legacy has no socket that can remove rules: that takes programs inside the namespace.
+    if (keeper === "off" || backend === "iptables-legacy") return;
+    this.#link = new KeeperLink({ socketPath: join(folder, SOCKET), ...events });
   }
 
-  /** undefined where nobody keeps. */
+  /** undefined without a keeper. */
   get hold(): Keep | undefined {
     const link = this.#link;
     return link && ((namespace) => link.hold(namespace));
   }
 
-  /** What was left to us of one namespace; told once. */
-  readonly inherited = (id: string): HeldNamespace | undefined => {
-    const found = this.#left.get(id);
-    this.#left.delete(id);
+  /** What the previous run left for one namespace; returned once. */
+  readonly inherit = (id: string): HeldNamespace | undefined => {
+    const found = this.#inherited.get(id);
+    this.#inherited.delete(id);
     return found;
   };
 
@@ -57,28 +56,30 @@ export class RunKeeper {
     longCalls.listen((ms) => link.announceBusy(ms));
   }
 
-  /** Whoever serves until now; undefined where nobody does, or this run could not go on by the same means. */
+  /**
+   * The process that serves now; undefined where there is none, or where this run cannot go on with its rule backend.
+   */
   async findPredecessor(folder: string): Promise<Predecessor | undefined> {
     return this.#link && (await Predecessor.find(join(folder, SOCKET)));
   }
 
-  inherit({ channel, keeper }: Predecessor, left: Map<string, HeldNamespace>): void {
-    this.#left = left;
+  adopt({ channel, keeper }: Predecessor, inherited: Map<string, HeldNamespace>): void {
+    this.#inherited = inherited;
     const link = this.#link;
     if (link === undefined) return;
     link.adopt(channel, keeper);
     longCalls.listen((ms) => link.announceBusy(ms));
   }
 
-  /** Everything that is to be served is served: what else was left is handed back. */
+  /** Everything that is to be served is served now; hands the remaining namespaces back. */
   finishTakeover(memory: NetlinkMemory): void {
-    const lettingGo = new DeferredClose();
-    for (const namespace of this.#left.values()) {
+    const deferredClose = new DeferredClose();
+    for (const namespace of this.#inherited.values()) {
       removeTables(namespace, memory);
-      lettingGo.add(namespace, performance.now());
+      deferredClose.add(namespace, performance.now());
     }
-    lettingGo.closeLater();
-    this.#left.clear();
+    deferredClose.closeLater();
+    this.#inherited.clear();
     this.#link?.confirmTakeover();
   }
 
@@ -86,7 +87,7 @@ export class RunKeeper {
     this.#link?.yield();
   }
 
-  /** Somebody else has it now. */
+  /** Another process has the keeper now. */
   detach(): void {
     this.#link?.detach();
   }

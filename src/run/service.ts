@@ -1,7 +1,7 @@
 /**
- * Service: a run from its first look at the machine to its last word. What may refuse comes first (platform, capabilities,
- * kernel, engine, lock), then the containers; the way out runs backwards, and every step of it leaves Docker's own
- * resolver answering. Here, and nowhere else, the two ways meet.
+ * Service: a run from start to exit. Checks that may fail come first (platform, capabilities, kernel, engine, lock),
+ * then the containers. Shutdown runs in reverse, and Docker's own resolver answers after each of its steps. Only here
+ * do the query side and the container side meet.
  */
 import type { ReloadReport, Status } from "../api/status.ts";
 import { controlPath, instanceFolder } from "../api/state-paths.ts";
@@ -42,277 +42,289 @@ import { RunKeeper } from "./run-keeper.ts";
 import { endPredecessor, takeOverFrom } from "./takeover.ts";
 import { VERSION } from "./version.ts";
 
-/** Both ways, and what is counted of them. */
+/** Both sides, and their counters. */
 interface Serving {
   readonly querySide: QuerySide;
   readonly containerSide: ContainerSide;
-  readonly safekeeping: RunKeeper;
+  readonly keeper: RunKeeper;
   readonly counts: ContainerMetrics;
-  readonly repeats: RateLimitedLog;
+  readonly limitedLog: RateLimitedLog;
   readonly reader: QueryReader;
   readonly queryLog: QueryLog;
 }
 
 interface ComposeParts {
-  readonly ground: Platform;
-  /** Of the instance. */
+  readonly platform: Platform;
+  /** State folder of the instance. */
   readonly folder: string;
   readonly quarantines: Quarantines;
-  readonly safekeeping: RunKeeper;
-  /** Nothing is attached before this. */
-  readonly begins: Promise<void>;
+  readonly keeper: RunKeeper;
+  /** Nothing is attached before this resolves. */
+  readonly startAfter: Promise<void>;
 }
 
 export class Service {
   readonly #log: Log;
   readonly #find: FindServeTarget;
   readonly #reloads: Reloads;
-  readonly #life: Lifecycle;
-  readonly #pages: MetricsListener;
+  readonly #lifecycle: Lifecycle;
+  readonly #metricsListener: MetricsListener;
   readonly #since = new Date();
-  /** From when there is somebody to serve until everything is handed back. */
+  /** Set from the start of serving until everything is handed back. */
   #serving: Serving | undefined;
 
-  /** `readSettings` reads them anew. */
+  /** `readSettings` reads the settings again. */
   constructor(settings: RunSettings, log: Log, readSettings: () => Promise<RunSettings>, find: FindServeTarget) {
     this.#log = log;
     this.#find = find;
-    this.#life = new Lifecycle(process.env, log);
-    this.#pages = new MetricsListener(this.#routesOfPages(), log);
+    this.#lifecycle = new Lifecycle(process.env, log);
+    this.#metricsListener = new MetricsListener(this.#monitoringRoutes(), log);
     this.#reloads = new Reloads({
       settings,
       readSettings,
       log,
-      apply: async (next, before) => await this.#goBy(next, before),
+      apply: async (next, before) => await this.#apply(next, before),
     });
   }
 
-  /** Serves until `signal`, then hands everything back. Throws a Fault where it cannot begin. */
+  /** Serves until `signal`, then hands everything back. Throws a Fault where it cannot start. */
   async run(signal: AbortSignal): Promise<void> {
     const { settings } = this.#reloads;
-    const ground = await preparePlatform(settings, this.#log);
+    const platform = await preparePlatform(settings, this.#log);
     try {
-      // Whoever serves until now has them.
-      if (!settings.isReplacing) await this.#pages.listen(settings.metrics);
-      this.#life.begin();
-      const onWait = (what: string): void => this.#life.setWaitingFor(what);
-      const premises = await this.#find({ settings, log: this.#log, signal, onWait });
-      if (premises !== undefined) await this.#serve(premises, ground, signal);
+      // With --replace, the process that serves now still has the listener.
+      if (!settings.isReplacing) await this.#metricsListener.listen(settings.metrics);
+      this.#lifecycle.begin();
+      const onWait = (what: string): void => this.#lifecycle.setWaitingFor(what);
+      const target = await this.#find({ settings, log: this.#log, signal, onWait });
+      if (target !== undefined) await this.#serve(target, platform, signal);
     } finally {
-      this.#life.end();
-      this.#pages.close();
-      ground.runner.close();
+      this.#lifecycle.end();
+      this.#metricsListener.close();
+      platform.runner.close();
     }
   }
 
   /**
-   * Goes by what the settings file says now; where that is wrong, by what it said before, and throws a Fault that says what
-   * is wrong.
+   * Applies the settings file as it is now. Where it is invalid, the previous settings stay, and a Fault says what is
+   * wrong.
    */
   async reload(): Promise<ReloadReport> {
-    this.#life.reloading();
+    this.#lifecycle.reloading();
     try {
       return await this.#reloads.reload();
     } finally {
-      this.#life.reloaded();
+      this.#lifecycle.reloaded();
     }
   }
 
-  /** Has this program started anew, as it is on disk, to take over. */
+  /** Starts the program that is on disk as a second process, which takes over. */
   replace(): void {
     startReplacement(this.#log);
   }
 
-  async #serve(premises: ServeTarget, ground: Platform, signal: AbortSignal): Promise<void> {
+  async #serve(target: ServeTarget, platform: Platform, signal: AbortSignal): Promise<void> {
     const { settings } = this.#reloads;
-    const folder = instanceFolder(settings.stateDir, premises.instanceId);
-    const quarantines = premises.openQuarantines(folder);
-    const gone = new AbortController();
-    const told = {
+    const folder = instanceFolder(settings.stateDir, target.instanceId);
+    const quarantines = target.openQuarantines(folder);
+    const handedOver = new AbortController();
+    const keeperEvents = {
       onEvent: (about: object, text: string) => this.#log.warn(about, text),
-      onHandoverRequested: () => handingOver.requested(),
-      onHandoverCancelled: () => handingOver.cancelled(),
-      onKeeperLost: () => handingOver.cancelled(),
-      onHandoverCompleted: (successor: number) => handingOver.completed(successor),
+      onHandoverRequested: () => handover.requested(),
+      onHandoverCancelled: () => handover.cancelled(),
+      onKeeperLost: () => handover.cancelled(),
+      onHandoverCompleted: (successor: number) => handover.completed(successor),
     };
-    const safekeeping = new RunKeeper(settings, ground.ruleBackend, folder, told);
-    const begin = gate();
-    const serving = this.#compose(premises, { ground, folder, quarantines, safekeeping, begins: begin.passed });
-    const presence = this.#presenceOf(serving, { ground, quarantines }, premises);
-    const handingOver = new Handover({
+    const keeper = new RunKeeper(settings, platform.ruleBackend, folder, keeperEvents);
+    const attachGate = gate();
+    const serving = this.#compose(target, { platform, folder, quarantines, keeper, startAfter: attachGate.passed });
+    const resources = this.#resourcesOf(serving, { platform, quarantines }, target);
+    const handover = new Handover({
       log: this.#log,
       containerSide: serving.containerSide,
-      presence,
-      safekeeping,
-      onGone: (successor) => {
-        this.#life.handOverTo(successor);
-        gone.abort();
+      resources,
+      keeper,
+      onCompleted: (successor) => {
+        this.#lifecycle.handOverTo(successor);
+        handedOver.abort();
       },
     });
     try {
-      const predecessor = await this.#predecessor(safekeeping, folder);
+      const predecessor = await this.#predecessor(keeper, folder);
       if (predecessor === undefined) {
-        await presence.acquire();
-        safekeeping.start();
-        begin.open();
+        await resources.acquire();
+        keeper.start();
+        attachGate.open();
       }
-      const stop = AbortSignal.any([this.#untilStopped(signal), gone.signal]);
-      const parts = { log: this.#log, ground, presence, safekeeping, containerSide: serving.containerSide };
-      const succession =
-        predecessor && (async () => await takeOverFrom(predecessor, { ...parts, begin: begin.open }, stop));
-      await this.#serveWith(serving, { folder, quarantines, handingOver }, stop, succession);
+      const stop = AbortSignal.any([this.#untilStopped(signal), handedOver.signal]);
+      const parts = { log: this.#log, platform, resources, keeper, containerSide: serving.containerSide };
+      const takeover =
+        predecessor && (async () => await takeOverFrom(predecessor, { ...parts, begin: attachGate.open }, stop));
+      await this.#serveWith(serving, { folder, quarantines, handover }, stop, takeover);
     } finally {
-      presence.release();
-      premises.close();
+      resources.release();
+      target.close();
     }
   }
 
-  /** Whom to take over from, where that is what was asked for and somebody serves. */
-  async #predecessor(safekeeping: RunKeeper, folder: string): Promise<Predecessor | undefined> {
+  /** The process to take over from, with --replace and where one serves. */
+  async #predecessor(keeper: RunKeeper, folder: string): Promise<Predecessor | undefined> {
     if (!this.#reloads.settings.isReplacing) return undefined;
-    const predecessor = await safekeeping.findPredecessor(folder);
+    const predecessor = await keeper.findPredecessor(folder);
     if (predecessor === undefined || predecessor.isSameVersion) return predecessor;
     await endPredecessor(predecessor, this.#log);
     return undefined;
   }
 
-  #compose(premises: ServeTarget, parts: ComposeParts): Serving {
-    const { ground, folder, quarantines, safekeeping, begins } = parts;
+  #compose(target: ServeTarget, parts: ComposeParts): Serving {
+    const { platform, folder, quarantines, keeper, startAfter } = parts;
     const { settings } = this.#reloads;
     const log = this.#log;
-    const repeats = new RateLimitedLog(log);
+    const limitedLog = new RateLimitedLog(log);
     const counts = new ContainerMetrics(settings.metrics.containers);
-    const querySide = composeQuerySide(settings, log, repeats, (client, id) =>
+    const querySide = composeQuerySide(settings, log, limitedLog, (client, id) =>
       quarantines.recorder.setContainer(client, id),
     );
     const journal = new Journal(folder);
-    const { hold: keep, inherited: heir } = safekeeping;
-    const made = { settings, log, repeats, ground, querySide, counts, journal, quarantines, keep, heir, begins };
-    const containerSide = premises.compose(made);
+    const { hold, inherit } = keeper;
+    const sideParts = {
+      settings,
+      log,
+      limitedLog,
+      platform,
+      querySide,
+      counts,
+      journal,
+      quarantines,
+      hold,
+      inherit,
+      startAfter,
+    };
+    const containerSide = target.compose(sideParts);
     const reader = new QueryReader(querySide.histories, (id) => containerSide.containers.facts.get(id)?.name);
     const queryLog = new QueryLog(reader, log);
     queryLog.setOn(settings.queries.isLogged);
-    return { querySide, containerSide, safekeeping, counts, repeats, reader, queryLog };
+    return { querySide, containerSide, keeper, counts, limitedLog, reader, queryLog };
   }
 
-  #presenceOf(
+  #resourcesOf(
     serving: Serving,
-    { ground, quarantines }: Pick<ComposeParts, "ground" | "quarantines">,
+    { platform, quarantines }: Pick<ComposeParts, "platform" | "quarantines">,
     { instanceId }: ServeTarget,
   ): ExclusiveResources {
-    const routes = { ...this.#routesOfPages(), ...routesOf(this.#portsOf(serving, ground)) };
+    const routes = { ...this.#monitoringRoutes(), ...routesOf(this.#portsOf(serving, platform)) };
     return new ExclusiveResources({
       takeInstance: () => takeInstance(this.#reloads.settings.stateDir, instanceId),
       openControl: async (path) => await ControlSocket.listen(path, routes),
-      openPages: async () => await this.#pages.listen(this.#reloads.settings.metrics),
-      closePages: () => this.#pages.close(),
-      openBox: () => quarantines.begin(),
-      closeBox: () => quarantines.close(),
+      openMetrics: async () => await this.#metricsListener.listen(this.#reloads.settings.metrics),
+      closeMetrics: () => this.#metricsListener.close(),
+      startRecorder: () => quarantines.begin(),
+      closeRecorder: () => quarantines.close(),
     });
   }
 
-  /** Until `stop`; `succession` is what comes before serving, beside following. */
+  /** Serves until `stop`. `takeover` runs before serving, while containers are already followed. */
   async #serveWith(
     serving: Serving,
-    parts: { readonly folder: string; readonly quarantines: Quarantines; readonly handingOver: Handover },
+    parts: { readonly folder: string; readonly quarantines: Quarantines; readonly handover: Handover },
     stop: AbortSignal,
-    succession: (() => Promise<void>) | undefined,
+    takeover: (() => Promise<void>) | undefined,
   ): Promise<void> {
-    const { folder, quarantines, handingOver } = parts;
-    const { querySide, containerSide, safekeeping, repeats, queryLog } = serving;
+    const { folder, quarantines, handover } = parts;
+    const { querySide, containerSide, keeper, limitedLog, queryLog } = serving;
     const guard = new HangGuard();
-    const defects = new InternalErrors({
+    const internalErrors = new InternalErrors({
       log: this.#log,
-      limitedLog: repeats,
+      limitedLog,
       containerOf: (client) => quarantines.recorder.containerOf(client)?.slice(0, 12),
       onInternalError: () => void querySide.meter.counts.defects++,
     });
     const failed = new AbortController();
     try {
-      if (succession === undefined) defects.begin(quarantines.recorder.currentClient);
+      if (takeover === undefined) internalErrors.begin(quarantines.recorder.currentClient);
       const following = containerSide.follow(AbortSignal.any([stop, failed.signal]));
-      if (succession !== undefined) {
-        await succession().catch(async (error: unknown) => {
+      if (takeover !== undefined) {
+        await takeover().catch(async (error: unknown) => {
           failed.abort();
           await following;
           throw error;
         });
-        defects.begin(quarantines.recorder.currentClient);
+        internalErrors.begin(quarantines.recorder.currentClient);
       }
       quarantines.watch(() => containerSide.refresh());
-      this.#life.setServing(() => ({
+      this.#lifecycle.setServing(() => ({
         isSynced: containerSide.isSynced,
         isSettled: containerSide.isSettled,
         containers: () => containerStatuses(containerSide.containers),
-        lastActivityMs: () => containerSide.lastSignMs,
+        lastActivityMs: () => containerSide.lastActivityMs,
       }));
       this.#serving = serving;
-      this.#tellServing(containerSide, controlPath(folder));
+      this.#logServing(containerSide, controlPath(folder));
       trimMallocOnce(() => containerSide.isSynced && containerSide.isSettled);
       await following;
     } finally {
-      if (handingOver.isServing) {
-        this.#life.stopping();
+      if (handover.isServing) {
+        this.#lifecycle.stopping();
         this.#log.info("handing back to Docker's resolver");
         await containerSide.stop();
-        safekeeping.end();
+        keeper.end();
       } else {
         await containerSide.abandon();
-        safekeeping.detach();
+        keeper.detach();
       }
       queryLog.stop();
       guard.stop();
-      defects.end();
-      repeats.close();
+      internalErrors.end();
+      limitedLog.close();
       this.#log.info("stopped");
     }
   }
 
-  #tellServing({ engine }: ContainerSide, control: string): void {
-    const about = engine === null ? {} : { engine: engine.id, version: engine.version, address: engine.address };
-    this.#log.info({ ...about, character: this.#character, control }, "serving");
+  #logServing({ engine }: ContainerSide, control: string): void {
+    const fields = engine === null ? {} : { engine: engine.id, version: engine.version, address: engine.address };
+    this.#log.info({ ...fields, mode: this.#mode, control }, "serving");
   }
 
-  /** Told to stop: no longer ready, but everything goes on for as long as the settings say. */
+  /** After a stop signal: no longer ready, but serves on for the lame duck period. */
   #untilStopped(signal: AbortSignal): AbortSignal {
     return afterLameDuck(signal, () => {
-      this.#life.stopping();
+      this.#lifecycle.stopping();
       const { lameDuckMs } = this.#reloads.settings;
-      if (lameDuckMs > 0) this.#log.info({ ms: lameDuckMs }, "told to stop; answering on for a while");
+      if (lameDuckMs > 0) this.#log.info({ ms: lameDuckMs }, "stopping, serving on for the lame duck period");
       return lameDuckMs;
     });
   }
 
-  async #goBy(settings: RunSettings, before: RunSettings): Promise<void> {
-    await this.#pages.listen(settings.metrics);
+  async #apply(settings: RunSettings, before: RunSettings): Promise<void> {
+    await this.#metricsListener.listen(settings.metrics);
     try {
       if (this.#serving !== undefined) reconfigure(this.#serving, settings);
     } catch (error) {
-      await this.#pages.listen(before.metrics).catch((fault: unknown) => {
-        this.#log.warn({ reason: reasonOf(fault) }, "metrics cannot be served where they were");
+      await this.#metricsListener.listen(before.metrics).catch((fault: unknown) => {
+        this.#log.warn({ reason: reasonOf(fault) }, "cannot restore the previous metrics listener");
       });
       throw error;
     }
   }
 
-  #portsOf({ querySide, containerSide, safekeeping, reader }: Serving, ground: Platform): ControlPorts {
+  #portsOf({ querySide, containerSide, keeper, reader }: Serving, platform: Platform): ControlPorts {
     const { containers, repairs, inside } = containerSide;
     return {
       containers,
       repairs,
       inside,
-      resolver: querySide.asking,
+      resolver: querySide.pipeline,
       histories: querySide.histories,
       reader,
-      status: () => this.#status(containerSide, safekeeping, ground),
+      status: () => this.#status(containerSide, keeper, platform),
       reload: async () => await this.reload(),
     };
   }
 
-  #routesOfPages(): ReturnType<typeof monitoringRoutes> {
+  #monitoringRoutes(): ReturnType<typeof monitoringRoutes> {
     return monitoringRoutes({
       metrics: async () => await exposition(this.#families()),
-      life: () => this.#life.report(),
+      life: () => this.#lifecycle.report(),
     });
   }
 
@@ -322,7 +334,7 @@ export class Service {
       version: VERSION,
       settings: settings.origins,
       reloads: { done, failed },
-      isReady: this.#life.report().ready,
+      isReady: this.#lifecycle.report().ready,
       descriptorsMax: descriptorsMax(),
     };
     if (this.#serving === undefined) return familiesOf(base);
@@ -333,41 +345,41 @@ export class Service {
     return familiesOf({ ...base, serving });
   }
 
-  #status(containerSide: ContainerSide, safekeeping: RunKeeper, { ruleBackend: means }: Platform): Status {
+  #status(containerSide: ContainerSide, keeper: RunKeeper, { ruleBackend }: Platform): Status {
     const { settings } = this.#reloads;
     return {
       version: VERSION,
       pid: process.pid,
       since: this.#since.toISOString(),
-      mode: this.#character,
-      ruleBackend: means.backend,
+      mode: this.#mode,
+      ruleBackend: ruleBackend.backend,
       engine: containerSide.engine,
       config: settings.config ?? null,
       settings: settings.origins,
       isReady: containerSide.isSynced && containerSide.isSettled,
       memoryBytes: process.memoryUsage.rss(),
       capabilities: threadCapabilities(),
-      keeper: safekeeping.report,
-      metrics: this.#pages.address ?? null,
+      keeper: keeper.report,
+      metrics: this.#metricsListener.address ?? null,
       containers: containerStatuses(containerSide.containers),
     };
   }
 
-  get #character(): Status["mode"] {
+  get #mode(): Status["mode"] {
     return this.#reloads.settings.isStrict ? "strict" : "default";
   }
 }
 
-/** Opened once, for all who wait. */
+/** Opens once for all who wait. */
 function gate(): { readonly passed: Promise<void>; readonly open: () => void } {
   let open = (): void => undefined;
   const passed = new Promise<void>((resolve) => (open = resolve));
   return { passed, open };
 }
 
-/** As far as a reload may change things. */
+/** Applies what a reload can change. */
 function reconfigure({ querySide, containerSide, counts, queryLog }: Serving, settings: RunSettings): void {
-  // Before anything else: it may find no room, and then nothing has changed.
+  // First, because it may fail for want of memory: then nothing has changed.
   querySide.reconfigure(settings);
   counts.setContainersMax(settings.metrics.containers);
   queryLog.setOn(settings.queries.isLogged);

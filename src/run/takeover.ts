@@ -1,6 +1,7 @@
 /**
- * Succession: how a run takes over from one that serves. It learns everything first, and then has the other one stand still
- * for as long as it takes to go on by the same sockets and rules; queries wait in the sockets meanwhile.
+ * Takeover: how a run takes over from the one that serves. It learns all containers first. Then it has the other
+ * process pause for as long as it takes to go on with the same sockets and rules. Queries wait in the sockets
+ * meanwhile.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -14,55 +15,55 @@ import type { Platform } from "./platform.ts";
 import type { ExclusiveResources } from "./exclusive-resources.ts";
 import type { RunKeeper } from "./run-keeper.ts";
 
-const LOOK_EVERY_MS = 5;
+const POLL_MS = 5;
 
 interface TakeoverParts {
   readonly log: Log;
-  readonly ground: Platform;
-  readonly presence: ExclusiveResources;
-  readonly safekeeping: RunKeeper;
+  readonly platform: Platform;
+  readonly resources: ExclusiveResources;
+  readonly keeper: RunKeeper;
   readonly containerSide: ContainerSide;
-  /** Has attaching begin. */
+  /** Starts attaching. */
   readonly begin: () => void;
 }
 
-/** Returns when it serves in the other one's place, or when `signal` ends it before anything was touched. */
+/** Returns once it serves in place of the predecessor, or when `signal` ends it before anything was touched. */
 export async function takeOverFrom(predecessor: Predecessor, parts: TakeoverParts, signal: AbortSignal): Promise<void> {
-  const { log, ground, presence, safekeeping, containerSide, begin } = parts;
+  const { log, platform, resources, keeper, containerSide, begin } = parts;
   while (!containerSide.isSynced) {
     if (signal.aborted) return predecessor.channel.close();
-    await sleep(LOOK_EVERY_MS);
+    await sleep(POLL_MS);
   }
   const startMs = performance.now();
-  const left = await predecessor.take();
-  const namespaces = left.size;
+  const held = await predecessor.take();
+  const namespaces = held.size;
   try {
-    await presence.acquire();
+    await resources.acquire();
   } catch (error) {
     predecessor.channel.close();
-    for (const namespace of left.values()) closeDescriptors(namespace);
+    for (const namespace of held.values()) closeDescriptors(namespace);
     throw error;
   }
-  safekeeping.inherit(predecessor, left);
+  keeper.adopt(predecessor, held);
   begin();
   const deadlineMs = startMs + KEEPER_LIMITS.takeMs / 2;
-  while (!containerSide.isSettled && performance.now() < deadlineMs) await sleep(LOOK_EVERY_MS);
-  safekeeping.finishTakeover(ground.memory);
-  log.info({ namespaces, ms: Math.round(performance.now() - startMs) }, "taken over from the process before");
+  while (!containerSide.isSettled && performance.now() < deadlineMs) await sleep(POLL_MS);
+  keeper.finishTakeover(platform.memory);
+  log.info({ namespaces, ms: Math.round(performance.now() - startMs) }, "took over from the previous process");
 }
 
-/** One that cannot hand over to us is asked to end: containers are Docker's in between. Waits until it has. */
+/** Asks a predecessor that cannot hand over to exit, and waits for that. Docker's resolver answers in between. */
 export async function endPredecessor({ main, channel }: Predecessor, log: Log): Promise<void> {
   channel.close();
   if (main <= 0) {
-    throw new Fault("NOT_HANDED_OVER", "The dns11 that serves is of another version, and its process cannot be told", {
-      remedy: "Stop it first; Docker's own resolver answers in between.",
+    throw new Fault("NOT_HANDED_OVER", "The running dns11 has another version, and its pid is unknown", {
+      remedy: "Stop it first; Docker's own resolver answers meanwhile.",
     });
   }
-  log.warn({ main }, "the process that serves speaks another version; it is asked to hand back and to end");
+  log.warn({ pid: main }, "the running dns11 has another version, stopping it");
   process.kill(main, "SIGTERM");
   const deadlineMs = performance.now() + KEEPER_LIMITS.takeMs;
-  while (isAlive(main) && performance.now() < deadlineMs) await sleep(LOOK_EVERY_MS);
+  while (isAlive(main) && performance.now() < deadlineMs) await sleep(POLL_MS);
 }
 
 function isAlive(pid: number): boolean {

@@ -1,5 +1,5 @@
 /**
- * Version: of the package that runs.
+ * Version: the version of the running package.
  */
 import { readFileSync } from "node:fs";
 

@@ -89,7 +89,7 @@ async function replaced(): Promise<Row> {
   const ends = await asking;
   const status = await after.status();
   if (status.pid !== after.pid) throw new Error(`Nobody took over: ${after.log}`);
-  const tookMs = /"ms":(\d+),"msg":"taken over/.exec(after.log)?.[1] ?? "?";
+  const tookMs = /"ms":(\d+),"msg":"took over/.exec(after.log)?.[1] ?? "?";
   const lost = ends.filter(({ outcome }) => outcome !== "NOERROR").length;
   return {
     what: `replaced, ${CONTAINERS} containers of an engine, ${PER_SECOND}/s`,

@@ -32,7 +32,7 @@ const STAGED = [
     rules:
       "table ip early { chain out { type nat hook output priority -150; ip daddr 127.0.0.11 udp dport 53 dnat to 127.0.0.1:9; ip daddr 127.0.0.11 tcp dport 53 dnat to 127.0.0.1:9; }; }",
     table: "ip early",
-    culprit: /chain "out" of table ip "early" \(hook output, priority -150\) translates addresses before dns11 does/,
+    culprit: /chain "out" of table ip "early" \(hook output, priority -150\) translates addresses before dns11's rules/,
   },
   {
     what: "a drop in output",
@@ -56,7 +56,7 @@ for (const staged of STAGED) {
     assert.equal((await web.enter("nft", [staged.rules])).code, 0);
     const broken = await dns11.waitFor("web", "failed");
     assert.equal(broken.code, "UNVERIFIED");
-    assert.match(broken.reason ?? "", /queries do not come through/);
+    assert.match(broken.reason ?? "", /queries do not reach dns11/);
     assert.match((broken.culprits ?? []).join("\n"), staged.culprit);
     // It tries again by itself, but with probes only: nobody's queries are led to us meanwhile.
     const led = /^\s*ip daddr 127\.0\.0\.11 (udp|tcp) dport 53 dnat to 127\.0\.0\.11:/m;

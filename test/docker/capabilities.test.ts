@@ -50,7 +50,7 @@ test("every thread has only what is needed, in every set, and the process is the
     "CAP_SYS_ADMIN",
   ]);
   const environment = readFileSync(`/proc/${dns11.pid}/environ`, "utf8");
-  assert.match(environment, /DNS11_STARTED_ANEW/, "it did become itself anew");
+  assert.match(environment, /DNS11_RESTARTED/, "it did become itself anew");
   assert.match(dns11.log, /"serving"/, "and is still heard");
   const { stdout } = await command(["status", "-H", engine.host, "--state-dir", dns11.stateDir]);
   assert.match(
@@ -96,7 +96,7 @@ test("the three that it insists on are enough, and nothing is started anew for t
   await using dns11 = await startDns11(engine, { prefix });
   assert.deepEqual(dataOf(await dig(web, "web")), [web.address("n1")]);
   for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapPrm"], maskOf(12, 19, 21));
-  assert.doesNotMatch(readFileSync(`/proc/${dns11.pid}/environ`, "utf8"), /DNS11_STARTED_ANEW/);
+  assert.doesNotMatch(readFileSync(`/proc/${dns11.pid}/environ`, "utf8"), /DNS11_RESTARTED/);
   assert.doesNotMatch(dns11.log, /cannot be given up/);
 });
 

@@ -52,7 +52,7 @@ test("that there are descriptors for few containers is said at the start", async
   await using instance = await startDns11(engine, { prefix: ["prlimit", `--nofile=${FEW}:${FEW}`] });
   assert.match(
     instance.log,
-    new RegExp(`"descriptors":${FEW},"room":${room},.*there are descriptors for few containers`),
+    new RegExp(`"descriptors":${FEW},"containers":${room},.*descriptor limit is low`),
   );
 });
 

@@ -166,7 +166,10 @@ test("a server that is silent, the one asked beside it, and what was thought of 
   await servers.forget();
   const { steps, server, answeredBy } = await explain(instance, "x.test", "A", "client");
   assert.deepEqual([answeredBy, server], ["servers", good]);
-  assert.match(steps.find(({ layer }) => layer === "route")?.why ?? "", /--dns\): 127\.1\.0\.1, 127\.1\.0\.2$/);
+  assert.match(
+    steps.find(({ layer }) => layer === "route")?.why ?? "",
+    /by --dns of the container: 127\.1\.0\.1, 127\.1\.0\.2$/,
+  );
   const events = steps.flatMap(({ events: each = [] }) => each);
   const words = events.map((event) => `${event.server ?? ""} ${event.what.split(":")[0] ?? ""}`);
   const at = (word: RegExp): number => words.findIndex((text) => word.test(text));

@@ -135,9 +135,9 @@ test("what cannot be asked is told with what to do instead", async () => {
   for (const [args, code, words] of [
     [["web"], EXIT.usage, /In which container\?.*--in CONTAINER/],
     [["web", "--in", "ap"], EXIT.failure, /No running container is "ap"; did you mean "app"\?/],
-    [["we b", "--in", "app"], EXIT.usage, /"we b" is no name that can be asked for/],
-    [["web", "--in", "app", "-t", "AAA"], EXIT.usage, /"AAA" is no type of records; did you mean AAAA\?/],
-    [["web", "--in", "app", "-t", "TYPE70000"], EXIT.usage, /from 1 to 65535/],
+    [["we b", "--in", "app"], EXIT.usage, /invalid domain name "we b"/],
+    [["web", "--in", "app", "-t", "AAA"], EXIT.usage, /unknown record type "AAA": did you mean AAAA\?/],
+    [["web", "--in", "app", "-t", "TYPE70000"], EXIT.usage, /TYPE1 to TYPE65535/],
     [["web", "--in", "app", "-x"], EXIT.usage, /-x wants an address/],
     [["web", "--in", "host"], EXIT.failure, /uses the host's network/],
   ] as const) {

@@ -326,7 +326,7 @@ test("after SIGTERM it is not ready, goes on answering for the time that was set
   assert.deepEqual([report.ready, report.phase], [false, "stopping"]);
   assert.equal((await dig(one, "one")).answer[0]?.ttl, 5, "it was dns11 that answered");
   assert.equal(await mine.exited, 0);
-  assert.match(mine.log, /answering on for a while.*handing back/s);
+  assert.match(mine.log, /serving on for the lame duck period.*handing back/s);
   assert.equal((await dig(one, "one")).answer[0]?.ttl, 600, "it was Docker's resolver that answered");
 });
 

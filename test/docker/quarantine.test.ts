@@ -63,7 +63,7 @@ test("one more, and it is left to Docker's resolver, which everybody is told", a
   await dieAttaching(web.id);
   const { state, code, reason } = await instance.waitFor("web", "quarantined");
   assert.deepEqual([state, code], ["quarantined", "quarantined"]);
-  assert.match(reason ?? "", /died again and again while it was attaching it; it is in quarantine until \d{4}-/);
+  assert.match(reason ?? "", /crashed repeatedly while attaching it; quarantined until \d{4}-/);
   const [ttl, served] = [await dig(web, "other"), await dig(other, "web")].map((reply) => reply.answer[0]?.ttl);
   assert.deepEqual([ttl, served], [600, 5], "Docker answers the one, dns11 the other");
   assert.deepEqual(dataOf(await dig(other, "web")), [web.address("n1")], "its names are known all the same");
@@ -94,6 +94,6 @@ test("a state folder without room costs the memory of deaths, and nothing else",
   rmSync(join(folder, "black-box"));
   mkdirSync(join(folder, "black-box"));
   instance = await startDns11(engine, { stateDir: instance.stateDir });
-  assert.match(instance.log, /its state folder cannot be used/);
+  assert.match(instance.log, /the state folder is unusable/);
   await instance.waitFor("web", "attached");
 });

@@ -274,11 +274,11 @@ test("who follows is told when dns11 ends", async () => {
 });
 
 async function reload(running: Dns11, config: string, setting: string): Promise<void> {
-  const times = (running.log.match(/settings read again/g) ?? []).length;
+  const times = (running.log.match(/settings reloaded/g) ?? []).length;
   writeFileSync(config, `version: 1\n${setting}\n`);
   running.kill("SIGHUP");
   await waitFor("the settings to be read", () =>
-    (running.log.match(/settings read again/g) ?? []).length > times ? true : undefined,
+    (running.log.match(/settings reloaded/g) ?? []).length > times ? true : undefined,
   );
 }
 

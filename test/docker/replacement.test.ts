@@ -134,7 +134,7 @@ for (const victim of ["the successor", "the one that serves", "the keeper"] as c
         "the hand-over to begin",
         () => {
           if (!second.isRunning) throw new Error(second.log);
-          return second.log.includes("every running container is known") ? true : undefined;
+          return second.log.includes("loaded the running containers") ? true : undefined;
         },
         { everyMs: 1, timeoutMs: 30_000 },
       );

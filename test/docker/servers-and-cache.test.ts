@@ -59,7 +59,7 @@ test("the host's servers are told once for all, each container's own for itself,
   await using two = await runContainer(engine, { name: "two", networks: ["n1"], dns: [LOOPBACKS[0]] });
   await using instance = await startDns11(engine, { args: ["--config", path] });
   const first = await serverNamed(instance, "host(10.53.0.1)");
-  const by = "the host's resolv.conf, as it is now";
+  const by = "the host's current resolv.conf";
   assert.deepEqual(first.uses, [{ domain: ".", by, containers: [one.name] }]);
   const second = await serverNamed(instance, "host(10.53.0.2)");
   assert.deepEqual(
@@ -214,7 +214,7 @@ test("reload waits for the outcome, and tells what changed", async () => {
   writeFileSync(path, "version: 1\nttl: long\nsrict: true\n");
   const { code, stderr } = await command(instance, "reload");
   assert.equal(code, EXIT.failure);
-  assert.match(stderr, /the old ones stay:\n/);
+  assert.match(stderr, /the previous settings stay in force:\n/);
   assert.match(stderr, new RegExp(`^${path}:2:6: ttl: `, "m"));
   assert.match(stderr, new RegExp(`^${path}:3:1: srict: `, "m"));
   assert.equal((await dig(client, "client")).answer[0]?.ttl, 9);
@@ -225,7 +225,7 @@ test("without a settings file there is nothing to reload, and with no dns11 nobo
   await using instance = await startDns11(engine);
   const { code, stderr } = await command(instance, "reload");
   assert.equal(code, EXIT.failure);
-  assert.match(stderr, /There is no settings file to read again\n +Name one when dns11 is started/);
+  assert.match(stderr, /There is no settings file to reload\n +Start dns11 with one/);
   await instance.stop();
   for (const args of [["reload"], ["upstreams"], ["cache", "stats"], ["lookup", "x", "--in", "y"]]) {
     const result = await command(instance, ...args);

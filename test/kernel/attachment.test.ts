@@ -1,6 +1,6 @@
 /**
- * An attachment in a real namespace, without an engine: the rules as the kernel lists them, what a failing step leaves
- * behind (nothing), and namespaces that disappear midway.
+ * An attachment in a real namespace, without an engine: the rules as listed by the kernel, failing steps, which leave
+ * nothing behind, and namespaces that disappear midway.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -30,7 +30,7 @@ async function rulesIn(netns: Netns): Promise<string> {
   return (await netns.enter("nft", ["list", "ruleset"])).stdout.replace(/ # progname .*/, "");
 }
 
-/** Descriptors of this process, by what they are. */
+/** The number of sockets of this process. */
 function sockets(): number {
   const links = readdirSync("/proc/self/fd").map((fd) => {
     try {
@@ -42,7 +42,7 @@ function sockets(): number {
   return links.filter((link) => link.startsWith("socket:")).length;
 }
 
-/** The rules as the kernel lists them, with what stands before each rule that leads a query to us. */
+/** The expected rules as listed by the kernel; `onTrial` is the match in front of each redirect of a query. */
 function rulesText(attachment: Attachment, onTrial: string): string {
   const [{ udpPort: udp, tcpPort: tcp } = assert.fail()] = attachment.listening;
   return `table ip dns11 {
@@ -75,7 +75,7 @@ function rulesText(attachment: Attachment, onTrial: string): string {
 `;
 }
 
-test("the rules are these, and nothing once it is closed", async () => {
+test("installs exactly these rules, and removes them when it is closed", async () => {
   await using netns = await Netns.create();
   const attachment = attachmentIn(netns.netnsPath, answering);
   attachment.open();
@@ -88,7 +88,7 @@ test("the rules are these, and nothing once it is closed", async () => {
   assert.equal(await rulesIn(netns), "");
 });
 
-test("where it failed before, only probes are led to us until one has come through", async () => {
+test("after a failure only probes are redirected until one succeeds", async () => {
   await using netns = await Netns.create();
   let opened: OpenEndpoint = silent;
   const attachment = attachmentIn(netns.netnsPath, (...args) => opened(...args));
@@ -105,7 +105,7 @@ test("where it failed before, only probes are led to us until one has come throu
   attachment.close();
 });
 
-test("draining takes the query side away in one step and leaves the reply side", async () => {
+test("draining removes the query rules in one step and keeps the reply rules", async () => {
   await using netns = await Netns.create();
   const attachment = attachmentIn(netns.netnsPath);
   attachment.open();
@@ -117,7 +117,7 @@ test("draining takes the query side away in one step and leaves the reply side",
   attachment.close();
 });
 
-test("a second instance does not take a namespace that another one owns", async () => {
+test("a second instance does not attach to a namespace that another one owns", async () => {
   await using netns = await Netns.create();
   const first = attachmentIn(netns.netnsPath);
   const second = attachmentIn(netns.netnsPath);
@@ -130,7 +130,7 @@ test("a second instance does not take a namespace that another one owns", async 
   first.close();
 });
 
-test("a table that nobody owns is a dead instance's, and is replaced", async () => {
+test("an unowned table is left over from a dead instance and is replaced", async () => {
   await using netns = await Netns.create();
   await netns.enter("nft", [
     "table ip dns11 { chain old { type filter hook output priority 0; udp dport 53 drop; }; }",
@@ -155,7 +155,7 @@ test("a step that throws leaves no rule in the namespace and no descriptor here"
   await waitFor("the last descriptor to be closed", () => (sockets() <= open ? true : undefined));
 });
 
-test("a namespace that is gone before it is opened fails, and one that goes midway is left without a crash", async () => {
+test("a namespace that is gone before it is opened fails, and one that disappears midway causes no crash", async () => {
   const gone = attachmentIn("/run/netns/d11-gone");
   gone.open();
   assert.equal(gone.state.kind === "failed" && gone.state.code, "NAMESPACE_GONE");
@@ -171,7 +171,7 @@ test("a namespace that is gone before it is opened fails, and one that goes midw
   assert.equal(midway.state.kind, "closed");
 });
 
-test("once it is closed, nothing is dialled any more through a number that may be another namespace's", async () => {
+test("after close nothing is dialled through a descriptor number that may be reused", async () => {
   await using netns = await Netns.create();
   let dial: Parameters<OpenEndpoint>[2] = () => assert.fail();
   const attachment = attachmentIn(netns.netnsPath, (bound, view, dialled) => {
@@ -185,7 +185,7 @@ test("once it is closed, nothing is dialled any more through a number that may b
   assert.throws(() => dial(server, "udp"), { code: "ENDED" });
 });
 
-test("a mode that waits does not get into what is another namespace by then", async () => {
+test("a mode that awaits cannot enter another namespace by a reused descriptor number", async () => {
   await using netns = await Netns.create();
   const sites: ServedNamespace[] = [];
   const mode: AttachMode = {
@@ -213,7 +213,7 @@ test("a mode that waits does not get into what is another namespace by then", as
   assert.deepEqual(await seen.probe("127.0.0.11"), { kind: "unknown" });
 });
 
-test("nobody else can bind our UDP port and be given our queries", async () => {
+test("no other socket can bind our UDP port and receive our queries", async () => {
   await using netns = await Netns.create();
   const attachment = attachmentIn(netns.netnsPath, answering);
   attachment.open();
@@ -225,7 +225,7 @@ test("nobody else can bind our UDP port and be given our queries", async () => {
   attachment.close();
 });
 
-test("a verification that is under way when it drains does not take away what is being answered", async () => {
+test("a verification that is running when draining starts does not cut off queries in flight", async () => {
   await using netns = await Netns.create();
   let closed = 0;
   const attachment = attachmentIn(netns.netnsPath, (bound, view, dial) => {
@@ -243,9 +243,9 @@ test("a verification that is under way when it drains does not take away what is
 });
 
 for (const host of ["127.0.0.11", "::ffff:127.0.0.11"]) {
-  test(`a TCP conversation with Docker's resolver that was under way, of a client that says ${host}, is spared`, async () => {
+  test(`an open TCP connection to Docker's resolver, from a client that uses ${host}, is spared`, async () => {
     await using netns = await Netns.create();
-    // In the place of Docker's resolver: somebody on its address and port, and a client that is connected to it.
+    // Instead of Docker's resolver: a server at its address and port, and a connected client.
     const program = `
       const net = require("node:net");
       const server = net.createServer().listen(53, "127.0.0.11", () => {
@@ -263,7 +263,7 @@ for (const host of ["127.0.0.11", "::ffff:127.0.0.11"]) {
   });
 }
 
-test("nobody who answers means handed back, and it is told that the query did not come through", async () => {
+test("without an answer it hands back, and the reason says that the query did not arrive", async () => {
   await using netns = await Netns.create();
   const attachment = attachmentIn(netns.netnsPath);
   attachment.open();
@@ -273,12 +273,12 @@ test("nobody who answers means handed back, and it is told that the query did no
   attachment.close();
 });
 
-test("leads that come and go take no more sockets than the first time", async () => {
+test("redirects that come and go need no more sockets than the first time", async () => {
   await using netns = await Netns.create();
-  let leads = [DOCKER_REDIRECT];
+  let redirects = [DOCKER_REDIRECT];
   const mode = {
     ...CONTAINER_MODE,
-    capture: () => ({ redirects: leads, bypassInterfaces: [], guardsLoopback: false }),
+    capture: () => ({ redirects, bypassInterfaces: [], guardsLoopback: false }),
   };
   const claim = { containerId: "x", sandboxKey: netns.netnsPath, pid: 0 };
   const attachment = new Attachment(claim, mode, VIEW, attaching.parts({ openEndpoint: answering }));
@@ -287,7 +287,7 @@ test("leads that come and go take no more sockets than the first time", async ()
   const ports: number[][] = [];
   const counts: number[] = [];
   for (let turn = 0; turn < 4; turn++) {
-    for (leads of [[DOCKER_REDIRECT, other], [DOCKER_REDIRECT]]) {
+    for (redirects of [[DOCKER_REDIRECT, other], [DOCKER_REDIRECT]]) {
       attachment.updateCapture();
       ports.push(attachment.listening.map(({ udpPort }) => udpPort));
       counts.push(sockets());

@@ -1,6 +1,6 @@
 /**
- * Forgetting on the real kernel, with `conntrack` as the judge: of many conversations only those of one client go, of
- * both protocols and families and in whatever zone they are.
+ * Deleting conntrack entries on the real kernel, checked with `conntrack`: only those of one client are deleted, for both
+ * protocols and families and in every zone.
  */
 import assert from "node:assert/strict";
 import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
@@ -47,14 +47,14 @@ async function forget(netns: Netns, ...addresses: string[]): Promise<number[]> {
   }
 }
 
-test("of all conversations those that one client began are forgotten, in every zone", async () => {
+test("only the entries of connections that one client started are deleted, in every zone", async () => {
   await using netns = await Netns.create();
   const clients = {
     ipv4: { gone: "10.1.0.5", other: "10.1.0.6", server: "10.1.0.1" },
     ipv6: { gone: "fd00:1::5", other: "fd00:1::6", server: "fd00:1::1" },
   } as const;
   for (const { gone, other, server } of Object.values(clients)) {
-    // The same addresses and ports in two zones are two conversations; who is asked by the one that goes stays.
+    // The same addresses and ports in two zones are two entries; other clients of the same server stay.
     for (const zone of [0, 53, 0xfffe]) {
       for (const protocol of ["udp", "tcp"] as const) {
         await begin(netns, { source: gone, destination: server, protocol, port: 4000, zone });
@@ -76,18 +76,18 @@ test("of all conversations those that one client began are forgotten, in every z
   }
 });
 
-test("where there is nothing there is nothing to forget", async () => {
+test("without entries there is nothing to delete", async () => {
   await using netns = await Netns.create();
   assert.deepEqual(await forget(netns, "10.1.0.5", "fd00:1::5"), [0, 0]);
 });
 
-test("of very many conversations the kernel tells those with one address alone", async () => {
+test("of very many entries the kernel lists only those with one address", async () => {
   await using netns = await Netns.create();
   const lines = Array.from({ length: 30_000 }, (_, index) => {
     const source = `10.9.${index >> 8}.${index & 255}`;
     return `-I -s ${source} -d 10.8.0.1 -p udp --sport 1000 --dport 53 --timeout 300`;
   });
-  const asked = { source: "127.0.0.1", destination: "127.0.0.11", protocol: "udp", port: 4000, zone: 0 } as const;
+  const entry = { source: "127.0.0.1", destination: "127.0.0.11", protocol: "udp", port: 4000, zone: 0 } as const;
   const folder = mkdtempSync(join(tmpdir(), "d11-conntrack-"));
   try {
     writeFileSync(join(folder, "entries"), `${lines.join("\n")}\n`);
@@ -95,7 +95,7 @@ test("of very many conversations the kernel tells those with one address alone",
   } finally {
     rmSync(folder, { recursive: true });
   }
-  await begin(netns, asked);
+  await begin(netns, entry);
   const runner = new NamespaceRunner();
   const fd = openSync(netns.netnsPath, "r");
   try {

@@ -1,6 +1,6 @@
 /**
- * What a socket to a server fails by before anything was asked: whoever keeps count of a server's failures has to know that
- * it was not the server. So what is thrown has the kernel's own word for it.
+ * Failures to create a socket to a server, before anything is sent: they must not count as failures of the server, so the
+ * error has the kernel's errno.
  */
 import assert from "node:assert/strict";
 import { closeSync, openSync } from "node:fs";
@@ -25,7 +25,7 @@ function failureOf(fd: number, address: string, type: "udp" | "tcp"): string {
   }
 }
 
-test("a namespace without a way out, or without IPv6, says so itself", async () => {
+test("a namespace without a route, or without IPv6, fails with its own errno", async () => {
   await using netns = await Netns.create();
   const fd = openSync(netns.netnsPath, "r");
   try {
@@ -42,14 +42,14 @@ test("a namespace without a way out, or without IPv6, says so itself", async () 
   }
 });
 
-test("a descriptor that is no namespace any more says so itself", () => {
+test("a descriptor that is not a namespace fails with its own errno", () => {
   const fd = openSync("/dev/null", "r");
   assert.equal(failureOf(fd, "127.0.0.1", "udp"), "EINVAL");
   closeSync(fd);
   assert.equal(failureOf(fd, "127.0.0.1", "udp"), "EBADF");
 });
 
-test("a process without descriptors says so itself", async () => {
+test("a process without free descriptors fails with its own errno", async () => {
   const modules = ["namespace/namespace-runner", "namespace/dial"].map((name) =>
     JSON.stringify(new URL(`../../src/container/${name}.js`, import.meta.url).href),
   );

@@ -1,6 +1,6 @@
 /**
- * The keeper with a main process that really serves, in real namespaces and without an engine: whatever ends the main
- * process, the keeper takes its rules away; whatever ends the keeper, there is another one; and nobody else has a say.
+ * The keeper with a main process that serves real namespaces, without an engine: whatever ends the main process, the keeper
+ * removes its rules; whatever ends the keeper, it is restarted; and other processes cannot interfere.
  */
 import assert from "node:assert/strict";
 import { chmodSync, closeSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
@@ -19,7 +19,7 @@ import { inTime, waitFor } from "../support/rig/wait.ts";
 
 const CONNECTING = fileURLToPath(new URL("../support/program/connecting-main.js", import.meta.url));
 const NAMESPACES = 4;
-/** How often each side is killed; `make keeper` does it more often. */
+/** How often each process is killed; more often with `make keeper`. */
 const TIMES = Number(process.env["KEEPER_TIMES"] ?? 5);
 
 let folder: string;
@@ -49,7 +49,7 @@ async function untilGone(pid: number): Promise<void> {
   await waitFor(`process ${pid} to be gone`, () => (isAlive(pid) ? undefined : true));
 }
 
-test("killed: the keeper removes every table, and then it is gone, too", async () => {
+test("main process killed: the keeper removes every table and exits", async () => {
   const kept = await Kept.start({ folder, paths });
   const keeper = await kept.keeperWith(NAMESPACES);
   assert.equal(await tables(), NAMESPACES);
@@ -59,7 +59,7 @@ test("killed: the keeper removes every table, and then it is gone, too", async (
   await untilGone(keeper);
 });
 
-test("without a keeper's copies the tables would have stayed: it is the keeper that removes them", async () => {
+test("without the keeper's copies the tables stay: it is the keeper that removes them", async () => {
   const kept = await Kept.start({ folder, paths });
   const keeper = await kept.keeperWith(NAMESPACES);
   process.kill(keeper, "SIGSTOP");
@@ -71,21 +71,21 @@ test("without a keeper's copies the tables would have stayed: it is the keeper t
   await untilGone(keeper);
 });
 
-test("hung: the keeper ends it and removes every table", async () => {
+test("main process hung: the keeper kills it and removes every table", async () => {
   const kept = await Kept.start({ folder, paths });
   kept.kill("SIGUSR2");
   assert.equal(await inTime(kept.exited, "its end"), "SIGKILL");
   await untilTables(0);
 });
 
-test("stopped by a signal is as good as hung", async () => {
+test("a main process that is stopped by a signal counts as hung", async () => {
   const kept = await Kept.start({ folder, paths });
   kept.kill("SIGSTOP");
   assert.equal(await inTime(kept.exited, "its end"), "SIGKILL");
   await untilTables(0);
 });
 
-test("looked into by a debugger it may be silent as long as that takes", async () => {
+test("a main process under a debugger is not killed", async () => {
   await using kept = await Kept.start({ folder, paths });
   const seen = run("timeout", ["3", "strace", "-qq", "-e", "trace=none", "-p", String(kept.pid)]);
   await waitFor("strace", () =>
@@ -93,12 +93,12 @@ test("looked into by a debugger it may be silent as long as that takes", async (
   );
   kept.kill("SIGUSR2");
   await seen;
-  // It has had three times as long, and is ended once nobody looks any more.
+  // It has had three times as long, and is killed after the debugger has detached.
   assert.equal(await inTime(kept.exited, "its end"), "SIGKILL");
   await untilTables(0);
 });
 
-test("a keeper that was stopped for long does not take that for the main process's silence", async () => {
+test("a keeper that was stopped for long does not mistake that for a hung main process", async () => {
   await using kept = await Kept.start({ folder, paths });
   const keeper = await kept.keeperWith(NAMESPACES);
   process.kill(keeper, "SIGSTOP");
@@ -109,7 +109,7 @@ test("a keeper that was stopped for long does not take that for the main process
   assert.equal(await tables(), NAMESPACES);
 });
 
-test("a keeper that does not answer any more is replaced", async () => {
+test("a keeper that stops answering is replaced", async () => {
   await using kept = await Kept.start({ folder, paths });
   const keeper = await kept.keeperWith(NAMESPACES);
   process.kill(keeper, "SIGSTOP");
@@ -121,7 +121,7 @@ test("a keeper that does not answer any more is replaced", async () => {
   await untilGone(next);
 });
 
-test(`the keeper is killed ${TIMES} times: there is another one, and nothing is lost or left`, async () => {
+test(`the keeper is killed ${TIMES} times: it is restarted, and nothing is lost or left behind`, async () => {
   await using kept = await Kept.start({ folder, paths });
   const descriptors = readdirSync(`/proc/${kept.pid}/fd`).length;
   let keeper = await kept.keeperWith(NAMESPACES);
@@ -136,7 +136,7 @@ test(`the keeper is killed ${TIMES} times: there is another one, and nothing is 
   await untilTables(0);
 });
 
-test(`the main process is killed ${TIMES} times while it attaches and leaves: no table, no process is left`, async () => {
+test(`the main process is killed ${TIMES} times while it attaches and detaches: no table and no process is left`, async () => {
   for (let time = 0; time < TIMES; time++) {
     const kept = await Kept.start({ folder, paths });
     const keeper = await kept.keeperWith(NAMESPACES);
@@ -149,7 +149,7 @@ test(`the main process is killed ${TIMES} times while it attaches and leaves: no
   }
 });
 
-test("what is left is let go of, and what is attached anew is held anew", async () => {
+test("a detached namespace is released by the keeper, and one that is attached again is held again", async () => {
   await using kept = await Kept.start({ folder, paths });
   const keeper = await kept.keeperWith(NAMESPACES);
   const [first = ""] = paths;
@@ -161,19 +161,19 @@ test("what is left is let go of, and what is attached anew is held anew", async 
   await waitFor("its copies to be there", () => (heldBy(keeper) === NAMESPACES * 3 ? true : undefined));
 });
 
-test("a keeper can do little, in any of its threads, and its socket is for root alone", async () => {
+test("the keeper has few privileges in all of its threads, and only root can use its socket", async () => {
   await using kept = await Kept.start({ folder, paths });
   const keeper = await kept.keeperWith(NAMESPACES);
   for (const thread of readdirSync(`/proc/${keeper}/task`)) {
     const status = readFileSync(`/proc/${keeper}/task/${thread}/status`, "utf8");
     assert.match(status, /^Seccomp:\s+2$/m, `thread ${thread}`);
     assert.match(status, /^NoNewPrivs:\s+1$/m, `thread ${thread}`);
-    // CAP_NET_ADMIN alone, where programs of ours run.
+    // Only CAP_NET_ADMIN, where a test's programs run.
     if (Number(thread) === keeper) assert.match(status, /^CapEff:\s+0000000000001000$/m);
   }
 });
 
-test("nobody but root may connect, and whoever says what is no message is not listened to any more", async () => {
+test("only root may connect, and a client with an invalid message is disconnected", async () => {
   await using kept = await Kept.start({ folder, paths });
   const keeper = await kept.keeperWith(NAMESPACES);
   const path = join(folder, "keeper.sock");
@@ -181,7 +181,7 @@ test("nobody but root may connect, and whoever says what is no message is not li
   chmodSync(folder, 0o755);
   const asNobody = ["--reuid=65534", "--regid=65534", "--clear-groups", process.execPath, CONNECTING, path];
   assert.match((await run("setpriv", asNobody)).stdout, /EACCES/);
-  // What the folder's modes would let through, the keeper does not.
+  // The keeper refuses it even if the folder's mode allows it.
   chmodSync(path, 0o666);
   assert.equal((await run("setpriv", asNobody)).stdout, "nothing was said\n");
   assert.match((await run(process.execPath, [CONNECTING, path])).stdout, /^\{"is":"hello"/);
@@ -197,7 +197,7 @@ test("nobody but root may connect, and whoever says what is no message is not li
     });
     channel.close();
   }
-  // What is held is not for whoever says that it serves by it, nor for somebody who releases it.
+  // Another client can neither take over nor release what is held.
   const impostor = connectAt(path);
   for (const message of [{ is: "hello", version: 1 }, { is: "taken" }, { is: "release", key: 1 }]) {
     impostor.send(Buffer.from(JSON.stringify(message)));
@@ -214,7 +214,7 @@ test("nobody but root may connect, and whoever says what is no message is not li
   assert.equal(heldBy(keeper), NAMESPACES * 3);
 });
 
-test("a message that is too long, or brings more than is taken, arrives nowhere and leaves no descriptor", () => {
+test("a message that is too long or has too many descriptors is dropped and leaves no descriptor open", () => {
   const [a, b] = channelPair();
   const [one, other] = [new Channel(a), new Channel(b)];
   const open = readdirSync("/proc/self/fd").length;

@@ -1,6 +1,6 @@
 /**
- * Namespaces with very many rules, tables or sockets: whoever is root in there makes as many as they please, and everybody
- * else waits while they are looked at. What has to be known is asked for by its name, and the rest is not read to the end.
+ * Namespaces with very many rules, tables or sockets: root in a container can create any number, and reading them would
+ * block all other containers. So what is needed is requested by name, and long lists are not read to the end.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -46,29 +46,29 @@ async function load(text: string): Promise<void> {
   stdoutOf(await netns.enter("nft", ["-f", "-"], { input: text, timeoutMs: 120_000 }), "nft");
 }
 
-test("of very many rules the first are looked at, and it is said that there are more", async () => {
+test("of very many rules the first are read, and the result says that there are more", async () => {
   const rules = Array.from(
     { length: RULES },
     (_, index) => `ip saddr 10.0.${(index >> 8) & 255}.${index & 255} counter`,
   );
   await load(`table ip many { chain c { type filter hook output priority 10; ${rules.join("; ")}; }; }`);
   const culprits = within(() => findCulprits(attaching.memory));
-  assert.ok(culprits.includes("there are more rules than are looked at"), culprits.join("\n"));
+  assert.ok(culprits.includes("there are too many rules to check all of them"), culprits.join("\n"));
   let count = 0;
-  const wanted = { command: nft.NFT_MSG_GETRULE, family: 0 };
+  const request = { command: nft.NFT_MSG_GETRULE, family: 0 };
   assert.equal(
-    within(() => visitFirst(attaching.memory, wanted, () => void count++)),
+    within(() => visitFirst(attaching.memory, request, () => void count++)),
     false,
   );
   assert.ok(count > 0 && count < RULES, `${count}`);
-  assert.throws(() => within(() => visitTables(attaching.memory, wanted, () => undefined)), { code: "TOO_MANY" });
-  // Whoever has seen enough is not told more.
+  assert.throws(() => within(() => visitTables(attaching.memory, request, () => undefined)), { code: "TOO_MANY" });
+  // A visitor can stop early.
   count = 0;
-  within(() => visitTables(attaching.memory, wanted, () => ++count < 3));
+  within(() => visitTables(attaching.memory, request, () => ++count < 3));
   assert.equal(count, 3);
 });
 
-test("beside very many rules and tables of others ours are found, and it is attached", async () => {
+test("beside very many foreign rules and tables ours are found, and the namespace is attached", async () => {
   await load(Array.from({ length: TABLES }, (_, index) => `table ip t${index} {}`).join("\n"));
   assert.deepEqual(
     within(() => installedRules(attaching.memory)),
@@ -79,13 +79,13 @@ test("beside very many rules and tables of others ours are found, and it is atta
   await attachment.verify();
   assert.equal(attachment.state.kind, "attached");
   assert.deepEqual(
-    within(() => installedRules(attaching.memory)).map(({ title, owner: holder }) => [title, holder]),
+    within(() => installedRules(attaching.memory)).map(({ title, owner }) => [title, owner]),
     [['table ip "dns11"', "instance"]],
   );
   attachment.close();
 });
 
-test("a table of our name with very many rules is left alone, and so is its namespace", async () => {
+test("a table with our name and very many rules is not touched, and its namespace is not attached", async () => {
   await using other = await Netns.create();
   const rules = Array.from({ length: RULES }, (_, index) => `udp sport ${1 + (index % 65_000)} counter`);
   const text = `table ip dns11 { chain reply { type filter hook output priority 10; ${rules.join("; ")}; }; }`;
@@ -97,7 +97,7 @@ test("a table of our name with very many rules is left alone, and so is its name
   assert.match((await other.enter("nft", ["list", "tables"])).stdout, /table ip dns11/);
 });
 
-/** Connections of a process with itself, and sockets of both families at port 53. */
+/** A process with connections to itself, and sockets of both families at port 53. */
 const CROWD = `
   const net = require("node:net");
   const server = net.createServer().listen(53, "127.0.0.11", async () => {
@@ -110,7 +110,7 @@ const CROWD = `
     console.log("ready");
   });`;
 
-/** Sockets without a server in several processes, because one may not have so many. */
+/** Sockets without a server, in several processes because of the limit for each. */
 const MORE = `
   const net = require("node:net");
   const server = net.createServer().listen(0, "127.0.0.1", async () => {
@@ -145,7 +145,7 @@ class Crowd implements AsyncDisposable {
   }
 }
 
-test("sockets that the kernel lists by a filter are those that it writes out", async () => {
+test("sockets listed with a kernel filter are the same as in /proc", async () => {
   await using place = await Netns.create();
   await using crowd = new Crowd();
   await crowd.add(place, CROWD);
@@ -174,7 +174,7 @@ test("sockets that the kernel lists by a filter are those that it writes out", a
   }
 });
 
-test("of very many sockets no list is asked for, and it is attached", async () => {
+test("with very many sockets no list is requested, and the namespace is attached", async () => {
   await using place = await Netns.create();
   await using crowd = new Crowd();
   await crowd.add(place, CROWD);

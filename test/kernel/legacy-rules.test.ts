@@ -1,5 +1,5 @@
-// Proves that the rules of the older iptables are read as its own program shows them, without making a table that nobody
-// has used, and that Docker's are told in each of the three forms in which they may stand.
+// Proves that rules of iptables-legacy are read as its own program prints them, without creating an unused table, and that
+// Docker's rules are found in each of their three forms.
 
 import assert from "node:assert/strict";
 import { closeSync, openSync } from "node:fs";
@@ -47,8 +47,8 @@ before(() =>
   ),
 );
 
-test("Docker's rules are found in each form, and nothing where there are none", async () => {
-  for (const [shape, told] of [
+test("Docker's rules are found in each form, and none are found where there are none", async () => {
+  for (const [shape, expected] of [
     ["iptables-nft", "iptables (nft)"],
     ["iptables-legacy", "iptables-legacy"],
     ["nftables", "nftables"],
@@ -56,13 +56,13 @@ test("Docker's rules are found in each form, and nothing where there are none", 
     const write = async ({ netnsPath }: Netns): Promise<void> =>
       await writeDockerRules(netnsPath, shape, { udp: 4001, tcp: 4002 });
     const look = (): unknown => [dockerRules(memory), legacyRuleCulprits()];
-    assert.deepEqual(await inside(write, look), [[told], []], shape);
+    assert.deepEqual(await inside(write, look), [[expected], []], shape);
   }
   const seen = runner.withinScratch(() => [dockerRules(memory), legacyRules("nat"), xtablesIn("ip")]);
-  assert.deepEqual(seen, [[], [], []], "asking made no table");
+  assert.deepEqual(seen, [[], [], []], "reading created no table");
 });
 
-test("chains, targets, ports and policies are those that the program shows", async () => {
+test("chains, targets, ports and policies are those that iptables prints", async () => {
   const rules = await inside(
     async (netns) =>
       await iptables(
@@ -94,7 +94,7 @@ test("chains, targets, ports and policies are those that the program shows", asy
   ]);
 });
 
-test("who leads port 53 elsewhere, or drops what comes, is named; other ports and what passes through are not", async () => {
+test("rules that redirect port 53 or drop incoming packets are found; other ports and forwarded packets are not", async () => {
   const culprits = await inside(
     async (netns) =>
       await iptables(
@@ -113,7 +113,7 @@ test("who leads port 53 elsewhere, or drops what comes, is named; other ports an
   ]);
 });
 
-test("a table is looked at up to a length, and a longer one is told", async () => {
+test("a table is read up to a maximum size, and a larger one is reported", async () => {
   const rules = Array.from({ length: LIMITS.xtableBytes / 150 }, () => "-A mine -j RETURN").join("\n");
   const seen = await inside(
     async (netns) => {
@@ -123,11 +123,11 @@ test("a table is looked at up to a length, and a longer one is told", async () =
     },
     () => [dockerRules(memory), legacyRuleCulprits(), installedRules(memory), findCulprits(memory)],
   );
-  const told = "iptables-legacy's table nat is too large, or changes too often, to be looked at";
-  assert.deepEqual(seen, [undefined, [], [], [told]]);
+  const expected = "table nat of iptables-legacy is too large, or changes too often, to be read";
+  assert.deepEqual(seen, [undefined, [], [], [expected]]);
 });
 
-test("chains are told by their names alone, in each family", async () => {
+test("chains are identified by their names only, in each family", async () => {
   const seen = await inside(
     async (netns) => {
       for (const command of ["iptables-legacy", "ip6tables-legacy"]) {
@@ -146,7 +146,7 @@ test("chains are told by their names alone, in each family", async () => {
   ]);
 });
 
-test("what the guards dropped is counted in each family, and where it cannot be counted it is what it was", async () => {
+test("packets dropped by the guards are counted in each family, and the last count is kept if it cannot be read", async () => {
   const input = (own: number): string =>
     [
       "*mangle",

@@ -1,6 +1,6 @@
 /**
- * A client that keeps its socket, as resolvers in libraries do: connection tracking remembers for minutes where its packets
- * were led, and every packet has it remember longer. Whoever answers in the namespace, it is answered.
+ * A client that keeps its socket, as some resolver libraries do. Conntrack keeps its entry for minutes, and every packet
+ * extends that. The client must be answered whether dns11 or Docker's resolver serves the namespace.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -16,7 +16,7 @@ import { waitFor } from "../support/rig/wait.ts";
 const attaching = new Attaching();
 after(() => attaching[Symbol.dispose]());
 
-/** What the client hears: dns11 says that half a question is none, and Docker's resolver, here, that it refuses. */
+/** The rcodes: FORMERR from dns11 for half a question, and REFUSED from the stand-in for Docker's resolver. */
 const OURS = "1";
 const DOCKERS = "5";
 const RESOLVER = `
@@ -60,7 +60,7 @@ class Program implements Disposable {
   }
 }
 
-test("a client that keeps its socket is answered by whoever serves, however often that changes", async () => {
+test("a client that keeps its socket is answered by the current resolver, however often that changes", async () => {
   await using netns = await Netns.create();
   using resolver = new Program(netns, RESOLVER);
   await resolver.says("ready");
@@ -79,7 +79,7 @@ test("a client that keeps its socket is answered by whoever serves, however ofte
   }
 });
 
-test("no zone comes twice until all have been used, and 0, which is everybody's, never", () => {
+test("no zone is repeated until all have been used, and the default zone 0 is never used", () => {
   const next = zoneAllocator();
   const drawn = new Set(Array.from({ length: 0xffff }, next));
   assert.equal(drawn.size, 0xffff);

@@ -1,6 +1,6 @@
 /**
- * The bracket on the real kernel: whatever is thrown inside, at whatever step, the thread is home again; and if it
- * cannot come home, the process does not go on.
+ * The NamespaceRunner on the real kernel: whatever is thrown inside, at whatever step, the thread is back in its own
+ * namespace; and if it cannot return, the process aborts.
  */
 import assert from "node:assert/strict";
 import { closeSync, openSync, readdirSync, readlinkSync } from "node:fs";
@@ -18,7 +18,7 @@ import { Netns } from "../support/rig/netns.ts";
 
 const here = (): string => readlinkSync("/proc/thread-self/ns/net");
 
-test("work is done inside, and its result and the thread come home", async () => {
+test("work runs inside; its result and the thread return", async () => {
   await using netns = await Netns.create();
   const runner = new NamespaceRunner();
   const home = here();
@@ -30,7 +30,7 @@ test("work is done inside, and its result and the thread come home", async () =>
   runner.close();
 });
 
-test("a throw at every step of the work leaves the thread at home and nothing of ours inside", async () => {
+test("an error at any step of the work leaves the thread in its own namespace and nothing of ours inside", async () => {
   await using netns = await Netns.create();
   const runner = new NamespaceRunner();
   const memory = new NetlinkMemory();
@@ -84,7 +84,7 @@ test("a throw at every step of the work leaves the thread at home and nothing of
   runner.close();
 });
 
-test("a namespace that cannot be entered throws, at home", () => {
+test("a namespace that cannot be entered throws, and the thread stays in its own", () => {
   const runner = new NamespaceRunner();
   const home = here();
   const notOne = openSync("/proc/self/status", "r");
@@ -96,7 +96,7 @@ test("a namespace that cannot be entered throws, at home", () => {
   runner.close();
 });
 
-test("if the way home fails the process is ended, whatever the work did", async () => {
+test("if the return fails the process aborts, whatever the work did", async () => {
   await using netns = await Netns.create();
   const fd = openSync(netns.netnsPath, "r");
   let entered = 0;
@@ -104,7 +104,7 @@ test("if the way home fails the process is ended, whatever the work did", async 
   class Ended extends Error {}
   const runner = new NamespaceRunner({
     enter: () => {
-      // The way in works; the way home does not.
+      // Entering works; returning does not.
       if (++entered % 2 === 0) throw new Error("no way home");
     },
     abort: () => {
@@ -125,7 +125,7 @@ test("if the way home fails the process is ended, whatever the work did", async 
   runner.close();
 });
 
-test("the scratch namespace is empty, and gone afterwards", () => {
+test("the scratch namespace is empty, and is gone afterwards", () => {
   const runner = new NamespaceRunner();
   const home = here();
   const scratch = runner.withinScratch(here);
@@ -134,7 +134,7 @@ test("the scratch namespace is empty, and gone afterwards", () => {
   runner.close();
 });
 
-test("the pool's threads are at home, also when they are first needed after a visit", async () => {
+test("the pool's threads are in our own namespace, even if first used after entering another one", async () => {
   await using netns = await Netns.create();
   await warmThreadPool();
   const runner = new NamespaceRunner();

@@ -1,4 +1,4 @@
-/** The watch on a namespace's rules, in a process of its own: what its end makes of a message that is still to be read. */
+/** The watch on a namespace's rules, in a separate process: messages that are still unread when the process ends. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -7,9 +7,9 @@ import { Netns } from "../support/rig/netns.ts";
 const GUARD = new URL("../../src/base/lib/guard.js", import.meta.url).href;
 const WATCH = new URL("../../src/kernel/nft-watch.js", import.meta.url).href;
 
-test("a change that comes while the process ends does not abort it", async () => {
+test("a change while the process exits does not abort it", async () => {
   await using netns = await Netns.create();
-  // The socket takes the process through another round of the loop while it ends, in which the watch would be told.
+  // The socket causes another round of the event loop during exit, in which the watch would be called.
   const program = `
     import { spawnSync } from "node:child_process";
     import { createSocket } from "node:dgram";
@@ -25,14 +25,14 @@ test("a change that comes while the process ends does not abort it", async () =>
   assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: "0\n", stderr: "" });
 });
 
-test("a defect in whoever is told costs that news, and the next change is told", async () => {
+test("an error in the callback loses that change only; the next one is reported", async () => {
   await using netns = await Netns.create();
   const program = `
     import { spawnSync } from "node:child_process";
     import { NftWatch } from "${WATCH}";
     import { guard } from "${GUARD}";
-    const told = [];
-    guard.install((error, entrance) => told.push(entrance + ": " + error.message));
+    const reported = [];
+    guard.install((error, entrance) => reported.push(entrance + ": " + error.message));
     let news = 0;
     const watch = new NftWatch(new Set(), () => { news++; throw new TypeError("a defect"); });
     const change = (name) => spawnSync("nft", ["add", "table", "ip", name]).status;
@@ -47,7 +47,7 @@ test("a defect in whoever is told costs that news, and the next change is told",
       }
       clearInterval(timer);
       watch.close();
-      console.log(told[0], told.length === news);
+      console.log(reported[0], reported.length === news);
     }, 100);`;
   const { code, stdout, stderr } = await netns.enter(process.execPath, ["--input-type=module", "--eval", program]);
   assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: "netlink: a defect true\n", stderr: "" });

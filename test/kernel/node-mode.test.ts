@@ -1,5 +1,5 @@
-// Proves that a node which is left while it is being verified stays left: what a probe finds out afterwards is nobody's
-// reason to write into its resolv.conf again.
+// Proves that a node that is detached while it is being verified stays detached: a probe's late result does not change its
+// resolv.conf again.
 
 import assert from "node:assert/strict";
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -64,7 +64,7 @@ function nodeMode(): NodeMode {
   });
 }
 
-/** One whose probes come through as soon as somebody says so. */
+/** A namespace whose probes succeed as soon as the test says so. */
 function siteOf(fd: number): ServedNamespace & { readonly comesThrough: () => void } {
   const { promise, resolve } = deferred();
   const probe = async (): Promise<typeof WORKS> => {
@@ -82,7 +82,7 @@ function deferred(): { readonly promise: Promise<void>; readonly resolve: () => 
   return { promise, resolve };
 }
 
-test("a probe that comes through names our address, and one that does so too late names nobody", async () => {
+test("a successful probe adds our address to resolv.conf, and one that succeeds too late does not", async () => {
   await using netns = await Netns.create();
   const fd = openSync(netns.netnsPath, "r");
   writeFileSync(path, DOCKERS);

@@ -1,6 +1,6 @@
 /**
- * A pod to ask from, on the real kernel: a node of KIND's shape (a way out by eth0, reverse path filter on, an address
- * that is its gateway's led to a server on lo), whose server is asked from the pod. Afterwards nothing is left of it.
+ * A probe pod on the real kernel: a node like KIND's (eth0, reverse path filter on, an address of its gateway redirected to
+ * a server on lo), whose server is queried from the pod. Afterwards nothing of the pod is left.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -31,9 +31,9 @@ const LISTENER = { ipv4: "169.254.53.53", ipv6: "fd00:53::53" } as const;
 const PORT = 5353;
 const ZONE = 4711;
 
-/** What in production leads queries of pods to dns11: a zone of our own, then the listener. */
+/** What redirects queries of pods to dns11 in production: a zone of our own, then the listener. */
 const RULES = `
-table inet lead {
+table inet redirect {
   chain zone {
     type filter hook prerouting priority -300
     ip daddr ${VIP.ipv4} meta l4proto { tcp, udp } th dport 53 ct zone set ${ZONE}
@@ -71,7 +71,7 @@ class Node implements AsyncDisposable {
     await check("ip", ["-n", name, "link", "add", "eth0", "type", "veth", "peer", "eth0", "netns", node.#outside.name]);
     await node.ip("address", "add", "10.77.0.2/24", "dev", "eth0");
     await node.ip("address", "add", "fd00:77::2/64", "dev", "eth0", "nodad");
-    // Its own address would come a second later than the rest, in the midst of a comparison.
+    // Its own link-local address would appear a second later than the rest, during a comparison.
     await node.ip("link", "set", "eth0", "addrgenmode", "none", "up");
     await check("ip", ["-n", node.#outside.name, "link", "set", "eth0", "up"]);
     await node.ip("route", "add", "default", "via", VIP.ipv4);
@@ -106,19 +106,19 @@ class Node implements AsyncDisposable {
     return await openPodNamespace(this.runner, this.memory, this.fd);
   }
 
-  /** All that a pod could leave: links, addresses, connection tracking's entries, namespaces behind links. */
+  /** Everything that a pod could leave behind: links, addresses, conntrack entries, namespaces behind links. */
   async traces(): Promise<Record<string, string>> {
-    const told = async (command: string, ...args: string[]): Promise<string> =>
+    const output = async (command: string, ...args: string[]): Promise<string> =>
       stdoutOf(await this.netns.enter(command, args), command);
     return {
-      links: (await told("ip", "-brief", "link")).replaceAll(/ +/g, " "),
-      addresses: (await told("ip", "-brief", "address")).replaceAll(/ +/g, " "),
-      routes: await told("ip", "route", "show", "table", "all"),
-      conversations: await told("conntrack", "-L"),
+      links: (await output("ip", "-brief", "link")).replaceAll(/ +/g, " "),
+      addresses: (await output("ip", "-brief", "address")).replaceAll(/ +/g, " "),
+      routes: await output("ip", "route", "show", "table", "all"),
+      conversations: await output("conntrack", "-L"),
     };
   }
 
-  /** The kernel numbers the namespaces that it has heard of here, and forgets those that are no more. */
+  /** The kernel assigns ids to the namespaces that are known here, and removes those of dead ones. */
   async knownNamespaces(): Promise<number> {
     const listed = await check("ip", ["-n", this.netns.name, "-json", "netns", "list-id"]);
     return listed.trim() === "" ? 0 : (JSON.parse(listed) as unknown[]).length;
@@ -142,7 +142,7 @@ function insideOf(pod: PodNamespace): NetworkPlace {
   };
 }
 
-/** Whoever answers here is not told what he is asked: that the reply comes is what counts. */
+/** The listener does not know the nonce: only the reply counts. */
 const ANYBODY: ProbeTarget = { expect: () => {}, hasSeen: () => true, reset: () => {} };
 
 function descriptors(): string[] {
@@ -162,7 +162,7 @@ const ways = [
   [VIP.ipv6, "+tcp"],
 ] as const;
 
-test("a pod reaches by both protocols and families what the node leads queries to, and nothing of it stays", async () => {
+test("a pod reaches the node's redirect target by both protocols and families, and nothing of the pod stays", async () => {
   await using node = await Node.create();
   await node.serve();
   const before = await node.traces();
@@ -191,7 +191,7 @@ test("a pod reaches by both protocols and families what the node leads queries t
   assert.deepEqual(await node.traces(), before);
 });
 
-test("the probe asks from a pod at once, by IPv6, too, and the first packet is not lost", async () => {
+test("the probe can send from a pod at once, by IPv6, too, and the first packet is not lost", async () => {
   await using node = await Node.create();
   await node.serve();
   const before = await node.traces();
@@ -201,7 +201,7 @@ test("the probe asks from a pod at once, by IPv6, too, and the first packet is n
     for (const address of Object.values(VIP)) {
       const result = await probe((work) => node.runner.within(pod.fd, work), address, ANYBODY, false);
       assert.deepEqual(result, { kind: "works" }, `${address}, round ${round}`);
-      // A packet that is lost is sent again by TCP, and by UDP not at all.
+      // TCP resends a lost packet, UDP does not.
       assert.equal(node.runner.within(pod.fd, sentAgain), 0, `${address}, round ${round}`);
     }
     pod.close();
@@ -210,7 +210,7 @@ test("the probe asks from a pod at once, by IPv6, too, and the first packet is n
   await waitFor("the end of the namespaces", async () => ((await node.knownNamespaces()) === known ? true : undefined));
 });
 
-test("who leaves a pod has the kernel search nothing and end no link, and soon nothing of it is left all the same", async ({
+test("abandoning a pod makes the kernel search nothing and remove no link, and soon nothing of it is left", async ({
   mock,
 }) => {
   await using node = await Node.create();
@@ -227,17 +227,20 @@ test("who leaves a pod has the kernel search nothing and end no link, and soon n
   const conversations = conversationsOf(pod, Object.values(VIP));
   node.runner.within(node.fd, () => deleteConversations(node.memory, conversations, [0, ZONE]));
   pod.abandon();
-  const asked = requests.mock.calls.map(({ arguments: [request] }) => request);
+  const deletions = requests.mock.calls.map(({ arguments: [request] }) => request);
   requests.mock.restore();
-  // Each conversation is asked for in two zones, and each request is for one thing.
-  assert.deepEqual([...new Set(asked.map(({ call, flags }) => `${call} ${flags}`))], [`conntrack delete ${NLM_F_ACK}`]);
-  assert.equal(asked.length, 8);
+  // Each connection is deleted in two zones, with one request each.
+  assert.deepEqual(
+    [...new Set(deletions.map(({ call, flags }) => `${call} ${flags}`))],
+    [`conntrack delete ${NLM_F_ACK}`],
+  );
+  assert.equal(deletions.length, 8);
   assert.equal((await node.traces())["conversations"], before["conversations"]);
   await waitFor("the end of the namespace", async () => ((await node.knownNamespaces()) === known ? true : undefined));
   assert.deepEqual(await node.traces(), before);
 });
 
-test("the link of a pod that was left can be taken away at once, and no other that has its number", async () => {
+test("the link of an abandoned pod can be removed at once, and no other with its number", async () => {
   await using node = await Node.create();
   const before = await node.traces();
   const pod = await node.open();
@@ -249,7 +252,7 @@ test("the link of a pod that was left can be taken away at once, and no other th
   node.runner.within(node.fd, () => removePodLink(node.memory, pod.link));
 });
 
-test("a pod whose queries nobody answers says so, and goes as well", async () => {
+test("a pod without answers reports that, and is removed as well", async () => {
   await using node = await Node.create();
   const before = await node.traces();
   const pod = await node.open();
@@ -264,7 +267,7 @@ test("a pod whose queries nobody answers says so, and goes as well", async () =>
   assert.deepEqual(await node.traces(), before);
 });
 
-test("several pods of one node, of one process or of two, do not get in each other's way", async () => {
+test("several pods of one node, of one process or of two, do not interfere", async () => {
   await using node = await Node.create();
   await node.serve();
   const before = await node.traces();
@@ -278,31 +281,31 @@ test("several pods of one node, of one process or of two, do not get in each oth
   assert.deepEqual(await node.traces(), before);
 });
 
-test("when all addresses are taken that is an error with a name, and nothing is left", async () => {
+test("if all addresses are in use, that is an error with a code, and nothing is left", async () => {
   await using node = await Node.create();
   const lines = Array.from({ length: 128 }, (_, index) => `address add 169.254.54.${2 * index}/32 dev lo`);
   await check("ip", ["-n", node.netns.name, "-batch", "-"], { input: lines.join("\n") });
   const before = await node.traces();
-  const held = descriptors();
+  const descriptorsBefore = descriptors();
   await assert.rejects(node.open(), { code: "NO_FREE_ADDRESS" });
   assert.deepEqual(await node.traces(), before);
-  assert.deepEqual(descriptors(), held);
+  assert.deepEqual(descriptors(), descriptorsBefore);
   await node.ip("address", "delete", "169.254.54.84/32", "dev", "lo");
   const pod = await node.open();
   assert.equal(pod.addresses.ipv4, "169.254.54.85");
   pod.close();
 });
 
-test("what fails when the link stands already takes the link away again", async () => {
+test("a failure after the link was created removes the link", async () => {
   await using node = await Node.create();
   const before = await node.traces();
   const known = await node.knownNamespaces();
-  const held = descriptors();
+  const descriptorsBefore = descriptors();
   let entered = 0;
   class Broken extends NamespaceRunner {
     override withinScratch<T>(work: () => T): T {
       const made = super.withinScratch(work);
-      // The pod's hand is gone, so the first thing that is done in there fails.
+      // The pod's descriptor is closed, so the first step inside fails.
       const { inside } = made as { inside: { close(): void } };
       inside.close();
       entered += 1;
@@ -313,12 +316,12 @@ test("what fails when the link stands already takes the link away again", async 
   await assert.rejects(openPodNamespace(broken, node.memory, node.fd), { code: "EBADF" });
   broken.close();
   assert.equal(entered, 1);
-  assert.deepEqual(descriptors(), held);
+  assert.deepEqual(descriptors(), descriptorsBefore);
   await waitFor("the end of the namespace", async () => ((await node.knownNamespaces()) === known ? true : undefined));
   assert.deepEqual(await node.traces(), before);
 });
 
-test("where the node has no IPv6 the pod has none", async () => {
+test("without IPv6 in the node the pod has none", async () => {
   await using node = await Node.create();
   await node.serve();
   await node.set("net.ipv6.conf.default.disable_ipv6=1");
@@ -328,7 +331,7 @@ test("where the node has no IPv6 the pod has none", async () => {
   pod.close();
 });
 
-test("a pod whose link somebody else removed is closed all the same", async () => {
+test("a pod whose link was removed by another program can still be closed", async () => {
   await using node = await Node.create();
   const before = await node.traces();
   const pod = await node.open();
@@ -339,7 +342,7 @@ test("a pod whose link somebody else removed is closed all the same", async () =
   assert.deepEqual(await node.traces(), before);
 });
 
-test("nothing of a pod outlives the process that made it, however it ends", async () => {
+test("nothing of a pod outlives the process that created it, however it ends", async () => {
   await using node = await Node.create();
   const before = await node.traces();
   const known = await node.knownNamespaces();
@@ -358,17 +361,17 @@ test("nothing of a pod outlives the process that made it, however it ends", asyn
   assert.deepEqual(await node.traces(), before);
 });
 
-test("many pods leave no descriptor, and their maker is at home", async () => {
+test("many pods leave no descriptor, and the thread is in its own namespace", async () => {
   await using node = await Node.create();
   const home = readlinkSync("/proc/thread-self/ns/net");
-  const held = descriptors();
+  const descriptorsBefore = descriptors();
   for (let round = 0; round < 30; round++) (await node.open()).close();
-  assert.deepEqual(descriptors(), held);
+  assert.deepEqual(descriptors(), descriptorsBefore);
   assert.equal(readlinkSync("/proc/thread-self/ns/net"), home);
   assert.ok(!readFileSync("/proc/net/dev", "utf8").includes("dns11-pod"));
 });
 
-/** How many segments the calling thread's namespace has sent once more. */
+/** The number of TCP retransmissions in the calling thread's namespace. */
 function sentAgain(): number {
   const [names = [], values = []] = readFileSync("/proc/thread-self/net/snmp", "utf8")
     .split("\n")

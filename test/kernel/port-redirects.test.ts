@@ -1,5 +1,5 @@
-// Proves who is found to have a port of a namespace: rules that lead it elsewhere, as iptables and nft write them, and
-// sockets that wait there.
+// Proves which users of a port of a namespace are found: rules that redirect it, as written by iptables and nft, and sockets
+// that listen there.
 
 import assert from "node:assert/strict";
 import { openSync, closeSync } from "node:fs";
@@ -34,7 +34,7 @@ async function nft(...lines: string[]): Promise<void> {
 
 const leading = (): string[] => runner.within(fd, () => chainsRedirecting(memory, 53));
 
-test("a rule that leads port 53 elsewhere is found, of nft and of iptables", async () => {
+test("a rule that redirects port 53 is found, of nft and of iptables", async () => {
   await nft("table ip a { chain b { type nat hook prerouting priority -100; udp dport 53 dnat to 192.0.2.1:53; }; }");
   assert.deepEqual(leading(), ["a b"]);
   await nft();
@@ -43,7 +43,7 @@ test("a rule that leads port 53 elsewhere is found, of nft and of iptables", asy
   assert.deepEqual(leading(), ["nat PREROUTING"]);
 });
 
-test("other ports, rules that lead nowhere, and Docker's and our own are not", async () => {
+test("other ports, rules without DNAT, and Docker's and our own rules are not", async () => {
   await nft(
     "table ip a { chain b { type nat hook prerouting priority -100; udp dport 5353 dnat to 192.0.2.1:53; }; }",
     "table ip c { chain d { type filter hook input priority 0; udp dport 53 accept; }; }",
@@ -55,7 +55,7 @@ test("other ports, rules that lead nowhere, and Docker's and our own are not", a
   assert.deepEqual(leading(), []);
 });
 
-test("whoever waits at an address, or at all of them, is found", async () => {
+test("a socket that listens on the address, or on all of them, is found", async () => {
   const at = (address: string, port: number): string[] => runner.within(fd, () => listenersAt(address, port));
   assert.deepEqual(at("127.0.0.1", 5399), []);
   await using _ = await startDnsmasq(netns, { address: "127.0.0.1", port: 5399, lines: [] });

@@ -1,6 +1,6 @@
 /**
- * Proof that a namespace is the container's: what an engine says is believed only as far as the kernel confirms it, and
- * our own namespace and the engine's are refused whatever it says.
+ * Proof that a namespace is the container's: the engine's claim is trusted only as far as the kernel confirms it, and our
+ * own namespace and the engine's are always refused.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
@@ -40,7 +40,7 @@ test("a path of the engine's is proof, if it is a network namespace", () => {
   assert.throws(() => prove({ sandboxKey: "/proc/self/ns/mnt" }), { code: /NAMESPACE_(GONE|NOT_READY)/ });
 });
 
-test("our own namespace is never taken for a container's: a container: of a host-network container", () => {
+test("our own namespace is never taken for a container's: container: mode with a host-network container", () => {
   const path = "/run/d11-own-netns";
   writeFileSync(path, "");
   spawnSyncOk("mount", ["--bind", "/proc/self/ns/net", path]);
@@ -52,7 +52,7 @@ test("our own namespace is never taken for a container's: a container: of a host
   }
 });
 
-test("the engine's namespace is refused too, where it is another one than ours", async () => {
+test("the engine's namespace is refused, too, if it is not ours", async () => {
   const sleeper = await inside(["sleep", "60"]);
   const engine = openEngineHost(sleeper.pid ?? 0);
   try {
@@ -64,7 +64,7 @@ test("the engine's namespace is refused too, where it is another one than ours",
   }
 });
 
-test("a PID that means something else here is not believed: its cgroup does not name the container", async () => {
+test("a PID that is another process here is not trusted: its cgroup does not have the container's id", async () => {
   assert.throws(() => prove({ pid: 2 }), { code: "PID_NOT_CONTAINER" });
   const sleeper = await inside(["sleep", "60"]);
   try {
@@ -74,7 +74,7 @@ test("a PID that means something else here is not believed: its cgroup does not 
   }
 });
 
-test("a PID whose cgroup names the container is proof; a reused one is not", async () => {
+test("a PID with the container's id in its cgroup is proof; a reused one is not", async () => {
   const sleeper = await inside(["sleep", "60"]);
   const group = cgroupFolder();
   mkdirSync(group);
@@ -112,12 +112,12 @@ test("a namespace of a foreign user namespace can be entered", async () => {
   }
 });
 
-test("an engine whose process is not visible from here is refused, and told what to do", () => {
+test("an engine whose process is not visible from here is refused, with a remedy", () => {
   assert.throws(() => openEngineHost(0), { code: "ENGINE_ELSEWHERE", isFinal: true });
   assert.throws(() => openEngineHost(0x3fffff), { code: "ENGINE_ELSEWHERE" });
 });
 
-/** A process in the test's namespace, and in it for certain. */
+/** Starts a process in the test's namespace and waits until it is there. */
 async function inside(command: readonly string[]): Promise<ChildProcess> {
   const [program = "", ...args] = inNetns(netns.netnsPath, command[0] ?? "", command.slice(1));
   const child = spawn(program, args, { stdio: "ignore" });
@@ -125,7 +125,7 @@ async function inside(command: readonly string[]): Promise<ChildProcess> {
   return child;
 }
 
-/** Of whichever control group hierarchy this machine has, a folder that names the container. */
+/** A cgroup folder with the container's id, in whichever cgroup hierarchy this machine has. */
 function cgroupFolder(): string {
   const line = readFileSync("/proc/mounts", "utf8")
     .split("\n")

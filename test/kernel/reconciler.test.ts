@@ -1,5 +1,5 @@
-// Proves that however many namespaces are left at once, each step of leaving one has a round of the event loop to itself:
-// queries are answered in between, and whoever watches over the loop sees that it comes round.
+// Proves that however many namespaces are detached at once, each step has a round of the event loop to itself: queries are
+// answered in between, and the watchdog sees that the loop is alive.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -17,7 +17,7 @@ const COUNT = 6;
 const attaching = new Attaching();
 after(() => attaching[Symbol.dispose]());
 
-test("namespaces are left one step a round, and nothing of ours stays in any of them", async () => {
+test("namespaces are detached one step a round, and nothing of ours stays in any of them", async () => {
   const places = await Promise.all(Array.from({ length: COUNT }, async () => await Netns.create()));
   const reconciler = new Reconciler(
     {
@@ -33,7 +33,7 @@ test("namespaces are left one step a round, and nothing of ours stays in any of 
     timer = setImmediate(count);
   };
   timer = setImmediate(count);
-  /** In which rounds somebody began to be drained, or was left. */
+  /** The rounds in which an attachment started draining or was closed. */
   const steps: number[] = [];
   const mode = { ...CONTAINER_MODE, withdraw: () => void steps.push(round) };
   try {
@@ -63,7 +63,7 @@ test("namespaces are left one step a round, and nothing of ours stays in any of 
   }
 });
 
-test("a namespace that is left, and wanted again before it is, is served once it can be, and nobody calls that a failure", async () => {
+test("a namespace that is desired again while it is being detached is attached afterwards, without a failure", async () => {
   await using place = await Netns.create();
   const states: string[] = [];
   const reconciler = new Reconciler({ ...attaching.parts(), openEndpointFor: () => answering }, (_, { kind }) => {
@@ -79,7 +79,7 @@ test("a namespace that is left, and wanted again before it is, is served once it
   want("first");
   await attached();
   reconciler.clearDesired("first");
-  // Until it is begun: somebody else, who has the same namespace.
+  // Until attaching starts: another container with the same namespace.
   await waitFor("it to be left", () => ([...reconciler.attachments()].length === 0 ? true : undefined), { everyMs: 0 });
   want("second");
   await waitFor("it to have been left", () => (states.includes("closed") ? true : undefined));
@@ -88,11 +88,11 @@ test("a namespace that is left, and wanted again before it is, is served once it
   await reconciler.stop();
 });
 
-test("a defect in attaching one container leaves that one to Docker, and every other one is attached", async () => {
+test("an internal error while attaching one container leaves that one to Docker, and all others are attached", async () => {
   await using bad = await Netns.create();
   await using good = await Netns.create();
-  const told: string[] = [];
-  guard.install((error, entrance) => told.push(`${entrance}: ${(error as Error).message}`));
+  const errors: string[] = [];
+  guard.install((error, entrance) => errors.push(`${entrance}: ${(error as Error).message}`));
   const openEndpointFor = (id: string): OpenEndpoint => {
     if (id !== "bad") return answering;
     return () => {
@@ -113,7 +113,7 @@ test("a defect in attaching one container leaves that one to Docker, and every o
       return all.get("good")?.kind === "attached" ? all : undefined;
     });
     assert.equal(states.get("bad")?.kind, "failed");
-    assert.equal(told[0], "attach: a defect");
+    assert.equal(errors[0], "attach: a defect");
     const { stdout } = await bad.enter("nft", ["list", "ruleset"]);
     assert.doesNotMatch(stdout, /dns11/);
   } finally {
@@ -122,7 +122,7 @@ test("a defect in attaching one container leaves that one to Docker, and every o
   }
 });
 
-test("whoever may end the process is attached when all others are, and then one at a time", async () => {
+test("suspects are attached after all other containers, and one at a time", async () => {
   const places = await Promise.all(Array.from({ length: COUNT }, async () => await Netns.create()));
   const attached: string[] = [];
   const working = new Set<string>();

@@ -1,6 +1,6 @@
 /**
- * While a container's image is being asked for its labels its names are known, and nothing is decided that labels decide:
- * neither is it attached as something that it may not be, nor is it taken for another one than it was.
+ * While a container's image is being inspected for its labels, its names resolve, and nothing is decided that depends on
+ * labels: it is neither attached in a mode that may be wrong, nor does its earlier decision change.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,11 +10,11 @@ import { DNS_LABEL } from "../../src/container/registry/label-routes.ts";
 import { composeHere } from "../support/program/engine-way.ts";
 import { aContainer, aNetworkFact } from "../support/scripted/builders.ts";
 
-test("what labels decide waits until it is known whose they are", async () => {
+test("decisions about labels wait until the image's labels are known", async () => {
   await warmThreadPool();
   const { way, close } = composeHere();
   const { roster, directory, reconciler } = way;
-  // Nothing that is wanted is done.
+  // The reconciler does nothing.
   await reconciler.stop();
   directory.putNetwork(aNetworkFact());
   const labels = { [DNS_LABEL]: "10.0.0.1" };

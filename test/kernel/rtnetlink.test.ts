@@ -1,6 +1,6 @@
 /**
- * Links, addresses and routes on the real kernel, with `ip` as the judge: what it shows of a namespace is what a
- * RouteSocket reads there, and what a RouteSocket adds is what it shows.
+ * Links, addresses and routes on the real kernel, checked with `ip`: a RouteSocket reads what `ip` prints, and `ip` prints
+ * what a RouteSocket adds.
  */
 import assert from "node:assert/strict";
 import { closeSync, openSync } from "node:fs";
@@ -60,7 +60,7 @@ class Place implements AsyncDisposable {
     return JSON.parse(shown === "" ? "[]" : shown) as T;
   }
 
-  /** Two links, of which one is up and the other side of it, too. */
+  /** Two links, one of them up on both sides. */
   async addPair(name: string, peer: string): Promise<void> {
     await this.ip("link", "add", name, "type", "veth", "peer", "name", peer);
     await this.ip("link", "set", name, "up");
@@ -79,7 +79,7 @@ class Place implements AsyncDisposable {
   }
 }
 
-test("links are those that ip shows, with the bridge that they are ports of", async () => {
+test("links are those that ip prints, with the bridge that they are ports of", async () => {
   await using place = await Place.create();
   await place.addPair("left", "right");
   await place.ip("link", "add", "bridge", "type", "bridge");
@@ -106,7 +106,7 @@ test("links are those that ip shows, with the bridge that they are ports of", as
   assert.equal(place.routes.linkNamed("nobody"), undefined);
 });
 
-test("more links and addresses than one message holds are all told", async () => {
+test("more links and addresses than fit into one message are all read", async () => {
   await using place = await Place.create();
   const lines = Array.from({ length: 300 }, (_, index) => [
     `link add v${index} type veth peer name p${index}`,
@@ -117,7 +117,7 @@ test("more links and addresses than one message holds are all told", async () =>
   assert.equal(place.routes.addresses().filter(({ address }) => address.startsWith("10.9.")).length, 300);
 });
 
-test("addresses are those that ip shows, in the text that it shows", async () => {
+test("addresses are those that ip prints, in the same text", async () => {
   await using place = await Place.create();
   await place.addPair("left", "right");
   await place.ip("address", "add", "10.1.2.3/24", "dev", "left");
@@ -134,7 +134,7 @@ test("addresses are those that ip shows, in the text that it shows", async () =>
   assert.deepEqual(place.routes.addresses().toSorted(byText), shown.toSorted(byText));
 });
 
-test("an address that is added is there at once, and a second time it is an error with a name", async () => {
+test("an address can be used as soon as it is added, and adding it twice is an error with a code", async () => {
   await using place = await Place.create();
   const { routes } = place;
   const ipv4 = { index: 1, address: "169.254.53.53", prefixLength: 32, label: "lo:dns11" };
@@ -164,7 +164,7 @@ test("an address that is added is there at once, and a second time it is an erro
   );
 });
 
-test("the default gateways are those of the main table, the first choice first", async () => {
+test("the default gateways are those of the main table, the preferred one first", async () => {
   await using place = await Place.create();
   await place.addPair("left", "right");
   await place.ip("address", "add", "10.1.0.2/24", "dev", "left");
@@ -188,7 +188,7 @@ test("the default gateways are those of the main table, the first choice first",
   ]);
 });
 
-test("of a default route with several hops the first is told", async () => {
+test("of a default route with several hops the first is returned", async () => {
   await using place = await Place.create();
   await place.addPair("left", "right");
   await place.ip("address", "add", "10.1.0.2/24", "dev", "left");
@@ -198,7 +198,7 @@ test("of a default route with several hops the first is told", async () => {
   assert.deepEqual(place.routes.defaultGateways(), [{ family: 4, gateway: "10.2.0.1", index: place.indexOf("right") }]);
 });
 
-test("a route is one that a packet can take", async () => {
+test("a route counts only if a packet can take it", async () => {
   await using place = await Place.create();
   const { routes } = place;
   await place.addPair("left", "right");
@@ -215,14 +215,14 @@ test("a route is one that a packet can take", async () => {
   for (const kind of ["unreachable", "blackhole", "prohibit", "throw"]) {
     await place.ip("route", "replace", kind, "10.77.0.0/24");
     await place.ip("-6", "route", "add", kind, "fd00:77::/64");
-    // A throw route leads to the next table, and there is none.
+    // A throw route continues with the next table, and there is none.
     assert.deepEqual(has("10.77.0.1", "fd00:77::1"), [false, false], kind);
     await place.ip("route", "delete", "10.77.0.0/24");
     await place.ip("-6", "route", "delete", kind, "fd00:77::/64");
   }
 });
 
-test("a pair between two namespaces is made, brought up, routed by, and removed", async () => {
+test("a veth pair between two namespaces is created, brought up, used for routing, and removed", async () => {
   await using place = await Place.create();
   await using other = await Place.create();
   place.routes.createVeth({ name: "here", peer: { name: "there", namespace: other.fd } });

@@ -1,6 +1,6 @@
 /**
- * The tiers of the rules in real namespaces: what each of them writes, that nothing is left of it and nobody else's rules
- * are touched, what becomes of rules that a dead instance left, and how flushed rules come back.
+ * The rule backends in real namespaces: which rules each of them installs, that nothing is left and no foreign rule is
+ * touched, what happens to rules of a dead instance, and how flushed rules are re-created.
  */
 import assert from "node:assert/strict";
 import { openSync, readdirSync, readlinkSync } from "node:fs";
@@ -21,22 +21,22 @@ import { closeQuietly } from "../../src/kernel/libc.ts";
 
 const ZONE = 4711;
 const LOWER = ["nft", "iptables-legacy"] as const;
-/** Nobody listens there. */
+/** Nothing listens there. */
 const DEAD: ListenAddress = { address: "127.0.0.11", udpPort: 9, tcpPort: 9 };
 
 const attaching = new Attaching();
 const { runner, memory } = attaching;
 after(() => attaching[Symbol.dispose]());
 
-function attachmentIn(netns: Netns, tier: RuleBackend, hasZones = true): Attachment {
+function attachmentIn(netns: Netns, backend: RuleBackend, hasZones = true): Attachment {
   return attaching.in(netns.netnsPath, {
-    ruleBackend: { backend: tier, hasZones },
+    ruleBackend: { backend, hasZones },
     nextZone: () => ZONE,
     openEndpoint: answering,
   });
 }
 
-/** Does something inside, with a descriptor of the namespace. */
+/** Runs `work` inside, with a descriptor of the namespace. */
 function inside<T>(netns: Netns, work: (fd: number) => T): T {
   const fd = openSync(netns.netnsPath, "r");
   try {
@@ -46,14 +46,14 @@ function inside<T>(netns: Netns, work: (fd: number) => T): T {
   }
 }
 
-/** Makes rules and goes without taking them away, as a process that is killed. */
-function leaveBehind(netns: Netns, means: RuleBackendChoice, capture: Capture = CONTAINER_CAPTURE): void {
+/** Installs rules and leaves them behind, like a killed process. */
+function leaveBehind(netns: Netns, choice: RuleBackendChoice, capture: Capture = CONTAINER_CAPTURE): void {
   const listening = capture.redirects.map(({ bind }) => ({ ...DEAD, address: bind }));
   const plans = servingPlan({ capture, listening, zone: 7, sparedPorts: [], passthroughMark: 1, trialMark: 2 });
   inside(netns, (fd) => {
-    const keeper = openRuleSet(means, memory, fd);
-    keeper.install(plans, []);
-    keeper.close();
+    const rules = openRuleSet(choice, memory, fd);
+    rules.install(plans, []);
+    rules.close();
   });
 }
 
@@ -66,12 +66,12 @@ async function rulesIn(netns: Netns): Promise<string> {
   return outputs.map(({ stdout }) => stdout.replace(/ # progname .*/, "").replaceAll(/^#.*\n/gm, "")).join("\n");
 }
 
-/** The rules that somebody has, and not the policies of tables that are merely there. */
+/** The rules and custom chains only, without the policies of tables that merely exist. */
 function rulesAlone(text: string): string[] {
   return text.split("\n").filter((line) => /^-A|^\t\t[^t]|^:\S+ -/.test(line));
 }
 
-test("without owner the table is the same, and goes when it is closed", async () => {
+test("without an owner the table is the same, and is removed on close", async () => {
   await using netns = await Netns.create();
   const attachment = attachmentIn(netns, "nft");
   attachment.open();
@@ -85,7 +85,7 @@ test("without owner the table is the same, and goes when it is closed", async ()
   assert.deepEqual(rulesAlone(await rulesIn(netns)), []);
 });
 
-test("with iptables-legacy the rules are these, come first, and nobody else's are touched", async () => {
+test("iptables-legacy installs exactly these rules, in front, and touches no foreign rule", async () => {
   await using netns = await Netns.create();
   await writeDockerRules(netns.netnsPath, "iptables-legacy", { udp: 9, tcp: 9 });
   await netns.enter("iptables-legacy", ["-t", "raw", "-A", "OUTPUT", "-p", "udp", "--dport", "53", "-j", "NOTRACK"]);
@@ -130,7 +130,7 @@ test("with iptables-legacy the rules are these, come first, and nobody else's ar
   assert.deepEqual(rulesAlone(await rulesIn(netns)), before);
 });
 
-test("where the kernel has no zones, iptables-legacy does without", async () => {
+test("without conntrack zones in the kernel, iptables-legacy works without them", async () => {
   await using netns = await Netns.create();
   const attachment = attachmentIn(netns, "iptables-legacy", false);
   attachment.open();
@@ -140,7 +140,7 @@ test("where the kernel has no zones, iptables-legacy does without", async () => 
   attachment.close();
 });
 
-test("while programs run in a namespace, no thread of ours stays there", async () => {
+test("while iptables runs in a namespace, no thread of ours is there", async () => {
   await using netns = await Netns.create();
   const attachment = attachmentIn(netns, "iptables-legacy");
   attachment.open();
@@ -149,10 +149,10 @@ test("while programs run in a namespace, no thread of ours stays there", async (
   attachment.close();
 });
 
-for (const tier of LOWER) {
-  test(`${tier}: draining takes the query side away and leaves the reply side`, async () => {
+for (const backend of LOWER) {
+  test(`${backend}: draining removes the query rules and keeps the reply rules`, async () => {
     await using netns = await Netns.create();
-    const attachment = attachmentIn(netns, tier);
+    const attachment = attachmentIn(netns, backend);
     attachment.open();
     const drained = attachment.drain();
     const rules = await rulesIn(netns);
@@ -162,13 +162,13 @@ for (const tier of LOWER) {
     attachment.close();
   });
 
-  test(`${tier}: what a dead instance left is taken over by an instance of any tier, and nothing of it stays`, async () => {
+  test(`${backend}: rules of a dead instance are replaced with any backend, and nothing of them stays`, async () => {
     for (const next of RULE_BACKENDS) {
       await using netns = await Netns.create();
-      leaveBehind(netns, { backend: tier, hasZones: true });
+      leaveBehind(netns, { backend, hasZones: true });
       assert.deepEqual(
-        inside(netns, () => installedRules(memory)).map(({ kind, family, owner: holder }) => [kind, family, holder]),
-        [[tier === "nft" ? "table" : "chains", "ip", "nobody"]],
+        inside(netns, () => installedRules(memory)).map(({ kind, family, owner }) => [kind, family, owner]),
+        [[backend === "nft" ? "table" : "chains", "ip", "nobody"]],
       );
       const attachment = attachmentIn(netns, next);
       attachment.open();
@@ -180,9 +180,9 @@ for (const tier of LOWER) {
     }
   });
 
-  test(`${tier}: rules of a running instance are refused by an instance of any tier, and stay as they are`, async () => {
+  test(`${backend}: a namespace with rules of a running instance is refused with any backend, and they stay as they are`, async () => {
     await using netns = await Netns.create();
-    const first = attachmentIn(netns, tier);
+    const first = attachmentIn(netns, backend);
     first.open();
     const unchanged = await rulesIn(netns);
     for (const next of RULE_BACKENDS) {
@@ -197,9 +197,9 @@ for (const tier of LOWER) {
     first.close();
   });
 
-  test(`${tier}: flushed rules are put back as soon as they are looked at`, async () => {
+  test(`${backend}: flushed rules are re-created by the next verification`, async () => {
     await using netns = await Netns.create();
-    const attachment = attachmentIn(netns, tier);
+    const attachment = attachmentIn(netns, backend);
     attachment.open();
     await attachment.verify();
     const whole = rulesAlone(await rulesIn(netns));
@@ -214,13 +214,13 @@ for (const tier of LOWER) {
       assert.equal(attachment.state.kind, "attached", flush.join(" "));
       assert.deepEqual(rulesAlone(await rulesIn(netns)), whole, flush.join(" "));
     }
-    assert.equal(attachment.repairs, tier === "nft" ? 1 : 2);
+    assert.equal(attachment.repairs, backend === "nft" ? 1 : 2);
     attachment.close();
   });
 
-  test(`${tier}: rules that stood are no repair`, async () => {
+  test(`${backend}: re-creating rules that still exist does not count as a repair`, async () => {
     await using netns = await Netns.create();
-    const attachment = attachmentIn(netns, tier);
+    const attachment = attachmentIn(netns, backend);
     attachment.open();
     await attachment.verify();
     await netns.enter("iptables-legacy", ["-A", "OUTPUT", "-p", "udp", "-j", "DROP"]);
@@ -229,7 +229,7 @@ for (const tier of LOWER) {
     attachment.close();
   });
 
-  test(`${tier}: rules for pods, of both families, stand and go`, async () => {
+  test(`${backend}: rules for pods, of both families, are installed and removed`, async () => {
     await using netns = await Netns.create();
     const capture: Capture = {
       redirects: [
@@ -240,9 +240,9 @@ for (const tier of LOWER) {
       bypassInterfaces: [1],
       guardsLoopback: true,
     };
-    leaveBehind(netns, { backend: tier, hasZones: true }, capture);
+    leaveBehind(netns, { backend, hasZones: true }, capture);
     const rules = await rulesIn(netns);
-    if (tier === "iptables-legacy") {
+    if (backend === "iptables-legacy") {
       for (const line of [
         "-A PREROUTING -j DNS11-POD-ZONE",
         "-A PREROUTING -j DNS11-POD-QUERY",
@@ -257,8 +257,8 @@ for (const tier of LOWER) {
         assert.ok(rules.includes(`${line}\n`), `${line} in:\n${rules}`);
       }
     }
-    // Another capture, without pods: the chains that nobody needs any more go, too.
-    const attachment = attachmentIn(netns, tier);
+    // Another capture, without pods: the chains for pods are removed, too.
+    const attachment = attachmentIn(netns, backend);
     attachment.open();
     assert.doesNotMatch(await rulesIn(netns), /pod-|POD-|guard|GUARD|fd00/);
     attachment.close();
@@ -266,26 +266,26 @@ for (const tier of LOWER) {
   });
 }
 
-test("iptables-legacy: what was made before one family's rules failed is taken back with the rest", async () => {
+test("iptables-legacy: rules installed before one family's failed are removed with the rest", async () => {
   await using netns = await Netns.create();
-  const leads = [
+  const redirects = [
     DOCKER_REDIRECT,
-    { bind: "fd00::53", fromInside: ["fd00::1"], fromPods: ["fd00::1"], repliesAs: "fd00::1" },
+    { bind: "fd00::53", fromInside: ["fd00::1"], fromPods: ["fd00::1"], replySource: "fd00::1" },
   ];
-  // Nobody has an interface of that number, so that IPv6 rules cannot be said.
-  const capture: Capture = { redirects: leads, bypassInterfaces: [9_999], guardsLoopback: true };
-  const listening = leads.map(({ bind }) => ({ ...DEAD, address: bind }));
+  // There is no interface with that index, so the IPv6 rules cannot be written.
+  const capture: Capture = { redirects, bypassInterfaces: [9_999], guardsLoopback: true };
+  const listening = redirects.map(({ bind }) => ({ ...DEAD, address: bind }));
   const plans = servingPlan({ capture, listening, zone: 7, sparedPorts: [], passthroughMark: 1, trialMark: 2 });
   inside(netns, (fd) => {
-    const keeper = openRuleSet({ backend: "iptables-legacy", hasZones: true }, memory, fd);
-    assert.throws(() => keeper.install(plans, []), /Interface 9999/);
-    keeper.remove();
-    keeper.close();
+    const rules = openRuleSet({ backend: "iptables-legacy", hasZones: true }, memory, fd);
+    assert.throws(() => rules.install(plans, []), /Cannot pass interface 9999/);
+    rules.remove();
+    rules.close();
   });
   assert.deepEqual(rulesAlone(await rulesIn(netns)), []);
 });
 
-/** Rules as a container's root may write them: lines in a comment, chains that are called as ours are, and ours in use. */
+/** Rules as root in a container may write them: lines in a comment, chains with our names, and jumps to our chains. */
 async function writeLies(netns: Netns): Promise<void> {
   const injected = "-A INPUT -s 10.9.9.9/32 -j DNS11-ZONE";
   for (const args of [
@@ -302,12 +302,12 @@ async function writeLies(netns: Netns): Promise<void> {
   }
 }
 
-for (const tier of RULE_BACKENDS) {
-  test(`${tier}: whatever a container's root wrote into its own tables, it is served, and they stay as they were`, async () => {
+for (const backend of RULE_BACKENDS) {
+  test(`${backend}: whatever root in a container wrote into its own tables, it is served, and they stay as they were`, async () => {
     await using netns = await Netns.create();
     await writeLies(netns);
     const before = rulesAlone(await rulesIn(netns));
-    const attachment = attachmentIn(netns, tier);
+    const attachment = attachmentIn(netns, backend);
     attachment.open();
     await attachment.verify();
     assert.equal(attachment.state.kind, "attached", JSON.stringify(attachment.state));
@@ -316,14 +316,14 @@ for (const tier of RULE_BACKENDS) {
   });
 }
 
-test("what cannot be taken away is told, and is emptied", async () => {
+test("a chain that cannot be removed is reported and emptied", async () => {
   await using netns = await Netns.create();
   await writeLies(netns);
   await netns.enter("iptables-legacy", ["-t", "raw", "-A", "DNS11-ZONE", "-j", "RETURN"]);
   assert.throws(
     () => inside(netns, () => removeUnownedRules(memory)),
     (error) =>
-      error instanceof Fault && error.code === "CHAIN_IN_USE" && error.message.startsWith("DNS11-ZONE: emptied"),
+      error instanceof Fault && error.code === "CHAIN_IN_USE" && error.message.startsWith("Cannot delete DNS11-ZONE:"),
   );
   assert.doesNotMatch(await rulesIn(netns), /-A DNS11-ZONE/);
 });

@@ -1,4 +1,4 @@
-// Proves the scripted name servers: a test that stands on a scenario may believe that it is played as it is written.
+// Proves the scripted name servers: tests can rely on scenarios being played as written.
 
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
@@ -10,13 +10,13 @@ import { actOf, parseScenario } from "../support/scripted/scenario.ts";
 import { readScenario, startScripted } from "../support/scripted/scripted.ts";
 import { pause } from "../support/rig/wait.ts";
 
-// What one server does over time, in words.
+// The behaviour of one server over time, in words.
 function played(text: string, timesMs: readonly number[], server = 1, name = "x.test"): (string | undefined)[] {
   const scenario = parseScenario(text, "test");
   return timesMs.map((atMs) => actOf(scenario, server, name, atMs)?.word);
 }
 
-test("a line holds until the next one, or for as long as it says, and a loop begins anew", () => {
+test("a line applies until the next one, or for its duration, and a loop starts again", () => {
   assert.deepEqual(played("servfail", [0, 1e9]), ["servfail", "servfail"]);
   assert.deepEqual(played("0s silent\n1.5s ok", [0, 1499, 1500]), ["silent", "silent", "ok"]);
   const flapping = "for 1s silent # a comment\n\nfor 500ms refused\nloop";
@@ -31,7 +31,7 @@ test("a line holds until the next one, or for as long as it says, and a loop beg
   assert.deepEqual(played("for 1s silent\n2s ok", [1000, 2000]), ["silent", "ok"]);
 });
 
-test("what is told of a name goes before what is told of all, and the same of servers", () => {
+test("a line for one name takes precedence over one for all, and likewise for servers", () => {
   const text = "ok\nserver 2: refused\nname *.gone.test\nnxdomain\nserver 2\nfor 1s silent\nservfail";
   assert.deepEqual(played(text, [0]), ["ok"]);
   assert.deepEqual(played(text, [0], 2), ["refused"]);
@@ -40,7 +40,7 @@ test("what is told of a name goes before what is told of all, and the same of se
   assert.deepEqual(played("name x.test\nok", [0], 1, "y.test"), [undefined]);
 });
 
-test("numbers belong to the line that has them, and to those below", () => {
+test("numbers apply to their line and to those below", () => {
   const scenario = parseScenario(
     "slow 300ms servfail\nname a.test\nttl 5\nminimum 7\nspoof 9\nname b.test\nslow 2s",
     "",
@@ -51,7 +51,7 @@ test("numbers belong to the line that has them, and to those below", () => {
   assert.deepEqual(b, { word: "ok", amount: 0, delayMs: 2000, ttlS: 5, minimumS: 7 });
 });
 
-test("a line that cannot be read is named, and what was wrong with it", () => {
+test("an invalid line is reported with its error", () => {
   for (const [text, message] of [
     ["ok\nsilence", /^Error: test:2: nobody knows "silence"; a server can be ok, .*: "silence"$/],
     ["servfail\nok", /test:2: the line before has no end/],
@@ -77,7 +77,7 @@ test("a line that cannot be read is named, and what was wrong with it", () => {
   }
 });
 
-test("every scenario of the folder can be read", () => {
+test("every scenario of the folder is valid", () => {
   const files = readdirSync(new URL("../../../test/scenarios", import.meta.url));
   assert.ok(files.length > 0);
   for (const file of files) assert.ok(readScenario(file).length > 0, file);
@@ -85,7 +85,7 @@ test("every scenario of the folder can be read", () => {
 
 const [ONE, TWO] = ["10.53.0.1", "10.53.0.2"];
 
-test("the servers do what the words say, each in its place, and remember", async () => {
+test("the servers behave as written, each at its own address, and record their queries", async () => {
   await using netns = await Netns.create();
   const names = [
     ...["ok", "count", "signed", "nodata", "nodata-without-soa", "nxdomain", "nxdomain-without-soa", "servfail"],
@@ -159,7 +159,7 @@ test("the servers do what the words say, each in its place, and remember", async
   ]);
 });
 
-test("a server closes and opens in its time, and a new scenario begins at once", async () => {
+test("a server closes and opens at the set times, and a new scenario starts at once", async () => {
   await using netns = await Netns.create();
   await using servers = await startScripted(netns, "server 1\nfor 1s ok\nfor 10m closed", { addresses: [ONE, TWO] });
   const ask = async (server: string, ...args: string[]) => await dig(netns, `@${server}`, "x.test", "+time=1", ...args);

@@ -1,4 +1,4 @@
-// Proves what holds for the sockets that we listen on in a namespace: all of them or none, and room for queries that wait.
+// Proves the listening sockets of a namespace: all of them or none, with a buffer for waiting queries.
 
 import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
@@ -12,7 +12,7 @@ import { check } from "../support/program/command.ts";
 
 const BURST = 2_000;
 
-test("a burst that comes while nobody reads is kept whole", async () => {
+test("a burst that arrives while nothing reads is buffered completely", async () => {
   const [pair] = bindSockets([{ bind: "127.0.0.1" }]);
   const { udp, tcp, listening } = pair ?? assert.fail();
   const program = `
@@ -33,7 +33,7 @@ test("a burst that comes while nobody reads is kept whole", async () => {
   closeSockets([{ udp: -1, tcp, listening }]);
 });
 
-test("a pair that cannot be bound leaves none of the others behind", () => {
+test("if one pair cannot be bound, none of the others stays open", () => {
   const before = readdirSync("/proc/self/fd").length;
   assert.throws(() => bindSockets([{ bind: "127.0.0.1" }, { bind: "192.0.2.1" }]), { code: "EADDRNOTAVAIL" });
   assert.equal(readdirSync("/proc/self/fd").length, before);

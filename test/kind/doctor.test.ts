@@ -205,7 +205,7 @@ test("status shows nodes; detach puts one back as it was, attach and a new start
   assert.deepEqual(await stateOf(node), untouched);
   assert.deepEqual(dataOf(await dig(node, "plain")), [other.address(NETWORK)], "by Docker's resolver");
   assert.match(await control(instance, "status"), /\nworker +skipped .*detached/);
-  assert.match(await control(instance, "detach", "plain"), /^1 dns11: "plain" is no KIND node to this dns11/);
+  assert.match(await control(instance, "detach", "plain"), /^1 dns11: "plain" is not a KIND node served by this dns11/);
   assert.match(await control(instance, "detach", "nobody"), /^1 dns11: No running container is "nobody"/);
   assert.equal(await control(instance, "attach", "worker"), "worker is served again\n");
   await instance.waitFor("worker", "attached");
@@ -235,7 +235,7 @@ test("an instance outside that meets one in the node says so and leaves the node
     await using instance = await startDns11(engine, { args: KIND });
     const { code, reason } = await instance.waitFor("baked", "failed");
     assert.deepEqual([code, /another running instance/.test(reason ?? "")], ["OWNED_ELSEWHERE", true]);
-    assert.match(instance.log, /"OWNED_ELSEWHERE".*not attached; another dns11 serves it/);
+    assert.match(instance.log, /"OWNED_ELSEWHERE".*not attached, served by another dns11/);
     await using pod = await startPod(node);
     assert.deepEqual(dataOf(await dig(pod, `@${GATEWAY}`, "baked")), [node.address(NETWORK)]);
     await pod[Symbol.asyncDispose]();

@@ -132,7 +132,7 @@ for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const sat
     const untouched = await stateOf(rig);
     const made = await kind(rig.node, "--in-node", "--once");
     assert.equal(made.code, 0, made.stderr);
-    assert.match(made.stdout, /^pods ask 10\.88\.0\.1, led to Docker's resolver \(udp 41053, tcp 41053\)\n$/);
+    assert.match(made.stdout, /^pods query 10\.88\.0\.1, redirected to Docker's resolver \(udp 41053, tcp 41053\)\n$/);
     {
       await using pod = await startPod(rig.node);
       for (const transport of TRANSPORTS) {
@@ -141,7 +141,7 @@ for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const sat
         assert.deepEqual(dataOf(await dig(rig.node, "@127.0.0.11", "web", transport)), WEB);
       }
       const again = await kind(rig.node, "--in-node", "--once");
-      assert.match(again.stdout, /^nothing done: .*was made by dns11 in the node, to stay/);
+      assert.match(again.stdout, /^nothing done: .*was installed permanently from inside the node/);
       const well = await diagnosed(rig.node);
       assert.deepEqual([well.code, well.wrong], [0, []]);
       const lost = await kind(rig.node, "doctor", "-H", "unix:///nowhere.sock");
@@ -162,7 +162,7 @@ for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const sat
     const left = (await stateOf(rig)) as { rules: string };
     assert.deepEqual({ ...left, rules: "" }, { ...untouched, rules: "" });
     assert.doesNotMatch(left.rules, /dns11/);
-    assert.match((await kind(rig.node, "--in-node", "--undo")).stdout, /^there was nothing to undo$/m);
+    assert.match((await kind(rig.node, "--in-node", "--undo")).stdout, /^nothing to undo$/m);
   });
 }
 
@@ -189,7 +189,7 @@ test("what can be asked of a run on a machine can be asked of one in a node, and
     assert.ok(upstreams.some(({ from, state }) => from === "docker" && state === "up"));
     await writeFile(config, "version: 1\nqueries:\n  log: true\n");
     instance.signal("SIGHUP");
-    await instance.says(/settings read again/);
+    await instance.says(/settings reloaded/);
     assert.deepEqual(((await ask("status")) as Status).settings["queries.log"]?.value, true);
   } finally {
     await rm(folder, { recursive: true });
@@ -235,7 +235,7 @@ test("a second one in the node is refused, and what cannot be meant is told", as
   await using rig = await startRigA();
   await using _ = await staying(rig.node);
   const second = await kind(rig.node, "--in-node");
-  assert.deepEqual([second.code, /Another dns11 serves/.test(second.stderr)], [4, true]);
+  assert.deepEqual([second.code, /Another dns11 already serves/.test(second.stderr)], [4, true]);
   assert.match((await kind(rig.node, "--in-node", "--once")).stdout, /^nothing done: .*another running instance/);
   const nothing = await kind(rig.node);
   assert.deepEqual([nothing.code, /Usage: dns11 kind/.test(nothing.stderr)], [2, true]);

@@ -98,7 +98,7 @@ test("purged while it runs: it is told, keeps on serving, and ends well", async 
   instance = await startDns11(engine, { program: inHost("dns11"), stateDir: "/run/dns11" });
   const purge = await run("sh", ["-c", 'exec "$@" 2>&1', "sh", ...inHost("dpkg"), "--purge", "dns11"]);
   assert.equal(purge.code, 0, purge.stdout);
-  assert.match(purge.stdout, new RegExp(`an instance still runs.*"pid":${instance.pid}`));
+  assert.match(purge.stdout, new RegExp(`an instance is still running.*"pid":${instance.pid}`));
   assert.equal((await dig(web, "db")).answer[0]?.ttl, 5);
   assert.equal(await instance.stop(), 0);
   assert.equal((await dig(web, "db")).answer[0]?.ttl, 600);

@@ -15,5 +15,5 @@ test("install, start, see names, break a container, find out why, mend it, unins
   assert.match(broken, /^ +web +failed .*table ip "firewall"/m);
   const [, mended = ""] = stdout.split(/^8\. .*$/m);
   assert.match(mended, /^ +web +attached /m);
-  assert.match(stdout, /No file, no rule and no process of dns11 is left\.\n$/);
+  assert.match(stdout, /No files, rules or processes of dns11 are left\.\n$/);
 });

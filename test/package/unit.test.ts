@@ -110,7 +110,7 @@ test("a replacement that cannot serve changes nothing", async () => {
   writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\nttl: x\n");
   await manager.systemctl("kill", "--kill-who=main", "--signal=SIGUSR2", UNIT);
   await waitFor("it to have ended", () =>
-    /the process that was to take over has ended/.test(log()) ? true : undefined,
+    /the process to take over has exited/.test(log()) ? true : undefined,
   );
   writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\nttl: 9\n");
   await answeredWith(9);

@@ -1,7 +1,6 @@
 /**
- * Numbers as they stand in a DNS message: most significant octet first. On the hot path these replace Buffer's readers,
- * which check what has been checked before. They are flat and few, because the compiler gives each answer only so much room
- * for functions that it makes part of others.
+ * Numbers in a DNS message, in network byte order. On the hot path these replace Buffer's readers, which check bounds
+ * that have been checked before. They are flat and few, because the compiler's inlining budget is limited.
  */
 export function u16(bytes: Uint8Array, at: number): number {
   return ((bytes[at] as number) << 8) | (bytes[at + 1] as number);

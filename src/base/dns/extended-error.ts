@@ -1,8 +1,8 @@
-/** Extended errors (RFC 8914): why a reply is what it is, as an EDNS option. */
+/** Extended DNS errors (RFC 8914): the reason for a reply, as an EDNS option. */
 import { setU16 } from "./bytes.ts";
 import { OPTION, OPTION_FIXED_BYTES } from "./opt.ts";
 
-/** Those that dns11 itself tells. */
+/** The codes that dns11 sends. */
 export const EXTENDED_ERROR = {
   other: 0,
   staleAnswer: 3,
@@ -50,13 +50,13 @@ export function extendedErrorName(code: number): string {
   return NAMES.get(code) ?? `extended error ${code}`;
 }
 
-/** The option, with a text for people. */
+/** The option, with a human-readable text. */
 export function errorOption(code: number, text: string): Buffer {
-  const words = Buffer.from(text.slice(0, TEXT_MAX), "latin1");
-  const option = Buffer.alloc(OPTION_FIXED_BYTES + CODE_BYTES + words.length);
+  const textBytes = Buffer.from(text.slice(0, TEXT_MAX), "latin1");
+  const option = Buffer.alloc(OPTION_FIXED_BYTES + CODE_BYTES + textBytes.length);
   setU16(option, 0, OPTION.EXTENDED_ERROR);
-  setU16(option, 2, CODE_BYTES + words.length);
+  setU16(option, 2, CODE_BYTES + textBytes.length);
   setU16(option, OPTION_FIXED_BYTES, code);
-  words.copy(option, OPTION_FIXED_BYTES + CODE_BYTES);
+  textBytes.copy(option, OPTION_FIXED_BYTES + CODE_BYTES);
   return option;
 }

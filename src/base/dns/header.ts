@@ -1,6 +1,6 @@
 /**
- * The header of a DNS message (RFC 1035, 4.1.1): where its fields stand and what its bits mean.
- *
+ * The header of a DNS message (RFC 1035, 4.1.1): the offsets of its fields and its bits.
+ * |
  *   0  id        2  QR opcode AA TC RD        3  RA Z AD CD rcode
  *   4  questions        6  answers        8  authorities        10  additionals
  */
@@ -8,25 +8,25 @@ import { u16 } from "./bytes.ts";
 
 export const HEADER_BYTES = 12;
 export const ID_AT = 0;
-/** The octet of QR, opcode, AA, TC and RD. */
+/** The byte with QR, opcode, AA, TC and RD. */
 export const FLAGS_AT = 2;
-/** The octet of RA, AD, CD and the response code. */
+/** The byte with RA, AD, CD and the response code. */
 export const CODES_AT = 3;
 export const QUESTIONS_AT = 4;
 export const ANSWERS_AT = 6;
 export const AUTHORITIES_AT = 8;
 export const ADDITIONALS_AT = 10;
-/** Answers, authorities and additionals: the sections that hold records. */
+/** Answer, authority and additional: the sections that hold records. */
 export const SECTIONS = 3;
 
-/** In the octet at FLAGS_AT. */
+/** In the byte at FLAGS_AT. */
 export const QR = 0x80;
 export const OPCODE_BITS = 0x78;
 const AA = 0x04;
 export const TC = 0x02;
 export const RD = 0x01;
 const OPCODE_SHIFT = 3;
-/** In the octet at CODES_AT. */
+/** In the byte at CODES_AT. */
 export const RA = 0x80;
 export const AD = 0x20;
 export const CD = 0x10;
@@ -54,12 +54,12 @@ export function setTruncated(message: Uint8Array, offset = 0): void {
   message[offset + FLAGS_AT] = (message[offset + FLAGS_AT] as number) | TC;
 }
 
-/** The response code of the header; an OPT may have further bits. */
+/** The response code in the header; an OPT record may extend it. */
 export function rcodeOf(message: Uint8Array, offset = 0): number {
   return (message[offset + CODES_AT] as number) & RCODE_BITS;
 }
 
-/** Clears the response code: the reply says NOERROR from now on. */
+/** Sets the response code to NOERROR. */
 export function clearRcode(message: Uint8Array): void {
   message[CODES_AT] = (message[CODES_AT] as number) & ~RCODE_BITS;
 }
@@ -68,7 +68,7 @@ export function idOf(message: Uint8Array): number {
   return u16(message, ID_AT);
 }
 
-/** How many records follow in each section. */
+/** Writes the number of records in each section. */
 export function writeCounts(
   message: Uint8Array,
   offset: number,
@@ -84,7 +84,7 @@ export function writeCounts(
   message[offset + ADDITIONALS_AT + 1] = additionals;
 }
 
-/** Where the header counts the records of a section: 0 for answers, 1 for authorities, 2 for additionals. */
+/** The offset of a section's record count: 0 for answers, 1 for authorities, 2 for additionals. */
 export function countAt(section: number): number {
   return ANSWERS_AT + section * 2;
 }

@@ -1,38 +1,38 @@
 /**
- * Domain names as they stand on the wire: labels, each behind its length. Tables are keyed by these bytes, so a query is
- * looked up without becoming a string. All of them here are without the zero that ends a name.
+ * Domain names in wire format: labels, each with a length byte before it. Tables are keyed by these bytes, so a query
+ * is looked up without becoming a string. Names here exclude the terminating zero byte.
  */
 
 export const LABEL_BYTES_MAX = 63;
-/** 255 octets with the zero at the end (RFC 1035, 2.3.4). */
+/** 255 bytes with the terminating zero (RFC 1035, 2.3.4). */
 export const NAME_BYTES_MAX = 254;
 
-/** As many labels as a name can have. */
+/** The most labels that a name can have. */
 export const LABELS_MAX = 127;
-/** The first octet of a pointer has both highest bits, and the others are part of where it leads. */
+/** A compression pointer has both highest bits set in its first byte; the other bits are part of the offset. */
 export const POINTER = 0xc0;
 const POINTER_BITS = 0x3f;
 export const POINTER_BYTES = 2;
 
-/** Where the pointer at `at` leads, from the beginning of its message. */
+/** The offset in the message that the pointer at `at` refers to. */
 export function pointerTarget(bytes: Uint8Array, at: number): number {
   return (((bytes[at] as number) & POINTER_BITS) << 8) | (bytes[at + 1] as number);
 }
 
-/** A pointer as the number that stands in a message. */
+/** A compression pointer as a 16-bit number. */
 export function pointerTo(target: number): number {
   return (POINTER << 8) | target;
 }
 
-/** ASCII to lower case, everything else as it is (RFC 4343). */
+/** ASCII to lower case, other bytes unchanged (RFC 4343). */
 export const FOLD: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte,
 );
 
-/** Bytes that presentation format writes with a backslash: Docker compares that text, so such a name never matches. */
+/** Bytes that presentation format escapes with a backslash: Docker compares that text, so such a name never matches. */
 const NEEDS_ESCAPE = /[^!-~]|[.();@"\\]/;
 
-/** The wire labels of a dotted name, letter case kept; undefined for what no query can ever ask for. */
+/** The wire labels of a dotted name, case preserved; undefined for a name that no query can carry. */
 export function wireLabels(name: string): Uint8Array | undefined {
   const parts: Uint8Array[] = [];
   let length = 0;
@@ -46,7 +46,7 @@ export function wireLabels(name: string): Uint8Array | undefined {
   return Buffer.concat(parts);
 }
 
-/** The same labels in lower case. A length byte is below 64 and no letter, so folding every byte is right. */
+/** The same labels in lower case. A length byte is below 64 and not a letter, so folding every byte is right. */
 export function folded(labels: Uint8Array): Uint8Array {
   return labels.map((byte) => FOLD[byte] ?? byte);
 }
@@ -56,7 +56,7 @@ export function sameBytes(a: Uint8Array, aStart: number, b: Uint8Array, bStart: 
   return true;
 }
 
-/** The text of wire labels, for people: dots between labels, what is not printable as \DDD. */
+/** The presentation format of wire labels: dots between labels, unprintable bytes as \DDD. */
 export function presentation(bytes: Uint8Array, start: number, end: number): string {
   let text = "";
   for (let at = start; at < end;) {

@@ -1,24 +1,24 @@
 /**
- * OPT, the record that carries EDNS (RFC 6891). Its fixed part means something else than other records': the class is the
- * size of a UDP message that the sender takes, the TTL holds further bits of the response code, a version and flags.
+ * OPT, the record that carries EDNS (RFC 6891). Its fixed fields differ from those of other records: the class is the
+ * sender's UDP payload size; the TTL holds the extended response code, a version and flags.
  */
 import { TYPE } from "./record-type.ts";
 
-/** Without options: the root as its owner, and the fixed part. */
+/** Without options: the root name and the fixed fields. */
 export const OPT_BYTES = 11;
-/** Behind its owner. */
+/** Offsets after the owner name. */
 export const OPT_SIZE_AT = 2;
 export const OPT_RCODE_AT = 4;
 export const OPT_VERSION_AT = 5;
 export const OPT_FLAGS_AT = 6;
-/** In the octet at OPT_FLAGS_AT: whoever asks wants records of DNSSEC. */
+/** In the byte at OPT_FLAGS_AT: the client wants DNSSEC records. */
 export const DO = 0x80;
 /** How far the OPT's part of a response code is shifted. */
 export const OPT_RCODE_SHIFT = 4;
 /** Of an option: code and length. */
 export const OPTION_FIXED_BYTES = 4;
 
-/** Options by their codes, as IANA has them. */
+/** IANA option codes. */
 export const OPTION = {
   LLQ: 1,
   UPDATE_LEASE: 2,
@@ -32,10 +32,10 @@ export const OPTION = {
   REPORT_CHANNEL: 18,
 } as const;
 
-/** What dns11 tells others to send it at most by UDP: fits every path without fragments. */
+/** The UDP payload size that dns11 announces: fits every path without fragmentation. */
 export const OUR_UDP_BYTES = 1232;
 
-/** Writes ours, with room for so many bytes of options behind it; the offset behind its fixed part. */
+/** Writes our OPT, with room for so many bytes of options after it; returns the offset after its fixed fields. */
 export function writeOpt(bytes: Uint8Array, at: number, rcode: number, isDnssecOk: boolean, optionBytes = 0): number {
   bytes[at] = 0;
   bytes[at + 1] = 0;

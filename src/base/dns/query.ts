@@ -1,6 +1,6 @@
 /**
- * A query as we send one: a header, one question, and an OPT where it is to have one. For the few that are made from
- * nothing; what containers ask is handed on as it came.
+ * Builds a query: a header, one question, and an optional OPT. For the few queries that dns11 makes itself; those of
+ * containers are forwarded as they came.
  */
 import { setU16 } from "./bytes.ts";
 import { ADDITIONALS_AT, FLAGS_AT, HEADER_BYTES, ID_AT, QUESTIONS_AT, RD } from "./header.ts";
@@ -8,7 +8,7 @@ import { OPT_BYTES, writeOpt } from "./opt.ts";
 import { CLASS, CLASS_AT, QUESTION_FIXED_BYTES } from "./record.ts";
 
 export interface QueryParts {
-  /** Wire labels, without the zero that ends a name. */
+  /** Wire labels, without the terminating zero. */
   readonly labels: Uint8Array;
   readonly type: number;
   readonly id?: number;

@@ -1,4 +1,4 @@
-/** Response codes, and their names as people know them from other tools. */
+/** Response codes and their usual names. */
 export const RCODE = {
   NOERROR: 0,
   FORMERR: 1,
@@ -23,7 +23,7 @@ export function rcodeName(rcode: number): string {
 
 export const RCODE_NAMES: readonly string[] = [...NAMES.values()];
 
-/** What `rcodeName` writes, in any letter case, or a number; undefined for what is no response code. */
+/** Parses what `rcodeName` writes, in any letter case, or a number; undefined for anything else. */
 export function rcodeNumber(text: string): number | undefined {
   const word = text.toUpperCase().replace(/^RCODE/, "");
   if (/^\d{1,2}$/.test(word)) return Number(word);

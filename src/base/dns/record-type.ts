@@ -1,4 +1,4 @@
-/** Types of records by their names: for those who ask by name, and for those who are told one. */
+/** Record types and their names. */
 import { nearest } from "../lib/nearest.ts";
 
 export const TYPE = {
@@ -59,26 +59,26 @@ const TYPES: Readonly<Record<string, number>> = TYPE;
 
 const NAMES = new Map(Object.entries(TYPES).map(([name, number]) => [number, name]));
 const TYPE_MAX = 65535;
-/** Questions about a server, for a transfer, or for any record. */
+/** Types that ask about a server, for a transfer, or for any record. */
 const META_FIRST = 128;
 const META_LAST = 255;
 
-/** Whether nothing of this type is a record that could be kept, or followed. */
+/** Whether no record can have this type, so that it cannot be cached or followed. */
 export function isMetaType(type: number): boolean {
   return type >= META_FIRST && type <= META_LAST;
 }
 
-/** Reads a type's name, or TYPE and its number (RFC 3597); throws an Error that says what is wrong with the text. */
+/** Parses a type's name, or TYPE and its number (RFC 3597); throws an Error with a sentence for users. */
 export function parseType(text: string): number {
   const word = text.toUpperCase();
   const known = Object.hasOwn(TYPES, word) ? TYPES[word] : undefined;
   if (known !== undefined) return known;
   const number = /^TYPE(\d{1,5})$/.exec(word)?.[1];
   if (number !== undefined && Number(number) > 0 && Number(number) <= TYPE_MAX) return Number(number);
-  const meant = nearest(word, Object.keys(TYPES));
+  const suggestion = nearest(word, Object.keys(TYPES));
   throw new Error(
-    `"${text}" is no type of records${meant === undefined ? "" : `; did you mean ${meant}?`} ` +
-      `Any other is written as TYPE and its number, from 1 to ${TYPE_MAX}`,
+    `unknown record type "${text}": ${suggestion === undefined ? "" : `did you mean ${suggestion}? `}` +
+      `use a name such as AAAA, or TYPE1 to TYPE${TYPE_MAX}`,
   );
 }
 

@@ -1,25 +1,25 @@
 /**
- * Questions and records as they stand in a message, behind the name that each begins with.
+ * Questions and records in a message, after the name that each begins with.
  */
 import { HEADER_BYTES } from "./header.ts";
 import { pointerTo } from "./name.ts";
 
 /** Of a question: type and class. */
 export const QUESTION_FIXED_BYTES = 4;
-/** Of a question or a record, behind its name. */
+/** Of a question or a record, after its name. */
 export const CLASS_AT = 2;
-/** Of a record, behind its owner: type, class, TTL, length of the data; then the data. */
+/** Of a record, after its owner name: type, class, TTL, data length; then the data. */
 export const TTL_AT = 4;
 export const DATA_LENGTH_AT = 8;
 export const RECORD_FIXED_BYTES = 10;
-/** The last field of an SOA: how long a denial may be kept. */
+/** The last field of an SOA: how long a negative answer may be cached. */
 export const SOA_MINIMUM_BYTES = 4;
-/** TTLs with the highest bit set count as none (RFC 2181, 8). */
+/** TTLs with the highest bit set count as 0 (RFC 2181, 8). */
 const TTL_MAX = 0x7fffffff;
 
 export const CLASS = { IN: 1, ANY: 255 } as const;
 
-/** Writes what stands between the owner of a record and its data, in class IN; the offset of the data. */
+/** Writes the fields between a record's owner name and its data, in class IN; returns the offset of the data. */
 export function writeRecord(bytes: Uint8Array, at: number, type: number, ttl: number, dataBytes: number): number {
   bytes[at] = type >> 8;
   bytes[at + 1] = type;
@@ -34,7 +34,7 @@ export function writeRecord(bytes: Uint8Array, at: number, type: number, ttl: nu
   return at + RECORD_FIXED_BYTES;
 }
 
-/** The name of a message's only question, pointed to. */
+/** A compression pointer to the name of a message's only question. */
 export const QUESTION_POINTER = pointerTo(HEADER_BYTES);
 
 export function ttlOf(seconds: number): number {

@@ -1,6 +1,6 @@
 /**
- * copyBytes: a few bytes from one place to another. Buffer's own copy makes an object for the part that is copied, which is
- * one for each packet; for as few bytes as are in one, a loop is faster as well.
+ * copyBytes: copies a few bytes. Buffer's own copy allocates an object for the copied part, one for each packet; for as
+ * few bytes as a packet has, a loop is also faster.
  */
 const FEW = 256;
 

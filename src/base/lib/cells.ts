@@ -1,22 +1,22 @@
 /**
- * Cells: bytes of many lengths in one piece of memory, in cells of one size that are chained. What is put here is no object,
- * so that the collector has nothing to look after, however much there is; and any free cell fits, so that nothing is ever
+ * Cells: byte strings of many lengths in one piece of memory, in linked cells of one size. Stored strings are not
+ * objects, so the garbage collector does not visit them, however many there are. Any free cell fits, so nothing is ever
  * moved to make room.
- *
- * Only pages that were written become memory. Cell 0 is nobody's: it stands for none.
+ * |
+ * Only pages that were written take memory. Cell 0 is unused: it stands for none.
  */
 const CELL_BYTES = 64;
-/** What a cell takes, with its place in the chain. */
+/** Memory of one cell, with its link. */
 export const CELL_COST = CELL_BYTES + Int32Array.BYTES_PER_ELEMENT;
 
-/** How many cells so many bytes need. */
+/** How many cells a number of bytes needs. */
 export function cellsFor(bytes: number): number {
   return Math.ceil(bytes / CELL_BYTES);
 }
 
 export class Cells {
   readonly #bytes: Uint8Array;
-  /** The cell behind each one of a chain, or of those that were given back. */
+  /** The next cell of a chain, or of the free list. */
   readonly #next: Int32Array;
   #firstFree = 0;
   #neverUsed = 1;
@@ -28,17 +28,17 @@ export class Cells {
     this.#left = count;
   }
 
-  /** How many there are. */
+  /** Total number of cells. */
   get count(): number {
     return this.#next.length - 1;
   }
 
-  /** How many of them keep nothing. */
+  /** Number of free cells. */
   get available(): number {
     return this.#left;
   }
 
-  /** Keeps the first `length` bytes, for which there has to be room; returns the first of their cells. */
+  /** Stores the first `length` bytes, for which there must be room; returns the first cell of the chain. */
   store(bytes: Uint8Array, length: number): number {
     let first = 0;
     let last = 0;
@@ -55,7 +55,7 @@ export class Cells {
     return first;
   }
 
-  /** Copies the `length` bytes that begin `skip` bytes into a chain. */
+  /** Copies `length` bytes of a chain, after the first `skip` bytes. */
   copy(first: number, skip: number, length: number, to: Uint8Array): void {
     let cell = first;
     let within = skip;
@@ -97,7 +97,7 @@ export class Cells {
   }
 
   #take(): number {
-    if (this.#left === 0) throw new Error("more was to be kept than there are cells for");
+    if (this.#left === 0) throw new Error("no free cell is left");
     this.#left--;
     const free = this.#firstFree;
     if (free === 0) return this.#neverUsed++;

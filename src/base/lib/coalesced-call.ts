@@ -1,6 +1,7 @@
 /**
- * Gathered: work that many may ask for at once, done seldom. Whoever asks gets what was made after they asked, so it is
- * never old; those who ask within a while get it together, so that nobody can keep the process busy by asking.
+ * CoalescedCall: expensive work that many may request at once. A caller always gets a result that was computed after
+ * its request, so it is never old. Requests within `everyMs` share one result, so that they cannot keep the process
+ * busy.
  */
 export class CoalescedCall<T> {
   readonly #make: () => T | Promise<T>;
@@ -20,7 +21,7 @@ export class CoalescedCall<T> {
 
   async #later(): Promise<T> {
     const restMs = this.#lastMs + this.#everyMs - performance.now();
-    // Also where none is to be waited for: those who asked in the same moment are to be in.
+    // Even with no delay: requests of the same turn share the call.
     await new Promise<void>((resolve) => setTimeout(resolve, Math.max(0, restMs)).unref());
     this.#next = undefined;
     this.#lastMs = performance.now();

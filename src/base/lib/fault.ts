@@ -1,6 +1,7 @@
 /**
- * Fault is what dns11 throws when the world, or its user, is at fault: a stable code to branch on, a message that
- * says what was tried, and a remedy that says what to do. A plain Error is a defect of ours and keeps its stack.
+ * Fault: the error that dns11 throws for problems outside its code, such as those of the system or of user input: a
+ * stable code to branch on, a message that says what was tried, and a remedy. A plain Error is an internal error and
+ * keeps its stack.
  */
 
 export interface FaultOptions {
@@ -12,9 +13,9 @@ export interface FaultOptions {
 export class Fault extends Error {
   override readonly name = "Fault";
   readonly code: string;
-  /** What the reader can do about it, as a sentence of its own. */
+  /** What the reader can do about it, as a separate sentence. */
   readonly remedy: string | undefined;
-  /** Trying again will not help. */
+  /** Retrying will not help. */
   readonly isFinal: boolean;
 
   constructor(code: string, message: string, options: FaultOptions = {}) {
@@ -25,18 +26,18 @@ export class Fault extends Error {
   }
 }
 
-/** Whether only a mistake in the program can have thrown it. */
+/** Whether only an error in the program can have thrown it. */
 export function isInternalError(thrown: unknown): boolean {
   return !(thrown instanceof Error) || [TypeError, RangeError, ReferenceError].some((kind) => thrown instanceof kind);
 }
 
-/** The message of anything that was thrown, with the messages of its causes. */
+/** The message of a thrown value, with the messages of its causes. */
 export function reasonOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
   return thrown.cause === undefined ? thrown.message : `${thrown.message}: ${reasonOf(thrown.cause)}`;
 }
 
-/** The code of anything that was thrown: a Fault's, Node's errno word, or nothing. */
+/** The code of a thrown value: a Fault's, Node's errno name, or undefined. */
 export function codeOf(thrown: unknown): string | undefined {
   if (thrown instanceof Error && "code" in thrown && typeof thrown.code === "string") return thrown.code;
   return undefined;

@@ -1,4 +1,4 @@
-/** How a DNS message goes into a stream: two bytes of length before it (RFC 1035, 4.2.2). */
+/** A DNS message in a stream: two bytes of length before it (RFC 1035, 4.2.2). */
 const LENGTH_BYTES = 2;
 
 export function withLength(message: Uint8Array): Buffer {

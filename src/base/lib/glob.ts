@@ -1,16 +1,16 @@
 /**
- * Glob: whether a text is as a pattern says, in which `*` stands for anything and `?` for one character; letter case does not
- * count. It goes back to the last star alone, so that no pattern can make it slow.
+ * Glob: whether a text matches a pattern, in which `*` stands for anything and `?` for one character; letter case is
+ * ignored. It backtracks to the last star only, so that no pattern can make it slow.
  */
 export function globMatches(pattern: string, text: string): boolean {
-  const [wanted, given] = [pattern.toLowerCase(), text.toLowerCase()];
+  const [expected, given] = [pattern.toLowerCase(), text.toLowerCase()];
   let [at, from] = [0, 0];
   let [star, starFrom] = [-1, 0];
   while (from < given.length) {
-    if (wanted[at] === "*") {
+    if (expected[at] === "*") {
       star = at++;
       starFrom = from;
-    } else if (at < wanted.length && (wanted[at] === "?" || wanted[at] === given[from])) {
+    } else if (at < expected.length && (expected[at] === "?" || expected[at] === given[from])) {
       at++;
       from++;
     } else if (star !== -1) {
@@ -20,6 +20,6 @@ export function globMatches(pattern: string, text: string): boolean {
       return false;
     }
   }
-  while (wanted[at] === "*") at++;
-  return at === wanted.length;
+  while (expected[at] === "*") at++;
+  return at === expected.length;
 }

@@ -1,60 +1,69 @@
 /**
- * Guard: stands at every entrance from the event loop: a packet, a reply, a timer, an event of the engine's, a request. A
- * defect behind it costs the one piece of work that laid it bare, and is told; it never ends the process. The guard also
- * knows whose work is being done, in one word that may lie in memory which outlives the process.
- *
- * There is one for the process, as there is one event loop.
+ * Guard: wraps every entry point from the event loop: a packet, a reply, a timer, an engine event, a request. An
+ * internal error behind it costs the one piece of work that hit it, and is reported; it never ends the process. The
+ * guard also tracks the client being served, in one word of memory that may outlive the process.
+ * |
+ * There is one per process, as there is one event loop.
  */
-export type Entrance = "udp" | "tcp" | "upstream" | "timer" | "netlink" | "engine" | "attach" | "control" | "elsewhere";
+export type EntryPoint =
+  | "udp"
+  | "tcp"
+  | "upstream"
+  | "timer"
+  | "netlink"
+  | "engine"
+  | "attach"
+  | "control"
+  | "elsewhere";
 
-/** Told of each defect; `who` is the number of an client, 0 for nobody. */
-type OnDefect = (error: unknown, entrance: Entrance, who: number) => void;
+/** Called for each internal error; `client` is 0 for none. */
+type OnInternalError = (error: unknown, entryPoint: EntryPoint, client: number) => void;
 
-/** A program without anybody to tell, as a test is, ends by its defects. */
-const END_BY_IT: OnDefect = (error) => {
+/** Without a handler, as in a test, an internal error ends the program. */
+const THROW: OnInternalError = (error) => {
   throw error;
 };
 
 class Guard {
-  /** Whose work is being done: the number of an client, or 0. */
-  #inWork: Uint32Array = new Uint32Array(1);
-  #onDefect = END_BY_IT;
+  /** The number of the client being served, or 0. */
+  #currentClient: Uint32Array = new Uint32Array(1);
+  #onInternalError = THROW;
 
-  /** Has defects told to `onDefect` from now on, and keeps whose work is being done in `inWork`. */
-  install(onDefect: OnDefect, inWork: Uint32Array = new Uint32Array(1)): void {
-    this.#onDefect = onDefect;
-    this.#inWork = inWork;
+  /** Sets the handler, and where the number of the current client is kept. */
+  install(onInternalError: OnInternalError, currentClient: Uint32Array = new Uint32Array(1)): void {
+    this.#onInternalError = onInternalError;
+    this.#currentClient = currentClient;
   }
 
-  /** Nobody is told any more. */
+  /** Removes the handler. */
   uninstall(): void {
-    this.install(END_BY_IT);
+    this.install(THROW);
   }
 
-  /** Does a piece of work; whether it came to its end. */
-  run(entrance: Entrance, who: number, work: () => void): boolean {
-    const word = this.#inWork;
+  /** Runs a piece of work; returns whether it completed. */
+  run(entryPoint: EntryPoint, client: number, work: () => void): boolean {
+    const word = this.#currentClient;
     const before = word[0] as number;
-    word[0] = who;
+    word[0] = client;
     try {
       work();
       return true;
     } catch (error) {
-      this.#onDefect(error, entrance, who);
+      this.#onInternalError(error, entryPoint, client);
       return false;
     } finally {
       word[0] = before;
     }
   }
 
-  /** Does it when what is being done now has returned. */
-  defer(who: number, work: () => void): void {
-    queueMicrotask(() => this.run("timer", who, work));
+  /** Runs it after the current piece of work. */
+  defer(client: number, work: () => void): void {
+    queueMicrotask(() => this.run("timer", client, work));
   }
 
-  /** A defect that was caught on the way. */
-  report(error: unknown, entrance: Entrance, who = 0): void {
-    this.#onDefect(error, entrance, who);
+  /** Reports an internal error that was caught elsewhere. */
+  report(error: unknown, entryPoint: EntryPoint, client = 0): void {
+    this.#onInternalError(error, entryPoint, client);
   }
 }
 

@@ -1,14 +1,14 @@
 /**
- * Histogram: how often something took how long, for a fixed number of series. Memory is taken once; adding makes nothing,
- * so that it may stand where every packet passes.
+ * Histogram: a distribution of durations, for a fixed number of series. Memory is allocated once and adding allocates
+ * nothing, so it can be used for every packet.
  */
 
-/** Upper bounds in seconds: from what one answer takes here to longer than any client waits. */
+/** Upper bounds in seconds: from the time of one local answer to longer than any client waits. */
 const TIME_BOUNDS: readonly number[] = Array.from({ length: 18 }, (_, index) => 0.0000625 * 2 ** index);
 
 export interface Distribution {
   readonly bounds: readonly number[];
-  /** How many lie at or below each bound, and behind the last one: all. */
+  /** Cumulative counts for each bound, and the total last. */
   readonly atMost: readonly number[];
   readonly sum: number;
 }
@@ -39,14 +39,14 @@ export class Histogram {
     this.addTo(series, this.bucketOf(value), value);
   }
 
-  /** The same where the bucket is known. */
+  /** The same with a known bucket. */
   addTo(series: number, bucket: number, value: number): void {
     const at = series * this.#width + bucket;
     this.#counts[at] = (this.#counts[at] as number) + 1;
     this.#sums[series] = (this.#sums[series] as number) + value;
   }
 
-  /** Several series as one. */
+  /** Several series combined. */
   read(series: readonly number[]): Distribution {
     const atMost = Array.from({ length: this.#width }, () => 0);
     let sum = 0;

@@ -1,16 +1,16 @@
 /**
- * LongCalls: whoever is about to keep the event loop waiting for longer than a moment, for a program that it has started,
- * says so first, lest it be taken for hung. There is one for the process, as there is one event loop.
+ * LongCalls: announces that the event loop will be blocked for longer than a moment, by a program that was started, so
+ * that the process is not taken for hung. There is one per process, as there is one event loop.
  */
 class LongCalls {
   #onAnnounced: (ms: number) => void = () => undefined;
 
-  /** The next call takes this long at most. */
+  /** The next call takes at most this long. */
   announce(ms: number): void {
     this.#onAnnounced(ms);
   }
 
-  /** Who is told, from now on. */
+  /** Sets the listener. */
   listen(onAnnounced: (ms: number) => void): void {
     this.#onAnnounced = onAnnounced;
   }

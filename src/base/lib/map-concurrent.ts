@@ -1,4 +1,4 @@
-/** Does `work` for each of these, so many at once; what came of it stands in their order. */
+/** Runs `work` for each item, at most `atOnce` at a time; results keep the order of the items. */
 export async function mapConcurrent<T, R>(
   items: readonly T[],
   atOnce: number,

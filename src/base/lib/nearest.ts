@@ -1,9 +1,9 @@
-/** Nearest: which of several words somebody may have meant, for those who mistyped one. */
+/** Nearest: the word that a mistyped one probably stands for. */
 
-/** More mistakes than that share of a word are no mistyping. */
+/** A word with a larger share of wrong letters is not a typing error. */
 const WRONG_SHARE_MAX = 0.4;
 
-/** The word that takes the fewest changes of a letter; undefined where none is near. */
+/** The word with the smallest edit distance; undefined where none is close. */
 export function nearest(word: string, words: readonly string[]): string | undefined {
   let best: string | undefined;
   let least = Math.max(1, Math.floor(word.length * WRONG_SHARE_MAX)) + 1;
@@ -15,7 +15,7 @@ export function nearest(word: string, words: readonly string[]): string | undefi
   return best;
 }
 
-/** Letters to exchange, to put in or to leave out, and neighbours to swap. */
+/** Substitutions, insertions, deletions, and swaps of neighbours. */
 function changesBetween(a: string, b: string): number {
   let [last, before] = [[] as number[], Array.from({ length: b.length + 1 }, (_, index) => index)];
   for (let i = 1; i <= a.length; i++) {

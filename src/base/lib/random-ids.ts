@@ -1,4 +1,4 @@
-/** Random numbers of 16 bits that nobody can guess, drawn from the system's generator many at a time. */
+/** Unpredictable 16-bit numbers, drawn from the system's generator many at a time. */
 import { randomFillSync } from "node:crypto";
 
 const AT_ONCE = 4096;

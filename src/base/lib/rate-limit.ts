@@ -1,5 +1,5 @@
 /**
- * RateLimit: so many at once, and so many a second after that.
+ * RateLimit: a token bucket: a burst, and a rate per second after that.
  */
 export interface Rate {
   readonly burst: number;
@@ -20,7 +20,7 @@ export class RateLimit {
     this.#atMs = now();
   }
 
-  /** Whether one more may be now. */
+  /** Refills the bucket; returns whether a token is left. */
   has(): boolean {
     const now = this.#now();
     const earned = (Math.max(0, now - this.#atMs) / 1000) * this.#rate.perSecond;
@@ -29,7 +29,7 @@ export class RateLimit {
     return this.#left >= 1;
   }
 
-  /** The same, and it counts then. */
+  /** Takes a token if there is one. */
   take(): boolean {
     if (!this.has()) return false;
     this.#left--;

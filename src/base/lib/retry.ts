@@ -1,5 +1,5 @@
 /**
- * Retry: something that is tried again, later and later, as long as it fails.
+ * Retry: retries an action with backoff as long as it fails.
  */
 import { backoffMs } from "./backoff.ts";
 import { guard } from "./guard.ts";
@@ -17,7 +17,7 @@ export class Retry {
     this.#lastMs = lastMs;
   }
 
-  /** It has been tried once more. */
+  /** Reports the outcome of a try; schedules the next one after a failure. */
   note(hasFailed: boolean): void {
     this.close();
     if (!hasFailed) {
@@ -28,7 +28,7 @@ export class Retry {
     this.#timer = setTimeout(() => guard.run("timer", 0, this.#act), waitMs).unref();
   }
 
-  /** It is not tried any more, until it is noted again. */
+  /** Stops retrying until the next `note`. */
   close(): void {
     clearTimeout(this.#timer);
   }

@@ -1,14 +1,14 @@
 /**
- * Pool and Share: something that there is so much of for all, and of which nobody gets more than their share. Whoever
- * holds little gets more even when the pool is empty, so that those who took it all cannot keep a newcomer out; the pool
- * is overdrawn then by that little for each.
+ * Pool and Share: a limited total that is shared, with a limit for each share. A share with little gets more even when
+ * the pool is empty, so that those who took everything cannot keep a newcomer out. The pool is overdrawn by that little
+ * for each.
  */
 export interface PoolLimits {
-  /** For all together. */
+  /** The total. */
   readonly whole: number;
-  /** For each, at most. */
+  /** The limit of each share. */
   readonly each: number;
-  /** For each, whatever the others hold. */
+  /** What each share always gets, whatever the others hold. */
   readonly always: number;
 }
 
@@ -28,7 +28,7 @@ export class Pool {
     return new Share(this, this.#limits);
   }
 
-  /** For shares of this pool alone. */
+  /** For shares of this pool only. */
   move(amount: number): void {
     this.#taken += amount;
   }
@@ -48,14 +48,14 @@ export class Share {
     return this.#taken;
   }
 
-  /** Whether so much more is to be had. */
+  /** Whether this amount is available. */
   has(amount: number): boolean {
     const { whole, each, always } = this.#limits;
     const held = this.#taken + amount;
     return held <= always || (held <= each && this.#pool.taken + amount <= whole);
   }
 
-  /** Takes so much, or nothing; whether it was to be had. */
+  /** Takes this amount or nothing; returns whether it was available. */
   take(amount: number): boolean {
     if (!this.has(amount)) return false;
     this.#taken += amount;

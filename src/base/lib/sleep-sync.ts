@@ -1,9 +1,9 @@
 /**
- * Standing still: waiting on the spot, with the event loop and everybody on it. Only for what takes a moment, and must not be
- * left half done: inside a foreign namespace, or between two looks at a file.
+ * Blocks the thread, and with it the event loop. Only for short waits in work that must not be interrupted: inside a
+ * container's namespace, or between two reads of a file.
  */
-const NOBODY_WAKES = new Int32Array(new SharedArrayBuffer(4));
+const NEVER_NOTIFIED = new Int32Array(new SharedArrayBuffer(4));
 
 export function sleepSync(ms: number): void {
-  Atomics.wait(NOBODY_WAKES, 0, 0, ms);
+  Atomics.wait(NEVER_NOTIFIED, 0, 0, ms);
 }

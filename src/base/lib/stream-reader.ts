@@ -1,10 +1,11 @@
 /**
- * Messages out of a byte stream: two bytes of length, then the message. The buffer grows with what has arrived, not with
- * what a length announces, so that a client pays with its own bytes for ours; it doubles, so that dripping stays cheap.
+ * StreamReader: splits a byte stream into messages: two bytes of length, then the message. The buffer grows with what
+ * has arrived and not with the announced length, so that a client pays for our memory with its own bytes. It doubles,
+ * so that receiving byte by byte stays cheap.
  */
 const LENGTH_BYTES = 2;
 const FIRST_BYTES = 512;
-/** A buffer larger than this is given back when nothing is left in it. */
+/** A buffer larger than this is released when it becomes empty. */
 const KEPT_BYTES = 4096;
 
 export class StreamReader {
@@ -12,12 +13,12 @@ export class StreamReader {
   #start = 0;
   #end = 0;
 
-  /** Memory that it holds. */
+  /** Size of its buffer. */
   get bytes(): number {
     return this.#buffer.length;
   }
 
-  /** Whether `next` has something to give. */
+  /** Whether `next` returns a message. */
   get hasWhole(): boolean {
     const available = this.#end - this.#start;
     return available >= LENGTH_BYTES && available >= LENGTH_BYTES + this.#buffer.readUInt16BE(this.#start);
@@ -38,10 +39,10 @@ export class StreamReader {
     this.#end += chunk.length;
   }
 
-  /** The next whole message, valid until the next push; undefined while there is none. */
+  /** The next complete message, valid until the next push; undefined while there is none. */
   next(): Buffer | undefined {
     if (!this.hasWhole) {
-      // Whoever still looks at the last message holds its memory; it is not ours to keep.
+      // A caller that still uses the last message keeps its memory alive; we need not.
       const isEmpty = this.#start === this.#end;
       if (isEmpty && this.#buffer.length > KEPT_BYTES) this.#buffer = Buffer.allocUnsafe(FIRST_BYTES);
       return undefined;

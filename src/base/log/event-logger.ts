@@ -1,5 +1,5 @@
 /**
- * News that go into the log, for those who tell them without knowing of logs.
+ * EventLogger: writes events to the log, for code that does not depend on the log.
  */
 import type { ReportEvent } from "../model/event.ts";
 import type { Log } from "./log.ts";

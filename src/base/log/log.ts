@@ -1,7 +1,7 @@
 /**
- * The log: one line an event, JSON for machines, short text on a terminal; never from the query's way, where a name from
- * the wire could fill it. It is written beside the event loop: a reader that stalls loses lines, and nobody loses answers.
- * What is left is written at the end, because the line before the end is the one that is wanted.
+ * Log: one line for each event, JSON for machines, short text on a terminal. The query path never logs, because names
+ * from the network could fill the log. Writing is asynchronous: a reader that stalls loses lines, but no query is
+ * delayed. The rest is flushed at exit, because the last lines matter most.
  */
 import { pino } from "pino";
 
@@ -14,7 +14,7 @@ export type LogFormat = (typeof LOG_FORMATS)[number];
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const STDERR = 2;
-/** Of what nobody reads, so much is kept; further lines are dropped. */
+/** Unread output beyond this is dropped. */
 const UNREAD_BYTES_MAX = 1024 * 1024;
 
 export function createLog(level: LogLevel, format: LogFormat = "auto"): Log {
@@ -24,38 +24,38 @@ export function createLog(level: LogLevel, format: LogFormat = "auto"): Log {
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
   };
-  // Whoever read our log has gone; that is no reason to stop answering names.
+  // The reader of the log is gone; that is no reason to stop answering queries.
   process.stderr.on("error", () => undefined);
   const isText = format === "text" || (format === "auto" && process.stderr.isTTY);
   if (process.stderr.isTTY) {
-    return pino(options, { write: (line) => void process.stderr.write(isText ? readable(line) : line) });
+    return pino(options, { write: (line) => void process.stderr.write(isText ? textLine(line) : line) });
   }
   const destination = pino.destination({ fd: STDERR, sync: false, maxLength: UNREAD_BYTES_MAX });
   process.on("exit", () => flush(destination));
   destination.on("error", () => undefined);
-  return pino(options, isText ? { write: (line) => void destination.write(readable(line)) } : destination);
+  return pino(options, isText ? { write: (line) => void destination.write(textLine(line)) } : destination);
 }
 
 function flush(destination: ReturnType<typeof pino.destination>): void {
   try {
     destination.flushSync();
   } catch {
-    // It was never opened, or nobody is there to read it.
+    // It was never opened, or its reader is gone.
   }
 }
 
-/** What a terminal could take for a command, or what turns text around that comes after it. */
-// oxlint-disable-next-line no-control-regex -- those are what is looked for
-const COMMANDS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+/** Terminal control characters, and characters that change the direction of text. */
+// oxlint-disable-next-line no-control-regex -- control characters are what it matches
+const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** "12:30:01 warn  attach failed container=web reason=..." */
-function readable(line: string): string {
+function textLine(line: string): string {
   const { level, time, msg, ...rest } = JSON.parse(line) as Record<string, unknown>;
   const fields = Object.entries(rest).map(
     ([key, value]) => `${key}=${typeof value === "string" ? quoted(value) : JSON.stringify(value)}`,
   );
   const words = [String(time).slice(11, 19), String(level).padEnd(5), String(msg), ...fields];
-  return `${words.join(" ").replaceAll(COMMANDS, escaped)}\n`;
+  return `${words.join(" ").replaceAll(CONTROL_CHARACTERS, escaped)}\n`;
 }
 
 function escaped(char: string): string {
@@ -70,21 +70,21 @@ function quoted(text: string): string {
 export class Throttle {
   readonly #everyMs: number;
   #nextMs = -Infinity;
-  #held = 0;
+  #suppressed = 0;
 
   constructor(everyMs: number) {
     this.#everyMs = everyMs;
   }
 
-  /** Calls `emit` if it is time again. */
-  run(emit: (heldBack: number) => void): void {
+  /** Calls `emit` if it is due. */
+  run(emit: (suppressed: number) => void): void {
     const now = performance.now();
     if (now < this.#nextMs) {
-      this.#held++;
+      this.#suppressed++;
       return;
     }
     this.#nextMs = now + this.#everyMs;
-    emit(this.#held);
-    this.#held = 0;
+    emit(this.#suppressed);
+    this.#suppressed = 0;
   }
 }

@@ -1,28 +1,29 @@
 /**
- * Repeats: what can happen again and again to the same container or server is told when it is new, and counted when it is
- * not: one line now, and one a while later that says how often. What happens to very many at once is cut short as well.
+ * RateLimitedLog: logs what can happen repeatedly to the same container or server. A new event is logged at once.
+ * Repetitions are counted, and logged later in one line with their number. Events that happen to very many subjects at
+ * once are limited as well.
  */
 import { LIMITS } from "../limits.ts";
 import type { Log } from "./log.ts";
 
 type Level = "info" | "warn";
 
-/** The same about the same one. */
+/** One topic about one container or server. */
 interface Subject {
   readonly kind: string;
   level: Level;
   fields: object;
-  /** What was told last, to the letter. */
+  /** The last logged line. */
   signature: string;
   untilMs: number;
-  told: number;
-  held: number;
+  logged: number;
+  suppressed: number;
 }
 
 interface Kind {
   untilMs: number;
-  told: number;
-  held: number;
+  logged: number;
+  suppressed: number;
 }
 
 export class RateLimitedLog {
@@ -39,79 +40,80 @@ export class RateLimitedLog {
     this.#timer.unref();
   }
 
-  /** `about` is whom it happens to; `text` what happens, always in the same words. `topic` joins several of these. */
+  /** `about` is the subject; `text` is constant. Texts with the same `topic` are limited together. */
   log(level: Level, about: string, fields: object, text: string, topic: string = text): void {
     const key = `${topic}\n${about}`;
     const signature = `${text} ${JSON.stringify(fields)}`;
-    const known = this.#subjects.get(key);
-    if (known === undefined || this.#now() >= known.untilMs) {
-      const held = known?.held ?? 0;
-      this.#remember(key, { kind: text, level, fields, signature, untilMs: this.#now() + LIMITS.logRepeatMs });
-      this.#emit(level, text, held === 0 ? fields : { ...fields, repeated: held });
+    const subject = this.#subjects.get(key);
+    if (subject === undefined || this.#now() >= subject.untilMs) {
+      const suppressed = subject?.suppressed ?? 0;
+      this.#store(key, { kind: text, level, fields, signature, untilMs: this.#now() + LIMITS.logRepeatMs });
+      this.#emit(level, text, suppressed === 0 ? fields : { ...fields, repeated: suppressed });
       return;
     }
-    if (signature === known.signature || known.told >= LIMITS.logLinesPerSubject) {
-      known.held++;
-      Object.assign(known, { level, fields, kind: text });
+    if (signature === subject.signature || subject.logged >= LIMITS.logLinesPerSubject) {
+      subject.suppressed++;
+      Object.assign(subject, { level, fields, kind: text });
       return;
     }
-    known.told++;
-    Object.assign(known, { level, fields, signature, kind: text });
+    subject.logged++;
+    Object.assign(subject, { level, fields, signature, kind: text });
     this.#emit(level, text, fields);
   }
 
-  /** Tells the counts of what has not happened again for a while. */
+  /** Logs the counts of subjects without new events. */
   sweep(): void {
     const now = this.#now();
     for (const [key, subject] of this.#subjects) {
       if (now < subject.untilMs) continue;
       this.#subjects.delete(key);
-      if (subject.held > 0) this.#emit(subject.level, subject.kind, { ...subject.fields, repeated: subject.held });
+      if (subject.suppressed > 0)
+        this.#emit(subject.level, subject.kind, { ...subject.fields, repeated: subject.suppressed });
     }
     for (const [text, kind] of this.#kinds) {
       if (now < kind.untilMs) continue;
       this.#kinds.delete(text);
-      this.#tellHeld(text, kind);
+      this.#logSuppressed(text, kind);
     }
   }
 
-  /** The end: what was counted is told, or nobody ever hears of it. */
+  /** Logs the remaining counts. */
   close(): void {
     clearInterval(this.#timer);
-    for (const [, { level, kind, fields, held }] of this.#subjects) {
-      if (held > 0) this.#emit(level, kind, { ...fields, repeated: held });
+    for (const [, { level, kind, fields, suppressed }] of this.#subjects) {
+      if (suppressed > 0) this.#emit(level, kind, { ...fields, repeated: suppressed });
     }
-    for (const [text, kind] of this.#kinds) this.#tellHeld(text, kind);
+    for (const [text, kind] of this.#kinds) this.#logSuppressed(text, kind);
     this.#subjects.clear();
     this.#kinds.clear();
   }
 
-  #remember(key: string, subject: Omit<Subject, "told" | "held">): void {
+  #store(key: string, subject: Omit<Subject, "logged" | "suppressed">): void {
     this.#subjects.delete(key);
     if (this.#subjects.size >= LIMITS.logSubjects) {
       const [oldest] = this.#subjects.keys();
       this.#subjects.delete(oldest as string);
     }
-    this.#subjects.set(key, { ...subject, told: 1, held: 0 });
+    this.#subjects.set(key, { ...subject, logged: 1, suppressed: 0 });
   }
 
   #emit(level: Level, text: string, fields: object): void {
     const now = this.#now();
     let kind = this.#kinds.get(text);
     if (kind === undefined || now >= kind.untilMs) {
-      if (kind !== undefined) this.#tellHeld(text, kind);
-      kind = { untilMs: now + LIMITS.logKindMs, told: 0, held: 0 };
+      if (kind !== undefined) this.#logSuppressed(text, kind);
+      kind = { untilMs: now + LIMITS.logKindMs, logged: 0, suppressed: 0 };
       this.#kinds.set(text, kind);
     }
-    if (kind.told >= LIMITS.logLinesPerKind) {
-      kind.held++;
+    if (kind.logged >= LIMITS.logLinesPerKind) {
+      kind.suppressed++;
       return;
     }
-    kind.told++;
+    kind.logged++;
     this.#log[level](fields, text);
   }
 
-  #tellHeld(text: string, { held }: Kind): void {
-    if (held > 0) this.#log.warn({ line: text, heldBack: held }, "more lines like this were held back");
+  #logSuppressed(text: string, { suppressed }: Kind): void {
+    if (suppressed > 0) this.#log.warn({ line: text, suppressed }, "similar lines were suppressed");
   }
 }

@@ -1,12 +1,12 @@
 /**
- * IP addresses between their text and their bytes, and the names under which the reverse trees file them.
+ * IP addresses as text and as bytes, and their reverse DNS names.
  */
 import { SocketAddress, isIPv4, isIPv6 } from "node:net";
 
-/** As the kernel's names of interfaces, and nothing that a terminal would take for an order. */
+/** Interface names that the kernel allows, without terminal control characters. */
 const ZONE = /^[!-~]{1,15}$/;
 
-/** The four or sixteen bytes of an address; undefined for what is not one. A zone (`%eth0`) is not part of the bytes. */
+/** The four or sixteen bytes of an address; undefined for other texts. A zone (`%eth0`) is not part of the bytes. */
 export function addressBytes(text: string): Uint8Array | undefined {
   if (isIPv4(text)) return Uint8Array.from(text.split("."), Number);
   const [bare = "", zone] = text.split(/%(.*)/s, 2);
@@ -30,14 +30,14 @@ function groups(text: string): number[] {
   });
 }
 
-/** The text of the four or sixteen bytes of an address, in the one form that all write it in. */
+/** The canonical text of the four or sixteen bytes of an address. */
 export function addressText(bytes: Uint8Array): string {
   if (bytes.length === 4) return bytes.join(".");
   const address = Buffer.from(bytes).toString("hex").match(/..../g)?.join(":") ?? "";
   return new SocketAddress({ address, family: "ipv6" }).address;
 }
 
-/** The labels below in-addr.arpa or ip6.arpa under which an address is filed, as wire labels without an end. */
+/** The wire labels of an address below in-addr.arpa or ip6.arpa, without a terminating zero. */
 export function reverseLabels(address: Uint8Array): Uint8Array {
   const labels =
     address.length === 4
@@ -46,14 +46,16 @@ export function reverseLabels(address: Uint8Array): Uint8Array {
   return Buffer.concat(labels.map((label) => Buffer.from(String.fromCharCode(label.length) + label, "latin1")));
 }
 
-/** Whether the shortest text of an IPv6 address begins or ends with "::", the ones Docker files under a wrong name. */
+/**
+ * Whether the shortest text of an IPv6 address begins or ends with "::". Docker files those under a wrong reverse name.
+ */
 export function isOpenEnded(text: string): boolean {
   return text.startsWith("::") || text.endsWith("::");
 }
 
 const IPV4_IN_IPV6 = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff);
 
-/** Whether two texts mean one address, also where one of them writes an IPv4 address as an IPv6 one. */
+/** Whether two texts are the same address, including IPv4-mapped IPv6 addresses. */
 export function isSameAddress(a: string, b: string): boolean {
   const [one, other] = [plain(a), plain(b)];
   return one !== undefined && other !== undefined && Buffer.compare(one, other) === 0;
@@ -65,14 +67,14 @@ function plain(text: string): Uint8Array | undefined {
   return isMapped ? bytes.subarray(12) : bytes;
 }
 
-/** Where clouds tell machines who they are, at addresses that are of no link: Alibaba's, Oracle's, Amazon's by IPv6. */
+/** Cloud metadata services outside the link-local ranges: Alibaba's, Oracle's, Amazon's by IPv6. */
 const METADATA = ["100.100.100.200", "192.0.0.192", "fd00:ec2::254"];
-/** Prefixes of IPv6 that hold an IPv4 address: mapped ones are known to `plain`; these are translated on the way. */
+/** The NAT64 prefix, which holds an IPv4 address. Mapped addresses are handled by `plain`. */
 const TRANSLATED = Uint8Array.of(0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0);
 
 /**
- * Whether an address leads to something else on each machine that asks it, or to no one machine: loopback, unspecified,
- * link-local, multicast and broadcast, and the metadata of clouds.
+ * Whether an address means something different on each host, or no single host: loopback, unspecified, link-local,
+ * multicast and broadcast, and cloud metadata services.
  */
 export function isHostScoped(text: string): boolean {
   const bytes = plain(text);
@@ -91,7 +93,7 @@ function isIpv4OfOneHost([first = 0, second = 0]: Uint8Array): boolean {
 const AF_INET = 2;
 const AF_INET6 = 10;
 
-/** A sockaddr_in or sockaddr_in6, as the kernel wants it. */
+/** A sockaddr_in or sockaddr_in6. */
 export function socketAddress(address: Uint8Array, port: number, scope = 0): Buffer {
   const bytes = Buffer.alloc(address.length === 4 ? 16 : 28);
   bytes.writeUInt16LE(address.length === 4 ? AF_INET : AF_INET6, 0);

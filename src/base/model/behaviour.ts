@@ -1,55 +1,57 @@
 /**
- * Behaviour: the switches between what current Docker answers, bit for bit where a client can see it, and what it
- * should answer. `STRICT` and `BETTER` are the two characters; a setting may turn one switch of either.
+ * Behaviour: the differences between what current Docker answers, bit for bit where a client can see it, and what dns11
+ * answers by default. `STRICT_BEHAVIOUR` and `DEFAULT_BEHAVIOUR` are the two modes; settings can switch each
+ * difference.
  */
 export interface Behaviour {
-  /** Other types of a name we hold get an empty answer of our own instead of going upstream. */
+  /** Other types of a local name get an empty answer instead of being forwarded. */
   readonly answersAllTypes: boolean;
-  /** Empty answers of ours carry an SOA, so that clients may remember them. */
+  /** Our empty answers have an SOA, so that clients may cache them. */
   readonly hasNegativeSoa: boolean;
-  /** OPT is answered as RFC 6891 says, and unknown versions get BADVERS. */
+  /** OPT is answered as in RFC 6891; unknown versions get BADVERS. */
   readonly speaksEdns: boolean;
-  /** What only looks like a question for a name gets an error: NOTIFY, other classes than IN, pointers in the question. */
+  /**
+   * Invalid or unsupported queries get an error: NOTIFY, other classes than IN, compression pointers in the question.
+   */
   readonly checksQueries: boolean;
-  /** UDP queries over 512 octets are read; Docker cuts them and answers FORMERR. */
+  /** UDP queries over 512 bytes are read; Docker truncates them and answers FORMERR. */
   readonly readsLongQueries: boolean;
-  /** Link aliases, network suffixes and reverse names compare without letter case, as container names always do. */
+  /** Link aliases, network suffixes and reverse names ignore letter case, as container names always do. */
   readonly ignoresCase: boolean;
-  /** ip6.arpa is answered for addresses that begin or end with "::" too. */
+  /** ip6.arpa is also answered for addresses that begin or end with "::". */
   readonly reversesAllIpv6: boolean;
-  /** A link whose target does not exist hides nobody else's name. */
+  /** A link whose target does not exist hides no other name. */
   readonly skipsDanglingLinks: boolean;
-  /** Owner names of our answers are compressed always, not only when they would not fit otherwise. */
+  /** Owner names of our answers are always compressed, not only when they would not fit otherwise. */
   readonly compresses: boolean;
-  /** Several queries of one TCP connection are worked on at once (RFC 7766). */
+  /** Queries of one TCP connection are processed concurrently (RFC 7766). */
   readonly pipelines: boolean;
   /**
-   * Servers are asked within one budget of time, the healthy ones first, a second one early, and never one and the same
-   * socket for long. Without it they are asked as Docker asks them, and of the switches below only the last two have an
-   * effect.
+   * Upstreams are tried within one time budget, healthy ones first, a second one early, and from changing ports.
+   * Without it they are tried as Docker does, and of the switches below only the last two have an effect.
    */
   readonly failsOver: boolean;
-  /** Replies of servers are kept for as long as they live. */
+  /** Replies of upstreams are cached for their TTL. */
   readonly caches: boolean;
-  /** A reply that is asked for often is asked anew before it is over. */
+  /** Popular cache entries are refreshed before they expire. */
   readonly prefetches: boolean;
-  /** A reply that is over stands in for servers that do not answer (RFC 8767). */
+  /** Expired cache entries are served while upstreams do not answer (RFC 8767). */
   readonly servesStale: boolean;
-  /** Identical questions in flight are asked once. */
+  /** Identical queries in flight are sent upstream once. */
   readonly coalesces: boolean;
-  /** A server that is slower than usual gets company before it has failed. */
+  /** A second upstream is queried in parallel with one that is slower than usual. */
   readonly hedges: boolean;
-  /** Truncated replies are fetched whole, over TCP; and what is too large for whoever asked is truncated for it. */
+  /** Truncated replies are retried over TCP; replies too large for the client are truncated. */
   readonly handlesTruncation: boolean;
-  /** Replies are read strictly, and only what follows from the question counts. */
+  /** Replies are validated, and only records that follow from the question are used. */
   readonly checksReplies: boolean;
-  /** Failures say why (RFC 8914). */
+  /** Failures carry an extended error (RFC 8914). */
   readonly sendsExtendedErrors: boolean;
-  /** A server that leads back to us is noticed and not asked. */
+  /** Upstreams that form a forwarding loop are detected and skipped. */
   readonly guardsLoops: boolean;
-  /** Special names (RFC 6761: localhost, invalid, onion ...) are answered here. */
+  /** Special-use names (RFC 6761: localhost, invalid, onion ...) are answered locally. */
   readonly answersSpecialNames: boolean;
-  /** Changes of the host's resolv.conf count at once, not only for containers that start later. */
+  /** Changes of the host's resolv.conf apply at once, and not only to containers that start later. */
   readonly followsHost: boolean;
   readonly ttlSeconds: number;
 }

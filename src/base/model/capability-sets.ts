@@ -1,8 +1,8 @@
 /**
- * CapabilitySets: what threads of a process may do, by the kernel's own names for the sets.
+ * CapabilitySets: the capability sets of threads, by the kernel's names.
  */
 export interface CapabilitySets {
-  /** How many threads have exactly these. */
+  /** How many threads have exactly these sets. */
   readonly threads: number;
   readonly effective: readonly string[];
   readonly permitted: readonly string[];

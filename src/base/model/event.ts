@@ -1,4 +1,4 @@
 /**
- * News: what happened, for whoever keeps the log, so that who tells it need not know of logs.
+ * Event: something to log, reported by code that does not depend on the log.
  */
 export type ReportEvent = (about: Readonly<Record<string, unknown>>, text: string, level?: "info" | "warn") => void;

@@ -1,7 +1,6 @@
 /**
- * HeldNamespace: what stands in one namespace that is served, and whose it is: the tables with the netlink socket that may
- * change them, and the sockets to which they lead. Whoever holds copies of these descriptors can take the rules away, or
- * go on serving.
+ * HeldNamespace: what dns11 has in one served namespace: the tables, the netlink socket that may change them, and the
+ * sockets that they redirect to. A process with copies of these descriptors can remove the rules, or go on serving.
  */
 export interface HeldNamespace {
   /** Device and inode. */
@@ -9,9 +8,9 @@ export interface HeldNamespace {
   /** The netlink socket that made the tables, and may remove them. */
   readonly netlink: number;
   readonly tables: readonly HeldTable[];
-  /** The connection tracking zone of the conversations. */
+  /** The connection tracking zone of redirected conversations. */
   readonly zone: number;
-  /** Client ports of TCP conversations with the resolver before us, which the rules let pass. */
+  /** Client ports of TCP connections to the previous resolver, which the rules exempt. */
   readonly spared: readonly number[];
   readonly pairs: readonly HeldPair[];
 }
@@ -28,12 +27,12 @@ export interface HeldPair {
   readonly listening: { readonly address: string; readonly udpPort: number; readonly tcpPort: number };
 }
 
-/** What is held for one namespace, until it is let go of. */
+/** A namespace as the keeper holds it, until it is released. */
 export interface Hold {
-  /** Something else stands there now. */
+  /** Replaces what is held. */
   update(namespace: HeldNamespace): void;
   release(): void;
 }
 
-/** Has somebody hold copies, who takes the rules away should this process end before it lets go. */
+/** Gives the keeper copies of the descriptors. It removes the rules if this process dies before it releases them. */
 export type Keep = (namespace: HeldNamespace) => Hold;

@@ -1,12 +1,12 @@
 /**
- * KeeperReport: how the keeper of a run is, for whoever asks.
+ * KeeperReport: the state of a run's keeper, for the API.
  */
 export interface KeeperReport {
-  /** It watches us; it is being started; there is none at the moment; nobody wants one. */
+  /** It watches us; it is starting; it is missing at the moment; it is disabled. */
   readonly state: "watching" | "starting" | "away" | "off";
   readonly pid: number | null;
-  /** What it is given to keep. */
+  /** Namespaces that it holds. */
   readonly namespaces: number;
-  /** How often another one had to be started. */
+  /** How often it had to be restarted. */
   readonly restarts: number;
 }

@@ -1,16 +1,16 @@
 /**
- * LabelPolicy: what labels of containers may say, as far as settings decide it.
+ * LabelPolicy: what container labels may configure, as far as settings decide it.
  */
 
 /**
- * Where the servers of a label are asked from: inside the container; the host, except for what only the host itself can
- * reach; the host, whatever the label names.
+ * Where servers in a label are queried from: inside the container; from the host, except for addresses that only the
+ * host can reach; from the host, for any address.
  */
 export const LABEL_SERVERS = ["container", "host", "any"] as const;
 export type LabelServers = (typeof LABEL_SERVERS)[number];
 
 export interface LabelPolicy {
-  /** Whether an image's labels count as those that the container's creator gave. */
+  /** Whether labels of an image count like those given at container creation. */
   readonly trustsImages: boolean;
   readonly servers: LabelServers;
 }

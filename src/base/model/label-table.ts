@@ -1,15 +1,16 @@
 /**
- * A table keyed by wire labels. A query brings the bytes and their hash, computed while its name was read, so a lookup
- * makes no object and compares bytes once. It is changed in place, by what changed: a container that joins 9,999 others
- * costs as much as the first one. Queries never see half a change, because both run on one thread.
+ * LabelTable: a table keyed by wire labels. A query brings the bytes and their hash, computed while its name was
+ * parsed, so a lookup allocates nothing and compares bytes once. Updates are in place and incremental: the container
+ * that joins 9,999 others costs as much as the first one. Queries never see half an update, because both run on one
+ * thread.
  */
 import { randomInt } from "node:crypto";
 
 import { sameBytes } from "../dns/name.ts";
 
 /**
- * FNV-1a, a label at a time, so that the hash of every leading part of a name falls out on the way. It begins with another
- * number in each process, so that nobody can prepare names that fall into one place.
+ * FNV-1a, label by label, so that parsing a name yields the hash of every leading part. The basis is random in each
+ * process, so that names cannot be crafted to collide.
  */
 export const HASH_BASIS = randomInt(0x7fffffff);
 
@@ -29,7 +30,7 @@ interface Slot<V> {
   next: Slot<V> | undefined;
 }
 
-/** Keeps the hash within a small integer, which a Map holds without a box. */
+/** Keeps the hash a small integer, which a Map stores unboxed. */
 const SMALL = 0x3fffffff;
 
 export class LabelTable<V> {
@@ -40,7 +41,7 @@ export class LabelTable<V> {
     return this.#size;
   }
 
-  /** What is stored under the `length` bytes at the start of `key`. */
+  /** The value stored under the first `length` bytes of `key`. */
   find(key: Uint8Array, length: number, hash: number): V | undefined {
     let slot = this.#slots.get(hash & SMALL);
     while (slot !== undefined) {

@@ -1,12 +1,12 @@
 /**
- * MetricsPolicy: where metrics are served beside the control socket, and how much they tell.
+ * MetricsPolicy: where metrics are served besides the control socket, and in how much detail.
  */
 export interface MetricsPolicy {
   /** ADDRESS:PORT, or METRICS_OFF. */
   readonly address: string;
-  /** Somebody wants it there: then it must be there. */
+  /** The address was configured: failing to listen there is an error. */
   readonly isExplicit: boolean;
-  /** So many containers are told apart. */
+  /** How many containers get their own series. */
   readonly containers: number;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The message by which the doctor asks for a name's addresses, as any program would, and what it reads of the answer.
+ * NameQuery: the query with which the doctor resolves a name, as any program would, and what it reads of the reply.
  */
 import { decode } from "dns-packet";
 
@@ -13,23 +13,25 @@ export function nameQuery(name: string, type: AddressType, id: number): Buffer {
   return queryOf({ labels: labelsOf(name), type: TYPE[type], id });
 }
 
-/** The wire labels of a name as people write it; the root's for one that no query can spell, and nobody has. */
+/**
+ * The wire labels of a name as people write it; the root's for a name that no query can carry, and that cannot exist.
+ */
 export function labelsOf(name: string): Uint8Array {
   return wireLabels(name.replaceAll(/^\.|\.$/g, "")) ?? new Uint8Array(0);
 }
 
-/** What every server knows, or refuses, whichever names it is for: the root. */
+/** A query for the root, which every server answers or refuses, whatever names it is for. */
 export function rootQuery(id: number): Buffer {
   return queryOf({ labels: new Uint8Array(0), type: TYPE.SOA, id });
 }
 
-/** The response code as a word; undefined for what is no reply to this id. */
+/** The response code as a word; undefined where it is not a reply to this id. */
 export function replyCode(reply: Buffer, id: number): string | undefined {
   const answer = nameAnswer(reply, id);
   return typeof answer === "object" ? "NOERROR" : answer;
 }
 
-/** The addresses, or the response code where it is no good one; undefined for what is no reply to this id. */
+/** The addresses, or the response code where it is an error; undefined where it is not a reply to this id. */
 export function nameAnswer(reply: Buffer, id: number): readonly string[] | string | undefined {
   try {
     const packet = decode(reply);

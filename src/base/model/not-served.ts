@@ -1,8 +1,8 @@
 /**
- * Why a container is not served: the codes that status tells, next to the reason in words. README explains each of them.
+ * NotServed: codes for why a container is not served, shown by status next to the reason. README explains each of them.
  */
 
-/** It is left alone, by what it is or by what somebody has said. */
+/** Skipped, because of what the container is or because of a setting. */
 export const SKIP_CODES = [
   "host-network",
   "no-network",
@@ -17,7 +17,7 @@ export const SKIP_CODES = [
 
 export type SkipCode = (typeof SKIP_CODES)[number];
 
-/** It should be served, and is not yet or not any more. Of what may fail besides, the reason tells. */
+/** The container should be served, but is not yet or no longer. For other failures see the reason. */
 export const FAILURE_CODES = [
   "NAMESPACE_GONE",
   "NAMESPACE_IS_HOST",

@@ -1,5 +1,5 @@
 /**
- * Only: which containers are served, where not all of them are.
+ * Only: the setting that selects which containers are served, where not all are.
  */
 
 /** `label=KEY[=VALUE]` and `network=NAME`. */
@@ -9,7 +9,7 @@ export type OnlyFilter =
 
 export const ONLY_FORMS = "label=KEY, label=KEY=VALUE or network=NAME";
 
-/** Reads one filter; undefined where it is neither form. */
+/** Parses one filter; undefined where it has neither form. */
 export function parseOnly(text: string): OnlyFilter | undefined {
   const [, kind, rest] = /^(label|network)=(.+)$/s.exec(text) ?? [];
   if (rest === undefined) return undefined;

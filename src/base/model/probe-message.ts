@@ -1,7 +1,6 @@
 /**
- * The message by which a namespace asks itself whether its queries arrive here: a TXT query, a type that no address
- * policy touches, for a name that holds a nonce. RFC 6761 keeps .invalid from leaving, so a probe that goes astray tells
- * nobody anything.
+ * ProbeMessage: the query with which dns11 checks that a namespace's queries arrive: TXT, a type that no address policy
+ * affects, for a name with a nonce. RFC 6761 keeps .invalid local, so a stray probe reveals nothing.
  */
 import { queryOf } from "../dns/query.ts";
 import { TYPE } from "../dns/record-type.ts";
@@ -17,7 +16,7 @@ export function probeQuery(nonce: string, id: number): Buffer {
   return queryOf({ labels: labelsOf(probeName(nonce)), type: TYPE.TXT, id, isRecursive: false });
 }
 
-/** The response code of the reply to a probe, as a word; undefined for what is no reply to it. */
+/** The response code of the reply to a probe, as a word; undefined where it is not a reply to it. */
 export function probeOutcome(reply: Buffer, id: number): string | undefined {
   return replyCode(reply, id);
 }

@@ -1,34 +1,34 @@
 /**
- * AskedQuery: one query that a container asked and what became of it, as a ledger keeps it and readers get it; and what
- * settings say of keeping it.
+ * QueryRecord: one query of a container and its result, as the query history stores it, and the settings of the
+ * history.
  */
 
 /** How a query was answered. */
 export const QUERY_RESULTS = ["local", "cached", "stale", "forwarded", "refused", "failed"] as const;
 export type QueryResult = (typeof QUERY_RESULTS)[number];
 
-/** The same as a ledger notes it. */
+/** The same as numbers, for the history. */
 export const QUERY_RESULT = {
-  /** From the names of networks, or by rule. */
+  /** From names of networks, or by a rule. */
   local: 0,
-  /** From what a server said before. */
+  /** From the cache. */
   cached: 1,
-  /** From what a server said before, which is over. */
+  /** From an expired cache entry. */
   stale: 2,
-  /** A server was asked. */
+  /** By an upstream. */
   forwarded: 3,
-  /** dns11 would not work on it: it cannot be read, or too many are waiting. */
+  /** Not processed: it is malformed, or too many queries are waiting. */
   refused: 4,
-  /** No server gave a good answer. */
+  /** No upstream gave a usable answer. */
   failed: 5,
 } as const satisfies Record<QueryResult, number>;
 
 export interface QueryRecord {
-  /** Grows by one a query; another life of the container, or of dns11, begins far above. */
+  /** Grows by one with each query; after a restart of the container, or of dns11, it continues far above. */
   readonly seq: number;
-  /** When it came, on the clock of `performance.now`. */
+  /** When it arrived, on the clock of `performance.now`. */
   readonly atMs: number;
-  /** As it was asked, printable; null where names are hidden, or it had none that could be read. */
+  /** As in the query, printable; null where names are hidden, or where there was none that could be read. */
   readonly name: string | null;
   readonly type: number;
   readonly rcode: number;
@@ -37,19 +37,19 @@ export interface QueryRecord {
   readonly ttl: number | null;
   readonly isStream: boolean;
   readonly result: QueryResult;
-  /** Which server answered, where one was asked. */
+  /** The upstream that answered, if any. */
   readonly upstream: string | null;
-  /** From its arrival to its answer; 0 for what is answered at once, which nobody measures. */
+  /** From arrival to answer; 0 for local answers, which are not timed. */
   readonly tookMs: number;
 }
 
-/** Whether names are kept with what was asked, or nothing is kept at all. */
+/** Whether the history stores names, or no queries at all. */
 export const QUERY_NAMES = ["full", "hidden", "off"] as const;
 export type QueryNames = (typeof QUERY_NAMES)[number];
 
 export interface QueriesPolicy {
   readonly names: QueryNames;
-  /** A line of the log for each query. */
+  /** Log each query. */
   readonly isLogged: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * QuestionText: what somebody asks for in words (a name or an address, and a type), and the query that says so on the
- * wire. An address stands for the name that belongs to it, as with `dig -x`.
+ * QuestionText: a question as people write it (a name or an address, and a type), and the query for it. An address
+ * stands for its reverse name, as with `dig -x`.
  */
 import { presentation, wireLabels } from "../dns/name.ts";
 import { queryOf } from "../dns/query.ts";
@@ -8,17 +8,17 @@ import { TYPE, parseType, typeName } from "../dns/record-type.ts";
 import { addressBytes, reverseLabels } from "./address.ts";
 
 export interface ParsedQuestion {
-  /** Without a dot at the end; "." for the root. */
+  /** Without a trailing dot; "." for the root. */
   readonly name: string;
-  /** Wire labels, without their end. */
+  /** Wire labels, without a terminating zero. */
   readonly labels: Uint8Array;
   readonly type: number;
   readonly typeName: string;
-  /** Written with a dot at the end: no search list completes it. */
+  /** Written with a trailing dot: no search list applies. */
   readonly isAbsolute: boolean;
 }
 
-/** Reads both; throws an Error that says what is wrong. */
+/** Parses both; throws an Error with a sentence for users. */
 export function parseQuestion(nameText: string, typeText: string | undefined): ParsedQuestion {
   const address = typeText === undefined ? addressBytes(nameText) : undefined;
   if (address !== undefined) {
@@ -27,12 +27,12 @@ export function parseQuestion(nameText: string, typeText: string | undefined): P
   }
   const type = parseType(typeText ?? "A");
   const bare = nameText.replace(/\.$/, "");
-  if (nameText === "" || (bare === "" && nameText !== ".")) throw new Error("A name is needed");
+  if (nameText === "" || (bare === "" && nameText !== ".")) throw new Error("a domain name is required");
   const labels = bare === "" ? new Uint8Array(0) : wireLabels(bare);
   if (labels === undefined) {
     throw new Error(
-      `"${nameText}" is no name that can be asked for: labels of 1 to 63 characters with dots between them, 253 in all; ` +
-        "an international name is written in its xn-- form",
+      `invalid domain name "${nameText}": use labels of 1 to 63 characters separated by dots, 253 in all; ` +
+        "write an internationalized name in its xn-- form",
     );
   }
   return question(labels, type, nameText.endsWith("."));
@@ -42,7 +42,7 @@ function question(labels: Uint8Array, type: number, isAbsolute: boolean): Parsed
   return { name: presentation(labels, 0, labels.length), labels, type, typeName: typeName(type), isAbsolute };
 }
 
-/** The query of a client that speaks EDNS and wants recursion, as dig's. */
+/** A query with EDNS and recursion desired, as dig's. */
 export function questionQuery({ labels, type }: Pick<ParsedQuestion, "labels" | "type">, id: number): Buffer {
   return queryOf({ labels, type, id, hasOpt: true });
 }

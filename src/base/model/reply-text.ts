@@ -1,5 +1,5 @@
 /**
- * ReplyText: a reply in words, for people who look at one. It is nowhere near the hot path.
+ * ReplyText: a reply as text, for people. It is not used on the hot path.
  */
 import { type Answer, decode } from "dns-packet";
 
@@ -24,15 +24,15 @@ export interface ReplyText {
   readonly answers: readonly RecordText[];
   readonly authority: readonly RecordText[];
   readonly additional: readonly RecordText[];
-  /** Why it failed, in the server's own words (RFC 8914). */
+  /** Extended errors (RFC 8914), with the server's text. */
   readonly extendedErrors: readonly { readonly code: number; readonly name: string; readonly text: string }[];
-  /** Records that are there and cannot be read. */
+  /** There are records that cannot be decoded. */
   readonly isUnreadable: boolean;
 }
 
 const TYPE_UNKNOWN = /^UNKNOWN_(\d+)$/;
 
-/** Undefined for what is no DNS message at all. */
+/** undefined where it is not a DNS message at all. */
 export function replyText(message: Buffer): ReplyText | undefined {
   if (message.length < HEADER_BYTES) return undefined;
   const bits = { isTruncated: isTruncated(message), isAuthoritative: isAuthoritative(message) };
@@ -55,7 +55,7 @@ export function replyText(message: Buffer): ReplyText | undefined {
   }
 }
 
-/** As the package decodes it; its types do not tell. */
+/** As the package decodes it; its types lack these fields. */
 interface OptRecord {
   readonly extendedRcode?: number;
   readonly options?: readonly { readonly code: number; readonly data?: Buffer }[];
@@ -80,7 +80,7 @@ function recordText(record: Answer): RecordText {
   };
 }
 
-/** As zone files have it where that is short and known; other fields by their names, and what nobody knows as octets. */
+/** As in zone files where that is short and the type is known; other fields by name, and unknown data as bytes. */
 function dataText(type: string, data: unknown): string {
   if (Buffer.isBuffer(data) && type !== "TXT") return octets(data);
   if (typeof data === "string") return NAMED.has(type) ? dotted(data) : data;

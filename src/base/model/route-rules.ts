@@ -1,13 +1,13 @@
 /**
- * RouteRules: what settings say about who is asked, beside what Docker would do.
+ * RouteRules: routes from the settings, in addition to what Docker would use.
  */
 import type { RouteText } from "./server-text.ts";
 
 export interface RouteRules {
   readonly everyone: readonly RouteText[];
-  /** By the name of a network. */
+  /** By network name. */
   readonly networks: ReadonlyMap<string, readonly RouteText[]>;
-  /** ndots is set for everyone: addresses of names without a dot are not asked for outside. */
+  /** ndots is configured for all containers: addresses of single-label names are not resolved upstream. */
   readonly isNdotsSet: boolean;
 }
 

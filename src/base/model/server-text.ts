@@ -1,12 +1,13 @@
 /**
- * How a person writes a nameserver, and the names it is for: on the command line, in the settings file and in a label.
- *
+ * ServerText: how people write a nameserver and the domains it is for: on the command line, in the settings file and in
+ * a label.
+ * |
  *   10.0.0.53   10.0.0.53:5353   10.0.0.53#5353   fd00::53   [fd00::53]:5353   fe80::1%eth0
- *   host                        the host's own servers, whichever they are at the time
- *   container:10.0.0.53         asked from inside the container instead of from the host; in a label all are, unless
+ *   host                        the host's own servers, as they are at the time
+ *   container:10.0.0.53         queried from inside the container instead of from the host; in a label all are, unless
  *                               settings say otherwise
- *   /corp.example/10.0.0.53     for the names below corp.example; several domains: /one/two/10.0.0.53
- *   /corp.example/              such names exist nowhere outside
+ *   /corp.example/10.0.0.53     for names below corp.example; several domains: /one/two/10.0.0.53
+ *   /corp.example/              such names exist in no upstream
  */
 import { isIPv4, isIPv6 } from "node:net";
 
@@ -17,27 +18,27 @@ import type { Server } from "./view.ts";
 /** A server by its address, or the host's own servers. */
 export type NamedServer = Server | "host";
 
-/** What one text says: these servers are asked for names below these domains; "" is the domain of every name. */
+/** One route: the servers for names below these domains; "" is the domain of every name. */
 export interface RouteText {
   readonly domains: readonly string[];
   readonly servers: readonly NamedServer[];
-  /** Such names exist nowhere outside: nobody is asked, and they are denied. */
+  /** Such names exist in no upstream: they are denied locally. */
   readonly isLocal: boolean;
 }
 
 export const DNS_PORT = 53;
 const PORT_MAX = 65535;
 const FROM_CONTAINER = "container:";
-/** Where dns11 itself listens: asked from inside a container, it would ask itself. */
+/** Where dns11 itself listens: queried from inside a container, it would query itself. */
 const OWN_ADDRESS = "127.0.0.11";
 const LINK_LOCAL = /^fe[89ab][0-9a-f]:/i;
-/** What names are made of; an international one is written in its xn-- form, because that is what queries bring. */
+/** Characters of domain names; internationalized names are written in their xn-- form, as in queries. */
 const DOMAIN = /^[\w.-]*$/;
 
-/** From where a server is asked that does not say so itself. */
+/** Where a server without a prefix is queried from. */
 type DialSide = "host" | "container";
 
-/** Reads one server; throws an Error that says what is wrong with the text. */
+/** Parses one server; throws an Error with a sentence for users. */
 export function parseServer(text: string, place: DialSide = "host"): NamedServer {
   if (text === "host") return "host";
   const isMarked = text.startsWith(FROM_CONTAINER);
@@ -46,25 +47,23 @@ export function parseServer(text: string, place: DialSide = "host"): NamedServer
   const [bare = "", zone] = address.split(/%(.*)/s, 2);
   const isAddress = zone === undefined ? isIPv4(bare) || isIPv6(bare) : isIPv6(bare) && /^[\w.-]+$/.test(zone);
   if (!isAddress) {
-    throw new Error(
-      `"${text}" is no nameserver: it is "host" or an IP address, with :PORT or #PORT where that is not 53`,
-    );
+    throw new Error(`invalid nameserver "${text}": use "host" or an IP address, with :PORT or #PORT if it is not 53`);
   }
   if (isInside && isSameAddress(bare, OWN_ADDRESS)) {
-    throw new Error(`"${text}" is where dns11 itself listens: it would ask itself`);
+    throw new Error(`invalid nameserver "${text}": dns11 itself listens there`);
   }
   if (zone === undefined && LINK_LOCAL.test(bare)) {
-    throw new Error(`"${text}" is an address of one link and lacks its interface: ${bare}%eth0`);
+    throw new Error(`invalid nameserver "${text}": a link-local address needs its interface, such as ${bare}%eth0`);
   }
   return { from: isInside ? "container" : "host", address, port };
 }
 
-/** Reads `SERVER` or `/DOMAIN[/DOMAIN...]/[SERVER]`; throws an Error that says what is wrong with the text. */
+/** Parses `SERVER` or `/DOMAIN[/DOMAIN...]/[SERVER]`; throws an Error with a sentence for users. */
 export function parseRoute(text: string, place: DialSide = "host"): RouteText {
   if (!text.startsWith("/")) return { domains: [""], servers: [parseServer(text, place)], isLocal: false };
   const parts = text.slice(1).split("/");
   const server = parts.pop() ?? "";
-  if (parts.length === 0) throw new Error(`"${text}" lacks a second slash: /DOMAIN/SERVER`);
+  if (parts.length === 0) throw new Error(`invalid route "${text}": use /DOMAIN/SERVER`);
   return {
     domains: parts.map((domain) => parseDomain(domain)),
     servers: server === "" ? [] : [parseServer(server, place)],
@@ -72,24 +71,27 @@ export function parseRoute(text: string, place: DialSide = "host"): RouteText {
   };
 }
 
-/** A domain without the dots around it, in lower case; throws an Error where it is none. "" and "." mean every name. */
+/**
+ * A domain without leading and trailing dots, in lower case; throws an Error for an invalid one. "" and "." mean every
+ * name.
+ */
 export function parseDomain(text: string): string {
   const domain = text
     .replace(/^\*?\./, "")
     .replace(/\.$/, "")
     .toLowerCase();
   if (!DOMAIN.test(domain) || (domain !== "" && wireLabels(domain) === undefined)) {
-    throw new Error(`"${text}" is no domain name`);
+    throw new Error(`invalid domain name "${text}"`);
   }
   return domain;
 }
 
-/** The wire labels of a domain as `parseDomain` gives it. */
+/** The wire labels of a domain from `parseDomain`. */
 export function domainLabels(domain: string): Uint8Array {
   return domain === "" ? new Uint8Array(0) : folded(wireLabels(domain) as Uint8Array);
 }
 
-/** Writes what `parseRoute` reads. */
+/** Writes what `parseRoute` parses. */
 export function routeText({ domains, servers, isLocal }: RouteText): string {
   const server = isLocal ? "" : servers.map((each) => namedServerText(each)).join(" ");
   const isForAll = domains.length === 1 && domains[0] === "" && !isLocal;
@@ -101,13 +103,13 @@ function namedServerText(server: NamedServer): string {
   return `${server.from === "container" ? FROM_CONTAINER : ""}${withPort(server)}`;
 }
 
-/** A server of a view as Docker writes it in a container's resolv.conf. */
+/** A server of a view, as Docker writes it in a container's resolv.conf. */
 export function serverText(server: Server): string {
   if (server.from === "docker") return server.address === "127.0.0.11" ? "docker" : `docker(${server.address})`;
   return server.from === "host" ? `host(${withPort(server)})` : withPort(server);
 }
 
-/** Reads what `serverText` wrote, several of them in one text, behind the domain that they are for. */
+/** Parses the servers that `serverText` wrote, several in one text, after the domain that they are for. */
 export function serversIn(text: string): Server[] {
   const [, list = text] = /^\/[^/]*\/(.*)$/.exec(text) ?? [];
   return list.split(" ").flatMap((word): Server[] => {
@@ -137,6 +139,6 @@ function splitPort(text: string): { readonly address: string; readonly port: num
 function readPort(text: string, port: string | undefined): number {
   if (port === undefined) return DNS_PORT;
   const number = Number(port);
-  if (number < 1 || number > PORT_MAX) throw new Error(`"${text}" has a port that is none: 1 to ${PORT_MAX}`);
+  if (number < 1 || number > PORT_MAX) throw new Error(`invalid port in "${text}": use 1 to ${PORT_MAX}`);
   return number;
 }

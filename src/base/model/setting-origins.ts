@@ -1,9 +1,9 @@
 /**
- * Origins: for each key of the settings file, what counts and who said so. Told by a running dns11 as well as by
- * `check-config`.
+ * SettingOrigins: the effective value of each key of the settings file, and where it comes from. Shown by a running
+ * dns11 and by `check-config`.
  */
 
-/** Who said what counts; whoever stands first here goes before the others. */
+/** Where a value comes from, in order of precedence. */
 export type SettingSource = "flag" | "environment" | "file" | "default";
 
 export interface SettingOrigin {
@@ -13,7 +13,7 @@ export interface SettingOrigin {
 
 export type SettingOrigins = Readonly<Record<string, SettingOrigin>>;
 
-/** Keys under which something else counts now, each as `KEY: BEFORE -> NOW`. */
+/** Keys with a different value now, each as `KEY: BEFORE -> NOW`. */
 export function changedKeys(before: SettingOrigins, now: SettingOrigins): string[] {
   return Object.entries(now).flatMap(([key, { value }]) => {
     const [old, young] = [before[key]?.value, value].map((each) => JSON.stringify(each) ?? "");

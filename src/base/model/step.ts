@@ -1,21 +1,21 @@
 /**
- * Step: one station of a query's way, told in words to whoever has a query explained.
+ * Step: one step of a query's resolution, for `dns11 explain`.
  */
 export type StepLayer = "links" | "names" | "reverse" | "special" | "route" | "cache" | "servers";
 
 export interface Step {
   readonly layer: StepLayer;
-  /** Whether the answer came from here. */
+  /** Whether this step gave the answer. */
   readonly isAnswer: boolean;
   readonly why: string;
-  /** What servers were asked and did; times are on the way's own clock. */
+  /** What upstreams were sent and did; times are on the query's own clock. */
   readonly events?: readonly UpstreamEvent[];
 }
 
-/** What a server was asked or did, and when. */
+/** What an upstream was sent or did, and when. */
 export interface UpstreamEvent {
   readonly atMs: number;
-  /** Undefined for what is about all of them. */
+  /** undefined for what concerns all of them. */
   readonly server: string | undefined;
   readonly what: string;
 }

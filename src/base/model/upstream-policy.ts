@@ -1,8 +1,11 @@
 /**
- * How servers are asked and how long their answers are kept: what settings may change beside the switches of a character.
+ * UpstreamPolicy: settings of forwarding and of the cache, besides the switches of a mode.
  */
 
-/** "adaptive": in order, those that do not answer last, a second one early; "sequential": in order, always; "parallel": all at once. */
+/**
+ * "adaptive": in order, unresponsive ones last, a second one early; "sequential": always in order; "parallel": all at
+ * once.
+ */
 export const SERVER_ORDERS = ["adaptive", "sequential", "parallel"] as const;
 export type ServerOrder = (typeof SERVER_ORDERS)[number];
 
@@ -10,9 +13,9 @@ export interface ForwardPolicy {
   readonly order: ServerOrder;
   /** Each query begins with another server of the list. */
   readonly rotates: boolean;
-  /** Servers are asked by TCP from the start. */
+  /** Queries use TCP from the start. */
   readonly usesTcp: boolean;
-  /** Time for a whole answer, whatever is tried meanwhile. */
+  /** Time for a complete answer, whatever is tried meanwhile. */
   readonly budgetMs: number;
   /** Queries of one container in flight. */
   readonly queriesMax: number;
@@ -20,20 +23,20 @@ export interface ForwardPolicy {
 
 export interface CachePolicy {
   readonly bytesMax: number;
-  /** What servers say of how long a reply lives is raised to this, and cut to that. */
+  /** TTLs of replies are raised to the first value and lowered to the second. */
   readonly ttlSecondsMin: number;
   readonly ttlSecondsMax: number;
-  /** Denials live as long as their SOA says, cut to this; 0 keeps none. */
+  /** Negative answers live as long as their SOA says, up to this; 0 caches none. */
   readonly negativeSecondsMax: number;
-  /** How long a denial without SOA lives; RFC 2308 wants 0. */
+  /** How long a negative answer without SOA lives; RFC 2308 requires 0. */
   readonly negativeSecondsWithoutSoa: number;
-  /** How long a reply that is over may still stand in for servers that do not answer; 0: never. */
+  /** How long an expired entry may be served while upstreams do not answer; 0: never. */
   readonly staleSecondsMax: number;
 }
 
-/** Names that are not asked outside whatever the routes say; a route of their own goes before. */
+/** Names that are never forwarded, whatever the routes say; a more specific route takes precedence. */
 export interface LocalOnlyPolicy {
-  /** Addresses of names without a dot. */
+  /** Addresses of single-label names. */
   readonly keepsDotless: boolean;
   /** Reverse names of private addresses. */
   readonly keepsPrivateReverse: boolean;
@@ -58,7 +61,6 @@ export const CACHE_DEFAULTS: CachePolicy = {
 
 export const LOCAL_ONLY_DEFAULTS: LocalOnlyPolicy = { keepsDotless: false, keepsPrivateReverse: false };
 
-/** All of it. */
 export interface UpstreamPolicy {
   readonly forward: ForwardPolicy;
   readonly cache: CachePolicy;

@@ -1,46 +1,46 @@
 /**
- * View: what one network namespace may know. It has the sources of names, in the order in which they count, and where
- * everything else goes. The registry makes a new one when any of that changes; the names themselves live in the tables of
- * their sources and are shared by all views.
+ * View: what one network namespace can resolve. It has the name sources, in order of precedence, and the upstreams for
+ * everything else. The registry replaces it when any of that changes; the names themselves are in the tables of their
+ * sources and are shared by all views.
  */
 import type { VisibleNames } from "./visible-names.ts";
 
-/** A nameserver, and the namespace it is dialled from: that pair, not the address alone, is a server. */
+/** A nameserver and the namespace it is queried from: the pair, not the address alone, identifies a server. */
 export interface Server {
-  /** "docker": Docker's own resolver behind us, for containers whose list of servers no interface tells. */
+  /** "docker": Docker's own resolver, for containers whose upstreams cannot be determined. */
   readonly from: "host" | "container" | "docker";
   readonly address: string;
   readonly port: number;
-  /** Asked only when the servers before it cannot be reached at all: what stands behind a stub resolver. */
+  /** Queried only when the servers before it cannot be reached at all: the server behind a stub resolver. */
   readonly isBackup?: boolean;
 }
 
-/** Who is asked for the names below one suffix. */
+/** The servers for names below one suffix. */
 export interface Route {
-  /** Lower-case wire labels that a name ends with, and how many they are; none for every name. */
+  /** Lower-case wire labels that a name ends with, and their number; none for every name. */
   readonly suffix: Uint8Array;
   readonly labelCount: number;
-  /** In their order, those that this container may ask; without any, nobody can tell. */
+  /** In order, those that this container may use; empty: such names cannot be resolved. */
   readonly servers: readonly Server[];
-  /** Such names exist nowhere outside: they are denied here. */
+  /** Such names exist in no upstream: they are denied locally. */
   readonly isLocal: boolean;
-  /** Who says so, in words. */
+  /** Where it was configured, as text. */
   readonly by?: string;
-  /** Servers that are left out, because they are asked from the host and this container has no way outside. */
+  /** Servers that are left out, because they are queried from the host and this container has no external network. */
   readonly withheld?: readonly Server[];
 }
 
-/** Where a name goes that nobody here holds. */
+/** The upstreams for names that are not local. */
 export interface Upstreams {
-  /** The longest suffix first; the last route has none, so that there is one for every name. */
+  /** Longest suffix first; the last route has an empty one, so that there is a route for every name. */
   readonly routes: readonly Route[];
-  /** Somebody set ndots: a dotless name is then completed by the client and never leaves. */
+  /** ndots was configured: a client then completes a single-label name and never sends it as it is. */
   readonly isNdotsSet: boolean;
 }
 
 export interface View {
   readonly names: readonly VisibleNames[];
   readonly upstreams: Upstreams;
-  /** Whoever asks in there gives up sooner than others do. */
+  /** A shorter time budget, for clients that time out sooner than others. */
   readonly budgetMs?: number;
 }

@@ -1,57 +1,57 @@
 /**
- * Names: what one container may see of one source of names. A source fills it and a query's way reads it; what a name
- * means there (links, a network's name behind a dot, a zone) is the source's own affair. A view holds one for each source,
- * in the order in which they count: the first that knows the name, or denies it, ends the search.
- *
- * Names are asked for by their wire labels and the hashes of these, which fall out while a question is read, so that a
- * lookup makes no object and no string.
+ * VisibleNames: what one container may see of one name source. The source fills it and the query side reads it. How a
+ * name is interpreted (links, NAME.NETWORK, zones) is up to the source. A view has one for each source, in order of
+ * precedence: the first that has the name, or denies it, ends the search.
+ * |
+ * Lookups use wire labels and their hashes, which parsing the question yields, so a lookup allocates no object and no
+ * string.
  */
 import type { Behaviour } from "./behaviour.ts";
 
-/** A name as a question brings it. */
+/** The name in a question. */
 export interface QuestionName {
-  /** In lower case, without the zero at its end; its first `foldedLength` bytes count. */
+  /** In lower case, without a terminating zero; only the first `foldedLength` bytes are valid. */
   readonly folded: Uint8Array;
   readonly foldedLength: number;
   readonly labelCount: number;
-  /** After how many bytes the first n labels end, and their hash; index 0 is the empty name. */
+  /** The length of the first n labels in bytes, and their hash; index 0 is the empty name. */
   readonly lengthOf: Uint8Array;
   readonly hashOf: Int32Array;
-  /** Where it stands in the letter case in which it was asked. */
+  /** The name with its letter case preserved, and its offset. */
   readonly spelled: Uint8Array;
   readonly spelledAt: number;
 }
 
-/** What a name stands for: all addresses of all who bear it, one after the other. */
+/** The addresses of a name: those of all containers with that name, concatenated. */
 export interface NameAddresses {
   readonly v4: Uint8Array;
   readonly v6: Uint8Array;
 }
 
-/** Where an address points back to. */
+/** The target of a PTR record. */
 export interface ReverseName {
-  /** The name on the wire, with its end; undefined where the wire has no room for it. */
+  /** The name in wire format, with its terminating zero; undefined where it is too long for that. */
   readonly target: Uint8Array | undefined;
 }
 
-/** What a source says of a name: nothing; that it is there; that it exists nowhere, and nobody else need be asked. */
+/** Result of a lookup: unknown; found; does not exist anywhere, so that the search ends. */
 export const MISS = 0;
 export const FOUND = 1;
 export const DENIED = 2;
 
-/** Told what is looked for and found, while somebody has a question explained. Whatever ends the search is told last. */
+/** Records the steps of a search, to explain a query. The step that ends the search is recorded last. */
 export interface NamesTrace {
   record(layer: "links" | "names", why: string): void;
 }
 
 const NOTHING: NameAddresses = { v4: new Uint8Array(0), v6: new Uint8Array(0) };
 
-/** One search through the sources, and what it has found; one object serves all questions. */
+/** One search through the sources, and its result; one object is reused for all questions. */
 export class NameSearch {
   readonly behaviour: Behaviour;
   trace: NamesTrace | undefined;
   addresses: NameAddresses = NOTHING;
-  /** Such a name exists nowhere else in the world. Another one may, with records of its own. */
+  /** No upstream has such a name. Otherwise one may have it, with other records. */
   isLocalOnly = false;
 
   constructor(behaviour: Behaviour) {
@@ -66,10 +66,10 @@ export class NameSearch {
 }
 
 export interface VisibleNames {
-  /** Where it looks, in its order, for people who want to know. */
+  /** Where it searches, in order, as text for people. */
   readonly places: readonly string[];
-  /** MISS, FOUND (`search` holds what), or DENIED. */
+  /** MISS, FOUND (the result is in `search`), or DENIED. */
   find(name: QuestionName, search: NameSearch): number;
-  /** Looks up the labels below in-addr.arpa or ip6.arpa, in lower case and with their hash. */
+  /** Looks up lower-case labels below in-addr.arpa or ip6.arpa, with their hash. */
   pointer(labels: Uint8Array, length: number, hash: number, behaviour: Behaviour): ReverseName | undefined;
 }

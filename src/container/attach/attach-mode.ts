@@ -1,6 +1,6 @@
 /**
- * Mode: what makes one namespace different from another for whoever attaches to it: which addresses are ours there, and
- * what has to stand beside sockets and rules. A container with Docker's resolver needs nothing beside.
+ * AttachMode: what differs between namespaces when they are attached: which addresses are captured, and what is needed
+ * besides sockets and rules. A container with Docker's resolver needs nothing else; a KIND node does.
  */
 import { type Capture, CONTAINER_CAPTURE } from "../capture/capture.ts";
 import type { Within } from "../rules/exchange.ts";
@@ -8,32 +8,32 @@ import type { ProbeResult } from "../rules/probe.ts";
 
 export interface AttachMode {
   /**
-   * Inside the namespace, before anything of ours is there: makes what the sockets need, and tells what is to lead to us.
-   * Called again when something may have changed: then each lead is bound where it was before.
+   * Called inside the namespace, before anything of ours exists there: prepares what the sockets need and returns the
+   * addresses to capture. Called again when they may have changed; each redirect then keeps the address it is bound to.
    */
   capture(): Capture;
-  /** The namespace's own queries come through, as they have just been seen to. */
-  onVerified(site: ServedNamespace): Promise<void>;
-  /** From here on new queries go to Docker's resolver again, in the namespace that `within` leads into. */
+  /** Called after a probe from inside the namespace succeeded. */
+  onVerified(namespace: ServedNamespace): Promise<void>;
+  /** Called when new queries are about to go to Docker's resolver again; `within` enters the namespace. */
   withdraw(within: Within): void;
-  /** Inside the namespace, where nothing of ours listens any more: takes back what `capture` made. */
+  /** Called inside the namespace, when nothing of ours listens there any more: reverts what `capture` prepared. */
   undo(): void;
 }
 
 /**
- * The namespace that is served, for whoever has to look into it. Once it is not any more nobody gets in by it: the first two
- * throw a Fault, and a probe finds out nothing.
+ * The served namespace, as a mode sees it. After the namespace is no longer served, `fd` and `within` throw a Fault,
+ * and a probe returns "unknown".
  */
 export interface ServedNamespace {
   readonly fd: number;
   readonly within: Within;
-  /** The zone of connection tracking in which queries that come to us are. */
+  /** The conntrack zone of the queries that are redirected to us. */
   readonly zone: number;
-  /** Sends a nonce query to an address, from inside the namespace or from another one. */
+  /** Sends a nonce query to an address, from this namespace or from another one. */
   readonly probe: (destination: string, from?: ProbeSource) => Promise<ProbeResult>;
 }
 
-/** Another namespace to ask from, and the port. */
+/** Another namespace to send a probe from, and the source port. */
 interface ProbeSource {
   readonly fd: number;
   readonly sourcePort: number;

@@ -1,5 +1,5 @@
 /**
- * AttachmentParts: what every attachment is given, and whom it tells.
+ * AttachmentParts: what every attachment is built from, and its callbacks.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import type { RuleBackendChoice } from "../../base/model/rule-backend.ts";
@@ -9,29 +9,30 @@ import type { EngineHost } from "../namespace/engine-host.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
 import type { OpenEndpoint } from "./endpoint.ts";
 
-/** What helps where there are too few descriptors. */
-export const MORE_DESCRIPTORS = "Raise the limit of open files: LimitNOFILE= under systemd, ulimit -n in a shell.";
+/** The remedy for too few file descriptors. */
+export const MORE_DESCRIPTORS =
+  "Raise the limit of open files: LimitNOFILE= under systemd, ulimit -n in a shell, --ulimit nofile= in a container.";
 
 export interface AttachmentParts {
   readonly runner: NamespaceRunner;
   readonly host: () => EngineHost;
-  /** Opens the namespace that is claimed, or throws a Fault that says why it is not to be believed. */
+  /** Opens the claimed namespace, or throws a Fault if it is not the container's. */
   readonly prove: (claim: NamespaceClaim) => ProvenNamespace;
   readonly memory: NetlinkMemory;
   readonly ruleBackend: RuleBackendChoice;
-  /** How many files and sockets this process may have. */
+  /** The process's limit of open files. */
   readonly descriptorsMax: number;
-  /** Another connection tracking zone each time. */
+  /** Returns a new conntrack zone each time. */
   readonly nextZone: () => number;
   readonly openEndpoint: OpenEndpoint;
-  /** Holds copies of what a namespace is served by, as long as it is. */
+  /** Hands copies of a namespace's descriptors to the keeper for as long as it is served. */
   readonly keep?: Keep | undefined;
-  /** What a process before us served this namespace by and left to us; told once. */
+  /** What the previous process handed over for this namespace; returned once. */
   readonly inherit?: ((id: NamespaceId) => HeldNamespace | undefined) | undefined;
-  /** Told whose counters grow from now on, and when they no longer do. */
+  /** Called when an endpoint starts and stops counting. */
   readonly onServing?: (containerId: string, counters: Readonly<Record<string, number>>, isServing: boolean) => void;
-  /** It is in another state. */
+  /** Called when the state changes. */
   readonly onState: () => void;
-  /** Foreign rules changed in this namespace, or may have. */
+  /** Called when foreign rules in this namespace have changed or may have. */
   readonly onForeignChange: () => void;
 }

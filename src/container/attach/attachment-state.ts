@@ -1,5 +1,5 @@
 /**
- * AttachmentState: how far dns11 is in one namespace, and why no further.
+ * AttachmentState: whether one namespace is attached, and if not, why.
  */
 export type AttachmentState =
   | { readonly kind: "opening" }

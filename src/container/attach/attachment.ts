@@ -1,18 +1,18 @@
 /**
- * Attachment: dns11 in one namespace, from the first look to the last.
+ * Attachment: dns11 in one network namespace, from opening to closing.
  *
- *   opening --(sockets, rules)--> verifying --(the probe came through)--> attached
- *      |                             |                                       |  foreign rules changed, or time passed:
- *      | a step failed               | it did not, twice                     |  probe again, serving meanwhile
- *      v                             v                                       v
- *    failed <-------------------- handed back to Docker's resolver <--- it did not, twice
- *      |  after a while, or when foreign rules change
- *      +--> on trial, still called failed: rules that lead only probes to us --(one came through; rules for all)--> attached
+ *   opening --(sockets, rules)--> verifying --(probe succeeded)--> attached
+ *      |                             |                                |  foreign rules changed, or the interval passed:
+ *      | a step failed               | probe failed twice             |  probe again while serving
+ *      v                             v                                v
+ *    failed <-------------------- handed back to Docker's resolver <--- probe failed twice
+ *      |  after a backoff, or when foreign rules change
+ *      +--> trial, still "failed": rules redirect only probes --(probe succeeded; install all rules)--> attached
  *
- *   any state --(not wanted any more)--> draining --> closed
+ *   any state --(no longer desired)--> draining --> closed
  *
- * Whatever fails, the namespace is left as it was found, with Docker's own resolver answering; and as long as it would
- * fail again, trying again touches nobody's queries but our own.
+ * After any failure the namespace is left as it was found and Docker's resolver answers. A retry that would fail again
+ * affects only our own probes, never a client's query.
  */
 import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";
 
@@ -35,7 +35,7 @@ import type { AttachMode } from "./attach-mode.ts";
 import { closeLater, openServing, removeRules } from "./open-serving.ts";
 import { type AttachmentParts, MORE_DESCRIPTORS } from "./attachment-parts.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { type Serving, heldOf, listeningOf, planInputOf, servedNamespaceOf } from "./serving.ts";
+import { type Serving, heldOf, listenAddressesOf, planInputOf, servedNamespaceOf } from "./serving.ts";
 import type { AttachmentState } from "./attachment-state.ts";
 
 export class Attachment {
@@ -50,9 +50,9 @@ export class Attachment {
   #isVerifying = false;
   #isDraining = false;
   #repairs = 0;
-  /** Under these the kernel tells of changes of ours, also of those of a socket that is on its way out. */
+  /** Netlink ports under which the kernel reports our own changes, including those of a socket that is closing. */
   readonly #ownPorts = new Set<number>();
-  /** TCP conversations with Docker's resolver that were under way when we came. */
+  /** Client ports of TCP connections to Docker's resolver that were open when we attached. */
   #spared: readonly number[] = [];
 
   constructor(claim: NamespaceClaim, mode: AttachMode, view: View, parts: AttachmentParts) {
@@ -71,14 +71,14 @@ export class Attachment {
   }
 
   get listening(): readonly ListenAddress[] {
-    return listeningOf(this.#serving?.pairs ?? []);
+    return listenAddressesOf(this.#serving?.pairs ?? []);
   }
 
   get counters(): Readonly<Record<string, number>> | undefined {
     return this.#serving?.endpoint.counters;
   }
 
-  /** What serves the namespace now, as whoever opened it knows it. */
+  /** The endpoint that serves the namespace now. */
   get endpoint(): Endpoint | undefined {
     return this.#serving?.endpoint;
   }
@@ -87,7 +87,7 @@ export class Attachment {
     return this.#serving?.endpoint.inFlight ?? 0;
   }
 
-  /** How often queries came through again because its rules, which somebody had taken away, were made anew. */
+  /** How often re-creating flushed rules made queries arrive again. */
   get repairs(): number {
     return this.#repairs;
   }
@@ -97,25 +97,29 @@ export class Attachment {
     this.#serving?.endpoint.setView(view);
   }
 
-  /** Goes in, makes sockets and rules, and begins to serve. One synchronous step: it holds whole, or nothing is left. */
+  /**
+   * Enters the namespace, creates sockets and rules, and starts serving. One synchronous step: all of it or nothing.
+   */
   open(): void {
     if (this.#state.kind === "closed" || this.#serving !== undefined) return;
     try {
-      this.#namespace ??= this.#proven();
-      this.#serving = this.#begin(this.#namespace);
-      // One that failed before is called so until a probe has come through.
+      this.#namespace ??= this.#openNamespace();
+      this.#serving = this.#startServing(this.#namespace);
+      // After a failure the state stays "failed" until a probe succeeds.
       if (this.#state.kind === "opening") this.#become({ kind: "verifying", sinceMs: Date.now() });
     } catch (error) {
-      this.#failBy(error, "ATTACH_FAILED");
+      this.#failWith(error, "ATTACH_FAILED");
     }
   }
 
-  /** Whether there are rules to be verified. */
+  /** Whether rules are installed and can be verified. */
   get isOpen(): boolean {
     return this.#serving !== undefined;
   }
 
-  /** Sends a nonce query through the rules. One that fails on trial, or two in a row while serving, hand back. */
+  /**
+   * Sends a nonce query through the rules. One failure on trial, or two in a row while serving, hands back to Docker.
+   */
   async verify(): Promise<void> {
     const serving = this.#serving;
     const namespace = this.#namespace;
@@ -126,50 +130,50 @@ export class Attachment {
       if (result.kind === "works" && serving.isTrial && this.#serving === serving && !this.#isDraining) {
         serving.rules.replaceRules(servingPlan(planInputOf(serving, this.#spared)));
         serving.isTrial = false;
-        this.#verified();
-        // Once more as everybody's queries go, which foreign rules about marks may tell from the trial's.
+        this.#markVerified();
+        // Probe again without the trial mark: foreign rules that match marks may treat clients' queries differently.
         result = await this.#probe(serving, namespace.fd);
       }
       if (result.kind === "broken" && !serving.isTrial && this.#serving === serving && !this.#isDraining) {
-        const areRulesAnew = this.#repair(serving, namespace.fd);
+        const wereReinstalled = this.#repair(serving, namespace.fd);
         result = await this.#probe(serving, namespace.fd);
-        if (areRulesAnew && result.kind === "works") this.#repairs++;
+        if (wereReinstalled && result.kind === "works") this.#repairs++;
       }
-      // While it drains nothing new comes through, and must not.
+      // A draining namespace receives no new queries, so a probe must fail.
       if (this.#serving !== serving || this.#isDraining) return;
-      if (result.kind === "works") await this.#verifiedWhole(serving, namespace.fd);
+      if (result.kind === "works") await this.#completeVerification(serving, namespace.fd);
       else if (result.kind === "unknown") this.#postpone();
       else this.#handBack(namespace.fd, result.failures);
     } catch (error) {
-      if (this.#serving === serving) this.#failBy(error, "PROBE_FAILED");
+      if (this.#serving === serving) this.#failWith(error, "PROBE_FAILED");
     } finally {
       this.#isVerifying = false;
     }
   }
 
-  /** Other addresses may be ours now: what is missing is bound, and the rules are made anew, in one step. */
+  /** The captured addresses may have changed: binds what is missing and re-creates the rules in one step. */
   updateCapture(): void {
     const serving = this.#serving;
     const namespace = this.#namespace;
     if (serving === undefined || namespace === undefined || this.#isDraining) return;
     try {
-      const { capture, pairs, added } = this.#parts.runner.within(namespace.fd, () => this.#exchange(serving));
+      const { capture, pairs, added } = this.#parts.runner.within(namespace.fd, () => this.#updateRules(serving));
       serving.endpoint.add(added);
       Object.assign(serving, { capture, pairs, bound: [...serving.bound, ...added] });
       this.#renewHold(serving);
     } catch (error) {
-      this.#failBy(error, "REFIT_FAILED");
+      this.#failWith(error, "REFIT_FAILED");
     }
   }
 
-  #exchange({ bound, rules: keeper, zone, isTrial }: Serving): Pick<Serving, "capture" | "pairs"> & {
+  #updateRules({ bound, rules, zone, isTrial }: Serving): Pick<Serving, "capture" | "pairs"> & {
     readonly added: readonly NamespaceSockets[];
   } {
     const capture = this.mode.capture();
     const { pairs, added } = pairsFor(capture.redirects, bound);
     try {
       const input = planInputOf({ capture, pairs, zone }, this.#spared);
-      keeper.replaceTables(isTrial ? trialPlan(input) : servingPlan(input));
+      rules.replaceTables(isTrial ? trialPlan(input) : servingPlan(input));
       return { capture, pairs, added };
     } catch (error) {
       closeSockets(added);
@@ -177,21 +181,21 @@ export class Attachment {
     }
   }
 
-  /** New queries go to Docker's resolver from here on; those that are being answered still are. */
+  /** Sends new queries to Docker's resolver from now on; queries in flight are still answered. */
   async drain(): Promise<void> {
     const serving = this.#serving;
     if (serving === undefined) return;
     this.#isDraining = true;
     this.#withdraw();
-    const { endpoint, rules: keeper } = serving;
-    keeper.replaceRules(drainingPlan(planInputOf(serving, this.#spared), endpoint.tcpClientPorts));
+    const { endpoint, rules } = serving;
+    rules.replaceRules(drainingPlan(planInputOf(serving, this.#spared), endpoint.tcpClientPorts));
     const deadlineMs = performance.now() + LIMITS.drainMs;
-    // What had arrived before the rules changed still waits in the socket: leave only when nothing came for a while.
+    // Queries that arrived before the rules changed still wait in the socket: leave once nothing has come for a while.
     let before;
     do {
       before = endpoint.counters["queries"];
       await sleep(LIMITS.drainQuietMs);
-      // Timers come before sockets: where others' rules took the time, nobody has looked into ours yet.
+      // Timers run before sockets: after a long iptables call our sockets have not been read yet.
       await nextRound();
     } while (
       (endpoint.counters["queries"] !== before || endpoint.inFlight > 0 || endpoint.tcpClientPorts.length > 0) &&
@@ -199,26 +203,26 @@ export class Attachment {
     );
   }
 
-  /** Serves nobody anew and touches no rule: somebody else is about to go on by the same sockets. */
+  /** Accepts no new queries and touches no rule: the next process is about to take over the same sockets. */
   pause(): void {
     this.#isDraining = true;
     const serving = this.#serving;
     if (serving === undefined) return;
     const { bound, pairs } = serving;
-    const numbers = serving.endpoint.pause();
-    serving.bound = bound.map((pair, index) => ({ ...pair, ...numbers[index] }));
+    const descriptors = serving.endpoint.pause();
+    serving.bound = bound.map((pair, index) => ({ ...pair, ...descriptors[index] }));
     serving.pairs = pairs.map((pair) => serving.bound[bound.indexOf(pair)] as NamespaceSockets);
     this.#renewHold(serving);
   }
 
-  /** Nobody did. */
+  /** Continues after a hand-over that did not happen. */
   resume(): void {
     this.#isDraining = false;
     this.#serving?.endpoint.resume();
     this.updateCapture();
   }
 
-  /** Somebody else serves the namespace by now: everything stays as it is, and only we go. */
+  /** Lets go after a hand-over: another process serves the namespace, so rules and sockets stay. */
   abandon(): void {
     const serving = this.#serving;
     this.#serving = undefined;
@@ -230,7 +234,7 @@ export class Attachment {
     this.close();
   }
 
-  /** Leaves, at once and without a trace. */
+  /** Leaves at once and removes everything. */
   close(): void {
     if (this.#state.kind === "closed") return;
     this.#stopServing();
@@ -251,7 +255,7 @@ export class Attachment {
     return await probe(within, destination, endpoint.probeTarget, isTrial, sourcePort);
   }
 
-  #begin(namespace: { readonly fd: number; readonly id: NamespaceId }): Serving {
+  #startServing(namespace: { readonly fd: number; readonly id: NamespaceId }): Serving {
     const { serving, spared } = openServing(namespace, {
       containerId: this.claim.containerId,
       mode: this.mode,
@@ -267,7 +271,7 @@ export class Attachment {
     return serving;
   }
 
-  /** Where there is no nf_tables, there is nobody who tells; the timer looks more often then. */
+  /** Without nf_tables the kernel reports no changes; the verification timer is shorter then. */
   #watchRules(): NftWatch | undefined {
     try {
       return new NftWatch(this.#ownPorts, () => this.#parts.onForeignChange());
@@ -277,45 +281,45 @@ export class Attachment {
     }
   }
 
-  /** The kernel gives the lowest number that is free: a high one says how many are taken. */
-  #proven(): ProvenNamespace {
+  /** The kernel assigns the lowest free descriptor number, so a high number ruleBackend that few are left. */
+  #openNamespace(): ProvenNamespace {
     const proven = this.#parts.prove(this.claim);
     const { descriptorsMax } = this.#parts;
     if (proven.fd < descriptorsMax - LIMITS.descriptorsReserved) return proven;
     closeQuietly(proven.fd);
-    throw new Fault("EMFILE", `All but a few of the ${descriptorsMax} descriptors are taken`, {
+    throw new Fault("EMFILE", `Almost all of the ${descriptorsMax} file descriptors are in use`, {
       remedy: MORE_DESCRIPTORS,
     });
   }
 
-  /** Where nobody owns our rules, somebody else may have flushed them: they are made anew, in the same step as any other. */
+  /** Re-creates rules that no process owns, because anybody may have flushed them. Returns whether it did. */
   #repair(serving: Serving, fd: number): boolean {
-    const { runner, memory, ruleBackend: means } = this.#parts;
-    if (means.backend === "nft-owner") return false;
+    const { runner, memory, ruleBackend } = this.#parts;
+    if (ruleBackend.backend === "nft-owner") return false;
     const plans = servingPlan(planInputOf(serving, this.#spared));
     runner.within(fd, () => serving.rules.install(plans, installedRules(memory)));
     return true;
   }
 
-  #verified(): void {
-    this.#forgetSpared();
+  #markVerified(): void {
+    this.#stopSparing();
     const sinceMs = this.#state.kind === "attached" ? this.#state.sinceMs : Date.now();
     this.#become({ kind: "attached", sinceMs, verifiedMs: Date.now() });
   }
 
-  /** What the mode needs is seen to before it is said that all is well. */
-  async #verifiedWhole(serving: Serving, fd: number): Promise<void> {
-    const site = servedNamespaceOf(serving, {
+  /** Runs the mode's own checks before the namespace counts as verified. */
+  async #completeVerification(serving: Serving, fd: number): Promise<void> {
+    const namespace = servedNamespaceOf(serving, {
       fd,
       runner: this.#parts.runner,
       probe: async (destination, from) => await this.#probe(serving, from?.fd ?? fd, destination, from?.sourcePort),
     });
-    await this.mode.onVerified(site);
-    if (this.#serving === serving && !this.#isDraining) this.#verified();
+    await this.mode.onVerified(namespace);
+    if (this.#serving === serving && !this.#isDraining) this.#markVerified();
   }
 
-  /** Conversations that were under way when we came are over by the first routine verification. */
-  #forgetSpared(): void {
+  /** By the first routine verification the connections that were open when we attached have ended. */
+  #stopSparing(): void {
     const serving = this.#serving;
     if (this.#state.kind !== "attached" || this.#spared.length === 0 || serving === undefined) return;
     if (Date.now() - this.#state.sinceMs < LIMITS.verifyEveryMs / 2) return;
@@ -323,12 +327,12 @@ export class Attachment {
     serving.rules.replaceRules(servingPlan(planInputOf(serving, this.#spared)));
   }
 
-  /** What serves goes on serving, and is asked again later; what does not serve yet is tried again later. */
+  /** An attached namespace keeps serving and is probed again later; one that is not attached yet is retried later. */
   #postpone(): void {
     if (this.#state.kind !== "attached") {
       this.#fail(
         "PROBE_FAILED" satisfies FailureCode,
-        "no probe could be sent: the process is out of descriptors or memory",
+        "cannot send a probe: dns11 is out of file descriptors or memory",
         [],
       );
     }
@@ -339,12 +343,12 @@ export class Attachment {
     try {
       culprits = this.#parts.runner.within(fd, () => findCulprits(this.#parts.memory));
     } catch (error) {
-      culprits = [`the rules of the namespace cannot be read: ${reasonOf(error)}`];
+      culprits = [`cannot read the rules of the namespace: ${reasonOf(error)}`];
     }
-    this.#fail("UNVERIFIED" satisfies FailureCode, `queries do not come through: ${failures.join("; ")}`, culprits);
+    this.#fail("UNVERIFIED" satisfies FailureCode, `queries do not reach dns11: ${failures.join("; ")}`, culprits);
   }
 
-  #failBy(error: unknown, fallback: FailureCode): void {
+  #failWith(error: unknown, fallback: FailureCode): void {
     if (isInternalError(error)) guard.report(error, "attach");
     this.#fail(failureCode(error, fallback), reasonOf(error), []);
   }
@@ -360,7 +364,7 @@ export class Attachment {
     this.#serving = undefined;
     serving.isEnded = true;
     this.#withdraw();
-    // The rules first: from then on nobody is led to sockets that are going away.
+    // The rules first, so that nothing is redirected to sockets that are about to close.
     removeRules(serving.rules, this.#ownPorts);
     serving.endpoint.close();
     serving.hold?.release();
@@ -388,7 +392,7 @@ export class Attachment {
   }
 }
 
-/** Our own word for what failed; what the kernel calls it stands in the reason. */
+/** The status code of a failure; the kernel's error is part of the reason. */
 function failureCode(error: unknown, otherwise: FailureCode): string {
   if (codeOf(error) === "EMFILE" || codeOf(error) === "ENFILE") return "NO_DESCRIPTORS" satisfies FailureCode;
   return error instanceof Fault && !(error instanceof SystemFault) ? error.code : otherwise;

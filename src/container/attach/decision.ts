@@ -1,5 +1,5 @@
 /**
- * Decision: whether dns11 serves a container, and if not, why: in words for the person who asks `dns11 status`.
+ * Decision: whether dns11 serves a container, and if not, why, as `dns11 status` prints it.
  */
 import type { OnlyFilter } from "../../base/model/only.ts";
 import { LIMITS } from "../../base/limits.ts";
@@ -25,15 +25,19 @@ export function decide(
   policy: LabelPolicy = LABEL_DEFAULTS,
 ): Decision {
   const { networkMode } = fact;
-  if (networkMode === "host") return skip("host-network", "it uses the host's network, which is not ours");
+  if (networkMode === "host") return skip("host-network", "it uses the host's network");
   if (networkMode.startsWith("container:")) {
     const other = networkMode.slice("container:".length).slice(0, 12);
-    return skip("shares-namespace", `it shares the namespace of container ${other} and is served with it, if that is`);
+    return skip(
+      "shares-namespace",
+      `it shares the network namespace of container ${other} and is served exactly if that one is`,
+    );
   }
-  // The one thing that an image may say itself: its containers are left alone.
-  const isImages = !Object.hasOwn(fact.labels, ENABLE_LABEL);
-  const label = readLabel((isImages ? fact.imageLabels.labels : fact.labels)[ENABLE_LABEL]);
-  if (!label.isEnabled) return skip("opted-out", `its ${isImages ? "image's " : ""}label ${ENABLE_LABEL} says so`);
+  // Opting out is the only setting that an image may make for its containers.
+  const isFromImage = !Object.hasOwn(fact.labels, ENABLE_LABEL);
+  const label = readLabel((isFromImage ? fact.imageLabels.labels : fact.labels)[ENABLE_LABEL]);
+  if (!label.isEnabled)
+    return skip("opted-out", `its ${isFromImage ? "image's " : ""}label ${ENABLE_LABEL} disables dns11`);
   const labels = effectiveLabels(fact, policy);
   const warnings = [
     label.warning,
@@ -49,22 +53,29 @@ export function decide(
 function decideByNetworks(
   fact: ContainerFact,
   networkOf: (id: string) => NetworkFact | undefined,
-  isChosen: boolean,
+  isSelectedByFilters: boolean,
 ): Decision {
   const userDefined = fact.endpoints.filter((endpoint) => isUserDefined(endpoint.networkName));
-  if (userDefined.length === 0 && fact.networkMode === "none") return skip("no-network", "it has no network");
+  if (userDefined.length === 0 && fact.networkMode === "none")
+    return skip("no-network", "it has no network (network mode none)");
   if (userDefined.length === 0) {
-    return skip("default-network-only", "it is on no user-defined network, so it has no resolver at 127.0.0.11");
+    return skip(
+      "default-network-only",
+      "it is on no user-defined network, so Docker gives it no resolver at 127.0.0.11",
+    );
   }
   const swarm = userDefined.find((endpoint) => networkOf(endpoint.networkId)?.scope === "swarm");
   if (swarm !== undefined) {
-    return skip("swarm-network", `its network "${swarm.networkName}" is a swarm's, whose services only dockerd knows`);
+    return skip(
+      "swarm-network",
+      `its network "${swarm.networkName}" is a swarm network, and only dockerd knows the names of swarm services`,
+    );
   }
-  if (!isChosen) return skip("not-selected", "no --only filter selects it");
+  if (!isSelectedByFilters) return skip("not-selected", "no --only filter matches it");
   return { kind: "serve" };
 }
 
-/** All labels that were named, and any of the networks: as `docker ps --filter` reads several filters. */
+/** All of the labels and any of the networks must match, as with several filters of `docker ps --filter`. */
 function isSelected({ endpoints }: ContainerFact, labels: Labels, only: readonly OnlyFilter[]): boolean {
   const networks = only.filter((filter) => filter.kind === "network");
   const hasLabels = only.every((filter) => {
@@ -77,24 +88,24 @@ function isSelected({ endpoints }: ContainerFact, labels: Labels, only: readonly
 }
 
 function readLabel(text: string | undefined): { readonly isEnabled: boolean; readonly warning?: string } {
-  const word = text?.trim().toLowerCase();
-  if (word === undefined || YES.has(word)) return { isEnabled: true };
-  if (NO.has(word)) return { isEnabled: false };
+  const value = text?.trim().toLowerCase();
+  if (value === undefined || YES.has(value)) return { isEnabled: true };
+  if (NO.has(value)) return { isEnabled: false };
   return {
     isEnabled: true,
-    warning: `its label ${ENABLE_LABEL}="${shortened(text ?? "", LIMITS.labelCharsShown)}" is neither true nor false; it is served as if the label were not there`,
+    warning: `invalid label ${ENABLE_LABEL}="${shortened(text ?? "", LIMITS.labelCharsShown)}": use true or false; the label is ignored`,
   };
 }
 
-/** A node that somebody wanted back as it was. */
+/** A node that a user detached. */
 export const DETACHED: Decision = skip(
   "kind-detached",
-  "it was detached with `dns11 kind detach`, until it is started anew or attached again",
+  "it was detached with `dns11 kind detach`; it is served again after a restart or `dns11 kind attach`",
 );
 
-/** dns11 died by it more than once. */
-export function quarantined(why: string): Decision {
-  return skip("quarantined", why);
+/** A container that crashed dns11 more than once. */
+export function quarantined(reason: string): Decision {
+  return skip("quarantined", reason);
 }
 
 function skip(code: SkipCode, reason: string): Decision {

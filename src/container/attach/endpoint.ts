@@ -1,32 +1,31 @@
 /**
- * What attaching needs from elsewhere: somebody who listens on the sockets it makes.
+ * Endpoint: what answers queries on the sockets of one namespace. The query side implements it.
  */
 import type { Server, View } from "../../base/model/view.ts";
 import type { NamespaceSockets } from "../namespace/sockets.ts";
 import type { ProbeTarget } from "../rules/probe.ts";
 
-/** What serves one namespace, from its sockets. */
 export interface Endpoint {
   readonly probeTarget: ProbeTarget;
   setView(view: View): void;
-  /** Takes over further sockets. */
+  /** Listens on further sockets, too. */
   add(sockets: readonly NamespaceSockets[]): void;
-  /** Queries that are being asked upstream for this namespace. */
+  /** Queries of this namespace that are in flight upstream. */
   readonly inFlight: number;
-  /** Client ports of TCP connections on which something is still to be said. */
+  /** Client ports of TCP connections on which an answer is still due. */
   readonly tcpClientPorts: readonly number[];
   readonly counters: Readonly<Record<string, number>>;
-  /** Leaves what comes in the sockets; what has come is still answered. Their numbers are others then, in the same order. */
+  /** Stops reading from the sockets and still answers what was read. Returns the new descriptors, in the same order. */
   pause(): readonly Pick<NamespaceSockets, "udp" | "tcp">[];
   resume(): void;
   close(): void;
 }
 
-/** Opens a socket to a server, from inside the namespace or from the engine's host. */
+/** Opens a socket to a server, in the namespace or on the engine's host. */
 type DialUpstream = (server: Server, type: "udp" | "tcp") => number;
 
-/** Takes over the sockets, and closes them in the end. */
+/** Takes ownership of the sockets. */
 export type OpenEndpoint = (sockets: readonly NamespaceSockets[], view: View, dial: DialUpstream) => Endpoint;
 
-/** The same for one container, whose queries are kept under its id. */
+/** The same for one container, under whose id queries are recorded. */
 export type OpenEndpointFor = (containerId: string) => OpenEndpoint;

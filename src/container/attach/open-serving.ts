@@ -1,6 +1,6 @@
 /**
- * Opening: into a namespace, sockets and rules made, and the endpoint that serves from them; or the same with what another
- * process served by until now, which loses no query on the way. One synchronous step: it holds whole, or nothing is left.
+ * OpenServing: creates sockets, rules and the endpoint of one namespace, or takes over those of the previous process
+ * without losing a query. One synchronous step: all of it or nothing.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { Fault } from "../../base/lib/fault.ts";
@@ -19,103 +19,103 @@ import type { AttachMode } from "./attach-mode.ts";
 import type { AttachmentParts } from "./attachment-parts.ts";
 import { type Serving, planInputOf } from "./serving.ts";
 
-/** Who opens. */
+/** The attachment that opens, and what it needs. */
 interface OpenRequest {
   readonly containerId: string;
   readonly mode: AttachMode;
   readonly view: View;
   readonly parts: AttachmentParts;
-  /** Only probes are to be led to us. */
+  /** Redirect only probes. */
   readonly isTrial: boolean;
-  /** Under these the kernel tells of changes of ours. */
+  /** Netlink ports under which the kernel reports our own changes. */
   readonly ownPorts: Set<number>;
-  /** Inside the namespace, before there are rules of ours. */
+  /** Called inside the namespace, before our rules exist. */
   readonly watchRules: () => void;
 }
 
-/** What a step has made so far: all that has to be taken back if the next one fails. */
+/** What has been created so far and must be rolled back if a later step fails. */
 interface OpenedParts extends Pick<Serving, "capture" | "pairs" | "bound" | "rules" | "zone"> {
   readonly spared: readonly number[];
 }
 
 export function openServing(
   namespace: { readonly fd: number; readonly id: NamespaceId },
-  opener: OpenRequest,
+  request: OpenRequest,
 ): { readonly serving: Serving; readonly spared: readonly number[] } {
-  const { parts, containerId, view, isTrial } = opener;
+  const { parts, containerId, view, isTrial } = request;
   const { runner, host, openEndpoint } = parts;
-  const left = parts.inherit?.(namespace.id);
-  const { spared, ...made } =
-    left === undefined ? openFresh(namespace.fd, opener) : takeOver(namespace.fd, left, opener);
+  const held = parts.inherit?.(namespace.id);
+  const { spared, ...opened } =
+    held === undefined ? openFresh(namespace.fd, request) : takeOver(namespace.fd, held, request);
   try {
     const lifetime = { isEnded: false };
-    const endpoint = openEndpoint(made.bound, view, (server, type) => {
+    const endpoint = openEndpoint(opened.bound, view, (server, type) => {
       if (lifetime.isEnded) throw new Fault("ENDED", "The namespace is not served any more");
       return dialIn(runner, server.from === "host" ? host().network : namespace.fd, server, type);
     });
     parts.onServing?.(containerId, endpoint.counters, true);
     const serving: Serving = Object.assign(lifetime, {
-      ...made,
+      ...opened,
       endpoint,
-      isTrial: isTrial && left === undefined,
+      isTrial: isTrial && held === undefined,
       hold: undefined,
     });
     return { serving, spared };
   } catch (error) {
-    rollBack(namespace.fd, opener, made.rules, made.bound);
+    rollBack(namespace.fd, request, opened.rules, opened.bound);
     throw error;
   }
 }
 
-function openFresh(fd: number, opener: OpenRequest): OpenedParts {
-  const { parts, mode, isTrial, ownPorts, watchRules } = opener;
-  const { runner, memory, ruleBackend: means } = parts;
-  // What connection tracking remembers of the sockets before leads to ports that nobody has any more.
+function openFresh(fd: number, request: OpenRequest): OpenedParts {
+  const { parts, mode, isTrial, ownPorts, watchRules } = request;
+  const { runner, memory, ruleBackend } = parts;
+  // A new zone, because conntrack entries of earlier sockets point to ports that are closed now.
   const zone = parts.nextZone();
   let sockets: readonly NamespaceSockets[] = [];
   let rules: RuleSet | undefined;
   let isTouched = false;
   try {
     return runner.within(fd, () => {
-      const standing = requireUnserved(memory);
+      const orphaned = requireUnserved(memory);
       isTouched = true;
-      // First, so that its number is the lowest: the kernel closes a dead process's descriptors in their order, and the
-      // rules must be gone before the sockets that they lead to.
-      rules = openRuleSet(means, memory, fd);
+      // First, so that its descriptor number is the lowest: the kernel closes a dead process's descriptors in order,
+      // and the rules must be gone before the sockets that they redirect to.
+      rules = openRuleSet(ruleBackend, memory, fd);
       if (rules.netlinkPort !== undefined) ownPorts.add(rules.netlinkPort);
       const capture = mode.capture();
       const spared = tcpClientPortsOf(DOCKER_RESOLVER);
       sockets = bindSockets(capture.redirects);
       watchRules();
       const input = planInputOf({ capture, pairs: sockets, zone }, spared);
-      rules.install(isTrial ? trialPlan(input) : servingPlan(input), standing);
+      rules.install(isTrial ? trialPlan(input) : servingPlan(input), orphaned);
       return { capture, pairs: sockets, bound: sockets, rules, zone, spared };
     });
   } catch (error) {
-    if (isTouched) rollBack(fd, opener, rules, sockets);
+    if (isTouched) rollBack(fd, request, rules, sockets);
     throw error;
   }
 }
 
-/** The same sockets, rules and zone: whoever waits for an answer in there is given it by us. */
-function takeOver(fd: number, left: HeldNamespace, opener: OpenRequest): OpenedParts {
-  const { parts, mode, ownPorts, watchRules } = opener;
-  const { runner, memory, ruleBackend: means } = parts;
-  const rules = inheritRuleSet(means, memory, left);
+/** Takes over the sockets, rules and zone, so that waiting clients get their answers from us. */
+function takeOver(fd: number, held: HeldNamespace, request: OpenRequest): OpenedParts {
+  const { parts, mode, ownPorts, watchRules } = request;
+  const { runner, memory, ruleBackend } = parts;
+  const rules = inheritRuleSet(ruleBackend, memory, held);
   if (rules.netlinkPort !== undefined) ownPorts.add(rules.netlinkPort);
-  let bound: readonly NamespaceSockets[] = left.pairs;
+  let bound: readonly NamespaceSockets[] = held.pairs;
   try {
     return runner.within(fd, () => {
       const capture = mode.capture();
-      const { pairs, added } = pairsFor(capture.redirects, left.pairs);
-      bound = [...left.pairs, ...added];
+      const { pairs, added } = pairsFor(capture.redirects, held.pairs);
+      bound = [...held.pairs, ...added];
       watchRules();
-      const { zone, spared } = left;
+      const { zone, spared } = held;
       rules.replaceTables(servingPlan(planInputOf({ capture, pairs, zone }, spared)));
       return { capture, pairs, bound, rules, zone, spared };
     });
   } catch (error) {
-    rollBack(fd, opener, rules, bound);
+    rollBack(fd, request, rules, bound);
     throw error;
   }
 }
@@ -131,7 +131,7 @@ function rollBack(
   parts.runner.within(fd, () => mode.undo());
 }
 
-/** Takes the rules away; the socket that owned them follows when that costs nothing any more. */
+/** Removes the rules. The netlink socket that owned them closes later, when that is cheap. */
 export function removeRules(rules: RuleSet, ownPorts: Set<number>): void {
   rules.remove();
   closeLater(() => {

@@ -1,6 +1,6 @@
 /**
- * Reconciler: makes what is attached into what should be, one namespace at a time and at its own pace. Whoever wants
- * something changed only says so; the worker looks at what is wanted now, not at how it came about.
+ * Reconciler: attaches and detaches namespaces until they match the desired state, one namespace at a time. Callers
+ * only set the desired state; the worker acts on what is desired now, not on the sequence of changes.
  */
 import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";
 
@@ -19,39 +19,39 @@ import type { AttachmentState } from "./attachment-state.ts";
 export interface DesiredAttachment {
   readonly claim: NamespaceClaim;
   readonly view: View;
-  /** The same object as long as nothing else is to be done with the namespace. */
+  /** The same object as long as the namespace is to be served in the same way. */
   readonly mode: AttachMode;
 }
 
-/** Told when a namespace's state changes, for the log. */
+/** Called when a namespace's state changes, for the log. */
 export type OnAttachmentState = (containerId: string, state: AttachmentState) => void;
 
 interface ReconcilerEntry {
   desired: DesiredAttachment | undefined;
   attachment: Attachment | undefined;
   attempts: number;
-  /** Trying again what failed, later and later. */
+  /** Retries a failed attachment, with backoff. */
   timer: NodeJS.Timeout | undefined;
-  /** A look at what foreign rules have changed. */
+  /** Probes after foreign rules changed. */
   changeTimer: NodeJS.Timeout | undefined;
   lastProbeMs: number;
 }
 
-/** Between two looks at a verification that somebody else began. */
+/** How often to poll a verification that was already running. */
 const REPAIR_POLL_MS = 10;
 
-/** What came of a repair: its rules are made anew, it is attached anew, or it cannot be. */
+/** The result of a repair: rules re-created, attached again, or neither worked. */
 export type RepairResult = "verified" | "attached-anew" | "failed";
 
 interface ReconcilerParts extends Omit<AttachmentParts, "openEndpoint" | "onState" | "onForeignChange"> {
   readonly openEndpointFor: OpenEndpointFor;
-  /** Nothing is attached before this. */
+  /** Attaches nothing before this resolves. */
   readonly startAfter?: Promise<void> | undefined;
-  /** Whether attaching it may end the process: such a one is attached last and alone. */
+  /** Whether attaching this container may crash the process: it is attached last and alone. */
   readonly isSuspect?: (containerId: string) => boolean;
-  /** Whether every container that ran when we came is wanted by now, or not. */
+  /** Whether the desired state covers every container that was running at start. */
   readonly isSynced?: () => boolean;
-  /** Does something to a container's namespace, and has it known that it is being done. */
+  /** Runs `work` on a container's namespace and records which container it is, in case the process dies. */
   readonly runAttach?: (containerId: string, work: () => void) => void;
 }
 
@@ -60,9 +60,9 @@ export class Reconciler {
   readonly #onState: OnAttachmentState;
   readonly #entries = new Map<string, ReconcilerEntry>();
   readonly #queue = new Set<string>();
-  /** Those that are being left, until they are. */
-  readonly #leaving = new Map<Attachment, Promise<void>>();
-  /** When the last of those who wait to touch a namespace that is left may do so. */
+  /** Attachments that are being detached. */
+  readonly #detaching = new Map<Attachment, Promise<void>>();
+  /** The tail of the queue of detach steps: each waits for one round of the event loop. */
   #turn: Promise<void> = Promise.resolve();
   readonly #everyMs: number;
   readonly #verifyTimer: NodeJS.Timeout;
@@ -73,14 +73,14 @@ export class Reconciler {
 
   constructor(parts: ReconcilerParts, onState: OnAttachmentState) {
     this.#parts = parts;
-    const isTold = parts.ruleBackend.backend !== "iptables-legacy";
-    this.#everyMs = isTold ? LIMITS.verifyEveryMs : LIMITS.verifyUnwatchedEveryMs;
+    const isWatched = parts.ruleBackend.backend !== "iptables-legacy";
+    this.#everyMs = isWatched ? LIMITS.verifyEveryMs : LIMITS.verifyUnwatchedEveryMs;
     this.#onState = onState;
     this.#verifyTimer = setInterval(() => this.#verifyAll(), this.#everyMs);
     this.#verifyTimer.unref();
   }
 
-  /** What is attached, or should be, by container. */
+  /** Attachments by container, whatever their state. */
   *attachments(): Generator<[string, Attachment]> {
     for (const [id, { attachment }] of this.#entries) if (attachment !== undefined) yield [id, attachment];
   }
@@ -89,7 +89,7 @@ export class Reconciler {
     return this.#entries.get(containerId)?.attachment;
   }
 
-  /** Whether everything wanted is served, or its refusal known. */
+  /** Whether every desired namespace is attached or has failed. */
   get isSettled(): boolean {
     if (this.#queue.size > 0) return false;
     for (const [, { state }] of this.attachments()) {
@@ -98,20 +98,20 @@ export class Reconciler {
     return true;
   }
 
-  setDesired(containerId: string, wanted: DesiredAttachment): void {
+  setDesired(containerId: string, desired: DesiredAttachment): void {
     const entry = this.#entries.get(containerId) ?? newEntry();
     this.#entries.set(containerId, entry);
-    entry.desired = wanted;
-    if (entry.attachment !== undefined && isStillFor(entry.attachment, wanted)) {
-      entry.attachment.setView(wanted.view);
-      // News of the container are a reason to try again what could not be done before.
+    entry.desired = desired;
+    if (entry.attachment !== undefined && isStillFor(entry.attachment, desired)) {
+      entry.attachment.setView(desired.view);
+      // A change of the container is a reason to retry at once.
       if (entry.attachment.state.kind === "failed") this.#mark(containerId);
     } else {
       this.#mark(containerId);
     }
   }
 
-  /** Other addresses may be ours in there now. */
+  /** The captured addresses of this namespace may have changed. */
   updateCapture(containerId: string): void {
     const entry = this.#entries.get(containerId);
     if (entry?.attachment?.isOpen !== true) return;
@@ -120,8 +120,8 @@ export class Reconciler {
   }
 
   /**
-   * Looks at one namespace now instead of later: its rules are made anew, and where queries do not come through, or never
-   * did, it is attached anew. Tells what came of it; undefined where nothing is wanted there.
+   * Repairs one namespace now: re-creates its rules, and attaches it again if queries do not arrive then. Undefined if
+   * the container is not to be served.
    */
   async repair(containerId: string): Promise<RepairResult | undefined> {
     const entry = this.#entries.get(containerId);
@@ -129,12 +129,12 @@ export class Reconciler {
     if (entry === undefined || attachment === undefined || this.#isStopped) return undefined;
     if (attachment.state.kind !== "failed") {
       attachment.updateCapture();
-      if (await isVerified(attachment)) return "verified";
+      if (await verifyAndWait(attachment)) return "verified";
     }
     clearTimeout(entry.timer);
     entry.attempts = 0;
-    this.#attaching(containerId, () => attachment.open());
-    return (await isVerified(attachment)) ? "attached-anew" : "failed";
+    this.#runAttach(containerId, () => attachment.open());
+    return (await verifyAndWait(attachment)) ? "attached-anew" : "failed";
   }
 
   clearDesired(containerId: string): void {
@@ -144,21 +144,21 @@ export class Reconciler {
     this.#mark(containerId);
   }
 
-  /** Begins nothing any more: somebody else is about to serve by the same sockets. What is being left, is left first. */
+  /** Starts nothing more, because the next process is about to take over the sockets. Finishes detaching first. */
   async pause(): Promise<void> {
     this.#isStopped = true;
-    await Promise.all(this.#leaving.values());
+    await Promise.all(this.#detaching.values());
     for (const [, attachment] of this.attachments()) attachment.pause();
   }
 
-  /** Nobody did. */
+  /** Continues after a hand-over that did not happen. */
   resume(): void {
     this.#isStopped = false;
     for (const [, attachment] of this.attachments()) attachment.resume();
     for (const id of this.#queue) this.#mark(id);
   }
 
-  /** Somebody else serves everything by now: answers what has come, for as long as leaving may take, and goes. */
+  /** Lets go after a hand-over: answers the queries in flight, within the time limit for draining. */
   async abandon(): Promise<void> {
     clearInterval(this.#verifyTimer);
     const attachments = [...this.attachments()].map(([, attachment]) => attachment);
@@ -168,17 +168,17 @@ export class Reconciler {
     this.#entries.clear();
   }
 
-  /** Drains and leaves every namespace. */
+  /** Drains and detaches every namespace. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearInterval(this.#verifyTimer);
     const attachments = [...this.attachments()].map(([, attachment]) => attachment);
     for (const { timer, changeTimer } of this.#entries.values())
-      [timer, changeTimer].forEach((one) => clearTimeout(one));
+      [timer, changeTimer].forEach((each) => clearTimeout(each));
     this.#entries.clear();
     await Promise.all([
-      ...attachments.map(async (attachment) => await this.#leave(attachment)),
-      ...this.#leaving.values(),
+      ...attachments.map(async (attachment) => await this.#detach(attachment)),
+      ...this.#detaching.values(),
     ]);
   }
 
@@ -190,7 +190,7 @@ export class Reconciler {
   async #work(): Promise<void> {
     this.#isWorking = true;
     await this.#parts.startAfter;
-    // Queries come between two namespaces, however many namespaces there are to do.
+    // One round of the event loop between two namespaces, so that queries are answered in between.
     for (await nextRound(); this.#queue.size > 0 && !this.#isStopped; await nextRound()) {
       const containerId = this.#next();
       if (containerId === undefined) {
@@ -198,18 +198,18 @@ export class Reconciler {
         continue;
       }
       this.#queue.delete(containerId);
-      const isWhole = guard.run("attach", 0, () => this.#reconcile(containerId));
+      const isDone = guard.run("attach", 0, () => this.#reconcile(containerId));
       const entry = this.#entries.get(containerId);
-      if (!isWhole && entry !== undefined) this.#retryLater(containerId, entry);
+      if (!isDone && entry !== undefined) this.#retryLater(containerId, entry);
     }
     this.#isWorking = false;
   }
 
-  /** Whoever may end the process waits until that would cost nobody else their attachment. */
+  /** Holds back suspects until a crash would cost no other container its attachment. */
   #next(): string | undefined {
-    const { isSuspect, isSynced: areAllKnown } = this.#parts;
+    const { isSuspect, isSynced } = this.#parts;
     for (const id of this.#queue) if (isSuspect?.(id) !== true) return id;
-    if (areAllKnown?.() === false) return undefined;
+    if (isSynced?.() === false) return undefined;
     for (const [, { state }] of this.attachments()) {
       if (state.kind === "opening" || state.kind === "verifying") return undefined;
     }
@@ -220,43 +220,43 @@ export class Reconciler {
   #reconcile(containerId: string): void {
     const entry = this.#entries.get(containerId);
     if (entry === undefined) return;
-    const { desired: wanted, attachment } = entry;
-    const isStale = attachment !== undefined && (wanted === undefined || !isStillFor(attachment, wanted));
+    const { desired, attachment: current } = entry;
+    const isStale = current !== undefined && (desired === undefined || !isStillFor(current, desired));
     if (isStale) {
       entry.attachment = undefined;
       entry.attempts = 0;
       clearTimeout(entry.timer);
-      this.#leaveLater(attachment);
+      this.#detachLater(current);
     }
-    if (wanted === undefined) {
+    if (desired === undefined) {
       this.#entries.delete(containerId);
       return;
     }
-    const leaving = this.#leavingAt(wanted.claim);
-    if (leaving !== undefined) {
-      void leaving.then(() => this.#mark(containerId));
+    const detaching = this.#detachingAt(desired.claim);
+    if (detaching !== undefined) {
+      void detaching.then(() => this.#mark(containerId));
       return;
     }
-    entry.attachment ??= this.#newAttachment(containerId, wanted);
-    const made = entry.attachment;
-    this.#attaching(containerId, () => made.open());
-    if (made.isOpen) this.#verify(entry);
+    entry.attachment ??= this.#newAttachment(containerId, desired);
+    const attachment = entry.attachment;
+    this.#runAttach(containerId, () => attachment.open());
+    if (attachment.isOpen) this.#verify(entry);
   }
 
-  #attaching(containerId: string, work: () => void): void {
-    const { runAttach: attaching } = this.#parts;
-    if (attaching === undefined) work();
-    else attaching(containerId, work);
+  #runAttach(containerId: string, work: () => void): void {
+    const { runAttach } = this.#parts;
+    if (runAttach === undefined) work();
+    else runAttach(containerId, work);
   }
 
   #newAttachment(containerId: string, { claim, mode, view }: DesiredAttachment): Attachment {
-    const made: Attachment = new Attachment(claim, mode, view, {
+    const attachment: Attachment = new Attachment(claim, mode, view, {
       ...this.#parts,
       openEndpoint: this.#parts.openEndpointFor(containerId),
-      onState: () => this.#onAttachmentState(containerId, made),
+      onState: () => this.#onAttachmentState(containerId, attachment),
       onForeignChange: () => this.#onForeignChange(containerId),
     });
-    return made;
+    return attachment;
   }
 
   #onAttachmentState(containerId: string, attachment: Attachment): void {
@@ -274,8 +274,8 @@ export class Reconciler {
   }
 
   /**
-   * Somebody changed rules there: probe soon, or, where we had to leave, try again soon; never more than once a second,
-   * and not later because rules keep changing.
+   * Foreign rules changed: probe soon, or retry soon if the attachment has failed. At most once a second, and without
+   * further delay if rules keep changing.
    */
   #onForeignChange(containerId: string): void {
     const entry = this.#entries.get(containerId);
@@ -291,7 +291,7 @@ export class Reconciler {
     entry.changeTimer.unref();
   }
 
-  /** Probes as soon as there is room among those that are under way. */
+  /** Probes as soon as fewer than the maximum of probes are running. */
   #verify(entry: ReconcilerEntry): void {
     this.#toVerify.add(entry);
     for (const next of this.#toVerify) {
@@ -319,47 +319,47 @@ export class Reconciler {
     const entries = [...this.#entries.values()].filter(({ attachment }) => attachment?.state.kind === "attached");
     const everyMs = this.#everyMs / Math.max(1, entries.length);
     for (const [index, entry] of entries.entries()) {
-      // Spread over the whole period: a thousand namespaces are sixteen probes a second, not a thousand at once.
+      // Spread over the whole interval: a thousand namespaces are sixteen probes a second, not a thousand at once.
       setTimeout(() => this.#verify(entry), index * everyMs).unref();
     }
   }
 
-  #leaveLater(attachment: Attachment): void {
-    const done = this.#leave(attachment).finally(() => this.#leaving.delete(attachment));
-    this.#leaving.set(attachment, done);
+  #detachLater(attachment: Attachment): void {
+    const done = this.#detach(attachment).finally(() => this.#detaching.delete(attachment));
+    this.#detaching.set(attachment, done);
   }
 
-  /** As long as we are in a namespace nobody else can be, not even we ourselves, to serve it otherwise or once more. */
-  #leavingAt(claim: NamespaceClaim): Promise<void> | undefined {
-    for (const [attachment, done] of this.#leaving) if (isSameClaim(attachment.claim, claim)) return done;
+  /** A namespace that is being detached cannot be attached again, in whatever mode, until that is done. */
+  #detachingAt(claim: NamespaceClaim): Promise<void> | undefined {
+    for (const [attachment, done] of this.#detaching) if (isSameClaim(attachment.claim, claim)) return done;
     return undefined;
   }
 
-  async #leave(attachment: Attachment): Promise<void> {
+  async #detach(attachment: Attachment): Promise<void> {
     try {
       await this.#inTurn();
       await attachment.drain();
     } catch {
-      // The namespace may have died with its container; its rules are nobody's then, and leaving goes on.
+      // The namespace may be gone with its container, and its rules with it; go on and close.
     }
     await this.#inTurn();
     attachment.close();
   }
 
-  /** Where programs write the rules, a hundred namespaces left in one go are seconds in which nobody is answered. */
+  /** With iptables-legacy, detaching a hundred namespaces in one go would block all answers for seconds. */
   async #inTurn(): Promise<void> {
     this.#turn = this.#turn.then(() => nextRound());
     await this.#turn;
   }
 }
 
-/** Whether somebody waits for an answer of ours. */
+/** Whether a client waits for one of our answers. */
 function isBusy({ endpoint }: Attachment): boolean {
   return endpoint !== undefined && (endpoint.inFlight > 0 || endpoint.tcpClientPorts.length > 0);
 }
 
-/** Whether queries come through from now on; a verification that was under way already is waited for. */
-async function isVerified(attachment: Attachment): Promise<boolean> {
+/** Verifies now and returns whether queries arrive; waits for a verification that was already running. */
+async function verifyAndWait(attachment: Attachment): Promise<boolean> {
   const startMs = Date.now();
   await attachment.verify();
   for (;;) {
@@ -381,11 +381,11 @@ function newEntry(): ReconcilerEntry {
   };
 }
 
-function isStillFor({ claim, mode }: Attachment, wanted: DesiredAttachment): boolean {
-  return mode === wanted.mode && isSameClaim(claim, wanted.claim);
+function isStillFor({ claim, mode }: Attachment, desired: DesiredAttachment): boolean {
+  return mode === desired.mode && isSameClaim(claim, desired.claim);
 }
 
-/** A restarted container has the same id and another namespace. */
+/** A restarted container keeps its id but has a new namespace. */
 function isSameClaim(a: NamespaceClaim, b: NamespaceClaim): boolean {
   return a.sandboxKey === b.sandboxKey && (a.sandboxKey !== "" || a.pid === b.pid);
 }

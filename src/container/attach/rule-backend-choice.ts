@@ -1,6 +1,6 @@
 /**
- * RuleMeans: by what rules are held on this machine. Each tier is tried whole in an empty namespace that is gone a moment
- * later, the best first; whoever wants one and no other gets that one, or is told why not.
+ * RuleBackendChoice: which rule backend this machine supports. Each backend is tried with a full plan in an empty
+ * scratch namespace, the best first. A backend named in the settings is used or refused with the reason.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { CONTAINER_CAPTURE, DOCKER_RESOLVER } from "../capture/capture.ts";
@@ -19,48 +19,47 @@ import {
   type RuleBackendSetting,
 } from "../../base/model/rule-backend.ts";
 
-/** What is needed for each. */
 const REQUIREMENTS: Readonly<Record<RuleBackend, string>> = {
   "nft-owner":
     "Linux 5.12 or later with nf_tables, NAT and connection tracking (CONFIG_NF_TABLES, CONFIG_NFT_NAT, CONFIG_NFT_CT)",
   nft: "nf_tables with NAT and connection tracking (CONFIG_NF_TABLES, CONFIG_NFT_NAT, CONFIG_NFT_CT)",
   "iptables-legacy":
-    "the programs iptables-legacy and nsenter, CAP_NET_RAW, and the kernel's older tables (CONFIG_IP_NF_NAT, CONFIG_IP_NF_RAW, CONFIG_IP_NF_MANGLE)",
+    "the programs iptables-legacy and nsenter, CAP_NET_RAW, and legacy iptables in the kernel (CONFIG_IP_NF_NAT, CONFIG_IP_NF_RAW, CONFIG_IP_NF_MANGLE)",
 };
 
-/** How an unknown table flag is answered. */
+/** The kernel's errors for an unknown table flag. */
 const NO_OWNER_ERRORS = new Set(["EOPNOTSUPP", "ENOTSUP", "EINVAL"]);
 
 export function chooseRuleBackend(
   runner: NamespaceRunner,
   memory: NetlinkMemory,
-  wish: RuleBackendSetting,
+  setting: RuleBackendSetting,
 ): RuleBackendChoice {
-  const tiers = wish === "auto" ? RULE_BACKENDS : [wish];
+  const backends = setting === "auto" ? RULE_BACKENDS : [setting];
   const failures: string[] = [];
   let cause: unknown;
-  for (const tier of tiers) {
-    // Without a zone of their own conversations still work; that is better than nothing, where there is nothing else.
-    for (const hasZones of tier === "iptables-legacy" ? [true, false] : [true]) {
+  for (const backend of backends) {
+    // Connections work without a zone of their own; accept that where no backend supports zones.
+    for (const hasZones of backend === "iptables-legacy" ? [true, false] : [true]) {
       try {
-        tryBackend({ backend: tier, hasZones }, runner, memory);
-        return { backend: tier, hasZones };
+        tryBackend({ backend, hasZones }, runner, memory);
+        return { backend, hasZones };
       } catch (error) {
         cause = error;
-        if (hasZones) failures.push(`${tier}: ${failureText(tier, error)}`);
+        if (hasZones) failures.push(`${backend}: ${failureText(backend, error)}`);
       }
     }
   }
-  throw new Fault("KERNEL", `The rules that dns11 needs cannot be made here: ${failures.join("; ")}`, {
+  throw new Fault("KERNEL", `Cannot install redirect rules on this machine: ${failures.join("; ")}`, {
     cause,
     remedy:
-      tiers.map((tier) => `${tier} needs ${REQUIREMENTS[tier]}.`).join(" ") +
-      (wish === "auto" ? "" : " Or leave the choice to dns11: rules auto."),
+      backends.map((backend) => `${backend} needs ${REQUIREMENTS[backend]}.`).join(" ") +
+      (setting === "auto" ? "" : " Or let dns11 choose: --rule-backend auto."),
     isFinal: true,
   });
 }
 
-function tryBackend(means: RuleBackendChoice, runner: NamespaceRunner, memory: NetlinkMemory): void {
+function tryBackend(choice: RuleBackendChoice, runner: NamespaceRunner, memory: NetlinkMemory): void {
   const plan = servingPlan({
     capture: CONTAINER_CAPTURE,
     listening: [{ address: DOCKER_RESOLVER, udpPort: 1, tcpPort: 1 }],
@@ -70,43 +69,43 @@ function tryBackend(means: RuleBackendChoice, runner: NamespaceRunner, memory: N
     trialMark: TRIAL_MARK,
   });
   runner.withinScratch(() => {
-    const keeper = openRuleSet(means, memory, undefined);
+    const rules = openRuleSet(choice, memory, undefined);
     try {
-      keeper.install(plan, []);
+      rules.install(plan, []);
     } finally {
-      keeper.close();
+      rules.close();
     }
   });
 }
 
-function failureText(tier: RuleBackend, error: unknown): string {
-  const isUnowned = tier === "nft-owner" && NO_OWNER_ERRORS.has(codeOf(error) ?? "");
-  return isUnowned ? "this kernel has no tables that belong to a process" : reasonOf(error);
+function failureText(backend: RuleBackend, error: unknown): string {
+  const isUnowned = backend === "nft-owner" && NO_OWNER_ERRORS.has(codeOf(error) ?? "");
+  return isUnowned ? "this kernel does not support process-owned tables" : reasonOf(error);
 }
 
-/** What is not as it should be with rules that nobody owns. */
+/** Warns about the drawbacks of rules that no process owns. */
 export function warnOfRuleBackend(
-  { backend: tier, hasZones }: RuleBackendChoice,
-  isKept: boolean,
-  tell: ReportEvent,
+  { backend, hasZones }: RuleBackendChoice,
+  hasKeeper: boolean,
+  report: ReportEvent,
 ): void {
-  if (tier === "nft-owner" || (tier === "nft" && isKept)) return;
-  tell(
-    { tier, remedy: "After a kill or a hang: dns11 cleanup, or start dns11 again." },
-    "rules of this tier stay when dns11 is killed or hangs: queries of all containers it served then fail until they are removed",
+  if (backend === "nft-owner" || (backend === "nft" && hasKeeper)) return;
+  report(
+    { backend, remedy: "After a kill or a hang: dns11 cleanup, or start dns11 again." },
+    "rules of this backend stay when dns11 is killed or hangs; lookups in all attached containers then fail until the rules are removed",
     "warn",
   );
-  if (tier === "iptables-legacy") {
-    tell(
-      { tier, seconds: LIMITS.verifyUnwatchedEveryMs / 1000 },
-      "nobody tells when such rules are flushed: they are looked at this often",
+  if (backend === "iptables-legacy") {
+    report(
+      { backend, seconds: LIMITS.verifyUnwatchedEveryMs / 1000 },
+      "the kernel does not report when these rules are flushed; dns11 checks them at this interval",
       "warn",
     );
   }
   if (!hasZones) {
-    tell(
-      { tier, remedy: "Have the kernel's module xt_CT and table raw loaded." },
-      "without connection tracking zones, clients that keep their port may wait up to half a minute when dns11 begins or ends",
+    report(
+      { backend, remedy: "Load the kernel module xt_CT and the iptables table raw." },
+      "conntrack zones are not supported; clients that reuse a source port may wait up to 30 s when dns11 starts or stops",
       "warn",
     );
   }

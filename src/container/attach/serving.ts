@@ -1,5 +1,5 @@
 /**
- * Serving: what exists while a namespace is served.
+ * Serving: what exists while a namespace is served: sockets, rules and the endpoint.
  */
 import type { Capture } from "../capture/capture.ts";
 import { Fault } from "../../base/lib/fault.ts";
@@ -15,46 +15,49 @@ import type { Endpoint } from "./endpoint.ts";
 
 export interface Serving {
   capture: Capture;
-  /** One pair for each lead of the capture. */
+  /** One pair for each redirect of the capture. */
   pairs: readonly NamespaceSockets[];
-  /** Every pair that was ever bound: one to which nothing leads any more waits until something does again. */
+  /** Every pair that was ever bound. One without a redirect stays open for when there is one again. */
   bound: readonly NamespaceSockets[];
   readonly endpoint: Endpoint;
   readonly rules: RuleSet;
-  /** The connection tracking zone of its conversations. */
+  /** The conntrack zone of its connections. */
   readonly zone: number;
-  /** Only probes are led to us so far. */
+  /** Only probes are redirected so far. */
   isTrial: boolean;
-  /** The namespace's descriptor is not ours any more: its number may be another's. */
+  /** The namespace's descriptor is closed: its number may be reused. */
   isEnded: boolean;
-  /** Who takes the rules away should we end, where somebody does. */
+  /** The keeper's copy, from which it removes the rules if this process dies; undefined without a keeper. */
   hold: Hold | undefined;
 }
 
-/** What another process needs to take the rules away, or to go on; undefined for rules that a netlink socket cannot change. */
+/**
+ * What another process needs to remove the rules or to take over; undefined for rules that a netlink socket cannot
+ * change.
+ */
 export function heldOf(
   id: NamespaceId,
-  { rules: keeper, zone, bound }: Pick<Serving, "rules" | "zone" | "bound">,
+  { rules, zone, bound }: Pick<Serving, "rules" | "zone" | "bound">,
   spared: readonly number[],
 ): HeldNamespace | undefined {
-  const { removal } = keeper;
+  const { removal } = rules;
   return removal && { id, ...removal, zone, spared, pairs: bound };
 }
 
-export function listeningOf(pairs: readonly NamespaceSockets[]): ListenAddress[] {
+export function listenAddressesOf(pairs: readonly NamespaceSockets[]): ListenAddress[] {
   return pairs.map(({ listening }) => listening);
 }
 
-/** What rules are made from; `spared` are conversations with Docker's resolver that were under way before. */
+/** The input of a rule plan; `spared` are client ports of connections to Docker's resolver from before. */
 export function planInputOf(
   { capture, pairs, zone }: Pick<Serving, "capture" | "pairs" | "zone">,
   spared: readonly number[],
 ): PlanInput {
-  const listening = listeningOf(pairs);
+  const listening = listenAddressesOf(pairs);
   return { capture, listening, zone, sparedPorts: spared, passthroughMark: PASSTHROUGH_MARK, trialMark: TRIAL_MARK };
 }
 
-/** The namespace as a mode sees it, which waits in between: by then the descriptor may be another namespace's. */
+/** The namespace as a mode sees it. A mode awaits, and by then the descriptor's number may be reused. */
 export function servedNamespaceOf(
   serving: Pick<Serving, "isEnded" | "zone">,
   parts: {

@@ -1,19 +1,19 @@
 /**
- * NameSource: somebody who knows names, and says what of them each container may see. What it hands out is read by every
- * question of that container, and changes in place when the names change.
+ * NameSource: a source of names, and which of them each container can resolve. The Names it returns are read by every
+ * query of that container and change in place when the names change.
  */
 import type { VisibleNames } from "../../base/model/visible-names.ts";
 import type { ContainerFact } from "../registry/fact.ts";
 
-/** What is different for a KIND node. */
+/** What differs for a KIND node. */
 export interface NodeContext {
-  /** Where its pods ask us: as servers of the node, it would ask itself. */
+  /** The addresses at which its pods reach us: used as the node's upstream servers they would be a forwarding loop. */
   readonly ownAddresses: readonly string[];
-  /** What host.docker.internal is in there: nothing, whatever a server says, or an address. */
+  /** How host.docker.internal resolves in the node: denied, forwarded, or to this address. */
   readonly hostDockerInternal: "deny" | "forward" | (string & {});
 }
 
 export interface NameSource {
-  /** Undefined where it has nothing for this container. */
+  /** Undefined if it has no names for this container. */
   namesFor(container: ContainerFact, node: NodeContext | undefined): VisibleNames | undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * Container root: the files of a container as its own processes see them.
+ * ContainerRoot: the file system of a container, as its own processes see it.
  */
 import { constants, openSync } from "node:fs";
 
@@ -8,24 +8,24 @@ import { readRegular } from "../../kernel/regular-file.ts";
 import type { EngineHost } from "./engine-host.ts";
 import { isOfContainer } from "./proof.ts";
 
-/** The container's own tree of files, as long as the process is the container's. */
+/** Calls `use` with the container's root folder, after checking that the process belongs to the container. */
 export function withContainerRoot<T>(
   pid: number,
   containerId: string,
   { sharesPids }: Pick<EngineHost, "sharesPids">,
   use: (root: number) => T,
 ): T {
-  if (!sharesPids || pid <= 0) throw new Error("The container's process is not visible from here");
+  if (!sharesPids || pid <= 0) throw new Error("Cannot see the container's process: it runs in another PID namespace");
   const root = openSync(`/proc/${pid}/root`, O_PATH | constants.O_DIRECTORY);
   try {
-    if (!isOfContainer(pid, containerId)) throw new Error("The process is not the container's any more");
+    if (!isOfContainer(pid, containerId)) throw new Error("The process no longer belongs to the container");
     return use(root);
   } finally {
     closeQuietly(root);
   }
 }
 
-/** The first bytes of a file below a root; undefined where there is none, or none that is a file. */
+/** The first bytes of a regular file under a root; undefined if there is none. */
 export function readUnder(root: number, path: string, bytesMax: number): Buffer | undefined {
   try {
     return readRegular((flags) => openInRoot(root, path, flags), bytesMax);

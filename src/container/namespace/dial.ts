@@ -1,9 +1,10 @@
 /**
- * Sockets to nameservers, made where the server is to be asked from: the engine's host for the host's own servers, the
- * container's namespace for those that the user gave it. `--dns 127.0.0.1` is a different server in each container.
+ * Dial: sockets to nameservers, created in the namespace from which the server is queried: on the engine's host for the
+ * host's servers, in the container for those given with --dns. `--dns 127.0.0.1` is a different server in each
+ * container.
  *
- * What fails here failed before the server was asked: a SystemFault with the kernel's word for what this process or that
- * namespace lacks (EMFILE, ENETUNREACH). It says nothing of the server for anybody else who asks it.
+ * A failure here happened before anything was sent. It is a SystemFault with the kernel's error for this process or
+ * namespace (EMFILE, ENETUNREACH) and says nothing about the server's health.
  */
 import { Fault } from "../../base/lib/fault.ts";
 import {
@@ -21,13 +22,14 @@ import { addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { NamespaceRunner } from "./namespace-runner.ts";
 
-/** Packets of ours that our own rules let pass: how we reach the resolver that stands behind us. */
+/** The mark of packets that skip our own rules and so reach Docker's resolver. */
 export const PASSTHROUGH_MARK = 0x646e7331;
 
-/** A connected, or connecting, socket to `server`, made in the namespace behind `fd`. */
+/** Creates a connected, or connecting, socket to `server` in the namespace of `fd`. */
 export function dialIn(runner: NamespaceRunner, fd: number, server: Server, type: "udp" | "tcp"): number {
   const bytes = addressBytes(server.address);
-  if (bytes === undefined) throw new Fault("BAD_SERVER", `"${server.address}" is not an IP address`);
+  if (bytes === undefined)
+    throw new Fault("BAD_SERVER", `Invalid server address "${server.address}": not an IP address`);
   return runner.within(fd, () => {
     const made = socket(bytes.length === 4 ? AF_INET : AF_INET6, type === "udp" ? SOCK_DGRAM : SOCK_STREAM);
     try {

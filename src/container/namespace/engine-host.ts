@@ -1,7 +1,8 @@
 /**
- * The engine's host: the network and mount namespace of the process behind the engine's socket. "The host" always means
- * that one, so that dns11 does the same on the host itself, in a container that shares its PIDs, and beside a private
- * engine in a test. The engine's files are read as that process sees them, its servers asked from where it stands.
+ * EngineHost: the network and mount namespace of the process that listens on the engine's socket. "The host" always
+ * means this one, so that dns11 works the same on the host itself, in a container with the host's PIDs, and beside a
+ * private engine in a test. Files are read through that process's root, and host servers are queried from its network
+ * namespace.
  */
 import { closeSync, constants, openSync, readlinkSync } from "node:fs";
 
@@ -23,15 +24,15 @@ const FILE_BYTES_MAX = 64 * 1024;
 
 export interface EngineHost {
   readonly pid: number;
-  /** Where the engine's own paths begin. */
+  /** The engine's root folder. */
   readonly root: number;
   readonly network: number;
   readonly networkId: NamespaceId;
-  /** Whether a PID that the engine names is the same process here. */
+  /** Whether the engine's PIDs are the same processes here. */
   readonly sharesPids: boolean;
 }
 
-/** The process that listens on a unix socket, as we see it. */
+/** The PID, in our PID namespace, of the process that listens on a unix socket. */
 export function socketPeerPid(socketPath: string): number {
   const fd = socket(AF_UNIX, SOCK_STREAM);
   try {
@@ -45,15 +46,11 @@ export function socketPeerPid(socketPath: string): number {
 
 export function openEngineHost(pid: number): EngineHost {
   if (pid <= 0) {
-    throw new Fault(
-      "ENGINE_ELSEWHERE",
-      "The engine's process is not visible from here: it runs in another PID namespace",
-      {
-        remedy:
-          "Run dns11 on the engine's machine, or in a container with `--pid host`; or name the process: --engine-pid.",
-        isFinal: true,
-      },
-    );
+    throw new Fault("ENGINE_ELSEWHERE", "Cannot see the engine's process: it runs in another PID namespace", {
+      remedy:
+        "Run dns11 on the engine's machine or in a container with `--pid host`, or pass the PID with --engine-pid.",
+      isFinal: true,
+    });
   }
   let root = -1;
   try {
@@ -63,10 +60,10 @@ export function openEngineHost(pid: number): EngineHost {
   } catch (error) {
     closeQuietly(root);
     const isDenied = codeOf(error) === "EACCES" || codeOf(error) === "EPERM";
-    throw new Fault("ENGINE_ELSEWHERE", `Cannot look into the namespaces of the engine's process ${pid}`, {
+    throw new Fault("ENGINE_ELSEWHERE", `Cannot open the namespaces of the engine's process ${pid}`, {
       cause: error,
       isFinal: isDenied,
-      ...(isDenied && { remedy: "dns11 needs CAP_SYS_PTRACE, and as many capabilities as the engine has." }),
+      ...(isDenied && { remedy: "dns11 needs CAP_SYS_PTRACE and every capability that the engine has." }),
     });
   }
 }
@@ -76,13 +73,13 @@ export function closeEngineHost(host: EngineHost): void {
   closeSync(host.network);
 }
 
-/** What a file of the engine's host says now. One that is "busy" is there, and cannot be read without waiting. */
+/** A file of the engine's host. "busy": it exists and cannot be read without waiting. */
 export type EngineFile = { readonly kind: "read"; readonly text: string } | { readonly kind: "absent" | "busy" };
 
-/** A file of the engine's. Of one that is too long, the first whole lines. */
+/** Reads a file of the engine's host; of one that is too long, the first whole lines. */
 export function tryReadEngineFile({ root }: Pick<EngineHost, "root">, path: string): EngineFile {
   try {
-    // A container may write its own resolv.conf, and as long as it likes.
+    // A container can write its own resolv.conf, of any length.
     const bytes = readRegular((flags) => openInRoot(root, path, flags), FILE_BYTES_MAX);
     const length = bytes.length < FILE_BYTES_MAX ? bytes.length : bytes.lastIndexOf("\n") + 1;
     return { kind: "read", text: bytes.toString("utf8", 0, length) };
@@ -92,17 +89,17 @@ export function tryReadEngineFile({ root }: Pick<EngineHost, "root">, path: stri
 }
 
 /**
- * The resolv.conf that the engine made for a container. Where a user has mounted another one over it, the engine names
- * that one: it may be a pipe, or lie where reading waits for a server, and no engine has written anything into it.
+ * Reads the resolv.conf that the engine wrote for a container. If a user mounted another file over it, the engine
+ * reports that path: it may be a pipe or on a network file system that blocks, and holds nothing that an engine wrote.
  */
 export function tryReadContainerFile(host: Pick<EngineHost, "root">, path: string, containerId: string): EngineFile {
   return path.split("/").includes(containerId) ? tryReadEngineFile(host, path) : { kind: "absent" };
 }
 
-/** The same as text; undefined where there is none to be read now. */
+/** The text of a file of the engine's host; undefined if it cannot be read now. */
 export function readEngineFile(host: Pick<EngineHost, "root">, path: string): string | undefined {
-  const seen = tryReadEngineFile(host, path);
-  return seen.kind === "read" ? seen.text : undefined;
+  const file = tryReadEngineFile(host, path);
+  return file.kind === "read" ? file.text : undefined;
 }
 
 function sharesPids(pid: number): boolean {

@@ -1,29 +1,29 @@
 /**
- * Listeners: who in a namespace listens at a port already. Taking that port's queries from outside would take them from
- * somebody.
+ * Listeners: the sockets in a namespace that already listen on a port. Capturing that port's queries from outside would
+ * take them away from these sockets.
  */
 import type { SocketFilter } from "../../kernel/sock-diag.ts";
 import { socketsAt } from "../../kernel/socket-list.ts";
 import { addressBytes } from "../../base/model/address.ts";
 
-/** The state of a socket that waits for whoever comes. */
+/** The state of a socket that accepts packets or connections from any peer. */
 const WAITING = { udp: "unconnected", tcp: "listening" } as const;
 
 type Protocol = "udp" | "tcp";
 
-/** The protocols of those who would get what is sent to this address and port, in the namespace that the thread is in. */
+/** The protocols with a socket that receives what is sent to this address and port. Call inside the namespace. */
 export function listenersAt(address: string, port: number): Protocol[] {
-  const wanted = Buffer.from(addressBytes(address) ?? new Uint8Array(4));
+  const target = Buffer.from(addressBytes(address) ?? new Uint8Array(4));
   return (["udp", "tcp"] as const).filter((protocol) =>
     ([4, 6] as const).some((family) =>
       waiting(protocol, family, { port }).some(
-        (held) => held.address.equals(wanted) || held.address.every((byte) => byte === 0),
+        (local) => local.address.equals(target) || local.address.every((byte) => byte === 0),
       ),
     ),
   );
 }
 
-/** The ports at which somebody listens on exactly this IPv4 address. */
+/** The ports on which a socket listens at exactly this IPv4 address. */
 export function boundPorts(address: string, protocol: Protocol): number[] {
   const bytes = addressBytes(address) ?? new Uint8Array(4);
   return waiting(protocol, 4, { address: bytes }).map(({ port }) => port);

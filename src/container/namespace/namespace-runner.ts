@@ -1,17 +1,17 @@
 /**
- * The bracket: into another network namespace, do what has to be done there, home again, all on one thread and without
- * giving up control in between. A socket belongs to the namespace it was made in for ever, so being there for a tenth of
- * a millisecond is enough.
+ * NamespaceRunner: runs a function inside another network namespace: enter, call, return, on one thread and without
+ * yielding. A socket belongs for ever to the namespace in which it was created, so a tenth of a millisecond inside is
+ * enough.
  *
- * Nothing inside may await or start a thread. If the way home fails the process ends at once: a resolver that goes on in
- * a stranger's namespace would open its next sockets there.
+ * The function must not await or start a thread. If the return fails the process aborts at once: a resolver left in a
+ * container's namespace would open its next sockets there.
  */
 import { closeSync, openSync, fstatSync } from "node:fs";
 import { stat } from "node:fs/promises";
 
 import { setNetworkNamespace, unshareNetworkNamespace } from "../../kernel/libc.ts";
 
-/** The steps that a test may make fail. */
+/** The steps that a test can make fail. */
 export interface NamespaceSteps {
   readonly enter: (fd: number) => void;
   readonly abort: () => never;
@@ -19,7 +19,7 @@ export interface NamespaceSteps {
 
 const REAL_STEPS: NamespaceSteps = { enter: setNetworkNamespace, abort: () => process.abort() };
 
-/** A namespace's identity as long as anybody holds it: device and inode. */
+/** Device and inode of a namespace: its identity as long as a descriptor to it is open. */
 export type NamespaceId = string;
 
 export function namespaceId(fd: number): NamespaceId {
@@ -30,7 +30,7 @@ export function namespaceId(fd: number): NamespaceId {
 export class NamespaceRunner {
   readonly #home: number;
   readonly #steps: NamespaceSteps;
-  /** Our own namespace, which is never to be entered as somebody else's. */
+  /** dns11's own namespace, which must never be treated as a container's. */
   readonly homeId: NamespaceId;
 
   constructor(steps: NamespaceSteps = REAL_STEPS) {
@@ -39,7 +39,7 @@ export class NamespaceRunner {
     this.homeId = namespaceId(this.#home);
   }
 
-  /** Does `work` inside the namespace behind `fd`; what it throws arrives here, at home. */
+  /** Runs `work` inside the namespace of `fd`. The thread is back in its own namespace when this returns or throws. */
   within<T>(fd: number, work: () => T): T {
     this.#steps.enter(fd);
     try {
@@ -49,7 +49,7 @@ export class NamespaceRunner {
     }
   }
 
-  /** Does `work` inside a new, empty namespace that nobody else sees and that is gone afterwards. */
+  /** Runs `work` inside a new, empty namespace that disappears afterwards. */
   withinScratch<T>(work: () => T): T {
     unshareNetworkNamespace();
     try {
@@ -73,8 +73,8 @@ export class NamespaceRunner {
 }
 
 /**
- * Has Node start its pool of threads now, at home. They are started at first use and would stay for ever in the namespace
- * that the calling thread happened to be in.
+ * Makes Node start its thread pool now, in our own namespace. Threads start at first use and stay for ever in the
+ * namespace of the thread that started them.
  */
 export async function warmThreadPool(): Promise<void> {
   const threads = Number(process.env["UV_THREADPOOL_SIZE"] ?? 4);

@@ -1,6 +1,6 @@
 /**
- * What listens inside a container's namespace: for each lead of its capture a UDP and a TCP socket on random high ports.
- * All of them, or none.
+ * NamespaceSockets: the listening sockets inside a container's namespace: for each redirect of its capture a UDP and a
+ * TCP socket, on ports that the kernel chooses. All of them or none.
  */
 import {
   AF_INET,
@@ -25,11 +25,11 @@ export interface NamespaceSockets {
   readonly listening: ListenAddress;
 }
 
-/** Binds a pair for each lead in the namespace that the thread is in. */
-export function bindSockets(leads: readonly Pick<Redirect, "bind">[]): NamespaceSockets[] {
+/** Binds a pair for each redirect. Call inside the namespace. */
+export function bindSockets(redirects: readonly Pick<Redirect, "bind">[]): NamespaceSockets[] {
   const bound: NamespaceSockets[] = [];
   try {
-    for (const { bind } of leads) bound.push(bindPair(bind));
+    for (const { bind } of redirects) bound.push(bindPair(bind));
     return bound;
   } catch (error) {
     closeSockets(bound);
@@ -37,17 +37,17 @@ export function bindSockets(leads: readonly Pick<Redirect, "bind">[]): Namespace
   }
 }
 
-/** For each lead a pair: of those that are there already the first that fits, or a new one. */
+/** Returns a pair for each redirect: the first existing one with its address, or a new one. */
 export function pairsFor(
-  leads: readonly Pick<Redirect, "bind">[],
+  redirects: readonly Pick<Redirect, "bind">[],
   known: readonly NamespaceSockets[],
 ): { readonly pairs: readonly NamespaceSockets[]; readonly added: readonly NamespaceSockets[] } {
-  const left = [...known];
-  const found = leads.map(({ bind }) => {
-    const at = left.findIndex(({ listening }) => listening.address === bind);
-    return at === -1 ? undefined : left.splice(at, 1)[0];
+  const unused = [...known];
+  const found = redirects.map(({ bind }) => {
+    const at = unused.findIndex(({ listening }) => listening.address === bind);
+    return at === -1 ? undefined : unused.splice(at, 1)[0];
   });
-  const added = bindSockets(leads.filter((_, index) => found[index] === undefined));
+  const added = bindSockets(redirects.filter((_, index) => found[index] === undefined));
   const fresh = [...added];
   return { pairs: found.map((pair) => pair ?? (fresh.shift() as NamespaceSockets)), added };
 }

@@ -1,6 +1,6 @@
 /**
- * Conversations: TCP connections of a namespace with its resolver that were under way when we came. They began with
- * Docker's resolver and end with it; led to us in the middle, they would be reset.
+ * TcpClients: clients with an open TCP connection to Docker's resolver at the time we attach. These connections must
+ * stay with Docker's resolver; redirected to us they would be reset.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { procText } from "../../kernel/proc-text.ts";
@@ -11,16 +11,16 @@ import { addressBytes } from "../../base/model/address.ts";
 const NET = "/proc/thread-self/net";
 const DNS_PORT = 53;
 
-/** What a conversation with the resolver takes, all in its namespace: the resolver's listener, and both ends. */
+/** The sockets of one connection, all in its namespace: the resolver's listener and both ends. */
 const LISTENER = 1;
 const RESOLVER_SOCKET = 1;
 const CLIENT_SOCKET = 1;
 
 /**
- * The clients' ports, as the namespace that the thread is in lists them; nobody but the resolver listens for us there yet.
- * For a list the kernel walks the connections of all namespaces, which takes milliseconds; but it counts them for each, so
- * that no list is asked for where a container has only just started. Where it has very many, none is spared: a list of them
- * would keep everybody waiting, and a client whose conversation breaks asks again.
+ * The client ports in the namespace that the thread is in. To list connections the kernel walks those of all
+ * namespaces, which takes milliseconds, but it has a count for each namespace, so a container that has just started
+ * needs no list. A namespace with very many sockets gets no exceptions: the list would block all queries, and a client
+ * whose connection breaks retries.
  */
 export function tcpClientPortsOf(resolver: string): number[] {
   const v4 = socketsInUse("sockstat", "TCP");
@@ -29,7 +29,7 @@ export function tcpClientPortsOf(resolver: string): number[] {
   const address = addressBytes(resolver) ?? new Uint8Array(4);
   const ports: number[] = [];
   if (v4 >= LISTENER + RESOLVER_SOCKET + CLIENT_SOCKET) ports.push(...portsTo(4, address));
-  // A client may speak IPv4 through a socket of IPv6, as Java does.
+  // Some clients use IPv4 through an IPv6 socket, as Java does.
   if (v6 >= CLIENT_SOCKET) ports.push(...portsTo(6, address));
   return ports.slice(0, LIMITS.sparedConversations);
 }
@@ -44,12 +44,12 @@ function portsTo(family: 4 | 6, address: Uint8Array): number[] {
   }
 }
 
-/** How it is said that a list is longer than what is looked at. */
+/** Errors for a list that is longer than the limit. */
 const TOO_MANY = new Set(["TOO_MANY", "TOO_LONG"]);
 
 function socketsInUse(file: "sockstat" | "sockstat6", protocol: "TCP" | "TCP6"): number {
   const text = procText(`${NET}/${file}`);
-  // A kernel without IPv6 has no such file.
+  // A kernel without IPv6 lacks this file.
   if (text === undefined) return 0;
   return Number(new RegExp(`^${protocol}: inuse (\\d+)`, "m").exec(text)?.[1] ?? Number.POSITIVE_INFINITY);
 }

@@ -1,7 +1,7 @@
 /**
- * Directory: all that is known of containers, kept by applying facts, and what each may know: names from their sources, and
- * who is asked for the rest. A change costs what changed: the names of one container on its networks, and its own view. It
- * is applied in one synchronous step, so a query sees all of it or nothing.
+ * Directory: the facts about containers and networks, and the view of each container: its names and its upstream
+ * routes. A change only touches the names of one container on its networks and that container's view. It is applied in
+ * one synchronous step, so a query sees all of it or nothing.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { isSameAddress } from "../../base/model/address.ts";
@@ -18,22 +18,22 @@ import { DNS_LABEL, labelRoutes } from "./label-routes.ts";
 import { type RouteLayer, routesOf, routeLayer } from "./routes.ts";
 
 export interface DirectoryOptions {
-  /** Of Docker's list, so many servers are used. */
+  /** How many servers of Docker's list are used. */
   readonly serversMax: number;
-  /** Our own address: as a server of a container it would ask itself. */
+  /** dns11's own address: as a server of a container it would be a forwarding loop. */
   readonly ownAddress: string;
 }
 
 const DNS_PORT = 53;
-/** Docker's own resolver behind us. */
+/** Docker's embedded DNS, reached by the passthrough. */
 const DOCKER_SERVER: Server = { from: "docker", address: "127.0.0.11", port: DNS_PORT };
-/** Where the list of servers comes from that nobody put another one for. */
+/** The origin of the default servers, for `dns11 explain`. */
 const FALLBACK_ORIGINS: Readonly<Record<NameserversFact["kind"], string>> = {
   listed: "Docker's list for this container",
-  host: "the host's resolv.conf, as it is now",
+  host: "the host's current resolv.conf",
   unknown: "",
 };
-/** Drivers whose networks lead nowhere, with or without a gateway. */
+/** Drivers whose networks have no external access, with or without a gateway. */
 const DRIVERS_WITHOUT_OUTSIDE = new Set(["null", "host"]);
 
 export class Directory {
@@ -55,22 +55,22 @@ export class Directory {
     return this.#containers;
   }
 
-  /** The host's own servers, from now on. Views made before do not change. */
+  /** Sets the host's servers. Existing views do not change. */
   setHost(servers: readonly Server[]): void {
     this.#host = servers;
   }
 
-  /** What settings say about who is asked, from now on. Views made before do not change. */
+  /** Sets the routes of the settings. Existing views do not change. */
   setRules(rules: RouteRules): void {
     this.#rules = rules;
   }
 
-  /** What labels may say about who is asked, from now on. Views made before do not change. */
+  /** Sets what labels may configure. Existing views do not change. */
   setLabelPolicy(policy: LabelPolicy): void {
     this.#labelPolicy = policy;
   }
 
-  /** How many servers of Docker's list are used, from now on. */
+  /** Sets how many servers of Docker's list are used. */
   setServersMax(serversMax: number): void {
     this.#serversMax = serversMax;
   }
@@ -83,12 +83,12 @@ export class Directory {
     this.#networks.put(fact);
   }
 
-  /** Forgets a network that is gone. Whoever was on it has been told to have left it. */
+  /** Removes a network that is gone. Its containers have been updated before. */
   removeNetwork(id: string): void {
     this.#networks.remove(id);
   }
 
-  /** Takes a container's facts instead of those that were known. Its networks must be known already. */
+  /** Replaces a container's facts. Its networks must be known already. */
   putContainer(fact: ContainerFact): void {
     this.#networks.join(fact, this.#containers.get(fact.id));
     this.#containers.set(fact.id, fact);
@@ -100,7 +100,7 @@ export class Directory {
     this.#containers.delete(id);
   }
 
-  /** What the namespace of this container may know now. */
+  /** The names and upstreams of this container now. */
   viewOf(fact: ContainerFact, node?: NodeContext): View {
     const names = this.#sources.flatMap((source) => source.namesFor(fact, node) ?? []);
     const upstreams = this.#upstreams(fact, this.#networks.joinedBy(fact), node);
@@ -113,53 +113,61 @@ export class Directory {
     node: NodeContext | undefined,
   ): Upstreams {
     const { everyone, networks, isNdotsSet } = this.#rules;
-    const { trustsImages, servers: place } = this.#labelPolicy;
-    const reaches = joined.some(reachesOutside);
-    // Some drivers lead outside by ways that no interface tells; only Docker knows then whether the host's servers serve.
-    const isUnclear = !reaches && joined.some(mayReachOutside);
+    const { trustsImages, servers: labelServers } = this.#labelPolicy;
+    const hasGateway = joined.some(reachesOutside);
+    // Some drivers give external access in ways the API does not report; only Docker knows then whether to use the
+    // host's servers.
+    const isUnclear = !hasGateway && joined.some(mayReachOutside);
     const ownAddresses = [this.#options.ownAddress, ...(node?.ownAddresses ?? [])];
-    // Where KIND's entrypoint has been, Docker's own resolver answers at another address.
-    const doors = [
+    // KIND's entrypoint moves Docker's resolver to another address.
+    const dockerServers = [
       DOCKER_SERVER,
       ...(node?.ownAddresses ?? []).map((address): Server => ({ ...DOCKER_SERVER, address })),
     ];
-    const listed = isUnclear ? doors : this.#listed(nameservers, doors, ownAddresses);
+    const listed = isUnclear ? dockerServers : this.#listed(nameservers, dockerServers, ownAddresses);
     const isOwn = nameservers.kind === "listed" && nameservers.isOwn && !isUnclear;
-    // Who may say what, most trusted first: the operator, whoever created the container, the author of its image.
-    const says: RouteLayer[] = [
+    // By precedence: the operator, the container's creator, the author of its image.
+    const layers: RouteLayer[] = [
       ...joined.map(({ network: { name } }) =>
-        routeLayer(`the settings of network "${name}"`, networks.get(name) ?? []),
+        routeLayer(`the setting dns of network "${name}"`, networks.get(name) ?? []),
       ),
-      routeLayer("the settings, dns", everyone),
+      routeLayer("the setting dns", everyone),
       routeLayer(
-        "the settings, kind.host-docker-internal",
+        "the setting kind.host-docker-internal",
         node?.hostDockerInternal === "deny" ? [{ domains: [HOST_DOCKER_INTERNAL], servers: [], isLocal: true }] : [],
       ),
-      routeLayer(`its label ${DNS_LABEL}`, labelRoutes(labels, place).say),
-      routeLayer("its own --dns", isOwn ? [{ domains: [""], servers: listed, isLocal: false }] : []),
-      routeLayer(`its image's label ${DNS_LABEL}`, trustsImages ? labelRoutes(imageLabels.labels, place).say : []),
+      routeLayer(`label ${DNS_LABEL} of the container`, labelRoutes(labels, labelServers).layer),
+      routeLayer("--dns of the container", isOwn ? [{ domains: [""], servers: listed, isLocal: false }] : []),
+      routeLayer(
+        `label ${DNS_LABEL} of the image`,
+        trustsImages ? labelRoutes(imageLabels.labels, labelServers).layer : [],
+      ),
     ];
     const fallbackBy =
-      listed === doors
-        ? "what is left: no interface tells Docker's list, so its own resolver behind us is asked"
+      listed === dockerServers
+        ? "Docker's resolver: the container's list of servers cannot be determined"
         : FALLBACK_ORIGINS[nameservers.kind];
     return {
       routes: routesOf({
-        layers: says,
+        layers,
         fallback: listed,
         fallbackBy,
         host: this.#host,
-        hasExternalAccess: reaches || isUnclear,
+        hasExternalAccess: hasGateway || isUnclear,
       }),
       isNdotsSet: isNdotsSet || (!isUnclear && nameservers.kind !== "unknown" && nameservers.isNdotsSet),
     };
   }
 
-  /** The list that Docker would ask. */
-  #listed(nameservers: NameserversFact, doors: readonly Server[], ownAddresses: readonly string[]): readonly Server[] {
-    if (nameservers.kind === "unknown") return doors;
-    // Where the host names nobody, engines up to 27 have somebody to ask all the same.
-    if (nameservers.kind === "host") return this.#host.length > 0 ? this.#host : doors;
+  /** The servers that Docker would query. */
+  #listed(
+    nameservers: NameserversFact,
+    dockerServers: readonly Server[],
+    ownAddresses: readonly string[],
+  ): readonly Server[] {
+    if (nameservers.kind === "unknown") return dockerServers;
+    // Without host servers, engines up to 27 still have servers of their own.
+    if (nameservers.kind === "host") return this.#host.length > 0 ? this.#host : dockerServers;
     return nameservers.servers
       .filter(({ from, address }) => from === "host" || !ownAddresses.some((own) => isSameAddress(address, own)))
       .slice(0, this.#serversMax)
@@ -167,7 +175,7 @@ export class Directory {
   }
 }
 
-/** A bridge without a gateway leads nowhere; what another driver does without one (ipvlan l3 routes) is its own affair. */
+/** A bridge without a gateway has no external access; other drivers may have it without one (ipvlan l3 routes). */
 function mayReachOutside({ network }: JoinedNetwork): boolean {
   const isKnown = network.driver === "bridge" || DRIVERS_WITHOUT_OUTSIDE.has(network.driver);
   return !network.isInternal && !isKnown;

@@ -1,18 +1,19 @@
 /**
- * Facts: what the engine says, in our words, free of its versions. Everything behind this file decides on facts alone.
+ * Facts: what the engine reports about containers and networks, independent of its API version. All decisions are based
+ * on facts only.
  */
 
 import type { SplitLabels } from "./labels.ts";
 
 /** A container on one network. */
 export interface EndpointFact {
-  /** Another one every time the container joins. */
+  /** A new one every time the container joins. */
   readonly endpointId: string;
   readonly networkId: string;
   readonly networkName: string;
-  /** The names it answers to there, in Docker's order; the first is the one its addresses point back to. */
+  /** The container's names there, in Docker's order; its addresses point to the first. */
   readonly names: readonly string[];
-  /** `target:alias` or `target`, as they were typed. */
+  /** `target:alias` or `target`, as typed. */
   readonly links: readonly string[];
   readonly ipv4: string | undefined;
   readonly ipv6: string | undefined;
@@ -21,7 +22,7 @@ export interface EndpointFact {
   readonly gatewayPriority: number;
 }
 
-/** What is known of a container's nameservers. */
+/** A container's nameservers. */
 export type NameserversFact =
   | {
       /** The list that Docker uses. */
@@ -31,16 +32,16 @@ export type NameserversFact =
       /** Whether the user gave it to this very container (--dns). */
       readonly isOwn: boolean;
     }
-  /** The servers of the host's own file, whichever they are at the time. */
+  /** The current servers of the host's resolv.conf. */
   | { readonly kind: "host"; readonly isNdotsSet: boolean }
-  /** Nobody tells. */
+  /** The list cannot be determined. */
   | { readonly kind: "unknown" };
 
-/** A running container. Its `labels` are those that its creator gave; what the image says is apart. */
+/** A running container. Its `labels` are those set by its creator; the image's are separate. */
 export interface ContainerFact extends SplitLabels {
   readonly id: string;
   readonly name: string;
-  /** Another one for each start. */
+  /** A new one for each start. */
   readonly startedAt: string;
   readonly isPaused: boolean;
   readonly pid: number;
@@ -48,9 +49,9 @@ export interface ContainerFact extends SplitLabels {
   readonly networkMode: string;
   /** The engine's path to the container's resolv.conf. */
   readonly resolvConfPath: string | undefined;
-  /** What a KIND node's search list is to be, if anybody says. */
+  /** The configured search list of a KIND node. */
   readonly kindSearch: string | undefined;
-  /** What the user says that the host is called in there: the address behind host.docker.internal. */
+  /** The address that the user gave host.docker.internal with --add-host. */
   readonly hostGateway: string | undefined;
   readonly nameservers: NameserversFact;
   readonly endpoints: readonly EndpointFact[];
@@ -64,10 +65,10 @@ export interface NetworkFact {
   readonly isInternal: boolean;
 }
 
-/** The networks that have no resolver, whatever they are made of. */
+/** Predefined networks, on which Docker provides no resolver. */
 const WITHOUT_RESOLVER = new Set(["bridge", "host", "none", "default"]);
 
-/** Whether a container on this network has Docker's resolver, and a name there. */
+/** Whether a container on this network has Docker's embedded DNS, and a name there. */
 export function isUserDefined(networkName: string): boolean {
   return !WITHOUT_RESOLVER.has(networkName);
 }

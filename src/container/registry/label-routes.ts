@@ -1,6 +1,7 @@
 /**
- * LabelRoutes: whom a container's label wants asked. Whoever writes a label speaks for a container, not for the host: so
- * its servers are asked from inside the container unless settings allow more, and how much it may say is bounded.
+ * LabelRoutes: the upstream servers set by a container's label. The author of a label controls a container, not the
+ * host. So its servers are queried from inside the container unless the settings allow more, and the label's size is
+ * limited.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { shortened } from "../../base/lib/shortened.ts";
@@ -10,52 +11,52 @@ import { DNS_PORT, type NamedServer, type RouteText, parseRoute, serverText } fr
 import type { Labels } from "./labels.ts";
 import type { RouteLayer } from "./routes.ts";
 
-/** Where a container itself says whom to ask, as `--dns` does: texts with blanks or commas between them. */
+/** The label that sets a container's upstream servers, as `--dns` does: routes separated by blanks or commas. */
 export const DNS_LABEL = "io.dns11.dns";
 
-/** What a label says; texts that are wrong are left out, and the first of them is told. */
+/** The routes of the label. Invalid ones are ignored, and the warning quotes the first of them. */
 export function labelRoutes(
   labels: Labels,
-  place: LabelServers,
-): { readonly say: RouteLayer; readonly warning?: string } {
+  allowed: LabelServers,
+): { readonly layer: RouteLayer; readonly warning?: string } {
   const { texts, rest } = textsOf(labels[DNS_LABEL] ?? "");
-  const say: RouteText[] = [];
+  const layer: RouteText[] = [];
   const servers = new Set<string>();
   let domains = 0;
   let [problem, leftOut]: (string | undefined)[] = [undefined, rest];
   for (const text of new Set(texts)) {
     try {
-      const route = routeIn(text, place);
+      const route = routeIn(text, allowed);
       for (const server of route.servers) servers.add(server === "host" ? server : serverText(server));
       domains += route.domains.length;
       if (domains > LIMITS.labelDomains || servers.size > LIMITS.labelServers) {
         leftOut = text;
         break;
       }
-      say.push(route);
+      layer.push(route);
     } catch (error) {
       problem ??= shortened((error as Error).message, LIMITS.labelProblemChars);
     }
   }
   const warnings = [
-    ...(problem === undefined ? [] : [`its label ${DNS_LABEL} is wrong: ${problem}`]),
+    ...(problem === undefined ? [] : [`invalid label ${DNS_LABEL}: ${problem}`]),
     ...(leftOut === undefined ? [] : [tooMuchWarning(leftOut)]),
   ];
-  return warnings.length === 0 ? { say } : { say, warning: warnings.join("; ") };
+  return warnings.length === 0 ? { layer } : { layer, warning: warnings.join("; ") };
 }
 
-const BETWEEN = /[\s,]+/;
+const SEPARATORS = /[\s,]+/;
 
-/** The texts that fit, and what comes after them. */
+/** The routes within the length limit, and the rest of the label. */
 function textsOf(label: string): { readonly texts: readonly string[]; readonly rest: string | undefined } {
   let end = Math.min(label.length, LIMITS.labelChars + 1);
-  // A text of which a part does not fit is left out whole.
-  if (end < label.length || end > LIMITS.labelChars) while (end > 0 && !BETWEEN.test(label.charAt(end - 1))) end--;
+  // A route that does not fit completely is ignored.
+  if (end < label.length || end > LIMITS.labelChars) while (end > 0 && !SEPARATORS.test(label.charAt(end - 1))) end--;
   const rest = label.slice(end).replace(/^[\s,]+/, "");
   return {
     texts: label
       .slice(0, end)
-      .split(BETWEEN)
+      .split(SEPARATORS)
       .filter((text) => text !== ""),
     rest: rest === "" ? undefined : rest,
   };
@@ -64,23 +65,23 @@ function textsOf(label: string): { readonly texts: readonly string[]; readonly r
 function tooMuchWarning(leftOut: string): string {
   const { labelDomains, labelServers, labelChars } = LIMITS;
   return (
-    `its label ${DNS_LABEL} says too much: "${shortened(leftOut, LIMITS.labelCharsShown)}" and all that follows is left out; ` +
-    `it may name ${labelDomains} domains and ${labelServers} servers in ${labelChars} characters`
+    `label ${DNS_LABEL} is too large: everything from "${shortened(leftOut, LIMITS.labelCharsShown)}" on is ignored; ` +
+    `the limit is ${labelDomains} domains and ${labelServers} servers in ${labelChars} characters`
   );
 }
 
-function routeIn(text: string, place: LabelServers): RouteText {
-  const route = parseRoute(text, place === "container" ? "container" : "host");
-  if (place === "host") for (const server of route.servers) refuseHostOnlyServer(server);
+function routeIn(text: string, allowed: LabelServers): RouteText {
+  const route = parseRoute(text, allowed === "container" ? "container" : "host");
+  if (allowed === "host") for (const server of route.servers) refuseHostOnlyServer(server);
   return route;
 }
 
-/** What listens at other ports, or for the host alone, is the operator's to open. */
+/** Only the operator may allow servers on other ports and at addresses that only the host reaches. */
 function refuseHostOnlyServer(server: NamedServer): void {
   if (server === "host" || server.from !== "host") return;
   if (server.port === DNS_PORT && !isHostScoped(server.address)) return;
   throw new Error(
-    `"${server.address}:${server.port}" would be asked from the host, where a label may name no port but ${DNS_PORT} and no address ` +
-      "that only the host reaches; --label-servers any allows it",
+    `"${server.address}:${server.port}" would be queried from the host, where a label may use only port ${DNS_PORT} and no address ` +
+      "that only the host reaches; to allow it, use --label-servers any",
   );
 }

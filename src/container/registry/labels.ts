@@ -1,7 +1,7 @@
 /**
- * Labels: who said each label of a container. Engines merge an image's labels into those given when the container is
- * created. A label that the image has under the same key with the same value counts as the image's; all others are the
- * creator's. Where the image cannot be inspected, every label counts as the image's, because nobody can tell.
+ * Labels: splits a container's labels into its creator's and its image's. Engines merge the two when a container is
+ * created. A label that the image has with the same key and value counts as the image's; all others are the creator's.
+ * If the image cannot be inspected, every label counts as the image's.
  */
 import type { LabelPolicy } from "../../base/model/label-policy.ts";
 
@@ -9,24 +9,24 @@ export type Labels = Readonly<Record<string, string>>;
 
 interface LabelsOfImage {
   readonly labels: Labels;
-  /** "known": compared with the image; "awaited": the image is being asked; "unknown": nobody can tell them apart. */
+  /** "known": compared with the image; "awaited": the image is being inspected; "unknown": it cannot be inspected. */
   readonly source: "known" | "awaited" | "unknown";
 }
 
 export interface SplitLabels {
-  /** Given by whoever created the container. */
+  /** Set by the container's creator. */
   readonly labels: Labels;
   readonly imageLabels: LabelsOfImage;
 }
 
 /**
- * Compose bakes these into the images that it builds, and gives the same ones to every container that it creates. Its hash it
- * gives to containers alone; where the creator has given that, these are the creator's as well.
+ * Compose puts these labels into the images that it builds and sets the same ones on every container that it creates.
+ * It sets its config hash on containers only; with that label from the creator, these count as the creator's as well.
  */
 const COMPOSE_HASH = "com.docker.compose.config-hash";
 const COMPOSE_SHARED = new Set(["project", "service", "version"].map((name) => `com.docker.compose.${name}`));
 
-/** `image` are the image's own, as far as anybody knows them. */
+/** `image` are the image's labels; undefined if they are not known. */
 export function splitLabels(merged: Labels, image: Labels | "awaited" | undefined): SplitLabels {
   const all = Object.entries(merged);
   if (image === undefined) return { labels: {}, imageLabels: { labels: merged, source: "unknown" } };
@@ -41,12 +41,12 @@ export function splitLabels(merged: Labels, image: Labels | "awaited" | undefine
   };
 }
 
-/** The labels that count: the creator's, and the image's where the operator trusts images. */
+/** The labels in effect: the creator's, and the image's if the operator trusts images. */
 export function effectiveLabels({ labels, imageLabels }: SplitLabels, { trustsImages }: LabelPolicy): Labels {
   return trustsImages ? { ...imageLabels.labels, ...labels } : labels;
 }
 
-/** What is told where a label does not count because it is the image's; undefined where the image has no such label. */
+/** The warning for a label that is ignored because it is the image's; undefined if the image has no such label. */
 export function ignoredLabelWarning(
   key: string,
   { imageLabels }: SplitLabels,
@@ -55,8 +55,8 @@ export function ignoredLabelWarning(
   const { labels, source } = imageLabels;
   if (trustsImages || !Object.hasOwn(labels, key)) return undefined;
   return source === "unknown"
-    ? `its label ${key} counts as its image's, which cannot be inspected, and is ignored: create the container anew ` +
-        "from an image that is there, or trust images with --trust-image-labels"
-    : `its image's label ${key} is ignored: an image may only opt out; give the label to the container with another ` +
-        "text than the image has, or trust images with --trust-image-labels";
+    ? `label ${key} is ignored, because its image cannot be inspected and the label may come from there: re-create the ` +
+        "container from an existing image, or trust image labels with --trust-image-labels"
+    : `label ${key} of the image is ignored, because an image may only opt out: set the label on the container, with a ` +
+        "value that differs from the image's, or trust image labels with --trust-image-labels";
 }

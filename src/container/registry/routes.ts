@@ -1,39 +1,39 @@
 /**
- * Routes: who is asked for the names that nobody here holds, put together for one container from all who have a say. The
- * longest suffix decides; for one suffix who is trusted more counts before who is trusted less (Directory has the order),
- * and what Docker would ask comes last. Servers asked from the host are left out where the container has no way outside:
- * that is decided here, before any cache is looked into.
+ * Routes: the upstream servers of one container by domain, merged from several layers. The longest suffix wins; for
+ * equal suffixes the layer with the higher precedence does (Directory has the order), and the servers that Docker would
+ * use come last. Servers queried from the host are left out if the container has no external access. That is decided
+ * here, before any cache lookup.
  */
 import { type NamedServer, type RouteText, domainLabels } from "../../base/model/server-text.ts";
 import type { Route, Server } from "../../base/model/view.ts";
 
-/** One who has a say: the texts that apply, in the order in which they were written. */
+/** The routes of one source, such as the settings or a label, as they were written and in that order. */
 export type RouteLayer = readonly LayerRoute[];
 
 interface LayerRoute extends RouteText {
-  /** Who that is, in words. */
+  /** The source, in words. */
   readonly by?: string;
 }
 
-export function routeLayer(by: string, texts: readonly RouteText[]): RouteLayer {
-  return texts.map((text) => ({ ...text, by }));
+export function routeLayer(by: string, routes: readonly RouteText[]): RouteLayer {
+  return routes.map((route) => ({ ...route, by }));
 }
 
 export interface RouteParts {
-  /** Whoever counts more stands first. */
+  /** In order of precedence, highest first. */
   readonly layers: readonly RouteLayer[];
-  /** What Docker would ask for every name, and how that is known. */
+  /** The servers that Docker would use for every name, and where that list comes from. */
   readonly fallback: readonly Server[];
   readonly fallbackBy?: string;
-  /** The host's own servers, as they are now. */
+  /** The host's current servers. */
   readonly host: readonly Server[];
   readonly hasExternalAccess: boolean;
 }
 
-export function routesOf({ layers: says, fallback, fallbackBy, host, hasExternalAccess }: RouteParts): Route[] {
+export function routesOf({ layers, fallback, fallbackBy, host, hasExternalAccess }: RouteParts): Route[] {
   const byDomain = new Map<string, MergedRoute>();
-  for (const say of says) {
-    for (const [domain, gathered] of mergeLayer(say)) if (!byDomain.has(domain)) byDomain.set(domain, gathered);
+  for (const layer of layers) {
+    for (const [domain, merged] of mergeLayer(layer)) if (!byDomain.has(domain)) byDomain.set(domain, merged);
   }
   if (!byDomain.has("")) byDomain.set("", { servers: fallback, isLocal: false, by: fallbackBy });
   return [...byDomain]
@@ -59,10 +59,10 @@ interface MergedRoute {
   readonly by: string | undefined;
 }
 
-/** Texts of one who has a say, by domain: several servers for one domain are one list. */
-function mergeLayer(say: RouteLayer): Map<string, MergedRoute> {
+/** The routes of one layer by domain: several routes for a domain are merged into one list of servers. */
+function mergeLayer(layer: RouteLayer): Map<string, MergedRoute> {
   const byDomain = new Map<string, MergedRoute>();
-  for (const { domains, servers, isLocal, by } of say) {
+  for (const { domains, servers, isLocal, by } of layer) {
     for (const domain of domains) {
       const before = byDomain.get(domain);
       byDomain.set(domain, {

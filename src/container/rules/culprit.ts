@@ -1,7 +1,6 @@
 /**
- * Culprit: why a probe may have failed. Reads the rules that stand in a namespace and names those that can keep a query
- * from us: address translation before ours, and drops. A notrack rule is not among them: the zone that our first chain
- * sets has the packet tracked, whether the rule comes before or after.
+ * Culprits: foreign rules that may explain a failed probe: address translation before ours, and drops. A notrack rule
+ * is not a culprit: our first chain sets a zone, and so the packet is tracked whether notrack comes before or after it.
  */
 import { LIMITS } from "../../base/limits.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
@@ -25,33 +24,33 @@ interface Chain {
   readonly family: string;
   readonly table: string;
   readonly name: string;
-  /** Where the kernel calls it; undefined for a chain that only others jump to. */
+  /** The hook of a base chain; undefined for a chain that is only jumped to. */
   readonly hook: { readonly name: string; readonly priority: number } | undefined;
   readonly type: string;
   readonly isDropPolicy: boolean;
-  /** What its rules do, in order: the names of their expressions, with "drop" for a verdict. */
+  /** Its rules in order: the names of their expressions, and "drop" for that verdict. */
   readonly rules: readonly (readonly string[])[];
 }
 
-/** Sentences, the most telling first; to be called inside the namespace. */
+/** Returns sentences, the most likely culprit first. Call inside the namespace. */
 export function findCulprits(memory: NetlinkMemory): string[] {
-  const patience = new ReadBudget();
-  const chains = readChains(memory, patience).filter(({ family, table }) => !(family === "ip" && table === TABLE_NAME));
+  const budget = new ReadBudget();
+  const chains = readChains(memory, budget).filter(({ family, table }) => !(family === "ip" && table === TABLE_NAME));
   return [
-    ...chains.filter(translatesEarlier).map((chain) => `${describe(chain)} translates addresses before dns11 does`),
+    ...chains.filter(translatesEarlier).map((chain) => `${describe(chain)} translates addresses before dns11's rules`),
     ...chains.filter(drops).map((chain) => `${describe(chain)} drops packets`),
-    ...(patience.isExhausted ? ["there are more rules than are looked at"] : []),
+    ...(budget.isExhausted ? ["there are too many rules to check all of them"] : []),
     ...legacyTables(),
   ];
 }
 
-/** How much is looked at, of all kinds together. */
+/** The limit of objects and time for reading, over chains and rules together. */
 class ReadBudget {
   readonly #endMs = performance.now() + LIMITS.culpritMs;
   #objects = 0;
   isExhausted = false;
 
-  /** Whether there is time for another one. A few are looked at on the busiest machine. */
+  /** Takes one object from the budget; false if none is left. A minimum is read however slow the machine is. */
   take(): boolean {
     this.#objects++;
     this.isExhausted ||=
@@ -76,11 +75,11 @@ function describe({ family, table, name, hook }: Chain): string {
   return `chain "${name}" of table ${family} "${table}"${where}${early}`;
 }
 
-/** Chains first: of whoever has made very many rules, some are known then all the same. */
-function readChains(memory: NetlinkMemory, patience: ReadBudget): Chain[] {
+/** Reads chains first, so that they are known even where there are too many rules to read. */
+function readChains(memory: NetlinkMemory, budget: ReadBudget): Chain[] {
   const chains: Omit<Chain, "rules">[] = [];
   visitFirst(memory, { command: nft.NFT_MSG_GETCHAIN, family: 0 }, (familyNumber, bytes) => {
-    if (!patience.take()) return false;
+    if (!budget.take()) return false;
     const family = FAMILY_NAMES.get(familyNumber);
     if (family === undefined) return undefined;
     const attributes = attributesIn(bytes);
@@ -96,30 +95,30 @@ function readChains(memory: NetlinkMemory, patience: ReadBudget): Chain[] {
     });
     return undefined;
   });
-  const rules = readRules(memory, patience);
+  const rules = readRules(memory, budget);
   return chains.map((chain) => ({ ...chain, rules: rules.get(`${chain.family} ${chain.table} ${chain.name}`) ?? [] }));
 }
 
-/** Of a namespace with very many rules the first ones, which is where a person would begin to look, too. */
-function readRules(memory: NetlinkMemory, patience: ReadBudget): Map<string, string[][]> {
+/** Reads the first rules only if there are too many. */
+function readRules(memory: NetlinkMemory, budget: ReadBudget): Map<string, string[][]> {
   const rules = new Map<string, string[][]>();
   visitFirst(memory, { command: nft.NFT_MSG_GETRULE, family: 0 }, (familyNumber, bytes) => {
-    if (!patience.take()) return false;
+    if (!budget.take()) return false;
     const attributes = attributesIn(bytes);
     const table = textOf(attributes.get(nft.NFTA_RULE_TABLE));
     const chain = textOf(attributes.get(nft.NFTA_RULE_CHAIN));
     const key = `${FAMILY_NAMES.get(familyNumber) ?? ""} ${table} ${chain}`;
     const expressions = attributeList(attributes.get(nft.NFTA_RULE_EXPRESSIONS) ?? Buffer.alloc(0));
-    const words = expressions.map(([, expression]) => expressionName(expression));
-    const others = rules.get(key);
-    if (others === undefined) rules.set(key, [words]);
-    else others.push(words);
+    const names = expressions.map(([, expression]) => expressionName(expression));
+    const known = rules.get(key);
+    if (known === undefined) rules.set(key, [names]);
+    else known.push(names);
     return undefined;
   });
   return rules;
 }
 
-/** An expression's name; "drop" for the verdict that ends a packet. */
+/** An expression's name, or "drop" for that verdict. */
 function expressionName(expression: Buffer): string {
   const attributes = attributesIn(expression);
   const name = textOf(attributes.get(nft.NFTA_EXPR_NAME));
@@ -139,14 +138,14 @@ function hookOf(value: Buffer | undefined): Chain["hook"] {
   return { name: nft.NF_HOOKS[number] ?? "unknown", priority };
 }
 
-/** The older iptables keeps its rules where nf_tables does not see them; nat is Docker's, the others are somebody's. */
+/** Tables of iptables-legacy, which nf_tables does not list. Docker has its own rules in nat, so nat is no culprit. */
 function legacyTables(): string[] {
   const tables = xtablesIn("ip");
   const unread = tables.filter((table) => chainsIn("ip", table) === undefined);
   const names = hasOurChains("ip") ? foreignTablesIn(iptablesTool().save("ip", undefined)) : tables;
-  const others = names.filter((name) => name !== "nat");
+  const culprits = names.filter((name) => name !== "nat");
   return [
-    ...unread.map((table) => `iptables-legacy's table ${table} is too large, or changes too often, to be looked at`),
-    ...(others.length === 0 ? [] : [`iptables-legacy has rules in: ${others.join(", ")}`]),
+    ...unread.map((table) => `table ${table} of iptables-legacy is too large, or changes too often, to be read`),
+    ...(culprits.length === 0 ? [] : [`iptables-legacy has rules in these tables: ${culprits.join(", ")}`]),
   ];
 }

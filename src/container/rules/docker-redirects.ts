@@ -1,7 +1,7 @@
 /**
- * Docker leads: where the rules that Docker wrote, or KIND's entrypoint made of them, lead what is asked at port 53, in
- * whichever of the three forms an engine writes them. The kernel is asked for these rules alone: a node of a cluster has
- * thousands of others.
+ * DockerRedirects: the rules of Docker, or KIND's entrypoint's version of them, that redirect port 53 to Docker's
+ * resolver, in any of the three forms that engines write. Only these rules are read: a cluster node has thousands of
+ * others.
  */
 import { dnatPort, legacyRules } from "../../kernel/legacy-rules.ts";
 import { type NetlinkWriter, attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
@@ -11,7 +11,7 @@ import * as nft from "../../kernel/nft-constants.ts";
 import type { Protocol } from "./plan.ts";
 import { DOCKER_CHAIN, DOCKER_TABLE } from "./port-redirects.ts";
 
-/** A rule that leads what is asked at an address to a port of 127.0.0.11. */
+/** A rule that redirects DNS queries for an address to a port of 127.0.0.11. */
 export interface DockerRedirect {
   readonly destination: string;
   readonly protocol: Protocol;
@@ -25,17 +25,17 @@ const PROTOCOLS = new Map<number, Protocol>([
 const DESTINATION_OFFSET = 16;
 const DESTINATION_BYTES = 4;
 
-/** In the order in which they count; to be called inside the namespace. */
+/** In the order in which they apply. Call inside the namespace. */
 export function dockerRedirects(memory: NetlinkMemory): DockerRedirect[] {
-  const leads: DockerRedirect[] = [];
+  const redirects: DockerRedirect[] = [];
   const visit = (_: number, bytes: Buffer): void => {
-    const lead = redirectIn(attributesIn(bytes).get(nft.NFTA_RULE_EXPRESSIONS));
-    if (lead !== undefined) leads.push(lead);
+    const redirect = redirectIn(attributesIn(bytes).get(nft.NFTA_RULE_EXPRESSIONS));
+    if (redirect !== undefined) redirects.push(redirect);
   };
   for (const select of [selectIptablesChain, selectDockerTable]) {
     visitFirst(memory, { command: nft.NFT_MSG_GETRULE, family: NFPROTO_IPV4, select }, visit);
   }
-  return [...leads, ...legacyRedirects()];
+  return [...redirects, ...legacyRedirects()];
 }
 
 function selectIptablesChain(writer: NetlinkWriter): void {
@@ -48,16 +48,15 @@ function selectDockerTable(writer: NetlinkWriter): void {
 }
 
 function legacyRedirects(): DockerRedirect[] {
-  return (legacyRules("nat") ?? []).flatMap(
-    ({ chain, protocol, destination: asked, dnatPort: port }): DockerRedirect[] =>
-      chain === DOCKER_CHAIN && port !== undefined && (protocol === "udp" || protocol === "tcp")
-        ? [{ destination: asked, protocol, port }]
-        : [],
+  return (legacyRules("nat") ?? []).flatMap(({ chain, protocol, destination, dnatPort: port }): DockerRedirect[] =>
+    chain === DOCKER_CHAIN && port !== undefined && (protocol === "udp" || protocol === "tcp")
+      ? [{ destination, protocol, port }]
+      : [],
   );
 }
 
 function redirectIn(list: Buffer | undefined): DockerRedirect | undefined {
-  let asked: string | undefined;
+  let destination: string | undefined;
   let protocol: Protocol | undefined;
   let port: number | undefined;
   let loaded: "address" | "other" = "other";
@@ -71,7 +70,7 @@ function redirectIn(list: Buffer | undefined): DockerRedirect | undefined {
         break;
       case "cmp": {
         const value = valueIn(data.get(nft.NFTA_CMP_DATA));
-        if (loaded === "address" && value?.length === DESTINATION_BYTES) asked = [...value].join(".");
+        if (loaded === "address" && value?.length === DESTINATION_BYTES) destination = [...value].join(".");
         if (value?.length === 1) protocol = PROTOCOLS.get(value.readUInt8(0)) ?? protocol;
         break;
       }
@@ -89,9 +88,9 @@ function redirectIn(list: Buffer | undefined): DockerRedirect | undefined {
         port = dnatPort(numberIn(data.get(nft.NFTA_TARGET_REV)), data.get(nft.NFTA_TARGET_INFO) ?? Buffer.alloc(0));
     }
   }
-  return asked === undefined || protocol === undefined || port === undefined
+  return destination === undefined || protocol === undefined || port === undefined
     ? undefined
-    : { destination: asked, protocol, port };
+    : { destination, protocol, port };
 }
 
 function isDestination(payload: ReadonlyMap<number, Buffer>): boolean {

@@ -1,6 +1,6 @@
 /**
- * Exchange: one message to an address, by UDP and by TCP, from inside a namespace, and what came back. The sockets are
- * made in there and asked from home, so that nothing waits inside the bracket.
+ * Exchange: one message to an address by UDP and by TCP, sent from inside a namespace, and the replies. Only the
+ * sockets are created inside the namespace; sending and polling happen outside, because nothing may wait inside.
  */
 import { randomInt } from "node:crypto";
 import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";
@@ -28,30 +28,30 @@ import { withLength } from "../../base/lib/framing.ts";
 import { addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { Protocol } from "./plan.ts";
 
-/** Does something inside the namespace that is asked from. */
+/** Runs `work` inside a namespace. */
 export type Within = <T>(work: () => T) => T;
 
 export interface ExchangeRequest {
   readonly destination: string;
-  /** Where it is not the usual one. */
+  /** By default 53. */
   readonly port?: number;
-  /** The message with this id. */
+  /** Builds the message with this id. */
   readonly message: (id: number) => Buffer;
-  /** Where they are asked from, if it matters. */
+  /** The source port; by default any. */
   readonly sourcePort?: number | undefined;
-  /** What the packets carry, if anything. */
+  /** The mark of the packets; by default none. */
   readonly mark?: number | undefined;
-  /** How long the answers may take. */
+  /** The timeout. */
   readonly waitMs?: number;
 }
 
-/** How it went by one protocol: a reply, a failure, or neither when there was silence. */
+/** The result of one protocol: a reply, a failure, or neither after a timeout. */
 export interface ExchangeResult {
   readonly protocol: Protocol;
   readonly id: number;
   readonly reply: Buffer | undefined;
   readonly failure: string | undefined;
-  /** How long the reply took to come. */
+  /** The time until the reply. */
   readonly tookMs: number;
 }
 
@@ -60,11 +60,11 @@ const ENOTCONN = 107;
 const DNS_PORT = 53;
 const REPLY_BYTES_MAX = 4096;
 const PREFIX_BYTES = 2;
-/** Most answers are there in the next rounds of the event loop; after that, looking more and more rarely is enough. */
+/** Most replies arrive within the next rounds of the event loop; after that the poll interval doubles. */
 const ROUNDS_BEFORE_SLEEPING = 8;
 const SLEEP_MS_MAX = 32;
 
-/** One query on its way by one protocol. */
+/** The query of one protocol. */
 interface Leg {
   readonly protocol: Protocol;
   readonly fd: number;
@@ -77,15 +77,15 @@ interface Leg {
   tookMs: number;
 }
 
-/** Throws where a socket cannot even be made. */
-export async function exchange(within: Within, asking: ExchangeRequest): Promise<readonly ExchangeResult[]> {
+/** Throws if a socket cannot be created. */
+export async function exchange(within: Within, request: ExchangeRequest): Promise<readonly ExchangeResult[]> {
   const memory = Buffer.allocUnsafeSlow(REPLY_BYTES_MAX);
   const legs: Leg[] = [];
   try {
     within(() => {
-      for (const protocol of ["udp", "tcp"] as const) legs.push(startLeg(protocol, asking));
+      for (const protocol of ["udp", "tcp"] as const) legs.push(startLeg(protocol, request));
     });
-    await pollUntilDone(legs, memory, asking.waitMs ?? LIMITS.probeMs);
+    await pollUntilDone(legs, memory, request.waitMs ?? LIMITS.probeMs);
     return legs.map(({ protocol, id, reply, failure, tookMs }) => ({ protocol, id, reply, failure, tookMs }));
   } finally {
     for (const leg of legs) endLeg(leg);
@@ -93,14 +93,14 @@ export async function exchange(within: Within, asking: ExchangeRequest): Promise
 }
 
 /**
- * A conversation that is closed goes on saying goodbye, which from a namespace that is taken away strays to wherever the
- * default route leads. One that is reset is over.
+ * Closes a socket. TCP is reset first: a normal close goes on sending FIN packets, which in a namespace that is being
+ * removed leave by the default route.
  */
 function endLeg({ fd, protocol }: Leg): void {
   try {
     if (protocol === "tcp") disconnect(fd);
   } catch {
-    // It never came to be.
+    // It was never connected.
   }
   closeQuietly(fd);
 }
@@ -152,7 +152,7 @@ function step(leg: Leg, address: number, memory: Buffer): void {
   else leg.reply = Buffer.from(memory.subarray(leg.protocol === "tcp" ? PREFIX_BYTES : 0, length));
 }
 
-/** The word for an errno that ends a leg; nothing for one that means "not yet". */
+/** The name of an errno that ends a leg; undefined for one that means "not yet". */
 function failureName(): string | undefined {
   const errno = lastErrno();
   return errno === EAGAIN || errno === ENOTCONN ? undefined : errnoName(errno);

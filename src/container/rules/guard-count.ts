@@ -1,7 +1,7 @@
 /**
- * Guard count: how many packets our guards have dropped in a namespace, as the kernel counts them. Whoever asks how we are
- * is told in any case: where it cannot be looked up, for want of a descriptor or because the namespace is on its way out,
- * by what was seen last. It is asked for often, so that no program is started for it.
+ * GuardCount: how many packets our guard chains have dropped in a namespace, as counted by the kernel. If the count
+ * cannot be read, for want of a descriptor or because the namespace is going away, the last one is reported. It is read
+ * often, and so without starting iptables.
  */
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
@@ -14,7 +14,7 @@ import { visitRulesOf } from "./installed-rules.ts";
 export class GuardCount {
   #last = 0;
 
-  /** Counting begins anew whenever the rules are replaced, and where nobody is served any more (there is no `within`). */
+  /** Reads the count. It restarts at 0 when rules are replaced, and when the namespace is not served (no `within`). */
   count(within: ((work: () => number) => number) | undefined, memory: NetlinkMemory): number {
     if (within === undefined) return (this.#last = 0);
     try {
@@ -22,7 +22,7 @@ export class GuardCount {
         () => droppedByTables(memory) + IP_FAMILIES.reduce((sum, each) => sum + droppedByChains(each), 0),
       );
     } catch {
-      // The next time may go better.
+      // Report the last count.
     }
     return this.#last;
   }

@@ -1,6 +1,6 @@
 /**
- * Standing: what is there of our rules in a namespace, of any tier, and who holds it. Rules that no process owns may be a
- * running instance's all the same: then somebody still has the ports to which they lead.
+ * InstalledRules: our rules that exist in a namespace, of any rule backend, and their owner. Rules that no process owns
+ * may still belong to a running instance: then the ports that they redirect to are in use.
  */
 import {
   SystemFault,
@@ -25,41 +25,42 @@ import { CHAIN_PREFIX, listenersIn } from "./iptables-text.ts";
 import { iptablesTool } from "./iptables-tool.ts";
 import { type ChainName, IP_FAMILIES, type IpFamily, type Protocol, TABLE_NAME } from "./plan.ts";
 
-/** What tables say that `dns11 kind --in-node --once` makes. */
+/** The comment of tables that `dns11 kind --in-node --once` installs. */
 export const PERMANENT_COMMENT = "dns11 in the node, once";
 
 export interface InstalledRules {
-  /** A table of nf_tables, or chains of the older iptables. */
+  /** An nf_tables table, or chains of iptables-legacy. */
   readonly kind: "table" | "chains";
   readonly family: IpFamily;
-  /** What it is called when somebody is told. */
+  /** For messages. */
   readonly title: string;
-  /** A process that runs; nobody, where it was left behind; or it is meant to stay without anybody. */
+  /** "instance": a running process; "nobody": orphaned; "stays": permanent, without a process. */
   readonly owner: "instance" | "nobody" | "stays";
 }
 
 const OWNED_ELSEWHERE = "OWNED_ELSEWHERE" satisfies FailureCode;
 
-/** To be called inside the namespace. */
+/** Call inside the namespace. */
 export function installedRules(memory: NetlinkMemory): InstalledRules[] {
   return [...installedTables(memory), ...IP_FAMILIES.flatMap(installedChains)];
 }
 
-/** Throws where somebody serves the namespace already, before anything is changed in it; returns what was left behind. */
+/** Throws if the namespace is served already, before anything is changed; otherwise returns the orphaned rules. */
 export function requireUnserved(memory: NetlinkMemory): readonly InstalledRules[] {
-  const standing = installedRules(memory);
-  const held = standing.find(({ owner: holder }) => holder !== "nobody");
-  if (held === undefined) return standing;
-  if (held.owner === "instance") throw ownedElsewhere(held.title);
-  throw new Fault(OWNED_ELSEWHERE, `The table "${TABLE_NAME}" was made by dns11 in the node, to stay`, {
-    remedy: "Its pods are served by it. To have them served from outside: dns11 kind --in-node --undo, in the node.",
+  const rules = installedRules(memory);
+  const owned = rules.find(({ owner }) => owner !== "nobody");
+  if (owned === undefined) return rules;
+  if (owned.owner === "instance") throw ownedElsewhere(owned.title);
+  throw new Fault(OWNED_ELSEWHERE, `Table "${TABLE_NAME}" was installed permanently from inside the node`, {
+    remedy:
+      "It already serves the pods of this node. To serve them from outside, run in the node: dns11 kind --in-node --undo",
   });
 }
 
 export function ownedElsewhere(title: string, cause?: unknown): Fault {
   return new Fault(OWNED_ELSEWHERE, `The ${title} of this namespace belongs to another running instance`, {
     cause,
-    remedy: "An instance inside the container serves it already, or another one serves the same engine.",
+    remedy: "Stop the other instance: it runs inside the container, or beside the same engine.",
   });
 }
 
@@ -70,10 +71,10 @@ export function tableTitle(family: IpFamily): string {
 function installedTables(memory: NetlinkMemory): InstalledRules[] {
   const found: { readonly family: IpFamily; readonly owner: InstalledRules["owner"] | undefined }[] = [];
   for (const family of IP_FAMILIES) {
-    // Asked for by its name: others may have made any number.
+    // Selected by name: there may be any number of foreign tables.
     const select = (w: NetlinkWriter): void => w.text(nft.NFTA_TABLE_NAME, TABLE_NAME);
-    const wanted = { command: nft.NFT_MSG_GETTABLE, family: FAMILY_NUMBER[family], isOne: true, select };
-    visitTables(memory, wanted, (_, bytes) => {
+    const request = { command: nft.NFT_MSG_GETTABLE, family: FAMILY_NUMBER[family], isOne: true, select };
+    visitTables(memory, request, (_, bytes) => {
       const attributes = attributesIn(bytes);
       const comment = textOf(attributes.get(nft.NFTA_TABLE_USERDATA)?.subarray(2));
       if (attributes.has(nft.NFTA_TABLE_OWNER)) found.push({ family, owner: "instance" });
@@ -88,7 +89,7 @@ function installedTables(memory: NetlinkMemory): InstalledRules[] {
   }));
 }
 
-/** The rules of one chain of our table, whoever made it. */
+/** Visits the rules of one chain of our table, whichever process installed it. */
 export function visitRulesOf(
   memory: NetlinkMemory,
   family: IpFamily,
@@ -99,15 +100,15 @@ export function visitRulesOf(
     w.text(nft.NFTA_RULE_TABLE, TABLE_NAME);
     w.text(nft.NFTA_RULE_CHAIN, chain);
   };
-  const wanted = { command: nft.NFT_MSG_GETRULE, family: FAMILY_NUMBER[family], select };
-  visitTables(memory, wanted, (_, bytes) => {
+  const request = { command: nft.NFT_MSG_GETRULE, family: FAMILY_NUMBER[family], select };
+  visitTables(memory, request, (_, bytes) => {
     const attributes = attributesIn(bytes);
     if (textOf(attributes.get(nft.NFTA_RULE_TABLE)) !== TABLE_NAME) return;
     if (textOf(attributes.get(nft.NFTA_RULE_CHAIN)) === chain) visit(attributes);
   });
 }
 
-/** From the rules for replies, which stand as long as anybody is answered: each compares protocol, address and port. */
+/** Read from the reply rules, which exist as long as anything is answered: each compares protocol, address and port. */
 function listenersOf(memory: NetlinkMemory, family: IpFamily): Listener[] {
   const listeners: Listener[] = [];
   visitRulesOf(memory, family, "reply", (attributes) => {
@@ -149,7 +150,7 @@ interface Listener {
   readonly port: number;
 }
 
-/** Whoever runs has all of its ports; one of them alone may have become somebody else's. */
+/** A running instance has all of its ports open; a single open port may belong to another program by now. */
 function ownerOf(listeners: readonly Listener[]): InstalledRules["owner"] {
   return listeners.length > 0 && listeners.every(isTaken) ? "instance" : "nobody";
 }

@@ -1,6 +1,6 @@
 /**
- * IptablesChains: our chains of one family as they should be, whatever of ours stands there. Looked at first, because one
- * line that does not fit what stands would have a whole table refused.
+ * IptablesChains: applies a plan to our iptables-legacy chains of one family. It reads the existing chains first,
+ * because one line that does not fit them makes iptables-restore refuse the whole table.
  */
 import { chainsIn, xtablesIn } from "../../kernel/xtables.ts";
 import { Fault } from "../../base/lib/fault.ts";
@@ -8,29 +8,33 @@ import { type TextOptions, isOurChain, restoreText } from "./iptables-text.ts";
 import { type NamespaceFd, iptablesTool } from "./iptables-tool.ts";
 import type { IpFamily, TablePlan } from "./plan.ts";
 
-/** Returns the chains that nobody needs and that stay, emptied, because somebody else's rules lead to them. */
+/** Returns the chains that could only be emptied, because foreign rules jump to them. */
 export function applyChains(
   family: IpFamily,
-  place: NamespaceFd,
+  namespace: NamespaceFd,
   plan: TablePlan | undefined,
   options: TextOptions,
 ): readonly string[] {
   const tool = iptablesTool();
-  const { text, left } = restoreText(plan, tool.save(family, place), options);
-  if (text !== "") tool.restore(family, place, text);
-  return left;
+  const { text, emptied } = restoreText(plan, tool.save(family, namespace), options);
+  if (text !== "") tool.restore(family, namespace, text);
+  return emptied;
 }
 
-/** Takes away our chains of one family. */
-export function removeChains(family: IpFamily, place: NamespaceFd): void {
-  const left = applyChains(family, place, undefined, { hasZones: false, deviceName: String });
-  if (left.length === 0) return;
-  throw new Fault("CHAIN_IN_USE", `${left.join(", ")}: emptied, and left, because somebody else's rules lead there`, {
-    remedy: "Take those rules away (iptables-legacy-save shows them), and clean up again.",
-  });
+/** Removes our chains of one family. */
+export function removeChains(family: IpFamily, namespace: NamespaceFd): void {
+  const emptied = applyChains(family, namespace, undefined, { hasZones: false, interfaceName: String });
+  if (emptied.length === 0) return;
+  throw new Fault(
+    "CHAIN_IN_USE",
+    `Cannot delete ${emptied.join(", ")}: other rules jump there; the chains are empty now`,
+    {
+      remedy: "Delete those rules (iptables-legacy-save lists them) and run the cleanup again.",
+    },
+  );
 }
 
-/** Whether chains of ours stand in the namespace that the thread is in. */
+/** Whether our chains exist in the namespace that the thread is in. */
 export function hasOurChains(family: IpFamily): boolean {
   return xtablesIn(family).some((table) => chainsIn(family, table)?.some((chain) => isOurChain(table, chain)) === true);
 }

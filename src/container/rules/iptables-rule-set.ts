@@ -1,6 +1,6 @@
 /**
- * IptablesKeeper: our rules as chains of the older iptables. Each table changes in one step, one table after the other,
- * in an order in which a query that comes between two of them is answered, too.
+ * IptablesRuleSet: our rules as iptables-legacy chains. Each table changes atomically, one table after the other, in an
+ * order in which a query that arrives between two changes is answered, too.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
@@ -11,7 +11,7 @@ import type { RuleSet } from "./rule-set.ts";
 import type { IpFamily, TablePlan } from "./plan.ts";
 import type { InstalledRules } from "./installed-rules.ts";
 
-/** The text is a list of words: a name with anything else in it could be read as several. */
+/** iptables-restore splits its input at blanks, so any other name could be read as several words. */
 const PLAIN_NAME = /^[\w.@:-]+$/;
 
 export class IptablesRuleSet implements RuleSet {
@@ -19,29 +19,29 @@ export class IptablesRuleSet implements RuleSet {
   readonly removal = undefined;
   readonly #hasZones: boolean;
   readonly #memory: NetlinkMemory;
-  readonly #place: NamespaceFd;
+  readonly #namespace: NamespaceFd;
   #families: readonly IpFamily[] = [];
-  #deviceNames: ReadonlyMap<number, string> = new Map();
+  #interfaceNames: ReadonlyMap<number, string> = new Map();
 
-  constructor(hasZones: boolean, memory: NetlinkMemory, place: NamespaceFd) {
+  constructor(hasZones: boolean, memory: NetlinkMemory, namespace: NamespaceFd) {
     this.#hasZones = hasZones;
     this.#memory = memory;
-    this.#place = place;
+    this.#namespace = namespace;
   }
 
-  install(plans: readonly TablePlan[], standing: readonly InstalledRules[]): void {
-    this.#families = standing.filter(({ kind }) => kind === "chains").map(({ family }) => family);
+  install(plans: readonly TablePlan[], existing: readonly InstalledRules[]): void {
+    this.#families = existing.filter(({ kind }) => kind === "chains").map(({ family }) => family);
     this.replaceTables(plans);
-    for (const { kind, family } of standing) if (kind === "table") removeTable(this.#memory, family);
+    for (const { kind, family } of existing) if (kind === "table") removeTable(this.#memory, family);
   }
 
-  /** These tables know nothing of what stands in them but by name, so every change is the same one. */
+  /** iptables-legacy identifies chains by name only, so every change is the same operation. */
   replaceRules(plans: readonly TablePlan[]): void {
     const planned = plans.map(({ family }) => family);
-    // Tables change one after the other: what was made before one of them failed is to be taken back, too.
+    // Tables change one after the other: if one fails, remove() must also revert those that were changed before it.
     this.#families = [...new Set([...planned, ...this.#families])];
     for (const family of this.#families)
-      this.#put(
+      this.#apply(
         family,
         plans.find((plan) => plan.family === family),
       );
@@ -49,43 +49,43 @@ export class IptablesRuleSet implements RuleSet {
   }
 
   replaceTables(plans: readonly TablePlan[]): void {
-    const isByDevice = plans.some(({ chains }) =>
+    const usesInterfaces = plans.some(({ chains }) =>
       chains.some(({ rules }) => rules.some(({ match }) => match.interface !== undefined)),
     );
-    this.#deviceNames = isByDevice ? deviceNames(this.#memory) : new Map();
+    this.#interfaceNames = usesInterfaces ? interfaceNames(this.#memory) : new Map();
     this.replaceRules(plans);
   }
 
   remove(): void {
     for (const family of this.#families) {
       try {
-        this.#put(family, undefined);
+        this.#apply(family, undefined);
       } catch {
-        // What is left is found by whoever comes next, and by `dns11 cleanup`.
+        // The next attach or `dns11 cleanup` finds and removes what is left.
       }
     }
     this.#families = [];
   }
 
   close(): void {
-    // Nothing is held.
+    // There is nothing to close.
   }
 
-  #put(family: IpFamily, plan: TablePlan | undefined): void {
-    const options = { hasZones: this.#hasZones, deviceName: (index: number) => this.#deviceName(index) };
-    applyChains(family, this.#place, plan, options);
+  #apply(family: IpFamily, plan: TablePlan | undefined): void {
+    const options = { hasZones: this.#hasZones, interfaceName: (index: number) => this.#interfaceName(index) };
+    applyChains(family, this.#namespace, plan, options);
   }
 
-  #deviceName(index: number): string {
-    const name = this.#deviceNames.get(index);
+  #interfaceName(index: number): string {
+    const name = this.#interfaceNames.get(index);
     if (name === undefined || !PLAIN_NAME.test(name)) {
-      throw new Error(`Interface ${index}, "${name ?? ""}", cannot be named to iptables`);
+      throw new Error(`Cannot pass interface ${index} to iptables: unsupported name "${name ?? ""}"`);
     }
     return name;
   }
 }
 
-function deviceNames(memory: NetlinkMemory): Map<number, string> {
+function interfaceNames(memory: NetlinkMemory): Map<number, string> {
   const route = new RouteSocket(memory);
   try {
     return new Map(route.links().map(({ index, name }) => [index, name]));

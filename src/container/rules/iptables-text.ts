@@ -1,9 +1,9 @@
 /**
- * A plan in the words of iptables-restore: chains of our own in tables that others use, too, each entered from the head of
- * one of the kernel's chains. What stands there of ours is told apart by the chains' names, and nobody else's is touched.
+ * IptablesText: a rule plan as input of iptables-restore. Our chains are in shared tables, each entered from the head
+ * of a built-in chain, and are identified by their names; nothing else is touched.
  *
- * Whoever is root in a container writes what stands there, with line ends in comments and names as they please, and what
- * we say is done by the machine's root. So nothing that was read is ever said again: only words of our own are.
+ * Root in a container controls the existing rules, with line ends in comments and any names, while our text is executed
+ * by the machine's root. So text that was read is never written back: the output consists of our own words only.
  */
 import {
   type Action,
@@ -17,7 +17,7 @@ import {
 
 export const CHAIN_PREFIX = "DNS11-";
 
-/** The guard drops in mangle: before the filters that others usually have, and after addresses were translated. */
+/** The guard drops in mangle: before the usual filter rules, and after address translation. */
 type Table = "nat" | "raw" | "mangle";
 
 const TABLE_OF: Readonly<Record<ChainName, Table>> = {
@@ -30,56 +30,56 @@ const TABLE_OF: Readonly<Record<ChainName, Table>> = {
 };
 
 const OUR_CHAINS = Object.entries(TABLE_OF).map(([name, table]) => ({ name: chainNameOf(name), table }));
-/** Where the guards drop. */
+/** The table and chain in which the guards drop. */
 export const GUARD_LOCATION = { table: TABLE_OF[GUARD_CHAIN], chain: chainNameOf(GUARD_CHAIN) };
-/** The kernel's own chains, from which ours are entered. */
+/** The built-in chains from which ours are entered. */
 const HOOKS = new Set(["PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"]);
 
 /**
- * In which order tables change. A query in our zone that Docker's rules lead to its resolver gets no answer: the reply is
- * of another zone, where nobody knows of it. One that we get without a zone is answered, by our rules for replies. So
- * whoever begins to lead queries to us begins with leading, and whoever ends it ends with that.
+ * The order in which tables change. A query in our zone that Docker's rules redirect to its resolver gets no answer:
+ * the reply is in another zone, which has no entry for it. A query that reaches us without a zone is answered, by our
+ * reply rules. So attaching starts with the redirect and detaching ends with it.
  */
 const ATTACH_ORDER: readonly Table[] = ["nat", "raw", "mangle"];
 const DETACH_ORDER: readonly Table[] = ["raw", "nat", "mangle"];
 
-/** What stands of ours in a table. */
+/** Our chains that exist in a table. */
 interface InstalledChains {
   readonly chains: Set<string>;
-  /** Rules of the kernel's own chains that do nothing but lead to ours. */
+  /** Rules of built-in chains that only jump to ours. */
   readonly jumps: { readonly from: string; readonly to: string }[];
-  /** Chains of ours to which somebody else's rules lead, too: the kernel keeps them as long as they do. */
+  /** Chains of ours to which foreign rules jump, too: the kernel does not delete these. */
   readonly inUse: Set<string>;
 }
 
 export interface TextOptions {
   readonly hasZones: boolean;
-  readonly deviceName: (index: number) => string;
+  readonly interfaceName: (index: number) => string;
 }
 
-/** Whether a chain of that name in that table is one that we make. */
+/** Whether this table and name are one of our chains. */
 export function isOurChain(table: string, chain: string): boolean {
   return OUR_CHAINS.some((our) => our.name === chain && our.table === table);
 }
 
 interface RestoreText {
-  /** What makes the tables say the plan and nothing else of ours; empty where they do already because there is nothing. */
+  /** Makes our chains match the plan; empty if there is nothing to add or remove. */
   readonly text: string;
-  /** Chains that nobody needs any more but somebody else's rules: emptied, and left. */
-  readonly left: readonly string[];
+  /** Chains that are only emptied, because foreign rules jump to them. */
+  readonly emptied: readonly string[];
 }
 
 export function restoreText(plan: TablePlan | undefined, saved: string, options: TextOptions): RestoreText {
-  const standing = installedIn(saved);
+  const installed = installedIn(saved);
   const tables = (redirectsNewQueries(plan) ? ATTACH_ORDER : DETACH_ORDER).map((table) => {
     const chains = (plan?.chains ?? []).filter(({ name }) => TABLE_OF[name] === table);
-    const wanted = options.hasZones ? chains : chains.filter(({ hook, type }) => type === "nat" || hook === "input");
-    return tableText(table, wanted, standing[table], options);
+    const planned = options.hasZones ? chains : chains.filter(({ hook, type }) => type === "nat" || hook === "input");
+    return tableText(table, planned, installed[table], options);
   });
-  return { text: tables.map(({ text }) => text).join(""), left: tables.flatMap(({ left }) => left) };
+  return { text: tables.map(({ text }) => text).join(""), emptied: tables.flatMap(({ emptied }) => emptied) };
 }
 
-/** Other than a plan for draining, which leads only conversations that go on. */
+/** False for a draining plan, which redirects only connections that are open. */
 function redirectsNewQueries(plan: TablePlan | undefined): boolean {
   const rules = plan?.chains.flatMap((chain) => chain.rules) ?? [];
   return rules.some(({ match, action }) => action.kind === "dnat" && match.sourcePort === undefined);
@@ -87,36 +87,36 @@ function redirectsNewQueries(plan: TablePlan | undefined): boolean {
 
 function tableText(
   table: Table,
-  wanted: readonly ChainPlan[],
+  planned: readonly ChainPlan[],
   { chains, jumps, inUse }: InstalledChains,
-  { deviceName }: TextOptions,
+  { interfaceName }: TextOptions,
 ): RestoreText {
-  const names = wanted.map(nameOf);
+  const names = planned.map(nameOf);
   const all = [...new Set([...chains, ...names])];
-  const unwanted = all.filter((name) => !names.includes(name));
-  const left = unwanted.filter((name) => inUse.has(name));
-  if (all.length === 0) return { text: "", left };
+  const obsolete = all.filter((name) => !names.includes(name));
+  const emptied = obsolete.filter((name) => inUse.has(name));
+  if (all.length === 0) return { text: "", emptied };
   const family = (address: string): string => (address.includes(":") ? `[${address}]` : address);
-  const rules = wanted.flatMap((chain) =>
+  const rules = planned.flatMap((chain) =>
     chain.rules.map(({ match, action }) =>
-      ["-A", nameOf(chain), ...matchWords(match, deviceName), ...actionWords(action, family)].join(" "),
+      ["-A", nameOf(chain), ...matchWords(match, interfaceName), ...actionWords(action, family)].join(" "),
     ),
   );
   const lines = [
     `*${table}`,
-    // Makes a chain, or empties the one that stands.
+    // Creates the chain, or empties an existing one.
     ...all.map((name) => `:${name} - [0:0]`),
     ...jumps.map(({ from, to }) => `-D ${from} -j ${to}`),
-    ...wanted.map((chain) => `-I ${chain.hook.toUpperCase()} 1 -j ${nameOf(chain)}`),
+    ...planned.map((chain) => `-I ${chain.hook.toUpperCase()} 1 -j ${nameOf(chain)}`),
     ...rules,
-    ...unwanted.filter((name) => !inUse.has(name)).map((name) => `-X ${name}`),
+    ...obsolete.filter((name) => !inUse.has(name)).map((name) => `-X ${name}`),
     "COMMIT",
     "",
   ];
-  return { text: lines.join("\n"), left };
+  return { text: lines.join("\n"), emptied };
 }
 
-/** What stands of ours, by table, in the text of iptables-save. */
+/** Our chains by table, from the output of iptables-save. */
 function installedIn(saved: string): Readonly<Record<Table, InstalledChains>> {
   const nothing = (): InstalledChains => ({ chains: new Set(), jumps: [], inUse: new Set() });
   const found = { nat: nothing(), raw: nothing(), mangle: nothing() };
@@ -134,13 +134,13 @@ function installedIn(saved: string): Readonly<Record<Table, InstalledChains>> {
   return found;
 }
 
-/** A rule that does nothing but lead from one of the kernel's chains to another one. */
+/** A rule that only jumps from a built-in chain to another chain. */
 function jumpIn(line: string): { readonly from: string; readonly to: string } | undefined {
   const [, from = "", to = ""] = /^-A ([A-Z]+) -j ([A-Z\d-]+)$/.exec(line) ?? [];
   return HOOKS.has(from) ? { from, to } : undefined;
 }
 
-/** The sockets that our rules lead to, from those for replies. */
+/** The sockets that our rules redirect to, as found in the reply rules. */
 export function listenersIn(
   saved: string,
 ): { readonly protocol: Protocol; readonly address: string; readonly port: number }[] {
@@ -153,7 +153,7 @@ export function listenersIn(
   });
 }
 
-/** Tables in which somebody else has rules. */
+/** Tables with foreign rules. */
 export function foreignTablesIn(saved: string): string[] {
   const foreign = linesIn(saved).filter(({ table, line }) => {
     const [, chain] = /^-A (\S+) /.exec(line) ?? [];
@@ -171,7 +171,7 @@ function linesIn(saved: string): { table: string; line: string }[] {
   });
 }
 
-/** What is between quotes may have line ends in it, and belongs to one line all the same. */
+/** Splits into rules: quoted text may contain line ends. */
 function wholeLines(saved: string): string[] {
   const lines: string[] = [];
   let open: string[] = [];
@@ -202,10 +202,10 @@ function chainNameOf(name: string): string {
   return `${CHAIN_PREFIX}${name.toUpperCase()}`;
 }
 
-function matchWords(match: Match, deviceName: (index: number) => string): string[] {
-  const { mark, interface: device, protocol, source, destination, sourcePort, destinationPort } = match;
+function matchWords(match: Match, interfaceName: (index: number) => string): string[] {
+  const { mark, interface: interfaceIndex, protocol, source, destination, sourcePort, destinationPort } = match;
   return [
-    ...(device === undefined ? [] : ["-i", deviceName(device)]),
+    ...(interfaceIndex === undefined ? [] : ["-i", interfaceName(interfaceIndex)]),
     ...(match.isFromOutside === true ? ["!", "-i", "lo"] : []),
     ...(source === undefined ? [] : ["-s", source]),
     ...(destination === undefined ? [] : ["-d", destination]),
@@ -218,7 +218,7 @@ function matchWords(match: Match, deviceName: (index: number) => string): string
   ];
 }
 
-/** To accept is to leave our chain: what others have to say comes after, as it does with a table of our own. */
+/** Accept returns from our chain, so that later rules still apply, as they do with a table of our own. */
 function actionWords(action: Action, bracketed: (address: string) => string): string[] {
   switch (action.kind) {
     case "accept":

@@ -1,5 +1,5 @@
 /**
- * A plan in the kernel's words: chains and rules as nf_tables commands, every match as "load, compare".
+ * NftCommands: a rule plan as nf_tables netlink commands. Every match is a load followed by a comparison.
  */
 import { addressBytes } from "../../base/model/address.ts";
 import { NLM_F_APPEND, NLM_F_CREATE, type NetlinkWriter } from "../../kernel/netlink-message.ts";
@@ -16,28 +16,27 @@ import {
 } from "./plan.ts";
 
 const PROTOCOL_NUMBER: Record<Protocol, number> = { udp: 17, tcp: 6 };
-/** What the kernel calls them. */
 export const FAMILY_NUMBER: Record<IpFamily, number> = { ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 };
-/** Where in its header an address is, and how long. */
+/** Offset and length of the addresses in the IP header. */
 const ADDRESSES = {
   ip: { source: 12, destination: 16, length: 4 },
   ip6: { source: 8, destination: 24, length: 16 },
 } as const;
 const LOOPBACK_FIRST_OCTET = 127;
-/** The interface lo has this index in every namespace. */
+/** The index of lo in every namespace. */
 const LOOPBACK_INDEX = 1;
 const NOT_TRANSLATED = 0;
 const SOURCE_PORT_OFFSET = 0;
 const DESTINATION_PORT_OFFSET = 2;
 
-/** Makes the tables with everything in them, owned by the socket that sends this, or by nobody. */
+/** Creates the tables with everything in them; owned tables belong to the socket that sends this. */
 function createCommands(plans: readonly TablePlan[], isOwned: boolean): NftCommand[] {
   return tableCommands(plans, (w) => {
     if (isOwned) w.u32(nft.NFTA_TABLE_FLAGS, nft.NFT_TABLE_F_OWNER);
   });
 }
 
-/** The same as tables that stay, until somebody removes them; whoever finds them reads what they are. */
+/** Creates permanent tables, with a comment that identifies them. */
 export function permanentCommands(plans: readonly TablePlan[], comment: string): NftCommand[] {
   const text = Buffer.from(`${comment}\0`, "latin1");
   const userData = Buffer.concat([Buffer.of(nft.UDATA_COMMENT, text.length), text]);
@@ -61,7 +60,7 @@ function tableCommands(plans: readonly TablePlan[], kind: (w: NetlinkWriter) => 
   ]);
 }
 
-/** Puts other rules into the chains that stand, in one step: no query meets a gap. */
+/** Replaces the rules of the existing chains in one transaction, so that no query finds them missing. */
 export function replaceRuleCommands(plans: readonly TablePlan[]): NftCommand[] {
   return plans.flatMap((plan) => [
     {
@@ -75,7 +74,7 @@ export function replaceRuleCommands(plans: readonly TablePlan[]): NftCommand[] {
   ]);
 }
 
-/** Other tables instead of those that stand, in one step, whatever their chains are. */
+/** Replaces whole tables, with their chains, in one transaction. */
 export function replaceTableCommands(
   families: Iterable<IpFamily>,
   plans: readonly TablePlan[],
@@ -85,7 +84,7 @@ export function replaceTableCommands(
   return [...removals, ...createCommands(plans, isOwned)];
 }
 
-/** Removes a table and all in it; the kernel refuses where somebody else owns it, and where there is none. */
+/** Deletes a table. The kernel refuses if another process owns it or if it does not exist. */
 export function deleteCommands({ family, name }: Pick<TablePlan, "family" | "name">): NftCommand[] {
   return [deleteTable(FAMILY_NUMBER[family], name)];
 }
@@ -255,7 +254,7 @@ function compare(w: NetlinkWriter, value: Uint8Array, operation: number = nft.NF
   });
 }
 
-/** Of the number that was loaded, these bits. */
+/** Masks the loaded number. */
 function maskBits(w: NetlinkWriter, mask: number): void {
   const value = (number: number): void => w.attribute(nft.NFTA_DATA_VALUE, nativeU32(number));
   expression(w, "bitwise", () => {
@@ -284,7 +283,7 @@ function networkU16(value: number): Buffer {
   return Buffer.of(value >> 8, value & 0xff);
 }
 
-/** Registers that hold numbers of the kernel's own, not of a packet, are in the machine's order. */
+/** Registers with kernel numbers, as opposed to packet data, are in host byte order. */
 function nativeU16(value: number): Uint8Array {
   return new Uint8Array(Uint16Array.of(value).buffer);
 }

@@ -1,6 +1,6 @@
 /**
- * NftKeeper: our rules as tables of nf_tables, each change one transaction. Where the tables are owned, the kernel takes
- * them away with the socket; where they are not, they stay until somebody removes them.
+ * NftRuleSet: our rules as nf_tables tables; each change is one transaction. The kernel removes owned tables together
+ * with the socket that owns them; unowned tables stay until they are deleted.
  */
 import { SystemFault } from "../../kernel/libc.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
@@ -17,11 +17,11 @@ export class NftRuleSet implements RuleSet {
   readonly #isOwned: boolean;
   #families: readonly IpFamily[] = [];
 
-  /** With a socket of the namespace that the thread is in, or with one that was left to us together with its tables. */
-  constructor(isOwned: boolean, memory: NetlinkMemory, left?: HeldNamespace) {
+  /** Opens a socket in the namespace that the thread is in, or takes over one together with its tables. */
+  constructor(isOwned: boolean, memory: NetlinkMemory, inherited?: HeldNamespace) {
     this.#isOwned = isOwned;
-    this.#nft = new NftSocket(memory, left?.netlink);
-    this.#families = left?.tables.map(({ family }) => family) ?? [];
+    this.#nft = new NftSocket(memory, inherited?.netlink);
+    this.#families = inherited?.tables.map(({ family }) => family) ?? [];
   }
 
   get netlinkPort(): number {
@@ -32,15 +32,15 @@ export class NftRuleSet implements RuleSet {
     return { netlink: this.#nft.fd, tables: this.#families.map((family) => ({ family, name: TABLE_NAME })) };
   }
 
-  install(plans: readonly TablePlan[], standing: readonly InstalledRules[]): void {
-    this.#families = standing.filter(({ kind }) => kind === "table").map(({ family }) => family);
+  install(plans: readonly TablePlan[], existing: readonly InstalledRules[]): void {
+    this.#families = existing.filter(({ kind }) => kind === "table").map(({ family }) => family);
     try {
       this.replaceTables(plans);
     } catch (error) {
       if (error instanceof SystemFault && error.code === "EPERM") throw ownedElsewhere(tableTitle("ip"), error);
       throw error;
     }
-    for (const { kind, family } of standing) if (kind === "chains") removeOlder(family);
+    for (const { kind, family } of existing) if (kind === "chains") removeLegacyChains(family);
   }
 
   replaceRules(plans: readonly TablePlan[]): void {
@@ -57,7 +57,7 @@ export class NftRuleSet implements RuleSet {
       try {
         this.#nft.transact(deleteCommands({ family, name: TABLE_NAME }));
       } catch {
-        // Somebody has removed it already. If it is owned, closing the socket takes it away whatever happens.
+        // It may be gone already. An owned table disappears in any case when the socket closes.
       }
     }
   }
@@ -67,11 +67,14 @@ export class NftRuleSet implements RuleSet {
   }
 }
 
-/** Ours come first, and a probe finds out whether what stays is in the way: the doctor tells of it, too. */
-function removeOlder(family: IpFamily): void {
+/**
+ * Removes our iptables-legacy chains, if possible: our tables take precedence, a probe detects whether the chains are
+ * in the way, and the doctor reports them.
+ */
+function removeLegacyChains(family: IpFamily): void {
   try {
     removeChains(family, undefined);
   } catch {
-    // Who is root in there may have made them so that they cannot go.
+    // Root in the container may have added jumps that keep the kernel from deleting them.
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Which keeper holds the rules of a namespace, by the tier.
+ * OpenRuleSet: creates the RuleSet of the chosen rule backend.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import type { HeldNamespace } from "../../base/model/held-namespace.ts";
@@ -9,13 +9,13 @@ import type { NamespaceFd } from "./iptables-tool.ts";
 import { NftRuleSet } from "./nft-rule-set.ts";
 import type { RuleSet } from "./rule-set.ts";
 
-/** To be called inside the namespace that is behind `place`, which stays open as long as the keeper does. */
-export function openRuleSet(means: RuleBackendChoice, memory: NetlinkMemory, place: NamespaceFd): RuleSet {
-  if (means.backend === "iptables-legacy") return new IptablesRuleSet(means.hasZones, memory, place);
-  return new NftRuleSet(means.backend === "nft-owner", memory);
+/** Call inside the namespace of `namespace`, which must stay open as long as the rule set. */
+export function openRuleSet(choice: RuleBackendChoice, memory: NetlinkMemory, namespace: NamespaceFd): RuleSet {
+  if (choice.backend === "iptables-legacy") return new IptablesRuleSet(choice.hasZones, memory, namespace);
+  return new NftRuleSet(choice.backend === "nft-owner", memory);
 }
 
-/** Takes over what stands already, with the socket that it belongs to; to be called from wherever the thread is. */
-export function inheritRuleSet(means: RuleBackendChoice, memory: NetlinkMemory, left: HeldNamespace): RuleSet {
-  return new NftRuleSet(means.backend === "nft-owner", memory, left);
+/** Takes over installed tables together with the socket that owns them. Call in any namespace. */
+export function inheritRuleSet(choice: RuleBackendChoice, memory: NetlinkMemory, held: HeldNamespace): RuleSet {
+  return new NftRuleSet(choice.backend === "nft-owner", memory, held);
 }

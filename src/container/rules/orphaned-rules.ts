@@ -1,5 +1,5 @@
 /**
- * LeftBehind: rules of ours in a namespace that nobody holds any more, and their removal, told line by line.
+ * OrphanedRules: removes our rules that no running process owns from a namespace.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
@@ -7,24 +7,25 @@ import { removeInstalledRules } from "./permanent-rules.ts";
 import { installedRules } from "./installed-rules.ts";
 
 export interface CleanupResult {
-  /** What was done, a line each. */
+  /** One line for each action. */
   readonly did: readonly string[];
-  /** What could not be; as long as there is such, what is known of it is kept. */
+  /** One line for each failure. While there are any, the records of what to clean up are kept. */
   readonly failed: readonly string[];
 }
 
-/** To be called inside the namespace; says what it did. */
+/** Call inside the namespace. */
 export function removeOrphanedRules(memory: NetlinkMemory): CleanupResult {
   const did: string[] = [];
   const failed: string[] = [];
-  for (const standing of installedRules(memory)) {
-    const { title, owner: holder } = standing;
-    if (holder === "stays") did.push(`${title} was made in the node, to stay; left alone`);
-    else if (holder === "instance") did.push(`${title} belongs to a running process; left alone`);
+  for (const rules of installedRules(memory)) {
+    const { title, owner } = rules;
+    if (owner === "stays")
+      did.push(`kept ${title}: installed permanently from inside the node (dns11 kind --in-node --once)`);
+    else if (owner === "instance") did.push(`kept ${title}: a running process owns it`);
     else {
       try {
-        removeInstalledRules(memory, standing);
-        did.push(`removed ${title}, which nobody owned`);
+        removeInstalledRules(memory, rules);
+        did.push(`removed orphaned ${title}`);
       } catch (error) {
         failed.push(`${title}: ${reasonOf(error)}`);
       }

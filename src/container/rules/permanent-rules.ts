@@ -1,5 +1,6 @@
 /**
- * Install: tables that outlive whoever makes them, and the way back from rules that nobody holds, of any tier.
+ * PermanentRules: tables that outlive the process that creates them, and the removal of rules that no process owns, of
+ * any rule backend.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { NftSocket } from "../../kernel/nfnetlink.ts";
@@ -8,29 +9,29 @@ import { removeChains } from "./iptables-chains.ts";
 import { type IpFamily, TABLE_NAME, type TablePlan } from "./plan.ts";
 import { PERMANENT_COMMENT, type InstalledRules, installedRules } from "./installed-rules.ts";
 
-/** Tables that stay when we are gone, instead of those that stay already. */
+/** Installs tables that stay when this process ends, in place of earlier ones. */
 export function installPermanentRules(memory: NetlinkMemory, plans: readonly TablePlan[]): void {
   removeUnownedRules(memory);
   withSocket(memory, (nft) => nft.transact(permanentCommands(plans, PERMANENT_COMMENT)));
 }
 
-/** Removes what nobody holds any more, or was meant to stay; returns what that was. */
+/** Removes orphaned and permanent rules; returns their titles. */
 export function removeUnownedRules(memory: NetlinkMemory): string[] {
   return installedRules(memory)
-    .filter(({ owner: holder }) => holder !== "instance")
-    .map((standing) => {
-      removeInstalledRules(memory, standing);
-      return standing.title;
+    .filter(({ owner }) => owner !== "instance")
+    .map((rules) => {
+      removeInstalledRules(memory, rules);
+      return rules.title;
     });
 }
 
-/** From the namespace that the thread is in. */
+/** Call inside the namespace. */
 export function removeInstalledRules(memory: NetlinkMemory, { kind, family }: InstalledRules): void {
   if (kind === "table") removeTable(memory, family);
   else removeChains(family, undefined);
 }
 
-/** Removes our table of one family, which nobody owns, from the namespace that the thread is in. */
+/** Removes our unowned table of one family. Call inside the namespace. */
 export function removeTable(memory: NetlinkMemory, family: IpFamily): void {
   withSocket(memory, (nft) => nft.transact(deleteCommands({ family, name: TABLE_NAME })));
 }

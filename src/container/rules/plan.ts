@@ -1,11 +1,12 @@
 /**
- * The rules as values: what should stand in a namespace, decided without touching it. Two chains translate (DNAT and
- * SNAT, UDP and TCP), one chain before connection tracking puts our conversations into a zone of their own. Where pods
- * ask through the namespace the same is done to what comes in, and a guard keeps everybody else from our ports.
+ * RulePlan: the rules of a namespace as values, for any rule backend. Two chains translate addresses (DNAT and SNAT,
+ * UDP and TCP). One chain before connection tracking puts our connections into a conntrack zone of their own. If pods
+ * send queries through the namespace, incoming packets get the same treatment, and a guard chain protects our ports
+ * from other packets.
  *
- * NAT lives in connection tracking, and a process that dies deletes no entries there. In a zone that nobody else looks
- * at, the entries we leave behind concern nobody: the first packet after our death is tracked afresh, by Docker's rules.
- * They do not concern us either when we come again with other sockets, because each time has a zone of its own.
+ * NAT state is in conntrack, and a process that dies leaves its entries there. In a zone of our own these stale entries
+ * do no harm: without our rules the next packet is tracked in the default zone, by Docker's rules. Nor do they affect
+ * our next start, which uses another zone.
  */
 import type { Capture, Redirect } from "../capture/capture.ts";
 
@@ -21,14 +22,14 @@ export type Action =
   | { readonly kind: "dnat"; readonly address: string; readonly port: number }
   /** Without an address only the port is changed. */
   | { readonly kind: "snat"; readonly address?: string; readonly port: number }
-  /** Counted, so that somebody can be told. */
+  /** Counts the packets, for the doctor and metrics. */
   | { readonly kind: "drop" };
 
 export interface Match {
   readonly mark?: number;
-  /** Came in by the interface with this index. */
+  /** The index of the incoming interface. */
   readonly interface?: number;
-  /** Came in by another interface than lo. */
+  /** The incoming interface is not lo. */
   readonly isFromOutside?: true;
   readonly protocol?: Protocol;
   readonly source?: string;
@@ -37,7 +38,7 @@ export interface Match {
   readonly isToLoopback?: true;
   readonly sourcePort?: number;
   readonly destinationPort?: number;
-  /** Nobody has changed its destination. */
+  /** No DNAT rule has changed the destination. */
   readonly isNotDnat?: true;
 }
 
@@ -62,7 +63,7 @@ export interface TablePlan {
   readonly chains: readonly ChainPlan[];
 }
 
-/** Where one pair of our sockets listens. */
+/** The address and ports of one pair of our sockets. */
 export interface ListenAddress {
   readonly address: string;
   readonly udpPort: number;
@@ -71,69 +72,69 @@ export interface ListenAddress {
 
 export interface PlanInput {
   readonly capture: Capture;
-  /** One for each lead of the capture, in the same order. */
+  /** One for each redirect of the capture, in the same order. */
   readonly listening: readonly ListenAddress[];
-  /** The connection tracking zone of these sockets. */
+  /** The conntrack zone of these sockets. */
   readonly zone: number;
-  /** Client ports of TCP conversations that began before us and are not ours. */
+  /** Client ports of TCP connections to Docker's resolver that were open before we attached; not redirected. */
   readonly sparedPorts: readonly number[];
-  /** Packets with this mark are ours and pass by everything: the door to the resolver behind us. */
+  /** Packets with this mark are ours and skip all our rules: the passthrough to Docker's resolver. */
   readonly passthroughMark: number;
-  /** Packets with this mark are a probe's: on trial, only they are led to us. */
+  /** Packets with this mark belong to a probe: on trial, only these are redirected. */
   readonly trialMark: number;
 }
 
 export const TABLE_NAME = "dns11";
-/** Before connection tracking (-200), where a zone can still be chosen. */
+/** Before connection tracking (-200), because a zone can only be set there. */
 const PRIORITY_ZONE = -300;
-/** One before Docker's chains, of either of its backends and in any order of registration. */
+/** One before Docker's chains, whichever backend Docker uses and whichever registers first. */
 const PRIORITY_NAT = -101;
-/** Before the filters that others usually have, so that their accepting does not come first. */
+/** Before the usual filter chains, so that they cannot accept a packet first. */
 const PRIORITY_GUARD = -5;
 const DNS_PORT = 53;
 const PROTOCOLS: readonly Protocol[] = ["udp", "tcp"];
 
-/** A lead with where its sockets listen. */
+/** A redirect with the address of its sockets. */
 interface ListeningRedirect {
-  readonly lead: Redirect;
+  readonly redirect: Redirect;
   readonly listening: ListenAddress;
 }
 
-/** What decides where queries go, of each family. */
+/** The rules that decide where queries go. */
 interface QueryRules {
   readonly zone: readonly RulePlan[];
   readonly translate: readonly RulePlan[];
 }
 
-/** Everything: queries come to us, replies leave with the address and port that were asked. */
+/** The full plan: queries are redirected to us, replies leave with the address and port that the client queried. */
 export function servingPlan(input: PlanInput): TablePlan[] {
-  return tablePlans(input, (led, who) => queriesOf(input, led, who));
+  return tablePlans(input, (listeners, origin) => queriesOf(input, listeners, origin));
 }
 
 /**
- * The same for a probe's queries only: whether it works is found out before anybody depends on it. Nobody behind the
- * namespace is led to us on trial, because a mark does not come with a packet from another namespace.
+ * The same for probes only, to test the rules before clients depend on them. Queries of pods are not redirected on
+ * trial, because a packet loses its mark when it leaves its namespace.
  */
 export function trialPlan(input: PlanInput): TablePlan[] {
   const onTrial = (rule: RulePlan): RulePlan => ({ ...rule, match: { mark: input.trialMark, ...rule.match } });
-  return tablePlans(input, (led, who) => {
-    if (who === "fromPods") return { zone: [], translate: [] };
-    const { zone, translate } = queriesOf(input, led, who);
+  return tablePlans(input, (listeners, origin) => {
+    if (origin === "fromPods") return { zone: [], translate: [] };
+    const { zone, translate } = queriesOf(input, listeners, origin);
     return { zone: zone.map(onTrial), translate: translate.map(onTrial) };
   });
 }
 
 /**
- * New queries go to Docker's resolver again, while answers to those already here still find their way, and so do the
- * TCP conversations that go on: by their client ports.
+ * Sends new queries to Docker's resolver, while replies to earlier queries are still translated, and open TCP
+ * connections are still redirected, by their client ports.
  */
-export function drainingPlan(input: PlanInput, conversations: readonly number[]): TablePlan[] {
+export function drainingPlan(input: PlanInput, clientPorts: readonly number[]): TablePlan[] {
   const only = (rules: readonly RulePlan[]): RulePlan[] =>
     rules
       .filter(({ match }) => match.protocol === "tcp")
-      .flatMap((rule) => conversations.map((sourcePort) => ({ ...rule, match: { ...rule.match, sourcePort } })));
-  return tablePlans(input, (led, who) => {
-    const { zone, translate } = queriesOf(input, led, who);
+      .flatMap((rule) => clientPorts.map((sourcePort) => ({ ...rule, match: { ...rule.match, sourcePort } })));
+  return tablePlans(input, (listeners, origin) => {
+    const { zone, translate } = queriesOf(input, listeners, origin);
     return { zone: only(zone), translate: only(translate) };
   });
 }
@@ -142,24 +143,24 @@ type QueryOrigin = "fromInside" | "fromPods";
 
 function tablePlans(
   input: PlanInput,
-  queriesFor: (led: readonly ListeningRedirect[], who: QueryOrigin) => QueryRules,
+  queriesFor: (listeners: readonly ListeningRedirect[], origin: QueryOrigin) => QueryRules,
 ): TablePlan[] {
-  const all = input.capture.redirects.map((lead, index): ListeningRedirect => ({
-    lead,
-    listening: listeningOf(input, index),
+  const all = input.capture.redirects.map((redirect, index): ListeningRedirect => ({
+    redirect,
+    listening: listenAddressOf(input, index),
   }));
   return IP_FAMILIES.flatMap((family) => {
-    const led = all.filter(({ lead }) => familyOf(lead.bind) === family);
-    if (led.length === 0) return [];
-    const inside = insideChains(input, led, queriesFor(led, "fromInside"));
-    const isAskedByPods = led.some(({ lead }) => lead.fromPods.length > 0);
-    const pods = isAskedByPods ? podChains(input, family, led, queriesFor(led, "fromPods")) : [];
+    const listeners = all.filter(({ redirect }) => familyOf(redirect.bind) === family);
+    if (listeners.length === 0) return [];
+    const inside = insideChains(input, listeners, queriesFor(listeners, "fromInside"));
+    const servesPods = listeners.some(({ redirect }) => redirect.fromPods.length > 0);
+    const pods = servesPods ? podChains(input, family, listeners, queriesFor(listeners, "fromPods")) : [];
     return [{ family, name: TABLE_NAME, chains: [...inside, ...pods] }];
   });
 }
 
-function insideChains(input: PlanInput, led: readonly ListeningRedirect[], queries: QueryRules): ChainPlan[] {
-  const passing: RulePlan[] = [
+function insideChains(input: PlanInput, listeners: readonly ListeningRedirect[], queries: QueryRules): ChainPlan[] {
+  const bypass: RulePlan[] = [
     { match: { mark: input.passthroughMark }, action: { kind: "accept" } },
     ...input.sparedPorts.map((sourcePort) => ({
       match: { protocol: "tcp" as const, sourcePort, destinationPort: DNS_PORT },
@@ -172,28 +173,28 @@ function insideChains(input: PlanInput, led: readonly ListeningRedirect[], queri
       type: "filter",
       hook: "output",
       priority: PRIORITY_ZONE,
-      rules: [...passing, ...queries.zone, ...zoneOfOurPorts(led, input.zone)],
+      rules: [...bypass, ...queries.zone, ...zoneOfOurPorts(listeners, input.zone)],
     },
     {
       name: "query",
       type: "nat",
       hook: "output",
       priority: PRIORITY_NAT,
-      rules: [...passing, ...queries.translate],
+      rules: [...bypass, ...queries.translate],
     },
-    { name: "reply", type: "nat", hook: "postrouting", priority: PRIORITY_NAT, rules: replyRules(led) },
+    { name: "reply", type: "nat", hook: "postrouting", priority: PRIORITY_NAT, rules: replyRules(listeners) },
   ];
 }
 
-/** What comes in from behind the namespace; what comes in from Docker's networks is none of ours. */
+/** The chains for packets from pods; packets from Docker's networks are accepted unchanged. */
 function podChains(
   { capture }: PlanInput,
   family: IpFamily,
-  led: readonly ListeningRedirect[],
+  listeners: readonly ListeningRedirect[],
   queries: QueryRules,
 ): ChainPlan[] {
-  const passing = capture.bypassInterfaces.map((device): RulePlan => ({
-    match: { interface: device },
+  const bypass = capture.bypassInterfaces.map((index): RulePlan => ({
+    match: { interface: index },
     action: { kind: "accept" },
   }));
   return [
@@ -202,26 +203,26 @@ function podChains(
       type: "filter",
       hook: "prerouting",
       priority: PRIORITY_ZONE,
-      rules: [...passing, ...queries.zone],
+      rules: [...bypass, ...queries.zone],
     },
     {
       name: "pod-query",
       type: "nat",
       hook: "prerouting",
       priority: PRIORITY_NAT,
-      rules: [...passing, ...queries.translate],
+      rules: [...bypass, ...queries.translate],
     },
     {
       name: GUARD_CHAIN,
       type: "filter",
       hook: "input",
       priority: PRIORITY_GUARD,
-      rules: family === "ip" && capture.guardsLoopback ? [LOOPBACK_GUARD] : led.flatMap(portGuards),
+      rules: family === "ip" && capture.guardsLoopback ? [LOOPBACK_GUARD] : listeners.flatMap(portGuards),
     },
   ];
 }
 
-/** The chain whose rules drop, each counting what it dropped. */
+/** The chain whose rules drop and count packets. */
 export const GUARD_CHAIN = "guard";
 
 const LOOPBACK_GUARD: RulePlan = {
@@ -230,8 +231,8 @@ const LOOPBACK_GUARD: RulePlan = {
 };
 
 /**
- * Whoever asks must have asked an address that is captured: our ports themselves are for nobody. Those at 127.0.0.11 too:
- * KIND itself lets packets for it in.
+ * Our ports accept only redirected packets, never packets sent to them directly. That includes 127.0.0.11: KIND itself
+ * lets such packets in.
  */
 function portGuards({ listening }: ListeningRedirect): RulePlan[] {
   return PROTOCOLS.map((protocol) => ({
@@ -246,10 +247,10 @@ function portGuards({ listening }: ListeningRedirect): RulePlan[] {
   }));
 }
 
-function queriesOf({ zone }: PlanInput, led: readonly ListeningRedirect[], who: QueryOrigin): QueryRules {
+function queriesOf({ zone }: PlanInput, listeners: readonly ListeningRedirect[], origin: QueryOrigin): QueryRules {
   const ofEach = (action: (listening: ListenAddress, protocol: Protocol) => Action): RulePlan[] =>
-    led.flatMap(({ lead, listening }) =>
-      lead[who].flatMap((destination) =>
+    listeners.flatMap(({ redirect, listening }) =>
+      redirect[origin].flatMap((destination) =>
         PROTOCOLS.map((protocol) => ({
           match: { protocol, destination, destinationPort: DNS_PORT },
           action: action(listening, protocol),
@@ -266,9 +267,9 @@ function queriesOf({ zone }: PlanInput, led: readonly ListeningRedirect[], who: 
   };
 }
 
-/** Replies, and queries that were sent to our ports as they are: both sides of a conversation belong to one zone. */
-function zoneOfOurPorts(led: readonly ListeningRedirect[], zone: number): RulePlan[] {
-  return led.flatMap(({ listening }) =>
+/** Replies, and queries sent directly to our ports: both directions of a connection must be in one zone. */
+function zoneOfOurPorts(listeners: readonly ListeningRedirect[], zone: number): RulePlan[] {
+  return listeners.flatMap(({ listening }) =>
     PROTOCOLS.flatMap((protocol): RulePlan[] => {
       const port = portOf(listening, protocol);
       const action = { kind: "zone", zone } as const;
@@ -281,25 +282,25 @@ function zoneOfOurPorts(led: readonly ListeningRedirect[], zone: number): RulePl
 }
 
 /**
- * Connection tracking turns replies round by itself; these serve the reply whose entry was flushed meanwhile, and have no
- * destination match because nothing else ever leaves from these ports.
+ * Conntrack translates replies by itself. These rules are for replies whose entry was flushed meanwhile; they need no
+ * destination match, because nothing else is sent from these ports.
  */
-function replyRules(led: readonly ListeningRedirect[]): RulePlan[] {
-  return led.flatMap(({ lead, listening }) =>
+function replyRules(listeners: readonly ListeningRedirect[]): RulePlan[] {
+  return listeners.flatMap(({ redirect, listening }) =>
     PROTOCOLS.map((protocol) => ({
       match: { protocol, source: listening.address, sourcePort: portOf(listening, protocol) },
       action: {
         kind: "snat" as const,
-        ...(lead.replySource !== undefined && { address: lead.replySource }),
+        ...(redirect.replySource !== undefined && { address: redirect.replySource }),
         port: DNS_PORT,
       },
     })),
   );
 }
 
-function listeningOf({ listening }: PlanInput, index: number): ListenAddress {
+function listenAddressOf({ listening }: PlanInput, index: number): ListenAddress {
   const found = listening[index];
-  if (found === undefined) throw new RangeError(`Lead ${index} has no sockets`);
+  if (found === undefined) throw new RangeError(`Redirect ${index} has no sockets`);
   return found;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Port leads: rules of others that lead a port elsewhere, as a pod's hostPort does. Taking that port would take it from
- * whoever is behind them. Rules of the older iptables are not seen.
+ * PortRedirects: foreign rules that redirect a port, such as those of a pod's hostPort. If we captured that port, their
+ * target would no longer receive its packets. Rules of iptables-legacy are not read.
  */
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
@@ -8,12 +8,12 @@ import { visitFirst } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import { TABLE_NAME } from "./plan.ts";
 
-/** Where Docker, and KIND after it, leads port 53 to Docker's own resolver. */
+/** The chain and table in which Docker and KIND redirect port 53 to Docker's resolver. */
 export const DOCKER_CHAIN = "DOCKER_OUTPUT";
 export const DOCKER_TABLE = "docker-dns";
 const DESTINATION_PORT_OFFSET = 2;
 
-/** The chains, each as `table chain`, of the rules that are looked at; to be called inside the namespace. */
+/** The chains with foreign rules that redirect the port, each as `table chain`. Call inside the namespace. */
 export function chainsRedirecting(memory: NetlinkMemory, port: number): string[] {
   const chains = new Set<string>();
   visitFirst(memory, { command: nft.NFT_MSG_GETRULE, family: 0 }, (_, bytes) => {
@@ -48,7 +48,7 @@ function redirectsPort(expressions: readonly Expression[], port: number): boolea
   return expressions.some((_, index) => matchesPort(expressions.slice(index), port)) && expressions.some(isDnat);
 }
 
-/** The port is loaded, and compared next. */
+/** Whether the first two expressions load the destination port and compare it with `port`. */
 function matchesPort([load, compare]: readonly Expression[], port: number): boolean {
   if (load?.name !== "payload" || compare?.name !== "cmp") return false;
   const isPort =

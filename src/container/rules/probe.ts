@@ -1,7 +1,7 @@
 /**
- * Probe: does a query that leaves inside the namespace arrive at our sockets, and the answer back there, by UDP and by
- * TCP? A list of rules shows only what was written; a chain before ours, a drop, or a packet that is not tracked shows
- * only when a query is really sent. The nonce proves that it was us who got it, and not the resolver behind us.
+ * Probe: sends a query inside the namespace and checks that it reaches our sockets, and the answer the sender, by UDP
+ * and by TCP. A list of rules cannot show whether a chain before ours, a drop or an untracked packet is in the way. The
+ * nonce proves that we received the query, not Docker's resolver.
  */
 import { randomBytes } from "node:crypto";
 
@@ -10,28 +10,28 @@ import { probeOutcome, probeQuery } from "../../base/model/probe-message.ts";
 import { type ExchangeResult, type Within, exchange } from "./exchange.ts";
 import type { Protocol } from "./plan.ts";
 
-/** The listeners of the namespace, as the probe sees them. */
+/** The endpoint of the namespace, as the probe sees it. */
 export interface ProbeTarget {
-  /** From now on, note whether this nonce arrives. */
+  /** Records from now on whether this nonce arrives. */
   expect(nonce: string): void;
   hasSeen(protocol: Protocol): boolean;
-  /** The probe is over. */
+  /** Ends the probe. */
   reset(): void;
 }
 
 export type ProbeResult =
   | { readonly kind: "works" }
   | { readonly kind: "broken"; readonly failures: readonly string[] }
-  /** We could not even ask, for want of descriptors or memory: that says nothing of the rules. */
+  /** No query could be sent, for want of descriptors or memory: that says nothing about the rules. */
   | { readonly kind: "unknown" };
 
-/** What the kernel says when we, and not the rules, lack something. */
+/** Errors of this process, not of the rules. */
 const RESOURCE_ERRORS = new Set(["EMFILE", "ENFILE", "ENOMEM", "ENOBUFS"]);
 
-/** Packets of a probe that is on trial carry it. */
+/** The mark of a trial probe's packets. */
 export const TRIAL_MARK = 0x646e7332;
 
-/** Sends a nonce query to `destination`, by both protocols; on trial, in packets that only rules on trial look at. */
+/** Sends a nonce query to `destination` by both protocols; on trial, in packets that only trial rules match. */
 export async function probe(
   within: Within,
   destination: string,
@@ -57,9 +57,11 @@ export async function probe(
 function failureOf({ protocol, id, reply, failure }: ExchangeResult, wasSeen: boolean): string[] {
   if (failure !== undefined) return [`${protocol}: ${failure}`];
   if (reply === undefined) {
-    return [`${protocol}: ${wasSeen ? "the query arrived, the answer did not come back" : "the query did not arrive"}`];
+    return [
+      `${protocol}: ${wasSeen ? "the query arrived, but the answer did not come back" : "the query did not arrive"}`,
+    ];
   }
   const outcome = probeOutcome(reply, id);
-  if (outcome !== "NOERROR") return [`${protocol}: answered by somebody else (${outcome ?? "no DNS"})`];
-  return wasSeen ? [] : [`${protocol}: answered by somebody else`];
+  if (outcome !== "NOERROR") return [`${protocol}: another server answered (${outcome ?? "not a DNS message"})`];
+  return wasSeen ? [] : [`${protocol}: another server answered`];
 }

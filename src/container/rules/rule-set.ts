@@ -1,23 +1,23 @@
 /**
- * RuleKeeper: holds our rules in one namespace, by the means of a tier. What should stand is the plan's to say; how it gets
- * there without a query meeting a gap, and how it goes away again, is the keeper's.
+ * RuleSet: our rules in one namespace, installed with one rule backend. The plan says which rules; the rule set
+ * installs, replaces and removes them without a gap in which a query is lost.
  */
 import type { HeldNamespace } from "../../base/model/held-namespace.ts";
 import type { TablePlan } from "./plan.ts";
 import type { InstalledRules } from "./installed-rules.ts";
 
 export interface RuleSet {
-  /** The kernel tells of our own changes under this number, where it tells of them. */
+  /** The netlink port under which the kernel reports our own changes; undefined if it does not report them. */
   readonly netlinkPort: number | undefined;
-  /** By what another process could remove what it made; undefined where that takes more than a socket. */
+  /** What another process needs to remove the rules; undefined if a netlink socket is not enough. */
   readonly removal: Pick<HeldNamespace, "netlink" | "tables"> | undefined;
-  /** Makes what is planned, instead of what stands already; to be called inside the namespace. */
-  install(plans: readonly TablePlan[], standing: readonly InstalledRules[]): void;
-  /** Other rules in the chains that stand; from wherever the thread is. */
+  /** Installs the plans in place of what is installed. Call inside the namespace. */
+  install(plans: readonly TablePlan[], existing: readonly InstalledRules[]): void;
+  /** Replaces the rules of the existing chains. Call in any namespace. */
   replaceRules(plans: readonly TablePlan[]): void;
-  /** Other chains, too; to be called inside the namespace. */
+  /** Replaces whole tables. Call inside the namespace. */
   replaceTables(plans: readonly TablePlan[]): void;
-  /** Takes away what it made; from wherever the thread is. */
+  /** Removes the rules. Call in any namespace. */
   remove(): void;
   close(): void;
 }

@@ -1,14 +1,14 @@
 /**
- * Zones: a connection tracking zone for each time that sockets are made in a namespace. The entries of a time before lead
- * to ports that nobody has any more, and a client that keeps its socket would be led there for as long as it asks.
+ * Zones: a new conntrack zone each time sockets are created in a namespace. Entries of an earlier zone point to closed
+ * ports, and a client that keeps its socket would be redirected there for as long as it sends queries.
  */
 import { randomInt } from "node:crypto";
 
-/** Zone 0 is everybody's. */
+/** Zone 0 is the default zone. */
 const FIRST = 1;
 const LAST = 0xffff;
 
-/** Draws where a run begins, because there may have been another one; then no number comes twice until all were used. */
+/** Starts at a random zone, because an earlier process may have used some, and repeats none before all are used. */
 export function zoneAllocator(): () => number {
   let next = randomInt(FIRST, LAST + 1);
   return () => {

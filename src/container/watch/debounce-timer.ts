@@ -1,20 +1,20 @@
 /**
- * NextLook: when a file is looked at next. Whoever writes one does several things to it, so what happens to it is looked
- * at when it has been quiet for a moment; but not put off for ever.
+ * DebounceTimer: when to read a changed file. A writer usually does several things to a file, so it is read when it has
+ * been quiet for a moment, but not later than a maximum after the first change.
  */
 import { LIMITS } from "../../base/limits.ts";
 
 export class DebounceTimer {
-  readonly #look: () => void;
+  readonly #onTimeout: () => void;
   #timer: NodeJS.Timeout | undefined;
-  /** Since when something happens that has not been looked at. */
+  /** The time of the first change that has not been read. */
   #eventMs: number | undefined;
 
-  constructor(look: () => void) {
-    this.#look = look;
+  constructor(onTimeout: () => void) {
+    this.#onTimeout = onTimeout;
   }
 
-  /** Something has happened. */
+  /** Reports a change. */
   trigger(): void {
     this.#eventMs ??= performance.now();
     const leftMs = this.#eventMs + LIMITS.hostFileBusyMs - performance.now();
@@ -23,11 +23,11 @@ export class DebounceTimer {
 
   runAfter(ms: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(this.#look, ms);
+    this.#timer = setTimeout(this.#onTimeout, ms);
     this.#timer.unref();
   }
 
-  /** It is being looked at now, or never again. */
+  /** Cancels the timer and forgets the changes. */
   cancel(): void {
     clearTimeout(this.#timer);
     this.#eventMs = undefined;

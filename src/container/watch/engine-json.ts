@@ -1,9 +1,9 @@
 /**
- * EngineJson: of the engine's answers, what we read. Nothing in them is sure to be there.
+ * EngineJson: the parts of the engine's API responses that dns11 reads. Any of them may be missing.
  */
 import type { Labels } from "../registry/labels.ts";
 
-/** Of `GET /containers/{id}/json`, what we read. */
+/** `GET /containers/{id}/json` */
 export interface ContainerJson {
   readonly Id: string;
   readonly Name: string;
@@ -48,7 +48,7 @@ export interface EndpointJson {
   readonly Links?: readonly string[] | null;
 }
 
-/** Of one entry of `GET /containers/json`. */
+/** One entry of `GET /containers/json` */
 export interface ListedJson {
   readonly Id: string;
   readonly Names?: readonly string[];
@@ -56,7 +56,7 @@ export interface ListedJson {
   readonly NetworkSettings?: { readonly Networks?: Readonly<Record<string, EndpointJson>> | null };
 }
 
-/** Of `GET /networks/{id}`. */
+/** `GET /networks/{id}` */
 export interface NetworkJson {
   readonly Id: string;
   readonly Name: string;
@@ -66,14 +66,14 @@ export interface NetworkJson {
   readonly IPAM?: { readonly Config?: readonly { readonly Gateway?: string; readonly Subnet?: string }[] | null };
 }
 
-/** Of `GET /images/{id}/json`, what we read. */
+/** `GET /images/{id}/json` */
 export interface ImageJson {
   readonly Os?: string;
   readonly Architecture?: string;
   readonly Config?: { readonly Labels?: Labels | null } | null;
 }
 
-/** Of several platforms' images under one id, the one that a container runs. */
+/** The platform of a container's image, of several under one id. */
 export interface ImagePlatform {
   readonly os?: string;
   readonly architecture?: string;

@@ -1,5 +1,5 @@
 /**
- * The engine's API, the few calls that are made of it, each with a limit of time.
+ * Engine: the calls of the engine's API that dns11 makes, each with a timeout.
  */
 import { createInterface } from "node:readline";
 
@@ -20,16 +20,16 @@ export interface EngineInfo {
   readonly isRootless: boolean;
 }
 
-/** An event, as far as it says what to look at. */
+/** An event: which container or network to inspect. */
 export interface EngineEvent {
   readonly Type?: string;
   readonly Action?: string;
-  /** When it happened, in nanoseconds since 1970, rounded to what a number holds. */
+  /** Nanoseconds since 1970, rounded to the precision of a number. */
   readonly timeNano?: number;
   readonly Actor?: { readonly ID?: string; readonly Attributes?: Readonly<Record<string, string>> };
 }
 
-/** What changes names, addresses or namespaces. Everything else (exec, attach, health) is not even sent to us. */
+/** Events that change names, addresses or namespaces. The engine does not send others (exec, attach, health). */
 const EVENT_FILTER: Dockerode.GetEventsOptions["filters"] = {
   type: ["container", "network"],
   event: ["start", "die", "destroy", "rename", "pause", "unpause", "connect", "disconnect", "remove"],
@@ -50,7 +50,7 @@ interface Modem {
   dial(request: object, done: (error: unknown, body: unknown) => void): void;
 }
 
-/** The only answers that are no error; the package makes an error of every other. */
+/** The only successful status; dockerode turns every other into an error. */
 const STATUS_CODES = { 200: true };
 
 export class Engine {
@@ -77,17 +77,17 @@ export class Engine {
     };
   }
 
-  /** The containers that run, in short. */
+  /** The running containers, as summaries. */
   async containers(): Promise<readonly ListedJson[]> {
     return await this.#get("/containers/json", LIMITS.listMs);
   }
 
-  /** The same with those that do not run. */
+  /** All containers, as summaries. */
   async allContainers(): Promise<readonly ListedJson[]> {
     return await this.#get("/containers/json?", LIMITS.listMs, undefined, { all: true });
   }
 
-  /** undefined where there is no such container. */
+  /** Undefined if there is no such container. */
   async container(id: string): Promise<ContainerJson | undefined> {
     return await orUndefined(this.#get<ContainerJson>(`/containers/${id}/json`, LIMITS.inspectMs));
   }
@@ -96,19 +96,19 @@ export class Engine {
     return await orUndefined(this.#get<NetworkJson>(`/networks/${id}`, LIMITS.inspectMs));
   }
 
-  /** An image by its id; undefined where it is gone. Engines that do not know the platform's parameter ignore it. */
+  /** An image by its id; undefined if it is gone. Engines without the parameter "platform" ignore it. */
   async image(id: string, platform?: ImagePlatform): Promise<ImageJson | undefined> {
     const options = platform === undefined ? {} : { platform: JSON.stringify(platform) };
     const path = `/images/${id}/json${platform === undefined ? "" : "?"}`;
     return await orUndefined(this.#get<ImageJson>(path, LIMITS.inspectMs, undefined, options));
   }
 
-  /** Events from now on, until the engine or `signal` ends the stream. */
+  /** Streams events from now on, until the engine or `signal` ends the stream. */
   async events(signal: AbortSignal): Promise<AsyncIterable<EngineEvent>> {
     return parseEvents(await this.#explained(this.#docker.getEvents({ filters: EVENT_FILTER, abortSignal: signal })));
   }
 
-  /** By the package's own way to the socket: its calls do not all take a limit of time. */
+  /** Uses dockerode's modem directly, because not all of its calls accept an AbortSignal. */
   async #get<T>(path: string, timeoutMs: number, signal?: AbortSignal, options: object = {}): Promise<T> {
     const timeout = AbortSignal.timeout(timeoutMs);
     const abortSignal = signal === undefined ? timeout : AbortSignal.any([timeout, signal]);
@@ -121,7 +121,7 @@ export class Engine {
     );
   }
 
-  /** What went wrong, in terms of the socket. */
+  /** Converts errors into Faults that mention the socket. */
   async #explained<T>(call: Promise<T>): Promise<T> {
     try {
       return await call;

@@ -1,7 +1,7 @@
 /**
- * Follower: keeps the facts true. Events mark what to look at, lists tell what was missed, inspects give the facts: so a
- * lost event, a lost stream and a restarted engine all heal by the same way. While the engine is away nothing is
- * forgotten, and names go on answering.
+ * Follower: keeps the facts up to date. Events mark containers to inspect, lists reveal what events missed, and only
+ * inspects provide facts. So a lost event, a broken stream and a restarted engine are all repaired in the same way.
+ * While the engine is away nothing is removed, and names still resolve.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -16,32 +16,30 @@ import type { ContainerJson } from "./engine-json.ts";
 import { ImageLabels } from "./image-labels.ts";
 import { containerFact, isUp, knownFingerprint, listedFingerprint, mergedLabels, networkFact } from "./translate.ts";
 
-/** Who wants to know. */
 export interface FollowerHooks {
-  /** The engine answers, for the first time or again; throws where it must not be followed. */
+  /** The engine answers, for the first time or again. Throws if this engine must not be followed. */
   readonly onConnected: (info: EngineInfo) => void;
   readonly onDisconnected: (reason: string) => void;
-  /** Every running container has been looked at once. */
+  /** Every running container has been inspected once. */
   readonly onSynced: () => void;
   readonly onNetwork: (fact: NetworkFact) => void;
   readonly onNetworkGone: (id: string) => void;
   readonly onContainer: (fact: ContainerFact) => void;
   readonly onContainerGone: (id: string) => void;
-  /** A container could not be looked at; it will be again. */
+  /** A container could not be inspected; the follower will retry. */
   readonly onInspectFailed: (id: string, reason: string) => void;
-  /** What an event said has been taken in, so many milliseconds after it. */
+  /** An event has been applied, `lagMs` after it happened. */
   readonly onEventApplied?: (lagMs: number) => void;
   readonly nameserversOf: (json: ContainerJson) => NameserversFact;
-  /** What is known now. */
+  /** The current facts by container. */
   readonly known: () => ReadonlyMap<string, ContainerFact>;
   readonly hasNetwork: (id: string) => boolean;
 }
 
-/** What is asked of an engine. */
 export type FollowedEngine = Pick<Engine, "describe" | "containers" | "container" | "network" | "image" | "events">;
 
 const NANO_PER_MILLI = 1e6;
-const TIMED_OUT = Symbol("late");
+const TIMED_OUT = Symbol("timed out");
 
 export class Follower {
   readonly #engine: FollowedEngine;
@@ -49,9 +47,9 @@ export class Follower {
   readonly #images: ImageLabels;
   readonly #marked = new Set<string>();
   readonly #inspecting = new Set<string>();
-  /** Of what events have marked: when the first of them happened. */
+  /** The time of the first unapplied event, by container. */
   readonly #eventMs = new Map<string, number>();
-  #lastSignMs = performance.now();
+  #lastActivityMs = performance.now();
   #isConnected = false;
   #hasListed = false;
   #isSynced = false;
@@ -66,31 +64,33 @@ export class Follower {
     return this.#isConnected;
   }
 
-  /** When anything here was last heard of, on the clock of `performance.now`. */
+  /** The time of the last event or response, on the clock of `performance.now`. */
   get lastActivityMs(): number {
-    return this.#lastSignMs;
+    return this.#lastActivityMs;
   }
 
   get isSynced(): boolean {
     return this.#isSynced;
   }
 
-  /** Looks at every running container once, without following. */
+  /** Inspects every running container once, without following. */
   async once(): Promise<void> {
     const listed = await this.#engine.containers();
     for (const { Id: id } of listed) await this.#inspect(id);
   }
 
-  /** Looks at containers anew, because what is read of them means something else now; later, if the engine is away. */
+  /**
+   * Inspects containers again, because settings changed what follows from their facts; later, if the engine is away.
+   */
   reinspect(ids: Iterable<string> = this.#hooks.known().keys()): void {
     for (const id of ids) this.#marked.add(id);
     if (this.#isConnected) this.#pump();
   }
 
-  /** Follows until `signal`. */
+  /** Follows the engine until `signal`. */
   async run(signal: AbortSignal): Promise<void> {
     for (let attempt = 0; !signal.aborted; attempt++) {
-      this.#lastSignMs = performance.now();
+      this.#lastActivityMs = performance.now();
       const connection = new AbortController();
       const both = AbortSignal.any([signal, connection.signal]);
       try {
@@ -108,14 +108,14 @@ export class Follower {
     }
   }
 
-  /** One connection: stream first, list second, so that nothing falls between them. */
+  /** One connection: opens the stream before listing, so that nothing is missed in between. */
   async #follow(signal: AbortSignal, connection: AbortController, onConnected: () => void): Promise<void> {
     const info = await this.#engine.describe(signal);
     this.#hooks.onConnected(info);
     const events = await this.#engine.events(signal);
     this.#isConnected = true;
     onConnected();
-    let failure: unknown = new Error("the engine ended the stream of events");
+    let failure: unknown = new Error("the engine closed the event stream");
     const resync = (): void => {
       this.#resync().catch((error: unknown) => {
         failure = error;
@@ -135,7 +135,7 @@ export class Follower {
   }
 
   #onEvent({ Type: type, Action: action, Actor: actor, timeNano }: EngineEvent): void {
-    this.#lastSignMs = performance.now();
+    this.#lastActivityMs = performance.now();
     const id = actor?.ID;
     if (id === undefined) return;
     const atMs = (timeNano ?? 0) / NANO_PER_MILLI;
@@ -154,10 +154,10 @@ export class Follower {
     this.#mark(id);
   }
 
-  /** Marks every container whose listing differs from what is known, and those that are not listed any more. */
+  /** Marks containers whose summary differs from the facts, and those that are no longer listed. */
   async #resync(): Promise<void> {
     const listed = await this.#engine.containers();
-    this.#lastSignMs = performance.now();
+    this.#lastActivityMs = performance.now();
     const known = this.#hooks.known();
     const ids = new Set(listed.map(({ Id: id }) => id));
     for (const id of known.keys()) if (!ids.has(id)) this.#mark(id);
@@ -167,7 +167,7 @@ export class Follower {
     }
     this.#hasListed = true;
     this.#pump();
-    this.#noteSynced();
+    this.#checkSynced();
   }
 
   #mark(id: string): void {
@@ -175,7 +175,7 @@ export class Follower {
     this.#pump();
   }
 
-  /** Inspects what is marked, several at a time and each container once at a time. */
+  /** Inspects marked containers, several in parallel but each container only once at a time. */
   #pump(): void {
     for (const id of this.#marked) {
       if (this.#inspecting.size >= LIMITS.inspectsAtOnce) return;
@@ -188,7 +188,7 @@ export class Follower {
         this.#inspecting.delete(id);
         if (atMs !== undefined) this.#hooks.onEventApplied?.(Math.max(0, Date.now() - atMs));
         if (this.#isConnected) this.#pump();
-        this.#noteSynced();
+        this.#checkSynced();
       });
     }
   }
@@ -201,21 +201,21 @@ export class Follower {
         return;
       }
       const image = this.#labelsOf(json);
-      const isAsked = image instanceof Promise;
-      const labels = isAsked ? splitLabels(mergedLabels(json), "awaited") : image;
+      const isPending = image instanceof Promise;
+      const labels = isPending ? splitLabels(mergedLabels(json), "awaited") : image;
       const fact = containerFact(json, this.#hooks.nameserversOf(json), labels);
       await Promise.all(fact.endpoints.map(({ networkId }) => this.#learnNetwork(networkId)));
       this.#hooks.onContainer(fact);
-      if (isAsked) await this.#splitLabels(fact, image);
+      if (isPending) await this.#splitLabels(fact, image);
     } catch (error) {
       if (isInternalError(error)) guard.report(error, "engine");
       this.#hooks.onInspectFailed(id, reasonOf(error));
-      // The next comparison of lists finds what this one missed; a container that changed in place is marked here.
+      // The next list reveals new containers; a known container that changed must be marked here.
       setTimeout(() => this.#mark(id), LIMITS.engineRetryLastMs).unref();
     }
   }
 
-  /** Whose labels they are, asked for once in a container's life: they never change. */
+  /** The split labels, determined once in a container's life, because they never change. */
   #labelsOf(json: ContainerJson): SplitLabels | Promise<Labels | undefined> {
     const known = this.#hooks.known().get(json.Id);
     if (known?.imageLabels.source === "known") return { labels: known.labels, imageLabels: known.imageLabels };
@@ -223,24 +223,24 @@ export class Follower {
     return image instanceof Promise ? image : splitLabels(mergedLabels(json), image);
   }
 
-  /** Tells a container anew when its image has answered, or after a while without: its names were told before. */
-  async #splitLabels(fact: ContainerFact, asked: Promise<Labels | undefined>): Promise<void> {
-    const late = sleep(LIMITS.imageWaitMs, TIMED_OUT, { ref: false });
-    const image = await Promise.race([asked, late]).catch((error: unknown) => new Error(reasonOf(error)));
-    const isTold = image !== TIMED_OUT && !(image instanceof Error);
-    this.#hooks.onContainer({ ...fact, ...splitLabels(fact.imageLabels.labels, isTold ? image : undefined) });
-    if (image === TIMED_OUT) void asked.catch(() => undefined).then(() => this.#mark(fact.id));
+  /** Reports a container again, with split labels, once its image has been inspected or the wait timed out. */
+  async #splitLabels(fact: ContainerFact, pending: Promise<Labels | undefined>): Promise<void> {
+    const timeout = sleep(LIMITS.imageWaitMs, TIMED_OUT, { ref: false });
+    const image = await Promise.race([pending, timeout]).catch((error: unknown) => new Error(reasonOf(error)));
+    const isKnown = image !== TIMED_OUT && !(image instanceof Error);
+    this.#hooks.onContainer({ ...fact, ...splitLabels(fact.imageLabels.labels, isKnown ? image : undefined) });
+    if (image === TIMED_OUT) void pending.catch(() => undefined).then(() => this.#mark(fact.id));
     if (image instanceof Error) throw image;
   }
 
-  /** A network never changes but for its end, so one look is enough. */
+  /** Inspects a network once: until its removal a network never changes. */
   async #learnNetwork(id: string): Promise<void> {
     if (this.#hooks.hasNetwork(id)) return;
     const json = await this.#engine.network(id);
     if (json !== undefined) this.#hooks.onNetwork(networkFact(json));
   }
 
-  #noteSynced(): void {
+  #checkSynced(): void {
     if (this.#isSynced || !this.#hasListed || this.#marked.size > 0 || this.#inspecting.size > 0) return;
     this.#isSynced = true;
     this.#hooks.onSynced();

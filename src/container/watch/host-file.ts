@@ -1,7 +1,7 @@
 /**
- * HostFile: the servers of the engine's host, as its resolv.conf names them, and followed where that is wanted. Behind
- * the stub of systemd-resolved stand the servers that the stub asks itself, which another file names: they are asked when
- * the stub cannot be reached, and when they change, what the stub said before may be wrong.
+ * HostFile: the nameservers in the resolv.conf of the engine's host, re-read when the file changes. If these are the
+ * stub of systemd-resolved, the stub's own upstreams are read from another file. They are used when the stub cannot be
+ * reached, and when they change, cached replies of the stub may be wrong.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { addressBytes, isSameAddress } from "../../base/model/address.ts";
@@ -13,28 +13,28 @@ import { parseResolvConf } from "./resolv-conf.ts";
 
 const DEFAULT_PATH = "/etc/resolv.conf";
 const UPLINKS_PATH = "/run/systemd/resolve/resolv.conf";
-/** Where systemd-resolved answers: with everything it does, and as a mere proxy. */
+/** The addresses of systemd-resolved: the full resolver and the proxy-only stub. */
 const STUBS = new Set(["127.0.0.53", "127.0.0.54"]);
 const DNS_PORT = 53;
 
 type HostRoot = Pick<EngineHost, "root">;
 
-/** What the files say at one moment. */
+/** The content of the files. */
 export interface HostServers {
-  /** In their order, those behind a stub last. */
+  /** In file order, the upstreams of a stub last. */
   readonly servers: readonly Server[];
-  /** What stands in the file where an address should. */
+  /** Nameserver entries that are not addresses. */
   readonly invalid: readonly string[];
-  /** All addresses of the file, and those behind the stub, if it is one. */
+  /** All addresses of the file; the next field has the upstreams of a stub. */
   readonly nameservers: readonly string[];
   readonly uplinks: readonly string[];
-  /** A file is there that cannot be read now, because somebody holds a lease on it; so nothing is known. */
+  /** The file exists but cannot be read now, because a process holds a lease on it. */
   readonly isBusy?: true;
 }
 
 const BUSY: HostServers = { servers: [], invalid: [], nameservers: [], uplinks: [], isBusy: true };
 
-/** The files that may name servers of the host's. */
+/** The files that may list the host's servers. */
 export function hostFiles(path: string | undefined): readonly string[] {
   return path === undefined ? [DEFAULT_PATH, UPLINKS_PATH] : [path];
 }
@@ -42,17 +42,17 @@ export function hostFiles(path: string | undefined): readonly string[] {
 export function readHostServers(host: HostRoot, path = DEFAULT_PATH): HostServers {
   const file = tryReadEngineFile(host, path);
   if (file.kind === "busy") return BUSY;
-  const { nameservers: named, invalid } = parseResolvConf(file.kind === "read" ? file.text : "");
-  const isStub = named.length > 0 && named.every((address) => STUBS.has(address));
-  const behind = isStub ? parseResolvConf(readEngineFile(host, UPLINKS_PATH) ?? "").nameservers : [];
-  const uplinks = behind.filter((address) => !isLoopback(address));
-  return { servers: serversOf(named, uplinks), invalid, nameservers: named, uplinks };
+  const { nameservers, invalid } = parseResolvConf(file.kind === "read" ? file.text : "");
+  const isStub = nameservers.length > 0 && nameservers.every((address) => STUBS.has(address));
+  const upstreams = isStub ? parseResolvConf(readEngineFile(host, UPLINKS_PATH) ?? "").nameservers : [];
+  const uplinks = upstreams.filter((address) => !isLoopback(address));
+  return { servers: serversOf(nameservers, uplinks), invalid, nameservers, uplinks };
 }
 
-function serversOf(named: readonly string[], uplinks: readonly string[]): Server[] {
+function serversOf(nameservers: readonly string[], uplinks: readonly string[]): Server[] {
   const known = new Set<string>();
   const all = [
-    ...named.map((address): Server => ({ from: "host", address, port: DNS_PORT })),
+    ...nameservers.map((address): Server => ({ from: "host", address, port: DNS_PORT })),
     ...uplinks.map((address): Server => ({ from: "host", address, port: DNS_PORT, isBackup: true })),
   ];
   return all
@@ -65,7 +65,7 @@ function serversOf(named: readonly string[], uplinks: readonly string[]): Server
     .slice(0, LIMITS.hostServers);
 }
 
-/** One text for every way to write an address. */
+/** The same key for every spelling of an address. */
 function addressKey(address: string): string {
   const [, zone = ""] = address.split("%", 2);
   return `${Buffer.from(addressBytes(address) ?? []).toString("hex")}%${zone}`;
@@ -76,46 +76,46 @@ function isLoopback(address: string): boolean {
 }
 
 export interface HostFileParts {
-  /** The engine's host as it is now. */
+  /** Returns the current engine host. */
   readonly host: () => HostRoot;
-  /** Where it is not in its usual place. */
+  /** By default /etc/resolv.conf. */
   readonly path: string | undefined;
   readonly onChange: (now: HostServers) => void;
 }
 
 export class HostFile {
   readonly #parts: HostFileParts;
-  readonly #watch = new PathWatch(() => this.#next.trigger());
-  readonly #next = new DebounceTimer(() => this.reread());
+  readonly #watch = new PathWatch(() => this.#timer.trigger());
+  readonly #timer = new DebounceTimer(() => this.reread());
   #now: HostServers;
-  /** Since when servers are missing. */
+  /** When the servers disappeared. */
   #missingMs: number | undefined;
 
   constructor(parts: HostFileParts) {
     this.#parts = parts;
     this.#arm();
     this.#now = this.#read();
-    this.#next.runAfter(this.#pollMs);
+    this.#timer.runAfter(this.#pollMs);
   }
 
   get now(): HostServers {
     return this.#now;
   }
 
-  /** To be called when the engine's host may be another one, and whenever somebody wants to be sure. */
+  /** Reads the file now. Call when the engine's host may have changed. */
   reread(): void {
-    this.#next.cancel();
+    this.#timer.cancel();
     this.#arm();
     const [before, now] = [this.#now, this.#read()];
-    // What was known goes on until the file can be read again.
-    if (now.isBusy === true) return this.#next.runAfter(this.#pollMs);
-    if (hasLost(now, before)) {
+    // Keep the last servers until the file can be read again.
+    if (now.isBusy === true) return this.#timer.runAfter(this.#pollMs);
+    if (hasLostServers(now, before)) {
       this.#missingMs ??= performance.now();
       const leftMs = this.#missingMs + LIMITS.hostFileMissingMs - performance.now();
-      if (leftMs > 0) return this.#next.runAfter(leftMs);
+      if (leftMs > 0) return this.#timer.runAfter(leftMs);
     }
     this.#missingMs = undefined;
-    this.#next.runAfter(this.#pollMs);
+    this.#timer.runAfter(this.#pollMs);
     const isKnown = before.isBusy !== true;
     if (isKnown && isSame(now.nameservers, before.nameservers) && isSame(now.uplinks, before.uplinks)) return;
     this.#now = now;
@@ -123,7 +123,7 @@ export class HostFile {
   }
 
   close(): void {
-    this.#next.cancel();
+    this.#timer.cancel();
     this.#watch.close();
   }
 
@@ -131,7 +131,7 @@ export class HostFile {
     return this.#watch.isBlind ? LIMITS.hostFileUnwatchedMs : LIMITS.hostFilePollMs;
   }
 
-  /** Armed before it is read, so that nothing falls in between. */
+  /** Arms the watch; call before reading, so that no change is missed in between. */
   #arm(): void {
     this.#watch.arm(this.#parts.host().root, [this.#parts.path ?? DEFAULT_PATH, UPLINKS_PATH]);
   }
@@ -141,8 +141,8 @@ export class HostFile {
   }
 }
 
-/** A file that names nobody any more may only be on its way to be a new one. */
-function hasLost(now: HostServers, before: HostServers): boolean {
+/** Whether servers have disappeared: the file may just be in the middle of a rewrite. */
+function hasLostServers(now: HostServers, before: HostServers): boolean {
   if (now.nameservers.length === 0) return before.nameservers.length > 0;
   return now.uplinks.length === 0 && before.uplinks.length > 0 && isSame(now.nameservers, before.nameservers);
 }

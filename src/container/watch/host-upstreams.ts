@@ -1,6 +1,5 @@
 /**
- * HostUpstreams: what containers get from the engine's host: the servers of its resolv.conf, as they are now, and which
- * containers they are for.
+ * HostUpstreams: the current nameservers of the engine's host, and which containers use them.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { type EngineHost, tryReadContainerFile, readEngineFile } from "../namespace/engine-host.ts";
@@ -14,21 +13,21 @@ import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
 import type { Server } from "../../base/model/view.ts";
 
-/** Of the settings, what is about the host. */
+/** The settings about the host. */
 interface HostSettings {
   readonly behaviour: Pick<Behaviour, "followsHost">;
-  /** The host's resolv.conf, where it is not in its usual place. */
+  /** The path of the host's resolv.conf, by default /etc/resolv.conf. */
   readonly resolvConf: string | undefined;
 }
 
 export interface HostUpstreamsParts {
   readonly onEvent: ReportEvent;
-  /** The engine's host as it is now; another one after the engine was restarted. */
+  /** Returns the current engine host, a new one after a restart of the engine. */
   readonly host: () => EngineHost;
   readonly engineVersion: () => number;
-  /** The servers are others now, or those that they ask are. */
+  /** The servers or their own upstreams have changed. */
   readonly onChange: (servers: readonly Server[]) => void;
-  /** The lists of these containers could not be found for the moment. */
+  /** Inspect these containers again: their nameservers could not be determined before. */
   readonly reinspect: (containerIds: readonly string[]) => void;
 }
 
@@ -38,9 +37,9 @@ export class HostUpstreams {
   #settings: HostSettings;
   #file: HostFile | undefined;
   #now: HostServers;
-  /** Containers with a file that could not be read without waiting, and when that is tried again. */
+  /** Containers whose resolv.conf could not be read without waiting. */
   readonly #unread = new Set<string>();
-  #again: NodeJS.Timeout | undefined;
+  #retryTimer: NodeJS.Timeout | undefined;
 
   constructor(parts: HostUpstreamsParts, settings: HostSettings) {
     this.#parts = parts;
@@ -48,11 +47,7 @@ export class HostUpstreams {
     this.#settings = settings;
     this.#now = this.#open();
     if (this.#now.invalid.length > 0) {
-      parts.onEvent(
-        { invalid: this.#now.invalid },
-        "the host's resolv.conf names servers that are no addresses",
-        "warn",
-      );
+      parts.onEvent({ invalid: this.#now.invalid }, "ignoring invalid nameservers in the host's resolv.conf", "warn");
     }
   }
 
@@ -63,7 +58,7 @@ export class HostUpstreams {
   nameserversOf(json: ContainerJson): NameserversFact {
     const file = tryReadContainerFile(this.#parts.host(), json.ResolvConfPath ?? "", json.Id);
     const isHostUnread = this.#now.isBusy === true;
-    if (file.kind === "busy" || isHostUnread) this.#tryAgain(json.Id);
+    if (file.kind === "busy" || isHostUnread) this.#retryLater(json.Id);
     return nameserversOf({
       resolvConf: file.kind === "read" ? file.text : undefined,
       hostServers: () => this.#addressesOfHost(),
@@ -71,22 +66,22 @@ export class HostUpstreams {
       dnsOptions: json.HostConfig?.DnsOptions ?? [],
       engineVersion: this.#parts.engineVersion(),
       followsHost: this.#settings.behaviour.followsHost,
-      daemonDns: () => (isHostUnread ? undefined : this.#daemonDns.readServers),
+      daemonDns: () => (isHostUnread ? undefined : this.#daemonDns.readServers()),
     });
   }
 
-  /** Returns whether the lists of containers have to be found anew. */
+  /** Applies settings; returns whether the nameservers of containers must be determined again. */
   configure(settings: HostSettings): boolean {
     const { behaviour, resolvConf } = this.#settings;
     this.#settings = settings;
     if (behaviour.followsHost === settings.behaviour.followsHost && resolvConf === settings.resolvConf) return false;
     this.close();
     const now = this.#open();
-    if (textOf(now) !== textOf(this.#now)) this.#take(now);
+    if (textOf(now) !== textOf(this.#now)) this.#update(now);
     return true;
   }
 
-  /** To be called when the engine's host may be another one. */
+  /** Call when the engine's host may have changed. */
   reread(): void {
     this.#file?.reread();
   }
@@ -94,8 +89,8 @@ export class HostUpstreams {
   close(): void {
     this.#file?.close();
     this.#file = undefined;
-    clearTimeout(this.#again);
-    this.#again = undefined;
+    clearTimeout(this.#retryTimer);
+    this.#retryTimer = undefined;
   }
 
   #addressesOfHost(): ReadonlySet<string> {
@@ -104,39 +99,39 @@ export class HostUpstreams {
     return new Set(texts.flatMap((text) => parseResolvConf(text).nameservers));
   }
 
-  /** A lease that we have come upon is gone after 45 seconds, unless its holder is quick to take another one. */
-  #tryAgain(containerId: string): void {
+  /** The kernel breaks a lease 45 seconds after our attempt, unless its holder takes another one at once. */
+  #retryLater(containerId: string): void {
     this.#unread.add(containerId);
-    this.#again ??= setTimeout(() => {
+    this.#retryTimer ??= setTimeout(() => {
       const ids = [...this.#unread];
       this.#unread.clear();
-      this.#again = undefined;
-      // One that is followed looks again by itself.
-      if (this.#file === undefined && this.#now.isBusy === true) this.#take(this.#open());
+      this.#retryTimer = undefined;
+      // A HostFile retries by itself.
+      if (this.#file === undefined && this.#now.isBusy === true) this.#update(this.#open());
       this.#parts.reinspect(ids);
     }, LIMITS.unreadRetryMs).unref();
   }
 
-  /** Servers can be named as the host's also where containers do not follow them: then those of the start count. */
+  /** Routes can refer to the host's servers even if containers do not follow them; then those at start apply. */
   #open(): HostServers {
     const { host } = this.#parts;
     const { behaviour, resolvConf: path } = this.#settings;
     if (!behaviour.followsHost) return readHostServers(host(), path);
-    this.#file = new HostFile({ host, path, onChange: (now) => this.#take(now) });
+    this.#file = new HostFile({ host, path, onChange: (now) => this.#update(now) });
     return this.#file.now;
   }
 
-  #take(now: HostServers): void {
+  #update(now: HostServers): void {
     const before = this.#now;
     this.#now = now;
     this.#parts.onChange(now.servers);
     const invalid = now.invalid.filter((text) => !before.invalid.includes(text));
-    const told = { before: textOf(before), now: textOf(now), ...(invalid.length > 0 && { invalid }) };
-    this.#parts.onEvent(told, "the host's nameservers changed");
+    const details = { before: textOf(before), now: textOf(now), ...(invalid.length > 0 && { invalid }) };
+    this.#parts.onEvent(details, "the host's nameservers changed");
   }
 }
 
-/** The servers in their order, those behind a stub in brackets. */
+/** The servers in order, the upstreams of a stub in parentheses. */
 function textOf({ servers }: HostServers): string {
   return servers.map(({ address, isBackup }) => (isBackup === true ? `(${address})` : address)).join(" ");
 }

@@ -1,7 +1,7 @@
 /**
- * LightDockerode: the engine's package without what it loads beside and dns11 never calls: a client of ssh, one of gRPC and
- * the packing of folders. They are more than half of what it loads (160 of 226 files, 8 MB, 80 ms of processor time), and
- * code that a process of root's is better without.
+ * LightDockerode: dockerode without dependencies that dns11 never calls: an ssh client, a gRPC client and tar-fs. They
+ * are more than half of what it loads (160 of 226 files, 8 MB, 80 ms of CPU time), and code that a root process should
+ * not load.
  */
 import { createRequire } from "node:module";
 
@@ -12,7 +12,7 @@ type Require = ReturnType<typeof createRequire>;
 const ours = createRequire(import.meta.url);
 const package_ = createRequire(ours.resolve("dockerode"));
 
-/** Whoever stands here asks for what must not be loaded. */
+/** The modules to stub, with the module that requires them. */
 const UNUSED: readonly (readonly [Require, readonly string[]])[] = [
   [package_, ["@grpc/grpc-js", "@grpc/proto-loader", "tar-fs"]],
   [createRequire(package_.resolve("docker-modem")), ["ssh2"]],
@@ -24,7 +24,7 @@ for (const [from, names] of UNUSED) {
 
 export const Docker = ours("dockerode") as typeof Dockerode;
 
-/** Has whoever asks for this file get an empty module. */
+/** Makes `require` return an empty module for this file. */
 function stubModule(path: string): void {
   const Module = ours("node:module") as new (id: string) => NodeJS.Module;
   const empty = new Module(path);

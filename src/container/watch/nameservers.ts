@@ -1,41 +1,41 @@
 /**
- * The nameservers of a container. What the engine's API tells is true: `--dns` counts as it is. All else stands only in the
- * container's resolv.conf, as comments that engines from 26 on write there, and the container can write what it likes
- * instead. So a comment is believed only where it says what the settings of the engine and the host's own file say, too.
- * Where they differ, or one of them is not known, the list is "unknown", and Docker's own resolver is asked, which knows.
- * A container that forges a comment gets what it would get from Docker.
+ * Nameservers: the nameservers of a container. The engine's API is trusted: `--dns` is used as it is. Everything else
+ * is only in the container's resolv.conf, in comments that engines from 26 on write, and the container can forge these.
+ * So a comment is trusted only if it agrees with the engine's settings and the host's resolv.conf. Otherwise, or if one
+ * of these is not known, the list is "unknown" and queries go to Docker's resolver, which knows it. A container that
+ * forges a comment gets the answers that Docker would give.
  *
- * A list that came from the host's file is the host's, whatever that file says by now, if the character follows it.
+ * A list that came from the host's file stands for that file's current servers, if the mode follows the host.
  */
 import { addressBytes, isSameAddress } from "../../base/model/address.ts";
 import type { NameserversFact } from "../registry/fact.ts";
 import { parseResolvConf } from "./resolv-conf.ts";
 
 export interface NameserversInput {
-  /** The container's file; undefined where it cannot be read. */
+  /** The container's resolv.conf; undefined if it cannot be read. */
   readonly resolvConf: string | undefined;
-  /** The addresses that the host's own files name. */
+  /** The addresses in the host's files. */
   readonly hostServers: () => ReadonlySet<string>;
-  /** What the user gave the container: --dns and --dns-option. */
+  /** --dns and --dns-option of the container. */
   readonly dns: readonly string[];
   readonly dnsOptions: readonly string[];
-  /** The engine's, as far as it is known. */
+  /** The engine's major version. */
   readonly engineVersion: number;
-  /** Whether the host's file counts as it is now, not as it was when the container started. */
+  /** Whether to use the host's current file, not its state when the container started. */
   readonly followsHost: boolean;
-  /** The list that the engine's own settings give every container; undefined where they are not known. */
+  /** The servers that the engine's own settings give every container; undefined if they are not known. */
   readonly daemonDns: () => readonly string[] | undefined;
 }
 
-/** Engines from this version on write the servers of a container into its resolv.conf. */
+/** Engines from this version on write a container's servers into its resolv.conf. */
 const RECORDS_NAMESERVERS = 26;
-/** Engines from this version on ask every server of the host's from the host. */
-const ASKS_FROM_HOST = 28;
+/** Engines from this version on query all of the host's servers from the host. */
+const QUERIES_FROM_HOST = 28;
 
 const LIST = /^# ExtServers: \[(.*)\]$/m;
 const NO_SERVERS = /^# NO EXTERNAL NAMESERVERS DEFINED$/m;
 const NDOTS = /^# Option ndots from: (\w+)$/m;
-/** Where the engine says that the file is one for its resolver, and what of the host's file it put something else for. */
+/** Comments: the file is for the internal resolver; which parts of the host's file the engine has overridden. */
 const FOR_RESOLVER = /^# Based on host file: '.*' \(internal resolver\)$/m;
 const OVERRIDES = /^# Overrides: \[(.*)\]$/m;
 const FROM_HOST = /^host\((.+)\)$/;
@@ -46,27 +46,29 @@ type ListedServers = Extract<NameserversFact, { readonly kind: "listed" }>["serv
 
 export function nameserversOf(input: NameserversInput): NameserversFact {
   const { dns } = input;
-  const isNdotsSet = hasNdots(input);
+  const isNdotsSet = isNdotsSetIn(input);
   if (dns.length > 0) return { kind: "listed", servers: fromContainer(dns), isNdotsSet, isOwn: true };
-  if (isRecorded(input)) return recorded(input, isNdotsSet);
-  // Older engines: without a list of the user's, one of the daemon's may apply that is told nowhere.
+  if (recordsNameservers(input)) return recordedNameservers(input, isNdotsSet);
+  // Older engines: without --dns of the container, the daemon's list may apply, which the file does not record.
   return input.followsHost && input.daemonDns()?.length === 0 ? { kind: "host", isNdotsSet } : UNKNOWN;
 }
 
-function recorded(input: NameserversInput, isNdotsSet: boolean): NameserversFact {
+function recordedNameservers(input: NameserversInput, isNdotsSet: boolean): NameserversFact {
   const { resolvConf, daemonDns, followsHost } = input;
-  const given = daemonDns();
-  if (resolvConf === undefined || given === undefined) return UNKNOWN;
-  const isFromHost = saysFromHost(resolvConf);
-  if (given.length === 0 && followsHost) return isFromHost ? { kind: "host", isNdotsSet } : UNKNOWN;
+  const daemonServers = daemonDns();
+  if (resolvConf === undefined || daemonServers === undefined) return UNKNOWN;
+  const isFromHost = isListFromHost(resolvConf);
+  if (daemonServers.length === 0 && followsHost) return isFromHost ? { kind: "host", isNdotsSet } : UNKNOWN;
   const servers = serversIn(resolvConf);
   if (servers === undefined) return UNKNOWN;
-  const isTrue =
-    given.length > 0 ? isList(servers, given) : isFromHost && servers.every((each) => isHostServer(each, input));
-  return isTrue ? { kind: "listed", servers, isNdotsSet, isOwn: false } : UNKNOWN;
+  const isTrusted =
+    daemonServers.length > 0
+      ? isSameList(servers, daemonServers)
+      : isFromHost && servers.every((each) => isHostServer(each, input));
+  return isTrusted ? { kind: "listed", servers, isNdotsSet, isOwn: false } : UNKNOWN;
 }
 
-/** What the comment lists; undefined where there is none. */
+/** The servers in the comment; undefined if there is none. */
 function serversIn(resolvConf: string): ListedServers | undefined {
   const list = LIST.exec(resolvConf)?.[1];
   if (list === undefined) return NO_SERVERS.test(resolvConf) ? [] : undefined;
@@ -79,32 +81,34 @@ function serversIn(resolvConf: string): ListedServers | undefined {
     });
 }
 
-function isList(servers: ListedServers, given: readonly string[]): boolean {
+function isSameList(servers: ListedServers, daemonServers: readonly string[]): boolean {
   return (
-    servers.length === given.length &&
-    servers.every(({ from, address }, index) => from === "container" && isSameAddress(address, given[index] ?? ""))
+    servers.length === daemonServers.length &&
+    servers.every(
+      ({ from, address }, index) => from === "container" && isSameAddress(address, daemonServers[index] ?? ""),
+    )
   );
 }
 
-/** Whether the host's file names it, and the engine would have it asked from there. */
+/** Whether the server is in the host's files, and this engine would query it from where the comment says. */
 function isHostServer(
   { from, address }: ListedServers[number],
   { hostServers, engineVersion }: NameserversInput,
 ): boolean {
   if (addressBytes(address) === undefined || !hostServers().has(address)) return false;
-  return from === "container" || engineVersion >= ASKS_FROM_HOST || isOnlyThere(address);
+  return from === "container" || engineVersion >= QUERIES_FROM_HOST || isHostOnly(address);
 }
 
-/** An address that leads elsewhere from inside a container. */
-function isOnlyThere(address: string): boolean {
+/** An address that means another host inside a container. */
+function isHostOnly(address: string): boolean {
   return address.startsWith("127.") || isSameAddress(address, "::1") || address.includes("%");
 }
 
 /**
- * Whether neither the container nor the daemon put a list of its own for the host's. What marks the servers themselves
- * does not tell: engines before 28 have most of the host's asked from inside.
+ * Whether neither the container nor the daemon has overridden the host's list. The marks of the servers do not show that:
+ * engines before 28 query most of the host's servers from inside the container.
  */
-function saysFromHost(resolvConf: string): boolean {
+function isListFromHost(resolvConf: string): boolean {
   const overrides = OVERRIDES.exec(resolvConf)?.[1];
   return FOR_RESOLVER.test(resolvConf) && overrides !== undefined && !overrides.split(" ").includes("nameservers");
 }
@@ -113,20 +117,20 @@ function fromContainer(addresses: readonly string[]): ListedServers {
   return addresses.map((address) => ({ from: "container", address }));
 }
 
-function isRecorded({ engineVersion }: NameserversInput): boolean {
+function recordsNameservers({ engineVersion }: NameserversInput): boolean {
   return engineVersion >= RECORDS_NAMESERVERS;
 }
 
-/** Whether somebody has set ndots. A container that says so of its own file changes its own names alone. */
-function hasNdots(input: NameserversInput): boolean {
+/** Whether ndots is set. A container that forges this in its own file only affects its own lookups. */
+function isNdotsSetIn(input: NameserversInput): boolean {
   const { resolvConf = "", dns, dnsOptions } = input;
-  if (isRecorded(input)) {
-    // An invalid one counts as well, but the engine drops it from the file.
-    const isSaid = ["host", "override"].includes(NDOTS.exec(resolvConf)?.[1] ?? "");
-    return isSaid || dnsOptions.some((option) => /^ndots(:|$)/.test(option));
+  if (recordsNameservers(input)) {
+    // An invalid ndots counts as well, but the engine drops it from the file.
+    const isInComment = ["host", "override"].includes(NDOTS.exec(resolvConf)?.[1] ?? "");
+    return isInComment || dnsOptions.some((option) => /^ndots(:|$)/.test(option));
   }
   if (dnsOptions.some((option) => option.startsWith("ndots"))) return true;
-  // Without a list of its own the file has the host's options; the engine itself writes no other than "ndots:0".
+  // Without --dns the file has the host's options; the engine itself adds only "ndots:0".
   return (
     dns.length === 0 &&
     parseResolvConf(resolvConf).options.some((option) => option.startsWith("ndots") && option !== "ndots:0")

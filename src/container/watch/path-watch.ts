@@ -1,22 +1,22 @@
 /**
- * PathWatch: says that what some paths lead to may have changed, wherever on the way: files are replaced, links are
- * swapped, folders are removed and made anew. So every folder on the way is watched for the one name that leads on, links
- * followed as a process whose root is the engine's would follow them; and the file itself, too, which somebody may write
- * to by another path (a bind mount).
+ * PathWatch: reports that the files at some paths may have changed. Files are replaced, symlinks are swapped, folders
+ * are removed and re-created. So every folder on the path is watched for the next name, following symlinks as a process
+ * with the engine's root would. The file itself is watched, too, because it may be written by another path (a bind
+ * mount).
  *
- * The kernel watches what was there, not what it was called. Whoever is told of a change arms anew, and reads then.
+ * The kernel watches inodes, not paths: after a change the caller must arm the watch again before it reads.
  */
 import { closeSync, fstatSync, readlinkSync, watch } from "node:fs";
 import { posix } from "node:path";
 
 import { O_PATH, openInRoot } from "../../kernel/libc.ts";
 
-/** Steps on the way to a path, those along links included; the kernel itself follows no more than 40 links. */
+/** Path components to follow, including those of symlinks; the kernel itself follows at most 40 symlinks. */
 const STEPS_MAX = 256;
 
 export class PathWatch {
   readonly #onEvent: () => void;
-  /** The names that count in each folder that is watched. */
+  /** The names to watch in each folder. */
   readonly #folders = new Map<string, Set<string>>();
   #closers: (() => void)[] = [];
   #isBlind = false;
@@ -25,12 +25,12 @@ export class PathWatch {
     this.#onEvent = onEvent;
   }
 
-  /** Whether changes may go unseen, because the kernel gave no watch. */
+  /** Whether changes may be missed, because the kernel refused a watch. */
   get isBlind(): boolean {
     return this.#isBlind;
   }
 
-  /** Watches the ways to these paths as they lead now; what changes after it has returned is not missed. */
+  /** Watches these paths as they are now; changes after it has returned are not missed. */
   arm(root: number, paths: readonly string[]): void {
     this.close();
     for (const path of paths) this.#follow(root, path);
@@ -55,11 +55,11 @@ export class PathWatch {
         continue;
       }
       const target = withOpen(root, folder, (fd) => {
-        // The watch first, the look second: a link that is swapped in between is heard of.
+        // Watch before reading the link, so that a swap in between is reported.
         this.#watchFolder(fd, folder, name);
         return linkTarget(fd, name) ?? "";
       });
-      // There is no such folder. It is heard of when it comes, in the folder that it will be in.
+      // The folder does not exist. Its parent is watched and will report its creation.
       if (target === undefined) return;
       if (target.startsWith("/")) folder = "/";
       if (target === "") folder = posix.join(folder, name);
@@ -81,7 +81,7 @@ export class PathWatch {
 
   #watch(fd: number, counts: (name: string | null) => boolean): void {
     const stat = fstatSync(fd);
-    // Everybody writes to a device such as /dev/null.
+    // A device such as /dev/null is written all the time.
     if (!stat.isFile() && !stat.isDirectory()) return;
     try {
       const watcher = watch(`/proc/self/fd/${fd}`, { persistent: false }, (_, name) => {
@@ -95,11 +95,11 @@ export class PathWatch {
   }
 }
 
-/** What `use` makes of an opened path; undefined where it cannot be opened. */
+/** Calls `use` with the opened path; undefined if it cannot be opened. */
 function withOpen<T>(root: number, path: string, use: (fd: number) => T): T | undefined {
   let fd;
   try {
-    // Found, not opened: what stands there may be a pipe, or leased.
+    // O_PATH: the file may be a pipe, or leased.
     fd = openInRoot(root, path, O_PATH);
   } catch {
     return undefined;

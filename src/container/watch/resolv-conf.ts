@@ -1,18 +1,18 @@
 /**
- * A resolv.conf, read as the engine reads the host's: what it understands is used, what it does not is left alone, and
- * an address that is none is kept apart, so that somebody can be told.
+ * ResolvConf: a resolv.conf, parsed as the engine parses the host's. Unknown lines are ignored; nameservers that are
+ * not addresses are returned separately, for a warning.
  */
 import { addressBytes } from "../../base/model/address.ts";
 
 export interface ResolvConf {
-  /** The addresses that it names, as they are written, with their zones. */
+  /** The nameservers as written, with their IPv6 zones. */
   readonly nameservers: readonly string[];
-  /** What stands where an address should. */
+  /** Nameserver entries that are not addresses. */
   readonly invalid: readonly string[];
   readonly search: readonly string[];
-  /** Of all its options lines. */
+  /** Of all options lines. */
   readonly options: readonly string[];
-  /** Whether it says anything of ndots, be it wrong. */
+  /** Whether ndots is set, validly or not. */
   readonly isNdotsSet: boolean;
 }
 
@@ -22,7 +22,7 @@ export function parseResolvConf(text: string): ResolvConf {
   const options: string[] = [];
   let search: readonly string[] = [];
   for (const line of text.split("\n")) {
-    // A comment is a directive that nobody knows.
+    // A comment is ignored as an unknown directive.
     const [directive, ...values] = line.trim().split(/\s+/);
     const [first] = values;
     if (first === undefined) continue;

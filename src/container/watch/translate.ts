@@ -1,5 +1,5 @@
 /**
- * The engine's JSON into facts. API versions differ in what they tell; that ends here.
+ * Translate: the engine's JSON into facts. Differences between API versions end here.
  */
 import { addressBytes } from "../../base/model/address.ts";
 import {
@@ -13,21 +13,21 @@ import { type Labels, type SplitLabels, splitLabels } from "../registry/labels.t
 import type { ContainerJson, EndpointJson, ListedJson, NetworkJson } from "./engine-json.ts";
 
 const SHORT_ID_LENGTH = 12;
-/** KIND gives its nodes this variable where the cluster's settings name a search list. */
+/** KIND sets this variable on its nodes if the cluster's configuration has a search list. */
 const KIND_SEARCH = "KIND_DNS_SEARCH";
 const HOST_NAME = "host.docker.internal";
 
-/** Whether the container runs and its network is up; between two starts of a restart policy it is neither. */
+/** Whether the container and its network are up; between two starts of a restart policy neither is. */
 export function isUp({ State: state }: ContainerJson): boolean {
   return state?.Running === true && state.Restarting !== true;
 }
 
-/** All of them, whoever said them. */
+/** The container's labels, including those of its image. */
 export function mergedLabels(json: ContainerJson): Labels {
   return json.Config?.Labels ?? {};
 }
 
-/** Where nobody has told the labels apart, all of them count as the image's. */
+/** Labels that have not been split count as the image's. */
 export function containerFact(
   json: ContainerJson,
   nameservers: NameserversFact,
@@ -61,7 +61,7 @@ export function networkFact(json: NetworkJson): NetworkFact {
   };
 }
 
-/** The networks of a container that is up; one that it is only configured for has no endpoint. */
+/** A network on which the container is up; one that is only configured has no endpoint. */
 function endpointFact(json: ContainerJson, networkName: string, endpoint: EndpointJson): EndpointFact[] {
   if (!endpoint.NetworkID || !endpoint.EndpointID) return [];
   return [
@@ -80,22 +80,22 @@ function endpointFact(json: ContainerJson, networkName: string, endpoint: Endpoi
   ];
 }
 
-/** Engines from 25 on tell the names; before, they are put together from what those engines used themselves. */
+/** Engines from 25 on report the names; for older ones they are composed as those engines do internally. */
 function namesOf(json: ContainerJson, networkName: string, endpoint: EndpointJson): string[] {
   if (endpoint.DNSNames != null) return [...endpoint.DNSNames];
-  // On the default bridge there are none, until the container is renamed and the engine gives it some there too.
+  // The default bridge has no names (until a container is renamed: then the engine gives it some there, too).
   if (!isUserDefined(networkName)) return [];
   const shortId = json.Id.slice(0, SHORT_ID_LENGTH);
   const names = [bareName(json.Name), ...(endpoint.Aliases ?? []), shortId, json.Config?.Hostname ?? ""];
   return [...new Set(names.filter((name) => name !== ""))];
 }
 
-/** The last one counts, as for every program. */
+/** The value of an environment variable; the last one applies. */
 function variable(all: readonly string[], name: string): string | undefined {
   return all.findLast((text) => text.startsWith(`${name}=`))?.slice(name.length + 1);
 }
 
-/** Of `--add-host`; its word host-gateway stands for an address that only the engine knows. */
+/** The address of host.docker.internal in an `--add-host`; "host-gateway" is an address that only the engine knows. */
 function hostGateway(text: string): string[] {
   const [, name, value] = /^([^:=]+)[:=](.*)$/s.exec(text) ?? [];
   const bare = value?.replace(/^\[(.*)\]$/, "$1");
@@ -110,9 +110,9 @@ function bareName(name: string): string {
   return name.startsWith("/") ? name.slice(1) : name;
 }
 
-/** What a list shows of a container, as one text: two equal ones mean that nothing has to be asked anew. */
+/** The listed state of a container as one text. If it equals that of the facts, no inspect is needed. */
 export function listedFingerprint(json: ListedJson): string {
-  // A container that others link to is listed under their names too.
+  // A linked container is also listed under the names of the containers that link to it.
   const name = json.Names?.find((candidate) => candidate.lastIndexOf("/") === 0) ?? "";
   const endpoints = Object.values(json.NetworkSettings?.Networks ?? {});
   return fingerprint(
@@ -124,7 +124,7 @@ export function listedFingerprint(json: ListedJson): string {
   );
 }
 
-/** The same of what is known. */
+/** The same for the facts. */
 export function knownFingerprint(fact: ContainerFact): string {
   return fingerprint(
     fact.name,

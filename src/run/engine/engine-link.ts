@@ -1,6 +1,6 @@
 /**
- * EngineLink: the engine whose containers are served, and its host. It stays the same engine for the whole run; its process
- * may be another one each time it answers anew, and then so is the host.
+ * EngineLink: the engine whose containers are served, and its host. The engine stays the same for the whole run. Its
+ * process, and with it the host, may be another one after each reconnection.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -19,7 +19,7 @@ import { backoffMs } from "../../base/lib/backoff.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
 import type { TargetSearch } from "../container-side.ts";
 
-/** As far as a container's way needs it. */
+/** The part that the container side needs. */
 export type EngineAccess = Pick<EngineLink, "engine" | "info" | "socketPath" | "host" | "accept">;
 
 export class EngineLink {
@@ -38,7 +38,7 @@ export class EngineLink {
     this.#host = this.#openHost();
   }
 
-  /** With an engine that answers already. */
+  /** Connects to an engine that already answers. */
   static async open(settings: RunSettings, signal?: AbortSignal): Promise<EngineLink> {
     const { socketPath } = engineAddress(settings.host, process.env);
     const engine = new Engine(socketPath);
@@ -46,10 +46,10 @@ export class EngineLink {
   }
 
   /**
-   * An engine that is not there yet is waited for; one that cannot be reached at all is a mistake of the command's. undefined
-   * where it was told to stop before.
+   * Waits for an engine that is not up yet. Throws where the socket cannot be used at all, because the command is wrong
+   * then. Resolves to undefined where the run was stopped first.
    */
-  static async await({ settings, log, signal, onWait }: TargetSearch): Promise<EngineLink | undefined> {
+  static async waitFor({ settings, log, signal, onWait }: TargetSearch): Promise<EngineLink | undefined> {
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
         return await EngineLink.open(settings, signal);
@@ -58,7 +58,7 @@ export class EngineLink {
         if (codeOf(error) !== "ENGINE_AWAY") throw error;
         const reason = (error as Error).message;
         if (attempt === 0) log.warn({ reason }, "waiting for the engine");
-        onWait(`the engine: ${reason}`);
+        onWait(`waiting for the engine: ${reason}`);
         const waitMs = backoffMs(attempt, LIMITS.engineRetryFirstMs, LIMITS.engineRetryLastMs, Math.random());
         await sleep(waitMs, undefined, { signal }).catch(() => undefined);
       }
@@ -70,15 +70,15 @@ export class EngineLink {
     return this.#info;
   }
 
-  /** As it is now. */
+  /** The current host. */
   readonly host = (): EngineHost => this.#host;
 
-  /** To be called whenever the engine answers anew: it may be another process by then, and even another engine. */
+  /** Must be called after every reconnection: the engine may be another process by then, or even another engine. */
   accept(info: EngineInfo): void {
     checkEngine(info);
     if (this.#info.id !== info.id) {
-      throw new Fault("ENGINE_OTHER", `Another engine (${info.id}) answers at "${this.socketPath}" now`, {
-        remedy: "Start dns11 again to serve that one.",
+      throw new Fault("ENGINE_OTHER", `Another engine (${info.id}) uses the socket "${this.socketPath}" now`, {
+        remedy: "Restart dns11 to serve that engine.",
         isFinal: true,
       });
     }

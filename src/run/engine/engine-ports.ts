@@ -1,5 +1,5 @@
 /**
- * What the control socket sees of an engine's containers, and what it may have done about them.
+ * EnginePorts: what the control socket can read and do about an engine's containers.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -26,7 +26,7 @@ interface EnginePortsParts {
   readonly roster: Roster;
 }
 
-const LOOK_EVERY_MS = 10;
+const POLL_MS = 10;
 
 export function containersOf(
   { directory, nodes, reconciler, roster }: EnginePortsParts,
@@ -43,7 +43,7 @@ export function containersOf(
         const all = await engine.allContainers();
         return (
           all
-            // One that runs and is not known yet will be, in a moment.
+            // A running container that is not known yet will be known in a moment.
             .filter(
               ({ Id: id, State: state }) => !directory.containers.has(id) && state !== "running" && state !== "paused",
             )
@@ -54,7 +54,7 @@ export function containersOf(
             }))
         );
       } catch {
-        // Where the engine is away nobody knows of them.
+        // Unknown while the engine is away.
         return [];
       }
     },
@@ -68,19 +68,20 @@ export function repairsOf({ nodes, reconciler, roster }: EnginePortsParts, quara
       return (await reconciler.repair(id)) ?? "not-served";
     },
     setDetached: (fact, isDetached) => {
-      if (!nodes.isNode(fact)) throw new Fault("NO_SUCH_NODE", `"${fact.name}" is no KIND node to this dns11`);
+      if (!nodes.isNode(fact))
+        throw new Fault("NO_SUCH_NODE", `"${fact.name}" is not a KIND node served by this dns11`);
       roster.setDetached(fact, isDetached);
     },
   };
 }
 
-/** It is wanted again from now on, and attached by the worker in its turn. */
+/** The container is wanted again; the worker attaches it in its turn. */
 async function attachAfterRelease(
   { reconciler, roster }: Pick<EnginePortsParts, "reconciler" | "roster">,
   id: string,
 ): Promise<RepairReport["outcome"]> {
   roster.refresh();
-  for (const endMs = performance.now() + LIMITS.repairMs; performance.now() < endMs; await sleep(LOOK_EVERY_MS)) {
+  for (const endMs = performance.now() + LIMITS.repairMs; performance.now() < endMs; await sleep(POLL_MS)) {
     const outcome = await reconciler.repair(id);
     if (outcome !== undefined) return outcome === "failed" ? "failed" : "released";
   }
@@ -96,7 +97,7 @@ export function insideOf({ host }: EngineAccess, { runner }: Platform): Containe
         if (codeOf(error) !== "NAMESPACE_IS_HOST") throw error;
         throw new Fault(
           "NAMESPACE_IS_HOST",
-          `"${fact.name}" uses the host's network: ask on the host itself, as with dig`,
+          `"${fact.name}" uses the host's network: query from the host itself, for example with dig`,
         );
       }
     },

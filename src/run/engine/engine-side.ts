@@ -1,7 +1,6 @@
 /**
- * EngineWay: the container's way for all containers of an engine: watch -> registry -> roster -> attach. Names that the
- * registry keeps are read by the answerer through the view that each endpoint holds; sockets made in a namespace are handed
- * to the listeners.
+ * EngineSide: the container side for all containers of an engine: watch -> registry -> roster -> attach. The answerer
+ * reads the registry's names through the view of each endpoint. Sockets made in a namespace go to the listeners.
  */
 import { eventLogger } from "../../base/log/event-logger.ts";
 import type { Status } from "../../api/status.ts";
@@ -37,12 +36,12 @@ export class EngineSide implements ContainerSide {
   readonly follower: Follower;
   readonly #parts: ContainerSideParts;
   readonly #link: EngineAccess;
-  #isAway = false;
+  #isDisconnected = false;
 
   constructor(parts: ContainerSideParts, link: EngineAccess) {
     this.#parts = parts;
     this.#link = link;
-    // In the order in which a container meets them, backwards: whoever is told stands before who tells.
+    // In reverse order of the pipeline: a receiver is built before its sender.
     this.directory = this.#openDirectory();
     this.reconciler = this.#openReconciler();
     this.nodes = this.#openNodes();
@@ -52,7 +51,7 @@ export class EngineSide implements ContainerSide {
     this.follower = this.#openFollower();
     this.containers = containersOf(this, link);
     this.repairs = repairsOf(this, parts.quarantines);
-    this.inside = insideOf(link, parts.ground);
+    this.inside = insideOf(link, parts.platform);
   }
 
   get engine(): Status["engine"] {
@@ -68,7 +67,7 @@ export class EngineSide implements ContainerSide {
     return this.reconciler.isSettled;
   }
 
-  get lastSignMs(): number {
+  get lastActivityMs(): number {
     return this.follower.lastActivityMs;
   }
 
@@ -90,11 +89,11 @@ export class EngineSide implements ContainerSide {
     await this.follower.run(signal);
   }
 
-  async standStill(): Promise<void> {
+  async pause(): Promise<void> {
     await this.reconciler.pause();
   }
 
-  goOn(): void {
+  resume(): void {
     this.reconciler.resume();
   }
 
@@ -117,18 +116,18 @@ export class EngineSide implements ContainerSide {
   }
 
   #openReconciler(): Reconciler {
-    const { ground, keep, heir, begins, querySide, quarantines, counts } = this.#parts;
+    const { platform, hold, inherit, startAfter, querySide, quarantines, counts } = this.#parts;
     const { host } = this.#link;
     return new Reconciler(
       {
-        ...ground,
+        ...platform,
         host,
-        prove: (claim: NamespaceClaim): ProvenNamespace => proveNamespace(claim, host(), ground.runner.homeId),
+        prove: (claim: NamespaceClaim): ProvenNamespace => proveNamespace(claim, host(), platform.runner.homeId),
         nextZone: zoneAllocator(),
         openEndpointFor: querySide.openEndpointFor,
-        keep,
-        inherit: heir,
-        startAfter: begins,
+        keep: hold,
+        inherit,
+        startAfter,
         isSuspect: quarantines.isSuspect,
         isSynced: () => this.follower.isSynced,
         runAttach: (id, work) => quarantines.recorder.attaching(id, work),
@@ -136,15 +135,15 @@ export class EngineSide implements ContainerSide {
         onServing: (id, counters, isServing) =>
           isServing ? counts.startCounting(this.#nameOf(id), counters) : counts.stopCounting(counters),
       },
-      (id, state) => this.#tellState(id, state),
+      (id, state) => this.#logState(id, state),
     );
   }
 
   #openNodes(): Nodes {
-    const { ground, journal, log, settings } = this.#parts;
+    const { platform, journal, log, settings } = this.#parts;
     return new Nodes(
       {
-        ...ground,
+        ...platform,
         journal,
         host: this.#link.host,
         networkOf: (id) => this.directory.network(id),
@@ -157,7 +156,7 @@ export class EngineSide implements ContainerSide {
   }
 
   #openRoster(): Roster {
-    const { quarantines, repeats, settings } = this.#parts;
+    const { quarantines, limitedLog, settings } = this.#parts;
     return new Roster({
       directory: this.directory,
       reconciler: this.reconciler,
@@ -166,7 +165,7 @@ export class EngineSide implements ContainerSide {
       quarantineOf: quarantines.reasonFor,
       labelPolicy: settings.labels,
       onWarning: ({ name: container }, warning) =>
-        repeats.log("warn", container, { container, warning }, "odd container"),
+        limitedLog.log("warn", container, { container, warning }, "container has a configuration problem"),
     });
   }
 
@@ -189,24 +188,31 @@ export class EngineSide implements ContainerSide {
   }
 
   #openFollower(): Follower {
-    const { counts, log, quarantines, querySide, repeats } = this.#parts;
+    const { counts, log, quarantines, querySide, limitedLog } = this.#parts;
     return new Follower(this.#link.engine, {
       onConnected: (info) => {
         this.#link.accept(info);
-        if (this.#isAway) repeats.log("info", "", { version: info.version }, "the engine answers again", "engine");
-        this.#isAway = false;
+        if (this.#isDisconnected)
+          limitedLog.log("info", "", { version: info.version }, "reconnected to the engine", "engine");
+        this.#isDisconnected = false;
         this.hostUpstreams.reread();
         void this.#refreshHostGateway();
       },
       onDisconnected: (reason) => {
         counts.engineLosses++;
-        this.#isAway = true;
-        repeats.log("warn", "", { reason }, "the engine is away; last-known names keep answering", "engine");
+        this.#isDisconnected = true;
+        limitedLog.log(
+          "warn",
+          "",
+          { reason },
+          "lost the connection to the engine, serving the last known names",
+          "engine",
+        );
       },
       onEventApplied: (lagMs) => counts.eventLag.add(0, lagMs / 1_000),
       onSynced: () => {
-        log.info({ containers: this.directory.containers.size }, "every running container is known");
-        void this.#undoLeftBehind();
+        log.info({ containers: this.directory.containers.size }, "loaded the running containers");
+        void this.#restoreLeftoverNodes();
       },
       onNetwork: (fact) => this.directory.putNetwork(fact),
       onNetworkGone: (id) => this.directory.removeNetwork(id),
@@ -218,7 +224,7 @@ export class EngineSide implements ContainerSide {
       onInspectFailed: (id, reason) => {
         counts.inspectFailures++;
         const container = this.#nameOf(id);
-        repeats.log("warn", container, { container, reason }, "cannot inspect; trying again");
+        limitedLog.log("warn", container, { container, reason }, "inspect failed, retrying");
       },
       nameserversOf: (json) => this.hostUpstreams.nameserversOf(json),
       known: () => this.directory.containers,
@@ -230,61 +236,61 @@ export class EngineSide implements ContainerSide {
     return this.directory.containers.get(id)?.name ?? id.slice(0, 12);
   }
 
-  #tellState(id: string, state: AttachmentState): void {
-    const { counts, log, repeats } = this.#parts;
+  #logState(id: string, state: AttachmentState): void {
+    const { counts, log, limitedLog } = this.#parts;
     const wasFailed = counts.onState(id, state);
     const container = this.#nameOf(id);
     if (state.kind === "attached" && wasFailed) {
-      repeats.log("info", container, { container }, "attached; it was Docker's for a while", "attaching");
+      limitedLog.log("info", container, { container }, "attached again", "attaching");
     } else if (state.kind === "attached") log.debug({ container }, "attached");
     if (state.kind === "failed") {
       const { code, reason, culprits } = state;
       const about = { container, code, reason, culprits };
-      const who = code === "OWNED_ELSEWHERE" ? "another dns11 serves it" : "Docker's resolver answers";
-      repeats.log("warn", container, about, `not attached; ${who}`, "attaching");
+      const resolver = code === "OWNED_ELSEWHERE" ? "served by another dns11" : "Docker's resolver answers";
+      limitedLog.log("warn", container, about, `not attached, ${resolver}`, "attaching");
     }
   }
 
-  /** Where containers reach the engine's host unless somebody says otherwise: the default bridge's side of it. */
+  /** The default address of the engine's host for containers: the host's side of the default bridge. */
   async #refreshHostGateway(): Promise<void> {
     let gateway: string | undefined;
     try {
       const json = await this.#link.engine.network("bridge");
       gateway = (json?.IPAM?.Config ?? []).map(gatewayOf).find((each) => each !== undefined);
     } catch {
-      // Nodes have other ways to be reached, and the next connection asks again.
+      // Nodes can also be reached in other ways, and the next connection tries again.
     }
     if (this.nodes.setHostGateway(gateway)) this.roster.refresh();
   }
 
-  /** What another process serves still is not left behind. */
-  async #undoLeftBehind(): Promise<void> {
-    await this.#parts.begins;
-    for (const line of this.#undoOldNodes()) this.#parts.log.info(line, "left behind by a dns11 before");
+  /** Waits first, because what another process still serves is not left behind. */
+  async #restoreLeftoverNodes(): Promise<void> {
+    await this.#parts.startAfter;
+    for (const line of this.#restoreOldNodes()) this.#parts.log.info(line, "removed leftovers of a previous run");
   }
 
-  /** Nodes that a killed instance left, and that are none by now. Another start of a container undoes everything by itself. */
-  #undoOldNodes(): object[] {
-    const { ground, journal } = this.#parts;
+  /** Nodes that a killed instance left, and that are no nodes any more. A restarted container needs no undoing. */
+  #restoreOldNodes(): object[] {
+    const { platform, journal } = this.#parts;
     return journal.all().records.flatMap((record) => {
       const fact = this.directory.containers.get(record.containerId);
       const isRunning = fact?.startedAt === record.startedAt;
       if (isRunning && this.nodes.isNode(fact)) return [];
-      const { did, isComplete: isWhole } = isRunning
-        ? restoreNode(record, { ...ground, host: this.#link.host() })
+      const { did, isComplete } = isRunning
+        ? restoreNode(record, { ...platform, host: this.#link.host() })
         : NOTHING_TO_RESTORE;
-      if (isWhole) journal.remove(record.containerId);
+      if (isComplete) journal.remove(record.containerId);
       return did.length === 0 ? [] : [{ node: record.name, did }];
     });
   }
 }
 
-/** An engine that has just been started may not tell its own side of the bridge: it is the first address. */
+/** An engine that has just started may not report the gateway of the bridge: it is the first address. */
 function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Subnet?: string }): string | undefined {
   return gateway ?? /^(\d+\.\d+\.\d+)\.0\//.exec(subnet ?? "")?.[1]?.concat(".1");
 }
 
-/** Docker uses three servers of a list and says nothing of the others. */
+/** Docker uses three servers of a list and ignores the others. */
 function serversMax({ behaviour }: RunSettings): number {
   return behaviour.failsOver ? LIMITS.upstreamServers : LIMITS.forwardServers;
 }

@@ -1,5 +1,5 @@
 /**
- * EnginePremises: a run that serves an engine's containers, and what such a run would do with each.
+ * EngineTarget: a run that serves an engine's containers, and the preview of such a run.
  */
 import { instanceFolder } from "../../api/state-paths.ts";
 import type { ContainerStatus } from "../../api/status.ts";
@@ -17,7 +17,7 @@ import { EngineLink } from "./engine-link.ts";
 import { EngineSide } from "./engine-side.ts";
 
 export async function findEngine(search: TargetSearch): Promise<ServeTarget | undefined> {
-  const link = await EngineLink.await(search);
+  const link = await EngineLink.waitFor(search);
   return (
     link && {
       instanceId: link.info.id,
@@ -28,32 +28,32 @@ export async function findEngine(search: TargetSearch): Promise<ServeTarget | un
   );
 }
 
-/** What a run would do with every container that runs now; touches none of them. */
+/** What a run would do with every running container. Touches none of them. */
 export async function preview(settings: RunSettings, log: Log): Promise<readonly ContainerStatus[]> {
-  const ground = previewPlatform();
+  const platform = previewPlatform();
   const link = await EngineLink.open(settings);
-  const repeats = new RateLimitedLog(log);
-  const way = new EngineSide(
+  const limitedLog = new RateLimitedLog(log);
+  const side = new EngineSide(
     {
       settings,
       log,
-      repeats,
-      ground,
-      querySide: composeQuerySide(settings, log, repeats),
+      limitedLog,
+      platform,
+      querySide: composeQuerySide(settings, log, limitedLog),
       counts: new ContainerMetrics(settings.metrics.containers),
       journal: new Journal(instanceFolder(settings.stateDir, link.info.id)),
       quarantines: Quarantines.none(),
-      keep: undefined,
-      heir: () => undefined,
-      begins: Promise.resolve(),
+      hold: undefined,
+      inherit: () => undefined,
+      startAfter: Promise.resolve(),
     },
     link,
   );
-  // Nothing that is wanted is done: the reconciler is stopped before it starts.
-  await way.stop();
-  await way.follower.once();
-  const containers = containerStatuses(way.containers);
+  // The reconciler is stopped before it starts, so that nothing is attached.
+  await side.stop();
+  await side.follower.once();
+  const containers = containerStatuses(side.containers);
   link.close();
-  ground.runner.close();
+  platform.runner.close();
   return containers;
 }

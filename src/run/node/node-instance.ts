@@ -1,5 +1,5 @@
 /**
- * Here: what a run inside a KIND node and the one that makes rules and goes have in common.
+ * NodeInstance: what a run inside a KIND node shares with `--once`.
  */
 import { IN_NODE_FILES, readInNodeFact } from "../../container/kind/in-node.ts";
 import type { Journal } from "../../container/kind/journal.ts";
@@ -11,7 +11,7 @@ import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import type { Log } from "../../base/log/log.ts";
 import { eventLogger } from "../../base/log/event-logger.ts";
 
-/** In the place of an engine's id. */
+/** Used instead of an engine's id. */
 export const NODE_INSTANCE_ID = "node";
 export const THREAD_NAMESPACE = "/proc/thread-self/ns/net";
 

@@ -1,6 +1,6 @@
 /**
- * NodeWay: the container's way inside a KIND node, for those who bake dns11 into a node's image: no engine, one namespace,
- * which is our own, and Docker's resolver behind us for everything.
+ * NodeSide: the container side inside a KIND node, for node images that contain dns11: no engine, one namespace (our
+ * own), and Docker's resolver as the only upstream.
  */
 import { openSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -30,13 +30,13 @@ import { openNamespace } from "../open-namespace.ts";
 import { Quarantines } from "../quarantine/quarantines.ts";
 import { NODE_INSTANCE_ID, THREAD_NAMESPACE, openNodeMode } from "./node-instance.ts";
 
-/** How often the node's place in its networks is looked at: nobody tells of it in here. */
-const LOOK_EVERY_MS = 2_000;
+/** How often the node's network addresses are checked: nothing reports changes to a process inside the node. */
+const CHECK_EVERY_MS = 2_000;
 
 export async function findNode(): Promise<ServeTarget> {
   return await Promise.resolve({
     instanceId: NODE_INSTANCE_ID,
-    // There is nobody else to serve meanwhile.
+    // There is no other container to serve while this one is quarantined.
     openQuarantines: () => Quarantines.none(),
     compose: (parts: ContainerSideParts) => new NodeSide(parts),
     close: () => undefined,
@@ -59,16 +59,16 @@ class NodeSide implements ContainerSide {
   #lastFailure = "";
 
   constructor(parts: ContainerSideParts) {
-    const { ground, journal, log, settings } = parts;
+    const { platform, journal, log, settings } = parts;
     this.#parts = parts;
     this.#policy = settings.kind;
     this.#host = openEngineHost(process.pid);
     this.#reconciler = this.#openReconciler();
-    this.#mode = openNodeMode(this.#policy, { ...ground, log, journal }, () =>
+    this.#mode = openNodeMode(this.#policy, { ...platform, log, journal }, () =>
       this.#reconciler.updateCapture(IN_NODE_ID),
     );
     this.#directory.setRules(settings.routes);
-    this.#container = containerHere(this.#mode);
+    this.#container = containerOfNode(this.#mode);
     this.containers = {
       facts: new Map([[IN_NODE_ID, this.#container]]),
       decisionOf: () => ({ kind: "serve" }),
@@ -80,13 +80,13 @@ class NodeSide implements ContainerSide {
     this.repairs = {
       repair: async (id) => (await this.#reconciler.repair(id)) ?? "not-served",
       setDetached: () => {
-        throw new Fault("NOT_FROM_INSIDE", "A node that serves itself is not detached", {
-          remedy: "Stop dns11 in it instead.",
+        throw new Fault("NOT_FROM_INSIDE", "A node that runs dns11 itself cannot be detached", {
+          remedy: "Stop dns11 in the node instead.",
         });
       },
     };
     this.inside = {
-      open: () => openNamespace(ground.runner, openSync(THREAD_NAMESPACE, "r")),
+      open: () => openNamespace(platform.runner, openSync(THREAD_NAMESPACE, "r")),
       resolvConfOf: () => parseResolvConf(new NodeResolvConf(IN_NODE_FILES).text() ?? ""),
     };
   }
@@ -95,15 +95,15 @@ class NodeSide implements ContainerSide {
     return this.#reconciler.isSettled;
   }
 
-  /** There is nobody to hear of but ourselves. */
-  get lastSignMs(): number {
+  /** There is no engine to watch. */
+  get lastActivityMs(): number {
     return performance.now();
   }
 
   reconfigure(settings: RunSettings): void {
     this.#policy = settings.kind;
     this.#directory.setRules(settings.routes);
-    this.#look();
+    this.#checkNetworks();
     this.refresh();
   }
 
@@ -115,16 +115,16 @@ class NodeSide implements ContainerSide {
   async follow(signal: AbortSignal): Promise<void> {
     this.refresh();
     while (!signal.aborted) {
-      await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
-      if (!signal.aborted) this.#look();
+      await sleep(CHECK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+      if (!signal.aborted) this.#checkNetworks();
     }
   }
 
-  async standStill(): Promise<void> {
+  async pause(): Promise<void> {
     await this.#reconciler.pause();
   }
 
-  goOn(): void {
+  resume(): void {
     this.#reconciler.resume();
   }
 
@@ -139,22 +139,22 @@ class NodeSide implements ContainerSide {
   }
 
   #openReconciler(): Reconciler {
-    const { counts, ground, keep, heir, begins, querySide } = this.#parts;
+    const { counts, platform, hold, inherit, startAfter, querySide } = this.#parts;
     return new Reconciler(
       {
-        ...ground,
+        ...platform,
         host: () => this.#host,
-        prove: () => ({ fd: openSync(THREAD_NAMESPACE, "r"), id: ground.runner.homeId }),
+        prove: () => ({ fd: openSync(THREAD_NAMESPACE, "r"), id: platform.runner.homeId }),
         nextZone: zoneAllocator(),
         descriptorsMax: descriptorsMax(),
         openEndpointFor: querySide.openEndpointFor,
-        keep,
-        inherit: heir,
-        startAfter: begins,
+        keep: hold,
+        inherit,
+        startAfter,
         onServing: (_, counters, isServing) =>
           isServing ? counts.startCounting(this.#container.name, counters) : counts.stopCounting(counters),
       },
-      (id, state) => this.#tellState(id, state),
+      (id, state) => this.#logState(id, state),
     );
   }
 
@@ -162,25 +162,25 @@ class NodeSide implements ContainerSide {
     return this.#directory.viewOf(this.#container, nodePlaceOf(this.#policy, this.#mode.fact));
   }
 
-  /** Whether the node has another place in its networks now. */
-  #look(): void {
-    if (!this.#mode.update(readInNodeFact(this.#parts.ground.memory), this.#policy)) return;
+  /** Checks whether the node's network addresses have changed. */
+  #checkNetworks(): void {
+    if (!this.#mode.update(readInNodeFact(this.#parts.platform.memory), this.#policy)) return;
     this.refresh();
     this.#reconciler.updateCapture(IN_NODE_ID);
   }
 
-  #tellState(id: string, state: AttachmentState): void {
+  #logState(id: string, state: AttachmentState): void {
     const { counts, log } = this.#parts;
     counts.onState(id, state);
     if (state.kind === "attached") log.info("serving the node and its pods");
     if (state.kind !== "failed" || state.reason === this.#lastFailure) return;
     this.#lastFailure = state.reason;
-    log.warn({ code: state.code, reason: state.reason }, "not serving; trying again");
+    log.warn({ code: state.code, reason: state.reason }, "not serving the node, retrying");
   }
 }
 
-/** The node as a container that is on no network that we know: everything is Docker's to answer. */
-function containerHere({ fact }: NodeMode): ContainerFact {
+/** The node as a container on no known network: Docker answers everything. */
+function containerOfNode({ fact }: NodeMode): ContainerFact {
   return {
     id: IN_NODE_ID,
     name: fact.name,

@@ -1,5 +1,5 @@
 /**
- * Once: rules inside a KIND node that stay when the program that made them is gone, and the way back from them. They lead
+ * Once: rules inside a KIND node that remain after the program exits, and their removal. They redirect the queries of
  * pods to Docker's own resolver.
  */
 import { randomInt } from "node:crypto";
@@ -24,7 +24,7 @@ import type { Log } from "../../base/log/log.ts";
 import { takeInstance } from "../instance.ts";
 import { NODE_INSTANCE_ID, openNodeMode } from "./node-instance.ts";
 
-/** Returns what was done, and whether there was anything to do. */
+/** Returns what was done, and whether the node is served now. */
 export async function serveOnce(
   { kind, stateDir }: RunSettings,
   log: Log,
@@ -41,14 +41,15 @@ export async function serveOnce(
       return { lines: [`nothing done: ${reasonOf(error)}`], isServed: false };
     }
     const docker = dockerResolverSockets();
-    // Nobody of ours listens once we are gone, so pods are led to where Docker's resolver does: 127.0.0.11, IPv4 alone.
+    // dns11 does not listen after it exits, so queries of pods are redirected to where Docker's resolver listens:
+    // 127.0.0.11, IPv4 only.
     const policy: KindPolicy = { ...kind, mode: "loopback", families: "ipv4" };
     const mode = openNodeMode(policy, { runner, memory, log, journal }, () => undefined);
     const capture = mode.capture();
-    const leads = capture.redirects.filter(({ bind }) => bind === docker.address);
+    const redirects = capture.redirects.filter(({ bind }) => bind === docker.address);
     const input: PlanInput = {
-      capture: { ...capture, redirects: leads },
-      listening: leads.map(() => docker),
+      capture: { ...capture, redirects },
+      listening: redirects.map(() => docker),
       zone: randomInt(1, 0xffff),
       sparedPorts: [],
       passthroughMark: PASSTHROUGH_MARK,
@@ -56,16 +57,16 @@ export async function serveOnce(
     };
     installPermanentRules(memory, servingPlan(input));
     mode.advertise();
-    const { advertised: published, reasons } = mode.report();
-    const whom = published.join(", ") || "nobody";
+    const { advertised, reasons } = mode.report();
+    const addresses = advertised.join(", ") || "no address";
     const target = `Docker's resolver (udp ${docker.udpPort}, tcp ${docker.tcpPort})`;
-    return { lines: [`pods ask ${whom}, led to ${target}`, ...reasons], isServed: true };
+    return { lines: [`pods query ${addresses}, redirected to ${target}`, ...reasons], isServed: true };
   } finally {
     runner.close();
   }
 }
 
-/** Takes back what `serveOnce` made, or what was left behind by one that stayed and was killed. */
+/** Undoes `serveOnce`, or what a killed run inside the node left behind. */
 export function undoNodeSetup(stateDir: string): string[] {
   checkCapabilities();
   const memory = new NetlinkMemory();
@@ -74,10 +75,13 @@ export function undoNodeSetup(stateDir: string): string[] {
   const journal = new Journal(instance.folder);
   const { record } = journal.read(IN_NODE_ID);
   if (record !== undefined) {
-    const { reachableAt: answering } = findDockerResolver(memory);
-    lines.push(...restoreResolvConf(record, IN_NODE_FILES.openWritten, answering), ...restoreNamespace(record, memory));
+    const { reachableAt } = findDockerResolver(memory);
+    lines.push(
+      ...restoreResolvConf(record, IN_NODE_FILES.openWritten, reachableAt),
+      ...restoreNamespace(record, memory),
+    );
     journal.remove(IN_NODE_ID);
   }
   instance.remove();
-  return lines.length === 0 ? ["there was nothing to undo"] : lines;
+  return lines.length === 0 ? ["nothing to undo"] : lines;
 }

@@ -1,7 +1,7 @@
 /**
- * Deaths: how often dns11 died in a row while it was at work for one container, and what follows from that. A container
- * that ends it twice within a minute is attached last and alone; once more, and it is left to Docker's resolver for an
- * hour, and for twice as long each further time. Kept on disk, because whoever decides was not there.
+ * CrashHistory: counts consecutive crashes of dns11 while it worked for one container. After two crashes within a
+ * minute, the container is attached last and alone. After one more it stays with Docker's resolver for an hour, and
+ * twice as long each further time. Stored on disk, because the process that decides is not the one that crashed.
  */
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import type { CrashContext } from "./crash-recorder.ts";
 
 export interface Quarantine {
   readonly untilMs: number;
-  /** What dns11 was doing for it. */
+  /** What dns11 was doing for the container. */
   readonly doing: CrashContext["doing"];
   /** How often it has been quarantined. */
   readonly times: number;
@@ -19,7 +19,7 @@ export interface Quarantine {
 
 interface Crash {
   readonly atMs: number;
-  /** Of no container, where it was idle. */
+  /** null where dns11 was idle. */
   readonly words: CrashContext | null;
 }
 
@@ -34,69 +34,71 @@ const NOTHING: StoredHistory = { deaths: [], quarantines: {} };
 export class CrashHistory {
   readonly #path: string;
   readonly #nowMs: () => number;
-  readonly #onUnkept: (error: unknown) => void;
-  #record: StoredHistory;
+  readonly #onWriteError: (error: unknown) => void;
+  #stored: StoredHistory;
 
-  /** `onUnkept` is told where nothing can be written: what was decided holds until this process ends. */
-  constructor(folder: string, onUnkept: (error: unknown) => void, nowMs: () => number = Date.now) {
+  /** `onWriteError` is called where the file cannot be written: decisions then last until this process ends. */
+  constructor(folder: string, onWriteError: (error: unknown) => void, nowMs: () => number = Date.now) {
     this.#path = join(folder, FILE);
     this.#nowMs = nowMs;
-    this.#onUnkept = onUnkept;
-    this.#record = read(this.#path);
+    this.#onWriteError = onWriteError;
+    this.#stored = read(this.#path);
   }
 
-  /** The process before died; undefined where it ended by itself, which ends every suspicion. */
-  note(words: CrashContext | null | undefined): void {
+  /**
+   * Records a crash of the previous process. undefined means that it exited by itself, which clears every suspicion.
+   */
+  recordEnd(words: CrashContext | null | undefined): void {
     const now = this.#nowMs();
-    const { deaths, quarantines } = this.#record;
+    const { deaths, quarantines } = this.#stored;
     if (words === undefined) {
-      if (deaths.length > 0) this.#keep({ deaths: [], quarantines });
+      if (deaths.length > 0) this.#save({ deaths: [], quarantines });
       return;
     }
     const all = [...deaths, { atMs: now, words }].slice(-LIMITS.crashesKept);
-    this.#keep({ deaths: all, quarantines });
-    if (words === null || this.#inARow(words.containerId) < LIMITS.crashesUntilQuarantine) return;
+    this.#save({ deaths: all, quarantines });
+    if (words === null || this.#consecutive(words.containerId) < LIMITS.crashesUntilQuarantine) return;
     const times = (quarantines[words.containerId]?.times ?? 0) + 1;
     const forMs = Math.min(LIMITS.quarantineMsMax, LIMITS.quarantineMs * 2 ** (times - 1));
-    const made: Quarantine = { untilMs: now + forMs, doing: words.doing, times };
-    // The newest last, and the oldest are forgotten.
+    const quarantine: Quarantine = { untilMs: now + forMs, doing: words.doing, times };
+    // Newest last; the oldest are dropped.
     const { [words.containerId]: _, ...others } = quarantines;
     const kept = Object.entries(others).slice(1 - LIMITS.quarantinesKept);
-    this.#keep({ deaths: [], quarantines: { ...Object.fromEntries(kept), [words.containerId]: made } });
+    this.#save({ deaths: [], quarantines: { ...Object.fromEntries(kept), [words.containerId]: quarantine } });
   }
 
-  /** Whether it is to be attached last and alone. */
+  /** Whether to attach it last and alone. */
   isSuspect(containerId: string): boolean {
-    return this.#inARow(containerId) >= LIMITS.crashesUntilSuspect;
+    return this.#consecutive(containerId) >= LIMITS.crashesUntilSuspect;
   }
 
-  /** Why and until when a container is left to Docker's resolver. */
-  of(containerId: string): Quarantine | undefined {
-    const found = this.#record.quarantines[containerId];
+  /** The active quarantine of a container. */
+  quarantineOf(containerId: string): Quarantine | undefined {
+    const found = this.#stored.quarantines[containerId];
     return found !== undefined && this.#nowMs() < found.untilMs ? found : undefined;
   }
 
   /** When the next quarantine ends. */
   get nextEndMs(): number | undefined {
-    const ends = Object.values(this.#record.quarantines).map(({ untilMs }) => untilMs);
+    const ends = Object.values(this.#stored.quarantines).map(({ untilMs }) => untilMs);
     const next = Math.min(...ends.filter((untilMs) => untilMs > this.#nowMs()));
     return Number.isFinite(next) ? next : undefined;
   }
 
-  /** Somebody takes the risk; whether there was one. */
+  /** Ends a quarantine by hand; returns whether there was one. */
   release(containerId: string): boolean {
-    const isHeld = this.of(containerId) !== undefined;
-    const { [containerId]: _, ...quarantines } = this.#record.quarantines;
-    const deaths = this.#record.deaths.filter(({ words }) => words?.containerId !== containerId);
-    this.#keep({ deaths, quarantines });
+    const isHeld = this.quarantineOf(containerId) !== undefined;
+    const { [containerId]: _, ...quarantines } = this.#stored.quarantines;
+    const deaths = this.#stored.deaths.filter(({ words }) => words?.containerId !== containerId);
+    this.#save({ deaths, quarantines });
     return isHeld;
   }
 
-  /** The last deaths, as long as all of them were this container's and each came soon after the one before. */
-  #inARow(containerId: string): number {
+  /** Counts the most recent crashes that were all of this container, each soon after the one before. */
+  #consecutive(containerId: string): number {
     let count = 0;
     let laterMs = this.#nowMs();
-    for (const { atMs, words } of this.#record.deaths.toReversed()) {
+    for (const { atMs, words } of this.#stored.deaths.toReversed()) {
       if (words?.containerId !== containerId || laterMs - atMs > LIMITS.crashWindowMs) break;
       laterMs = atMs;
       count++;
@@ -104,19 +106,19 @@ export class CrashHistory {
     return count;
   }
 
-  #keep(record: StoredHistory): void {
-    this.#record = record;
+  #save(record: StoredHistory): void {
+    this.#stored = record;
     try {
       const beside = `${this.#path}.new`;
       writeFileSync(beside, JSON.stringify(record), { mode: 0o600 });
       renameSync(beside, this.#path);
     } catch (error) {
-      this.#onUnkept(error);
+      this.#onWriteError(error);
     }
   }
 }
 
-/** A file that is not there, or damaged, tells of no deaths. */
+/** A missing or damaged file means no crashes. */
 function read(path: string): StoredHistory {
   try {
     const { deaths, quarantines } = JSON.parse(readFileSync(path, "utf8")) as Partial<StoredHistory>;

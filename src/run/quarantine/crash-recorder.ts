@@ -1,77 +1,80 @@
 /**
- * BlackBox: what dns11 was doing when it died. A file of the instance's folder is mapped into memory, so that saying whose
- * work is being done costs a store, and no write; the next process reads what the last one was at. Whoever ends by itself
- * says so, and then there is nothing to read.
+ * CrashRecorder: what dns11 was doing when it crashed. It maps a file of the state folder into memory, so that
+ * recording the current client costs one store and no write. The next process reads the record. A process that exits by
+ * itself marks it as closed.
  */
 import { closeSync, constants, ftruncateSync, openSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 import { mapShared } from "../../kernel/libc.ts";
 
-/** What a process that did not end by itself was doing, and for which container. */
+/** What a process was doing when it crashed, and for which container. */
 export interface CrashContext {
   readonly doing: "attaching" | "answering";
   readonly containerId: string;
 }
 
 const FILE = "black-box";
-/** Of this layout; another version's file is not read. */
+/** Identifies this layout; a file of another version is ignored. */
 const MAGIC = 0x64310001;
-/** Words: the magic, 1 as long as the process runs, the number of the client whose work is done, 1 while attaching. */
+/** Words: the magic, 1 while the process runs, the number of the current client, 1 while attaching. */
 const AT = { magic: 0, isRunning: 1, client: 2, attaching: 3 } as const;
-/** Which container is being attached, and then one place for each client: its number, and its container. */
+/** The container being attached, followed by one slot for each client: its number and its container. */
 const ATTACHING_AT = 16;
 const ID_BYTES = 64;
-const PLACES_AT = ATTACHING_AT + ID_BYTES;
-const PLACES = 4096;
-const PLACE_BYTES = 4 + ID_BYTES;
-const FILE_BYTES = PLACES_AT + PLACES * PLACE_BYTES;
+const SLOTS_AT = ATTACHING_AT + ID_BYTES;
+const SLOTS = 4096;
+const SLOT_BYTES = 4 + ID_BYTES;
+const FILE_BYTES = SLOTS_AT + SLOTS * SLOT_BYTES;
 
 export class CrashRecorder {
   readonly #bytes: Buffer;
   readonly #words: Uint32Array;
-  /** What the process before was doing when it died: undefined where it ended by itself, null where it did nothing. */
+  /** What the previous process was doing: undefined where it exited by itself, null where it was idle. */
   readonly previous: CrashContext | null | undefined;
-  /** One word: the number of the client whose packet or reply is in work. */
+  /** One word: the number of the client whose packet or reply is being processed. */
   readonly currentClient: Uint32Array;
 
-  private constructor(memory: ArrayBuffer, before: CrashContext | null | undefined) {
+  private constructor(memory: ArrayBuffer, previous: CrashContext | null | undefined) {
     this.#bytes = Buffer.from(memory);
     this.#words = new Uint32Array(memory, 0, ATTACHING_AT / 4);
     this.currentClient = this.#words.subarray(AT.client, AT.client + 1);
-    this.previous = before;
+    this.previous = previous;
     this.#words[AT.magic] = MAGIC;
     this.#words[AT.isRunning] = 1;
   }
 
-  /** Reads what is there and begins anew. Throws where there is no room: a file that has none would end the process later. */
+  /**
+   * Reads the record and starts a new one. Throws where the disk is full: writing to a mapped hole would crash the
+   * process later.
+   */
   static open(folder: string): CrashRecorder {
     const path = join(folder, FILE);
     const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
     try {
-      const before = lastWordsIn(readFileSync(fd));
+      const previous = contextIn(readFileSync(fd));
       ftruncateSync(fd, FILE_BYTES);
       const nothing = Buffer.alloc(FILE_BYTES);
       for (let at = 0; at < FILE_BYTES;) at += writeSync(fd, nothing, at, FILE_BYTES - at, at);
-      return new CrashRecorder(mapShared(fd, FILE_BYTES), before);
+      return new CrashRecorder(mapShared(fd, FILE_BYTES), previous);
     } finally {
       closeSync(fd);
     }
   }
 
-  /** The same without a file, where there is no room for one: nothing of it outlives the process. */
+  /** Without a file, for a folder that cannot be used: nothing outlives the process. */
   static unmapped(): CrashRecorder {
     return new CrashRecorder(new ArrayBuffer(FILE_BYTES), undefined);
   }
 
-  /** From now on this client's work is the container's. */
+  /** Assigns a client number to a container. */
   setContainer(client: number, containerId: string): void {
-    const at = placeOf(client);
+    const at = slotOf(client);
     this.#bytes.writeUInt32LE(client, at);
     writeId(this.#bytes, at + 4, containerId);
   }
 
-  /** Does something to a container's namespace. */
+  /** Marks the container as being attached while `work` runs. */
   attaching<T>(containerId: string, work: () => T): T {
     writeId(this.#bytes, ATTACHING_AT, containerId);
     this.#words[AT.attaching] = 1;
@@ -82,19 +85,19 @@ export class CrashRecorder {
     }
   }
 
-  /** The container of an client, unless another one has taken its place. */
+  /** The container of a client, unless another client has taken its slot. */
   containerOf(client: number): string | undefined {
     return containerIn(this.#bytes, client);
   }
 
-  /** The process ends by itself. */
+  /** The process exits by itself. */
   close(): void {
     this.#words[AT.isRunning] = 0;
   }
 }
 
-/** What is in a file that a process left; a damaged one tells nothing. */
-function lastWordsIn(bytes: Buffer): CrashContext | null | undefined {
+/** Reads the record of a previous process; undefined for a damaged one. */
+function contextIn(bytes: Buffer): CrashContext | null | undefined {
   if (bytes.length !== FILE_BYTES || wordIn(bytes, AT.magic) !== MAGIC) return undefined;
   if (wordIn(bytes, AT.isRunning) !== 1) return undefined;
   if (wordIn(bytes, AT.attaching) === 1) {
@@ -107,12 +110,12 @@ function lastWordsIn(bytes: Buffer): CrashContext | null | undefined {
 }
 
 function containerIn(bytes: Buffer, client: number): string | undefined {
-  const at = placeOf(client);
+  const at = slotOf(client);
   return bytes.readUInt32LE(at) === client ? idIn(bytes, at + 4) : undefined;
 }
 
-function placeOf(client: number): number {
-  return PLACES_AT + (client % PLACES) * PLACE_BYTES;
+function slotOf(client: number): number {
+  return SLOTS_AT + (client % SLOTS) * SLOT_BYTES;
 }
 
 function wordIn(bytes: Buffer, word: number): number {

@@ -1,69 +1,71 @@
 /**
- * Quarantines: which containers may end dns11 again, for all who have to know: what is attached last, what is not attached
- * at all, and what to tell of it. It begins with the last words of the process before.
+ * Quarantines: the containers that may crash dns11 again. Decides which are attached last, and which are not attached
+ * at all. Starts from what the previous process was doing when it crashed.
  */
 import { reasonOf } from "../../base/lib/fault.ts";
 import type { Log } from "../../base/log/log.ts";
 import { CrashRecorder, type CrashContext } from "./crash-recorder.ts";
 import { CrashHistory } from "./crash-history.ts";
 
-/** setTimeout takes no more. */
+/** The longest delay that setTimeout accepts. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export class Quarantines {
   readonly #folder: string | undefined;
   readonly #log: Log | undefined;
-  readonly #deaths: CrashHistory;
-  #box = CrashRecorder.unmapped();
+  readonly #history: CrashHistory;
+  #recorder = CrashRecorder.unmapped();
   #timer: NodeJS.Timeout | undefined;
 
-  private constructor(deaths: CrashHistory, folder?: string, log?: Log) {
-    this.#deaths = deaths;
+  private constructor(history: CrashHistory, folder?: string, log?: Log) {
+    this.#history = history;
     this.#folder = folder;
     this.#log = log;
   }
 
-  /** What was decided before. Where its files cannot be written, deaths are not remembered, and that is told. */
+  /** Loads earlier decisions. Logs where the crash history cannot be written. */
   static open(folder: string, log: Log): Quarantines {
-    const deaths = new CrashHistory(folder, (error) =>
-      log.warn({ reason: reasonOf(error) }, "how dns11 died before cannot be written down"),
+    const history = new CrashHistory(folder, (error) =>
+      log.warn({ reason: reasonOf(error) }, "cannot write the crash history"),
     );
-    return new Quarantines(deaths, folder, log);
+    return new Quarantines(history, folder, log);
   }
 
-  /** For a look at what would be done: nothing is read or written. */
+  /** For a preview: nothing is read or written. */
   static none(): Quarantines {
     return new Quarantines(new CrashHistory("/nonexistent", () => undefined));
   }
 
-  /** Where it is written down what is being done, once `enter` was called. */
+  /** Records what dns11 is doing, once `begin` was called. */
   get recorder(): CrashRecorder {
-    return this.#box;
+    return this.#recorder;
   }
 
-  /** Reads the last words of the process before, and begins its own. Only whoever holds the lock may. */
+  /**
+   * Reads the record of the previous process and starts our own. Only the holder of the instance lock may call this.
+   */
   begin(): void {
     if (this.#folder === undefined || this.#log === undefined) return;
-    this.#box = opened(this.#folder, this.#log);
-    const { previous: before } = this.#box;
-    this.#deaths.note(before);
-    if (before !== undefined) tellOf(before, this.#deaths, this.#log);
+    this.#recorder = openRecorder(this.#folder, this.#log);
+    const { previous } = this.#recorder;
+    this.#history.recordEnd(previous);
+    if (previous !== undefined) logCrash(previous, this.#history, this.#log);
   }
 
-  readonly isSuspect = (containerId: string): boolean => this.#deaths.isSuspect(containerId);
+  readonly isSuspect = (containerId: string): boolean => this.#history.isSuspect(containerId);
 
-  /** Why a container is left to Docker's resolver, as a sentence; undefined where it is not. */
+  /** Why a container is quarantined, as a sentence; undefined where it is not. */
   readonly reasonFor = (containerId: string): string | undefined => {
-    const found = this.#deaths.of(containerId);
+    const found = this.#history.quarantineOf(containerId);
     if (found === undefined) return undefined;
     const until = new Date(found.untilMs).toISOString();
-    return `dns11 died again and again while it was ${found.doing} it; it is in quarantine until ${until}`;
+    return `dns11 crashed repeatedly while ${found.doing} it; quarantined until ${until}`;
   };
 
-  /** Has it told when a quarantine ends. */
+  /** Calls `onEnd` whenever a quarantine ends. */
   watch(onEnd: () => void): void {
     clearTimeout(this.#timer);
-    const endMs = this.#deaths.nextEndMs;
+    const endMs = this.#history.nextEndMs;
     if (endMs === undefined) return;
     this.#timer = setTimeout(
       () => {
@@ -75,35 +77,36 @@ export class Quarantines {
     this.#timer.unref();
   }
 
-  /** Somebody takes the risk; whether it was in quarantine. */
+  /** Ends a quarantine by hand; returns whether there was one. */
   release(containerId: string): boolean {
-    return this.#deaths.release(containerId);
+    return this.#history.release(containerId);
   }
 
-  /** The process ends by itself. */
+  /** The process exits by itself. */
   close(): void {
     clearTimeout(this.#timer);
     this.recorder.close();
   }
 }
 
-function opened(folder: string, log: Log): CrashRecorder {
+function openRecorder(folder: string, log: Log): CrashRecorder {
   try {
     return CrashRecorder.open(folder);
   } catch (error) {
-    log.warn({ reason: reasonOf(error) }, "whose work ends dns11 would not be known: its state folder cannot be used");
+    log.warn({ reason: reasonOf(error) }, "cannot record crashes, the state folder is unusable");
     return CrashRecorder.unmapped();
   }
 }
 
-function tellOf(words: CrashContext | null, deaths: CrashHistory, log: Log): void {
-  if (words === null) {
-    log.warn("dns11 was killed, or died, while it was idle");
+function logCrash(context: CrashContext | null, history: CrashHistory, log: Log): void {
+  if (context === null) {
+    log.warn("the previous run crashed or was killed while idle");
     return;
   }
-  const { doing, containerId } = words;
+  const { doing, containerId } = context;
   const container = containerId.slice(0, 12);
-  const what = deaths.of(containerId) !== undefined ? "is left to Docker's resolver" : "is attached last and alone";
-  const follows = deaths.of(containerId) !== undefined || deaths.isSuspect(containerId) ? `; it ${what}` : "";
-  log.warn({ container, doing }, `dns11 was killed, or died, while it was at work for a container${follows}`);
+  const action = history.quarantineOf(containerId) !== undefined ? "is quarantined" : "is attached last and alone";
+  const consequence =
+    history.quarantineOf(containerId) !== undefined || history.isSuspect(containerId) ? `; it ${action}` : "";
+  log.warn({ container, doing }, `the previous run crashed or was killed while serving a container${consequence}`);
 }

@@ -120,7 +120,7 @@ export class SettingsFile {
     const count = this.#reloads;
     instance.kill("SIGHUP");
     await waitFor("the settings to be read again", () => {
-      const done = instance.log.split("settings read again").length - 1;
+      const done = instance.log.split("settings reloaded").length - 1;
       return done >= count ? true : undefined;
     });
   }

@@ -54,7 +54,7 @@ test("what contradicts itself is told with its place, too", async () => {
 
 // Arguments of run, its environment, and what is said; each is said before an engine is looked for.
 const REFUSED: readonly (readonly [readonly string[], NodeJS.ProcessEnv, RegExp])[] = [
-  [["--dns", "10.0.0"], {}, /option '--dns <server>' argument '10\.0\.0' is invalid\. "10\.0\.0" is no nameserver/],
+  [["--dns", "10.0.0"], {}, /option '--dns <server>' argument '10\.0\.0' is invalid\. invalid nameserver "10\.0\.0"/],
   [["--dns-opt", "attempts:2"], {}, /for the library in the container/],
   [["--dns-search", "lan"], {}, /search lists are applied by the library in the container/],
   [["--ttl", "-1"], {}, /no length of time that fits/],

@@ -1,5 +1,5 @@
 /**
- * The pulse: silence counts as far as the main process could have broken it.
+ * Heartbeat: only time in which the main process could have sent one counts as silence.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,76 +8,76 @@ import { KEEPER_LIMITS } from "../../../src/keeper/limits.ts";
 import { Heartbeat } from "../../../src/keeper/heartbeat.ts";
 import type { ThreadState } from "../../../src/kernel/process.ts";
 
-const LOOKS = Math.ceil(KEEPER_LIMITS.silentMs / KEEPER_LIMITS.lookMs);
+const CHECKS = Math.ceil(KEEPER_LIMITS.silentMs / KEEPER_LIMITS.pollMs);
 
-/** After how many looks it is over, of at most `looks`. */
-function overAfter(
-  stateAt: (look: number) => ThreadState | undefined,
-  looks: number,
-  everyMs: number = KEEPER_LIMITS.lookMs,
+/** After how many checks it times out, of at most `checks`. */
+function timesOutAfter(
+  stateAt: (check: number) => ThreadState | undefined,
+  checks: number,
+  everyMs: number = KEEPER_LIMITS.pollMs,
 ): number {
-  let look = 0;
-  const pulse = new Heartbeat(0, () => stateAt(look));
-  while (look < looks) {
-    look++;
-    if (pulse.check(look * everyMs)) return look;
+  let check = 0;
+  const pulse = new Heartbeat(0, () => stateAt(check));
+  while (check < checks) {
+    check++;
+    if (pulse.check(check * everyMs)) return check;
   }
   return Infinity;
 }
 
-test("asleep, or stopped, every moment counts; so it does where nothing can be seen", () => {
+test("all time counts while the process sleeps, is stopped, or has no visible state", () => {
   for (const letter of ["S", "D", "T"]) {
     assert.equal(
-      overAfter(() => ({ letter, isTraced: false, ranMs: 10 }), 100),
-      LOOKS,
+      timesOutAfter(() => ({ letter, isTraced: false, ranMs: 10 }), 100),
+      CHECKS,
     );
   }
   assert.equal(
-    overAfter(() => undefined, 100),
-    LOOKS,
+    timesOutAfter(() => undefined, 100),
+    CHECKS,
   );
 });
 
-test("running, only what it ran counts: a busy machine is not its fault", () => {
-  const running = (share: number) => (look: number) => ({
+test("while it runs, only its CPU time counts: a busy machine is not its fault", () => {
+  const running = (share: number) => (check: number) => ({
     letter: "R",
     isTraced: false,
-    ranMs: look * KEEPER_LIMITS.lookMs * share,
+    ranMs: check * KEEPER_LIMITS.pollMs * share,
   });
-  assert.equal(overAfter(running(1), 100), LOOKS + 1);
-  assert.ok(overAfter(running(0.25), 100) >= (KEEPER_LIMITS.silentMs / KEEPER_LIMITS.lookMs) * 4);
-  assert.equal(overAfter(running(0), 1_000), Infinity, "it never got a processor");
+  assert.equal(timesOutAfter(running(1), 100), CHECKS + 1);
+  assert.ok(timesOutAfter(running(0.25), 100) >= (KEEPER_LIMITS.silentMs / KEEPER_LIMITS.pollMs) * 4);
+  assert.equal(timesOutAfter(running(0), 1_000), Infinity, "it never got a processor");
 });
 
-test("whoever is looked into by a debugger may be silent", () => {
+test("a traced process may be silent", () => {
   assert.equal(
-    overAfter(() => ({ letter: "t", isTraced: true, ranMs: 10 }), 1_000),
+    timesOutAfter(() => ({ letter: "t", isTraced: true, ranMs: 10 }), 1_000),
     Infinity,
   );
 });
 
-test("while the keeper itself, or the machine, stood still, nobody was listening", () => {
+test("time in which the keeper or the machine was suspended does not count", () => {
   const pulse = new Heartbeat(0, () => undefined);
   assert.equal(pulse.check(3_600_000), false);
 });
 
-test("whoever says beforehand that it will be silent may be, for so long, and once", () => {
+test("an announced silence is allowed, for that long and once", () => {
   const pulse = new Heartbeat(0, () => undefined);
   pulse.allowSilence(1_000);
-  const last = (1_000 + KEEPER_LIMITS.silentMs) / KEEPER_LIMITS.lookMs;
-  for (let look = 1; look < last; look++) assert.equal(pulse.check(look * KEEPER_LIMITS.lookMs), false, `${look}`);
-  assert.equal(pulse.check(Math.ceil(last) * KEEPER_LIMITS.lookMs), true);
+  const last = (1_000 + KEEPER_LIMITS.silentMs) / KEEPER_LIMITS.pollMs;
+  for (let check = 1; check < last; check++) assert.equal(pulse.check(check * KEEPER_LIMITS.pollMs), false, `${check}`);
+  assert.equal(pulse.check(Math.ceil(last) * KEEPER_LIMITS.pollMs), true);
   pulse.allowSilence(1_000);
   pulse.beat(2_000);
-  let looks = 0;
-  while (!pulse.check(2_000 + ++looks * KEEPER_LIMITS.lookMs));
-  assert.equal(looks, LOOKS);
+  let checks = 0;
+  while (!pulse.check(2_000 + ++checks * KEEPER_LIMITS.pollMs));
+  assert.equal(checks, CHECKS);
 });
 
-test("a beat begins anew", () => {
+test("a heartbeat resets the silence", () => {
   const pulse = new Heartbeat(0, () => undefined);
-  for (let look = 1; look < 100; look++) {
-    assert.equal(pulse.check(look * KEEPER_LIMITS.lookMs), false);
-    if (look % 3 === 0) pulse.beat(look * KEEPER_LIMITS.lookMs);
+  for (let check = 1; check < 100; check++) {
+    assert.equal(pulse.check(check * KEEPER_LIMITS.pollMs), false);
+    if (check % 3 === 0) pulse.beat(check * KEEPER_LIMITS.pollMs);
   }
 });

@@ -1,5 +1,5 @@
 /**
- * The keeper's protocol: what is said arrives as it was said, and nothing else is taken for a message.
+ * Protocol: messages survive encoding, and invalid ones are rejected.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -28,7 +28,7 @@ const NAMESPACE: HeldNamespace = {
   ],
 };
 
-test("what is said arrives as it was said", () => {
+test("every message survives encoding and decoding", () => {
   const toKeeper: ToKeeper[] = [
     { is: "hello", version: 1 },
     { is: "hold", key: 7, namespace: NAMESPACE },
@@ -54,10 +54,10 @@ test("what is said arrives as it was said", () => {
   for (const message of fromKeeper) assert.deepEqual(decodeFromKeeper(encode(message)), message);
 });
 
-test("nothing else is taken for a message", () => {
+test("invalid messages are rejected", () => {
   const { descriptors } = encode({ is: "hold", key: 1, namespace: NAMESPACE });
   const { netlink: _, pairs, ...rest } = NAMESPACE;
-  const told = { ...rest, pairs: pairs.map(({ listening }) => listening) };
+  const encoded = { ...rest, pairs: pairs.map(({ listening }) => listening) };
   const broken: unknown[] = [
     null,
     [],
@@ -66,23 +66,23 @@ test("nothing else is taken for a message", () => {
     { is: "what" },
     { is: "hello", version: "1" },
     { is: "busy", ms: 1e9 },
-    { is: "hold", key: -1, namespace: told },
+    { is: "hold", key: -1, namespace: encoded },
     { is: "hold", key: 1 },
-    { is: "hold", key: 1, namespace: { ...told, zone: 65_536 } },
-    { is: "hold", key: 1, namespace: { ...told, id: 4 } },
-    { is: "hold", key: 1, namespace: { ...told, tables: [{ family: "inet", name: "dns11" }] } },
-    { is: "hold", key: 1, namespace: { ...told, tables: "dns11" } },
-    { is: "hold", key: 1, namespace: { ...told, spared: [0.5] } },
-    { is: "hold", key: 1, namespace: { ...told, pairs: told.pairs.slice(1) } },
-    { is: "hold", key: 1, namespace: { ...told, pairs: Array.from({ length: 1_000 }, () => told.pairs[0]) } },
-    { is: "hold", key: 1, namespace: { ...told, pairs: [{ ...told.pairs[0], udpPort: -1 }, told.pairs[1]] } },
+    { is: "hold", key: 1, namespace: { ...encoded, zone: 65_536 } },
+    { is: "hold", key: 1, namespace: { ...encoded, id: 4 } },
+    { is: "hold", key: 1, namespace: { ...encoded, tables: [{ family: "inet", name: "dns11" }] } },
+    { is: "hold", key: 1, namespace: { ...encoded, tables: "dns11" } },
+    { is: "hold", key: 1, namespace: { ...encoded, spared: [0.5] } },
+    { is: "hold", key: 1, namespace: { ...encoded, pairs: encoded.pairs.slice(1) } },
+    { is: "hold", key: 1, namespace: { ...encoded, pairs: Array.from({ length: 1_000 }, () => encoded.pairs[0]) } },
+    { is: "hold", key: 1, namespace: { ...encoded, pairs: [{ ...encoded.pairs[0], udpPort: -1 }, encoded.pairs[1]] } },
     { is: "release", key: 1e300 },
   ];
-  for (const said of broken) {
-    assert.equal(decodeToKeeper({ bytes: Buffer.from(JSON.stringify(said)), descriptors }), undefined);
+  for (const message of broken) {
+    assert.equal(decodeToKeeper({ bytes: Buffer.from(JSON.stringify(message)), descriptors }), undefined);
   }
   assert.equal(decodeToKeeper({ bytes: Buffer.from("{"), descriptors: [] }), undefined);
   assert.equal(decodeFromKeeper({ bytes: Buffer.from('{"is":"gone"}'), descriptors: [] }), undefined);
-  const withoutDescriptors = Buffer.from(JSON.stringify({ is: "hold", key: 1, namespace: told }));
+  const withoutDescriptors = Buffer.from(JSON.stringify({ is: "hold", key: 1, namespace: encoded }));
   assert.equal(decodeToKeeper({ bytes: withoutDescriptors, descriptors: [] }), undefined);
 });

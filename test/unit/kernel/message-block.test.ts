@@ -1,4 +1,4 @@
-// Proves the memory that packets are received into and sent from, on real sockets.
+// Proves MessageBlock, on real sockets.
 
 import assert from "node:assert/strict";
 import { closeSync } from "node:fs";
@@ -8,16 +8,16 @@ import { sendTo } from "../../../src/kernel/libc.ts";
 import { MessageBlock } from "../../../src/kernel/message-block.ts";
 import { LOOPBACK, type Bound, bindUdp, sockaddr } from "../support/loopback.ts";
 
-// An address that nobody has.
+// Matches no address.
 const NOBODY = Buffer.alloc(0);
 
-test("slots lie apart by what a message may need, and more", () => {
+test("slots are at least one message apart", () => {
   const block = new MessageBlock(3, 1000);
   assert.ok(block.offsetOf(1) - block.offsetOf(0) >= 1000);
   assert.ok(block.data.length - block.offsetOf(2) >= 1000);
 });
 
-test("what is received stands in its slots with length and sender, cut to what was asked for", () => {
+test("received messages are in their slots with length and sender, truncated to the given size", () => {
   using sockets = pair();
   const block = new MessageBlock(4, 1000);
   for (const text of ["zero", "one", "two is longer"]) sockets.toServer(text);
@@ -32,7 +32,7 @@ test("what is received stands in its slots with length and sender, cut to what w
   }
 });
 
-test("receive() takes no more than there are slots, and nothing where nothing is", () => {
+test("receive() is limited by the slots, and returns 0 for an empty socket", () => {
   using sockets = pair();
   const block = new MessageBlock(2, 100);
   assert.equal(block.receive(sockets.server.fd, 0, 100), 0);
@@ -43,7 +43,7 @@ test("receive() takes no more than there are slots, and nothing where nothing is
   assert.equal(block.receive(-1, 0, 100), 0);
 });
 
-test("a message that was placed is answered as one that was received, and only the replied slots are sent", () => {
+test("a placed message is answered like a received one, and only slots with a reply are sent", () => {
   using sockets = pair();
   const block = new MessageBlock(4, 100);
   const address = sockaddr(LOOPBACK, sockets.client.port);
@@ -57,13 +57,13 @@ test("a message that was placed is answered as one that was received, and only t
   assert.deepEqual(sockets.arrived(), []);
 });
 
-test("place() cuts to the length it is told", () => {
+test("place() truncates to the given length", () => {
   const block = new MessageBlock(1, 100);
   block.place(0, Buffer.from("longer"), 4, sockaddr(LOOPBACK, 1));
   assert.equal(textOf(block, 0), "long");
 });
 
-test("the sender of a slot is a copy, for the slot is used again", () => {
+test("the sender of a slot is a copy, because slots are reused", () => {
   const block = new MessageBlock(1, 100);
   block.place(0, Buffer.from("a"), 1, sockaddr(LOOPBACK, 1000));
   const sender = block.senderOf(0, NOBODY);
@@ -71,7 +71,7 @@ test("the sender of a slot is a copy, for the slot is used again", () => {
   assert.deepEqual(sender, sockaddr(LOOPBACK, 1000));
 });
 
-test("a sender at the address of another one is not copied, whatever its port", () => {
+test("a sender with a known address is not copied, whatever its port", () => {
   const block = new MessageBlock(2, 100);
   const known = sockaddr(LOOPBACK, 1000);
   block.place(0, Buffer.from("a"), 1, sockaddr(LOOPBACK, 2000));
@@ -81,7 +81,7 @@ test("a sender at the address of another one is not copied, whatever its port", 
   assert.deepEqual(known, sockaddr(LOOPBACK, 1000));
 });
 
-test("flush() skips what cannot be sent, and sends the rest", () => {
+test("flush() skips replies that cannot be sent, and sends the rest", () => {
   using sockets = pair();
   const block = new MessageBlock(4, 100);
   // Nothing can be sent to port 0.
@@ -93,7 +93,7 @@ test("flush() skips what cannot be sent, and sends the rest", () => {
   assert.deepEqual(sockets.arrived(), ["1", "3"]);
 });
 
-test("discard() forgets what was to be sent", () => {
+test("discard() drops queued replies", () => {
   using sockets = pair();
   const block = new MessageBlock(1, 100);
   block.place(0, Buffer.from("a"), 1, sockaddr(LOOPBACK, sockets.client.port));
@@ -107,7 +107,7 @@ type Pair = Disposable & {
   readonly server: Bound;
   readonly client: Bound;
   toServer(text: string): void;
-  // What has come to the client by now: on loopback a packet is there when sending it returns.
+  // Messages that the client has received: on loopback a packet arrives before sending it returns.
   arrived(): string[];
 };
 

@@ -1,5 +1,5 @@
-// Proves that nobody can keep dns11 waiting by what he has in the place of a file: a lease on it, a pipe, or more of it than
-// anybody reads. With real files and a real lease.
+// Proves that a container cannot block dns11 with what it puts in place of a file: a lease, a pipe, or endless data. With real
+// files and a real lease.
 
 import assert from "node:assert/strict";
 import { constants, openSync, closeSync, writeFileSync } from "node:fs";
@@ -19,7 +19,7 @@ const PATH = "/etc/resolv.conf";
 const TEXT = "nameserver 192.0.2.1\n";
 const ID = "c".repeat(64);
 
-test("a file with a lease on it is busy, and is read again when the lease is gone", async () => {
+test("a file under a lease is busy, and can be read once the lease is released", async () => {
   using machine = new MachineRoot({ [PATH]: TEXT });
   {
     await using _ = await Lease.on(machine.at(PATH));
@@ -32,7 +32,7 @@ test("a file with a lease on it is busy, and is read again when the lease is gon
   assert.deepEqual(tryReadEngineFile(machine, PATH), { kind: "read", text: TEXT });
 });
 
-test("a pipe in the place of a file is nothing, and whoever waits at its other end goes on waiting", async () => {
+test("a pipe in place of a file counts as absent, and is not opened", async () => {
   using machine = new MachineRoot();
   await check("mkfifo", [machine.at("/pipe")]);
   assert.deepEqual(tryReadEngineFile(machine, "/pipe"), { kind: "absent" });
@@ -44,13 +44,13 @@ test("a device is not opened", () => {
   assert.throws(() => readRegular(device, 10), /not a regular file/);
 });
 
-test("of a long file the first whole lines are read", () => {
+test("a long file is read up to its last complete line within the limit", () => {
   using machine = new MachineRoot({ [PATH]: `${TEXT}${"# x\n".repeat(100_000)}` });
   const seen = tryReadEngineFile(machine, PATH);
   assert.ok(seen.kind === "read" && seen.text.length <= 64 * 1024 && seen.text.endsWith("# x\n"));
 });
 
-test("of a container only the file is read that the engine has made for it", () => {
+test("only the file that the engine created for a container is read", () => {
   const path = `/var/lib/docker/containers/${ID}/resolv.conf`;
   using machine = new MachineRoot({ [path]: TEXT, "/mounted": TEXT });
   assert.deepEqual(tryReadContainerFile(machine, path, ID), { kind: "read", text: TEXT });
@@ -58,7 +58,7 @@ test("of a container only the file is read that the engine has made for it", () 
   assert.deepEqual(tryReadContainerFile(machine, path, "d".repeat(64)), { kind: "absent" });
 });
 
-test("a lease on the host's own file leaves its servers as they were, and what is written meanwhile counts afterwards", async () => {
+test("during a lease on the host's file its servers stay, and changes apply afterwards", async () => {
   using machine = new MachineRoot({ [PATH]: TEXT });
   const seen: string[] = [];
   const file = new HostFile({ host: () => machine, path: undefined, onChange: (now) => seen.push(...now.nameservers) });
@@ -77,7 +77,7 @@ test("a lease on the host's own file leaves its servers as they were, and what i
   }
 });
 
-test("a host's file that is leased when it is first looked at names nobody until it can be read", async () => {
+test("a host's file under a lease at startup has no servers until it can be read", async () => {
   using machine = new MachineRoot({ [PATH]: TEXT });
   let file: HostFile | undefined;
   try {
@@ -93,8 +93,8 @@ test("a host's file that is leased when it is first looked at names nobody until
   }
 });
 
-// A lease needs a file that nobody has open.
-test("a descriptor that was got is one of a file", () => {
+// A lease needs a file that no process has open.
+test("openRegular() returns a descriptor of the file", () => {
   using machine = new MachineRoot({ [PATH]: TEXT });
   closeSync(openRegular((flags) => openInRoot(machine.root, PATH, flags), constants.O_RDWR));
 });

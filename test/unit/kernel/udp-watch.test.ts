@@ -1,4 +1,4 @@
-// Proves that a watch rests for a round, on this Node as well: what it does that for is not in Node's documentation.
+// Proves that a watch rests for one turn of the event loop: it depends on undocumented parts of Node.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ import { UdpWatch } from "../../../src/kernel/udp-watch.ts";
 import { UdpClient, bindUdp } from "../support/loopback.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 
-test("without a rest all packets that wait are brought in one round, with it one in each", async () => {
+test("without resting all waiting packets are delivered in one turn, with it one each turn", async () => {
   for (const [isResting, perRound] of [
     [false, 5],
     [true, 1],

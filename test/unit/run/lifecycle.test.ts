@@ -1,5 +1,5 @@
-// Proves when a supervisor is told that dns11 is alive: as long as the follower of the engine is, and no longer; and that
-// not to know how it is ends nothing.
+// Proves that the supervisor gets watchdog messages only while the follower of the engine is alive, and that a report that
+// fails does not stop reporting.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -13,93 +13,96 @@ import { createLog } from "../../../src/base/log/log.ts";
 import { startSupervisor } from "../../support/program/notified.ts";
 import { pause } from "../../support/rig/wait.ts";
 
-test("a follower that is silent for too long ends the beats, and its next sign of life brings them back", async () => {
+test("watchdog messages stop while the follower is silent for too long, and resume with its next activity", async () => {
   const folder = mkdtempSync(join(tmpdir(), "d11-life-"));
   await using supervisor = await startSupervisor(join(folder, "notify.sock"));
-  const life = new Lifecycle({ NOTIFY_SOCKET: supervisor.name, WATCHDOG_USEC: "40000" }, createLog("silent"));
+  const lifecycle = new Lifecycle({ NOTIFY_SOCKET: supervisor.name, WATCHDOG_USEC: "40000" }, createLog("silent"));
   try {
-    let lastSignMs = performance.now();
+    let lastActivityMs = performance.now();
     const source: LifecycleSource = {
       isSynced: true,
       isSettled: true,
       containers: () => [],
-      lastActivityMs: () => lastSignMs,
+      lastActivityMs: () => lastActivityMs,
     };
-    life.setServing(() => source);
-    life.begin();
-    const beats = (): number => supervisor.messages.filter((message) => "WATCHDOG" in message).length;
+    lifecycle.setServing(() => source);
+    lifecycle.begin();
+    const watchdogMessages = (): number => supervisor.messages.filter((message) => "WATCHDOG" in message).length;
     await supervisor.said("WATCHDOG", "1");
-    lastSignMs = performance.now() - LIMITS.followerSilentMs;
-    // What was sent before it fell silent may still be on its way.
+    lastActivityMs = performance.now() - LIMITS.followerSilentMs;
+    // Earlier messages may still be in transit.
     await pause(100);
-    const heard = beats();
+    const sentBefore = watchdogMessages();
     await supervisor.said("READY", "1");
     await pause(200);
-    assert.equal(beats(), heard);
-    lastSignMs = performance.now();
+    assert.equal(watchdogMessages(), sentBefore);
+    lastActivityMs = performance.now();
     await supervisor.said("WATCHDOG", "1", supervisor.messages.length);
   } finally {
-    life.end();
+    lifecycle.end();
     rmSync(folder, { recursive: true });
   }
 });
 
-test("a supervisor does not wait for an engine that does not come, and is told when it has come", async () => {
+test("a supervisor does not wait for an engine that does not start, and is notified once it has", async () => {
   const folder = mkdtempSync(join(tmpdir(), "d11-life-"));
   await using supervisor = await startSupervisor(join(folder, "notify.sock"));
   let nowMs = LIMITS.engineStartWaitMs - 1;
-  const life = new Lifecycle({ NOTIFY_SOCKET: supervisor.name }, createLog("silent"), () => nowMs);
+  const lifecycle = new Lifecycle({ NOTIFY_SOCKET: supervisor.name }, createLog("silent"), () => nowMs);
   try {
-    life.setWaitingFor("the engine: nobody is there");
-    life.begin();
-    const patience = await supervisor.said("STATUS", "Starting: the engine: nobody is there");
-    assert.deepEqual(["READY" in patience, "EXTEND_TIMEOUT_USEC" in patience], [false, true]);
+    lifecycle.setWaitingFor("waiting for the engine: connection refused");
+    lifecycle.begin();
+    const starting = await supervisor.said("STATUS", "Starting: waiting for the engine: connection refused");
+    assert.deepEqual(["READY" in starting, "EXTEND_TIMEOUT_USEC" in starting], [false, true]);
     nowMs = LIMITS.engineStartWaitMs + 1;
-    assert.equal((await supervisor.said("READY", "1"))["STATUS"], "Starting: the engine: nobody is there");
-    assert.equal(life.report().ready, false, "who asks us hears the truth");
-    life.setServing(() => ({ isSynced: true, isSettled: true, containers: () => [], lastActivityMs: () => 0 }));
+    assert.equal(
+      (await supervisor.said("READY", "1"))["STATUS"],
+      "Starting: waiting for the engine: connection refused",
+    );
+    assert.equal(lifecycle.report().ready, false, "the report still says that it is not ready");
+    lifecycle.setServing(() => ({ isSynced: true, isSettled: true, containers: () => [], lastActivityMs: () => 0 }));
     await supervisor.said("STATUS", "0 of 0 containers attached");
     assert.equal(supervisor.messages.filter((message) => "READY" in message).length, 1);
   } finally {
-    life.end();
+    lifecycle.end();
     rmSync(folder, { recursive: true });
   }
 });
 
-test("where it cannot be found out how containers are, nothing ends, and it is told as soon as it can be", async () => {
+test("a failing report does not stop reporting, and readiness is reported as soon as possible", async () => {
   const folder = mkdtempSync(join(tmpdir(), "d11-life-"));
   await using supervisor = await startSupervisor(join(folder, "notify.sock"));
-  const life = new Lifecycle({ NOTIFY_SOCKET: supervisor.name }, createLog("silent"));
+  const lifecycle = new Lifecycle({ NOTIFY_SOCKET: supervisor.name }, createLog("silent"));
   try {
-    let looks = 0;
+    let calls = 0;
     const containers = (): [] => {
-      if (++looks < 3) throw new Error("no descriptor is left");
+      if (++calls < 3) throw new Error("no descriptor is left");
       return [];
     };
-    life.setServing(() => ({ isSynced: true, isSettled: true, containers, lastActivityMs: () => 0 }));
-    life.begin();
+    lifecycle.setServing(() => ({ isSynced: true, isSettled: true, containers, lastActivityMs: () => 0 }));
+    lifecycle.begin();
     await supervisor.said("READY", "1");
-    assert.ok(looks >= 3);
+    assert.ok(calls >= 3);
   } finally {
-    life.end();
+    lifecycle.end();
     rmSync(folder, { recursive: true });
   }
 });
 
-test("ready is reached once and ends with the end; what is missing before is told", () => {
-  const life = new Lifecycle({}, createLog("silent"));
-  life.setWaitingFor("the engine: nobody is there");
-  assert.deepEqual(life.report().missing, ["the engine: nobody is there"]);
+test("a run becomes ready once and stays ready until it stops; before that the report lists what is missing", () => {
+  const lifecycle = new Lifecycle({}, createLog("silent"));
+  lifecycle.setWaitingFor("waiting for the engine: connection refused");
+  assert.deepEqual(lifecycle.report().missing, ["waiting for the engine: connection refused"]);
   const pending = { id: "1", name: "web", isPaused: false, networks: [], state: "verifying" } as const;
   const now = { isSynced: false, isSettled: false };
-  life.setServing(() => ({ ...now, containers: () => [pending], lastActivityMs: () => 0 }));
-  assert.deepEqual(life.report().missing, ["not every running container is known yet"]);
+  lifecycle.setServing(() => ({ ...now, containers: () => [pending], lastActivityMs: () => 0 }));
+  assert.deepEqual(lifecycle.report().missing, ["the list of running containers is not complete yet"]);
   now.isSynced = true;
-  assert.deepEqual(life.report().missing, ['container "web" is being verified']);
+  assert.deepEqual(lifecycle.report().missing, ['container "web" is being verified']);
   now.isSettled = true;
-  assert.equal(life.report().ready, true);
+  assert.equal(lifecycle.report().ready, true);
   now.isSettled = false;
-  assert.equal(life.report().ready, true, "a container that starts later makes nobody unready");
-  life.stopping();
-  assert.deepEqual([life.report().ready, life.report().phase], [false, "stopping"]);
+  assert.equal(lifecycle.report().ready, true, "a container that starts later does not make it unready");
+  lifecycle.stopping();
+  assert.deepEqual([lifecycle.report().ready, lifecycle.report().phase], [false, "stopping"]);
 });

@@ -1,18 +1,18 @@
 /**
- * Names as Docker has them: text, as the user typed it. It writes a query's name as text too, with a backslash before
- * whatever is special, and compares the two. So a typed name is asked for by the one wire name that is written like it,
- * backslashes and all; and where no wire name is written like it, by none.
+ * DockerName: Docker's names as wire names. Docker keeps a name as the text that the user typed, converts a query's
+ * name to text with a backslash before special characters, and compares the two texts. So a typed name matches the one
+ * wire name whose text is equal, backslashes included, or no wire name at all.
  */
 import { LABEL_BYTES_MAX, NAME_BYTES_MAX } from "../../../base/dns/name.ts";
 
 const DOT = 0x2e;
 const BACKSLASH = 0x5c;
-/** What Docker's library writes with a backslash before it; what is no printable ASCII it writes as \DDD. */
+/** Docker's DNS library writes a backslash before these; other than printable ASCII it writes as \DDD. */
 const SPECIAL = new Set([..." .'@;()\"\\"].map((character) => character.charCodeAt(0)));
-/** Begins a key that is no wire name; a label is never so long. */
+/** The first byte of a key that is not a wire name: no label has this length. */
 const UNSPELLABLE = 0xff;
 
-/** The wire labels of the name that Docker writes exactly so; undefined where there is none. */
+/** The wire labels that Docker converts to exactly this text; undefined if there are none. */
 export function spelledLabels(text: string): Uint8Array | undefined {
   if (text === "") return new Uint8Array(0);
   const labels: number[][] = [[]];
@@ -39,16 +39,16 @@ export function spelledLabels(text: string): Uint8Array | undefined {
     : undefined;
 }
 
-/** Under what a container's name is filed: letter case does not count. Links find what no query can spell. */
+/** The table key of a container's name, case-insensitive. Links can have targets that no query can spell. */
 export function nameKey(text: string): Uint8Array {
-  // Go, unlike JavaScript, has one small letter for the capital I with a dot: the plain one.
+  // Go, unlike JavaScript, lower-cases the capital I with a dot to a plain i.
   const lower = text.replaceAll("\u0130", "i").toLowerCase();
   return spelledLabels(lower) ?? Buffer.concat([Buffer.of(UNSPELLABLE), Buffer.from(lower)]);
 }
 
 /**
- * The name on the wire, with its end, as Docker's library packs it for an answer: it reads backslashes and takes all else
- * as it is, however long the whole may be. Undefined where it cannot.
+ * The wire name, with its final zero byte, as Docker's library packs it for an answer: it interprets backslashes,
+ * copies everything else and does not limit the whole length. Undefined if it fails.
  */
 export function packedName(text: string): Uint8Array | undefined {
   const bytes = Buffer.from(/(^|[^\\])(\\\\)*\.$/.test(text) ? text : `${text}.`);

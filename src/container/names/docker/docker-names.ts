@@ -1,7 +1,7 @@
 /**
- * DockerNames: which name of which network a question means. A name is tried whole on every network, then with its tail
- * taken as a network's name, from the right. At each step links come before names, networks in Docker's order, and the
- * first hit ends the search: answers of several networks are never merged.
+ * DockerNames: resolves a name as Docker does for one container. The whole name is tried on every network, then as
+ * NAME.NETWORK with an ever longer network name. At each step links come before names and networks are in Docker's
+ * order. The first hit ends the search: answers of several networks are never merged.
  */
 import { sameBytes } from "../../../base/dns/name.ts";
 import type { Behaviour } from "../../../base/model/behaviour.ts";
@@ -16,9 +16,9 @@ import {
 import type { NetworkNames } from "./network-names.ts";
 import { SearchTrace } from "./search-trace.ts";
 
-/** A `--link target:alias` on one network: a private name for what another container is called. */
+/** A `--link target:alias` on one network: this container's own alias for another container. */
 export interface ContainerLink {
-  /** Wire labels of the alias as it was typed, and in lower case; undefined where no query can spell it. */
+  /** Wire labels of the alias as typed, and in lower case; undefined if no query can spell it. */
   readonly alias: Uint8Array | undefined;
   readonly aliasFolded: Uint8Array | undefined;
   /** Lower-case wire labels of the target, and their hash. */
@@ -29,7 +29,7 @@ export interface ContainerLink {
 export interface VisibleNetwork {
   readonly id: string;
   readonly name: string;
-  /** Wire labels of the network's name as it is, and in lower case: the suffix of `name.network`. */
+  /** Wire labels of the network's name as it is, and in lower case: the suffix of NAME.NETWORK. */
   readonly suffix: Uint8Array | undefined;
   readonly suffixFolded: Uint8Array | undefined;
   readonly names: NetworkNames;
@@ -39,7 +39,7 @@ export interface VisibleNetwork {
 export class DockerNames implements VisibleNames {
   readonly #networks: readonly VisibleNetwork[];
 
-  /** In the order in which they are asked. */
+  /** `networks` in search order. */
   constructor(networks: readonly VisibleNetwork[]) {
     this.#networks = networks;
   }
@@ -49,19 +49,19 @@ export class DockerNames implements VisibleNames {
   }
 
   find(name: QuestionName, search: NameSearch): number {
-    const words = search.trace === undefined ? undefined : new SearchTrace(search.trace);
-    const whole = this.#search(name, search.behaviour, name.labelCount, false, words);
-    if (whole !== undefined) return this.#found(search, whole, false, words);
+    const trace = search.trace === undefined ? undefined : new SearchTrace(search.trace);
+    const whole = this.#search(name, search.behaviour, name.labelCount, false, trace);
+    if (whole !== undefined) return this.#found(search, whole, false, trace);
     for (let labels = name.labelCount - 1; labels > 0; labels--) {
-      const hit = this.#search(name, search.behaviour, labels, true, words);
-      // Such a name exists nowhere else in the world.
-      if (hit !== undefined) return this.#found(search, hit, true, words);
+      const hit = this.#search(name, search.behaviour, labels, true, trace);
+      // A name with a network's name cannot exist upstream.
+      if (hit !== undefined) return this.#found(search, hit, true, trace);
     }
-    words?.end();
+    trace?.end();
     return MISS;
   }
 
-  /** Whose address it is on the client's networks and nowhere else. Gateways, hosts and strangers are not ours to name. */
+  /** Only for addresses of containers on this container's networks, not for gateways, hosts or anything else. */
   pointer(labels: Uint8Array, length: number, hash: number, behaviour: Behaviour): ReverseName | undefined {
     for (const network of this.#networks) {
       const pointer = network.names.pointer(labels, length, hash);
@@ -70,29 +70,29 @@ export class DockerNames implements VisibleNames {
     return undefined;
   }
 
-  #found(search: NameSearch, named: NameAddresses, isQualified: boolean, words: SearchTrace | undefined): number {
-    words?.end();
-    return search.found(named, isQualified);
+  #found(search: NameSearch, addresses: NameAddresses, isQualified: boolean, trace: SearchTrace | undefined): number {
+    trace?.end();
+    return search.found(addresses, isQualified);
   }
 
-  /** One candidate: the first `labels` labels, on every network or on those whose name is the rest. */
+  /** Searches one candidate: the first `labels` labels, on all networks or on those with the rest as their name. */
   #search(
     name: QuestionName,
     behaviour: Behaviour,
     labels: number,
     isQualified: boolean,
-    words: SearchTrace | undefined,
+    trace: SearchTrace | undefined,
   ): NameAddresses | undefined {
     const networks = this.#networks;
     const length = name.lengthOf[labels] as number;
-    words?.beginCandidate(name.folded, length, name.foldedLength);
+    trace?.beginCandidate(name.folded, length, name.foldedLength);
     for (const network of networks) {
       if (network.links.length === 0) continue;
       if (isQualified && !isSuffix(name, behaviour, length, network)) continue;
       const link = linkOf(name, behaviour, length, network);
       if (link?.target === undefined) continue;
       const hit = network.names.lookup(link.target, link.target.length, link.targetHash);
-      words?.recordLink(network.name, link.target, hit !== undefined);
+      trace?.recordLink(network.name, link.target, hit !== undefined);
       if (hit !== undefined) return hit;
     }
     const hash = name.hashOf[labels] as number;
@@ -100,44 +100,39 @@ export class DockerNames implements VisibleNames {
       if (isQualified && !isSuffix(name, behaviour, length, network)) continue;
       const hit = network.names.lookup(name.folded, length, hash);
       if (hit === undefined) {
-        words?.recordLookup(network.name, false);
+        trace?.recordLookup(network.name, false);
         continue;
       }
-      // A link of this name led nowhere above. Docker then hides the container that really bears the name.
+      // A link of this name has no target, see above. Docker then hides the container with the name itself.
       if (!behaviour.skipsDanglingLinks && linkOf(name, behaviour, length, network) !== undefined) {
-        words?.recordHidden(network.name);
+        trace?.recordHidden(network.name);
         continue;
       }
-      words?.recordLookup(network.name, true);
+      trace?.recordLookup(network.name, true);
       return hit;
     }
     return undefined;
   }
 }
 
-function isSuffix(
-  name: QuestionName,
-  { ignoresCase: foldsCase }: Behaviour,
-  length: number,
-  network: VisibleNetwork,
-): boolean {
-  const suffix = foldsCase ? network.suffixFolded : network.suffix;
+function isSuffix(name: QuestionName, { ignoresCase }: Behaviour, length: number, network: VisibleNetwork): boolean {
+  const suffix = ignoresCase ? network.suffixFolded : network.suffix;
   if (suffix?.length !== name.foldedLength - length) return false;
-  return foldsCase
+  return ignoresCase
     ? sameBytes(name.folded, length, suffix, 0, suffix.length)
     : sameBytes(name.spelled, name.spelledAt + length, suffix, 0, suffix.length);
 }
 
 function linkOf(
   name: QuestionName,
-  { ignoresCase: foldsCase }: Behaviour,
+  { ignoresCase }: Behaviour,
   length: number,
   network: VisibleNetwork,
 ): ContainerLink | undefined {
   for (const link of network.links) {
-    const alias = foldsCase ? link.aliasFolded : link.alias;
+    const alias = ignoresCase ? link.aliasFolded : link.alias;
     if (alias?.length !== length) continue;
-    const isSame = foldsCase
+    const isSame = ignoresCase
       ? sameBytes(name.folded, 0, alias, 0, length)
       : sameBytes(name.spelled, name.spelledAt, alias, 0, length);
     if (isSame) return link;

@@ -1,21 +1,21 @@
 /**
- * The names of one network: name to addresses, address to name. Written when a container joins or leaves, read by every
- * question of those who are on it.
+ * NetworkNames: the container names of one network, name to addresses and address to name. Written when a container
+ * joins or leaves, read by every query of the containers on it.
  */
 import { addressBytes, isOpenEnded, reverseLabels } from "../../../base/model/address.ts";
 import { nameKey, packedName } from "./docker-name.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
 import type { NameAddresses, ReverseName } from "../../../base/model/visible-names.ts";
 
-/** An address points back to `name.network.` */
+/** The pointer of an address to `name.network.` */
 export interface NetworkPointer extends ReverseName {
-  /** Docker files this address under a name that nobody asks for. */
+  /** Docker stores this address under a wrong reverse name, so its resolver never finds it. */
   readonly missingInDocker: boolean;
 }
 
 /** What one endpoint (a container on a network) contributes. */
 export interface Membership {
-  /** In Docker's order; the first one is what the addresses point back to. */
+  /** In Docker's order; the addresses point to the first one. */
   readonly names: readonly string[];
   readonly ipv4: string | undefined;
   readonly ipv6: string | undefined;
@@ -26,7 +26,7 @@ interface EndpointAddresses {
   readonly v6: Uint8Array | undefined;
 }
 
-/** A name and who holds it. The addresses are put together when somebody asks, not at each of many changes. */
+/** The endpoints with one name. Their addresses are packed at the first query after a change, not at every change. */
 class NameEntry implements NameAddresses {
   readonly #holders = new Map<string, EndpointAddresses>();
   #v4: Uint8Array | undefined;
@@ -59,7 +59,7 @@ interface OwnedPointer extends NetworkPointer {
   readonly holder: string;
 }
 
-const NOTHING = new Uint8Array(0);
+const NO_ADDRESSES = new Uint8Array(0);
 
 export class NetworkNames {
   readonly #network: string;
@@ -71,7 +71,7 @@ export class NetworkNames {
     this.#network = network;
   }
 
-  /** The number of endpoints that have names here. */
+  /** The number of endpoints on this network. */
   get size(): number {
     return this.#members.size;
   }
@@ -81,12 +81,12 @@ export class NetworkNames {
     return this.#forward.find(labels, length, hash);
   }
 
-  /** Looks up the labels below in-addr.arpa or ip6.arpa; any of several pointers is right, and the newest is told. */
+  /** Looks up the labels below in-addr.arpa or ip6.arpa; of several pointers it returns the newest. */
   pointer(labels: Uint8Array, length: number, hash: number): NetworkPointer | undefined {
     return this.#reverse.find(labels, length, hash)?.at(-1);
   }
 
-  /** Puts an endpoint's names, instead of those it had. */
+  /** Replaces an endpoint's names. */
   put(holder: string, membership: Membership): void {
     this.remove(holder);
     this.#members.set(holder, membership);
@@ -94,9 +94,9 @@ export class NetworkNames {
     const v6 = membership.ipv6 === undefined ? undefined : addressBytes(membership.ipv6);
     if (v4 === undefined && v6 === undefined) return;
     for (const key of keysOf(membership)) {
-      const held = this.#forward.get(key) ?? new NameEntry();
-      held.put(holder, { v4, v6 });
-      this.#forward.set(key, held);
+      const entry = this.#forward.get(key) ?? new NameEntry();
+      entry.put(holder, { v4, v6 });
+      this.#forward.set(key, entry);
     }
     const [first] = membership.names;
     if (first === undefined) return;
@@ -107,20 +107,20 @@ export class NetworkNames {
     }
   }
 
-  /** Forgets an endpoint; what it shared with others stays theirs. */
+  /** Removes an endpoint; names that it shares with others stay. */
   remove(holder: string): void {
     const membership = this.#members.get(holder);
     if (membership === undefined) return;
     this.#members.delete(holder);
     for (const key of keysOf(membership)) {
-      const held = this.#forward.get(key);
-      held?.remove(holder);
-      if (held?.hasHolders === false) this.#forward.delete(key);
+      const entry = this.#forward.get(key);
+      entry?.remove(holder);
+      if (entry?.hasHolders === false) this.#forward.delete(key);
     }
     for (const { key } of reverseKeysOf(membership)) {
-      const left = (this.#reverse.get(key) ?? []).filter((pointer) => pointer.holder !== holder);
-      if (left.length === 0) this.#reverse.delete(key);
-      else this.#reverse.set(key, left);
+      const remaining = (this.#reverse.get(key) ?? []).filter((pointer) => pointer.holder !== holder);
+      if (remaining.length === 0) this.#reverse.delete(key);
+      else this.#reverse.set(key, remaining);
     }
   }
 }
@@ -147,7 +147,7 @@ function reverseKeysOf({ ipv4, ipv6 }: Membership): ReverseKey[] {
   });
 }
 
-/** Docker writes out "::" at the end of an address twice, for the empty text on both of its sides: the wrong name. */
+/** Docker expands "::" at the end of an address twice, once for the empty text on each side: a wrong reverse name. */
 function openEndedLabels(text: string): Uint8Array {
   const groups = text.split(":");
   const zeros = "0000".repeat(9 - groups.length);
@@ -155,9 +155,9 @@ function openEndedLabels(text: string): Uint8Array {
   return Buffer.from([...nibbles].toReversed().join("").replaceAll(/./g, "\x01$&"), "latin1");
 }
 
-/** Distinct addresses, one after the other. */
+/** Concatenates the distinct addresses. */
 function packed(addresses: readonly (Uint8Array | undefined)[]): Uint8Array {
   const distinct = new Map<string, Uint8Array>();
   for (const address of addresses) if (address !== undefined) distinct.set(address.join("."), address);
-  return distinct.size === 0 ? NOTHING : Buffer.concat([...distinct.values()]);
+  return distinct.size === 0 ? NO_ADDRESSES : Buffer.concat([...distinct.values()]);
 }

@@ -1,6 +1,6 @@
 /**
- * DockerNetworks: the names of all of Docker's networks, and which of them a container may ask. A change costs what
- * changed: the names of one container on its networks.
+ * DockerNetworks: the container names of all Docker networks, and which networks each container can resolve. A change
+ * only touches the names of one container on its networks.
  */
 import { folded } from "../../../base/dns/name.ts";
 import { hashOf } from "../../../base/model/label-table.ts";
@@ -34,18 +34,19 @@ export class DockerNetworks implements NameSource {
     this.#networks.delete(id);
   }
 
-  /** A container is where its facts say, and no longer where those of before said. */
+  /** Puts a container's names on its current networks and removes them from those that it has left. */
   join(fact: ContainerFact, before: ContainerFact | undefined): void {
-    const stays = new Set(fact.endpoints.map(({ networkId }) => networkId));
-    for (const { networkId } of before?.endpoints ?? []) if (!stays.has(networkId)) this.#withdraw(fact.id, networkId);
+    const current = new Set(fact.endpoints.map(({ networkId }) => networkId));
+    for (const { networkId } of before?.endpoints ?? [])
+      if (!current.has(networkId)) this.#removeFrom(fact.id, networkId);
     for (const endpoint of fact.endpoints) this.#networks.get(endpoint.networkId)?.names.put(fact.id, endpoint);
   }
 
   leave({ id, endpoints }: ContainerFact): void {
-    for (const { networkId } of endpoints) this.#withdraw(id, networkId);
+    for (const { networkId } of endpoints) this.#removeFrom(id, networkId);
   }
 
-  /** The networks that a container is on, in the order in which they are asked. */
+  /** The networks of a container, in search order. */
   joinedBy({ endpoints }: ContainerFact): JoinedNetwork[] {
     const joined = endpoints.flatMap((endpoint): JoinedNetwork[] => {
       const network = this.fact(endpoint.networkId);
@@ -55,14 +56,14 @@ export class DockerNetworks implements NameSource {
   }
 
   namesFor(container: ContainerFact): DockerNames {
-    return new DockerNames(this.joinedBy(container).flatMap(({ endpoint }) => this.#seen(endpoint)));
+    return new DockerNames(this.joinedBy(container).flatMap(({ endpoint }) => this.#visible(endpoint)));
   }
 
-  #withdraw(id: string, networkId: string): void {
+  #removeFrom(id: string, networkId: string): void {
     this.#networks.get(networkId)?.names.remove(id);
   }
 
-  #seen({ networkId, links }: EndpointFact): VisibleNetwork[] {
+  #visible({ networkId, links }: EndpointFact): VisibleNetwork[] {
     const network = this.#networks.get(networkId);
     if (network === undefined) return [];
     const { fact, names, suffix } = network;
@@ -71,22 +72,22 @@ export class DockerNetworks implements NameSource {
   }
 }
 
-/** The last link of an alias counts. */
+/** Of several links with one alias the last applies. */
 function linksOf(texts: readonly string[]): ContainerLink[] {
   const targets = new Map(texts.map((text) => linkParts(text)));
   return [...targets].map(([aliasText, targetText]) => {
     const alias = spelledLabels(aliasText);
-    // Docker takes a dot at the end of what it looks up for the root's.
+    // Docker ignores a trailing dot of a link's target.
     const target = nameKey(targetText.replace(/\.$/, ""));
     return { alias, aliasFolded: alias && folded(alias), target, targetHash: hashOf(target) };
   });
 }
 
-/** Alias and target of `target:alias`; without an alias the target is its own. */
+/** Alias and target of `target:alias`; without an alias the target is the alias, too. */
 function linkParts(text: string): [string, string] {
   const colon = text.indexOf(":");
   if (colon === -1) return [text, text];
   const [target, alias] = [text.slice(0, colon), text.slice(colon + 1)];
-  // As engines once told links, and still take them: `/target:/container/alias`.
+  // The form that old engines reported, and engines still accept: `/target:/container/alias`.
   return target.startsWith("/") ? [alias.slice(alias.lastIndexOf("/") + 1), target.slice(1)] : [alias, target];
 }

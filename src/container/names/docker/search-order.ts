@@ -1,6 +1,6 @@
 /**
- * The order in which a container's networks are asked, which decides whose answer counts when several know a name: as
- * Docker sorts the endpoints of a sandbox.
+ * SearchOrder: the order in which a container's networks are searched, which decides between several networks that have
+ * a name. It is the order in which Docker sorts the endpoints of a sandbox.
  */
 import type { EndpointFact, NetworkFact } from "../../registry/fact.ts";
 

@@ -1,11 +1,11 @@
 /**
- * SearchWords: a search through networks in words, for whoever has a question explained. The search itself tells what it
- * does, so that it cannot be another story; for every other question there are no words.
+ * SearchTrace: the steps of a name search through networks, in words, for `dns11 explain`. The search itself records
+ * them, so that they cannot differ from what it did; other queries have no trace.
  */
 import { presentation } from "../../../base/dns/name.ts";
 import type { NamesTrace } from "../../../base/model/visible-names.ts";
 
-/** One way of reading a name: whole, or with its tail taken for a network's name. */
+/** One reading of a name: whole, or as NAME.NETWORK. */
 interface NameCandidate {
   readonly name: string;
   readonly network: string | undefined;
@@ -15,7 +15,7 @@ interface NameCandidate {
   hit: { readonly layer: "links" | "names"; readonly what: string } | undefined;
 }
 
-/** A reverse name can be cut in two in 33 ways. */
+/** A reverse name has 33 readings as NAME.NETWORK. */
 const SPLITS_SHOWN = 3;
 
 export class SearchTrace {
@@ -27,7 +27,7 @@ export class SearchTrace {
     this.#trace = trace;
   }
 
-  /** `name` is looked for whole, or, from `length` on, as that of a network. */
+  /** Starts a candidate: the whole name, or a name of `length` bytes followed by a network's name. */
   beginCandidate(name: Uint8Array, length: number, end: number): void {
     this.#endCandidate();
     this.#candidate = {
@@ -43,7 +43,7 @@ export class SearchTrace {
   recordLink(network: string, target: Uint8Array, isHit: boolean): void {
     const what = `a link on ${quoted(network)} to ${quoted(presentation(target, 0, target.length))}`;
     if (isHit) this.#hit("links", what);
-    else this.#candidate?.links.push(`${what}, which nobody is called there`);
+    else this.#candidate?.links.push(`${what}, which does not exist there`);
   }
 
   recordLookup(network: string, isHit: boolean): void {
@@ -51,12 +51,12 @@ export class SearchTrace {
     else this.#candidate?.misses.push(network);
   }
 
-  /** A link to nobody hides a name, as with Docker. */
+  /** A link to a name that does not exist hides a container's name, as in Docker. */
   recordHidden(network: string): void {
     this.#candidate?.hidden.push(network);
   }
 
-  /** The search is over. */
+  /** Ends the search. */
   end(): void {
     this.#endCandidate();
     this.#endSplits();
@@ -66,14 +66,14 @@ export class SearchTrace {
     if (this.#candidate !== undefined) this.#candidate.hit = { layer, what };
   }
 
-  /** Several ways of cutting a name in two that came to nothing are one line. */
+  /** Reports all readings as NAME.NETWORK without such a network in one line. */
   #endSplits(): void {
     const splits = this.#splits.splice(0);
     if (splits.length === 0) return;
-    const told = splits.slice(0, SPLITS_SHOWN).join(", ");
+    const shown = splits.slice(0, SPLITS_SHOWN).join(", ");
     const more = splits.length > SPLITS_SHOWN ? ` and ${splits.length - SPLITS_SHOWN} more` : "";
-    const why = `nor cut in two: ${told}${more}: this container is on no network called so`;
-    this.#trace.record("names", why);
+    const text = `not NAME.NETWORK either: this container is on no such network (${shown}${more})`;
+    this.#trace.record("names", text);
   }
 
   #endCandidate(): void {
@@ -81,21 +81,22 @@ export class SearchTrace {
     if (candidate === undefined) return;
     this.#candidate = undefined;
     const { name, network, links, misses, hidden, hit } = candidate;
-    const isNoNetwork =
+    const isUnknownNetwork =
       network !== undefined && hit === undefined && links.length + misses.length + hidden.length === 0;
-    if (!isNoNetwork) this.#endSplits();
-    const add = (layer: "links" | "names", why: string): void => this.#trace.record(layer, why);
+    if (!isUnknownNetwork) this.#endSplits();
+    const add = (layer: "links" | "names", text: string): void => this.#trace.record(layer, text);
     if (hit?.layer === "links") return add("links", `${quoted(name)} is ${hit.what}`);
     if (links.length > 0) add("links", `${quoted(name)} is ${links.join("; ")}`);
-    else if (network === undefined) add("links", `${quoted(name)} is no link of this container`);
-    for (const each of hidden) add("names", `${quoted(name)} on ${quoted(each)} is hidden by a link to nobody`);
+    else if (network === undefined) add("links", `this container has no link ${quoted(name)}`);
+    for (const each of hidden)
+      add("names", `${quoted(name)} on ${quoted(each)} is hidden by a link whose target does not exist`);
     if (hit !== undefined) {
-      const before = misses.length === 0 ? "" : ` (not on ${list(misses)}, which is asked first)`;
+      const before = misses.length === 0 ? "" : ` (not found on ${list(misses)}, which is searched first)`;
       return add("names", `${quoted(name)} is ${hit.what}${before}`);
     }
-    if (misses.length > 0) return add("names", `${quoted(name)} is no name on ${list(misses)}`);
+    if (misses.length > 0) return add("names", `no container has the name ${quoted(name)} on ${list(misses)}`);
     if (hidden.length > 0) return;
-    if (network === undefined) return add("names", "this container is on no network with names");
+    if (network === undefined) return add("names", "this container is on no network with container names");
     this.#splits.push(`${quoted(name)} on ${quoted(network)}`);
   }
 }

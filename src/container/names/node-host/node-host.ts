@@ -1,6 +1,6 @@
 /**
- * NODE_HOST: the engine's host by the name that Docker Desktop gives it, which KIND asks for at each start of a node. Only
- * nodes know it, and only where the settings give it an address.
+ * NODE_HOST: host.docker.internal, Docker Desktop's name for the host, which KIND looks up at each start of a node.
+ * Only nodes resolve it, and only if the settings give it an address.
  */
 import { folded, sameBytes, wireLabels } from "../../../base/dns/name.ts";
 import { addressBytes } from "../../../base/model/address.ts";
@@ -18,7 +18,6 @@ const LABELS = folded(wireLabels(HOST_DOCKER_INTERNAL) as Uint8Array);
 const NONE = new Uint8Array(0);
 
 class HostNames implements VisibleNames {
-  /** It is on no network. */
   readonly places: readonly string[] = [];
   readonly #named: NameAddresses;
 
@@ -26,13 +25,13 @@ class HostNames implements VisibleNames {
     this.#named = address.length === 4 ? { v4: address, v6: NONE } : { v4: NONE, v6: address };
   }
 
-  find({ folded: asked, foldedLength }: QuestionName, search: NameSearch): number {
-    if (foldedLength !== LABELS.length || !sameBytes(asked, 0, LABELS, 0, LABELS.length)) return MISS;
-    search.trace?.record("names", `"${HOST_DOCKER_INTERNAL}" is a name of the node's own`);
+  find({ folded: labels, foldedLength }: QuestionName, search: NameSearch): number {
+    if (foldedLength !== LABELS.length || !sameBytes(labels, 0, LABELS, 0, LABELS.length)) return MISS;
+    search.trace?.record("names", `"${HOST_DOCKER_INTERNAL}" is the engine's host, as set for this KIND node`);
     return search.found(this.#named, false);
   }
 
-  /** Whose address that is, the host's own resolver may say. */
+  /** Reverse queries for the host's address go to the host's servers. */
   pointer(): undefined {
     return undefined;
   }
@@ -40,7 +39,7 @@ class HostNames implements VisibleNames {
 
 export const NODE_HOST: NameSource = {
   namesFor(_container, node) {
-    // "deny" and "forward" are no addresses.
+    // "deny" and "forward" are not addresses.
     const address = node === undefined ? undefined : addressBytes(node.hostDockerInternal);
     return address === undefined ? undefined : new HostNames(address);
   },

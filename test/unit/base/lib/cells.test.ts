@@ -1,4 +1,4 @@
-// Proves that what is kept in cells comes back whole, whatever its length and whatever was kept and freed before it.
+// Proves that stored bytes are read back unchanged, whatever their length and whatever was stored and freed before.
 
 import assert from "node:assert/strict";
 import { randomBytes, randomInt } from "node:crypto";
@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import { Cells, cellsFor } from "../../../../src/base/lib/cells.ts";
 
-test("bytes of any length come back whole, and from any place in them", () => {
+test("bytes of any length are read back, from any offset", () => {
   const cells = new Cells(40);
   for (const length of [0, 1, 63, 64, 65, 128, 1000]) {
     const bytes = randomBytes(length);
@@ -27,17 +27,17 @@ test("bytes of any length come back whole, and from any place in them", () => {
   }
 });
 
-test("as much as there are cells for can be kept, again and again, and no more", () => {
+test("the cells can be filled completely, repeatedly, and no further", () => {
   const cells = new Cells(3);
   for (let round = 0; round < 5; round++) {
     const kept = [cells.store(randomBytes(65), 65), cells.store(randomBytes(1), 1)];
-    assert.throws(() => cells.store(randomBytes(1), 1), /more was to be kept than there are cells for/);
+    assert.throws(() => cells.store(randomBytes(1), 1), /no free cell is left/);
     if (round === 2) cells.clear();
     else for (const first of kept) cells.free(first);
   }
 });
 
-test("what is kept and freed in any order never mixes", () => {
+test("bytes stored and freed in any order never mix", () => {
   const cells = new Cells(100);
   const kept = new Map<number, Buffer>();
   let used = 0;

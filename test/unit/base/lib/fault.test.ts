@@ -1,11 +1,11 @@
-// Proves what is told of what went wrong.
+// Proves what is reported about errors.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Fault, codeOf, reasonOf } from "../../../../src/base/lib/fault.ts";
 
-test("reasonOf() tells the causes behind a message, one after the other", () => {
+test("reasonOf() appends the causes of a message, one after the other", () => {
   const root = new Error("no such file");
   const middle = new Fault("BAD_THING", "cannot read it", { cause: root });
   assert.equal(reasonOf(new Error("cannot start", { cause: middle })), "cannot start: cannot read it: no such file");
@@ -13,7 +13,7 @@ test("reasonOf() tells the causes behind a message, one after the other", () => 
   assert.equal(reasonOf(undefined), "undefined");
 });
 
-test("codeOf() finds the code of a Fault and of an error of Node's, and nothing else", () => {
+test("codeOf() finds the code of a Fault and of a Node error, and nothing else", () => {
   assert.equal(codeOf(new Fault("BAD_THING", "")), "BAD_THING");
   assert.equal(codeOf(Object.assign(new Error(""), { code: "ENOENT" })), "ENOENT");
   assert.equal(codeOf(Object.assign(new Error(""), { code: 5 })), undefined);
@@ -21,7 +21,7 @@ test("codeOf() finds the code of a Fault and of an error of Node's, and nothing 
   assert.equal(codeOf({ code: "ENOENT" }), undefined);
 });
 
-test("a Fault may be tried again unless it says otherwise, and has no cause unless it was given one", () => {
+test("a Fault is retryable by default, and has a cause only if given one", () => {
   const fault = new Fault("BAD_THING", "no", { remedy: "Do it." });
   assert.deepEqual([fault.isFinal, fault.remedy, "cause" in fault], [false, "Do it.", false]);
   assert.equal(new Fault("BAD_THING", "no", { isFinal: true }).isFinal, true);

@@ -1,4 +1,4 @@
-// Proves what a pattern matches, and that no pattern takes long.
+// Proves what a pattern matches, and that no pattern is slow.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -23,7 +23,7 @@ for (const [pattern, matching, others] of [
   });
 }
 
-test("it says what a regular expression says", () => {
+test("it agrees with the equivalent regular expression", () => {
   const text = fc.string({ unit: fc.constantFrom("a", "b", "."), maxLength: 8 });
   const pattern = fc.string({ unit: fc.constantFrom("a", "b", ".", "*", "?"), maxLength: 6 });
   fc.assert(
@@ -35,6 +35,6 @@ test("it says what a regular expression says", () => {
   );
 });
 
-test("a pattern of many stars goes over a long text without taking for ever", () => {
+test("a pattern of many stars is fast on a long text", () => {
   assert.ok(!globMatches(`${"*a".repeat(100)}*b`, "a".repeat(1_000)));
 });

@@ -1,4 +1,4 @@
-// Proves that what is thrown behind a guard is told, costs that piece of work alone, and is known by whose work it was.
+// Proves that an error behind a guard is reported with the current client and costs only that piece of work.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -7,25 +7,25 @@ import { afterEach, test } from "node:test";
 import { guard } from "../../../../src/base/lib/guard.ts";
 
 const GUARD = new URL("../../../../src/base/lib/guard.js", import.meta.url).href;
-const DEFECTS = new URL("../../../../src/run/internal-errors.js", import.meta.url).href;
+const INTERNAL_ERRORS = new URL("../../../../src/run/internal-errors.js", import.meta.url).href;
 
 afterEach(() => guard.uninstall());
 
-test("a defect is told with its entrance and whose work it was, and the next piece of work is done", () => {
-  const told: unknown[] = [];
-  guard.install((error, entrance, who) => told.push([(error as Error).message, entrance, who]));
+test("an internal error is reported with its entry point and client, and the next piece of work runs", () => {
+  const reported: unknown[] = [];
+  guard.install((error, entryPoint, client) => reported.push([(error as Error).message, entryPoint, client]));
   assert.equal(
-    guard.run("udp", 7, () => assert.fail("a defect")),
+    guard.run("udp", 7, () => assert.fail("a bug")),
     false,
   );
   assert.equal(
     guard.run("tcp", 8, () => undefined),
     true,
   );
-  assert.deepEqual(told, [["a defect", "udp", 7]]);
+  assert.deepEqual(reported, [["a bug", "udp", 7]]);
 });
 
-test("whose work is done is known while it is, the innermost, and nobody's afterwards", () => {
+test("the current client is that of the innermost work, and 0 afterwards", () => {
   const word = new Uint32Array(1);
   const seen: (number | undefined)[] = [];
   guard.install(() => seen.push(word[0]), word);
@@ -38,31 +38,31 @@ test("whose work is done is known while it is, the innermost, and nobody's after
   assert.deepEqual([...seen, word[0]], [2, 1, 3, 1, 0]);
 });
 
-test("what is done later is behind a guard, too", async () => {
-  const told: unknown[] = [];
-  guard.install((_, entrance, who) => told.push([entrance, who]));
+test("deferred work is guarded too", async () => {
+  const reported: unknown[] = [];
+  guard.install((_, entryPoint, client) => reported.push([entryPoint, client]));
   guard.defer(9, () => assert.fail());
   await Promise.resolve();
-  assert.deepEqual(told, [["timer", 9]]);
+  assert.deepEqual(reported, [["timer", 9]]);
 });
 
-test("without anybody to tell, a defect is thrown as it is", () => {
-  assert.throws(() => guard.run("udp", 1, () => assert.fail("a defect")), /a defect/);
+test("without a handler an internal error is thrown", () => {
+  assert.throws(() => guard.run("udp", 1, () => assert.fail("a bug")), /a bug/);
 });
 
-test("what no guard stands before does not end a process that serves, and is told once with its stack", () => {
+test("an uncaught error does not end a serving process, and is logged once with its stack", () => {
   const program = `
     import { guard } from "${GUARD}";
-    import { InternalErrors } from "${DEFECTS}";
+    import { InternalErrors } from "${INTERNAL_ERRORS}";
     const lines = [];
-    const log = { error: (about, text) => lines.push([text, about.entrance, about.err.message]) };
-    const limitedLog = { log: (level, subject, about, text) => lines.push([text, about.reason]) };
+    const log = { error: (fields, text) => lines.push([text, fields.entryPoint, fields.err.message]) };
+    const limitedLog = { log: (level, subject, fields, text) => lines.push([text, fields.reason]) };
     let count = 0;
-    const onDefect = () => void count++;
-    new InternalErrors({ log, limitedLog, containerOf: () => undefined, onInternalError: onDefect }).begin(new Uint32Array(1));
-    const fail = () => { throw new TypeError("a defect"); };
+    const onInternalError = () => void count++;
+    new InternalErrors({ log, limitedLog, containerOf: () => undefined, onInternalError }).begin(new Uint32Array(1));
+    const fail = () => { throw new TypeError("a bug"); };
     for (let i = 0; i < 3; i++) setTimeout(fail);
-    Promise.reject(new RangeError("of nobody's"));
+    Promise.reject(new RangeError("unhandled"));
     guard.run("control", 0, () => { throw new Error("behind a guard"); });
     setTimeout(() => console.log(JSON.stringify([count, lines])), 50);`;
   const { status, stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", program], {
@@ -70,17 +70,17 @@ test("what no guard stands before does not end a process that serves, and is tol
   });
   assert.deepEqual([status, stderr], [0, ""]);
   const [count, lines] = JSON.parse(stdout) as [number, string[][]];
-  const first = "a defect of dns11; it cost one piece of work";
+  const first = "internal error, one task was aborted; please report it";
   assert.deepEqual(
     [count, lines],
     [
       5,
       [
         [first, "control", "behind a guard"],
-        [first, "elsewhere", "of nobody's"],
-        [first, "elsewhere", "a defect"],
-        ["the same defect of dns11 again", "a defect"],
-        ["the same defect of dns11 again", "a defect"],
+        [first, "elsewhere", "unhandled"],
+        [first, "elsewhere", "a bug"],
+        ["internal error repeated", "a bug"],
+        ["internal error repeated", "a bug"],
       ],
     ],
   );

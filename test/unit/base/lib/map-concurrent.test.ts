@@ -1,4 +1,4 @@
-// Proves that no more is done at once than was said, and that results stand in the order of what they are of.
+// Proves that concurrency is limited, and that results keep the order of the items.
 
 import assert from "node:assert/strict";
 import { setImmediate as nextRound } from "node:timers/promises";
@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import { mapConcurrent } from "../../../../src/base/lib/map-concurrent.ts";
 
-test("so many at once, in their order", async () => {
+test("limited concurrency, in order", async () => {
   let running = 0;
   let most = 0;
   const results = await mapConcurrent([3, 1, 2, 0], 2, async (rounds) => {

@@ -1,4 +1,4 @@
-// Proves which word a mistyped one is taken for, and that far ones are not guessed at.
+// Proves which word is suggested for a mistyped one, and that distant words are not.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -23,7 +23,7 @@ for (const [word, expected] of [
   ["servers", undefined],
   ["x".repeat(10_000), undefined],
 ] as const) {
-  test(`"${word.slice(0, 20)}" is ${expected === undefined ? "nobody's mistyping" : `taken for "${expected}"`}`, () => {
+  test(`"${word.slice(0, 20)}" is ${expected === undefined ? "too far from every word" : `closest to "${expected}"`}`, () => {
     assert.equal(nearest(word, WORDS), expected);
   });
 }

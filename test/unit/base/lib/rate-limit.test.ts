@@ -1,11 +1,11 @@
-// Proves how often something may be: so many at once, then so many a second, and never more saved up than at once.
+// Proves the token bucket: a burst, then the rate, and never more saved than the burst.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { RateLimit } from "../../../../src/base/lib/rate-limit.ts";
 
-test("so many at once, and then as many as time brings", () => {
+test("a burst, and then as many as the rate allows", () => {
   let nowMs = 1_000;
   const limit = new RateLimit({ burst: 3, perSecond: 10 }, () => nowMs);
   const taken = (): number => Array.from({ length: 10 }, () => limit.take()).filter(Boolean).length;

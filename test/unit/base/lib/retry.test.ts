@@ -1,4 +1,4 @@
-// Proves that what fails is tried again later and later, and what does not is left alone.
+// Proves that failures are retried with backoff, and successes are not.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { Retry } from "../../../../src/base/lib/retry.ts";
 import { Clock } from "../../support/clock.ts";
 
-test("each failure has it tried again later than the one before, and a success begins anew", () => {
+test("each failure is retried later than the one before, and a success resets the delay", () => {
   using clock = new Clock();
   let tries = 0;
   const retry = new Retry(() => tries++, 1_000, 8_000);
@@ -31,7 +31,7 @@ test("each failure has it tried again later than the one before, and a success b
   assert.equal(tries, 6);
 });
 
-test("closed, it is not tried again", () => {
+test("nothing is retried after close()", () => {
   using clock = new Clock();
   const retry = new Retry(() => assert.fail(), 10, 100);
   retry.note(true);

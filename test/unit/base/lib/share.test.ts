@@ -1,11 +1,11 @@
-// Proves that a pool is shared: nobody gets more than may be, and nobody is kept out by those who have it all.
+// Proves that a pool is shared: no share exceeds its limit, and a full pool does not keep newcomers out.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Pool } from "../../../../src/base/lib/share.ts";
 
-test("a share ends at its bound, and what is given back is to be had again", () => {
+test("a share ends at its limit, and returned amounts are available again", () => {
   const share = new Pool({ whole: 100, each: 10, always: 2 }).open();
   assert.ok(share.take(10));
   assert.equal(share.take(1), false);
@@ -14,7 +14,7 @@ test("a share ends at its bound, and what is given back is to be had again", () 
   assert.ok(share.has(4) && !share.has(5) && share.take(4));
 });
 
-test("an empty pool has a little left for whoever holds little", () => {
+test("an empty pool still serves shares that hold little", () => {
   const pool = new Pool({ whole: 20, each: 10, always: 2 });
   const [one, other, late] = [pool.open(), pool.open(), pool.open()];
   assert.ok(one.take(10) && other.take(10));
@@ -26,7 +26,7 @@ test("an empty pool has a little left for whoever holds little", () => {
   assert.equal(late.take(1), false, "more than each may have");
 });
 
-test("what is not to be had whole is not taken in part", () => {
+test("an amount is taken completely or not at all", () => {
   const pool = new Pool({ whole: 8, each: 10, always: 0 });
   const share = pool.open();
   assert.equal(share.take(9), false);

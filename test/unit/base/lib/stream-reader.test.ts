@@ -1,4 +1,4 @@
-// Proves that messages come out of a stream whole, in order and at once, however the stream was cut into chunks.
+// Proves that messages are read complete, in order and at once, however the stream was split into chunks.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import { withLength } from "../../../../src/base/lib/framing.ts";
 import { StreamReader } from "../../../../src/base/lib/stream-reader.ts";
 import { heldBytes } from "../../support/memory.ts";
 
-test("a message comes out when its last byte is there", () => {
+test("a message is complete with its last byte", () => {
   const reader = new StreamReader();
   const stream = withLength(Buffer.from("query"));
   for (const byte of stream.subarray(0, -1)) {
@@ -21,7 +21,7 @@ test("a message comes out when its last byte is there", () => {
   assert.equal(reader.next(), undefined);
 });
 
-test("hasWhole tells whether there is a message to take, and takes none", () => {
+test("hasWhole reports a complete message without taking it", () => {
   const reader = new StreamReader();
   const told = [];
   for (const byte of withLength(Buffer.of(7))) {
@@ -34,14 +34,14 @@ test("hasWhole tells whether there is a message to take, and takes none", () => 
   assert.deepEqual(told, [false, false, false, true, true, false]);
 });
 
-test("several messages of one chunk come out in their order", () => {
+test("several messages of one chunk are read in order", () => {
   const reader = new StreamReader();
   const messages = ["one", "", "three"].map((text) => Buffer.from(text));
   reader.push(Buffer.concat(messages.map((message) => withLength(message))));
   assert.deepEqual([reader.next(), reader.next(), reader.next(), reader.next()], [...messages, undefined]);
 });
 
-test("a message stays what it is while the next ones are taken", () => {
+test("a message stays valid while the next ones are read", () => {
   const reader = new StreamReader();
   reader.push(Buffer.concat([withLength(Buffer.from("first")), withLength(Buffer.from("other"))]));
   const first = reader.next();
@@ -49,7 +49,7 @@ test("a message stays what it is while the next ones are taken", () => {
   assert.deepEqual(first, Buffer.from("first"));
 });
 
-test("the longest message comes out", () => {
+test("the longest message is read", () => {
   const reader = new StreamReader();
   const message = Buffer.alloc(65_535, 0xab);
   const stream = withLength(message);
@@ -57,7 +57,7 @@ test("the longest message comes out", () => {
   assert.deepEqual(reader.next(), message);
 });
 
-test("a length that announces much costs no memory until it comes", () => {
+test("an announced length costs no memory before the data arrives", () => {
   // Each connection may announce 64 KB; if that alone took memory, two bytes would cost 64 KB.
   const before = heldBytes();
   const readers = Array.from({ length: 1000 }, () => new StreamReader());
@@ -67,10 +67,10 @@ test("a length that announces much costs no memory until it comes", () => {
   assert.ok(readers.every((reader) => reader.next() === undefined));
 });
 
-test("a stream of small messages without an end needs the memory of a few", () => {
+test("an endless stream of small messages needs the memory of a few", () => {
   const reader = new StreamReader();
   const message = withLength(Buffer.alloc(200, 1));
-  // A message and a half at a time, so that one is always midway and the start keeps moving on.
+  // A message and a half at a time, so that one is always incomplete and the start keeps moving.
   const stream = Buffer.concat(Array.from({ length: 300 }, () => message));
   const before = heldBytes();
   let taken = 0;
@@ -84,7 +84,7 @@ test("a stream of small messages without an end needs the memory of a few", () =
   assert.ok(heldBytes() - before < 1_000_000);
 });
 
-test("whatever messages go into a stream, and however it is cut, the same messages come out", () => {
+test("any messages, split in any way, are read back unchanged", () => {
   const message = fc.oneof(
     { weight: 8, arbitrary: fc.uint8Array({ maxLength: 60 }) },
     { weight: 1, arbitrary: fc.uint8Array({ minLength: 500, maxLength: 3000 }) },
@@ -106,7 +106,7 @@ test("whatever messages go into a stream, and however it is cut, the same messag
           const size = cuts[turn % cuts.length] ?? 1;
           reader.push(stream.subarray(at, at + size));
           at += size;
-          // Somebody who is busy takes messages later, while more comes in.
+          // A busy reader reads messages later, while more arrive.
           if (!isLate || turn % 3 === 0) take();
         }
         take();

@@ -1,4 +1,4 @@
-// Proves that a line of the log for people stays one line and stays text, whatever a container has put into it.
+// Proves that a text log line stays one line without control characters, whatever a container put into it.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -7,20 +7,20 @@ import { fileURLToPath } from "node:url";
 
 const LOG = fileURLToPath(new URL("../../../../src/base/log/log.js", import.meta.url));
 
-// By a process of its own, because the log writes to a descriptor that this one shares.
+// In a separate process, because the log writes to a descriptor shared with this one.
 function written(fields: object, message = "what happened"): string {
   const program = `
     const { createLog } = await import(process.argv[1]);
     createLog("info", "text").info(...JSON.parse(process.argv[2]));
   `;
-  const told = JSON.stringify([fields, message]);
-  const { stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", program, LOG, told], {
+  const input = JSON.stringify([fields, message]);
+  const { stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", program, LOG, input], {
     encoding: "utf8",
   });
   return stderr;
 }
 
-test("escapes, ends of lines and what turns text around are shown and not obeyed", () => {
+test("escape sequences, line breaks and direction marks are escaped", () => {
   const nasty = "a\u001b[2J\u009b31m\nb\u202ec\u007f";
   const line = written({ reason: nasty, culprits: [nasty], [nasty]: 1 });
   assert.match(line, /^[\x20-\x7e]+\n$/);
@@ -29,7 +29,7 @@ test("escapes, ends of lines and what turns text around are shown and not obeyed
   assert.match(line, /what happened reason="a\\u001b\[2J\\u009b31m\\nb\\u202ec\\u007f" culprits=\["a\\u001b/);
 });
 
-test("words stand as they are, everything else in quotes", () => {
+test("words are written as they are, everything else in quotes", () => {
   assert.match(
     written({ container: "web", reason: "not there", count: 3 }),
     /container=web reason="not there" count=3\n$/,

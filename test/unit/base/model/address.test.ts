@@ -1,4 +1,4 @@
-// Proves the translation of addresses, with Node's own notion of an IPv6 address as the judge.
+// Proves parsing and formatting of addresses, with Node's IPv6 parser as the reference.
 
 import assert from "node:assert/strict";
 import { SocketAddress } from "node:net";
@@ -15,17 +15,17 @@ import {
 } from "../../../../src/base/model/address.ts";
 import { presentation } from "../../../../src/base/dns/name.ts";
 
-test("addressBytes() reads IPv4", () => {
+test("addressBytes() parses IPv4", () => {
   assert.deepEqual([...(addressBytes("192.0.2.255") ?? [])], [192, 0, 2, 255]);
   assert.deepEqual([...(addressBytes("0.0.0.0") ?? [])], [0, 0, 0, 0]);
 });
 
-test("addressBytes() leaves a zone aside", () => {
+test("addressBytes() ignores a zone", () => {
   assert.deepEqual(addressBytes("fe80::1%eth0"), addressBytes("fe80::1"));
   assert.deepEqual(addressBytes("fe80::1%2"), addressBytes("fe80::1"));
 });
 
-test("addressBytes() refuses what is not an address", () => {
+test("addressBytes() rejects other texts", () => {
   for (const text of [
     "",
     "1.2.3",
@@ -56,7 +56,7 @@ test("addressBytes() refuses what is not an address", () => {
   }
 });
 
-test("addressBytes() reads every way of writing an IPv6 address as Node does", () => {
+test("addressBytes() parses every form of an IPv6 address as Node does", () => {
   for (const text of [
     "::",
     "::1",
@@ -80,7 +80,7 @@ test("addressBytes() agrees with Node on any text of an IPv6 address", () => {
   fc.assert(
     fc.property(fc.ipV6(), (text) => {
       const bytes = addressBytes(text);
-      // The generator follows the grammar, where "::" may stand for no group at all; Node's reading is what counts.
+      // The generator follows the grammar, where "::" may stand for no group at all; Node decides.
       const theirs = canonicalOrNothing(text);
       if (theirs === undefined) assert.equal(bytes, undefined);
       else assert.equal(canonical(inFull(bytes ?? new Uint8Array(0))), theirs);
@@ -89,7 +89,7 @@ test("addressBytes() agrees with Node on any text of an IPv6 address", () => {
   );
 });
 
-test("any sixteen bytes come back from their shortest text", () => {
+test("any sixteen bytes survive formatting and parsing", () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 16, maxLength: 16 }), (bytes) => {
       assert.deepEqual(addressBytes(canonical(inFull(bytes))), bytes);
@@ -97,7 +97,7 @@ test("any sixteen bytes come back from their shortest text", () => {
   );
 });
 
-test("any four bytes come back from their text", () => {
+test("any four bytes survive formatting and parsing", () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 4, maxLength: 4 }), (bytes) => {
       assert.deepEqual(addressBytes(bytes.join(".")), bytes);
@@ -105,17 +105,17 @@ test("any four bytes come back from their text", () => {
   );
 });
 
-test("reverseLabels() turns an IPv4 address round, in decimal", () => {
+test("reverseLabels() reverses the bytes of an IPv4 address, in decimal", () => {
   assert.equal(reverseText("172.20.0.2"), "2.0.20.172");
   assert.equal(reverseText("255.0.0.10"), "10.0.0.255");
 });
 
-test("reverseLabels() turns an IPv6 address round, a nibble at a time", () => {
+test("reverseLabels() reverses the nibbles of an IPv6 address", () => {
   assert.equal(reverseText("2001:db8::567:89ab"), "b.a.9.8.7.6.5.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2");
   assert.equal(reverseText("::"), Array.from({ length: 32 }, () => "0").join("."));
 });
 
-test("isOpenEnded() tells the addresses whose text begins or ends with two colons", () => {
+test("isOpenEnded() finds addresses whose text begins or ends with two colons", () => {
   assert.deepEqual(
     ["::", "::1", "fd11::", "fd11::1", "1:2:3:4:5:6:7:8", "10.0.0.1"].map((text) => isOpenEnded(text)),
     [true, true, true, false, false, false],
@@ -141,7 +141,7 @@ test("socketAddress() lays out struct sockaddr_in", () => {
   assert.equal(socketAddress(Buffer.of(127, 0, 0, 11), 53).toString("hex"), "020000357f00000b0000000000000000");
 });
 
-test("socketAddress() lays out struct sockaddr_in6, with the scope in the machine's order", () => {
+test("socketAddress() lays out struct sockaddr_in6, with the scope in native byte order", () => {
   const address = addressBytes("fe80::2") ?? new Uint8Array(0);
   assert.equal(
     socketAddress(address, 0x1234, 7).toString("hex"),

@@ -1,4 +1,4 @@
-// Proves the table of names against a plain map, also where many keys share one place.
+// Proves LabelTable against a plain map, also with colliding keys.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,22 +8,22 @@ import * as fc from "fast-check";
 import { HASH_BASIS, LabelTable, hashByte, hashOf } from "../../../../src/base/model/label-table.ts";
 import { wireLabels } from "../../../../src/base/dns/name.ts";
 
-// Different keys that fall into the same place.
+// Different keys with the same hash.
 const COLLIDING = collisions(3);
 
-test("hashOf() is FNV-1a, from a basis of this process", () => {
+test("hashOf() is FNV-1a with a basis of this process", () => {
   assert.equal(hashOf(Buffer.alloc(0)), HASH_BASIS);
   assert.equal(hashOf(Buffer.from("a")), Math.imul(HASH_BASIS ^ 0x61, 16_777_619));
 });
 
-test("hashByte() goes on from the hash of what came before", () => {
+test("hashByte() continues a hash", () => {
   const whole = Buffer.from("\x03web\x03one");
   let hash = HASH_BASIS;
   for (const byte of whole) hash = hashByte(hash, byte);
   assert.equal(hash, hashOf(whole));
 });
 
-test("find() looks at so many bytes of the key, and no others", () => {
+test("find() uses only the given number of bytes of the key", () => {
   const table = new LabelTable<string>();
   table.set(labels("web"), "found");
   const longer = labels("web.one");
@@ -40,7 +40,7 @@ test("find() compares bytes, not only hashes", () => {
   assert.equal(table.get(second), undefined);
 });
 
-test("keys of one hash live beside each other, and each can go alone", () => {
+test("colliding keys coexist, and each can be deleted", () => {
   for (const leaving of COLLIDING.keys()) {
     const table = new LabelTable<number>();
     for (const [index, key] of COLLIDING.entries()) table.set(key, index);
@@ -54,7 +54,7 @@ test("keys of one hash live beside each other, and each can go alone", () => {
   }
 });
 
-test("set() replaces, and deleting what is not there changes nothing", () => {
+test("set() replaces, and deleting a missing key changes nothing", () => {
   const table = new LabelTable<string>();
   table.set(labels("web"), "old");
   table.set(labels("web"), "new");
@@ -63,8 +63,8 @@ test("set() replaces, and deleting what is not there changes nothing", () => {
   assert.equal(table.size, 1);
 });
 
-test("the table behaves as a map from text, whatever is set and deleted in whatever order", () => {
-  // Few keys, some of one hash, so that chains grow, shrink from every end, and grow again.
+test("the table behaves like a map for any sequence of changes", () => {
+  // Few keys, some colliding, so that chains grow, shrink from every end, and grow again.
   const key = fc.constantFrom(...COLLIDING, ...["a", "b", "a.b", "web", "web.one"].map((name) => labels(name)));
   const step = fc.oneof(
     fc.record({ act: fc.constant("set" as const), key, value: fc.integer() }),
@@ -95,8 +95,8 @@ function labels(name: string): Uint8Array {
   return wireLabels(name) ?? assert.fail(`"${name}" is no name`);
 }
 
-// The table uses 30 bits of the hash, and the low bits of FNV-1a depend on low bits only: so keys of five bytes that
-// share a place with "web" are found by going three bytes forward from the start, two bytes back from the end, and meeting.
+// The table uses 30 bits of the hash, and the low bits of FNV-1a depend on low bits only. So keys of five bytes that collide
+// with "web" are found by going three bytes forward from the start and two bytes back from the end until both meet.
 function collisions(count: number): Uint8Array[] {
   const SMALL = 0x3fffffff;
   const PRIME = 0x01000193;

@@ -1,4 +1,4 @@
-// Proves the reading of --only.
+// Proves the parsing of --only.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,5 +1,4 @@
-// Proves how a reply is put into words: its records as zone files have them, its errors, and that none of what anybody sends
-// is more than words.
+// Proves how a reply is formatted: its records as in zone files, its errors, and that no message makes it throw.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,7 +11,7 @@ function told(type: number, data: Buffer): string | undefined {
   return replyText(reply)?.answers[0]?.data;
 }
 
-test("records are written as zone files have them", () => {
+test("records are written as in zone files", () => {
   for (const [type, data, text] of [
     [TYPE.A, Buffer.of(192, 0, 2, 1), "192.0.2.1"],
     [TYPE.CNAME, aName("y.test"), "y.test."],
@@ -27,13 +26,13 @@ test("records are written as zone files have them", () => {
   }
 });
 
-test("name, type and TTL stand beside it", () => {
+test("a record has its name, type and TTL", () => {
   const reply = aReplyTo(aQuery({ name: "x.test" }), 0, [aRecord({ owner: "x.test", type: TYPE.HTTPS, ttl: 7 })]);
   const { name, type, ttl } = replyText(reply)?.answers[0] ?? {};
   assert.deepEqual([name, type, ttl], ["x.test.", "HTTPS", 7]);
 });
 
-test("the upper bits of the code and what a server says of a failure stand in its OPT", () => {
+test("OPT extends the response code and carries extended errors", () => {
   const query = aQuery({ name: "x.test" });
   const error = anOpt({ options: [[15, Buffer.concat([u16(22), Buffer.from("all gone")])]] });
   const reply = Buffer.concat([aReplyTo(query, 2), error]);
@@ -45,7 +44,7 @@ test("the upper bits of the code and what a server says of a failure stand in it
   assert.equal(replyText(bad)?.rcode, "BADVERS");
 });
 
-test("what cannot be read is said to be so, and what is no message is nothing", () => {
+test("unreadable records are marked, and what is not a message gives undefined", () => {
   const data = Buffer.of(0xc0, 0xff);
   const broken = aReplyTo(aQuery({ name: "x.test" }), 3, [aRecord({ type: TYPE.CNAME, data })]);
   assert.deepEqual([replyText(broken)?.rcode, replyText(broken)?.isUnreadable], ["NXDOMAIN", true]);

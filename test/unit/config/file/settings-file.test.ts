@@ -170,14 +170,14 @@ const WRONG: readonly (readonly [string, string, readonly string[]])[] = [
     ['f:2:18: forward.order: "all" is none of adaptive, sequential, parallel'],
   ],
   ["a filter", "version: 1\nonly: [network=a, web]", ['f:2:19: only[1]: "web" is no filter: it is label=KEY']],
-  ["a server", "version: 1\ndns:\n  - host\n  - 10.0.0", ['f:4:5: dns[1]: "10.0.0" is no nameserver']],
+  ["a server", "version: 1\ndns:\n  - host\n  - 10.0.0", ['f:4:5: dns[1]: invalid nameserver "10.0.0"']],
   ["a number for a server", "version: 1\ndns: [10.5]", ["f:2:7: dns[0]: 10.5 is no text"]],
   ["a list that holds itself", "version: 1\ndns: &a [*a]", ["f:2:10: dns[0]: a list is no text"]],
-  ["a route", "version: 1\ndns: [/lan]", ['f:2:7: dns[0]: "/lan" lacks a second slash']],
+  ["a route", "version: 1\ndns: [/lan]", ['f:2:7: dns[0]: invalid route "/lan"']],
   [
     "a server of a network",
     "version: 1\nnetworks: {web: {dns: [x]}}",
-    ['f:2:24: networks.web.dns[0]: "x" is no nameserver'],
+    ['f:2:24: networks.web.dns[0]: invalid nameserver "x"'],
   ],
   ["an option", "version: 1\ndns-opt: [edns0]", ['f:2:11: dns-opt[0]: "edns0" is for the library']],
   [

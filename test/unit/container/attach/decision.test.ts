@@ -1,4 +1,4 @@
-// Proves which containers are served, and the word for why one is not.
+// Proves which containers are served, and the code for a container that is not.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -46,22 +46,22 @@ const LEFT: Readonly<Record<string, readonly [Partial<ContainerFact>, string, Re
 };
 
 for (const [what, [parts, code, reason]] of Object.entries(LEFT)) {
-  test(`a container ${what} is left, as "${code}"`, () => {
+  test(`a container ${what} is skipped, as "${code}"`, () => {
     const decision = decided(parts);
     assert.ok(decision.kind === "leave" && decision.code === code);
     assert.match(decision.reason, reason);
   });
 }
 
-test("a container on no network but the default one that was later joined to another is served", () => {
+test("a container that started on the default network and joined another one later is served", () => {
   assert.equal(decided({ networkMode: "none", endpoints: [anEndpoint()] }).kind, "serve");
 });
 
-test("a network that nobody told of yet is no swarm's", () => {
+test("an unknown network does not count as a swarm network", () => {
   assert.equal(decide(aContainer(), () => undefined, []).kind, "serve");
 });
 
-test("a container in the host's or another's namespace is left for that, whatever its labels say", () => {
+test("a container in the host's or another container's namespace is skipped, whatever its labels", () => {
   const labels = { [ENABLE_LABEL]: "perhaps" };
   for (const networkMode of ["host", "container:abc"]) {
     assert.equal(decided({ networkMode, labels }).warning, undefined);
@@ -69,7 +69,7 @@ test("a container in the host's or another's namespace is left for that, whateve
 });
 
 for (const word of ["true", "1", "yes", "on", "TRUE", " On "]) {
-  test(`a label of "${word}" serves, as no label does`, () => {
+  test(`a label of "${word}" serves, like no label`, () => {
     assert.deepEqual(decided({ labels: { [ENABLE_LABEL]: word } }), { kind: "serve" });
   });
 }
@@ -82,7 +82,7 @@ for (const word of ["false", "0", "no", "off", "False", " off "]) {
 }
 
 for (const word of ["", "maybe", "2", "truefalse"]) {
-  test(`a label of "${word}" is as none, with a warning that quotes it`, () => {
+  test(`a label of "${word}" is ignored, with a warning that quotes it`, () => {
     const labels = { [ENABLE_LABEL]: word };
     const decision = decided({ labels });
     assert.equal(decision.kind, "serve");
@@ -91,31 +91,31 @@ for (const word of ["", "maybe", "2", "truefalse"]) {
   });
 }
 
-test("an image may opt out; what else it says is told and counts only where images are trusted", () => {
+test("an image may opt out; its other labels cause a warning and apply only if images are trusted", () => {
   const image = (labels: Labels): Partial<ContainerFact> => ({ imageLabels: { labels, source: "known" } });
   const out = decided(image({ [ENABLE_LABEL]: "no" }));
-  assert.ok(out.kind === "leave" && out.reason === `its image's label ${ENABLE_LABEL} says so`);
+  assert.ok(out.kind === "leave" && out.reason === `its image's label ${ENABLE_LABEL} disables dns11`);
   assert.equal(decided({ ...image({}), labels: { [ENABLE_LABEL]: "yes" } }).kind, "serve");
   assert.deepEqual(decided(image({ [ENABLE_LABEL]: "true" })), { kind: "serve" });
   const dns = decided(image({ [DNS_LABEL]: "10.0.0.1" }));
   assert.equal(dns.kind, "serve");
-  assert.match(dns.warning ?? "", /^its image's label io\.dns11\.dns is ignored/);
+  assert.match(dns.warning ?? "", /^label io\.dns11\.dns of the image is ignored/);
   const only = [parseOnly("label=tier") ?? assert.fail()];
   const unnamed = decided(image({ tier: "web" }), only);
   assert.ok(unnamed.kind === "leave" && unnamed.code === "not-selected");
-  assert.match(unnamed.warning ?? "", /^its image's label tier is ignored/);
+  assert.match(unnamed.warning ?? "", /^label tier of the image is ignored/);
   const trusted = { ...LABEL_DEFAULTS, trustsImages: true };
   const labels = { tier: "web", [DNS_LABEL]: "10.0.0.1" };
   assert.deepEqual(decide(aContainer(image(labels)), networkOf, only, trusted), { kind: "serve" });
 });
 
-test("a label that is neither is quoted in short", () => {
+test("a long invalid label is quoted in short", () => {
   assert.ok((decided({ labels: { [ENABLE_LABEL]: "x".repeat(1_000_000) } }).warning ?? "").length < 300);
 });
 
 const LABELS = { tier: "web", empty: "" };
 
-// Filters, and whether a container on networks "one" and "bridge" with those labels is selected.
+// Filters, and whether they match a container on networks "one" and "bridge" with those labels.
 for (const [filters, isSelected] of [
   [[], true],
   [["label=tier"], true],
@@ -137,7 +137,7 @@ for (const [filters, isSelected] of [
   [["network=one", "label=tier=db"], false],
   [["network=two", "label=tier=web"], false],
 ] as const) {
-  test(`"${filters.join(" ")}" ${isSelected ? "selects" : "does not select"} the container`, () => {
+  test(`"${filters.join(" ")}" ${isSelected ? "matches" : "does not match"} the container`, () => {
     const only = filters.map((text): OnlyFilter => parseOnly(text) ?? assert.fail());
     const decision = decided({ labels: LABELS, endpoints: [anEndpoint(), ON_BRIDGE] }, only);
     assert.equal(decision.kind === "leave" ? decision.code : decision.kind, isSelected ? "serve" : "not-selected");

@@ -56,7 +56,7 @@ for (const [labels, filters, isIt, told] of [
     const fact = aContainer({ imageLabels: { labels, source: "known" } });
     assert.equal(isNode(fact, filters), isIt);
     const ignored = ignoredNodeLabel(fact, filters, LABEL_DEFAULTS);
-    assert.equal(/^its image's label (\S+) is ignored/.exec(ignored ?? "")?.[1], told);
+    assert.equal(/^label (\S+) of the image is ignored/.exec(ignored ?? "")?.[1], told);
     const trusted = { ...LABEL_DEFAULTS, trustsImages: true };
     assert.equal(isNode(fact, filters, trusted), isIt !== (told !== undefined));
     assert.equal(ignoredNodeLabel(fact, filters, trusted), undefined);

@@ -1,5 +1,4 @@
-// Proves that of what a container has in the place of a file nothing but a file is ever opened: a pipe notices, and a
-// device may do anything.
+// Proves that only regular files of a container are ever opened: a pipe's writer would notice, and a device may do anything.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -19,7 +18,7 @@ after(() => {
   rmSync(folder, { recursive: true });
 });
 
-test("a file is read up to a length, also through links, which stay below the root", () => {
+test("a file is read up to a maximum length, also through symlinks, which stay inside the root", () => {
   writeFileSync(join(folder, "file"), "12345");
   symlinkSync("/file", join(folder, "link"));
   symlinkSync("/etc/passwd", join(folder, "out"));
@@ -29,21 +28,21 @@ test("a file is read up to a length, also through links, which stay below the ro
   assert.equal(readUnder(root, "/", 9), undefined);
 });
 
-test("whoever waits at a pipe for a reader still waits when it was looked at", async () => {
+test("a process that waits for a pipe's reader still waits afterwards", async () => {
   const path = join(folder, "pipe");
   await check("mkfifo", [path]);
-  // Let in by a reader that is gone again, it dies of its own writing.
+  // If a reader had come and gone, it would die of SIGPIPE.
   const writer = spawn("sh", ["-c", `echo waited > ${path}`], { stdio: "ignore" });
   const ended = new Promise((resolve) => writer.on("exit", resolve));
-  await waitFor("somebody at the pipe", () => isWaiting(writer.pid));
+  await waitFor("a process at the pipe", () => isWaiting(writer.pid));
   assert.equal(readUnder(root, "/pipe", 9), undefined);
   assert.equal(isWaiting(writer.pid), true);
-  const text = await inTime(check("cat", [path]), "what it has to say");
+  const text = await inTime(check("cat", [path]), "its text");
   assert.equal(text, "waited\n");
   await ended;
 });
 
-/** A process that opens a pipe at which nobody reads. */
+/** Whether the process waits in open() for the pipe's reader. */
 function isWaiting(pid: number | undefined): true | undefined {
   return readFileSync(`/proc/${pid}/wchan`, "utf8").includes("wait_for_partner") ? true : undefined;
 }

@@ -1,4 +1,4 @@
-// Proves that the names follow the facts: who joins, leaves, is renamed, and where each container's unknown names go.
+// Proves that names and upstreams follow the facts: joins, leaves and renames, and the upstream servers of each container.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -18,7 +18,7 @@ const HOST = { from: "host" as const, address: "10.0.0.1", port: 53 };
 const OWN = { from: "container" as const, address: "10.0.0.2", port: 53 };
 const BOTH: NameserversFact = { kind: "listed", servers: [HOST, OWN], isNdotsSet: false, isOwn: false };
 
-test("a container's names are known to every container on its network, itself included", () => {
+test("a container's names resolve in every container on its network, itself included", () => {
   const directory = directoryOf("one");
   const web = container("web", [on("one", "172.20.0.2")]);
   const db = container("db", [on("one", "172.20.0.3")]);
@@ -28,7 +28,7 @@ test("a container's names are known to every container on its network, itself in
   assert.deepEqual(found(directory, web, "web"), "172.20.0.2");
 });
 
-test("a view that was made before a container joined knows it, too", () => {
+test("a view that was created before a container joined resolves it, too", () => {
   const directory = directoryOf("one");
   const web = container("web", [on("one", "172.20.0.2")]);
   directory.putContainer(web);
@@ -39,7 +39,7 @@ test("a view that was made before a container joined knows it, too", () => {
   assert.equal(foundIn(view, "db"), undefined);
 });
 
-test("names of a network are unknown to who is not on it", () => {
+test("names of a network do not resolve in containers that are not on it", () => {
   const directory = directoryOf("one", "two");
   const web = container("web", [on("one", "172.20.0.2")]);
   directory.putContainer(web);
@@ -47,7 +47,7 @@ test("names of a network are unknown to who is not on it", () => {
   assert.equal(found(directory, web, "db"), undefined);
 });
 
-test("leaving one network takes the names there away, and no others", () => {
+test("leaving one network removes the names there, and no others", () => {
   const directory = directoryOf("one", "two");
   const both = container("both", [on("one", "172.20.0.2"), on("two", "172.21.0.2")]);
   directory.putContainer(both);
@@ -69,7 +69,7 @@ test("a rename moves the name and keeps the aliases", () => {
   assert.equal(directory.containers.get("web")?.name, "site");
 });
 
-test("the default bridge has no names of its own accord, and those that a rename gave", () => {
+test("the default bridge has no names, except those given by a rename", () => {
   const directory = directoryOf("one", "bridge");
   const endpoints = [on("bridge", "172.17.0.2"), on("one", "172.20.0.2")];
   const nameless = aContainer({ id: "id-of-web", name: "web", endpoints });
@@ -81,7 +81,7 @@ test("the default bridge has no names of its own accord, and those that a rename
   assert.notEqual(foundIn(view, "job.bridge"), undefined);
 });
 
-test("a view names the networks in the order in which they are asked", () => {
+test("a view lists the networks in search order", () => {
   const directory = directoryOf("a", "b", "c");
   const web = container("web", [on("b", "10.0.2.2"), on("c", "10.0.3.2", { gatewayPriority: 5 }), on("a", "10.0.1.2")]);
   directory.putContainer(web);
@@ -91,7 +91,7 @@ test("a view names the networks in the order in which they are asked", () => {
   );
 });
 
-test("a network that nobody told of is left out, and so are its names", () => {
+test("an unknown network is ignored, and so are its names", () => {
   const directory = directoryOf("one");
   const web = container("web", [on("one", "172.20.0.2"), on("gone", "172.29.0.2")]);
   directory.putContainer(web);
@@ -108,7 +108,7 @@ test("a network that nobody told of is left out, and so are its names", () => {
   assert.equal(directory.containers.size, 0);
 });
 
-test("a network that is told of again keeps its names", () => {
+test("a network that is reported again keeps its names", () => {
   const directory = directoryOf("one");
   const web = container("web", [on("one", "172.20.0.2")]);
   directory.putContainer(web);
@@ -116,7 +116,7 @@ test("a network that is told of again keeps its names", () => {
   assert.equal(found(directory, web, "web"), "172.20.0.2");
 });
 
-test("links are their container's own: target and alias, or a target that is its own alias", () => {
+test("links apply to their container only: target and alias, or a target without an alias", () => {
   const directory = directoryOf("one");
   const web = container("web", [on("one", "172.20.0.2")]);
   const client = container("client", [on("one", "172.20.0.4", { links: ["Web:Site", "web"] })]);
@@ -126,7 +126,7 @@ test("links are their container's own: target and alias, or a target that is its
   assert.deepEqual([found(directory, client, "web"), found(directory, web, "Site")], ["172.20.0.2", undefined]);
 });
 
-test("of the servers, our own address is dropped before they are cut to three; the host's stays", () => {
+test("our own address is removed before the list is cut to three servers; the host's stays", () => {
   const servers = [
     { from: "container" as const, address: "127.0.0.11" },
     { from: "host" as const, address: "127.0.0.11" },
@@ -144,11 +144,11 @@ test("of the servers, our own address is dropped before they are cut to three; t
   });
 });
 
-test("a list that nobody tells is asked for at the door", () => {
+test("without a known list Docker's resolver is used", () => {
   assert.deepEqual(upstreamsOf({ kind: "unknown" }), { routes: [aRoute("", [DOOR])], isNdotsSet: false });
 });
 
-test("a list that is the host's is the host's as it is now, with those behind a stub; without any, Docker knows", () => {
+test("the host's list is the current one, with the upstreams of a stub; without any, Docker's resolver is used", () => {
   const directory = directoryOf("one");
   const web = aContainer({ nameservers: { kind: "host", isNdotsSet: false } });
   const routes = (): View["upstreams"]["routes"] => unexplained(directory.viewOf(web).upstreams).routes;
@@ -165,7 +165,7 @@ test("a list that is the host's is the host's as it is now, with those behind a 
   );
 });
 
-// Driver, whether the network is internal, the endpoint's gateways, and whether that leads outside.
+// Driver, whether the network is internal, the endpoint's gateways, and whether it has external access.
 for (const [driver, isInternal, hasIpv4Gateway, hasIpv6Gateway, expected] of [
   ["bridge", false, true, false, true],
   ["bridge", false, false, true, true],
@@ -176,7 +176,7 @@ for (const [driver, isInternal, hasIpv4Gateway, hasIpv6Gateway, expected] of [
   ["host", false, true, false, false],
 ] as const) {
   const what = `${isInternal ? "an internal" : "a"} ${driver} network with${hasIpv4Gateway ? "" : "out"} IPv4 and with${hasIpv6Gateway ? "" : "out"} IPv6 gateway`;
-  test(`${what} leads ${expected ? "" : "not "}outside`, () => {
+  test(`${what} has ${expected ? "" : "no "}external access`, () => {
     const ipv4Gateway = hasIpv4Gateway ? "192.0.2.1" : undefined;
     const ipv6Gateway = hasIpv6Gateway ? "2001:db8::1" : undefined;
     const directory = new Directory(OPTIONS);
@@ -188,16 +188,16 @@ for (const [driver, isInternal, hasIpv4Gateway, hasIpv6Gateway, expected] of [
   });
 }
 
-test("the default bridge leads outside, too, for who is also on an internal network", () => {
+test("the default bridge gives external access to a container that is also on an internal network", () => {
   const directory = new Directory(OPTIONS);
   directory.putNetwork(aNetworkFact({ name: "one", isInternal: true }));
   directory.putNetwork(aNetworkFact({ name: "bridge" }));
   const inside = container("web", [on("one", "172.20.0.2")]);
   const both = container("web", [on("one", "172.20.0.2"), on("bridge", "172.17.0.2")]);
-  const asked = [inside, both].map(
+  const servers = [inside, both].map(
     (fact) => unexplained(directory.viewOf({ ...fact, nameservers: BOTH }).upstreams).routes,
   );
-  assert.deepEqual(asked, [[aRoute("", [OWN])], [aRoute("", [HOST, OWN])]]);
+  assert.deepEqual(servers, [[aRoute("", [OWN])], [aRoute("", [HOST, OWN])]]);
 });
 
 function directoryOf(...networks: readonly string[]): Directory {
@@ -222,7 +222,7 @@ function upstreamsOf(nameservers: NameserversFact): View["upstreams"] {
   return unexplained(directoryOf("one").viewOf(aContainer({ nameservers })).upstreams);
 }
 
-// Without the words for people and the servers that are left out, of which other tests tell.
+// Without the origins and the withheld servers, which other tests cover.
 function unexplained({ routes, isNdotsSet }: View["upstreams"]): View["upstreams"] {
   return {
     routes: routes.map(({ suffix, labelCount, servers, isLocal }) => ({ suffix, labelCount, servers, isLocal })),

@@ -1,4 +1,4 @@
-// Proves what a label comes to: whom it has asked from where, and that no label says more than it may.
+// Proves the routes of a label: which servers are queried from where, and the limits of a label.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,104 +8,107 @@ import { DNS_LABEL, labelRoutes } from "../../../../src/container/registry/label
 import { LABEL_SERVERS, type LabelServers } from "../../../../src/base/model/label-policy.ts";
 import { parseRoute, routeText } from "../../../../src/base/model/server-text.ts";
 
-test("a label says as --dns does, with blanks or commas between; what is wrong of it is told and left out", () => {
-  assert.deepEqual(labelRoutes({}, "container"), { say: [] });
-  assert.deepEqual(said(" 10.0.0.1, /lan/host\n/corp/ "), [["container:10.0.0.1", "/lan/host", "/corp/"], undefined]);
-  const [texts, warning] = said("10.0.0.1,10.0.0,/lan");
+test("a label has the syntax of --dns, separated by blanks or commas; invalid routes cause a warning and are ignored", () => {
+  assert.deepEqual(labelRoutes({}, "container"), { layer: [] });
+  assert.deepEqual(routesIn(" 10.0.0.1, /lan/host\n/corp/ "), [
+    ["container:10.0.0.1", "/lan/host", "/corp/"],
+    undefined,
+  ]);
+  const [texts, warning] = routesIn("10.0.0.1,10.0.0,/lan");
   assert.deepEqual(texts, ["container:10.0.0.1"]);
-  assert.match(warning ?? "", /^its label io\.dns11\.dns is wrong: "10\.0\.0" is no nameserver/);
+  assert.match(warning ?? "", /^invalid label io\.dns11\.dns: invalid nameserver "10\.0\.0"/);
 });
 
-test("a text that is wrong is told in short, however long it is", () => {
-  const [, warning] = said("x".repeat(LIMITS.labelChars));
+test("a long invalid route is quoted in short", () => {
+  const [, warning] = routesIn("x".repeat(LIMITS.labelChars));
   assert.ok((warning ?? "").length < LIMITS.labelProblemChars + 100);
 });
 
-test("servers are asked from inside, whatever their address and port, unless settings say otherwise", () => {
+test("servers are queried from inside, whatever their address and port, unless the settings allow more", () => {
   const label = "127.0.0.1:6379 /a/169.254.169.254 /b/container:10.0.0.1 /c/10.0.0.2";
-  assert.deepEqual(said(label), [
+  assert.deepEqual(routesIn(label), [
     ["container:127.0.0.1:6379", "/a/container:169.254.169.254", "/b/container:10.0.0.1", "/c/container:10.0.0.2"],
     undefined,
   ]);
-  assert.deepEqual(said(label, "any"), [
+  assert.deepEqual(routesIn(label, "any"), [
     ["127.0.0.1:6379", "/a/169.254.169.254", "/b/container:10.0.0.1", "/c/10.0.0.2"],
     undefined,
   ]);
-  const [texts, warning] = said(label, "host");
+  const [texts, warning] = routesIn(label, "host");
   assert.deepEqual(texts, ["/b/container:10.0.0.1", "/c/10.0.0.2"]);
-  assert.match(warning ?? "", /"127\.0\.0\.1:6379" would be asked from the host.*--label-servers any allows it$/);
+  assert.match(warning ?? "", /"127\.0\.0\.1:6379" would be queried from the host.*--label-servers any$/);
 });
 
 for (const server of ["10.0.0.1:5353", "127.0.0.53", "[::1]:53", "::ffff:127.0.0.1", "fe80::1%eth0", "0.0.0.0"]) {
-  test(`a label does not have ${server} asked from the host where it may name the host's way alone`, () => {
-    const [texts, warning] = said(`/lan/${server} /corp/10.0.0.1`, "host");
+  test(`a label cannot use ${server} from the host if labels may only use servers from the host`, () => {
+    const [texts, warning] = routesIn(`/lan/${server} /corp/10.0.0.1`, "host");
     assert.deepEqual(texts, ["/corp/10.0.0.1"]);
-    assert.match(warning ?? "", /would be asked from the host/);
+    assert.match(warning ?? "", /would be queried from the host/);
   });
 }
 
 for (const place of LABEL_SERVERS) {
-  test(`the host's own servers can be named by their word (${place})`, () => {
-    assert.deepEqual(said("host /lan/host", place), [["host", "/lan/host"], undefined]);
+  test(`the host's servers can be used by the word "host" (${place})`, () => {
+    assert.deepEqual(routesIn("host /lan/host", place), [["host", "/lan/host"], undefined]);
   });
 }
 
 for (const own of ["127.0.0.11", "::ffff:127.0.0.11", "container:127.0.0.11"]) {
   test(`"${own}" from inside the container would be dns11 itself`, () => {
-    const [texts, warning] = said(own);
+    const [texts, warning] = routesIn(own);
     assert.deepEqual(texts, []);
-    assert.match(warning ?? "", /it would ask itself/);
+    assert.match(warning ?? "", /dns11 itself listens there/);
   });
 }
 
-test("domains past the bound are left out, and the first of them is told", () => {
+test("domains over the limit are ignored, and the warning quotes the first of them", () => {
   const all = Array.from({ length: LIMITS.labelDomains + 2 }, (_, index) => `/d${index}/10.0.0.1`);
-  const [texts, warning] = said(all.join(" "));
+  const [texts, warning] = routesIn(all.join(" "));
   assert.deepEqual(texts.length, LIMITS.labelDomains);
-  assert.match(
-    warning ?? "",
-    /^its label io\.dns11\.dns says too much: "\/d64\/10\.0\.0\.1" and all that follows is left/,
-  );
-  assert.equal(said(all.slice(0, LIMITS.labelDomains).join(" "))[1], undefined);
-  // Those of one text count each.
+  assert.match(warning ?? "", /^label io\.dns11\.dns is too large: everything from "\/d64\/10\.0\.0\.1" on is ignored/);
+  assert.equal(routesIn(all.slice(0, LIMITS.labelDomains).join(" "))[1], undefined);
+  // Each domain of a route counts.
   const many = Array.from({ length: LIMITS.labelDomains + 1 }, (_, index) => `d${index}`);
-  assert.deepEqual(said(`/${many.join("/")}/10.0.0.1`)[0], []);
+  assert.deepEqual(routesIn(`/${many.join("/")}/10.0.0.1`)[0], []);
 });
 
-test("servers past the bound are left out; the same ones for several domains count once", () => {
+test("servers over the limit are ignored; the same server for several domains counts once", () => {
   const servers = Array.from({ length: LIMITS.labelServers + 1 }, (_, index) => `10.0.0.${index}`);
-  const [texts, warning] = said(servers.join(" "));
+  const [texts, warning] = routesIn(servers.join(" "));
   assert.equal(texts.length, LIMITS.labelServers);
-  assert.match(warning ?? "", /says too much: "10\.0\.0\.16" and all/);
+  assert.match(warning ?? "", /everything from "10\.0\.0\.16" on/);
   const repeated = servers.slice(0, LIMITS.labelServers).flatMap((server) => [`/a/${server}`, `/b/${server}`]);
-  assert.equal(said(repeated.join(" "))[1], undefined);
+  assert.equal(routesIn(repeated.join(" "))[1], undefined);
 });
 
-test("the same text again says nothing more", () => {
-  assert.deepEqual(said("host ".repeat(200) + "/lan/10.0.0.1"), [["host", "/lan/container:10.0.0.1"], undefined]);
+test("a repeated route is ignored", () => {
+  assert.deepEqual(routesIn("host ".repeat(200) + "/lan/10.0.0.1"), [["host", "/lan/container:10.0.0.1"], undefined]);
 });
 
-test("a label is read as far as it may be long; a text that does not fit whole is left out whole", () => {
+test("a label is read up to its maximum length; a route that does not fit completely is ignored", () => {
   const first = "/lan/10.0.0.1 ";
   const [filled, over] = [LIMITS.labelChars, LIMITS.labelChars + 1].map(
     (length) => `${first}${" ".repeat(length - first.length - "10.0.0.2".length)}10.0.0.2`,
   ) as [string, string];
-  assert.deepEqual(said(filled), [["/lan/container:10.0.0.1", "container:10.0.0.2"], undefined]);
-  assert.deepEqual(said(`${filled} , \n`), [["/lan/container:10.0.0.1", "container:10.0.0.2"], undefined]);
-  const [texts, warning] = said(over);
+  assert.deepEqual(routesIn(filled), [["/lan/container:10.0.0.1", "container:10.0.0.2"], undefined]);
+  assert.deepEqual(routesIn(`${filled} , \n`), [["/lan/container:10.0.0.1", "container:10.0.0.2"], undefined]);
+  const [texts, warning] = routesIn(over);
   assert.deepEqual(texts, ["/lan/container:10.0.0.1"]);
-  assert.match(warning ?? "", /says too much: "10\.0\.0\.2" and all that follows/);
-  assert.deepEqual(said(`${filled} 10.0.0.3`)[0], ["/lan/container:10.0.0.1", "container:10.0.0.2"]);
-  assert.match(said("x".repeat(1_000_000))[1] ?? "", /^its label io\.dns11\.dns says too much: "x{80}\.\.\." and/);
+  assert.match(warning ?? "", /everything from "10\.0\.0\.2" on/);
+  assert.deepEqual(routesIn(`${filled} 10.0.0.3`)[0], ["/lan/container:10.0.0.1", "container:10.0.0.2"]);
+  assert.match(
+    routesIn("x".repeat(1_000_000))[1] ?? "",
+    /^label io\.dns11\.dns is too large: everything from "x{80}\.\.\." on/,
+  );
 });
 
-/** As texts of the settings would say it. */
-function said(label: string, place: LabelServers = "container"): [string[], string | undefined] {
-  const { say, warning } = labelRoutes({ [DNS_LABEL]: label }, place);
-  const texts = say.map((route) => routeText(route));
+/** The routes, in the syntax of the settings, and the warning. */
+function routesIn(label: string, place: LabelServers = "container"): [string[], string | undefined] {
+  const { layer, warning } = labelRoutes({ [DNS_LABEL]: label }, place);
+  const texts = layer.map((route) => routeText(route));
   assert.deepEqual(
     texts.map((text) => parseRoute(text)),
-    say,
+    layer,
   );
   return [texts, warning];
 }

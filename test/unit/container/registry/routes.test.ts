@@ -1,5 +1,5 @@
-// Proves who is asked for which names, when several have a say: the longest suffix first, and for one suffix the
-// operator before the container's creator, that one before the image's author, and Docker's list last.
+// Proves how routes of several layers are merged: the longest suffix wins, and for equal suffixes the operator, then the
+// container's creator, then the image's author, and Docker's list last.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -24,20 +24,20 @@ const HOSTS: readonly Server[] = [
   { from: "host", address: "10.8.0.2", port: 53 },
 ];
 
-test("nobody has a say: Docker's list for every name", () => {
-  assert.deepEqual(told(routes()), ["host(10.9.0.1)"]);
+test("without any route Docker's list is used for every name", () => {
+  assert.deepEqual(shown(routes()), ["host(10.9.0.1)"]);
 });
 
-test("who has a say for every name replaces Docker's list", () => {
-  assert.deepEqual(told(routes(["10.0.0.1", "10.0.0.2:5353"])), ["host(10.0.0.1) host(10.0.0.2:5353)"]);
+test("a route for every name replaces Docker's list", () => {
+  assert.deepEqual(shown(routes(["10.0.0.1", "10.0.0.2:5353"])), ["host(10.0.0.1) host(10.0.0.2:5353)"]);
 });
 
-test("a say for one domain leaves every other name to Docker's list", () => {
-  assert.deepEqual(told(routes(["/corp.example/10.0.0.1"])), ["/corp.example/host(10.0.0.1)", "host(10.9.0.1)"]);
+test("a route for one domain leaves every other name to Docker's list", () => {
+  assert.deepEqual(shown(routes(["/corp.example/10.0.0.1"])), ["/corp.example/host(10.0.0.1)", "host(10.9.0.1)"]);
 });
 
-test("longer suffixes stand before shorter ones, whoever said them", () => {
-  assert.deepEqual(told(routes(["/example/10.0.0.1"], ["/a.b.example/10.0.0.3", "/b.example/10.0.0.2"])), [
+test("longer suffixes come before shorter ones, whatever their layer", () => {
+  assert.deepEqual(shown(routes(["/example/10.0.0.1"], ["/a.b.example/10.0.0.3", "/b.example/10.0.0.2"])), [
     "/a.b.example/host(10.0.0.3)",
     "/b.example/host(10.0.0.2)",
     "/example/host(10.0.0.1)",
@@ -45,41 +45,41 @@ test("longer suffixes stand before shorter ones, whoever said them", () => {
   ]);
 });
 
-test("several texts for one domain are one list; of several who have a say the first one's counts, whole", () => {
-  assert.deepEqual(told(routes(["/lan/10.0.0.1", "/lan/10.0.0.2"], ["/lan/10.0.0.3", "10.0.0.4"])), [
+test("several routes for one domain are one list; of several layers only the first with this domain applies", () => {
+  assert.deepEqual(shown(routes(["/lan/10.0.0.1", "/lan/10.0.0.2"], ["/lan/10.0.0.3", "10.0.0.4"])), [
     "/lan/host(10.0.0.1) host(10.0.0.2)",
     "host(10.0.0.4)",
   ]);
 });
 
-test("one text may name several domains", () => {
-  assert.deepEqual(told(routes(["/one/two/10.0.0.1"])), [
+test("one route may have several domains", () => {
+  assert.deepEqual(shown(routes(["/one/two/10.0.0.1"])), [
     "/one/host(10.0.0.1)",
     "/two/host(10.0.0.1)",
     "host(10.9.0.1)",
   ]);
 });
 
-test("the word host is the host's own servers, in its place of the list", () => {
-  assert.deepEqual(told(routes(["10.0.0.1", "host", "container:10.0.0.2"])), [
+test("the word host stands for the host's servers, in its place in the list", () => {
+  assert.deepEqual(shown(routes(["10.0.0.1", "host", "container:10.0.0.2"])), [
     "host(10.0.0.1) host(10.8.0.1) host(10.8.0.2) 10.0.0.2",
   ]);
 });
 
-test("without a way outside no server is asked from the host, named or not; those of its own stay", () => {
+test("without external access no server is queried from the host; those queried from inside stay", () => {
   const says = [["host", "10.0.0.1", "container:10.0.0.2"], ["/lan/10.0.0.3"]].map(sayOf);
   const found = routesOf({ layers: says, fallback: DOCKERS, host: HOSTS, hasExternalAccess: false });
-  assert.deepEqual(told(found), ["/lan/none", "10.0.0.2"]);
+  assert.deepEqual(shown(found), ["/lan/none", "10.0.0.2"]);
 });
 
-test("a domain without a server is local; with one somewhere in the same say it is not", () => {
-  assert.deepEqual(told(routes(["/lan/"])), ["/lan/nobody", "host(10.9.0.1)"]);
-  assert.deepEqual(told(routes(["/lan/", "/lan/10.0.0.1"])), ["/lan/host(10.0.0.1)", "host(10.9.0.1)"]);
-  assert.deepEqual(told(routes(["//"])), ["nobody"]);
-  assert.deepEqual(told(routes(["/lan/"], ["/lan/10.0.0.1"])), ["/lan/nobody", "host(10.9.0.1)"]);
+test("a domain without a server is local; with one anywhere in the same layer it is not", () => {
+  assert.deepEqual(shown(routes(["/lan/"])), ["/lan/local", "host(10.9.0.1)"]);
+  assert.deepEqual(shown(routes(["/lan/", "/lan/10.0.0.1"])), ["/lan/host(10.0.0.1)", "host(10.9.0.1)"]);
+  assert.deepEqual(shown(routes(["//"])), ["local"]);
+  assert.deepEqual(shown(routes(["/lan/"], ["/lan/10.0.0.1"])), ["/lan/local", "host(10.9.0.1)"]);
 });
 
-test("a name takes the route with the longest suffix, at the border of a label and without letter case", () => {
+test("a name takes the route with the longest suffix of whole labels, in any letter case", () => {
   const upstreams = { routes: routes(["/example/10.0.0.1", "/corp.example/10.0.0.2"]), isNdotsSet: false };
   for (const [name, server] of [
     ["corp.example", "10.0.0.2"],
@@ -93,11 +93,11 @@ test("a name takes the route with the longest suffix, at the border of a label a
   }
 });
 
-// The operator's settings, what the container's creator gave, what its image says: the first that says anything counts.
+// The operator's settings, the container's creator, its image: the first with a route applies.
 const LADDER = ["one", "two", "everyone", "label", "own", "image"] as const;
 
 for (const [index, first] of LADDER.entries()) {
-  test(`${first} counts before ${LADDER.slice(index + 1).join(", ") || "Docker's list"}`, () => {
+  test(`${first} takes precedence over ${LADDER.slice(index + 1).join(", ") || "Docker's list"}`, () => {
     const speaking = new Set<string>(LADDER.slice(index));
     const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
     for (const name of ["one", "two"]) directory.putNetwork(aNetworkFact({ name }));
@@ -121,11 +121,11 @@ for (const [index, first] of LADDER.entries()) {
         nameservers: speaking.has("own") ? own : dockers,
       }),
     );
-    assert.deepEqual(told(view.upstreams.routes), [`10.0.0.${index}`]);
+    assert.deepEqual(shown(view.upstreams.routes), [`10.0.0.${index}`]);
   });
 }
 
-test("an image's label has no say, and what its container's creator says has one where the settings have none", () => {
+test("an image's label is ignored, and the creator's applies if the settings have no route", () => {
   const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
   directory.putNetwork(aNetworkFact({ name: "one" }));
   directory.setHost(HOSTS);
@@ -141,20 +141,20 @@ test("an image's label has no say, and what its container's creator says has one
     ).upstreams.routes;
   const label = { [DNS_LABEL]: "/lan/10.0.0.4 /a.lan/10.0.0.5 /corp/host" };
   const hosts = "host(10.8.0.1) host(10.8.0.2)";
-  assert.deepEqual(told(container({}, label)), ["/lan/host(10.0.0.2)", hosts]);
-  assert.deepEqual(told(container(label, {})), ["/a.lan/10.0.0.5", "/lan/host(10.0.0.2)", `/corp/${hosts}`, hosts]);
+  assert.deepEqual(shown(container({}, label)), ["/lan/host(10.0.0.2)", hosts]);
+  assert.deepEqual(shown(container(label, {})), ["/a.lan/10.0.0.5", "/lan/host(10.0.0.2)", `/corp/${hosts}`, hosts]);
 });
 
-test("a container's own --dns is for every name: routes by domain of others stay", () => {
+test("a container's --dns is for every name: routes for domains stay", () => {
   const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
   directory.putNetwork(aNetworkFact({ name: "one" }));
   directory.setRules({ ...NO_RULES, everyone: sayOf(["/lan/10.0.0.2"]) });
   const nameservers: NameserversFact = { kind: "listed", ...listed("10.0.0.1"), isOwn: true };
   const { upstreams } = directory.viewOf(aContainer({ endpoints: [joined("one")], nameservers }));
-  assert.deepEqual(told(upstreams.routes), ["/lan/host(10.0.0.2)", "10.0.0.1"]);
+  assert.deepEqual(shown(upstreams.routes), ["/lan/host(10.0.0.2)", "10.0.0.1"]);
 });
 
-test("ndots that settings set is set for everybody, also where nobody tells the container's own", () => {
+test("ndots in the settings applies to every container, also to one whose own is unknown", () => {
   const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
   directory.putNetwork(aNetworkFact({ name: "one" }));
   const fact = aContainer({ endpoints: [joined("one")], nameservers: { kind: "unknown" } });
@@ -179,11 +179,11 @@ function joined(networkName: string): EndpointFact {
   return anEndpoint({ networkName });
 }
 
-// As `dns11 status` shows them.
-function told(all: readonly Route[]): string[] {
+// As `dns11 status` prints them.
+function shown(all: readonly Route[]): string[] {
   return all.map(({ suffix, servers, isLocal }) => {
-    const who = isLocal ? "nobody" : servers.map((server) => serverText(server)).join(" ") || "none";
-    return suffix.length === 0 ? who : `/${presentation(suffix, 0, suffix.length)}/${who}`;
+    const target = isLocal ? "local" : servers.map((server) => serverText(server)).join(" ") || "none";
+    return suffix.length === 0 ? target : `/${presentation(suffix, 0, suffix.length)}/${target}`;
   });
 }
 
@@ -192,7 +192,7 @@ function serverFor(name: string, upstreams: Upstreams): string | undefined {
   return routeOf(question, upstreams).servers[0]?.address;
 }
 
-test("a route says who has said it, and which servers are left out for want of a way outside", () => {
+test("a route has its origin, and the servers withheld for want of external access", () => {
   const says = [
     routeLayer("its label", sayOf(["/lan/10.0.0.1"])),
     routeLayer("everybody", sayOf(["/lan/10.0.0.2", "/corp/"])),

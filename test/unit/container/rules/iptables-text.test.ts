@@ -1,12 +1,12 @@
-// Proves that nothing of what stands in somebody else's tables is ever said to iptables-restore, whatever line ends and
-// quotes it has in it, and that what is ours is found and taken away all the same.
+// Proves that no text of foreign tables is ever passed to iptables-restore, whatever line ends and quotes it contains, and
+// that our own chains are found and removed all the same.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { foreignTablesIn, listenersIn, restoreText } from "../../../../src/container/rules/iptables-text.ts";
 
-const REMOVING = { hasZones: true, deviceName: String };
+const REMOVING = { hasZones: true, interfaceName: String };
 
 function saved(...lines: readonly string[]): string {
   return ["# made by a test", "*nat", ...lines, "COMMIT", ""].join("\n");
@@ -16,8 +16,8 @@ function linesOf(text: string): string[] {
   return text.split("\n").filter((line) => !["", "COMMIT"].includes(line));
 }
 
-test("our chains go with what leads to them, and nobody else's rules do", () => {
-  const { text, left } = restoreText(
+test("our chains are removed with the rules that jump to them, and foreign rules are not", () => {
+  const { text, emptied } = restoreText(
     undefined,
     saved(
       ":OUTPUT ACCEPT [0:0]",
@@ -31,36 +31,36 @@ test("our chains go with what leads to them, and nobody else's rules do", () => 
     REMOVING,
   );
   assert.deepEqual(linesOf(text), ["*nat", ":DNS11-QUERY - [0:0]", "-D OUTPUT -j DNS11-QUERY", "-X DNS11-QUERY"]);
-  assert.deepEqual(left, []);
+  assert.deepEqual(emptied, []);
 });
 
-test("a chain to which somebody else's rules lead is emptied and left, and they are as they were", () => {
+test("a chain to which foreign rules jump is only emptied, and these rules stay as they were", () => {
   for (const rule of [
     "-A OUTPUT -p udp -j DNS11-QUERY",
     "-A OUTPUT -g DNS11-QUERY",
     "-A MINE -j DNS11-QUERY",
     String.raw`-A OUTPUT -m comment --comment "two\" lines` + '\nof it" -j DNS11-QUERY',
   ]) {
-    const { text, left } = restoreText(undefined, saved(":DNS11-QUERY - [0:0]", `[0:0] ${rule}`), REMOVING);
+    const { text, emptied } = restoreText(undefined, saved(":DNS11-QUERY - [0:0]", `[0:0] ${rule}`), REMOVING);
     assert.deepEqual(linesOf(text), ["*nat", ":DNS11-QUERY - [0:0]"], rule);
-    assert.deepEqual(left, ["DNS11-QUERY"], rule);
+    assert.deepEqual(emptied, ["DNS11-QUERY"], rule);
   }
 });
 
-test("lines in a comment or in a name are nobody's rules", () => {
+test("lines in a comment or in a name are not rules", () => {
   const lies = ["[9:9] -A OUTPUT -j DNS11-QUERY", ":DNS11-QUERY - [0:0]", "-A INPUT -s host.name -j DNS11-QUERY"];
   const comment = saved(`[0:0] -A MINE -m comment --comment "x\n${lies.join("\n")}\n*raw\ny" -j RETURN`);
   assert.equal(restoreText(undefined, comment, REMOVING).text, "");
   const reply = "[7:7] -A DNS11-REPLY -s 127.0.0.11/32 -p udp --sport 9 -j SNAT --to-source :53";
   const quoted = saved(`[0:0] -A OUTPUT -m comment --comment "\n${reply}\n" -j RETURN`);
   assert.deepEqual([listenersIn(quoted), foreignTablesIn(quoted)], [[], ["nat"]]);
-  // A name is not quoted, so that its second line is taken for one of its own: then it is said in our words.
+  // A name is not quoted, so its second line looks like a rule; even then the output has only our own words.
   const named = saved(":DNS11-QUERY - [0:0]", "[0:0] -A x\n-A OUTPUT -j DNS11-QUERY");
-  const said = linesOf(restoreText(undefined, named, REMOVING).text);
-  assert.deepEqual(said, ["*nat", ":DNS11-QUERY - [0:0]", "-D OUTPUT -j DNS11-QUERY", "-X DNS11-QUERY"]);
+  const lines = linesOf(restoreText(undefined, named, REMOVING).text);
+  assert.deepEqual(lines, ["*nat", ":DNS11-QUERY - [0:0]", "-D OUTPUT -j DNS11-QUERY", "-X DNS11-QUERY"]);
 });
 
-test("a table is somebody else's as soon as one rule in it is, also one that only mentions us", () => {
+test("a table is foreign if one of its rules is, even one that only mentions our chains", () => {
   assert.deepEqual(foreignTablesIn(saved("[0:0] -A OUTPUT -j DNS11-QUERY", "[0:0] -A DNS11-QUERY -j RETURN")), []);
   assert.deepEqual(foreignTablesIn(saved('[0:0] -A OUTPUT -m comment --comment "of DNS11-QUERY" -j DROP')), ["nat"]);
 });

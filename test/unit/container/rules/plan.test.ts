@@ -1,4 +1,4 @@
-// Proves the rules that should stand in a namespace: which packets they touch, and in which order.
+// Proves the rules of a namespace: which packets they match, and in which order.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -41,7 +41,7 @@ function one(plans: readonly TablePlan[]): TablePlan {
   return plans[0] ?? assert.fail();
 }
 
-test("serving, queries go to our ports and replies leave from port 53, both in our zone", () => {
+test("serving: queries go to our ports and replies leave from port 53, both in our zone", () => {
   assert.deepEqual(one(servingPlan(INPUT)), {
     family: "ip",
     name: TABLE_NAME,
@@ -80,7 +80,7 @@ test("serving, queries go to our ports and replies leave from port 53, both in o
   });
 });
 
-test("draining, no query is touched, and replies to those that are here still are", () => {
+test("draining: queries are not redirected, and replies to earlier ones are still translated", () => {
   const serving = one(servingPlan(INPUT));
   const draining = one(drainingPlan(INPUT, []));
   assert.deepEqual(
@@ -95,7 +95,7 @@ test("draining, no query is touched, and replies to those that are here still ar
   assert.deepEqual(withoutRules(draining), withoutRules(serving));
 });
 
-test("on trial, the same is done to a probe's queries alone, and replies find their way", () => {
+test("on trial: only a probe's queries are redirected, and replies are translated", () => {
   const [serving, trial] = [one(servingPlan(INPUT)), one(trialPlan(INPUT))];
   for (const [index, { rules, ...chain }] of trial.chains.entries()) {
     const { rules: whole, ...same } = serving.chains[index] ?? assert.fail();
@@ -108,8 +108,8 @@ test("on trial, the same is done to a probe's queries alone, and replies find th
 });
 
 test("every captured address has its rules, both protocols each", () => {
-  const lead = { bind: OURS, fromInside: ["192.0.2.1", "192.0.2.2"], fromPods: [] };
-  const { chains } = one(servingPlan({ ...INPUT, capture: { ...CONTAINER_CAPTURE, redirects: [lead] } }));
+  const redirect = { bind: OURS, fromInside: ["192.0.2.1", "192.0.2.2"], fromPods: [] };
+  const { chains } = one(servingPlan({ ...INPUT, capture: { ...CONTAINER_CAPTURE, redirects: [redirect] } }));
   const destinations = chains.map(({ rules }) =>
     rules.flatMap(({ match }) => (match.destinationPort === 53 ? [match.destination] : [])),
   );
@@ -117,7 +117,7 @@ test("every captured address has its rules, both protocols each", () => {
   assert.deepEqual(destinations, [both, both, []]);
 });
 
-test("our own packets pass by before any rule that chooses a zone or another destination", () => {
+test("our own packets are accepted before any rule that sets a zone or another destination", () => {
   for (const plan of [trialPlan(INPUT), servingPlan(INPUT), drainingPlan(INPUT, [])].map(one)) {
     for (const { rules } of plan.chains) {
       const first = rules.findIndex(({ action }) => action.kind === "zone" || action.kind === "dnat");
@@ -126,11 +126,11 @@ test("our own packets pass by before any rule that chooses a zone or another des
   }
 });
 
-test("draining, TCP conversations that go on are still led to us, by their clients' ports; what is spared never is", () => {
+test("draining: open TCP connections are still redirected, by their client ports; spared ones never are", () => {
   const rules = one(drainingPlan(INPUT, [5000, 5001])).chains.flatMap((chain) => chain.rules);
-  const kept = rules.filter(({ match }) => match.destinationPort === 53);
+  const matching = rules.filter(({ match }) => match.destinationPort === 53);
   assert.deepEqual(
-    kept.map(({ match, action }) => [match.protocol, match.sourcePort, action.kind]),
+    matching.map(({ match, action }) => [match.protocol, match.sourcePort, action.kind]),
     [
       ["tcp", 5000, "zone"],
       ["tcp", 5001, "zone"],
@@ -171,7 +171,7 @@ function chainOf(plans: readonly TablePlan[], family: string, name: string): rea
   return chains.find((chain) => chain.name === name)?.rules ?? assert.fail(name);
 }
 
-test("a node has a table a family, and what pods ask is led to us, but not what comes in from Docker's networks", () => {
+test("a node has one table for each family: queries of pods are redirected, packets from Docker's networks are not", () => {
   const plans = servingPlan(NODE);
   assert.deepEqual(
     plans.map(({ family, chains }) => [
@@ -209,7 +209,7 @@ test("a node has a table a family, and what pods ask is led to us, but not what 
   ]);
 });
 
-test("only those who were led there reach our ports in a node; with 127.0.0.0/8 open, none of it", () => {
+test("in a node only redirected packets reach our ports; with 127.0.0.0/8 open, the guard covers all of it", () => {
   const guards = chainOf(servingPlan(NODE), "ip", "guard");
   const guard = (destination: string, protocol: string, destinationPort: number): object => ({
     match: { isFromOutside: true, protocol, destination, destinationPort, isNotDnat: true },
@@ -227,7 +227,7 @@ test("only those who were led there reach our ports in a node; with 127.0.0.0/8 
   ]);
 });
 
-test("a reply whose conversation was forgotten leaves with what pods asked", () => {
+test("a reply without a conntrack entry leaves from the address that the pods queried", () => {
   const rescued = chainOf(servingPlan(NODE), "ip", "reply").slice(2);
   assert.deepEqual(rescued, [
     {
@@ -241,7 +241,7 @@ test("a reply whose conversation was forgotten leaves with what pods asked", () 
   ]);
 });
 
-test("pods are led nowhere on trial, and guarded all the same", () => {
+test("on trial queries of pods are not redirected, but our ports are guarded", () => {
   const trial = trialPlan(NODE);
   assert.deepEqual(chainOf(trial, "ip", "pod-query"), [{ match: { interface: 7 }, action: { kind: "accept" } }]);
   assert.deepEqual(chainOf(trial, "ip", "guard"), chainOf(servingPlan(NODE), "ip", "guard"));

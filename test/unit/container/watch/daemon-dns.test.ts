@@ -1,5 +1,5 @@
-// Proves which list of its own an engine is believed to give its containers, if any: real processes that are called dockerd,
-// with real command lines and files.
+// Proves how the engine's own list of nameservers is determined: with real processes named dockerd, their command lines and
+// files.
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -14,7 +14,7 @@ const USUAL = "/etc/docker/daemon.json";
 class FakeDaemon implements Disposable {
   readonly #process: ChildProcess;
 
-  // A shell that waits for a word that never comes, and has the words of an engine in its command line.
+  // A shell that waits for input for ever, with an engine's arguments in its command line.
   constructor(machine: MachineRoot, words: readonly string[], program = "dockerd") {
     mkdirSync(machine.at("/usr/bin"), { recursive: true });
     copyFileSync(realpathSync("/bin/sh"), machine.at(`/usr/bin/${program}`));
@@ -38,7 +38,7 @@ function listOf({ words = [], files = {} }: Case, program?: string): readonly st
   using machine = new MachineRoot(files);
   using daemon = new FakeDaemon(machine, words, program);
   const host = { pid: daemon.pid, root: machine.root, sharesPids: true };
-  return new DaemonDns(() => host).readServers;
+  return new DaemonDns(() => host).readServers();
 }
 
 for (const [what, oneCase] of [
@@ -64,7 +64,8 @@ for (const [what, oneCase] of [
     { words: ["--config-file=/opt/d.json"], files: { "/opt/d.json": '{"dns":["192.0.2.1"]}' } },
   ],
 ] as const) {
-  test(`an engine with ${what} gives it to everybody`, () => assert.deepEqual(listOf(oneCase), ["192.0.2.1"]));
+  test(`an engine with ${what} gives the list to every container`, () =>
+    assert.deepEqual(listOf(oneCase), ["192.0.2.1"]));
 }
 
 for (const [what, oneCase] of [
@@ -76,19 +77,19 @@ for (const [what, oneCase] of [
   ["a file that is no settings", { files: { [USUAL]: "null" } }],
   ["servers in both places", { words: ["--dns", "192.0.2.1"], files: { [USUAL]: '{"dns":["192.0.2.2"]}' } }],
 ] as const) {
-  test(`of an engine with ${what} nobody can tell`, () => assert.equal(listOf(oneCase), undefined));
+  test(`the list of an engine with ${what} cannot be determined`, () => assert.equal(listOf(oneCase), undefined));
 }
 
-test("the file is looked for below the engine's own root, along its own links", () => {
+test("the file is read in the engine's own root, following its symlinks", () => {
   using machine = new MachineRoot({ "/usr/lib/engine.json": '{"dns":["192.0.2.1"]}' });
   mkdirSync(machine.at("/etc/docker"), { recursive: true });
   symlinkSync("/usr/lib/engine.json", machine.at(USUAL));
   using daemon = new FakeDaemon(machine, []);
   const host = { pid: daemon.pid, root: machine.root, sharesPids: true };
-  assert.deepEqual(new DaemonDns(() => host).readServers, ["192.0.2.1"]);
+  assert.deepEqual(new DaemonDns(() => host).readServers(), ["192.0.2.1"]);
 });
 
-test("a process of another name is no engine, so nobody can tell", () => {
+test("a process of another name is not an engine, so the list cannot be determined", () => {
   assert.equal(listOf({}, "systemd"), undefined);
 });
 
@@ -104,18 +105,18 @@ for (const [what, words, sharesPids, expected] of [
     using manager = new FakeDaemon(machine, [], "systemd");
     machine.write("/var/run/docker.pid", `${daemon.pid}`);
     const host = { pid: manager.pid, root: machine.root, sharesPids };
-    assert.deepEqual(new DaemonDns(() => host).readServers, expected);
+    assert.deepEqual(new DaemonDns(() => host).readServers(), expected);
   });
 }
 
-test("settings count as they were when the engine was met, until it is another one", () => {
+test("settings are read once for each engine process", () => {
   using machine = new MachineRoot();
   using daemon = new FakeDaemon(machine, []);
   let host = { pid: daemon.pid, root: machine.root, sharesPids: true };
   const dns = new DaemonDns(() => host);
-  assert.deepEqual(dns.readServers, []);
+  assert.deepEqual(dns.readServers(), []);
   machine.write(USUAL, '{"dns":["192.0.2.1"]}');
-  assert.deepEqual(dns.readServers, []);
+  assert.deepEqual(dns.readServers(), []);
   host = { ...host };
-  assert.deepEqual(dns.readServers, ["192.0.2.1"]);
+  assert.deepEqual(dns.readServers(), ["192.0.2.1"]);
 });

@@ -1,6 +1,6 @@
 /**
- * The follower against a scripted engine, for what a real one does not do on demand: lose an event, end a stream, answer
- * an inspect late, or in the words of another version.
+ * The follower against a scripted engine, for what a real one does not do on demand: lose an event, close a stream, answer
+ * an inspect late, or in the format of another version.
  */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, mock, test } from "node:test";
@@ -22,20 +22,20 @@ const INFO: EngineInfo = {
   isRootless: false,
 };
 
-/** An engine whose containers, events and moods are a test's to set. */
+/** An engine whose containers, events and failures the test controls. */
 class ScriptedEngine implements FollowedEngine {
   readonly running = new Map<string, ContainerJson>();
   inspected: string[] = [];
-  /** Inspects wait for this, as they do while a container starts. */
+  /** Inspects wait for this, as they do while a container is starting. */
   gate: Promise<void> = Promise.resolve();
-  /** By its id, what is answered for an image. */
+  /** The responses for images, by id. */
   images: (id: string) => Promise<ImageJson | undefined> = async () => undefined;
   imagesAsked: string[] = [];
   isAway = false;
   #push: (event: EngineEvent | "end") => void = () => undefined;
 
   async describe(): Promise<EngineInfo> {
-    if (this.isAway) throw new Fault("ENGINE_AWAY", "nobody");
+    if (this.isAway) throw new Fault("ENGINE_AWAY", "no engine");
     return INFO;
   }
 
@@ -158,12 +158,12 @@ function follow(others: Partial<FollowerHooks> = {}): Follower {
   return follower;
 }
 
-/** Lets everything that is ready happen. */
+/** Runs everything that is ready. */
 async function settle(): Promise<void> {
   for (let i = 0; i < 30; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-test("what runs at the start is inspected once, with its network, and then it is synced", async () => {
+test("containers that run at the start are inspected once, with their networks, before the follower is synced", async () => {
   engine.put("a");
   engine.put("b");
   follow();
@@ -187,7 +187,7 @@ test("an event marks its container, and only that one is inspected", async () =>
   assert.equal(known.get("a")?.name, "renamed");
 });
 
-test("network connect before the start (Pid 0, not running) is not taken for a running container; the start is", async () => {
+test("a network connect before the start (Pid 0, not running) does not make a running container; the start does", async () => {
   follow();
   await settle();
   engine.put("a", { isRunning: false });
@@ -200,7 +200,7 @@ test("network connect before the start (Pid 0, not running) is not taken for a r
   assert.equal(known.get("a")?.pid, 77);
 });
 
-test("an inspect that waits holds up nobody else, and marks that come meanwhile are not lost", async () => {
+test("a slow inspect does not delay others, and marks set meanwhile are not lost", async () => {
   engine.put("a");
   let open: () => void = () => undefined;
   engine.gate = new Promise((resolve) => (open = resolve));
@@ -218,7 +218,7 @@ test("an inspect that waits holds up nobody else, and marks that come meanwhile 
   assert.equal(known.get("a")?.endpoints[0]?.ipv4, "10.0.0.9");
 });
 
-test("a lost event is found by the next comparison of lists: one that came, one that went, one that joined anew", async () => {
+test("the next list reveals lost events: a new container, a removed one, and one that joined again", async () => {
   mock.timers.enable({ apis: ["setInterval"] });
   engine.put("stays");
   engine.put("goes");
@@ -236,7 +236,7 @@ test("a lost event is found by the next comparison of lists: one that came, one 
   assert.equal(known.get("rejoins")?.endpoints[0]?.endpointId, "another");
 });
 
-test("a lost stream is told, what is known stays known, and it is followed again", async () => {
+test("a closed stream is reported, the facts stay, and the follower reconnects", async () => {
   engine.put("a");
   const follower = follow();
   await settle();
@@ -250,10 +250,10 @@ test("a lost stream is told, what is known stays known, and it is followed again
   while (!follower.isConnected) await new Promise((resolve) => setTimeout(resolve, 5));
   await settle();
   assert.deepEqual([...known.keys()], ["a", "b"]);
-  assert.match(away[0] ?? "", /ended the stream/);
+  assert.match(away[0] ?? "", /closed the event stream/);
 });
 
-test("asked to look again, it inspects everything that is known; while the engine is away, when it is back", async () => {
+test("reinspect() inspects all known containers; while the engine is away, when it is back", async () => {
   engine.put("a");
   engine.put("b");
   const follower = follow();
@@ -274,7 +274,7 @@ test("asked to look again, it inspects everything that is known; while the engin
   assert.deepEqual(engine.inspected, ["a", "b", "a", "b"]);
 });
 
-test("a refusal that trying again will not change ends it", async () => {
+test("a final error ends the follower", async () => {
   engine.describe = async () => {
     throw new Fault("ENGINE_OTHER", "another one", { isFinal: true });
   };
@@ -286,7 +286,7 @@ test("a refusal that trying again will not change ends it", async () => {
 const IMAGE = `sha256:${"1".repeat(64)}`;
 const BAKED = { colour: "blue" };
 
-test("an image's labels are told from the container's own, and asked for once in the container's life", async () => {
+test("image labels are split from the container's own, once in a container's life", async () => {
   engine.images = async () => ({ Config: { Labels: BAKED } });
   for (const id of ["a", "b"]) engine.put(id, { image: IMAGE, labels: { ...BAKED, own: id } });
   engine.put("plain", { image: `sha256:${"2".repeat(64)}` });
@@ -302,7 +302,7 @@ test("an image's labels are told from the container's own, and asked for once in
   assert.deepEqual(engine.imagesAsked, [IMAGE]);
 });
 
-test("names are known while the image is asked; what labels decide waits for it", async () => {
+test("names are known while the image is being inspected; decisions about labels wait", async () => {
   let open: (json: ImageJson) => void = () => undefined;
   engine.images = async () => await new Promise((resolve) => (open = resolve));
   engine.put("a", { image: IMAGE, labels: BAKED });
@@ -317,7 +317,7 @@ test("names are known while the image is asked; what labels decide waits for it"
   assert.equal(synced, 1);
 });
 
-test("an image that answers late counts from then on, and until then as one that says nothing", async () => {
+test("labels of an image that is inspected late apply from then on, and count as unknown before", async () => {
   let open: (json: ImageJson) => void = () => undefined;
   engine.images = async () => await new Promise((resolve) => (open = resolve));
   engine.put("a", { image: IMAGE, labels: BAKED });
@@ -330,7 +330,7 @@ test("an image that answers late counts from then on, and until then as one that
   assert.deepEqual(known.get("a")?.labels, BAKED);
 });
 
-test("an engine that tells no image, has it no more or cannot say has all labels count as the image's", async () => {
+test("without an image, or if it is gone or cannot be inspected, all labels count as the image's", async () => {
   engine.images = async (id) => (id === IMAGE ? undefined : await Promise.reject(new Error("500")));
   engine.put("untold", { labels: BAKED });
   engine.put("gone", { labels: BAKED, image: IMAGE });
@@ -343,9 +343,9 @@ test("an engine that tells no image, has it no more or cannot say has all labels
   }
 });
 
-test("a defect in taking in an event, or a container, costs that one, and the engine is followed on", async () => {
-  const told: string[] = [];
-  guard.install((error, entrance) => told.push(`${entrance}: ${(error as Error).message}`));
+test("an internal error affects only that event or container, and the follower goes on", async () => {
+  const errors: string[] = [];
+  guard.install((error, entrance) => errors.push(`${entrance}: ${(error as Error).message}`));
   engine.put("a");
   engine.put("b");
   follow({
@@ -364,5 +364,5 @@ test("a defect in taking in an event, or a container, costs that one, and the en
   await settle();
   guard.uninstall();
   assert.deepEqual([...known.keys()], ["b", "c"]);
-  assert.deepEqual([told, away], [["engine: of a container", "engine: of an event"], []]);
+  assert.deepEqual([errors, away], [["engine: of a container", "engine: of an event"], []]);
 });

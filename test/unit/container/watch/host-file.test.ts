@@ -1,5 +1,5 @@
-// Proves that the host's resolv.conf is followed whatever is done to it: with real files, links and folders below a root
-// of the test's own, and the kernel's own watches.
+// Proves that changes of the host's resolv.conf are noticed however they are made: with real files, symlinks and folders in
+// a root folder of the test, and real inotify watches.
 
 import assert from "node:assert/strict";
 import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
@@ -16,7 +16,7 @@ const UPLINKS = "/run/systemd/resolve/resolv.conf";
 const A = "nameserver 192.0.2.1\n";
 const B = "nameserver 192.0.2.2\n";
 const STUB = "nameserver 127.0.0.53\noptions edns0 trust-ad\n";
-// Longer than whatever the file is given before it is believed.
+// Longer than every delay before the file is trusted.
 const QUIET_MS = LIMITS.hostFileMissingMs + LIMITS.hostFileBusyMs;
 
 class Followed {
@@ -56,14 +56,14 @@ function relink(machine: MachineRoot, path: string, target: string): void {
   renameSync(`${machine.at(path)}.new`, machine.at(path));
 }
 
-test("what is there at the start is known at once, and is no change", async (t) => {
+test("the file at the start is read at once and is not reported as a change", async (t) => {
   const followed = new Followed(t, machineOf(t, { [FILE]: A + B }));
   assert.equal(followed.now, "192.0.2.1 192.0.2.2");
   await pause(LIMITS.hostFileQuietMs * 2);
   assert.deepEqual(followed.changes, []);
 });
 
-// Everything that programs do to put other words into a file; each begins with A and ends with B.
+// The ways in which programs change a file; each starts with A and ends with B.
 for (const [what, act] of [
   ["written to in place", (machine) => machine.write(FILE, B)],
   [
@@ -110,7 +110,7 @@ for (const [what, act] of [
     },
   ],
 ] as const satisfies readonly (readonly [string, (machine: MachineRoot) => void])[]) {
-  test(`a file that is ${what} is followed, and then its changes are`, async (t) => {
+  test(`a file that is ${what} is noticed, and so are its later changes`, async (t) => {
     const machine = machineOf(t, { [FILE]: A });
     const followed = new Followed(t, machine);
     act(machine);
@@ -121,7 +121,7 @@ for (const [what, act] of [
   });
 }
 
-test("a link's target is followed, through folders that come and go, and so is the link", async (t) => {
+test("a symlink and its target are watched, through folders that come and go", async (t) => {
   const machine = machineOf(t, { [STUB_FILE]: A, "/run/other/resolv.conf": B });
   mkdirSync(machine.at("/etc"));
   relink(machine, FILE, "../run/systemd/resolve/stub-resolv.conf");
@@ -139,7 +139,7 @@ test("a link's target is followed, through folders that come and go, and so is t
   assert.deepEqual(followed.changes, ["192.0.2.2", "192.0.2.1", "192.0.2.2", "192.0.2.1"]);
 });
 
-test("links that are absolute stay inside the root, one after the other, and cannot climb out", async (t) => {
+test("absolute symlinks stay inside the root, and none can leave it", async (t) => {
   const machine = machineOf(t, { "/run/here/resolv.conf": A });
   mkdirSync(machine.at("/etc"));
   mkdirSync(machine.at("/var"));
@@ -151,7 +151,7 @@ test("links that are absolute stay inside the root, one after the other, and can
   await followed.waitFor("192.0.2.2");
 });
 
-test("links that lead in a circle are as good as no file, until they lead somewhere", async (t) => {
+test("a symlink loop counts as no file, until it is resolved", async (t) => {
   const machine = machineOf(t, {});
   mkdirSync(machine.at("/etc"));
   symlinkSync("other.conf", machine.at(FILE));
@@ -163,7 +163,7 @@ test("links that lead in a circle are as good as no file, until they lead somewh
   await followed.waitFor("192.0.2.1");
 });
 
-test("a file that appears later, with all its folders, is found", async (t) => {
+test("a file that appears later, with all its folders, is noticed", async (t) => {
   const machine = machineOf(t, {});
   const followed = new Followed(t, machine, "/opt/dns/resolv.conf");
   mkdirSync(machine.at("/opt"));
@@ -172,8 +172,8 @@ test("a file that appears later, with all its folders, is found", async (t) => {
   await followed.waitFor("192.0.2.1");
 });
 
-test("a file that another path writes to is followed", async (t) => {
-  // As the engine of a container whose resolv.conf is a mount of another engine's file.
+test("a file that is written by another path is noticed", async (t) => {
+  // As in a container whose resolv.conf is a bind mount of another engine's file.
   const machine = machineOf(t, { [FILE]: A });
   const followed = new Followed(t, machine);
   writeFileSync(`/proc/self/fd/${machine.root}${FILE}`, B);
@@ -192,10 +192,10 @@ test("a file that is empty or missing for a moment changes nothing", async (t) =
   assert.deepEqual([followed.now, followed.changes], ["192.0.2.1", []]);
 });
 
-test("a file that stays empty is believed, once, and one that comes back is, too", async (t) => {
+test("a file that stays empty is a change, once, and one that comes back is, too", async (t) => {
   const machine = machineOf(t, { [FILE]: A });
   const followed = new Followed(t, machine);
-  machine.write(FILE, "# nobody\n");
+  machine.write(FILE, "# empty\n");
   await followed.waitFor("");
   await pause(QUIET_MS);
   machine.write(FILE, B);
@@ -203,7 +203,7 @@ test("a file that stays empty is believed, once, and one that comes back is, too
   assert.deepEqual(followed.changes, ["", "192.0.2.2"]);
 });
 
-test("a burst of changes is one", async (t) => {
+test("a burst of changes is reported once", async (t) => {
   const machine = machineOf(t, { [FILE]: A });
   const followed = new Followed(t, machine);
   for (let last = 2; last <= 50; last++) machine.write(FILE, `nameserver 192.0.2.${last}\n`);
@@ -212,7 +212,7 @@ test("a burst of changes is one", async (t) => {
   assert.deepEqual(followed.changes, ["192.0.2.50"]);
 });
 
-test("changes that never stop are noticed all the same", async (t) => {
+test("changes that never stop are reported, too", async (t) => {
   const machine = machineOf(t, { [FILE]: A });
   const followed = new Followed(t, machine);
   const writer = setInterval(() => machine.write(FILE, B), LIMITS.hostFileQuietMs / 5);
@@ -220,15 +220,15 @@ test("changes that never stop are noticed all the same", async (t) => {
   await followed.waitFor("192.0.2.2");
 });
 
-test("other words around the same servers are no change", async (t) => {
+test("other text around the same servers is not a change", async (t) => {
   const machine = machineOf(t, { [FILE]: A });
   const followed = new Followed(t, machine);
-  machine.write(FILE, `# a comment\nsearch example.org\noptions ndots:2\n${A}nameserver nobody\n`);
+  machine.write(FILE, `# a comment\nsearch example.org\noptions ndots:2\n${A}nameserver invalid\n`);
   await pause(QUIET_MS);
   assert.deepEqual(followed.changes, []);
 });
 
-test("behind the stub of systemd-resolved stand the servers that it asks, and a change of those is one", async (t) => {
+test("the upstreams of systemd-resolved's stub are used as backups, and their change is a change", async (t) => {
   const machine = machineOf(t, { [FILE]: STUB, [UPLINKS]: `${A}nameserver 127.0.0.1\nnameserver ::1\n` });
   const followed = new Followed(t, machine);
   assert.equal(followed.now, "127.0.0.53 (192.0.2.1)");
@@ -242,7 +242,7 @@ test("behind the stub of systemd-resolved stand the servers that it asks, and a 
   assert.deepEqual(followed.changes, ["127.0.0.53 (192.0.2.2)", "192.0.2.1", "127.0.0.54 (192.0.2.1)"]);
 });
 
-test("a change of the servers behind the stub counts even where too many are named to use them all", async (t) => {
+test("a change of the stub's upstreams is reported even if there are too many to use", async (t) => {
   const many = Array.from({ length: LIMITS.hostServers }, (_, index) => `nameserver 192.0.2.${index}\n`).join("");
   const machine = machineOf(t, { [FILE]: STUB, [UPLINKS]: many });
   const followed = new Followed(t, machine);
@@ -252,7 +252,7 @@ test("a change of the servers behind the stub counts even where too many are nam
   assert.deepEqual(followed.changes, [before]);
 });
 
-test("the stub without its uplinks for a moment, as systemd-resolved starts anew, changes nothing", async (t) => {
+test("a stub without upstreams for a moment, as when systemd-resolved restarts, changes nothing", async (t) => {
   const machine = machineOf(t, { [FILE]: STUB, [UPLINKS]: A });
   const followed = new Followed(t, machine);
   rmSync(machine.at("/run/systemd"), { recursive: true });
@@ -262,7 +262,7 @@ test("the stub without its uplinks for a moment, as systemd-resolved starts anew
   assert.deepEqual([followed.now, followed.changes], ["127.0.0.53 (192.0.2.1)", []]);
 });
 
-test("another root, as after the engine's restart, is looked at when it is said, and followed from then on", async (t) => {
+test("another root, as after a restart of the engine, is used after reread() and watched from then on", async (t) => {
   const [first, second] = [machineOf(t, { [FILE]: A }), machineOf(t, { [FILE]: B })];
   const place = { root: first.root };
   const followed = new Followed(t, place);
@@ -275,7 +275,7 @@ test("another root, as after the engine's restart, is looked at when it is said,
   assert.deepEqual(followed.changes, ["192.0.2.2", "192.0.2.1"]);
 });
 
-test("after close() nothing is followed", async (t) => {
+test("after close() nothing is watched", async (t) => {
   const machine = machineOf(t, { [FILE]: A });
   const followed = new Followed(t, machine);
   machine.write(FILE, B);
@@ -295,7 +295,7 @@ for (const [what, text, expected] of [
   });
 }
 
-test("all are asked from the host at port 53, and only what stands behind a stub is a backup", () => {
+test("all servers are queried from the host at port 53, and only the upstreams of a stub are backups", () => {
   using machine = new MachineRoot({ [FILE]: STUB, [UPLINKS]: `${A}nameserver 127.0.0.53\n` });
   assert.deepEqual(readHostServers(machine).servers, [
     { from: "host", address: "127.0.0.53", port: 53 },
@@ -308,7 +308,7 @@ test("all are asked from the host at port 53, and only what stands behind a stub
   ]);
 });
 
-test("a file that is longer than what is read of it ends with its last whole line", () => {
+test("a file over the size limit is read up to the last whole line", () => {
   const line = "nameserver 192.0.2.1\n";
   using machine = new MachineRoot({
     [FILE]: `#${"-".repeat(64 * 1024 - line.length - 20)}\n${line}nameserver 192.0.2.255\n`,
@@ -316,7 +316,7 @@ test("a file that is longer than what is read of it ends with its last whole lin
   assert.deepEqual(readHostServers(machine).nameservers, ["192.0.2.1"]);
 });
 
-test("what is no address is kept, so that it can be told", () => {
+test("invalid addresses are returned for a warning", () => {
   using machine = new MachineRoot({ [FILE]: `nameserver dns.example\n${A}` });
   assert.deepEqual(readHostServers(machine).invalid, ["dns.example"]);
 });

@@ -1,4 +1,4 @@
-// Proves what of a container's resolv.conf is believed: nothing that its root could gain by writing it.
+// Proves what is trusted in a container's resolv.conf: nothing that its root could gain from by forging it.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ const UNKNOWN: NameserversFact = { kind: "unknown" };
 const HOSTS: NameserversFact = { kind: "host", isNdotsSet: false };
 const OVERRIDDEN = "[nameservers options]";
 
-test("a list from the host's file is the host's as it is now, where that is followed, whatever the comment lists", () => {
+test("a list from the host's file is the host's current list, if the host is followed, whatever the comment lists", () => {
   for (const list of [
     "[host(127.0.0.53) host(fe80::53%eth0)]",
     "[host(192.0.2.66)]",
@@ -27,7 +27,7 @@ test("a list from the host's file is the host's as it is now, where that is foll
   assert.deepEqual(followed({ resolvConf: file("[host(127.0.0.53)]", "[search options]") }), HOSTS);
 });
 
-test("what --dns gave is asked, whatever the file says", () => {
+test("--dns is used, whatever the file says", () => {
   const dns = ["192.0.2.9"];
   for (const resolvConf of [
     undefined,
@@ -50,7 +50,7 @@ test("what --dns gave is asked, whatever the file says", () => {
 });
 
 for (const engineVersion of [26, 28]) {
-  test(`a list of the daemon's is asked only as the daemon's settings have it, on ${engineVersion}`, () => {
+  test(`a list of the daemon is used only as in the daemon's settings, on ${engineVersion}`, () => {
     for (const followsHost of [true, false]) {
       const given = { engineVersion, followsHost, daemonDns: (): readonly string[] => DAEMONS };
       assert.deepEqual(
@@ -73,7 +73,7 @@ for (const engineVersion of [26, 28]) {
     }
   });
 
-  test(`where the daemon's settings are not known, no comment is believed, on ${engineVersion}`, () => {
+  test(`if the daemon's settings are unknown, no comment is trusted, on ${engineVersion}`, () => {
     for (const followsHost of [true, false]) {
       for (const resolvConf of [file("[host(127.0.0.53)]"), file("[192.0.2.1]", OVERRIDDEN)]) {
         assert.deepEqual(nameservers({ engineVersion, followsHost, resolvConf, daemonDns: () => undefined }), UNKNOWN);
@@ -81,7 +81,7 @@ for (const engineVersion of [26, 28]) {
     }
   });
 
-  test(`a list that nobody gave is not believed, on ${engineVersion}`, () => {
+  test(`a list without an origin is not trusted, on ${engineVersion}`, () => {
     for (const followsHost of [true, false]) {
       const resolvConf = file("[192.0.2.66]", OVERRIDDEN);
       assert.deepEqual(nameservers({ engineVersion, followsHost, resolvConf }), UNKNOWN);
@@ -89,7 +89,7 @@ for (const engineVersion of [26, 28]) {
   });
 }
 
-test("a list from the host's file is asked as the engine recorded it, where the host's file is not followed", () => {
+test("a list from the host's file is used as recorded by the engine, if the host is not followed", () => {
   assert.deepEqual(nameservers({ resolvConf: file("[host(127.0.0.53) 10.0.0.53 host(fe80::53%eth0)]") }), {
     kind: "listed",
     servers: [
@@ -102,7 +102,7 @@ test("a list from the host's file is asked as the engine recorded it, where the 
   });
 });
 
-test("a server that the host's own file does not name is not believed, and neither is the rest", () => {
+test("a server that is not in the host's file makes the whole list untrusted", () => {
   for (const forged of [
     "host(192.0.2.66)",
     "host(127.0.0.1)",
@@ -116,13 +116,13 @@ test("a server that the host's own file does not name is not believed, and neith
   }
 });
 
-test("a server that the engine asks from inside is not asked from the host because the file says so", () => {
+test("a server that the engine queries from inside is not queried from the host because of a comment", () => {
   const resolvConf = file("[host(10.0.0.53)]");
   assert.deepEqual(nameservers({ resolvConf, engineVersion: 26 }), UNKNOWN);
   assert.notDeepEqual(nameservers({ resolvConf, engineVersion: 28 }), UNKNOWN);
 });
 
-test("the host's own 127.0.0.11 is believed, as it is inside docker-in-docker", () => {
+test("127.0.0.11 as the host's server is trusted, as in docker-in-docker", () => {
   assert.notDeepEqual(nameservers({ resolvConf: file("[host(127.0.0.11)]") }), UNKNOWN);
 });
 
@@ -153,7 +153,7 @@ for (const [word, expected] of [
   ["internal", false],
   ["else", false],
 ] as const) {
-  test(`ndots that came from "${word}" ${expected ? "was" : "was not"} set by somebody`, () => {
+  test(`ndots from "${word}" ${expected ? "counts" : "does not count"} as set`, () => {
     const resolvConf = `${file("[127.0.0.53]")}# Option ndots from: ${word}\n`;
     for (const fact of [
       nameservers({ resolvConf }),
@@ -165,7 +165,7 @@ for (const [word, expected] of [
   });
 }
 
-test("an engine that records nothing has the host's list, if it surely has no other", () => {
+test("for an engine that records nothing the host's list is used, if it certainly has no other", () => {
   const input = { engineVersion: 20, resolvConf: "nameserver 127.0.0.11\noptions ndots:0\n" };
   assert.deepEqual(followed(input), HOSTS);
   assert.deepEqual(followed({ ...input, daemonDns: () => undefined }), UNKNOWN);
@@ -179,7 +179,7 @@ for (const [options, expected] of [
   [["timeout:1", "ndots:2"], true],
   [["edns0"], false],
 ] as const) {
-  test(`an engine that records nothing has ndots ${expected ? "" : "not "}set by "${options.join(" ")}"`, () => {
+  test(`on an engine that records nothing, "${options.join(" ")}" ${expected ? "sets" : "does not set"} ndots`, () => {
     const fact = nameservers({ engineVersion: 20, dns: ["192.0.2.1"], dnsOptions: options });
     assert.ok(fact.kind === "listed" && fact.isNdotsSet === expected);
   });
@@ -211,7 +211,7 @@ function followed(parts: Partial<NameserversInput>): NameserversFact {
   return nameservers({ followsHost: true, ...parts });
 }
 
-/** On an engine that records its lists and surely gives none of its own. */
+/** On an engine that records its lists and has none of its own. */
 function nameservers(parts: Partial<NameserversInput>): NameserversFact {
   return nameserversOf({
     resolvConf: undefined,

@@ -1,4 +1,4 @@
-// Proves what is understood of a resolv.conf: as engines from 26 on understand the host's.
+// Proves that a resolv.conf is parsed as engines from 26 on parse the host's.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -22,10 +22,10 @@ for (const [what, text] of [
   ["comments", "# nameserver 192.0.2.1\n; nameserver 192.0.2.1\n#nameserver 192.0.2.1\n"],
   ["comments after blanks", "  # nameserver 192.0.2.1\n\t;nameserver 192.0.2.1\n"],
   ["directives without a value", "nameserver\nsearch\noptions\ndomain \n"],
-  ["directives that nobody knows", "sortlist 192.0.2.0/24\nlookup file bind\nnameservers 192.0.2.1\n"],
+  ["unknown directives", "sortlist 192.0.2.0/24\nlookup file bind\nnameservers 192.0.2.1\n"],
   ["directives in capitals", "NAMESERVER 192.0.2.1\n"],
 ] as const) {
-  test(`${what} count for nothing`, () => assert.deepEqual(parseResolvConf(text), NOTHING));
+  test(`${what} are ignored`, () => assert.deepEqual(parseResolvConf(text), NOTHING));
 }
 
 for (const [what, line, address] of [
@@ -40,7 +40,7 @@ for (const [what, line, address] of [
   test(`a nameserver ${what}`, () => assert.deepEqual(parseResolvConf(line).nameservers, [address]));
 }
 
-test("what is no address is kept apart, and the others count", () => {
+test("invalid addresses are returned separately, and the others are used", () => {
   const bad = ["dns.example", "192.0.2", "192.0.2.256", "192.0.2.1:53", "[2001:db8::1]", "192.0.2.1%eth0", "#"];
   const text = [...bad, "192.0.2.1"].map((address) => `nameserver ${address}\n`).join("");
   const { nameservers, invalid } = parseResolvConf(text);
@@ -48,13 +48,13 @@ test("what is no address is kept apart, and the others count", () => {
   assert.deepEqual(invalid, bad);
 });
 
-test("the last search or domain counts, whole", () => {
+test("the last search or domain line applies", () => {
   assert.deepEqual(parseResolvConf("search a.test b.test\ndomain c.test\n").search, ["c.test"]);
   assert.deepEqual(parseResolvConf("domain c.test\nsearch a.test # b.test\n").search, ["a.test", "#", "b.test"]);
   assert.deepEqual(parseResolvConf("search a.test\nsearch\n").search, ["a.test"]);
 });
 
-test("options of all lines count", () => {
+test("options of all lines apply", () => {
   const { options } = parseResolvConf("options edns0 trust-ad\nnameserver 192.0.2.1\noptions timeout:1  rotate\n");
   assert.deepEqual(options, ["edns0", "trust-ad", "timeout:1", "rotate"]);
 });
@@ -68,7 +68,7 @@ for (const [options, expected] of [
   ["ndots:many", true],
   ["ndotsy:1", false],
 ] as const) {
-  test(`"${options.replace("\n", ", ")}" ${expected ? "says" : "does not say"} something of ndots`, () => {
+  test(`"${options.replace("\n", ", ")}" ${expected ? "sets" : "does not set"} ndots`, () => {
     assert.equal(parseResolvConf(`options ${options}\n`).isNdotsSet, expected);
   });
 }

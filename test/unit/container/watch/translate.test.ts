@@ -1,4 +1,4 @@
-// Proves the translation of what engines tell, of the versions that differ.
+// Proves the translation of the engine's JSON into facts, for the versions that differ.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -18,7 +18,7 @@ const ID = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 const SHORT_ID = "0123456789ab";
 const NAMESERVERS = { kind: "unknown" } as const;
 
-// As 20.10 tells it: no DNSNames, and the short id among the aliases.
+// As reported by 20.10: no DNSNames, and the short id among the aliases.
 const OLD_ENDPOINT: EndpointJson = {
   Links: ["db:store"],
   Aliases: ["shared", SHORT_ID],
@@ -30,7 +30,7 @@ const OLD_ENDPOINT: EndpointJson = {
   GlobalIPv6Address: "",
 };
 
-// As 28 tells it.
+// As reported by 28.
 const NEW_ENDPOINT: EndpointJson = {
   ...OLD_ENDPOINT,
   Aliases: ["shared"],
@@ -82,19 +82,19 @@ test("a container of a current engine becomes a fact", () => {
   });
 });
 
-test("an engine that tells no DNS names has them put together: name, aliases, short id, hostname, each once", () => {
+test("without DNSNames the names are composed: name, aliases, short id, hostname, each once", () => {
   assert.deepEqual(namesOf(OLD_ENDPOINT), ["web", "shared", SHORT_ID, "host1"]);
   assert.deepEqual(namesOf({ ...OLD_ENDPOINT, Aliases: null }), ["web", SHORT_ID, "host1"]);
   assert.deepEqual(namesOf({ ...OLD_ENDPOINT, Aliases: ["web", "host1"] }), ["web", "host1", SHORT_ID]);
   assert.deepEqual(namesOf({ ...OLD_ENDPOINT, DNSNames: null }), ["web", "shared", SHORT_ID, "host1"]);
 });
 
-test("where the hostname is the short id, as it is by default, it is one name", () => {
+test("a hostname equal to the short id, as by default, is one name", () => {
   const json = { ...CONTAINER, Config: { Hostname: SHORT_ID }, NetworkSettings: { Networks: { one: OLD_ENDPOINT } } };
   assert.deepEqual(containerFact(json, NAMESERVERS).endpoints[0]?.names, ["web", "shared", SHORT_ID]);
 });
 
-test("an engine that tells that there are no DNS names is believed", () => {
+test("an empty list of DNSNames is used as it is", () => {
   assert.deepEqual(namesOf({ ...OLD_ENDPOINT, DNSNames: [] }), []);
 });
 
@@ -106,20 +106,20 @@ test("a container of an old engine has neither IPv6 nor a gateway priority", () 
   );
 });
 
-test("a network that the container is only configured for, or not joined to yet, is no endpoint", () => {
+test("a network that is only configured, or not joined yet, has no endpoint", () => {
   for (const endpoint of [{}, { ...OLD_ENDPOINT, EndpointID: "" }, { ...OLD_ENDPOINT, NetworkID: "" }]) {
     assert.deepEqual(factWith(endpoint).endpoints, []);
   }
 });
 
-test("what is no address is none, whatever the engine writes for it", () => {
+test("an invalid address counts as none", () => {
   for (const text of ["", "invalid IP", "<nil>", "172.20.0.2/16"]) {
     const [endpoint] = factWith({ ...NEW_ENDPOINT, IPAddress: text, Gateway: text }).endpoints;
     assert.deepEqual([endpoint?.ipv4, endpoint?.ipv4Gateway], [undefined, undefined], text);
   }
 });
 
-test("a container of which next to nothing is told becomes a fact, too", () => {
+test("a nearly empty container becomes a fact, too", () => {
   const fact = containerFact({ Id: ID, Name: "web" }, NAMESERVERS);
   assert.deepEqual(
     [fact.name, fact.pid, fact.sandboxKey, fact.networkMode, fact.labels, fact.endpoints],
@@ -142,7 +142,7 @@ test("a container is up while it runs, paused or not, and not between two starts
   );
 });
 
-test("a network becomes a fact, local and not internal unless told otherwise", () => {
+test("a network becomes a fact, by default local and not internal", () => {
   const bare = { id: "net1", name: "one", driver: "", scope: "local", isInternal: false };
   assert.deepEqual(networkFact({ Id: "net1", Name: "one" }), bare);
   assert.deepEqual(networkFact({ Id: "net1", Name: "one", Driver: "overlay", Scope: "swarm", Internal: true }), {
@@ -160,7 +160,7 @@ const LISTED: ListedJson = {
   NetworkSettings: { Networks: { one: NEW_ENDPOINT } },
 };
 
-test("what a list shows of a container equals what is known of it, until something changes", () => {
+test("the fingerprint of a list entry equals that of the fact, until something changes", () => {
   const known = knownFingerprint(containerFact(CONTAINER, NAMESERVERS));
   assert.equal(listedFingerprint(LISTED), known);
   const two = { ...NEW_ENDPOINT, EndpointID: "end2" };
@@ -184,7 +184,7 @@ test("what a list shows of a container equals what is known of it, until somethi
   }
 });
 
-test("neither the order of networks nor one that is only configured makes a difference in a list", () => {
+test("neither the order of networks nor one that is only configured changes the fingerprint", () => {
   const two = { ...NEW_ENDPOINT, EndpointID: "end2" };
   const fact = containerFact({ ...CONTAINER, NetworkSettings: { Networks: { one: NEW_ENDPOINT, two } } }, NAMESERVERS);
   const listed = { ...LISTED, NetworkSettings: { Networks: { three: {}, two, one: NEW_ENDPOINT } } };

@@ -1,4 +1,4 @@
-// Proves what follows from how dns11 died: with a clock that the test sets.
+// Proves the decisions that follow crashes, with a simulated clock.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -16,100 +16,103 @@ const SOON_MS = 10_000;
 const attaching = (containerId: string) => ({ doing: "attaching", containerId }) as const;
 const answering = (containerId: string) => ({ doing: "answering", containerId }) as const;
 
-class Lives {
+class Runs {
   readonly folder = mkdtempSync(join(parent, "x-"));
   nowMs = 1_000_000;
 
-  // A process that finds what the one before left.
-  next(words: ReturnType<typeof attaching | typeof answering> | null | undefined, afterMs = SOON_MS): CrashHistory {
+  // A process that starts after the previous one ended as `words` say.
+  next(context: ReturnType<typeof attaching | typeof answering> | null | undefined, afterMs = SOON_MS): CrashHistory {
     this.nowMs += afterMs;
-    const deaths = this.look();
-    deaths.note(words);
-    return deaths;
+    const history = this.open();
+    history.recordEnd(context);
+    return history;
   }
 
-  look(): CrashHistory {
+  open(): CrashHistory {
     return new CrashHistory(this.folder, assert.ifError, () => this.nowMs);
   }
 }
 
-test("one death is nobody's fault, two make a suspect, three a quarantine", () => {
-  const lives = new Lives();
-  const one = lives.next(attaching("a"));
-  assert.deepEqual([one.isSuspect("a"), one.of("a")], [false, undefined]);
-  const two = lives.next(attaching("a"));
-  assert.deepEqual([two.isSuspect("a"), two.isSuspect("b"), two.of("a")], [true, false, undefined]);
-  const three = lives.next(attaching("a"));
-  const { doing, times, untilMs } = three.of("a") ?? assert.fail();
-  assert.deepEqual([doing, times, untilMs], ["attaching", 1, lives.nowMs + LIMITS.quarantineMs]);
-  assert.equal(three.isSuspect("a"), false, "it is not attached at all");
+test("one crash has no consequence, two make a suspect, three a quarantine", () => {
+  const runs = new Runs();
+  const one = runs.next(attaching("a"));
+  assert.deepEqual([one.isSuspect("a"), one.quarantineOf("a")], [false, undefined]);
+  const two = runs.next(attaching("a"));
+  assert.deepEqual([two.isSuspect("a"), two.isSuspect("b"), two.quarantineOf("a")], [true, false, undefined]);
+  const three = runs.next(attaching("a"));
+  const { doing, times, untilMs } = three.quarantineOf("a") ?? assert.fail();
+  assert.deepEqual([doing, times, untilMs], ["attaching", 1, runs.nowMs + LIMITS.quarantineMs]);
+  assert.equal(three.isSuspect("a"), false, "a quarantined container is not attached at all");
   assert.equal(three.nextEndMs, untilMs);
 });
 
-test("deaths that are long apart, of several containers, or of none, are no row", () => {
-  for (const lives of [
+test("crashes far apart, of several containers, or without a container, are not consecutive", () => {
+  for (const [contextOf, afterMs] of [
     [() => attaching("a"), LIMITS.crashWindowMs + 1],
     [(index: number) => answering(index % 2 === 0 ? "a" : "b"), SOON_MS],
     [(index: number) => (index % 3 === 2 ? null : answering("a")), SOON_MS],
     [(index: number) => (index % 3 === 2 ? undefined : answering("a")), SOON_MS],
   ] as const) {
-    const world = new Lives();
-    for (let index = 0; index < 12; index++) world.next(lives[0](index), lives[1]);
-    assert.deepEqual([world.look().of("a"), world.look().of("b")], [undefined, undefined]);
+    const runs = new Runs();
+    for (let index = 0; index < 12; index++) runs.next(contextOf(index), afterMs);
+    assert.deepEqual([runs.open().quarantineOf("a"), runs.open().quarantineOf("b")], [undefined, undefined]);
   }
 });
 
-test("attaching and answering are told apart, and both count for the container", () => {
-  const lives = new Lives();
-  lives.next(attaching("a"));
-  lives.next(attaching("a"));
-  assert.equal(lives.next(answering("a")).of("a")?.doing, "answering");
+test("attaching and answering are distinguished, and both count for the container", () => {
+  const runs = new Runs();
+  runs.next(attaching("a"));
+  runs.next(attaching("a"));
+  assert.equal(runs.next(answering("a")).quarantineOf("a")?.doing, "answering");
 });
 
-test("a quarantine ends, and the next one is twice as long, up to a bound", () => {
-  const lives = new Lives();
+test("a quarantine ends, and the next one is twice as long, up to a limit", () => {
+  const runs = new Runs();
   const lengths: number[] = [];
   for (let round = 0; round < 7; round++) {
-    for (let death = 0; death < LIMITS.crashesUntilQuarantine; death++) lives.next(answering("a"));
-    const { untilMs } = lives.look().of("a") ?? assert.fail();
-    lengths.push((untilMs - lives.nowMs) / LIMITS.quarantineMs);
-    lives.nowMs = untilMs;
-    assert.equal(lives.look().of("a"), undefined);
+    for (let crash = 0; crash < LIMITS.crashesUntilQuarantine; crash++) runs.next(answering("a"));
+    const { untilMs } = runs.open().quarantineOf("a") ?? assert.fail();
+    lengths.push((untilMs - runs.nowMs) / LIMITS.quarantineMs);
+    runs.nowMs = untilMs;
+    assert.equal(runs.open().quarantineOf("a"), undefined);
   }
   assert.deepEqual(lengths, [1, 2, 4, 8, 16, 24, 24]);
 });
 
-test("whoever is released is as if nothing had happened", () => {
-  const lives = new Lives();
-  for (let death = 0; death < LIMITS.crashesUntilQuarantine; death++) lives.next(attaching("a"));
-  const deaths = lives.look();
-  assert.deepEqual([deaths.release("a"), deaths.release("a"), deaths.of("a")], [true, false, undefined]);
-  assert.equal(lives.look().of("a"), undefined, "on disk, too");
-  assert.equal(lives.next(attaching("a")).isSuspect("a"), false);
+test("a released container starts with a clean history", () => {
+  const runs = new Runs();
+  for (let crash = 0; crash < LIMITS.crashesUntilQuarantine; crash++) runs.next(attaching("a"));
+  const history = runs.open();
+  assert.deepEqual([history.release("a"), history.release("a"), history.quarantineOf("a")], [true, false, undefined]);
+  assert.equal(runs.open().quarantineOf("a"), undefined, "also on disk");
+  assert.equal(runs.next(attaching("a")).isSuspect("a"), false);
 });
 
-test("only so many containers are kept in mind", () => {
-  const lives = new Lives();
+test("the number of remembered containers is limited", () => {
+  const runs = new Runs();
   for (let container = 0; container < LIMITS.quarantinesKept + 5; container++) {
-    for (let death = 0; death < LIMITS.crashesUntilQuarantine; death++) lives.next(attaching(`c${container}`), 1);
+    for (let crash = 0; crash < LIMITS.crashesUntilQuarantine; crash++) runs.next(attaching(`c${container}`), 1);
   }
-  const deaths = lives.look();
-  const kept = Array.from({ length: LIMITS.quarantinesKept + 5 }, (_, index) => deaths.of(`c${index}`) !== undefined);
+  const history = runs.open();
+  const kept = Array.from(
+    { length: LIMITS.quarantinesKept + 5 },
+    (_, index) => history.quarantineOf(`c${index}`) !== undefined,
+  );
   assert.deepEqual([kept.filter(Boolean).length, kept.at(-1), kept[0]], [LIMITS.quarantinesKept, true, false]);
 });
 
-test("a damaged file tells of no deaths, and a folder that is not there costs the memory alone", () => {
-  const lives = new Lives();
+test("a damaged file means no crashes, and without a folder the history is kept in memory", () => {
+  const runs = new Runs();
   for (const text of ["", "{", "[]", '{"deaths":1}', '{"deaths":[{}],"quarantines":{"a":{"untilMs":"x"}}}']) {
-    writeFileSync(join(lives.folder, "deaths.json"), text);
-    assert.equal(lives.look().of("a"), undefined, text);
+    writeFileSync(join(runs.folder, "deaths.json"), text);
+    assert.equal(runs.open().quarantineOf("a"), undefined, text);
   }
-  const told: unknown[] = [];
-  const nowhere = new CrashHistory(
-    join(lives.folder, "none"),
-    (error) => told.push(error),
-    () => lives.nowMs,
+  const errors: unknown[] = [];
+  const inMemory = new CrashHistory(
+    join(runs.folder, "none"),
+    (error) => errors.push(error),
+    () => runs.nowMs,
   );
-  for (let death = 0; death < LIMITS.crashesUntilQuarantine; death++) nowhere.note(attaching("a"));
-  assert.ok(nowhere.of("a") !== undefined && told.length > 0);
+  for (let crash = 0; crash < LIMITS.crashesUntilQuarantine; crash++) inMemory.recordEnd(attaching("a"));
+  assert.ok(inMemory.quarantineOf("a") !== undefined && errors.length > 0);
 });

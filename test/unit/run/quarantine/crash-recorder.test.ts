@@ -1,4 +1,4 @@
-// Proves what the next process learns of one that died: of a real process, which really dies, while it does something.
+// Proves what the next process learns about a crash, with real processes that are killed at work.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -9,11 +9,11 @@ import { after, test } from "node:test";
 
 import { CrashRecorder } from "../../../../src/run/quarantine/crash-recorder.ts";
 
-const BLACK_BOX = new URL("../../../../src/run/quarantine/crash-recorder.js", import.meta.url).href;
+const CRASH_RECORDER = new URL("../../../../src/run/quarantine/crash-recorder.js", import.meta.url).href;
 const GUARD = new URL("../../../../src/base/lib/guard.js", import.meta.url).href;
 const ID = "c".repeat(64);
 
-const parent = mkdtempSync(join(tmpdir(), "d11-box-"));
+const parent = mkdtempSync(join(tmpdir(), "d11-recorder-"));
 after(() => rmSync(parent, { recursive: true }));
 let folders = 0;
 
@@ -21,49 +21,49 @@ function newFolder(): string {
   return mkdtempSync(join(parent, `${folders++}-`));
 }
 
-// A process that opens the box, gives asker 5000 a container, and ends as it is told.
-function lived(folder: string, ending: string): number | NodeJS.Signals | null {
+// A process that opens the recorder, assigns client 5000 to a container, and runs `ending`.
+function runProcess(folder: string, ending: string): number | NodeJS.Signals | null {
   const program = `
-    import { CrashRecorder } from "${BLACK_BOX}";
+    import { CrashRecorder } from "${CRASH_RECORDER}";
     import { guard } from "${GUARD}";
-    const box = CrashRecorder.open(${JSON.stringify(folder)});
-    guard.install(() => undefined, box.currentClient);
-    box.setContainer(5000, "${ID}");
+    const recorder = CrashRecorder.open(${JSON.stringify(folder)});
+    guard.install(() => undefined, recorder.currentClient);
+    recorder.setContainer(5000, "${ID}");
     const die = () => process.kill(process.pid, "SIGKILL");
     ${ending}`;
   const { status, signal } = spawnSync(process.execPath, ["--input-type=module", "--eval", program]);
   return status ?? signal;
 }
 
-for (const [what, ending, how, words] of [
+for (const [what, ending, end, context] of [
   ["it answers", "guard.run('udp', 5000, die);", "SIGKILL", { doing: "answering", containerId: ID }],
   [
-    "it answers one from within another's work",
+    "it answers one client from within another client's work",
     "guard.run('udp', 1, () => { guard.run('upstream', 5000, die); });",
     "SIGKILL",
     { doing: "answering", containerId: ID },
   ],
-  ["it attaches", `box.attaching("${ID}", die);`, "SIGKILL", { doing: "attaching", containerId: ID }],
+  ["it attaches", `recorder.attaching("${ID}", die);`, "SIGKILL", { doing: "attaching", containerId: ID }],
   ["it is idle", "guard.run('udp', 5000, () => {}); die();", "SIGKILL", null],
-  ["it works for one that nobody knows", "guard.run('udp', 4999, die);", "SIGKILL", null],
+  ["it works for an unknown client", "guard.run('udp', 4999, die);", "SIGKILL", null],
   [
-    "it works for one whose place another has",
-    "box.setContainer(5000 + 4096, 'x'); guard.run('udp', 5000, die);",
+    "it works for a client whose slot another one has taken",
+    "recorder.setContainer(5000 + 4096, 'x'); guard.run('udp', 5000, die);",
     "SIGKILL",
     null,
   ],
-  ["it has ended by itself", "box.close(); die();", "SIGKILL", undefined],
+  ["it has exited by itself", "recorder.close(); die();", "SIGKILL", undefined],
 ] as const) {
-  test(`a process that is killed while ${what} leaves that behind`, () => {
+  test(`the record of a process killed while ${what} says so`, () => {
     const folder = newFolder();
-    assert.equal(lived(folder, ending), how);
-    assert.deepEqual(CrashRecorder.open(folder).previous, words);
-    // It was told once.
+    assert.equal(runProcess(folder, ending), end);
+    assert.deepEqual(CrashRecorder.open(folder).previous, context);
+    // Only the first reader gets it.
     assert.equal(CrashRecorder.open(folder).previous, null);
   });
 }
 
-test("a first start, and a file that is damaged or of another version, tell of nothing", () => {
+test("a missing file, a damaged one, and one of another version give no record", () => {
   const folder = newFolder();
   assert.equal(CrashRecorder.open(folder).previous, undefined);
   for (const bytes of [Buffer.alloc(0), Buffer.alloc(50, 0xff), Buffer.alloc(1 << 20, 1)]) {
@@ -73,7 +73,7 @@ test("a first start, and a file that is damaged or of another version, tell of n
   }
 });
 
-test("a link in the place of the file is not followed", () => {
+test("a symbolic link instead of the file is not followed", () => {
   const folder = newFolder();
   symlinkSync("/dev/null", join(folder, "black-box"));
   assert.throws(() => CrashRecorder.open(folder), { code: "ELOOP" });

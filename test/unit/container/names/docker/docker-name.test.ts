@@ -1,4 +1,4 @@
-// Proves what a typed name is on the wire: which query finds it, under what it is filed, how it is written in an answer.
+// Proves what a typed name is on the wire: which query finds it, its table key, and how it is packed for an answer.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,13 +8,13 @@ import * as fc from "fast-check";
 import { nameKey, packedName, spelledLabels } from "../../../../../src/container/names/docker/docker-name.ts";
 import { NAME_BYTES_MAX, folded, presentation, wireLabels } from "../../../../../src/base/dns/name.ts";
 
-// What was typed, and the one wire name that is written so; or that there is none.
+// What was typed, and the one wire name with this text, or none.
 const SPELLED: Readonly<Record<string, string | undefined>> = {
   web: "\x03web",
   "Web.One": "\x03Web\x03One",
   _a: "\x02_a",
   "": "",
-  // A backslash before what is special, and three digits for what is no printable ASCII.
+  // A backslash before special characters, and three digits for anything but printable ASCII.
   "a\\.b": "\x03a.b",
   "a\\ b": "\x03a b",
   "a\\@b": "\x03a@b",
@@ -22,7 +22,7 @@ const SPELLED: Readonly<Record<string, string | undefined>> = {
   "a\\\\b": "\x03a\\b",
   "a\\000b": "\x03a\x00b",
   "a\\255": "\x02a\xff",
-  // Spelled otherwise than Docker spells it.
+  // Not how Docker spells it.
   "a b": undefined,
   "a@b": undefined,
   "a'b": undefined,
@@ -35,7 +35,7 @@ const SPELLED: Readonly<Record<string, string | undefined>> = {
   "a\\": undefined,
   ä: undefined,
   "a\tb": undefined,
-  // No name at all.
+  // Not a name at all.
   ".": undefined,
   "a.": undefined,
   ".a": undefined,
@@ -57,38 +57,38 @@ test("the longest label and the longest name are spelled", () => {
   assert.equal(spelledLabels(Array.from({ length: 127 }, () => "a").join("."))?.length, NAME_BYTES_MAX);
 });
 
-test("whatever a query asks for is spelled by its presentation", () => {
+test("the presentation of every query name spells that name", () => {
   const label = fc.uint8Array({ minLength: 1, maxLength: 20 });
   fc.assert(
     fc.property(fc.array(label, { minLength: 1, maxLength: 6 }), (labels) => {
       const wire = Buffer.concat(labels.map((octets) => Buffer.from([octets.length, ...octets])));
-      // Our own text of a name, for people, has no backslash before an apostrophe; Docker's has.
+      // Our presentation has no backslash before an apostrophe; Docker's has.
       const text = presentation(wire, 0, wire.length).replaceAll("'", "\\'").replaceAll("\\032", "\\ ");
       assert.deepEqual(Buffer.from(spelledLabels(text) ?? []), wire);
     }),
   );
 });
 
-test("a name is filed in small letters, as a query for it is folded", () => {
+test("a name's key is in lower case, like a folded query name", () => {
   assert.deepEqual(nameKey("Web.ONE"), wireLabels("web.one"));
   assert.deepEqual(nameKey("WEB"), nameKey("web"));
   assert.deepEqual(nameKey("A\\.B"), Buffer.from("\x03a.b"));
 });
 
-test("letters outside ASCII become small as Go makes them small", () => {
-  // The sign for kelvin and the capital I with a dot have small letters in ASCII.
+test("letters outside ASCII are lower-cased as Go does", () => {
+  // The kelvin sign and the capital I with a dot have lower-case letters in ASCII.
   assert.deepEqual(nameKey("\u212a8s"), wireLabels("k8s"));
   assert.deepEqual(nameKey("\u0130"), wireLabels("i"));
 });
 
-test("a name that no query can spell is filed apart from all that one can, for links to find", () => {
+test("a name that no query can spell has a key of its own, which links can find", () => {
   const keys = ["a b", "a@b", "ä", "a.", "a".repeat(64)].map((name) => nameKey(name));
   for (const key of keys) assert.ok((key[0] ?? 0) > 63);
   assert.equal(new Set(keys.map((key) => Buffer.from(key).toString("hex"))).size, keys.length);
   assert.deepEqual(nameKey("A B"), nameKey("a b"));
 });
 
-test("nameKey() of a plain name is what a query's name is folded to, whatever its letters", () => {
+test("nameKey() of a plain name equals the folded query name, in any letter case", () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[A-Za-z0-9_-]{1,20}(\.[A-Za-z0-9_-]{1,20}){0,3}$/), (name) => {
       assert.deepEqual(Buffer.from(nameKey(name)), Buffer.from(folded(wireLabels(name) ?? assert.fail())));

@@ -1,4 +1,4 @@
-// Proves which name of which network a question means: candidates, links before names, networks in their order.
+// Proves how a question is resolved to a name on a network: candidates, links before names, networks in order.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import { DockerNames, type VisibleNetwork } from "../../../../../src/container/n
 import { aNetwork, aQuery } from "../../../../support/scripted/builders.ts";
 import { placed } from "../../../support/reply.ts";
 
-const CHARACTERS = { strict: STRICT_BEHAVIOUR, better: DEFAULT_BEHAVIOUR };
+const MODES = { strict: STRICT_BEHAVIOUR, better: DEFAULT_BEHAVIOUR };
 
 const ONE = aNetwork({
   name: "one",
@@ -31,56 +31,56 @@ const DOTTED = aNetwork({
   members: [{ names: ["c1.net1"], ipv4: "10.3.0.1" }],
 });
 
-for (const [character, behaviour] of Object.entries(CHARACTERS)) {
-  test(`${character}: a name is found on any network, whatever its letter case`, () => {
+for (const [mode, behaviour] of Object.entries(MODES)) {
+  test(`${mode}: a name is found on any network, whatever its letter case`, () => {
     for (const name of ["web", "WEB", "Web"]) assert.equal(found(behaviour, name, [ONE, TWO]), "10.1.0.1");
     assert.equal(found(behaviour, "DB", [ONE, TWO]), "10.2.0.1");
     assert.equal(found(behaviour, "nobody", [ONE, TWO]), undefined);
   });
 
-  test(`${character}: a name of a network that the asker is not on is not found`, () => {
+  test(`${mode}: a name on a network that the container is not on is not found`, () => {
     assert.equal(found(behaviour, "db", [ONE]), undefined);
     assert.equal(found(behaviour, "db.Two", [ONE]), undefined);
   });
 
-  test(`${character}: the first network that knows a name answers, and nothing is merged`, () => {
+  test(`${mode}: the first network with the name answers, and nothing is merged`, () => {
     assert.equal(found(behaviour, "shared", [ONE, TWO]), "10.1.0.1");
     assert.equal(found(behaviour, "shared", [TWO, ONE]), "10.2.0.1");
   });
 
-  test(`${character}: a network that knows a name by the other family alone ends the search`, () => {
+  test(`${mode}: a network with the name in the other family only ends the search`, () => {
     assert.equal(found(behaviour, "both", [TWO, ONE]), "");
   });
 
-  test(`${character}: a network's name behind a dot chooses that network`, () => {
+  test(`${mode}: NAME.NETWORK selects that network`, () => {
     assert.equal(found(behaviour, "shared.Two", [ONE, TWO]), "10.2.0.1");
     assert.equal(found(behaviour, "WEB.one", [ONE, TWO]), "10.1.0.1");
     assert.equal(found(behaviour, "web.Two", [ONE, TWO]), undefined);
   });
 
-  test(`${character}: a dotted name is found whole, and with a network's name behind it`, () => {
+  test(`${mode}: a dotted name is found whole, and followed by a network's name`, () => {
     assert.equal(found(behaviour, "mail.example.org", [ONE]), "10.1.0.2");
     assert.equal(found(behaviour, "mail.example.org.one", [ONE]), "10.1.0.2");
     assert.equal(found(behaviour, "mail", [ONE]), undefined);
     assert.equal(found(behaviour, "mail.one", [ONE]), undefined);
   });
 
-  test(`${character}: a dotted network's name serves as a tail`, () => {
+  test(`${mode}: a dotted network name works as the suffix`, () => {
     assert.equal(found(behaviour, "c1.net1", [DOTTED]), "10.3.0.1");
     assert.equal(found(behaviour, "c1.net1.br.net1", [DOTTED]), "10.3.0.1");
     assert.equal(found(behaviour, "c1.net1.br.net1.google.com", [DOTTED]), undefined);
     assert.equal(found(behaviour, "c1.net1.net1", [DOTTED]), undefined);
   });
 
-  test(`${character}: a network's name is taken off once`, () => {
+  test(`${mode}: only one network name is removed`, () => {
     assert.equal(found(behaviour, "web.one.one", [ONE]), undefined);
   });
 
-  test(`${character}: a network's name alone, and the root, are nobody`, () => {
+  test(`${mode}: a network's name alone, and the root, are not found`, () => {
     for (const name of ["one", "."]) assert.equal(found(behaviour, name, [ONE]), undefined);
   });
 
-  test(`${character}: a whole name goes before one with a network's name, and a short tail before a long one`, () => {
+  test(`${mode}: a whole name wins over NAME.NETWORK, and a short network name over a long one`, () => {
     const whole = aNetwork({ name: "x", members: [{ names: ["a.b.c"], ipv4: "10.9.0.1" }] });
     const shortTail = aNetwork({ name: "c", members: [{ names: ["a.b"], ipv4: "10.9.0.2" }] });
     const longTail = aNetwork({ name: "b.c", members: [{ names: ["a"], ipv4: "10.9.0.3" }] });
@@ -89,29 +89,29 @@ for (const [character, behaviour] of Object.entries(CHARACTERS)) {
     assert.equal(found(behaviour, "a.b.c", [longTail]), "10.9.0.3");
   });
 
-  test(`${character}: a link leads to its target, whole and with the network's name`, () => {
+  test(`${mode}: a link resolves to its target, alone and with the network's name`, () => {
     const linked = { ...ONE, links: aNetwork({ links: ["Web:Site"] }).links };
     for (const name of ["Site", "Site.one"]) assert.equal(found(behaviour, name, [linked]), "10.1.0.1", name);
   });
 
-  test(`${character}: a link is of its network alone, as is its target`, () => {
+  test(`${mode}: a link applies to its own network only, and so does its target`, () => {
     const linked = { ...ONE, links: aNetwork({ links: ["db:store", "web:site"] }).links };
     assert.equal(found(behaviour, "store", [linked, TWO]), undefined);
     assert.equal(found(behaviour, "site.Two", [linked, TWO]), undefined);
     assert.equal(found(behaviour, "site", [ONE]), undefined);
   });
 
-  test(`${character}: links of all networks go before names of any`, () => {
+  test(`${mode}: links of all networks take precedence over names`, () => {
     const linked = { ...TWO, links: aNetwork({ links: ["db:web"] }).links };
     assert.equal(found(behaviour, "web", [ONE, linked]), "10.2.0.1");
   });
 
-  test(`${character}: a dangling link hides nobody on another network`, () => {
+  test(`${mode}: a dangling link hides no name on another network`, () => {
     const linked = { ...TWO, links: aNetwork({ links: ["nosuch:web"] }).links };
     assert.equal(found(behaviour, "web", [linked, ONE]), "10.1.0.1");
   });
 
-  test(`${character}: isOnlyHere tells whether the last hit needed a network's name`, () => {
+  test(`${mode}: isOnlyHere is set if the last hit needed a network's name`, () => {
     const search = new NameSearch(behaviour);
     for (const [name, expected] of [
       ["shared.Two", true],
@@ -124,13 +124,13 @@ for (const [character, behaviour] of Object.entries(CHARACTERS)) {
   });
 }
 
-test("strict: a network's name counts letter case; better: it does not", () => {
+test("a network's name is case-sensitive in strict mode, and not in default mode", () => {
   for (const name of ["web.ONE", "db.two"]) assert.equal(found(STRICT_BEHAVIOUR, name, [ONE, TWO]), undefined, name);
   assert.equal(found(DEFAULT_BEHAVIOUR, "web.ONE", [ONE, TWO]), "10.1.0.1");
   assert.equal(found(DEFAULT_BEHAVIOUR, "db.two", [ONE, TWO]), "10.2.0.1");
 });
 
-test("strict: a link's alias counts letter case; better: it does not", () => {
+test("a link's alias is case-sensitive in strict mode, and not in default mode", () => {
   const linked = { ...ONE, links: aNetwork({ links: ["Web:Site"] }).links };
   for (const name of ["site", "SITE.one"]) {
     assert.equal(found(STRICT_BEHAVIOUR, name, [linked]), undefined, name);
@@ -138,7 +138,7 @@ test("strict: a link's alias counts letter case; better: it does not", () => {
   }
 });
 
-test("strict: a dangling link hides who bears its alias in that letter case; better: it hides nobody", () => {
+test("a dangling link hides the container with its alias as name in strict mode, and none in default mode", () => {
   const linked = { ...ONE, links: aNetwork({ links: ["nosuch:web"] }).links };
   for (const name of ["web", "web.one"]) {
     assert.equal(found(STRICT_BEHAVIOUR, name, [linked]), undefined, name);
@@ -147,18 +147,18 @@ test("strict: a dangling link hides who bears its alias in that letter case; bet
   for (const name of ["WEB", "Web.one"]) assert.equal(found(STRICT_BEHAVIOUR, name, [linked]), "10.1.0.1", name);
 });
 
-test("an alias that no query can spell is passed over", () => {
+test("an alias that no query can spell is ignored", () => {
   const linked = { ...ONE, links: aNetwork({ links: ["web:a b", "web:site"] }).links };
   assert.equal(found(STRICT_BEHAVIOUR, "site", [linked]), "10.1.0.1");
 });
 
-test("a network whose name no query can spell is found by whole names alone", () => {
+test("names on a network whose own name no query can spell are found as whole names only", () => {
   const odd = aNetwork({ name: "a b", members: [{ names: ["web"], ipv4: "10.4.0.1" }] });
   assert.equal(found(DEFAULT_BEHAVIOUR, "web", [odd]), "10.4.0.1");
   assert.equal(found(DEFAULT_BEHAVIOUR, "web.one", [odd]), undefined);
 });
 
-// The IPv4 addresses; empty where the name is known without one.
+// The IPv4 addresses; empty if the name has none.
 function found(behaviour: Behaviour, name: string, networks: readonly VisibleNetwork[]): string | undefined {
   return find(new NameSearch(behaviour), name, networks);
 }

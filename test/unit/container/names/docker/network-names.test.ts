@@ -1,4 +1,4 @@
-// Proves the names of one network: who holds a name, where an address points back to, and that leaving leaves nothing.
+// Proves the names of one network: name to addresses, address to name, and that removed endpoints leave nothing behind.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -18,7 +18,7 @@ import { presentation, wireLabels } from "../../../../../src/base/dns/name.ts";
 const WEB: Membership = { names: ["Web", "shared", "c0ffee"], ipv4: "172.20.0.2", ipv6: "fd11::1:2" };
 const DB: Membership = { names: ["db", "shared"], ipv4: "172.20.0.3", ipv6: undefined };
 
-test("every name of a container leads to its addresses", () => {
+test("every name of a container resolves to its addresses", () => {
   const names = network({ web: WEB });
   for (const name of ["web", "shared", "c0ffee"]) {
     assert.deepEqual(addresses(named(names, name)), { v4: ["172.20.0.2"], v6: ["fd11:0:0:0:0:0:1:2"] });
@@ -26,7 +26,7 @@ test("every name of a container leads to its addresses", () => {
   assert.equal(named(names, "other"), undefined);
 });
 
-test("names are held in lower case", () => {
+test("names are stored in lower case", () => {
   const names = network({ web: WEB });
   assert.equal(named(names, "Web"), undefined);
   assert.notEqual(named(names, "web"), undefined);
@@ -38,7 +38,7 @@ test("a dotted name is one name, of several labels", () => {
   assert.equal(named(names, "mail"), undefined);
 });
 
-test("a name that several hold leads to all of them", () => {
+test("a name of several containers resolves to all of their addresses", () => {
   const names = network({ web: WEB, db: DB });
   assert.deepEqual(addresses(named(names, "shared")), {
     v4: ["172.20.0.2", "172.20.0.3"],
@@ -46,59 +46,59 @@ test("a name that several hold leads to all of them", () => {
   });
 });
 
-test("an address that two hold under one name is told once", () => {
+test("an address that two endpoints have under one name is returned once", () => {
   const names = network({ web: WEB, twin: { ...WEB, names: ["shared"] } });
   assert.deepEqual(addresses(named(names, "shared"))?.v4, ["172.20.0.2"]);
   names.remove("web");
   assert.deepEqual(addresses(named(names, "shared"))?.v4, ["172.20.0.2"]);
 });
 
-test("a name that is given twice, in whatever case, is held once", () => {
+test("a name that is given twice, in any letter case, is stored once", () => {
   const names = network({ web: { ...DB, names: ["web", "WEB", "web"] } });
   assert.deepEqual(addresses(named(names, "web"))?.v4, ["172.20.0.3"]);
   names.remove("web");
   assert.equal(named(names, "web"), undefined);
 });
 
-test("whoever has no address has no name", () => {
+test("an endpoint without an address has no name", () => {
   const names = network({ web: { ...WEB, ipv4: undefined, ipv6: undefined } });
   assert.equal(named(names, "web"), undefined);
   assert.equal(names.size, 1);
 });
 
-test("what is not an address counts as none", () => {
+test("an invalid address counts as none", () => {
   const names = network({ web: { ...WEB, ipv4: "invalid IP", ipv6: undefined } });
   assert.equal(named(names, "web"), undefined);
 });
 
-test("a container with IPv6 alone is known, without IPv4 addresses", () => {
+test("a container with only IPv6 is found, without IPv4 addresses", () => {
   const names = network({ web: { ...WEB, ipv4: undefined } });
   assert.deepEqual(addresses(named(names, "web")), { v4: [], v6: ["fd11:0:0:0:0:0:1:2"] });
 });
 
-test("names that no query can spell take nothing from the others", () => {
+test("names that no query can spell do not affect the others", () => {
   const names = network({ web: { ...DB, names: ["web", "a b", "x".repeat(64), ""] } });
   assert.deepEqual(addresses(named(names, "web"))?.v4, ["172.20.0.3"]);
 });
 
-test("an address points back to the first name, letter case kept, with the network's name behind it", () => {
+test("an address points to NAME.NETWORK with the first name, in its own letter case", () => {
   const names = network({ web: WEB });
   for (const address of ["172.20.0.2", "fd11::1:2"]) assert.equal(pointsTo(names, address), "Web.One");
   assert.equal(pointsTo(names, "172.20.0.1"), undefined);
 });
 
-test("an address that points to what the wire has no room for is known, without a target", () => {
+test("an address whose name does not fit on the wire is found, without a target", () => {
   const names = network({ web: { ...DB, names: ["x".repeat(64), "web"] } });
   const known = pointer(names, "172.20.0.3");
   assert.deepEqual([known?.target, known?.missingInDocker], [undefined, false]);
 });
 
-test("a container without names has addresses that point nowhere", () => {
+test("addresses of a container without names have no pointer", () => {
   const names = network({ web: { ...WEB, names: [] } });
   assert.equal(pointer(names, "172.20.0.2"), undefined);
 });
 
-test("an IPv6 address that begins or ends with two colons is marked as one that Docker files elsewhere", () => {
+test("an IPv6 address that starts or ends with two colons is marked as missing in Docker", () => {
   for (const [ipv6, onlyBetter] of [
     ["fd11::1:2", false],
     ["fd11::", true],
@@ -108,7 +108,7 @@ test("an IPv6 address that begins or ends with two colons is marked as one that 
   }
 });
 
-test("such an address is found where Docker files it, the zeros written out on both sides, until it leaves", () => {
+test("such an address is also found under Docker's wrong reverse name, with zeros on both sides, until it is removed", () => {
   const zeros = "0".repeat(48);
   for (const [ipv6, nibbles] of [
     ["fd11::", `${zeros}11df`],
@@ -127,14 +127,14 @@ test("such an address is found where Docker files it, the zeros written out on b
   }
 });
 
-test("of two that share an address, the one that is left is pointed to", () => {
+test("of two endpoints with one address, the pointer moves to the one that stays", () => {
   const names = network({ web: WEB, twin: { ...WEB, names: ["twin"] } });
   assert.equal(pointsTo(names, "172.20.0.2"), "twin.One");
   names.remove("twin");
   assert.equal(pointsTo(names, "172.20.0.2"), "Web.One");
 });
 
-test("a rename takes the old name away, keeps the others, and turns the address to the new one", () => {
+test("a rename removes the old name, keeps the others, and changes the pointer of the address", () => {
   const names = network({ web: WEB });
   names.put("web", { ...WEB, names: ["site", "shared", "c0ffee"] });
   assert.equal(named(names, "web"), undefined);
@@ -144,21 +144,21 @@ test("a rename takes the old name away, keeps the others, and turns the address 
   assert.equal(names.size, 1);
 });
 
-test("a new address takes the place of the old one", () => {
+test("a new address replaces the old one", () => {
   const names = network({ web: WEB });
   names.put("web", { ...WEB, ipv4: "172.20.0.77" });
   assert.deepEqual(addresses(named(names, "web"))?.v4, ["172.20.0.77"]);
   assert.equal(pointsTo(names, "172.20.0.2"), undefined);
 });
 
-test("removing whom nobody knows changes nothing", () => {
+test("removing an unknown endpoint changes nothing", () => {
   const names = network({ web: WEB });
   names.remove("stranger");
   assert.equal(names.size, 1);
   assert.notEqual(named(names, "web"), undefined);
 });
 
-test("after any joins, changes and leaves the names are those of who is there, and of nobody else", () => {
+test("after any sequence of joins, changes and leaves, the names are exactly those of the current endpoints", () => {
   const NAMES = ["a", "B", "b", "a.b", "c"];
   const V4 = ["10.0.0.1", "10.0.0.2"];
   const V6 = ["fd11::1:2", "::9"];

@@ -1,4 +1,4 @@
-// Proves the order in which a container's networks are asked.
+// Proves the order in which a container's networks are searched.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ import { aNetworkFact, anEndpoint } from "../../../../support/scripted/builders.
 const V4 = "192.0.2.1";
 const V6 = "2001:db8::1";
 
-test("networks are asked by the bytes of their names, capitals first", () => {
+test("networks are ordered by the bytes of their names, capitals first", () => {
   assert.deepEqual(ordered(["b", "a", "B", "10", "9", "a-b", "a.b", "ab"].map((name) => joined(name))), [
     "10",
     "9",
@@ -25,7 +25,7 @@ test("networks are asked by the bytes of their names, capitals first", () => {
   ]);
 });
 
-test("more gateways go before the name: both families, then one of either, then none", () => {
+test("more gateways take precedence over the name: both families, then one, then none", () => {
   const both = joined("d", { ipv4Gateway: V4, ipv6Gateway: V6 });
   const v6 = joined("c", { ipv4Gateway: undefined, ipv6Gateway: V6 });
   const v4 = joined("b", { ipv4Gateway: V4 });
@@ -33,19 +33,19 @@ test("more gateways go before the name: both families, then one of either, then 
   assert.deepEqual(ordered([none, v4, v6, both]), ["d", "b", "c", "a"]);
 });
 
-test("internal networks come behind all others, whatever their gateways", () => {
+test("internal networks come last, whatever their gateways", () => {
   const internal = joined("a", { ipv6Gateway: V6 }, { isInternal: true });
   const other = joined("b", { ipv4Gateway: undefined });
   assert.deepEqual(ordered([internal, other]), ["b", "a"]);
 });
 
-test("the gateway priority goes before everything else, negative ones last", () => {
+test("the gateway priority takes precedence over everything else, negative ones last", () => {
   const high = joined("z", { gatewayPriority: 1, ipv4Gateway: undefined }, { isInternal: true });
   const low = joined("a", { gatewayPriority: -1, ipv6Gateway: V6 });
   assert.deepEqual(ordered([low, joined("m"), high]), ["z", "m", "a"]);
 });
 
-test("the order does not depend on the order in which the networks are told", () => {
+test("the order does not depend on the order of the input", () => {
   const network = fc.record({
     name: fc.string({ maxLength: 3 }),
     gatewayPriority: fc.integer({ min: -1, max: 1 }),

@@ -1,4 +1,4 @@
-// Proves what a KIND node knows of the engine's host: its address where the settings give one, for nodes alone.
+// Proves host.docker.internal: the address from the settings, for KIND nodes only.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,11 +15,11 @@ function namesOf(hostName: string): VisibleNames | undefined {
 
 function found(names: VisibleNames | undefined, name: string): [number, string, string] {
   const search = new NameSearch(DEFAULT_BEHAVIOUR);
-  const said = names?.find(placed(aQuery({ name })).question, search) ?? MISS;
-  return [said, search.addresses.v4.join("."), Buffer.from(search.addresses.v6).toString("hex")];
+  const result = names?.find(placed(aQuery({ name })).question, search) ?? MISS;
+  return [result, search.addresses.v4.join("."), Buffer.from(search.addresses.v6).toString("hex")];
 }
 
-test("a node knows the host by its address, in whatever letter case it asks, and nothing below it", () => {
+test("a node resolves the host's name in any letter case, and no name below it", () => {
   const names = namesOf("172.18.0.1");
   assert.deepEqual(found(names, "host.docker.internal"), [FOUND, "172.18.0.1", ""]);
   assert.deepEqual(found(names, "HOST.Docker.internal"), [FOUND, "172.18.0.1", ""]);
@@ -27,11 +27,11 @@ test("a node knows the host by its address, in whatever letter case it asks, and
     assert.equal(found(names, name)[0], MISS, name);
 });
 
-test("an address of IPv6 is its only one", () => {
+test("an IPv6 address is the only one", () => {
   assert.deepEqual(found(namesOf("fd11::1"), "host.docker.internal"), [FOUND, "", `fd11${"0".repeat(27)}1`]);
 });
 
-test("nobody else knows it, nor a node whose settings give no address", () => {
+test("other containers do not resolve it, nor does a node without an address in its settings", () => {
   assert.equal(NODE_HOST.namesFor(aContainer(), undefined), undefined);
   for (const word of ["deny", "forward"]) assert.equal(namesOf(word), undefined, word);
 });
