@@ -1,13 +1,13 @@
 /**
- * Build: which dns11 this is. The version stands in package.json; the build leaves beside the program which commit it was.
+ * Build: the version of this dns11. The version number is in package.json; the build writes the commit to build.json.
  */
 import { readFileSync } from "node:fs";
 
 export interface Build {
   readonly version: string;
-  /** null where it was not built from a repository. */
+  /** null if it was not built from a repository. */
   readonly commit: string | null;
-  /** The day of that commit. */
+  /** The date of that commit. */
   readonly day: string | null;
 }
 

@@ -1,5 +1,5 @@
 /**
- * dns11 cache: what is kept of what servers said, and how to forget it.
+ * dns11 cache: statistics of the reply cache, and flushing it.
  */
 import type { Command } from "commander";
 
@@ -7,17 +7,14 @@ import type { CacheReport, FlushReport } from "../src/api/cache.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
 import { table } from "./table.ts";
 
-const OFF = "nothing is kept: the switch cache is off, as it is with --strict\n";
+const OFF = "the cache is off (switch cache; --strict turns it off)\n";
 const KIB = 1024;
 
 export function addCache(program: Command): void {
-  const cache = program
-    .command("cache")
-    .description("Show what is kept of what servers said, or forget it")
-    .helpCommand(false);
+  const cache = program.command("cache").description("Show cache statistics or flush entries").helpCommand(false);
   const stats = cache
     .command("stats")
-    .description("Show how much is kept, for whom, and what use it was")
+    .description("Show cache size, hits and misses, in total and per container")
     .exitOverride();
   addJsonOption(addControlOptions(stats)).action(async (options: ControlOptions) => {
     const report = await (await clientFor(options)).cache();
@@ -25,8 +22,8 @@ export function addCache(program: Command): void {
   });
   const flush = cache
     .command("flush")
-    .description("Forget what servers said of a name, with all its types, or of all names; what is on its way, too")
-    .argument("[name]", "only this one")
+    .description("Remove the entries of one name (all types), or all entries; replies in flight are not cached either")
+    .argument("[name]", "the name to remove; all names if omitted")
     .exitOverride();
   addJsonOption(addControlOptions(flush)).action(async (name: string | undefined, options: ControlOptions) => {
     const report = await (await clientFor(options)).flushCache(name);
@@ -37,26 +34,27 @@ export function addCache(program: Command): void {
 function reportText(report: CacheReport): string {
   if (!report.isCaching) return OFF;
   const { entries, bytes, bytesMax, hits, misses, stale, failures, prefetches, evictions, containers } = report;
-  const asked = hits + misses;
-  const share = asked === 0 ? "" : ` (${Math.round((100 * hits) / asked)} %)`;
+  const lookups = hits + misses;
+  const share = lookups === 0 ? "" : ` (${Math.round((100 * hits) / lookups)} %)`;
   const head =
-    `${entries} replies, ${kib(bytes)} of ${kib(bytesMax)}\n` +
-    `${hits} hits${share}, ${misses} misses, ${stale} stale, ${failures} failures told again\n` +
-    `${prefetches} asked anew before they were over, ${evictions} thrown out to make room\n`;
+    `${entries} entries, ${kib(bytes)} of ${kib(bytesMax)}\n` +
+    `${hits} hits${share}, ${misses} misses, ${stale} stale, ${failures} cached failures\n` +
+    `${prefetches} prefetches, ${evictions} evictions\n`;
   const rows = containers.map((each) => [
-    each.container ?? "(gone)",
+    each.container ?? "(removed)",
     String(each.entries),
     kib(each.bytes),
     String(each.hits),
   ]);
-  return rows.length === 0 ? head : `${head}\n${table(["CONTAINER", "REPLIES", "SIZE", "HITS"], rows)}`;
+  return rows.length === 0 ? head : `${head}\n${table(["CONTAINER", "ENTRIES", "SIZE", "HITS"], rows)}`;
 }
 
 function flushText({ isCaching, name, replies, inFlight }: FlushReport): string {
   if (!isCaching) return OFF;
-  const whose = name === null ? "" : ` of ${name}`;
-  const onTheWay = inFlight === 0 ? "" : `; ${inFlight} on the way will not be kept`;
-  return `${replies} ${replies === 1 ? "reply" : "replies"}${whose} forgotten${onTheWay}\n`;
+  const scope = name === null ? "" : ` for ${name}`;
+  const pending =
+    inFlight === 0 ? "" : `; ${inFlight} in-flight ${inFlight === 1 ? "reply" : "replies"} will not be cached`;
+  return `${replies} ${replies === 1 ? "entry" : "entries"}${scope} removed${pending}\n`;
 }
 
 function kib(bytes: number): string {

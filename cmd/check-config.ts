@@ -1,5 +1,5 @@
 /**
- * dns11 check-config: whether a settings file is good, and what it comes to. It needs neither root nor an engine.
+ * dns11 check-config: validates a settings file and prints the effective settings. It needs neither root nor an engine.
  */
 import type { Command } from "commander";
 
@@ -10,16 +10,17 @@ import { table } from "./table.ts";
 export function addCheckConfig(program: Command): void {
   program
     .command("check-config")
-    .description("Say whether a settings file is good and what it comes to; every mistake with its line otherwise")
+    .summary("Validate a settings file")
+    .description("Validate a settings file: print the effective settings, or every mistake with its line")
     .argument("<file>", "the settings file")
-    .option("--json", "as JSON")
+    .option("--json", "print JSON")
     .action(async (path: string, { json }: { readonly json?: boolean }) => {
       const { readSettingsFile } = await import("../src/config/file/settings-file.ts");
       const { origins } = mergeSettings([await readSettingsFile(path)]);
       process.stdout.write(
         json === true
           ? `${JSON.stringify({ file: path, settings: origins })}\n`
-          : `${path} is good\n\n${list(origins)}`,
+          : `${path} is valid\n\n${list(origins)}`,
       );
     });
 }

@@ -16,8 +16,9 @@ interface CleanupOptions {
 export function addCleanup(program: Command): void {
   program
     .command("cleanup")
-    .description("Remove what a killed dns11 left behind: rules that nobody owns, its socket and lock")
-    .option("-H, --host <address>", "the engine's socket, as the docker command reads it")
+    .summary("Remove what a killed dns11 left behind")
+    .description("Remove what a killed dns11 left behind: rules, control socket and lock")
+    .option("-H, --host <address>", "Docker socket to use, as in docker -H")
     .addOption(stateDirOption())
     .action(async ({ host, stateDir }: CleanupOptions) => {
       const { cleanup } = await onThisPlatform(async () => await import("../src/run/cleanup.ts"));

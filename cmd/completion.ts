@@ -1,5 +1,5 @@
 /**
- * dns11 completion: what a shell needs to complete dns11's command line, and the answers that it gets while somebody types.
+ * dns11 completion: the completion scripts for shells, and the hidden command that they call for candidates.
  */
 import { Argument, type Command } from "commander";
 
@@ -15,7 +15,7 @@ const COMPLETE_COMMAND = "__complete";
 export function addCompletion(program: Command): void {
   program
     .command("completion")
-    .description("Print what makes a shell complete dns11's commands, flags, choices and containers")
+    .description("Print the completion script for a shell")
     .addArgument(new Argument("<shell>", "the shell").choices(Object.keys(SCRIPTS)))
     .action((shell: keyof typeof SCRIPTS) => void process.stdout.write(SCRIPTS[shell]));
   program
@@ -23,17 +23,17 @@ export function addCompletion(program: Command): void {
     .helpOption(false)
     .allowUnknownOption()
     .allowExcessArguments()
-    // The words as they were typed: `--` and flags are part of what is asked.
+    // The words as they were typed: `--` and flags are part of the line to complete.
     .action(async () => await answer(program, process.argv.slice(process.argv.indexOf(COMPLETE_COMMAND) + 1)));
 }
 
 async function answer(program: Command, words: readonly string[]): Promise<void> {
   const { candidates, wantsFiles } = await complete(program, words, containerNames);
-  const lines = candidates.map(({ word, does }) => (does === "" ? word : `${word}\t${does}`));
+  const lines = candidates.map(({ word, description }) => (description === "" ? word : `${word}\t${description}`));
   process.stdout.write(`${[...lines, wantsFiles ? WITH_FILES : WITHOUT_FILES].join("\n")}\n`);
 }
 
-/** Whoever types wants no error on the line: where no dns11 runs, or it may not be asked, there are no names. */
+/** An error would disturb the line being typed: without a running dns11, or without permission, there are no names. */
 async function containerNames(flags: ReadonlyMap<string, string>): Promise<readonly string[]> {
   try {
     const host = flags.get("--host");

@@ -1,5 +1,5 @@
 /**
- * What all commands have in common that ask a running dns11: which one is meant, and how its answer is wanted.
+ * Options shared by all commands that talk to a running dns11: which instance, and the output format.
  */
 import type { Command } from "commander";
 
@@ -14,20 +14,18 @@ export interface ControlOptions {
 }
 
 export function addControlOptions(command: Command): Command {
-  return command
-    .option("-H, --host <address>", "the engine's socket, as the docker command reads it")
-    .addOption(stateDirOption());
+  return command.option("-H, --host <address>", "Docker socket to use, as in docker -H").addOption(stateDirOption());
 }
 
 export function addJsonOption(command: Command): Command {
-  return command.option("--json", "as JSON");
+  return command.option("--json", "print JSON");
 }
 
-/** The running instance that is meant. */
+/** A client of the instance that the options select. */
 export async function clientFor({ stateDir, host }: ControlOptions): Promise<ControlClient> {
-  const { ControlClient: Asking, locateControl } = await onThisPlatform(async () => ({
+  const { ControlClient: Client, locateControl } = await onThisPlatform(async () => ({
     ...(await import("../src/api/locate.ts")),
     ...(await import("../src/api/control-client.ts")),
   }));
-  return new Asking(await locateControl(stateDir, host));
+  return new Client(await locateControl(stateDir, host));
 }

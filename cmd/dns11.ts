@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * dns11: the command line. Each command is a file beside this one; this is the only file that ends the process.
+ * dns11: the command line. Each command has its own file; only this file ends the process.
  */
 import { Command, CommanderError } from "commander";
 
@@ -10,7 +10,7 @@ import { addCheckConfig } from "./check-config.ts";
 import { addCleanup } from "./cleanup.ts";
 import { addCompletion } from "./completion.ts";
 import { addDoctor } from "./doctor.ts";
-import { EXIT, exitCodeOf, errorText } from "./exit-code.ts";
+import { EXIT, errorText, exitCodeOf } from "./exit-code.ts";
 import { addExplain } from "./explain.ts";
 import { addHelp } from "./help.ts";
 import { addKind } from "./kind.ts";
@@ -25,14 +25,15 @@ import { addTop } from "./top.ts";
 import { addUpstreams } from "./upstreams.ts";
 import { addVersion } from "./version.ts";
 
-// `docker dns` comes here, too, by way of docker-dns.ts.
+// `docker dns` also ends up here, through docker-dns.ts.
 const isPlugin = /\/docker-dns(\.js)?$/.test(process.argv[1] ?? "");
 
 const program = new Command(isPlugin ? "docker dns" : "dns11")
-  .description("The resolver of 127.0.0.11, outside dockerd")
+  .description("DNS resolver for Docker containers at 127.0.0.11, outside dockerd")
   .version(readBuild().version, "-V, --version", "print the version")
+  .helpOption("-h, --help", "show help")
   .exitOverride()
-  // A command of a command has options of its own, also of the same name.
+  // A subcommand may have an option of the same name as its parent.
   .enablePositionalOptions()
   .configureHelp({ sortOptions: false, showGlobalOptions: false });
 addRun(program);
@@ -65,6 +66,6 @@ try {
     process.exitCode = exitCodeOf(error);
   }
 }
-// What is still pending then is nobody's: a connection that is kept, a retry that will not be. But a long answer may still be
-// on its way to a reader that takes its time.
+// Whatever is still pending, such as an open connection or a retry, must not keep the process alive. But a slow reader may
+// not have received all output yet.
 process.stdout.write("", () => process.exit());

@@ -1,15 +1,14 @@
 #!/usr/bin/env node
 /**
- * docker-dns: dns11 as a plugin of the docker command, `docker dns status` and so on. docker asks it who it is, and calls it
- * with everything that stood on its own command line; what docker's own flags say reaches dns11 as the variables that mean
- * the same.
+ * docker-dns: dns11 as a plugin of the docker command (`docker dns status`). docker first asks for the plugin's metadata,
+ * then calls it with its whole command line. docker's own global flags reach dns11 as the equivalent environment variables.
  */
 import { readBuild } from "./build.ts";
 
 const NAME = "dns";
 const METADATA = "docker-cli-plugin-metadata";
 
-/** docker's own flags that take a value, and the variable that says the same to dns11. */
+/** docker's global flags that take a value, and the variable with the same meaning, if there is one. */
 const WITH_VALUE: Readonly<Record<string, string | undefined>> = {
   "-H": "DOCKER_HOST",
   "--host": "DOCKER_HOST",
@@ -30,16 +29,16 @@ if (args[0] === METADATA) {
     SchemaVersion: "0.1.0",
     Vendor: "dns11",
     Version: version,
-    ShortDescription: "The resolver of 127.0.0.11, outside dockerd",
+    ShortDescription: "DNS resolver for containers, outside dockerd",
   };
   process.stdout.write(`${JSON.stringify(about)}\n`);
 } else {
-  // Its own path stays: a run becomes the same program anew, and comes here again, without docker's words.
+  // The script path stays: `run` re-executes this program, which then arrives here without docker's words.
   process.argv = [...process.argv.slice(0, 2), ...withoutDocker(args)];
   await import("./dns11.ts");
 }
 
-/** What is left for dns11: everything behind the plugin's name, and the question of a shell before it. */
+/** The words for dns11: everything after the plugin's name, with a leading completion or help command kept. */
 function withoutDocker(words: readonly string[]): string[] {
   if (words[0] === "__complete" || words[0] === "__completeNoDesc") {
     return ["__complete", ...words.slice(words[1] === NAME ? 2 : 1)];
@@ -56,7 +55,7 @@ function withoutDocker(words: readonly string[]): string[] {
     const value = joined ?? words[(index += 1)] ?? "";
     const variable = WITH_VALUE[flag];
     if (variable !== undefined) process.env[variable] = value;
-    // What was said beside it counts more than what the environment says of another kind.
+    // A context given as a flag takes precedence over DOCKER_HOST in the environment.
     if (variable === "DOCKER_CONTEXT") delete process.env["DOCKER_HOST"];
   }
   return [...words];

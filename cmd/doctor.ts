@@ -1,5 +1,5 @@
 /**
- * dns11 doctor: what breaks DNS in a container, or in all that run, and what to do about it.
+ * dns11 doctor: finds what breaks DNS in one container or in all running ones, and suggests fixes.
  */
 import type { Command } from "commander";
 
@@ -18,15 +18,16 @@ interface DoctorOptions extends ControlOptions {
 export function addDoctor(program: Command): void {
   const command = program
     .command("doctor [container]")
-    .description("Find what breaks DNS in a container, or in all that run, and say what to do about it")
-    .option("--fix", "repair what is dns11's own, and say what was done and what was left");
+    .summary("Find what breaks DNS, and suggest fixes")
+    .description("Find what breaks DNS in one container or in all, and suggest fixes")
+    .option("--fix", "repair what dns11 itself manages, and report what was done and what was not");
   addJsonOption(addControlOptions(command)).action(
     async (container: string | undefined, options: DoctorOptions) =>
       await exitUncheckedOnError(async () => await runDoctor(container, options)),
   );
 }
 
-/** To a doctor, whatever went wrong on the way means that it could not look. */
+/** An error on the way means that the doctor could not check, whatever the error is. */
 export async function exitUncheckedOnError(work: () => Promise<void>): Promise<void> {
   try {
     await work();
@@ -36,7 +37,7 @@ export async function exitUncheckedOnError(work: () => Promise<void>): Promise<v
   }
 }
 
-/** A problem counts for more than what could not be looked at. */
+/** A problem takes precedence over a check that could not be done. */
 export function setExitCode(findings: readonly Finding[]): void {
   const states = new Set(findings.map(({ state }) => state));
   if (states.has("problem")) process.exitCode = DOCTOR_EXIT.problems;
@@ -49,7 +50,7 @@ export function findingsTable(findings: readonly Finding[]): string {
     what,
     `${detail}${remedy === undefined ? "" : `. ${remedy}`}`,
   ]);
-  return table(["STATE", "WHAT", "FOUND"], rows);
+  return table(["STATE", "CHECK", "FINDING"], rows);
 }
 
 async function runDoctor(container: string | undefined, { host, stateDir, fix, json }: DoctorOptions): Promise<void> {
@@ -69,19 +70,20 @@ async function runDoctor(container: string | undefined, { host, stateDir, fix, j
   setExitCode(findings);
 }
 
-/** Of many containers only what is not well is shown; of one that was named, everything. */
-function diagnosisText({ machine, containers }: Diagnosis, isWhole: boolean): string {
-  const reports = [reportText(machine, true), ...containers.map((report) => reportText(report, isWhole))];
+/** All findings of a container that was named; only those that are not ok if there are many containers. */
+function diagnosisText({ machine, containers }: Diagnosis, showsAll: boolean): string {
+  const reports = [reportText(machine, true), ...containers.map((report) => reportText(report, showsAll))];
   return `${reports.join("\n")}\n${summary([machine, ...containers])}\n`;
 }
 
-function reportText({ subject, findings, did, left }: Report, isWhole: boolean): string {
-  const shown = isWhole ? findings : findings.filter(({ state }) => state !== "ok");
-  const well = findings.length - shown.length;
+function reportText({ subject, findings, did, left }: Report, showsAll: boolean): string {
+  const shown = showsAll ? findings : findings.filter(({ state }) => state !== "ok");
+  const passed = findings.length - shown.length;
+  const count = passed === findings.length ? `${passed}` : `${passed} of ${findings.length}`;
   const lines = [
-    printableLines(did.map((sentence) => `done: ${sentence}`)),
-    printableLines(left.map((sentence) => `left: ${sentence}`)),
-    ...(well === 0 ? [] : [`well: ${well} of ${findings.length} looks\n`]),
+    printableLines(did.map((sentence) => `fixed: ${sentence}`)),
+    printableLines(left.map((sentence) => `not fixed: ${sentence}`)),
+    ...(passed === 0 ? [] : [`${count} ${findings.length === 1 ? "check" : "checks"} passed\n`]),
   ];
   return `${subject}\n${shown.length === 0 ? "" : findingsTable(shown)}${lines.join("")}`;
 }
@@ -91,7 +93,7 @@ function summary(reports: readonly Report[]): string {
   const words = [
     ["problem", "problems"],
     ["warning", "warnings"],
-    ["unknown", "could not be looked at"],
+    ["unknown", "not checked"],
   ] as const;
   const counts = words.flatMap(([state, plural]) => {
     const count = findings.filter((each) => each.state === state).length;

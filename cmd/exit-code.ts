@@ -1,5 +1,5 @@
 /**
- * Exit codes, and what a person is told when a command ends badly. They are documented in README.
+ * Exit codes, and the error text of a command that fails. README documents them.
  */
 import { BadSettings } from "../src/config/bad-settings.ts";
 import { Fault, reasonOf } from "../src/base/lib/fault.ts";
@@ -7,23 +7,23 @@ import { printableText } from "./printable.ts";
 
 export const EXIT = {
   ok: 0,
-  /** Something went wrong on the way, or is wrong where somebody asked. */
+  /** The operation failed, or a check found a problem. */
   failure: 1,
-  /** The command line, the environment or the settings file cannot be understood. */
+  /** The command line, the environment or the settings file is invalid. */
   usage: 2,
   /** dns11 cannot work here: capabilities, kernel, platform, or an engine whose namespaces are elsewhere. */
   cannotServe: 3,
   /** Another instance serves this engine. */
   locked: 4,
-  /** A lookup got no reply, as dig has it. */
+  /** A lookup got no reply; the same code as dig's. */
   noReply: 9,
 } as const;
 
-/** What the doctors end with: monitors know these three. */
+/** Exit codes of the doctor commands, as monitoring plugins expect them. */
 export const DOCTOR_EXIT = {
   healthy: EXIT.ok,
   problems: EXIT.failure,
-  /** Nothing wrong was found, but not everything could be looked at. */
+  /** No problem was found, but some checks could not be done. */
   unchecked: EXIT.usage,
 } as const;
 
@@ -48,13 +48,13 @@ export function exitCodeOf(thrown: unknown): number {
   return thrown instanceof Fault ? (BY_CODE.get(thrown.code) ?? EXIT.failure) : EXIT.failure;
 }
 
-/** A Fault in two lines, what and what to do; a defect with its stack. Wrong settings begin with their place each. */
+/** A Fault as two lines, problem and remedy; an internal error with its stack; invalid settings as a line for each mistake. */
 export function errorText(thrown: unknown): string {
   if (thrown instanceof BadSettings) return thrown.message;
   if (!(thrown instanceof Fault)) {
     return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
   }
   const remedy = thrown.remedy === undefined ? "" : `\n  ${thrown.remedy}`;
-  // Also what a daemon said, which may quote a container.
+  // A daemon's error may quote what a container wrote.
   return printableText(`dns11: ${reasonOf(thrown)}${remedy}`);
 }

@@ -1,6 +1,5 @@
 /**
- * dns11 explain: what dns11 answers a container when it asks for a name, and why: every layer that the question passed, in
- * its order.
+ * dns11 explain: how dns11 resolves a name for a container: every layer that the question passed, in order, and why.
  */
 import type { Command } from "commander";
 
@@ -14,7 +13,8 @@ import { table } from "./table.ts";
 export function addExplain(program: Command): void {
   const command = program
     .command("explain")
-    .description("Say what dns11 answers a container for a name, and why: who answered, and why nobody before did");
+    .summary("Explain how a name resolves, or why it fails")
+    .description("Explain, step by step, how dns11 resolves a name for a container, or why it fails");
   addNameOptions(command).action(async (name: string, options: NameOptions) => {
     const explained = await (await clientFor(options)).explain(nameRequestOf(name, options, "explain"));
     process.stdout.write(
@@ -35,15 +35,15 @@ function explanationText({
   hints,
 }: Explanation): string {
   const { name, sharedWith } = container;
-  const shared = sharedWith === undefined ? "" : `, in the namespace of "${sharedWith}"`;
-  const head = `${question.name} ${question.type}, asked in "${name}"${shared} on ${networks.join(", ") || "no network"}\n\n`;
+  const shared = sharedWith === undefined ? "" : ` (network namespace of "${sharedWith}")`;
+  const head = `${question.name} ${question.type} in "${name}"${shared}, networks: ${networks.join(", ") || "none"}\n\n`;
   const rows = steps.flatMap((step) => [row(step), ...eventRows(step)]);
   const from =
-    answeredBy === "servers" && server !== null ? server : (answeredBy ?? "dns11 itself, for want of an answer");
+    answeredBy === "servers" && server !== null ? server : (answeredBy ?? "dns11, as no layer had an answer");
   const answer =
     reply === null
-      ? `\nno reply, in ${milliseconds(ms)}\n`
-      : `\n${reply.rcode} by ${from}, in ${milliseconds(ms)}\n${replyLines(reply)}`;
+      ? `\nno reply after ${milliseconds(ms)}\n`
+      : `\n${reply.rcode} from ${from} in ${milliseconds(ms)}\n${replyLines(reply)}`;
   return `${head}${table(["LAYER", "ANSWERS", "WHY"], rows)}${answer}${hints.map((hint) => `hint: ${hint}\n`).join("")}`;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Flags: what `dns11 run` can be told on its command line that the settings file can say, too, under the same words.
+ * Flags: the flags of `dns11 run` that correspond to keys of the settings file.
  */
 import { type Command, InvalidArgumentError, Option } from "commander";
 
@@ -16,7 +16,7 @@ import { LABEL_SERVERS } from "../src/base/model/label-policy.ts";
 import { RULE_BACKEND_SETTINGS } from "../src/base/model/rule-backend.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../src/base/log/log.ts";
 
-/** Keys of the settings file that are a flag, and the flag's name. */
+/** The keys of the settings file that have a flag, and its name. */
 const FLAGS = {
   strict: "strict",
   only: "only",
@@ -42,7 +42,7 @@ const FLAGS = {
 
 export type FlagKey = keyof typeof FLAGS;
 
-/** What makes sense where there is no engine. */
+/** The flags that apply without an engine. */
 export const IN_NODE_FLAGS: readonly FlagKey[] = [
   "strict",
   "dns",
@@ -58,7 +58,7 @@ export const IN_NODE_FLAGS: readonly FlagKey[] = [
   "log-format",
 ];
 
-/** All of them, or those that make sense. */
+/** Adds all flags, or those of some keys. */
 export function addFlags(command: Command, keys: readonly FlagKey[] = Object.keys(FLAGS) as FlagKey[]): void {
   for (const key of keys) command.addOption(optionOf(key));
   command.addOption(new Option("--dns-search <domain>").argParser(rejectDnsSearch).hideHelp());
@@ -78,54 +78,50 @@ function optionOf(key: FlagKey): Option {
     case "only":
       return listOption(
         "--only <filter>",
-        `serve only label=KEY[=VALUE] (all that are named) or network=NAME (any of them) ${envNote(key)}`,
+        `serve only containers with label=KEY[=VALUE] or network=NAME; repeatable: all labels and any network must match ${envNote(key)}`,
         READERS.only,
       );
     case "trust-image-labels":
       return new Option(
         "--trust-image-labels",
-        `let labels baked into images say what labels of containers may ${envNote(key)}`,
+        `honour io.dns11 labels of images, not only of containers ${envNote(key)}`,
       );
     case "label-servers":
       return valueOption(
-        "--label-servers <place>",
-        `where servers named by labels are asked from: ${LABEL_SERVERS.join(", ")} ${envNote(key)}`,
+        "--label-servers <source>",
+        `where servers from labels are queried from: ${LABEL_SERVERS.join(", ")} ${envNote(key)}`,
         READERS["label-servers"],
       );
     case "dns":
       return listOption(
         "--dns <server>",
-        `ask this server, or /DOMAIN/SERVER for the names below a domain ${envNote(key)}`,
+        `upstream server, or /DOMAIN/SERVER for the names of a domain; repeatable ${envNote(key)}`,
         READERS.dns,
       );
     case "dns-opt":
       return listOption(
         "--dns-opt <option>",
-        `ndots:N, rotate, use-vc or timeout:N ${envNote(key)}`,
+        `resolver option: ndots:N, rotate, use-vc or timeout:N; repeatable ${envNote(key)}`,
         READERS["dns-opt"],
       );
     case "resolv-conf":
       return valueOption(
         "--resolv-conf <path>",
-        "the host's resolv.conf, as the engine sees paths",
+        "path of the host's resolv.conf, as seen by dockerd",
         READERS["resolv-conf"],
       );
     case "ttl":
-      return valueOption(
-        "--ttl <time>",
-        `how long names may be remembered, in seconds or as 1m ${envNote(key)}`,
-        READERS.ttl,
-      );
+      return valueOption("--ttl <time>", `TTL of container names, such as 5s or 1m ${envNote(key)}`, READERS.ttl);
     case "kind.nodes":
       return listOption(
         "--kind <nodes>",
-        `serve the pods of KIND nodes, too: auto, label=KEY[=VALUE] or name=PATTERN ${envNote(key)}`,
+        `serve the pods of KIND nodes: auto, label=KEY[=VALUE] or name=PATTERN; repeatable ${envNote(key)}`,
         READERS["kind.nodes"],
       );
     case "kind.ip":
       return valueOption(
         "--kind-ip <address>",
-        `where pods ask: ${NODE_ADDRESS_WORDS.join(", ")}, or an address ${envNote(key)}`,
+        `nameserver address for pods: ${NODE_ADDRESS_WORDS.join(", ")}, or an IP address ${envNote(key)}`,
         READERS["kind.ip"],
       );
     case "kind.mode":
@@ -143,55 +139,55 @@ function optionOf(key: FlagKey): Option {
     case "queries.names":
       return valueOption(
         "--query-names <names>",
-        `what is kept of the last queries: ${QUERY_NAMES.join(", ")} ${envNote(key)}`,
+        `names in the query history: ${QUERY_NAMES.join(", ")} (off: no history) ${envNote(key)}`,
         READERS["queries.names"],
       );
     case "queries.log":
-      return new Option("--query-log", `write a line into the log for each query ${envNote(key)}`);
+      return new Option("--query-log", `log every query ${envNote(key)}`);
     case "log-level":
       return valueOption(
         "--log-level <level>",
-        `how much to log: ${LOG_LEVELS.join(", ")} (default: "info", env: ${variableOf(key)})`,
+        `log level: ${LOG_LEVELS.join(", ")} (default: "info", env: ${variableOf(key)})`,
         READERS["log-level"],
       );
     case "log-format":
       return valueOption(
         "--log-format <format>",
-        `how lines look: ${LOG_FORMATS.join(", ")} (default: "auto", env: ${variableOf(key)})`,
+        `log format: ${LOG_FORMATS.join(", ")} (default: "auto", env: ${variableOf(key)})`,
         READERS["log-format"],
       );
     case "metrics.addr":
       return valueOption(
         "--metrics-addr <address>",
-        `where metrics are served, or off (default: "${METRICS_ADDRESS}", env: ${variableOf(key)})`,
+        `address of the metrics endpoint (IP:PORT), or off (default: "${METRICS_ADDRESS}", env: ${variableOf(key)})`,
         READERS["metrics.addr"],
       );
     case "lame-duck":
       return valueOption(
         "--lame-duck <time>",
-        `how long to answer on after SIGTERM, no longer ready (default: 0, env: ${variableOf(key)})`,
+        `how long to keep serving after SIGTERM, reported as not ready (default: 0, env: ${variableOf(key)})`,
         READERS["lame-duck"],
       );
     case "capabilities":
       return valueOption(
         "--capabilities <drop|keep>",
-        `drop capabilities that are not needed, or keep them (default: "drop", env: ${variableOf(key)})`,
+        `drop unneeded capabilities, or keep them (default: "drop", env: ${variableOf(key)})`,
         READERS.capabilities,
       );
     case "keeper":
       return valueOption(
         "--keeper <on|off>",
-        `on: a second process hands containers back when this one is killed or hangs; off (default: "on", env: ${variableOf(key)})`,
+        `run a second process that hands containers back if this one is killed or hangs (default: "on", env: ${variableOf(key)})`,
         READERS.keeper,
       );
   }
 }
 
-/** On and off for every difference between the characters. */
+/** A pair of flags for every switch: `--no-NAME` in the help, and `--NAME`, which strict mode needs. */
 export function addSwitches(command: Command): void {
-  for (const { name, description: does } of SWITCHES) {
-    command.addOption(new Option(`--${name}`, does).hideHelp());
-    command.addOption(new Option(`--no-${name}`, `do not: ${does}`));
+  for (const { name, description, negation } of SWITCHES) {
+    command.addOption(new Option(`--${name}`, description).hideHelp());
+    command.addOption(new Option(`--no-${name}`, negation));
   }
   for (const [flag, successor] of Object.entries(RETIRED_SWITCHES)) {
     rejectRetired(command, flag, successor);
@@ -199,18 +195,18 @@ export function addSwitches(command: Command): void {
   }
 }
 
-/** What was said by flags. */
+/** The layer of the settings given as flags. */
 export function flagLayer(options: Readonly<Record<string, unknown>>): SettingsLayer {
   const flags = [...Object.entries(FLAGS), ...SWITCHES.map(({ key, name }) => [key, name] as const)];
-  const said = flags.map(([key, flag]) => [key, options[new Option(`--${flag}`).attributeName()]] as const);
+  const values = flags.map(([key, flag]) => [key, options[new Option(`--${flag}`).attributeName()]] as const);
   return {
     source: "flag",
-    values: Object.fromEntries(said.filter(([, value]) => value !== undefined)),
+    values: Object.fromEntries(values.filter(([, value]) => value !== undefined)),
     where: (key: Key) => `--${(FLAGS as Partial<Record<Key, string>>)[key] ?? key.replace(/^switches\./, "")}`,
   };
 }
 
-/** The flag that says the same as a key, with its dashes. */
+/** The flag of a key, with its dashes. */
 export function flagOf(key: Key): string | undefined {
   const name = (FLAGS as Partial<Record<Key, string>>)[key] ?? SWITCHES.find((each) => each.key === key)?.name;
   return name === undefined ? undefined : `--${name}`;
@@ -224,7 +220,7 @@ function valueOption(flags: string, description: string, read: (text: string) =>
   return new Option(flags, description).argParser((text) => readOrReject(read, text));
 }
 
-/** A flag that can be given again. */
+/** A flag that can be repeated. */
 function listOption(flags: string, description: string, read: (text: string) => unknown): Option {
   return new Option(flags, description).argParser((text, before: readonly unknown[] | undefined) => [
     ...(before ?? []),
@@ -236,10 +232,12 @@ function readOrReject(read: (text: string) => unknown, text: string): unknown {
   try {
     return read(text);
   } catch (error) {
-    throw new InvalidArgumentError((error as Error).message);
+    // Commander has quoted the value before: only what to use is left.
+    const message = (error as Error).message.replace(/^invalid .*?: (use .*)$/s, "$1");
+    throw new InvalidArgumentError(`${message.charAt(0).toUpperCase()}${message.slice(1)}.`);
   }
 }
 
 function rejectDnsSearch(): never {
-  throw new InvalidArgumentError(`It is not offered: ${NO_SEARCH}.`);
+  throw new InvalidArgumentError(`Not supported: ${NO_SEARCH}.`);
 }

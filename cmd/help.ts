@@ -1,5 +1,5 @@
 /**
- * dns11 help: the help of a command, also of a command's own command; what there is not is an error, as everywhere else.
+ * dns11 help: the help of a command or subcommand. An unknown command is an error, as everywhere else.
  */
 import type { Command } from "commander";
 
@@ -7,7 +7,7 @@ export function addHelp(program: Command): void {
   program
     .helpCommand(false)
     .command("help [command...]")
-    .description("display help for command")
+    .description("Show help for a command")
     .action((words: readonly string[]) => {
       let command = program;
       for (const word of words) command = commandOf(command, word);
@@ -15,7 +15,7 @@ export function addHelp(program: Command): void {
     });
 }
 
-/** One of a command's commands; where there is none of that name, the command line ends with that error. */
+/** The subcommand of that name; exits with an error if there is none. */
 function commandOf(command: Command, word: string): Command {
   return command.commands.find((each) => each.name() === word) ?? unknownCommand(command, word);
 }

@@ -1,5 +1,5 @@
 /**
- * dns11 kind: what is done for the pods of KIND nodes, whether it works, and how to undo it.
+ * dns11 kind: serving pods in KIND nodes: state, diagnosis, detaching, and running inside a node.
  */
 import { type Command, Option } from "commander";
 
@@ -10,7 +10,7 @@ import { type Log, createLog } from "../src/base/log/log.ts";
 import { READERS } from "../src/config/readers.ts";
 import type { NodeFilter } from "../src/base/model/kind-policy.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
-import { findingsTable, setExitCode, exitUncheckedOnError } from "./doctor.ts";
+import { exitUncheckedOnError, findingsTable, setExitCode } from "./doctor.ts";
 import { unknownCommand } from "./help.ts";
 import { onThisPlatform } from "./platform.ts";
 import { IN_NODE_FLAGS, addFlags } from "./flags.ts";
@@ -31,15 +31,19 @@ interface InNodeOptions extends SettingsOptions {
 export function addKind(program: Command): void {
   const kind = program
     .command("kind")
-    .description("See to the pods of KIND nodes; inside a node's image, serve them: dns11 kind --in-node")
+    .summary("Serve pods in KIND (Kubernetes in Docker) nodes")
+    .description("Manage KIND (Kubernetes in Docker) nodes, or serve the pods of one from inside: dns11 kind --in-node")
     .enablePositionalOptions()
     .helpCommand(false)
     .allowExcessArguments()
-    .option("--in-node", "serve the pods of the node that this runs in, until told to stop; no engine is asked")
-    .option("--once", "with --in-node: lead pods to Docker's resolver by rules that stay, and end (IPv4 alone)")
-    .option("--replace", "with --in-node: take over from the one that serves: no query is lost")
-    .option("--undo", "with --in-node: take back what --once made, or one that stayed and was killed")
-    .addOption(new Option("--config <file>", "the settings file").env("DNS11_CONFIG"))
+    .option("--in-node", "serve the pods of the node that dns11 runs in, until stopped; needs no engine")
+    .option(
+      "--once",
+      "with --in-node: install permanent rules that redirect pods to Docker's resolver, and exit (IPv4 only)",
+    )
+    .option("--replace", "with --in-node: take over from the running dns11; no query is lost")
+    .option("--undo", "with --in-node: remove what --once or a killed dns11 left behind")
+    .addOption(new Option("--config <file>", "settings file; SIGHUP reloads it").env("DNS11_CONFIG"))
     .addOption(stateDirOption());
   addFlags(kind, IN_NODE_FLAGS);
   kind.action(async (options: InNodeOptions, command: Command) => {
@@ -47,25 +51,25 @@ export function addKind(program: Command): void {
     if (word !== undefined) unknownCommand(command, word);
     await serveInNode(options, command);
   });
-  addJsonOption(addVerb(kind, "status", "Show what a running dns11 is to each node")).action(
+  addJsonOption(addVerb(kind, "status", "Show the state of each node")).action(
     async (options: KindOptions) => await showStatus(options),
   );
-  addVerb(kind, "doctor [node]", "Ask from a pod made for it, in one node or in all of them, and say what is wrong")
+  addVerb(kind, "doctor [node]", "Query from a temporary pod in one node or in all, and report problems")
     .addOption(
-      new Option("--kind <nodes>", "which containers are nodes: auto, label=KEY[=VALUE] or name=PATTERN").argParser(
+      new Option("--kind <nodes>", "the containers that are nodes: auto, label=KEY[=VALUE] or name=PATTERN").argParser(
         (text, before: readonly NodeFilter[] | undefined) => [...(before ?? []), READERS["kind.nodes"](text)],
       ),
     )
-    .option("--in-node", "the node that this runs in; no engine is asked")
-    .option("--json", "as JSON")
+    .option("--in-node", "diagnose the node that dns11 runs in; needs no engine")
+    .option("--json", "print JSON")
     .action(
       async (node: string | undefined, options: KindOptions) =>
         await exitUncheckedOnError(async () => await diagnose(node, options)),
     );
-  addVerb(kind, "detach <node>", "Put a node back as it was, until it is started anew or attached again").action(
+  addVerb(kind, "detach <node>", "Restore a node, until it is restarted or attached again").action(
     async (node: string, options: KindOptions) => await setDetached(node, options, true),
   );
-  addVerb(kind, "attach <node>", "Serve a node again that was detached").action(
+  addVerb(kind, "attach <node>", "Serve a detached node again").action(
     async (node: string, options: KindOptions) => await setDetached(node, options, false),
   );
 }
@@ -76,10 +80,8 @@ function addVerb(kind: Command, name: string, description: string): Command {
 
 async function serveInNode(options: InNodeOptions, command: Command): Promise<void> {
   if (options.inNode !== true) command.help({ error: true });
-  const { serveOnce, undoNodeSetup: undoInNode } = await onThisPlatform(
-    async () => await import("../src/run/node/once.ts"),
-  );
-  if (options.undo === true) return printLines(undoInNode(options.stateDir));
+  const { serveOnce, undoNodeSetup } = await onThisPlatform(async () => await import("../src/run/node/once.ts"));
+  if (options.undo === true) return printLines(undoNodeSetup(options.stateDir));
   const readSettings = settingsReader(options);
   const settings = await readSettings();
   const log = createLog(settings.logLevel, settings.logFormat);
@@ -110,12 +112,11 @@ async function showStatus(options: KindOptions): Promise<void> {
 }
 
 function statusText(nodes: readonly ContainerStatus[]): string {
-  if (nodes.length === 0)
-    return "no KIND node is served; nodes are looked for only with --kind (see dns11 run --help)\n";
+  if (nodes.length === 0) return "no KIND nodes are served; dns11 run needs --kind to find them\n";
   const head = [
     "NODE",
     "STATE",
-    "PODS ASK",
+    "ADVERTISED",
     "SERVED AT",
     "FAMILIES",
     "CHANGED",
@@ -149,7 +150,7 @@ async function diagnose(node: string | undefined, options: KindOptions): Promise
   const { json } = options;
   const reports = options.inNode === true ? await diagnoseThisNode() : await diagnoseEngineNodes(node, options);
   process.stdout.write(
-    json === true ? `${JSON.stringify(reports)}\n` : reports.map(reportText).join("\n") || "there is no KIND node\n",
+    json === true ? `${JSON.stringify(reports)}\n` : reports.map(reportText).join("\n") || "no KIND nodes found\n",
   );
   setExitCode(reports.flatMap(({ findings }) => findings));
 }
@@ -171,5 +172,5 @@ function reportText({ node, findings }: NodeDiagnosis): string {
 async function setDetached(node: string, options: KindOptions, isDetached: boolean): Promise<void> {
   const client = await clientFor(options);
   const { name } = await (isDetached ? client.detachNode(node) : client.attachNode(node));
-  process.stdout.write(`${name} is ${isDetached ? "as it was before dns11" : "served again"}\n`);
+  process.stdout.write(`${name} is ${isDetached ? "restored to its original state" : "served again"}\n`);
 }

@@ -1,6 +1,6 @@
 /**
- * dns11 lookup: asks for a name from inside a container, as a program in there would, and shows the answer. It tells what
- * is, whoever answers there; why dns11 answers what it does is told by dns11 explain.
+ * dns11 lookup: resolves a name from inside a container, as a program in it would, and prints the reply. It reports what
+ * the container gets, whichever server answers; `dns11 explain` reports why.
  */
 import type { Command } from "commander";
 
@@ -21,15 +21,16 @@ interface LookupOptions extends NameOptions {
 export function addLookup(program: Command): void {
   const command = program
     .command("lookup")
-    .description("Ask for a name from inside a container, of the nameservers that its own resolv.conf names");
+    .summary("Resolve a name from inside a container")
+    .description("Resolve a name from inside a container, using the nameservers of its own resolv.conf");
   addNameOptions(command)
-    .option("--tcp", "ask by TCP")
-    .option("--search", "complete the name by the search list of the container's resolv.conf, as programs do")
-    .option("--fail", `exit with ${EXIT.failure} unless there is an answer with records`)
+    .option("--tcp", "query over TCP")
+    .option("--search", "apply the search list of the container's resolv.conf, as programs do")
+    .option("--fail", `exit with ${EXIT.failure} unless the reply has records`)
     .action(async (name: string, options: LookupOptions) => {
       const { tcp = false, search = false, fail, json } = options;
-      const order = { ...nameRequestOf(name, options, "lookup"), tcp, search };
-      const found = await (await clientFor(options)).lookup(order);
+      const lookupRequest = { ...nameRequestOf(name, options, "lookup"), tcp, search };
+      const found = await (await clientFor(options)).lookup(lookupRequest);
       process.stdout.write(json === true ? `${JSON.stringify(found)}\n` : printableText(lookupText(found)));
       if (found.rcode === null) process.exitCode = EXIT.noReply;
       else if (fail === true && found.answers.length === 0) process.exitCode = EXIT.failure;
@@ -41,13 +42,13 @@ function lookupText(found: Lookup): string {
   const what = `${question.name} ${question.type} in "${container.name}"`;
   const head =
     rcode === null
-      ? `${what}: no reply in ${milliseconds(ms)}\n`
-      : `${what}: ${rcode} from ${server} by ${protocol} in ${milliseconds(ms)}${emptyText(found)}\n`;
+      ? `${what}: no reply after ${milliseconds(ms)}\n`
+      : `${what}: ${rcode} from ${server} over ${protocol} in ${milliseconds(ms)}${emptyText(found)}\n`;
   return `${head}${replyLines(found)}${attempts.length > 1 || rcode === null ? attemptsText(attempts) : ""}`;
 }
 
 function emptyText({ rcode, answers }: Lookup): string {
-  return rcode === "NOERROR" && answers.length === 0 ? ", without records of this type" : "";
+  return rcode === "NOERROR" && answers.length === 0 ? ", no records of this type" : "";
 }
 
 function attemptsText(attempts: Lookup["attempts"]): string {
@@ -58,5 +59,5 @@ function attemptsText(attempts: Lookup["attempts"]): string {
     milliseconds(ms),
     outcome,
   ]);
-  return `asked:\n${table(["NAME", "SERVER", "BY", "TIME", "CAME"], rows)}`;
+  return `queries:\n${table(["NAME", "SERVER", "OVER", "TIME", "RESULT"], rows)}`;
 }

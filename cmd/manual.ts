@@ -1,6 +1,6 @@
 /**
- * dns11 man: its manual pages and an example of a settings file, written from what the program is: its commands and flags, the
- * keys of the settings file and what each of them takes. Packages are made with it (scripts/man.mjs), so it is not in the help.
+ * dns11 man: prints the manual pages and the example settings file, generated from the program's own commands, flags and
+ * settings keys. The build of packages uses it (scripts/man.mjs), so it is hidden from the help.
  */
 import { Argument, type Command } from "commander";
 
@@ -18,7 +18,7 @@ const PAGES = {
 export function addManual(program: Command): void {
   program
     .command("man", { hidden: true })
-    .description("Print a manual page, to be shown with: dns11 man | man -l -")
-    .addArgument(new Argument("[page]", "which one").choices(Object.keys(PAGES)).default("dns11.8"))
+    .description("Print a manual page (view it with: dns11 man | man -l -)")
+    .addArgument(new Argument("[page]", "the page").choices(Object.keys(PAGES)).default("dns11.8"))
     .action((page: keyof typeof PAGES) => void process.stdout.write(PAGES[page](program, readBuild())));
 }

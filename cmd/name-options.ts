@@ -1,5 +1,5 @@
 /**
- * What the commands have in common that ask for a name in a container: how name, type and place are said.
+ * Options shared by the commands that query a name in a container: name, type and container.
  */
 import { isIP } from "node:net";
 
@@ -17,31 +17,27 @@ export interface NameOptions extends ControlOptions {
 
 export function addNameOptions(command: Command): Command {
   command
-    .argument("<name>", "what to ask for; of an address, the name that belongs to it")
-    .option("--in <container>", "where to ask: a container's name, or the beginning of its id")
-    .option("-t, --type <type>", 'A, AAAA, MX, TXT ..., or TYPE and its number (default: "A", of an address "PTR")')
-    .option("-x", "NAME is an address: ask for the name that belongs to it");
+    .argument("<name>", "the name to query, or an IP address for a reverse lookup")
+    .option("--in <container>", "the container to query from: its name or the beginning of its ID")
+    .option("-t, --type <type>", 'record type: A, AAAA, MX, TXT ..., or TYPEnnn (default: "A", for an address "PTR")')
+    .option("-x", "reverse lookup; NAME must be an IP address");
   return addJsonOption(addControlOptions(command));
 }
 
 export function nameRequestOf(
   name: string,
   { in: container, type, x: isReverse }: NameOptions,
-  verb: string,
+  command: string,
 ): NameRequest {
   if (container === undefined || container === "") {
-    throw new Fault(
-      "USAGE",
-      `In which container? A name may mean something else in each: dns11 ${verb} ${name} --in CONTAINER`,
-      {
-        remedy: "dns11 status lists them.",
-      },
-    );
+    throw new Fault("USAGE", `Container missing: use dns11 ${command} ${name} --in CONTAINER`, {
+      remedy: "A name may resolve differently in each container. dns11 ps lists them.",
+    });
   }
   if (isReverse === true && (isIP(name.split("%", 1)[0] ?? "") === 0 || type !== undefined)) {
     throw new Fault(
       "USAGE",
-      `-x wants an address and no type, and was given "${name}"${type === undefined ? "" : ` and ${type}`}`,
+      `-x requires an IP address and no type, but got "${name}"${type === undefined ? "" : ` and type ${type}`}`,
     );
   }
   return { container, name, ...(type !== undefined && { type }) };

@@ -1,5 +1,5 @@
 /**
- * Loads what calls libc. On a platform that koffi has no build for this fails, and then nothing of dns11 can work.
+ * Platform: loads modules that call libc. This fails where koffi has no build, and dns11 cannot work there at all.
  */
 import { Fault } from "../src/base/lib/fault.ts";
 
@@ -11,7 +11,7 @@ export async function onThisPlatform<T>(load: () => Promise<T>): Promise<T> {
     throw new Fault("PLATFORM", `dns11 cannot run on ${process.platform}/${process.arch}, ${libcText()}`, {
       cause: error,
       remedy:
-        "It calls libc through koffi, whose builds cover Linux on x64 and arm64; reinstall with optional packages.",
+        "dns11 calls libc through koffi, which is built for Linux on x64 and arm64. Reinstall with optional packages.",
       isFinal: true,
     });
   }

@@ -1,6 +1,6 @@
 /**
- * Printable: what may be shown of what others wrote. Names, labels, rules and files of a container's may hold what would
- * steer the reader's terminal, or turn the order of what is read around.
+ * Printable: makes text from containers safe to print. Names, labels, rules and files may contain control characters that
+ * manipulate the reader's terminal, or bidirectional controls that reverse what is read.
  */
 const CONTROL_CHARACTERS = /[\p{Cc}\p{Bidi_Control}]/gu;
 
@@ -8,7 +8,7 @@ export function printable(text: string): string {
   return text.replaceAll(CONTROL_CHARACTERS, escaped);
 }
 
-/** The same of a text that has lines. */
+/** The same for a text of several lines. */
 export function printableText(text: string): string {
   return text.split("\n").map(printable).join("\n");
 }

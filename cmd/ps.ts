@@ -1,5 +1,5 @@
 /**
- * dns11 ps: every container with what dns11 does there, or why it does nothing, and what has been asked.
+ * dns11 ps: every running container with its state, upstreams and query counts.
  */
 import type { Command } from "commander";
 
@@ -8,14 +8,12 @@ import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from
 import { table } from "./table.ts";
 
 export function addPs(program: Command): void {
-  const command = program
-    .command("ps")
-    .description("List every container: whether it is served, since when, how, whom it asks and how much, or why not");
+  const command = program.command("ps").description("List containers with state and query counts");
   addJsonOption(addControlOptions(command)).action(async (options: ControlOptions) => {
-    const { containers, ruleBackend: tier } = await (await clientFor(options)).status();
-    const listed = containers.map((container) => ({ ...container, rules: rulesOf(container, tier) }));
+    const { containers, ruleBackend } = await (await clientFor(options)).status();
+    const listed = containers.map((container) => ({ ...container, rules: rulesOf(container, ruleBackend) }));
     if (options.json === true) process.stdout.write(`${JSON.stringify(listed)}\n`);
-    else process.stdout.write(listed.length === 0 ? "no container is running\n" : table(HEAD, listed.map(row)));
+    else process.stdout.write(listed.length === 0 ? "no running containers\n" : table(HEAD, listed.map(row)));
   });
 }
 
@@ -31,15 +29,15 @@ const HEAD = [
   "QUERIES",
   "LOCAL",
   "CACHED",
-  "ASKED",
+  "FORWARDED",
   "FAILED",
   "UPSTREAMS",
   "WHY",
 ];
 
-/** How what leads queries to us is held there; null where nothing does. */
-function rulesOf({ state }: ContainerStatus, tier: Status["ruleBackend"]): string | null {
-  return state === "attached" || state === "verifying" ? tier : null;
+/** The backend of the redirect rules in the container; null where there are none. */
+function rulesOf({ state }: ContainerStatus, ruleBackend: Status["ruleBackend"]): string | null {
+  return state === "attached" || state === "verifying" ? ruleBackend : null;
 }
 
 function row({ name, isPaused, state, since, verified, rules, ports, ...rest }: ListedContainer): string[] {
@@ -65,7 +63,7 @@ function row({ name, isPaused, state, since, verified, rules, ports, ...rest }: 
   ];
 }
 
-/** The time of today, else the day as well. */
+/** The time of day if it is today, otherwise the date and time. */
 function moment(iso: string | undefined): string {
   if (iso === undefined) return "-";
   const isToday = iso.slice(0, 10) === new Date().toISOString().slice(0, 10);

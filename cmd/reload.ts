@@ -1,5 +1,5 @@
 /**
- * dns11 reload: has a running instance read its settings file again, as SIGHUP does, and says what came of it.
+ * dns11 reload: makes a running instance reload its settings file, as SIGHUP does, and prints what changed.
  */
 import type { Command } from "commander";
 
@@ -8,9 +8,7 @@ import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from
 import { printable } from "./printable.ts";
 
 export function addReload(program: Command): void {
-  const command = program
-    .command("reload")
-    .description("Have the settings file read again, and say what changed, or what is wrong with it");
+  const command = program.command("reload").description("Reload the settings file and show what changed");
   addJsonOption(addControlOptions(command)).action(async (options: ControlOptions) => {
     const report = await (await clientFor(options)).reload();
     process.stdout.write(options.json === true ? `${JSON.stringify(report)}\n` : reloadText(report));
@@ -18,6 +16,6 @@ export function addReload(program: Command): void {
 }
 
 function reloadText({ config, changed }: ReloadReport): string {
-  if (changed.length === 0) return `${config} was read again; nothing changed\n`;
-  return `${config} was read again:\n${changed.map((line) => `  ${printable(line)}\n`).join("")}`;
+  if (changed.length === 0) return `reloaded ${config}; nothing changed\n`;
+  return `reloaded ${config}:\n${changed.map((line) => `  ${printable(line)}\n`).join("")}`;
 }

@@ -1,11 +1,11 @@
 /**
- * A reply for people: its code, its records in columns, and why it is not better where somebody said so.
+ * Reply text: a DNS reply as columns for people, with its extended errors.
  */
 import type { RecordText, ReplyText } from "../src/base/model/reply-text.ts";
 import { printable } from "./printable.ts";
 import { table } from "./table.ts";
 
-/** What servers told beside the code: records, extended errors. */
+/** Everything in the reply except the response code. */
 export function replyLines({
   answers,
   authority,
@@ -22,7 +22,7 @@ export function replyLines({
       ({ code, name, text }) => `extended error ${code}, ${name}${text === "" ? "" : `: ${printable(text)}`}\n`,
     ),
     isTruncated ? "truncated\n" : "",
-    isUnreadable ? "there are records that cannot be read\n" : "",
+    isUnreadable ? "the reply has malformed records\n" : "",
   ].join("");
 }
 

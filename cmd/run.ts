@@ -1,10 +1,10 @@
 /**
- * dns11 run: serves until it is told to stop.
+ * dns11 run: serves containers until it is stopped.
  */
 import { type Command, InvalidArgumentError, Option } from "commander";
 
 import { readEnvironment } from "../src/config/environment.ts";
-import { readSettingsInWorker } from "../src/config/file/apart.ts";
+import { readSettingsInWorker } from "../src/config/file/worker.ts";
 import { DEFAULT_STATE_DIR, type RunSettings } from "../src/config/settings.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
 import type { Service } from "../src/run/service.ts";
@@ -13,7 +13,7 @@ import { addFlags, addSwitches, flagLayer } from "./flags.ts";
 import { onThisPlatform } from "./platform.ts";
 import { table } from "./table.ts";
 
-/** What settings are made from. */
+/** The options that the settings are made from, beside the flags of `flags.ts`. */
 export interface SettingsOptions {
   readonly config?: string;
   readonly host?: string;
@@ -31,22 +31,23 @@ interface RunOptions extends SettingsOptions {
 export function addRun(program: Command): void {
   const command = program
     .command("run")
-    .description("Serve names on 127.0.0.11 in every container that has Docker's resolver, until told to stop")
-    .addOption(new Option("-H, --host <address>", "the engine's socket, as the docker command reads it"))
-    .addOption(new Option("--config <file>", "the settings file; SIGHUP reads it again").env("DNS11_CONFIG"))
-    .option("--replace", "take over from the one that serves: no query is lost")
-    .option("--dry-run", "say what would be done with each container, and do nothing")
-    .option("--json", "with --dry-run: as JSON")
+    .summary("Serve DNS to containers")
+    .description("Serve DNS at 127.0.0.11 in every container that uses Docker's embedded DNS, until stopped")
+    .addOption(new Option("-H, --host <address>", "Docker socket to use, as in docker -H"))
+    .addOption(new Option("--config <file>", "settings file; SIGHUP reloads it").env("DNS11_CONFIG"))
+    .option("--replace", "take over from the running dns11; no query is lost")
+    .option("--dry-run", "show what would be done with each container, and exit")
+    .option("--json", "with --dry-run: print JSON")
     .addOption(stateDirOption())
-    .option("--engine-pid <pid>", "the engine's process, where its socket does not tell", readPositive);
+    .option("--engine-pid <pid>", "PID of dockerd, if it cannot be found through the socket", readPositive);
   addFlags(command);
   addSwitches(command);
-  command.option("--no-batch", "answer each packet by itself (for comparison)");
+  command.option("--no-batch", "process packets one by one instead of in batches (for comparison)");
   command.action(async (options: RunOptions) => await run(options));
 }
 
 export function stateDirOption(): Option {
-  return new Option("--state-dir <path>", "where lock and control socket live")
+  return new Option("--state-dir <path>", "directory of the lock and the control socket")
     .default(DEFAULT_STATE_DIR)
     .env("DNS11_STATE_DIR");
 }
@@ -55,16 +56,16 @@ async function run(options: RunOptions): Promise<void> {
   const readSettings = settingsReader(options);
   const settings = await readSettings();
   const isServing = options.dryRun !== true;
-  const { dropUnneededCapabilities: limitToNeeded } = await onThisPlatform(
+  const { dropUnneededCapabilities } = await onThisPlatform(
     async () => await import("../src/run/drop-capabilities.ts"),
   );
-  const excess = isServing ? limitToNeeded(settings) : [];
+  const excess = isServing ? dropUnneededCapabilities(settings) : [];
   const { findEngine, preview, Service } = await onThisPlatform(async () => ({
     ...(await import("../src/run/engine/engine-target.ts")),
     ...(await import("../src/run/service.ts")),
   }));
   const log = createLog(settings.logLevel, settings.logFormat);
-  if (excess.length > 0) log.warn({ excess }, "these capabilities are not needed, and cannot be given up");
+  if (excess.length > 0) log.warn({ excess }, "cannot drop these capabilities, although they are not needed");
   if (!isServing) {
     const containers = await preview(settings, log);
     process.stdout.write(options.json === true ? `${JSON.stringify(containers)}\n` : previewText(containers));
@@ -73,14 +74,14 @@ async function run(options: RunOptions): Promise<void> {
   await serveUntilSignalled(new Service(settings, log, readSettings, findEngine));
 }
 
-/** SIGHUP has the settings read again, SIGUSR2 the process replaced; what comes of it stands in the log. */
+/** SIGHUP reloads the settings and SIGUSR2 replaces the process; the result is in the log. */
 export async function serveUntilSignalled(service: Service): Promise<void> {
   process.on("SIGHUP", () => void service.reload().catch(() => undefined));
   process.on("SIGUSR2", () => service.replace());
   await service.run(abortOnSignal());
 }
 
-/** Flags and environment stay as they were at the start; the file is read anew each time. */
+/** Returns a function that reads the settings: the file is read each time, flags and environment only once. */
 export function settingsReader(options: SettingsOptions): () => Promise<RunSettings> {
   const { host, stateDir, enginePid } = options;
   const config = options.config === "" ? undefined : options.config;
@@ -99,7 +100,7 @@ export function settingsReader(options: SettingsOptions): () => Promise<RunSetti
   };
 }
 
-/** The first SIGTERM or SIGINT asks for a good end; a second one does not wait for it. */
+/** Aborts at the first SIGTERM or SIGINT, for a graceful shutdown; a second one exits at once. */
 export function abortOnSignal(): AbortSignal {
   const controller = new AbortController();
   const onSignal = (): void => {
@@ -122,14 +123,14 @@ function previewText(
 ): string {
   const rows = containers.map(({ name, state, reason, warning, networks }) => [
     name,
-    state === "skipped" ? "leave alone" : "serve",
+    state === "skipped" ? "skip" : "serve",
     networks.join(","),
     [reason, warning].filter(Boolean).join("; "),
   ]);
-  return table(["CONTAINER", "WOULD", "NETWORKS", "WHY"], rows);
+  return table(["CONTAINER", "ACTION", "NETWORKS", "WHY"], rows);
 }
 
 function readPositive(text: string): number {
-  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError("It is a process number.");
+  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError("Use a process ID.");
   return Number(text);
 }

@@ -1,5 +1,5 @@
 /**
- * dns11 status: what a running instance does in every container, or why it does nothing there.
+ * dns11 status: the state of a running instance and of every container.
  */
 import type { Command } from "commander";
 
@@ -8,9 +8,7 @@ import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from
 import { table } from "./table.ts";
 
 export function addStatus(program: Command): void {
-  const command = program
-    .command("status")
-    .description("Show what a running dns11 does in every container, or why it does nothing there");
+  const command = program.command("status").description("Show the state of dns11 and of every container");
   addJsonOption(addControlOptions(command)).action(async (options: ControlOptions) => {
     const status = await (await clientFor(options)).status();
     process.stdout.write(options.json === true ? `${JSON.stringify(status)}\n` : statusText(status));
@@ -19,47 +17,47 @@ export function addStatus(program: Command): void {
 
 function statusText(status: Status): string {
   const { engine, containers } = status;
-  const served = containers.filter(({ state }) => state === "attached").length;
+  const attached = containers.filter(({ state }) => state === "attached").length;
   const readiness = status.isReady ? "ready" : "not ready yet";
-  const link = engine?.isConnected === false ? " (away; last-known names answer)" : "";
+  const connection = engine?.isConnected === false ? " (disconnected; the last known names are served)" : "";
   const where =
-    engine === null ? "in the node, without an engine" : `engine ${engine.version} at ${engine.address}${link}`;
+    engine === null ? "inside a KIND node, no engine" : `engine ${engine.version} at ${engine.address}${connection}`;
   const head =
-    `dns11 ${status.version}, process ${status.pid}, ${status.mode}, ${readiness}, since ${status.since}\n` +
-    `${where}, rules ${ruleBackendText(status)}\n` +
-    `settings ${status.config === null ? "" : `of ${status.config}, `}not as by default: ${changedSettingsText(status)}\n` +
-    `metrics at ${status.metrics ?? "the control socket alone"}, ${capabilityText(status)}\n` +
+    `dns11 ${status.version}: ${readiness}, pid ${status.pid}, since ${status.since}, mode: ${status.mode}\n` +
+    `${where}, rule backend: ${ruleBackendText(status)}\n` +
+    `settings: ${changedSettingsText(status)}${status.config === null ? "" : ` (file: ${status.config})`}\n` +
+    `metrics: ${status.metrics ?? "only on the control socket"}; ${capabilityText(status)}\n` +
     `${keeperText(status)}\n` +
-    `${served} of ${containers.length} containers attached\n`;
+    `${attached} of ${containers.length} containers attached\n`;
   return containers.length === 0
     ? head
     : `${head}\n${table(["CONTAINER", "STATE", "PORTS", "VERIFIED", "UPSTREAMS", "WHY"], containers.map(row))}`;
 }
 
-/** By what they are held, and what that means when nobody is there any more. */
-function ruleBackendText({ ruleBackend: tier, keeper }: Status): string {
-  const isRemoved = tier === "nft-owner" || (tier === "nft" && keeper.state !== "off");
-  return isRemoved ? tier : `${tier} (they stay when dns11 is killed: dns11 cleanup removes them)`;
+/** The backend of the redirect rules, with a note where the rules outlive a killed process. */
+function ruleBackendText({ ruleBackend, keeper }: Status): string {
+  const isRemoved = ruleBackend === "nft-owner" || (ruleBackend === "nft" && keeper.state !== "off");
+  return isRemoved ? ruleBackend : `${ruleBackend} (rules stay if dns11 is killed; remove them with dns11 cleanup)`;
 }
 
-/** Who takes the rules away when nobody else does. */
+/** The process that removes the rules if this one is killed. */
 function keeperText({ keeper: { state, pid, namespaces, restarts } }: Status): string {
-  if (state === "off") return "no keeper";
-  const again = restarts === 0 ? "" : `, started again ${restarts} times`;
-  return `keeper ${pid === null ? "" : `process ${pid}, `}${state}, ${namespaces} namespaces${again}`;
+  if (state === "off") return "keeper: off";
+  const again = restarts === 0 ? "" : `, restarted ${restarts} ${restarts === 1 ? "time" : "times"}`;
+  return `keeper: ${state}${pid === null ? "" : `, pid ${pid}`}, ${namespaces} namespaces${again}`;
 }
 
-/** Threads that differ are told apart: there should be none. */
+/** Threads with different capabilities are listed separately; normally all have the same. */
 function capabilityText({ capabilities }: Status): string {
-  return capabilities
-    .map(({ threads, permitted }) => `${threads} threads with ${permitted.join(", ") || "no capability"}`)
-    .join("; ");
+  return `capabilities: ${capabilities
+    .map(({ threads, permitted }) => `${permitted.join(", ") || "none"} (${threads} threads)`)
+    .join("; ")}`;
 }
 
-/** The keys that somebody said anything under, and who. */
+/** The keys that are set, and where. */
 function changedSettingsText({ settings }: Status): string {
-  const said = Object.entries(settings).filter(([, { source }]) => source !== "default");
-  return said.map(([key, { source }]) => `${key} (${source})`).join(", ") || "nothing";
+  const changed = Object.entries(settings).filter(([, { source }]) => source !== "default");
+  return changed.map(([key, { source }]) => `${key} (${source})`).join(", ") || "all defaults";
 }
 
 function row(container: ContainerStatus): string[] {

@@ -1,5 +1,5 @@
 /**
- * Columns for people: as wide as their widest cell, the last one as long as it likes.
+ * Table: text in columns, each as wide as its widest cell; the last column is not padded or limited.
  */
 import { printable } from "./printable.ts";
 

@@ -1,5 +1,5 @@
 /**
- * dns11 tail: queries as they come.
+ * dns11 tail: queries as they arrive.
  */
 import { type Command, InvalidArgumentError, Option } from "commander";
 
@@ -17,18 +17,19 @@ interface TailOptions extends ControlOptions {
   readonly follow: boolean;
 }
 
-/** What --no-follow shows unless told otherwise. */
+/** The default of --last with --no-follow. */
 const LAST_SHOWN = 20;
 
 export function addTail(program: Command): void {
   const command = program
     .command("tail [container]")
-    .description("Show the queries of one container, or of all, as they come: what was asked, and what became of it")
-    .option("--name <pattern>", "only names like this: * stands for anything, ? for one character")
-    .option("--rcode <codes>", "only these response codes: NXDOMAIN,SERVFAIL")
-    .addOption(new Option("--last <number>", "begin with so many that are there already").argParser(readCount))
-    .option("--no-follow", `show those that are there (the last ${LAST_SHOWN}, or --last), and end`)
-    .option("--json", "as JSON, one a line");
+    .summary("Show queries and their results as they arrive")
+    .description("Show queries and their results as they arrive, of one container or of all")
+    .option("--name <pattern>", "only names that match the pattern (* any text, ? one character)")
+    .option("--rcode <codes>", "only these response codes, such as NXDOMAIN,SERVFAIL")
+    .addOption(new Option("--last <number>", "start with this many past queries").argParser(readCount))
+    .option("--no-follow", `show past queries (the last ${LAST_SHOWN}, or --last) and exit`)
+    .option("--json", "print one JSON object per line");
   addControlOptions(command).action(
     async (container: string | undefined, options: TailOptions) => await tail(container, options),
   );
@@ -38,7 +39,7 @@ async function tail(container: string | undefined, options: TailOptions): Promis
   const { name, rcode, last } = options;
   const client = await clientFor(options);
   const signal = abortOnSignal();
-  const wanted = {
+  const filter = {
     ...(container !== undefined && { container }),
     ...(name !== undefined && { name }),
     ...(rcode !== undefined && { rcode }),
@@ -47,24 +48,24 @@ async function tail(container: string | undefined, options: TailOptions): Promis
   const write = lineWriter(painterFor(process.stdout), names);
   const show = options.json === true ? (each: object) => JSON.stringify(each) : write;
   if (!options.follow) {
-    const { queries } = await client.queries({ ...wanted, last: last ?? LAST_SHOWN });
+    const { queries } = await client.queries({ ...filter, last: last ?? LAST_SHOWN });
     for (const query of queries) process.stdout.write(`${show(query)}\n`);
     return;
   }
-  // `dns11 tail | head`: whoever read this has seen enough.
+  // The reader may close the pipe at any time: `dns11 tail | head`.
   let isRead = true;
   process.stdout.on("error", () => {
     isRead = false;
     process.exit();
   });
-  for await (const each of client.follow({ ...wanted, ...(last !== undefined && { last }) }, signal)) {
+  for await (const each of client.follow({ ...filter, ...(last !== undefined && { last }) }, signal)) {
     if (!isRead) return;
     process.stdout.write(`${show(each)}\n`);
   }
-  if (!signal.aborted) throw new Fault("ENDED", "dns11 has ended, and with it what there is to see");
+  if (!signal.aborted) throw new Fault("ENDED", "dns11 has stopped");
 }
 
-/** Lines whose columns keep their place as far as names allow it. */
+/** Formats lines with aligned columns, as far as the length of the names allows. */
 function lineWriter(paint: Paint, names: readonly string[]): (each: QueryReport | MissedReport) => string {
   let width = 0;
   const widen = (name: string): void => {
@@ -74,13 +75,13 @@ function lineWriter(paint: Paint, names: readonly string[]): (each: QueryReport 
   return (each) => {
     widen(each.container);
     const container = printable(each.container).padEnd(width);
-    if ("missed" in each) return paint(`-- ${container}  ${each.missed} queries came too fast to be shown`, "dim");
-    const { time, rcode, result: how, ms, type, name } = each;
+    if ("missed" in each) return paint(`-- ${container}  ${each.missed} queries skipped (too many to show)`, "dim");
+    const { time, rcode, result, ms, type, name } = each;
     return [
       paint(time.slice(11, 23), "dim"),
       container,
       paint(rcode.padEnd(8), colourOf(rcode)),
-      how.padEnd(9),
+      result.padEnd(9),
       (ms === 0 ? "-" : `${ms.toFixed(1)} ms`).padStart(9),
       (type ?? "-").padEnd(5),
       `${printable(name ?? "(no name)")}  ${paint(detailsOf(each), "dim")}`.trimEnd(),
@@ -95,7 +96,7 @@ function detailsOf({ answers, ttl, upstream, transport }: QueryReport): string {
     answers === 0 ? undefined : `${answers} ${answers === 1 ? "record" : "records"}`,
     ttl === null ? undefined : `ttl ${ttl}`,
     transport === "tcp" ? "tcp" : undefined,
-    upstream === null ? undefined : `by ${printable(upstream)}`,
+    upstream === null ? undefined : `from ${printable(upstream)}`,
   ];
   return parts.filter((part) => part !== undefined).join(", ");
 }
@@ -106,5 +107,5 @@ function colourOf(rcode: string): Colour {
 
 function readCount(text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) <= 10_000) return Number(text);
-  throw new InvalidArgumentError("It is a number from 0 to 10000.");
+  throw new InvalidArgumentError("Use a whole number from 0 to 10000.");
 }

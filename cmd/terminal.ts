@@ -1,6 +1,5 @@
 /**
- * What a terminal can do that a file cannot: colours, where they are wanted. NO_COLOR, and a terminal that calls itself
- * dumb, want none.
+ * Terminal colours: used only on a terminal, and not with NO_COLOR or TERM=dumb.
  */
 export type Colour = "red" | "green" | "yellow" | "dim" | "bold";
 

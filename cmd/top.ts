@@ -1,5 +1,5 @@
 /**
- * dns11 top: who asks how much, and what becomes of it, every second anew.
+ * dns11 top: a live view of query rates, cache hits, errors and latency, updated every second.
  */
 import type { Command } from "commander";
 
@@ -8,25 +8,26 @@ import { Fault } from "../src/base/lib/fault.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
 import { abortOnSignal } from "./run.ts";
 import { painterFor } from "./terminal.ts";
+import { QueryStatistics, type Snapshot } from "./top/query-statistics.ts";
 import { renderSnapshot } from "./top/render.ts";
 import { Screen } from "./top/screen.ts";
-import { type Snapshot, QueryStatistics } from "./top/query-statistics.ts";
 
 interface TopOptions extends ControlOptions {
   readonly once?: boolean;
 }
 
-const EVERY_MS = 1_000;
-/** Of what is there already, so much is counted in. */
+const INTERVAL_MS = 1_000;
+/** Past queries that the first snapshot includes. */
 const LAST_COUNTED = 10_000;
 const PLAIN_COLUMNS = 80;
 
 export function addTop(program: Command): void {
   const command = program
     .command("top")
-    .description("Show who asks how much, what is cached, fails or takes long, by container and by name; q ends it")
-    .option("--once", "show it once, after a second, and end; so it is where there is no terminal")
-    .option("--json", "as JSON: with --once one snapshot, otherwise one a second, a line each");
+    .summary("Live view of the busiest containers and names")
+    .description("Live view of the busiest containers and names: rates, cache hits, errors, latency. Press q to quit.")
+    .option("--once", "print one snapshot after a second and exit; the default without a terminal")
+    .option("--json", "print a JSON snapshot per line every second, or a single one with --once");
   addControlOptions(command).action(async (options: TopOptions) => await top(options));
 }
 
@@ -72,29 +73,29 @@ async function live(client: ControlClient, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Takes a snapshot every second, as long as whoever is shown one wants another. */
+/** Passes a snapshot to `show` every second until `show` returns false. */
 async function watch(client: ControlClient, signal: AbortSignal, show: (snapshot: Snapshot) => boolean): Promise<void> {
-  const tally = new QueryStatistics();
-  const over = new AbortController();
-  const end = AbortSignal.any([signal, over.signal]);
+  const statistics = new QueryStatistics();
+  const done = new AbortController();
+  const end = AbortSignal.any([signal, done.signal]);
   let failure: unknown;
   const following = (async () => {
-    for await (const each of client.follow({ last: LAST_COUNTED }, end)) tally.addQuery(each, Date.now());
-    if (!end.aborted) throw new Fault("ENDED", "dns11 has ended, and with it what there is to see");
+    for await (const each of client.follow({ last: LAST_COUNTED }, end)) statistics.addQuery(each, Date.now());
+    if (!end.aborted) throw new Fault("ENDED", "dns11 has stopped");
   })().catch((error: unknown) => {
     failure = error;
-    over.abort();
+    done.abort();
   });
   try {
-    tally.addCounters(await client.counters(), Date.now());
+    statistics.addCounters(await client.counters(), Date.now());
     for (;;) {
-      await pause(EVERY_MS, end);
+      await pause(INTERVAL_MS, end);
       if (end.aborted) break;
-      tally.addCounters(await client.counters(), Date.now());
-      if (!show(tally.snapshot(Date.now()))) break;
+      statistics.addCounters(await client.counters(), Date.now());
+      if (!show(statistics.snapshot(Date.now()))) break;
     }
   } finally {
-    over.abort();
+    done.abort();
     await following;
   }
   if (failure !== undefined) throw failure;

@@ -1,5 +1,5 @@
 /**
- * dns11 upstreams: every server that containers may ask, and how it does.
+ * dns11 upstreams: every upstream server that containers use, with its health and counters.
  */
 import type { Command } from "commander";
 
@@ -8,22 +8,20 @@ import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from
 import { table } from "./table.ts";
 
 export function addUpstreams(program: Command): void {
-  const command = program
-    .command("upstreams")
-    .description("Show every server that containers may ask: for which names, from where, and how it does");
+  const command = program.command("upstreams").description("List upstream servers, their health and latency");
   addJsonOption(addControlOptions(command)).action(async (options: ControlOptions) => {
     const report = await (await clientFor(options)).upstreams();
     process.stdout.write(options.json === true ? `${JSON.stringify(report)}\n` : upstreamsText(report));
   });
 }
 
-const HEAD = ["SERVER", "FROM", "STATE", "SINCE", "TAKES", "QUERIES", "ANSWERS", "USELESS", "UNREACHED", "EDNS", "FOR"];
+const HEAD = ["SERVER", "FROM", "STATE", "SINCE", "RTT", "QUERIES", "REPLIES", "ERRORS", "UNREACHABLE", "EDNS", "FOR"];
 
-function upstreamsText({ tracksServers: isRemembering, upstreams }: UpstreamReport): string {
-  if (upstreams.length === 0) return "no container that is served may ask anybody\n";
-  const note = isRemembering
+function upstreamsText({ tracksServers, upstreams }: UpstreamReport): string {
+  if (upstreams.length === 0) return "no served container has an upstream server\n";
+  const note = tracksServers
     ? ""
-    : "\nservers are asked as Docker asks them, and nothing is remembered of them (no failover)\n";
+    : "\nfailover is off: servers are queried as Docker does, without health checks or counters\n";
   return `${table(HEAD, upstreams.map(row))}${note}`;
 }
 
@@ -44,7 +42,7 @@ function row(upstream: Upstream): string[] {
 }
 
 function stateText({ state, reason, isLooping }: Upstream): string {
-  if (isLooping === true) return "looping (leads back to dns11)";
+  if (isLooping === true) return "looping (forwards back to dns11)";
   return state === "down" ? `down (${reason ?? ""})` : state;
 }
 
@@ -52,10 +50,10 @@ function rttText({ rttMs, deviationMs }: Upstream): string {
   return rttMs === null ? "-" : `${rttMs.toFixed(1)} ±${(deviationMs ?? 0).toFixed(1)} ms`;
 }
 
-/** Some by name, many by number. */
+/** Up to this many containers are listed by name; more are counted. */
 const NAMES_MAX = 3;
 
 function useText({ domain, containers }: UpstreamUse): string {
-  const who = containers.length > NAMES_MAX ? `${containers.length} containers` : containers.join(", ");
-  return `${domain === "." ? "every name" : domain} of ${who}`;
+  const list = containers.length > NAMES_MAX ? `${containers.length} containers` : containers.join(", ");
+  return `${domain === "." ? "all names" : domain} (${list})`;
 }

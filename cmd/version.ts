@@ -1,5 +1,5 @@
 /**
- * dns11 version: what a bug report should begin with.
+ * dns11 version: version, commit and platform, as a bug report needs them.
  */
 import type { Command } from "commander";
 
@@ -8,12 +8,10 @@ import { readBuild } from "./build.ts";
 import { libcText } from "./platform.ts";
 
 export function addVersion(program: Command): void {
-  const command = program
-    .command("version")
-    .description("Say which dns11 this is, which commit it was built from, and what it runs on");
+  const command = program.command("version").description("Show version, commit and platform");
   addJsonOption(command).action(({ json }: { readonly json?: boolean }) => {
     const { version, commit } = readBuild();
-    const told = {
+    const report = {
       version,
       commit,
       node: process.versions.node,
@@ -22,9 +20,9 @@ export function addVersion(program: Command): void {
     };
     process.stdout.write(
       json === true
-        ? `${JSON.stringify(told)}\n`
-        : `dns11 ${told.version}${commit === null ? "" : `, commit ${commit}`}\n` +
-            `Node ${told.node}, ${told.platform}, ${told.libc}\n`,
+        ? `${JSON.stringify(report)}\n`
+        : `dns11 ${report.version}${commit === null ? "" : `, commit ${commit}`}\n` +
+            `Node ${report.node}, ${report.platform}, ${report.libc}\n`,
     );
   });
 }

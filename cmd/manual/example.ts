@@ -1,25 +1,25 @@
 /**
- * The example of a settings file: every key with its default, none of them said, so that it changes nothing.
+ * The example settings file: every key with its default, commented out, so that the file changes nothing.
  */
 import type { Command } from "commander";
 
 import { settingsKeys, valueText } from "./keys.ts";
 
-const HEAD = `# Settings of dns11, see dns11.yaml(5). What is said here counts after flags and environment; what is not said has the
-# default that stands here behind a "#". Say whether it is good: dns11 check-config FILE. Have it read again: SIGHUP.
+const HEAD = `# Settings of dns11, see dns11.yaml(5). Flags and environment variables take precedence over this file.
+# Commented keys show their defaults. Check this file: dns11 check-config FILE. Reload it: dns11 reload, or SIGHUP.
 version: 1
 `;
 
 export function exampleSettings(program: Command): string {
   const lines: string[] = [];
   let map = "";
-  for (const { key, does, byDefault } of settingsKeys(program)) {
+  for (const { key, description, defaultValue } of settingsKeys(program)) {
     const [first = "", ...rest] = key.split(".");
     if (rest.length > 0 && first !== map) lines.push(`#${first}:`);
     map = rest.length > 0 ? first : "";
     const indent = rest.length > 0 ? "  " : "";
-    const value = valueText(byDefault);
-    lines.push(`#${indent}${rest.join(".") || first}:${value === "" ? "" : ` ${value}`} # ${does}`);
+    const value = valueText(defaultValue);
+    lines.push(`#${indent}${rest.join(".") || first}:${value === "" ? "" : ` ${value}`} # ${description}`);
   }
   return `${HEAD}${lines.join("\n")}\n`;
 }

@@ -1,6 +1,6 @@
 /**
- * Keys: every key of the settings file with what it means, what it takes and what counts where nobody says anything, read
- * from flags, readers and defaults.
+ * Keys: every key of the settings file with its description, accepted values and defaults, collected from flags, readers
+ * and defaults.
  */
 import type { Command } from "commander";
 
@@ -13,17 +13,17 @@ import { KEY_DESCRIPTIONS } from "./descriptions.ts";
 
 interface SettingsKey {
   readonly key: Key;
-  readonly does: string;
-  /** What may be said, as a phrase; undefined where the meaning says it. */
-  readonly takes: string | undefined;
-  /** What counts by default, and under strict. */
-  readonly byDefault: unknown;
-  readonly underStrict: unknown;
+  readonly description: string;
+  /** The accepted values, as a phrase; undefined if the description lists them. */
+  readonly accepts: string | undefined;
+  /** The defaults without and with --strict. */
+  readonly defaultValue: unknown;
+  readonly strictValue: unknown;
   readonly flag: string | undefined;
   readonly variable: string | undefined;
 }
 
-/** What no key takes, to hear what it takes instead. */
+/** A value that no key accepts: its error message says what is accepted. */
 const INVALID_VALUE = "?";
 
 export function settingsKeys(program: Command): SettingsKey[] {
@@ -31,16 +31,16 @@ export function settingsKeys(program: Command): SettingsKey[] {
   const strict = mergeSettings([{ source: "file", values: { strict: true }, where: (key: Key) => key }]).origins;
   return (Object.keys(plain) as Key[]).map((key) => {
     const { flag, description = "" } = flagIn(program, key);
-    const { description: does } = SWITCHES.find((each) => each.key === key) ?? {};
+    const switched = SWITCHES.find((each) => each.key === key)?.description;
     return {
       key,
-      does:
-        does ??
+      description:
+        switched ??
         (KEY_DESCRIPTIONS as Partial<Record<Key, string>>)[key] ??
         description.replace(/ \([^)]*env: [^)]*\)$/, ""),
-      takes: acceptedBy(key),
-      byDefault: plain[key]?.value,
-      underStrict: strict[key]?.value,
+      accepts: acceptedBy(key),
+      defaultValue: plain[key]?.value,
+      strictValue: strict[key]?.value,
       flag,
       variable: /env: (\w+)/.exec(description)?.[1],
     };
@@ -54,22 +54,13 @@ function flagIn(program: Command, key: Key): { readonly flag: string | undefined
   return { flag, ...(description !== undefined && { description }) };
 }
 
-/** A reader that refuses something says what it would have taken. */
+/** What the reader of a key accepts, taken from the error message for an invalid value. */
 function acceptedBy(key: Key): string | undefined {
   const read = key in READERS ? READERS[key as keyof typeof READERS] : isMap(key) ? undefined : readBoolean;
   try {
     read?.(INVALID_VALUE);
   } catch (error) {
-    return (error as Error).message
-      .replace(/^"\?" is /, "")
-      .replace(/^none of /, "one of ")
-      .replace(/^neither true nor false$/, "true or false")
-      .replace(/^neither (.+) nor /, "$1 or ")
-      .replace(/^no (?:length of time|amount of memory) that fits: /, "")
-      .replace(/^"\?" names /, "")
-      .replace(/^no (?:filter|nodes|nameserver): it is /, "")
-      .replace(/^no option that dns11 knows: /, "one of ")
-      .replace(/^no (path|whole)/, "a $1");
+    return /: use (.+)$/s.exec((error as Error).message)?.[1];
   }
   return undefined;
 }
@@ -78,7 +69,7 @@ function isMap(key: Key): boolean {
   return key === "networks";
 }
 
-/** As the settings file says it. */
+/** As in the settings file. */
 export function valueText(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (Array.isArray(value)) return `[${value.map((each) => valueText(each)).join(", ")}]`;

@@ -1,5 +1,5 @@
 /**
- * The page dns11(8): every command with its flags, from the program's own help.
+ * The manual page dns11(8): every command with its flags, from the program's own help.
  */
 import type { Command, Option } from "commander";
 
@@ -10,26 +10,26 @@ import { EXIT_DESCRIPTIONS } from "./descriptions.ts";
 import { bold, heading, italic, item, plain, section, usage, wrapped } from "./roff.ts";
 
 const ABOUT = [
-  "dns11 runs beside dockerd and answers at 127.0.0.11 inside every container of a user-defined network: the names of " +
-    "other containers, and everything else from the servers that Docker would ask.",
-  "It installs rules of its own in each container's network namespace, which the kernel removes with the process; " +
-    "Docker's own resolver answers the moment dns11 goes. No container is changed or restarted for it.",
+  "dns11 runs beside dockerd and answers DNS queries at 127.0.0.11 in every container on a user-defined network. It answers " +
+    "the names of containers itself and forwards all other names to the servers that Docker would use.",
+  "It installs its own rules in the network namespace of each container. The kernel removes these rules when the process " +
+    "ends, and Docker's embedded DNS takes over at once. dns11 never changes or restarts a container.",
 ];
 
 const SIGNALS = [
   [
     "SIGTERM, SIGINT",
-    "Every container is handed back to Docker's resolver, and dns11 ends. A second one does not wait.",
+    "Hand every container back to Docker's resolver and exit. A second signal exits without waiting.",
   ],
-  ["SIGUSR2", "The program that is on disk now is started beside this process, and takes over. No query is lost."],
-  ["SIGHUP", "The settings file is read again. One that is wrong is told in the log, and nothing changes."],
+  ["SIGUSR2", "Start the program that is now on disk and hand over to it. No query is lost."],
+  ["SIGHUP", "Reload the settings file. An invalid file is logged and changes nothing."],
 ] as const;
 
 const FILES = [
-  ["/run/dns11/ENGINE/control.sock", "where a running dns11 is asked: HTTP, for root and the group docker"],
-  ["/run/dns11/ENGINE/lock", "held by the instance that serves that engine"],
-  ["/run/dns11/ENGINE/nodes", "what to put back in KIND nodes"],
-  ["/etc/dns11/dns11.yaml", "the settings file of the service, see dns11.yaml(5)"],
+  ["/run/dns11/ENGINE/control.sock", "control socket (HTTP), accessible to root and the group docker"],
+  ["/run/dns11/ENGINE/lock", "lock of the instance that serves the engine"],
+  ["/run/dns11/ENGINE/nodes", "state needed to restore KIND nodes"],
+  ["/etc/dns11/dns11.yaml", "settings file of the system service, see dns11.yaml(5)"],
 ] as const;
 
 export function programPage(program: Command, { version, day }: Build): string {
@@ -52,7 +52,7 @@ export function programPage(program: Command, { version, day }: Build): string {
     ),
     section("COMMANDS", commands.map((command) => commandText(command, [])).join("")),
     section("ENVIRONMENT", environment(commands)),
-    section("SIGNALS", SIGNALS.map(([name, does]) => item(bold(name), plain(does))).join("")),
+    section("SIGNALS", SIGNALS.map(([name, description]) => item(bold(name), plain(description))).join("")),
     section("FILES", FILES.map(([path, what]) => item(italic(path), plain(what))).join("")),
     section(
       "EXIT STATUS",
@@ -64,7 +64,7 @@ export function programPage(program: Command, { version, day }: Build): string {
   ].join("");
 }
 
-/** A command, what it takes, and its own commands after it. */
+/** A command with its arguments and options, followed by its subcommands. */
 function commandText(command: Command, parents: readonly string[]): string {
   const path = [...parents, command.name()];
   const shown = command.registeredArguments.map((each) => {
@@ -98,7 +98,7 @@ function withChoices(text: string, choices: readonly string[] | undefined): stri
   return choices === undefined ? text : `${text} (choices: ${choices.join(", ")})`;
 }
 
-/** Every variable that a flag of any command names. */
+/** Every environment variable that a flag of any command mentions. */
 function environment(commands: readonly Command[]): string {
   const flags = new Map<string, string>();
   for (const { description, envVar, long } of commands.flatMap((command) => allOptions(command))) {
@@ -106,9 +106,9 @@ function environment(commands: readonly Command[]): string {
     if (variable !== undefined && long !== undefined) flags.set(variable, long);
   }
   return [
-    ...[...flags].map(([variable, flag]) => item(bold(variable), plain(`says the same as ${flag}`))),
-    item(bold("DOCKER_HOST"), plain("the engine's socket, as for the docker command; -H counts before it")),
-    item(bold("DOCKER_CONTEXT"), plain("the docker context that names the engine's socket")),
+    ...[...flags].map(([variable, flag]) => item(bold(variable), plain(`same as ${flag}`))),
+    item(bold("DOCKER_HOST"), plain("Docker socket, as for the docker command; -H takes precedence")),
+    item(bold("DOCKER_CONTEXT"), plain("docker context that defines the Docker socket")),
   ].join("");
 }
 

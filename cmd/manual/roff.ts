@@ -1,9 +1,9 @@
 /**
- * Roff: text for man(1), in the few macros that every man understands.
+ * Roff: text for man(1), limited to the macros that every man implementation supports.
  */
 const WIDTH = 78;
 
-/** Text as it is meant, whatever it holds. */
+/** Plain text with all special characters escaped. */
 export function plain(text: string): string {
   return text
     .replaceAll("\\", "\\e")
@@ -22,7 +22,7 @@ export function italic(text: string): string {
   return `\\fI${plain(text)}\\fR`;
 }
 
-/** `--flag <value>` with the flag bold and what stands for something italic. */
+/** `--flag <value>` with the flag in bold and the placeholder in italics. */
 export function usage(text: string): string {
   return text
     .split(/([<[][^\]>]*[\]>]|[\s,]+)/)
@@ -34,7 +34,7 @@ export function usage(text: string): string {
     .join("");
 }
 
-/** A paragraph of lines that are not too long; none of them can be taken for a request. */
+/** A wrapped paragraph; a line that would start like a roff request is escaped. */
 export function wrapped(text: string): string {
   const lines: string[] = [];
   let line = "";
@@ -48,7 +48,7 @@ export function wrapped(text: string): string {
   return [...lines, line].map((each) => (/^[.']/.test(each) ? `\\&${each}` : each)).join("\n");
 }
 
-/** A term and what it is. */
+/** A term with its description. */
 export function item(term: string, text: string): string {
   return `.TP\n${wrapped(term)}\n${wrapped(text)}\n`;
 }

@@ -1,5 +1,5 @@
 /**
- * The page dns11.yaml(5): every key of the settings file, and its example.
+ * The manual page dns11.yaml(5): every key of the settings file, and an example.
  */
 import type { Command } from "commander";
 
@@ -9,36 +9,40 @@ import { settingsKeys, valueText } from "./keys.ts";
 import { bold, heading, item, plain, section, wrapped } from "./roff.ts";
 
 const ABOUT = [
-  "What dns11 does can be said by flags, by the environment and in a settings file, which is YAML. For each key the first of " +
-    "them that says anything counts, whole: a list replaces a list. A key that nobody says anything under has its default.",
-  "The file is read at the start and at SIGHUP. Its first line is the version of its format. A key that is none, or a value " +
-    "that does not fit, is told with its line, and nothing of such a file counts; dns11 check-config FILE says so beforehand.",
-  "Times are seconds, or 250ms, 90s, 1h30m, 1d; sizes are bytes, or 64KiB, 32MiB, 1GiB. A key with a dot in its name here " +
-    "is one in a map: cache.size is written as cache: {size: 32MiB}.",
+  "dns11 reads its settings from flags, environment variables and a settings file in YAML, in this order of precedence. The " +
+    "first source that sets a key replaces the value of all others, also for a list. A key that is not set has its default.",
+  "dns11 reads the file at the start, and again at SIGHUP. Its first line is the version of the format. A file with an " +
+    "unknown key or an invalid value is rejected as a whole, with the line of each mistake. To check a file beforehand, run " +
+    "dns11 check-config FILE.",
+  "Times are in seconds, or have units: 250ms, 90s, 1h30m, 1d. Sizes are in bytes, or have units: 64KiB, 32MiB, 1GiB. A key " +
+    "with a dot is in a map: cache.size is written as cache: {size: 32MiB}.",
 ];
 
 export function settingsPage(program: Command, build: Build): string {
-  const items = settingsKeys(program).map(({ key, does, takes, byDefault, underStrict, flag, variable }) => {
-    const isOtherwise = valueText(byDefault) !== valueText(underStrict) && key !== "strict";
-    const notes = [
-      ...(takes === undefined || does.includes(takes.replace("one of ", "")) ? [] : [`takes: ${takes}`]),
-      `default: ${valueText(byDefault) || "nothing"}${isOtherwise ? `, under strict: ${valueText(underStrict)}` : ""}`,
-      ...(flag === undefined ? [] : [`flag: ${flag}`]),
-      ...(variable === undefined ? [] : [`env: ${variable}`]),
-    ];
-    return item(
-      bold(key),
-      plain(`${does}. ${notes.map((note) => `${note.replace(/^./, (first) => first.toUpperCase())}.`).join(" ")}`),
-    );
-  });
+  const items = settingsKeys(program).map(
+    ({ key, description, accepts, defaultValue, strictValue, flag, variable }) => {
+      const isOtherwise = valueText(defaultValue) !== valueText(strictValue) && key !== "strict";
+      const notes = [
+        ...(accepts === undefined || description.includes(accepts.replace("one of ", ""))
+          ? []
+          : [`accepts: ${accepts}`]),
+        `default: ${valueText(defaultValue) || "nothing"}${isOtherwise ? `, with strict: ${valueText(strictValue)}` : ""}`,
+        ...(flag === undefined ? [] : [`flag: ${flag}`]),
+        ...(variable === undefined ? [] : [`env: ${variable}`]),
+      ];
+      return item(
+        bold(key),
+        plain(
+          `${description}. ${notes.map((note) => `${note.replace(/^./, (first) => first.toUpperCase())}.`).join(" ")}`,
+        ),
+      );
+    },
+  );
   return [
     heading("DNS11.YAML", 5, build.day, `dns11 ${build.version}`),
-    section("NAME", `${plain("dns11.yaml")} \\- settings of dns11\n`),
+    section("NAME", `${plain("dns11.yaml")} \\- settings file of dns11\n`),
     section("DESCRIPTION", `${ABOUT.map((text) => wrapped(plain(text))).join("\n.PP\n")}\n`),
-    section(
-      "KEYS",
-      `${item(bold("version"), plain("the version of the format: 1. It has to be there."))}${items.join("")}`,
-    ),
+    section("KEYS", `${item(bold("version"), plain("version of the format: 1. Required."))}${items.join("")}`),
     section(
       "EXAMPLE",
       `.nf\n${plain(exampleSettings(program))

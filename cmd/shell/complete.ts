@@ -1,69 +1,73 @@
 /**
- * Complete: which words may follow on the command line. Everything is read from the program itself, so a command, a flag or
- * a choice that is added anywhere is completed without a word here.
+ * Complete: the candidates for the word being typed. They come from the program's own definition, so a new command, flag or
+ * choice needs no change here.
  */
 import { type Argument, type Command, InvalidArgumentError, type Option } from "commander";
 
 interface CompletionCandidate {
   readonly word: string;
-  readonly does: string;
+  readonly description: string;
 }
 
 export interface Completion {
   readonly candidates: readonly CompletionCandidate[];
-  /** The shell knows files better than we do. */
+  /** Whether the shell should offer file names as well. */
   readonly wantsFiles: boolean;
 }
 
-/** Asks for the names of containers, with the flags that stand on the line (--host, --state-dir). */
+/** Fetches the names of containers, with the flags already on the line (--host, --state-dir). */
 export type FetchContainerNames = (flags: ReadonlyMap<string, string>) => Promise<readonly string[]>;
 
 interface CommandPosition {
   readonly command: Command;
-  /** The command whose command it is; that of \`help\` does not know it. */
+  /** The parent of `command`; `help` completes the parent's commands. */
   readonly parent: Command;
-  /** The flag whose value is being typed. */
+  /** The flag whose value is being typed, if any. */
   readonly option: Option | undefined;
   readonly argumentsBefore: number;
-  /** After `--`. */
+  /** Whether `--` came before. */
   readonly hasNoFlags: boolean;
   readonly flags: ReadonlyMap<string, string>;
 }
 
 const NOTHING: Completion = { candidates: [], wantsFiles: false };
-/** What stands for a file or a container in the program's own usage: `--config <file>`, `[container]`. */
+/** Placeholders in the usage that mean a file or a container: `--config <file>`, `[container]`. */
 const FILES = /^(?:file|path|folder)$/;
 const CONTAINERS = /^(?:container|node)$/;
-/** What no flag takes, to hear what it takes instead. */
+/** A value that no flag accepts: its error message lists the accepted ones. */
 const INVALID_VALUE = "?";
 
-/** `words` are those after the program's name; the last one is being typed. */
+/** `words` are those after the program's name; the last one is the one being typed. */
 export async function complete(
   program: Command,
   words: readonly string[],
-  askNames: FetchContainerNames,
+  fetchNames: FetchContainerNames,
 ): Promise<Completion> {
   const typed = words.at(-1) ?? "";
-  const place = positionAfter(program, words.slice(0, -1));
-  // Some shells (bash) take `--flag=value` apart at the sign.
-  if (place.option !== undefined) return await valueOf(place, place.option, typed === "=" ? "" : typed, askNames);
+  const position = positionAfter(program, words.slice(0, -1));
+  // Some shells (bash) split `--flag=value` at the equals sign.
+  if (position.option !== undefined)
+    return await valueOf(position, position.option, typed === "=" ? "" : typed, fetchNames);
   const [, flag, start] = /^(--[^=]+)=(.*)$/.exec(typed) ?? [];
-  if (flag !== undefined && !place.hasNoFlags) {
-    const option = optionsOf(place.command).find(({ long }) => long === flag);
+  if (flag !== undefined && !position.hasNoFlags) {
+    const option = optionsOf(position.command).find(({ long }) => long === flag);
     if (option === undefined) return NOTHING;
-    const { candidates, wantsFiles } = await valueOf(place, option, start ?? "", askNames);
-    return { wantsFiles, candidates: candidates.map(({ word, does }) => ({ word: `${flag}=${word}`, does })) };
+    const { candidates, wantsFiles } = await valueOf(position, option, start ?? "", fetchNames);
+    return {
+      wantsFiles,
+      candidates: candidates.map(({ word, description }) => ({ word: `${flag}=${word}`, description })),
+    };
   }
-  if (typed.startsWith("-") && !place.hasNoFlags) {
+  if (typed.startsWith("-") && !position.hasNoFlags) {
     return startingWith(
       typed,
-      optionsOf(place.command).map(({ long, short, description }) => ({
+      optionsOf(position.command).map(({ long, short, description }) => ({
         word: long ?? short ?? "",
-        does: description,
+        description,
       })),
     );
   }
-  return await wordAt(place, typed, askNames);
+  return await wordAt(position, typed, fetchNames);
 }
 
 function positionAfter(program: Command, words: readonly string[]): CommandPosition {
@@ -94,18 +98,18 @@ function positionAfter(program: Command, words: readonly string[]): CommandPosit
   return { command, parent, option, argumentsBefore, hasNoFlags, flags };
 }
 
-async function wordAt(place: CommandPosition, typed: string, askNames: FetchContainerNames): Promise<Completion> {
-  const { command, argumentsBefore, hasNoFlags } = place;
+async function wordAt(position: CommandPosition, typed: string, fetchNames: FetchContainerNames): Promise<Completion> {
+  const { command, argumentsBefore, hasNoFlags } = position;
   const commands = argumentsBefore === 0 && !hasNoFlags ? commandsOf(command) : [];
   const declared = command.registeredArguments;
   const argument = declared[argumentsBefore] ?? (declared.at(-1)?.variadic === true ? declared.at(-1) : undefined);
-  const values = argument === undefined ? NOTHING : await valueOf(place, argument, typed, askNames);
+  const values = argument === undefined ? NOTHING : await valueOf(position, argument, typed, fetchNames);
   return {
     wantsFiles: values.wantsFiles,
     candidates: [
       ...startingWith(
         typed,
-        commands.map((each) => ({ word: each.name(), does: each.summary() || each.description() })),
+        commands.map((each) => ({ word: each.name(), description: each.summary() || each.description() })),
       ).candidates,
       ...values.candidates,
     ],
@@ -113,29 +117,29 @@ async function wordAt(place: CommandPosition, typed: string, askNames: FetchCont
 }
 
 async function valueOf(
-  place: CommandPosition,
-  taker: Option | Argument,
+  position: CommandPosition,
+  target: Option | Argument,
   typed: string,
-  askNames: FetchContainerNames,
+  fetchNames: FetchContainerNames,
 ): Promise<Completion> {
-  const name = nameOf(taker);
-  if (CONTAINERS.test(name)) return startingWith(typed, plain(await askNames(place.flags)));
+  const name = nameOf(target);
+  if (CONTAINERS.test(name)) return startingWith(typed, plain(await fetchNames(position.flags)));
   if (FILES.test(name)) return { candidates: [], wantsFiles: true };
-  // `help` takes the name of a command.
-  if (name === "command" && !("long" in taker)) {
-    return startingWith(typed, plain(commandsOf(place.parent).map((each) => each.name())));
+  // The argument of `help` is the name of a command.
+  if (name === "command" && !("long" in target)) {
+    return startingWith(typed, plain(commandsOf(position.parent).map((each) => each.name())));
   }
-  return startingWith(typed, plain(choicesOf(taker)));
+  return startingWith(typed, plain(choicesOf(target)));
 }
 
-/** The words that a flag or an argument takes: those that it declares, or else those that its reader tells. */
-function choicesOf(taker: Option | Argument): readonly string[] {
-  if (taker.argChoices !== undefined) return taker.argChoices;
+/** The values that a flag or argument accepts: its declared choices, or those that its reader's error lists. */
+function choicesOf(target: Option | Argument): readonly string[] {
+  if (target.argChoices !== undefined) return target.argChoices;
   try {
-    taker.parseArg?.(INVALID_VALUE, undefined);
+    target.parseArg?.(INVALID_VALUE, undefined);
   } catch (error) {
     if (!(error instanceof InvalidArgumentError)) throw error;
-    const [, words] = /"\?" is (?:none of|neither) (.+?)(?: nor an? .+)?\.?$/.exec(error.message) ?? [];
+    const [, words] = /^Use one of (.+?)(?: or an? .+)?\.$/.exec(error.message) ?? [];
     return words?.split(", ") ?? [];
   }
   return [];
@@ -153,13 +157,13 @@ function commandCalled(command: Command, word: string): Command | undefined {
   return commandsOf(command).find((each) => each.name() === word || each.aliases().includes(word));
 }
 
-function nameOf(taker: Option | Argument): string {
-  if (!("long" in taker)) return taker.name();
-  return /[<[]([^\]>.]+)/.exec(taker.flags)?.[1] ?? "";
+function nameOf(target: Option | Argument): string {
+  if (!("long" in target)) return target.name();
+  return /[<[]([^\]>.]+)/.exec(target.flags)?.[1] ?? "";
 }
 
 function plain(words: readonly string[]): CompletionCandidate[] {
-  return words.map((word) => ({ word, does: "" }));
+  return words.map((word) => ({ word, description: "" }));
 }
 
 function startingWith(typed: string, candidates: readonly CompletionCandidate[]): Completion {

@@ -1,9 +1,9 @@
 /**
- * Scripts: what bash, zsh and fish are told. They hand the words on the line to `dns11 __complete` and show what it says: a
- * candidate a line, a tab before what it does, and a last line that says whether files will do, too (`:0`) or not (`:4`). That
- * is how docker and its plugins tell each other, so `docker dns` is completed by the same.
+ * Scripts: shell completion for bash, zsh and fish. Each passes the words of the line to `dns11 __complete` and offers the
+ * result: one candidate a line, with a tab before its description, and a last line that allows file names (`:0`) or does not
+ * (`:4`). docker and its plugins use the same protocol, so `docker dns` completes as well.
  */
-const BASH = `# bash completion for dns11. Where it goes: /usr/share/bash-completion/completions/dns11, or: source <(dns11 completion bash)
+const BASH = `# bash completion for dns11. Install as /usr/share/bash-completion/completions/dns11, or run: source <(dns11 completion bash)
 _dns11() {
   local line last
   local -a lines=()
@@ -20,7 +20,7 @@ complete -F _dns11 dns11
 `;
 
 const ZSH = `#compdef dns11
-# zsh completion for dns11. Where it goes: a folder of $fpath, as _dns11, or: source <(dns11 completion zsh)
+# zsh completion for dns11. Install as _dns11 in a directory of $fpath, or run: source <(dns11 completion zsh)
 _dns11() {
   local line last
   local -a lines candidates
@@ -34,7 +34,7 @@ _dns11() {
 if [[ $funcstack[1] == _dns11 ]]; then _dns11 "$@"; else compdef _dns11 dns11; fi
 `;
 
-const FISH = `# fish completion for dns11. Where it goes: a folder of $fish_complete_path, as dns11.fish, or: dns11 completion fish | source
+const FISH = `# fish completion for dns11. Install as dns11.fish in a directory of $fish_complete_path, or run: dns11 completion fish | source
 function __dns11_complete
     set -l words (commandline -opc)
     set -l typed (commandline -ct)

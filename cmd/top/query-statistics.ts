@@ -1,19 +1,19 @@
 /**
- * Tally: what the last minute came to, by container and by name. Rates come from counters, which are exact; names and times
- * from the queries that were seen, which under load are a part of them; shares from where there is more of them.
+ * QueryStatistics: the figures of the last minute, by container and by name. Rates come from counters, which are exact. Names
+ * and times come from the queries received, which are only a sample under load. Shares come from the larger of the two.
  */
 import type { CountersReport, MissedReport, QueryReport } from "../../src/api/queries.ts";
 
 const WINDOW_MS = 60_000;
-/** Queries of the last minute that are kept: what a terminal can show is clear long before. */
+/** Queries of the last minute that are kept, far more than the figures on a terminal need. */
 const QUERIES_MAX = 50_000;
 const GOOD = new Set(["NOERROR", "NXDOMAIN"]);
 
-/** Shares are from 0 to 1, times in milliseconds; null where there was nothing to tell it from. */
+/** Shares are from 0 to 1, times in milliseconds; null if there is no data. */
 export interface Figures {
   readonly cached: number | null;
   readonly errors: number | null;
-  /** Of queries for which a server was asked. */
+  /** Of forwarded queries. */
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
 }
@@ -21,14 +21,14 @@ export interface Figures {
 interface ContainerFigures extends Figures {
   readonly container: string;
   readonly perSecond: number | null;
-  /** In the last minute, as far as it was counted or seen. */
+  /** In the last minute, as counted or received, whichever is more. */
   readonly queries: number;
 }
 
 interface NameFigures extends Figures {
   /** null for queries whose name is hidden or cannot be read. */
   readonly name: string | null;
-  /** That were seen in the last minute, and how many containers they came from. */
+  /** Received in the last minute, and the number of containers that sent them. */
   readonly queries: number;
   readonly containers: number;
 }
@@ -38,7 +38,7 @@ export interface Snapshot {
   readonly all: Omit<ContainerFigures, "container">;
   readonly containers: readonly ContainerFigures[];
   readonly names: readonly NameFigures[];
-  /** Queries of the last minute that came too fast to be seen one by one. */
+  /** Queries of the last minute that were counted but not received, because there were too many. */
   readonly unseen: number;
 }
 
@@ -47,35 +47,35 @@ interface TimedQuery {
   readonly query: QueryReport;
 }
 
-/** All counters as they were at one time. */
+/** All counters at one time. */
 interface CounterSample {
   readonly atMs: number;
   readonly counters: ReadonlyMap<string, Readonly<Record<string, number>>>;
 }
 
 export class QueryStatistics {
-  #seen: TimedQuery[] = [];
+  #queries: TimedQuery[] = [];
   #missed: { readonly atMs: number; readonly count: number }[] = [];
-  #readings: CounterSample[] = [];
+  #samples: CounterSample[] = [];
 
-  /** A query that came, or that some were missed, at a time in milliseconds since 1970. */
+  /** Adds a query, or a number of missed ones, at a time in milliseconds since 1970. */
   addQuery(each: QueryReport | MissedReport, nowMs: number): void {
     if ("missed" in each) this.#missed.push({ atMs: nowMs, count: each.missed });
-    else this.#seen.push({ atMs: Date.parse(each.time), query: each });
-    if (this.#seen.length > QUERIES_MAX * 2) this.#seen = this.#seen.slice(-QUERIES_MAX);
+    else this.#queries.push({ atMs: Date.parse(each.time), query: each });
+    if (this.#queries.length > QUERIES_MAX * 2) this.#queries = this.#queries.slice(-QUERIES_MAX);
   }
 
   addCounters({ containers }: CountersReport, nowMs: number): void {
     const counters = new Map(containers.map((each) => [each.container, each.counters]));
-    this.#readings.push({ atMs: nowMs, counters });
+    this.#samples.push({ atMs: nowMs, counters });
   }
 
   snapshot(nowMs: number): Snapshot {
     const from = nowMs - WINDOW_MS;
-    this.#seen = this.#seen.filter(({ atMs }) => atMs >= from).slice(-QUERIES_MAX);
+    this.#queries = this.#queries.filter(({ atMs }) => atMs >= from).slice(-QUERIES_MAX);
     this.#missed = this.#missed.filter(({ atMs }) => atMs >= from);
-    this.#readings = this.#readings.filter(({ atMs }, index, all) => atMs >= from || index >= all.length - 2);
-    const queries = this.#seen.map(({ query }) => query);
+    this.#samples = this.#samples.filter(({ atMs }, index, all) => atMs >= from || index >= all.length - 2);
+    const queries = this.#queries.map(({ query }) => query);
     const names = [...groups(queries, ({ name }) => name ?? "")].map(([, own]) => nameFigures(own));
     const containers = this.#containers(queries);
     return {
@@ -91,33 +91,34 @@ export class QueryStatistics {
   }
 
   #containers(all: readonly QueryReport[]): ContainerFigures[] {
-    const seenOf = groups(all, ({ container }) => container);
-    const now = this.#readings.at(-1)?.counters ?? new Map<string, Readonly<Record<string, number>>>();
-    return [...new Set([...now.keys(), ...seenOf.keys()])].map((container) => {
-      const recent = this.#growth(container, this.#readings.at(-2));
-      const seen = seenOf.get(container) ?? [];
-      const counted = this.#growth(container, this.#readings[0]);
-      // What came before the first reading was seen alone; what came too fast to be seen was counted alone.
-      const { queries, cached, errors } = counted !== undefined && counted.queries > seen.length ? counted : sums(seen);
+    const queriesOf = groups(all, ({ container }) => container);
+    const now = this.#samples.at(-1)?.counters ?? new Map<string, Readonly<Record<string, number>>>();
+    return [...new Set([...now.keys(), ...queriesOf.keys()])].map((container) => {
+      const recent = this.#growth(container, this.#samples.at(-2));
+      const received = queriesOf.get(container) ?? [];
+      const counted = this.#growth(container, this.#samples[0]);
+      // Queries before the first counters are only in the history; under load some are only in the counters.
+      const { queries, cached, errors } =
+        counted !== undefined && counted.queries > received.length ? counted : sums(received);
       return {
         container,
         perSecond: recent === undefined ? null : recent.queries / recent.seconds,
         queries,
         cached: share(cached, queries),
         errors: share(errors, queries),
-        ...timesOf(seen),
+        ...timesOf(received),
       };
     });
   }
 
-  /** What a container's counters have grown by since a reading; another life of it begins at zero. */
+  /** The growth of a container's counters since a sample. The counters of a restarted container begin at zero. */
   #growth(container: string, since: CounterSample | undefined): Growth | undefined {
-    const last = this.#readings.at(-1);
+    const last = this.#samples.at(-1);
     const counters = last?.counters.get(container);
     if (last === undefined || since === undefined || since === last || counters === undefined) return undefined;
     const before = since.counters.get(container) ?? {};
-    const isSameLife = (before["queries"] ?? 0) <= (counters["queries"] ?? 0);
-    const grown = (key: string): number => (counters[key] ?? 0) - (isSameLife ? (before[key] ?? 0) : 0);
+    const isSameRun = (before["queries"] ?? 0) <= (counters["queries"] ?? 0);
+    const grown = (key: string): number => (counters[key] ?? 0) - (isSameRun ? (before[key] ?? 0) : 0);
     return {
       seconds: Math.max(0.001, (last.atMs - since.atMs) / 1000),
       queries: grown("queries"),
@@ -131,7 +132,7 @@ export class QueryStatistics {
     const weighted = (key: "cached" | "errors"): number =>
       containers.reduce((sum, each) => sum + (each[key] ?? 0) * each.queries, 0);
     return {
-      perSecond: this.#readings.length < 2 ? null : containers.reduce((sum, each) => sum + (each.perSecond ?? 0), 0),
+      perSecond: this.#samples.length < 2 ? null : containers.reduce((sum, each) => sum + (each.perSecond ?? 0), 0),
       queries,
       cached: share(weighted("cached"), queries),
       errors: share(weighted("errors"), queries),
@@ -170,7 +171,7 @@ function nameFigures(queries: readonly QueryReport[]): NameFigures {
   };
 }
 
-/** Of the queries for which a server was asked. */
+/** Percentiles of forwarded queries. */
 function timesOf(queries: readonly QueryReport[]): Pick<Figures, "p50Ms" | "p99Ms"> {
   const times = queries
     .filter(({ result: how }) => how === "forwarded")
@@ -179,7 +180,7 @@ function timesOf(queries: readonly QueryReport[]): Pick<Figures, "p50Ms" | "p99M
   return { p50Ms: percentile(times, 0.5), p99Ms: percentile(times, 0.99) };
 }
 
-/** Nearest rank. */
+/** By nearest rank. */
 function percentile(sorted: readonly number[], part: number): number | null {
   return sorted[Math.max(0, Math.ceil(sorted.length * part) - 1)] ?? null;
 }

@@ -1,5 +1,5 @@
 /**
- * Picture: a snapshot as lines that fit a screen. A narrow one has containers above names, a wide one has them side by side.
+ * Render: formats a snapshot as lines that fit the screen, with containers above names, or beside them on a wide screen.
  */
 import { printable } from "../printable.ts";
 import type { Paint } from "../terminal.ts";
@@ -7,16 +7,16 @@ import type { Figures, Snapshot } from "./query-statistics.ts";
 
 export interface Size {
   readonly columns: number;
-  /** undefined: as many lines as it takes. */
+  /** undefined: no limit. */
   readonly rows: number | undefined;
 }
 
 const WIDE = 140;
 const BETWEEN = "   ";
-/** The smallest that a column of names gets. */
+/** The minimum width of the name column. */
 const NAME_MIN = 12;
 const NUMBER_WIDTH = 8;
-/** Title lines, and the head of a table. */
+/** Lines of the title and of a table's head. */
 const TITLE_LINES = 2;
 const HEAD_LINES = 1;
 
@@ -46,7 +46,7 @@ export function renderSnapshot(snapshot: Snapshot, { columns, rows }: Size, pain
     );
     return [...title, "", ...both];
   }
-  // Containers get what names leave, and at least half.
+  // Containers get the lines that names leave free, and at least half.
   const lines = room - 2 * HEAD_LINES - 1;
   const forContainers = Math.max(1, Math.floor(lines / 2), lines - names.cells.length);
   const upper = linesOf(containers, columns, forContainers, paint);
@@ -64,11 +64,11 @@ function titleOf({ time, all, containers, unseen }: Snapshot, columns: number): 
     `${percent(all.errors)} errors`,
   ];
   const second = [
-    "the last minute",
+    "last minute",
     all.p50Ms === null
-      ? "no server was asked"
-      : `p50 ${duration(all.p50Ms)}, p99 ${duration(all.p99Ms)} where a server was asked`,
-    ...(unseen > 0 ? [`${unseen} too fast to be seen`] : []),
+      ? "no forwarded queries"
+      : `forwarded queries: p50 ${duration(all.p50Ms)}, p99 ${duration(all.p99Ms)}`,
+    ...(unseen > 0 ? [`${unseen} queries not sampled`] : []),
   ];
   return [first.join("  "), second.join("; ")].map((line) => line.slice(0, columns));
 }
@@ -100,11 +100,11 @@ function figures({ cached, errors, p50Ms, p99Ms }: Figures): string[] {
 
 interface Line {
   readonly text: string;
-  /** The same with its colours. */
+  /** The same with colours. */
   readonly shown: string;
 }
 
-/** All lines are as wide as the panel. */
+/** The lines of a panel, each padded to its width. */
 function linesOf({ head, cells, hasErrors }: Panel, width: number, most: number, paint: Paint): Line[] {
   const numbers = head.length - 1;
   const nameWidth = Math.max(NAME_MIN, width - numbers * (NUMBER_WIDTH + 1));
@@ -137,7 +137,7 @@ function rate(perSecond: number | null): string {
 
 function percent(part: number | null): string {
   if (part === null) return "-";
-  // What is there is not shown as nothing.
+  // A small part is not shown as zero.
   return part > 0 && part < 0.01 ? "<1%" : `${Math.round(part * 100)}%`;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Screen: a terminal taken over for a live view, and given back as it was, however the view ends.
+ * Screen: takes over the terminal for a live view and restores it, however the view ends.
  */
 const ALTERNATE = "\u001B[?1049h";
 const ORIGINAL = "\u001B[?1049l";
@@ -34,7 +34,7 @@ export class Screen {
     return { columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 };
   }
 
-  /** Over what was there, so that nothing flickers. */
+  /** Overwrites the previous frame in place, so that the screen does not flicker. */
   draw(lines: readonly string[]): void {
     const shown = lines.slice(0, this.size.rows).map((line) => line + CLEAR_LINE);
     process.stdout.write(HOME + shown.join("\r\n") + CLEAR_BELOW);

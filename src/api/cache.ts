@@ -1,13 +1,13 @@
 /**
- * Cache: what is kept of what servers said, and what use it was, as `GET /v1/cache` tells it.
+ * Cache: statistics of the reply cache, as returned by `GET /v1/cache`.
  */
 
 export interface CacheOfContainer {
-  /** null: containers that are gone, whose replies serve others. */
+  /** null for the entries of containers that are gone, which still serve others. */
   readonly container: string | null;
   readonly entries: number;
   readonly bytes: number;
-  /** Queries answered from what is kept, since it is attached. */
+  /** Queries answered from the cache since the container was attached. */
   readonly hits: number;
 }
 
@@ -19,7 +19,7 @@ export interface CacheReport {
   readonly hits: number;
   readonly misses: number;
   readonly stale: number;
-  /** Failures that were told again without asking anew. */
+  /** Cached failures returned without a new upstream query. */
   readonly failures: number;
   readonly prefetches: number;
   readonly evictions: number;
@@ -30,6 +30,6 @@ export interface FlushReport {
   readonly isCaching: boolean;
   readonly name: string | null;
   readonly replies: number;
-  /** Questions on their way, whose replies will not be kept. */
+  /** In-flight queries whose replies will not be cached. */
   readonly inFlight: number;
 }

@@ -1,7 +1,7 @@
 /**
- * Where the engine is, read as the docker command line reads it: -H, then DOCKER_HOST, then the context that
- * DOCKER_CONTEXT or docker's own settings name, then the default socket. Only a unix socket of this machine will do: the
- * namespaces to be served must be here.
+ * EngineAddress: the Docker socket, found as the docker command does: -H, then DOCKER_HOST, then the context from
+ * DOCKER_CONTEXT or docker's configuration, then the default socket. Only a unix socket of this machine is accepted, because
+ * dns11 must run where the containers' namespaces are.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ const DEFAULT_SOCKET = "/var/run/docker.sock";
 
 export interface EngineAddress {
   readonly socketPath: string;
-  /** Where it was read, for messages. */
+  /** Where the address comes from, for messages. */
   readonly source: string;
 }
 
@@ -35,15 +35,19 @@ function parse(text: string, source: string): EngineAddress {
   if (scheme === "npipe" || scheme === "fd") {
     throw new Fault(
       "BAD_ENGINE",
-      `Cannot use the engine address "${text}" of ${source}: ${scheme} is not a unix socket`,
+      `Unsupported engine address "${text}" (from ${source}): ${scheme} is not a unix socket`,
       {
-        remedy: "Name the engine's socket: -H unix:///var/run/docker.sock",
+        remedy: "Use a unix socket, such as -H unix:///var/run/docker.sock",
       },
     );
   }
-  throw new Fault("ENGINE_ELSEWHERE", `The engine of ${source}, "${text}", may be on another machine`, {
-    remedy: `dns11 enters the containers' namespaces, so it runs where they are: on that machine, with -H unix://${DEFAULT_SOCKET}`,
-  });
+  throw new Fault(
+    "ENGINE_ELSEWHERE",
+    `Unsupported engine address "${text}" (from ${source}): the engine may be on another machine`,
+    {
+      remedy: `dns11 enters the containers' namespaces, so run it on that machine, with -H unix://${DEFAULT_SOCKET}`,
+    },
+  );
 }
 
 function contextHost(folder: string, context: string): string {
@@ -53,8 +57,8 @@ function contextHost(folder: string, context: string): string {
   const docker = isRecord(endpoints) ? endpoints["docker"] : undefined;
   const host = isRecord(docker) ? docker["Host"] : undefined;
   if (typeof host === "string") return host;
-  throw new Fault("BAD_ENGINE", `The docker context "${context}" is not there, or names no engine`, {
-    remedy: "See `docker context ls`, or name the engine with -H.",
+  throw new Fault("BAD_ENGINE", `The docker context "${context}" does not exist or has no engine address`, {
+    remedy: "List the contexts with: docker context ls. Or set the socket with -H.",
   });
 }
 

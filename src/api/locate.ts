@@ -1,6 +1,6 @@
 /**
- * Finds the control socket of the instance that serves an engine. The engine knows its own id; where it is away, the only
- * folder there is must be it.
+ * Locate: finds the control socket of the instance that serves an engine, by the engine's ID. If the engine does not respond
+ * and there is only one instance directory, it is that one.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";

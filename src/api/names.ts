@@ -1,6 +1,6 @@
 /**
- * Names: what is asked of a running dns11 about a name in a container, and what it tells: a lookup shows what a program
- * in there gets, an explanation why dns11 answers what it does.
+ * Names: requests about a name in a container, and their results. A lookup returns the reply that a program in the container
+ * gets; an explanation returns how dns11 resolves the name.
  */
 import type { ReplyText } from "../base/model/reply-text.ts";
 import type { UpstreamEvent, StepLayer } from "../base/model/step.ts";
@@ -8,7 +8,7 @@ import type { UpstreamEvent, StepLayer } from "../base/model/step.ts";
 export interface ContainerRef {
   readonly id: string;
   readonly name: string;
-  /** In whose namespace it is, where that is another's. */
+  /** The container whose network namespace it shares, if any. */
   readonly sharedWith?: string;
 }
 
@@ -17,18 +17,18 @@ interface NameRef {
   readonly type: string;
 }
 
-/** A name to be asked for, and where. */
+/** A name to resolve, and the container. */
 export interface NameRequest {
-  /** A container's name, or the beginning of its id. */
+  /** The name of a container, or the beginning of its ID. */
   readonly container: string;
-  /** An address stands for the name that belongs to it, where no type is said. */
+  /** An IP address without a type means a reverse lookup. */
   readonly name: string;
   readonly type?: string | undefined;
 }
 
 export interface LookupRequest extends NameRequest {
   readonly tcp?: boolean | undefined;
-  /** The search list of the container's resolv.conf counts, as it does for programs in there. */
+  /** Whether to apply the search list of the container's resolv.conf, as programs in it do. */
   readonly search?: boolean | undefined;
 }
 
@@ -37,17 +37,17 @@ export interface LookupAttempt {
   readonly server: string;
   readonly protocol: "udp" | "tcp";
   readonly ms: number;
-  /** The response code, or why there was none. */
+  /** The response code, or the reason why there was no reply. */
   readonly outcome: string;
 }
 
-/** `rcode` is null where nobody answered. */
+/** `rcode` is null if there was no reply. */
 export type Lookup = {
   readonly container: ContainerRef;
   readonly question: NameRef;
   readonly server: string | null;
   readonly protocol: "udp" | "tcp" | null;
-  /** From the first query to the answer. */
+  /** From the first query to the reply. */
   readonly ms: number;
   readonly attempts: readonly LookupAttempt[];
   readonly rcode: string | null;
@@ -57,21 +57,21 @@ export interface ExplainedStep {
   readonly layer: StepLayer;
   readonly isAnswer: boolean;
   readonly why: string;
-  /** What servers were asked and did, from the beginning of the query. */
+  /** The upstream queries and their results, with times relative to the start. */
   readonly events?: readonly UpstreamEvent[];
 }
 
 export interface Explanation {
   readonly container: ContainerRef;
   readonly question: NameRef;
-  /** In the order in which they are searched. */
+  /** In search order. */
   readonly networks: readonly string[];
   readonly steps: readonly ExplainedStep[];
-  /** The layer that the answer came from. */
+  /** The layer that answered. */
   readonly answeredBy: StepLayer | null;
   readonly server: string | null;
   readonly ms: number;
-  /** null where nothing was answered. */
+  /** null if there was no reply. */
   readonly reply: ReplyText | null;
   readonly hints: readonly string[];
 }

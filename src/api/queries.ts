@@ -1,46 +1,46 @@
 /**
- * Queries: what containers asked, as `GET /v1/queries` and `GET /v1/counters` tell it.
+ * Queries: past queries and query counters, as returned by `GET /v1/queries` and `GET /v1/counters`.
  */
 import type { QueryResult } from "../base/model/query-record.ts";
 
 export interface QueryReport {
   readonly container: string;
-  /** Grows by one with each query of a container; where it jumps, some are missing. */
+  /** Increases by one with each query of a container; a gap means missing queries. */
   readonly seq: number;
-  /** When it came. */
+  /** When it arrived. */
   readonly time: string;
-  /** As it was asked, what is not printable as \DDD; null where names are hidden, or it cannot be read. */
+  /** The queried name, with unprintable bytes as \DDD; null if names are hidden or the query is malformed. */
   readonly name: string | null;
-  /** null where it cannot be read. */
+  /** null if the query is malformed. */
   readonly type: string | null;
   readonly rcode: string;
-  /** Records in the answer, and the TTL of the first. */
+  /** The number of records in the answer section, and the TTL of the first one. */
   readonly answers: number;
   readonly ttl: number | null;
   readonly transport: "udp" | "tcp";
   readonly result: QueryResult;
-  /** Which server answered, where one was asked: `host(ADDRESS)` is asked from the host. */
+  /** The upstream server that replied, if any; `host(ADDRESS)` is queried from the host. */
   readonly upstream: string | null;
-  /** Until it was answered, in milliseconds; 0 where that was at once. */
+  /** Time to the answer in milliseconds; 0 if it was answered at once. */
   readonly ms: number;
 }
 
-/** Queries of a container that a reader was too late for. */
+/** The number of a container's queries that were overwritten before they could be read. */
 export interface MissedReport {
   readonly container: string;
   readonly missed: number;
 }
 
-/** The answer to who does not follow. */
+/** The response without `follow`. */
 export interface QueriesReport {
   readonly queries: readonly QueryReport[];
-  /** Of those after `since`, how many are not here any more. */
+  /** How many queries after `since` are no longer available. */
   readonly missed: number;
-  /** The number of the last query that was looked at, for the next `since`; null where several containers were meant. */
+  /** The sequence number of the last query, for the next `since`; null for several containers. */
   readonly last: number | null;
 }
 
-/** What containers have asked since each was attached, in numbers. */
+/** Query counters of each container since it was attached. */
 export interface CountersReport {
   readonly containers: readonly {
     readonly container: string;

@@ -1,9 +1,9 @@
 /**
- * Place: where the instance of an engine keeps its lock and its control socket.
+ * StatePaths: the paths of an instance's directory, with its lock and control socket.
  */
 import { join } from "node:path";
 
-/** The folder of an engine, whose id may hold characters that a path should not. */
+/** The directory of an instance. Characters of the engine ID that are unsafe in a path are replaced. */
 export function instanceFolder(stateDir: string, engineId: string): string {
   return join(stateDir, engineId.replaceAll(/[^\w-]/g, "_") || "unknown");
 }

@@ -1,6 +1,6 @@
 /**
- * Status: how a run is and what it does for every running container, as `GET /v1/status` and `GET /ready` tell it, and
- * what can be done about it.
+ * Status: the state of dns11 and of every running container, as returned by `GET /v1/status` and `GET /ready`, and the
+ * results of repair and reload.
  */
 import type { CapabilitySets } from "../base/model/capability-sets.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
@@ -13,23 +13,23 @@ export interface ContainerStatus {
   readonly name: string;
   readonly isPaused: boolean;
   readonly networks: readonly string[];
-  /** attached and verifying are served by dns11, all others by Docker, if at all. */
+  /** attached and verifying: served by dns11; all others: served by Docker, if at all. */
   readonly state: "attached" | "verifying" | "opening" | "failed" | "skipped" | "quarantined";
-  /** A word for programs and a sentence for people, where it is not attached. */
+  /** Why it is not attached: a code for programs and a sentence for people. */
   readonly code?: string;
   readonly reason?: string;
   readonly warning?: string;
-  /** What may keep queries from us, where that is why it failed. */
+  /** What may prevent queries from reaching dns11, if that is why it failed. */
   readonly culprits?: readonly string[];
   /** Device and inode of the network namespace. */
   readonly namespace?: string;
   readonly ports?: { readonly udp: number; readonly tcp: number };
   readonly since?: string;
   readonly verified?: string;
-  /** What it is to its pods, where it is a KIND node that we serve. */
+  /** The state of a served KIND node. */
   readonly node?: NodeReport;
   readonly upstreams?: readonly string[];
-  /** How often rules of ours that somebody had taken away were put back; not there with owned tables. */
+  /** How often rules were restored that another program had removed; missing with nft-owner. */
   readonly repairs?: number;
   readonly counters?: Readonly<Record<string, number>>;
 }
@@ -39,50 +39,50 @@ export interface Status {
   readonly pid: number;
   readonly since: string;
   readonly mode: "strict" | "default";
-  /** How the rules are held: owned tables go with the process, the others stay when it is killed. */
+  /** The rule backend. The rules of nft-owner vanish with the process, others stay when it is killed. */
   readonly ruleBackend: RuleBackend;
-  /** null inside a node, where there is none. */
+  /** null inside a KIND node, where there is no engine. */
   readonly engine: {
     readonly id: string;
     readonly version: string;
     readonly address: string;
     readonly isConnected: boolean;
   } | null;
-  /** The settings file. */
+  /** The path of the settings file. */
   readonly config: string | null;
-  /** What counts under each key of the settings file, and who said so. */
+  /** The effective value of each key of the settings file, and its source. */
   readonly settings: SettingOrigins;
-  /** Every running container has been looked at, and is served or its refusal known. */
+  /** Every running container has been processed: it is served, or the reason why not is known. */
   readonly isReady: boolean;
   readonly memoryBytes: number;
-  /** What its threads may do, those that are alike together. */
+  /** The capabilities of its threads; threads with the same ones are counted together. */
   readonly capabilities: readonly CapabilitySets[];
-  /** Who hands containers back should this process end without doing so. */
+  /** The process that hands containers back if this one ends without doing so. */
   readonly keeper: KeeperReport;
-  /** Where metrics are served beside the control socket. */
+  /** The address of the metrics endpoint; null if metrics are only on the control socket. */
   readonly metrics: string | null;
   readonly containers: readonly ContainerStatus[];
 }
 
-/** What `POST /v1/repair` tells. */
+/** The response of `POST /v1/repair`. */
 export interface RepairReport {
   readonly name: string;
-  /** Its rules were made anew, it was attached anew or for the first time, it cannot be, or nobody wants it served. */
+  /** Its rules are in place, it was attached again or for the first time, it failed, or it is not to be served. */
   readonly outcome: "verified" | "attached-anew" | "released" | "failed" | "not-served";
 }
 
-/** What `GET /ready` tells. */
+/** The response of `GET /ready`. */
 export interface LifecycleReport {
   readonly ready: boolean;
   readonly phase: "starting" | "ready" | "stopping";
-  /** What is not there yet: sentences. */
+  /** What is still missing, as sentences. */
   readonly missing: readonly string[];
   readonly attached: number;
-  /** Who is not attached although it should be, and why. */
+  /** Containers that could not be attached, and why. */
   readonly refused: readonly { readonly container: string; readonly code: string; readonly reason: string }[];
 }
 
-/** What `POST /v1/reload` tells. */
+/** The response of `POST /v1/reload`. */
 export interface ReloadReport {
   readonly config: string;
   /** Each as `KEY: BEFORE -> NOW`. */

@@ -1,7 +1,7 @@
 /**
- * Suite: what the package offers to test suites, as "dns11/client": wait until a name resolves in a container, and see what
- * a container has asked. A dns11 must be running for the engine; it is asked through its control socket. The types say no
- * more than a suite needs, so that they bring no others with them.
+ * Suite: the client for test suites, exported as "dns11/client": it waits until a name resolves in a container, and returns
+ * the queries of a container. A dns11 must be running for the engine. The types are self-contained, so that a test suite needs
+ * no other packages to compile.
  *
  *   import { connect } from "dns11/client";
  *   const dns = await connect();
@@ -20,27 +20,27 @@ import { ControlClient } from "./control-client.ts";
 export type { MissedReport, QueriesReport, QueryReport };
 
 export interface ConnectOptions {
-  /** The engine's socket, as `docker -H` takes it; without it the engine is found as the docker command finds it. */
+  /** The Docker socket, as in `docker -H`; by default it is found as the docker command does. */
   readonly engine?: string;
-  /** The control socket itself, where that is known. */
+  /** The path of the control socket, if it is known. */
   readonly socketPath?: string;
-  /** Where dns11 keeps its control socket, if `--state-dir` said so. */
+  /** The directory given to dns11 as `--state-dir`, if any. */
   readonly stateDir?: string;
 }
 
 export interface WaitOptions {
-  /** "A" unless told otherwise. */
+  /** Default: "A". */
   readonly type?: string;
-  /** 10 seconds unless told otherwise. */
+  /** Default: 10 seconds. */
   readonly timeoutMs?: number;
 }
 
 export interface ReadOptions {
-  /** Only what came after this number: `last` of an answer before. */
+  /** Only queries after this sequence number: `last` of a previous result. */
   readonly since?: number;
   /** A pattern for the name, with `*` and `?`. */
   readonly name?: string;
-  /** Response codes, with commas between them. */
+  /** Response codes, separated by commas. */
   readonly rcode?: string;
 }
 
@@ -48,9 +48,9 @@ export interface FollowOptions {
   readonly container?: string;
   readonly name?: string;
   readonly rcode?: string;
-  /** How many of those that are there already come first. */
+  /** The number of past queries to start with. */
   readonly last?: number;
-  /** Ends it; so does leaving the loop. */
+  /** Ends the iteration, as does leaving the loop. */
   readonly signal?: AbortSignal;
 }
 
@@ -63,24 +63,23 @@ export interface ResolvedRecord {
 
 export interface Suite {
   /**
-   * Waits until a container gets records for a name, and returns them. The container may still be on its way. Where the
-   * time is over, it fails with the code NOT_RESOLVED and says what the container got last. What is asked for this is
-   * among the container's queries.
+   * Waits until a name resolves to records in a container, and returns them. The container need not be running yet. After
+   * the timeout it fails with the code NOT_RESOLVED and the last result. The lookups appear among the container's queries.
    */
   waitUntilResolves(container: string, name: string, options?: WaitOptions): Promise<readonly ResolvedRecord[]>;
-  /** The last queries of a container, oldest first, also of one that has just ended. */
+  /** The past queries of a container, oldest first, also of one that has just stopped. */
   queries(container: string, options?: ReadOptions): Promise<QueriesReport>;
-  /** Queries as they come, of one container or all of them; ends when dns11 does. */
+  /** Queries as they arrive, of one container or of all; ends when dns11 stops. */
   follow(options?: FollowOptions): AsyncIterable<QueryReport | MissedReport>;
 }
 
 const DEFAULT_STATE_DIR = "/run/dns11";
 const DEFAULT_TIMEOUT_MS = 10_000;
 const RETRY_INTERVAL_MS = 100;
-/** What waiting does not change. */
+/** Error codes that waiting does not resolve. */
 const PERMANENT_CODES = new Set(["CONTROL_PERMISSION", "BAD_QUESTION", "BAD_BODY"]);
 
-/** Finds the dns11 that serves an engine; fails with the code NOT_RUNNING where there is none. */
+/** Connects to the dns11 that serves an engine; fails with the code NOT_RUNNING if there is none. */
 export async function connect(options: ConnectOptions = {}): Promise<Suite> {
   const path = options.socketPath ?? (await locateControl(options.stateDir ?? DEFAULT_STATE_DIR, options.engine));
   const client = new ControlClient(path);
@@ -89,7 +88,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Suite> {
     waitUntilResolves: async (container, name, waiting) =>
       await waitUntilResolves(client, { container, name }, waiting),
     queries: async (container, reading) => await client.queries({ container, ...reading }),
-    follow: ({ signal, ...wanted } = {}) => client.follow(wanted, signal),
+    follow: ({ signal, ...filter } = {}) => client.follow(filter, signal),
   };
 }
 
@@ -100,21 +99,21 @@ async function waitUntilResolves(
 ): Promise<readonly ResolvedRecord[]> {
   const endMs = performance.now() + timeoutMs;
   for (;;) {
-    let got: string;
+    let result: string;
     try {
-      // A server that keeps silent takes longer than somebody here may want to wait.
+      // A server that does not reply takes longer than the remaining time.
       const restMs = Math.max(RETRY_INTERVAL_MS, Math.ceil(endMs - performance.now()));
       const { rcode, answers } = await client.lookup({ ...question, type }, restMs);
       if (rcode === "NOERROR" && answers.length > 0) return answers;
-      got = rcode === "NOERROR" ? "no records" : (rcode ?? "no answer");
+      result = rcode === "NOERROR" ? "no records" : (rcode ?? "no reply");
     } catch (error) {
       if (PERMANENT_CODES.has(codeOf(error) ?? "")) throw error;
-      got = reasonOf(error);
+      result = reasonOf(error);
     }
     if (performance.now() + RETRY_INTERVAL_MS > endMs) {
       const { container, name } = question;
       const what = `"${name}" (${type}) did not resolve in "${container}" within ${timeoutMs} ms`;
-      throw new Fault("NOT_RESOLVED", `${what}; at last it got: ${got}`);
+      throw new Fault("NOT_RESOLVED", `${what}; last result: ${result}`);
     }
     await sleep(RETRY_INTERVAL_MS);
   }

@@ -1,10 +1,10 @@
 /**
- * Upstreams: every server that a container may ask, and what is known of it, as `GET /v1/upstreams` tells it.
+ * Upstreams: every upstream server of the containers with its state, as returned by `GET /v1/upstreams`.
  */
 
-/** For which names of which containers a server is asked. */
+/** The domain and the containers that a server is used for. */
 export interface UpstreamUse {
-  /** "." for every name. */
+  /** "." means all names. */
   readonly domain: string;
   readonly by: string | null;
   readonly containers: readonly string[];
@@ -14,35 +14,35 @@ export interface Upstream {
   readonly server: string;
   readonly address: string;
   readonly port: number;
-  /** Where it is asked from; "docker" is Docker's own resolver behind us. */
+  /** Where it is queried from; "docker" means Docker's embedded DNS. */
   readonly from: "host" | "container" | "docker";
-  /** In whose namespace it is asked, where that is not the host's: there it is another server. */
+  /** The container whose namespace it is queried from, which makes it a different server; null for the host. */
   readonly container: string | null;
   readonly isBackup: boolean;
   readonly uses: readonly UpstreamUse[];
-  /** "unknown" as long as it has not been asked, and where nothing is remembered. */
+  /** "unknown" until its first query, and without failover. */
   readonly state: "up" | "down" | "unknown";
   readonly since: string | null;
   readonly reason: string | null;
-  /** How long answers by UDP take, and how far from that they usually are. */
+  /** The smoothed round-trip time over UDP and its mean deviation. */
   readonly rttMs: number | null;
   readonly deviationMs: number | null;
   readonly counters: {
     readonly queries: number;
     readonly answers: number;
-    /** Answers that help nobody: SERVFAIL, REFUSED, or what cannot be read. */
+    /** Error replies: SERVFAIL, REFUSED, or malformed. */
     readonly useless: number;
     readonly unreachable: number;
   } | null;
-  /** false while it is asked without, for it could not read it. */
+  /** false while it is queried without EDNS, because it does not support it. */
   readonly edns: boolean | null;
   readonly isLooping: boolean | null;
-  /** When it is asked again although it led back to us. */
+  /** When a server that forwarded back to dns11 is tried again. */
   readonly loopsUntil: string | null;
 }
 
 export interface UpstreamReport {
-  /** Without the switch failover nothing is remembered of servers. */
+  /** false without the switch failover: the state of servers is not tracked. */
   readonly tracksServers: boolean;
   readonly upstreams: readonly Upstream[];
 }

@@ -1,22 +1,21 @@
 /**
- * BadSettings: what is wrong with what people said, a line each, all of it at once: whoever mends one mistake should not
- * find the next one only then.
+ * BadSettings: all mistakes in the settings at once, a line each, so that nobody has to fix them one by one.
  */
 import { Fault } from "../base/lib/fault.ts";
 
-/** So many are told; whoever has more knows where to begin. */
+/** Only the first mistakes are listed. */
 export const MISTAKES_SHOWN_MAX = 50;
 
 export class BadSettings extends Fault {
   readonly lines: readonly string[];
-  /** Of all mistakes, where there are more than lines. */
+  /** Of all mistakes; there may be more than `lines`. */
   readonly count: number;
 
   constructor(lines: readonly string[], count = lines.length) {
-    const told = lines.slice(0, MISTAKES_SHOWN_MAX);
-    const more = count > told.length ? [`... and ${count - told.length} more`] : [];
-    super("BAD_SETTINGS", [...told, ...more].join("\n"), { isFinal: true });
-    this.lines = told;
+    const shown = lines.slice(0, MISTAKES_SHOWN_MAX);
+    const more = count > shown.length ? [`... and ${count - shown.length} more`] : [];
+    super("BAD_SETTINGS", [...shown, ...more].join("\n"), { isFinal: true });
+    this.lines = shown;
     this.count = count;
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Contradictions: what cannot be meant together, each with the place where it was said.
+ * Conflicts: settings that contradict each other, each with the place where it is set.
  */
 import type { Precedence } from "./precedence.ts";
 import type { DnsOption } from "./dns-option.ts";
@@ -8,62 +8,62 @@ import type { Key } from "./settings-layer.ts";
 import type { Settings } from "./settings.ts";
 import { NEEDING_FAILOVER } from "./switches.ts";
 
-/** A line each. `options` are those of dns-opt that count. */
-export function findConflicts(choice: Precedence, settings: Settings, options: readonly DnsOption[]): string[] {
+/** A line for each conflict. `options` are the effective ones of dns-opt. */
+export function findConflicts(precedence: Precedence, settings: Settings, options: readonly DnsOption[]): string[] {
   return [
-    ...withoutEffect(choice, settings, options).map(([key, what]) => conflictText(choice, key, what)),
-    ...crossedTtls(choice, settings).map(([key, what]) => conflictText(choice, key, what)),
-    ...nothingToLog(settings).map(([key, what]) => conflictText(choice, key, what)),
-    ...duplicateTimeout(choice, options).map(([key, what]) => conflictText(choice, key, what)),
+    ...withoutEffect(precedence, settings, options).map(([key, what]) => conflictText(precedence, key, what)),
+    ...crossedTtls(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
+    ...nothingToLog(settings).map(([key, what]) => conflictText(precedence, key, what)),
+    ...duplicateTimeout(precedence, options).map(([key, what]) => conflictText(precedence, key, what)),
   ];
 }
 
 type Conflict = readonly [Key, string];
 
-function conflictText(choice: Precedence, key: Key, what: string): string {
-  return `${choice.layerOf(key)?.where(key) ?? key}: ${what}`;
+function conflictText(precedence: Precedence, key: Key, what: string): string {
+  return `${precedence.layerOf(key)?.where(key) ?? key}: ${what}`;
 }
 
-/** Docker's way of asking has nothing to set. */
+/** Without failover servers are queried as Docker does, which cannot be configured. */
 function withoutEffect(
-  choice: Precedence,
+  precedence: Precedence,
   { behaviour, isStrict }: Settings,
   options: readonly DnsOption[],
 ): readonly Conflict[] {
   if (behaviour.failsOver) return [];
   const what =
     `has no effect without the switch failover${isStrict ? ", which strict turns off" : ""}: ` +
-    "turn failover on as well, or leave this out";
+    "turn failover on or remove this setting";
   const switches = NEEDING_FAILOVER.filter((each) => behaviour[each.behaviour]).map(({ key }) => key);
-  const isAskedOtherwise = options.some(({ kind }) => kind !== "ndots");
-  const ways = isStrict
+  const hasForwardOptions = options.some(({ kind }) => kind !== "ndots");
+  const keys = isStrict
     ? [
-        ...choice.changed("forward.", "cache.").filter((key) => !LOCAL_ONLY.has(key)),
-        ...(isAskedOtherwise ? DNS_OPT : []),
+        ...precedence.changed("forward.", "cache.").filter((key) => !LOCAL_ONLY.has(key)),
+        ...(hasForwardOptions ? DNS_OPT : []),
       ]
     : [];
-  return [...switches, ...ways].map((key) => [key, what]);
+  return [...switches, ...keys].map((key) => [key, what]);
 }
 
 const DNS_OPT: readonly Key[] = ["dns-opt"];
-/** They take effect in every mode. */
+/** These take effect without failover as well. */
 const LOCAL_ONLY: ReadonlySet<Key> = new Set(["forward.domain-needed", "forward.bogus-priv"]);
 
-function crossedTtls(choice: Precedence, { upstream: { cache } }: Settings): readonly Conflict[] {
+function crossedTtls(precedence: Precedence, { upstream: { cache } }: Settings): readonly Conflict[] {
   if (cache.ttlSecondsMin <= cache.ttlSecondsMax) return [];
-  const [least, longest] = [cache.ttlSecondsMin, cache.ttlSecondsMax].map((seconds) => durationText(seconds * 1000));
-  const key = choice.layerOf("cache.min-ttl") === undefined ? "cache.max-ttl" : "cache.min-ttl";
-  return [[key, `cache.min-ttl (${least}) is longer than cache.max-ttl (${longest})`]];
+  const [min, max] = [cache.ttlSecondsMin, cache.ttlSecondsMax].map((seconds) => durationText(seconds * 1000));
+  const key = precedence.layerOf("cache.min-ttl") === undefined ? "cache.max-ttl" : "cache.min-ttl";
+  return [[key, `cache.min-ttl (${min}) is longer than cache.max-ttl (${max})`]];
 }
 
 function nothingToLog({ queries }: Settings): readonly Conflict[] {
   if (!queries.isLogged || queries.names !== "off") return [];
-  return [["queries.log", "queries.names is off, so there are no queries to log: make that hidden, or leave this out"]];
+  return [["queries.log", "has no effect with queries.names: off. Use queries.names: hidden, or remove this setting"]];
 }
 
-function duplicateTimeout(choice: Precedence, options: readonly DnsOption[]): readonly Conflict[] {
-  const layer = choice.layerOf("forward.budget");
-  const isTwice = layer !== undefined && layer === choice.layerOf("dns-opt");
+function duplicateTimeout(precedence: Precedence, options: readonly DnsOption[]): readonly Conflict[] {
+  const layer = precedence.layerOf("forward.budget");
+  const isTwice = layer !== undefined && layer === precedence.layerOf("dns-opt");
   if (!isTwice || !options.some(({ kind }) => kind === "timeout")) return [];
-  return [["forward.budget", "the option timeout of dns-opt says the same: leave one of them out"]];
+  return [["forward.budget", "conflicts with timeout in dns-opt, which sets the same limit: remove one of them"]];
 }

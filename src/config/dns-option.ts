@@ -1,18 +1,17 @@
 /**
- * DNS options as docker's `--dns-opt` takes them, as far as a server can follow them. Most options of a resolv.conf are
- * orders to the library in the container, which reads them in its own file; dns11 neither writes nor reads that.
+ * DNS options in the form of docker's `--dns-opt`, as far as a server can apply them. Most options of resolv.conf are for
+ * the resolver library in the container, which reads its own file; dns11 does not write that file.
  */
 export interface DnsOption {
   readonly text: string;
   readonly kind: "ndots" | "rotate" | "use-vc" | "timeout";
-  /** What stands behind the colon. */
+  /** The number after the colon. */
   readonly number: number | undefined;
 }
 
-/** What an option leads to. */
 const DNS_OPTION_FORMS = ["ndots:N", "rotate", "use-vc", "timeout:N"] as const;
 
-/** What resolv.conf knows beside (resolv.conf(5), glibc and musl). */
+/** The other options of resolv.conf (glibc and musl). */
 const LIBRARY_OPTIONS = new Set([
   "attempts",
   "debug",
@@ -33,30 +32,29 @@ const LIBRARY_OPTIONS = new Set([
 const NDOTS_MAX = 15;
 const TIMEOUT_SECONDS_MAX = 30;
 
-/** Search lists are never ours. */
 export const NO_SEARCH =
-  "search lists are applied by the library in the container, from its own resolv.conf, which dns11 never writes: " +
-  "give them to the container (docker run --dns-search) or to the engine (dockerd --dns-search)";
+  "search lists are applied by the resolver library in the container, which reads its own resolv.conf: " +
+  "set them on the container (docker run --dns-search) or on the engine (dockerd --dns-search)";
 
-/** Reads one; throws an Error that says what is wrong with the text. */
+/** Parses one option; throws an Error that describes the mistake. */
 export function parseDnsOption(text: string): DnsOption {
   const [name = "", number] = text.split(/:(.*)/s, 2);
   if (name === "rotate" || name === "use-vc") {
-    if (number !== undefined) throw new Error(`"${text}" takes no number: it is "${name}"`);
+    if (number !== undefined) throw new Error(`invalid option "${text}": use ${name}, which has no value`);
     return { text, kind: name, number: undefined };
   }
   if (name === "ndots") return { text, kind: name, number: readNumber(text, number, 0, NDOTS_MAX) };
   if (name === "timeout") return { text, kind: name, number: readNumber(text, number, 1, TIMEOUT_SECONDS_MAX) };
   throw new Error(
     LIBRARY_OPTIONS.has(name)
-      ? `"${text}" is for the library in the container, which reads it in its own resolv.conf: ` +
-          "give it to the container (docker run --dns-opt)"
-      : `"${text}" is no option that dns11 knows: ${DNS_OPTION_FORMS.join(", ")}`,
+      ? `option "${text}" is not supported, because the resolver library in the container applies it: ` +
+          "set it on the container (docker run --dns-opt)"
+      : `unknown option "${text}": use one of ${DNS_OPTION_FORMS.join(", ")}`,
   );
 }
 
-function readNumber(text: string, number: string | undefined, least: number, most: number): number {
+function readNumber(text: string, number: string | undefined, min: number, max: number): number {
   const value = /^\d{1,4}$/.test(number ?? "") ? Number(number) : Number.NaN;
-  if (value >= least && value <= most) return value;
-  throw new Error(`"${text}" lacks a number from ${least} to ${most}: ${text.split(":", 1)[0] ?? ""}:N`);
+  if (value >= min && value <= max) return value;
+  throw new Error(`invalid option "${text}": use ${text.split(":", 1)[0] ?? ""}:N with N from ${min} to ${max}`);
 }

@@ -1,13 +1,12 @@
 /**
- * Environment: the common settings as variables, for those who start dns11 where flags are awkward. An empty variable says
- * nothing.
+ * Environment: variables for the common settings, for where flags are awkward. An empty variable is ignored.
  */
 import { BadSettings } from "./bad-settings.ts";
 import { READERS, quoteValue } from "./readers.ts";
 import { RETIRED_VARIABLES } from "./retired-names.ts";
 import type { Key, SettingsLayer, LayerValues } from "./settings-layer.ts";
 
-/** Each key that has a variable, and how its text is read. */
+/** The keys that have a variable, and how its text is read. */
 const VARIABLES = {
   strict: ["DNS11_STRICT", readBooleanText],
   only: ["DNS11_ONLY", (text: string) => words(text, /\s+/).map((word) => READERS.only(word))],
@@ -37,13 +36,13 @@ export function variableOf(key: VariableKey): string {
 }
 
 export function readEnvironment(environment: Readonly<Record<string, string | undefined>>): SettingsLayer {
-  const said: Record<string, unknown> = {};
+  const values: Record<string, unknown> = {};
   const problems: string[] = [];
   for (const [key, [variable, read]] of Object.entries(VARIABLES)) {
     const text = environment[variable];
     if (text === undefined || text === "") continue;
     try {
-      said[key] = read(text);
+      values[key] = read(text);
     } catch (error) {
       problems.push(`${variable}: ${(error as Error).message}`);
     }
@@ -52,7 +51,7 @@ export function readEnvironment(environment: Readonly<Record<string, string | un
     if ((environment[retired] ?? "") !== "") problems.push(`${retired}: is now ${successor}`);
   }
   if (problems.length > 0) throw new BadSettings(problems);
-  return { source: "environment", values: said, where: (key) => variableOf(key as VariableKey) };
+  return { source: "environment", values, where: (key) => variableOf(key as VariableKey) };
 }
 
 const YES = new Set(["true", "1", "yes", "on"]);
@@ -62,9 +61,9 @@ function readBooleanText(text: string): boolean {
   const word = text.trim().toLowerCase();
   if (YES.has(word)) return true;
   if (NO.has(word)) return false;
-  throw new Error(`${quoteValue(text)} is neither true nor false`);
+  throw new Error(`invalid value ${quoteValue(text)}: use true or false`);
 }
 
-function words(text: string, between: RegExp): string[] {
-  return text.split(between).filter((word) => word !== "");
+function words(text: string, separator: RegExp): string[] {
+  return text.split(separator).filter((word) => word !== "");
 }

@@ -1,11 +1,11 @@
 /**
- * Node filters: which containers are KIND nodes, as settings say it.
+ * Node filters: how settings select the containers that are KIND nodes.
  */
 import type { NodeFilter } from "../base/model/kind-policy.ts";
 
 export const NODE_FILTER_FORMS = "auto, label=KEY, label=KEY=VALUE or name=PATTERN";
 
-/** Reads one filter; undefined where it is none of the forms. */
+/** Parses one filter; undefined if it has none of the forms. */
 export function parseNodeFilter(text: string): NodeFilter | undefined {
   if (text === "auto") return { kind: "auto" };
   const [, kind, rest] = /^(label|name)=(.+)$/s.exec(text) ?? [];

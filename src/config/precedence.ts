@@ -1,21 +1,21 @@
 /**
- * Choice: of what several sources say under one key, what counts; and who said it.
+ * Precedence: picks the value of each key from the layer with the highest precedence, and records its origin.
  */
 import type { Key, SettingsLayer, Values } from "./settings-layer.ts";
 import type { SettingOrigin } from "../base/model/setting-origins.ts";
 
 export class Precedence {
   readonly #layers: readonly SettingsLayer[];
-  /** Of every key that was taken: what counts, as a settings file would say it. */
+  /** The origin of every key taken so far, with the value as written in a settings file. */
   readonly origins = new Map<Key, SettingOrigin>();
   readonly #changed = new Set<Key>();
 
-  /** Whoever counts more stands first. */
+  /** Layers in order of precedence, the highest first. */
   constructor(layers: readonly SettingsLayer[]) {
     this.#layers = layers;
   }
 
-  /** `write` turns a value into what a settings file would say. */
+  /** Picks the value of a key. `write` converts it to the form of the settings file. */
   take<K extends Key>(key: K, fallback: Values[K], write: (value: Values[K]) => unknown = (value) => value): Values[K] {
     const layer = this.layerOf(key);
     const value = layer?.values[key] ?? fallback;
@@ -24,7 +24,7 @@ export class Precedence {
     return value;
   }
 
-  /** For a key without a default. */
+  /** The same for a key without a default. */
   takeOptional<K extends Key>(key: K): Values[K] | undefined {
     const value = this.valueOf(key);
     this.origins.set(key, { value: value ?? null, source: this.layerOf(key)?.source ?? "default" });
@@ -36,16 +36,16 @@ export class Precedence {
   }
 
   layerOf(key: Key): SettingsLayer | undefined {
-    return this.#layers.find(({ values: said }) => said[key] !== undefined);
+    return this.#layers.find(({ values }) => values[key] !== undefined);
   }
 
-  /** Whether whoever said the one counts more than whoever said the other. */
+  /** Whether the layer that sets `one` has precedence over the layer that sets `other`. */
   isBefore(one: Key, other: Key): boolean {
-    const rank = (key: Key): number => this.#layers.findIndex(({ values: said }) => said[key] !== undefined);
+    const rank = (key: Key): number => this.#layers.findIndex(({ values }) => values[key] !== undefined);
     return rank(one) !== -1 && (rank(other) === -1 || rank(one) < rank(other));
   }
 
-  /** The keys that begin so, and do not have their default. */
+  /** The keys with one of these prefixes whose value is not the default. */
   changed(...prefixes: readonly string[]): Key[] {
     return [...this.#changed].filter((key) => prefixes.some((prefix) => key.startsWith(prefix)));
   }

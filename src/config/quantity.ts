@@ -1,8 +1,8 @@
 /**
- * Quantity: how a person writes a length of time and an amount of memory, and how dns11 writes them back.
+ * Quantity: parses and formats durations and sizes.
  *
- *   4.4s   250ms   1h30m   1d   90      seconds, where no unit is said
- *   32MiB  64k     1GiB    65536        bytes, where no unit is said; k, m and g as docker reads them
+ *   4.4s   250ms   1h30m   1d   90      seconds if there is no unit
+ *   32MiB  64k     1GiB    65536        bytes if there is no unit; k, m and g as in docker
  */
 const MS_OF = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 const BYTES_OF: Readonly<Record<string, number>> = {
@@ -16,9 +16,9 @@ const BYTES_OF: Readonly<Record<string, number>> = {
   gib: 2 ** 30,
 };
 
-/** Milliseconds; undefined for what is no length of time. */
-export function parseDuration(said: string | number): number | undefined {
-  const text = String(said);
+/** Milliseconds; undefined for an invalid duration. */
+export function parseDuration(input: string | number): number | undefined {
+  const text = String(input);
   if (/^\d+(\.\d+)?$/.test(text)) return milliseconds(Number(text) * MS_OF.s);
   if (!/^(\d+(\.\d+)?(ms|[smhd]))+$/.test(text)) return undefined;
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|[smhd])/g)];
@@ -31,7 +31,7 @@ function milliseconds(ms: number): number | undefined {
   return Number.isSafeInteger(Math.round(ms)) ? Math.round(ms) : undefined;
 }
 
-/** In the largest unit that leaves no more than one decimal. */
+/** In the largest unit that needs at most one decimal. */
 export function durationText(ms: number): string {
   if (ms === 0) return "0";
   const units = Object.entries(MS_OF).toReversed();
@@ -39,9 +39,9 @@ export function durationText(ms: number): string {
   return `${ms / unitMs}${unit}`;
 }
 
-/** Bytes; undefined for what is no amount of memory. */
-export function parseSize(said: string | number): number | undefined {
-  const [, number, unit = ""] = /^(\d+)([a-z]*)$/i.exec(String(said)) ?? [];
+/** Bytes; undefined for an invalid size. */
+export function parseSize(input: string | number): number | undefined {
+  const [, number, unit = ""] = /^(\d+)([a-z]*)$/i.exec(String(input)) ?? [];
   const each = BYTES_OF[unit.toLowerCase()];
   const bytes = Number(number) * (each ?? Number.NaN);
   return Number.isSafeInteger(bytes) ? bytes : undefined;

@@ -1,6 +1,6 @@
 /**
- * Readers: for each key what may be said under it, however it was said: a flag's text, the environment's, or a value of
- * the settings file. A reader throws an Error that quotes what was said and tells what is allowed.
+ * Readers: validate the value of each key, whether it comes from a flag, the environment or the settings file. A reader
+ * throws an Error that quotes the value and says what to use (`...: use ...`), which the manual and shell completion parse.
  */
 import {
   HOST_DOCKER_INTERNAL_WORDS,
@@ -63,13 +63,13 @@ export const READERS = {
   "cache.max-stale": duration(0, 7 * DAY_MS, SECOND_MS),
   /** One filter. */
   "kind.nodes": readNodeFilter,
-  "kind.ip": wordOrAddress(NODE_ADDRESS_WORDS, "pods cannot reach"),
+  "kind.ip": wordOrAddress(NODE_ADDRESS_WORDS, "cannot be reached from pods"),
   "kind.mode": oneOf(KIND_MODES),
   "kind.families": oneOf(NODE_FAMILIES),
   "kind.route-localnet": oneOf(ROUTE_LOCALNET_SCOPES),
   "kind.host-docker-internal": wordOrAddress(
     HOST_DOCKER_INTERNAL_WORDS,
-    "in each pod is the pod itself",
+    "is the pod itself in each pod",
     "kind.host-docker-internal",
   ),
   "queries.names": oneOf(QUERY_NAMES),
@@ -77,54 +77,55 @@ export const READERS = {
 
 const SHOWN_MAX = 60;
 const PORT_MAX = 65_535;
+const DURATION_EXAMPLES = ["250ms", "30s", "5m"];
 
-/** What was said, for the person who said it. */
+/** The value as it is quoted in an error. */
 export function quoteValue(value: unknown): string {
-  if (Array.isArray(value)) return "a list";
-  if (typeof value === "object" && value !== null) return "a map";
+  if (Array.isArray(value)) return "(a list)";
+  if (typeof value === "object" && value !== null) return "(a map)";
   const text = typeof value === "string" ? JSON.stringify(value) : String(value);
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}...` : text;
 }
 
 export function readBoolean(value: unknown): boolean {
   if (typeof value === "boolean") return value;
-  throw new Error(`${quoteValue(value)} is neither true nor false`);
+  throw new Error(`invalid value ${quoteValue(value)}: use true or false`);
 }
 
 function readText(value: unknown): string {
   if (typeof value === "string") return value;
-  throw new Error(`${quoteValue(value)} is no text`);
+  throw new Error(`invalid value ${quoteValue(value)}: use a string`);
 }
 
 function readFilter(value: unknown): OnlyFilter {
   const filter = parseOnly(readText(value));
-  if (filter === undefined) throw new Error(`${quoteValue(value)} is no filter: it is ${ONLY_FORMS}`);
+  if (filter === undefined) throw new Error(`invalid filter ${quoteValue(value)}: use ${ONLY_FORMS}`);
   return filter;
 }
 
 function readNodeFilter(value: unknown): NodeFilter {
   const filter = parseNodeFilter(readText(value));
-  if (filter === undefined) throw new Error(`${quoteValue(value)} names no nodes: it is ${NODE_FILTER_FORMS}`);
+  if (filter === undefined) throw new Error(`invalid node filter ${quoteValue(value)}: use ${NODE_FILTER_FORMS}`);
   return filter;
 }
 
 const LOOPBACK = /^127\.|^::1?$|^0\./;
 
-/** An address that means the same wherever it is asked from. */
+/** One of the words, or an IP address that is the same from everywhere: neither link-local nor loopback. */
 function wordOrAddress(words: readonly string[], why: string, key?: string): (value: unknown) => string {
   return (value) => {
     const text = readText(value);
     if (words.includes(text)) return text;
     rejectRetired(key, value);
     if (addressBytes(text) === undefined || text.includes("%")) {
-      throw new Error(`${quoteValue(value)} is neither ${words.join(", ")} nor an IP address`);
+      throw new Error(`invalid value ${quoteValue(value)}: use one of ${words.join(", ")} or an IP address`);
     }
-    if (LOOPBACK.test(text)) throw new Error(`${quoteValue(value)} is a loopback address, which ${why}`);
+    if (LOOPBACK.test(text)) throw new Error(`invalid address ${quoteValue(value)}: a loopback address ${why}`);
     return text;
   };
 }
 
-/** An address and a port, or none: names could mean something else tomorrow. */
+/** An IP address and a port, or off. Host names are refused: they could resolve to another address later. */
 function readMetricsAddress(value: unknown): string {
   const text = readText(value);
   if (text === METRICS_OFF) return text;
@@ -132,13 +133,13 @@ function readMetricsAddress(value: unknown): string {
   const address = bracketed ?? plain ?? "";
   const isAddress = addressBytes(address) !== undefined && address.includes(":") === (bracketed !== undefined);
   if (isAddress && !address.includes("%") && Number(port) <= PORT_MAX) return text;
-  throw new Error(`${quoteValue(value)} is neither ADDRESS:PORT, such as 127.0.0.1:9511 or [::1]:9511, nor off`);
+  throw new Error(`invalid address ${quoteValue(value)}: use IP:PORT, such as 127.0.0.1:9511 or [::1]:9511, or off`);
 }
 
 function readPath(value: unknown): string {
   const path = readText(value);
   if (path.startsWith("/") && !path.includes("\0")) return path;
-  throw new Error(`${quoteValue(value)} is no path that begins with "/"`);
+  throw new Error(`invalid path ${quoteValue(value)}: use an absolute path, such as /etc/resolv.conf`);
 }
 
 function oneOf<T extends string>(words: readonly T[], key?: string): (value: unknown) => T {
@@ -146,7 +147,7 @@ function oneOf<T extends string>(words: readonly T[], key?: string): (value: unk
     const word = words.find((each) => each === value);
     if (word !== undefined) return word;
     rejectRetired(key, value);
-    throw new Error(`${quoteValue(value)} is none of ${words.join(", ")}`);
+    throw new Error(`invalid value ${quoteValue(value)}: use one of ${words.join(", ")}`);
   };
 }
 
@@ -155,28 +156,31 @@ function rejectRetired(key: string | undefined, value: unknown): void {
   if (successor !== undefined) throw new Error(`${quoteValue(value)} is now ${JSON.stringify(successor)}`);
 }
 
-function duration(leastMs: number, mostMs: number, stepMs: number): (value: unknown) => number {
+function duration(minMs: number, maxMs: number, stepMs: number): (value: unknown) => number {
+  const isValid = (ms: number | undefined): ms is number =>
+    ms !== undefined && ms >= minMs && ms <= maxMs && ms % stepMs === 0;
   return (value) => {
     const ms = typeof value === "string" || typeof value === "number" ? parseDuration(value) : undefined;
-    if (ms !== undefined && ms >= leastMs && ms <= mostMs && ms % stepMs === 0) return ms;
-    const whole = stepMs === SECOND_MS ? "whole seconds " : "";
-    const range = `${whole}from ${durationText(leastMs)} to ${durationText(mostMs)}`;
-    throw new Error(`${quoteValue(value)} is no length of time that fits: ${range}, such as 90, 90s, 5m or 1h`);
+    if (isValid(ms)) return ms;
+    const kind = stepMs === SECOND_MS ? "whole seconds" : "a time";
+    const range = `${kind} from ${durationText(minMs)} to ${durationText(maxMs)}`;
+    const examples = DURATION_EXAMPLES.filter((example) => isValid(parseDuration(example))).join(" or ");
+    throw new Error(`invalid duration ${quoteValue(value)}: use ${range}, such as ${examples}`);
   };
 }
 
-function size(leastBytes: number, mostBytes: number): (value: unknown) => number {
+function size(minBytes: number, maxBytes: number): (value: unknown) => number {
   return (value) => {
     const bytes = typeof value === "string" || typeof value === "number" ? parseSize(value) : undefined;
-    if (bytes !== undefined && bytes >= leastBytes && bytes <= mostBytes) return bytes;
-    const range = `from ${sizeText(leastBytes)} to ${sizeText(mostBytes)}`;
-    throw new Error(`${quoteValue(value)} is no amount of memory that fits: ${range}, such as 32MiB`);
+    if (bytes !== undefined && bytes >= minBytes && bytes <= maxBytes) return bytes;
+    const range = `${sizeText(minBytes)} to ${sizeText(maxBytes)}`;
+    throw new Error(`invalid size ${quoteValue(value)}: use a size from ${range}, such as 32MiB`);
   };
 }
 
-function count(least: number, most: number): (value: unknown) => number {
+function count(min: number, max: number): (value: unknown) => number {
   return (value) => {
-    if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
-    throw new Error(`${quoteValue(value)} is no whole number from ${least} to ${most}`);
+    if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max) return value;
+    throw new Error(`invalid number ${quoteValue(value)}: use a whole number from ${min} to ${max}`);
   };
 }

@@ -1,9 +1,8 @@
 /**
- * Retired names: spellings of flags, keys, variables and values that earlier versions had, so that an error can give the one
- * to use instead.
+ * Retired names: flags, keys, variables and values of earlier versions, so that an error can name the current one.
  */
 
-/** Each key of the settings file, with the one that took its place. A group stands for all of its keys. */
+/** Retired keys of the settings file with their replacements. A group stands for all of its keys. */
 const KEYS: Readonly<Record<string, string>> = {
   rules: "rule-backend",
   leave: "forward.domain-needed and forward.bogus-priv",

@@ -1,6 +1,6 @@
 /**
- * Said: what one source (flags, environment, settings file) says, under the keys of the settings file. A key that is not
- * there says nothing.
+ * SettingsLayer: the settings from one source (flags, environment or settings file), by the keys of the settings file. A
+ * missing key is not set.
  */
 import type { KindPolicy, NodeFilter } from "../base/model/kind-policy.ts";
 import type { LabelServers } from "../base/model/label-policy.ts";
@@ -15,7 +15,7 @@ import type { SettingSource } from "../base/model/setting-origins.ts";
 import type { CapabilitySetting, KeeperSetting } from "./settings.ts";
 import type { SwitchKey } from "./switches.ts";
 
-/** Lengths of time in milliseconds, sizes in bytes. */
+/** Durations are in milliseconds, sizes in bytes. */
 export type Values = {
   "log-level": LogLevel;
   "log-format": LogFormat;
@@ -64,6 +64,6 @@ export type LayerValues = { readonly [K in Key]?: Values[K] | undefined };
 export interface SettingsLayer {
   readonly source: Exclude<SettingSource, "default">;
   readonly values: LayerValues;
-  /** How the reader finds what was said under a key: `--strict`, `DNS11_STRICT`, `dns11.yaml:3:1: strict`. */
+  /** Where a key is set, for messages: `--strict`, `DNS11_STRICT`, `dns11.yaml:3:1: strict`. */
   readonly where: (key: Key) => string;
 }

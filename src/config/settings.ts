@@ -1,5 +1,5 @@
 /**
- * Settings of one run, checked and complete: what flags, environment, settings file and defaults came to together.
+ * Settings of one run, validated and complete: flags, environment, settings file and defaults combined.
  */
 import type { Behaviour } from "../base/model/behaviour.ts";
 import type { QueriesPolicy } from "../base/model/query-record.ts";
@@ -13,55 +13,54 @@ import type { LogFormat, LogLevel } from "../base/log/log.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
 import type { OnlyFilter } from "../base/model/only.ts";
 
-/** What the settings file may say, and reading it again may change. */
+/** The settings that the settings file can set and a reload can change. */
 export interface Settings {
   readonly behaviour: Behaviour;
   readonly isStrict: boolean;
   readonly upstream: UpstreamPolicy;
-  /** Who is asked, beside what Docker would do. */
+  /** Configured upstream routes, in addition to Docker's servers. */
   readonly routes: RouteRules;
   readonly only: readonly OnlyFilter[];
-  /** What labels may say, and whose. */
+  /** Which labels are honoured. */
   readonly labels: LabelPolicy;
   /** Which containers are KIND nodes, and how their pods reach us. */
   readonly kind: KindPolicy;
-  /** The host's resolv.conf, in the engine's mount namespace, where it is not in its usual place. */
+  /** The host's resolv.conf in the engine's mount namespace, if it is not at its usual path. */
   readonly resolvConf: string | undefined;
-  /** By what rules are to be held. */
   readonly ruleBackend: RuleBackendSetting;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
   readonly metrics: MetricsPolicy;
-  /** From being told to stop until containers are handed back; answers go on. */
+  /** From the stop signal until containers are handed back; queries are still answered. */
   readonly lameDuckMs: number;
   readonly capabilities: CapabilitySetting;
   readonly keeper: KeeperSetting;
-  /** What is kept and told of what containers ask. */
+  /** What the query history and the query log record. */
   readonly queries: QueriesPolicy;
-  /** Every key of the settings file: what counts, as the file would say it, and who said so. */
+  /** Every key of the settings file with its effective value, as written in the file, and its source. */
   readonly origins: SettingOrigins;
 }
 
 export const METRICS_ADDRESS = "127.0.0.1:9511";
 
-/** Whether capabilities that are not needed are given up before anything is done. */
+/** Whether unneeded capabilities are dropped at the start. */
 export const CAPABILITY_SETTINGS = ["drop", "keep"] as const;
 export type CapabilitySetting = (typeof CAPABILITY_SETTINGS)[number];
 
-/** Whether a second process takes our rules away when this one ends without doing so. */
+/** Whether a second process removes our rules if this one ends without doing so. */
 export const KEEPER_SETTINGS = ["on", "off"] as const;
 export type KeeperSetting = (typeof KEEPER_SETTINGS)[number];
 
 export interface RunSettings extends Settings {
-  /** -H as it was given. */
+  /** The value of -H. */
   readonly host: string | undefined;
   readonly stateDir: string;
-  /** The engine's process, where the socket does not tell it. */
+  /** The PID of the engine, if it cannot be found through the socket. */
   readonly enginePid: number | undefined;
   readonly isBatching: boolean;
-  /** Takes over from the one that serves, if one does. */
+  /** Whether to take over from a running instance, if there is one. */
   readonly isReplacing: boolean;
-  /** The settings file. */
+  /** The path of the settings file. */
   readonly config: string | undefined;
 }
 

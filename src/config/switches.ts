@@ -1,12 +1,15 @@
 /**
- * Switches: the differences between the two characters by the names under which people turn them on and off, as flags
- * and in the settings file.
+ * Switches: the differences between the modes default and strict, each with the name that turns it on or off as a flag and
+ * in the settings file.
  */
 import type { Behaviour } from "../base/model/behaviour.ts";
 
 interface Switch {
   readonly name: string;
+  /** What the switch does when it is on, for the settings file. */
   readonly description: string;
+  /** What happens when it is off, for the help of `--no-NAME`. */
+  readonly negation: string;
   readonly behaviour: Exclude<keyof Behaviour, "ttlSeconds">;
   readonly needsFailover?: boolean;
 }
@@ -14,102 +17,156 @@ interface Switch {
 const DEFINITIONS = [
   {
     name: "local-nodata",
-    description: "empty answers for other types of known names, instead of asking upstream",
+    description: "answer queries for other types of known names with NODATA instead of forwarding them",
+    negation: "forward queries for other types of known names instead of answering NODATA",
     behaviour: "answersAllTypes",
   },
   {
     name: "negative-soa",
-    description: "an SOA in empty answers, so that clients may remember them",
+    description: "add an SOA record to negative answers, so that clients can cache them",
+    negation: "leave out the SOA record in negative answers",
     behaviour: "hasNegativeSoa",
   },
-  { name: "edns", description: "answer EDNS as RFC 6891 says", behaviour: "speaksEdns" },
+  {
+    name: "edns",
+    description: "support EDNS as in RFC 6891",
+    negation: "do not support EDNS (RFC 6891)",
+    behaviour: "speaksEdns",
+  },
   {
     name: "check-queries",
-    description: "answer with an error what only looks like a question for a name",
+    description: "answer unsupported or malformed queries with an error",
+    negation: "treat unsupported and malformed queries as Docker does",
     behaviour: "checksQueries",
   },
-  { name: "long-queries", description: "read UDP queries over 512 octets", behaviour: "readsLongQueries" },
+  {
+    name: "long-queries",
+    description: "accept UDP queries larger than 512 bytes",
+    negation: "reject UDP queries larger than 512 bytes",
+    behaviour: "readsLongQueries",
+  },
   {
     name: "ignore-case",
-    description: "compare links, network suffixes and reverse names without letter case",
+    description: "ignore letter case in links, network suffixes and reverse names",
+    negation: "match the letter case of links, network suffixes and reverse names",
     behaviour: "ignoresCase",
   },
-  { name: "reverse-ipv6", description: "answer ip6.arpa for every address", behaviour: "reversesAllIpv6" },
-  { name: "skip-dangling-links", description: "a link to nobody hides nobody's name", behaviour: "skipsDanglingLinks" },
-  { name: "pipeline", description: "work on several queries of a TCP connection at once", behaviour: "pipelines" },
-  { name: "compress", description: "compress owner names always, not only to fit more", behaviour: "compresses" },
+  {
+    name: "reverse-ipv6",
+    description: "answer ip6.arpa queries for every address",
+    negation: "answer ip6.arpa queries only where Docker does",
+    behaviour: "reversesAllIpv6",
+  },
+  {
+    name: "skip-dangling-links",
+    description: "do not let a link to a missing container hide other names",
+    negation: "let a link to a missing container hide other names",
+    behaviour: "skipsDanglingLinks",
+  },
+  {
+    name: "pipeline",
+    description: "process several queries of a TCP connection concurrently",
+    negation: "process the queries of a TCP connection one at a time",
+    behaviour: "pipelines",
+  },
+  {
+    name: "compress",
+    description: "compress owner names in every answer, not only where needed to fit",
+    negation: "compress owner names only where needed to fit",
+    behaviour: "compresses",
+  },
   {
     name: "failover",
-    description: "ask within one budget of time, healthy servers first; without it servers are asked as Docker does",
+    description: "fail over between upstream servers within one time budget, healthy servers first",
+    negation: "query upstream servers one after the other, as Docker does",
     behaviour: "failsOver",
   },
   {
     name: "cache",
-    description: "keep servers' replies for as long as they live",
+    description: "cache upstream replies",
+    negation: "do not cache upstream replies",
     behaviour: "caches",
     needsFailover: true,
   },
   {
     name: "prefetch",
-    description: "ask popular replies anew before they are over",
+    description: "refresh popular entries before they expire",
+    negation: "do not refresh popular entries before they expire",
     behaviour: "prefetches",
     needsFailover: true,
   },
   {
     name: "serve-stale",
-    description: "let replies that are over stand in for servers that do not answer",
+    description: "serve expired answers when upstreams fail (RFC 8767)",
+    negation: "do not serve expired answers when upstreams fail (RFC 8767)",
     behaviour: "servesStale",
     needsFailover: true,
   },
   {
     name: "coalesce",
-    description: "ask identical questions in flight once",
+    description: "merge identical in-flight queries",
+    negation: "send identical in-flight queries separately",
     behaviour: "coalesces",
     needsFailover: true,
   },
   {
     name: "hedge",
-    description: "ask a second server when the first is slower than usual",
+    description: "query a second server when the first is slower than usual",
+    negation: "wait for a slow server instead of querying a second one",
     behaviour: "hedges",
     needsFailover: true,
   },
   {
     name: "truncation",
-    description: "fetch truncated replies whole, and truncate for whoever asked",
+    description: "retry truncated replies over TCP, and truncate to the size that the client accepts",
+    negation: "pass truncated replies on as received",
     behaviour: "handlesTruncation",
     needsFailover: true,
   },
   {
     name: "check-replies",
-    description: "read replies strictly, and drop what does not follow from the question",
+    description: "validate replies strictly, and drop records that do not belong to the question",
+    negation: "pass replies on without strict validation",
     behaviour: "checksReplies",
     needsFailover: true,
   },
   {
     name: "extended-errors",
-    description: "say in failures why they are (RFC 8914)",
+    description: "add the reason to failure replies (Extended DNS Errors, RFC 8914)",
+    negation: "do not add the reason to failure replies (RFC 8914)",
     behaviour: "sendsExtendedErrors",
     needsFailover: true,
   },
   {
     name: "loop-guard",
-    description: "notice servers that lead back to us",
+    description: "detect upstream servers that forward back to dns11",
+    negation: "do not detect upstream servers that forward back to dns11",
     behaviour: "guardsLoops",
     needsFailover: true,
   },
-  { name: "special-names", description: "answer special names (RFC 6761) here", behaviour: "answersSpecialNames" },
-  { name: "follow-host", description: "follow changes of the host's resolv.conf at once", behaviour: "followsHost" },
+  {
+    name: "special-names",
+    description: "answer special-use names (RFC 6761) locally",
+    negation: "forward special-use names (RFC 6761)",
+    behaviour: "answersSpecialNames",
+  },
+  {
+    name: "follow-host",
+    description: "apply changes of the host's resolv.conf at once",
+    negation: "apply changes of the host's resolv.conf only to new containers",
+    behaviour: "followsHost",
+  },
 ] as const satisfies readonly Switch[];
 
 type SwitchName = (typeof DEFINITIONS)[number]["name"];
 
 export type SwitchKey = `switches.${SwitchName}`;
 
-/** With the key of the settings file. */
+/** All switches, with their keys in the settings file. */
 export const SWITCHES: readonly (Switch & { readonly key: SwitchKey })[] = DEFINITIONS.map((each) => ({
   ...each,
   key: `switches.${each.name}`,
 }));
 
-/** Those that have no effect without failover. */
+/** Switches that have no effect without failover. */
 export const NEEDING_FAILOVER = SWITCHES.filter(({ needsFailover }) => needsFailover === true);

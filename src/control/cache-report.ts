@@ -1,5 +1,5 @@
 /**
- * CacheReport: how much is kept of what servers said, for whom, and what use it was; and how it is forgotten.
+ * CacheReport: statistics of the reply cache, in total and per container, and flushing it.
  */
 import { parseQuestion } from "../base/model/question-text.ts";
 import { folded } from "../base/dns/name.ts";
@@ -9,12 +9,12 @@ import type { ControlPorts } from "./ports.ts";
 import type { CacheOfContainer, CacheReport, FlushReport } from "../api/cache.ts";
 
 export function cacheReport(ports: ControlPorts): CacheReport {
-  const { upstreamState: known } = ports.resolver();
-  if (known?.isCaching !== true) {
-    const nothing = { hits: 0, misses: 0, stale: 0, failures: 0, prefetches: 0, evictions: 0 };
-    return { isCaching: false, entries: 0, bytes: 0, bytesMax: 0, ...nothing, containers: [] };
+  const { upstreamState } = ports.resolver();
+  if (upstreamState?.isCaching !== true) {
+    const zeros = { hits: 0, misses: 0, stale: 0, failures: 0, prefetches: 0, evictions: 0 };
+    return { isCaching: false, entries: 0, bytes: 0, bytesMax: 0, ...zeros, containers: [] };
   }
-  const { cache } = known;
+  const { cache } = upstreamState;
   const { bytes, bytesMax, counts, size: entries } = cache;
   const { hits, denials, ...others } = counts;
   return {
@@ -28,9 +28,9 @@ export function cacheReport(ports: ControlPorts): CacheReport {
   };
 }
 
-/** Whoever has most stands first. */
-function byContainer({ resolver: answering, containers }: ControlPorts): CacheOfContainer[] {
-  const forwarder = answering().upstreamState?.forwarder;
+/** The largest share first. */
+function byContainer({ resolver, containers }: ControlPorts): CacheOfContainer[] {
+  const forwarder = resolver().upstreamState?.forwarder;
   const rows = [...containers.facts.values()].flatMap(({ id, name: container }): CacheOfContainer[] => {
     const endpoint = containers.attachmentOf(id)?.endpoint;
     if (!(endpoint instanceof Endpoint)) return [];
@@ -40,18 +40,19 @@ function byContainer({ resolver: answering, containers }: ControlPorts): CacheOf
     if (owner === undefined && hits === 0) return [];
     return [{ container, entries: owner?.entries ?? 0, bytes: owner?.bytes ?? 0, hits }];
   });
-  const heir = forwarder?.ownerOf(undefined);
-  const gone = heir?.entries ?? 0;
-  const left = gone === 0 ? [] : [{ container: null, entries: gone, bytes: heir?.bytes ?? 0, hits: 0 }];
-  return [...rows, ...left].toSorted((a, b) => b.bytes - a.bytes);
+  const removed = forwarder?.ownerOf(undefined);
+  const entries = removed?.entries ?? 0;
+  const rest = entries === 0 ? [] : [{ container: null, entries, bytes: removed?.bytes ?? 0, hits: 0 }];
+  return [...rows, ...rest].toSorted((a, b) => b.bytes - a.bytes);
 }
 
-/** One name with all its types, or everything. */
-export function flushCache({ resolver: answering }: ControlPorts, name: string | undefined): FlushReport {
+/** Flushes one name (all types), or everything. */
+export function flushCache({ resolver }: ControlPorts, name: string | undefined): FlushReport {
   const labels = name === undefined ? undefined : labelsOf(name);
-  const { upstreamState: known } = answering();
-  const gone = known?.isCaching === true ? known.forwarder.flush(labels) : { replies: 0, inFlight: 0 };
-  return { isCaching: known?.isCaching === true, name: name ?? null, ...gone };
+  const { upstreamState } = resolver();
+  const removed =
+    upstreamState?.isCaching === true ? upstreamState.forwarder.flush(labels) : { replies: 0, inFlight: 0 };
+  return { isCaching: upstreamState?.isCaching === true, name: name ?? null, ...removed };
 }
 
 function labelsOf(name: string): string {

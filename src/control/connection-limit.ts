@@ -1,14 +1,14 @@
 /**
- * ConnectionRoom: so many connections at a port that anybody on the machine may connect to. When it is full the next one
- * gets the place of the one that has been silent longest, and only when all have asked, of the oldest: whoever connects and
- * says nothing keeps nobody out, because who means it asks as soon as he is connected.
+ * ConnectionLimit: bounds the connections of a port that any process on the machine can connect to. At the limit a new
+ * connection replaces the oldest one without a request, or else the oldest one: idle connections cannot block others, because
+ * a real client sends its request at once.
  */
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 
 export class ConnectionLimit {
   readonly #max: number;
-  /** In the order in which they came; whether they have asked. */
+  /** In order of arrival, with whether a request has arrived. */
   readonly #open = new Map<Socket, boolean>();
 
   constructor(server: Server, max: number) {
@@ -22,10 +22,10 @@ export class ConnectionLimit {
   #enter(socket: Socket): void {
     if (this.#open.size >= this.#max) {
       const all = [...this.#open];
-      const [leaving] = all.find(([, hasAsked]) => !hasAsked) ?? all[0] ?? [];
-      if (leaving !== undefined) {
-        this.#open.delete(leaving);
-        leaving.destroy();
+      const [evicted] = all.find(([, hasRequest]) => !hasRequest) ?? all[0] ?? [];
+      if (evicted !== undefined) {
+        this.#open.delete(evicted);
+        evicted.destroy();
       }
     }
     this.#open.set(socket, false);

@@ -1,6 +1,5 @@
 /**
- * ContainerStatus: what dns11 does for one container, put together from what its roster decided and how far its attachment
- * is.
+ * ContainerStatus: the status of a container, from the decision of the roster and the state of its attachment.
  */
 import type { ContainerStatus } from "../api/status.ts";
 import type { Attachment } from "../container/attach/attachment.ts";
@@ -11,7 +10,7 @@ import type { View } from "../base/model/view.ts";
 import { presentation } from "../base/dns/name.ts";
 import type { Containers } from "./ports.ts";
 
-/** Of every running container, by name. */
+/** The status of every running container, sorted by name. */
 export function containerStatuses(containers: Containers): ContainerStatus[] {
   return [...containers.facts.values()]
     .flatMap((fact) => {
@@ -68,11 +67,11 @@ function attachmentStatus(
   }
 }
 
-/** Servers as Docker writes them: `host(ADDRESS)` is asked from the host. Those of a domain stand behind its name. */
+/** Servers in Docker's notation, where `host(ADDRESS)` is queried from the host. Servers of a domain follow its name. */
 function upstreamsOf({ upstreams }: View): string[] {
   return upstreams.routes.toReversed().map(({ suffix, servers, isLocal }) => {
-    const who = isLocal ? "nobody" : servers.map((server) => serverText(server)).join(" ") || "none";
-    return suffix.length === 0 ? who : `/${presentation(suffix, 0, suffix.length)}/${who}`;
+    const list = isLocal ? "local" : servers.map((server) => serverText(server)).join(" ") || "none";
+    return suffix.length === 0 ? list : `/${presentation(suffix, 0, suffix.length)}/${list}`;
   });
 }
 

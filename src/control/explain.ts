@@ -1,6 +1,6 @@
 /**
- * Explain: one question taken the way that a container's own queries take, by whoever answers those, with everything told
- * that is decided on it. It counts as a query of the container, and what servers say is kept as ever.
+ * Explain: resolves one question exactly as the container's own queries, and records every decision. It counts as a query of
+ * the container, and replies are cached as usual.
  */
 import { randomInt } from "node:crypto";
 
@@ -20,10 +20,10 @@ import { hintsFor } from "./hints.ts";
 import { containerRef, readQuestion } from "./lookup.ts";
 import type { ExplainedStep, Explanation, NameRequest } from "../api/names.ts";
 
-export async function explain(ports: ControlPorts, order: NameRequest): Promise<Explanation> {
+export async function explain(ports: ControlPorts, nameRequest: NameRequest): Promise<Explanation> {
   const { containers, inside } = ports;
-  const question = readQuestion(order.name, order.type);
-  const fact = findContainer(containers.facts.values(), order.container);
+  const question = readQuestion(nameRequest.name, nameRequest.type);
+  const fact = findContainer(containers.facts.values(), nameRequest.container);
   const owner = namespaceOwner(containers.facts, fact);
   const client = clientOf(ports, owner);
   const trace = new Trace();
@@ -58,25 +58,25 @@ export async function explain(ports: ControlPorts, order: NameRequest): Promise<
   };
 }
 
-/** Who asks from in there; where we do not serve it, nobody's answer could be explained. */
+/** The client of the container's namespace. A container that is not served has no answer to explain. */
 function clientOf({ containers }: ControlPorts, owner: ContainerFact): Client {
   const attachment = containers.attachmentOf(owner.id);
   const endpoint = attachment?.endpoint;
   if (endpoint instanceof Endpoint && attachment?.state.kind !== "failed") return endpoint.client;
-  const why = reasonNotServed(containers.decisionOf(owner.id), attachment);
-  throw new Fault("NOT_SERVED", `"${owner.name}" is not served by dns11: ${why}`, {
-    remedy: `dns11 lookup NAME --in ${owner.name} asks whoever answers there.`,
+  const reason = reasonNotServed(containers.decisionOf(owner.id), attachment);
+  throw new Fault("NOT_SERVED", `dns11 does not serve "${owner.name}": ${reason}`, {
+    remedy: `To query the server that it uses instead: dns11 lookup NAME --in ${owner.name}`,
   });
 }
 
 function reasonNotServed(decision: Decision | undefined, attachment: Attachment | undefined): string {
   if (decision?.kind === "leave") return decision.reason;
-  return attachment?.state.kind === "failed" ? attachment.state.reason : "it is about to be; try again";
+  return attachment?.state.kind === "failed" ? attachment.state.reason : "it is being attached; try again";
 }
 
 type ExplainContext = Pick<ActiveResolver, "answerer" | "forward"> & { readonly trace: Trace };
 
-/** The reply as it would be sent to a client that asks by UDP; undefined where it would get none. */
+/** The reply that a client would get over UDP; undefined if it would get none. */
 async function resolveQuery(
   client: Client,
   query: Buffer,

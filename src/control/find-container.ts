@@ -1,6 +1,5 @@
 /**
- * FindContainer: which container somebody means, by its name or the beginning of its id; and whose namespace that one is
- * in.
+ * FindContainer: finds a container by its name or the beginning of its ID, and the container whose namespace it uses.
  */
 import type { ContainerFact } from "../container/registry/fact.ts";
 import { Fault } from "../base/lib/fault.ts";
@@ -11,20 +10,20 @@ export function findContainer(facts: Iterable<ContainerFact>, wanted: string): C
   const exact = all.filter(({ name }) => name === wanted);
   const [fact, ...others] = exact.length > 0 ? exact : all.filter(({ id }) => id.startsWith(wanted));
   if (fact === undefined) {
-    const meant = nearest(
+    const suggestion = nearest(
       wanted,
       all.map(({ name }) => name),
     );
-    const hint = meant === undefined ? "" : `; did you mean "${meant}"?`;
-    throw new Fault("NO_SUCH_CONTAINER", `No running container is "${wanted}"${hint}`);
+    const hint = suggestion === undefined ? "" : `; did you mean "${suggestion}"?`;
+    throw new Fault("NO_SUCH_CONTAINER", `No running container named "${wanted}"${hint}`);
   }
-  if (others.length > 0) throw new Fault("NO_SUCH_CONTAINER", `The ids of several containers begin with "${wanted}"`);
+  if (others.length > 0) throw new Fault("NO_SUCH_CONTAINER", `Several container IDs begin with "${wanted}"`);
   return fact;
 }
 
 const SHARED_PREFIX = "container:";
 
-/** The container whose namespace this one is in: itself, or the one that it was started into. */
+/** The container whose namespace this one uses: itself, or the one that it was started with (--network container:NAME). */
 export function namespaceOwner(facts: ReadonlyMap<string, ContainerFact>, fact: ContainerFact): ContainerFact {
   if (!fact.networkMode.startsWith(SHARED_PREFIX)) return fact;
   const other = fact.networkMode.slice(SHARED_PREFIX.length);
@@ -32,7 +31,7 @@ export function namespaceOwner(facts: ReadonlyMap<string, ContainerFact>, fact: 
   if (owner === undefined) {
     throw new Fault(
       "NO_SUCH_CONTAINER",
-      `"${fact.name}" is in the namespace of container ${other.slice(0, 12)}, which does not run`,
+      `"${fact.name}" uses the network namespace of container ${other.slice(0, 12)}, which is not running`,
     );
   }
   return owner;

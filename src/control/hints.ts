@@ -1,6 +1,6 @@
 /**
- * Hints: what somebody who wonders about an answer is likely to have overlooked. They are guesses beside the explanation
- * and no part of it: each says what is the case, and leaves it to the reader whether that is the cause.
+ * Hints: likely reasons for an unexpected answer. They are guesses in addition to the explanation: each states a fact, and
+ * the reader decides whether it is the cause.
  */
 import { type ContainerFact, isUserDefined } from "../container/registry/fact.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
@@ -17,34 +17,33 @@ export interface StoppedContainer {
 
 export interface HintContext {
   readonly fact: ContainerFact;
-  /** Whose namespace it is in. */
+  /** The container whose network namespace it uses. */
   readonly owner: ContainerFact;
   readonly question: ParsedQuestion;
   readonly reply: ReplyText | undefined;
-  /** Those that run. */
+  /** The running containers. */
   readonly containers: readonly ContainerFact[];
   readonly stopped: readonly StoppedContainer[];
   readonly resolvConf: Pick<ResolvConf, "nameservers" | "search" | "options"> | undefined;
 }
 
 const RESOLVER = "127.0.0.11";
-/** More of one kind than that helps nobody. */
 const HINTS_PER_KIND_MAX = 5;
 
-export function hintsFor(parts: HintContext): string[] {
-  const { reply } = parts;
+export function hintsFor(context: HintContext): string[] {
+  const { reply } = context;
   const isAnswered = reply !== undefined && reply.answers.length > 0;
   return [
     ...(isAnswered
-      ? pausedHints(parts)
-      : [...otherNetworkHints(parts), ...stoppedHints(parts), ...similarHints(parts)]),
-    ...(reply?.isTruncated === true ? ["the answer is truncated for UDP; clients ask again by TCP"] : []),
-    ...resolverHints(parts),
-    ...searchHints(parts, isAnswered),
+      ? pausedHints(context)
+      : [...otherNetworkHints(context), ...stoppedHints(context), ...similarHints(context)]),
+    ...(reply?.isTruncated === true ? ["the answer is truncated for UDP; clients retry over TCP"] : []),
+    ...resolverHints(context),
+    ...searchHints(context, isAnswered),
   ];
 }
 
-/** Known, but not from here. */
+/** The name exists on a network that the container is not on. */
 function otherNetworkHints({ owner, question, containers }: HintContext): string[] {
   const wanted = question.name.toLowerCase();
   const own = new Set(owner.endpoints.map(({ networkId }) => networkId));
@@ -57,10 +56,12 @@ function otherNetworkHints({ owner, question, containers }: HintContext): string
     return [
       ...hits.map(
         ({ networkName }) =>
-          `"${question.name}" is a name on network "${networkName}" (container "${name}"), which "${owner.name}" is not ` +
-          `on; docker network connect ${networkName} ${owner.name} would change that`,
+          `"${question.name}" is container "${name}" on network "${networkName}", but "${owner.name}" is not on that ` +
+          `network; connect it with: docker network connect ${networkName} ${owner.name}`,
       ),
-      ...(isNowhere ? [`container "${name}" runs, but on no user-defined network, so it has no name anywhere`] : []),
+      ...(isNowhere
+        ? [`container "${name}" is running, but it has no DNS name, because it is on no user-defined network`]
+        : []),
     ];
   });
   return hints.slice(0, HINTS_PER_KIND_MAX);
@@ -70,7 +71,7 @@ function stoppedHints({ question, stopped }: HintContext): string[] {
   const wanted = question.name.toLowerCase();
   return stopped
     .filter(({ name, networks }) => includesName(wanted, [name, ...networks.map((network) => `${name}.${network}`)]))
-    .map(({ name, state }) => `container "${name}" does not run (${state}); it has names only while it does`)
+    .map(({ name, state }) => `container "${name}" is not running (${state}); its names resolve only while it runs`)
     .slice(0, HINTS_PER_KIND_MAX);
 }
 
@@ -79,8 +80,8 @@ function similarHints({ owner, question, containers }: HintContext): string[] {
   const known = neighbourNames(owner, containers);
   const [first = ""] = question.name.toLowerCase().split(".");
   if (known.includes(question.name.toLowerCase()) || known.includes(first)) return [];
-  const meant = nearest(question.name.toLowerCase(), known);
-  return meant === undefined ? [] : [`a similar name is known on its networks: "${meant}"`];
+  const suggestion = nearest(question.name.toLowerCase(), known);
+  return suggestion === undefined ? [] : [`there is a similar name on its networks: "${suggestion}"`];
 }
 
 function pausedHints({ owner, question, containers }: HintContext): string[] {
@@ -92,31 +93,31 @@ function pausedHints({ owner, question, containers }: HintContext): string[] {
         isPaused &&
         endpoints.some((each) => own.has(each.networkId) && includesName(wanted, each.names, each.networkName)),
     )
-    .map(({ name }) => `container "${name}" is paused: its name is known, and nobody answers at its address`);
+    .map(({ name }) => `container "${name}" is paused: its name resolves, but it does not respond`);
 }
 
 function resolverHints({ fact, resolvConf }: HintContext): string[] {
   if (resolvConf === undefined || resolvConf.nameservers.includes(RESOLVER)) return [];
-  const named = resolvConf.nameservers.join(", ") || "nobody";
-  return [`the resolv.conf of "${fact.name}" names ${named}, not ${RESOLVER}: programs in there do not ask dns11`];
+  const named = resolvConf.nameservers.join(", ") || "no nameserver";
+  return [`resolv.conf of "${fact.name}" lists ${named} instead of ${RESOLVER}, so its programs do not use dns11`];
 }
 
-/** What programs ask for is not what was asked here, where a search list completes it. */
+/** With a search list, programs query other names than the one explained here. */
 function searchHints({ fact, question, resolvConf }: HintContext, isAnswered: boolean): string[] {
   if (resolvConf === undefined || resolvConf.search.length === 0) return [];
   const names = searchNames(question, resolvConf).map(({ name }) => name);
-  const place = names.indexOf(question.name);
+  const position = names.indexOf(question.name);
   const ndots = ndotsOf(resolvConf.options);
-  const told = (list: readonly string[]): string => list.map((name) => `"${name}"`).join(", ");
-  if (place > 0) {
+  const listed = (list: readonly string[]): string => list.map((name) => `"${name}"`).join(", ");
+  if (position > 0) {
     return [
-      `programs in "${fact.name}" ask for ${told(names.slice(0, place))} before "${question.name}": its resolv.conf has a ` +
-        `search list and ndots:${ndots}; a dot at the end of a name avoids that`,
+      `programs in "${fact.name}" query ${listed(names.slice(0, position))} before "${question.name}", because its resolv.conf ` +
+        `has a search list and ndots:${ndots}; a trailing dot prevents that`,
     ];
   }
   if (isAnswered || names.length < 2) return [];
   return [
-    `programs in "${fact.name}" then ask for ${told(names.slice(1))}, by the search list of its resolv.conf (musl's do not)`,
+    `programs in "${fact.name}" then query ${listed(names.slice(1))}, because of the search list in its resolv.conf (not with musl)`,
   ];
 }
 
@@ -128,7 +129,7 @@ function neighbourNames(owner: ContainerFact, containers: readonly ContainerFact
   return [...new Set(names.map((name) => name.toLowerCase()))];
 }
 
-/** Alone, or with the name of the network. */
+/** With or without the name of the network as a suffix. */
 function includesName(wanted: string, names: readonly string[], network?: string): boolean {
   return names.some((name) => {
     const lower = name.toLowerCase();

@@ -1,6 +1,5 @@
 /**
- * HTTP: routes, and how a server answers them: one JSON value, a line of JSON for each of many, or a page of text. A defect
- * or a mistake costs the one request.
+ * HTTP: serves routes with one JSON value, a stream of JSON lines, or plain text. An error fails only its own request.
  */
 import { once } from "node:events";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
@@ -8,18 +7,17 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { Fault, codeOf, isInternalError, reasonOf } from "../base/lib/fault.ts";
 import { guard } from "../base/lib/guard.ts";
 
-/** Nobody has more to say. */
 const BODY_BYTES_MAX = 4096;
 
-/** What somebody asks for beside method and path. */
+/** The parts of a request other than method and path. */
 export interface ApiRequest {
   readonly body: unknown;
   readonly query: URLSearchParams;
-  /** Aborted when nobody waits for the answer any longer. */
+  /** Aborted when the client has closed the connection. */
   readonly signal: AbortSignal;
 }
 
-/** An answer that is no JSON, or that has a status of its own. */
+/** A response that is not JSON, or has its own status. */
 export class TextResponse {
   readonly status: number;
   readonly type: string;
@@ -33,12 +31,12 @@ export class TextResponse {
 }
 
 /**
- * What is asked for, by method and path, and what the answer is: a value, a promise of one, or many, which are sent as they
- * come, a line each. A Fault is told to whoever asked.
+ * Handlers by method and path. A handler returns a value, a promise of one, or an async iterable whose values are sent as
+ * they come, a line each. A Fault becomes an error response.
  */
-export type Routes = Readonly<Record<string, (call: ApiRequest) => unknown>>;
+export type Routes = Readonly<Record<string, (request: ApiRequest) => unknown>>;
 
-/** A server that answers these routes, and is no reason to live on. */
+/** Serves the routes on a server, which does not keep the process alive. */
 export function serveRoutes(server: Server, routes: Routes): Server {
   server.on("request", (incoming, outgoing) => {
     handleRequest(incoming, outgoing, routes).catch((error: unknown) => {
@@ -50,16 +48,16 @@ export function serveRoutes(server: Server, routes: Routes): Server {
 }
 
 async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse, routes: Routes): Promise<void> {
-  // Whatever else stands there, as in "//" or "*", is no path of ours: nothing of it is taken to pieces.
+  // The path is only compared with the routes; others, such as "//" or "*", need no parsing.
   const [path = "", ...rest] = (incoming.url ?? "").split("?");
   const query = new URLSearchParams(rest.join("?"));
-  // Whoever asks for the head gets it without what follows; Node sees to that.
+  // Node leaves out the body of a HEAD response.
   const method = incoming.method === "HEAD" ? "GET" : (incoming.method ?? "");
   const route = routes[`${method} ${path}`];
   if (route === undefined) {
     const others = Object.keys(routes).filter((key) => key.endsWith(` ${path}`));
-    if (others.length > 0) return send(outgoing, 405, { error: `Only ${others.join(", ")} is answered` });
-    return send(outgoing, 404, { error: `There is no "${path}" here; there are ${Object.keys(routes).join(", ")}` });
+    if (others.length > 0) return send(outgoing, 405, { error: `Method not allowed: use ${others.join(", ")}` });
+    return send(outgoing, 404, { error: `Unknown path "${path}": use ${Object.keys(routes).join(", ")}` });
   }
   const gone = new AbortController();
   outgoing.on("close", () => gone.abort());
@@ -69,11 +67,11 @@ async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse
     else if (isStream(answer)) await sendLines(outgoing, answer, gone.signal);
     else send(outgoing, 200, answer);
   } catch (error) {
-    // Of a stream the beginning is out: its end without a last line says enough.
-    const isOurs = isInternalError(error);
-    if (isOurs) guard.report(error, "control");
+    // A stream has already started: it just breaks off.
+    const isInternal = isInternalError(error);
+    if (isInternal) guard.report(error, "control");
     if (outgoing.headersSent) outgoing.destroy();
-    else send(outgoing, isOurs ? 500 : 400, errorBody(error));
+    else send(outgoing, isInternal ? 500 : 400, errorBody(error));
   }
 }
 
@@ -86,7 +84,7 @@ function isStream(answer: unknown): answer is AsyncIterable<unknown> {
   return typeof answer === "object" && answer !== null && Symbol.asyncIterator in answer;
 }
 
-/** A reader that takes its time is waited for. */
+/** Sends a line for each value, with backpressure. */
 async function sendLines(outgoing: ServerResponse, lines: AsyncIterable<unknown>, signal: AbortSignal): Promise<void> {
   outgoing.writeHead(200, { "content-type": "application/x-ndjson" });
   outgoing.flushHeaders();
@@ -102,14 +100,15 @@ async function readBody(incoming: IncomingMessage): Promise<unknown> {
   let length = 0;
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > BODY_BYTES_MAX) throw new Fault("TOO_LONG", "That is more than anybody here has to be told");
+    if (length > BODY_BYTES_MAX)
+      throw new Fault("TOO_LONG", `Request body too large: the limit is ${BODY_BYTES_MAX} bytes`);
     chunks.push(chunk);
   }
   if (length === 0) return undefined;
   try {
     return JSON.parse(Buffer.concat(chunks).toString("utf8"));
   } catch (error) {
-    throw new Fault("NOT_JSON", "What was sent is no JSON", { cause: error });
+    throw new Fault("NOT_JSON", "Invalid JSON in the request body", { cause: error });
   }
 }
 

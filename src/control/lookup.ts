@@ -1,6 +1,6 @@
 /**
- * Lookup: a question asked from inside a container as a program in there would ask it: to the nameservers of its own
- * resolv.conf, in their order, over sockets of its own namespace. So the answer is that of whoever serves there, be it us.
+ * Lookup: resolves a question from inside a container as a program in it would: with the nameservers of its own resolv.conf,
+ * in their order, over sockets in its own namespace. So the reply comes from whichever server is in use there, dns11 or not.
  */
 import { randomInt } from "node:crypto";
 
@@ -27,7 +27,7 @@ interface StubReply {
 }
 
 const DNS_PORT = 53;
-/** What the C library takes for an answer that another server may know better. */
+/** Response codes after which the C library tries the next server. */
 const RETRY_RCODES = new Set(["SERVFAIL", "NOTIMP", "REFUSED"]);
 const EMPTY_REPLY: Omit<ReplyText, "rcode"> = {
   isTruncated: false,
@@ -39,37 +39,40 @@ const EMPTY_REPLY: Omit<ReplyText, "rcode"> = {
   isUnreadable: false,
 };
 
-/** Throws a Fault where it cannot be asked at all; that nobody answers is an answer. */
+/** Throws a Fault if no query can be sent. No reply from any server is a valid result. */
 export async function lookup(
   { containers, inside }: ControlPorts,
-  order: LookupRequest,
+  lookupRequest: LookupRequest,
   signal: AbortSignal,
 ): Promise<Lookup> {
-  const question = readQuestion(order.name, order.type);
-  const fact = findContainer(containers.facts.values(), order.container);
+  const question = readQuestion(lookupRequest.name, lookupRequest.type);
+  const fact = findContainer(containers.facts.values(), lookupRequest.container);
   const owner = namespaceOwner(containers.facts, fact);
   const resolvConf = inside.resolvConfOf(fact) ?? inside.resolvConfOf(owner);
   if (resolvConf === undefined) {
-    throw new Fault(
-      "NO_RESOLV_CONF",
-      `The resolv.conf of "${fact.name}" cannot be read, so nobody can tell whom it asks`,
-      { remedy: "One that a user has mounted there is not read; a program may hold a lease on the engine's own." },
-    );
+    throw new Fault("NO_RESOLV_CONF", `Cannot read resolv.conf of "${fact.name}", so its nameservers are unknown`, {
+      remedy:
+        "dns11 does not read a resolv.conf that a user has mounted. If it is Docker's own file, another program may hold a lease on it.",
+    });
   }
-  const names = order.search === true ? searchNames(question, resolvConf) : [question];
+  const names = lookupRequest.search === true ? searchNames(question, resolvConf) : [question];
   const began = performance.now();
   const namespace = inside.open(owner);
   try {
-    const asking = new StubResolver(serversOf(resolvConf), order.tcp === true ? "tcp" : "udp", namespace.dial);
-    const { answered, asked } = await asking.resolve(names, signal);
+    const resolver = new StubResolver(
+      serversOf(resolvConf),
+      lookupRequest.tcp === true ? "tcp" : "udp",
+      namespace.dial,
+    );
+    const { reply: found, question: asked } = await resolver.resolve(names, signal);
     return {
       container: containerRef(fact, owner),
       question: { name: asked.name, type: asked.typeName },
-      server: answered?.server ?? null,
-      protocol: answered?.protocol ?? null,
+      server: found?.server ?? null,
+      protocol: found?.protocol ?? null,
       ms: performance.now() - began,
-      attempts: asking.attempts,
-      ...(answered?.reply ?? { rcode: null, ...EMPTY_REPLY }),
+      attempts: resolver.attempts,
+      ...(found?.reply ?? { rcode: null, ...EMPTY_REPLY }),
     };
   } finally {
     namespace.close();
@@ -88,10 +91,16 @@ export function containerRef(fact: ContainerFact, owner: ContainerFact): Contain
   return { id: fact.id, name: fact.name, ...(owner !== fact && { sharedWith: owner.name }) };
 }
 
-/** Where a file names nobody, the C library asks the machine itself, which in there is the container. */
+/** Without a nameserver line the C library queries 127.0.0.1, which is the container itself. */
 function serversOf({ nameservers }: ResolvConf): readonly Server[] {
-  const named = nameservers.length === 0 ? ["127.0.0.1"] : nameservers.slice(0, LIMITS.lookupServers);
-  return named.map((address) => ({ from: "container", address, port: DNS_PORT }));
+  const addresses = nameservers.length === 0 ? ["127.0.0.1"] : nameservers.slice(0, LIMITS.lookupServers);
+  return addresses.map((address) => ({ from: "container", address, port: DNS_PORT }));
+}
+
+/** The reply to one of several names; undefined if no server replied. */
+interface Resolved {
+  readonly reply: StubReply | undefined;
+  readonly question: ParsedQuestion;
 }
 
 class StubResolver {
@@ -107,38 +116,35 @@ class StubResolver {
   }
 
   /**
-   * One name after the other until one has an answer, or nobody waits for it; without any, the first that exists, and the
-   * last otherwise.
+   * Resolves one name after the other until one has records or the request is aborted. If none has, the result is the first
+   * name that exists, otherwise the last one.
    */
-  async resolve(
-    names: readonly ParsedQuestion[],
-    signal: AbortSignal,
-  ): Promise<{ answered: StubReply | undefined; asked: ParsedQuestion }> {
-    let best: { answered: StubReply | undefined; asked: ParsedQuestion } | undefined;
-    for (const asked of names) {
-      const answered = await this.#askServers(asked);
-      if ((answered?.reply.answers.length ?? 0) > 0) return { answered, asked };
-      if (best === undefined || best.answered?.reply.rcode !== "NOERROR") best = { answered, asked };
-      if (answered === undefined || signal.aborted) break;
+  async resolve(names: readonly ParsedQuestion[], signal: AbortSignal): Promise<Resolved> {
+    let best: Resolved | undefined;
+    for (const question of names) {
+      const reply = await this.#queryServers(question);
+      if ((reply?.reply.answers.length ?? 0) > 0) return { reply, question };
+      if (best === undefined || best.reply?.reply.rcode !== "NOERROR") best = { reply, question };
+      if (reply === undefined || signal.aborted) break;
     }
-    return best as { answered: StubReply | undefined; asked: ParsedQuestion };
+    return best as Resolved;
   }
 
-  /** One server after the other until one has something to say. */
-  async #askServers(question: ParsedQuestion): Promise<StubReply | undefined> {
-    let useless: StubReply | undefined;
+  /** Queries one server after the other until one gives a usable reply. */
+  async #queryServers(question: ParsedQuestion): Promise<StubReply | undefined> {
+    let firstError: StubReply | undefined;
     for (const server of this.#servers) {
-      let answered = await this.#askOne(question, server, this.#protocol);
-      if (answered?.protocol === "udp" && answered.reply.isTruncated) {
-        answered = (await this.#askOne(question, server, "tcp")) ?? answered;
+      let reply = await this.#queryServer(question, server, this.#protocol);
+      if (reply?.protocol === "udp" && reply.reply.isTruncated) {
+        reply = (await this.#queryServer(question, server, "tcp")) ?? reply;
       }
-      if (answered !== undefined && !RETRY_RCODES.has(answered.reply.rcode)) return answered;
-      useless ??= answered;
+      if (reply !== undefined && !RETRY_RCODES.has(reply.reply.rcode)) return reply;
+      firstError ??= reply;
     }
-    return useless;
+    return firstError;
   }
 
-  async #askOne(question: ParsedQuestion, server: Server, protocol: Protocol): Promise<StubReply | undefined> {
+  async #queryServer(question: ParsedQuestion, server: Server, protocol: Protocol): Promise<StubReply | undefined> {
     const began = performance.now();
     const outcome = await this.#exchange(questionQuery(question, randomInt(0x10000)), server, protocol);
     const reply = outcome.kind === "reply" ? replyText(outcome.reply.message) : undefined;
@@ -147,7 +153,7 @@ class StubResolver {
       server: server.address,
       protocol,
       ms: performance.now() - began,
-      outcome: reply?.rcode ?? (outcome.kind === "failed" ? outcome.reason : "what came back is no DNS reply"),
+      outcome: reply?.rcode ?? (outcome.kind === "failed" ? outcome.reason : "malformed reply"),
     });
     return reply === undefined ? undefined : { server: server.address, protocol, reply };
   }

@@ -1,5 +1,5 @@
 /**
- * PageListener: the TCP socket where the pages are served. The control socket has them, too.
+ * MetricsListener: the TCP socket for metrics and health checks, which the control socket serves as well.
  */
 import { type Server, createServer } from "node:http";
 import { isIPv6 } from "node:net";
@@ -23,19 +23,19 @@ export class MetricsListener {
   }
 
   /**
-   * Listens there, and no longer where it did before. Throws a Fault where somebody asked for an address that cannot be
-   * had, and stays where it was; the usual one is given up with a warning, because another instance may have it.
+   * Moves to a new address. If that fails, an explicitly configured address throws a Fault and the old one stays in use. The
+   * default address only logs a warning, because another instance may use it.
    */
-  async listen({ address, isExplicit: isAsked }: MetricsPolicy): Promise<void> {
+  async listen({ address, isExplicit }: MetricsPolicy): Promise<void> {
     if (address === this.#address) return;
     let server: Server | undefined;
     try {
       server = address === METRICS_OFF ? undefined : await openServer(address, this.#routes);
     } catch (error) {
       const fault = listenFault(address, error);
-      if (isAsked) throw fault;
+      if (isExplicit) throw fault;
       const reason = reasonOf(fault);
-      this.#log.warn({ reason, remedy: fault.remedy }, "metrics are at the control socket alone");
+      this.#log.warn({ reason, remedy: fault.remedy }, "metrics are only on the control socket");
     }
     this.close();
     this.#server = server;
@@ -43,7 +43,7 @@ export class MetricsListener {
     if (server !== undefined) this.#log.debug({ address }, "serving metrics");
   }
 
-  /** Where it listens, with the port that the kernel chose where that was left to it. */
+  /** The address it listens on, with the port that the kernel chose for port 0. */
   get address(): string | undefined {
     const bound = this.#server?.address();
     if (typeof bound !== "object" || bound === null) return undefined;
@@ -62,26 +62,26 @@ async function openServer(address: string, routes: Routes): Promise<Server> {
   const colon = address.lastIndexOf(":");
   const host = address.slice(0, colon).replaceAll(/[[\]]/g, "");
   const server = serveRoutes(createServer(), routes);
-  // Anybody may ask here. Who sends a thousand questions at once is not to have a thousand answers kept for it.
+  // Any process can connect. One request per connection, so that pipelined requests cannot pile up responses in memory.
   server.maxRequestsPerSocket = 1;
   void new ConnectionLimit(server, LIMITS.pageConnections);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen({ host, port: Number(address.slice(colon + 1)), ipv6Only: isIPv6(host) }, resolve);
   });
-  // What goes wrong with a connection is that connection's; a server has no say in names.
+  // An error affects only its connection, never name resolution.
   server.on("error", () => undefined);
   return server;
 }
 
 function listenFault(address: string, cause: unknown): Fault {
-  const why = new Map([
-    ["EADDRINUSE", "somebody else listens there"],
-    ["EADDRNOTAVAIL", "no interface of this machine has that address"],
-    ["EACCES", "a port below 1024 takes CAP_NET_BIND_SERVICE"],
+  const reason = new Map([
+    ["EADDRINUSE", "the address is already in use"],
+    ["EADDRNOTAVAIL", "no interface of this machine has this address"],
+    ["EACCES", "a port below 1024 requires CAP_NET_BIND_SERVICE"],
   ]).get(codeOf(cause) ?? "");
-  return new Fault("METRICS_ADDR", `Metrics cannot be served at ${address}: ${why ?? reasonOf(cause)}`, {
-    remedy: "Name another address with --metrics-addr, or off.",
+  return new Fault("METRICS_ADDR", `Cannot serve metrics at ${address}: ${reason ?? reasonOf(cause)}`, {
+    remedy: "Set another address with --metrics-addr, or off.",
     isFinal: true,
   });
 }

@@ -1,5 +1,5 @@
 /**
- * Pages: what machines that watch machines read: /metrics, /health and /ready.
+ * MonitoringRoutes: the endpoints for monitoring: /metrics, /health and /ready.
  */
 import type { LifecycleReport } from "../api/status.ts";
 import { LIMITS } from "../base/limits.ts";
@@ -10,21 +10,20 @@ const OK = 200;
 const UNAVAILABLE = 503;
 const EXPOSITION = "text/plain; version=0.0.4; charset=utf-8";
 
-/** What they are made of. */
 export interface MonitoringSources {
-  /** In the text format of Prometheus. */
+  /** In the Prometheus text format. */
   readonly metrics: () => Promise<string>;
   readonly life: () => LifecycleReport;
 }
 
-export function monitoringRoutes(parts: MonitoringSources): Routes {
+export function monitoringRoutes(sources: MonitoringSources): Routes {
   const health = (): TextResponse => new TextResponse(OK, "text/plain; charset=utf-8", "OK\n");
   const ready = new CoalescedCall(() => {
-    const report = parts.life();
+    const report = sources.life();
     return new TextResponse(report.ready ? OK : UNAVAILABLE, "application/json", `${JSON.stringify(report)}\n`);
   }, LIMITS.pageEveryMs);
   const metrics = new CoalescedCall(
-    async () => new TextResponse(OK, EXPOSITION, await parts.metrics()),
+    async () => new TextResponse(OK, EXPOSITION, await sources.metrics()),
     LIMITS.pageEveryMs,
   );
   return {

@@ -1,6 +1,6 @@
 /**
- * Ports: what the control socket needs of a run in order to answer. A run on a machine fills them from its roster, one
- * inside a KIND node from the only container that it has.
+ * Ports: what the control socket needs from the rest of dns11. On a Docker host the roster provides it, inside a KIND node
+ * its only container.
  */
 import type { Attachment } from "../container/attach/attachment.ts";
 import type { Decision } from "../container/attach/decision.ts";
@@ -18,31 +18,31 @@ import type { NameserverPool } from "../query/upstream/nameserver-pool.ts";
 import type { StoppedContainer } from "./hints.ts";
 import type { QueryReader } from "./query-reader.ts";
 
-/** What runs, and what is done for each. */
+/** The running containers and their state. */
 export interface Containers {
   /** By id. */
   readonly facts: ReadonlyMap<string, ContainerFact>;
   readonly decisionOf: (id: string) => Decision | undefined;
   readonly attachmentOf: (id: string) => Attachment | undefined;
   readonly viewOf: (fact: ContainerFact) => View;
-  /** Of a KIND node that is served. */
+  /** The report of a served KIND node. */
   readonly nodeReportOf: (fact: ContainerFact) => NodeReport | undefined;
-  /** Those that do not run, as far as anybody can tell at the moment. */
+  /** Stopped containers, as far as they are known at the moment. */
   readonly stopped: () => Promise<readonly StoppedContainer[]>;
 }
 
-/** What somebody may have done about a container. */
+/** Operations on containers. */
 export interface Repairs {
   readonly repair: (id: string) => Promise<RepairReport["outcome"]>;
-  /** Throws a Fault where it is no KIND node. */
+  /** Throws a Fault if it is not a KIND node. */
   readonly setDetached: (fact: ContainerFact, isDetached: boolean) => void;
 }
 
-/** Who answers queries now; after another change of settings it may be somebody else. */
+/** The resolver in use; a reload of the settings may replace it. */
 export interface ActiveResolver {
   readonly answerer: Pick<Answerer, "explain">;
   readonly forward: Forward;
-  /** What is remembered of servers and of their replies; nothing where they are asked as Docker asks them. */
+  /** The state of upstream servers and the cache; missing without failover. */
   readonly upstreamState?: {
     readonly forwarder: Pick<AdaptiveForwarder, "ownerOf" | "flush">;
     readonly fleet: Pick<NameserverPool, "find">;
@@ -52,18 +52,18 @@ export interface ActiveResolver {
   };
 }
 
-/** The network namespace of a container, as long as it is open. */
+/** An open network namespace of a container. */
 export interface OpenNamespace {
-  /** A socket to a server from in there. */
+  /** Opens a socket to a server from inside the namespace. */
   readonly dial: (server: Server, protocol: "udp" | "tcp") => number;
   readonly close: () => void;
 }
 
-/** The way into a container. */
+/** Access to the namespaces and files of a container. */
 export interface ContainerAccess {
-  /** Throws a Fault that says why it cannot be opened. */
+  /** Throws a Fault if the namespace cannot be opened. */
   readonly open: (fact: ContainerFact) => OpenNamespace;
-  /** What its programs read; undefined where that cannot be told. */
+  /** The resolv.conf of its programs; undefined if it cannot be determined. */
   readonly resolvConfOf: (fact: ContainerFact) => ResolvConf | undefined;
 }
 
@@ -72,7 +72,7 @@ export interface ControlPorts {
   readonly repairs: Repairs;
   readonly resolver: () => ActiveResolver;
   readonly inside: ContainerAccess;
-  /** What containers asked lately, and who reads it. */
+  /** The query histories of containers. */
   readonly histories: QueryHistories;
   readonly reader: QueryReader;
   readonly status: () => Status;

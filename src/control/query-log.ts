@@ -1,6 +1,6 @@
 /**
- * QueryLog: a line of the log for each query, for those who want that. It reads the histories as any other reader does, so
- * that what answers queries never waits for a log; what is too much for it is counted.
+ * QueryLog: logs every query, if enabled. It reads the query histories like any other reader, so that answering queries never
+ * waits for the log. Queries beyond its limit are counted.
  */
 import { LIMITS } from "../base/limits.ts";
 import type { Log } from "../base/log/log.ts";
@@ -15,14 +15,13 @@ export class QueryLog {
   #take: ReturnType<QueryReader["watch"]> = () => [];
   #secondEndsMs = 0;
   #lines = 0;
-  #leftOut = 0;
+  #omitted = 0;
 
   constructor(reader: QueryReader, log: Log) {
     this.#reader = reader;
     this.#log = log;
   }
 
-  /** Begins, or ends. */
   setOn(isOn: boolean): void {
     if (isOn === (this.#timer !== undefined)) return;
     if (isOn) {
@@ -34,30 +33,30 @@ export class QueryLog {
     }
   }
 
-  /** Writes what is left to be written. */
+  /** Logs the remaining queries and stops. */
   stop(): void {
     if (this.#timer === undefined) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
     this.#write();
-    this.#tellLeftOut();
+    this.#logOmitted();
   }
 
   #write(): void {
     const now = performance.now();
     if (now >= this.#secondEndsMs) {
-      this.#tellLeftOut();
+      this.#logOmitted();
       this.#secondEndsMs = now + SECOND_MS;
       this.#lines = 0;
     }
     for (const report of this.#take()) {
       if ("missed" in report) {
-        this.#leftOut += report.missed;
+        this.#omitted += report.missed;
       } else if (this.#lines >= LIMITS.queryLogLines) {
-        this.#leftOut++;
+        this.#omitted++;
       } else {
         this.#lines++;
-        // The line has a time of its own, and what is not known says nothing.
+        // The log line has its own time; unknown fields are left out.
         const { time: asked, seq: _, ...rest } = report;
         const known = Object.entries(rest).filter(([, value]) => value !== null);
         this.#log.info({ asked, ...Object.fromEntries(known) }, "query");
@@ -65,9 +64,9 @@ export class QueryLog {
     }
   }
 
-  #tellLeftOut(): void {
-    if (this.#leftOut === 0) return;
-    this.#log.info({ leftOut: this.#leftOut }, "queries left out of the log");
-    this.#leftOut = 0;
+  #logOmitted(): void {
+    if (this.#omitted === 0) return;
+    this.#log.info({ omitted: this.#omitted }, "queries omitted from the log");
+    this.#omitted = 0;
   }
 }

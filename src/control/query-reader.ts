@@ -1,6 +1,6 @@
 /**
- * QueryReader: reads the histories for people and programs. Whoever is noted there knows nothing of readers: these look now
- * and then, and what was overwritten in between is counted. How much work one reader may make is bounded.
+ * QueryReader: reads the query histories for people and programs. Recording does not know about readers: they poll, and what
+ * was overwritten in between is counted. The work per reader is bounded.
  */
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 
@@ -12,7 +12,7 @@ import type { QueryHistory } from "../query/history/query-history.ts";
 import type { MissedReport, QueriesReport, QueryReport } from "../api/queries.ts";
 import { queryReport } from "./query-report.ts";
 
-/** Which queries are wanted; all of them where nothing is said. */
+/** A filter for queries; without any field it matches all. */
 export interface QueryFilter {
   readonly containerId?: string | undefined;
   /** A pattern for the name. */
@@ -20,7 +20,7 @@ export interface QueryFilter {
   readonly rcodes?: ReadonlySet<number> | undefined;
 }
 
-/** How far two looks at the clock may lie apart. */
+/** The difference between two clock readings that is not a clock change. */
 const CLOCK_SLACK_MS = 5;
 
 type NameOf = (containerId: string) => string | undefined;
@@ -30,43 +30,43 @@ export class QueryReader {
   readonly #nameOf: NameOf;
   #wallMs = Date.now() - performance.now();
 
-  /** `nameOf` knows containers that run. */
+  /** `nameOf` returns the names of running containers. */
   constructor(histories: QueryHistories, nameOf: NameOf) {
     this.#histories = histories;
     this.#nameOf = nameOf;
   }
 
-  /** What is there, the last `most` of it, oldest first; only what came after the number `since`, where that is said. */
+  /** The last `most` past queries, oldest first; only those after the sequence number `since`, if given. */
   async read(filter: QueryFilter, most: number, since?: number): Promise<QueriesReport> {
-    return await this.#told(filter, most, since, new WeakMap());
+    return await this.#read(filter, most, since, new WeakMap());
   }
 
-  /** First the last ones, then all that come, until `signal`. */
+  /** The last queries, then new ones as they arrive, until `signal`. */
   async *follow(
     filter: QueryFilter,
     last: number,
     signal: AbortSignal,
   ): AsyncGenerator<QueryReport | MissedReport, void> {
-    const news = new HistoryCursor(this.#histories, filter);
-    const { queries } = last > 0 ? await this.#told(filter, last, undefined, news.cursors) : { queries: [] };
+    const cursor = new HistoryCursor(this.#histories, filter);
+    const { queries } = last > 0 ? await this.#read(filter, last, undefined, cursor.positions) : { queries: [] };
     yield* queries;
     while (!signal.aborted) {
-      yield* this.#news(news.takeNew());
+      yield* this.#newReports(cursor.takeNew());
       await sleep(LIMITS.tailEveryMs, undefined, { signal }).catch(() => undefined);
     }
   }
 
-  /** For who looks by itself: each call brings what has come since the one before. */
+  /** Returns a function that returns the queries since its previous call. */
   watch(): () => (QueryReport | MissedReport)[] {
-    const news = new HistoryCursor(this.#histories, {});
-    return () => this.#news(news.takeNew());
+    const cursor = new HistoryCursor(this.#histories, {});
+    return () => this.#newReports(cursor.takeNew());
   }
 
-  async #told(
+  async #read(
     filter: QueryFilter,
     most: number,
     since: number | undefined,
-    cursors: WeakMap<QueryHistory, number>,
+    positions: WeakMap<QueryHistory, number>,
   ): Promise<QueriesReport> {
     let found: HistoryEntry[] = [];
     let missed = 0;
@@ -77,35 +77,35 @@ export class QueryReader {
       found = most === 0 ? [] : found.slice(-most);
     };
     for (const history of [...this.#histories.histories(filter.containerId)]) {
-      cursors.set(history, history.lastSeq);
+      positions.set(history, history.lastSeq);
       if (since !== undefined) missed += overwrittenSince(history, since);
       if (filter.containerId !== undefined) last = history.lastSeq;
       for (const query of history.since(since ?? 0)) {
         if (matchesFilter(query, filter)) found.push([history, query]);
       }
       if (found.length > most * 2) keepLast();
-      // Queries go first.
+      // Let pending queries run first.
       await turn();
     }
     keepLast();
     return { queries: this.#reports(found), missed, last };
   }
 
-  #news({ queries, missed }: NewEntries): (QueryReport | MissedReport)[] {
+  #newReports({ queries, missed }: NewEntries): (QueryReport | MissedReport)[] {
     return [
-      ...missed.map(([history, count]) => ({ container: this.#called(history), missed: count })),
+      ...missed.map(([history, count]) => ({ container: this.#containerName(history), missed: count })),
       ...this.#reports(queries.toSorted(byTime)),
     ];
   }
 
   #reports(found: readonly HistoryEntry[]): QueryReport[] {
     const wallMs = Date.now() - performance.now();
-    // The one clock is coarse; only where somebody has set it do times begin elsewhere.
+    // Date.now is coarse: only a larger difference means that the clock was set.
     if (Math.abs(wallMs - this.#wallMs) > CLOCK_SLACK_MS) this.#wallMs = wallMs;
-    return found.map(([history, query]) => queryReport(this.#called(history), query, this.#wallMs));
+    return found.map(([history, query]) => queryReport(this.#containerName(history), query, this.#wallMs));
   }
 
-  #called({ containerId, containerName }: QueryHistory): string {
+  #containerName({ containerId, containerName }: QueryHistory): string {
     return containerName ?? this.#nameOf(containerId) ?? containerId.slice(0, 12);
   }
 }
@@ -117,44 +117,44 @@ interface NewEntries {
   readonly missed: readonly (readonly [QueryHistory, number])[];
 }
 
-/** What has come since one looked last. */
+/** Reads only the queries that are new since the last call. */
 class HistoryCursor {
-  /** Of each history the number of the last query that was looked at. */
-  readonly cursors = new WeakMap<QueryHistory, number>();
+  /** The sequence number of the last query read from each history. */
+  readonly positions = new WeakMap<QueryHistory, number>();
   readonly #histories: QueryHistories;
   readonly #filter: QueryFilter;
 
   constructor(histories: QueryHistories, filter: QueryFilter) {
     this.#histories = histories;
     this.#filter = filter;
-    for (const history of histories.histories(filter.containerId)) this.cursors.set(history, history.lastSeq);
+    for (const history of histories.histories(filter.containerId)) this.positions.set(history, history.lastSeq);
   }
 
   takeNew(): NewEntries {
     const queries: HistoryEntry[] = [];
     const missed: [QueryHistory, number][] = [];
     const fresh = [...this.#histories.histories(this.#filter.containerId)].filter(
-      (history) => history.lastSeq > this.#cursorOf(history),
+      (history) => history.lastSeq > this.#positionOf(history),
     );
     const each = Math.max(LIMITS.tailQueriesEach, Math.floor(LIMITS.tailQueriesAtOnce / fresh.length));
     for (const history of fresh) {
-      const cursor = this.#cursorOf(history);
-      const seen = [...history.since(cursor, each)];
-      const count = history.lastSeq - cursor - seen.length;
+      const position = this.#positionOf(history);
+      const entries = [...history.since(position, each)];
+      const count = history.lastSeq - position - entries.length;
       if (count > 0) missed.push([history, count]);
-      for (const query of seen) if (matchesFilter(query, this.#filter)) queries.push([history, query]);
-      this.cursors.set(history, history.lastSeq);
+      for (const query of entries) if (matchesFilter(query, this.#filter)) queries.push([history, query]);
+      this.positions.set(history, history.lastSeq);
     }
     return { queries, missed };
   }
 
-  /** One that was not there before is new from its first query on. */
-  #cursorOf(history: QueryHistory): number {
-    return this.cursors.get(history) ?? history.firstSeq - 1;
+  /** A new history is read from its first query. */
+  #positionOf(history: QueryHistory): number {
+    return this.positions.get(history) ?? history.firstSeq - 1;
   }
 }
 
-/** How many after this number are not there any more. */
+/** How many queries after this number are no longer available. */
 function overwrittenSince({ oldestSeq, firstSeq }: QueryHistory, since: number): number {
   return Math.max(0, oldestSeq - Math.max(since + 1, firstSeq));
 }

@@ -1,26 +1,26 @@
 /**
- * QueryReport: a query out of a history, as the control socket tells it.
+ * QueryReport: a query of the history in the form of the API.
  */
 import type { QueryReport } from "../api/queries.ts";
 import type { QueryRecord } from "../base/model/query-record.ts";
 import { rcodeName } from "../base/dns/rcode.ts";
 import { typeName } from "../base/dns/record-type.ts";
 
-/** `wallMs` is the time at which the clock of `performance.now` began. */
+/** `wallMs` is the time origin of `performance.now`. */
 export function queryReport(container: string, query: QueryRecord, wallMs: number): QueryReport {
-  const { seq, atMs, name, type, rcode, answers, ttl, isStream, result: how, upstream, tookMs } = query;
+  const { seq, atMs, name, type, rcode, answers, ttl, isStream, result, upstream, tookMs } = query;
   return {
     container,
     seq,
     time: new Date(wallMs + atMs).toISOString(),
     name,
-    // Zero is no type that anybody asks for.
+    // Type zero means a malformed query.
     type: type === 0 ? null : typeName(type),
     rcode: rcodeName(rcode),
     answers,
     ttl,
     transport: isStream ? "tcp" : "udp",
-    result: how,
+    result,
     upstream,
     ms: Math.round(tookMs * 1000) / 1000,
   };

@@ -1,6 +1,6 @@
 /**
- * QuestionRoutes: what can be asked of a running dns11 about names, servers and replies, and that it reads its settings
- * again. What is asked is read here, strictly: a word that nobody knows is a mistake and no wish.
+ * ResolverRoutes: lookups, explanations, upstream servers, cache and reload. Request bodies are validated strictly: an unknown
+ * field is an error.
  */
 import { Fault } from "../base/lib/fault.ts";
 import { cacheReport, flushCache } from "./cache-report.ts";
@@ -14,8 +14,12 @@ export function resolverRoutes(ports: ControlPorts): Routes {
   return {
     "POST /v1/lookup": async (call) => {
       const body = fieldsOf(call, ["container", "name", "type", "tcp", "search"]);
-      const order = { ...nameRequest(body), tcp: booleanField(body, "tcp"), search: booleanField(body, "search") };
-      return await lookup(ports, order, call.signal);
+      const lookupRequest = {
+        ...nameRequest(body),
+        tcp: booleanField(body, "tcp"),
+        search: booleanField(body, "search"),
+      };
+      return await lookup(ports, lookupRequest, call.signal);
     },
     "POST /v1/explain": async (call) => {
       return await explain(ports, nameRequest(fieldsOf(call, ["container", "name", "type"])));
@@ -32,31 +36,31 @@ type Body = Readonly<Record<string, unknown>>;
 function fieldsOf({ body }: ApiRequest, keys: readonly string[]): Body {
   if (body === undefined) return {};
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
-    throw new Fault("BAD_BODY", `An object is needed, with ${keys.join(", ")}`);
+    throw new Fault("BAD_BODY", `Invalid request body: use a JSON object with the fields ${keys.join(", ")}`);
   }
   const unknown = Object.keys(body).find((key) => !keys.includes(key));
-  if (unknown !== undefined)
-    throw new Fault("BAD_BODY", `"${unknown}" means nothing here; there are ${keys.join(", ")}`);
+  if (unknown !== undefined) throw new Fault("BAD_BODY", `Unknown field "${unknown}": use ${keys.join(", ")}`);
   return body as Body;
 }
 
 function nameRequest(body: Body): { container: string; name: string; type: string | undefined } {
   const container = textField(body, "container");
   const name = textField(body, "name");
-  if (container === undefined) throw new Fault("BAD_BODY", "In which container? It is told as container");
-  if (name === undefined) throw new Fault("BAD_BODY", "Which name? It is told as name");
+  if (container === undefined) throw new Fault("BAD_BODY", 'Field missing: "container"');
+  if (name === undefined) throw new Fault("BAD_BODY", 'Field missing: "name"');
   return { container, name, type: textField(body, "type") };
 }
 
 function textField(body: Body, key: string): string | undefined {
   const value = body[key];
   if (value === undefined || value === null) return undefined;
-  if (typeof value !== "string" || value === "") throw new Fault("BAD_BODY", `${key} is a text that is not empty`);
+  if (typeof value !== "string" || value === "")
+    throw new Fault("BAD_BODY", `Invalid value for "${key}": use a non-empty string`);
   return value;
 }
 
 function booleanField(body: Body, key: string): boolean {
   const value = body[key] ?? false;
-  if (typeof value !== "boolean") throw new Fault("BAD_BODY", `${key} is true or false`);
+  if (typeof value !== "boolean") throw new Fault("BAD_BODY", `Invalid value for "${key}": use true or false`);
   return value;
 }

@@ -1,6 +1,6 @@
 /**
- * Routes: what can be asked of a running dns11 and what it can be told, by method and path. Paths begin with the version of
- * what they mean; within one, answers gain fields and lose none.
+ * Routes: the API of the control socket, by method and path. Paths begin with the API version; within one version, responses
+ * may gain fields but lose none.
  */
 import type { CountersReport } from "../api/queries.ts";
 import type { RepairReport } from "../api/status.ts";
@@ -28,7 +28,7 @@ export function routesOf(ports: ControlPorts): Routes {
   };
 }
 
-/** A container whose queries come to us, or did. */
+/** The ID of a container that is served, or was. */
 function findClient({ containers, histories }: ControlPorts, wanted: string): string {
   let fact;
   try {
@@ -40,10 +40,10 @@ function findClient({ containers, histories }: ControlPorts, wanted: string): st
   }
   const decision = containers.decisionOf(fact.id);
   if (decision?.kind !== "leave") return fact.id;
-  // It asks from the namespace of another.
+  // Its queries come from the namespace of another container.
   const other = decision.code === "shares-namespace" ? fact.networkMode.slice("container:".length) : "";
   if (containers.facts.has(other)) return other;
-  throw new Fault("NOT_SERVED", `What "${fact.name}" asks does not come to dns11: ${decision.reason}`);
+  throw new Fault("NOT_SERVED", `dns11 does not serve "${fact.name}": ${decision.reason}`);
 }
 
 function countersOf({ containers }: ControlPorts): CountersReport {
@@ -61,18 +61,18 @@ function setDetached(
 ): { name: string } {
   const node = typeof body === "object" && body !== null && "node" in body ? body.node : undefined;
   if (typeof node !== "string" || node === "") {
-    throw new Fault("NO_NODE", 'Which node? It is told as {"node": "NAME"}');
+    throw new Fault("NO_NODE", 'Field missing: use {"node": "NAME"}');
   }
   const fact = findContainer(containers.facts.values(), node);
   repairs.setDetached(fact, isDetached);
   return { name: fact.name };
 }
 
-/** Has a container's namespace attached anew where it has to be, and tells what came of it. */
+/** Verifies a container and attaches it again if needed; returns the outcome. */
 async function repair({ containers, repairs }: ControlPorts, { body }: ApiRequest): Promise<RepairReport> {
   const wanted = typeof body === "object" && body !== null && "container" in body ? body.container : undefined;
   if (typeof wanted !== "string" || wanted === "") {
-    throw new Fault("NO_CONTAINER", 'Which container? It is told as {"container": "NAME"}');
+    throw new Fault("NO_CONTAINER", 'Field missing: use {"container": "NAME"}');
   }
   const { id, name } = findContainer(containers.facts.values(), wanted);
   return { name, outcome: await repairs.repair(id) };

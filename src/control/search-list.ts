@@ -1,12 +1,12 @@
 /**
- * SearchList: what the C library in a container makes of a name, by the search list and the ndots of its resolv.conf. dns11
- * applies neither; it only tells, and asks so where somebody wants it to.
+ * SearchList: the names that the C library in a container tries for a name, by the search list and ndots of its resolv.conf.
+ * dns11 applies neither when it answers; hints mention them, and a lookup applies them on request.
  */
 import { LIMITS } from "../base/limits.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import { type ParsedQuestion, parseQuestion } from "../base/model/question-text.ts";
 
-/** The names that a program asks for, in the order of the C library. */
+/** The names that a program queries, in the order of the C library. */
 export function searchNames(
   question: ParsedQuestion,
   { search, options }: Pick<ResolvConf, "search" | "options">,
@@ -16,7 +16,7 @@ export function searchNames(
     try {
       return [parseQuestion(`${question.name}.${domain.replace(/\.$/, "")}`, question.typeName)];
     } catch {
-      // A domain that makes no name, or one too long, is passed over.
+      // A domain that results in an invalid name is skipped.
       return [];
     }
   });
@@ -24,8 +24,8 @@ export function searchNames(
   return dots >= ndotsOf(options) ? [question, ...completed] : [...completed, question];
 }
 
-/** As resolv.conf(5) has it: 1, if nothing is said. */
+/** As in resolv.conf(5): 1 by default. */
 export function ndotsOf(options: readonly string[]): number {
-  const said = options.map((option) => /^ndots:(\d+)$/.exec(option)?.[1]).findLast((number) => number !== undefined);
-  return said === undefined ? 1 : Math.min(15, Number(said));
+  const value = options.map((option) => /^ndots:(\d+)$/.exec(option)?.[1]).findLast((number) => number !== undefined);
+  return value === undefined ? 1 : Math.min(15, Number(value));
 }

@@ -1,6 +1,6 @@
 /**
- * Control: the socket through which people and programs look into a running dns11. Paths under /v1/, JSON; readable by root
- * and by the group that may talk to Docker, because it tells nothing that Docker does not.
+ * ControlSocket: the unix socket of the API (JSON over HTTP, paths under /v1/). Accessible to root and the group docker,
+ * because it exposes nothing that Docker does not.
  */
 import { chmodSync, chownSync, readFileSync, rmSync } from "node:fs";
 import { type Server, createServer } from "node:http";
@@ -22,13 +22,13 @@ export class ControlSocket {
   static async listen(path: string, routes: Routes): Promise<ControlSocket> {
     const server = serveRoutes(createServer(), routes);
     server.maxConnections = LIMITS.controlConnections;
-    // Whoever left a socket here is gone: we hold the lock.
+    // We hold the lock, so an existing socket is a leftover.
     rmSync(path, { force: true });
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
       server.listen(path, resolve);
     });
-    // A connection that cannot be taken, for want of descriptors, is that connection's misfortune.
+    // A connection that cannot be accepted, for lack of file descriptors, affects no other.
     server.on("error", () => undefined);
     chmodSync(path, MODE);
     allowGroup("docker", path);
@@ -41,7 +41,7 @@ export class ControlSocket {
   }
 }
 
-/** Where the group does not exist, or files may not be given to it, root alone may ask. */
+/** If the group does not exist or the file cannot be given to it, only root has access. */
 function allowGroup(group: string, path: string): void {
   const id = groupId(group);
   if (id === undefined) return;

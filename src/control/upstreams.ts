@@ -1,6 +1,6 @@
 /**
- * Upstreams: every server that any served container may ask, from where, for which names, and what is known of it. A server
- * of the host's is one for all; one that is asked from inside is another one in each container.
+ * Upstreams: every upstream server of the served containers: where it is queried from, for which names, and its state. A
+ * server queried from the host is the same for all; one queried from inside is a different one in each container.
  */
 import { serverText } from "../base/model/server-text.ts";
 import type { Route, Server } from "../base/model/view.ts";
@@ -18,9 +18,9 @@ interface UpstreamUsage {
   readonly uses: Map<string, { readonly use: Omit<UpstreamUse, "containers">; readonly containers: Set<string> }>;
 }
 
-export function upstreams({ resolver: answering, containers }: ControlPorts): UpstreamReport {
-  const { upstreamState: known } = answering();
-  const now = known?.now() ?? 0;
+export function upstreams({ resolver, containers }: ControlPorts): UpstreamReport {
+  const { upstreamState } = resolver();
+  const now = upstreamState?.now() ?? 0;
   const all = [...collectUsage(containers).values()].map(({ server, container, client, uses }) => ({
     server: serverText(server),
     address: server.address,
@@ -31,9 +31,9 @@ export function upstreams({ resolver: answering, containers }: ControlPorts): Up
     uses: [...uses.values()]
       .map(({ use, containers: by }): UpstreamUse => ({ ...use, containers: [...by].toSorted() }))
       .toSorted((a, b) => (a.domain < b.domain ? -1 : 1)),
-    ...stateOf(known?.fleet.find(client, server), now),
+    ...stateOf(upstreamState?.fleet.find(client, server), now),
   }));
-  return { tracksServers: known !== undefined, upstreams: all };
+  return { tracksServers: upstreamState !== undefined, upstreams: all };
 }
 
 function collectUsage(containers: ControlPorts["containers"]): Map<string, UpstreamUsage> {
@@ -57,12 +57,12 @@ function addUse(
 ): void {
   const container = server.from === "host" ? undefined : name;
   const key = `${server.from} ${serverText(server)} ${server.isBackup === true} ${container ?? ""}`;
-  const gathered = found.get(key) ?? { server, container, client, uses: new Map() };
-  found.set(key, gathered);
+  const usage = found.get(key) ?? { server, container, client, uses: new Map() };
+  found.set(key, usage);
   const domain = presentation(route.suffix, 0, route.suffix.length);
   const useKey = `${domain} ${route.by ?? ""}`;
-  const use = gathered.uses.get(useKey) ?? { use: { domain, by: route.by ?? null }, containers: new Set() };
-  gathered.uses.set(useKey, use);
+  const use = usage.uses.get(useKey) ?? { use: { domain, by: route.by ?? null }, containers: new Set() };
+  usage.uses.set(useKey, use);
   use.containers.add(name);
 }
 
@@ -98,7 +98,7 @@ function stateOf(nameserver: Nameserver | undefined, now: number): UpstreamState
   };
 }
 
-/** A time of the monotonic clock, as people write times. */
+/** Converts a time of the monotonic clock to ISO 8601. */
 function iso(ms: number, now: number): string {
   return new Date(Date.now() + ms - now).toISOString();
 }

@@ -1,5 +1,5 @@
 /**
- * Seen resolv.conf: the file that the processes of a container read, and whether it is the one that the engine has for it.
+ * ContainerResolvConf reader: the resolv.conf that the processes of a container read, and whether it is the engine's file.
  */
 import type { ContainerResolvConf } from "./checks/resolv-conf-check.ts";
 import { isContainerResolvConf } from "../container/kind/nodes.ts";
@@ -20,7 +20,7 @@ export function readContainerResolvConf(
   try {
     text = withContainerRoot(pid, id, host, (root) => readUnder(root, PATH, BYTES_MAX)?.toString("utf8"));
   } catch {
-    // Its own tree is not to be seen from here; the engine's file is what is mounted there, unless somebody mounted another.
+    // The container's files cannot be read from here. The engine's file is mounted there unless a user mounted another.
     return { text: path === "" ? undefined : readEngineFile(host, path), origin: "unknown" };
   }
   return { text, origin: isContainerResolvConf(host, path, pid, id) ? "engine" : "mounted" };

@@ -1,6 +1,6 @@
 /**
- * Doctor: the machine and the engine, then one container or all that run, with or without a dns11 that runs. What is ours
- * it can repair; then everything is looked at once more.
+ * Doctor: checks the host and the engine, then one or all running containers, whether or not dns11 is running. With a repair
+ * it fixes what belongs to dns11 and runs all checks again.
  */
 import { type ContainerTarget, type CheckTools } from "./checks/container-target.ts";
 import { checkContainer, checkNodeNamespace, checkUnservedContainer } from "./checks/container-check.ts";
@@ -30,7 +30,7 @@ import { type DoctorContext, type MachineOptions, checkMachine } from "./machine
 import { readContainerResolvConf } from "./container-resolv-conf.ts";
 
 export interface Report extends Repair {
-  /** A container's name, or "the machine". */
+  /** A container's name, or "Docker host". */
   readonly subject: string;
   readonly findings: readonly Finding[];
 }
@@ -41,111 +41,109 @@ export interface Diagnosis {
 }
 
 export interface DiagnosisOptions extends MachineOptions {
-  /** A container's name or the beginning of its id; without it all that run. */
+  /** A container's name or id prefix; undefined for all running containers. */
   readonly container: string | undefined;
-  /** Where something is to be repaired: how what a killed instance left is removed. */
+  /** Set to repair: removes the leftovers of a killed instance. */
   readonly cleanUp?: CleanUp;
 }
 
-/** Containers looked at at the same time; most of it is waiting for answers. */
+/** Containers checked at the same time; most of the time is spent waiting for replies. */
 const AT_ONCE = 16;
 const NOTHING: Repair = { did: [], left: [] };
 
-/** Asks each server once, however many containers have it. */
+/** Queries each host server once, however many containers use it. */
 type QueryOnce = (key: string, ask: () => Promise<readonly ExchangeResult[]>) => Promise<readonly ExchangeResult[]>;
 
-export async function diagnose({ cleanUp, ...order }: DiagnosisOptions): Promise<Diagnosis> {
-  const first = await examineAll(order);
+export async function diagnose({ cleanUp, ...options }: DiagnosisOptions): Promise<Diagnosis> {
+  const first = await examineAll(options);
   if (cleanUp === undefined) return first.diagnosis;
   const { machine, containers } = first.diagnosis;
-  const cleaned = first.isRunning ? [] : await fixMachine(cleanUp, machine, containers, first.onlyId);
-  const mended = await fixContainers(order, containers);
-  const second = (await examineAll(order)).diagnosis;
-  const told = (report: Report, did: readonly string[] = []): Report => ({
+  const hostActions = first.isRunning ? [] : await fixMachine(cleanUp, machine, containers, first.onlyId);
+  const repaired = await fixContainers(options, containers);
+  const second = (await examineAll(options)).diagnosis;
+  const withActions = (report: Report, did: readonly string[] = []): Report => ({
     ...report,
     did,
     left: notRepairable(report.findings),
   });
   return {
-    machine: told(second.machine, cleaned),
-    containers: second.containers.map((each) => told(each, mended.get(each.subject))),
+    machine: withActions(second.machine, hostActions),
+    containers: second.containers.map((each) => withActions(each, repaired.get(each.subject))),
   };
 }
 
 interface Examination {
   readonly diagnosis: Diagnosis;
   readonly isRunning: boolean;
-  /** Of the container that was named. */
+  /** The id of the requested container. */
   readonly onlyId: string | undefined;
 }
 
-async function examineAll({ container, ...order }: Omit<DiagnosisOptions, "cleanUp">): Promise<Examination> {
-  const { findings, clinic } = await checkMachine(order);
+async function examineAll({ container, ...options }: Omit<DiagnosisOptions, "cleanUp">): Promise<Examination> {
+  const { findings, context } = await checkMachine(options);
   const machine = (more: readonly Finding[]): Report => ({
-    subject: "the machine",
+    subject: "Docker host",
     findings: [...findings, ...more],
     ...NOTHING,
   });
-  if (clinic === undefined) {
+  if (context === undefined) {
     return { diagnosis: { machine: machine([]), containers: [] }, isRunning: false, onlyId: undefined };
   }
   try {
-    const asked = queryHostServersOnce();
-    const cases = await inspectContainers(clinic);
-    const chosen = container === undefined ? cases : [chooseContainer(cases, container)];
-    const hosts = await upstreamFindings(clinic.hostServers.servers, -1, clinic, asked);
+    const queryOnce = queryHostServersOnce();
+    const inspected = await inspectContainers(context);
+    const chosen = container === undefined ? inspected : [chooseContainer(inspected, container)];
+    const hostFindings = await upstreamFindings(context.hostServers.servers, -1, context, queryOnce);
     const containers = await mapConcurrent(
       chosen,
       AT_ONCE,
-      async (each) => await diagnoseContainer(each, cases, clinic, asked),
+      async (each) => await diagnoseContainer(each, inspected, context, queryOnce),
     );
     return {
-      diagnosis: { machine: machine(hosts), containers },
-      isRunning: clinic.status !== undefined,
+      diagnosis: { machine: machine(hostFindings), containers },
+      isRunning: context.status !== undefined,
       onlyId: container === undefined ? undefined : chosen[0]?.fact.id,
     };
   } finally {
-    clinic.close();
+    context.close();
   }
 }
 
-function chooseContainer(cases: readonly InspectedContainer[], wanted: string): InspectedContainer {
-  const exact = cases.filter(({ fact }) => fact.name === wanted);
-  const [found, ...others] = exact.length > 0 ? exact : cases.filter(({ fact }) => fact.id.startsWith(wanted));
+function chooseContainer(inspected: readonly InspectedContainer[], wanted: string): InspectedContainer {
+  const exact = inspected.filter(({ fact }) => fact.name === wanted);
+  const [found, ...others] = exact.length > 0 ? exact : inspected.filter(({ fact }) => fact.id.startsWith(wanted));
   if (found !== undefined && others.length === 0) return found;
   const message =
-    found === undefined
-      ? `The engine has no running container "${wanted}"`
-      : `The ids of several containers begin with "${wanted}"`;
-  throw new Fault("NO_SUCH_CONTAINER", message, { remedy: "Name a running container as `docker ps` shows it." });
+    found === undefined ? `No running container named "${wanted}"` : `Several container IDs begin with "${wanted}"`;
+  throw new Fault("NO_SUCH_CONTAINER", message, { remedy: "Use a container name or ID from `docker ps`." });
 }
 
 async function diagnoseContainer(
   each: InspectedContainer,
   all: readonly InspectedContainer[],
-  clinic: DoctorContext,
-  asked: QueryOnce,
+  context: DoctorContext,
+  queryOnce: QueryOnce,
 ): Promise<Report> {
-  const { fact, attachment, namespaceKind: place } = each;
+  const { fact, attachment, namespaceKind } = each;
   const report = (findings: readonly Finding[]): Report => ({ subject: fact.name, findings, ...NOTHING });
-  if (place === "elsewhere") return report([attachment]);
+  if (namespaceKind === "elsewhere") return report([attachment]);
   let fd = -1;
   try {
     const claim = { containerId: fact.id, sandboxKey: fact.sandboxKey, pid: fact.pid };
-    fd = proveNamespace(claim, clinic.host, clinic.runner.homeId).fd;
+    fd = proveNamespace(claim, context.host, context.runner.homeId).fd;
     const { served, isAnswered, servers } = each;
-    const patient = { fact, fd, resolvConf: readContainerResolvConf(fact, clinic), served, isAnswered, servers };
-    const tools = { runner: clinic.runner, memory: clinic.memory, hostNetwork: clinic.host.network };
-    const [here, upstream] = await Promise.all([
-      checkNamespace(each, patient, tools, clinic),
-      upstreamFindings(servers, fd, clinic, asked),
+    const target = { fact, fd, resolvConf: readContainerResolvConf(fact, context), served, isAnswered, servers };
+    const tools = { runner: context.runner, memory: context.memory, hostNetwork: context.host.network };
+    const [findings, upstream] = await Promise.all([
+      checkNamespace(each, target, tools, context),
+      upstreamFindings(servers, fd, context, queryOnce),
     ]);
     return report([
       attachment,
-      ...here,
+      ...findings,
       ...(upstream.length > 0 ? upstream : [noUpstreamFinding(each.isInternal)]),
       loopFinding(each, all satisfies readonly ContainerServers[]),
-      ...libcFindings(patient, clinic),
+      ...libcFindings(target, context),
     ]);
   } catch (error) {
     return report([attachment, finding("namespace", "unknown", reasonOf(error))]);
@@ -155,24 +153,24 @@ async function diagnoseContainer(
 }
 
 async function checkNamespace(
-  { fact, namespaceKind: place, networkOf, isServedNode }: InspectedContainer,
-  patient: ContainerTarget,
+  { fact, namespaceKind, networkOf, isServedNode }: InspectedContainer,
+  target: ContainerTarget,
   tools: CheckTools,
-  clinic: DoctorContext,
+  context: DoctorContext,
 ): Promise<Finding[]> {
-  if (place === "default-bridge") return checkUnservedContainer(patient, tools);
-  if (!isServedNode && !isNode(fact, [{ kind: "auto" }])) return await checkContainer(patient, tools);
+  if (namespaceKind === "default-bridge") return checkUnservedContainer(target, tools);
+  if (!isServedNode && !isNode(fact, [{ kind: "auto" }])) return await checkContainer(target, tools);
   const { resolvConfPath: path } = fact;
-  const resolvConf = path === undefined ? undefined : readEngineFile(clinic.host, path);
-  const node = { fact: nodeFactOf(fact, networkOf, undefined), fd: patient.fd, resolvConf };
-  return [...(await checkNode(node, tools)), ...checkNodeNamespace(patient, tools)];
+  const resolvConf = path === undefined ? undefined : readEngineFile(context.host, path);
+  const node = { fact: nodeFactOf(fact, networkOf, undefined), fd: target.fd, resolvConf };
+  return [...(await checkNode(node, tools)), ...checkNodeNamespace(target, tools)];
 }
 
 async function upstreamFindings(
   servers: readonly Server[],
   fd: number,
   { runner, host }: DoctorContext,
-  asked: QueryOnce,
+  queryOnce: QueryOnce,
 ): Promise<Finding[]> {
   return await Promise.all(
     servers.map(async (server) => {
@@ -180,7 +178,7 @@ async function upstreamFindings(
       const key = `${server.from === "host" ? "host" : `${fd}${server.from}`} ${server.address} ${server.port}`;
       const within = <T>(work: () => T): T => runner.within(from, work);
       try {
-        return upstreamFinding(server, await asked(key, async () => await queryServer(within, server)));
+        return upstreamFinding(server, await queryOnce(key, async () => await queryServer(within, server)));
       } catch (error) {
         return finding("upstream", "unknown", `${server.address}: ${reasonOf(error)}`);
       }
@@ -192,18 +190,18 @@ function libcFindings({ fact, resolvConf }: ContainerTarget, { host }: DoctorCon
   try {
     return [withContainerRoot(fact.pid, fact.id, host, (root) => libcFinding(root, resolvConf.text))];
   } catch {
-    // Its files are not to be seen from here, and what they would tell is only a hint.
+    // The container's files cannot be read from here; the check is only a hint.
     return [];
   }
 }
 
-/** Descriptors are given anew once they are closed, so an answer is kept only for the host's servers. */
+/** The kernel reuses closed descriptors, so only results for the host's servers can be cached. */
 function queryHostServersOnce(): QueryOnce {
-  const known = new Map<string, Promise<readonly ExchangeResult[]>>();
+  const results = new Map<string, Promise<readonly ExchangeResult[]>>();
   return async (key, ask) => {
     if (!key.startsWith("host ")) return await ask();
-    const answer = known.get(key) ?? ask();
-    known.set(key, answer);
+    const answer = results.get(key) ?? ask();
+    results.set(key, answer);
     return await answer;
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Doctor fix: repairs what is ours, and nothing else: rules and sockets through the instance that has them, what a killed
- * one left, and what the kernel remembers of queries that nobody is at the end of. Each thing done is told.
+ * Doctor fix: repairs only what belongs to dns11: rules and sockets through the running instance, leftovers of a killed one,
+ * and stale conntrack entries. It reports each action.
  */
 import { staleTranslations } from "./checks/namespace-check.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
@@ -15,9 +15,9 @@ import { type DoctorContext, type MachineOptions, checkMachine } from "./machine
 import type { RepairReport } from "../api/status.ts";
 
 export interface Repair {
-  /** What was done, a sentence each. */
+  /** The actions taken, a sentence each. */
   readonly did: readonly string[];
-  /** What is wrong still, and is not dns11's to change. */
+  /** What is still wrong and dns11 cannot repair. */
   readonly left: readonly string[];
 }
 
@@ -26,7 +26,7 @@ interface CheckedSubject {
   readonly findings: readonly Finding[];
 }
 
-/** What a repair by the running instance may mend. */
+/** What the running instance may be able to repair. */
 const REPAIRABLE_BY_INSTANCE: ReadonlySet<CheckCode> = new Set([
   "attachment",
   "rules",
@@ -36,20 +36,20 @@ const REPAIRABLE_BY_INSTANCE: ReadonlySet<CheckCode> = new Set([
   "route-localnet",
 ]);
 const REPAIRABLE: readonly CheckCode[] = [...REPAIRABLE_BY_INSTANCE, "conntrack-stale"];
-/** What is dns11's own, whether or not it could be repaired: it is told among the findings. */
+/** Checks of what belongs to dns11; the findings show whether a repair worked. */
 const OWN_CHECKS: ReadonlySet<CheckCode> = new Set([...REPAIRABLE, "leftovers", "dns11"]);
 const OUTCOMES: Readonly<Record<RepairReport["outcome"], string>> = {
-  verified: "dns11 made its rules anew, and queries come through",
-  "attached-anew": "dns11 attached anew, with other sockets and rules, and queries come through",
-  released: "it is no longer in quarantine, and dns11 attached it",
-  failed: "dns11 tried to attach anew, and queries do not come through",
-  "not-served": "nothing of dns11's is wanted there",
+  verified: "reinstalled the rules; queries get through",
+  "attached-anew": "attached again with new sockets and rules; queries get through",
+  released: "released the container from quarantine and attached it",
+  failed: "attached again, but queries do not get through",
+  "not-served": "nothing to repair: dns11 does not serve the container",
 };
 
-/** Removes what a killed instance left: everything, or what is left in one container. */
+/** Removes the leftovers of a killed instance: all of them, or those in one container. */
 export type CleanUp = (onlyId: string | undefined) => Promise<CleanupResult>;
 
-/** To be called where no instance is running. */
+/** Call only if no instance is running. */
 export async function fixMachine(
   cleanUp: CleanUp,
   machine: CheckedSubject,
@@ -63,61 +63,61 @@ export async function fixMachine(
     const { did, failed } = await cleanUp(onlyId);
     return [...did, ...failed.map((line) => `not cleaned up: ${line}`)];
   } catch (error) {
-    return [`nothing was cleaned up: ${reasonOf(error)}`];
+    return [`cleanup failed: ${reasonOf(error)}`];
   }
 }
 
-/** What was done in each of these containers, by name. */
+/** The actions taken in each container, by its name. */
 export async function fixContainers(
-  order: MachineOptions,
+  options: MachineOptions,
   containers: readonly CheckedSubject[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const did = new Map<string, readonly string[]>();
-  const mendable = containers.filter((each) => REPAIRABLE.some((code) => isWrong(each, code)));
-  if (mendable.length === 0) return did;
-  const { clinic } = await checkMachine(order);
-  if (clinic === undefined) return did;
+  const repairable = containers.filter((each) => REPAIRABLE.some((code) => isWrong(each, code)));
+  if (repairable.length === 0) return did;
+  const { context } = await checkMachine(options);
+  if (context === undefined) return did;
   try {
-    const cases = new Map((await inspectContainers(clinic)).map((each) => [each.fact.name, each]));
-    for (const each of mendable) {
-      const found = cases.get(each.subject);
-      if (found !== undefined) did.set(each.subject, await fixContainer(clinic, found, each));
+    const inspected = new Map((await inspectContainers(context)).map((each) => [each.fact.name, each]));
+    for (const each of repairable) {
+      const found = inspected.get(each.subject);
+      if (found !== undefined) did.set(each.subject, await fixContainer(context, found, each));
     }
     return did;
   } finally {
-    clinic.close();
+    context.close();
   }
 }
 
 async function fixContainer(
-  clinic: DoctorContext,
+  context: DoctorContext,
   { fact }: InspectedContainer,
-  examined: CheckedSubject,
+  checked: CheckedSubject,
 ): Promise<readonly string[]> {
-  const { status, client, memory } = clinic;
+  const { status, client, memory } = context;
   const did: string[] = [];
   try {
-    if (status !== undefined && [...REPAIRABLE_BY_INSTANCE].some((code) => isWrong(examined, code))) {
+    if (status !== undefined && [...REPAIRABLE_BY_INSTANCE].some((code) => isWrong(checked, code))) {
       const { outcome } = await client.repair(fact.id);
       if (outcome !== "not-served") did.push(OUTCOMES[outcome]);
-      else if (isWrong(examined, "rules")) did.push(...removeLeftRules(clinic, fact));
+      else if (isWrong(checked, "rules")) did.push(...removeLeftRules(context, fact));
     }
-    if (isWrong(examined, "conntrack-stale")) {
-      const count = inside(clinic, fact, () => deleteTracked(memory, staleTranslations(memory)));
-      did.push(`the kernel forgot ${count} old translations of queries`);
+    if (isWrong(checked, "conntrack-stale")) {
+      const count = withinContainer(context, fact, () => deleteTracked(memory, staleTranslations(memory)));
+      did.push(`deleted ${count} stale conntrack entries`);
     }
     return did;
   } catch (error) {
-    return [...did, `not repaired: ${reasonOf(error)}`];
+    return [...did, `repair failed: ${reasonOf(error)}`];
   }
 }
 
-function removeLeftRules(clinic: DoctorContext, fact: ContainerFact): string[] {
-  const { did, failed } = inside(clinic, fact, () => removeOrphanedRules(clinic.memory));
+function removeLeftRules(context: DoctorContext, fact: ContainerFact): string[] {
+  const { did, failed } = withinContainer(context, fact, () => removeOrphanedRules(context.memory));
   return [...did, ...failed.map((line) => `not removed: ${line}`)];
 }
 
-function inside<T>({ host, runner }: DoctorContext, fact: ContainerFact, work: () => T): T {
+function withinContainer<T>({ host, runner }: DoctorContext, fact: ContainerFact, work: () => T): T {
   const { id: containerId, sandboxKey, pid } = fact;
   const { fd } = proveNamespace({ containerId, sandboxKey, pid }, host, runner.homeId);
   try {
@@ -127,11 +127,11 @@ function inside<T>({ host, runner }: DoctorContext, fact: ContainerFact, work: (
   }
 }
 
-/** What is somebody's own decision, or nothing that dns11 could know better. */
+/** The findings that dns11 cannot repair: a user's decision, or another program's doing. */
 export function notRepairable(findings: readonly Finding[]): string[] {
   return findings
     .filter(({ state, code }) => (state === "problem" || state === "warning") && !OWN_CHECKS.has(code))
-    .map(({ what, remedy }) => `${what}: not dns11's to change${remedy === undefined ? "" : `. ${remedy}`}`);
+    .map(({ what, remedy }) => `${what}: dns11 cannot repair this${remedy === undefined ? "" : `. ${remedy}`}`);
 }
 
 function isWrong({ findings }: CheckedSubject, wanted: CheckCode): boolean {

@@ -1,6 +1,6 @@
 /**
- * Case: one running container, with what is known of it before anybody goes in: who is to answer there, and which servers
- * are asked for everything else. A running dns11 is believed about both; without one the engine tells.
+ * InspectedContainer: one running container with what is known before entering its namespace: which resolver should answer
+ * there, and its upstream servers. A running dns11 reports both; without one, they follow from the engine's facts.
  */
 import { type Decision, decide } from "../container/attach/decision.ts";
 import type { ContainerServers } from "./checks/upstream-check.ts";
@@ -22,7 +22,7 @@ import { readNetworks } from "./networks.ts";
 import { readContainerResolvConf } from "./container-resolv-conf.ts";
 import type { ContainerStatus } from "../api/status.ts";
 
-/** What the namespace of a container is to the doctor. */
+/** What the doctor can check in the container's network namespace. */
 type NamespaceKind = "with-resolver" | "default-bridge" | "elsewhere";
 
 export interface InspectedContainer extends ContainerServers, Pick<ContainerTarget, "served" | "isAnswered"> {
@@ -31,26 +31,26 @@ export interface InspectedContainer extends ContainerServers, Pick<ContainerTarg
   readonly attachment: Finding;
   readonly networkOf: (id: string) => NetworkFact | undefined;
   readonly isServedNode: boolean;
-  /** All its networks are internal. */
   readonly isInternal: boolean;
 }
 
 const DNS_PORT = 53;
-/** Whose namespace is somebody else's, or nobody's, and is not looked into under this name. */
+/** The namespace belongs to the host or another container, or has no network; it is not checked under this name. */
 const NOT_INSPECTED: ReadonlySet<string> = new Set(["host-network", "shares-namespace", "no-network"]);
 const DEFAULT_BRIDGE = "default-network-only";
-/** Where dns11 has no say, whoever runs it. */
+/** Containers that no dns11 ever serves, whatever its settings. */
 const NEVER_SERVED: ReadonlySet<string> = new Set([...NOT_INSPECTED, DEFAULT_BRIDGE, "swarm-network"]);
-const RELEASE = "After what it did was mended, `dns11 doctor --fix` releases it.";
-const BY_ITSELF = "It tries again by itself; `dns11 doctor --fix` has it try at once.";
+const RUN_AGAIN = "Run `dns11 doctor` again in a moment.";
+const RELEASE = "Fix the cause, then run `dns11 doctor --fix` to release the container.";
+const RETRIES = "Fix the cause. dns11 then retries on its own; `dns11 doctor --fix` retries at once.";
 
-/** Every container that runs, by name. */
-export async function inspectContainers(clinic: DoctorContext): Promise<readonly InspectedContainer[]> {
-  const { engine, host, info, status } = clinic;
-  const nothing = (): void => undefined;
+/** All running containers, sorted by name. */
+export async function inspectContainers(context: DoctorContext): Promise<readonly InspectedContainer[]> {
+  const { engine, host, info, status } = context;
+  const noop = (): void => undefined;
   const parts = { host: () => host, engineVersion: () => info.majorVersion };
   const upstreams = new HostUpstreams(
-    { ...parts, onEvent: nothing, onChange: nothing, reinspect: nothing },
+    { ...parts, onEvent: noop, onChange: noop, reinspect: noop },
     { behaviour: DEFAULT_BEHAVIOUR, resolvConf: undefined },
   );
   try {
@@ -65,8 +65,8 @@ export async function inspectContainers(clinic: DoctorContext): Promise<readonly
       .map(({ json, labels }) => containerFact(json, upstreams.nameserversOf(json), labels))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
     const networks = await readNetworks(facts, engine);
-    const told = new Map(status?.containers.map((container) => [container.id, container]));
-    return facts.map((fact) => inspectedContainer(fact, (id) => networks.get(id), told.get(fact.id), clinic));
+    const reported = new Map(status?.containers.map((container) => [container.id, container]));
+    return facts.map((fact) => inspectedContainer(fact, (id) => networks.get(id), reported.get(fact.id), context));
   } finally {
     upstreams.close();
   }
@@ -75,22 +75,22 @@ export async function inspectContainers(clinic: DoctorContext): Promise<readonly
 function inspectedContainer(
   fact: ContainerFact,
   networkOf: InspectedContainer["networkOf"],
-  told: ContainerStatus | undefined,
-  clinic: DoctorContext,
+  status: ContainerStatus | undefined,
+  context: DoctorContext,
 ): InspectedContainer {
   const decision = decide(fact, networkOf, []);
-  const isAnswered = told?.state === "attached" || told?.state === "verifying";
-  const place = namespaceKindOf(decision);
+  const isAnswered = status?.state === "attached" || status?.state === "verifying";
+  const namespaceKind = namespaceKindOf(decision);
   return {
     fact,
-    namespaceKind: place,
+    namespaceKind,
     networkOf,
     isAnswered,
-    isServedNode: told?.node !== undefined,
+    isServedNode: status?.node !== undefined,
     isInternal: isInternal(fact, networkOf),
-    served: isAnswered ? told.ports : undefined,
-    attachment: attachmentFinding(decision, told, clinic.status !== undefined),
-    servers: serversOf(fact, place, told, networkOf, clinic),
+    served: isAnswered ? status.ports : undefined,
+    attachment: attachmentFinding(decision, status, context.status !== undefined),
+    servers: serversOf(fact, namespaceKind, status, networkOf, context),
   };
 }
 
@@ -100,72 +100,77 @@ function namespaceKindOf(decision: Decision): NamespaceKind {
   return decision.code === DEFAULT_BRIDGE ? "default-bridge" : "with-resolver";
 }
 
-function attachmentFinding(decision: Decision, told: ContainerStatus | undefined, isRunning: boolean): Finding {
+function attachmentFinding(decision: Decision, status: ContainerStatus | undefined, isRunning: boolean): Finding {
   if (decision.kind === "leave" && NEVER_SERVED.has(decision.code)) {
-    return finding("attachment", "ok", `not dns11 (${decision.code}): ${decision.reason}`);
+    return finding("attachment", "ok", `not served by dns11 (${decision.code}): ${decision.reason}`);
   }
-  if (!isRunning) return finding("attachment", "ok", "Docker's own resolver, because no dns11 answers");
-  if (told === undefined) {
-    return finding("attachment", "warning", "Docker's own resolver: dns11 does not know it yet", "Ask again.");
+  if (!isRunning) return finding("attachment", "ok", "Docker's resolver, because dns11 is not running");
+  if (status === undefined) {
+    return finding("attachment", "warning", "Docker's resolver: dns11 has not seen the container yet", RUN_AGAIN);
   }
-  const since = told.since === undefined ? "" : `, since ${told.since}`;
-  const why = [told.code, told.reason, ...(told.culprits ?? [])].filter((text) => text !== undefined).join(": ");
-  switch (told.state) {
+  const since = status.since === undefined ? "" : `, since ${status.since}`;
+  const why = [status.code, status.reason, ...(status.culprits ?? [])].filter((text) => text !== undefined).join(": ");
+  switch (status.state) {
     case "attached": {
-      const detail = `dns11${since}, verified ${told.verified ?? ""}`;
-      const { warning } = told;
+      const detail = `dns11${since}, verified ${status.verified ?? ""}`;
+      const { warning } = status;
       return warning === undefined
         ? finding("attachment", "ok", detail)
         : finding("attachment", "warning", `${detail}; ${warning}`);
     }
     case "skipped": {
-      const detail = `Docker's own resolver (${told.code ?? ""}): ${told.reason ?? ""}`;
-      return finding("attachment", "ok", told.warning === undefined ? detail : `${detail}; ${told.warning}`);
+      const detail = `Docker's resolver (${status.code ?? ""}): ${status.reason ?? ""}`;
+      return finding("attachment", "ok", status.warning === undefined ? detail : `${detail}; ${status.warning}`);
     }
     case "quarantined":
-      return finding("attachment", "problem", `Docker's own resolver: ${told.reason ?? ""}`, RELEASE);
+      return finding(
+        "attachment",
+        "problem",
+        `Docker's resolver, because dns11 quarantined the container: ${status.reason ?? ""}`,
+        RELEASE,
+      );
     case "failed":
-      return finding("attachment", "problem", `Docker's own resolver${since}: ${why}`, BY_ITSELF);
+      return finding("attachment", "problem", `Docker's resolver${since}: dns11 could not attach: ${why}`, RETRIES);
     case "opening":
     case "verifying":
-      return finding("attachment", "warning", `dns11 is on its way in (${told.state})`, "Ask again in a moment.");
+      return finding("attachment", "warning", `dns11 is attaching (${status.state})`, RUN_AGAIN);
   }
 }
 
 function serversOf(
   fact: ContainerFact,
-  place: NamespaceKind,
-  told: ContainerStatus | undefined,
+  namespaceKind: NamespaceKind,
+  status: ContainerStatus | undefined,
   networkOf: InspectedContainer["networkOf"],
-  clinic: DoctorContext,
+  context: DoctorContext,
 ): readonly Server[] {
-  if (place === "elsewhere") return [];
-  if (place === "default-bridge") {
-    const { nameservers } = parseResolvConf(readContainerResolvConf(fact, clinic).text ?? "");
+  if (namespaceKind === "elsewhere") return [];
+  if (namespaceKind === "default-bridge") {
+    const { nameservers } = parseResolvConf(readContainerResolvConf(fact, context).text ?? "");
     return nameservers.map((address) => ({ from: "container", address, port: DNS_PORT }));
   }
-  if (told?.upstreams !== undefined) return told.upstreams.flatMap((text) => serversIn(text));
-  return serversOfDocker(fact, isInternal(fact, networkOf), clinic);
+  if (status?.upstreams !== undefined) return status.upstreams.flatMap((text) => serversIn(text));
+  return serversOfDocker(fact, isInternal(fact, networkOf), context);
 }
 
 function serversOfDocker(
   { nameservers }: ContainerFact,
-  isInside: boolean,
+  isInternalOnly: boolean,
   { hostServers }: DoctorContext,
 ): readonly Server[] {
   switch (nameservers.kind) {
     case "listed":
       return nameservers.servers
-        .filter(({ from }) => from === "container" || !isInside)
+        .filter(({ from }) => from === "container" || !isInternalOnly)
         .map(({ from, address }) => ({ from, address, port: DNS_PORT }));
     case "host":
-      return isInside ? [] : hostServers.servers;
+      return isInternalOnly ? [] : hostServers.servers;
     case "unknown":
       return [{ from: "docker", address: DOCKER_RESOLVER, port: DNS_PORT }];
   }
 }
 
-/** Whoever has no way out does not ask the host's servers either. */
+/** Docker forwards nothing to the host's servers for a container whose networks are all internal. */
 function isInternal({ endpoints }: ContainerFact, networkOf: InspectedContainer["networkOf"]): boolean {
   const networks = endpoints.filter(({ networkName }) => isUserDefined(networkName));
   return networks.every(({ networkId }) => networkOf(networkId)?.isInternal === true);

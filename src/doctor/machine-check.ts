@@ -1,6 +1,6 @@
 /**
- * Machine check: what has to be as it is on the machine and in its engine before any container matters. It also opens what
- * everything else is looked at with, as far as that can be had.
+ * Machine check: what the host and its engine must provide before any container matters. It also opens the DoctorContext that
+ * all other checks need.
  */
 import { openSync, closeSync } from "node:fs";
 import { join } from "node:path";
@@ -21,14 +21,14 @@ import { checkCapabilities, checkEngine } from "../container/preflight.ts";
 import { chooseRuleBackend } from "../container/attach/rule-backend-choice.ts";
 import type { Status } from "../api/status.ts";
 
-/** What containers are looked at with. */
+/** What the checks of containers need. */
 export interface DoctorContext {
   readonly engine: Engine;
   readonly info: EngineInfo;
   readonly host: EngineHost;
   readonly runner: NamespaceRunner;
   readonly memory: NetlinkMemory;
-  /** What a running dns11 says; undefined where none answers. */
+  /** The status of a running dns11; undefined if none replies. */
   readonly status: Status | undefined;
   readonly client: ControlClient;
   readonly hostServers: HostServers;
@@ -40,13 +40,14 @@ export interface MachineOptions {
   readonly stateDir: string;
 }
 
-const START = "Start it with: dns11 run";
-const CLEAN_UP = "`dns11 doctor --fix` or `dns11 cleanup` removes it.";
+const START = "Start it with: sudo dns11 run";
+const RUN_AGAIN = "Run `dns11 doctor` again in a moment.";
+const CLEAN_UP = "Run `dns11 doctor --fix` or `dns11 cleanup` to remove it.";
 
-/** What was found, and the clinic where there can be one. */
+/** The context is undefined if something that it needs is missing; the findings say what. */
 export async function checkMachine(
-  order: MachineOptions,
-): Promise<{ readonly findings: readonly Finding[]; readonly clinic: DoctorContext | undefined }> {
+  options: MachineOptions,
+): Promise<{ readonly findings: readonly Finding[]; readonly context: DoctorContext | undefined }> {
   const findings: Finding[] = [];
   const step = async <T>(code: CheckCode, work: () => T | Promise<T>): Promise<T | undefined> => {
     try {
@@ -60,23 +61,23 @@ export async function checkMachine(
     checkCapabilities();
     return true;
   });
-  const engine = await step("engine", () => new Engine(engineAddress(order.hostFlag, process.env).socketPath));
+  const engine = await step("engine", () => new Engine(engineAddress(options.hostFlag, process.env).socketPath));
   const info = engine && (await step("engine", async () => await engine.describe()));
   if (info !== undefined) findings.push(engineFinding(info));
-  const told = info && (await readInstanceStatus(order.stateDir, info));
-  findings.push(...(told?.findings ?? []));
-  if (isCapable !== true || engine === undefined || info === undefined || told === undefined) {
-    return { findings, clinic: undefined };
+  const instance = info && (await readInstanceStatus(options.stateDir, info));
+  findings.push(...(instance?.findings ?? []));
+  if (isCapable !== true || engine === undefined || info === undefined || instance === undefined) {
+    return { findings, context: undefined };
   }
-  findings.push(finding("capabilities", "ok", "all that are needed"));
+  findings.push(finding("capabilities", "ok", "all required capabilities are available"));
   await warmThreadPool();
   const [runner, memory] = [new NamespaceRunner(), new NetlinkMemory()];
   findings.push(kernelFinding(runner, memory));
   const host = await step("engine", () =>
-    openEngineHost(socketPeerPid(engineAddress(order.hostFlag, process.env).socketPath)),
+    openEngineHost(socketPeerPid(engineAddress(options.hostFlag, process.env).socketPath)),
   );
-  if (host === undefined) return { findings, clinic: undefined };
-  const hostServers = readHostServers(host, hostPath(told.status));
+  if (host === undefined) return { findings, context: undefined };
+  const hostServers = readHostServers(host, hostResolvConfPath(instance.status));
   findings.push(
     hostFileFinding(hostServers),
     runner.within(host.network, () => conntrackFinding()),
@@ -85,16 +86,16 @@ export async function checkMachine(
     runner.close();
     closeEngineHost(host);
   };
-  return { findings, clinic: { ...told, engine, info, host, runner, memory, hostServers, close } };
+  return { findings, context: { ...instance, engine, info, host, runner, memory, hostServers, close } };
 }
 
-/** Where dns11 was told that the host's file is, as the engine sees paths. */
-function hostPath(status: Status | undefined): string | undefined {
+/** The host's resolv.conf as set for the running dns11, a path as the engine sees it. */
+function hostResolvConfPath(status: Status | undefined): string | undefined {
   const path = status?.settings["resolv-conf"]?.value;
   return typeof path === "string" ? path : undefined;
 }
 
-/** What could not be looked at, and why. */
+/** For a check that could not run. */
 function faultFinding(code: CheckCode, error: unknown): Finding {
   const remedy = error instanceof Fault ? error.remedy : undefined;
   return finding(code, "unknown", reasonOf(error), remedy);
@@ -111,31 +112,36 @@ function engineFinding(info: EngineInfo): Finding {
 
 function kernelFinding(runner: NamespaceRunner, memory: NetlinkMemory): Finding {
   try {
-    const { backend: tier, hasZones } = chooseRuleBackend(runner, memory, "auto");
-    if (tier === "nft-owner") return finding("kernel", "ok", "it takes rules that go with their process");
+    const { backend, hasZones } = chooseRuleBackend(runner, memory, "auto");
+    if (backend === "nft-owner") return finding("kernel", "ok", "supports process-owned nftables tables");
     const zones = hasZones ? "" : ", without connection tracking zones";
-    const detail = `it takes rules of the tier ${tier} alone${zones}: they stay when dns11 is killed${tier === "nft" ? " and has no keeper" : ""}`;
+    const detail = `supports only the rule backend ${backend}${zones}, whose rules stay when dns11 is killed${backend === "nft" ? " without a keeper" : ""}`;
     return finding(
       "kernel",
       "warning",
       detail,
-      "Linux 5.12 or later with nf_tables has rules that go with their process.",
+      "Use Linux 5.12 or later with nf_tables, whose rules disappear with their process.",
     );
   } catch (error) {
     return { ...faultFinding("kernel", error), state: "problem" };
   }
 }
 
-function hostFileFinding({ nameservers: named, invalid, uplinks }: HostServers): Finding {
-  const remedy = "Correct it, or give dns11 servers with --dns.";
+function hostFileFinding({ nameservers, invalid, uplinks }: HostServers): Finding {
+  const remedy = "Correct the file, or set upstream servers with dns11 run --dns.";
   if (invalid.length > 0) {
-    return finding("host-resolv-conf", "warning", `it names what is no address: ${invalid.join(", ")}`, remedy);
+    return finding("host-resolv-conf", "warning", `invalid nameserver ${invalid.join(", ")}`, remedy);
   }
-  if (named.length === 0) {
-    return finding("host-resolv-conf", "warning", "it names no server, so containers have none but their own", remedy);
+  if (nameservers.length === 0) {
+    return finding(
+      "host-resolv-conf",
+      "warning",
+      "no nameserver, so containers without --dns have no upstream server",
+      remedy,
+    );
   }
-  const behind = uplinks.length === 0 ? "" : `, behind which are ${uplinks.join(", ")}`;
-  return finding("host-resolv-conf", "ok", `names ${named.join(", ")}${behind}`);
+  const forwards = uplinks.length === 0 ? "" : `, which forwards to ${uplinks.join(", ")}`;
+  return finding("host-resolv-conf", "ok", `nameserver ${nameservers.join(", ")}${forwards}`);
 }
 
 async function readInstanceStatus(
@@ -155,34 +161,45 @@ async function readInstanceStatus(
 function runningFinding({ version, pid, since, isReady, engine, containers, keeper }: Status): Finding {
   const detail = `${version}, process ${pid}, since ${since}, ${keeperText(keeper)}`;
   if (engine?.isConnected === false) {
-    return finding("dns11", "warning", `${detail}; the engine is away from it, and last-known names answer`);
+    return finding(
+      "dns11",
+      "warning",
+      `${detail}; disconnected from the engine, so it answers with the last known container names`,
+    );
   }
   if (isReady && keeper.state === "away") {
-    const remedy = "Its log says why. Until there is one, a kill hands containers back one after the other.";
+    const remedy =
+      "See the log of dns11 for the cause. Without a keeper, containers are handed back one by one if dns11 is killed.";
     return finding("dns11", "warning", detail, remedy);
   }
   if (isReady) return finding("dns11", "ok", `${detail}, ready`);
-  const missing = containers.filter(({ state }) => state === "opening" || state === "verifying");
-  const names = missing.map(({ name }) => name).join(", ") || "the list of containers";
-  return finding("dns11", "warning", `${detail}, not ready yet: missing is ${names}`, "Wait a moment, and ask again.");
+  const pending = containers.filter(({ state }) => state === "opening" || state === "verifying");
+  const names = pending.map(({ name }) => name).join(", ") || "the container list";
+  return finding("dns11", "warning", `${detail}, not ready: waiting for ${names}`, RUN_AGAIN);
 }
 
 function keeperText({ state, pid }: Status["keeper"]): string {
-  if (state === "off") return "without a keeper";
-  return pid === null ? "its keeper is away" : `its keeper process ${pid}`;
+  if (state === "off") return "no keeper";
+  return pid === null ? "keeper not running" : `keeper process ${pid}`;
 }
 
 function noReplyFindings(error: unknown, folder: string): Finding[] {
   if (codeOf(error) === "CONTROL_PERMISSION") return [faultFinding("dns11", error)];
   const holder = lockHolder(folder);
   if (holder === "held") {
-    const detail = `a process holds its lock in ${folder}, but does not answer: ${reasonOf(error)}`;
-    const remedy = "It is starting, stopping or hung. If it stays so, end it: the kernel then removes its rules.";
+    const detail = `a process holds the lock in ${folder} but does not respond: ${reasonOf(error)}`;
+    const remedy =
+      "It is starting, stopping or hung. If this persists, kill the process; the kernel then removes its rules.";
     return [finding("dns11", "problem", detail, remedy)];
   }
-  const silent = finding("dns11", "warning", "none is running for this engine; Docker's own resolver answers", START);
-  if (holder === "none") return [silent];
-  return [silent, ...leftovers(folder)];
+  const notRunning = finding(
+    "dns11",
+    "warning",
+    "not running for this engine; containers use Docker's resolver",
+    START,
+  );
+  if (holder === "none") return [notRunning];
+  return [notRunning, ...leftovers(folder)];
 }
 
 function leftovers(folder: string): Finding[] {
@@ -191,13 +208,13 @@ function leftovers(folder: string): Finding[] {
     closeSync(openSync(socket, "r"));
     return [];
   } catch (error) {
-    // A socket cannot be opened, which says that it is there.
+    // ENXIO: the path is a socket, which cannot be opened as a file.
     if (codeOf(error) !== "ENXIO") return [];
-    return [finding("leftovers", "warning", `the socket ${socket}, with nobody behind it`, CLEAN_UP)];
+    return [finding("leftovers", "warning", `stale control socket ${socket}`, CLEAN_UP)];
   }
 }
 
-/** Whether somebody holds the lock of an instance, nobody does, or there never was one. */
+/** Whether a process holds the lock of an instance. */
 function lockHolder(folder: string): "held" | "free" | "none" {
   let lock;
   try {

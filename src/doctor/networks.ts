@@ -1,11 +1,11 @@
 /**
- * Networks: what the engine says of every network that containers are on, each asked for once.
+ * Networks: the engine's facts about every network that containers are on, each inspected once.
  */
 import type { ContainerFact, NetworkFact } from "../container/registry/fact.ts";
 import type { Engine } from "../container/watch/engine.ts";
 import { networkFact } from "../container/watch/translate.ts";
 
-/** By id. */
+/** By network id. */
 export async function readNetworks(
   facts: readonly ContainerFact[],
   engine: Pick<Engine, "network">,

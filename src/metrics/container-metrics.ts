@@ -1,11 +1,10 @@
 /**
- * WayCounts: what is counted on a container's way: what failed, what was made good, how late the engine's news were, and
- * what each container asked, also after it has gone. Numbers that never fall.
+ * ContainerMetrics: counters of attaching (failures, repairs, event lag) and of each container's queries, also after it has
+ * stopped. No counter ever decreases.
  */
 import { LIMITS } from "../base/limits.ts";
 import { Histogram } from "../base/lib/histogram.ts";
 
-/** As far as it is counted. */
 type State =
   | { readonly kind: "failed"; readonly code: string }
   | { readonly kind: "attached" | "closed" | "opening" | "verifying" };
@@ -25,18 +24,18 @@ const COUNTED = [
 type Counters = Readonly<Record<string, number>>;
 type Totals = Record<(typeof COUNTED)[number], number>;
 
-/** Whoever has no place of its own. No container is called like this: Docker's names begin with a letter or a digit. */
+/** The series of all containers without their own. No container has this name: Docker's names begin with a letter or digit. */
 const OTHERS = "(other)";
 
 export class ContainerMetrics {
   readonly attachFailures = new Map<string, number>();
-  /** Namespaces that are served again, by what they had failed with. */
+  /** Namespaces that are served again after a failure, by its code. */
   readonly repairs = new Map<string, number>();
   readonly eventLag = new Histogram(1);
   inspectFailures = 0;
   engineLosses = 0;
   readonly #failedWith = new Map<string, string>();
-  readonly #serving = new Map<Counters, string>();
+  readonly #live = new Map<Counters, string>();
   readonly #past = new Map<string, Totals>([[OTHERS, noTotals()]]);
   #containersMax: number;
 
@@ -44,7 +43,7 @@ export class ContainerMetrics {
     this.#containersMax = containersMax;
   }
 
-  /** From now on; whoever has a place keeps it, because a number may not fall. */
+  /** Sets the limit for new series. Existing ones stay, because a counter must not decrease. */
   setContainersMax(max: number): void {
     this.#containersMax = Math.min(max, LIMITS.meteredContainersMax);
   }
@@ -53,7 +52,7 @@ export class ContainerMetrics {
     return this.#containersMax > 0;
   }
 
-  /** Whether it is served again after it had failed. */
+  /** Counts a change of state; returns whether the container is served again after a failure. */
   onState(containerId: string, state: State): boolean {
     switch (state.kind) {
       case "failed":
@@ -73,42 +72,42 @@ export class ContainerMetrics {
     return false;
   }
 
-  /** Somebody is served: these counters grow from now on. */
+  /** Starts counting a container by its live counters. */
   startCounting(container: string, counters: Counters): void {
-    this.#serving.set(counters, this.#placeFor(container));
+    this.#live.set(counters, this.#seriesFor(container));
   }
 
-  /** They grow no longer. */
+  /** Stops counting live counters, and adds them to the totals of their series. */
   stopCounting(counters: Counters): void {
-    const place = this.#serving.get(counters);
-    if (place === undefined) return;
-    this.#serving.delete(counters);
-    addTo(this.#past.get(place) as Totals, counters);
+    const series = this.#live.get(counters);
+    if (series === undefined) return;
+    this.#live.delete(counters);
+    addTo(this.#past.get(series) as Totals, counters);
   }
 
-  /** What each container has asked so far; those without a place of their own together. */
+  /** The totals of each series. */
   containers(): [string, Totals][] {
-    const totals = new Map([...this.#past].map(([place, past]) => [place, { ...past }]));
-    for (const [counters, place] of this.#serving) addTo(totals.get(place) as Totals, counters);
-    return [...totals].map(([place, sum]) => [place, sum]);
+    const totals = new Map([...this.#past].map(([series, past]) => [series, { ...past }]));
+    for (const [counters, series] of this.#live) addTo(totals.get(series) as Totals, counters);
+    return [...totals].map(([series, sum]) => [series, sum]);
   }
 
-  #placeFor(container: string): string {
+  #seriesFor(container: string): string {
     if (this.#past.has(container)) return container;
-    // Beside the place for all others.
-    if (this.#past.size - 1 >= this.#containersMax && !this.#makeRoom()) return OTHERS;
+    // The series of all others does not count.
+    if (this.#past.size - 1 >= this.#containersMax && !this.#evictSeries()) return OTHERS;
     this.#past.set(container, noTotals());
     return container;
   }
 
-  /** Who has gone for longest gives its place up; what it asked is counted among the others'. */
-  #makeRoom(): boolean {
+  /** Adds the series of the container that stopped first to the series of all others. */
+  #evictSeries(): boolean {
     if (this.#containersMax === 0) return false;
-    const present = new Set(this.#serving.values());
-    for (const [place, past] of this.#past) {
-      if (place === OTHERS || present.has(place)) continue;
+    const present = new Set(this.#live.values());
+    for (const [series, past] of this.#past) {
+      if (series === OTHERS || present.has(series)) continue;
       addTo(this.#past.get(OTHERS) as Totals, past);
-      this.#past.delete(place);
+      this.#past.delete(series);
       return this.#past.size - 1 < this.#containersMax;
     }
     return false;

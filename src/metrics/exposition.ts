@@ -1,19 +1,19 @@
 /**
- * Exposition: what was counted, in the text format of Prometheus. The package is loaded when somebody asks for the first
- * time, and of it only what writes the text: the whole of it costs 12 MB, this part less than 2, and who never asks nothing.
+ * Exposition: the metrics in the Prometheus text format. The package is loaded at the first scrape, and only its part that
+ * formats the text: the whole package takes 12 MB, this part less than 2, and without a scrape nothing.
  */
 import { createRequire } from "node:module";
 
 import type { Registry } from "prom-client";
 
 export interface Sample {
-  /** Where it is not the family's: `_bucket`, `_sum` and `_count` of a histogram. */
+  /** If it differs from the family's name: `_bucket`, `_sum` and `_count` of a histogram. */
   readonly metricName?: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
 
-/** Everything of one name. */
+/** All samples of one metric name. */
 export interface Family {
   readonly name: string;
   readonly help: string;
@@ -30,7 +30,7 @@ export async function exposition(families: readonly Family[]): Promise<string> {
   const registry = new registries();
   for (const family of families) {
     if (family.values.length === 0) continue;
-    // A registry asks each of its metrics for its values; ours are there already.
+    // A registry collects the values of its metrics; ours are collected already.
     const metric: unknown = { ...family, get: async () => await Promise.resolve(family) };
     registry.registerMetric(metric as Parameters<Registry["registerMetric"]>[0]);
   }

@@ -1,7 +1,7 @@
 /**
- * Metrics: every family that is told, with its help text, read out of what is counted anyway. Names and labels are CoreDNS's
- * behind `dns11_` where they mean the same; the two that moby has proposed for its own resolver are told under moby's
- * names as well.
+ * Metrics: every metric family with its help text, computed from existing counters. Names and labels are those of CoreDNS,
+ * with the prefix `dns11_`, where the meaning is the same. Two families also have the names that moby has proposed for its
+ * own resolver.
  */
 import { createHash } from "node:crypto";
 
@@ -23,29 +23,29 @@ import type { SettingOrigins } from "../base/model/setting-origins.ts";
 import type { ContainerStatus } from "../api/status.ts";
 import type { ContainerMetrics } from "./container-metrics.ts";
 
-/** What can be read of a query's way at any time. */
+/** Current values of the cache and the upstream servers. */
 export interface QueryReadings {
   readonly entries: number;
   readonly bytes: number;
   readonly bytesMax: number;
-  /** The host's nameservers that were asked. */
+  /** The host's nameservers that were queried. */
   readonly nameservers: readonly { readonly server: string; readonly isUp: boolean }[];
 }
 
-/** What is read out; what is undefined does not exist yet. */
+/** The sources of all metrics; undefined ones do not exist yet. */
 export interface MetricsSource {
   readonly version: string;
   readonly settings: SettingOrigins;
   readonly reloads: { readonly done: number; readonly failed: number };
   readonly isReady: boolean;
-  /** How many files and sockets the process may have. */
+  /** The maximum number of file descriptors. */
   readonly descriptorsMax: number;
   readonly serving?: {
     readonly meter: Meter;
     readonly readings: QueryReadings;
     readonly counts: ContainerMetrics;
     readonly containers: readonly ContainerStatus[];
-    /** undefined where there is no engine. */
+    /** undefined without an engine. */
     readonly isConnected: boolean | undefined;
   };
 }
@@ -69,17 +69,17 @@ export function familiesOf(source: MetricsSource): Family[] {
 function processInfoFamilies({ version, settings, reloads, isReady }: MetricsSource): Family[] {
   const hash = createHash("sha512").update(JSON.stringify(settings)).digest("hex");
   return [
-    gauge("dns11_build_info", "Always 1; which dns11 this is, on which Node.", [
+    gauge("dns11_build_info", "Version of dns11 and of Node.js; always 1.", [
       sample(1, { version, node: process.versions.node }),
     ]),
-    gauge("dns11_ready", "1 from when every container was attached or refused once until the end begins.", [
+    gauge("dns11_ready", "1 once every container has been processed, until shutdown begins; otherwise 0.", [
       sample(Number(isReady)),
     ]),
-    counter("dns11_reloads_total", "Times that the settings were read again.", [sample(reloads.done)]),
-    counter("dns11_reload_failed_total", "Times that the settings could not be read again; the old ones stay.", [
+    counter("dns11_reloads_total", "Successful reloads of the settings.", [sample(reloads.done)]),
+    counter("dns11_reload_failed_total", "Failed reloads of the settings; the previous settings stay in effect.", [
       sample(reloads.failed),
     ]),
-    gauge("dns11_reload_version_info", "Always 1; the hash of the settings that count.", [
+    gauge("dns11_reload_version_info", "Hash of the effective settings; always 1.", [
       sample(1, { hash: "sha512", value: hash }),
     ]),
   ];
@@ -95,20 +95,20 @@ function queryFamilies(meter: Meter): Family[] {
   return [
     counter(
       "dns11_dns_requests_total",
-      "Queries of containers, by protocol, address family and type.",
+      "DNS queries of containers, by protocol, address family and type.",
       nonZero(requests),
     ),
     counter(
       "dns11_dns_responses_total",
-      "Answers to containers, by rcode.",
+      "DNS responses to containers, by rcode.",
       nonZero(RCODE_NAMES.map((rcode, index) => sample(meter.responses(index), { rcode }))),
     ),
-    histogram("dns11_dns_request_duration_seconds", "From a query's arrival to its answer.", [
+    histogram("dns11_dns_request_duration_seconds", "Time from the arrival of a query to its response.", [
       [{}, meter.durations, all],
     ]),
     histogram(
       "libnetwork_resolver_query_duration_seconds",
-      "The same by type, protocol and outcome, under the name that moby has proposed.",
+      "Time from the arrival of a query to its response, by type, protocol and outcome (the name that moby has proposed).",
       TYPE_NAMES.flatMap((qtype, type) =>
         PROTOCOLS.flatMap((proto, protocol) =>
           OUTCOMES.map((outcome, at): Row => {
@@ -117,13 +117,13 @@ function queryFamilies(meter: Meter): Family[] {
         ),
       ),
     ),
-    counter("dns11_dns_dropped_total", "What came and was no query that could be answered.", [
+    counter("dns11_dns_dropped_total", "Packets dropped because they are not valid queries.", [
       sample(meter.counts.dropped),
     ]),
-    counter("dns11_forward_max_concurrent_rejects_total", "Queries refused because too many were in flight.", [
+    counter("dns11_forward_max_concurrent_rejects_total", "Queries refused because too many queries were in flight.", [
       sample(meter.counts.refused),
     ]),
-    counter("dns11_panics_total", "Queries that laid bare a defect of dns11.", [sample(meter.counts.defects)]),
+    counter("dns11_panics_total", "Queries that caused an internal error of dns11.", [sample(meter.counts.defects)]),
   ];
 }
 
@@ -136,14 +136,14 @@ function upstreamFamilies(meter: Meter, { nameservers }: QueryReadings): Family[
   return [
     histogram(
       "dns11_proxy_request_duration_seconds",
-      "From a query to a nameserver to its answer, by nameserver and rcode.",
+      "Time from a query to an upstream server to its reply, by server and rcode.",
       servers.flatMap(([to, at]) =>
         RCODE_NAMES.map((rcode, result): Row => [{ to, rcode }, meter.upstream, seriesOf(at, result)]),
       ),
     ),
     counter(
       "dns11_proxy_failures_total",
-      "Queries to a nameserver that brought no answer, by nameserver and reason.",
+      "Queries to an upstream server without a reply, by server and reason.",
       nonZero(
         servers.flatMap(([to, at]) =>
           failures.map((reason, index) => {
@@ -155,7 +155,7 @@ function upstreamFamilies(meter: Meter, { nameservers }: QueryReadings): Family[
     ),
     histogram(
       "libnetwork_resolver_upstream_request_duration_seconds",
-      "Queries to nameservers by protocol and result, under the name that moby has proposed.",
+      "Time of queries to upstream servers, by protocol and result (the name that moby has proposed).",
       PROTOCOLS.flatMap((proto, protocol) =>
         RESULTS.map((result, index): Row => {
           return [{ proto, result }, meter.upstream, servers.map(([, at]) => upstreamSeries(at, protocol, index))];
@@ -164,7 +164,7 @@ function upstreamFamilies(meter: Meter, { nameservers }: QueryReadings): Family[
     ),
     gauge(
       "dns11_upstream_up",
-      "1 for a nameserver of the host's that answers, 0 for one that is down and asked last.",
+      "1 if a nameserver of the host is up, 0 if it is down and queried last.",
       nameservers.map(({ server, isUp }) => sample(Number(isUp), { to: server })),
     ),
   ];
@@ -172,21 +172,21 @@ function upstreamFamilies(meter: Meter, { nameservers }: QueryReadings): Family[
 
 function cacheFamilies({ cache }: Meter, { entries, bytes, bytesMax }: QueryReadings): Family[] {
   return [
-    counter("dns11_cache_hits_total", "Queries answered from kept replies: successes and denials.", [
+    counter("dns11_cache_hits_total", "Cache hits, by type: positive (success) or negative (denial) replies.", [
       sample(cache.hits, { type: "success" }),
       sample(cache.denials, { type: "denial" }),
     ]),
-    counter("dns11_cache_misses_total", "Queries for which no kept reply would do.", [sample(cache.misses)]),
-    counter("dns11_cache_served_stale_total", "Answers that were over and stood in for nameservers that failed.", [
+    counter("dns11_cache_misses_total", "Cache misses.", [sample(cache.misses)]),
+    counter("dns11_cache_served_stale_total", "Expired answers served because upstream servers failed.", [
       sample(cache.stale),
     ]),
-    counter("dns11_cache_prefetch_total", "Kept replies that were asked for anew before anybody waited.", [
-      sample(cache.prefetches),
+    counter("dns11_cache_prefetch_total", "Cache entries refreshed before they expired.", [sample(cache.prefetches)]),
+    counter("dns11_cache_evictions_total", "Cache entries evicted because the cache was full.", [
+      sample(cache.evictions),
     ]),
-    counter("dns11_cache_evictions_total", "Kept replies that had to make room.", [sample(cache.evictions)]),
-    gauge("dns11_cache_entries", "Replies that are kept.", [sample(entries)]),
-    gauge("dns11_cache_size_bytes", "What they take.", [sample(bytes)]),
-    gauge("dns11_cache_limit_bytes", "What they may take.", [sample(bytesMax)]),
+    gauge("dns11_cache_entries", "Number of cache entries.", [sample(entries)]),
+    gauge("dns11_cache_size_bytes", "Size of the cache in bytes.", [sample(bytes)]),
+    gauge("dns11_cache_limit_bytes", "Maximum size of the cache in bytes.", [sample(bytesMax)]),
   ];
 }
 
@@ -197,44 +197,46 @@ function containerFamilies(
   counts: ContainerMetrics,
   isConnected: boolean | undefined,
 ): Family[] {
-  const told = counts.hasContainerSeries ? counts.containers() : [];
+  const series = counts.hasContainerSeries ? counts.containers() : [];
   return [
     gauge(
       "dns11_containers",
-      "Running containers, by what dns11 does for them.",
+      "Running containers, by state.",
       STATES.map((state) => sample(containers.filter((one) => one.state === state).length, { state })),
     ),
     counter(
       "dns11_attach_failures_total",
-      "Times that a container was handed back to Docker's resolver or could not be attached, by code.",
+      "Containers handed back to Docker's resolver or not attached because of a failure, by code.",
       byCode(counts.attachFailures),
     ),
     counter(
       "dns11_rule_repairs_total",
-      "Containers that were attached again after that, by what had been wrong.",
+      "Containers attached again after a failure, by its code.",
       byCode(counts.repairs),
     ),
     gauge(
       "dns11_engine_connected",
-      "1 while the engine's events are followed.",
+      "1 while dns11 receives events from the engine; otherwise 0.",
       isConnected === undefined ? [] : [sample(Number(isConnected))],
     ),
-    counter("dns11_engine_losses_total", "Times that the engine's events were lost.", [sample(counts.engineLosses)]),
-    counter("dns11_inspect_failures_total", "Containers that could not be looked at; they are again, later.", [
+    counter("dns11_engine_losses_total", "Times that the event stream of the engine was lost.", [
+      sample(counts.engineLosses),
+    ]),
+    counter("dns11_inspect_failures_total", "Failed inspections of containers, which are retried later.", [
       sample(counts.inspectFailures),
     ]),
-    histogram("dns11_event_lag_seconds", "From an event of the engine's to what follows from it being done.", [
+    histogram("dns11_event_lag_seconds", "Time from an event of the engine until it has been processed.", [
       [{}, counts.eventLag, [0]],
     ]),
     counter(
       "dns11_container_requests_total",
-      "Queries of a container; those of containers without a series of their own are under other.",
-      told.map(([container, { queries }]) => sample(queries, { container })),
+      "Queries, by container; containers without their own series are counted as (other).",
+      series.map(([container, { queries }]) => sample(queries, { container })),
     ),
     counter(
       "dns11_container_answers_total",
-      "Where a container's queries got their answers.",
-      told.flatMap(([container, { local, cached, forwarded }]) => [
+      "Answered queries, by container and by the source of the answer.",
+      series.flatMap(([container, { local, cached, forwarded }]) => [
         sample(local, { container, by: "local" }),
         sample(cached, { container, by: "cache" }),
         sample(forwarded, { container, by: "upstream" }),
@@ -242,8 +244,8 @@ function containerFamilies(
     ),
     counter(
       "dns11_container_failures_total",
-      "What went wrong with a container's queries.",
-      told.flatMap(([container, { malformed, ignored, unsent, refused, failed }]) =>
+      "Failed queries, by container and by kind of failure.",
+      series.flatMap(([container, { malformed, ignored, unsent, refused, failed }]) =>
         Object.entries({ malformed, ignored, unsent, refused, failed }).map(([kind, value]) =>
           sample(value, { container, kind }),
         ),
@@ -253,14 +255,14 @@ function containerFamilies(
 }
 
 type Labels = Readonly<Record<string, string>>;
-/** The labels, and which series of the histogram they stand for. */
+/** Labels, and the series of the histogram that they select. */
 type Row = readonly [Labels, Histogram, readonly number[]];
 
 function sample(value: number, labels: Labels = {}): Sample {
   return { labels, value };
 }
 
-/** A series begins when there is something to tell; a family that has none yet begins with nothing. */
+/** Leaves out samples that are still zero. */
 function nonZero(samples: readonly Sample[]): Sample[] {
   return samples.filter(({ value }) => value > 0);
 }
@@ -280,8 +282,8 @@ function gauge(name: string, help: string, values: readonly Sample[]): Family {
 function histogram(name: string, help: string, rows: readonly Row[]): Family {
   const values = rows.flatMap(([labels, from, series]) => {
     const read = from.read(series);
-    const isTold = (read.atMost.at(-1) ?? 0) > 0 || Object.keys(labels).length === 0;
-    return isTold ? distribution(name, labels, read) : [];
+    const isShown = (read.atMost.at(-1) ?? 0) > 0 || Object.keys(labels).length === 0;
+    return isShown ? distribution(name, labels, read) : [];
   });
   return { name, help, type: "histogram", values };
 }

@@ -1,25 +1,30 @@
 /**
- * What every process tells of itself to Prometheus, by the names that all its clients use. Read when asked, from /proc.
+ * ProcessMetrics: the standard process metrics of Prometheus clients, read from /proc at each scrape.
  */
 import { readFileSync, readdirSync } from "node:fs";
 
 import type { Family } from "./exposition.ts";
 
 const USEC = 1_000_000;
-/** Once: what is computed at each scrape moves with the clock, and would look like a restart. */
+/** Computed only once: a value that moves with the clock would look like a restart. */
 const START_SECONDS = Date.now() / 1_000 - process.uptime();
 
 export function processFamilies(descriptorsMax: number): Family[] {
   const { user, system } = process.cpuUsage();
   return [
-    one("process_cpu_seconds_total", "counter", "Time of the processor that was spent.", (user + system) / USEC),
-    one("process_resident_memory_bytes", "gauge", "Memory that the process has.", process.memoryUsage.rss()),
-    one("process_start_time_seconds", "gauge", "When the process began, since 1970.", START_SECONDS),
-    one("process_open_fds", "gauge", "Files and sockets that are open.", readdirSync("/proc/self/fd").length),
+    one("process_cpu_seconds_total", "counter", "Total user and system CPU time in seconds.", (user + system) / USEC),
+    one("process_resident_memory_bytes", "gauge", "Resident memory size in bytes.", process.memoryUsage.rss()),
+    one(
+      "process_start_time_seconds",
+      "gauge",
+      "Start time of the process since the Unix epoch in seconds.",
+      START_SECONDS,
+    ),
+    one("process_open_fds", "gauge", "Number of open file descriptors.", readdirSync("/proc/self/fd").length),
     ...(Number.isFinite(descriptorsMax)
-      ? [one("process_max_fds", "gauge", "Files and sockets that may be open.", descriptorsMax)]
+      ? [one("process_max_fds", "gauge", "Maximum number of open file descriptors.", descriptorsMax)]
       : []),
-    one("process_threads", "gauge", "Threads of the process.", threads()),
+    one("process_threads", "gauge", "Number of threads.", threads()),
   ];
 }
 

@@ -42,7 +42,7 @@ for (const client of CLIENTS) {
     const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
     const { code, stdout } = await docker(client, ["help"]);
     assert.equal(code, 0);
-    assert.match(stdout, /^ +dns\* +The resolver of 127\.0\.0\.11, outside dockerd/m);
+    assert.match(stdout, /^ +dns\* +DNS resolver for containers, outside dockerd/m);
     const info = await docker(client, ["-H", engine.host, "info", "--format", "{{json .ClientInfo.Plugins}}"]);
     const plugins = JSON.parse(info.stdout) as { Name: string; Version: string; Err?: unknown }[];
     const plugin = plugins.find(({ Name }) => Name === "dns");

@@ -166,7 +166,10 @@ test("a cache for which the machine has no room is told, at the start and at SIG
   {
     await using instance = await startDns11(engine, options);
     write(path, large);
-    await reloaded(instance, /[Nn]ot enough memory for a cache of 4096 MiB.*reload failed, keeping the previous settings/);
+    await reloaded(
+      instance,
+      /[Nn]ot enough memory for a cache of 4096 MiB.*reload failed, keeping the previous settings/,
+    );
     assert.deepEqual(await whoAnswers(web, "corp.ok.test"), ["corp"]);
     assert.equal((await instance.status()).settings["cache.size"]?.source, "default");
   }

@@ -1,4 +1,4 @@
-// Attacks from beside the containers: connections of a local user, and containers that come and go.
+// Attacks from outside the containers: a local user's connections, and containers that come and go.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -26,7 +26,7 @@ async function holdPages(rig: Rig): Promise<void> {
       }
       for (const path of ["/health", "/metrics"]) assert.equal((await page(address, path)).status, 200, word);
     }
-    // As fast as it goes.
+    // As fast as possible.
     const pages = await Promise.allSettled(Array.from({ length: 300 }, async () => await page(address, "/metrics")));
     assert.ok(pages.some(({ status }) => status === "fulfilled"));
   } finally {
@@ -35,7 +35,7 @@ async function holdPages(rig: Rig): Promise<void> {
   assert.equal((await page(address, "/health")).status, 200);
 }
 
-// Each asks while it lives, also in the moment of its end.
+// Each sends queries for as long as it lives, also while it ends.
 async function comeAndGo(rig: Rig): Promise<void> {
   const run = async (index: number): Promise<string> => {
     const script = `for i in 1 2 3 4 5 6; do nslookup churn${index} 127.0.0.11 >/dev/null & nslookup n${4_000_000 + index}.ok.test 127.0.0.11 >/dev/null & done; sleep 0.1`;
@@ -52,6 +52,6 @@ async function comeAndGo(rig: Rig): Promise<void> {
 }
 
 export const BESIDE: readonly Attack[] = [
-  { title: "connections to the pages, held by a local user", act: holdPages },
-  { title: "containers that come and go while they ask", act: comeAndGo },
+  { title: "a local user holds connections to the metrics server open", act: holdPages },
+  { title: "containers that come and go while they send queries", act: comeAndGo },
 ];

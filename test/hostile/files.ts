@@ -1,5 +1,5 @@
-// Attacks by what stands where a file is read, on an engine that is served already; that dns11 starts beside them, and what
-// forged lists do on each engine, is in test/docker/hostile-files.test.ts.
+// Attacks with special files in place of files that dns11 reads, while dns11 is running. Its start with such files, and forged
+// lists on each engine, are tested in test/docker/hostile-files.test.ts.
 
 import assert from "node:assert/strict";
 import { truncateSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import type { Attack, Rig } from "./rig.ts";
 
 const HUGE_BYTES = 4e9;
 
-// Each time that it has another name it is inspected, and its file looked at.
+// After every rename dns11 inspects the container and reads its file.
 async function lookedAt(rig: Rig, container: Container, name: string): Promise<void> {
   await rig.engine.docker("rename", container.id, name);
   await waitFor("the new name", async () => await rig.instance.container(name));
@@ -21,17 +21,17 @@ async function lookedAt(rig: Rig, container: Container, name: string): Promise<v
 
 async function lease(rig: Rig): Promise<void> {
   const lessee = await rig.addAttacker({ name: "lessee" });
-  const script = `echo $$ >/tmp/pid; exec ${rig.node.command("support/asking/lease-main.js").join(" ")} /etc/resolv.conf >/tmp/said`;
+  const script = `echo $$ >/tmp/pid; exec ${rig.node.command("support/asking/lease-main.js").join(" ")} /etc/resolv.conf >/tmp/report`;
   await rig.engine.docker("exec", "--detach", "lessee", "sh", "-c", script);
   await waitFor("the lease", async () =>
-    (await lessee.exec("cat", ["/tmp/said"])).stdout.includes("held") ? true : undefined,
+    (await lessee.exec("cat", ["/tmp/report"])).stdout.includes("held") ? true : undefined,
   );
   for (const name of ["lessee-2", "lessee-3"]) await lookedAt(rig, lessee, name);
   assert.deepEqual(dataOf(await dig(lessee, "lessee-3")), [lessee.address("attackers")]);
   await lessee.exec("sh", ["-c", "kill -9 $(cat /tmp/pid)"]);
 }
 
-// A pipe that nobody writes into, a device that never ends, a file of four gigabytes and one that grows while it is read.
+// A pipe without a writer, a device without an end, a 4 GB file, and one that grows while it is read.
 async function replace(rig: Rig): Promise<void> {
   const pipe = join(rig.engine.folder, "pipe");
   const huge = join(rig.engine.folder, "huge");
@@ -56,5 +56,5 @@ async function replace(rig: Rig): Promise<void> {
 
 export const FILES: readonly Attack[] = [
   { title: "a lease on its resolv.conf", act: lease },
-  { title: "pipes, devices and endless files in the place of resolv.conf and hosts", act: replace },
+  { title: "pipes, devices and endless files as resolv.conf and hosts", act: replace },
 ];

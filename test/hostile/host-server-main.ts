@@ -1,6 +1,6 @@
-// The host's name server: it knows nN.ok.test (10.0.0.0 + N) and a few other names below ok.test, and hands whatever is
-// asked below the zones of attackers to their own servers, from which it brings back every octet: as many routers do.
-// Arguments: its address, and ZONE=ADDRESS for each attacker. It ends with the pipe to the test.
+// The host's nameserver: it resolves nN.ok.test (10.0.0.0 + N) and a few other names below ok.test. It forwards queries for the
+// attackers' zones to their servers and relays the replies unchanged, as many routers do. Arguments: its address, and
+// ZONE=ADDRESS for each attacker. It exits when the pipe to the test closes.
 
 import { createSocket } from "node:dgram";
 import { type Socket, connect, createServer } from "node:net";
@@ -70,7 +70,7 @@ const server = createServer((connection) => {
   });
 });
 
-// What the attacker's server writes goes on as it came, and so does its end. One client asks for one attacker's names.
+// Relays bytes and the end of the stream unchanged. Each client queries the names of one attacker only.
 function relayFor(connection: Socket, attacker: string): Socket {
   const relay = connect(53, attacker);
   relay.on("error", () => connection.destroy());
@@ -80,7 +80,7 @@ function relayFor(connection: Socket, attacker: string): Socket {
 }
 
 await new Promise<void>((resolve) => socket.bind(53, address, resolve));
-// As much as it may; a container of a test asks faster than one process answers.
+// As large as permitted: the test's containers query faster than one process answers.
 socket.setRecvBufferSize(RECEIVE_BYTES);
 await new Promise<void>((resolve) => server.listen(53, address, resolve));
 console.log("ready");

@@ -1,4 +1,4 @@
-// Owns the host's name server of the hostile tests; see host-server-main.ts.
+// HostServer: the host's nameserver in the hostile tests; see host-server-main.ts.
 
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";

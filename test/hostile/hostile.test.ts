@@ -1,9 +1,9 @@
 /**
- * Containers that mean harm, one attack after the other on one engine. All the while a container on another network asks a
- * hundred names a second. It gets every answer that Docker's resolver would have given it, and the right one; and dns11 stays
- * the same process, within its bounds of memory, descriptors and log.
+ * Malicious containers: one attack after the other on one engine, while a container on another network sends a hundred queries a
+ * second. That container must lose no more answers than with Docker's resolver, and get no wrong one. dns11 must not restart,
+ * and must stay within its limits for memory, descriptors and log lines.
  *
- * DNS11_ATTACK=words runs those with the words in their title; DNS11_PROGRAM=path runs another build, to see what it does.
+ * DNS11_ATTACK=words runs the attacks with these words in their title; DNS11_PROGRAM=path runs another build, to compare.
  */
 import { after, before, test } from "node:test";
 
@@ -39,4 +39,4 @@ for (const attack of ATTACKS) {
   test(attack.title, async (context) => context.diagnostic(await rig.under(attack)));
 }
 
-test("when the attackers are gone, nothing of them is left", async () => await rig.endAttackers());
+test("after the attackers are gone, their resources are released", async () => await rig.endAttackers());

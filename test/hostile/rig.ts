@@ -1,6 +1,6 @@
-// Owns the field of the hostile tests: one engine with two networks; attackers on the one, containers without any
-// capability whose programs run inside of them; victims on the other. One victim is served by dns11, the other one is left
-// to Docker's own resolver and asks the same, so that what an attack does to the machine is not held against dns11.
+// Rig: the setup of the hostile tests, one engine with two networks. On one are the attackers, containers without capabilities
+// that run the attack programs. On the other are two victims: one is served by dns11; the other uses Docker's resolver and sends
+// the same queries, so that the load of an attack on the host is not blamed on dns11.
 
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
@@ -13,45 +13,45 @@ import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type InsideNode, insideNode } from "../support/engine/inside-node.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
-import type { Deed } from "./inside/attacker-main.ts";
+import type { AttackProgram } from "./inside/attacker-main.ts";
 import { HostServer } from "./host-server.ts";
-import { type Stretch, Victim } from "./victim.ts";
+import { type Period, Victim } from "./victim.ts";
 
 export type Attack = {
   readonly title: string;
-  // What it does from the first attack on, beside all others.
+  // Starts before the first attack and runs beside all others.
   readonly begin?: (rig: Rig) => void;
-  // Does its worst, and throws where it could not be done, or where its own target shows that it worked.
+  // Runs the attack. Throws if the attack could not run, or if its specific target was hit.
   readonly act: (rig: Rig) => Promise<void>;
 };
 
 const NO_RIGHTS: readonly string[] = ["--cap-drop=ALL", "--security-opt=no-new-privileges"];
 const HOSTS = "127.0.0.1";
 const ATTACKERS = "10.77.0.0/24";
-/** Where the host's server finds the servers of the attackers' zones. */
+/** The servers of the attackers' zones, to which the host's server forwards. */
 const ZONES = { "evil.test": "10.77.0.66", "loop.test": "10.77.0.67" };
-/** For /proc/PID/clear_refs: the most that was resident is what is resident now. */
+/** For /proc/PID/clear_refs: resets the peak resident size. */
 const FORGET_PEAK = "5";
-const DEED_MS_MAX = 150_000;
+const PROGRAM_MS_MAX = 150_000;
 const SEEN_MS_LEAST = 1_000;
 const ASKED_LEAST = 60;
 
 const MIB = 1024 * 1024;
 const CACHE_MIB = 2;
 /**
- * What dns11 may take more than at rest. The cache; what two attackers' shares let them fill, each byte twice, for it is
- * copied on its way; and the heap, which is collected when it has grown by half, with buffers that wait for that.
+ * How much more memory dns11 may use than at rest: the cache; the shares of two attackers, counted twice because data is copied;
+ * and the heap, which is collected only when it has grown by half, with the buffers that wait for that.
  */
 const MEMORY_BYTES = CACHE_MIB * MIB + 2 * 2 * (LIMITS.forwardBytes.each + LIMITS.streamBytes.each) + 96 * MIB;
-/** Of the attackers' shares, and what the victim's own server takes. */
+/** The attackers' shares, and the victim's own server. */
 const DESCRIPTORS = 3 * (LIMITS.clientStreams.each + LIMITS.upstreamStreams.each + LIMITS.upstreamSocketsOwn.each) + 32;
-/** Sockets to the host's server are exchanged for others now and then, and those that leave wait for late replies. */
+/** Sockets to the host's server are replaced now and then; the old ones stay open for late replies. */
 const DESCRIPTORS_COMING_AND_GOING = 3 * LIMITS.upstreamSockets;
-/** Lines that one attack may bring into the log: as many as a few subjects may have, and far from one a packet. */
+/** Log lines that one attack may cause: the allowance of a few subjects, far below one line per packet. */
 const LOG_LINES = 60;
 /**
- * Of a thousand questions that were answered under attack so many may be lost beyond what Docker's resolver loses: on a
- * machine whose processors are all busy a datagram may find a socket full.
+ * Queries per thousand that may be lost beyond what Docker's resolver loses: while all CPUs are busy, a datagram may find a
+ * socket buffer full.
  */
 const LOST_OF_THOUSAND = 2;
 
@@ -62,14 +62,14 @@ type Parts = {
   readonly config: string;
   readonly web: Container;
   readonly served: Container;
-  readonly left: Container;
+  readonly control: Container;
 };
 
 export class Rig implements AsyncDisposable {
   readonly #parts: Parts;
   readonly #victims: readonly Victim[];
   readonly #attackers = new Map<string, Container>();
-  readonly #begun = new Map<Deed, Promise<Record<string, number>>>();
+  readonly #begun = new Map<AttackProgram, Promise<Record<string, number>>>();
   #instance: Dns11;
   #restingBytes = 0;
   #restingDescriptors = 0;
@@ -78,7 +78,7 @@ export class Rig implements AsyncDisposable {
     this.#parts = parts;
     this.#instance = instance;
     const web = parts.web.address("victims");
-    this.#victims = [new Victim(parts.served, web, 0), new Victim(parts.left, web, 500_000)];
+    this.#victims = [new Victim(parts.served, web, 0), new Victim(parts.control, web, 500_000)];
   }
 
   static async start(): Promise<Rig> {
@@ -99,11 +99,11 @@ export class Rig implements AsyncDisposable {
     const web = await runContainer(engine, { name: "web", networks: ["victims"] });
     const served = await runContainer(engine, { name: "served", networks: ["victims"] });
     const labels = { "io.dns11.enable": "false" };
-    const left = await runContainer(engine, { name: "left", networks: ["victims"], labels });
+    const control = await runContainer(engine, { name: "control", networks: ["victims"], labels });
     const config = join(engine.folder, "dns11.yaml");
     writeFileSync(config, `version: 1\ncache:\n  size: ${CACHE_MIB}MiB\n`);
     const instance = await startServing(engine, config);
-    const rig = new Rig({ engine, server, node, config, web, served, left }, instance);
+    const rig = new Rig({ engine, server, node, config, web, served, control }, instance);
     try {
       await rig.#settle();
       return rig;
@@ -129,8 +129,8 @@ export class Rig implements AsyncDisposable {
     return this.#instance;
   }
 
-  // Two whose server is the host's, and who answer for a zone; one whose server is its own; one that may change the
-  // rules of its namespace.
+  // `plain` and `looper` use the host's server, and serve a zone; `chooser` uses its own server; `admin` may change the rules of
+  // its namespace.
   get plain(): Container {
     return this.#attacker("plain");
   }
@@ -147,7 +147,7 @@ export class Rig implements AsyncDisposable {
     return this.#attacker("admin");
   }
 
-  // What is needed to run the attackers' programs in a container.
+  // Docker arguments to run the attack programs in a container.
   get attackerArgs(): readonly string[] {
     return [...NO_RIGHTS, ...this.node.args];
   }
@@ -164,61 +164,67 @@ export class Rig implements AsyncDisposable {
     return container;
   }
 
-  // What it said that it did.
-  async deed(container: Container, deed: Deed, ...amounts: readonly number[]): Promise<Record<string, number>> {
+  // Runs an attack program and returns its report.
+  async run(
+    container: Container,
+    program: AttackProgram,
+    ...amounts: readonly number[]
+  ): Promise<Record<string, number>> {
     const [command = "", ...args] = this.node.command("hostile/inside/attacker-main.js");
-    const result = await container.exec(command, [...args, deed, ...amounts.map(String)], { timeoutMs: DEED_MS_MAX });
-    return JSON.parse(stdoutOf(result, deed)) as Record<string, number>;
+    const result = await container.exec(command, [...args, program, ...amounts.map(String)], {
+      timeoutMs: PROGRAM_MS_MAX,
+    });
+    return JSON.parse(stdoutOf(result, program)) as Record<string, number>;
   }
 
-  // One that takes its time, while others go on; what it said is told by the second one.
-  begin(container: Container, deed: Deed, ...amounts: readonly number[]): void {
-    const said = this.deed(container, deed, ...amounts);
-    // Awaited when it is asked for.
-    said.catch(() => undefined);
-    this.#begun.set(deed, said);
+  // Starts a long attack in the background; ended() returns its report.
+  begin(container: Container, program: AttackProgram, ...amounts: readonly number[]): void {
+    const report = this.run(container, program, ...amounts);
+    // ended() awaits it.
+    report.catch(() => undefined);
+    this.#begun.set(program, report);
   }
 
-  async ended(deed: Deed): Promise<Record<string, number>> {
-    return (await this.#begun.get(deed)) ?? {};
+  async ended(program: AttackProgram): Promise<Record<string, number>> {
+    return (await this.#begun.get(program)) ?? {};
   }
 
-  // In the namespace of the one with NET_ADMIN, with no more rights than it has, by the machine's programs.
+  // Runs a host program in the namespace of `admin`, with NET_ADMIN only.
   async administer(command: string, args: readonly string[], input?: string): Promise<string> {
     const rights = ["--bounding-set=-all,+net_admin", "--no-new-privs", command, ...args];
-    return stdoutOf(await this.admin.enter("setpriv", rights, { input, timeoutMs: DEED_MS_MAX }), command);
+    return stdoutOf(await this.admin.enter("setpriv", rights, { input, timeoutMs: PROGRAM_MS_MAX }), command);
   }
 
-  // What is to be told of it; throws where the attack has harmed anybody but the attacker.
+  // Runs an attack and returns a summary. Throws if it harmed anything but the attacker.
   async under({ act }: Attack): Promise<string> {
-    // Whatever an attack before this one has ended, this one is seen by itself.
+    // If an earlier attack ended dns11, start it again so that this one is judged by itself.
     if (!this.#instance.isRunning) await this.#startAgain();
     const { pid, log } = this.#instance;
-    await this.#stretches();
+    await this.#endPeriods();
     writeFileSync(`/proc/${pid}/clear_refs`, FORGET_PEAK);
     const [acted] = await Promise.allSettled([act(this), pause(SEEN_MS_LEAST)]);
     assert.ok(this.#instance.isRunning, `dns11 ended: ${tailOf(this.#instance.log)}`);
     const peak = memoryOf(pid, "VmHWM");
     const descriptors = descriptorsOf(pid);
-    const [served, left] = await this.#stretches();
+    const [served, control] = await this.#endPeriods();
     const lines = this.#instance.log.slice(log.length).split("\n").length - 1;
-    const said = [
-      `asked ${served.asked}, lost ${served.lost} (left to Docker: ${left.lost})`,
+    const report = [
+      `asked ${served.asked}, lost ${served.lost} (control to Docker: ${control.lost})`,
       `${mib(peak)} MiB (at rest ${mib(this.#restingBytes)})`,
       `${descriptors} descriptors, ${lines} lines`,
     ].join("; ");
-    assert.equal(served.wrong, 0, `${said}: ${served.examples.join("; ")}`);
-    assert.ok(served.lost <= left.lost + tolerated(served), `${said}: ${served.examples.join("; ")}`);
-    assert.ok(served.asked >= ASKED_LEAST, said);
+    assert.equal(served.wrong, 0, `${report}: ${served.examples.join("; ")}`);
+    assert.ok(served.lost <= control.lost + tolerated(served), `${report}: ${served.examples.join("; ")}`);
+    assert.ok(served.asked >= ASKED_LEAST, report);
     assert.equal((await this.#instance.status()).pid, pid);
-    assert.ok(peak <= this.#restingBytes + MEMORY_BYTES, said);
-    assert.ok(descriptors <= this.#restingDescriptors + DESCRIPTORS, said);
-    assert.ok(lines <= LOG_LINES, `${said}: ${tailOf(this.#instance.log)}`);
+    assert.ok(peak <= this.#restingBytes + MEMORY_BYTES, report);
+    assert.ok(descriptors <= this.#restingDescriptors + DESCRIPTORS, report);
+    assert.ok(lines <= LOG_LINES, `${report}: ${tailOf(this.#instance.log)}`);
     if (acted?.status === "rejected") throw acted.reason;
-    return said;
+    return report;
   }
 
-  // Nothing of the attackers is left in dns11 when they are gone.
+  // Removes the attackers and waits until dns11 has released their resources.
   async endAttackers(): Promise<void> {
     for (const attacker of this.#attackers.values()) await attacker.remove();
     this.#attackers.clear();
@@ -248,10 +254,10 @@ export class Rig implements AsyncDisposable {
     return found;
   }
 
-  async #stretches(): Promise<[Stretch, Stretch]> {
-    const [served, left] = await Promise.all(this.#victims.map(async (victim) => await victim.stretch()));
-    if (served === undefined || left === undefined) throw new Error("there are two victims");
-    return [served, left];
+  async #endPeriods(): Promise<[Period, Period]> {
+    const [served, control] = await Promise.all(this.#victims.map(async (victim) => await victim.period()));
+    if (served === undefined || control === undefined) throw new Error("there are two victims");
+    return [served, control];
   }
 
   async #startAgain(): Promise<void> {
@@ -259,11 +265,11 @@ export class Rig implements AsyncDisposable {
     this.#instance = await startServing(this.engine, this.#parts.config);
   }
 
-  // At rest is when both victims have got all their answers for a while, and before there is any attacker.
+  // Measures the resting state: both victims get all answers, and there are no attackers yet.
   async #settle(): Promise<void> {
     const look = async (): Promise<true | undefined> => {
       await pause(SEEN_MS_LEAST);
-      const all = await this.#stretches();
+      const all = await this.#endPeriods();
       return all.every(({ lost, wrong, asked }) => lost + wrong === 0 && asked > ASKED_LEAST) ? true : undefined;
     };
     await waitFor("the victims to get their answers", look, { timeoutMs: 60_000 });
@@ -292,7 +298,7 @@ function descriptorsOf(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length;
 }
 
-function tolerated({ asked }: Stretch): number {
+function tolerated({ asked }: Period): number {
   return Math.ceil((asked * LOST_OF_THOUSAND) / 1000);
 }
 

@@ -1,4 +1,4 @@
-// Attacks by whoever may change the rules of its namespace, and by very many sockets, which anybody may make.
+// Attacks with rules, by a container that may change those of its namespace, and with very many sockets, which any may open.
 
 import assert from "node:assert/strict";
 
@@ -11,7 +11,7 @@ import type { Attack, Rig } from "./rig.ts";
 const RULES = 20_000;
 const SOCKETS = 200_000;
 const SOCKETS_EACH = 19_000;
-/** What leads its queries away from us, into nothing or to itself, before or after our rules. */
+/** Rules that drop or redirect the container's queries, before or after our rules. */
 const IN_THE_WAY: readonly string[] = [
   "table ip a { chain c { type filter hook output priority -400; udp dport 53 drop; tcp dport 53 drop; }; }",
   "table ip a { chain c { type nat hook output priority -150; udp dport 53 dnat to 127.0.0.1:5354; }; }",
@@ -27,7 +27,7 @@ async function withManyRules(rig: Rig): Promise<void> {
     ["-f", "-"],
     `table ip many { chain c { type filter hook output priority 10; ${many.join("; ")}; }; }`,
   );
-  // It is handed back, looked at for what is in the way, and attached anew, all with these rules there.
+  // With these rules present the container is handed back, diagnosed and attached again.
   await handedBack(rig);
   await rig.administer("nft", ["delete", "table", "ip", "many"]);
 }
@@ -35,7 +35,7 @@ async function withManyRules(rig: Rig): Promise<void> {
 async function obstructed(rig: Rig, rules: string): Promise<void> {
   await rig.administer("nft", ["-f", "-"], rules);
   const name = /^table ip (\S+)/.exec(rules)?.[1] ?? "";
-  // For as long as whoever is told of changes waits until there are no more.
+  // Longer than dns11 waits for a burst of rule changes to end.
   await pause(4 * LIMITS.verifyQuietMs);
   await rig.administer("nft", ["delete", "table", "ip", name]);
   await rig.instance.waitFor("admin", "attached");
@@ -53,7 +53,7 @@ async function obstruct(rig: Rig): Promise<void> {
   assert.deepEqual(dataOf(await dig(rig.admin, "admin")), [rig.admin.address("attackers")]);
 }
 
-// As fast as it goes: each is a change that dns11 is told of.
+// As fast as possible; the kernel notifies dns11 of every change.
 async function flush(rig: Rig): Promise<void> {
   const changes = Array.from({ length: 300 }, (_, index) =>
     index % 2 === 0 ? "add table ip flapping\n" : "delete table ip flapping\n",
@@ -67,11 +67,11 @@ async function flush(rig: Rig): Promise<void> {
   assert.deepEqual(dataOf(await dig(rig.admin, "admin")), [rig.admin.address("attackers")]);
 }
 
-// Rules and sockets of others can be in the way of nobody else; the namespace itself is attached anew beside them.
+// They must not affect other containers, and the namespace itself must attach again with all of them open.
 async function withManySockets(rig: Rig): Promise<void> {
   const count = Math.ceil(SOCKETS / SOCKETS_EACH);
   const made = Promise.all(
-    Array.from({ length: count }, async (_, index) => await rig.deed(rig.admin, "manySockets", SOCKETS_EACH, index)),
+    Array.from({ length: count }, async (_, index) => await rig.run(rig.admin, "manySockets", SOCKETS_EACH, index)),
   );
   made.catch(() => undefined);
   try {
@@ -92,15 +92,15 @@ async function socketsOf(rig: Rig): Promise<number> {
 
 async function grab(rig: Rig): Promise<void> {
   const { ports } = await rig.instance.waitFor("plain", "attached");
-  assert.deepEqual(await rig.deed(rig.plain, "grabbedPorts", ports?.udp ?? 0), { udp: 0, tcp: 1 });
-  assert.deepEqual(await rig.deed(rig.plain, "grabbedPorts", ports?.tcp ?? 0), { udp: 1, tcp: 0 });
+  assert.deepEqual(await rig.run(rig.plain, "grabbedPorts", ports?.udp ?? 0), { udp: 0, tcp: 1 });
+  assert.deepEqual(await rig.run(rig.plain, "grabbedPorts", ports?.tcp ?? 0), { udp: 1, tcp: 0 });
   assert.deepEqual(dataOf(await dig(rig.plain, "plain")), [rig.plain.address("attackers")]);
 }
 
 export const RULES_AND_SOCKETS: readonly Attack[] = [
-  { title: "rules in the way of its own queries", act: obstruct },
-  { title: `${RULES} rules, looked at when something is in the way`, act: withManyRules },
-  { title: "flushed rules and connections, again and again", act: flush },
+  { title: "rules that block the container's own queries", act: obstruct },
+  { title: `${RULES} rules, which dns11 reads to diagnose a blocked query`, act: withManyRules },
+  { title: "rules and conntrack entries flushed again and again", act: flush },
   { title: `${SOCKETS} sockets`, act: withManySockets },
-  { title: "sockets that want the address of ours", act: grab },
+  { title: "sockets bound to the ports of dns11", act: grab },
 ];

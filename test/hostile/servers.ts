@@ -1,4 +1,4 @@
-// Attacks by name servers: those that a container chose with --dns, and those of a zone, behind the host's server.
+// Attacks by nameservers: those that a container set with --dns, and those of a zone behind the host's server.
 
 import assert from "node:assert/strict";
 
@@ -11,30 +11,30 @@ import { WORLD } from "./world.ts";
 
 const TRUE_TARGET = (WORLD.addressOf(WORLD.target) ?? Buffer.alloc(0)).join(".");
 
-// By the server of its own, and by that of its zone behind the host's.
-async function byBoth(rig: Rig, deed: "fatalReplies" | "spoiltReplies", amount: number): Promise<void> {
+// By a container's own server, and by the server of its zone behind the host's.
+async function byBoth(rig: Rig, program: "fatalReplies" | "malformedReplies", amount: number): Promise<void> {
   for (const attacker of [rig.chooser, rig.plain]) {
-    const said = await rig.deed(attacker, deed, amount);
-    assert.ok((said["served"] ?? 0) >= amount / 2, `the server was asked: ${JSON.stringify(said)}`);
+    const report = await rig.run(attacker, program, amount);
+    assert.ok((report["served"] ?? 0) >= amount / 2, `the server was queried: ${JSON.stringify(report)}`);
   }
 }
 
 async function truncate(rig: Rig): Promise<void> {
-  const said = await rig.deed(rig.chooser, "truncatedReplies", 6_000);
-  const { served = 0, accepted = 0, timeWait = 0, seconds = 0 } = said;
-  assert.ok(served >= 2_000, JSON.stringify(said));
-  assert.ok(accepted > 0, "it came by TCP");
+  const report = await rig.run(rig.chooser, "truncatedReplies", 6_000);
+  const { served = 0, accepted = 0, timeWait = 0, seconds = 0 } = report;
+  assert.ok(served >= 2_000, JSON.stringify(report));
+  assert.ok(accepted > 0, "dns11 retried over TCP");
   const { burst, perSecond } = LIMITS.upstreamConnects;
-  assert.ok(accepted <= burst + perSecond * (seconds + 1), `connections are used again: ${JSON.stringify(said)}`);
-  // A port is taken for a minute.
-  assert.ok(timeWait <= burst + perSecond * 60, JSON.stringify(said));
+  assert.ok(accepted <= burst + perSecond * (seconds + 1), `connections are reused: ${JSON.stringify(report)}`);
+  // TIME_WAIT keeps a port for a minute.
+  assert.ok(timeWait <= burst + perSecond * 60, JSON.stringify(report));
 }
 
 async function poison(rig: Rig): Promise<void> {
-  const said = await rig.deed(rig.plain, "liesAboutOthers", 120);
-  assert.ok((said["served"] ?? 0) >= 100, `the lies were told: ${JSON.stringify(said)}`);
-  assert.ok((said["believed"] ?? 0) > 0, JSON.stringify(said));
-  assert.equal(said["others"], 0, JSON.stringify(said));
+  const report = await rig.run(rig.plain, "forgedRecords", 120);
+  assert.ok((report["served"] ?? 0) >= 100, `the false replies were sent: ${JSON.stringify(report)}`);
+  assert.ok((report["believed"] ?? 0) > 0, JSON.stringify(report));
+  assert.equal(report["others"], 0, JSON.stringify(report));
   for (const asker of [rig.served, rig.plain]) {
     for (const transport of ["+notcp", "+tcp"]) {
       assert.deepEqual(dataOf(await dig(asker, transport, WORLD.target)), [TRUE_TARGET]);
@@ -43,19 +43,19 @@ async function poison(rig: Rig): Promise<void> {
 }
 
 async function dead(rig: Rig): Promise<void> {
-  const said = await rig.deed(rig.plain, "deadZones", 400);
-  assert.ok((said["served"] ?? 0) >= 100, JSON.stringify(said));
+  const report = await rig.run(rig.plain, "deadZones", 400);
+  assert.ok((report["served"] ?? 0) >= 100, JSON.stringify(report));
   await assertHostUp(rig);
 }
 
 async function denyEdns(rig: Rig): Promise<void> {
-  const said = await rig.deed(rig.plain, "deniedEdns", 50);
-  assert.ok((said["plain"] ?? 0) > 0, `dns11 came again without: ${JSON.stringify(said)}`);
-  assert.deepEqual(dataOf(await dig(rig.plain, `a.${WORLD.edns}`)), ["127.0.0.0"], "it is believed, of this container");
-  assert.deepEqual(dataOf(await dig(rig.served, `b.${WORLD.edns}`)), ["127.0.0.1"], "of this one alone");
+  const report = await rig.run(rig.plain, "deniedEdns", 50);
+  assert.ok((report["plain"] ?? 0) > 0, `dns11 retried without EDNS: ${JSON.stringify(report)}`);
+  assert.deepEqual(dataOf(await dig(rig.plain, `a.${WORLD.edns}`)), ["127.0.0.0"], "accepted for this container");
+  assert.deepEqual(dataOf(await dig(rig.served, `b.${WORLD.edns}`)), ["127.0.0.1"], "but for no other");
 }
 
-// Whatever one container saw of it, or went wrong while one ended.
+// One container's failures, or those while one ends, must not mark the shared server down.
 export async function assertHostUp(rig: Rig): Promise<void> {
   await waitFor("the host's server to count as up", async () => ((await isHostUp(rig)) ? true : undefined));
 }
@@ -67,25 +67,28 @@ async function isHostUp(rig: Rig): Promise<boolean> {
 }
 
 async function forgeLoop(rig: Rig): Promise<void> {
-  const said = await rig.ended("forgedLoop");
-  assert.ok((said["believed"] ?? 0) > 0, `a probe was read, and believed of this container: ${JSON.stringify(said)}`);
+  const report = await rig.ended("forgedLoop");
+  assert.ok(
+    (report["believed"] ?? 0) > 0,
+    `a loop probe was forged, and accepted for this container: ${JSON.stringify(report)}`,
+  );
   for (const name of [WORLD.target, "n3000000.ok.test"]) {
     assert.equal((await dig(rig.served, name)).status, "NOERROR");
-    // What came back below a name of its own says nothing about other names, not even to itself.
+    // A loop below a name of its own must not affect other names, not even for this container.
     assert.equal((await dig(rig.looper, name)).status, "NOERROR");
   }
 }
 
-// A server is looked at for a loop every half a minute.
+// dns11 probes a server for a loop every 30 s.
 export const LOOPS: readonly Attack[] = [
-  { title: "a loop that there is not", begin: (rig) => rig.begin(rig.looper, "forgedLoop", 400), act: forgeLoop },
+  { title: "a forged loop", begin: (rig) => rig.begin(rig.looper, "forgedLoop", 400), act: forgeLoop },
 ];
 
 export const SERVERS: readonly Attack[] = [
-  { title: "the reply that once ended the process", act: async (rig) => await byBoth(rig, "fatalReplies", 200) },
-  { title: "sound replies, spoilt", act: async (rig) => await byBoth(rig, "spoiltReplies", 2_000) },
-  { title: "replies that are truncated or damaged, by the thousand", act: truncate },
-  { title: "replies about the names of others", act: poison },
-  { title: "zones whose servers are silent, or fail", act: dead },
-  { title: "a zone that denies EDNS", act: denyEdns },
+  { title: "the reply that once crashed the process", act: async (rig) => await byBoth(rig, "fatalReplies", 200) },
+  { title: "malformed replies", act: async (rig) => await byBoth(rig, "malformedReplies", 2_000) },
+  { title: "thousands of truncated or damaged replies", act: truncate },
+  { title: "replies with records for other names", act: poison },
+  { title: "zones whose servers do not reply or fail", act: dead },
+  { title: "a zone that rejects EDNS", act: denyEdns },
 ];

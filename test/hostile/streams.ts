@@ -1,4 +1,4 @@
-// Attacks by TCP, and by what waits.
+// Attacks over TCP, and with queries that wait for replies.
 
 import assert from "node:assert/strict";
 
@@ -10,22 +10,22 @@ import { WORLD } from "./world.ts";
 const CONNECTIONS = 10_000;
 
 async function stayIdle(rig: Rig): Promise<void> {
-  const said = await rig.deed(rig.plain, "idle", CONNECTIONS);
-  assert.ok((said["refused"] ?? CONNECTIONS) < CONNECTIONS / 2, JSON.stringify(said));
-  assert.ok((said["stillOpen"] ?? CONNECTIONS) < 1_000, `most were closed again: ${JSON.stringify(said)}`);
+  const report = await rig.run(rig.plain, "idle", CONNECTIONS);
+  assert.ok((report["refused"] ?? CONNECTIONS) < CONNECTIONS / 2, JSON.stringify(report));
+  assert.ok((report["stillOpen"] ?? CONNECTIONS) < 1_000, `most were closed: ${JSON.stringify(report)}`);
   await assertServedByTcp(rig);
 }
 
 async function drip(rig: Rig): Promise<void> {
-  const dripping = rig.deed(rig.plain, "slowDrip", 400);
+  const dripping = rig.run(rig.plain, "slowDrip", 400);
   dripping.catch(() => undefined);
   await assertServedByTcp(rig);
-  const said = await dripping;
-  assert.ok((said["dripped"] ?? 0) > 1_000, JSON.stringify(said));
-  assert.ok((said["stillOpen"] ?? Infinity) <= LIMITS.clientStreams.each, JSON.stringify(said));
+  const report = await dripping;
+  assert.ok((report["dripped"] ?? 0) > 1_000, JSON.stringify(report));
+  assert.ok((report["stillOpen"] ?? Infinity) <= LIMITS.clientStreams.each, JSON.stringify(report));
 }
 
-// Whoever asks in earnest finds room all the same, in this namespace too.
+// Legitimate clients are still served, also in the attacker's namespace.
 async function assertServedByTcp(rig: Rig): Promise<void> {
   for (const asker of [rig.plain, rig.served]) {
     const reply = await dig(asker, "+tcp", WORLD.kept);
@@ -34,16 +34,16 @@ async function assertServedByTcp(rig: Rig): Promise<void> {
 }
 
 async function leaveUnread(rig: Rig): Promise<void> {
-  const said = await rig.deed(rig.chooser, "unreadReplies", 40);
-  assert.equal(said["opened"], 40);
-  assert.ok((said["served"] ?? 0) >= 100, `long replies were asked for: ${JSON.stringify(said)}`);
-  assert.ok((said["accepted"] ?? Infinity) <= mostConnections(said["seconds"]), JSON.stringify(said));
+  const report = await rig.run(rig.chooser, "unreadReplies", 40);
+  assert.equal(report["opened"], 40);
+  assert.ok((report["served"] ?? 0) >= 100, `long replies were requested: ${JSON.stringify(report)}`);
+  assert.ok((report["accepted"] ?? Infinity) <= mostConnections(report["seconds"]), JSON.stringify(report));
 }
 
 async function hoard(rig: Rig): Promise<void> {
-  const said = await rig.deed(rig.chooser, "hoardedConnections", 3_000);
-  assert.ok((said["accepted"] ?? 0) > 0, JSON.stringify(said));
-  assert.ok((said["accepted"] ?? Infinity) <= mostConnections(said["seconds"]), JSON.stringify(said));
+  const report = await rig.run(rig.chooser, "hoardedConnections", 3_000);
+  assert.ok((report["accepted"] ?? 0) > 0, JSON.stringify(report));
+  assert.ok((report["accepted"] ?? Infinity) <= mostConnections(report["seconds"]), JSON.stringify(report));
 }
 
 function mostConnections(seconds = 0): number {
@@ -51,14 +51,14 @@ function mostConnections(seconds = 0): number {
 }
 
 async function letWait(rig: Rig): Promise<void> {
-  const said = await rig.deed(rig.chooser, "waitingQueries", 4_000);
-  assert.ok((said["served"] ?? 0) >= 100, JSON.stringify(said));
+  const report = await rig.run(rig.chooser, "waitingQueries", 4_000);
+  assert.ok((report["served"] ?? 0) >= 100, JSON.stringify(report));
 }
 
 export const STREAMS: readonly Attack[] = [
-  { title: `${CONNECTIONS} connections that say nothing`, act: stayIdle },
-  { title: "connections that say a byte now and then", act: drip },
-  { title: "the longest replies, asked for on 40 connections and never read", act: leaveUnread },
-  { title: "a server that takes connections and answers on none", act: hoard },
-  { title: "the longest queries, for a server that never answers", act: letWait },
+  { title: `${CONNECTIONS} idle connections`, act: stayIdle },
+  { title: "connections that send a byte now and then", act: drip },
+  { title: "the longest replies, requested on 40 connections and never read", act: leaveUnread },
+  { title: "a server that accepts connections and never answers", act: hoard },
+  { title: "the longest queries to a server that never answers", act: letWait },
 ];

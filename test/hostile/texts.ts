@@ -1,4 +1,4 @@
-// Attacks by words: names, aliases and labels that somebody else reads.
+// Attacks with texts: names, aliases and labels that are shown to people.
 
 import assert from "node:assert/strict";
 
@@ -8,9 +8,9 @@ import { ensureImage, labelledImage } from "../support/engine/image.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import type { Attack, Rig } from "./rig.ts";
 
-// As dig writes octets: clear the screen, colour it, name the window, end the line.
+// In dig's escapes: clear the screen, set a colour, set the window title, end the line.
 const STEERING = "\\027[2J\\027[31m\\155\\010\\013\\127\\155.evil.test";
-// Of what people are shown: whatever steers a terminal, beside the ends of our own lines.
+// Terminal control characters, except for our own line ends.
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/;
 const SERVER = "127.0.0.1:6379";
@@ -37,9 +37,13 @@ async function steer(rig: Rig): Promise<void> {
     assert.ok(text.length > 0, words.join(" "));
     assert.doesNotMatch(text, CONTROL, words.join(" "));
   }
-  assert.match(await shown(rig, "tail", "plain", "--no-follow"), /\\027\[2J/, "they were asked, and are written out");
+  assert.match(
+    await shown(rig, "tail", "plain", "--no-follow"),
+    /\\027\[2J/,
+    "the names were queried and are shown escaped",
+  );
   assert.doesNotMatch(rig.instance.log, CONTROL);
-  assert.doesNotMatch(rig.instance.log, /evil\.test/, "no name that was asked for is in the log");
+  assert.doesNotMatch(rig.instance.log, /evil\.test/, "queried names are not in the log");
 }
 
 async function label(rig: Rig): Promise<void> {
@@ -52,12 +56,12 @@ async function label(rig: Rig): Promise<void> {
     await rig.addAttacker({ name: `labelled${index}`, image });
   };
   await Promise.all(words.map(run));
-  const status = await waitFor("what is said of it", async () => await rig.instance.container("labelled0"));
+  const status = await waitFor("its status", async () => await rig.instance.container("labelled0"));
   assert.match(status.warning ?? "", /ignored/);
   assert.doesNotMatch(JSON.stringify(status.upstreams), /6379/);
 }
 
 export const WORDS: readonly Attack[] = [
-  { title: "names, aliases and labels that steer a terminal", act: steer },
+  { title: "names, aliases and labels with terminal escapes", act: steer },
   { title: "labels of images", act: label },
 ];

@@ -1,26 +1,25 @@
-// A neighbour of the attacker's, in its container's namespace: three askers that do not wait for each other, for a name of
-// a container, for one that is in the cache, and for ever new ones, 100 a second together and each from a socket of its
-// own. A line on its input ends a stretch; what became of that is a line on its output, as soon as it is known. Arguments:
-// the address of "web", and the number of its first new name.
+// The victim's program, in its container's namespace: three independent loops query a container name, a cached name and new
+// names, 100 queries a second in total, each from a new socket. A line on stdin ends a period; its result is a line on stdout
+// once all its queries have ended. Arguments: the address of "web", and the number of its first new name.
 
 import { createSocket } from "node:dgram";
 import { createInterface } from "node:readline";
 
 import { decode, encode } from "dns-packet";
 
-import type { Stretch } from "./victim.ts";
+import type { Period } from "./victim.ts";
 import { WORLD } from "./world.ts";
 
 const [web = "", first = "0"] = process.argv.slice(2);
 const PER_SECOND = 100;
 const TICK_MS = 10;
-/** As the C library, before it asks again. */
+/** The C library's timeout before it retries. */
 const PATIENCE_MS = 5_000;
-const TOLD_MAX = 20;
+const EXAMPLES_MAX = 20;
 
 type Counts = { asked: number; lost: string[]; wrong: string[]; pending: number; isOver: boolean };
 
-let stretch = begin();
+let period = begin();
 let number = Number(first);
 
 function begin(): Counts {
@@ -30,17 +29,17 @@ function begin(): Counts {
 function tell(counts: Counts): void {
   if (!counts.isOver || counts.pending > 0) return;
   const { asked, lost, wrong } = counts;
-  const told: Stretch = {
+  const result: Period = {
     asked,
     lost: lost.length,
     wrong: wrong.length,
-    examples: [...wrong, ...lost].slice(0, TOLD_MAX),
+    examples: [...wrong, ...lost].slice(0, EXAMPLES_MAX),
   };
-  process.stdout.write(`${JSON.stringify(told)}\n`);
+  process.stdout.write(`${JSON.stringify(result)}\n`);
 }
 
 function ask(name: string, right: string): void {
-  const counts = stretch;
+  const counts = period;
   counts.asked++;
   counts.pending++;
   const socket = createSocket("udp4");
@@ -95,8 +94,8 @@ for (const kind of KINDS) {
   }, TICK_MS);
 }
 for await (const _ of createInterface({ input: process.stdin })) {
-  const over = stretch;
-  stretch = begin();
+  const over = period;
+  period = begin();
   over.isOver = true;
   tell(over);
 }

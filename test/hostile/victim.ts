@@ -1,4 +1,4 @@
-// Owns a neighbour of the attacker's that asks all the time, and what became of its questions in each stretch of time.
+// Victim: a container that sends queries all the time, with the results of each period.
 
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,20 +12,20 @@ import { inNetns } from "../support/rig/netns.ts";
 import { letGo } from "../support/rig/reaper.ts";
 import { inTime } from "../support/rig/wait.ts";
 
-export type Stretch = {
+export type Period = {
   readonly asked: number;
-  // Without an answer, or with one that says that there is none to be had.
+  // No reply, or SERVFAIL or REFUSED.
   readonly lost: number;
   readonly wrong: number;
   readonly examples: readonly string[];
 };
 
 const PROGRAM = fileURLToPath(new URL("./victim-main.js", import.meta.url));
-const TOLD_WITHIN_MS = 60_000;
+const RESULTS_WITHIN_MS = 60_000;
 
 export class Victim implements AsyncDisposable {
   readonly #process: ChildProcessByStdio<Writable, Readable, null>;
-  readonly #waiting: ((told: Stretch) => void)[] = [];
+  readonly #waiting: ((result: Period) => void)[] = [];
   readonly #ended: Promise<unknown>;
 
   constructor(container: Container, web: string, firstNumber: number) {
@@ -37,17 +37,17 @@ export class Victim implements AsyncDisposable {
     });
     this.#process.stdin.on("error", () => undefined);
     createInterface({ input: this.#process.stdout }).on("line", (line) => {
-      this.#waiting.shift()?.(JSON.parse(line) as Stretch);
+      this.#waiting.shift()?.(JSON.parse(line) as Period);
     });
     this.#ended = once(this.#process, "close");
     letGo(this.#process);
   }
 
-  // What became of all that was asked since the last time, when all of it has been answered or given up.
-  async stretch(): Promise<Stretch> {
-    const told = new Promise<Stretch>((resolve) => this.#waiting.push(resolve));
+  // The results of all queries since the last call, after all of them were answered or timed out.
+  async period(): Promise<Period> {
+    const result = new Promise<Period>((resolve) => this.#waiting.push(resolve));
     this.#process.stdin.write("\n");
-    return await inTime(told, "the victim's account", TOLD_WITHIN_MS);
+    return await inTime(result, "the victim's results", RESULTS_WITHIN_MS);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,14 +1,14 @@
-// Owns what is true in the world of the hostile tests: the addresses of names below ok.test.
+// WORLD: the correct addresses of the names below ok.test.
 
 const KEPT = Buffer.of(192, 0, 2, 7);
 const TARGET = Buffer.of(192, 0, 2, 8);
 
 export const WORLD = {
-  // What is asked for again and again, and so comes out of the cache.
+  // Queried again and again, so answered from the cache.
   kept: "kept.ok.test",
-  // Of names that end so the address tells whether the query came with EDNS; it is not to be kept.
+  // For names with this ending the address shows whether the query had EDNS; not to be cached.
   edns: "edns.ok.test",
-  // What attackers tell lies about.
+  // The name that attackers try to forge.
   target: "target.ok.test",
   addressOf(name: string): Buffer | undefined {
     if (name === WORLD.kept) return KEPT;

@@ -108,8 +108,8 @@ test("rules that redirect port 53 or drop incoming packets are found; other port
     () => legacyRuleCulprits(),
   );
   assert.deepEqual(culprits, [
-    `chain "OUTPUT" of iptables-legacy's table nat leads port 53 elsewhere`,
-    `chain "INPUT" of iptables-legacy's table filter drops packets`,
+    `chain "OUTPUT" of iptables-legacy table nat redirects port 53`,
+    `chain "INPUT" of iptables-legacy table filter drops packets`,
   ]);
 });
 

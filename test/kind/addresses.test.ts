@@ -1,6 +1,6 @@
 /**
- * Under which addresses pods ask: where each setting leads, that it is always an address, that what a pod was told once
- * goes on for as long as there is the node; and what these addresses are to everybody else.
+ * The addresses that pods query: which address each setting of kind.ip selects, that an address once advertised is served for as
+ * long as the node lives, and what these addresses are for neighbours and the host.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -29,7 +29,7 @@ import { waitFor } from "../support/rig/wait.ts";
 const LITERAL = "192.0.2.99";
 const HOST = "192.0.2.53";
 const ADD_HOST = ["--add-host", `host.docker.internal:${HOST}`];
-/** Said, because an old dockerd does not tell at its first start what it has chosen itself. */
+/** Set explicitly, because an old dockerd does not report its own choice at its first start. */
 const DEFAULT_BRIDGE = "10.76.0.1";
 
 let world: KindWorld;
@@ -37,7 +37,7 @@ let world: KindWorld;
 before(async () => (world = await startKindWorld({ daemonJson: { bip: `${DEFAULT_BRIDGE}/24` } })));
 after(async () => await world[Symbol.asyncDispose]());
 
-/** The one address that pods are told is this, and they are served at it. */
+/** This is the only advertised address, and pods are served at it. */
 async function assertServedAt(instance: Dns11, node: KindNode, address: string): Promise<void> {
   const report = await waitForWorkingNode(instance, node.name);
   assert.deepEqual(report.advertised, [address], JSON.stringify(report));
@@ -46,7 +46,7 @@ async function assertServedAt(instance: Dns11, node: KindNode, address: string):
   for (const place of [pod, node]) assert.deepEqual(await world.webFrom(place, address), world.found);
 }
 
-test("each word of kind.ip, and an address, is where pods are told to ask and are answered (K10)", async () => {
+test("each value of kind.ip is advertised to pods, which are answered there (K10)", async () => {
   for (const [ip, args, wanted] of [
     ["auto", [], GATEWAY],
     ["auto", ADD_HOST, GATEWAY],
@@ -71,7 +71,7 @@ test("with kind.ip=auto the address that KIND's entrypoint chose is kept (K10)",
   await assertServedAt(instance, node, HOST);
 });
 
-test("routes that KIND's entrypoint stumbles over change nothing: two ways out, one without a gateway, none (K10)", async () => {
+test("routes that KIND's entrypoint cannot handle change nothing: two default routes, one without a gateway, none (K10)", async () => {
   for (const [index, lines] of [
     ["route add default via 10.77.0.254 dev eth0 metric 50"],
     ["route replace default dev eth0"],
@@ -85,13 +85,13 @@ test("routes that KIND's entrypoint stumbles over change nothing: two ways out, 
   }
 });
 
-test("a network without a way out has a dedicated address, which the node reaches, too (K10)", async () => {
+test("on a network without a gateway a dedicated address is advertised, which the node reaches, too (K10)", async () => {
   await createNetwork(world.engine, "inner", { internal: true });
   await using web = await runContainer(world.engine, { name: "inner-web", networks: ["inner"] });
   await using node = await world.node("shut-in", { networks: ["inner"] });
   await using instance = await world.serve();
-  const { advertised: published } = await waitForWorkingNode(instance, node.name);
-  const [address = ""] = published;
+  const { advertised } = await waitForWorkingNode(instance, node.name);
+  const [address = ""] = advertised;
   assert.match(address, /^\d+\.\d+\.\d+\.\d+$/);
   await using pod = await startPod(node);
   assert.deepEqual(pod.nameservers, [address]);
@@ -100,7 +100,7 @@ test("a network without a way out has a dedicated address, which the node reache
   }
 });
 
-test("other settings give new pods another address, and pods of before are answered at theirs (K11)", async () => {
+test("after a change of kind.ip new pods get another address, and earlier pods are answered at theirs (K11)", async () => {
   await using node = await world.node("moving");
   const settings = world.settings("ip: gateway");
   await using instance = await world.serveWith(settings);
@@ -118,7 +118,7 @@ test("other settings give new pods another address, and pods of before are answe
     const report = await waitForNode(
       instance,
       node.name,
-      ({ state, advertised: published }) => state === "working" && published.includes(address),
+      ({ state, advertised }) => state === "working" && advertised.includes(address),
     );
     told.push(address);
     assert.deepEqual(new Set(report.captured.filter((one) => !one.includes(":"))), new Set(told));
@@ -130,7 +130,7 @@ test("other settings give new pods another address, and pods of before are answe
   }
 });
 
-test("pods of before a restart of dns11 with another kind.ip are answered at theirs (K11)", async () => {
+test("after a restart of dns11 with another kind.ip earlier pods are answered at their address (K11)", async () => {
   await using node = await world.node("moved-by-restart");
   const first = await world.serve(["--kind-ip", LITERAL]);
   await using _ = first;
@@ -143,7 +143,7 @@ test("pods of before a restart of dns11 with another kind.ip are answered at the
   assert.deepEqual(await world.webFrom(pod, LITERAL), world.found);
 });
 
-test("joining and leaving networks, also the first one, changes no address that pods are told (K12)", async () => {
+test("joining and leaving networks, also the first one, does not change the advertised address (K12)", async () => {
   await createNetwork(world.engine, "a-first", { subnet: "10.79.0.0/24" });
   await using node = await world.node("joining");
   await using instance = await world.serve();
@@ -171,34 +171,34 @@ test("joining and leaving networks, also the first one, changes no address that 
   assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
 });
 
-test("with kind.ip=node neighbours and the host get nothing at the node's port 53, unless kind.expose says so (K13)", async () => {
+test("with kind.ip=node neighbours and the host get no answer on the node's port 53 without kind.expose (K13)", async () => {
   await using node = await world.node("closed");
   const own = node.address(NETWORK);
   await using neighbour = await runContainer(world.engine, { name: "neighbour", networks: [NETWORK] });
-  for (const way of ["listener", "loopback"]) {
-    const settings = world.settings(`ip: node, way: ${way}`);
+  for (const mode of ["listener", "loopback"]) {
+    const settings = world.settings(`ip: node, mode: ${mode}`);
     await using instance = await world.serveWith(settings);
     await assertServedAt(instance, node, own);
-    for (const place of [neighbour, world.engine]) assert.deepEqual(await world.webFrom(place, own), NOBODY, way);
-    await settings.reload(instance, `ip: node, way: ${way}, expose: true`);
+    for (const place of [neighbour, world.engine]) assert.deepEqual(await world.webFrom(place, own), NOBODY, mode);
+    await settings.reload(instance, `ip: node, mode: ${mode}, expose: true`);
     await instance.waitFor(node.name, "attached");
     await assertServedAt(instance, node, own);
-    for (const place of [neighbour, world.engine]) assert.deepEqual(await world.webFrom(place, own), world.found, way);
+    for (const place of [neighbour, world.engine]) assert.deepEqual(await world.webFrom(place, own), world.found, mode);
     assert.equal(await instance.stop(), 0);
   }
 });
 
-test("neighbours get nothing of the node either when it has left its network and joined it again (K13, K29)", async () => {
+test("neighbours still get no answer after the node left its network and joined it again (K13, K29)", async () => {
   await using node = await world.node("rejoining", { networks: [{ name: NETWORK, ip: "10.77.0.77" }] });
   await using neighbour = await runContainer(world.engine, { name: "neighbour", networks: [NETWORK] });
   await using instance = await world.serve(["--kind-ip", "node"]);
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
   const own = node.address(NETWORK);
-  // The same address at another interface; both changes are one to whoever looks a moment later.
+  // The same address on another interface; dns11 may see both changes as one.
   await node.container.disconnect(NETWORK);
   await node.container.connect({ name: NETWORK, ip: own });
-  await waitFor("dns11 to have heard of it", async () =>
+  await waitFor("dns11 to handle the change", async () =>
     isDeepStrictEqual(await world.webFrom(neighbour, own), NOBODY) ? true : undefined,
   );
   await waitForWorkingNode(instance, node.name);
@@ -222,7 +222,7 @@ test("with kind.ip=gateway neighbours still reach a server at the gateway's port
   assert.equal((await server.askedFor("beside")).length, 0);
 });
 
-test("where somebody listens at the node's port 53 kind.ip=node is refused, says why, and changes nothing, unless forced (K15)", async () => {
+test("if a process listens on the node's port 53, kind.ip=node is refused with the reason and changes nothing, unless forced (K15)", async () => {
   await using node = await world.node("taken");
   const own = node.address(NETWORK);
   const lines = [`listen-address=${own}`, "address=/owner.test/192.0.2.1"];
@@ -233,7 +233,7 @@ test("where somebody listens at the node's port 53 kind.ip=node is refused, says
   await using instance = await world.serveWith(settings);
   await instance.waitFor(node.name, "attached");
   const refused = await waitForNode(instance, node.name, ({ state }) => state === "refused");
-  assert.match(refused.reasons.join(), /somebody listens at port 53 of 10\.77\.0\.\d+ by udp.*kind\.force/);
+  assert.match(refused.reasons.join(), /a process listens on port 53 of 10\.77\.0\.\d+ over udp.*kind\.force/);
   assert.deepEqual([refused.advertised, refused.captured], [[], []]);
   assert.equal(await node.resolvConf(), text);
   assert.deepEqual(await addressesOnLo(node.netnsPath), []);
@@ -243,11 +243,11 @@ test("where somebody listens at the node's port 53 kind.ip=node is refused, says
   await settings.reload(instance, "ip: node, force: true");
   await waitForWorkingNode(instance, node.name);
   assert.deepEqual(await world.webFrom(pod, own), world.found);
-  // Neighbours go on being served by whoever listens.
+  // Neighbours are still served by that process.
   assert.deepEqual(dataOf(await dig(world.engine, `@${own}`, "owner.test")), ["192.0.2.1"]);
 });
 
-test("where port 53 of the node is led to a pod kind.ip=node is refused unless forced (K15)", async () => {
+test("if port 53 of the node is redirected to a pod, kind.ip=node is refused unless forced (K15)", async () => {
   await using node = await world.node("led");
   const lead = ["-t", "nat", "-A", "PREROUTING", "-p", "udp", "--dport", "53", "-m", "addrtype", "--dst-type", "LOCAL"];
   await checkIn(node.netnsPath, "iptables-nft", [...lead, "-j", "DNAT", "--to-destination", "10.244.0.9:53"]);

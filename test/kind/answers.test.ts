@@ -1,6 +1,6 @@
 /**
- * What pods are answered: the host's name, names that nobody knows and types that nobody has, the questions by which
- * forwarders find loops, and names of the node's networks in both families.
+ * Answers to pods: host.docker.internal, unknown names and types, the loop probes of forwarders, and names of the node's networks
+ * in both address families.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -17,7 +17,7 @@ import { waitFor } from "../support/rig/wait.ts";
 const HOST_NAME = "host.docker.internal";
 const POD = "10.244.0.200";
 
-/** How long CoreDNS waits for an answer. */
+/** CoreDNS's timeout for an upstream reply. */
 const FORWARDER_MS = 2_000;
 
 let world: KindWorld;
@@ -25,7 +25,7 @@ let world: KindWorld;
 before(async () => (world = await startKindWorld()));
 after(async () => await world[Symbol.asyncDispose]());
 
-test("host.docker.internal is nobody, the gateway, an address or the servers' affair, as settings say (K45)", async () => {
+test("host.docker.internal is denied, the gateway, an address or forwarded, as set (K45)", async () => {
   await using node = await world.node("hosted");
   const subnet = await world.engine.docker("network", "inspect", "bridge", "-f", "{{(index .IPAM.Config 0).Subnet}}");
   const host = subnet.trim().replace(/\.0\/\d+$/, ".1");
@@ -47,14 +47,14 @@ test("host.docker.internal is nobody, the gateway, an address or the servers' af
   }
 });
 
-test("host.docker.internal as --add-host has it is what a node answers with host-docker-internal: gateway (K45)", async () => {
+test("the gateway setting answers host.docker.internal with the address from --add-host (K45)", async () => {
   await using node = await world.node("added", { args: ["--add-host", `${HOST_NAME}:192.0.2.53`] });
   await using instance = await world.serveWith(world.settings("host-docker-internal: gateway"));
   await waitForWorkingNode(instance, node.name);
   assert.deepEqual(dataOf(await dig(node, HOST_NAME)), ["192.0.2.53"]);
 });
 
-test("types that nobody has and servers that are silent are answered before a client gives up, never with silence (K46)", async () => {
+test("queries for unknown types, and for servers that do not reply, are answered before the client times out (K46)", async () => {
   await using node = await world.node("odd");
   await using instance = await world.serve();
   await waitForWorkingNode(instance, node.name);
@@ -73,7 +73,7 @@ test("types that nobody has and servers that are silent are answered before a cl
   ] as const) {
     const reply = await dig(pod, `@${GATEWAY}`, name, type, "+time=10");
     assert.ok((wanted as readonly string[]).includes(reply.status), `${name} ${type}: ${reply.raw}`);
-    // On a busy machine later than it should, and sooner than with the budget that others have.
+    // On a busy machine it may be late, but is still faster than the time limit of other containers.
     const tookMs = Number(/^;; Query time: (\d+) msec$/m.exec(reply.raw)?.[1]);
     assert.ok(tookMs < LIMITS.forwardServerMs, `${name} ${type}: ${reply.raw}`);
   }
@@ -81,7 +81,7 @@ test("types that nobody has and servers that are silent are answered before a cl
 });
 
 for (const program of ["dnsmasq", "unbound"] as const) {
-  test(`${program} in a pod forwards to us, and its question whether it asks itself comes back once (K46)`, async () => {
+  test(`${program} in a pod forwards to dns11, and sees its loop probe once (K46)`, async () => {
     await using node = await world.node(`forwarding-${program}`);
     await using instance = await world.serve();
     await waitForWorkingNode(instance, node.name);
@@ -99,7 +99,7 @@ for (const program of ["dnsmasq", "unbound"] as const) {
   });
 }
 
-test("a server of a node's list that is one of our own addresses is not asked, and the others are (K47)", async () => {
+test("an upstream that is one of our own addresses is not queried, but the others are (K47)", async () => {
   const own = { address: "10.53.0.2" };
   await using second = await startUpstream(world.engine, own);
   await using node = await world.node("listing", {
@@ -115,7 +115,7 @@ test("a server of a node's list that is one of our own addresses is not asked, a
   assert.equal((await second.askedFor("x4.ok.test")).length, 1);
 });
 
-test("a server that is left out for being ourselves is told (K47)", async () => {
+test("an upstream that is left out because it is dns11 itself is reported (K47)", async () => {
   await using node = await world.node("told", { args: ["--dns", GATEWAY] });
   await using instance = await world.serve();
   const { reasons } = await waitForWorkingNode(instance, node.name);
@@ -123,7 +123,7 @@ test("a server that is left out for being ourselves is told (K47)", async () => 
   assert.match([...reasons, status, instance.log].join(), /10\.77\.0\.1\b[^,]*(loop|ourselves|not asked|left out)/);
 });
 
-test("a server that asks us in turn is no endless round: each question ends, in time for a client (K47)", async () => {
+test("an upstream that forwards to dns11 makes no endless loop: each query ends before the client times out (K47)", async () => {
   await using node = await world.node("circling", { args: ["--dns", POD] });
   await using instance = await world.serve();
   await waitForWorkingNode(instance, node.name);
@@ -132,19 +132,19 @@ test("a server that asks us in turn is no endless round: each question ends, in 
   assert.ok(forwarder.pid > 0);
   for (let count = 0; count < 2; count++) {
     const { seen, reply } = await loopProbe(pod);
-    assert.ok(seen <= 4, `it came round ${seen} times`);
+    assert.ok(seen <= 4, `the query came back ${seen} times`);
     assert.equal(reply.status, "SERVFAIL", reply.raw);
   }
   assert.deepEqual(dataOf(await dig(pod, `@${GATEWAY}`, "web")), [world.web.address(NETWORK)]);
 });
 
-test("a node's own name and its neighbours' have the families that there are; of the other there is no data (K48)", async () => {
+test("a node's own name and its neighbours' names have their address families, and no data for the other (K48)", async () => {
   await createNetwork(world.engine, "six", { ipv6: true });
   await using both = await runContainer(world.engine, { name: "both", networks: ["six"] });
   await using node = await world.node("named", { networks: [NETWORK, "six"] });
   await using instance = await world.serve();
-  const { advertised: published } = await waitForWorkingNode(instance, node.name);
-  const server = `@${published[0]}`;
+  const { advertised } = await waitForWorkingNode(instance, node.name);
+  const server = `@${advertised[0]}`;
   await using pod = await startPod(node);
   const info = await node.container.inspect();
   const ask = async (name: string, type: string): Promise<[string, ...string[]]> => {
@@ -163,7 +163,7 @@ test("a node's own name and its neighbours' have the families that there are; of
   assert.deepEqual(await ask("nobody-there", "A"), ["NXDOMAIN"]);
 });
 
-test("pods ask other servers as soon as the host's resolv.conf names others (K49)", async () => {
+test("a change of the host's resolv.conf changes the upstreams of pods at once (K49)", async () => {
   await using second = await startUpstream(world.engine, { address: "10.53.0.3" });
   await using node = await world.node("following");
   await using instance = await world.serve();

@@ -1,6 +1,6 @@
 /**
- * What people ask about nodes: dns11 kind status, doctor, detach and attach, on a real engine; and an instance outside that
- * meets one inside.
+ * The commands for nodes: dns11 kind status, doctor, detach and attach, on a real engine; and an instance outside a node that
+ * finds one running inside.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -67,8 +67,7 @@ async function control(instance: Dns11, verb: string, ...args: string[]): Promis
   return code === 0 ? stdout : `${code} ${stderr}`;
 }
 
-/** What a node is made of, as far as anybody may change it. */
-// When no pod is there, neither a test's nor one that dns11 makes to ask from; the kernel takes their links away later.
+// The state without the links of pods, of tests and of dns11, which the kernel removes later.
 async function quietStateOf(node: KindNode): Promise<Record<string, string>> {
   return await waitFor("the links of pods to be gone", async () => {
     const state = await stateOf(node);
@@ -76,6 +75,7 @@ async function quietStateOf(node: KindNode): Promise<Record<string, string>> {
   });
 }
 
+/** Everything in a node that dns11 may change. */
 async function stateOf(node: KindNode): Promise<Record<string, string>> {
   const commands = {
     rules: ["nft", "-s", "list", "ruleset"],
@@ -91,64 +91,67 @@ async function stateOf(node: KindNode): Promise<Record<string, string>> {
   return { ...Object.fromEntries(entries), resolvConf: await node.resolvConf() };
 }
 
-test("a node whose resolv.conf names 127.0.0.11 is told to have no DNS for pods; with dns11 it is well (K51)", async () => {
+test("a node whose resolv.conf names 127.0.0.11 has no DNS for pods; with dns11 it has no findings (K51)", async () => {
   await using node = await runKindNode(engine, { name: "sick", networks: [NETWORK], entrypoint: "none" });
   const untouched = await stateOf(node);
   const sick = await doctor();
   assert.equal(sick.code, 1);
   const findings = sick.nodes.get("sick") ?? assert.fail();
-  const conf = findings.find(({ what }) => what === "the node's resolv.conf");
-  assert.deepEqual([conf?.state, /which in a pod is the pod itself/.test(conf?.detail ?? "")], ["problem", true]);
+  const conf = findings.find(({ what }) => what === "node resolv.conf");
+  assert.deepEqual([conf?.state, /so a pod queries itself/.test(conf?.detail ?? "")], ["problem", true]);
   assert.ok(
-    findings.some(({ what, state }) => /the node itself asks 127\.0\.0\.11 by tcp/.test(what) && state === "ok"),
+    findings.some(({ what, state }) => /query from the node to 127\.0\.0\.11 \(tcp\)/.test(what) && state === "ok"),
   );
   await using instance = await startDns11(engine, { args: KIND });
   const well = await doctor("sick");
   assert.deepEqual([well.code, well.nodes.get("sick")?.filter(({ state }) => state !== "ok")], [0, []], instance.log);
-  assert.ok(well.nodes.get("sick")?.some(({ what }) => what === `a pod asks ${GATEWAY} by udp`));
+  assert.ok(well.nodes.get("sick")?.some(({ what }) => what === `query from a pod to ${GATEWAY} (udp)`));
   await instance.stop();
   assert.deepEqual(await stateOf(node), untouched);
 });
 
-test("where only pods fail the doctor sees it, and what the node itself gets does not hide it (K51)", async () => {
+test("a failure of pods only is found, although the node itself resolves names (K51)", async () => {
   await using node = await runKindNode(engine, { name: "half", networks: [NETWORK] });
   await node.waitForEntrypoint();
-  assert.deepEqual([(await doctor("half")).code, node.vip], [1, GATEWAY], "127.0.0.11 is dead, as KIND leaves it");
+  assert.deepEqual([(await doctor("half")).code, node.vip], [1, GATEWAY], "KIND leaves 127.0.0.11 dead");
   await node.setSysctl("net.ipv4.conf.all.route_localnet", 0);
   const { code, nodes } = await doctor("half");
   assert.equal(code, 1);
   const states = new Map(nodes.get("half")?.map(({ what, state }) => [what, state]));
-  assert.equal(states.get(`the node itself asks ${GATEWAY} by udp`), "ok");
-  assert.equal(states.get(`a pod asks ${GATEWAY} by udp`), "problem");
+  assert.equal(states.get(`query from the node to ${GATEWAY} (udp)`), "ok");
+  assert.equal(states.get(`query from a pod to ${GATEWAY} (udp)`), "problem");
   assert.equal(states.get("route_localnet"), "problem");
 });
 
-test("a node that leaves no address for a pod to ask from is said to, and what the node itself gets stands", async () => {
+test("a node without a free address for a test pod is reported, with the results of the node itself", async () => {
   await using node = await runKindNode(engine, { name: "crowded", networks: [NETWORK] });
   await node.waitForEntrypoint();
   const taken = Array.from({ length: 128 }, (_, pair) => `address add 169.254.54.${2 * pair}/32 dev lo`);
   await checkIn(node.netnsPath, "ip", ["-batch", "-"], taken.join("\n"));
   const findings = (await doctor("crowded")).nodes.get("crowded") ?? assert.fail();
-  const pod = findings.find(({ what }) => what === "a pod");
+  const pod = findings.find(({ what }) => what === "test pod");
   assert.equal(pod?.state, "unknown");
-  assert.match(pod?.detail ?? "", /no pod could be made to ask from: All addresses .*169\.254\.54\.0\/24.* are taken/);
-  assert.ok(findings.some(({ what, state }) => what === `the node itself asks ${GATEWAY} by udp` && state === "ok"));
+  assert.match(pod?.detail ?? "", /no test pod could be created: All addresses .*169\.254\.54\.0\/24.* are taken/);
+  assert.ok(findings.some(({ what, state }) => what === `query from the node to ${GATEWAY} (udp)` && state === "ok"));
 });
 
-test("the doctor tells people the same, and what it cannot look at", async () => {
+test("the doctor prints findings as text, and reports what it cannot check", async () => {
   await using _ = await runKindNode(engine, { name: "seen", networks: [NETWORK], entrypoint: "none" });
   const { code, stdout } = await dns11(["kind", "doctor", "-H", engine.host]);
   assert.equal(code, 1);
   assert.match(stdout, /^seen\nSTATE +WHAT +FOUND\n/);
-  assert.match(stdout, /problem +the node's resolv\.conf +names 127\.0\.0\.11.*Start dns11 with --kind auto/);
+  assert.match(
+    stdout,
+    /problem +node resolv\.conf +only loopback nameservers \(127\.0\.0\.11\)[\s\S]*dns11 run --kind auto/,
+  );
   const nobody = await dns11(["kind", "doctor", "-H", engine.host, "nobody"]);
-  assert.equal(nobody.code, 2, "what is not there cannot be looked at");
-  assert.match(nobody.stderr, /^dns11: The engine has no running container "nobody"\n {2}Name a node/);
+  assert.equal(nobody.code, 2, "a missing node cannot be checked");
+  assert.match(nobody.stderr, /^dns11: No running container named "nobody"\n {2}Use a node name/);
   const none = await dns11(["kind", "doctor", "-H", engine.host, "--kind", "name=no*"]);
   assert.deepEqual([none.code, none.stdout], [0, "there is no KIND node\n"]);
 });
 
-test("dns11 doctor looks at nodes as at nodes, and --fix has route_localnet set again where it is ours", async () => {
+test("dns11 doctor runs the node checks for nodes, and --fix switches route_localnet on again in kind mode loopback", async () => {
   await using node = await runKindNode(engine, { name: "shut", networks: [NETWORK], entrypoint: "none" });
   await using instance = await startDns11(engine, { args: [...KIND, "--kind-mode", "loopback"] });
   const look = async (...args: string[]): Promise<{ code: number; report: Report }> => {
@@ -161,10 +164,10 @@ test("dns11 doctor looks at nodes as at nodes, and --fix has route_localnet set 
     findings.filter(({ state }) => state === "problem").map(({ code }) => code);
   const well = await look();
   assert.deepEqual([well.code, wrong(well.report)], [0, []]);
-  assert.ok(well.report.findings.some(({ what }) => what === `a pod asks ${GATEWAY} by udp`));
+  assert.ok(well.report.findings.some(({ what }) => what === `query from a pod to ${GATEWAY} (udp)`));
   const libc = well.report.findings.find(({ code }) => code === "libc");
-  assert.match(libc?.detail ?? "", /^glibc 2\.\d+: it asks the servers one after the other/);
-  // What is switched off once is switched on again without being asked; the second time somebody may mean it.
+  assert.match(libc?.detail ?? "", /^glibc 2\.\d+: queries the nameservers one after the other/);
+  // dns11 switches it on again once by itself; the second time it may be intended.
   const key = "net.ipv4.conf.default.route_localnet";
   await node.setSysctl(key, 0);
   await waitFor("route_localnet to be on again", async () =>
@@ -176,20 +179,23 @@ test("dns11 doctor looks at nodes as at nodes, and --fix has route_localnet set 
   assert.ok(wrong(shut.report).includes("route-localnet"), JSON.stringify(shut.report));
   const fixed = await look("--fix");
   assert.deepEqual([fixed.code, wrong(fixed.report)], [0, []]);
-  assert.match(fixed.report.did.join("\n"), /dns11 made its rules anew, and queries come through/);
+  assert.match(fixed.report.did.join("\n"), /reinstalled the rules; queries get through/);
 });
 
-test("who else listens where pods ask is a problem of the node", async () => {
+test("another process that listens on the address for pods is a problem of the node", async () => {
   await using node = await runKindNode(engine, { name: "both", networks: [NETWORK], entrypoint: "none" });
   await using instance = await startDns11(engine, { args: [...KIND, "--kind-ip", "node"] });
   await node.container.exec("sh", ["-c", "busybox nc -l -p 53 >/dev/null 2>&1 &"]);
   const { code, nodes } = await doctor("both");
   assert.equal(code, 1, instance.log);
-  const port = nodes.get("both")?.find(({ what }) => what === "port 53 of the node");
-  assert.match(port?.detail ?? "", /somebody in the node listens at 10\.77\.0\.\d+ by tcp, and gets no query/);
+  const port = nodes.get("both")?.find(({ what }) => what === "node port 53");
+  assert.match(
+    port?.detail ?? "",
+    /a process in the node listens on port 53 of 10\.77\.0\.\d+ over tcp, but dns11 receives/,
+  );
 });
 
-test("status shows nodes; detach puts one back as it was, attach and a new start serve it again (K52, K55)", async () => {
+test("status shows nodes; detach restores one, attach and a restart serve it again (K52, K55)", async () => {
   await using node = await runKindNode(engine, { name: "worker", networks: [NETWORK], entrypoint: "none" });
   await using other = await runContainer(engine, { name: "plain", networks: [NETWORK] });
   const untouched = await stateOf(node);
@@ -215,10 +221,10 @@ test("status shows nodes; detach puts one back as it was, attach and a new start
   await instance.waitFor("worker", "attached");
 });
 
-test("an instance outside that meets one in the node says so and leaves the node to it", async () => {
+test("an instance outside a node that finds one inside reports it and does not attach", async () => {
   await using node = await runKindNode(engine, { name: "baked", networks: [NETWORK], entrypoint: "none" });
   const stateDir = mkdtempSync(join(tmpdir(), "d11-inner-"));
-  // The node's namespaces and its resolv.conf, the machine's programs.
+  // The node's namespaces and its resolv.conf, with the host's programs.
   const script = `mount --bind /proc/${node.container.pid}/root/etc/resolv.conf /etc/resolv.conf && exec "$@"`;
   const inner = ["--mount", "sh", "-c", script, "inner", process.execPath, PROGRAM];
   const args = [`--net=${node.netnsPath}`, "--", "unshare", ...inner, "kind", "--in-node", "--state-dir", stateDir];

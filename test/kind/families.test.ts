@@ -1,5 +1,5 @@
 /**
- * IPv4 and IPv6: pods of either family resolve, and are told of no server that they cannot reach.
+ * IPv4 and IPv6: pods of either address family resolve names, and get no nameserver that they cannot reach.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -41,7 +41,7 @@ async function nodeWithBoth(name: string): Promise<KindNode> {
   return await world.node(name, { networks: ["six"] });
 }
 
-/** By UDP and by TCP, whatever family is asked for. */
+/** Over UDP and TCP, for A and AAAA. */
 async function assertAnswered(place: KindNode | Pod, server: string): Promise<void> {
   for (const transport of ["+notcp", "+tcp"]) {
     const [ipv4, ipv6] = [
@@ -57,14 +57,14 @@ function serversIn(text: string): string[] {
   return [...text.matchAll(/^nameserver (\S+)$/gm)].map(([, server = ""]) => server);
 }
 
-for (const way of ["listener", "loopback"]) {
-  test(`${way}: pods with IPv6 alone resolve at the gateway's, the node's and any other IPv6 address (K41, K42)`, async () => {
+for (const mode of ["listener", "loopback"]) {
+  test(`${mode}: pods with IPv6 alone resolve at the gateway's, the node's and any other IPv6 address (K41, K42)`, async () => {
     for (const ip of ["gateway", "node", LITERAL6]) {
       await using node = await nodeWithBoth("six-node");
       const info = (await node.container.inspect()).NetworkSettings.Networks["six"];
       const own = { gateway: info?.IPv6Gateway, node: info?.GlobalIPv6Address }[ip] ?? ip;
       await using instance = await world.serveWith(
-        world.settings(`families: ipv6, mode: ${way}, ip: ${JSON.stringify(ip)}`),
+        world.settings(`families: ipv6, mode: ${mode}, ip: ${JSON.stringify(ip)}`),
       );
       const report = await waitForWorkingNode(instance, node.name);
       assert.deepEqual(report.advertised, [own]);
@@ -82,7 +82,7 @@ for (const way of ["listener", "loopback"]) {
   });
 }
 
-test("a node without an IPv6 network has a dedicated IPv6 address for its pods (K41)", async () => {
+test("a node without an IPv6 network advertises a dedicated IPv6 address (K41)", async () => {
   await using node = await world.node("ula");
   for (const scope of ["all", "default", "lo"]) await node.setSysctl(`net.ipv6.conf.${scope}.disable_ipv6`, 0);
   await using instance = await world.serveWith(world.settings("families: ipv6"));
@@ -92,7 +92,7 @@ test("a node without an IPv6 network has a dedicated IPv6 address for its pods (
   assert.deepEqual(await world.webFrom(pod, DEDICATED6), world.found);
 });
 
-test("a file that KIND's entrypoint wrote names addresses of the families that settings say, too (K43)", async () => {
+test("a resolv.conf that KIND's entrypoint wrote gets addresses of the configured families, too (K43)", async () => {
   for (const [families, wanted] of [
     ["ipv6", [false]],
     ["both", [true, false]],
@@ -106,15 +106,15 @@ test("a file that KIND's entrypoint wrote names addresses of the families that s
     );
     const instance = await world.serveWith(world.settings(`families: ${families}`));
     await using _ = instance;
-    const { advertised: published } = await waitForWorkingNode(instance, node.name);
+    const { advertised } = await waitForWorkingNode(instance, node.name);
     const servers = serversIn(await node.resolvConf());
-    assert.deepEqual([servers, servers.map((server) => IPV4.test(server))], [published, wanted]);
+    assert.deepEqual([servers, servers.map((server) => IPV4.test(server))], [advertised, wanted]);
     assert.equal(await instance.stop(), 0);
     assert.equal(await node.resolvConf(), earlier);
   }
 });
 
-test("a file names addresses of the families that settings say, and of no other (K43)", async () => {
+test("resolv.conf has addresses of the configured families only (K43)", async () => {
   for (const [families, wanted] of [
     ["auto", [true]],
     ["ipv4", [true]],
@@ -123,9 +123,9 @@ test("a file names addresses of the families that settings say, and of no other 
   ] as const) {
     await using node = await nodeWithBoth("told");
     await using instance = await world.serveWith(world.settings(`families: ${families}`));
-    const { advertised: published } = await waitForWorkingNode(instance, node.name);
+    const { advertised } = await waitForWorkingNode(instance, node.name);
     const servers = serversIn(await node.resolvConf());
-    assert.deepEqual(servers, published);
+    assert.deepEqual(servers, advertised);
     assert.deepEqual(
       servers.map((server) => IPV4.test(server)),
       wanted,
@@ -137,19 +137,19 @@ test("a file names addresses of the families that settings say, and of no other 
   }
 });
 
-test("a node that has IPv6 switched off is served by IPv4, also where both were asked for (K43)", async () => {
+test("a node with IPv6 disabled is served over IPv4, also with families: both (K43)", async () => {
   await using node = await world.node("four");
   await node.setSysctl("net.ipv6.conf.all.disable_ipv6", 1);
   await using instance = await world.serveWith(world.settings("families: both"));
-  const { advertised: published } = await waitForWorkingNode(instance, node.name);
+  const { advertised } = await waitForWorkingNode(instance, node.name);
   assert.deepEqual(
-    published.map((server) => IPV4.test(server)),
+    advertised.map((server) => IPV4.test(server)),
     [true],
   );
   assert.doesNotMatch((await ownTables(node.netnsPath)).join(""), /table ip6/);
 });
 
-test("a node that gets IPv6 later has an address of that family as soon as it joins a network with it (K41)", async () => {
+test("a node that gets IPv6 later advertises an IPv6 address as soon as it joins an IPv6 network (K41)", async () => {
   await using node = await world.node("later");
   const setIpv6 = async (isOff: 0 | 1): Promise<void> => {
     for (const scope of ["all", "default", "lo"]) await node.setSysctl(`net.ipv6.conf.${scope}.disable_ipv6`, isOff);
@@ -162,23 +162,19 @@ test("a node that gets IPv6 later has an address of that family as soon as it jo
   await using asking = await QueryLoop.start(first, { server: server4, name: "web" });
   await setIpv6(0);
   await node.container.connect("six");
-  await waitForNode(
-    instance,
-    node.name,
-    ({ advertised: published, state }) => published.length === 2 && state === "working",
-  );
+  await waitForNode(instance, node.name, ({ advertised, state }) => advertised.length === 2 && state === "working");
   await using pod = await startPod(node, { family: "ipv6" });
   const server = pod.nameservers.find((each) => !IPV4.test(each)) ?? "";
   assert.deepEqual(await world.webFrom(pod, server), world.found);
   assert.deepEqual(Object.keys(outcomesOf(await asking.stop())), ["NOERROR"]);
 });
 
-test("a node of a network without IPv4 is served by IPv6 alone (K44)", async () => {
+test("a node on a network without IPv4 is served over IPv6 only (K44)", async () => {
   await using engine = await startEngine({ suite: "forky", resolvConf: "nameserver 10.53.0.1\n" });
   await using upstream = await startUpstream(engine, { address: "10.53.0.1" });
   assert.ok(upstream.port > 0);
   const config = { Name: NETWORK, EnableIPv4: false, EnableIPv6: true, IPAM: { Config: [{ Subnet: "fd77::/64" }] } };
-  // The machine's docker command is too old to say this.
+  // The host's docker command is too old for this option.
   await postJson(engine.socketPath, "/networks/create", config);
   await using web = await runContainer(engine, { name: "web", networks: [NETWORK] });
   const labels = { "io.x-k8s.kind.cluster": "kind", "io.x-k8s.kind.role": "worker" };
@@ -187,9 +183,9 @@ test("a node of a network without IPv4 is served by IPv6 alone (K44)", async () 
   const resolvConf = async (): Promise<string> => await node.readFile("/etc/resolv.conf");
   const host = { netnsPath: node.netnsPath, iptables: "nft", resolvConf } as const;
   await using instance = await startDns11(engine, { args: ["--kind", "auto"] });
-  const { advertised: published } = await waitForWorkingNode(instance, node.name);
+  const { advertised } = await waitForWorkingNode(instance, node.name);
   const servers = serversIn(await resolvConf());
-  assert.deepEqual(servers, published);
+  assert.deepEqual(servers, advertised);
   assert.deepEqual(
     servers.map((server) => IPV4.test(server)),
     [false],

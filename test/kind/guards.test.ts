@@ -1,6 +1,6 @@
 /**
- * What dns11 touches in a node beside its own tables, and whom it keeps out: the kernel's switches, the ports of its own
- * sockets, everybody else's rules, and that its rules come first whoever else has some.
+ * What dns11 changes in a node beside its own tables, and what it blocks: route_localnet, access to the ports of its sockets,
+ * other programs' rules, and that its rules take precedence over all others.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -26,9 +26,9 @@ import { startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
 
 const DEDICATED = "169.254.53.53";
-const WAYS = ["listener", "loopback"] as const;
+const MODES = ["listener", "loopback"] as const;
 const DEAD_PORTS = { udp: 9, tcp: 9 };
-/** What only dns11 answers so. */
+/** An answer that only dns11 gives. */
 const TOLD = "192.0.2.77";
 
 let world: KindWorld;
@@ -40,7 +40,7 @@ before(async () => {
 });
 after(async () => await world[Symbol.asyncDispose]());
 
-/** The high ports of our sockets at an address of the node. */
+/** The ports of dns11's sockets on an address of the node. */
 async function portsAt(node: KindNode, address: string, instance: Dns11): Promise<string[]> {
   const text = await checkIn(node.netnsPath, "ss", ["-Hlnup"]);
   const ours = text.split("\n").filter((line) => line.includes(`pid=${instance.pid},`));
@@ -50,7 +50,7 @@ async function portsAt(node: KindNode, address: string, instance: Dns11): Promis
   });
 }
 
-test("with the way listener every route_localnet stays as it was (K16)", async () => {
+test("kind mode listener does not change route_localnet (K16)", async () => {
   for (const entrypoint of ["none", "kind"] as const) {
     await using node = await world.node(`kept-${entrypoint}`, { entrypoint });
     await node.waitForEntrypoint();
@@ -67,18 +67,18 @@ test("with the way listener every route_localnet stays as it was (K16)", async (
   }
 });
 
-test("with the way loopback route_localnet is set on the pods' interfaces, or on all, and put back at the end (K17)", async () => {
+test("kind mode loopback sets route_localnet on the interfaces of pods, or on all, and restores it (K17)", async () => {
   await using node = await world.node("opened");
   await using ptp = await startPod(node);
   await using bridged = await startPod(node, { cni: "bridge" });
-  // A value of somebody else's has to come back as it was.
+  // A value that another program set must be restored.
   await node.setSysctl(`net.ipv4.conf.${bridged.device}.route_localnet`, 1);
   const earlier = await routeLocalnet(node.netnsPath);
   for (const [scope, changed] of [
     ["devices", { [ptp.device]: "1", default: "1" }],
     ["all", { all: "1" }],
   ] as const) {
-    await using instance = await world.serveWith(world.settings(`way: loopback, route-localnet: ${scope}`));
+    await using instance = await world.serveWith(world.settings(`mode: loopback, route-localnet: ${scope}`));
     await waitForWorkingNode(instance, node.name);
     const during = await routeLocalnet(node.netnsPath);
     for (const [name, value] of Object.entries(changed)) assert.equal(during[name], value, `${scope}: ${name}`);
@@ -91,7 +91,7 @@ test("with the way loopback route_localnet is set on the pods' interfaces, or on
   }
 });
 
-test("with the way loopback a neighbour's packets for 127.0.0.11 get nowhere, and pods are served (K18)", async () => {
+test("in kind mode loopback a neighbour's packets for 127.0.0.11 are dropped, and pods are served (K18)", async () => {
   await using node = await world.node("guarded", { entrypoint: "kind" });
   await node.waitForEntrypoint();
   await using _route = await leadLoopbackTo(neighbour, node.address(NETWORK));
@@ -111,7 +111,7 @@ test("with the way loopback a neighbour's packets for 127.0.0.11 get nowhere, an
   for (const place of [pod, node]) assert.deepEqual(await world.webFrom(place, GATEWAY), world.found);
 });
 
-test("nobody gets in by the high port of our sockets, neither a pod nor a neighbour (K19)", async () => {
+test("neither a pod nor a neighbour reaches the ports of our sockets directly (K19)", async () => {
   await using node = await world.node("ports");
   const own = node.address(NETWORK);
   await using instance = await world.serve();
@@ -126,13 +126,13 @@ test("nobody gets in by the high port of our sockets, neither a pod nor a neighb
   assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
 });
 
-test("nor by the high port of 127.0.0.11 where KIND has let packets for it in (K19)", async () => {
+test("the ports on 127.0.0.11 are unreachable even where KIND has set route_localnet (K19)", async () => {
   await using node = await world.node("ports-kind", { entrypoint: "kind" });
   await node.waitForEntrypoint();
   await using _route = await leadLoopbackTo(neighbour, node.address(NETWORK));
   await using instance = await world.serve();
   await waitForWorkingNode(instance, node.name);
-  // An answer that comes from another port would not count for dig, but the question would have got in.
+  // dig would ignore a reply from another port, but the query would have arrived.
   for (const port of await portsAt(node, "127.0.0.11", instance)) {
     const asked = async (): Promise<number | undefined> => (await instance.container(node.name))?.counters?.["queries"];
     const earlier = await asked();
@@ -142,10 +142,10 @@ test("nor by the high port of 127.0.0.11 where KIND has let packets for it in (K
   assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
 });
 
-for (const way of WAYS) {
-  test(`${way}: the rules of everybody else are the same to the byte before, meanwhile and afterwards (K20)`, async () => {
+for (const mode of MODES) {
+  test(`${mode}: other programs' rules are the same to the byte before, during and after (K20)`, async () => {
     for (const entrypoint of ["none", "kind"] as const) {
-      await using node = await world.node(`rules-${way}-${entrypoint}`, { entrypoint });
+      await using node = await world.node(`rules-${mode}-${entrypoint}`, { entrypoint });
       await node.waitForEntrypoint();
       await using pod = await startPod(node, { family: "dual" });
       const look = async (): Promise<string[]> => [
@@ -154,7 +154,7 @@ for (const way of WAYS) {
       ];
       const earlier = await look();
       assert.match(earlier.join(), /DOCKER_OUTPUT.*KIND-MASQ-AGENT/s);
-      const instance = await world.serve(["--kind-mode", way]);
+      const instance = await world.serve(["--kind-mode", mode]);
       await using _ = instance;
       await waitForWorkingNode(instance, node.name);
       assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
@@ -167,7 +167,7 @@ for (const way of WAYS) {
   });
 }
 
-/** Both of the node's ways to ask are led to us, and a pod's. */
+/** Both addresses that the node may query, and the pod's, are redirected to dns11. */
 async function assertOurs(node: KindNode): Promise<void> {
   await using pod = await startPod(node);
   for (const [place, server] of [
@@ -182,7 +182,7 @@ async function assertOurs(node: KindNode): Promise<void> {
   }
 }
 
-test("our rules come first beside those of a dockerd that writes them with nftables, and iptables shows none (K23, K24)", async () => {
+test("our rules take precedence over those that dockerd writes with nftables and iptables does not show (K23, K24)", async () => {
   await using node = await world.node("nftables");
   await moveDockerRulesToNftables(node.netnsPath);
   assert.doesNotMatch(await savedRules(node.netnsPath), /^-A/m);
@@ -193,7 +193,7 @@ test("our rules come first beside those of a dockerd that writes them with nftab
   assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
 });
 
-/** As KIND would have rewritten them for the gateway, to ports at which nobody listens. */
+/** As KIND rewrites Docker's rules for the gateway, but to ports where nothing listens. */
 async function writeDeadRules(node: KindNode, shape: "iptables-legacy" | "iptables-nft"): Promise<void> {
   if (shape === "iptables-legacy") await writeDockerRules(node.netnsPath, shape, DEAD_PORTS);
   const lead = ["-d", GATEWAY, "-p", "udp", "--dport", "53", "-j", "DNAT", "--to-destination", "127.0.0.11:9"];
@@ -202,7 +202,7 @@ async function writeDeadRules(node: KindNode, shape: "iptables-legacy" | "iptabl
   }
 }
 
-test("our rules come first beside others that lead elsewhere, of both iptables, written before or after ours (K23)", async () => {
+test("our rules take precedence over redirects of both iptables, written before or after ours (K23)", async () => {
   for (const shape of ["iptables-legacy", "iptables-nft"] as const) {
     await using early = await world.node(`early-${shape}`);
     await using late = await world.node(`late-${shape}`);
@@ -214,7 +214,7 @@ test("our rules come first beside others that lead elsewhere, of both iptables, 
   }
 });
 
-test("a node whose only rules are iptables-legacy's is served (K24)", async () => {
+test("a node with iptables-legacy rules only is served (K24)", async () => {
   await using node = await world.node("legacy");
   const { udp, tcp } = await moveDockerRulesToNftables(node.netnsPath);
   await checkIn(node.netnsPath, "nft", ["flush", "ruleset"]);
@@ -227,7 +227,7 @@ test("a node whose only rules are iptables-legacy's is served (K24)", async () =
   assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
 });
 
-/** Where dockerd's own resolver listens at 127.0.0.11. */
+/** The port of Docker's resolver on 127.0.0.11. */
 async function dockersPort(node: KindNode): Promise<string> {
   const saved = await checkIn(node.netnsPath, "iptables-nft-save", ["-t", "nat"]);
   return /-p udp .*--to-destination 127\.0\.0\.11:(\d+)$/m.exec(saved)?.[1] ?? "";

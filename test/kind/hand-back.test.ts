@@ -1,6 +1,6 @@
 /**
- * What a node is left with when we go: its resolv.conf names Docker's resolver where that really answers, however its
- * rules are written and whatever KIND's entrypoint made of them; and where nobody will answer, somebody is told before.
+ * The state of a node after dns11 stops: its resolv.conf names the address at which Docker's resolver really answers, in whichever
+ * form its rules are written and whatever KIND's entrypoint did to them. If nothing will answer, that is reported before.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -19,7 +19,7 @@ import {
 } from "../support/kind/kind-world.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
-/** What only dns11 answers for host.docker.internal. */
+/** An answer for host.docker.internal that only dns11 gives. */
 const TOLD = "192.0.2.77";
 
 let world: KindWorld;
@@ -43,18 +43,18 @@ const ENDS: Readonly<Record<string, (instance: Dns11) => Promise<void>>> = {
   },
 };
 
-/** Of KIND's entrypoint that runs while we serve: where it leads Docker's resolver. */
+/** KIND's entrypoint runs while dns11 serves: where it redirects to Docker's resolver. */
 const REWRITES: Readonly<
   Record<string, { readonly host: string; readonly isNftables: boolean; readonly led: string }>
 > = {
   "to the gateway": { host: "deny", isNftables: false, led: GATEWAY },
-  "to what we call host.docker.internal": { host: TOLD, isNftables: false, led: TOLD },
+  "to the address of host.docker.internal": { host: TOLD, isNftables: false, led: TOLD },
   "nowhere, as Docker's rules are nftables'": { host: "deny", isNftables: true, led: "127.0.0.11" },
 };
 
 for (const [where, { host, isNftables, led }] of Object.entries(REWRITES)) {
   for (const [how, end] of Object.entries(ENDS)) {
-    test(`KIND's entrypoint leads Docker's resolver ${where}; after ${how} resolv.conf names it there`, async () => {
+    test(`KIND's entrypoint moves Docker's resolver ${where}; after ${how} resolv.conf names that address`, async () => {
       await using node = await world.node("rewritten");
       await using instance = await world.serveWith(world.settings(`host-docker-internal: ${host}`));
       await waitForWorkingNode(instance, node.name);
@@ -71,7 +71,7 @@ for (const [where, { host, isNftables, led }] of Object.entries(REWRITES)) {
 async function restartEngine(instance: Dns11): Promise<void> {
   await world.engine.stopDaemon();
   await world.engine.startDaemon();
-  await waitFor("the engine to be followed again", async () =>
+  await waitFor("the connection to the engine", async () =>
     (await instance.status()).engine?.isConnected ? true : undefined,
   );
 }
@@ -82,7 +82,7 @@ async function doctor(node: KindNode): Promise<{ readonly state: string; readonl
   return report?.findings.find(({ code }) => code === "kind-docker");
 }
 
-test("after a restart of dockerd the rules that KIND made lead to nobody: status, doctor and the end say so", async () => {
+test("after a restart of dockerd KIND's rules redirect to a closed port: status, doctor and the log at the end report it", async () => {
   await using node = await world.node("bereft", { entrypoint: "kind" });
   await node.waitForEntrypoint();
   await using instance = await world.serve();
@@ -90,28 +90,28 @@ test("after a restart of dockerd the rules that KIND made lead to nobody: status
   assert.equal((await doctor(node))?.state, "ok");
   await restartEngine(instance);
   const report = await waitForNode(instance, node.name, ({ warnings }) => warnings.length > 0);
-  assert.match(report.warnings.join(), /10\.77\.0\.1.* nobody listens.*docker restart bereft/);
-  assert.equal(report.state, "working", "pods are answered as long as we are there");
+  assert.match(report.warnings.join(), /10\.77\.0\.1.* nothing listens.*docker restart bereft/);
+  assert.equal(report.state, "working", "pods are answered while dns11 runs");
   const found = await doctor(node);
   assert.equal(found?.state, "warning");
-  assert.match(found?.detail ?? "", /10\.77\.0\.1.* nobody listens/);
-  assert.doesNotMatch(instance.log, /nobody listens/);
+  assert.match(found?.detail ?? "", /10\.77\.0\.1.* nothing listens/);
+  assert.doesNotMatch(instance.log, /nothing listens/);
   assert.equal(await instance.stop(), 0);
-  assert.match(instance.log, /"level":"warn".*10\.77\.0\.1.* nobody listens.*docker restart bereft/);
-  assert.deepEqual((await world.webFrom(node, GATEWAY)).flat(), [], "it was said rightly");
+  assert.match(instance.log, /"level":"warn".*10\.77\.0\.1.* nothing listens.*docker restart bereft/);
+  assert.deepEqual((await world.webFrom(node, GATEWAY)).flat(), [], "the warning was right");
   assert.equal((await doctor(node))?.state, "problem");
   await node.restart();
   await node.waitForEntrypoint();
-  assert.deepEqual(await world.webFrom(node, GATEWAY), world.found, "and what was offered helps");
+  assert.deepEqual(await world.webFrom(node, GATEWAY), world.found, "and the remedy works");
 });
 
-test("where no resolver of Docker's is left at all, that is said, too", async () => {
+test("an unreachable resolver of Docker is reported", async () => {
   await using node = await world.node("orphan");
   await using instance = await world.serve();
   await waitForWorkingNode(instance, node.name);
   await moveDockerRulesToNftables(node.netnsPath, { udp: 9, tcp: 9 });
   const report = await waitForNode(instance, node.name, ({ warnings }) => warnings.length > 0);
-  assert.match(report.warnings.join(), /Docker's resolver is gone: .*127\.0\.0\.11.* nobody listens/);
+  assert.match(report.warnings.join(), /Docker's resolver is unreachable: .*127\.0\.0\.11.* nothing listens/);
   assert.equal(await instance.stop(), 0);
-  assert.match(instance.log, /"level":"warn".*Docker's resolver is gone/);
+  assert.match(instance.log, /"level":"warn".*Docker's resolver is unreachable/);
 });

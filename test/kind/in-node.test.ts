@@ -1,6 +1,6 @@
 /**
- * dns11 inside a node, as an image of a node would start it: without an engine, with Docker's resolver behind it. The rig
- * is made of plain namespaces; a dnsmasq plays Docker's resolver.
+ * dns11 inside a node, as a node image would start it: without an engine, with Docker's resolver as its upstream. The rig uses
+ * plain namespaces, and dnsmasq plays Docker's resolver.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -25,12 +25,12 @@ const VIP = `@${RIG_A.gateway}`;
 const WEB = [RIG_A.names.web];
 const TRANSPORTS = ["+notcp", "+tcp"] as const;
 
-/** The command in the node, as its image would have it. */
+/** Runs `dns11 kind` in the node. */
 function kind(node: RigNode, ...args: string[]): ReturnType<RigNode["enter"]> {
   return node.enter(process.execPath, [PROGRAM, "kind", ...args]);
 }
 
-/** What the doctor finds wrong in there, with the interface that it names. */
+/** The doctor's findings in the node that are not ok, each with the interface or detail. */
 async function diagnosed(node: RigNode): Promise<{ readonly code: number | null; readonly wrong: readonly string[] }> {
   const { code, stdout, stderr } = await kind(node, "doctor", "--in-node", "--json");
   assert.equal(stderr, "");
@@ -99,12 +99,12 @@ async function stateOf(rig: RigA): Promise<object> {
 }
 
 for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const satisfies readonly DockerRules[]) {
-  test(`staying beside ${rules} rules, node and pods resolve, and nothing is left when it goes`, async () => {
+  test(`long-running beside ${rules} rules: node and pods resolve, and nothing is left when it stops`, async () => {
     await using rig = await startRigA({ rules });
     const untouched = await stateOf(rig);
     {
       await using instance = await staying(rig.node);
-      // A probe that a busy machine has lost is sent again.
+      // A probe lost on a busy machine is sent again.
       await waitFor("resolv.conf to name the gateway", async () =>
         (await rig.node.resolvConf()).includes(RIG_A.gateway) ? true : undefined,
       );
@@ -116,18 +116,18 @@ for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const sat
         assert.deepEqual(dataOf(await dig(rig.node, "@127.0.0.11", "web", transport)), WEB);
       }
       const status = await kind(rig.node, "status", "--json");
-      const [shown] = JSON.parse(status.stdout) as { node: { state: string; published: string[] } }[];
-      assert.deepEqual([shown?.node.state, shown?.node.published], ["working", [RIG_A.gateway]]);
+      const [shown] = JSON.parse(status.stdout) as { node: { state: string; advertised: string[] } }[];
+      assert.deepEqual([shown?.node.state, shown?.node.advertised], ["working", [RIG_A.gateway]]);
       await pod[Symbol.asyncDispose]();
       await instance.end("SIGTERM");
     }
     const left = (await stateOf(rig)) as { rules: string };
-    // A pod's masquerading is the rig's own.
+    // The masquerading rules of pods belong to the rig.
     assert.deepEqual({ ...left, rules: "" }, { ...untouched, rules: "" });
     assert.doesNotMatch(left.rules, /dns11/);
   });
 
-  test(`once, beside ${rules} rules, pods are led to Docker's resolver, and it is undone`, async () => {
+  test(`--once beside ${rules} rules: pods are redirected to Docker's resolver, and --undo restores the node`, async () => {
     await using rig = await startRigA({ rules });
     const untouched = await stateOf(rig);
     const made = await kind(rig.node, "--in-node", "--once");
@@ -152,8 +152,8 @@ for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const sat
       assert.deepEqual([shut.code, shut.wrong], [1, [`route-localnet: ${pod.device}`]]);
       await rig.node.setSysctl(setting, 1);
       const { stdout } = await kind(rig.node, "--in-node", "--undo");
-      // It came after --once, and has it from there.
-      assert.match(stdout, new RegExp(`^set route_localnet of ${pod.device} to 0 again$`, "m"));
+      // The interface is newer than --once and inherited the value from it.
+      assert.match(stdout, new RegExp(`^restored route_localnet of ${pod.device} to 0$`, "m"));
       assert.equal(await linesOf(rig.node, "sysctl", "-n", setting), "0\n");
     }
     assert.equal((await kind(rig.node, "--in-node", "--once")).code, 0);
@@ -166,7 +166,7 @@ for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const sat
   });
 }
 
-test("what can be asked of a run on a machine can be asked of one in a node, and SIGHUP has its settings read again", async () => {
+test("the commands of a run on a host work for one in a node, and SIGHUP reloads its settings", async () => {
   await using rig = await startRigA();
   const folder = await mkdtemp(join(tmpdir(), "d11-in-node-"));
   const config = join(folder, "dns11.yaml");
@@ -196,7 +196,7 @@ test("what can be asked of a run on a machine can be asked of one in a node, and
   }
 });
 
-test("where KIND's entrypoint has been, or comes, Docker's resolver is found all the same", async () => {
+test("Docker's resolver is found before and after KIND's entrypoint runs", async () => {
   await using rig = await startRigA();
   await rig.node.rewrite();
   await using _ = await staying(rig.node);
@@ -209,7 +209,7 @@ test("where KIND's entrypoint has been, or comes, Docker's resolver is found all
   assert.deepEqual(dataOf(await dig(pod, VIP, "web")), WEB);
 });
 
-test("after a SIGKILL no rules are left, and --undo puts back the rest", async () => {
+test("after a SIGKILL no rules are left, and --undo restores the rest", async () => {
   await using rig = await startRigA();
   const untouched = await stateOf(rig);
   await using instance = await staying(rig.node);
@@ -222,16 +222,16 @@ test("after a SIGKILL no rules are left, and --undo puts back the rest", async (
   assert.deepEqual(await stateOf(rig), untouched);
 });
 
-test("--undo tells what it does also where resolv.conf was somebody else's", async () => {
+test("--undo reports its actions also if another program wrote resolv.conf", async () => {
   await using rig = await startRigA();
   await rig.node.rewrite();
   await using instance = await staying(rig.node);
   await instance.end("SIGKILL");
   const undone = await kind(rig.node, "--in-node", "--undo");
-  assert.equal(undone.stdout, "took 169.254.53.53, fd64:6e73:3131::53 from lo\n");
+  assert.equal(undone.stdout, "removed 169.254.53.53, fd64:6e73:3131::53 from lo\n");
 });
 
-test("a second one in the node is refused, and what cannot be meant is told", async () => {
+test("a second instance in the node is refused, and invalid options are errors", async () => {
   await using rig = await startRigA();
   await using _ = await staying(rig.node);
   const second = await kind(rig.node, "--in-node");
@@ -241,11 +241,14 @@ test("a second one in the node is refused, and what cannot be meant is told", as
   assert.deepEqual([nothing.code, /Usage: dns11 kind/.test(nothing.stderr)], [2, true]);
 });
 
-test("without Docker's resolver, --once says so and changes nothing", async () => {
+test("without Docker's resolver --once fails and changes nothing", async () => {
   await using rig = await startRigA();
   await rig.resolver[Symbol.asyncDispose]();
   const untouched = await stateOf(rig);
   const refused = await kind(rig.node, "--in-node", "--once");
-  assert.deepEqual([refused.code, /Nobody listens on 127\.0\.0\.11/.test(refused.stderr)], [1, true]);
+  assert.deepEqual(
+    [refused.code, /Docker's resolver does not listen on 127\.0\.0\.11/.test(refused.stderr)],
+    [1, true],
+  );
   assert.deepEqual(await stateOf(rig), untouched);
 });

@@ -1,6 +1,6 @@
 /**
- * How queries of a node and of its pods come to us: in both ways, for both kinds of pod networks, before and after KIND's
- * own rewrite; and that nothing else than queries does.
+ * How queries of a node and its pods reach dns11: in both kind modes, for both kinds of pod networks, before and after KIND's own
+ * rewrite; and that nothing but queries does.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -11,7 +11,7 @@ import { type KindWorld, GATEWAY, NETWORK, startKindWorld, waitForWorkingNode } 
 import { startPod } from "../support/kind/pod.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 
-const WAYS = ["listener", "loopback"] as const;
+const MODES = ["listener", "loopback"] as const;
 const ENTRYPOINTS = ["none", "kind"] as const;
 
 let world: KindWorld;
@@ -19,17 +19,17 @@ let world: KindWorld;
 before(async () => (world = await startKindWorld()));
 after(async () => await world[Symbol.asyncDispose]());
 
-for (const way of WAYS) {
+for (const mode of MODES) {
   for (const entrypoint of ENTRYPOINTS) {
     const whose = entrypoint === "kind" ? "after KIND's own rewrite" : "without KIND's rewrite";
-    test(`${way}, ${whose}: pods of every network and the node resolve, also at 127.0.0.11 (K4, K5, K7, K8)`, async () => {
-      await using node = await world.node(`${way}-${entrypoint}`, { entrypoint });
+    test(`${mode}, ${whose}: pods of every network and the node resolve, also at 127.0.0.11 (K4, K5, K7, K8)`, async () => {
+      await using node = await world.node(`${mode}-${entrypoint}`, { entrypoint });
       await node.waitForEntrypoint();
       await using earlier = await startPod(node, { cni: "bridge", bridgeNfCall: 0 });
-      await using instance = await world.serve(["--kind-mode", way]);
+      await using instance = await world.serve(["--kind-mode", mode]);
       const report = await waitForWorkingNode(instance, node.name);
-      assert.deepEqual([report.advertised, report.mode], [[GATEWAY], way]);
-      // Whoever is there before the bridge's setting changes, whoever comes after, and with devices of their own.
+      assert.deepEqual([report.advertised, report.mode], [[GATEWAY], mode]);
+      // A pod from before the bridge setting changes, one from after, and one with its own veth pair.
       assert.deepEqual(await world.webFrom(earlier, GATEWAY), world.found, "bridge, nf-call 0");
       await using bridged = await startPod(node, { cni: "bridge", bridgeNfCall: 1 });
       await using ptp = await startPod(node);
@@ -43,11 +43,11 @@ for (const way of WAYS) {
     });
   }
 
-  test(`${way}: only port 53 is taken; another port of the gateway reaches the gateway (K6)`, async () => {
-    await using node = await world.node(`${way}-ports`);
-    await using instance = await world.serve(["--kind-mode", way]);
+  test(`${mode}: only port 53 is captured; other ports of the gateway reach the gateway (K6)`, async () => {
+    await using node = await world.node(`${mode}-ports`);
+    await using instance = await world.serve(["--kind-mode", mode]);
     await waitForWorkingNode(instance, node.name);
-    // At the gateway for real, which is the engine.
+    // On the real gateway, which is the engine's host.
     await using other = await startUpstream(world.engine, { address: GATEWAY, port: 8080 });
     await using pod = await startPod(node);
     for (const place of [pod, node]) {
@@ -60,7 +60,7 @@ for (const way of WAYS) {
   });
 }
 
-test("a pod gets the names that its node would get, of the node's networks and of no other (K9)", async () => {
+test("a pod resolves the names that its node resolves: those of the node's networks only (K9)", async () => {
   const { engine } = world;
   await createNetwork(engine, "second");
   await createNetwork(engine, "foreign");
@@ -72,8 +72,8 @@ test("a pod gets the names that its node would get, of the node's networks and o
   assert.notEqual(theirs.address("foreign"), "");
   await using node = await world.node("two-networks", { networks: [NETWORK, "second"] });
   await using instance = await world.serve();
-  const { advertised: published } = await waitForWorkingNode(instance, node.name);
-  const [server = ""] = published;
+  const { advertised } = await waitForWorkingNode(instance, node.name);
+  const [server = ""] = advertised;
   await using pod = await startPod(node);
   for (const name of ["mine", "my-alias", "mine.second"]) {
     assert.deepEqual(dataOf(await dig(pod, `@${server}`, name)), [mine.address("second")], name);
@@ -81,7 +81,7 @@ test("a pod gets the names that its node would get, of the node's networks and o
   assert.equal((await dig(pod, `@${server}`, "theirs")).status, "NXDOMAIN");
 });
 
-test("the server sees the address of the pod that asks, not the node's (K9)", async () => {
+test("dns11 sees the pod's address, not the node's (K9)", async () => {
   await using node = await world.node("seen");
   await using instance = await world.serve();
   await waitForWorkingNode(instance, node.name);
@@ -89,6 +89,6 @@ test("the server sees the address of the pod that asks, not the node's (K9)", as
   await dig(pod, `@${GATEWAY}`, "web");
   const { stdout } = await node.enter("conntrack", ["-L", "-p", "udp", "--orig-port-dst", "53"]);
   const line = stdout.split("\n").find((one) => one.includes(`src=${pod.address} dst=${GATEWAY}`)) ?? stdout;
-  // The other direction is from our socket to the pod itself: nobody has masqueraded it.
+  // The reply direction goes from our socket to the pod itself, so the query was not masqueraded.
   assert.match(line, new RegExp(String.raw`src=169\.254\.53\.53 dst=${pod.address.replaceAll(".", String.raw`\.`)} `));
 });

@@ -1,6 +1,6 @@
 /**
- * A node's life and ours: it starts again, elsewhere, with other networks; its engine starts again; we are killed and
- * come back; somebody throws all rules away. Pods go on being answered, or are again at once.
+ * The lifecycles of a node, its engine and dns11: restarts of the node, also with other addresses and networks, restarts of
+ * dockerd, kills of dns11, flushed rules. Pods are answered all the time, or again at once.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -24,7 +24,7 @@ import { checkIn } from "../support/kind/pod-host.ts";
 import { outcomesOf, type QueryEnd, QueryLoop, queryLoop } from "../support/asking/query-loop.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 
-/** A client asks so long before, between and after what happens. */
+/** How long clients query before, between and after the events. */
 const LONGER_MS = 500;
 const ENTRYPOINTS = ["none", "kind"] as const;
 
@@ -39,7 +39,7 @@ async function assertServed(node: KindNode, pod: Pod): Promise<void> {
     assert.deepEqual(await world.webFrom(node, server), world.found, server);
 }
 
-/** Until the state is that of the container's present start. */
+/** Waits for the state of the container's current start. */
 async function waitForRestarted(instance: Dns11, node: KindNode): Promise<void> {
   const info = await node.container.inspect();
   await waitFor(`${node.name} to be served again`, async () => {
@@ -66,7 +66,7 @@ for (const entrypoint of ENTRYPOINTS) {
   });
 }
 
-test("a node that comes back with another address is served, and nothing of ours names the old one (K28)", async () => {
+test("a node that restarts with another address is served, and the old address is not used any more (K28)", async () => {
   await using node = await world.node("readdressed");
   await using instance = await world.serve(["--kind-ip", "node"]);
   const old = node.address(NETWORK);
@@ -93,7 +93,7 @@ test("a node that comes back with another address is served, and nothing of ours
   }
 });
 
-test("a pod is answered while its node joins a network, leaves the first one and joins it again (K29)", async () => {
+test("a pod is answered while its node joins a network, leaves the first one and rejoins it (K29)", async () => {
   await createNetwork(world.engine, "other");
   await using both = await runContainer(world.engine, { name: "both", networks: [NETWORK, "other"] });
   assert.notEqual(both.address("other"), "");
@@ -119,7 +119,7 @@ test("a pod is answered while its node joins a network, leaves the first one and
 });
 
 for (const entrypoint of ENTRYPOINTS) {
-  test(`known names are answered while dockerd is away and after it is back, entrypoint "${entrypoint}" (K12, K30)`, async () => {
+  test(`known names are answered while dockerd is down and after its restart, entrypoint "${entrypoint}" (K12, K30)`, async () => {
     await using node = await world.node(`bereft-${entrypoint}`, { entrypoint });
     await node.waitForEntrypoint();
     await using instance = await world.serve();
@@ -133,7 +133,7 @@ for (const entrypoint of ENTRYPOINTS) {
     await world.engine.startDaemon();
     const isConnected = async (): Promise<true | undefined> =>
       (await instance.status()).engine?.isConnected ? true : undefined;
-    await waitFor("the engine to be followed again", isConnected);
+    await waitFor("the connection to the engine", isConnected);
     await pause(LONGER_MS);
     assert.deepEqual(Object.keys(outcomesOf(await asking.stop())), ["NOERROR"]);
     const report = await waitForWorkingNode(instance, node.name);
@@ -147,14 +147,14 @@ for (const entrypoint of ENTRYPOINTS) {
   });
 }
 
-/** From the first to the last query that was not answered. */
+/** The time from the first to the last query that was not answered. */
 function awayMs(ends: readonly QueryEnd[]): number {
   const lost = ends.filter(({ outcome }) => outcome !== "NOERROR");
   return lost.length === 0 ? 0 : (lost.at(-1)?.atMs ?? 0) - (lost[0]?.atMs ?? 0);
 }
 
 for (const entrypoint of ENTRYPOINTS) {
-  test(`after SIGKILL and a new start pods are answered again, also from the same port, entrypoint "${entrypoint}" (K31, K53)`, async (t) => {
+  test(`after SIGKILL and a restart pods are answered again, also from the same port, entrypoint "${entrypoint}" (K31, K53)`, async (t) => {
     await using node = await world.node(`killed-${entrypoint}`, { entrypoint });
     await node.waitForEntrypoint();
     const first = await world.serve();
@@ -182,7 +182,7 @@ for (const entrypoint of ENTRYPOINTS) {
   });
 }
 
-test("when we end in peace and start again a pod that keeps its port is answered at its next query (K31)", async (t) => {
+test("after a graceful stop and a restart a pod that reuses its port gets an answer to its next query (K31)", async (t) => {
   await using node = await world.node("relieved", { entrypoint: "kind" });
   await node.waitForEntrypoint();
   const first = await world.serve();
@@ -207,7 +207,7 @@ test("when we end in peace and start again a pod that keeps its port is answered
   assert.deepEqual(Object.keys(outcomesOf(ends, sinceMs)), ["NOERROR"]);
 });
 
-test("who flushes all rules, or deletes our table, does not end our service (K32)", async () => {
+test("flushing all rules, or deleting our table, does not interrupt the service (K32)", async () => {
   await using node = await world.node("flushed");
   await using instance = await world.serve();
   await waitForWorkingNode(instance, node.name);
@@ -225,12 +225,12 @@ test("who flushes all rules, or deletes our table, does not end our service (K32
   assert.equal((await waitForWorkingNode(instance, node.name)).reasons.length, 0);
 });
 
-test("a question that was on its way before we came does not keep its port from us (K34)", async () => {
+test("an unanswered query from before dns11 started does not block its source port (K34)", async () => {
   await using node = await world.node("unreplied");
   await using pod = await startPod(node);
   const ask = async () =>
     outcomesOf(await queryLoop(pod, { server: GATEWAY, name: "web", forMs: 1_000, perSecond: 20, sourcePort: 40_055 }));
-  // It goes to the gateway, where nobody answers it; connection tracking keeps it for half a minute.
+  // It goes to the gateway, where nothing answers; conntrack keeps the entry for 30 s.
   assert.equal((await ask())["NOERROR"], undefined);
   const listed = await checkIn(node.netnsPath, "conntrack", ["-L", "-p", "udp", "--orig-port-src", "40055"]);
   assert.match(listed, /UNREPLIED/);

@@ -1,6 +1,6 @@
 /**
- * route_localnet with the way `loopback`: interfaces come while we serve, and somebody else switches it off. What we changed,
- * and what inherited from that, is put back; what a user had set is not touched; what is switched off is switched on again.
+ * route_localnet in kind mode `loopback`, with new interfaces and with another program that switches it off. dns11 restores what
+ * it changed and what inherited that, leaves a user's values alone, and switches it on again.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -28,7 +28,7 @@ before(async () => {
 });
 after(async () => await world[Symbol.asyncDispose]());
 
-const WAY = ["--kind-mode", "loopback"];
+const LOOPBACK = ["--kind-mode", "loopback"];
 
 function keyOf(device: string): string {
   return `net.ipv4.conf.${device}.route_localnet`;
@@ -47,11 +47,11 @@ const ENDS: Readonly<Record<string, (instance: Dns11) => Promise<void>>> = {
 };
 
 for (const [how, end] of Object.entries(ENDS)) {
-  test(`interfaces that came while we served have route_localnet as without us after ${how} (K17)`, async () => {
+  test(`interfaces created while dns11 runs have their normal route_localnet after ${how} (K17)`, async () => {
     await using node = await world.node("growing");
     await using own = await startPod(node);
     await node.setSysctl(keyOf(own.device), 1);
-    await using instance = await world.serve(WAY);
+    await using instance = await world.serve(LOOPBACK);
     await waitForWorkingNode(instance, node.name);
     await using born = await startPod(node);
     await using renamed = await startPod(node);
@@ -71,24 +71,24 @@ async function isOn(node: KindNode, device: string): Promise<true | undefined> {
   return (await routeLocalnet(node.netnsPath))[device] === "1" ? true : undefined;
 }
 
-test("what somebody switches off is switched on again at once, and told; who does so again is told of, not fought (K50)", async () => {
+test("route_localnet is switched on again and reported; a program that keeps switching it off is reported, not fought (K50)", async () => {
   await using node = await world.node("switched");
   await using first = await startPod(node);
-  await using instance = await world.serve(WAY);
+  await using instance = await world.serve(LOOPBACK);
   await waitForWorkingNode(instance, node.name);
-  // One that was there when we came, and one that came later.
+  // One from before dns11 started, and a later one.
   await using later = await startPod(node);
   for (const { device } of [first, later]) {
     await node.setSysctl(keyOf(device), 0);
-    await waitFor(`${device} to be let in again`, async () => await isOn(node, device));
+    await waitFor(`route_localnet of ${device} to be on again`, async () => await isOn(node, device));
   }
   for (const pod of [first, later]) assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
   assert.match(instance.log, new RegExp(`"level":"warn".*\\b${first.device}\\b.*route_localnet`));
   await node.setSysctl(keyOf(first.device), 0);
   const report = await waitForNode(instance, node.name, ({ state }) => state === "degraded");
-  assert.match(report.reasons.join(), new RegExp(`route_localnet.*\\b${first.device}\\b.*once more`));
+  assert.match(report.reasons.join(), new RegExp(`route_localnet.*\\b${first.device}\\b.*again`));
   assert.equal(await isOn(node, first.device), undefined);
-  // The doctor's own pod has an interface of its own, which is not switched off.
+  // The interface of the doctor's own test pod has it on.
   const { code, stdout } = await dns11(["kind", "doctor", "-H", world.engine.host, "--json", node.name]);
   const [told] = JSON.parse(stdout) as { findings: { code: string; state: string; detail: string }[] }[];
   const wrong = told?.findings.filter(({ state }) => state !== "ok") ?? [];
@@ -99,7 +99,7 @@ test("what somebody switches off is switched on again at once, and told; who doe
   await waitForWorkingNode(instance, node.name);
 });
 
-test("with the way listener an interface without route_localnet is nobody's trouble", async () => {
+test("in kind mode listener an interface without route_localnet is not a problem", async () => {
   await using node = await world.node("indifferent");
   await using pod = await startPod(node);
   await using instance = await world.serve();

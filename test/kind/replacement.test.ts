@@ -1,6 +1,6 @@
 /**
- * A node's dns11 is replaced while pods ask: behind the node there is nobody else, so whatever is not kept is lost. By the
- * way `listener` and by the way `loopback`, from fresh ports, from one that is kept, and by TCP afterwards.
+ * The dns11 of a node is replaced while pods send queries. There is no other resolver behind the node, so any gap loses queries.
+ * In both kind modes, from new source ports and from a fixed one, and over TCP afterwards.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -12,7 +12,7 @@ import { Dns11 } from "../support/program/dns11.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 
 const PER_SECOND = 500;
-/** The clients ask so long before and after what happens. */
+/** How long clients query before and after the replacement. */
 const LONGER_MS = 1_000;
 
 let world: KindWorld;
@@ -20,11 +20,11 @@ let world: KindWorld;
 before(async () => (world = await startKindWorld()));
 after(async () => await world[Symbol.asyncDispose]());
 
-for (const way of ["listener", "loopback"] as const) {
-  test(`replaced, a node's pods lose no query, by the way "${way}"; killed, its rules are gone at once`, async () => {
-    await using node = await world.node(`replaced-${way}`, { entrypoint: "kind" });
-    const args = ["--kind", "auto", "--kind-mode", way];
-    await using first = await world.serve(["--kind-mode", way]);
+for (const mode of ["listener", "loopback"] as const) {
+  test(`replaced, a node's pods lose no query, kind mode "${mode}"; killed, its rules are gone at once`, async () => {
+    await using node = await world.node(`replaced-${mode}`, { entrypoint: "kind" });
+    const args = ["--kind", "auto", "--kind-mode", mode];
+    await using first = await world.serve(["--kind-mode", mode]);
     await waitForWorkingNode(first, node.name);
     await using pod = await startPod(node);
     const options = { server: GATEWAY, name: "web", perSecond: PER_SECOND };

@@ -1,5 +1,5 @@
-// Proves the rig that needs no engine: KIND's way behaves in plain namespaces as it does in containers, with the rules of
-// every kind of dockerd, and what the tests of the KIND mode measure with tells the truth.
+// Tests the rig that needs no engine: KIND's own rules behave in plain namespaces as in containers, with the rules of every kind
+// of dockerd, and the measuring tools of the KIND tests are correct.
 
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
@@ -20,7 +20,7 @@ import { pause } from "../support/rig/wait.ts";
 
 const VIP = `@${RIG_A.gateway}`;
 const WEB = [RIG_A.names.web];
-// Around a moment, what happened just before it may end just after.
+// A query just before an event may end just after it.
 const EDGE_MS = 500;
 const SPAN_MS = 1_000;
 const DROP = `table ip block {
@@ -53,7 +53,7 @@ for (const rules of ["iptables-nft", "iptables-legacy"] as const) {
   });
 }
 
-await test("rules that no iptables shows are not rewritten: KIND alone leaves node and pods without DNS", async () => {
+await test("rules that iptables does not show are not rewritten: KIND alone leaves node and pods without DNS", async () => {
   await using rig = await startKind("nftables");
   await using pod = await startPod(rig.node);
   assert.deepEqual(pod.nameservers, [RIG_A.gateway]);
@@ -63,7 +63,7 @@ await test("rules that no iptables shows are not rewritten: KIND alone leaves no
   assert.deepEqual(dataOf(await dig(rig.node, "web")), WEB);
 });
 
-await test("the node's files are its own, and one of them is mounted", async () => {
+await test("the node has its own files, and one of them is mounted", async () => {
   const before = [readdirSync("/etc"), readdirSync("/run")];
   await using rig = await startRigA({
     resolvConf: "# 127.0.0.1\nsearch a.test\nnameserver 127.0.0.11\noptions ndots:0\n",
@@ -78,7 +78,7 @@ await test("the node's files are its own, and one of them is mounted", async () 
   assert.deepEqual([readdirSync("/etc"), readdirSync("/run")], before, "the machine's");
 });
 
-await test("pods on a bridge are served like those on links of their own", async () => {
+await test("pods on a bridge are served like those with their own veth pair", async () => {
   await using rig = await startKind();
   for (const bridgeNfCall of [0, 1] as const) {
     await using pod = await startPod(rig.node, { cni: "bridge", bridgeNfCall });
@@ -93,7 +93,7 @@ await test("pods on a bridge are served like those on links of their own", async
     );
     await rig.node.setSysctl(ALL_LOCALNET, 0);
     assert.equal((await dig(pod, VIP, "web", "+time=1")).timedOut, true);
-    // The device of all of a bridge's pods is the bridge.
+    // The interface for all pods on a bridge is the bridge.
     await rig.node.setSysctl(`net.ipv4.conf.${pod.device}.route_localnet`, 1);
     assert.deepEqual(dataOf(await dig(pod, VIP, "web")), WEB);
     await rig.node.setSysctl(`net.ipv4.conf.${pod.device}.route_localnet`, 0);
@@ -101,7 +101,7 @@ await test("pods on a bridge are served like those on links of their own", async
   }
 });
 
-await test("pods with IPv6 reach the node by it", async () => {
+await test("pods with IPv6 reach the node over it", async () => {
   await using rig = await startKind();
   for (const cni of ["ptp", "bridge"] as const) {
     await using dual = await startPod(rig.node, { cni, family: "dual" });
@@ -120,7 +120,7 @@ await test("pods with IPv6 reach the node by it", async () => {
 });
 
 for (const program of ["dnsmasq", "unbound"] as const) {
-  await test(`${program} in a pod forwards to the node's nameserver, and a loop is seen`, async () => {
+  await test(`${program} in a pod forwards to the node's nameserver, and a loop is detected`, async () => {
     await using rig = await startKind();
     await using pod = await startPod(rig.node);
     await using asker = await startPod(rig.node);
@@ -142,11 +142,11 @@ for (const program of ["dnsmasq", "unbound"] as const) {
 
 for (const sourcePort of [undefined, 34_567]) {
   const socket = sourcePort === undefined ? "fresh sockets" : "one socket";
-  await test(`a query loop with ${socket} tells how and when its queries ended`, async () => {
+  await test(`a query loop with ${socket} reports how and when its queries ended`, async () => {
     await using rig = await startKind();
     await using pod = await startPod(rig.node);
     await using looping = await QueryLoop.start(pod, { server: RIG_A.gateway, name: "web", sourcePort });
-    // From when something is so for sure until it may have begun to end.
+    // The time in which a state is certain.
     const spans: Record<string, { fromMs: number; toMs: number }> = {};
     const lasts = async (what: string): Promise<void> => {
       const fromMs = Date.now();
@@ -174,14 +174,14 @@ for (const sourcePort of [undefined, 34_567]) {
   });
 }
 
-await test("a query loop in a pod that cannot reach the server's family says so", async () => {
+await test("a query loop in a pod without the server's address family reports it as unreachable", async () => {
   await using rig = await startKind();
   await using pod = await startPod(rig.node, { family: "ipv6" });
   const ends = await queryLoop(pod, { server: RIG_A.gateway, name: "web", forMs: 100 });
   assert.deepEqual(Object.keys(outcomesOf(ends)), ["unreachable"]);
 });
 
-await test("a neighbour that sends to 127.0.0.11 reaches the node, once that lets loopback in", async () => {
+await test("a neighbour reaches 127.0.0.11 of the node if route_localnet is on", async () => {
   await using rig = await startKind();
   const ask = async () => await dig(rig.peer, "-p", String(RIG_A.resolverPort), "web", "+time=1");
   {
@@ -194,7 +194,7 @@ await test("a neighbour that sends to 127.0.0.11 reaches the node, once that let
   assert.match((await ask()).raw, /connection refused/, "as before");
 });
 
-await test("nothing of a rig is left when it goes", async () => {
+await test("a rig leaves nothing behind", async () => {
   const named = (names: readonly string[]) => names.filter((name) => name.startsWith(`d11-${process.pid}-`));
   {
     await using rig = await startRigA();

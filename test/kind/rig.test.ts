@@ -1,5 +1,5 @@
-// Proves the rig of the KIND mode on a real engine: KIND's way alone, without dns11, does in these containers what it does
-// in real nodes, faults included. So every resolver asked here is dockerd's own.
+// Tests the rig of the KIND mode on a real engine: KIND's own rules, without dns11, behave in these containers as in real nodes,
+// including their faults. So every resolver queried here is Docker's.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -22,7 +22,7 @@ const UPSTREAM = "10.53.0.1";
 const ALL_LOCALNET = "net.ipv4.conf.all.route_localnet";
 
 let engine: Engine;
-// The entrypoint's lookups take five seconds each where nobody answers dockerd.
+// Without an upstream for dockerd each lookup of the entrypoint takes 5 s.
 let upstream: Upstream;
 let web: Container;
 
@@ -67,7 +67,7 @@ test("KIND serves node and pods through the gateway, by UDP and TCP, and ends 12
   for (const place of [node, ptp]) assert.match((await dig(place, "web")).raw, /connection refused/);
 });
 
-test("without route_localnet the node is served and its pods wait in vain", async () => {
+test("without route_localnet the node is served, but its pods time out", async () => {
   await using node = await startNode("kind-worker");
   await using pod = await startPod(node);
   const ask = async () => await queryLoop(pod, { server: GATEWAY, name: "web", forMs: 500 });
@@ -95,7 +95,7 @@ test("KIND alone fails with a dockerd that writes its rules with nftables", asyn
 
 test("a node that restarts runs KIND's entrypoint again", async () => {
   await using node = await startNode("kind-worker");
-  // Not the namespace's number: the kernel gives it to the next one.
+  // Not by the namespace's inode: the kernel reuses it.
   const { pid } = node.container;
   await node.restart();
   await node.waitForEntrypoint();
@@ -120,7 +120,7 @@ test("host.docker.internal is the address for pods where it resolves to more tha
   }
 });
 
-test("KIND_DNS_SEARCH takes the place of docker's search line", async () => {
+test("KIND_DNS_SEARCH replaces Docker's search line", async () => {
   const searches = ["", "a.test b.test"];
   for (const search of [undefined, ...searches]) {
     await using node = await runKindNode(engine, {
@@ -135,7 +135,7 @@ test("KIND_DNS_SEARCH takes the place of docker's search line", async () => {
   }
 });
 
-test("KIND's way ends with an error where it finds no address, and the rig says so", async () => {
+test("KIND's rewrite fails if it finds no address, and the rig reports it", async () => {
   await using node = await runKindNode(engine, {
     name: "kind-worker",
     networks: [NETWORK],
@@ -147,7 +147,7 @@ test("KIND's way ends with an error where it finds no address, and the rig says 
   await assert.rejects(node.rewrite(), /KIND's rewrite in kind-worker: exit [1-9]/);
 });
 
-test("a node that may not write its resolv.conf does not start, and the rig says so", async () => {
+test("a node that cannot write its resolv.conf does not start, and the rig reports it", async () => {
   const args = ["--volume", `${engine.folder}/daemon.json:/etc/resolv.conf:ro`];
   await using node = await runKindNode(engine, { name: "kind-worker", networks: [NETWORK], args });
   await assert.rejects(
@@ -156,7 +156,7 @@ test("a node that may not write its resolv.conf does not start, and the rig says
   );
 });
 
-test("a load balancer's container is left as docker makes it", async () => {
+test("a load balancer's container is left as Docker makes it", async () => {
   await using node = await runKindNode(engine, {
     name: "kind-lb",
     networks: [NETWORK],
@@ -169,7 +169,7 @@ test("a load balancer's container is left as docker makes it", async () => {
   assert.deepEqual(dataOf(await dig(node, "web")), webOnly());
 });
 
-test("pods with IPv6 reach the node's own address by it, and the world behind it", async () => {
+test("pods with IPv6 reach the node's own address and the network behind it", async () => {
   await createNetwork(engine, "six", { ipv6: true });
   await using peer = await runContainer(engine, { name: "peer", networks: ["six"] });
   await using node = await runKindNode(engine, { name: "kind-worker", networks: ["six"] });

@@ -1,6 +1,6 @@
 /**
- * KIND nodes by the lower tiers of the rules: pods are served and kept from our ports as by the first one, and nothing is
- * left when dns11 ends, nor once somebody has cleaned up after a kill.
+ * KIND nodes with the rule backends nft and iptables-legacy: as with nft-owner, pods are served and cannot reach our ports
+ * directly, and no rules are left after dns11 stops, or after a cleanup following a kill.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -26,25 +26,25 @@ async function rules(netnsPath: string): Promise<string> {
   return outputs.join("\n");
 }
 
-/** A table that was used once is listed for as long as the namespace lives, empty. */
+/** A table that was used once stays listed, empty, for the life of the namespace. */
 function ruleLines(saved: string): string[] {
   return saved.split("\n").filter((line) => line.startsWith("-A"));
 }
 
 for (const tier of ["nft", "iptables-legacy"] as const) {
-  for (const way of ["listener", "loopback"] as const) {
-    test(`${tier}, ${way}: a pod resolves through its node, and our ports are nobody's`, async () => {
-      await using node = await world.node(`${tier}-${way}`);
+  for (const mode of ["listener", "loopback"] as const) {
+    test(`${tier}, ${mode}: pods resolve names, and cannot reach our ports directly`, async () => {
+      await using node = await world.node(`${tier}-${mode}`);
       await using pod = await startPod(node);
       const others = ruleLines(await savedRules(node.netnsPath));
-      await using instance = await world.serve(["--rule-backend", tier, "--kind-mode", way]);
+      await using instance = await world.serve(["--rule-backend", tier, "--kind-mode", mode]);
       const report = await waitForWorkingNode(instance, node.name);
       assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
       for (const server of [GATEWAY, "127.0.0.11"]) assert.deepEqual(await world.webFrom(node, server), world.found);
       const target = report.target[0] ?? "";
       const ss = await checkIn(node.netnsPath, "ss", ["-Hlnu"]);
       const port = new RegExp(`\\s${target.replaceAll(".", "\\.")}:(\\d+)\\s`).exec(ss)?.[1] ?? "";
-      if (way === "listener") {
+      if (mode === "listener") {
         await pod.enter("dig", [`@${target}`, "-p", port, "web", "+tries=1", "+time=1"]);
         const dropped = (await instance.container(node.name))?.node?.dropped ?? 0;
         assert.ok(dropped > 0, `${dropped} dropped at ${target}:${port}`);
@@ -56,7 +56,7 @@ for (const tier of ["nft", "iptables-legacy"] as const) {
     });
   }
 
-  test(`${tier}: a node after SIGKILL is as it was once somebody has cleaned up`, async () => {
+  test(`${tier}: dns11 cleanup restores a node after SIGKILL`, async () => {
     await using node = await world.node(`killed-${tier}`);
     await using instance = await world.serve(["--rule-backend", tier, "--keeper", "off"]);
     await waitForWorkingNode(instance, node.name);

@@ -1,6 +1,6 @@
 /**
- * Which containers are KIND nodes to dns11, and that all others are what they are without it: served at 127.0.0.11, with
- * no rule, address or line of resolv.conf more.
+ * Which containers dns11 treats as KIND nodes, and that all others are served at 127.0.0.11 only, without further rules, addresses
+ * or changes of resolv.conf.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -36,7 +36,7 @@ async function marksOf(place: Place): Promise<unknown> {
   return [await place.resolvConf(), await rulesOfOthers(netnsPath), await addressesOnLo(netnsPath)];
 }
 
-/** No pod is led to us by a container that is none of the nodes. */
+/** The container is not a node: it redirects no pods to dns11. */
 async function assertPlain(instance: Dns11, place: Place & Pick<KindNode, "enter" | "name">): Promise<void> {
   const status = await instance.waitFor(place.name, "attached");
   assert.equal(status.node, undefined);
@@ -47,7 +47,7 @@ async function assertPlain(instance: Dns11, place: Place & Pick<KindNode, "enter
   }
 }
 
-test("without settings that name nodes a KIND node is a container like any other, unchanged to the byte (K1)", async () => {
+test("without settings for nodes a KIND node is a container like any other, unchanged to the byte (K1)", async () => {
   await using node = await world.node("off");
   const marks = await marksOf(node);
   const settings = world.settings("nodes: []");
@@ -73,7 +73,7 @@ test("a container without KIND's label is unchanged to the byte beside a node th
   assert.deepEqual(await marksOf(plain), marks);
 });
 
-test("a cluster's load balancer is served at 127.0.0.11 and has no address for pods, k3d's too (K2)", async () => {
+test("a load balancer of KIND or k3d is served at 127.0.0.11 and advertises no address to pods (K2)", async () => {
   await using kind = await world.node("kind-lb", { role: "external-load-balancer" });
   await using k3d = await world.node("k3d-lb", { labels: { "k3d.cluster": "c", "k3d.role": "loadbalancer" } });
   const marks = [await marksOf(kind), await marksOf(k3d)];
@@ -82,7 +82,7 @@ test("a cluster's load balancer is served at 127.0.0.11 and has no address for p
   assert.deepEqual([await marksOf(kind), await marksOf(k3d)], marks);
 });
 
-test("nodes are chosen by a label with or without a value, and by a pattern of the name (K1)", async () => {
+test("nodes are selected by a label with or without a value, and by a name pattern (K1)", async () => {
   await using k3d = await world.node("k3d-c-server-0", { labels: { "k3d.role": "server" } });
   await using agent = await world.node("k3d-c-agent-0", { labels: { "k3d.role": "agent" } });
   await using other = await world.node("unlike-k3d");
@@ -106,7 +106,7 @@ test("nodes are chosen by a label with or without a value, and by a pattern of t
   }
 });
 
-test("a container says itself with io.dns11.kind whether it is a node (K1)", async () => {
+test("the label io.dns11.kind overrides the selection (K1)", async () => {
   await using yes = await world.node("says-yes", { labels: { [KIND_LABEL]: "c", "io.dns11.kind": "true" } });
   await using no = await world.node("says-no", { labels: { "io.dns11.kind": "false" } });
   const settings = world.settings("nodes: [label=nobody.has.it]");
@@ -115,7 +115,7 @@ test("a container says itself with io.dns11.kind whether it is a node (K1)", asy
   await assertPlain(instance, no);
 });
 
-/** Three that are labelled as nodes and cannot be any, with the word for each refusal. */
+/** Three containers that are labelled as nodes but cannot be served, each with its skip code. */
 async function runUnservable(owner: KindNode, prefix: string): Promise<[name: string, code: string][]> {
   const labels = { [KIND_LABEL]: "c" };
   const refusals: [string, string][] = [];
@@ -131,7 +131,7 @@ async function runUnservable(owner: KindNode, prefix: string): Promise<[name: st
   return refusals;
 }
 
-test("on the host's, no or another container's network a node is refused, and status says why (K3)", async () => {
+test("a node on the host's, no or another container's network is skipped, and status says why (K3)", async () => {
   await using owner = await world.node("owner");
   const refusals = await runUnservable(owner, "told");
   await using instance = await world.serve();
@@ -142,7 +142,7 @@ test("on the host's, no or another container's network a node is refused, and st
   await waitForWorkingNode(instance, owner.name);
 });
 
-test("a node that is refused for its network is logged, once, with the reason (K3)", async () => {
+test("a node that is skipped for its network is logged once, with the reason (K3)", async () => {
   await using owner = await world.node("owner");
   const refusals = await runUnservable(owner, "logged");
   await using instance = await world.serve();

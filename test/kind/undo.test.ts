@@ -1,6 +1,5 @@
 /**
- * What a node is when something is wrong, and when we are gone: trouble is told by name, and every end, a good one and
- * SIGKILL with a cleanup, leaves the node as it was.
+ * Failures are reported with their cause, and every end of dns11, graceful or by SIGKILL with a cleanup, restores the node.
  */
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync, readlinkSync, writeFileSync } from "node:fs";
@@ -27,7 +26,7 @@ import { type Pod, startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 
-const WAYS = ["listener", "loopback"] as const;
+const MODES = ["listener", "loopback"] as const;
 
 let world: KindWorld;
 
@@ -37,7 +36,7 @@ before(async () => {
 });
 after(async () => await world[Symbol.asyncDispose]());
 
-/** It asks as a pod when the node's networks change, and else from time to time. */
+/** A change of networks makes dns11 probe as a pod at once. */
 async function touchNetworks({ container }: KindNode): Promise<void> {
   await container.connect("touched");
   await container.disconnect("touched");
@@ -45,22 +44,22 @@ async function touchNetworks({ container }: KindNode): Promise<void> {
 
 const DROP_PODS = ["PREROUTING", "!", "-i", "lo", "-p", "udp", "--dport", "53", "-j", "DROP"];
 
-/** Drops pods' questions by UDP, or lets them through again. */
+/** Drops pods' UDP queries, or accepts them again. */
 async function setDropped(node: KindNode, isDropped: boolean): Promise<void> {
   await checkIn(node.netnsPath, "iptables-nft", ["-t", "raw", isDropped ? "-A" : "-D", ...DROP_PODS]);
   await touchNetworks(node);
 }
 
-test("where pods' questions are dropped and the node's are not the node is degraded, and says that pods cannot ask (K50, K51)", async () => {
-  for (const way of WAYS) {
-    await using node = await world.node(`dropping-${way}`);
-    await using instance = await world.serve(["--kind-mode", way]);
+test("if only pods' queries are dropped, the node is degraded and the reason says so (K50, K51)", async () => {
+  for (const mode of MODES) {
+    await using node = await world.node(`dropping-${mode}`);
+    await using instance = await world.serve(["--kind-mode", mode]);
     await waitForWorkingNode(instance, node.name);
     await using pod = await startPod(node);
     await setDropped(node, true);
     const report = await waitForNode(instance, node.name, ({ state }) => state === "degraded");
-    assert.match(report.reasons.join(), /a pod cannot ask 10\.77\.0\.1: udp/);
-    assert.doesNotMatch(report.reasons.join(), /the node itself/);
+    assert.match(report.reasons.join(), /a pod cannot query 10\.77\.0\.1: udp/);
+    assert.doesNotMatch(report.reasons.join(), /the node cannot query/);
     const [udp, tcp] = await world.webFrom(pod, GATEWAY);
     assert.deepEqual([udp, tcp], [[], world.found[1]]);
     await setDropped(node, false);
@@ -69,7 +68,7 @@ test("where pods' questions are dropped and the node's are not the node is degra
   }
 });
 
-/** Everything in a node, and on the machine, that asking as a pod could leave behind. */
+/** Everything in a node that a probe from a test pod could leave behind. */
 async function tracesOf(node: KindNode): Promise<unknown> {
   const { netnsPath } = node;
   const tracked = await checkIn(netnsPath, "conntrack", ["-L"]);
@@ -93,17 +92,17 @@ function namespacesOf({ pid }: Dns11): string[] {
   });
 }
 
-test("asking as a pod leaves no link, address, route, namespace or memory of connections behind (K51)", async () => {
+test("a probe from a test pod leaves no link, address, route, namespace or conntrack entry behind (K51)", async () => {
   await using node = await world.node("probed");
   await using instance = await world.serve();
   await waitForWorkingNode(instance, node.name);
-  // The first pod's link goes when the kernel finds the time.
+  // The kernel removes the first pod's link some time later.
   await waitFor("the first pod to be gone", async () =>
     JSON.stringify(await tracesOf(node)).includes("dns11-pod") ? undefined : true,
   );
   const [traces, held] = [await tracesOf(node), namespacesOf(instance)];
   const { lastProbe } = await waitForWorkingNode(instance, node.name);
-  // One that has failed asks again each time it is looked at.
+  // After a failure each verification probes again.
   for (let count = 0; count < 2; count++) {
     await setDropped(node, true);
     await waitForNode(instance, node.name, ({ state }) => state === "degraded");
@@ -114,12 +113,12 @@ test("asking as a pod leaves no link, address, route, namespace or memory of con
   await waitFor("nothing to be left of them", async () =>
     isDeepStrictEqual(await tracesOf(node), traces) ? true : undefined,
   );
-  await waitFor("their namespaces to be let go", () =>
+  await waitFor("their namespaces to be released", () =>
     isDeepStrictEqual(namespacesOf(instance), held) ? true : undefined,
   );
 });
 
-/** All of a node that dns11 changes. */
+/** Everything in a node that dns11 changes. */
 async function stateOf(node: KindNode): Promise<unknown> {
   const { netnsPath } = node;
   return {
@@ -132,7 +131,7 @@ async function stateOf(node: KindNode): Promise<unknown> {
   };
 }
 
-/** A pod whose questions of before nobody remembers: they are refused as they were before us. */
+/** The pod's conntrack entries are gone: its queries are refused as without dns11. */
 async function assertGone(node: KindNode, pod: Pod): Promise<void> {
   assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
   assert.deepEqual((await world.webFrom(pod, GATEWAY)).flat(), []);
@@ -163,13 +162,13 @@ const ENDS: Readonly<Record<string, (instance: Dns11) => Promise<void>>> = {
   },
 };
 
-for (const way of WAYS) {
+for (const mode of MODES) {
   for (const [how, end] of Object.entries(ENDS)) {
-    test(`${way}: the node is as it was, to the byte, after ${how}`, async () => {
+    test(`${mode}: the node is restored to the byte after ${how}`, async () => {
       await using node = await world.node("left");
       await using first = await startPod(node);
       const earlier = await stateOf(node);
-      const instance = await world.serve(["--kind-mode", way, "--kind-ip", "gateway"]);
+      const instance = await world.serve(["--kind-mode", mode, "--kind-ip", "gateway"]);
       await using _ = instance;
       await waitForWorkingNode(instance, node.name);
       assert.notDeepEqual(await stateOf(node), earlier);
@@ -181,7 +180,7 @@ for (const way of WAYS) {
   }
 }
 
-test("what cannot be undone stays known, so that the next cleanup does it (K53)", async () => {
+test("a record that cannot be undone is kept for the next cleanup (K53)", async () => {
   await using node = await world.node("stubborn");
   const earlier = await stateOf(node);
   const instance = await world.serve(["--kind-mode", "loopback", "--kind-ip", "gateway"]);
@@ -194,11 +193,11 @@ test("what cannot be undone stays known, so that the next cleanup does it (K53)"
   const [engineFolder = ""] = readdirSync(instance.stateDir);
   const path = join(instance.stateDir, engineFolder, "nodes", `${node.container.id}.json`);
   const record = readFileSync(path, "utf8");
-  // A namespace that cannot be proven to be the node's is not touched.
+  // A namespace that is not proven to be the node's is not touched.
   const other = { ...(JSON.parse(record) as object), sandboxKey: "/run/docker/netns/nobody", pid: 1 };
   for (const [text, why] of [
     [JSON.stringify(other), /^stubborn: failed: /m],
-    ["{", /\.json" is left out: /],
+    ["{", /ignored the damaged record .*\.json": /],
   ] as const) {
     writeFileSync(path, text);
     const { code, stderr } = await cleanup();
@@ -211,7 +210,7 @@ test("what cannot be undone stays known, so that the next cleanup does it (K53)"
   assert.deepEqual(readdirSync(instance.stateDir), []);
 });
 
-test("a node that is no node any more by other settings is as it was, and a container like any other (K52)", async () => {
+test("a node deselected by new settings is restored, and served like any other container (K52)", async () => {
   await using node = await world.node("retired");
   const earlier = await stateOf(node);
   const settings = world.settings("");
@@ -228,13 +227,13 @@ test("a node that is no node any more by other settings is as it was, and a cont
   assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
 });
 
-test("nodes that vanish at any moment leave no error in the log and no namespace in our hands (K54)", async () => {
+test("nodes that vanish at any moment cause no error in the log and leave no namespace open (K54)", async () => {
   await using instance = await world.serve();
   await pause(300);
   const held = namespacesOf(instance);
   for (let count = 0; count < 8; count++) {
     const node = await world.node(`vanishing-${count}`);
-    // Before, while and after it is attached and asked as a pod.
+    // Before, during and after the attach and the probe from a pod.
     await pause(count * 40);
     await node[Symbol.asyncDispose]();
   }
@@ -242,7 +241,7 @@ test("nodes that vanish at any moment leave no error in the log and no namespace
     const { containers } = await instance.status();
     return containers.every(({ name }) => !name.startsWith("vanishing")) ? true : undefined;
   });
-  await waitFor("their namespaces to be let go", () =>
+  await waitFor("their namespaces to be released", () =>
     namespacesOf(instance).length <= held.length ? true : undefined,
   );
   const loud = instance.log.split("\n").filter((line) => /"level":"(warn|error|fatal)"/.test(line));

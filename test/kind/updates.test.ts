@@ -1,6 +1,6 @@
 /**
- * Rules that change under load: a pod asks all the time, while networks come and go, settings are read again, connection
- * tracking forgets, or KIND rewrites everybody else's rules and the node's resolv.conf.
+ * Rules that change under load: a pod sends queries all the time, while networks come and go, settings are reloaded, conntrack is
+ * flushed, or KIND rewrites Docker's rules and the node's resolv.conf.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -15,11 +15,11 @@ import { checkIn } from "../support/kind/pod-host.ts";
 import { outcomesOf, QueryLoop } from "../support/asking/query-loop.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 
-const WAYS = ["listener", "loopback"] as const;
-/** A pod asks so long before and after what happens. */
+const MODES = ["listener", "loopback"] as const;
+/** How long a pod queries before and after the events. */
 const LONGER_MS = 500;
 const LITERAL = "192.0.2.99";
-/** Each takes dockerd a fifth of a second. */
+/** Each update takes dockerd 0.2 s. */
 const UPDATES = { listener: 100, loopback: 20 } as const;
 
 let world: KindWorld;
@@ -27,13 +27,13 @@ let world: KindWorld;
 before(async () => (world = await startKindWorld()));
 after(async () => await world[Symbol.asyncDispose]());
 
-/** Rules without what is another one for each attachment. */
+/** The rules without the parts that differ for each attachment. */
 async function shapeOf(node: KindNode): Promise<string[]> {
   const tables = await ownTables(node.netnsPath);
   return tables.map((table) => table.replaceAll(/:\d+|\b(dport|sport) \d+|zone set \d+|# progname.*/g, "$1"));
 }
 
-test("reading settings again a hundred times, faster than they are gone by, leaves one table with the same rules (K21)", async () => {
+test("a hundred reloads, faster than they are applied, leave one table with the same rules (K21)", async () => {
   await using node = await world.node("reread");
   const settings = world.settings("ip: gateway");
   await using instance = await world.serveWith(settings);
@@ -45,11 +45,11 @@ test("reading settings again a hundred times, faster than they are gone by, leav
     instance.kill("SIGHUP");
     await pause(5);
   }
-  await waitFor("the last settings to be those that count", async () => {
+  await waitFor("the last settings to be applied", async () => {
     const { node: report, state } = (await instance.container(node.name)) ?? {};
     return state === "attached" && report?.mode === "listener" && report.state === "working" ? true : undefined;
   });
-  // It may be those of a while ago that count, and others still to come.
+  // These may be earlier settings, with more reloads pending.
   await using pod = await startPod(node);
   await waitFor("the pod to be answered", async () =>
     isDeepStrictEqual(await world.webFrom(pod, GATEWAY), world.found) ? true : undefined,
@@ -58,31 +58,31 @@ test("reading settings again a hundred times, faster than they are gone by, leav
   assert.deepEqual(await shapeOf(node), earlier);
 });
 
-for (const way of WAYS) {
-  test(`${way}: a pod that asks 200 times a second loses no answer while rules are made anew ${UPDATES[way]} times (K22)`, async () => {
-    await using node = await world.node(`updated-${way}`);
-    await createNetwork(world.engine, `other-${way}`);
-    await using instance = await world.serve(["--kind-mode", way]);
+for (const mode of MODES) {
+  test(`${mode}: a pod with 200 queries a second loses no answer while rules are replaced ${UPDATES[mode]} times (K22)`, async () => {
+    await using node = await world.node(`updated-${mode}`);
+    await createNetwork(world.engine, `other-${mode}`);
+    await using instance = await world.serve(["--kind-mode", mode]);
     await waitForWorkingNode(instance, node.name);
     await using pod = await startPod(node);
     let end = (): void => undefined;
     const until = new Promise<void>((resolve) => (end = resolve));
     const monitored = node.enter("sh", ["-c", "nft monitor & cat; kill $!"], { until });
     await using asking = await QueryLoop.start(pod, { server: GATEWAY, name: "web" });
-    for (let change = 0; change < UPDATES[way]; change++) {
+    for (let change = 0; change < UPDATES[mode]; change++) {
       const verb = change % 2 === 0 ? "connect" : "disconnect";
-      await world.engine.docker("network", verb, `other-${way}`, node.container.id);
+      await world.engine.docker("network", verb, `other-${mode}`, node.container.id);
     }
     await waitForWorkingNode(instance, node.name);
     end();
     const { stdout } = await monitored;
     const generations = stdout.split(`by process ${instance.pid} `).length - 1;
-    assert.ok(generations >= UPDATES[way] / 2, `${generations} of ${UPDATES[way]}`);
+    assert.ok(generations >= UPDATES[mode] / 2, `${generations} of ${UPDATES[mode]}`);
     assert.deepEqual(Object.keys(outcomesOf(await asking.stop())), ["NOERROR"]);
   });
 }
 
-test("a pod that asks 200 times a second loses no answer while other settings lead elsewhere (K22)", async () => {
+test("a pod with 200 queries a second loses no answer while settings change the address (K22)", async () => {
   await using node = await world.node("resettled");
   const settings = world.settings("ip: gateway");
   await using instance = await world.serveWith(settings);
@@ -98,10 +98,10 @@ test("a pod that asks 200 times a second loses no answer while other settings le
   assert.deepEqual(Object.keys(outcomes), ["NOERROR"], JSON.stringify(outcomes));
 });
 
-for (const way of WAYS) {
-  test(`${way}: an answer that comes late finds its pod although connection tracking was flushed meanwhile (K25)`, async () => {
-    await using node = await world.node(`flushed-${way}`);
-    await using instance = await world.serve(["--kind-mode", way]);
+for (const mode of MODES) {
+  test(`${mode}: a late reply reaches its pod although conntrack was flushed meanwhile (K25)`, async () => {
+    await using node = await world.node(`flushed-${mode}`);
+    await using instance = await world.serve(["--kind-mode", mode]);
     await waitForWorkingNode(instance, node.name);
     const replies = (await ownTables(node.netnsPath))
       .join("")
@@ -122,24 +122,24 @@ for (const way of WAYS) {
   });
 }
 
-/** Node and pods resolve, and 127.0.0.11 goes on, which KIND alone ends. */
+/** Node and pods resolve names, also at 127.0.0.11, which KIND alone breaks. */
 async function assertServed(node: KindNode): Promise<void> {
   await using pod = await startPod(node);
-  // Twice, where KIND's entrypoint copied the file at the very moment when we wrote it.
+  // It appears twice if KIND's entrypoint copied the file while dns11 wrote it.
   assert.deepEqual(new Set(pod.nameservers), new Set([GATEWAY]));
   assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
   for (const server of [GATEWAY, "127.0.0.11"])
     assert.deepEqual(await world.webFrom(node, server), world.found, server);
 }
 
-/** As KIND alone would have left it, with Docker's own resolver behind its rules. */
+/** The state that KIND alone leaves, with Docker's resolver behind its rules. */
 async function assertLikeKindAlone(node: KindNode): Promise<void> {
   assert.match(await node.resolvConf(), /^nameserver 10\.77\.0\.1$/m);
   await using pod = await startPod(node);
   for (const place of [pod, node]) assert.deepEqual(await world.webFrom(place, GATEWAY), world.found);
 }
 
-test("KIND's rewrite before us changes nothing for node and pods, and is what is left after us (K26)", async () => {
+test("KIND's rewrite before dns11 starts changes nothing for node and pods, and is what remains afterwards (K26)", async () => {
   await using node = await world.node("rewritten-before", { entrypoint: "kind" });
   await node.waitForEntrypoint();
   await using instance = await world.serve();
@@ -149,7 +149,7 @@ test("KIND's rewrite before us changes nothing for node and pods, and is what is
   await assertLikeKindAlone(node);
 });
 
-test("KIND's rewrite while a pod is asking us loses no answer, and is what is left after us (K26)", async () => {
+test("KIND's rewrite while a pod sends queries loses no answer, and is what remains afterwards (K26)", async () => {
   await using node = await world.node("rewritten-after");
   await using instance = await world.serve();
   await waitForWorkingNode(instance, node.name);
@@ -164,7 +164,7 @@ test("KIND's rewrite while a pod is asking us loses no answer, and is what is le
   await assertLikeKindAlone(node);
 });
 
-test("a node that starts while we run is served, whenever its entrypoint rewrites, and is left as KIND leaves it (K26)", async () => {
+test("a node that starts while dns11 runs is served, whenever its entrypoint rewrites, and is left as KIND leaves it (K26)", async () => {
   const instance = await world.serve();
   await using _ = instance;
   const nodes: KindNode[] = [];
@@ -176,7 +176,7 @@ test("a node that starts while we run is served, whenever its entrypoint rewrite
     await waitForWorkingNode(instance, node.name);
     await assertServed(node);
   }
-  // Its own words, which a real entrypoint looks up.
+  // Its own name, which a real entrypoint looks up.
   assert.deepEqual(dataOf(await dig(nodes[0] as KindNode, nodes[0]?.name ?? "")).length, 1);
   assert.equal(await instance.stop(), 0);
   for (const node of nodes) {

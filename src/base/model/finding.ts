@@ -1,42 +1,42 @@
 /**
- * Finding: what one look of the doctor's came to. Its code names what was looked at, and stays, so that programs can branch
- * on it; the sentences are for people, and may change.
+ * Finding: the result of one check of `dns11 doctor`. Its code is stable, so that programs can branch on it; the sentences are
+ * for people and may change.
  */
 
-/** A warning is nothing that breaks names now; unknown is what could not be looked at. */
+/** A warning does not break name resolution now; unknown means that the check could not run. */
 export type FindingState = "ok" | "warning" | "problem" | "unknown";
 
-/** Everything that is looked at, with what it is called. */
+/** Every check with its title. */
 export const CHECKS = {
   capabilities: "capabilities",
-  kernel: "the kernel",
-  engine: "the engine",
+  kernel: "kernel",
+  engine: "Docker Engine",
   dns11: "dns11",
-  leftovers: "what a killed dns11 left",
-  "host-resolv-conf": "the host's resolv.conf",
-  namespace: "the namespace",
-  attachment: "who answers",
+  leftovers: "leftovers",
+  "host-resolv-conf": "host resolv.conf",
+  namespace: "network namespace",
+  attachment: "resolver",
   "resolv-conf": "resolv.conf",
-  "resolv-options": "options of resolv.conf",
+  "resolv-options": "resolv.conf options",
   search: "search list",
-  loopback: "the interface lo",
-  rules: "rules of dns11",
-  "docker-rules": "rules of Docker",
-  "foreign-rules": "rules of others",
-  listener: "sockets of dns11",
+  loopback: "loopback interface",
+  rules: "dns11 rules",
+  "docker-rules": "Docker rules",
+  "foreign-rules": "other rules",
+  listener: "dns11 sockets",
   "port-53": "port 53",
-  answers: "a query",
+  answers: "query",
   conntrack: "connection tracking",
-  "conntrack-stale": "old translations",
+  "conntrack-stale": "stale conntrack entries",
   upstream: "upstream",
-  loop: "loop",
-  libc: "the C library",
-  "kind-resolv-conf": "the node's resolv.conf",
-  "kind-rules": "rules of dns11 in the node",
-  "kind-port-53": "port 53 of the node",
-  "kind-answers": "a query in the node",
+  loop: "forwarding loop",
+  libc: "C library",
+  "kind-resolv-conf": "node resolv.conf",
+  "kind-rules": "dns11 rules in the node",
+  "kind-port-53": "node port 53",
+  "kind-answers": "query in the node",
   "kind-docker": "Docker's resolver in the node",
-  "kind-pod": "a pod",
+  "kind-pod": "test pod",
   "route-localnet": "route_localnet",
 } as const;
 
@@ -47,11 +47,11 @@ export interface Finding {
   readonly what: string;
   readonly state: FindingState;
   readonly detail: string;
-  /** What to do about it, as a sentence of its own. */
+  /** What to do about it: complete sentences, with a command where there is one. */
   readonly remedy?: string;
 }
 
-/** A finding under the name that its check has. */
+/** A finding with the title of its check. */
 export function finding(code: CheckCode, state: FindingState, detail: string, remedy?: string): Finding {
   return { code, what: CHECKS[code], state, detail, ...(remedy !== undefined && { remedy }) };
 }

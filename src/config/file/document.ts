@@ -1,5 +1,5 @@
 /**
- * Document: a YAML text as plain values, with the line and column of each of them.
+ * Document: a YAML text as plain values, with the line and column of each value.
  */
 import { LineCounter, type Node, type Pair, isMap, isNode, isScalar, isSeq, parseDocument, visit } from "yaml";
 
@@ -14,15 +14,15 @@ export interface Mistake extends TextPosition {
 
 export interface Document {
   readonly value: unknown;
-  /** Where the YAML itself is wrong; the value is then of no use. */
+  /** Mistakes in the YAML itself; if there are any, the value is undefined. */
   readonly mistakes: readonly Mistake[];
-  /** Where the value at a path stands, or the nearest thing around it. */
+  /** The position of the value at a path, or of the nearest node around it. */
   positionOf(path: readonly PropertyKey[]): TextPosition;
-  /** Where the key stands under which the value at a path is. */
+  /** The position of the key of the value at a path. */
   keyPositionOf(path: readonly PropertyKey[]): TextPosition;
 }
 
-/** Names for values (anchors) may be used so often: enough for people, too little to fill the memory. */
+/** How often aliases may be used: enough for any real file, too few to exhaust the memory. */
 const ALIASES_MAX = 100;
 const START: TextPosition = { line: 1, column: 1 };
 
@@ -39,7 +39,7 @@ export function readDocument(text: string): Document {
     keyPositionOf: () => START,
   });
   try {
-    // The parser compares each key with all before it; `mistakesOfNodes` takes a fraction of that time.
+    // With uniqueKeys the parser compares each key with all others; `mistakesOfNodes` is much faster.
     const parsed = parseDocument(text, {
       lineCounter: lines,
       prettyErrors: false,
@@ -64,13 +64,13 @@ export function readDocument(text: string): Document {
     };
   } catch (error) {
     if (error instanceof RangeError) return bad(TOO_DEEP_MESSAGE);
-    // Names that multiply.
-    if (error instanceof ReferenceError) return bad("names (*) stand for more than a settings file can mean");
+    // Too many aliases.
+    if (error instanceof ReferenceError) return bad("too many aliases (*)");
     throw error;
   }
 }
 
-const TOO_DEEP_MESSAGE = "nests too deeply";
+const TOO_DEEP_MESSAGE = "nested too deeply";
 const TOO_DEEP = /call stack/i;
 
 interface NodeMistake {
@@ -78,20 +78,23 @@ interface NodeMistake {
   readonly what: string;
 }
 
-/** What is good YAML, but means nothing: a key twice, a name that nothing has. */
+/** Mistakes in valid YAML: duplicate keys and undefined aliases. */
 function mistakesOfNodes(parsed: ReturnType<typeof parseDocument>): NodeMistake[] {
   const found: NodeMistake[] = [];
   visit(parsed, {
     Alias: (_, alias) => {
       if (alias.resolve(parsed) !== undefined) return;
-      found.push({ at: startOf(alias) ?? 0, what: `nothing above is called "&${alias.source}"` });
+      found.push({
+        at: startOf(alias) ?? 0,
+        what: `undefined alias "*${alias.source}": define it before with "&${alias.source}"`,
+      });
     },
     Map: (_, map) => {
       const seen = new Set<unknown>();
       for (const { key } of map.items) {
         const name = isScalar(key) ? key.value : key;
-        if (seen.has(name)) found.push({ at: startOf(key) ?? 0, what: `${String(name)}: stands here twice` });
-        if (name === "__proto__") found.push({ at: startOf(key) ?? 0, what: "__proto__: cannot be a key" });
+        if (seen.has(name)) found.push({ at: startOf(key) ?? 0, what: `${String(name)}: duplicate key` });
+        if (name === "__proto__") found.push({ at: startOf(key) ?? 0, what: "__proto__: invalid key" });
         seen.add(name);
       }
     },
@@ -99,11 +102,11 @@ function mistakesOfNodes(parsed: ReturnType<typeof parseDocument>): NodeMistake[
   return found;
 }
 
-/** The parser's own words, where they do not help whoever wrote the file. */
+/** Replacements for unclear messages of the parser. */
 const CLEARER_MESSAGES: Readonly<Record<string, string>> = {
-  TAB_AS_INDENT: "a tab stands where blanks must: YAML is indented with blanks",
-  NON_STRING_KEY: "this key is no text",
-  MULTIPLE_DOCS: 'a second document begins here: a settings file is one document, without "---" in it',
+  TAB_AS_INDENT: "tabs are not allowed for indentation; use spaces",
+  NON_STRING_KEY: "the key must be a string",
+  MULTIPLE_DOCS: 'multiple documents: remove the "---"',
 };
 
 interface PathStep {
@@ -111,7 +114,7 @@ interface PathStep {
   readonly value: unknown;
 }
 
-/** From the root to the value at a path, as far as there is something. */
+/** The steps from the root to the value at a path, as far as they exist. */
 function stepsTo(root: unknown, path: readonly PropertyKey[]): PathStep[] {
   const steps: PathStep[] = [{ key: root, value: root }];
   for (const name of path) {
@@ -125,7 +128,7 @@ function stepsTo(root: unknown, path: readonly PropertyKey[]): PathStep[] {
 
 function inMap(items: readonly Pair[], name: PropertyKey): PathStep | undefined {
   const pair = items.find(({ key }) => (isScalar(key) ? String(key.value) : undefined) === String(name));
-  // A key without a value is the best place there is for it.
+  // A key without a value stands for its value.
   return pair && { key: pair.key, value: startOf(pair.value) === undefined ? pair.key : pair.value };
 }
 

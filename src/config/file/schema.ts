@@ -1,5 +1,5 @@
 /**
- * Schema: which keys a settings file may have, and what each of them takes.
+ * Schema: the keys of a settings file and their values.
  */
 import { z } from "zod";
 
@@ -11,7 +11,7 @@ import { SWITCHES } from "../switches.ts";
 
 export const VERSION = 1;
 
-/** One value, read by a reader of `READERS`. */
+/** A value that one of the `READERS` validates. */
 function leaf<T>(read: (value: unknown) => T): z.ZodType<T> {
   return z.unknown().transform((value, context) => {
     try {
@@ -23,19 +23,25 @@ function leaf<T>(read: (value: unknown) => T): z.ZodType<T> {
   });
 }
 
-const EMPTY = "has no value: give it one, or leave the key out for its default";
+const EMPTY = "has no value: set one, or remove the key to use the default";
 
 function list<T>(read: (value: unknown) => T): z.ZodOptional<z.ZodArray<z.ZodType<T>>> {
-  return z.array(leaf(read), { error: ({ input }) => wrongType("list, such as [one, two]", input) }).optional();
+  return z
+    .array(leaf(read), { error: ({ input }) => wrongType(`a list, such as ${listExample(input)}`, input) })
+    .optional();
 }
 
-function wrongType(what: string, value: unknown): string {
-  return value === null ? EMPTY : `${quoteValue(value)} is no ${what}`;
+function listExample(value: unknown): string {
+  return typeof value === "string" || typeof value === "number" ? `[${value}]` : "[one, two]";
+}
+
+function wrongType(expected: string, value: unknown): string {
+  return value === null ? EMPTY : `invalid value ${quoteValue(value)}: use ${expected}`;
 }
 
 function map<S extends z.ZodRawShape>(shape: S): z.ZodObject<S, z.core.$strict> {
   const keys = Object.keys(shape).join(", ");
-  return z.strictObject(shape, { error: ({ input }) => wrongType(`map; its keys are ${keys}`, input) });
+  return z.strictObject(shape, { error: ({ input }) => wrongType(`a map with the keys ${keys}`, input) });
 }
 
 const servers = list(READERS.dns);
@@ -63,8 +69,8 @@ export const SCHEMA = map({
     .record(z.string().min(1), map({ dns: servers }), {
       error: ({ code, input }) =>
         code === "invalid_key"
-          ? "a network has a name"
-          : wrongType("map from the names of networks to {dns: [...]}", input),
+          ? "the network name is empty"
+          : wrongType("a map, such as {NETWORK: {dns: [10.0.0.53]}}", input),
     })
     .optional(),
   "resolv-conf": leaf(READERS["resolv-conf"]).optional(),
@@ -102,7 +108,7 @@ export const SCHEMA = map({
 
 export type FileSettings = z.infer<typeof SCHEMA>;
 
-/** The keys that a map at this path may have; undefined where they are anybody's. */
+/** The keys that the map at this path may have; undefined if it may have any. */
 function keysAt(path: readonly PropertyKey[]): readonly string[] | undefined {
   let schema: unknown = SCHEMA;
   for (const step of path) {
@@ -119,14 +125,14 @@ function unwrapped(schema: unknown): unknown {
   return schema instanceof z.ZodOptional ? schema.unwrap() : schema;
 }
 
-/** What to say of a key that is none. */
+/** The error for an unknown key. */
 export function unknownKey(key: string, path: readonly PropertyKey[]): string {
-  if (key === "dns-search") return `is not offered: ${NO_SEARCH}`;
+  if (key === "dns-search") return `is not supported: ${NO_SEARCH}`;
   const successor = successorOfKey([...path, key].join("."));
   if (successor !== undefined) return `is now ${successor}`;
   const keys = keysAt(path) ?? [];
-  const meant = nearest(key, keys);
-  return meant === undefined
-    ? `is no key here; there are ${keys.join(", ")}`
-    : `is no key here; did you mean "${meant}"?`;
+  const suggestion = nearest(key, keys);
+  return suggestion === undefined
+    ? `unknown key; use one of ${keys.join(", ")}`
+    : `unknown key; did you mean "${suggestion}"?`;
 }

@@ -1,6 +1,6 @@
 /**
- * SettingsFile: reads a settings file into what it says. Whatever is wrong with it is told with file, line and column, and
- * all of it at once. Only who has such a file loads this, because the packages behind it take memory.
+ * SettingsFile: reads a settings file into a layer. All mistakes are reported at once, each with file, line and column. The
+ * module is loaded only if there is a settings file, because its packages take memory.
  */
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
@@ -11,20 +11,20 @@ import type { SettingsLayer, LayerValues } from "../settings-layer.ts";
 import { type Document, type Mistake, type TextPosition, readDocument } from "./document.ts";
 import { type FileSettings, SCHEMA, VERSION, unknownKey } from "./schema.ts";
 
-/** Nobody writes more by hand. */
+/** More than anybody writes by hand. */
 const BYTES_MAX = 1024 * 1024;
 
-/** Throws a Fault that names every mistake. */
+/** Throws a Fault that lists every mistake. */
 export async function readSettingsFile(path: string): Promise<SettingsLayer> {
   return readSettings(await readBytes(path), path);
 }
 
-/** Reads what stands in a file; `path` is what mistakes are told with. */
+/** Reads the content of a file; `path` is for the error messages. */
 export function readSettings(bytes: Uint8Array, path: string): SettingsLayer {
   const document = readDocument(textOf(bytes, path));
   const at = ({ line, column }: TextPosition): string => `${path}:${line}:${column}`;
-  const tell = (mistake: Mistake): string => `${at(mistake)}: ${mistake.what}`;
-  if (document.mistakes.length > 0) throw new BadSettings(document.mistakes.map((each) => tell(each)));
+  const lineOf = (mistake: Mistake): string => `${at(mistake)}: ${mistake.what}`;
+  if (document.mistakes.length > 0) throw new BadSettings(document.mistakes.map((each) => lineOf(each)));
   const problem = versionProblem(document, path);
   if (problem !== undefined) throw new BadSettings([problem]);
   const result = SCHEMA.safeParse(document.value);
@@ -32,7 +32,7 @@ export function readSettings(bytes: Uint8Array, path: string): SettingsLayer {
     const all = result.error.issues.flatMap((issue) => mistakesOf(issue));
     const placed = locateMistakes(document, all.slice(0, MISTAKES_SHOWN_MAX));
     throw new BadSettings(
-      placed.map((each) => tell(each)),
+      placed.map((each) => lineOf(each)),
       all.length,
     );
   }
@@ -45,16 +45,16 @@ export function readSettings(bytes: Uint8Array, path: string): SettingsLayer {
 
 async function readBytes(path: string): Promise<Uint8Array> {
   try {
-    // A pipe that nobody writes to would keep us waiting for ever.
+    // Without O_NONBLOCK, opening a pipe without a writer would block forever.
     await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    if (!(await file.stat()).isFile()) throw new Error("it is no regular file");
+    if (!(await file.stat()).isFile()) throw new Error("it is not a regular file");
     const bytes = Buffer.alloc(BYTES_MAX + 1);
     let length = 0;
     for (;;) {
       const { bytesRead } = await file.read(bytes, length, bytes.length - length);
       if (bytesRead === 0) return bytes.subarray(0, length);
       length += bytesRead;
-      if (length > BYTES_MAX) throw new Error("it is longer than 1 MB");
+      if (length > BYTES_MAX) throw new Error("it is larger than 1 MB");
     }
   } catch (error) {
     throw new BadSettings([`${path}: cannot be read: ${reasonOf(error)}`]);
@@ -65,28 +65,29 @@ function textOf(bytes: Uint8Array, path: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw new BadSettings([`${path}: is not written in UTF-8`]);
+    throw new BadSettings([`${path}: is not valid UTF-8`]);
   }
 }
 
-/** A file of another version may have other keys, so nothing else is said of it then. */
+/** A file of another version may have other keys, so its other mistakes are not reported. */
 function versionProblem(document: Document, path: string): string | undefined {
   const { value } = document;
-  const first = `its first line is "version: ${VERSION}"`;
-  if (value === null || value === undefined) return `${path}:1:1: is empty: ${first}`;
-  if (typeof value !== "object" || Array.isArray(value)) return `${path}:1:1: is no map of keys and values: ${first}`;
-  if (!Object.hasOwn(value, "version")) return `${path}:1:1: lacks its version: ${first}`;
+  const hint = `the first line must be "version: ${VERSION}"`;
+  if (value === null || value === undefined) return `${path}:1:1: the file is empty: ${hint}`;
+  if (typeof value !== "object" || Array.isArray(value))
+    return `${path}:1:1: the file is not a map of keys and values: ${hint}`;
+  if (!Object.hasOwn(value, "version")) return `${path}:1:1: the version is missing: ${hint}`;
   const { version } = value as { readonly version: unknown };
   if (version === VERSION) return undefined;
   const { line, column } = document.positionOf(["version"]);
-  return `${path}:${line}:${column}: version: ${JSON.stringify(version)} is not known to this dns11: it is ${VERSION}`;
+  return `${path}:${line}:${column}: version: unsupported version ${JSON.stringify(version)}: use ${VERSION}`;
 }
 
 type Issue = NonNullable<ReturnType<typeof SCHEMA.safeParse>["error"]>["issues"][number];
 
 interface SchemaMistake {
   readonly path: readonly PropertyKey[];
-  /** The key itself is wrong, not what stands under it. */
+  /** The mistake is in the key itself, not in its value. */
   readonly isKey: boolean;
   readonly what: () => string;
 }
@@ -97,7 +98,7 @@ function mistakesOf(issue: Issue): SchemaMistake[] {
   return issue.keys.map((key) => ({ path: [...path, key], isKey: true, what: () => unknownKey(key, path) }));
 }
 
-/** In the order of their lines. */
+/** The mistakes with their positions, in the order of the lines. */
 function locateMistakes(document: Document, found: readonly SchemaMistake[]): Mistake[] {
   return found
     .map(({ path, isKey, what }) => ({
@@ -114,7 +115,7 @@ function pathText(path: readonly PropertyKey[]): string {
     .slice(1);
 }
 
-/** The groups of the file become keys with a dot. */
+/** Flattens the groups of the file into keys with a dot. */
 function layerFrom(file: FileSettings): LayerValues {
   const { version: _, networks, switches, forward, cache, kind, metrics, queries, ...rest } = file;
   const groups = { switches, forward, cache, kind, metrics, queries };

@@ -1,7 +1,7 @@
 /**
- * Published addresses: where a node's pods are told to ask. They must be the same for as long as there are pods, because
- * each pod keeps the resolv.conf that it was born with; so an address that was told once stays ours, whatever becomes of
- * the networks.
+ * AdvertisedAddresses: the nameserver addresses for a node's pods. They must not change while there are pods, because a pod
+ * keeps the resolv.conf that it was created with. So an address stays captured once it was advertised, even if the networks
+ * change.
  */
 import { isIPv6 } from "node:net";
 
@@ -10,7 +10,7 @@ import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import type { AddressPair, NodeFact } from "./node-fact.ts";
 import { isLoopback } from "./resolv-conf-text.ts";
 
-/** Where nothing better is known, pods can reach what the node itself holds on lo. */
+/** The fallback: addresses on the node's lo, which pods can always reach. */
 export const DEDICATED: { readonly ipv4: string; readonly ipv6: string } = {
   ipv4: "169.254.53.53",
   // A unique local address whose bits spell dns11.
@@ -22,52 +22,44 @@ export interface AdvertisedInput {
   readonly fact: NodeFact;
   /** Whether the node can use IPv6 at all. */
   readonly hasIpv6: boolean;
-  /** What resolv.conf names already, without loopback addresses. */
+  /** The current nameservers of resolv.conf, without loopback addresses. */
   readonly nameservers: readonly string[];
-  /** What was told before in this life of the container, the newest last. */
+  /** Addresses advertised since this start of the container, the newest last. */
   readonly before: readonly string[];
-  /** Whether settings ask for something else than they did then. */
+  /** Whether kind.ip has changed since then. */
   readonly isSettingNew: boolean;
-  /** Addresses that KIND's own entrypoint put in the place of 127.0.0.11. */
+  /** The addresses with which KIND's entrypoint replaced 127.0.0.11. */
   readonly fromEntrypoint: readonly string[];
 }
 
 export interface AdvertisedAddresses {
-  /** What resolv.conf is to name, in order. */
+  /** The nameservers for resolv.conf, in order. */
   readonly advertised: readonly string[];
-  /** All that is ours when asked at port 53, of both families. */
+  /** The addresses whose port 53 dns11 captures, of both families. */
   readonly captured: readonly string[];
-  /** What resolv.conf names that is not ours. */
+  /** Nameservers in resolv.conf that are not ours. */
   readonly foreign: readonly string[];
 }
 
 export function advertisedAddresses(input: AdvertisedInput): AdvertisedAddresses {
-  const {
-    policy,
-    fact,
-    hasIpv6,
-    nameservers: named,
-    before,
-    fromEntrypoint: byEntrypoint,
-    isSettingNew: isWishNew,
-  } = input;
-  const wish = configuredAddresses(policy, fact);
-  const ours = [wish.ipv4, wish.ipv6, fact.gateway.ipv4, fact.gateway.ipv6, ...before, ...byEntrypoint];
+  const { policy, fact, hasIpv6, nameservers, before, fromEntrypoint, isSettingNew } = input;
+  const configured = configuredAddresses(policy, fact);
+  const ours = [configured.ipv4, configured.ipv6, fact.gateway.ipv4, fact.gateway.ipv6, ...before, ...fromEntrypoint];
   const isOurs = (address: string): boolean => ours.some((one) => one !== undefined && isSameAddress(one, address));
   const isAuto = policy.address === "auto";
-  // What is told already is told on: pods may have it.
-  const kept = [...(isWishNew ? [] : before.toReversed()), ...(isAuto ? named.filter(isOurs) : [])];
-  const ipv4 = kept.find((address) => !isIPv6(address)) ?? wish.ipv4 ?? DEDICATED.ipv4;
-  const ipv6 = hasIpv6 ? (kept.find((address) => isIPv6(address)) ?? wish.ipv6 ?? DEDICATED.ipv6) : undefined;
-  const captured = [ipv4, ipv6, ...before, ...named.filter(isOurs)].filter((address) => address !== undefined);
+  // Addresses advertised before stay: pods may use them.
+  const kept = [...(isSettingNew ? [] : before.toReversed()), ...(isAuto ? nameservers.filter(isOurs) : [])];
+  const ipv4 = kept.find((address) => !isIPv6(address)) ?? configured.ipv4 ?? DEDICATED.ipv4;
+  const ipv6 = hasIpv6 ? (kept.find((address) => isIPv6(address)) ?? configured.ipv6 ?? DEDICATED.ipv6) : undefined;
+  const captured = [ipv4, ipv6, ...before, ...nameservers.filter(isOurs)].filter((address) => address !== undefined);
   return {
     advertised: ofFamilies({ ipv4, ipv6 }, policy, fact),
     captured: [...new Set(captured)].filter((address) => hasIpv6 || !isIPv6(address)),
-    foreign: named.filter((address) => !isOurs(address)),
+    foreign: nameservers.filter((address) => !isOurs(address)),
   };
 }
 
-/** What settings ask for; without an address of a family, somebody else decides for it. */
+/** The addresses that settings select. A missing family falls back to earlier or dedicated addresses. */
 export function configuredAddresses({ address }: KindPolicy, { gateway, own, hostGateway }: NodeFact): AddressPair {
   switch (address) {
     case "auto":
@@ -82,15 +74,15 @@ export function configuredAddresses({ address }: KindPolicy, { gateway, own, hos
   }
 }
 
-/** Machines whose engine runs in another one may call the host by a loopback address, which is each pod itself. */
+/** If the engine runs in a VM, the host gateway may be a loopback address, which would be each pod itself. */
 function isForPods(hostGateway: string | undefined): hostGateway is string {
   return hostGateway !== undefined && !isIPv6(hostGateway) && !isLoopback(hostGateway);
 }
 
-/** A pod without IPv4 would wait for a server that it cannot reach, and the other way round. */
+/** A pod without IPv4 would time out on an IPv4 nameserver, and vice versa. */
 function ofFamilies({ ipv4, ipv6 }: AddressPair, { families }: KindPolicy, { own }: NodeFact): string[] {
-  const isIpv4Told = families === "both" || families === "ipv4" || (families === "auto" && own.ipv4 !== undefined);
-  const isIpv6Told = families === "both" || families === "ipv6" || (families === "auto" && !isIpv4Told);
-  const told = [isIpv4Told ? ipv4 : undefined, isIpv6Told ? ipv6 : undefined];
-  return told.filter((address) => address !== undefined);
+  const hasIpv4 = families === "both" || families === "ipv4" || (families === "auto" && own.ipv4 !== undefined);
+  const hasIpv6 = families === "both" || families === "ipv6" || (families === "auto" && !hasIpv4);
+  const advertised = [hasIpv4 ? ipv4 : undefined, hasIpv6 ? ipv6 : undefined];
+  return advertised.filter((address) => address !== undefined);
 }

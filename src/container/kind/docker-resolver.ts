@@ -1,7 +1,7 @@
 /**
- * DockerResolver: whether Docker's own resolver can be asked in a node, and at which addresses: who answers when we are
- * gone. KIND's entrypoint leads it to another address than 127.0.0.11, or tries to; and a dockerd that is started anew
- * while its containers run listens at other ports, and corrects only those rules that it wrote itself.
+ * DockerResolver: the addresses of a node at which Docker's resolver can be reached. It is the fallback when dns11 stops. KIND's
+ * entrypoint moves it from 127.0.0.11 to another address, or tries to. A dockerd that restarts while its containers run
+ * (live restore) listens on other ports, and corrects only the rules that it wrote itself.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { DOCKER_RESOLVER } from "../capture/capture.ts";
@@ -9,34 +9,38 @@ import { boundPorts } from "../namespace/listeners.ts";
 import { dockerRedirects } from "../rules/docker-redirects.ts";
 
 export interface DockerResolver {
-  /** Who asks these is led to it. */
+  /** Queries to these are redirected to it. */
   readonly reachableAt: readonly string[];
-  /** Who asks these is led to where nobody listens. */
+  /** Queries to these are redirected to a port where nothing listens. */
   readonly deadAt: readonly string[];
 }
 
-/** To be called inside the namespace. */
+/** Call inside the namespace. */
 export function findDockerResolver(memory: NetlinkMemory): DockerResolver {
-  const leads = dockerRedirects(memory).filter(({ protocol }) => protocol === "udp");
-  const waiting = new Set(leads.length === 0 ? [] : boundPorts(DOCKER_RESOLVER, "udp"));
-  // Of several rules for one address the first one counts.
-  const ports = new Map(leads.toReversed().map(({ destination: asked, port }) => [asked, port]));
-  const isAnswering = (asked: string): boolean => waiting.has(ports.get(asked) ?? 0);
-  const asked = [...ports.keys()].toReversed();
-  return { reachableAt: asked.filter(isAnswering), deadAt: asked.filter((address) => !isAnswering(address)) };
+  const redirects = dockerRedirects(memory).filter(({ protocol }) => protocol === "udp");
+  const listening = new Set(redirects.length === 0 ? [] : boundPorts(DOCKER_RESOLVER, "udp"));
+  // The first of several rules for one address applies.
+  const ports = new Map(redirects.toReversed().map(({ destination, port }) => [destination, port]));
+  const isReachable = (destination: string): boolean => listening.has(ports.get(destination) ?? 0);
+  const destinations = [...ports.keys()].toReversed();
+  return {
+    reachableAt: destinations.filter(isReachable),
+    deadAt: destinations.filter((address) => !isReachable(address)),
+  };
 }
 
-/** What is wrong with it, a sentence; undefined where nothing is. */
-export function problemWith({ reachableAt: answering, deadAt: dead }: DockerResolver): string | undefined {
-  if (answering.length === 0 && dead.length === 0) return "Docker's resolver is gone: no rule leads to it";
-  if (dead.length === 0) return undefined;
-  const led = `what is asked at ${dead.join(" and ")} is led to a port at which nobody listens`;
-  const cause = "as when dockerd is started anew while containers run";
-  if (answering.length === 0) return `Docker's resolver is gone: ${led}, ${cause}`;
-  return `Docker's resolver answers at ${answering.join(" and ")} alone: ${led}, ${cause}`;
+/** A sentence; undefined if nothing is wrong. */
+export function problemWith({ reachableAt, deadAt }: DockerResolver): string | undefined {
+  if (reachableAt.length === 0 && deadAt.length === 0)
+    return "Docker's resolver is unreachable: no rule redirects to it";
+  if (deadAt.length === 0) return undefined;
+  const redirected = `queries to ${deadAt.join(" and ")} are redirected to a port where nothing listens`;
+  const cause = "as after a restart of dockerd while containers run";
+  if (reachableAt.length === 0) return `Docker's resolver is unreachable: ${redirected}, ${cause}`;
+  return `Docker's resolver answers only at ${reachableAt.join(" and ")}: ${redirected}, ${cause}`;
 }
 
-/** Starting a node anew has Docker, and KIND's entrypoint, make it all again; nothing less does. */
-export function restartRemedy(node: string): string {
-  return `docker restart ${node} sets it up again`;
+/** Only a restart of the node makes Docker, and KIND's entrypoint, set everything up again. */
+export function restartCommand(node: string): string {
+  return `docker restart ${node}`;
 }

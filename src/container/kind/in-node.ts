@@ -1,6 +1,6 @@
 /**
- * Here: the node that we are in ourselves, told by its kernel instead of an engine: its place in the networks, its files,
- * and the sockets of Docker's resolver.
+ * In-node facts: the node that dns11 itself runs in, read from its kernel instead of an engine: its addresses and networks, its
+ * files, and the sockets of Docker's resolver.
  */
 import { openSync } from "node:fs";
 import { isIPv6 } from "node:net";
@@ -16,11 +16,11 @@ import { boundPorts } from "../namespace/listeners.ts";
 import type { NodeFact } from "./node-fact.ts";
 import type { NodeFiles } from "./node-resolv-conf.ts";
 
-/** There is one node here, so any name serves; the journal wants it to look like a container's id. */
+/** There is only one node, so any id will do; the journal requires the form of a container id. */
 export const IN_NODE_ID = "0";
 
-/** Docker calls the interfaces of a container so; CNIs call theirs otherwise. */
-const DOCKER_DEVICE = /^eth\d+$/;
+/** The names of Docker's interfaces in a container; CNI plugins use others. */
+const DOCKER_INTERFACE = /^eth\d+$/;
 const START_TIME_FIELD = 21;
 
 export const IN_NODE_FILES: NodeFiles = {
@@ -36,17 +36,17 @@ export function readInNodeFact(memory: NetlinkMemory): NodeFact {
   try {
     const gateways = route.defaultGateways();
     const links = new Map(route.links().map(({ index, name }) => [index, name]));
-    const ways = new Set(gateways.map(({ index }) => index));
+    const uplinks = new Set(gateways.map(({ index }) => index));
     const addresses = route
       .addresses()
-      .filter(({ index, address }) => isDockerInterface(links.get(index), ways.has(index)) && !isLinkLocal(address))
+      .filter(({ index, address }) => isDockerInterface(links.get(index), uplinks.has(index)) && !isLinkLocal(address))
       .map(({ address }) => address);
     const gatewayOf = (family: 4 | 6): string | undefined =>
       gateways.find((each) => each.family === family && !isLinkLocal(each.gateway))?.gateway;
     return {
       containerId: IN_NODE_ID,
       name: hostname(),
-      startedAt: startOfNode(),
+      startedAt: nodeStartTime(),
       sandboxKey: "",
       pid: 1,
       resolvConfPath: IN_NODE_FILES.path,
@@ -64,31 +64,31 @@ export function readInNodeFact(memory: NetlinkMemory): NodeFact {
   }
 }
 
-/** Where Docker's own resolver listens, as the kernel lists its sockets: no rule has to be read for that. */
+/** The ports of Docker's resolver, from the kernel's socket lists, so that no rules have to be read. */
 export function dockerResolverSockets(): ListenAddress {
   const [[udpPort], [tcpPort]] = (["udp", "tcp"] as const).map((protocol) => boundPorts(DOCKER_RESOLVER, protocol)) as [
     number[],
     number[],
   ];
   if (udpPort === undefined || tcpPort === undefined) {
-    throw new Fault("NO_DOCKER_RESOLVER", `Nobody listens on ${DOCKER_RESOLVER} here, by UDP and by TCP`, {
-      remedy: "Docker gives containers its resolver on networks that users made, not on its default bridge.",
+    throw new Fault("NO_DOCKER_RESOLVER", `Docker's resolver does not listen on ${DOCKER_RESOLVER} over UDP and TCP`, {
+      remedy: "Connect the node to a user-defined network; Docker provides no resolver on its default bridge.",
     });
   }
   return { address: DOCKER_RESOLVER, udpPort, tcpPort };
 }
 
-function isDockerInterface(name: string | undefined, isWayOut: boolean): boolean {
-  return name !== undefined && (isWayOut || DOCKER_DEVICE.test(name));
+function isDockerInterface(name: string | undefined, isUplink: boolean): boolean {
+  return name !== undefined && (isUplink || DOCKER_INTERFACE.test(name));
 }
 
 function isLinkLocal(address: string): boolean {
   return /^fe[89ab]/i.test(address) || address.startsWith("169.254.");
 }
 
-/** When the container's first process began, in the kernel's clock: another one for each start. */
-function startOfNode(): string {
+/** The start time of the container's first process in clock ticks, different for each start of the container. */
+function nodeStartTime(): string {
   const stat = procText("/proc/1/stat") ?? "";
-  // The command's name stands in brackets, and may hold blanks and brackets itself.
+  // The command name is in parentheses and may itself contain blanks and parentheses.
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[START_TIME_FIELD - 2] ?? "";
 }

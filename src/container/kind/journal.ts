@@ -1,6 +1,6 @@
 /**
- * Journal: what has to be undone in each node, on disk, so that it is known also after we were killed. One file a
- * container, put in its place whole: whoever reads it finds the record before or the record after.
+ * Journal: the changes to undo in each node, on disk, so that they survive a kill of dns11. One file per container, replaced
+ * atomically: a reader sees either the old or the new record.
  */
 import {
   chmodSync,
@@ -24,40 +24,40 @@ const VERSION = 1;
 const ENDING = ".json";
 const CONTAINER_ID = /^[0-9a-f]{1,64}$/;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
-/** The kernel allows no more in the name of a device, and no slash. */
+/** The kernel's limits for an interface name. */
 const DEVICE = /^(?!\.\.?$)[^/\s]{1,15}$/;
 
 export interface NodeRecord {
   readonly version: 1;
   readonly containerId: string;
   readonly name: string;
-  /** Which start of the container: another one has made everything anew, and voids the record. */
+  /** Identifies this start of the container; a restart resets everything and voids the record. */
   readonly startedAt: string;
   readonly sandboxKey: string;
   readonly pid: number;
-  /** What settings asked to be published then. */
+  /** The value of kind.ip at that time. */
   readonly wish: string;
   readonly resolvConf?: ResolvConfRecord;
-  /** What was added to lo. */
+  /** The addresses added to lo. */
   readonly addresses: readonly { readonly address: string; readonly prefixLength: number }[];
   /** See LocalnetRecord. */
   readonly routeLocalnet: Readonly<Record<string, string>>;
   readonly openBefore?: readonly number[];
-  /** Every address that was published in this life, the newest last. */
+  /** Every address advertised since this start, the newest last. */
   readonly published: readonly string[];
 }
 
 export interface ResolvConfRecord {
-  /** As the engine names it. */
+  /** The path as the engine reports it. */
   readonly path: string;
-  /** Base64, as both may hold any bytes. */
+  /** Base64, because both may contain any bytes. */
   readonly original: string;
   readonly written: string;
-  /** What is put back instead of the original, where KIND's entrypoint has run since and has a search list to give. */
+  /** Restored instead of the original if KIND's entrypoint has run since and sets a search list. */
   readonly afterwards?: string;
 }
 
-/** A damaged file is no reason to fail: it says why it was left out, and whoever asks may tell somebody. */
+/** A damaged file is not an error: `damaged` says why it was ignored, for the caller to report. */
 export interface JournalEntry {
   readonly record?: NodeRecord;
   readonly damaged?: string;
@@ -66,7 +66,7 @@ export interface JournalEntry {
 export class Journal {
   readonly #folder: string;
 
-  /** In the folder of an instance, which alone writes there. */
+  /** `instanceFolder`: the state folder of an instance, which is its only writer. */
   constructor(instanceFolder: string) {
     this.#folder = join(instanceFolder, "nodes");
   }
@@ -76,7 +76,7 @@ export class Journal {
     try {
       return { record: recordIn(readFileSync(path, "utf8"), containerId) };
     } catch (error) {
-      return codeOf(error) === "ENOENT" ? {} : { damaged: `"${path}" is left out: ${reasonOf(error)}` };
+      return codeOf(error) === "ENOENT" ? {} : { damaged: `ignored the damaged record "${path}": ${reasonOf(error)}` };
     }
   }
 
@@ -88,22 +88,23 @@ export class Journal {
     };
   }
 
-  /** When it returns, the record outlives us and the machine. */
+  /** When it returns, the record survives a crash of dns11 and of the host. */
   write(record: NodeRecord): void {
     const path = this.#pathOf(record.containerId);
     const partial = `${path}.partial`;
     try {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
       chmodSync(this.#folder, 0o700);
-      // Somebody who was killed may have left one.
+      // A killed instance may have left one.
       rmSync(partial, { force: true });
       writeNew(partial, `${JSON.stringify(record)}\n`);
       renameSync(partial, path);
       syncFolder(this.#folder);
     } catch (error) {
-      throw new Fault("JOURNAL", `What is to be undone in node "${record.name}" cannot be kept in "${path}"`, {
+      throw new Fault("JOURNAL", `Cannot save the undo record of node "${record.name}" in "${path}"`, {
         cause: error,
-        remedy: "Nothing is changed in a node before that is kept. Make room there, or name another --state-dir.",
+        remedy:
+          "dns11 changes nothing in a node before this record is saved. Free some space there, or set another --state-dir.",
       });
     }
   }
@@ -127,7 +128,7 @@ export class Journal {
   }
 
   #pathOf(containerId: string): string {
-    if (!CONTAINER_ID.test(containerId)) throw new Error(`"${containerId}" is no container's id`);
+    if (!CONTAINER_ID.test(containerId)) throw new Error(`Invalid container ID "${containerId}"`);
     return join(this.#folder, `${containerId}${ENDING}`);
   }
 }
@@ -142,7 +143,7 @@ function writeNew(path: string, text: string): void {
   }
 }
 
-/** A rename is on disk when its folder is. */
+/** A rename is on disk only after an fsync of its folder. */
 function syncFolder(path: string): void {
   const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
@@ -161,7 +162,7 @@ const isCount: Check = (value) => Number.isSafeInteger(value) && Number(value) >
 const isPrefixLength: Check = (value) => isCount(value) && Number(value) <= 128;
 const isPath: Check = (value) => typeof value === "string" && value.startsWith("/");
 
-/** What is undone goes by these: a name of a device becomes a path, an address is taken from a node. */
+/** Undoing relies on these checks: an interface name becomes a path, and an address is removed from a node. */
 const RECORD: Readonly<Record<keyof NodeRecord, Check>> = {
   version: (value) => value === VERSION,
   containerId: isText,
@@ -188,11 +189,11 @@ const RECORD: Readonly<Record<keyof NodeRecord, Check>> = {
 
 function recordIn(text: string, containerId: string): NodeRecord {
   const value: unknown = JSON.parse(text);
-  if (!isObject(value)) throw new Error("It holds no record");
-  if (!RECORD.version(value["version"])) throw new Error("It is of another version");
+  if (!isObject(value)) throw new Error("Not a record");
+  if (!RECORD.version(value["version"])) throw new Error("Unsupported version of the record");
   const wrong = Object.entries(RECORD).find(([key, check]) => !check(value[key]));
-  if (wrong !== undefined) throw new Error(`Its "${wrong[0]}" is not what it should be`);
-  if (value["containerId"] !== containerId) throw new Error("It is another container's");
+  if (wrong !== undefined) throw new Error(`Invalid value of "${wrong[0]}"`);
+  if (value["containerId"] !== containerId) throw new Error("The record belongs to another container");
   return value as unknown as NodeRecord;
 }
 

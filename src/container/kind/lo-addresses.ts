@@ -1,6 +1,6 @@
 /**
- * Addresses that a node's lo holds for us: one to listen on, which stays whatever becomes of the node's networks, and
- * those that no route leads to, so that the node itself can ask there. The kernel remembers whose they are.
+ * Lo addresses: the addresses that dns11 adds to a node's lo: one to listen on, which survives changes of the node's networks,
+ * and those without a route, so that the node itself can query them. A label in the kernel marks them as ours.
  */
 import { isIPv6 } from "node:net";
 
@@ -16,12 +16,12 @@ export interface LoAddress {
 }
 
 const LOOPBACK_INDEX = 1;
-/** By this label an IPv4 address is known as ours; IPv6 has none, but nobody else has that address. */
+/** Marks an IPv4 address as ours. IPv6 addresses have no label, but no other program uses our dedicated one. */
 const LABEL = "lo:dns11";
-/** The dedicated address and those after it, for nodes that have it already. */
-const CHOICES = 8;
+/** The dedicated address and the ones after it, in case a node uses it already. */
+const CANDIDATES = 8;
 
-/** Whether the node can use IPv6 at all; to be called inside the namespace. */
+/** Whether the node can use IPv6 at all. Call inside the namespace. */
 export function isIpv6Enabled(): boolean {
   try {
     return procText("/proc/sys/net/ipv6/conf/lo/disable_ipv6")?.trim() === "0";
@@ -30,45 +30,45 @@ export function isIpv6Enabled(): boolean {
   }
 }
 
-/** Where we listen: an address that nobody else in the node has. */
-export function chooseListenAddress(held: readonly InterfaceAddress[]): string {
+/** The address to listen on: one that is free in the node. */
+export function chooseListenAddress(existing: readonly InterfaceAddress[]): string {
   const first = Number(DEDICATED.ipv4.split(".")[3]);
-  for (let step = 0; step < CHOICES; step++) {
+  for (let step = 0; step < CANDIDATES; step++) {
     const address = DEDICATED.ipv4.replace(/\d+$/, String(first + step));
-    const existing = held.find((each) => each.address === address);
-    if (existing === undefined || isOurs(existing)) return address;
+    const holder = existing.find((each) => each.address === address);
+    if (holder === undefined || isOurs(holder)) return address;
   }
-  throw new Fault("KIND_NO_ADDRESS", `The node holds ${DEDICATED.ipv4} and the addresses after it already`, {
-    remedy: "Set kind.mode to loopback.",
+  throw new Fault("KIND_NO_ADDRESS", `The node already uses ${DEDICATED.ipv4} and the addresses after it`, {
+    remedy: "Use --kind-mode loopback.",
   });
 }
 
-/** Of the wanted ones, those that are ours to hold and to take away again. */
+/** The wanted addresses that dns11 has to add, and to remove at the end. */
 export function ownLoAddresses(
   wanted: readonly string[],
-  held: readonly InterfaceAddress[],
+  existing: readonly InterfaceAddress[],
   known: readonly LoAddress[],
 ): LoAddress[] {
   const ours = wanted.filter((address) => {
-    const existing = held.find((each) => isSameAddress(each.address, address));
-    return existing === undefined || isOurs(existing) || known.some((each) => each.address === address);
+    const holder = existing.find((each) => isSameAddress(each.address, address));
+    return holder === undefined || isOurs(holder) || known.some((each) => each.address === address);
   });
   return ours.map((address) => ({ address, prefixLength: isIPv6(address) ? 128 : 32 }));
 }
 
 export function addLoAddresses(
   route: RouteSocket,
-  held: readonly InterfaceAddress[],
+  existing: readonly InterfaceAddress[],
   addresses: readonly LoAddress[],
 ): void {
   for (const { address, prefixLength } of addresses) {
-    if (held.some((each) => isSameAddress(each.address, address))) continue;
+    if (existing.some((each) => isSameAddress(each.address, address))) continue;
     const label = isIPv6(address) ? {} : { label: LABEL };
     route.addAddress({ index: LOOPBACK_INDEX, address, prefixLength, ...label });
   }
 }
 
-/** Returns those that were still there. */
+/** Returns the addresses that still existed. */
 export function removeLoAddresses(route: RouteSocket, addresses: readonly LoAddress[]): string[] {
   return addresses.flatMap((each) => {
     try {

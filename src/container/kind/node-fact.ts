@@ -1,5 +1,5 @@
 /**
- * NodeFact: what the engine says of a KIND node's place in its networks, from which follows where its pods can ask.
+ * NodeFact: the engine's facts about a KIND node and its networks, which determine the addresses that its pods can query.
  */
 import { statSync } from "node:fs";
 
@@ -7,7 +7,7 @@ import type { Within } from "../rules/exchange.ts";
 import type { ContainerFact, EndpointFact, NetworkFact } from "../registry/fact.ts";
 import { type JoinedNetwork, inSearchOrder } from "../names/docker/search-order.ts";
 
-/** An address of each family, where there is one. */
+/** One address per family, if there is one. */
 export interface AddressPair {
   readonly ipv4: string | undefined;
   readonly ipv6: string | undefined;
@@ -16,20 +16,20 @@ export interface AddressPair {
 export interface NodeFact {
   readonly containerId: string;
   readonly name: string;
-  /** Another one for each start of the container. */
+  /** Different for each start of the container. */
   readonly startedAt: string;
   readonly sandboxKey: string;
   readonly pid: number;
   readonly resolvConfPath: string | undefined;
-  /** KIND_DNS_SEARCH: the search list that its resolv.conf is to have; empty for none. */
+  /** KIND_DNS_SEARCH: the search list for its resolv.conf; empty for none. */
   readonly search: string | undefined;
-  /** The way out, on the network that Docker prefers. */
+  /** The gateway on the network that Docker prefers. */
   readonly gateway: AddressPair;
-  /** The node itself, on that network. */
+  /** The node's own addresses on that network. */
   readonly own: AddressPair;
-  /** The node on all its networks. */
+  /** The node's addresses on all its networks. */
   readonly addresses: readonly string[];
-  /** The engine's host as containers are told of it. */
+  /** The address of the engine's host for containers. */
   readonly hostGateway: string | undefined;
 }
 
@@ -64,7 +64,7 @@ function addressesOf({ ipv4, ipv6 }: EndpointFact): string[] {
   return [ipv4, ipv6].filter((address) => address !== undefined);
 }
 
-/** Whether the node's first process is there, in the namespace that `within` leads into. */
+/** Whether the node's first process is running in the namespace that `within` enters. */
 export function isNodeRunning({ pid }: NodeFact, within: Within): boolean {
   try {
     return within(() => statSync("/proc/thread-self/ns/net").ino === statSync(`/proc/${pid}/ns/net`).ino);

@@ -1,7 +1,6 @@
 /**
- * NodeMode: a KIND node's namespace. Beside Docker's own address, those are ours under which the node's pods ask, also
- * when they ask through the node; the node's resolv.conf tells them where. What this changes in the node stands in the
- * journal before it is done, and is taken back to the byte.
+ * NodeMode: attaches to a KIND node. It captures 127.0.0.11 and also the addresses that the node's pods query, and advertises
+ * those in the node's resolv.conf. Every change to the node is in the journal before it happens, and is undone to the byte.
  */
 import { isIPv6 } from "node:net";
 
@@ -25,7 +24,7 @@ import {
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import type { Within } from "../rules/exchange.ts";
 import { GuardCount } from "../rules/guard-count.ts";
-import { type DockerResolver, findDockerResolver, restartRemedy, problemWith } from "./docker-resolver.ts";
+import { type DockerResolver, findDockerResolver, restartCommand, problemWith } from "./docker-resolver.ts";
 import type { Journal, NodeRecord } from "./journal.ts";
 import { type NodeInterfaces, RouteLocalnetGuard } from "./route-localnet-guard.ts";
 import { isIpv6Enabled, chooseListenAddress, addLoAddresses, ownLoAddresses } from "./lo-addresses.ts";
@@ -43,9 +42,8 @@ export interface NodeParts {
   readonly journal: Journal;
   /** The node's resolv.conf. */
   readonly resolvConf: NodeResolvConf;
-  /** Other addresses may be ours now. */
+  /** The captured addresses may have changed. */
   readonly onChange: () => void;
-  /** Something that a person may want to know. */
   readonly onEvent: ReportEvent;
 }
 
@@ -56,37 +54,36 @@ export class NodeMode implements AttachMode {
   #policy: KindPolicy;
   #fact: NodeFact;
   #record: NodeRecord;
-  #published = NO_ADDRESSES;
+  #addresses = NO_ADDRESSES;
   #targets: readonly string[] = [];
   #refusal: string | undefined;
   readonly #guards = new GuardCount();
-  #site: ServedNamespace | undefined;
+  #served: ServedNamespace | undefined;
   #isWithdrawn = false;
   #lastChangeMs = 0;
   readonly #podProbe: PodProbe;
-  readonly #letIn: RouteLocalnetGuard;
-  /** Looks at the kernel's switches from time to time. */
-  /** What a busy machine lost once is not to wait for the next routine verification. */
+  readonly #localnetGuard: RouteLocalnetGuard;
+  /** A probe lost on a busy machine is retried soon, not at the next routine verification. */
   readonly #retry = new Retry(() => this.#parts.onChange(), LIMITS.retryFirstMs, LIMITS.retryLastMs);
-  #lookTimer: NodeJS.Timeout | undefined;
-  /** Of those switches, and of queries that do not come through. */
-  #shut: readonly string[] = [];
-  #failures: readonly string[] = [];
-  #told = "";
+  #localnetTimer: NodeJS.Timeout | undefined;
+  /** Reasons: route_localnet that stays off, and probes that failed. */
+  #localnetFailures: readonly string[] = [];
+  #probeFailures: readonly string[] = [];
+  #lastReported = "";
 
   constructor(fact: NodeFact, policy: KindPolicy, parts: NodeParts) {
     this.#fact = fact;
     this.#policy = policy;
     this.#parts = parts;
     const { record, damaged } = parts.journal.read(fact.containerId);
-    if (damaged !== undefined) this.#news({ reason: damaged }, "the journal of the node cannot be read");
+    if (damaged !== undefined) this.#emit({ reason: damaged }, "the journal record of the node is damaged");
     this.#record = record?.startedAt === fact.startedAt ? record : emptyRecord(fact, policy);
     this.#podProbe = new PodProbe(parts);
-    this.#letIn = new RouteLocalnetGuard({
+    this.#localnetGuard = new RouteLocalnetGuard({
       record: () => this.#record,
-      save: (localnet) => this.#keep({ ...this.#record, ...localnet }),
+      save: (localnet) => this.#save({ ...this.#record, ...localnet }),
       onRepaired: (interfaces) =>
-        this.#news({ interfaces }, "somebody switched route_localnet off; it is on again", "warn"),
+        this.#emit({ interfaces }, "another program switched route_localnet off; switched it on again", "warn"),
     });
   }
 
@@ -94,7 +91,7 @@ export class NodeMode implements AttachMode {
     return this.#fact;
   }
 
-  /** Where the node stands by now, and what settings want of it; returns whether that may make other addresses ours. */
+  /** Takes new facts and settings. Returns whether the captured addresses may change. */
   update(fact: NodeFact, policy: KindPolicy): boolean {
     const before = JSON.stringify([addressesOfNode(this.#fact), this.#policy]);
     this.#fact = fact;
@@ -108,27 +105,27 @@ export class NodeMode implements AttachMode {
     this.#isWithdrawn = false;
     const route = new RouteSocket(memory);
     try {
-      const held = route.addresses();
+      const existing = route.addresses();
       const hasIpv6 = isIpv6Enabled();
-      this.#published = this.#choose(policy, hasIpv6);
-      this.#refusal = this.#refusalOf(this.#published);
+      this.#addresses = this.#choose(policy, hasIpv6);
+      this.#refusal = this.#refusalOf(this.#addresses);
       if (this.#refusal !== undefined) {
-        // What was told before goes on; without that, the node is a container as any other.
+        // Addresses advertised before stay captured. Without any, the node is served like any other container.
         if (this.#record.published.length === 0) {
-          this.#published = NO_ADDRESSES;
+          this.#addresses = NO_ADDRESSES;
           return CONTAINER_CAPTURE;
         }
-        this.#published = this.#choose({ ...policy, address: this.#record.wish }, hasIpv6);
+        this.#addresses = this.#choose({ ...policy, address: this.#record.wish }, hasIpv6);
       }
-      this.#remember(this.#refusal === undefined ? policy.address : this.#record.wish);
-      const dockerDevices = this.#dockerDevices(held);
-      const leads = this.#leads(route, held, hasIpv6);
-      this.#targets = leads.map(({ bind }) => bind);
-      if (policy.mode === "loopback") this.#letIn.enable(this.#interfaces(route, held));
+      this.#recordAddresses(this.#refusal === undefined ? policy.address : this.#record.wish);
+      const dockerDevices = this.#dockerDevices(existing);
+      const redirects = this.#redirects(route, existing, hasIpv6);
+      this.#targets = redirects.map(({ bind }) => bind);
+      if (policy.mode === "loopback") this.#localnetGuard.enable(this.#interfaces(route, existing));
       this.#lastChangeMs = Date.now();
       this.#podProbe.expire();
       return {
-        redirects: [DOCKER_REDIRECT, ...leads],
+        redirects: [DOCKER_REDIRECT, ...redirects],
         bypassInterfaces: policy.isExposed ? [] : [...dockerDevices],
         guardsLoopback: policy.mode === "loopback",
       };
@@ -137,48 +134,51 @@ export class NodeMode implements AttachMode {
     }
   }
 
-  async onVerified(site: ServedNamespace): Promise<void> {
-    this.#site = site;
-    if (this.#published.advertised.length === 0) return;
-    // Whoever has withdrawn meanwhile has put the file back; and the site's descriptor may be another's by now.
-    const isCurrent = (): boolean => this.#site === site;
-    const inside = await probeAll(site, { addresses: this.#published.captured, isCurrent }, "the node itself");
+  async onVerified(served: ServedNamespace): Promise<void> {
+    this.#served = served;
+    if (this.#addresses.advertised.length === 0) return;
+    // After a withdrawal the file is restored, and the namespace's descriptor may have been reused.
+    const isCurrent = (): boolean => this.#served === served;
+    const fromNode = await probeAll(served, { addresses: this.#addresses.captured, isCurrent }, "the node");
     if (!isCurrent()) return;
-    if (inside.length === 0) this.advertise();
+    if (fromNode.length === 0) this.advertise();
     if (this.#policy.mode === "loopback") {
-      this.#look();
-      this.#lookTimer ??= setInterval(() => this.#look(), LIMITS.localnetCheckMs).unref();
+      this.#repairLocalnet();
+      this.#localnetTimer ??= setInterval(() => this.#repairLocalnet(), LIMITS.localnetCheckMs).unref();
     }
-    const pods = await this.#podProbe.probe(site, { addresses: this.#published.advertised, isCurrent });
+    const fromPod = await this.#podProbe.probe(served, { addresses: this.#addresses.advertised, isCurrent });
     if (!isCurrent()) return;
-    this.#failures = [...inside, ...pods];
-    this.#retry.note(this.#failures.length > 0);
-    this.#tell();
+    this.#probeFailures = [...fromNode, ...fromPod];
+    this.#retry.note(this.#probeFailures.length > 0);
+    this.#reportFailures();
   }
 
   withdraw(within: Within): void {
-    const wasServed = this.#site !== undefined;
-    this.#site = undefined;
-    clearInterval(this.#lookTimer);
-    this.#lookTimer = undefined;
+    const wasServed = this.#served !== undefined;
+    this.#served = undefined;
+    clearInterval(this.#localnetTimer);
+    this.#localnetTimer = undefined;
     this.#retry.close();
     if (this.#isWithdrawn) return;
     this.#isWithdrawn = true;
     this.#parts.resolvConf.close();
     const docker = this.#dockerResolver(within);
-    const trouble = docker && problemWith(docker);
-    // Docker's resolver ends before a container that is stopped, and then nobody is left to ask.
-    if (trouble !== undefined && wasServed && isNodeRunning(this.#fact, within))
-      this.#news({ reason: trouble }, `nobody answers pods of the node now: ${restartRemedy(this.#fact.name)}`, "warn");
+    const problem = docker && problemWith(docker);
+    // When a container stops, Docker's resolver ends first; that is not worth a warning.
+    if (problem !== undefined && wasServed && isNodeRunning(this.#fact, within))
+      this.#emit(
+        { reason: problem },
+        `pods of the node have no DNS now; to restore it, run: ${restartCommand(this.#fact.name)}`,
+        "warn",
+      );
     const { resolvConf, ...rest } = this.#record;
     if (resolvConf === undefined) return;
     try {
       const outcome = this.#parts.resolvConf.restore(resolvConf, this.#fact.search, docker?.reachableAt ?? []);
-      if (outcome === "changed")
-        this.#news({}, "resolv.conf of the node is not as dns11 wrote it; it is left as it is");
-      this.#keep(rest);
+      if (outcome === "changed") this.#emit({}, "resolv.conf of the node was changed by another program; not restored");
+      this.#save(rest);
     } catch (error) {
-      this.#news({ reason: reasonOf(error) }, "resolv.conf of the node could not be put back");
+      this.#emit({ reason: reasonOf(error) }, "cannot restore resolv.conf of the node");
     }
   }
 
@@ -189,7 +189,7 @@ export class NodeMode implements AttachMode {
       this.#parts.journal.remove(this.#fact.containerId);
       this.#record = { ...emptyRecord(this.#fact, this.#policy), published: this.#record.published };
     } catch (error) {
-      this.#news({ reason: reasonOf(error) }, "the node could not be put back as it was; dns11 cleanup tries again");
+      this.#emit({ reason: reasonOf(error) }, "cannot restore the node; to retry, run: dns11 cleanup");
     }
   }
 
@@ -197,15 +197,15 @@ export class NodeMode implements AttachMode {
     const reasons = this.#reasons();
     return {
       state: this.#state(reasons),
-      advertised: this.#published.advertised,
-      captured: this.#published.captured,
+      advertised: this.#addresses.advertised,
+      captured: this.#addresses.captured,
       target: this.#targets,
       families: [...new Set(this.#targets.map((address) => (isIPv6(address) ? "ipv6" : "ipv4")))],
       mode: this.#policy.mode,
       resolvConf: this.#parts.resolvConf.state,
       lastChange: this.#lastChangeMs === 0 ? null : new Date(this.#lastChangeMs).toISOString(),
       lastProbe: this.#podProbe.lastMs === 0 ? null : new Date(this.#podProbe.lastMs).toISOString(),
-      dropped: this.#guards.count(this.#site?.within, this.#parts.memory),
+      dropped: this.#guards.count(this.#served?.within, this.#parts.memory),
       reasons,
       warnings: this.#warnings(),
     };
@@ -213,27 +213,30 @@ export class NodeMode implements AttachMode {
 
   #state(reasons: readonly string[]): NodeReport["state"] {
     if (this.#refusal !== undefined) return "refused";
-    if (this.#podProbe.lastMs === 0 || this.#site === undefined) return "starting";
+    if (this.#podProbe.lastMs === 0 || this.#served === undefined) return "starting";
     return reasons.length === 0 ? "working" : "degraded";
   }
 
   #reasons(): string[] {
-    const { foreign } = this.#published;
-    const named = foreign.length === 0 ? [] : [`its resolv.conf names ${foreign.join(", ")}, which is not ours`];
-    return [...(this.#refusal === undefined ? [] : [this.#refusal]), ...this.#troubles(), ...named];
+    const { foreign } = this.#addresses;
+    const foreignReasons =
+      foreign.length === 0 ? [] : [`another program set nameserver ${foreign.join(", ")} in resolv.conf`];
+    return [...(this.#refusal === undefined ? [] : [this.#refusal]), ...this.#failures(), ...foreignReasons];
   }
 
-  #troubles(): string[] {
-    return [...this.#shut, ...this.#failures];
+  #failures(): string[] {
+    return [...this.#localnetFailures, ...this.#probeFailures];
   }
 
   #warnings(): string[] {
-    const docker = this.#site && this.#dockerResolver(this.#site.within);
-    const trouble = docker && problemWith(docker);
-    return trouble === undefined ? [] : [`when dns11 ends: ${trouble}; ${restartRemedy(this.#fact.name)}`];
+    const docker = this.#served && this.#dockerResolver(this.#served.within);
+    const problem = docker && problemWith(docker);
+    return problem === undefined
+      ? []
+      : [`when dns11 stops: ${problem}; to restore it, run: ${restartCommand(this.#fact.name)}`];
   }
 
-  /** undefined where it cannot be looked for. */
+  /** undefined if the namespace cannot be entered. */
   #dockerResolver(within: Within): DockerResolver | undefined {
     try {
       return within(() => findDockerResolver(this.#parts.memory));
@@ -243,21 +246,21 @@ export class NodeMode implements AttachMode {
   }
 
   #choose(policy: KindPolicy, hasIpv6: boolean): AdvertisedAddresses {
-    const { resolvConf: resolver } = this.#parts;
+    const { resolvConf } = this.#parts;
     return advertisedAddresses({
       policy,
       fact: this.#fact,
       hasIpv6,
-      nameservers: resolver.nameservers(),
+      nameservers: resolvConf.nameservers(),
       before: this.#record.published,
-      fromEntrypoint: resolver.nameserversFromEntrypoint(),
+      fromEntrypoint: resolvConf.nameserversFromEntrypoint(),
       isSettingNew: this.#record.wish !== policy.address,
     });
   }
 
-  /** Pods may have it from now on. */
-  #remember(wish: string): void {
-    const published = [...new Set([...this.#record.published, ...this.#published.advertised])];
+  /** From now on pods may use these addresses. */
+  #recordAddresses(wish: string): void {
+    const published = [...new Set([...this.#record.published, ...this.#addresses.advertised])];
     this.#record = { ...this.#record, wish, published };
   }
 
@@ -267,51 +270,46 @@ export class NodeMode implements AttachMode {
     return findPortConflict(own, this.#parts.memory);
   }
 
-  #leads(route: RouteSocket, held: readonly InterfaceAddress[], hasIpv6: boolean): Redirect[] {
-    const { captured, advertised: told } = this.#published;
-    const dedicated = chooseListenAddress(held);
+  #redirects(route: RouteSocket, existing: readonly InterfaceAddress[], hasIpv6: boolean): Redirect[] {
+    const { captured, advertised } = this.#addresses;
+    const dedicated = chooseListenAddress(existing);
     const isLoopback = this.#policy.mode === "loopback";
     const binds = [isLoopback ? DOCKER_RESOLVER : dedicated, ...(hasIpv6 ? [DEDICATED.ipv6] : [])];
     const local = [...(isLoopback ? [] : [dedicated]), ...(hasIpv6 ? [DEDICATED.ipv6] : [])];
-    // An address that no route leads to is never sent to, so the rules would not see it.
+    // Without a route the kernel refuses to send, so the rules would never see the query.
     const unrouted = captured.filter((address) => !local.includes(address) && !route.hasRouteTo(address));
-    this.#hold(route, held, [...local, ...unrouted]);
+    this.#addToLo(route, existing, [...local, ...unrouted]);
     return binds.map((bind): Redirect => {
       const ofFamily = captured.filter((address) => isIPv6(address) === isIPv6(bind));
-      const repliesAs = told.find((address) => isIPv6(address) === isIPv6(bind)) ?? ofFamily[0];
-      return {
-        bind,
-        fromInside: ofFamily,
-        fromPods: ofFamily,
-        ...(repliesAs !== undefined && { replySource: repliesAs }),
-      };
+      const replySource = advertised.find((address) => isIPv6(address) === isIPv6(bind)) ?? ofFamily[0];
+      return { bind, fromInside: ofFamily, fromPods: ofFamily, ...(replySource !== undefined && { replySource }) };
     });
   }
 
-  /** Has lo hold these addresses, and remembers which of them it holds for us. */
-  #hold(route: RouteSocket, held: readonly InterfaceAddress[], wanted: readonly string[]): void {
-    const ours = ownLoAddresses(wanted, held, this.#record.addresses);
+  /** Adds these addresses to lo and records which of them are ours. */
+  #addToLo(route: RouteSocket, existing: readonly InterfaceAddress[], wanted: readonly string[]): void {
+    const ours = ownLoAddresses(wanted, existing, this.#record.addresses);
     const merged = new Map([...this.#record.addresses, ...ours].map((each) => [each.address, each]));
-    this.#keep({ ...this.#record, addresses: [...merged.values()] });
-    addLoAddresses(route, held, ours);
+    this.#save({ ...this.#record, addresses: [...merged.values()] });
+    addLoAddresses(route, existing, ours);
   }
 
-  /** Where pods' queries would be dropped at a switch of the kernel's, it is switched. */
-  #look(): void {
-    const site = this.#site;
-    if (site === undefined) return;
+  /** Switches route_localnet on where it is off, so that pods' queries are not dropped. */
+  #repairLocalnet(): void {
+    const served = this.#served;
+    if (served === undefined) return;
     try {
-      const contested = site.within(() => this.#letIn.repair(this.#interfacesNow()));
-      const why = "somebody switched it off once more after dns11 had switched it on";
-      const what = `route_localnet is off on ${contested.join(", ")}: queries of its pods are dropped; ${why}`;
-      this.#shut = contested.length === 0 ? [] : [what];
+      const contested = served.within(() => this.#localnetGuard.repair(this.#interfacesNow()));
+      const cause = "another program switched it off again after dns11 had switched it on";
+      const reason = `route_localnet is off on ${contested.join(", ")}: queries of its pods are dropped; ${cause}`;
+      this.#localnetFailures = contested.length === 0 ? [] : [reason];
     } catch (error) {
-      this.#shut = [`route_localnet cannot be switched on: ${reasonOf(error)}`];
+      this.#localnetFailures = [`route_localnet cannot be switched on: ${reasonOf(error)}`];
     }
-    this.#tell();
+    this.#reportFailures();
   }
 
-  /** Each pod may bring one, and take it along. */
+  /** Interfaces come and go with pods. */
   #interfacesNow(): NodeInterfaces {
     const route = new RouteSocket(this.#parts.memory);
     try {
@@ -321,48 +319,47 @@ export class NodeMode implements AttachMode {
     }
   }
 
-  #interfaces(route: RouteSocket, held: readonly InterfaceAddress[]): NodeInterfaces {
+  #interfaces(route: RouteSocket, existing: readonly InterfaceAddress[]): NodeInterfaces {
     const all = route.links();
-    const passed = this.#policy.isExposed ? new Set<number>() : this.#dockerDevices(held);
-    // A pod that was made to ask from is to be let in as a new one is, and no better.
-    const ofAskers = all.filter((link) => !link.isLoopback && !passed.has(link.index) && !isPodLink(link));
-    return { all, facingPods: ofAskers, scope: this.#policy.routeLocalnet };
+    const bypassed = this.#policy.isExposed ? new Set<number>() : this.#dockerDevices(existing);
+    // The test pod must have the same settings as any new pod.
+    const facingPods = all.filter((link) => !link.isLoopback && !bypassed.has(link.index) && !isPodLink(link));
+    return { all, facingPods, scope: this.#policy.routeLocalnet };
   }
 
-  #dockerDevices(held: readonly InterfaceAddress[]): Set<number> {
-    const docker = held.filter(({ address }) => this.#fact.addresses.some((own) => isSameAddress(own, address)));
+  #dockerDevices(existing: readonly InterfaceAddress[]): Set<number> {
+    const docker = existing.filter(({ address }) => this.#fact.addresses.some((own) => isSameAddress(own, address)));
     return new Set(docker.map(({ index }) => index));
   }
 
-  /** Has the node's resolv.conf say where pods are to ask. */
+  /** Writes the addresses for pods into the node's resolv.conf. */
   advertise(): void {
-    const { resolvConf: resolver } = this.#parts;
-    const news = resolver.advertise({
-      addresses: this.#published.advertised,
-      ours: this.#policy.families === "auto" ? undefined : this.#published.captured,
+    const state = this.#parts.resolvConf.advertise({
+      addresses: this.#addresses.advertised,
+      ours: this.#policy.families === "auto" ? undefined : this.#addresses.captured,
       search: this.#fact.search,
       record: this.#record.resolvConf,
-      save: (resolvConf) => this.#keep({ ...this.#record, resolvConf }),
+      save: (resolvConf) => this.#save({ ...this.#record, resolvConf }),
       onRewritten: () => this.#parts.onChange(),
     });
-    if (news !== undefined) this.#news({ resolvConf: news }, "resolv.conf of the node");
+    if (state !== undefined) this.#emit({ resolvConf: state }, "resolv.conf of the node changed state");
   }
 
-  #tell(): void {
-    const troubles = this.#troubles();
-    const now = troubles.join("; ");
-    if (now === this.#told) return;
-    this.#told = now;
-    if (now === "") this.#news({}, "pods of the node resolve again");
-    else this.#news({ reasons: troubles }, "pods of the node may not resolve");
+  #reportFailures(): void {
+    const failures = this.#failures();
+    const now = failures.join("; ");
+    if (now === this.#lastReported) return;
+    this.#lastReported = now;
+    if (now === "") this.#emit({}, "pods can resolve names again");
+    else this.#emit({ reasons: failures }, "pods may be unable to resolve names");
   }
 
-  #keep(record: NodeRecord): void {
+  #save(record: NodeRecord): void {
     this.#record = record;
     this.#parts.journal.write(record);
   }
 
-  #news(about: Readonly<Record<string, unknown>>, text: string, level?: "warn"): void {
+  #emit(about: Readonly<Record<string, unknown>>, text: string, level?: "warn"): void {
     this.#parts.onEvent({ node: this.#fact.name, ...about }, text, level);
   }
 }

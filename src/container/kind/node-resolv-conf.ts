@@ -1,6 +1,6 @@
 /**
- * NodeResolver: the resolv.conf of a node, as its mode sees it: what it names, what KIND's own entrypoint made of it, and
- * our address published in it for as long as the node is served.
+ * NodeResolvConf: the resolv.conf of a node: its nameservers, what KIND's entrypoint changed in it, and our address, advertised
+ * in it for as long as the node is served.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { DOCKER_RESOLVER } from "../capture/capture.ts";
@@ -16,15 +16,15 @@ import { type OpenFile, ResolvConfFile } from "./resolv-conf-file.ts";
 import { isLoopback, nameserversIn, rewriteResolvConf } from "./resolv-conf-text.ts";
 
 export interface NodeFiles {
-  /** What the file is called where it is written, for the journal. */
+  /** The path of the written file, for the journal. */
   readonly path: string;
-  /** The file that is written, which Docker mounts into the container. */
+  /** The file to write, which Docker mounts into the container. */
   readonly openWritten: OpenFile;
-  /** What the container itself finds at /etc/resolv.conf. */
+  /** The file that the container itself has at /etc/resolv.conf. */
   readonly openRead: OpenFile;
-  /** What KIND's entrypoint keeps of the file as Docker wrote it; throws where there is none. */
+  /** The copy that KIND's entrypoint makes of the file before it edits it. Throws if there is none. */
   readonly openOriginal: OpenFile;
-  /** Whether what is written is what the container reads; a user may have mounted a file of their own there. */
+  /** Whether the container reads the file that we write; a user may have mounted another one there. */
   readonly isContainerFile: () => boolean;
 }
 
@@ -39,89 +39,89 @@ export interface AdvertiseOptions {
   readonly onRewritten: (reaction: Exclude<Reaction, "ours">) => void;
 }
 
-const NOT_MOUNTED = "a file of somebody else's is mounted at its /etc/resolv.conf";
+const NOT_MOUNTED = "another file is mounted at /etc/resolv.conf";
 
 export class NodeResolvConf {
   readonly #files: NodeFiles;
-  #publication: ResolvConfWriter | undefined;
+  #writer: ResolvConfWriter | undefined;
   #afterwards: string | undefined;
-  #state = "as it was";
-  /** At the last look the file that is written was not what the container reads. */
-  #isDoubted = false;
-  #again: NodeJS.Timeout | undefined;
+  #state = "unchanged";
+  /** The container did not read the file that we write at the last check, and another check is due. */
+  #isRechecked = false;
+  #recheckTimer: NodeJS.Timeout | undefined;
 
   constructor(files: NodeFiles) {
     this.#files = files;
   }
 
-  /** In words, for people. */
+  /** A phrase for people. */
   get state(): string {
     return this.#state;
   }
 
-  /** What a pod would get that was born now; undefined where it cannot be read. */
+  /** The text that a new pod would get; undefined if it cannot be read. */
   text(): string | undefined {
     return new ResolvConfFile(this.#files.openRead).read();
   }
 
-  /** The servers that a pod could ask which was born now. */
+  /** The servers that a new pod could query. */
   nameservers(): string[] {
     return this.#servers(this.#files.openRead).filter((address) => !isLoopback(address));
   }
 
-  /** What KIND's entrypoint, or another one of its kind, put in the place of 127.0.0.11. */
+  /** The addresses with which KIND's entrypoint, or one like it, replaced 127.0.0.11. */
   nameserversFromEntrypoint(): string[] {
     const original = this.#servers(this.#files.openOriginal);
     return original.some(isLoopback) ? this.nameservers().filter((address) => !original.includes(address)) : [];
   }
 
-  /** Names the addresses in the file. Returns what is new of that, in words. */
-  advertise({ addresses, ours, search, record: known, save: keep, onRewritten }: AdvertiseOptions): string | undefined {
+  /** Writes the addresses into the file. Returns the new state if it changed. */
+  advertise({ addresses, ours, search, record: known, save, onRewritten }: AdvertiseOptions): string | undefined {
     const before = this.#state;
     const record = known && this.#afterEntrypoint(known, search);
-    if (record !== undefined && record !== known) keep(record);
+    if (record !== undefined && record !== known) save(record);
     this.#afterwards = record?.afterwards;
-    const isSame = this.#files.isContainerFile();
-    if (!isSame && !this.#isDoubted) {
-      // A container that is just starting does not show its files yet.
-      this.#isDoubted = true;
-      this.#again = setTimeout(() => onRewritten("republish"), LIMITS.hostFileMissingMs).unref();
-    } else if (!isSame) {
+    const isContainerFile = this.#files.isContainerFile();
+    if (!isContainerFile && !this.#isRechecked) {
+      // The files of a container that is just starting are not visible yet.
+      this.#isRechecked = true;
+      this.#recheckTimer = setTimeout(() => onRewritten("rewrite"), LIMITS.hostFileMissingMs).unref();
+    } else if (!isContainerFile) {
       this.#state = `not written: ${NOT_MOUNTED}`;
     } else {
-      this.#isDoubted = false;
-      this.#publication ??= new ResolvConfWriter({
+      this.#isRechecked = false;
+      this.#writer ??= new ResolvConfWriter({
         file: new ResolvConfFile(this.#files.openWritten),
         save: ({ original, written }) =>
-          keep({
+          save({
             path: this.#files.path,
-            ...inText({ original, written }),
+            ...toBase64({ original, written }),
             ...(this.#afterwards !== undefined && { afterwards: this.#afterwards }),
           }),
         onRewritten,
       });
-      this.#state = stateAfter(this.#publication.advertise({ addresses, ours, search, record }));
+      this.#state = stateAfter(this.#writer.advertise({ addresses, ours, search, record }));
     }
     return this.#state === before ? undefined : this.#state;
   }
 
-  /** Puts back what was there before, where the file still says what we wrote; Docker's resolver answers at these. */
-  restore(record: ResolvConfRecord, search: string | undefined, answering: readonly string[]): RestoreResult {
+  /** Restores the file if it still contains what we wrote. `reachableAt`: the addresses of Docker's resolver. */
+  restore(record: ResolvConfRecord, search: string | undefined, reachableAt: readonly string[]): RestoreResult {
     this.close();
-    this.#state = "as it was";
-    return restoreRecord(this.#files.openWritten, this.#afterEntrypoint(record, search), answering);
+    this.#state = "unchanged";
+    return restoreRecord(this.#files.openWritten, this.#afterEntrypoint(record, search), reachableAt);
   }
 
   close(): void {
-    clearTimeout(this.#again);
-    this.#isDoubted = false;
-    this.#publication?.close();
-    this.#publication = undefined;
+    clearTimeout(this.#recheckTimer);
+    this.#isRechecked = false;
+    this.#writer?.close();
+    this.#writer = undefined;
   }
 
   /**
-   * KIND's entrypoint gives the file a search list, which what Docker wrote has not. It keeps a copy of what it found:
-   * Docker's text or ours.
+   * KIND's entrypoint adds a search list to the file, which Docker's text lacks. It keeps a copy of the text that it found,
+   * Docker's or ours.
    */
   #afterEntrypoint(record: ResolvConfRecord, search: string | undefined): ResolvConfRecord {
     if (record.afterwards !== undefined || search === undefined) return record;
@@ -137,21 +137,21 @@ export class NodeResolvConf {
   }
 }
 
-/** Where Docker's resolver answers elsewhere than at 127.0.0.11, the file is to name that. */
+/** If Docker's resolver answers at another address than 127.0.0.11, the restored file names that one. */
 export function restoreRecord(
   open: OpenFile,
   { original, written, afterwards }: ResolvConfRecord,
-  answering: readonly string[],
+  reachableAt: readonly string[],
 ): RestoreResult {
-  const undo = { original: Buffer.from(original, "base64"), written: Buffer.from(written, "base64") };
-  const text = withReachable(latin1Of(afterwards ?? original), answering);
-  return restoreFile(new ResolvConfFile(open), undo, Buffer.from(text, "latin1"));
+  const versions = { original: Buffer.from(original, "base64"), written: Buffer.from(written, "base64") };
+  const text = withReachable(latin1Of(afterwards ?? original), reachableAt);
+  return restoreFile(new ResolvConfFile(open), versions, Buffer.from(text, "latin1"));
 }
 
-function withReachable(text: string, answering: readonly string[]): string {
-  const [first] = answering;
-  const isRight = answering.includes(DOCKER_RESOLVER) || !nameserversIn(text).includes(DOCKER_RESOLVER);
-  return first === undefined || isRight ? text : rewriteResolvConf(text, { addresses: [first], search: undefined });
+function withReachable(text: string, reachableAt: readonly string[]): string {
+  const [first] = reachableAt;
+  const isUnchanged = reachableAt.includes(DOCKER_RESOLVER) || !nameserversIn(text).includes(DOCKER_RESOLVER);
+  return first === undefined || isUnchanged ? text : rewriteResolvConf(text, { addresses: [first], search: undefined });
 }
 
 function latin1Of(base64: string): string {
@@ -160,17 +160,17 @@ function latin1Of(base64: string): string {
 
 function stateAfter(result: AdvertiseResult): string {
   switch (result.outcome) {
-    case "published":
-      return `names ${result.addresses.join(", ")}, written by dns11`;
-    case "already":
-      return `names ${result.addresses.join(", ")}, written by somebody else`;
-    case "unsettled":
-      return "being written by somebody else";
+    case "advertised":
+      return `${result.addresses.join(", ")}, written by dns11`;
+    case "accepted":
+      return `${result.addresses.join(", ")}, written by another program`;
+    case "busy":
+      return "being written by another program";
     case "read-only":
       return `not written: ${result.reason}`;
   }
 }
 
-function inText({ original, written }: { original: Buffer; written: Buffer }): Omit<ResolvConfRecord, "path"> {
+function toBase64({ original, written }: { original: Buffer; written: Buffer }): Omit<ResolvConfRecord, "path"> {
   return { original: original.toString("base64"), written: written.toString("base64") };
 }

@@ -1,6 +1,6 @@
 /**
- * Undo: puts a node back as its record in the journal says it was, without there being a mode that changed it: after a
- * SIGKILL, or where a container is no node any more.
+ * Node restore: undoes the changes in a node's journal record without the NodeMode that made them: after a SIGKILL, or when the
+ * container is no longer a node.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { closeQuietly, openInRoot } from "../../kernel/libc.ts";
@@ -23,23 +23,23 @@ export interface RestoreTools {
 }
 
 export interface RestoreOutcome {
-  /** What was done, and what could not be, a sentence each. */
+  /** The actions removed and the failures, a sentence each. */
   readonly did: readonly string[];
-  /** Otherwise the record is still needed. */
+  /** If false, the record is still needed. */
   readonly isComplete: boolean;
 }
 
-/** Of a container that was started anew since, which made everything as it was. */
+/** For a container that has restarted since, which reset everything. */
 export const NOTHING_TO_RESTORE: RestoreOutcome = { did: [], isComplete: true };
 
-/** Every step is tried, whatever became of the others. */
+/** Tries every step even if others fail. */
 export function restoreNode(record: NodeRecord, { runner, memory, host }: RestoreTools): RestoreOutcome {
-  let answering: readonly string[] = [];
-  const inside = tried(() => {
+  let reachableAt: readonly string[] = [];
+  const inside = attempt(() => {
     const { fd } = proveNamespace(record, host, runner.homeId);
     try {
       return runner.within(fd, () => {
-        ({ reachableAt: answering } = findDockerResolver(memory));
+        ({ reachableAt } = findDockerResolver(memory));
         return restoreNamespace(record, memory);
       });
     } finally {
@@ -47,36 +47,40 @@ export function restoreNode(record: NodeRecord, { runner, memory, host }: Restor
     }
   });
   const { resolvConf: { path = "" } = {} } = record;
-  const file = tried(() => restoreResolvConf(record, (flags) => openInRoot(host.root, path, flags), answering));
+  const file = attempt(() => restoreResolvConf(record, (flags) => openInRoot(host.root, path, flags), reachableAt));
   return { did: [...file.did, ...inside.did], isComplete: file.isComplete && inside.isComplete };
 }
 
-/** Takes back what a record says of lo and of the kernel's switches; to be called inside the namespace. */
+/** Restores lo and route_localnet. Call inside the namespace. */
 export function restoreNamespace(record: NodeRecord, memory: NetlinkMemory): string[] {
   const route = new RouteSocket(memory);
   try {
     const did = restoreRouteLocalnet(record, () => route.links());
-    const taken = removeLoAddresses(route, record.addresses);
-    return [...(taken.length === 0 ? [] : [`took ${taken.join(", ")} from lo`]), ...did];
+    const removed = removeLoAddresses(route, record.addresses);
+    return [...(removed.length === 0 ? [] : [`removed ${removed.join(", ")} from lo`]), ...did];
   } finally {
     route.close();
   }
 }
 
-/** Docker's resolver answers at these. */
-export function restoreResolvConf({ resolvConf }: NodeRecord, open: OpenFile, answering: readonly string[]): string[] {
+/** `reachableAt`: the addresses of Docker's resolver. */
+export function restoreResolvConf(
+  { resolvConf }: NodeRecord,
+  open: OpenFile,
+  reachableAt: readonly string[],
+): string[] {
   if (resolvConf === undefined) return [];
-  switch (restoreRecord(open, resolvConf, answering)) {
+  switch (restoreRecord(open, resolvConf, reachableAt)) {
     case "restored":
       return ["restored resolv.conf"];
     case "changed":
-      return ["left resolv.conf as it is: somebody has changed it since"];
+      return ["left resolv.conf unchanged: another program has edited it"];
     case "gone":
       return ["found no resolv.conf to restore"];
   }
 }
 
-function tried(act: () => string[]): RestoreOutcome {
+function attempt(act: () => string[]): RestoreOutcome {
   try {
     return { did: act(), isComplete: true };
   } catch (error) {

@@ -1,5 +1,5 @@
 /**
- * Nodes: which of the running containers are KIND nodes, each with its mode for as long as it runs.
+ * Nodes: the KIND nodes among the running containers, each with its NodeMode for as long as it runs.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { O_PATH, closeQuietly, openInRoot } from "../../kernel/libc.ts";
@@ -24,20 +24,20 @@ export interface NodesParts {
   readonly journal: Journal;
   readonly host: () => EngineHost;
   readonly networkOf: (id: string) => NetworkFact | undefined;
-  /** Other addresses may be a node's now. */
+  /** The captured addresses of a node may have changed. */
   readonly onChange: (containerId: string) => void;
   readonly onEvent: NodeParts["onEvent"];
 }
 
 interface KnownNode {
   readonly mode: NodeMode;
-  readonly way: KindPolicy["mode"];
+  readonly kindMode: KindPolicy["mode"];
 }
 
 export class Nodes {
   readonly #parts: NodesParts;
-  readonly #known = new Map<string, KnownNode>();
-  /** By container, the start that somebody wanted to be left alone. */
+  readonly #nodes = new Map<string, KnownNode>();
+  /** By container id, the start of the container that a user detached. */
   readonly #detached = new Map<string, string>();
   #policy: KindPolicy;
   #labelPolicy: LabelPolicy;
@@ -49,13 +49,13 @@ export class Nodes {
     this.#labelPolicy = labelPolicy;
   }
 
-  /** From now on; modes made before go on until their containers are decided about again. */
+  /** For new decisions; existing modes keep the old policy until their container is decided again. */
   setPolicy(policy: KindPolicy, labelPolicy: LabelPolicy): void {
     this.#policy = policy;
     this.#labelPolicy = labelPolicy;
   }
 
-  /** How the engine's host can be reached from any container, where that is known; returns whether any node cares. */
+  /** The address of the engine's host for containers, if known. Returns whether it may affect a node. */
   setHostGateway(address: string | undefined): boolean {
     const isNew = address !== this.#hostGateway;
     this.#hostGateway = address;
@@ -66,7 +66,7 @@ export class Nodes {
     return isNode(fact, this.#policy.nodes, this.#labelPolicy);
   }
 
-  /** What its image says of that, where it does not count. */
+  /** A warning about an image label that is ignored. */
   ignoredLabel(fact: ContainerFact): string | undefined {
     return ignoredNodeLabel(fact, this.#policy.nodes, this.#labelPolicy);
   }
@@ -75,18 +75,18 @@ export class Nodes {
     return this.#detached.get(fact.id) === fact.startedAt;
   }
 
-  /** Until the container is started anew, or attached again. */
+  /** Lasts until the container restarts or is attached again. */
   setDetached(fact: ContainerFact, isDetached: boolean): void {
     if (isDetached) this.#detached.set(fact.id, fact.startedAt);
     else this.#detached.delete(fact.id);
   }
 
-  /** The mode of this start of the node, the same object each time unless settings want another one. */
+  /** Creates or updates the mode of this start of the node. It stays the same object unless the kind mode changes. */
   ensureMode(container: ContainerFact): NodeMode {
     const fact = nodeFactOf(container, this.#parts.networkOf, this.#hostGateway);
-    const known = this.#known.get(container.id);
-    // By another way other sockets are needed; all else is a matter of rules.
-    if (known?.way === this.#policy.mode && known.mode.fact.startedAt === fact.startedAt) {
+    const known = this.#nodes.get(container.id);
+    // Another kind mode needs other sockets; all other changes only affect rules.
+    if (known?.kindMode === this.#policy.mode && known.mode.fact.startedAt === fact.startedAt) {
       if (known.mode.update(fact, this.#policy)) this.#parts.onChange(container.id);
       return known.mode;
     }
@@ -95,22 +95,22 @@ export class Nodes {
       resolvConf: new NodeResolvConf(this.#filesOf(fact)),
       onChange: () => this.#parts.onChange(container.id),
     });
-    this.#known.set(container.id, { mode, way: this.#policy.mode });
+    this.#nodes.set(container.id, { mode, kindMode: this.#policy.mode });
     return mode;
   }
 
-  /** What its view has to know. */
+  /** What the node's names depend on. */
   placeOf(container: ContainerFact): NodeContext {
     return nodePlaceOf(this.#policy, nodeFactOf(container, this.#parts.networkOf, this.#hostGateway));
   }
 
-  /** The mode that was last asked for. */
+  /** The mode from the last ensureMode(). */
   currentMode(containerId: string): NodeMode | undefined {
-    return this.#known.get(containerId)?.mode;
+    return this.#nodes.get(containerId)?.mode;
   }
 
   forget(containerId: string): void {
-    this.#known.delete(containerId);
+    this.#nodes.delete(containerId);
     this.#detached.delete(containerId);
   }
 
@@ -133,14 +133,15 @@ export class Nodes {
 
 export function nodePlaceOf(policy: KindPolicy, fact: NodeFact): NodeContext {
   const { ipv4, ipv6 } = configuredAddresses(policy, fact);
-  const { hostDockerInternal: hostName } = policy;
+  const { hostDockerInternal } = policy;
   return {
     ownAddresses: [ipv4, ipv6].filter((address) => address !== undefined),
-    hostDockerInternal: hostName === "gateway" ? (fact.hostGateway ?? fact.gateway.ipv4 ?? "deny") : hostName,
+    hostDockerInternal:
+      hostDockerInternal === "gateway" ? (fact.hostGateway ?? fact.gateway.ipv4 ?? "deny") : hostDockerInternal,
   };
 }
 
-/** Where a user has mounted a file at that place the engine names that one, which may be anybody's. */
+/** If a user mounted a file over resolv.conf, the engine reports that file, which may be shared with other programs. */
 export function isContainerResolvConf(host: EngineHost, path: string, pid: number, containerId: string): boolean {
   if (!path.endsWith(`/${containerId}/resolv.conf`)) return false;
   let file = -1;

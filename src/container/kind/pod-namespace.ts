@@ -1,9 +1,9 @@
 /**
- * A pod namespace: a namespace that stands to a node as a pod does, made to ask from. A node that reaches dns11 proves
- * nothing of its pods, because their packets come in from outside and meet other rules.
+ * PodNamespace: a test pod, a network namespace connected to a node as a pod is, to send queries from. A query from the node
+ * itself proves nothing about its pods, because pods' packets come in from outside and meet other rules.
  *
- * Nobody else sees it: it has no name and no process, only our descriptor holds it. So it goes with us however we end,
- * and its end of the pair takes the node's end along.
+ * It has no name and no process; only our descriptor keeps it alive. So it disappears however dns11 ends, and its end of the
+ * veth pair takes the node's end along.
  */
 import { randomInt } from "node:crypto";
 import { openSync, writeFileSync } from "node:fs";
@@ -18,42 +18,42 @@ import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 
 interface PodAddresses {
   readonly ipv4: string;
-  /** undefined where the node has IPv6 switched off. */
+  /** undefined if IPv6 is disabled in the node. */
   readonly ipv6: string | undefined;
 }
 
 export interface PodNamespace {
-  /** The namespace, to be entered. */
+  /** The descriptor of the namespace. */
   readonly fd: number;
   readonly addresses: PodAddresses;
-  /** A port that nobody has in there, to ask from: whoever asks from it can have the kernel forget that. */
+  /** A free port in the namespace. With queries from it, the caller can find and delete their conntrack entries. */
   readonly sourcePort: number;
-  /** The node's end of its link. */
+  /** The node's end of the veth pair. */
   readonly link: { readonly name: string; readonly index: number };
   /**
-   * Leaves the node as it was, at once. The node's descriptor must still be open, and all sockets made inside closed.
-   * Listeners should have had their turn to see that: a connection that the node has to end later ends by its way out. The
-   * link's end and the search through connection tracking keep the thread for tens of milliseconds.
+   * Removes every trace from the node at once. The node's descriptor must still be open, and all sockets made inside closed;
+   * listeners should have had an event-loop turn to see that, or their connections end through the node's default route.
+   * Removing the link and searching conntrack block the thread for tens of milliseconds.
    */
   close(): void;
   /**
-   * Lets it go without waiting for that: the kernel takes the link away in a worker of its own, soon after. Whoever has
-   * asked has what it remembers of that forgotten (`conversationsOf`).
+   * Closes it without waiting: a kernel worker removes the link soon after. The caller deletes the conntrack entries of its
+   * queries (`conversationsOf`).
    */
   abandon(): void;
 }
 
-/** The two ends of a link: what they are called and which addresses they have. */
+/** The two ends of a veth pair with their addresses. */
 interface Pair {
   readonly link: string;
   readonly node: { readonly ipv4: string; readonly ipv6: string };
   readonly pod: { readonly ipv4: string; readonly ipv6: string };
 }
 
-/** Takes the link away again, and what is remembered of the addresses that were used. */
+/** Removes the link and the conntrack entries of the used addresses. */
 type RemovePod = (link: PodNamespace["link"], used: readonly string[]) => void;
 
-/** The same names mean the same addresses, so that the kernel's refusal of a name keeps two pods apart. */
+/** Each link name has fixed addresses, so the kernel's EEXIST for a name also keeps addresses unique. */
 const PAIRS = 128;
 const IPV4_PREFIX = "169.254.54";
 const IPV6_PREFIX = "fd64:6e73:3131:706f:";
@@ -61,20 +61,20 @@ const LINK_PREFIX = "dns11-pod-";
 const POD_LINK = "eth0";
 const LOOPBACK = "lo";
 const DNS_PORT = 53;
-/** As the kernel itself gives them to who does not care. */
+/** The kernel's default range of ephemeral ports. */
 const SOURCE_PORTS = { first: 32_768, end: 61_000 };
-/** How the kernel says that there is no IPv6 on a link, or none at all. */
+/** The kernel's errors for a link, or a whole namespace, without IPv6. */
 const NO_IPV6 = new Set(["EACCES", "EAFNOSUPPORT", "EOPNOTSUPP"]);
-/** The kernel lets packets through a new link within microseconds; older ones take their time when there is much to do. */
-const READY_MS_MAX = 1_000;
-const LOOK_EVERY_MS = 1;
+/** A new link is usually ready within microseconds; older kernels take longer under load. */
+const READY_TIMEOUT_MS = 1_000;
+const POLL_EVERY_MS = 1;
 
-/** Whether an interface leads to such a pod: of this process or of another one, the doctor's for instance. */
+/** Whether an interface belongs to a test pod, of this process or another one such as the doctor. */
 export function isPodLink({ name }: { readonly name: string }): boolean {
   return name.startsWith(LINK_PREFIX);
 }
 
-/** Makes a pod of the node whose namespace is behind `node`. If that fails the kernel soon takes away what there is of it. */
+/** Creates a pod of the node with the namespace descriptor `node`. After a failure the kernel soon removes the remains. */
 export async function openPodNamespace(
   runner: NamespaceRunner,
   memory: NetlinkMemory,
@@ -95,7 +95,7 @@ export async function openPodNamespace(
   }
 }
 
-/** What a node's connection tracking knows of somebody who asked these servers from the pod, and from its port. */
+/** The conntrack entries of queries to these servers from the pod's source port. */
 export function conversationsOf({ addresses, sourcePort }: PodNamespace, servers: readonly string[]): Conversation[] {
   return servers.flatMap((destination) => {
     const source = destination.includes(":") ? addresses.ipv6 : addresses.ipv4;
@@ -110,11 +110,11 @@ export function conversationsOf({ addresses, sourcePort }: PodNamespace, servers
   });
 }
 
-/** Takes away the link of a pod that was left, where the kernel has not come to that; to be called in the node. */
+/** Removes the link of an abandoned pod if the kernel has not done so yet. Call inside the node. */
 export function removePodLink(memory: NetlinkMemory, { name, index }: PodNamespace["link"]): void {
   const routes = new RouteSocket(memory);
   try {
-    // An interface that comes from another namespace keeps its number where that is free.
+    // The name and index may belong to another interface by now; one moved here keeps its index if that is free.
     if (routes.linkNamed(name)?.index === index) routes.removeLink(index);
   } catch (error) {
     if (codeOf(error) !== "ENODEV") throw error;
@@ -123,7 +123,7 @@ export function removePodLink(memory: NetlinkMemory, { name, index }: PodNamespa
   }
 }
 
-/** Holds the namespace that the thread is in: a way back into it, and a hand in it from wherever the thread is. */
+/** Keeps the current namespace alive: a descriptor to enter it, and a route socket that works from any namespace. */
 function holdNamespace(memory: NetlinkMemory): { fd: number; inside: RouteSocket } {
   const inside = new RouteSocket(memory);
   try {
@@ -136,14 +136,14 @@ function holdNamespace(memory: NetlinkMemory): { fd: number; inside: RouteSocket
 }
 
 /**
- * A connection whose end the node has not yet acknowledged when the link goes says farewell again and again, for minutes,
- * and holds the namespace meanwhile. Where we may not say so it takes those minutes.
+ * A TCP connection whose FIN is not acknowledged before the link goes retransmits it for minutes and keeps the namespace alive.
+ * This shortens that where it is permitted.
  */
 function shortenOrphanRetries(): void {
   try {
     writeFileSync("/proc/sys/net/ipv4/tcp_orphan_retries", "1");
   } catch {
-    // In a container of our own /proc/sys may be read-only.
+    // If dns11 runs in a container, /proc/sys may be read-only.
   }
 }
 
@@ -151,22 +151,22 @@ async function connectPod(
   outside: RouteSocket,
   inside: RouteSocket,
   fd: number,
-  part: RemovePod,
+  remove: RemovePod,
 ): Promise<PodNamespace> {
   let link: PodNamespace["link"] | undefined;
   let used: readonly string[] = [];
   let isClosed = false;
-  const end = (parted: () => void): void => {
+  const end = (cleanUp: () => void): void => {
     if (isClosed) return;
     isClosed = true;
     try {
-      parted();
+      cleanUp();
     } finally {
       closeQuietly(fd);
     }
   };
-  const close = (): void => end(() => link !== undefined && part(link, used));
-  const leave = (): void => end(() => {});
+  const close = (): void => end(() => link !== undefined && remove(link, used));
+  const abandon = (): void => end(() => {});
   try {
     const pair = createPair(outside, fd);
     link = { name: pair.link, index: indexOf(outside, pair.link) };
@@ -174,20 +174,20 @@ async function connectPod(
     const hasIpv6 = await configurePair(outside, inside, pair);
     used = hasIpv6 ? [ipv4, ipv6] : [ipv4];
     const sourcePort = randomInt(SOURCE_PORTS.first, SOURCE_PORTS.end);
-    return { fd, addresses: { ipv4, ipv6: hasIpv6 ? ipv6 : undefined }, sourcePort, link, close, abandon: leave };
+    return { fd, addresses: { ipv4, ipv6: hasIpv6 ? ipv6 : undefined }, sourcePort, link, close, abandon };
   } catch (error) {
-    leave();
+    abandon();
     throw error;
   }
 }
 
-/** Begins anywhere: a pair that a killed process had may still be in connection tracking's memory. */
+/** Starts at a random pair: conntrack may still have entries of a pair that a killed process used. */
 function createPair(outside: RouteSocket, namespace: number): Pair {
-  const taken = new Set(outside.addresses().map(({ address }) => address));
+  const inUse = new Set(outside.addresses().map(({ address }) => address));
   const first = randomInt(PAIRS);
   for (let step = 0; step < PAIRS; step++) {
     const pair = pairAt((first + step) % PAIRS);
-    if ([pair.node, pair.pod].some(({ ipv4, ipv6 }) => taken.has(ipv4) || taken.has(ipv6))) continue;
+    if ([pair.node, pair.pod].some(({ ipv4, ipv6 }) => inUse.has(ipv4) || inUse.has(ipv6))) continue;
     try {
       outside.createVeth({ name: pair.link, peer: { name: POD_LINK, namespace } });
       return pair;
@@ -195,7 +195,7 @@ function createPair(outside: RouteSocket, namespace: number): Pair {
       if (codeOf(error) !== "EEXIST") throw error;
     }
   }
-  throw new Fault("NO_FREE_ADDRESS", `All addresses for a pod to ask from (${IPV4_PREFIX}.0/24) are taken in the node`);
+  throw new Fault("NO_FREE_ADDRESS", `All addresses for test pods (${IPV4_PREFIX}.0/24) are taken in the node`);
 }
 
 function pairAt(number: number): Pair {
@@ -206,7 +206,7 @@ function pairAt(number: number): Pair {
   return { link: `${LINK_PREFIX}${number}`, node: end(2 * number), pod: end(2 * number + 1) };
 }
 
-/** Brings both ends up, with addresses and the pod's way out. Returns whether there is IPv6, too. */
+/** Brings both ends up with addresses and the pod's default route. Returns whether IPv6 works, too. */
 async function configurePair(outside: RouteSocket, inside: RouteSocket, pair: Pair): Promise<boolean> {
   bringUp(inside, LOOPBACK);
   const node = bringUp(outside, pair.link);
@@ -237,7 +237,7 @@ function bringUp(routes: RouteSocket, name: string): number {
 function indexOf(routes: RouteSocket, name: string): number {
   const link = routes.linkNamed(name);
   if (link !== undefined) return link.index;
-  throw new Fault("LINK_IS_GONE", `Somebody has removed the interface ${name} of a pod to ask from`);
+  throw new Fault("LINK_IS_GONE", `Another program removed the interface ${name} of the test pod`);
 }
 
 function addDefaultRoute(inside: RouteSocket, gateway: string, index: number): void {
@@ -258,16 +258,17 @@ function isLinkRunning(routes: RouteSocket, name: string): boolean {
   return routes.linkNamed(name)?.isRunning === true;
 }
 
-/** What the kernel does later it does while we wait: until then packets would be lost, and asked again after a second. */
+/** Waits until the links work; packets sent before would be lost and retransmitted only after a second. */
 async function waitUntilReady(isReady: () => boolean): Promise<void> {
-  const deadlineMs = performance.now() + READY_MS_MAX;
+  const deadlineMs = performance.now() + READY_TIMEOUT_MS;
   while (!isReady()) {
-    if (performance.now() > deadlineMs) throw new Fault("POD_NOT_READY", "A pod to ask from did not come up in time");
-    await sleep(LOOK_EVERY_MS);
+    if (performance.now() > deadlineMs)
+      throw new Fault("POD_NOT_READY", "The test pod's interface did not come up in time");
+    await sleep(POLL_EVERY_MS);
   }
 }
 
-/** Removes the link, with it both ends and their addresses, and then what connection tracking knows of the pod. */
+/** Removes the link, with both ends and their addresses, and then the pod's conntrack entries. */
 function removePod(memory: NetlinkMemory, link: PodNamespace["link"], used: readonly string[]): void {
   removePodLink(memory, link);
   for (const address of used) deleteEntriesFrom(memory, address);

@@ -1,6 +1,6 @@
 /**
- * PodProbe: asks as a pod of a node does, from time to time and when something has changed that pods depend on. A probe of
- * the node itself comes through where a pod's does not.
+ * PodProbe: probes the node's addresses from a test pod, periodically and after changes that affect pods. A probe from the node
+ * itself may succeed where a pod's fails.
  */
 import { isIPv6 } from "node:net";
 
@@ -12,19 +12,19 @@ import type { ServedNamespace } from "../attach/attach-mode.ts";
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import { type PodNamespace, conversationsOf, openPodNamespace, removePodLink } from "./pod-namespace.ts";
 
-/** The zone of what no rule puts into another one. */
+/** The conntrack zone of packets that no rule assigns to another one. */
 const DEFAULT_ZONE = 0;
 
 export interface ProbeTargets {
   readonly addresses: readonly string[];
-  /** Whether the site is still the one that is served: its descriptor may be another's otherwise. */
+  /** Whether the namespace is still served; otherwise its descriptor may have been reused. */
   readonly isCurrent: () => boolean;
 }
 
 export class PodProbe {
   readonly #runner: NamespaceRunner;
   readonly #memory: NetlinkMemory;
-  /** What was made last. */
+  /** The last test pod. */
   #pod: PodNamespace | undefined;
   #isDue = true;
   #lastMs = 0;
@@ -35,45 +35,45 @@ export class PodProbe {
     this.#memory = memory;
   }
 
-  /** When a pod's query was last seen to come through, or not to; 0 for never. */
+  /** The time of the last probe; 0 for never. */
   get lastMs(): number {
     return this.#lastMs;
   }
 
-  /** What pods are led to has changed. */
+  /** The redirects for pods have changed: the next probe is due. */
   expire(): void {
     this.#isDue = true;
   }
 
-  /** What does not come through, a sentence each: as seen now, or the last time, where nothing calls for another look. */
-  async probe(site: ServedNamespace, asked: ProbeTargets): Promise<readonly string[]> {
+  /** Returns the failures, a sentence each. Does nothing and returns none while no probe is due. */
+  async probe(served: ServedNamespace, targets: ProbeTargets): Promise<readonly string[]> {
     const isDue = this.#isDue || this.#failures.length > 0 || Date.now() - this.#lastMs >= LIMITS.podProbeEveryMs;
     if (!isDue) return [];
     this.#isDue = false;
-    this.#failures = await this.#askNow(site, asked);
+    this.#failures = await this.#probeNow(served, targets);
     return this.#failures;
   }
 
-  /** To be called in the node, at the end. */
+  /** Call inside the node, at the end. */
   clear(): void {
     if (this.#pod !== undefined) removePodLink(this.#memory, this.#pod.link);
     this.#pod = undefined;
   }
 
-  async #askNow(site: ServedNamespace, { addresses, isCurrent }: ProbeTargets): Promise<readonly string[]> {
+  async #probeNow(served: ServedNamespace, { addresses, isCurrent }: ProbeTargets): Promise<readonly string[]> {
     let pod: PodNamespace;
     try {
-      pod = await openPodNamespace(this.#runner, this.#memory, site.fd);
+      pod = await openPodNamespace(this.#runner, this.#memory, served.fd);
     } catch (error) {
-      return [`no pod could be made to ask from: ${reasonOf(error)}`];
+      return [`cannot create a test pod: ${reasonOf(error)}`];
     }
     this.#pod = isCurrent() ? pod : undefined;
-    const possible = addresses.filter((each) => !isIPv6(each) || pod.addresses.ipv6 !== undefined);
+    const reachable = addresses.filter((each) => !isIPv6(each) || pod.addresses.ipv6 !== undefined);
     try {
-      return await probeAll(site, { addresses: possible, isCurrent }, "a pod", pod);
+      return await probeAll(served, { addresses: reachable, isCurrent }, "a pod", pod);
     } finally {
       try {
-        if (isCurrent()) site.within(() => this.#forget(pod, possible, site.zone));
+        if (isCurrent()) served.within(() => this.#deleteEntries(pod, reachable, served.zone));
       } finally {
         pod.abandon();
         this.#lastMs = Date.now();
@@ -81,23 +81,23 @@ export class PodProbe {
     }
   }
 
-  #forget(pod: PodNamespace, addresses: readonly string[], zone: number): void {
+  #deleteEntries(pod: PodNamespace, addresses: readonly string[], zone: number): void {
     deleteConversations(this.#memory, conversationsOf(pod, addresses), [DEFAULT_ZONE, zone]);
   }
 }
 
-/** Asks each address, from the node itself or from another place, and says what does not come through. */
+/** Probes each address from the node itself or from a test pod. Returns the failures, a sentence each. */
 export async function probeAll(
-  site: ServedNamespace,
+  served: ServedNamespace,
   { addresses, isCurrent }: ProbeTargets,
-  who: string,
+  client: string,
   from?: PodNamespace,
 ): Promise<string[]> {
   const failures: string[] = [];
   for (const address of addresses) {
     if (!isCurrent()) break;
-    const result = await site.probe(address, from);
-    if (result.kind === "broken") failures.push(`${who} cannot ask ${address}: ${result.failures.join("; ")}`);
+    const result = await served.probe(address, from);
+    if (result.kind === "broken") failures.push(`${client} cannot query ${address}: ${result.failures.join("; ")}`);
   }
   return failures;
 }

@@ -1,13 +1,12 @@
 /**
- * ResolverFile: the resolv.conf of one node, a file of the engine's host that is mounted into the container. Only writing
- * into that very file reaches the container: a file that is renamed to its place leaves the mount with the old one.
+ * ResolvConfFile: the resolv.conf of one node, a file on the engine's host that is bind-mounted into the container. Only an
+ * in-place write reaches the container; after a rename the mount still shows the old file.
  *
- * Whoever reads it meanwhile must find a server in it. Between two texts the file is therefore first made longer, by blank
- * lines and by its servers once more at the far end; then the new text is written over the old one, at a length that
- * stays; then everything behind it is cut off. The kernel does not keep a read and a write apart: it may give a reader the
- * length before a write and the bytes after it. So whoever began to read the shorter file is given the time to end.
- * (Written at once and then cut, 1 of 200 reads found no server.) Whoever copies the longer file has nothing in it that
- * was not there before.
+ * A concurrent reader must always find a nameserver. So a write first extends the file with blank lines and a copy of its
+ * nameservers, then overwrites the old text at constant length, then truncates the rest. Reads and writes are not atomic to
+ * each other: a reader may get the length before a write and the bytes after it. So the writer waits for readers of the shorter
+ * file to finish. (With a plain write and truncate, 1 of 200 reads found no nameserver.) A copy of the extended file contains
+ * nothing that was not in the file before.
  */
 import { type FSWatcher, closeSync, constants, fstatSync, ftruncateSync, readSync, watch, writeSync } from "node:fs";
 
@@ -17,13 +16,13 @@ import { Fault } from "../../base/lib/fault.ts";
 import { sleepSync } from "../../base/lib/sleep-sync.ts";
 import { nameserversIn } from "./resolv-conf-text.ts";
 
-/** A node may write its own resolv.conf, and as long as it likes. */
+/** A node controls its resolv.conf and could make it any length. */
 const FILE_BYTES_MAX = 64 * 1024;
 const MOUNTED_AT = "/etc/resolv.conf";
-/** A read of a few hundred bytes takes a few millionths of a second. */
+/** Ample: a read of a few hundred bytes takes a few microseconds. */
 const READ_MS = 0.2;
 
-/** Opens the file anew, as it is found now. */
+/** Opens the current file. */
 export type OpenFile = FindFile;
 
 export class ResolvConfFile {
@@ -34,7 +33,7 @@ export class ResolvConfFile {
     this.#open = open;
   }
 
-  /** One character for each byte; undefined where there is no such file, or none that could be a resolv.conf. */
+  /** One character per byte; undefined if the file is missing, unreadable or too long for a resolv.conf. */
   read(): string | undefined {
     try {
       return this.#withFile(constants.O_RDONLY, textOf);
@@ -43,7 +42,7 @@ export class ResolvConfFile {
     }
   }
 
-  /** For how long nobody has written to it; a time that is yet to come says that the clock was put back since. */
+  /** The time since the last write. A write time in the future means that the clock was set back. */
   quietMs(): number {
     try {
       return this.#withFile(constants.O_RDONLY, (fd) => Math.abs(Date.now() - fstatSync(fd).mtimeMs));
@@ -52,30 +51,30 @@ export class ResolvConfFile {
     }
   }
 
-  /** Throws a Fault that says why, where the file cannot be written. */
+  /** Throws a Fault if the file cannot be written. */
   assertWritable(): void {
     this.#forWriting(() => {});
   }
 
-  /** Returns whether it could, undisturbed: where somebody else is writing at this moment the file is theirs. */
+  /** Returns false, without finishing, if another program writes the file at the same time. */
   write(text: string): boolean {
     return this.#forWriting((fd) => {
       const before = textOf(fd);
-      if (before === undefined) throw new Error("It is too long for a resolv.conf");
+      if (before === undefined) throw new Error("The file is too long for a resolv.conf");
       const { extension, body } = writeSteps(before, text);
       writeAll(fd, extension, before.length);
       waitForReaders();
       if (textOf(fd) !== before + extension) return false;
       writeAll(fd, body, 0);
-      // Somebody else may have emptied the file meanwhile; then this would fill it up with zeroes.
+      // If another program truncated the file meanwhile, ftruncate would fill it with zeroes.
       if (fstatSync(fd).size > text.length) ftruncateSync(fd, text.length);
       return true;
     });
   }
 
   /**
-   * Has it told that somebody wrote to the file that is there now, be it we ourselves; what happens after it has returned is
-   * not missed. Whoever is told watches anew, and reads then. Where the kernel gives no watch nothing is told.
+   * Calls `onChange` for every write to the current file, including our own; writes after it returns are not missed. The callee
+   * calls watch() again and then reads. If the kernel provides no watch, it is never called.
    */
   watch(onChange: () => void): void {
     this.close();
@@ -83,7 +82,7 @@ export class ResolvConfFile {
       this.#watcher = withRegularFile(this.#open, (path) => watch(path, { persistent: false }, onChange));
       this.#watcher.on("error", () => {});
     } catch {
-      // Who wants to be sure looks from time to time.
+      // The caller polls to be sure.
     }
   }
 
@@ -98,7 +97,8 @@ export class ResolvConfFile {
     } catch (error) {
       throw new Fault("RESOLV_CONF_READ_ONLY", "The node's resolv.conf cannot be written", {
         cause: error,
-        remedy: "The node is served all the same. Name our address to its pods yourself, or make the file writable.",
+        remedy:
+          "dns11 serves the node nevertheless. Make the file writable, or set the address in its pods' resolv.conf yourself.",
       });
     }
   }
@@ -113,7 +113,7 @@ export class ResolvConfFile {
   }
 }
 
-/** Whether the engine's file is what the container has: an image's user may have mounted something of their own there. */
+/** Whether the container has the engine's file; a user may have mounted another one there. */
 export function isMountedIn(engineFile: number, containerRoot: number): boolean {
   let fd;
   try {
@@ -129,14 +129,14 @@ export function isMountedIn(engineFile: number, containerRoot: number): boolean 
   }
 }
 
-/** What a file may hold after a death on the way from one text to another. */
+/** The texts that a kill during write() may leave in the file. */
 export function intermediateTexts(from: string, to: string): readonly string[] {
   const { extension, body } = writeSteps(from, to);
   const extended = from + extension;
   return [extended, body + extended.slice(body.length)];
 }
 
-/** What to append, and what then to write over the beginning, before the rest is cut off. */
+/** What to append, and what to write over the beginning before the truncation. */
 function writeSteps(from: string, to: string): { readonly extension: string; readonly body: string } {
   const length = Math.max(from.length, to.length);
   const servers = nameserversIn(from).map((server) => `nameserver ${server}\n`);
@@ -149,12 +149,12 @@ function textOf(fd: number): string | undefined {
   return length > FILE_BYTES_MAX ? undefined : bytes.toString("latin1", 0, length);
 }
 
-/** Too short for a turn of the event loop, in which anything might happen to the file. */
+/** Blocks instead of yielding to the event loop, in which anything might happen to the file. */
 function waitForReaders(): void {
   sleepSync(READ_MS);
 }
 
-/** A write may end early, and then goes on where it ended. */
+/** Continues after a short write. */
 function writeAll(fd: number, text: string, position: number): void {
   const bytes = Buffer.from(text, "latin1");
   let written = 0;

@@ -1,49 +1,48 @@
 /**
- * The text of a node's resolv.conf with the address under which its pods reach us, made out of the text without it. A pod
- * gets a copy of the node's file, and a loopback address in there is the pod's own: those lines are replaced, everything
- * else stays as somebody wrote it.
+ * Resolv.conf text: rewrites the text of a node's resolv.conf so that its pods query our address. A pod gets a copy of the
+ * node's file, and a loopback address in it would be the pod itself. Those lines are replaced; everything else stays.
  *
- * A text holds one character for each byte of the file (latin1), so that what is not understood survives unchanged.
+ * A text has one character per byte of the file (latin1), so that unknown content survives unchanged.
  */
 import { addressBytes, isSameAddress } from "../../base/model/address.ts";
 
-/** Every C library reads the first three and no more; so does the kubelet. */
+/** C libraries and the kubelet read only the first three. */
 export const NAMESERVERS_MAX = 3;
 
-/** What to put into a text. */
+/** The change to make to a text. */
 export interface TextChange {
-  /** In the order in which they are to be asked. Without any, the nameservers stay. */
+  /** Nameservers in order of preference. If empty, the nameservers stay. */
   readonly addresses: readonly string[];
-  /** As KIND_DNS_SEARCH has it: unset leaves the file's search list, an empty one removes it, another one replaces it. */
+  /** As KIND_DNS_SEARCH: undefined keeps the file's search list, empty removes it, anything else replaces it. */
   readonly search: string | undefined;
-  /** Servers that are to be replaced as a loopback address is. */
+  /** Nameservers to replace as if they were loopback addresses. */
   readonly replaced?: readonly string[];
 }
 
 interface Line {
   readonly body: string;
-  /** A line's end, or nothing at the end of a file that lacks it. */
+  /** The line ending; empty for a last line without one. */
   readonly end: string;
 }
 
-// A comment may follow the address at once, as glibc has it.
+// As in glibc, a comment may follow the address without a blank.
 const NAMESERVER = /^[ \t]*(nameserver[ \t]+)([^ \t#;]+)([^]*)$/;
 const SEARCH = /^[ \t]*search([ \t]|$)/;
 
-export function rewriteResolvConf(text: string, { addresses, search, replaced: useless = [] }: TextChange): string {
+export function rewriteResolvConf(text: string, { addresses, search, replaced = [] }: TextChange): string {
   const lines = linesOf(text);
   const end = lines[0]?.end === "\r\n" ? "\r\n" : "\n";
-  const published = addresses.length === 0 ? lines : withServers(lines, { addresses, replaced: useless }, end);
-  const changed = search === undefined ? published : withSearch(published, search, end);
+  const withOurs = addresses.length === 0 ? lines : withServers(lines, { addresses, replaced }, end);
+  const changed = search === undefined ? withOurs : withSearch(withOurs, search, end);
   return textOf(changed, end, text === "" || text.endsWith("\n"));
 }
 
-/** The addresses that the text names, in their order; what is no address is not among them. */
+/** The nameservers of the text in order, without invalid addresses. */
 export function nameserversIn(text: string): readonly string[] {
   return serversOf(linesOf(text));
 }
 
-/** Whether a pod that asks this address asks itself. */
+/** Whether a pod that queries this address queries itself. */
 export function isLoopback(address: string): boolean {
   const bytes = addressBytes(address);
   return bytes?.length === 4 ? bytes[0] === 127 : isSameAddress(address, "::1");
@@ -51,37 +50,37 @@ export function isLoopback(address: string): boolean {
 
 function withServers(
   lines: readonly Line[],
-  { addresses, replaced: useless }: Required<Pick<TextChange, "addresses" | "replaced">>,
+  { addresses, replaced }: Required<Pick<TextChange, "addresses" | "replaced">>,
   end: string,
 ): readonly Line[] {
-  const isReplaced = (server: string): boolean => isLoopback(server) || useless.includes(server);
+  const isReplaced = (server: string): boolean => isLoopback(server) || replaced.includes(server);
   const servers = serversOf(lines);
   const others = servers.filter((server) => !isReplaced(server));
-  const asked = others.slice(0, NAMESERVERS_MAX);
-  const missing = addresses.filter((address) => !asked.some((other) => isSameAddress(other, address)));
-  // One of ours takes the place of the loopback address that nobody can use any more; further ones only take free places.
+  const effective = others.slice(0, NAMESERVERS_MAX);
+  const missing = addresses.filter((address) => !effective.some((other) => isSameAddress(other, address)));
+  // One of ours replaces the loopback address, which pods cannot use; further ones only fill free places.
   const ours = missing.slice(0, Math.max(1, NAMESERVERS_MAX - others.length));
   if (servers.length === 0) return [...lines, ...ours.map((address) => serverLine(address, end))];
   let isFirst = true;
-  const replaced = lines.flatMap((line) => {
+  const result = lines.flatMap((line) => {
     const server = serverOf(line);
     if (server === undefined || !isReplaced(server)) return [line];
-    const instead = isFirst
+    const replacement = isFirst
       ? ours.map((address, index) => serverLine(address, end, index === 0 ? line : undefined))
       : [];
     isFirst = false;
-    return instead;
+    return replacement;
   });
-  return firstServers(replaced);
+  return firstServers(result);
 }
 
-/** Nobody reads the servers after these, and what nobody reads should not look as if it were asked. */
+/** Drops the nameservers that no C library reads, so that the file does not suggest that they are used. */
 function firstServers(lines: readonly Line[]): readonly Line[] {
   let count = 0;
   return lines.filter((line) => serverOf(line) === undefined || ++count <= NAMESERVERS_MAX);
 }
 
-/** A line that stands in the place of another one keeps its comment; glibc wants no blank before the word. */
+/** Keeps the comment of the replaced line. glibc allows no blank before the keyword. */
 function serverLine(address: string, end: string, place?: Line): Line {
   const [, directive = "nameserver ", , rest = ""] = NAMESERVER.exec(place?.body ?? "") ?? [];
   return { body: `${directive}${address}${rest}`, end };
@@ -109,7 +108,7 @@ function linesOf(text: string): readonly Line[] {
   });
 }
 
-/** A file that lacked its last line's end lacks it still, whichever line is the last one now. */
+/** Keeps a missing line ending at the end of the file missing. */
 function textOf(lines: readonly Line[], end: string, isEnded: boolean): string {
   return lines
     .map((line, index) => line.body + (index === lines.length - 1 && !isEnded ? "" : line.end || end))

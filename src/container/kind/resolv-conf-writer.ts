@@ -1,11 +1,10 @@
 /**
- * Publication: the life of the address that a node's resolv.conf tells its pods. It is published where the file names
- * nobody whom a pod could ask, and undone where the file still says what we wrote.
+ * ResolvConfWriter: advertises our address to pods in a node's resolv.conf. It writes only if the file has no nameserver that a
+ * pod could query, and restores the file only if it still contains what we wrote.
  *
- * The file has other authors, the node's own entrypoint first of all: it replaces Docker's resolver by an address of its
- * own while we come, and is slow about it. Whoever names servers that a pod can ask is right, and nobody is fought: what
- * others write is looked at when they have let go of the file, and only a file that leaves pods without a server is
- * written again.
+ * The file has other writers, above all the node's entrypoint, which slowly replaces Docker's resolver by an address of its own
+ * while dns11 attaches. The writer does not fight them: any nameserver that a pod can query is accepted. It checks other
+ * programs' changes when they are done writing, and rewrites only a file that leaves pods without a usable nameserver.
  */
 import { isIP } from "node:net";
 
@@ -17,155 +16,156 @@ import type { ResolvConfRecord } from "./journal.ts";
 import { type ResolvConfFile, intermediateTexts } from "./resolv-conf-file.ts";
 import { NAMESERVERS_MAX, type TextChange, isLoopback, nameserversIn, rewriteResolvConf } from "./resolv-conf-text.ts";
 
-/** Between two times that we write again what somebody else keeps undoing. */
-const REPUBLISH_EVERY_MS = 10_000;
+/** The shortest time between two rewrites of a file that another program keeps changing. */
+const REWRITE_EVERY_MS = 10_000;
 
-/** What restoring needs: the bytes before, and ours. */
+/** What restoring needs: the original bytes and the ones that we wrote. */
 export interface FileVersions {
   readonly original: Buffer;
   readonly written: Buffer;
 }
 
-/** The record is what the journal has of this life of the container. */
+/** `record`: from the journal, for this start of the container. */
 export interface AdvertiseRequest extends Pick<TextChange, "addresses" | "search"> {
   readonly record?: ResolvConfRecord | undefined;
-  /** Addresses at which we answer, if pods are to be told of one family or of both by somebody's wish. */
+  /** The captured addresses, if settings choose the address families for pods. */
   readonly ours?: readonly string[] | undefined;
 }
 
-export type Reaction = "ours" | "republish" | "foreign";
+export type Reaction = "ours" | "rewrite" | "foreign";
 
 export type AdvertiseResult =
-  /** The file names these addresses of ours now; whether or not it was written for that. */
-  | ({ readonly outcome: "published"; readonly addresses: readonly string[] } & FileVersions)
-  /** It names these servers, whom a pod can ask, and was left as it is. */
-  | { readonly outcome: "already"; readonly addresses: readonly string[] }
-  /** Somebody is writing it at this moment; `onRewritten` tells when that has come to an end. */
-  | { readonly outcome: "unsettled" }
+  /** The file names these addresses of ours now, whether or not it had to be written. */
+  | ({ readonly outcome: "advertised"; readonly addresses: readonly string[] } & FileVersions)
+  /** The file already names these servers, which a pod can query; it was not changed. */
+  | { readonly outcome: "accepted"; readonly addresses: readonly string[] }
+  /** Another program is writing it right now; `onRewritten` is called when that is done. */
+  | { readonly outcome: "busy" }
   | { readonly outcome: "read-only"; readonly reason: string };
 
 export type RestoreResult =
   | "restored"
-  /** It is no longer what we wrote, and was left as it is. */
+  /** It no longer contains what we wrote, and was not changed. */
   | "changed"
   | "gone";
 
 export interface ResolvConfWriterParts {
   readonly file: ResolvConfFile;
-  /** Keeps what restoring will need where it outlives us. Called before the file is touched; nothing happens if it throws. */
-  readonly save: (undo: FileVersions) => void;
+  /** Saves what restoring needs so that it survives a kill of dns11. Called before the write; if it throws, nothing is written. */
+  readonly save: (versions: FileVersions) => void;
   /**
-   * Somebody else has written to the file, and it is not as we left it: it names these servers now. Whoever is told publishes
-   * again, and finds out what the file is good for: written, or already right.
+   * Another program has changed the file; it names these servers now. The callee calls advertise() again, which writes the file
+   * or accepts it.
    */
   readonly onRewritten: (reaction: Exclude<Reaction, "ours">, nameservers: readonly string[]) => void;
 }
 
-/** What a file's text asks of whoever published these addresses in it. */
-export function reactionTo(text: string, published: readonly string[]): Reaction {
+/** How to react to a text of the file, after these addresses were advertised in it. */
+export function reactionTo(text: string, advertised: readonly string[]): Reaction {
   const servers = nameserversIn(text).slice(0, NAMESERVERS_MAX);
-  // Without any server a C library asks 127.0.0.1.
-  if (servers.length === 0 || servers.some(isLoopback)) return "republish";
-  const isPublished = published.length > 0 && published.every((address) => isNamed(address, servers));
-  return isPublished ? "ours" : "foreign";
+  // Without a nameserver, C libraries query 127.0.0.1.
+  if (servers.length === 0 || servers.some(isLoopback)) return "rewrite";
+  const isAdvertised = advertised.length > 0 && advertised.every((address) => isNamed(address, servers));
+  return isAdvertised ? "ours" : "foreign";
 }
 
-/** Also for a file that another process of ours has published. Throws a Fault where the file cannot be written any more. */
-export function restoreFile(file: ResolvConfFile, undo: FileVersions, wanted = undo.original): RestoreResult {
+/** Also for a file that an earlier dns11 process wrote. Throws a Fault if the file can no longer be written. */
+export function restoreFile(file: ResolvConfFile, versions: FileVersions, wanted = versions.original): RestoreResult {
   const text = file.read();
   if (text === undefined) return "gone";
-  if (!isOurs(text, undo)) return "changed";
+  if (!isOurs(text, versions)) return "changed";
   const before = textOf(wanted);
   return text === before || file.write(before) ? "restored" : "changed";
 }
 
 export class ResolvConfWriter {
   readonly #parts: ResolvConfWriterParts;
-  #undo: FileVersions | undefined;
-  #published: readonly string[] = [];
-  /** What has been reacted to. */
+  #versions: FileVersions | undefined;
+  #advertised: readonly string[] = [];
+  /** The last text that was handled. */
   #knownText: string | undefined;
-  readonly #next = new DebounceTimer(() => this.check());
-  #republishMs = -Infinity;
+  readonly #timer = new DebounceTimer(() => this.check());
+  #rewrittenMs = -Infinity;
 
   constructor(parts: ResolvConfWriterParts) {
     this.#parts = parts;
   }
 
-  /** Nobody has to know which of us wrote what a record tells of. */
+  /** The record may be from an earlier dns11 process. */
   advertise(change: AdvertiseRequest): AdvertiseResult {
     const { file } = this.#parts;
-    this.#follow();
+    this.#watch();
     const text = file.read();
-    if (text === undefined) return { outcome: "read-only", reason: this.#whyUnwritable() ?? "It is no resolv.conf" };
-    const known = this.#undo ?? versionsIn(change.record);
+    if (text === undefined)
+      return { outcome: "read-only", reason: this.#whyUnwritable() ?? "not a readable resolv.conf" };
+    const known = this.#versions ?? versionsIn(change.record);
     const isKnown = known !== undefined && isOurs(text, known);
     const original = isKnown ? textOf(known.original) : text;
-    const useless = serversOfWrongFamily(original, change);
-    const isRight = useless.length === 0 && reactionTo(text, change.addresses) !== "republish";
-    if (!isKnown && isRight) return this.#accept(text);
+    const wrongServers = serversOfWrongFamily(original, change);
+    const isAcceptable = wrongServers.length === 0 && reactionTo(text, change.addresses) !== "rewrite";
+    if (!isKnown && isAcceptable) return this.#accept(text);
     if (!isKnown && this.#isHalfWritten(text)) return this.#wait();
     const search = change.search === undefined ? undefined : textOf(Buffer.from(change.search));
-    return this.#put(
+    return this.#write(
       text,
       original,
-      rewriteResolvConf(original, { ...change, search, replaced: useless }),
+      rewriteResolvConf(original, { ...change, search, replaced: wrongServers }),
       change.addresses,
     );
   }
 
-  /** To be called also from time to time, by whoever wants to be sure: not every kernel tells of every write. */
+  /** Also call it periodically to be sure: not every kernel reports every write. */
   check(): void {
-    this.#follow();
+    this.#watch();
     const text = this.#parts.file.read();
     if (text === undefined || text === this.#knownText) return;
-    if (this.#isHalfWritten(text)) return this.#next.runAfter(LIMITS.hostFileMissingMs);
-    const reaction = reactionTo(text, this.#published);
-    if (reaction === "republish") {
-      const leftMs = this.#republishMs + REPUBLISH_EVERY_MS - performance.now();
-      if (leftMs > 0) return this.#next.runAfter(leftMs);
-      this.#republishMs = performance.now();
+    if (this.#isHalfWritten(text)) return this.#timer.runAfter(LIMITS.hostFileMissingMs);
+    const reaction = reactionTo(text, this.#advertised);
+    if (reaction === "rewrite") {
+      const leftMs = this.#rewrittenMs + REWRITE_EVERY_MS - performance.now();
+      if (leftMs > 0) return this.#timer.runAfter(leftMs);
+      this.#rewrittenMs = performance.now();
     }
     this.#knownText = text;
     if (reaction !== "ours") this.#parts.onRewritten(reaction, nameserversIn(text));
   }
 
-  /** Leaves the file as it is, and looks no more. */
+  /** Stops watching; the file stays as it is. */
   close(): void {
-    this.#next.cancel();
+    this.#timer.cancel();
     this.#parts.file.close();
   }
 
-  #put(text: string, original: string, written: string, addresses: readonly string[]): AdvertiseResult {
-    const undo = { original: bytesOf(original), written: bytesOf(written) };
+  #write(text: string, original: string, written: string, addresses: readonly string[]): AdvertiseResult {
+    const versions = { original: bytesOf(original), written: bytesOf(written) };
     if (text !== written) {
       const reason = this.#whyUnwritable();
       if (reason !== undefined) return { outcome: "read-only", reason };
-      this.#parts.save(undo);
+      this.#parts.save(versions);
       try {
         if (!this.#parts.file.write(written)) return this.#wait();
       } catch (error) {
         return { outcome: "read-only", reason: reasonOf(error) };
       }
     }
-    this.#undo = undo;
+    this.#versions = versions;
     this.#knownText = written;
     const named = nameserversIn(written);
-    this.#published = addresses.filter((address) => isNamed(address, named));
-    return { outcome: "published", addresses: this.#published, ...undo };
+    this.#advertised = addresses.filter((address) => isNamed(address, named));
+    return { outcome: "advertised", addresses: this.#advertised, ...versions };
   }
 
-  /** Whoever wrote these servers has published them, for us too. */
+  /** Accepts nameservers that another program wrote. */
   #accept(text: string): AdvertiseResult {
     this.#knownText = text;
-    this.#published = nameserversIn(text).slice(0, NAMESERVERS_MAX);
-    return { outcome: "already", addresses: this.#published };
+    this.#advertised = nameserversIn(text).slice(0, NAMESERVERS_MAX);
+    return { outcome: "accepted", addresses: this.#advertised };
   }
 
   #wait(): AdvertiseResult {
     this.#knownText = undefined;
-    this.#next.runAfter(LIMITS.hostFileMissingMs);
-    return { outcome: "unsettled" };
+    this.#timer.runAfter(LIMITS.hostFileMissingMs);
+    return { outcome: "busy" };
   }
 
   #whyUnwritable(): string | undefined {
@@ -177,34 +177,34 @@ export class ResolvConfWriter {
     }
   }
 
-  /** Most programs empty a file before they write it, and then it names nobody for a moment. */
+  /** Most programs truncate a file before they write it, so it has no nameserver for a moment. */
   #isHalfWritten(text: string): boolean {
     return nameserversIn(text).length === 0 && this.#parts.file.quietMs() < LIMITS.hostFileMissingMs;
   }
 
-  /** Anew before each read, so that nothing falls in between, and the file is the one that is there now. */
-  #follow(): void {
-    this.#next.cancel();
-    this.#parts.file.watch(() => this.#next.trigger());
+  /** Renews the watch before each read, so that no change is missed and the watched file is the current one. */
+  #watch(): void {
+    this.#timer.cancel();
+    this.#parts.file.watch(() => this.#timer.trigger());
   }
 }
 
-/** Whether a text is of our making: before, after, or on the way, where we were killed. */
-function isOurs(text: string, undo: FileVersions): boolean {
-  const [original, written] = [textOf(undo.original), textOf(undo.written)];
+/** Whether we wrote this text: the original, ours, or an intermediate one if dns11 was killed while writing. */
+function isOurs(text: string, versions: FileVersions): boolean {
+  const [original, written] = [textOf(versions.original), textOf(versions.written)];
   const ours = [original, written, ...intermediateTexts(original, written), ...intermediateTexts(written, original)];
-  // A shell that copies a text loses or adds empty lines at its end, and KIND's entrypoint copies what it finds.
+  // KIND's entrypoint copies the file with a shell, which loses or adds empty lines at the end.
   return ours.some((one) => withoutEnd(one) === withoutEnd(text));
 }
 
 /**
- * The servers of a text that names us alone, as KIND's entrypoint makes it, but not by the families that pods are to be told
- * of; none otherwise.
+ * The nameservers to replace in a text that names only our addresses, as KIND's entrypoint writes it, but not those of the
+ * configured families; empty otherwise.
  */
 function serversOfWrongFamily(text: string, { addresses, ours = [] }: AdvertiseRequest): readonly string[] {
   const servers = nameserversIn(text).slice(0, NAMESERVERS_MAX);
-  const isRight = familiesOf(servers) === familiesOf(addresses);
-  return isRight || !servers.every((server) => isNamed(server, ours)) ? [] : servers;
+  const isAcceptable = familiesOf(servers) === familiesOf(addresses);
+  return isAcceptable || !servers.every((server) => isNamed(server, ours)) ? [] : servers;
 }
 
 function familiesOf(servers: readonly string[]): string {
@@ -224,7 +224,7 @@ function versionsIn(record: ResolvConfRecord | undefined): FileVersions | undefi
   return { original: Buffer.from(record.original, "base64"), written: Buffer.from(record.written, "base64") };
 }
 
-/** One character for each byte. */
+/** One character per byte. */
 function textOf(bytes: Buffer): string {
   return bytes.toString("latin1");
 }

@@ -1,7 +1,7 @@
 /**
- * LetIn: that packets for 127.0.0.0/8 come in by the interfaces of a node's pods, for the way `loopback`. The kernel tells
- * nobody when somebody switches that off, so it is looked at from time to time, and switched on again; whoever keeps
- * switching it off is told of, and not fought.
+ * RouteLocalnetGuard: keeps route_localnet on for the interfaces that face pods, as kind mode `loopback` needs. The kernel sends
+ * no event when a program switches it off, so the guard polls and switches it on again. If a program keeps switching it off, the
+ * guard reports that instead of fighting it.
  */
 import { LIMITS } from "../../base/limits.ts";
 import type { Link } from "../../kernel/rtnetlink.ts";
@@ -15,25 +15,25 @@ import {
   extendLocalnetRecord,
 } from "./route-localnet.ts";
 
-/** The interfaces of a node, to be looked at inside it. */
+/** The interfaces of a node. */
 export interface NodeInterfaces {
   readonly all: readonly Link[];
-  /** By which whoever may ask comes in. */
+  /** Those by which queries of pods, and of other permitted clients, come in. */
   readonly facingPods: readonly Link[];
   readonly scope: KindPolicy["routeLocalnet"];
 }
 
 export interface RouteLocalnetGuardParts {
   readonly record: () => LocalnetRecord;
-  /** What undoing needs, where it outlives us; nothing is switched if it throws. */
+  /** Saves what undoing needs so that it survives a kill of dns11. If it throws, nothing is switched. */
   readonly save: (record: LocalnetRecord) => void;
-  /** These were off, and are on again. */
+  /** Called with interfaces that were switched off and are on again. */
   readonly onRepaired: (names: readonly string[]) => void;
 }
 
 export class RouteLocalnetGuard {
   readonly #parts: RouteLocalnetGuardParts;
-  /** When each was switched on again that somebody had switched off. */
+  /** By interface, when it was last switched on again. */
   readonly #repairedMs = new Map<string, number>();
 
   constructor(parts: RouteLocalnetGuardParts) {
@@ -44,15 +44,15 @@ export class RouteLocalnetGuard {
     this.#switchOn(disabledIn(interfaces), interfaces);
   }
 
-  /** Switches on what is off; returns those that somebody has switched off once more soon afterwards. */
+  /** Switches on what is off. Returns the interfaces that were switched off again soon after a repair. */
   repair(interfaces: NodeInterfaces): readonly string[] {
-    const lacking = disabledIn(interfaces);
+    const disabled = disabledIn(interfaces);
     const nowMs = performance.now();
     for (const [name, ms] of this.#repairedMs) {
       if (nowMs - ms >= LIMITS.localnetRepairEveryMs) this.#repairedMs.delete(name);
     }
-    const contested = Object.keys(lacking).filter((name) => this.#repairedMs.has(name));
-    const others = Object.entries(lacking).filter(([name]) => !this.#repairedMs.has(name));
+    const contested = Object.keys(disabled).filter((name) => this.#repairedMs.has(name));
+    const others = Object.entries(disabled).filter(([name]) => !this.#repairedMs.has(name));
     if (others.length > 0) {
       this.#switchOn(Object.fromEntries(others), interfaces);
       for (const [name] of others) this.#repairedMs.set(name, nowMs);
@@ -61,15 +61,15 @@ export class RouteLocalnetGuard {
     return contested;
   }
 
-  #switchOn(lacking: RouteLocalnet, { all }: NodeInterfaces): void {
-    const names = Object.keys(lacking);
+  #switchOn(disabled: RouteLocalnet, { all }: NodeInterfaces): void {
+    const names = Object.keys(disabled);
     if (names.length === 0) return;
-    this.#parts.save(extendLocalnetRecord(this.#parts.record(), lacking, all));
+    this.#parts.save(extendLocalnetRecord(this.#parts.record(), disabled, all));
     enableRouteLocalnet(names);
   }
 }
 
-function disabledIn({ facingPods: ofAskers, scope }: NodeInterfaces): RouteLocalnet {
-  const names = ofAskers.map(({ name }) => name);
+function disabledIn({ facingPods, scope }: NodeInterfaces): RouteLocalnet {
+  const names = facingPods.map(({ name }) => name);
   return disabledRouteLocalnet(podDevices(names, scope));
 }

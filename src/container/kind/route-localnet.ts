@@ -1,8 +1,8 @@
 /**
- * route_localnet: the kernel's switch, one for each interface, that lets packets for 127.0.0.0/8 in from outside. The way
- * `loopback` needs it on the interfaces that pods come in by; what it was before is kept, and given back.
+ * route_localnet: the sysctl, one per interface, that accepts packets for 127.0.0.0/8 from outside. Kind mode `loopback` needs
+ * it on the interfaces that face pods. The previous values are recorded and restored.
  *
- * The files under /proc/sys/net are those of the namespace that the thread is in.
+ * The files under /proc/sys/net are those of the thread's current network namespace.
  */
 import { writeFileSync } from "node:fs";
 
@@ -11,27 +11,27 @@ import type { Link } from "../../kernel/rtnetlink.ts";
 import { codeOf } from "../../base/lib/fault.ts";
 
 const FOLDER = "/proc/sys/net/ipv4/conf";
-/** What interfaces have that come later. */
-const LATER = "default";
+/** The value that new interfaces start with. */
+const DEFAULT = "default";
 const ALL = "all";
 
-/** Interfaces by name (or `all`, or `default`), with what they have. */
+/** The values by interface name, `all` or `default`. */
 export type RouteLocalnet = Readonly<Record<string, string>>;
 
-/** What has to be known to put everything back. */
+/** What is needed to restore everything. */
 export interface LocalnetRecord {
-  /** What those had that were switched. */
+  /** The previous values of what was switched on. */
   readonly routeLocalnet: RouteLocalnet;
   /**
-   * Interfaces, by index, that had it on by somebody else's hand when `default` was switched. Any other that has it on has
-   * that from us: it came later, and began with what `default` said.
+   * The indexes of interfaces on which another program had switched it on before we switched `default` on. All others that have
+   * it on inherited that from us: they are newer and started with the value of `default`.
    */
   readonly openBefore?: readonly number[];
 }
 
 type NamedLink = Pick<Link, "name" | "index">;
 
-/** Of these, those on which packets for 127.0.0.0/8 would be dropped, with what they have instead. */
+/** The ones of these that drop packets for 127.0.0.0/8, with their values. */
 export function disabledRouteLocalnet(names: readonly string[]): RouteLocalnet {
   if (read(ALL) === "1") return {};
   const values = names.map((name) => [name, read(name)] as const);
@@ -40,20 +40,20 @@ export function disabledRouteLocalnet(names: readonly string[]): RouteLocalnet {
   );
 }
 
-/** The record that switching these on needs, with what is known from before; of interfaces that are gone nothing is. */
+/** The record to save before switching these on: the known one without interfaces that are gone, and the new ones. */
 export function extendLocalnetRecord(
   known: LocalnetRecord,
-  lacking: RouteLocalnet,
+  disabled: RouteLocalnet,
   links: readonly NamedLink[],
 ): LocalnetRecord {
-  const present = new Set([ALL, LATER, ...links.map(({ name }) => name)]);
+  const present = new Set([ALL, DEFAULT, ...links.map(({ name }) => name)]);
   const before = Object.entries(known.routeLocalnet).filter(([name]) => present.has(name));
-  const isFirst = Object.hasOwn(lacking, LATER) && !Object.hasOwn(known.routeLocalnet, LATER);
+  const isFirst = Object.hasOwn(disabled, DEFAULT) && !Object.hasOwn(known.routeLocalnet, DEFAULT);
   const openBefore = isFirst
     ? links.filter(({ name }) => read(name) === "1").map(({ index }) => index)
     : known.openBefore;
   return {
-    routeLocalnet: { ...lacking, ...Object.fromEntries(before) },
+    routeLocalnet: { ...disabled, ...Object.fromEntries(before) },
     ...(openBefore !== undefined && { openBefore }),
   };
 }
@@ -62,42 +62,42 @@ export function enableRouteLocalnet(names: readonly string[]): void {
   for (const name of names) write(name, "1");
 }
 
-/** Of one interface, for whoever wants to see what happens without. */
+/** For one interface, to test what happens without it. */
 export function disableRouteLocalnet(name: string): void {
   write(name, "0");
 }
 
-/** Returns what was done, a sentence each. */
+/** Returns the actions taken, a sentence each. */
 export function restoreRouteLocalnet(record: LocalnetRecord, links: () => readonly NamedLink[]): string[] {
-  const { [LATER]: later, ...others } = record.routeLocalnet;
+  const { [DEFAULT]: later, ...others } = record.routeLocalnet;
   const did: string[] = [];
   const put = (name: string, value: string): void => {
     const now = read(name);
     if (now === undefined || now === value) return;
     write(name, value);
-    did.push(`set route_localnet of ${name} to ${value} again`);
+    did.push(`restored route_localnet of ${name} to ${value}`);
   };
-  // First, so that nothing more begins with it.
-  if (later !== undefined) put(LATER, later);
+  // First, so that no further interface starts with it.
+  if (later !== undefined) put(DEFAULT, later);
   for (const [name, value] of Object.entries(others)) put(name, value);
   if (later === undefined) return did;
-  const heirs = links().filter(
+  const inheriting = links().filter(
     ({ name, index }) => !Object.hasOwn(others, name) && record.openBefore?.includes(index) !== true,
   );
-  for (const { name } of heirs) if (read(name) === "1") put(name, later);
+  for (const { name } of inheriting) if (read(name) === "1") put(name, later);
   return did;
 }
 
-/** The interfaces that pods come in by, and what later ones start with. */
+/** The names to switch on for the interfaces that face pods, and for new ones. */
 export function podDevices(names: readonly string[], scope: "devices" | "all"): string[] {
-  return scope === "all" ? [ALL] : [...names, LATER];
+  return scope === "all" ? [ALL] : [...names, DEFAULT];
 }
 
 function read(name: string): string | undefined {
   return procText(pathOf(name))?.trim();
 }
 
-/** Interfaces come and go with their pods, and have taken it with them. */
+/** The interface may be gone with its pod. */
 function write(name: string, value: string): void {
   try {
     writeFileSync(pathOf(name), value);
@@ -106,7 +106,7 @@ function write(name: string, value: string): void {
   }
 }
 
-/** A dot in an interface's name is one in its folder's, too; a slash cannot be in either. */
+/** An interface name may contain dots, which the folder name keeps, but no slash. */
 function pathOf(name: string): string {
   return `${FOLDER}/${name}/route_localnet`;
 }

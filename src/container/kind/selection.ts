@@ -1,18 +1,18 @@
 /**
- * Selection: which containers are KIND nodes. A cluster's load balancer carries the same labels and is none: it has no
- * pods, and what it asks it asks at 127.0.0.11 as any container does.
+ * Selection: which containers are KIND nodes. A cluster's load balancer has the same labels but is not a node: it has no pods,
+ * and queries 127.0.0.11 like any container.
  */
 import type { NodeFilter } from "../../base/model/kind-policy.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import type { ContainerFact } from "../registry/fact.ts";
 import { type SplitLabels, effectiveLabels, ignoredLabelWarning } from "../registry/labels.ts";
 
-/** Every container of a KIND cluster has it; its value is the cluster's name. */
+/** On every container of a KIND cluster; the value is the cluster's name. */
 const CLUSTER_LABEL = "io.x-k8s.kind.cluster";
-/** Where a container itself says whether it is a node. */
-const OWN_LABEL = "io.dns11.kind";
-/** Labels whose values here say that a container only leads to a cluster. */
-const IN_FRONT: readonly (readonly [string, string])[] = [
+/** Overrides the selection for one container. */
+const OVERRIDE_LABEL = "io.dns11.kind";
+/** Label values that mark the load balancer of a cluster. */
+const LOAD_BALANCER_LABELS: readonly (readonly [string, string])[] = [
   ["io.x-k8s.kind.role", "external-load-balancer"],
   ["k3d.role", "loadbalancer"],
 ];
@@ -27,25 +27,25 @@ export function isNode(
   return isNodeBy(fact.name, effectiveLabels(fact, policy), filters);
 }
 
-/** What an image says of that and may not, for whoever wonders why its containers are treated otherwise. */
+/** A warning about an image label that would change the selection but is ignored. */
 export function ignoredNodeLabel(
   fact: NodeCandidate,
   filters: readonly NodeFilter[],
   policy: LabelPolicy,
 ): string | undefined {
-  const isWished = isNode(fact, filters, { ...policy, trustsImages: true });
-  if (isWished === isNode(fact, filters, policy)) return undefined;
-  const named = filters.flatMap((filter) => (filter.kind === "label" ? [filter.key] : []));
-  return [OWN_LABEL, ...IN_FRONT.map(([key]) => key), CLUSTER_LABEL, ...named]
+  const isNodeWithImageLabels = isNode(fact, filters, { ...policy, trustsImages: true });
+  if (isNodeWithImageLabels === isNode(fact, filters, policy)) return undefined;
+  const filterKeys = filters.flatMap((filter) => (filter.kind === "label" ? [filter.key] : []));
+  return [OVERRIDE_LABEL, ...LOAD_BALANCER_LABELS.map(([key]) => key), CLUSTER_LABEL, ...filterKeys]
     .map((key) => ignoredLabelWarning(key, fact, policy))
     .find((text) => text !== undefined);
 }
 
 function isNodeBy(name: string, labels: Readonly<Record<string, string>>, filters: readonly NodeFilter[]): boolean {
   if (filters.length === 0) return false;
-  const own = labels[OWN_LABEL]?.trim().toLowerCase();
+  const own = labels[OVERRIDE_LABEL]?.trim().toLowerCase();
   if (own === "true" || own === "false") return own === "true";
-  if (IN_FRONT.some(([key, value]) => labels[key] === value)) return false;
+  if (LOAD_BALANCER_LABELS.some(([key, value]) => labels[key] === value)) return false;
   return filters.some((filter) => selects(filter, name, labels));
 }
 
@@ -60,7 +60,7 @@ function selects(filter: NodeFilter, name: string, labels: Readonly<Record<strin
   }
 }
 
-/** `*` stands for anything, everything else for itself. */
+/** `*` matches anything; all other characters match themselves. */
 function patternOf(pattern: string): RegExp {
   const parts = pattern.split("*").map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, "\\$&"));
   return new RegExp(`^${parts.join(".*")}$`, "s");

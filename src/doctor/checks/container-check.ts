@@ -1,6 +1,6 @@
 /**
- * Examine: everything that decides whether a container with Docker's resolver finds names, looked at from inside its
- * network namespace, whoever answers there.
+ * Container check: everything that decides whether a container with Docker's resolver can resolve names, checked from inside
+ * its network namespace, whether dns11 or Docker answers there.
  */
 import { randomBytes } from "node:crypto";
 
@@ -22,62 +22,67 @@ import { resolvConfFindings } from "./resolv-conf-check.ts";
 import { rulesFindings, readRuleSnapshot } from "./rules-check.ts";
 import { addressesOf, wildcardFinding } from "./upstream-check.ts";
 
-/** Of search domains, so many are asked below; more than that nobody has by intention. */
-const DOMAINS_ASKED = 6;
-const SEE_ABOVE = "Whatever else is found wrong here may be why.";
+/** How many search domains to query below. */
+const DOMAINS_MAX = 6;
+const FIX_OTHERS_FIRST = "Fix the other findings of this container first; they are the likely cause.";
 
-export async function checkContainer(patient: ContainerTarget, { runner, memory }: CheckTools): Promise<Finding[]> {
-  const { fd, fact, resolvConf, isAnswered } = patient;
+export async function checkContainer(target: ContainerTarget, { runner, memory }: CheckTools): Promise<Finding[]> {
+  const { fd, fact, resolvConf, isAnswered } = target;
   const within = <T>(work: () => T): T => runner.within(fd, work);
   const { search } = parseResolvConf(resolvConf.text ?? "");
-  const domains = search.filter((domain) => domain !== ".").slice(0, DOMAINS_ASKED);
-  const person = { name: fact.name, addresses: addressesOf(fact) };
-  const question = { code: "answers", servers: [DOCKER_RESOLVER], within, remedy: SEE_ABOVE } as const;
-  const [answers, behind, swallow] = await Promise.all([
-    queryOwnName(person, { ...question, client: "the container" }),
-    isAnswered ? queryOwnName(person, { ...question, client: "whoever passes by dns11", mark: PASSTHROUGH_MARK }) : [],
+  const domains = search.filter((domain) => domain !== ".").slice(0, DOMAINS_MAX);
+  const ownName = { name: fact.name, addresses: addressesOf(fact) };
+  const query = { code: "answers", servers: [DOCKER_RESOLVER], within, remedy: FIX_OTHERS_FIRST } as const;
+  const [answers, passthrough, wildcard] = await Promise.all([
+    queryOwnName(ownName, { ...query, client: "the container" }),
+    isAnswered ? queryOwnName(ownName, { ...query, client: "the container past dns11", mark: PASSTHROUGH_MARK }) : [],
     wildcardFinding(within, domains, `dns11-doctor-${randomBytes(8).toString("hex")}`),
   ]);
-  const comesThrough = answers.every(({ state }) => state === "ok");
+  const isResolving = answers.every(({ state }) => state === "ok");
   return within(() => {
-    const seen = readRuleSnapshot(memory);
+    const rules = readRuleSnapshot(memory);
     return [
       ...resolvConfFindings(resolvConf, true),
-      ...(swallow === undefined ? [] : [swallow]),
-      loopbackFinding(memory),
-      ...rulesFindings(seen, patient, comesThrough),
-      listenerFinding(patient),
+      ...(wildcard === undefined ? [] : [wildcard]),
+      loopbackFinding(memory, fact.pid),
+      ...rulesFindings(rules, target, isResolving),
+      listenerFinding(target),
       portFinding(),
       ...answers,
-      ...((seen.docker?.length ?? 0) > 0 && comesThrough ? fallbackFindings(behind) : []),
+      ...((rules.docker?.length ?? 0) > 0 && isResolving ? fallbackFindings(passthrough, fact.name) : []),
       conntrackFinding(),
       staleFinding(staleTranslations(memory), isAnswered),
     ];
   });
 }
 
-/** The same of a KIND node, whose own queries and rules are looked at as its pods see them. */
-export function checkNodeNamespace(patient: ContainerTarget, { runner, memory }: CheckTools): Finding[] {
-  return runner.within(patient.fd, () => [
-    loopbackFinding(memory),
-    listenerFinding(patient),
+/** The checks of a KIND node's namespace; checkNode() covers its queries and rules. */
+export function checkNodeNamespace(target: ContainerTarget, { runner, memory }: CheckTools): Finding[] {
+  return runner.within(target.fd, () => [
+    loopbackFinding(memory, target.fact.pid),
+    listenerFinding(target),
     conntrackFinding(),
-    staleFinding(staleTranslations(memory), patient.isAnswered),
+    staleFinding(staleTranslations(memory), target.isAnswered),
   ]);
 }
 
-/** The same of a container without Docker's resolver: it asks the servers of its file by itself. */
-export function checkUnservedContainer({ fd, resolvConf }: ContainerTarget, { runner, memory }: CheckTools): Finding[] {
+/** The checks of a container without Docker's resolver, which queries the servers of its resolv.conf directly. */
+export function checkUnservedContainer(
+  { fact, fd, resolvConf }: ContainerTarget,
+  { runner, memory }: CheckTools,
+): Finding[] {
   return [
     ...resolvConfFindings(resolvConf, false),
-    ...runner.within(fd, () => [loopbackFinding(memory), conntrackFinding()]),
+    ...runner.within(fd, () => [loopbackFinding(memory, fact.pid), conntrackFinding()]),
   ];
 }
 
-/** Docker's resolver behind us is who answers when we are gone. */
-function fallbackFindings(behind: readonly Finding[]): Finding[] {
-  const failed = behind.filter(({ state }) => state !== "ok");
+/** Docker's resolver is the fallback when dns11 stops. */
+function fallbackFindings(passthrough: readonly Finding[], name: string): Finding[] {
+  const failed = passthrough.filter(({ state }) => state !== "ok");
   if (failed.length === 0) return [];
-  const detail = `Docker's resolver, which answers when dns11 ends, does not: ${failed.map((each) => each.detail).join("; ")}`;
-  return [finding("docker-rules", "warning", detail, "Start the container anew, and Docker sets it up again.")];
+  const detail = `Docker's resolver, the fallback when dns11 stops, does not answer: ${failed.map((each) => each.detail).join("; ")}`;
+  return [
+    finding("docker-rules", "warning", detail, `Run docker restart ${name}: Docker then sets its resolver up again.`),
+  ];
 }

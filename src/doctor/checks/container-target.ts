@@ -1,5 +1,5 @@
 /**
- * Patient: the container that is looked at, and what a running dns11 says that it is to it.
+ * ContainerTarget: the container to check, with what a running dns11 reports about it.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import type { Server } from "../../base/model/view.ts";
@@ -12,11 +12,11 @@ export interface ContainerTarget {
   /** Its network namespace. */
   readonly fd: number;
   readonly resolvConf: ContainerResolvConf;
-  /** Where dns11 serves it: the ports at which it says that it listens. */
+  /** The ports that dns11 reports to listen on; undefined if it does not serve the container. */
   readonly served: { readonly udp: number; readonly tcp: number } | undefined;
-  /** Whether queries are led to dns11 at this moment, or should be again soon. */
+  /** Queries are redirected to dns11 now, or will be again soon. */
   readonly isAnswered: boolean;
-  /** The servers that are asked for what is no container's name. */
+  /** The upstream servers, for names that are not container names. */
   readonly servers: readonly Server[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * Docker rules: whether the rules by which Docker leads 127.0.0.11 to its own resolver still stand, in whichever of the
- * three forms this engine wrote them; and which rules of the older iptables lead or drop what is asked at port 53.
+ * Docker rules: whether the rules that redirect 127.0.0.11 to Docker's resolver still exist, in whichever of the three forms the
+ * engine wrote them; and which iptables-legacy rules redirect or drop packets to port 53.
  */
 import { type LegacyRule, legacyRules } from "../../kernel/legacy-rules.ts";
 import { xtablesIn } from "../../kernel/xtables.ts";
@@ -14,14 +14,13 @@ import { CHAIN_PREFIX } from "../../container/rules/iptables-text.ts";
 export type DockerRules = "iptables (nft)" | "iptables-legacy" | "nftables";
 
 const DNS_PORT = 53;
-/** What keeps a query from where it was sent to. */
 const TRANSLATING = new Set(["DNAT", "REDIRECT"]);
 const DROPPING = new Set(["DROP", "REJECT"]);
 
-/** To be called inside the namespace; undefined where there are too many rules to tell. */
+/** Call inside the namespace. undefined if there are too many rules to read. */
 export function dockerRules(memory: NetlinkMemory): readonly DockerRules[] | undefined {
   const found = new Set<DockerRules>();
-  const isWhole = visitFirst(memory, { command: nft.NFT_MSG_GETRULE, family: 0 }, (_, bytes) => {
+  const isComplete = visitFirst(memory, { command: nft.NFT_MSG_GETRULE, family: 0 }, (_, bytes) => {
     const attributes = attributesIn(bytes);
     if (textOf(attributes.get(nft.NFTA_RULE_TABLE)) === DOCKER_TABLE) found.add("nftables");
     if (textOf(attributes.get(nft.NFTA_RULE_CHAIN)) === DOCKER_CHAIN) found.add("iptables (nft)");
@@ -30,23 +29,25 @@ export function dockerRules(memory: NetlinkMemory): readonly DockerRules[] | und
   if (legacy?.some(({ chain, target }) => chain === DOCKER_CHAIN && target === "DNAT") === true) {
     found.add("iptables-legacy");
   }
-  return found.size === 0 && (legacy === undefined || !isWhole) ? undefined : [...found];
+  return found.size === 0 && (legacy === undefined || !isComplete) ? undefined : [...found];
 }
 
-/** Sentences about the older iptables; to be called inside the namespace. */
+/** Sentences about iptables-legacy. Call inside the namespace. */
 export function legacyRuleCulprits(): readonly string[] {
   const rulesOf = (table: string): readonly LegacyRule[] => legacyRules(table) ?? [];
-  const led = rulesOf("nat").filter((rule) => TRANSLATING.has(rule.target) && isForeign(rule) && isAboutDns(rule));
+  const redirected = rulesOf("nat").filter(
+    (rule) => TRANSLATING.has(rule.target) && isForeign(rule) && isAboutDns(rule),
+  );
   const dropped = xtablesIn("ip")
     .flatMap((table) => rulesOf(table).map((rule) => ({ ...rule, table })))
     .filter((rule) => DROPPING.has(rule.target) && rule.chain !== "FORWARD" && isForeign(rule) && isAboutDns(rule));
   return [
-    ...unique(led.map(({ chain }) => `chain "${chain}" of iptables-legacy's table nat leads port 53 elsewhere`)),
-    ...unique(dropped.map(({ chain, table }) => `chain "${chain}" of iptables-legacy's table ${table} drops packets`)),
+    ...unique(redirected.map(({ chain }) => `chain "${chain}" of iptables-legacy table nat redirects port 53`)),
+    ...unique(dropped.map(({ chain, table }) => `chain "${chain}" of iptables-legacy table ${table} drops packets`)),
   ];
 }
 
-/** Neither Docker's nor dns11's own, where it holds its rules there. */
+/** Neither Docker's nor dns11's own. */
 function isForeign({ chain }: LegacyRule): boolean {
   return chain !== DOCKER_CHAIN && !chain.startsWith(CHAIN_PREFIX);
 }

@@ -1,6 +1,6 @@
 /**
- * Libc check: which C library resolves names in a container, found in its files. The same reply means other things to
- * musl than to glibc, and what musl could not do before 1.2.4 explains many a name that only some images find.
+ * Libc check: which C library resolves names in a container, found in its files. musl and glibc read the same reply
+ * differently, and the limits of musl before 1.2.4 explain many names that resolve in some images only.
  */
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
@@ -19,30 +19,30 @@ const GLIBC = ["", ...MACHINES.map((machine) => `${machine}-linux-gnu/`)].flatMa
   ["/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"].map((place) => `${place}${folder}libc.so.6`),
 );
 const PACKAGES = "/lib/apk/db/installed";
-/** From here on musl asks by TCP for what came truncated. */
+/** The first musl that retries truncated replies over TCP. */
 const MUSL_WITH_TCP = [1, 2, 4];
 
-/** `root` is the container's; `resolvConf` is the text it has. */
+/** `root`: the container's root directory; `resolvConf`: the text of its file. */
 export function libcFinding(root: number, resolvConf: string | undefined): Finding {
   const libc = libcBelow(root);
   if (libc === undefined) {
-    return finding("libc", "ok", "neither glibc nor musl is in its files; its programs bring what they need");
+    return finding("libc", "ok", "no glibc or musl found; programs use their own resolver");
   }
-  const name = `${libc.kind} ${libc.version ?? "of an unknown version"}`;
+  const name = `${libc.kind} ${libc.version ?? "(unknown version)"}`;
   if (libc.kind === "glibc") {
-    const detail = `${name}: it asks the servers one after the other, 5 seconds each, and by TCP for what came truncated`;
+    const detail = `${name}: queries the nameservers one after the other, 5 s each, and retries truncated replies over TCP`;
     return finding("libc", "ok", detail);
   }
   const others = parseResolvConf(resolvConf ?? "").nameservers.filter((server) => server !== DOCKER_RESOLVER);
   const hints = [
     ...(isBefore(libc.version, MUSL_WITH_TCP)
-      ? ["it has no TCP before 1.2.4, so replies over 512 octets are cut or fail"]
+      ? ["no TCP support before 1.2.4, so replies over 512 bytes are truncated or fail"]
       : []),
-    ...(others.length > 0 ? [`it asks ${others.join(", ")} at the same time, and the first reply counts`] : []),
+    ...(others.length > 0 ? [`queries ${others.join(", ")} at the same time and uses the first reply`] : []),
   ];
-  const always = "an NXDOMAIN for AAAA denies the whole name to it";
-  if (hints.length === 0) return finding("libc", "ok", `${name}: it asks all servers at once, and ${always}`);
-  const remedy = "Take an image with musl 1.2.4 (Alpine 3.18) or later, and let resolv.conf name 127.0.0.11 alone.";
+  const always = "takes an NXDOMAIN for AAAA as an answer for the whole name";
+  if (hints.length === 0) return finding("libc", "ok", `${name}: queries all nameservers at once, and ${always}`);
+  const remedy = "Use an image with musl 1.2.4 (Alpine 3.18) or later, and name only 127.0.0.11 in resolv.conf.";
   return finding("libc", "warning", `${name}: ${[...hints, always].join("; ")}`, remedy);
 }
 
@@ -64,14 +64,14 @@ function firstBelow(root: number, paths: readonly string[]): Buffer | undefined 
   return undefined;
 }
 
-/** Alpine's list of packages knows; elsewhere the library itself holds its version as a text among others. */
+/** From Alpine's package list, or else from the strings in the library itself. */
 function muslVersion(library: Buffer, packages: Buffer | undefined): string | undefined {
   const listed = /^V:(\d+\.\d+\.\d+)/m.exec(aboutMusl(packages?.toString("latin1") ?? ""))?.[1];
-  // oxlint-disable-next-line no-control-regex -- texts in a library end with a zero
+  // oxlint-disable-next-line no-control-regex -- strings in a library end with a zero byte
   return listed ?? /\0(1\.\d\.\d{1,2})\0/.exec(library.toString("latin1"))?.[1];
 }
 
-/** A container writes the list as it pleases, and as long as it may: it is gone through once. */
+/** The container controls the list and its length, so this scans it once. */
 function aboutMusl(packages: string): string {
   const text = `\n${packages}`;
   const begin = text.indexOf("\nP:musl\n");

@@ -1,13 +1,13 @@
 /**
- * Own name: a container's own name is what its resolver knows, and nobody else's does. So asking for it tells whether the
- * servers that are asked give Docker's names, whoever it is that answers.
+ * Own name: a test query for the container's own name, which only a resolver with Docker's names can answer. So the reply shows
+ * whether a server resolves Docker's names, whichever program answers.
  */
 import { isSameAddress } from "../../base/model/address.ts";
 import type { CheckCode, Finding } from "../../base/model/finding.ts";
 import { type AddressType, nameAnswer, nameQuery } from "../../base/model/name-query.ts";
 import { type ExchangeResult, type Within, exchange } from "../../container/rules/exchange.ts";
 
-/** Who asks, for what, and what is right. */
+/** The name to query, and the addresses of which one is expected. */
 export interface OwnName {
   readonly name: string;
   readonly addresses: readonly string[];
@@ -15,49 +15,50 @@ export interface OwnName {
 
 export interface OwnNameQuery {
   readonly code: CheckCode;
-  /** Who asks, in the words that the findings begin with. */
+  /** The client as shown in the title of the finding. */
   readonly client: string;
   readonly servers: readonly string[];
   readonly within: Within;
-  /** What the packets carry, if anything. */
+  /** The packet mark, if any. */
   readonly mark?: number;
   readonly remedy: string;
 }
 
-/** Whoever asks a resolver waits about so long. */
+/** About as long as clients wait for a resolver. */
 export const REPLY_TIMEOUT_MS = 3_000;
 
-/** What the kernel's words mean for a query. */
+/** What an error of the kernel means for a query. */
 const FAILURES: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "nobody listens there (refused)",
-  EPERM: "a rule drops it (EPERM)",
+  ECONNREFUSED: "connection refused: nothing listens there",
+  EPERM: "a rule drops the packet (EPERM)",
 };
 
 /** A finding for each server and protocol. */
-export async function queryOwnName({ name, addresses }: OwnName, question: OwnNameQuery): Promise<Finding[]> {
+export async function queryOwnName({ name, addresses }: OwnName, query: OwnNameQuery): Promise<Finding[]> {
   const type: AddressType = addresses.some((address) => !address.includes(":")) ? "A" : "AAAA";
-  const { servers, within, mark } = question;
+  const { servers, within, mark } = query;
   const all = await Promise.all(
     servers.map(async (destination) => {
       const message = (id: number): Buffer => nameQuery(name, type, id);
       const legs = await exchange(within, { destination, message, mark, waitMs: REPLY_TIMEOUT_MS });
-      return legs.map((leg) => findingOf(destination, leg, { name, addresses }, question));
+      return legs.map((leg) => findingOf(destination, leg, { name, addresses }, query));
     }),
   );
   return all.flat();
 }
 
-function findingOf(server: string, leg: ExchangeResult, { name, addresses }: OwnName, question: OwnNameQuery): Finding {
+function findingOf(server: string, leg: ExchangeResult, { name, addresses }: OwnName, query: OwnNameQuery): Finding {
   const { protocol, id, reply, failure } = leg;
-  const { code, remedy } = question;
-  const what = `${question.client} asks ${server} by ${protocol}`;
+  const { code, remedy } = query;
+  const what = `query from ${query.client} to ${server} (${protocol})`;
   const problem = (detail: string): Finding => ({ code, what, state: "problem", detail, remedy });
   if (failure !== undefined) return problem(FAILURES[failure] ?? failure);
-  if (reply === undefined) return problem("no answer");
+  if (reply === undefined) return problem(`no reply within ${REPLY_TIMEOUT_MS / 1000} s`);
   const answer = nameAnswer(reply, id);
-  if (answer === undefined) return problem("what came back is no DNS reply");
-  if (typeof answer === "string") return problem(`${answer} for "${name}", its own name: this is not Docker's names`);
-  const isRight = answer.some((address) => addresses.some((own) => isSameAddress(own, address)));
-  if (!isRight) return problem(`"${name}" is ${answer.join(", ") || "nothing"}, not itself`);
-  return { code, what, state: "ok", detail: `"${name}" is ${answer.join(", ")}` };
+  if (answer === undefined) return problem("the reply is not a valid DNS message");
+  if (typeof answer === "string")
+    return problem(`${answer} for "${name}", its own name: the server does not know Docker's names`);
+  const isOwn = answer.some((address) => addresses.some((own) => isSameAddress(own, address)));
+  if (!isOwn) return problem(`"${name}" resolves to ${answer.join(", ") || "no address"}, not to its own address`);
+  return { code, what, state: "ok", detail: `"${name}" resolves to ${answer.join(", ")}` };
 }

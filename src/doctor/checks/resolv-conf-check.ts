@@ -1,40 +1,40 @@
 /**
- * Resolv.conf check: what the C library in a container makes of its resolv.conf. Nothing is asked here; what a search list
- * costs, and which mistakes of it nobody tells, stands in the text.
+ * Resolv.conf check: how the C library in a container reads its resolv.conf. It sends no query: the cost of a search list, and
+ * the mistakes that the C library ignores silently, follow from the text.
  */
 import { type Finding, type FindingState, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { type ResolvConf, parseResolvConf } from "../../container/watch/resolv-conf.ts";
 
-/** The file as it was found. */
+/** The file as the container sees it. */
 export interface ContainerResolvConf {
-  /** undefined where it cannot be read. */
+  /** undefined if it cannot be read. */
   readonly text: string | undefined;
-  /** "mounted": another file than the engine's stands there; "unknown": the container's own files are not to be seen. */
+  /** "mounted": another file is mounted over the engine's; "unknown": the container's files cannot be read. */
   readonly origin: "engine" | "mounted" | "unknown";
 }
 
-/** Every C library reads so many and no more. */
+/** The number of nameservers that C libraries read. */
 const SERVERS_MAX = 3;
-/** glibc takes no more than this for ndots, and says nothing. */
+/** glibc silently caps ndots at this. */
 const NDOTS_MAX = 15;
 const NDOTS_DEFAULT = 1;
-/** So many queries for one name are felt. */
+/** Enough queries for one name to be noticeable. */
 const MANY_QUERIES = 4;
-/** glibc's and musl's; a word that is none of them is passed over in silence. */
+/** The options of glibc and musl, which ignore unknown ones silently. */
 const NUMBERED = new Set(["ndots", "timeout", "attempts"]);
 const PLAIN = new Set([
   ...["debug", "rotate", "no-check-names", "inet6", "ip6-bytestring", "ip6-dotint", "no-ip6-dotint", "edns0"],
   ...["single-request", "single-request-reopen", "no-tld-query", "use-vc", "no-reload", "trust-ad", "no-aaaa"],
 ]);
-const MOUNTED = "; it is a file that was mounted there, not the engine's";
-const EDITED = "; somebody edited it since the engine wrote it";
-const LET_DOCKER_REWRITE = "Take the mount or the edit away and start the container anew: then the engine writes it.";
+const MOUNTED = "; the file is a mount, not the one that Docker wrote";
+const EDITED = "; the file was edited after Docker wrote it";
+const LET_DOCKER_REWRITE = "Remove the mount or the edit and restart the container; Docker then rewrites the file.";
 
-/** `isServed` says whether the container has Docker's resolver, so that its file has to name it. */
+/** `isServed`: the container has Docker's resolver, so its file must name 127.0.0.11. */
 export function resolvConfFindings({ text, origin }: ContainerResolvConf, isServed: boolean): Finding[] {
   if (text === undefined) {
-    const detail = "it is not there, or not a file that can be read: the C library then asks 127.0.0.1";
+    const detail = "the file is missing or unreadable, so the C library queries 127.0.0.1";
     return [finding("resolv-conf", origin === "unknown" ? "unknown" : "problem", detail, LET_DOCKER_REWRITE)];
   }
   const conf = parseResolvConf(text);
@@ -46,8 +46,8 @@ export function resolvConfFindings({ text, origin }: ContainerResolvConf, isServ
 }
 
 /**
- * For its own resolver the engine writes one server, and one line each of search list and options. The sum that it keeps
- * beside the file is of an earlier text, so it does not tell.
+ * For its own resolver the engine writes one nameserver line and one line each for search and options. The checksum that it
+ * keeps beside the file is of an earlier text, so it does not show an edit.
  */
 function originText(text: string, origin: ContainerResolvConf["origin"], isServed: boolean): string {
   if (origin === "mounted") return MOUNTED;
@@ -59,44 +59,58 @@ function originText(text: string, origin: ContainerResolvConf["origin"], isServe
 }
 
 function targetFinding({ nameservers: servers, invalid }: ResolvConf, origin: string, isServed: boolean): Finding {
-  const tell = (state: FindingState, text: string, remedy?: string): Finding =>
+  const report = (state: FindingState, text: string, remedy?: string): Finding =>
     finding("resolv-conf", state, text + origin, remedy);
-  const named = `names ${servers.join(", ") || "nobody"}`;
-  if (servers.length === 0) return tell("problem", `${named}: the C library then asks 127.0.0.1`, LET_DOCKER_REWRITE);
+  const listed = `nameserver ${servers.join(", ")}`;
+  if (servers.length === 0)
+    return report("problem", "no nameserver, so the C library queries 127.0.0.1", LET_DOCKER_REWRITE);
   if (invalid.length > 0) {
-    return tell("problem", `${named}, and what is no address: ${invalid.join(", ")}`, "Correct those lines.");
+    return report(
+      "problem",
+      `${listed}; invalid address ${invalid.join(", ")}`,
+      "Correct or remove the invalid lines.",
+    );
   }
-  if (!isServed) return tell("ok", named);
+  if (!isServed) return report("ok", listed);
   if (!servers.slice(0, SERVERS_MAX).includes(DOCKER_RESOLVER)) {
-    const detail = `${named}, and not ${DOCKER_RESOLVER}: names of containers are asked where nobody knows them`;
-    return tell("problem", detail, LET_DOCKER_REWRITE);
+    const detail = `${listed}; ${DOCKER_RESOLVER} is not among the first ${SERVERS_MAX}, so container names cannot resolve`;
+    return report("problem", detail, LET_DOCKER_REWRITE);
   }
   if (servers.length > 1) {
-    const detail = `${named}: whoever asks all at once, as musl does, may take the others' denial of a container's name`;
-    return tell("warning", detail, `Name ${DOCKER_RESOLVER} alone; other servers are given with --dns.`);
+    const detail = `${listed}; a C library that queries all of them at once, as musl does, may take another server's NXDOMAIN for a container name`;
+    return report(
+      "warning",
+      detail,
+      `Name only ${DOCKER_RESOLVER} in resolv.conf, and set other servers with docker run --dns.`,
+    );
   }
-  return tell(origin === "" ? "ok" : "warning", named);
+  return report(origin === "" ? "ok" : "warning", listed);
 }
 
 function optionsFinding(options: readonly string[]): Finding {
-  const wrong = options.flatMap((option) => mistakeIn(option));
-  if (wrong.length > 0) {
-    const detail = `${wrong.join("; ")}. The C library says nothing, and goes on without`;
-    return finding("resolv-options", "warning", detail, "Correct them with --dns-opt, or in the file that is mounted.");
+  const mistakes = options.flatMap((option) => mistakeIn(option));
+  if (mistakes.length > 0) {
+    const detail = `the C library reports none of these mistakes: ${mistakes.join("; ")}`;
+    return finding(
+      "resolv-options",
+      "warning",
+      detail,
+      "Correct them with docker run --dns-opt, or in the mounted file.",
+    );
   }
   return finding("resolv-options", "ok", options.join(" ") || "none");
 }
 
 function mistakeIn(option: string): string[] {
   const [word = "", value] = option.split(/:(.*)/s, 2);
-  if (PLAIN.has(word)) return value === undefined ? [] : [`"${option}": ${word} takes no number`];
-  if (!NUMBERED.has(word)) return [`"${option}" is no option`];
-  if (value === undefined || !/^\d+$/.test(value)) return [`"${option}" lacks its number`];
+  if (PLAIN.has(word)) return value === undefined ? [] : [`"${option}": ${word} takes no value`];
+  if (!NUMBERED.has(word)) return [`"${option}" is not a known option`];
+  if (value === undefined || !/^\d+$/.test(value)) return [`"${option}" needs a number`];
   if (word === "ndots" && Number(value) > NDOTS_MAX) return [`"${option}" is read as ndots:${NDOTS_MAX}`];
-  return word !== "ndots" && Number(value) === 0 ? [`"${option}" gives no time`] : [];
+  return word !== "ndots" && Number(value) === 0 ? [`"${option}" must be at least 1`] : [];
 }
 
-/** A name with fewer dots than ndots is first asked below every domain of the list, for IPv4 and IPv6 each. */
+/** A name with fewer dots than ndots is first looked up below every search domain, for IPv4 and IPv6 each. */
 function searchFinding(search: readonly string[], options: readonly string[]): Finding {
   const domains = search.filter((domain) => domain !== ".");
   const ndots = ndotsIn(options);
@@ -105,16 +119,16 @@ function searchFinding(search: readonly string[], options: readonly string[]): F
   const list = `${domains.join(" ")}, ndots ${ndots}`;
   if (ndots <= 1 || queries < MANY_QUERIES) return finding("search", "ok", list);
   const example = ["www", "example", "com"].slice(-Math.max(2, Math.min(ndots, 3))).join(".");
-  const detail = `${list}: a name with fewer than ${ndots} dots, such as ${example}, costs up to ${queries} queries, and is asked below ${domains[0]} first`;
+  const detail = `${list}: a name with fewer than ${ndots} dots, such as ${example}, takes up to ${queries} queries, the first for ${example}.${domains[0]}`;
   return finding(
     "search",
     "warning",
     detail,
-    `Write such names with a dot at their end (${example}.), or set ndots:1.`,
+    `Write such names with a trailing dot (${example}.), or set docker run --dns-opt ndots:1.`,
   );
 }
 
 function ndotsIn(options: readonly string[]): number {
-  const said = options.findLast((option) => /^ndots:\d+$/.test(option))?.slice("ndots:".length);
-  return said === undefined ? NDOTS_DEFAULT : Math.min(Number(said), NDOTS_MAX);
+  const setting = options.findLast((option) => /^ndots:\d+$/.test(option))?.slice("ndots:".length);
+  return setting === undefined ? NDOTS_DEFAULT : Math.min(Number(setting), NDOTS_MAX);
 }

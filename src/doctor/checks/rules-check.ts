@@ -1,6 +1,6 @@
 /**
- * Rules check: whose rules stand in a namespace, ours, Docker's and others', judged by what a real query finds: a rule
- * that others have is no problem as long as queries come through.
+ * Rules check: the rules in a namespace, ours, Docker's and others', judged by a real query: another program's rule is not a
+ * problem as long as queries get through.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
@@ -11,70 +11,81 @@ import { type DockerRules, dockerRules, legacyRuleCulprits } from "./docker-rule
 import type { ContainerTarget } from "./container-target.ts";
 
 const DNS_PORT = 53;
-const RESTART = "Start the container anew, or take it off its network and back: then Docker writes them again.";
 
 export interface RuleSnapshot {
-  readonly standing: readonly InstalledRules[];
-  /** undefined where there are too many to tell. */
+  readonly own: readonly InstalledRules[];
+  /** undefined if there are too many rules to read. */
   readonly docker: readonly DockerRules[] | undefined;
   readonly foreign: readonly string[];
 }
 
-/** To be called inside the namespace. */
+/** Call inside the namespace. */
 export function readRuleSnapshot(memory: NetlinkMemory): RuleSnapshot {
-  const leading = chainsRedirecting(memory, DNS_PORT).map((chain) => `chain ${chain} leads port 53 elsewhere`);
+  const redirecting = chainsRedirecting(memory, DNS_PORT).map((chain) => `chain ${chain} redirects port 53`);
   const legacy = legacyRuleCulprits();
-  // The older iptables' rules are told one by one, so that its tables' names say nothing more.
+  // legacyRuleCulprits() reports the rules of iptables-legacy one by one, so a list of its tables adds nothing.
   const others = findCulprits(memory).filter((sentence) => !sentence.startsWith("iptables-legacy has rules"));
-  return { standing: installedRules(memory), docker: dockerRules(memory), foreign: [...leading, ...others, ...legacy] };
+  return { own: installedRules(memory), docker: dockerRules(memory), foreign: [...redirecting, ...others, ...legacy] };
 }
 
-/** Whether queries come through, by what was asked. */
+/** `isResolving`: the container's test queries got their answers. */
 export function rulesFindings(
-  seen: RuleSnapshot,
-  { served, isAnswered }: ContainerTarget,
-  comesThrough: boolean,
+  rules: RuleSnapshot,
+  { fact, served, isAnswered }: ContainerTarget,
+  isResolving: boolean,
 ): Finding[] {
   return [
-    ownRulesFinding(seen.standing, served !== undefined),
-    dockerRulesFinding(seen.docker, isAnswered),
-    foreignRulesFinding(seen.foreign, comesThrough),
+    ownRulesFinding(rules.own, served !== undefined),
+    dockerRulesFinding(rules.docker, isAnswered, fact.name),
+    foreignRulesFinding(rules.foreign, isResolving, fact.pid),
   ];
 }
 
-function ownRulesFinding(standing: readonly InstalledRules[], isServed: boolean): Finding {
-  const titles = (holder: InstalledRules["owner"]): string =>
-    standing
-      .filter((one) => one.owner === holder)
+function ownRulesFinding(installed: readonly InstalledRules[], isServed: boolean): Finding {
+  const titles = (owner: InstalledRules["owner"]): string =>
+    installed
+      .filter((one) => one.owner === owner)
       .map(({ title }) => title)
       .join(", ");
-  const [held, left, staying] = [titles("instance"), titles("nobody"), titles("stays")];
+  const [owned, left, permanent] = [titles("instance"), titles("nobody"), titles("stays")];
   if (left !== "") {
-    const detail = `${left}, held by nobody: a killed dns11 left that, and it leads queries to nobody`;
-    return finding("rules", "problem", detail, "`dns11 doctor --fix` or `dns11 cleanup` removes it.");
+    const detail = `${left}, left by a killed dns11, redirects queries to a port where nothing listens`;
+    return finding("rules", "problem", detail, "Run `dns11 doctor --fix` or `dns11 cleanup` to remove it.");
   }
-  if (held !== "") return finding("rules", "ok", `${held}, held by a running process`);
-  if (staying !== "") return finding("rules", "ok", `${staying}, made in the node, to stay`);
+  if (owned !== "") return finding("rules", "ok", `${owned}, owned by a running process`);
+  if (permanent !== "") return finding("rules", "ok", `${permanent}, permanent, made in the node`);
   if (!isServed) return finding("rules", "ok", "none");
-  return finding("rules", "problem", "dns11 serves here, but its rules are not there", "Run `dns11 doctor --fix`.");
+  return finding(
+    "rules",
+    "problem",
+    "dns11 serves the container, but its rules are missing",
+    "Run `dns11 doctor --fix` to install them again.",
+  );
 }
 
-function dockerRulesFinding(docker: readonly DockerRules[] | undefined, isAnswered: boolean): Finding {
+function dockerRulesFinding(docker: readonly DockerRules[] | undefined, isAnswered: boolean, name: string): Finding {
   if (docker === undefined) {
-    return finding("docker-rules", "unknown", "iptables-legacy's table nat is too large, or changes too often");
+    return finding(
+      "docker-rules",
+      "unknown",
+      "the nat table of iptables-legacy is too large to read, or changes too often",
+    );
   }
   if (docker.length > 0) return finding("docker-rules", "ok", docker.join(", "));
-  const cause = "somebody flushed them (a firewall, a VPN client), or this container never had any";
+  const remedy = `Run docker restart ${name}, or disconnect its network and connect it again: Docker then writes them again.`;
+  const cause = "another program (such as a firewall or a VPN client) flushed them, or Docker never wrote them";
   if (isAnswered) {
-    const detail = `none: ${cause}. dns11 answers without them; when it ends, nobody will`;
-    return finding("docker-rules", "warning", detail, RESTART);
+    const detail = `none: ${cause}; the container will have no DNS when dns11 stops`;
+    return finding("docker-rules", "warning", detail, remedy);
   }
-  return finding("docker-rules", "problem", `none: ${cause}. Nobody leads queries to Docker's resolver`, RESTART);
+  return finding("docker-rules", "problem", `none: ${cause}; queries do not reach Docker's resolver`, remedy);
 }
 
-function foreignRulesFinding(foreign: readonly string[], comesThrough: boolean): Finding {
-  if (foreign.length === 0) return finding("foreign-rules", "ok", "none that translate or drop what is asked");
+function foreignRulesFinding(foreign: readonly string[], isResolving: boolean, pid: number): Finding {
+  if (foreign.length === 0) return finding("foreign-rules", "ok", "none that redirect or drop DNS queries");
   const text = foreign.join("; ");
-  if (comesThrough) return finding("foreign-rules", "warning", `${text}. Queries come through all the same`);
-  return finding("foreign-rules", "problem", `${text}. Queries do not come through`, "Change or remove those rules.");
+  if (isResolving) return finding("foreign-rules", "warning", `${text}; queries get through nevertheless`);
+  const list = text.includes("iptables-legacy") ? "iptables-legacy-save" : "nft -a list ruleset";
+  const remedy = `Change or remove these rules. To list them, run: nsenter -t ${pid} -n ${list}`;
+  return finding("foreign-rules", "problem", `${text}; queries do not get through`, remedy);
 }

@@ -1,5 +1,5 @@
 /**
- * KindDoctor: finds the nodes of an engine and has each examined, with or without a dns11 that runs.
+ * KIND doctor: finds the nodes of an engine and checks each, whether or not dns11 is running.
  */
 import { readNetworks } from "../networks.ts";
 import { checkNode } from "./node-check.ts";
@@ -33,7 +33,7 @@ export interface NodeDiagnosis {
 
 export interface NodeDiagnosisOptions {
   readonly hostFlag: string | undefined;
-  /** A container's name or id; without it all nodes. */
+  /** A container's name or id; undefined for all nodes. */
   readonly node: string | undefined;
   readonly filters: readonly NodeFilter[];
 }
@@ -62,9 +62,9 @@ function engineProcess(socketPath: string): ReturnType<typeof socketPeerPid> {
   try {
     return socketPeerPid(socketPath);
   } catch (error) {
-    throw new Fault("ENGINE_AWAY", `Nobody answers at the engine socket "${socketPath}"`, {
+    throw new Fault("ENGINE_AWAY", `No process listens on the engine socket "${socketPath}"`, {
       cause: error,
-      remedy: "Inside a node there is none: dns11 kind doctor --in-node.",
+      remedy: "Start Docker. Inside a node, where there is no engine, use: dns11 kind doctor --in-node",
     });
   }
 }
@@ -84,8 +84,8 @@ async function allNodes(engine: Engine, filters: readonly NodeFilter[]): Promise
 async function nodeNamed(engine: Engine, node: string): Promise<ContainerFact> {
   const json = await engine.container(encodeURIComponent(node));
   if (json !== undefined && isUp(json)) return containerFact(json, { kind: "unknown" });
-  throw new Fault("NO_SUCH_NODE", `The engine has no running container "${node}"`, {
-    remedy: "Name a node as `docker ps` shows it.",
+  throw new Fault("NO_SUCH_NODE", `No running container named "${node}"`, {
+    remedy: "Use a node name from `docker ps`.",
   });
 }
 
@@ -101,8 +101,8 @@ async function diagnose(
     fd = proveNamespace({ containerId: fact.id, ...fact }, host, runner.homeId).fd;
     const { resolvConfPath: path } = fact;
     const resolvConf = path === undefined ? undefined : readEngineFile(host, path);
-    const patient = { fact: nodeFactOf(fact, (id) => networks.get(id), undefined), fd, resolvConf };
-    return await checkNode(patient, { runner, memory: new NetlinkMemory() });
+    const target = { fact: nodeFactOf(fact, (id) => networks.get(id), undefined), fd, resolvConf };
+    return await checkNode(target, { runner, memory: new NetlinkMemory() });
   } catch (error) {
     return [finding("namespace", "unknown", reasonOf(error))];
   } finally {

@@ -1,5 +1,5 @@
 /**
- * What `dns11 kind doctor` finds where there is no engine to ask: the node that we are in ourselves.
+ * In-node diagnosis: `dns11 kind doctor --in-node` checks the node that it runs in, without an engine.
  */
 import { openSync } from "node:fs";
 

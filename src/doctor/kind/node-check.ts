@@ -1,6 +1,6 @@
 /**
- * Doctor: what a pod of a node finds when it asks for a name, tried from a pod that is made for it. It looks at the node
- * as it is, whoever serves it: dns11, KIND's own rules, or nobody.
+ * Node check: whether the pods of a node can resolve names, tried from a test pod. It checks the node as it is, whether dns11,
+ * KIND's own rules or nothing serves it.
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
@@ -12,7 +12,7 @@ import { type OwnNameQuery, queryOwnName } from "../checks/own-name.ts";
 import type { NamespaceRunner } from "../../container/namespace/namespace-runner.ts";
 import { listenersAt } from "../../container/namespace/listeners.ts";
 import { type InstalledRules, installedRules } from "../../container/rules/installed-rules.ts";
-import { findDockerResolver, restartRemedy, problemWith } from "../../container/kind/docker-resolver.ts";
+import { findDockerResolver, restartCommand, problemWith } from "../../container/kind/docker-resolver.ts";
 import type { NodeFact } from "../../container/kind/node-fact.ts";
 import { openPodNamespace } from "../../container/kind/pod-namespace.ts";
 import { disableRouteLocalnet, disabledRouteLocalnet } from "../../container/kind/route-localnet.ts";
@@ -22,7 +22,7 @@ export interface NodeTarget {
   readonly fact: NodeFact;
   /** The node's network namespace. */
   readonly fd: number;
-  /** Its resolv.conf; undefined where it cannot be read. */
+  /** Its resolv.conf; undefined if it cannot be read. */
   readonly resolvConf: string | undefined;
 }
 
@@ -32,27 +32,27 @@ export interface NodeCheckTools {
 }
 
 const DNS_PORT = 53;
-const START = "Start dns11 with --kind auto, or look at `dns11 kind status`.";
+const START = "Run `dns11 run --kind auto`. If dns11 is running already, see `dns11 kind status`.";
 
-export async function checkNode(patient: NodeTarget, tools: NodeCheckTools): Promise<Finding[]> {
-  const { fact, fd, resolvConf } = patient;
+export async function checkNode(target: NodeTarget, tools: NodeCheckTools): Promise<Finding[]> {
+  const { fact, fd, resolvConf } = target;
   const servers = nameserversIn(resolvConf ?? "");
   const reachable = servers.filter((server) => !isLoopback(server));
   return [
     resolvConfFinding(resolvConf, servers, reachable),
     ...tools.runner.within(fd, () => {
-      const [standing] = installedRules(tools.memory);
-      const isServed = standing?.owner === "instance";
+      const [installed] = installedRules(tools.memory);
+      const isServed = installed?.owner === "instance";
       return [
-        holderFinding(standing),
+        ownerFinding(installed),
         dockerFinding(fact, isServed, tools.memory),
         ...listenerFindings(fact, reachable),
       ];
     }),
-    ...(await answerFindings("the node itself", fact, [...new Set([DOCKER_RESOLVER, ...reachable])], (work) =>
+    ...(await answerFindings("the node", fact, [...new Set([DOCKER_RESOLVER, ...reachable])], (work) =>
       tools.runner.within(fd, work),
     )),
-    ...(await podFindings(patient, reachable, tools)),
+    ...(await podFindings(target, reachable, tools)),
   ];
 }
 
@@ -61,29 +61,32 @@ function resolvConfFinding(
   servers: readonly string[],
   reachable: readonly string[],
 ): Finding {
-  if (text === undefined) return finding("kind-resolv-conf", "unknown", "it cannot be read");
-  if (reachable.length > 0) return finding("kind-resolv-conf", "ok", `names ${servers.join(", ")}`);
-  const named = servers.length === 0 ? "nobody" : servers.join(", ");
-  return finding("kind-resolv-conf", "problem", `names ${named}, which in a pod is the pod itself`, START);
+  if (text === undefined) return finding("kind-resolv-conf", "unknown", "the file cannot be read");
+  if (reachable.length > 0) return finding("kind-resolv-conf", "ok", `nameserver ${servers.join(", ")}`);
+  const detail =
+    servers.length === 0
+      ? "no nameserver, so a pod queries itself at 127.0.0.1"
+      : `only loopback nameservers (${servers.join(", ")}), so a pod queries itself`;
+  return finding("kind-resolv-conf", "problem", detail, START);
 }
 
-function holderFinding(standing: InstalledRules | undefined): Finding {
-  if (standing === undefined) return finding("kind-rules", "ok", "no rules of dns11");
-  const words = {
+function ownerFinding(installed: InstalledRules | undefined): Finding {
+  if (installed === undefined) return finding("kind-rules", "ok", "none");
+  const owners = {
     instance: "owned by a running process",
-    nobody: "owned by nobody",
-    stays: "made in the node, to stay",
+    nobody: "without an owner",
+    stays: "permanent, made in the node",
   };
-  return finding("kind-rules", "ok", `rules of dns11, ${words[standing.owner]}`);
+  return finding("kind-rules", "ok", `installed, ${owners[installed.owner]}`);
 }
 
-/** Who answers when dns11 ends. */
+/** Docker's resolver, which serves the pods when dns11 stops. */
 function dockerFinding({ name }: NodeFact, isServed: boolean, memory: NetlinkMemory): Finding {
   const docker = findDockerResolver(memory);
-  const trouble = problemWith(docker);
-  if (trouble === undefined) return finding("kind-docker", "ok", `answers at ${docker.reachableAt.join(", ")}`);
-  const detail = isServed ? `when dns11 ends nobody answers pods: ${trouble}` : trouble;
-  const remedy = `Start the node anew when it suits: ${restartRemedy(name)}.`;
+  const problem = problemWith(docker);
+  if (problem === undefined) return finding("kind-docker", "ok", `answers at ${docker.reachableAt.join(", ")}`);
+  const detail = isServed ? `pods will have no DNS when dns11 stops: ${problem}` : problem;
+  const remedy = `Restart the node when convenient: ${restartCommand(name)}`;
   return finding("kind-docker", isServed ? "warning" : "problem", detail, remedy);
 }
 
@@ -92,8 +95,8 @@ function listenerFindings(fact: NodeFact, reachable: readonly string[]): Finding
   return own.flatMap((address): Finding[] => {
     const protocols = listenersAt(address, DNS_PORT);
     if (protocols.length === 0) return [];
-    const detail = `somebody in the node listens at ${address} by ${protocols.join(" and ")}, and gets no query as long as it is captured`;
-    return [finding("kind-port-53", "problem", detail, "Choose another kind.ip.")];
+    const detail = `a process in the node listens on port 53 of ${address} over ${protocols.join(" and ")}, but dns11 receives the queries sent there`;
+    return [finding("kind-port-53", "problem", detail, "Choose another address with --kind-ip, or stop that process.")];
   });
 }
 
@@ -107,60 +110,62 @@ async function podFindings(
   try {
     pod = await openPodNamespace(tools.runner, tools.memory, fd);
   } catch (error) {
-    return [finding("kind-pod", "unknown", `no pod could be made to ask from: ${reasonOf(error)}`)];
+    return [finding("kind-pod", "unknown", `no test pod could be created: ${reasonOf(error)}`)];
   }
   try {
-    const possible = servers.filter((server) => !server.includes(":") || pod.addresses.ipv6 !== undefined);
+    const testable = servers.filter((server) => !server.includes(":") || pod.addresses.ipv6 !== undefined);
     const podFd = pod.fd;
-    const ask = async (): Promise<Finding[]> =>
-      await answerFindings("a pod", fact, possible, (work) => tools.runner.within(podFd, work));
-    const findings = await ask();
+    const queryFromPod = async (): Promise<Finding[]> =>
+      await answerFindings("a pod", fact, testable, (work) => tools.runner.within(podFd, work));
+    const findings = await queryFromPod();
     const { name: ownLink } = pod.link;
-    const shut = tools.runner.within(fd, () => interfacesWithoutLocalnet(fact, tools.memory));
-    const others = shut.filter((name) => name !== ownLink);
+    const disabled = tools.runner.within(fd, () => interfacesWithoutLocalnet(fact, tools.memory));
+    const others = disabled.filter((name) => name !== ownLink);
     if (findings.every(({ state }) => state === "ok")) {
       if (others.length === 0) return findings;
-      // Whether that matters is seen by asking as a pod does whose interface has it off.
+      // To see whether that matters, query from a pod whose interface has it off.
       tools.runner.within(fd, () => disableRouteLocalnet(ownLink));
-      if ((await ask()).every(({ state }) => state === "ok")) return findings;
+      if ((await queryFromPod()).every(({ state }) => state === "ok")) return findings;
     }
-    if (shut.length === 0) return findings;
-    // The pod that was made began with what all begin with.
+    if (disabled.length === 0) return findings;
+    // The test pod's interface started with the value of `default`, as every new interface does.
     return [...findings, localnetFinding(others.length === 0 ? ["default"] : others)];
   } finally {
     pod.close();
   }
 }
 
-/** Interfaces by which pods come in, on which packets for 127.0.0.0/8 are dropped. */
+/** Interfaces that face pods and drop packets for 127.0.0.0/8. */
 function interfacesWithoutLocalnet({ addresses }: NodeFact, memory: NetlinkMemory): string[] {
   const route = new RouteSocket(memory);
   try {
-    const held = route.addresses().filter(({ address }) => addresses.some((own) => isSameAddress(own, address)));
-    const dockers = new Set(held.map(({ index }) => index));
-    // Of a bridge's ports the bridge counts.
+    const own = route.addresses().filter(({ address }) => addresses.some((each) => isSameAddress(each, address)));
+    const dockerInterfaces = new Set(own.map(({ index }) => index));
+    // For the ports of a bridge, the bridge's own setting applies.
     const links = route
       .links()
-      .filter((link) => link.isUp && !link.isLoopback && link.master === undefined && !dockers.has(link.index));
+      .filter(
+        (link) => link.isUp && !link.isLoopback && link.master === undefined && !dockerInterfaces.has(link.index),
+      );
     return Object.keys(disabledRouteLocalnet(links.map(({ name }) => name)));
   } finally {
     route.close();
   }
 }
 
-/** KIND's own way, and ours by the way `loopback`, need it; where pods are served all the same nobody has to know. */
-function localnetFinding(shut: readonly string[]): Finding {
-  const detail = `off on ${shut.join(", ")}: rules that lead pods to 127.0.0.11 need it, those of kind.mode listener do not`;
+/** KIND's own rules and our kind mode `loopback` need it. It is reported only if pods are not served. */
+function localnetFinding(disabled: readonly string[]): Finding {
+  const detail = `off on ${disabled.join(", ")}: rules that redirect pods to 127.0.0.11 need it`;
   const remedy =
-    "Find who switches it off; dns11 with kind.mode loopback switches it on, and the way listener does without.";
+    "Run dns11 with --kind-mode listener, which does not need it. Kind mode loopback switches it on; if it is off again, find the program that switches it off.";
   return finding("route-localnet", "problem", detail, remedy);
 }
 
 async function answerFindings(
-  who: string,
+  client: string,
   { name, addresses }: NodeFact,
   servers: readonly string[],
   within: OwnNameQuery["within"],
 ): Promise<Finding[]> {
-  return await queryOwnName({ name, addresses }, { code: "kind-answers", client: who, servers, within, remedy: START });
+  return await queryOwnName({ name, addresses }, { code: "kind-answers", client, servers, within, remedy: START });
 }

@@ -1,20 +1,20 @@
-// A container that means harm: what to do and how much of it. It is run inside a container without any capability, is
-// bounded in count and in time, and says what it did as a line of JSON.
+// The attacker's program, run in a container without capabilities. Arguments: the attack and its amount. It is bounded in count
+// and time, and prints a report as one line of JSON.
 
-import { garbage, newNames, questions, spoiltQueries } from "./floods.ts";
+import { garbage, newNames, questions, malformedQueries } from "./floods.ts";
 import {
   deadZones,
   deniedEdns,
   fatalReplies,
   forgedLoop,
-  liesAboutOthers,
-  spoiltReplies,
+  forgedRecords,
+  malformedReplies,
   truncatedReplies,
 } from "./replies.ts";
 import { grabbedPorts, manySockets } from "./sockets.ts";
 import { hoardedConnections, idle, slowDrip, unreadReplies, waitingQueries } from "./streams.ts";
 
-const DEEDS = {
+const PROGRAMS = {
   deadZones,
   deniedEdns,
   fatalReplies,
@@ -23,24 +23,24 @@ const DEEDS = {
   grabbedPorts,
   hoardedConnections,
   idle,
-  liesAboutOthers,
+  forgedRecords,
   manySockets,
   newNames,
   questions,
   slowDrip,
-  spoiltQueries,
-  spoiltReplies,
+  malformedQueries,
+  malformedReplies,
   truncatedReplies,
   unreadReplies,
   waitingQueries,
 };
-export type Deed = keyof typeof DEEDS;
+export type AttackProgram = keyof typeof PROGRAMS;
 
 const TIME_MS = 120_000;
 
 const [what = "", amount = "0", part = "0"] = process.argv.slice(2);
 setTimeout(() => process.exit(1), TIME_MS).unref();
-const deed = Object.entries(DEEDS).find(([name]) => name === what)?.[1];
-if (deed === undefined) process.exit(2);
-console.log(JSON.stringify(await deed(Number(amount), Number(part))));
+const program = Object.entries(PROGRAMS).find(([name]) => name === what)?.[1];
+if (program === undefined) process.exit(2);
+console.log(JSON.stringify(await program(Number(amount), Number(part))));
 process.exit(0);

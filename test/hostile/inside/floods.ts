@@ -1,4 +1,4 @@
-// Owns the attacker's floods: garbage, spoilt queries, and more questions than anybody has.
+// The attacker's floods: garbage, malformed queries, and very many valid ones.
 
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -15,14 +15,14 @@ const PATIENCE_MS = 50;
 const IN_FLIGHT = 1_000;
 const ALL = [...QUERIES, ...HOSTILE];
 
-// So many bytes of it, half of them in datagrams of all sizes and half over TCP.
+// Sends this many bytes, half of them in datagrams of all sizes and half over TCP.
 export async function garbage(bytes: number): Promise<object> {
   const block = randomBytes(1024 * 1024);
   const [datagrams, streamed] = await Promise.all([throwDatagrams(block, bytes / 2), pour(block, bytes / 2)]);
   return { datagrams, streamed };
 }
 
-// Sizes from nothing to the largest, and of the largest most, for the bytes are to come together.
+// Sizes from zero to the maximum, mostly the maximum, to reach the byte count quickly.
 async function throwDatagrams(block: Buffer, bytes: number): Promise<number> {
   const socket = await udpSocket();
   let count = 0;
@@ -36,7 +36,7 @@ async function throwDatagrams(block: Buffer, bytes: number): Promise<number> {
   return count;
 }
 
-// Whoever is hung up on, or kept waiting, comes again.
+// Reconnects when dns11 closes the connection or stops reading.
 async function pour(block: Buffer, bytes: number): Promise<number> {
   let poured = 0;
   while (poured < bytes) {
@@ -58,8 +58,8 @@ async function pour(block: Buffer, bytes: number): Promise<number> {
   return poured;
 }
 
-// Sound and cunning queries, spoilt: by UDP, and each hundredth by TCP with the longest ones.
-export async function spoiltQueries(count: number): Promise<object> {
+// Mutations of valid and hostile queries: over UDP, and every hundredth over TCP, with the longest ones.
+export async function malformedQueries(count: number): Promise<object> {
   const socket = await udpSocket();
   let answered = 0;
   let streamed = 0;
@@ -81,12 +81,12 @@ export async function spoiltQueries(count: number): Promise<object> {
   return { sent: count, answered, streamed };
 }
 
-// Every name once, as fast as they are answered: each is asked outside, and kept.
+// Each name once, as fast as they are answered: each is forwarded and cached.
 export async function newNames(count: number): Promise<object> {
   return await askInFlight((index) => `n${1_000_000 + index}.ok.test`, { count, inFlight: IN_FLIGHT });
 }
 
-// Without waiting for any answer: names of containers and of the world, the same and ever new ones.
+// Without waiting for replies: container names and external names, repeated and new ones.
 export async function questions(count: number): Promise<object> {
   const socket = await udpSocket();
   let answered = 0;
@@ -95,7 +95,7 @@ export async function questions(count: number): Promise<object> {
     ["web", "kept.ok.test", "nobody", `n${2_000_000 + index}.ok.test`][index % 4] ?? "";
   for (let index = 0; index < count; index++) {
     await sendUdp(socket, query(names(index), index));
-    // The event loop of a client has to come round, too.
+    // Lets this program's event loop receive replies.
     if (index % 200 === 0) await pause(0);
   }
   await pause(500);

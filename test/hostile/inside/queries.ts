@@ -1,4 +1,4 @@
-// Owns the attacker's questions to 127.0.0.11, in its container: as many as it likes, without waiting, or so many under way.
+// The attacker's queries to 127.0.0.11 from its container: at a rate without waiting, or with a number in flight.
 
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { once } from "node:events";
@@ -30,7 +30,7 @@ export async function sendUdp(socket: UdpSocket, message: Buffer): Promise<void>
   });
 }
 
-// Undefined where nobody takes it.
+// undefined if the connection is refused.
 export async function tcpSocket(): Promise<Socket | undefined> {
   const socket = connect(53, RESOLVER);
   socket.on("error", () => undefined);
@@ -46,7 +46,7 @@ export function framedQuery(name: string, id: number, type: number = TYPE.A): Bu
   return withLength(query(name, id, type));
 }
 
-// So many names a second for so long, each once, whatever becomes of them. The answers that came.
+// Queries each name once at a fixed rate, whether or not replies come. Returns the counts.
 export async function askEach(
   names: (index: number) => string,
   { count, perSecond }: { readonly count: number; readonly perSecond: number },
@@ -66,7 +66,7 @@ export async function askEach(
   return { asked, answered };
 }
 
-// Each name as soon as one of so many places is free: the next one is asked when another has been answered, or given up.
+// Keeps a number of queries in flight: the next one starts when another was answered or timed out.
 export async function askInFlight(
   names: (index: number) => string,
   { count, inFlight }: { readonly count: number; readonly inFlight: number },

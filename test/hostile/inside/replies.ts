@@ -1,4 +1,4 @@
-// Owns the replies of the attacker's name servers, and what it asks to have them sent.
+// The replies of the attacker's nameservers, and the queries that trigger them.
 
 import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
@@ -15,11 +15,11 @@ const TC = 0x0200;
 const FORMERR = 1;
 const SERVFAIL = 2;
 const ADDITIONALS_AT = 10;
-const LIE = Buffer.of(6, 6, 6, 6);
-const TRUTH = Buffer.of(192, 0, 2, 66);
+const FORGED = Buffer.of(6, 6, 6, 6);
+const GENUINE = Buffer.of(192, 0, 2, 66);
 const OWNER = aPointer(12);
-/** Of the ways to lie, the place of that with an alias. */
-const ALIAS_WAY = 2;
+/** The index of the forgery with an alias. */
+const ALIAS_FORGERY = 2;
 const TIME_WAIT = " 06 ";
 
 type Sections = {
@@ -41,7 +41,7 @@ function replyTo(asked: Buffer, sections: Sections = {}): Buffer {
   return Buffer.concat([...header, question, ...answers, ...authorities, ...additionals]);
 }
 
-function address(owner: string | Buffer, data = TRUTH): Buffer {
+function address(owner: string | Buffer, data = GENUINE): Buffer {
   return aRecord({ owner, type: TYPE.A, ttl: 600, data });
 }
 
@@ -49,7 +49,7 @@ function truncated(asked: Buffer): Buffer {
   return replyTo(asked, { flags: TC });
 }
 
-// Names of as many labels as there can be, 120 records owned by a pointer to them, and garbage behind.
+// Names with the maximum number of labels, 120 records owned by a pointer to them, and trailing garbage.
 const DEEP_LABELS = 121;
 const deepName = (index: number): string => `${letters(index)}.evil.test`;
 
@@ -62,26 +62,26 @@ function fatal(asked: Buffer): Buffer {
   return Buffer.concat([replyTo(asked, { answers }), Buffer.alloc(500, 0xff)]);
 }
 
-// The packet that once ended the process, by UDP and, for every other name, by TCP.
+// The packet that once crashed the process, over UDP and, for every other name, over TCP.
 export async function fatalReplies(count: number): Promise<object> {
   const server = await Serving.at({
     udp: (asked) => [nameIn(asked).startsWith("b") ? truncated(asked) : fatal(asked)],
     tcp: (asked, connection) => void connection.write(withLength(fatal(asked))),
   });
-  const said = await askInFlight(deepName, { count, inFlight: 200 });
-  return { ...said, served: server.asked, accepted: server.accepted };
+  const report = await askInFlight(deepName, { count, inFlight: 200 });
+  return { ...report, served: server.asked, accepted: server.accepted };
 }
 
-// Sound replies spoilt in many ways; the question is left as it was in most of them, so that they are read further.
-export async function spoiltReplies(count: number): Promise<object> {
+// Mutations of valid replies. Most keep the question intact, so that the rest is parsed.
+export async function malformedReplies(count: number): Promise<object> {
   let made = 0;
-  const spoilt = (asked: Buffer): Buffer => {
+  const malformed = (asked: Buffer): Buffer => {
     const random = new Random(11, made++);
     const alias = aRecord({ owner: OWNER, type: TYPE.CNAME, ttl: 60, data: aName("a.evil.test") });
     const sound = replyTo(asked, {
-      answers: [alias, address("a.evil.test"), address(OWNER), aRecord({ owner: OWNER, type: TYPE.MX, data: LIE })],
+      answers: [alias, address("a.evil.test"), address(OWNER), aRecord({ owner: OWNER, type: TYPE.MX, data: FORGED })],
       authorities: [aRecord({ owner: "test", type: TYPE.SOA, data: Buffer.alloc(30) })],
-      additionals: [address("ns.evil.test", LIE)],
+      additionals: [address("ns.evil.test", FORGED)],
     });
     const message = mutated(sound, random, [asked, sound]);
     if (message.length < 2 || random.once(8)) return message;
@@ -98,14 +98,14 @@ export async function spoiltReplies(count: number): Promise<object> {
     ]);
   };
   const server = await Serving.at({
-    udp: (asked) => [made % 5 === 0 ? truncated(asked) : spoilt(asked)],
-    tcp: (asked, connection) => void connection.write(withLength(spoilt(asked))),
+    udp: (asked) => [made % 5 === 0 ? truncated(asked) : malformed(asked)],
+    tcp: (asked, connection) => void connection.write(withLength(malformed(asked))),
   });
-  const said = await askInFlight((index) => `f${index}.evil.test`, { count, inFlight: 500 });
-  return { ...said, served: server.asked };
+  const report = await askInFlight((index) => `f${index}.evil.test`, { count, inFlight: 500 });
+  return { ...report, served: server.asked };
 }
 
-// Every reply makes its asker come again by TCP: it is truncated, or damaged. Half of the connections are ended after one.
+// Every UDP reply forces a retry over TCP: it is truncated or damaged. Half of the connections are closed after one reply.
 export async function truncatedReplies(count: number): Promise<object> {
   const startMs = performance.now();
   const server = await Serving.at({
@@ -119,44 +119,44 @@ export async function truncatedReplies(count: number): Promise<object> {
     },
   });
   const names = (index: number): string => `${index % 2 === 0 ? "t" : "d"}${index}.evil.test`;
-  const said = await askInFlight(names, { count, inFlight: 200 });
+  const report = await askInFlight(names, { count, inFlight: 200 });
   const seconds = (performance.now() - startMs) / 1000;
   const timeWait = readFileSync("/proc/net/tcp", "latin1")
     .split("\n")
     .filter((line) => line.includes(TIME_WAIT)).length;
-  return { ...said, served: server.asked, accepted: server.accepted, timeWait, seconds };
+  return { ...report, served: server.asked, accepted: server.accepted, timeWait, seconds };
 }
 
-// Answers about names of others, alone, beside the truth, at the end of an alias and in every section.
-export async function liesAboutOthers(count: number): Promise<object> {
-  const victim = "target.ok.test";
-  const alias = aRecord({ owner: OWNER, type: TYPE.CNAME, ttl: 600, data: aName(victim) });
+// Records for other names: alone, beside the right answer, at the end of an alias, and in every section.
+export async function forgedRecords(count: number): Promise<object> {
+  const target = "target.ok.test";
+  const alias = aRecord({ owner: OWNER, type: TYPE.CNAME, ttl: 600, data: aName(target) });
   const delegation = aRecord({ owner: "ok.test", type: TYPE.NS, ttl: 600, data: aName("ns.evil.test") });
-  const ways: readonly ((asked: Buffer) => Sections)[] = [
-    () => ({ answers: [address(victim, LIE)] }),
-    () => ({ answers: [address(OWNER), address(victim, LIE)] }),
-    () => ({ answers: [alias, address(victim, LIE)] }),
+  const forgeries: readonly ((asked: Buffer) => Sections)[] = [
+    () => ({ answers: [address(target, FORGED)] }),
+    () => ({ answers: [address(OWNER), address(target, FORGED)] }),
+    () => ({ answers: [alias, address(target, FORGED)] }),
     () => ({
       answers: [address(OWNER)],
       authorities: [delegation],
-      additionals: [address("ns.evil.test", LIE), address(victim, LIE)],
+      additionals: [address("ns.evil.test", FORGED), address(target, FORGED)],
     }),
-    () => ({ answers: [address(OWNER, LIE)], question: Buffer.concat([aName(victim), u16(TYPE.A), u16(1)]) }),
-    () => ({ authorities: [delegation], additionals: [address(victim, LIE)] }),
+    () => ({ answers: [address(OWNER, FORGED)], question: Buffer.concat([aName(target), u16(TYPE.A), u16(1)]) }),
+    () => ({ authorities: [delegation], additionals: [address(target, FORGED)] }),
   ];
-  const lie = (asked: Buffer): Buffer => {
-    return replyTo(asked, ways[indexIn(asked) % ways.length]?.(asked));
+  const forge = (asked: Buffer): Buffer => {
+    return replyTo(asked, forgeries[indexIn(asked) % forgeries.length]?.(asked));
   };
   const server = await Serving.at({
-    udp: (asked) => [lie(asked)],
-    tcp: (asked, connection) => void connection.write(withLength(lie(asked))),
+    udp: (asked) => [forge(asked)],
+    tcp: (asked, connection) => void connection.write(withLength(forge(asked))),
   });
-  // At the end of its own alias a lie is the attacker's to believe; in no other way does one come through.
+  // At the end of its own alias a forged record may reach the attacker itself; no other forgery may get through.
   let [believed, others] = [0, 0];
   const socket = await udpSocket();
   socket.on("message", (reply: Buffer) => {
-    if (!reply.includes(LIE)) return;
-    if (indexIn(reply) % ways.length === ALIAS_WAY) believed++;
+    if (!reply.includes(FORGED)) return;
+    if (indexIn(reply) % forgeries.length === ALIAS_FORGERY) believed++;
     else others++;
   });
   for (let index = 0; index < count; index++) {
@@ -171,7 +171,7 @@ function indexIn(message: Buffer): number {
   return Number(/\d+/.exec(nameIn(message))?.[0] ?? 0);
 }
 
-// Zones whose servers say nothing, or that they fail; asked for by a container that shares the host's servers with others.
+// Zones whose servers do not reply, or reply SERVFAIL, queried by a container that shares the host's server with others.
 export async function deadZones(count: number): Promise<object> {
   const server = await Serving.at({
     udp: (asked) => (nameIn(asked).startsWith("s") ? [] : [replyTo(asked, { flags: SERVFAIL })]),
@@ -180,7 +180,7 @@ export async function deadZones(count: number): Promise<object> {
   return { ...(await askEach(names, { count, perSecond: 200 })), served: server.asked };
 }
 
-// A zone that denies EDNS, and answers whoever comes again without.
+// A zone that rejects EDNS and answers retries without it.
 export async function deniedEdns(count: number): Promise<object> {
   let plain = 0;
   const server = await Serving.at({
@@ -190,11 +190,11 @@ export async function deniedEdns(count: number): Promise<object> {
       return [replyTo(asked, { answers: [address(OWNER)] })];
     },
   });
-  const said = await askInFlight((index) => `o${index}.evil.test`, { count, inFlight: 10 });
-  return { ...said, served: server.asked, plain };
+  const report = await askInFlight((index) => `o${index}.evil.test`, { count, inFlight: 10 });
+  return { ...report, served: server.asked, plain };
 }
 
-// Has dns11 look for a loop, reads what it looks for at its own authority, and asks for that as a container would in a loop.
+// Makes dns11 send a loop probe, reads the probe's name at its own server, and queries it as a container in a loop would.
 export async function forgedLoop(count: number): Promise<object> {
   const probes: string[] = [];
   let believed = 0;
@@ -214,7 +214,7 @@ export async function forgedLoop(count: number): Promise<object> {
     await pause(200);
     for (const [index, name] of probes.entries()) {
       await sendUdp(socket, query(name, 0x4000 + index, TYPE.TXT));
-      // Below the name that the probe was about, which now leads in a circle.
+      // Below the name that was probed, which now counts as a loop.
       await sendUdp(socket, query(name.replace(/^.*?dns11-loop/, `x${round}`), 0x8000 + index));
     }
   }

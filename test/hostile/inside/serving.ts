@@ -1,5 +1,5 @@
-// Owns a name server of the attacker's, in its container: what each query gets by UDP and by TCP is the attack's own. The
-// container's resolver asks it where it was given with --dns, and the host's server for the names below evil.test.
+// Serving: a nameserver of the attacker in its container, whose UDP and TCP replies each attack defines. It is queried as the
+// container's --dns server, and by the host's server for the names below evil.test.
 
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { createServer, type Server, type Socket } from "node:net";
@@ -8,9 +8,9 @@ import { networkInterfaces } from "node:os";
 import { onEachMessage } from "../../support/rig/framed.ts";
 
 export type Replies = {
-  // Nothing is sent for undefined; several are sent in this order.
+  // Sent in this order; none if undefined.
   readonly udp?: (query: Buffer) => readonly Buffer[];
-  // Writes what it likes, framed or not.
+  // May write anything, framed or not.
   readonly tcp?: (query: Buffer, connection: Socket) => void;
 };
 
@@ -24,7 +24,7 @@ export class Serving {
     this.#replies = replies;
   }
 
-  // At loopback, and where the host reaches this container; not at every address, which would take 127.0.0.11's port.
+  // On loopback and on the container's addresses; not on the wildcard address, which would take the port of 127.0.0.11.
   static async at(replies: Replies): Promise<Serving> {
     const serving = new Serving(replies);
     const addresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address));
@@ -65,7 +65,7 @@ export class Serving {
   }
 }
 
-// The name that is asked for, in lower case.
+// The queried name in lower case.
 export function nameIn(query: Buffer): string {
   const labels: string[] = [];
   for (let at = 12; (query[at] ?? 0) !== 0; at += 1 + (query[at] ?? 0)) {

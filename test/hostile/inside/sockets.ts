@@ -1,4 +1,4 @@
-// Owns the attacker's sockets: very many of them, and those by which it tries to take a port that is somebody else's.
+// The attacker's sockets: very many, and some that try to take the ports of dns11.
 
 import { existsSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
@@ -13,7 +13,7 @@ const SO_REUSEADDR = 2;
 const SO_REUSEPORT = 15;
 const ADDRESS_BYTES = 16;
 const PORT = 5353;
-/** In the container; whoever has seen enough makes it. */
+/** A file in the container; the test creates it to end the attack. */
 export const ENOUGH = "/tmp/enough";
 const LOOK_EVERY_MS = 100;
 
@@ -49,8 +49,8 @@ function bound(type: number, host: readonly number[], port: number, options: rea
   return bindSocket(fd, addressOf(host, port), ADDRESS_BYTES) === 0 ? fd : -1;
 }
 
-// Half of them wait for datagrams and half for connections, each at an address of its own; they are kept until somebody has seen enough. One
-// process may not have as many as there are to be: each has a part of them.
+// Half of them UDP and half TCP, each on an address of its own, kept open until the test ends the attack. One process may not
+// open as many as the test needs, so each opens a part.
 export async function manySockets(count: number, part: number): Promise<object> {
   let made = 0;
   for (let index = 0; index < count / 2; index++) {
@@ -63,7 +63,7 @@ export async function manySockets(count: number, part: number): Promise<object> 
   return { made };
 }
 
-// How many of the ways to have a port at which somebody else is led somewhere.
+// How many combinations of address and options succeed in taking the port.
 export async function grabbedPorts(port: number): Promise<object> {
   const ways = [[], [SO_REUSEADDR], [SO_REUSEPORT], [SO_REUSEADDR, SO_REUSEPORT]];
   const hosts = [

@@ -1,5 +1,5 @@
-// Owns what the attacker does with TCP: connections that say nothing, little or too much, answers that nobody reads, and
-// servers of its own that never come to an end.
+// The attacker's TCP connections: idle, slow or flooding ones, replies that are never read, and servers of its own that never
+// finish a reply.
 
 import { once } from "node:events";
 import type { Socket } from "node:net";
@@ -40,7 +40,7 @@ export async function idle(count: number): Promise<object> {
   return { asked: count, refused, stillOpen };
 }
 
-// A byte now and then, so that no connection is ever silent for long.
+// Sends a byte now and then, so that no connection is idle for long.
 export async function slowDrip(count: number): Promise<object> {
   const { open } = await openMany(count);
   const message = framedQuery("web", 1);
@@ -70,7 +70,7 @@ function longest(asked: Buffer): Buffer {
   return reply;
 }
 
-// Replies as long as there are, on connections whose client asks 32 at a time and reads none.
+// Replies of maximum length, on connections whose client sends 32 queries at a time and reads no reply.
 export async function unreadReplies(count: number): Promise<object> {
   const startMs = performance.now();
   const server = await Serving.at({
@@ -99,7 +99,7 @@ export async function unreadReplies(count: number): Promise<object> {
   return { opened: open, served: server.asked, accepted: server.accepted, seconds: secondsSince(startMs) };
 }
 
-// A server that has everybody come by TCP, takes every connection and answers nothing on it, or a byte at a time.
+// A server that forces TCP, accepts every connection and answers nothing on it, or one byte at a time.
 export async function hoardedConnections(count: number): Promise<object> {
   const startMs = performance.now();
   const dripping = new Set<Socket>();
@@ -120,7 +120,7 @@ export async function hoardedConnections(count: number): Promise<object> {
   return { served: server.asked, accepted: server.accepted, seconds: secondsSince(startMs) };
 }
 
-// Queries as long as they may be, for a server that never answers: by UDP 4 KB each, by TCP 60.
+// The longest queries, 4 KB over UDP and 60 KB over TCP, to a server that never answers.
 export async function waitingQueries(count: number): Promise<object> {
   const server = await Serving.at({});
   const padded = (index: number, bytes: number): Buffer => {

@@ -1,4 +1,4 @@
-// Proves where the engine is looked for, and which addresses are refused.
+// Proves how the Docker socket is found, and which addresses are rejected.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -16,18 +16,18 @@ after(() => rmSync(home, { recursive: true }));
 
 const NOWHERE = { HOME: join(home, "nobody") };
 
-test("without a word from anybody it is the default socket", () => {
+test("without any setting it is the default socket", () => {
   assert.deepEqual(engineAddress(undefined, NOWHERE), { socketPath: DEFAULT, source: "the default" });
 });
 
-test("-H goes before DOCKER_HOST, and DOCKER_HOST before any context", () => {
+test("-H has precedence over DOCKER_HOST, and DOCKER_HOST over any context", () => {
   const env = { ...withContext("remote", "unix:///c.sock"), DOCKER_HOST: "unix:///b.sock" };
   assert.deepEqual(engineAddress("unix:///a.sock", env), { socketPath: "/a.sock", source: "-H" });
   assert.deepEqual(engineAddress(undefined, env), { socketPath: "/b.sock", source: "DOCKER_HOST" });
   assert.deepEqual(engineAddress("", env), { socketPath: "/b.sock", source: "DOCKER_HOST" });
 });
 
-test("an empty DOCKER_HOST is none", () => {
+test("an empty DOCKER_HOST is ignored", () => {
   assert.equal(engineAddress(undefined, { ...NOWHERE, DOCKER_HOST: "" }).socketPath, DEFAULT);
 });
 
@@ -35,7 +35,7 @@ test("a unix address without a path is the default socket", () => {
   assert.equal(engineAddress("unix://", NOWHERE).socketPath, DEFAULT);
 });
 
-test("the current context is docker's own setting, and DOCKER_CONTEXT goes before it", () => {
+test("DOCKER_CONTEXT has precedence over docker's current context", () => {
   const env = withContext("mine", "unix:///mine.sock");
   assert.deepEqual(engineAddress(undefined, env), { socketPath: "/mine.sock", source: 'docker context "mine"' });
   context(env.HOME, "other", { docker: { Host: "unix:///other.sock" } });
@@ -44,7 +44,7 @@ test("the current context is docker's own setting, and DOCKER_CONTEXT goes befor
   assert.equal(engineAddress(undefined, { ...env, DOCKER_CONTEXT: "default" }).socketPath, DEFAULT);
 });
 
-test("DOCKER_CONFIG names the folder of docker's settings, and an empty one does not", () => {
+test("DOCKER_CONFIG sets the directory of docker's configuration, unless it is empty", () => {
   const env = withContext("mine", "unix:///mine.sock");
   assert.equal(
     engineAddress(undefined, { ...NOWHERE, DOCKER_CONFIG: join(env.HOME, ".docker") }).socketPath,
@@ -53,7 +53,7 @@ test("DOCKER_CONFIG names the folder of docker's settings, and an empty one does
   assert.equal(engineAddress(undefined, { ...env, DOCKER_CONFIG: "" }).socketPath, "/mine.sock");
 });
 
-test("settings that cannot be read, or name no context, leave the default", () => {
+test("an unreadable configuration, or one without a context, leaves the default", () => {
   for (const text of [
     "",
     "{",
@@ -71,7 +71,7 @@ test("settings that cannot be read, or name no context, leave the default", () =
   }
 });
 
-test("a context that is not there, or names no engine, is said to be so", () => {
+test("a context that does not exist or has no address is rejected", () => {
   const env = withContext("mine", "unix:///mine.sock");
   context(env.HOME, "empty", {});
   context(env.HOME, "odd", { docker: { Host: 7 } });
@@ -93,7 +93,7 @@ for (const [address, code] of [
   ["npipe:////./pipe/docker_engine", "BAD_ENGINE"],
   ["fd://", "BAD_ENGINE"],
 ] as const) {
-  test(`the address "${address}" is refused as ${code}, with a remedy`, () => {
+  test(`the address "${address}" is rejected as ${code}, with a remedy`, () => {
     assert.equal(
       codeOf(() => engineAddress(address, NOWHERE)),
       code,
@@ -105,7 +105,7 @@ for (const [address, code] of [
   });
 }
 
-test("an engine elsewhere is refused in a context, too", () => {
+test("a remote engine is rejected in a context as well", () => {
   assert.equal(
     codeOf(() => engineAddress(undefined, withContext("far", "tcp://192.0.2.1:2376"))),
     "ENGINE_ELSEWHERE",
@@ -114,7 +114,7 @@ test("an engine elsewhere is refused in a context, too", () => {
 
 type Home = { readonly HOME: string };
 
-// A home whose docker settings name this context.
+// A home directory whose docker configuration has this context.
 function withContext(name: string, host: string): Home {
   const folder = mkdtempSync(join(home, "h-"));
   context(folder, name, { docker: { Host: host, SkipTLSVerify: false } });

@@ -1,5 +1,5 @@
-// Proves that a test suite written in TypeScript can use what the package exports: the types are there, say what is wrong,
-// and need no others.
+// Proves that a test suite in TypeScript can use the exported client: its types exist, reject mistakes, and need no other
+// packages.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -21,7 +21,7 @@ for await (const each of dns.follow({ container: "app", signal: AbortSignal.time
 }
 `;
 
-test("a suite that uses the client as README says compiles", () => {
+test("a suite that uses the client as in README compiles", () => {
   assert.deepEqual(compile(GOOD), { code: 0, said: "" });
 });
 
@@ -30,7 +30,7 @@ for (const [what, wrong] of [
   ["a name that may be hidden", "queries[0]?.name.length;"],
   ["records of which there may be none", "records[0].ttl;"],
 ] as const) {
-  test(`the types say what is wrong: ${what}`, () => {
+  test(`the types reject: ${what}`, () => {
     assert.match(compile(`${GOOD}\n${wrong}\n`).said, /^use\.mts\(\d+,\d+\): error TS/);
   });
 }

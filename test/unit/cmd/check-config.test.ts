@@ -1,5 +1,5 @@
-// Proves check-config, and what run says to settings that are wrong, from the command line: neither needs root, an engine
-// or anything of the kernel's.
+// Proves check-config, and the errors of run for invalid settings, from the command line: neither needs root, an engine or
+// kernel features.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -13,11 +13,11 @@ const folder = mkdtempSync(join(tmpdir(), "d11-check-"));
 after(() => rmSync(folder, { recursive: true }));
 let files = 0;
 
-test("a good file: what it comes to, and who said what", async () => {
+test("a valid file: the effective settings with their sources", async () => {
   const path = file("version: 1\nttl: 1m\ndns: [host, /lan/]\nnetworks: {web: {dns: [10.0.0.1]}}\n");
   const { code, stdout, stderr } = await dns11(["check-config", path]);
   assert.deepEqual([code, stderr], [0, ""]);
-  assert.ok(stdout.startsWith(`${path} is good\n\nSETTING`), stdout);
+  assert.ok(stdout.startsWith(`${path} is valid\n\nSETTING`), stdout);
   assert.match(stdout, /^ttl +file +1m$/m);
   assert.match(stdout, /^dns +file +host \/lan\/$/m);
   assert.match(stdout, /^networks +file +\{"web":\{"dns":\["10\.0\.0\.1"\]\}\}$/m);
@@ -29,45 +29,49 @@ test("the same as JSON", async () => {
   const path = file("version: 1\nstrict: true\n");
   const { code, stdout } = await dns11(["check-config", "--json", path]);
   assert.equal(code, 0);
-  const told = JSON.parse(stdout) as { file: string; settings: Record<string, unknown> };
-  assert.equal(told.file, path);
-  assert.deepEqual(told.settings["strict"], { value: true, source: "file" });
-  assert.deepEqual(told.settings["ttl"], { value: "10m", source: "default" });
+  const report = JSON.parse(stdout) as { file: string; settings: Record<string, unknown> };
+  assert.equal(report.file, path);
+  assert.deepEqual(report.settings["strict"], { value: true, source: "file" });
+  assert.deepEqual(report.settings["ttl"], { value: "10m", source: "default" });
 });
 
-test("a bad file: a line for each mistake, and exit code 2", async () => {
+test("an invalid file: a line for each mistake, and exit code 2", async () => {
   const path = file("version: 1\nttl: x\ncache: {sise: 1}\n");
   const { code, stdout, stderr } = await dns11(["check-config", path]);
   assert.deepEqual([code, stdout], [2, ""]);
   assert.match(
     stderr,
-    new RegExp(`^${path}:2:6: ttl: .*\n${path}:3:9: cache.sise: is no key here; did you mean "size".\n$`),
+    new RegExp(`^${path}:2:6: ttl: .*\n${path}:3:9: cache.sise: unknown key; did you mean "size".\n$`),
   );
 });
 
-test("what contradicts itself is told with its place, too", async () => {
+test("a conflict is reported with its place", async () => {
   const path = file("version: 1\nstrict: true\nswitches:\n  cache: true\n");
   const { code, stderr } = await dns11(["check-config", path]);
   assert.equal(code, 2);
   assert.match(stderr, new RegExp(`^${path}:4:3: switches\\.cache: has no effect without the switch failover`));
 });
 
-// Arguments of run, its environment, and what is said; each is said before an engine is looked for.
+// Arguments of run, its environment, and the error, which comes before run connects to an engine.
 const REFUSED: readonly (readonly [readonly string[], NodeJS.ProcessEnv, RegExp])[] = [
   [["--dns", "10.0.0"], {}, /option '--dns <server>' argument '10\.0\.0' is invalid\. invalid nameserver "10\.0\.0"/],
-  [["--dns-opt", "attempts:2"], {}, /for the library in the container/],
-  [["--dns-search", "lan"], {}, /search lists are applied by the library in the container/],
-  [["--ttl", "-1"], {}, /no length of time that fits/],
-  [["--only", "web"], {}, /"web" is no filter: it is label=KEY/],
-  [["--resolv-conf", "resolv.conf"], {}, /no path that begins with/],
-  [["--log-level", "loud"], {}, /none of debug, info/],
+  [["--dns-opt", "attempts:2"], {}, /set it on the container/],
+  [["--dns-search", "lan"], {}, /search lists are applied by the resolver library/],
+  [["--ttl", "-1"], {}, /is invalid\. Use whole seconds from 0 to 7d, such as 30s or 5m\.$/m],
+  [["--only", "web"], {}, /is invalid\. Use label=KEY/],
+  [["--resolv-conf", "resolv.conf"], {}, /Use an absolute path, such as/],
+  [["--log-level", "loud"], {}, /Use one of debug, info/],
   [["--strict", "--cache"], {}, /^--cache: has no effect without the switch failover, which strict turns off/],
   [["--hedge"], { DNS11_STRICT: "1" }, /^--hedge: has no effect without the switch failover/],
   [["--strict"], { DNS11_DNS_OPT: "rotate" }, /^DNS11_DNS_OPT: has no effect without the switch failover/],
-  [[], { DNS11_STRICT: "perhaps", DNS11_TTL: "x" }, /^DNS11_STRICT: "perhaps" .*\nDNS11_TTL: "x" /],
+  [
+    [],
+    { DNS11_STRICT: "perhaps", DNS11_TTL: "x" },
+    /^DNS11_STRICT: invalid value "perhaps": .*\nDNS11_TTL: invalid duration "x": /,
+  ],
   [["--config", join(folder, "nowhere")], {}, /nowhere: cannot be read: ENOENT/],
   [[], { DNS11_CONFIG: join(folder, "nowhere") }, /nowhere: cannot be read: ENOENT/],
-  [["--config", file("version: 1\nttl: x\n")], {}, /:2:6: ttl: "x" is no length of time/],
+  [["--config", file("version: 1\nttl: x\n")], {}, /:2:6: ttl: invalid duration "x": use whole seconds/],
   [
     ["--no-failover", "--config", file("version: 1\nswitches: {cache: true}\n")],
     {},
@@ -75,10 +79,10 @@ const REFUSED: readonly (readonly [readonly string[], NodeJS.ProcessEnv, RegExp]
   ],
 ];
 
-for (const [args, env, said] of REFUSED) {
+for (const [args, env, message] of REFUSED) {
   test(`run ${args.join(" ")} ${Object.keys(env).join(" ")} is refused`, async () => {
     const { code, stdout, stderr } = await dns11(["run", "-H", "unix:///nowhere", ...args], { env });
-    assert.match(stderr, said);
+    assert.match(stderr, message);
     assert.deepEqual([code, stdout], [2, ""]);
   });
 }

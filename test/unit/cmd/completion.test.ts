@@ -1,5 +1,5 @@
-// Proves what a shell completes: every command and flag that the help shows, the words that a flag takes, files where files
-// are wanted; and that bash, zsh and fish show it.
+// Proves shell completion: every command and flag of the help, the values of flags, and file names; and that bash, zsh and
+// fish offer them.
 
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -15,14 +15,14 @@ const folder = mkdtempSync(join(tmpdir(), "d11-completion-"));
 after(() => rmSync(folder, { recursive: true }));
 mkdirSync(join(folder, "bin"));
 symlinkSync(resolve("dist/cmd/dns11.js"), join(folder, "bin/dns11"));
-// No dns11 runs there, so there are no names of containers either.
+// No dns11 runs there, so there are no container names either.
 const env = { DNS11_STATE_DIR: folder, TERM: "dumb", HOME: folder };
 const FINDING_DNS11 = ["-S", `PATH=${join(folder, "bin")}:\${PATH}`];
 
 let all: readonly CommandHelp[] = [];
 before(async () => void (all = await helpOfAll()));
 
-test("every command and every flag that the help shows", async () => {
+test("every command and flag of the help is offered", async () => {
   assert.ok(all.length >= 10);
   for (const { path, flags } of all) {
     const offered = await offer(...path, "-");
@@ -86,31 +86,31 @@ test("fish", async () => {
       .filter(Boolean);
   };
   assert.deepEqual(await shown("dns11 run --log-level d"), ["debug"]);
-  assert.match((await shown("dns11 statu"))[0] ?? "", /^status\tShow what a running dns11 does/);
+  assert.match((await shown("dns11 statu"))[0] ?? "", /^status\tShow the state of dns11/);
   writeFileSync(join(folder, "settings.yaml"), "");
   assert.deepEqual(await shown(`dns11 check-config ${folder}/sett`), [`${folder}/settings.yaml`]);
 });
 
-// A terminal of its own, in which the tab key is pressed.
+// A pseudo terminal in which the tab key is pressed.
 const ZSH = `
 zmodload zsh/zpty
 zpty shell 'zsh -f -i'
 zpty -w shell 'PS1=; unsetopt zle_bracketed_paste; autoload -U compinit; compinit -D -u; source <(dns11 completion zsh); echo rea""dy'
-zpty -r shell said '*ready*'
+zpty -r shell output '*ready*'
 zpty -w -n shell $'dns11 chec\\t'
-zpty -r shell said '*check-config*' && print -r -- $said
+zpty -r shell output '*check-config*' && print -r -- $output
 zpty -w -n shell $'\\C-udns11 run --log-level deb\\t'
-zpty -r shell said '*debug*' && print -r -- $said
+zpty -r shell output '*debug*' && print -r -- $output
 zpty -d shell
 `;
 
 test("zsh", async () => {
-  const said = await check("env", [...FINDING_DNS11, "zsh", "-f", "-c", ZSH], { env });
-  assert.match(said, /dns11 check-config/);
-  assert.match(said, /--log-level debug/);
+  const output = await check("env", [...FINDING_DNS11, "zsh", "-f", "-c", ZSH], { env });
+  assert.match(output, /dns11 check-config/);
+  assert.match(output, /--log-level debug/);
 });
 
-test("a shell that nobody knows is refused, and told which there are", async () => {
+test("an unknown shell is rejected with a list of the supported ones", async () => {
   const { code, stderr } = await dns11(["completion", "csh"]);
   assert.equal(code, 2);
   assert.match(stderr, /bash, zsh, fish/);

@@ -1,5 +1,5 @@
-// Proves that the manual pages name every command, flag, variable, exit code and key that there is, are written as man
-// wants them, and that the example of a settings file is good and says nothing but the defaults; and what version tells.
+// Proves that the manual pages list every command, flag, variable, exit code and key and are valid roff; that the example
+// settings file is valid and shows only defaults; and the output of version.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -55,7 +55,7 @@ test("dns11.yaml(5) names every key of the settings file, with its default", asy
 });
 
 for (const page of ["dns11.8", "dns11.yaml.5"]) {
-  test(`${page} is written as man wants it`, async () => {
+  test(`${page} is valid roff`, async () => {
     const path = await file(page);
     const lint = await run("mandoc", ["-T", "lint", "-W", "style", path]);
     assert.deepEqual([lint.stdout, lint.code], ["", 0]);
@@ -64,31 +64,31 @@ for (const page of ["dns11.8", "dns11.yaml.5"]) {
   });
 }
 
-test("the example of a settings file is good, and says nothing; without its # it says what counts anyway", async () => {
+test("the example settings file is valid and sets nothing; uncommented it sets the defaults", async () => {
   const path = await file("dns11.yaml");
   const example = await checked(path);
   assert.ok(Object.values(example).every(({ source }) => source === "default"));
   const lines = (await dns11(["man", "dns11.yaml"])).stdout.split("\n");
-  const said = lines.map((line) => line.replace(/^#(?! )( *[a-z])/, "$1").replace(/^#(?= {2}[a-z])/, ""));
-  // A key without a default has nothing that could be said.
-  writeFileSync(path, said.filter((line) => !/: #/.test(line)).join("\n"));
-  const spoken = await checked(path);
+  const uncommented = lines.map((line) => line.replace(/^#(?! )( *[a-z])/, "$1").replace(/^#(?= {2}[a-z])/, ""));
+  // A key without a default has no value.
+  writeFileSync(path, uncommented.filter((line) => !/: #/.test(line)).join("\n"));
+  const effective = await checked(path);
   const defaults = mergeSettings([]).origins;
-  assert.ok(Object.values(spoken).filter(({ source }) => source === "file").length > 40);
-  for (const [key, { value }] of Object.entries(defaults)) assert.deepEqual(spoken[key]?.value, value, key);
+  assert.ok(Object.values(effective).filter(({ source }) => source === "file").length > 40);
+  for (const [key, { value }] of Object.entries(defaults)) assert.deepEqual(effective[key]?.value, value, key);
 });
 
-test("version: what a bug report begins with", async () => {
+test("version prints version, commit and platform", async () => {
   const { stdout } = await dns11(["version", "--json"]);
-  const told = JSON.parse(stdout) as Record<string, string>;
-  assert.equal(told["version"], (await dns11(["--version"])).stdout.trim());
-  assert.equal(told["node"], process.versions.node);
-  assert.equal(told["platform"], `${process.platform}/${process.arch}`);
-  assert.match(told["libc"] ?? "", /^glibc \d/);
+  const report = JSON.parse(stdout) as Record<string, string>;
+  assert.equal(report["version"], (await dns11(["--version"])).stdout.trim());
+  assert.equal(report["node"], process.versions.node);
+  assert.equal(report["platform"], `${process.platform}/${process.arch}`);
+  assert.match(report["libc"] ?? "", /^glibc \d/);
   const head = await run("git", ["rev-parse", "--short=12", "HEAD"]);
-  if (head.code === 0) assert.match(told["commit"] ?? "", /^[0-9a-f]{12}(-changed)?$/);
+  if (head.code === 0) assert.match(report["commit"] ?? "", /^[0-9a-f]{12}(-changed)?$/);
   const shown = (await dns11(["version"])).stdout;
-  for (const value of Object.values(told)) assert.ok(shown.includes(value), value);
+  for (const value of Object.values(report)) assert.ok(shown.includes(value), value);
 });
 
 async function file(page: string): Promise<string> {
@@ -99,7 +99,7 @@ async function file(page: string): Promise<string> {
   return path;
 }
 
-// As people see it.
+// The page as man shows it.
 async function text(page: string): Promise<string> {
   const shown = await check("mandoc", ["-T", "ascii", "-O", "width=200", await file(page)]);
   return shown.replaceAll(/.[\b]/g, "");

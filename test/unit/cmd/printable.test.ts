@@ -1,11 +1,11 @@
-// Proves that nothing that others wrote steers a terminal or turns the order of what is read around.
+// Proves that text from containers can neither control the terminal nor change the reading order.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { printable, printableLines, printableText } from "../../../cmd/printable.ts";
 
-test("what steers is written out, and everything else stays", () => {
+test("control characters are escaped, all other text stays", () => {
   assert.equal(printable("\u001b]0;x\u0007\u009b1m\n\u202egnp\u2066"), "\\x1b]0;x\\x07\\x9b1m\\x0a\\u202egnp\\u2066");
   assert.equal(printable("größer als 例え 🐳"), "größer als 例え 🐳");
 });

@@ -1,4 +1,4 @@
-// Proves what top adds up, and that its picture fits the screen whatever names there are.
+// Proves the statistics of top, and that the view fits the screen with any names.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,15 +11,15 @@ import type { QueryReport } from "../../../src/api/queries.ts";
 const START_MS = Date.parse("2026-01-01T12:00:00Z");
 const plain = (text: string): string => text;
 
-test("rates and shares come from counters, names and times from what was seen", () => {
-  const tally = new QueryStatistics();
-  tally.addCounters(counted({ web: { queries: 100, cached: 50 }, db: { queries: 7 } }), START_MS);
-  for (let i = 1; i <= 100; i++) tally.addQuery(aReport({ result: "forwarded", ms: i }), START_MS);
-  tally.addCounters(
+test("rates and shares come from counters, names and times from the queries seen", () => {
+  const statistics = new QueryStatistics();
+  statistics.addCounters(counted({ web: { queries: 100, cached: 50 }, db: { queries: 7 } }), START_MS);
+  for (let i = 1; i <= 100; i++) statistics.addQuery(aReport({ result: "forwarded", ms: i }), START_MS);
+  statistics.addCounters(
     counted({ web: { queries: 1_100, cached: 800, failed: 10 }, db: { queries: 7 } }),
     START_MS + 2_000,
   );
-  const { all, containers, names, unseen } = tally.snapshot(START_MS + 2_000);
+  const { all, containers, names, unseen } = statistics.snapshot(START_MS + 2_000);
   const [web, db] = containers;
   assert.deepEqual(web, {
     container: "web",
@@ -39,16 +39,16 @@ test("rates and shares come from counters, names and times from what was seen", 
   assert.equal(unseen, 0);
 });
 
-test("names are added up over containers, and what is neither an answer nor a denial is an error", () => {
-  const tally = new QueryStatistics();
+test("names are summed over containers, and only NOERROR and NXDOMAIN are no errors", () => {
+  const statistics = new QueryStatistics();
   for (const container of ["web", "db"]) {
     for (const rcode of ["NOERROR", "NXDOMAIN", "SERVFAIL", "REFUSED"]) {
-      tally.addQuery(aReport({ container, rcode, result: rcode === "NOERROR" ? "cached" : "local" }), START_MS);
+      statistics.addQuery(aReport({ container, rcode, result: rcode === "NOERROR" ? "cached" : "local" }), START_MS);
     }
   }
-  tally.addQuery(aReport({ name: null }), START_MS);
-  tally.addQuery({ container: "web", missed: 12 }, START_MS);
-  const { names, containers, unseen } = tally.snapshot(START_MS);
+  statistics.addQuery(aReport({ name: null }), START_MS);
+  statistics.addQuery({ container: "web", missed: 12 }, START_MS);
+  const { names, containers, unseen } = statistics.snapshot(START_MS);
   assert.deepEqual(
     names.map(({ name, queries, containers: from, cached, errors }) => [name, queries, from, cached, errors]),
     [
@@ -66,22 +66,22 @@ test("names are added up over containers, and what is neither an answer nor a de
   assert.equal(unseen, 12);
 });
 
-test("what is older than a minute is over, and another life of a container begins at zero", () => {
-  const tally = new QueryStatistics();
-  tally.addQuery(aReport({ time: new Date(START_MS).toISOString() }), START_MS);
-  tally.addQuery({ container: "web", missed: 1 }, START_MS);
-  tally.addCounters(counted({ web: { queries: 1_000 } }), START_MS);
-  tally.addCounters(counted({ web: { queries: 5 } }), START_MS + 1_000);
-  assert.equal(tally.snapshot(START_MS + 1_000).containers[0]?.perSecond, 5);
+test("queries older than a minute expire, and the counters of a restarted container begin at zero", () => {
+  const statistics = new QueryStatistics();
+  statistics.addQuery(aReport({ time: new Date(START_MS).toISOString() }), START_MS);
+  statistics.addQuery({ container: "web", missed: 1 }, START_MS);
+  statistics.addCounters(counted({ web: { queries: 1_000 } }), START_MS);
+  statistics.addCounters(counted({ web: { queries: 5 } }), START_MS + 1_000);
+  assert.equal(statistics.snapshot(START_MS + 1_000).containers[0]?.perSecond, 5);
   for (let second = 60; second < 63; second++)
-    tally.addCounters(counted({ web: { queries: 6 } }), START_MS + second * 1_000);
-  const { names, unseen, containers } = tally.snapshot(START_MS + 62_000);
+    statistics.addCounters(counted({ web: { queries: 6 } }), START_MS + second * 1_000);
+  const { names, unseen, containers } = statistics.snapshot(START_MS + 62_000);
   assert.deepEqual([names.length, unseen, containers[0]?.queries], [0, 0, 0]);
 });
 
 for (const columns of [40, 80, 120, 160, 300]) {
   for (const rows of [10, 24, 60]) {
-    test(`the picture fits ${columns} columns and ${rows} rows`, () => {
+    test(`the view fits ${columns} columns and ${rows} rows`, () => {
       const lines = renderSnapshot(crowded(), { columns, rows }, plain);
       assert.ok(lines.length <= rows, `${lines.length} lines`);
       if (columns >= 80) for (const line of lines) assert.ok(line.length <= columns, line);
@@ -93,21 +93,21 @@ for (const columns of [40, 80, 120, 160, 300]) {
   }
 }
 
-test("nothing that steers a terminal is in the picture, wherever it comes from", () => {
-  const tally = new QueryStatistics();
-  tally.addQuery(aReport({ name: "\u001B]0;owned\u0007\u009B2J.example", container: "evil\u001B[31m" }), START_MS);
-  const text = renderSnapshot(tally.snapshot(START_MS), { columns: 130, rows: undefined }, plain).join("");
+test("control characters are escaped, wherever they come from", () => {
+  const statistics = new QueryStatistics();
+  statistics.addQuery(aReport({ name: "\u001B]0;owned\u0007\u009B2J.example", container: "evil\u001B[31m" }), START_MS);
+  const text = renderSnapshot(statistics.snapshot(START_MS), { columns: 130, rows: undefined }, plain).join("");
   assert.doesNotMatch(text, /\p{Cc}/u);
   assert.match(text, /\\x1b\]0;owned\\x07\\x9b2J\.example/);
 });
 
-test("all of it is shown where there is no screen", () => {
+test("without a screen every line is shown", () => {
   const lines = renderSnapshot(crowded(), { columns: 80, rows: undefined }, plain);
   assert.doesNotMatch(lines.join("\n"), /more\)/);
   assert.equal(lines.filter((line) => line.startsWith("container-")).length, 200, "containers, and names");
 });
 
-test("colours are for terminals, where nobody has asked for none", () => {
+test("colours are only for terminals, and not with NO_COLOR", () => {
   const terminal = { isTTY: true };
   assert.equal(painterFor(terminal, {})("x", "red"), "\u001B[31mx\u001B[0m");
   assert.equal(painterFor(terminal, { NO_COLOR: "" })("x", "red"), "\u001B[31mx\u001B[0m");
@@ -116,17 +116,17 @@ test("colours are for terminals, where nobody has asked for none", () => {
 });
 
 function crowded(): ReturnType<QueryStatistics["snapshot"]> {
-  const tally = new QueryStatistics();
+  const statistics = new QueryStatistics();
   const words = Array.from({ length: 100 }, (_, index) => `container-${index}${"-long".repeat(index % 30)}`);
-  tally.addCounters(counted({}), START_MS - 1_000);
+  statistics.addCounters(counted({}), START_MS - 1_000);
   for (const container of words)
-    tally.addQuery(aReport({ container, name: `${container}.example`, result: "forwarded" }), START_MS);
-  tally.addQuery({ container: "container-0", missed: 1_000_000 }, START_MS);
-  tally.addCounters(
+    statistics.addQuery(aReport({ container, name: `${container}.example`, result: "forwarded" }), START_MS);
+  statistics.addQuery({ container: "container-0", missed: 1_000_000 }, START_MS);
+  statistics.addCounters(
     counted(Object.fromEntries(words.map((word) => [word, { queries: 1_000_000, failed: 3 }]))),
     START_MS,
   );
-  return tally.snapshot(START_MS);
+  return statistics.snapshot(START_MS);
 }
 
 function counted(

@@ -1,4 +1,4 @@
-// Proves what the environment can say, and that everything wrong with it is told at once.
+// Proves the settings from environment variables, and that all mistakes are reported at once.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -7,11 +7,11 @@ import { BadSettings } from "../../../src/config/bad-settings.ts";
 import { readEnvironment } from "../../../src/config/environment.ts";
 import { parseRoute } from "../../../src/base/model/server-text.ts";
 
-test("an environment that says nothing of dns11 says nothing", () => {
+test("without variables of dns11 nothing is set", () => {
   assert.deepEqual(readEnvironment({ PATH: "/bin", DNS11: "x" }).values, {});
 });
 
-test("an empty variable says nothing", () => {
+test("an empty variable is ignored", () => {
   assert.deepEqual(readEnvironment({ DNS11_STRICT: "", DNS11_DNS: "", DNS11_TTL: "" }).values, {});
 });
 
@@ -68,7 +68,7 @@ for (const word of ["false", "0", "no", "off"]) {
   });
 }
 
-test("all that is wrong is told, with the variable's name", () => {
+test("all mistakes are reported, with the name of the variable", () => {
   const wrong = {
     DNS11_STRICT: "maybe",
     DNS11_TTL: "long",

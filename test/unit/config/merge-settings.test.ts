@@ -1,4 +1,4 @@
-// Proves whose word counts (flag, environment, file, default), what that comes to, and what cannot be meant together.
+// Proves the precedence of flag, environment, file and default, the resulting settings, and the conflicts.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -13,7 +13,7 @@ import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../src/base/model/beh
 import { parseRoute } from "../../../src/base/model/server-text.ts";
 import { UPSTREAM_DEFAULTS } from "../../../src/base/model/upstream-policy.ts";
 
-test("nobody said anything: the defaults", () => {
+test("without any layer: the defaults", () => {
   const settings = mergeSettings([]);
   assert.deepEqual(settings.behaviour, DEFAULT_BEHAVIOUR);
   assert.deepEqual(settings.upstream, UPSTREAM_DEFAULTS);
@@ -25,11 +25,11 @@ test("nobody said anything: the defaults", () => {
   assert.deepEqual(settings.origins["cache.size"], { value: "32MiB", source: "default" });
 });
 
-test("strict alone is Docker's character", () => {
+test("strict alone gives Docker's behaviour", () => {
   assert.deepEqual(mergeSettings([flags({ strict: true })]).behaviour, STRICT_BEHAVIOUR);
 });
 
-test("there is a switch for everything that the characters differ in, but the TTL", () => {
+test("there is a switch for every difference between the modes, except the TTL", () => {
   const keys = Object.keys(DEFAULT_BEHAVIOUR).filter((key) => key !== "ttlSeconds");
   assert.deepEqual(SWITCHES.map(({ behaviour }) => behaviour).toSorted(), keys.toSorted());
 });
@@ -45,11 +45,11 @@ for (const { name, key, behaviour, needsFailover } of SWITCHES) {
   });
 }
 
-test("a flag goes before the environment, that before the file, that before the default", () => {
+test("a flag has precedence over the environment, the environment over the file, the file over the default", () => {
   const all = [flags({ ttl: 1_000 }), environment({ ttl: 2_000 }), file({ ttl: 3_000 })];
-  const told = [0, 1, 2, 3].map((first) => mergeSettings(all.slice(first)));
+  const results = [0, 1, 2, 3].map((first) => mergeSettings(all.slice(first)));
   assert.deepEqual(
-    told.map(({ behaviour, origins }) => [behaviour.ttlSeconds, origins["ttl"]?.source]),
+    results.map(({ behaviour, origins }) => [behaviour.ttlSeconds, origins["ttl"]?.source]),
     [
       [1, "flag"],
       [2, "environment"],
@@ -59,7 +59,7 @@ test("a flag goes before the environment, that before the file, that before the 
   );
 });
 
-test("false counts as said, and so does an empty list", () => {
+test("false is a value, and so is an empty list", () => {
   const low = file({ strict: true, dns: [parseRoute("host")] });
   const settings = mergeSettings([flags({ strict: false, dns: [] }), low]);
   assert.deepEqual([settings.isStrict, settings.routes.everyone], [false, []]);
@@ -72,7 +72,7 @@ test("a list replaces a list", () => {
   assert.deepEqual(origins["dns"], { value: ["10.0.0.1"], source: "flag" });
 });
 
-test("options become what they mean for a server", () => {
+test("resolver options become settings", () => {
   const options = ["ndots:1", "rotate", "use-vc", "timeout:2"].map((text) => parseDnsOption(text));
   const { upstream, routes, origins } = mergeSettings([flags({ "dns-opt": options })]);
   assert.equal(routes.isNdotsSet, true);
@@ -83,7 +83,7 @@ test("options become what they mean for a server", () => {
   assert.deepEqual(origins["forward.budget"], { value: "2s", source: "flag" });
 });
 
-test("of timeout and forward.budget the one counts that was said by who counts more", () => {
+test("the layer with precedence decides between timeout and forward.budget", () => {
   const timeout = { "dns-opt": [parseDnsOption("timeout:2")] };
   const budget = { "forward.budget": 3_000 };
   const budgetOf = (...layers: SettingsLayer[]): number => mergeSettings(layers).upstream.forward.budgetMs;
@@ -121,14 +121,14 @@ test("every key of forward and cache takes effect", () => {
   });
 });
 
-test("without failover nothing that needs it is on, and nobody who said nothing of it is bothered", () => {
+test("without failover the switches that need it are off, which is no conflict unless one is set", () => {
   const { behaviour } = mergeSettings([flags({ "switches.failover": false })]);
   assert.ok(NEEDING_FAILOVER.every((each) => !behaviour[each.behaviour]));
   assert.ok(behaviour.answersSpecialNames && behaviour.followsHost);
 });
 
-// What was said by flags, and the beginnings of the lines about it.
-const CONTRADICTIONS: readonly (readonly [string, LayerValues, readonly string[]])[] = [
+// Settings from flags, and the beginnings of the reported lines.
+const CONFLICTS: readonly (readonly [string, LayerValues, readonly string[]])[] = [
   ...NEEDING_FAILOVER.map(
     ({ name, key }) =>
       [
@@ -157,12 +157,12 @@ const CONTRADICTIONS: readonly (readonly [string, LayerValues, readonly string[]
   [
     "timeout and budget",
     { "dns-opt": [parseDnsOption("timeout:2")], "forward.budget": 1_000 },
-    ["--forward.budget: the"],
+    ["--forward.budget: conflicts with timeout"],
   ],
   [
     "a log of queries that are not kept",
     { "queries.log": true, "queries.names": "off" },
-    ["--queries.log: queries.names is off"],
+    ["--queries.log: has no effect with queries.names: off"],
   ],
   ["a log of queries without names", { "queries.log": true, "queries.names": "hidden" }, []],
   ["ndots in strict", { strict: true, "dns-opt": [parseDnsOption("ndots:1")] }, []],
@@ -174,36 +174,36 @@ const CONTRADICTIONS: readonly (readonly [string, LayerValues, readonly string[]
   ],
 ];
 
-for (const [what, said, beginnings] of CONTRADICTIONS) {
-  test(`${what}: ${beginnings.length === 0 ? "can be meant" : "cannot be meant"}`, () => {
-    const lines = linesOf(() => mergeSettings([flags(said)]));
+for (const [what, values, beginnings] of CONFLICTS) {
+  test(`${what}: ${beginnings.length === 0 ? "no conflict" : "a conflict"}`, () => {
+    const lines = linesOf(() => mergeSettings([flags(values)]));
     assert.equal(lines.length, beginnings.length, lines.join("\n"));
     for (const [index, beginning] of beginnings.entries()) assert.ok(lines[index]?.startsWith(beginning), lines[index]);
   });
 }
 
-test("a contradiction between two sources is told at the place of whoever asks for what cannot be", () => {
+test("a conflict between two layers is reported at the setting without effect", () => {
   const lines = linesOf(() => mergeSettings([flags({ strict: true }), file({ "switches.cache": true })]));
   assert.deepEqual(lines.length, 1);
-  assert.match(lines[0] ?? "", /^f:1:1: switches\.cache: .* which strict turns off: turn failover on as well/);
+  assert.match(lines[0] ?? "", /^f:1:1: switches\.cache: .* which strict turns off: turn failover on/);
 });
 
-test("what changed between two settings is told with before and after", () => {
+test("changed keys are reported with the values before and after", () => {
   const before = mergeSettings([file({ ttl: 1_000, dns: [parseRoute("host")] })]);
   const now = mergeSettings([file({ ttl: 2_000, dns: [parseRoute("host")] }), environment({ strict: false })]);
   assert.deepEqual(changedKeys(before.origins, now.origins), ['ttl: "1s" -> "2s"']);
 });
 
-function flags(said: LayerValues): SettingsLayer {
-  return { source: "flag", values: said, where: (key) => `--${key}` };
+function flags(values: LayerValues): SettingsLayer {
+  return { source: "flag", values, where: (key) => `--${key}` };
 }
 
-function environment(said: LayerValues): SettingsLayer {
-  return { source: "environment", values: said, where: (key) => key };
+function environment(values: LayerValues): SettingsLayer {
+  return { source: "environment", values, where: (key) => key };
 }
 
-function file(said: LayerValues): SettingsLayer {
-  return { source: "file", values: said, where: (key) => `f:1:1: ${key}` };
+function file(values: LayerValues): SettingsLayer {
+  return { source: "file", values, where: (key) => `f:1:1: ${key}` };
 }
 
 function linesOf(act: () => void): readonly string[] {

@@ -1,4 +1,4 @@
-// Proves the reading of --kind, and that it is written as it was read.
+// Proves that the filters of --kind are parsed and formatted.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -22,7 +22,7 @@ const FORMS: readonly (readonly [string, NodeFilter | undefined])[] = [
 ];
 
 for (const [text, expected] of FORMS) {
-  test(`${JSON.stringify(text)} is ${expected === undefined ? "no filter" : JSON.stringify(expected)}`, () => {
+  test(`${JSON.stringify(text)} is ${expected === undefined ? "invalid" : JSON.stringify(expected)}`, () => {
     assert.deepEqual(parseNodeFilter(text), expected);
     if (expected !== undefined) assert.equal(nodeFilterText(expected), text);
   });
@@ -33,13 +33,13 @@ for (const [text, problem] of [
   ["gateway", undefined],
   ["169.254.53.53", undefined],
   ["fd00::53", undefined],
-  ["gatewy", /"gatewy" is neither auto, gateway, node, host nor an IP address/],
-  ["fe80::1%eth0", /neither .* nor an IP address/],
-  ["127.0.0.11", /is a loopback address, which pods cannot reach/],
-  ["::1", /is a loopback address/],
-  ["0.0.0.0", /is a loopback address/],
+  ["gatewy", /invalid value "gatewy": use one of auto, gateway, node, host or an IP address/],
+  ["fe80::1%eth0", /use one of .* or an IP address/],
+  ["127.0.0.11", /a loopback address cannot be reached from pods/],
+  ["::1", /a loopback address/],
+  ["0.0.0.0", /a loopback address/],
 ] as const) {
-  test(`kind.ip: ${text} is ${problem === undefined ? "taken" : "refused, with a reason"}`, () => {
+  test(`kind.ip: ${text} is ${problem === undefined ? "accepted" : "rejected, with a reason"}`, () => {
     if (problem === undefined) assert.equal(READERS["kind.ip"](text), text);
     else assert.throws(() => READERS["kind.ip"](text), problem);
   });

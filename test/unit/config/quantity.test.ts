@@ -1,4 +1,4 @@
-// Proves how lengths of time and amounts of memory are read and written.
+// Proves that durations and sizes are parsed and formatted.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -36,9 +36,9 @@ const DURATIONS: readonly (readonly [string | number, number | undefined])[] = [
   [Number.POSITIVE_INFINITY, undefined],
 ];
 
-for (const [said, ms] of DURATIONS) {
-  test(`${JSON.stringify(said)} is ${ms === undefined ? "no length of time" : `${ms} ms`}`, () => {
-    assert.equal(parseDuration(said), ms);
+for (const [input, ms] of DURATIONS) {
+  test(`${JSON.stringify(input)} is ${ms === undefined ? "an invalid duration" : `${ms} ms`}`, () => {
+    assert.equal(parseDuration(input), ms);
   });
 }
 
@@ -64,9 +64,9 @@ const SIZES: readonly (readonly [string | number, number | undefined])[] = [
   ["9".repeat(30), undefined],
 ];
 
-for (const [said, bytes] of SIZES) {
-  test(`${JSON.stringify(said)} is ${bytes === undefined ? "no amount of memory" : `${bytes} bytes`}`, () => {
-    assert.equal(parseSize(said), bytes);
+for (const [input, bytes] of SIZES) {
+  test(`${JSON.stringify(input)} is ${bytes === undefined ? "an invalid size" : `${bytes} bytes`}`, () => {
+    assert.equal(parseSize(input), bytes);
   });
 }
 

@@ -1,4 +1,4 @@
-// Proves what somebody who wonders about an answer is told beside it, and that nobody is told what is not the case.
+// Proves the hints beside an explanation, and that there is none where it does not apply.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -46,47 +46,47 @@ function hints(name: string, parts: Partial<HintContext> = {}): string {
   }).join("\n");
 }
 
-test("a name of another network is told, alone and with the network's name, in any letter case", () => {
+test("a name on another network, with and without the network suffix, in any letter case", () => {
   for (const name of ["db", "postgres", "POSTGRES.back"]) {
-    assert.match(hints(name), /is a name on network "back" \(container "db"\).*docker network connect back web/, name);
+    assert.match(hints(name), /is container "db" on network "back".*docker network connect back web/, name);
   }
   assert.equal(hints("db", { reply: FOUND }), "");
 });
 
-test("a container without any name is told as such", () => {
-  assert.match(hints("plain"), /^container "plain" runs, but on no user-defined network/);
+test("a container without a DNS name", () => {
+  assert.match(hints("plain"), /^container "plain" is running, but it has no DNS name/);
 });
 
-test("a container that does not run is told, with its state", () => {
+test("a stopped container, with its state", () => {
   const stopped = [{ name: "cron", state: "exited", networks: ["one"] }];
   for (const name of ["cron", "cron.one"])
-    assert.match(hints(name, { stopped }), /"cron" does not run \(exited\)/, name);
-  assert.doesNotMatch(hints("cron.two", { stopped }), /does not run/);
+    assert.match(hints(name, { stopped }), /"cron" is not running \(exited\)/, name);
+  assert.doesNotMatch(hints("cron.two", { stopped }), /is not running/);
 });
 
-test("a similar name of its own networks is told, and of no other", () => {
+test("a similar name on its own networks, but on no other", () => {
   assert.match(hints("wbe"), /similar name .*"web"/);
   assert.equal(hints("dbx"), "");
 });
 
-test("a paused container's name is known, and nobody is there", () => {
+test("a paused container", () => {
   const paused = aContainer({ isPaused: true });
   assert.match(hints("web", { reply: FOUND, containers: [paused] }), /"web" is paused/);
   assert.equal(hints("web", { reply: FOUND }), "");
 });
 
-test("a resolv.conf that names somebody else is told", () => {
+test("a resolv.conf with other nameservers", () => {
   assert.match(
     hints("x", { resolvConf: { ...RESOLVER, nameservers: ["10.0.0.1"] } }),
-    /names 10\.0\.0\.1, not 127\.0\.0\.11/,
+    /lists 10\.0\.0\.1 instead of 127\.0\.0\.11/,
   );
-  assert.match(hints("x", { resolvConf: { ...RESOLVER, nameservers: [] } }), /names nobody/);
+  assert.match(hints("x", { resolvConf: { ...RESOLVER, nameservers: [] } }), /lists no nameserver/);
 });
 
-test("what a search list puts before a name is told, and what it puts behind only where the name was not found", () => {
+test("names that a search list puts before, and those after it only if the name was not found", () => {
   const resolvConf = { ...RESOLVER, search: ["corp.test"], options: ["ndots:2"] };
-  assert.match(hints("a.b", { resolvConf, reply: FOUND }), /ask for "a\.b\.corp\.test" before "a\.b".*ndots:2/);
-  assert.match(hints("a.b.c", { resolvConf }), /then ask for "a\.b\.c\.corp\.test"/);
+  assert.match(hints("a.b", { resolvConf, reply: FOUND }), /query "a\.b\.corp\.test" before "a\.b".*ndots:2/);
+  assert.match(hints("a.b.c", { resolvConf }), /then query "a\.b\.c\.corp\.test"/);
   assert.equal(hints("a.b.c", { resolvConf, reply: FOUND }), "");
   assert.equal(hints("a.b.", { resolvConf }), "");
 });

@@ -1,4 +1,4 @@
-// Proves that whoever holds connections to the pages, and says nothing on them or does not read, keeps nobody out.
+// Proves that held connections, idle or not read, cannot block the metrics endpoint.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -40,10 +40,10 @@ async function hold(text: string): Promise<void> {
 
 for (const [what, text] of [
   ["say nothing", ""],
-  ["begin a question", "GET /health HT"],
+  ["begin a request", "GET /health HT"],
   ["do not read", "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"],
 ] as const) {
-  test(`three times as many connections as there is room for, which ${what}, keep nobody out`, async () => {
+  test(`three times as many connections as the limit, which ${what}, block nobody`, async () => {
     for (let count = 0; count < 3 * LIMITS.pageConnections; count++) await hold(text);
     for (let count = 0; count < 10; count++) {
       const { status, text: said } = await page(address, "/health");
@@ -52,9 +52,9 @@ for (const [what, text] of [
   });
 }
 
-test("a defect in a page costs that request, and is told", async () => {
-  const told: string[] = [];
-  guard.install((error, entrance) => told.push(`${entrance}: ${(error as Error).message}`));
+test("an internal error fails only its request, and is reported", async () => {
+  const reported: string[] = [];
+  guard.install((error, entrance) => reported.push(`${entrance}: ${(error as Error).message}`));
   const metrics = (): never => {
     throw new TypeError("a defect");
   };
@@ -64,7 +64,7 @@ test("a defect in a page costs that request, and is told", async () => {
     const at = spoilt.address ?? "";
     assert.equal((await page(at, "/metrics")).status, 500);
     assert.equal((await page(at, "/health")).status, 200);
-    assert.deepEqual(told, ["control: a defect"]);
+    assert.deepEqual(reported, ["control: a defect"]);
   } finally {
     spoilt.close();
     guard.uninstall();

@@ -1,5 +1,5 @@
-// Proves that readers of the histories get each query once, in the order of time, from all lives of a container; that what
-// they were too late for is counted; and that the log of queries keeps its bound.
+// Proves that readers of the histories get each query once, in the order of time, from all runs of a container; that missed
+// queries are counted; and that the query log keeps its limit.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -14,7 +14,7 @@ import type { QueryHistory } from "../../../src/query/history/query-history.ts";
 import { TYPE, aName, aQuery, aReplyTo } from "../../support/scripted/builders.ts";
 import { anOutcome } from "../support/outcome.ts";
 
-test("all containers' queries come in the order of time, the last ones of more than are wanted", async () => {
+test("queries of all containers come in the order of time, and only the last ones", async () => {
   const { histories, reader } = reading();
   const [web, db] = [histories.open("web-id"), histories.open("db-id")];
   for (let i = 0; i < 6; i++) note(i % 2 === 0 ? web : db, `n${i}`);
@@ -24,7 +24,7 @@ test("all containers' queries come in the order of time, the last ones of more t
   assert.deepEqual(names(await reader.read({ containerId: "db-id" }, 2)), ["db n3", "db n5"]);
 });
 
-test("times are those of the wall", async () => {
+test("times are wall-clock times", async () => {
   const { histories, reader } = reading();
   const beforeMs = Date.now();
   note(histories.open("web-id"), "web");
@@ -44,14 +44,14 @@ test("names and codes are filtered", async () => {
   assert.deepEqual(names(await reader.read({ name: "*.example", rcodes: new Set([3]) }, 9)), ["web b.example"]);
 });
 
-test("names that are hidden match no pattern", async () => {
+test("hidden names match no pattern", async () => {
   const { histories, reader } = reading("hidden");
   note(histories.open("web-id"), "a.example");
   assert.deepEqual(names(await reader.read({ name: "*" }, 9)), []);
   assert.deepEqual(names(await reader.read({}, 9)), ["web null"]);
 });
 
-test("whoever says what it has gets the rest, and how much is missing", async () => {
+test("since returns the newer queries and the number of missing ones", async () => {
   const { histories, reader } = reading();
   const history = histories.open("web-id");
   const first = await reader.read({ containerId: "web-id" }, 9);
@@ -68,7 +68,7 @@ test("whoever says what it has gets the rest, and how much is missing", async ()
   assert.deepEqual([fourth.queries.length, fourth.missed], [5, 995]);
 });
 
-test("what an earlier life of a container asked comes first, under its name", async () => {
+test("queries of an earlier run of a container come first, under its name", async () => {
   const { histories, reader, running } = reading();
   const before = histories.open("web-id");
   note(before, "early");
@@ -81,7 +81,7 @@ test("what an earlier life of a container asked comes first, under its name", as
   assert.deepEqual(names(await reader.read({}, 9)), ["web early", "web last-words"]);
 });
 
-test("who follows gets each query once: first the last ones, then those that come, also of containers that are new", async () => {
+test("follow returns each query once: the last ones, then new ones, also of new containers", async () => {
   const { histories, reader } = reading();
   const web = histories.open("web-id");
   for (let i = 0; i < 5; i++) note(web, `n${i}`);
@@ -96,7 +96,7 @@ test("who follows gets each query once: first the last ones, then those that com
   assert.deepEqual(got, ["web n3", "web n4", "web n5", "db n6"]);
 });
 
-test("who looks too late is told how much it missed, for each container", () => {
+test("missed queries are reported for each container", () => {
   const { histories, reader } = reading();
   const [web, db] = [histories.open("web-id"), histories.open("db-id")];
   note(web, "before");
@@ -116,7 +116,7 @@ test("who looks too late is told how much it missed, for each container", () => 
   assert.deepEqual(take(), []);
 });
 
-test("however many containers ask at once, one look takes a bounded number of queries, and some of each", () => {
+test("with many containers one poll takes a bounded number of queries, and some of each", () => {
   const { histories, reader } = reading();
   const opened = Array.from({ length: 200 }, (_, index) => histories.open(`id${index}`));
   const take = reader.watch();
@@ -128,7 +128,7 @@ test("however many containers ask at once, one look takes a bounded number of qu
   assert.equal(seen.length + missed, opened.length * 20);
 });
 
-test("the log has a line for each query, and the number of those that were too many", () => {
+test("the query log has a line for each query, and the number of omitted ones", () => {
   const { histories, reader } = reading();
   const history = histories.open("web-id");
   const lines: [Record<string, unknown>, string][] = [];
@@ -158,8 +158,8 @@ test("the log has a line for each query, and the number of those that were too m
   for (let i = 0; i < 2_000; i++) note(history, `n${i}`);
   queryLog.stop();
   assert.ok(lines.length <= LIMITS.queryLogLines + 1);
-  const told = lines.filter(([, word]) => word === "query").length;
-  assert.deepEqual(lines.at(-1), [{ leftOut: 2_000 - told }, "queries left out of the log"]);
+  const logged = lines.filter(([, word]) => word === "query").length;
+  assert.deepEqual(lines.at(-1), [{ omitted: 2_000 - logged }, "queries omitted from the log"]);
 });
 
 function reading(keeps: "full" | "hidden" = "full"): {

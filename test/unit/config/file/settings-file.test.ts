@@ -1,4 +1,4 @@
-// Proves how a settings file is read: what each key comes to, and for each mistake its file, line, column and key.
+// Proves that every key of a settings file is read, and that each mistake is reported with file, line, column and key.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { after, test } from "node:test";
 import * as fc from "fast-check";
 
 import { BadSettings } from "../../../../src/config/bad-settings.ts";
-import { readSettingsInWorker } from "../../../../src/config/file/apart.ts";
+import { readSettingsInWorker } from "../../../../src/config/file/worker.ts";
 import { readSettings, readSettingsFile } from "../../../../src/config/file/settings-file.ts";
 import type { SettingsLayer } from "../../../../src/config/settings-layer.ts";
 import { parseRoute } from "../../../../src/base/model/server-text.ts";
@@ -88,124 +88,148 @@ test("every key is read", () => {
   });
 });
 
-test("a key's place is where it stands, in its group too", () => {
+test("the position of a key, also in a group", () => {
   const { where } = read(WHOLE);
   assert.equal(where("strict"), "f:4:1: strict");
   assert.equal(where("cache.max-ttl"), "f:18:33: cache.max-ttl");
 });
 
-test("a file that says no more than its version says nothing", () => {
+test("a file with only a version sets nothing", () => {
   assert.deepEqual(read("version: 1").values, {});
   assert.deepEqual(read("\uFEFF# nothing yet\r\nversion: 1\r\n").values, {});
 });
 
-test("a name for a value may be used again", () => {
+test("an alias may be used", () => {
   const { values: said } = read("version: 1\ndns: &all [host]\nnetworks: {web: {dns: *all}}");
   assert.deepEqual(said.networks?.get("web"), said.dns);
 });
 
-// A file, and the beginnings of what is told of it, in order.
+// A file, and the beginnings of the reported lines, in order.
 const WRONG: readonly (readonly [string, string, readonly string[]])[] = [
-  ["nothing in it", "", ['f:1:1: is empty: its first line is "version: 1"']],
-  ["a comment alone", "# soon\n", ["f:1:1: is empty"]],
-  ["a list", "- version: 1", ["f:1:1: is no map"]],
-  ["a text", "version 1", ["f:1:1: is no map"]],
-  ["no version", "ttl: 5", ['f:1:1: lacks its version: its first line is "version: 1"']],
-  ["another version, of whose keys nothing is said", "version: 2\nnew: 1", ["f:1:10: version: 2 is not known"]],
-  ["a version as text", 'version: "1"', ['f:1:10: version: "1" is not known']],
-  ["a version without a value", "version:", ["f:1:9: version: null is not known"]],
-  ["a tab", "version: 1\ndns:\n\t- host", ["f:3:1: a tab stands where blanks must"]],
-  ["a key twice", "version: 1\nttl: 5\nttl: 6", ["f:3:1: ttl: stands here twice"]],
-  ["a key of a group twice", "version: 1\ncache: {size: 1MiB, size: 2MiB}", ["f:2:21: size: stands here twice"]],
-  ["two documents", "version: 1\n---\nversion: 1", ["f:2:1: a second document begins here"]],
+  ["nothing in it", "", ['f:1:1: the file is empty: the first line must be "version: 1"']],
+  ["a comment alone", "# soon\n", ["f:1:1: the file is empty"]],
+  ["a list", "- version: 1", ["f:1:1: the file is not a map"]],
+  ["a string", "version 1", ["f:1:1: the file is not a map"]],
+  ["no version", "ttl: 5", ['f:1:1: the version is missing: the first line must be "version: 1"']],
+  [
+    "another version, whose keys are not checked",
+    "version: 2\nnew: 1",
+    ["f:1:10: version: unsupported version 2: use 1"],
+  ],
+  ["a version as a string", 'version: "1"', ['f:1:10: version: unsupported version "1": use 1']],
+  ["a version without a value", "version:", ["f:1:9: version: unsupported version null"]],
+  ["a tab", "version: 1\ndns:\n\t- host", ["f:3:1: tabs are not allowed for indentation"]],
+  ["a key twice", "version: 1\nttl: 5\nttl: 6", ["f:3:1: ttl: duplicate key"]],
+  ["a key of a group twice", "version: 1\ncache: {size: 1MiB, size: 2MiB}", ["f:2:21: size: duplicate key"]],
+  ["two documents", "version: 1\n---\nversion: 1", ["f:2:1: multiple documents"]],
   ["a runner that never ends", "version: 1\ndns: [host", ["f:2:11: "]],
-  ["a name that nothing has", "version: 1\ndns: *all", ['f:2:6: nothing above is called "&all"']],
+  ["an undefined alias", "version: 1\ndns: *all", ['f:2:6: undefined alias "*all": define it before with "&all"']],
   ["a tag", "version: 1\nttl: !time 5", ["f:2:6: unresolved tag"]],
-  ["a key that is no text", "version: 1\n? [a]\n: 5", ["f:2:3: this key is no text"]],
-  ["the key of all objects", "version: 1\nnetworks: {__proto__: {}}", ["f:2:12: __proto__: cannot be a key"]],
+  ["a key that is not a string", "version: 1\n? [a]\n: 5", ["f:2:3: the key must be a string"]],
+  ["the key of all objects", "version: 1\nnetworks: {__proto__: {}}", ["f:2:12: __proto__: invalid key"]],
   [
     "a key that is near one",
     "version: 1\nlog-levle: warn",
-    ['f:2:1: log-levle: is no key here; did you mean "log-level"?'],
+    ['f:2:1: log-levle: unknown key; did you mean "log-level"?'],
   ],
   [
     "a key that is near none",
     "version: 1\nservers: []",
-    ["f:2:1: servers: is no key here; there are version, log-level,"],
+    ["f:2:1: servers: unknown key; use one of version, log-level,"],
   ],
-  ["a key of a group", "version: 1\ncache:\n  sise: 5", ['f:3:3: cache.sise: is no key here; did you mean "size"?']],
-  [
-    "a switch",
-    "version: 1\nswitches: {chace: true}",
-    ['f:2:12: switches.chace: is no key here; did you mean "cache"?'],
-  ],
+  ["a key of a group", "version: 1\ncache:\n  sise: 5", ['f:3:3: cache.sise: unknown key; did you mean "size"?']],
+  ["a switch", "version: 1\nswitches: {chace: true}", ['f:2:12: switches.chace: unknown key; did you mean "cache"?']],
   [
     "a key of a network",
     "version: 1\nnetworks: {web: {dsn: []}}",
-    ["f:2:18: networks.web.dsn: is no key here; did you mean"],
+    ["f:2:18: networks.web.dsn: unknown key; did you mean"],
   ],
-  ["search lists", "version: 1\ndns-search: [lan]", ["f:2:1: dns-search: is not offered: search lists are applied by"]],
-  ["a key without a value", "version: 1\nttl:\nstrict: true", ["f:2:5: ttl: has no value: give it one, or leave"]],
+  [
+    "search lists",
+    "version: 1\ndns-search: [lan]",
+    ["f:2:1: dns-search: is not supported: search lists are applied by"],
+  ],
+  ["a key without a value", "version: 1\nttl:\nstrict: true", ["f:2:5: ttl: has no value: set one, or remove"]],
   ["a group without a value", "version: 1\ncache:", ["f:2:7: cache: has no value"]],
   ["a list without a value", "version: 1\ndns:", ["f:2:5: dns: has no value"]],
-  ["a group that is none", "version: 1\ncache: 5", ["f:2:8: cache: 5 is no map; its keys are size, min-ttl,"]],
-  ["networks that are a list", "version: 1\nnetworks: [web]", ["f:2:11: networks: a list is no map from the names"]],
-  ["a network without a name", 'version: 1\nnetworks: {"": {dns: []}}', ["f:2:16: networks.: a network has a name"]],
+  [
+    "a number for a group",
+    "version: 1\ncache: 5",
+    ["f:2:8: cache: invalid value 5: use a map with the keys size, min-ttl,"],
+  ],
+  [
+    "networks that are a list",
+    "version: 1\nnetworks: [web]",
+    ["f:2:11: networks: invalid value (a list): use a map, such as {NETWORK"],
+  ],
+  [
+    "a network without a name",
+    'version: 1\nnetworks: {"": {dns: []}}',
+    ["f:2:16: networks.: the network name is empty"],
+  ],
   [
     "a network that is a list",
     "version: 1\nnetworks: {web: [host]}",
-    ["f:2:17: networks.web: a list is no map; its keys are dns"],
+    ["f:2:17: networks.web: invalid value (a list): use a map with the keys dns"],
   ],
-  ["a text for a list", "version: 1\ndns: host", ['f:2:6: dns: "host" is no list, such as [one, two]']],
-  ["yes for true", "version: 1\nstrict: yes", ['f:2:9: strict: "yes" is neither true nor false']],
+  ["a string for a list", "version: 1\ndns: host", ['f:2:6: dns: invalid value "host": use a list, such as [host]']],
+  ["yes for true", "version: 1\nstrict: yes", ['f:2:9: strict: invalid value "yes": use true or false']],
   [
     "a number for a switch",
     "version: 1\nswitches: {cache: 1}",
-    ["f:2:19: switches.cache: 1 is neither true nor false"],
+    ["f:2:19: switches.cache: invalid value 1: use true or false"],
   ],
-  ["a level", "version: 1\nlog-level: loud", ['f:2:12: log-level: "loud" is none of debug, info, warn, error, silent']],
+  [
+    "a level",
+    "version: 1\nlog-level: loud",
+    ['f:2:12: log-level: invalid value "loud": use one of debug, info, warn, error, silent'],
+  ],
   [
     "an order",
     "version: 1\nforward: {order: all}",
-    ['f:2:18: forward.order: "all" is none of adaptive, sequential, parallel'],
+    ['f:2:18: forward.order: invalid value "all": use one of adaptive, sequential, parallel'],
   ],
-  ["a filter", "version: 1\nonly: [network=a, web]", ['f:2:19: only[1]: "web" is no filter: it is label=KEY']],
-  ["a server", "version: 1\ndns:\n  - host\n  - 10.0.0", ['f:4:5: dns[1]: invalid nameserver "10.0.0"']],
-  ["a number for a server", "version: 1\ndns: [10.5]", ["f:2:7: dns[0]: 10.5 is no text"]],
-  ["a list that holds itself", "version: 1\ndns: &a [*a]", ["f:2:10: dns[0]: a list is no text"]],
-  ["a route", "version: 1\ndns: [/lan]", ['f:2:7: dns[0]: invalid route "/lan"']],
+  ["a filter", "version: 1\nonly: [network=a, web]", ['f:2:19: only[1]: invalid filter "web": use label=KEY']],
+  ["a server", "version: 1\ndns:\n  - host\n  - 10.0.0", ['f:4:5: dns[1]: "10.0.0" is no nameserver']],
+  ["a number for a server", "version: 1\ndns: [10.5]", ["f:2:7: dns[0]: invalid value 10.5: use a string"]],
+  ["a list that holds itself", "version: 1\ndns: &a [*a]", ["f:2:10: dns[0]: invalid value (a list): use a string"]],
+  ["a route", "version: 1\ndns: [/lan]", ['f:2:7: dns[0]: "/lan" lacks a second slash']],
   [
     "a server of a network",
     "version: 1\nnetworks: {web: {dns: [x]}}",
     ['f:2:24: networks.web.dns[0]: invalid nameserver "x"'],
   ],
-  ["an option", "version: 1\ndns-opt: [edns0]", ['f:2:11: dns-opt[0]: "edns0" is for the library']],
+  [
+    "an option",
+    "version: 1\ndns-opt: [edns0]",
+    ['f:2:11: dns-opt[0]: option "edns0" is not supported, because the resolver library'],
+  ],
   [
     "a path",
     "version: 1\nresolv-conf: resolv.conf",
-    ['f:2:14: resolv-conf: "resolv.conf" is no path that begins with "/"'],
+    ['f:2:14: resolv-conf: invalid path "resolv.conf": use an absolute path'],
   ],
   [
     "a time without a known unit",
     "version: 1\nttl: 5w",
-    ['f:2:6: ttl: "5w" is no length of time that fits: whole seconds from 0'],
+    ['f:2:6: ttl: invalid duration "5w": use whole seconds from 0'],
   ],
   ["half a second where whole ones are meant", "version: 1\ncache: {max-stale: 0.5s}", ["f:2:20: cache.max-stale: "]],
   [
     "too long a time",
     "version: 1\nforward: {budget: 2m}",
-    ['f:2:19: forward.budget: "2m" is no length of time that fits: from 0.1s to 1m'],
+    ['f:2:19: forward.budget: invalid duration "2m": use a time from 0.1s to 1m, such as 250ms or 30s'],
   ],
-  ["infinity", "version: 1\nttl: .inf", ["f:2:6: ttl: Infinity is no length of time"]],
+  ["infinity", "version: 1\nttl: .inf", ["f:2:6: ttl: invalid duration Infinity"]],
   [
     "too little memory",
     "version: 1\ncache: {size: 1}",
-    ["f:2:15: cache.size: 1 is no amount of memory that fits: from 64KiB"],
+    ["f:2:15: cache.size: invalid size 1: use a size from 64KiB to"],
   ],
   [
     "a number that is too large",
     "version: 1\nforward: {max-concurrent: 1e6}",
-    ["f:2:27: forward.max-concurrent: 1000000 is no whole number from 1 to"],
+    ["f:2:27: forward.max-concurrent: invalid number 1000000: use a whole number from 1 to"],
   ],
   ["a retired key", "version: 1\nkind: {way: loopback}", ["f:2:8: kind.way: is now kind.mode"]],
   ["a retired switch", "version: 1\nswitches: {fit: true}", ["f:2:12: switches.fit: is now switches.truncation"]],
@@ -237,31 +261,31 @@ for (const [what, text, beginnings] of WRONG) {
   });
 }
 
-test("of very many mistakes the first are told, and how many more there are", () => {
+test("of very many mistakes the first are listed, with the number of the others", () => {
   const text = `version: 1\ndns:\n${"- x\n".repeat(70)}`;
   const { lines, count, message } = mistakesIn(text);
   assert.deepEqual([lines.length, count], [50, 70]);
   assert.match(message, /\n\.\.\. and 20 more$/);
 });
 
-test("what nests too deeply or multiplies itself is refused", () => {
-  assert.match(mistakesIn(`version: 1\ndns: ${"[".repeat(20_000)}`).message, /^f:2:\d+: nests too deeply$/);
+test("deep nesting and multiplying aliases are rejected", () => {
+  assert.match(mistakesIn(`version: 1\ndns: ${"[".repeat(20_000)}`).message, /^f:2:\d+: nested too deeply$/);
   const names = [..."bcdefgh"].map((name, index) => `${name}: &${name} [${`*${"abcdefg"[index]},`.repeat(9)}]`);
-  assert.match(mistakesIn(`version: 1\na: &a [x]\n${names.join("\n")}`).message, /stand for more than/);
+  assert.match(mistakesIn(`version: 1\na: &a [x]\n${names.join("\n")}`).message, /too many aliases/);
 });
 
-test("what is not UTF-8 is refused", () => {
+test("invalid UTF-8 is rejected", () => {
   assert.throws(() => readSettings(Buffer.from("version: 1 # \xff", "latin1"), "f"), {
-    message: "f: is not written in UTF-8",
+    message: "f: is not valid UTF-8",
   });
 });
 
 for (const [what, make, reason] of [
   ["that is not there", (path: string) => path, /: cannot be read: ENOENT/],
-  ["that is a folder", () => folder, /: cannot be read: it is no regular file$/],
-  ["over 1 MB", (path: string) => written(path, `version: 1 #${"x".repeat(1024 * 1024)}`), /: it is longer than 1 MB$/],
+  ["that is a folder", () => folder, /: cannot be read: it is not a regular file$/],
+  ["over 1 MB", (path: string) => written(path, `version: 1 #${"x".repeat(1024 * 1024)}`), /: it is larger than 1 MB$/],
 ] as const) {
-  test(`a file ${what} is refused by its name, in whichever thread it is read`, async () => {
+  test(`a file ${what} is rejected with its name, in either thread`, async () => {
     const path = make(join(folder, what));
     for (const readFile of [readSettingsFile, readSettingsInWorker]) {
       await assert.rejects(readFile(path), (error) => {
@@ -273,16 +297,16 @@ for (const [what, make, reason] of [
   });
 }
 
-test("a thread of its own reads the same", async () => {
+test("the worker thread reads the same", async () => {
   const path = written(join(folder, "good"), WHOLE);
-  const [here, apart] = [await readSettingsFile(path), await readSettingsInWorker(path)];
-  assert.deepEqual(apart.values, here.values);
-  assert.equal(apart.where("cache.max-ttl"), `${path}:18:33: cache.max-ttl`);
+  const [here, inWorker] = [await readSettingsFile(path), await readSettingsInWorker(path)];
+  assert.deepEqual(inWorker.values, here.values);
+  assert.equal(inWorker.where("cache.max-ttl"), `${path}:18:33: cache.max-ttl`);
   const bad = written(join(folder, "bad"), `version: 1\ndns:\n${"- x\n".repeat(70)}`);
   await assert.rejects(readSettingsInWorker(bad), (error) => error instanceof BadSettings && error.count === 70);
 });
 
-test("whatever stands in the file, it is read or refused, line by line", () => {
+test("any content is either read or rejected with lines", () => {
   const keys = fc.constantFrom(
     ...Array.from(WHOLE.matchAll(/[a-z-]+(?=:)/g), ([key]) => key),
     "<<",

@@ -1,4 +1,4 @@
-// Proves that what is to be undone in a node is kept whole, found again, and never believed where it is damaged.
+// Tests that undo records are written atomically, found again, and ignored if they are damaged.
 
 import assert from "node:assert/strict";
 import { chmodSync, mkdtempSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -39,25 +39,25 @@ function without(key: keyof NodeRecord): object {
   return Object.fromEntries(Object.entries(RECORD).filter(([name]) => name !== key));
 }
 
-test("what is written is read again, also by another process's journal", (t) => {
+test("a written record is read again, also by another process's journal", (t) => {
   const folder = folderOf(t);
   new Journal(folder).write(RECORD);
   assert.deepEqual(new Journal(folder).read(ID), { record: RECORD });
   assert.deepEqual(new Journal(folder).all(), { records: [RECORD], damaged: [] });
 });
 
-test("a record without a resolv.conf is one, too", (t) => {
+test("a record without a resolv.conf is valid", (t) => {
   const journal = new Journal(folderOf(t));
   const record = without("resolvConf") as NodeRecord;
   journal.write(record);
   assert.deepEqual(journal.read(ID), { record });
 });
 
-test("the last record counts, and nothing else stays in the folder", (t) => {
+test("the last record replaces earlier ones, and no other file stays in the folder", (t) => {
   const folder = folderOf(t);
   const journal = new Journal(folder);
   journal.write({ ...RECORD, published: ["10.0.0.1"] });
-  writeFileSync(join(folder, "nodes", `${ID}.json.partial`), "left by somebody who was killed");
+  writeFileSync(join(folder, "nodes", `${ID}.json.partial`), "left by a killed process");
   journal.write(RECORD);
   journal.write({ ...RECORD, containerId: OTHER_ID });
   assert.deepEqual(
@@ -74,7 +74,7 @@ test("the last record counts, and nothing else stays in the folder", (t) => {
   assert.deepEqual(journal.all().records.length, 1);
 });
 
-test("nobody else may read it", (t) => {
+test("other users cannot read it", (t) => {
   const folder = folderOf(t);
   mkdirSync(join(folder, "nodes"), { mode: 0o755 });
   chmodSync(join(folder, "nodes"), 0o755);
@@ -83,7 +83,7 @@ test("nobody else may read it", (t) => {
   assert.equal(statSync(join(folder, "nodes", `${ID}.json`)).mode & 0o777, 0o600);
 });
 
-test("where nothing was ever written there is nothing", (t) => {
+test("a journal that was never written is empty", (t) => {
   const journal = new Journal(join(folderOf(t), "never"));
   assert.deepEqual(journal.all(), { records: [], damaged: [] });
   assert.deepEqual(journal.read(ID), {});
@@ -93,33 +93,37 @@ test("where nothing was ever written there is nothing", (t) => {
 for (const [what, text, why] of [
   ["empty", "", /JSON/],
   ["cut off", JSON.stringify(RECORD).slice(0, 100), /JSON/],
-  ["no record", "[1]", /holds no record/],
-  ["nothing", "null", /holds no record/],
-  ["of another version", JSON.stringify({ ...RECORD, version: 2 }), /another version/],
-  ["another container's", JSON.stringify({ ...RECORD, containerId: OTHER_ID }), /another container's/],
+  ["not a record", "[1]", /Not a record/],
+  ["null", "null", /Not a record/],
+  ["of another version", JSON.stringify({ ...RECORD, version: 2 }), /Unsupported version/],
+  ["another container's", JSON.stringify({ ...RECORD, containerId: OTHER_ID }), /belongs to another container/],
   ["without a list", JSON.stringify(without("addresses")), /"addresses"/],
-  ["with an address that is none", JSON.stringify({ ...RECORD, published: ["gateway"] }), /"published"/],
+  ["with an invalid address", JSON.stringify({ ...RECORD, published: ["gateway"] }), /"published"/],
   [
-    "with a prefix that is none",
+    "with an invalid prefix length",
     JSON.stringify({ ...RECORD, addresses: [{ address: "10.0.0.1", prefixLength: 129 }] }),
     /"addresses"/,
   ],
   [
-    "with a device that leads elsewhere",
+    "with an interface name that is a path",
     JSON.stringify({ ...RECORD, routeLocalnet: { "../all": "0" } }),
     /"routeLocalnet"/,
   ],
-  ["with a device that is a folder", JSON.stringify({ ...RECORD, routeLocalnet: { "..": "0" } }), /"routeLocalnet"/],
-  ["with a value that is none", JSON.stringify({ ...RECORD, routeLocalnet: { lo: "yes" } }), /"routeLocalnet"/],
   [
-    "with bytes that are none",
+    "with an interface name that is a folder",
+    JSON.stringify({ ...RECORD, routeLocalnet: { "..": "0" } }),
+    /"routeLocalnet"/,
+  ],
+  ["with an invalid value", JSON.stringify({ ...RECORD, routeLocalnet: { lo: "yes" } }), /"routeLocalnet"/],
+  [
+    "with invalid Base64",
     JSON.stringify({ ...RECORD, resolvConf: { ...RECORD.resolvConf, original: "name server" } }),
     /"resolvConf"/,
   ],
   ["without a wish", JSON.stringify(without("wish")), /"wish"/],
-  ["with a PID that is none", JSON.stringify({ ...RECORD, pid: -1 }), /"pid"/],
+  ["with an invalid PID", JSON.stringify({ ...RECORD, pid: -1 }), /"pid"/],
 ] as const) {
-  test(`a damaged file is left out, with its reason: ${what}`, (t) => {
+  test(`a damaged file is ignored with a reason: ${what}`, (t) => {
     const folder = folderOf(t);
     const journal = new Journal(folder);
     journal.write({ ...RECORD, containerId: OTHER_ID });
@@ -138,7 +142,7 @@ for (const [what, text, why] of [
   });
 }
 
-test("files that are no records are nobody's business", (t) => {
+test("other files in the folder are ignored", (t) => {
   const folder = folderOf(t);
   const journal = new Journal(folder);
   journal.write(RECORD);
@@ -148,16 +152,16 @@ test("files that are no records are nobody's business", (t) => {
   assert.deepEqual(journal.all(), { records: [RECORD], damaged: [] });
 });
 
-test("an id that is none never becomes a path", (t) => {
+test("an invalid container id never becomes a path", (t) => {
   const journal = new Journal(folderOf(t));
   for (const id of ["", "../../etc/passwd", "A".repeat(64), "a/b", ".", "a".repeat(65)]) {
-    assert.throws(() => journal.read(id), /no container's id/);
-    assert.throws(() => journal.remove(id), /no container's id/);
-    assert.throws(() => journal.write({ ...RECORD, containerId: id }), /no container's id/);
+    assert.throws(() => journal.read(id), /Invalid container ID/);
+    assert.throws(() => journal.remove(id), /Invalid container ID/);
+    assert.throws(() => journal.write({ ...RECORD, containerId: id }), /Invalid container ID/);
   }
 });
 
-test("a folder that cannot be written is told, and the record before stays", (t) => {
+test("a folder that cannot be written is an error, and the earlier record stays", (t) => {
   const folder = folderOf(t);
   const journal = new Journal(folder);
   journal.write(RECORD);

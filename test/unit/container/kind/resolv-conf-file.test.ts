@@ -1,5 +1,5 @@
-// Proves that a node's resolv.conf is written where it is: the same file, seen through the container's mount, and never
-// without a server for whoever reads it meanwhile. With real files, mounts and readers.
+// Tests that a node's resolv.conf is written in place: the same file, seen through the container's mount, and never without a
+// nameserver for a concurrent reader. With real files, mounts and readers.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -77,7 +77,7 @@ for (const [what, text] of [
   ["empty", ""],
   ["no text", "# \x00\xff\xc3\x28\nnameserver 10.0.0.1\n"],
 ] as const) {
-  test(`what is written stands there, in the same file: ${what}`, (t) => {
+  test(`the text is written into the same file: ${what}`, (t) => {
     const machine = machineOf(t);
     const file = fileOf(t, machine);
     const before = statSync(machine.at(PATH));
@@ -91,7 +91,7 @@ for (const [what, text] of [
   });
 }
 
-test("whoever reads it while it is rewritten 1000 times always finds a server", async (t) => {
+test("a reader during 1000 rewrites always finds a nameserver", async (t) => {
   const machine = machineOf(t);
   const file = fileOf(t, machine);
   const { ino } = statSync(machine.at(PATH));
@@ -105,7 +105,7 @@ test("whoever reads it while it is rewritten 1000 times always finds a server", 
   assert.equal(statSync(machine.at(PATH)).ino, ino);
 });
 
-test("a file that somebody else writes at the same moment is theirs", async (t) => {
+test("a file that another program writes at the same time is left to it", async (t) => {
   const machine = machineOf(t);
   const file = fileOf(t, machine);
   const theirs = "nameserver 10.89.0.1\n";
@@ -119,7 +119,7 @@ test("a file that somebody else writes at the same moment is theirs", async (t) 
   assert.ok(yielded.length > 0);
 });
 
-test("what a death on the way leaves names a server, and begins as one of both texts does", () => {
+test("a text left by a killed write has a nameserver, and starts like one of both texts", () => {
   for (const [from, to] of [
     [DOCKER, LONG],
     [LONG, DOCKER],
@@ -134,7 +134,7 @@ test("what a death on the way leaves names a server, and begins as one of both t
   }
 });
 
-test("the container sees it through its mount, and the mount stays", async (t) => {
+test("the container sees the text through its mount, and the mount stays", async (t) => {
   const machine = machineOf(t);
   await using node = await NodeMount.create(machine.at(PATH));
   const mounts = await node.sh("grep resolv.conf /proc/self/mountinfo");
@@ -144,7 +144,7 @@ test("the container sees it through its mount, and the mount stays", async (t) =
   assert.equal(await node.sh("grep resolv.conf /proc/self/mountinfo"), mounts);
 });
 
-test("what the container writes is heard of and read, in place as a shell does it", async (t) => {
+test("writes of the container, in place as a shell does, are noticed and read", async (t) => {
   const machine = machineOf(t);
   await using node = await NodeMount.create(machine.at(PATH));
   const file = fileOf(t, machine);
@@ -161,7 +161,7 @@ test("what the container writes is heard of and read, in place as a shell does i
   assert.equal(told, 0);
 });
 
-test("a container that has the engine's file there is told from one that has another", async (t) => {
+test("a container with the engine's file is distinguished from one with another file", async (t) => {
   const machine = machineOf(t);
   machine.write("/volume/resolv.conf", DOCKER);
   const engineFile = openInRoot(machine.root, PATH, constants.O_RDONLY);
@@ -172,7 +172,7 @@ test("a container that has the engine's file there is told from one that has ano
   assert.equal(isMountedIn(engineFile, other.root), false);
   await node.sh("umount etc/resolv.conf && rm etc/resolv.conf");
   assert.equal(isMountedIn(engineFile, node.root), false);
-  // A link leads on inside the container, never out of it.
+  // A symbolic link is resolved inside the container's root.
   await node.sh("ln -s /etc/passwd etc/resolv.conf");
   assert.equal(isMountedIn(openedForGood(t, "/etc/passwd"), node.root), false);
 });
@@ -183,7 +183,7 @@ function openedForGood(t: TestContext, path: string): number {
   return fd;
 }
 
-test("a file on a read-only mount is read, and not written", async (t) => {
+test("a file on a read-only mount can be read but not written", async (t) => {
   const machine = machineOf(t);
   await using node = await NodeMount.create(machine.at(PATH), "ro");
   const file = fileOf(t, node, "/etc/resolv.conf");
@@ -191,7 +191,7 @@ test("a file on a read-only mount is read, and not written", async (t) => {
   assert.throws(() => file.assertWritable(), isReadOnly(/EROFS/));
   assert.throws(() => file.write(LONG), isReadOnly(/EROFS/));
   assert.equal(file.read(), DOCKER);
-  // The engine's own way to it is another mount.
+  // The engine's own path to the file is another mount.
   fileOf(t, machine).assertWritable();
 });
 
@@ -214,7 +214,7 @@ for (const [what, make, why] of [
   });
 }
 
-test("a file too long for a resolv.conf is none", (t) => {
+test("a file too long for a resolv.conf is not read", (t) => {
   const machine = machineOf(t, "#".repeat(64 * 1024));
   const file = fileOf(t, machine);
   assert.equal(file.read()?.length, 64 * 1024);
@@ -224,7 +224,7 @@ test("a file too long for a resolv.conf is none", (t) => {
   assert.equal(statSync(machine.at(PATH)).size, 64 * 1024 + 1);
 });
 
-test("how long it has been quiet", (t) => {
+test("the time since the last write", (t) => {
   const machine = machineOf(t);
   const file = fileOf(t, machine);
   assert.ok(file.quietMs() < 60_000);
@@ -236,7 +236,7 @@ test("how long it has been quiet", (t) => {
 test("no descriptor stays open", (t) => {
   const machine = machineOf(t);
   const file = fileOf(t, machine);
-  // The first watch makes the event loop's own inotify.
+  // The first watch creates the event loop's inotify descriptor.
   file.watch(() => {});
   file.close();
   const before = openSync("/dev/null", "r");

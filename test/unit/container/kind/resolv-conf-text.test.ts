@@ -1,5 +1,5 @@
-// Proves what a node's resolv.conf says after the address for its pods was put into it: loopback addresses make room for
-// it, and whatever else somebody wrote stays, byte for byte.
+// Tests the text of a node's resolv.conf with our address for its pods: it replaces loopback addresses, and everything else
+// stays byte for byte.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -23,13 +23,13 @@ options edns0 ndots:0
 # Option ndots from: internal
 `;
 
-function published(text: string, addresses: readonly string[] = [GATEWAY], search?: string): string {
+function rewritten(text: string, addresses: readonly string[] = [GATEWAY], search?: string): string {
   return rewriteResolvConf(text, { addresses, search });
 }
 
-test("as Docker writes it: the address alone changes", () => {
-  assert.equal(published(DOCKER_20), "search lan\nnameserver 172.18.0.1\noptions ndots:0\n");
-  assert.equal(published(DOCKER_28), DOCKER_28.replace("nameserver 127.0.0.11", "nameserver 172.18.0.1"));
+test("in Docker's text only the address changes", () => {
+  assert.equal(rewritten(DOCKER_20), "search lan\nnameserver 172.18.0.1\noptions ndots:0\n");
+  assert.equal(rewritten(DOCKER_28), DOCKER_28.replace("nameserver 127.0.0.11", "nameserver 172.18.0.1"));
 });
 
 for (const [what, text, expected] of [
@@ -57,7 +57,7 @@ for (const [what, text, expected] of [
   ["nobody, without the last line's end", "search lan", "search lan\nnameserver 172.18.0.1"],
   ["nobody with an address", "nameserver dns.example\n", "nameserver dns.example\nnameserver 172.18.0.1\n"],
 ] as const) {
-  test(`a loopback server makes room: ${what}`, () => assert.equal(published(text), expected));
+  test(`a loopback nameserver is replaced: ${what}`, () => assert.equal(rewritten(text), expected));
 }
 
 for (const [what, text] of [
@@ -67,38 +67,38 @@ for (const [what, text] of [
   ["the address in an option", "options x:127.0.0.11\nnameserver 8.8.8.8\n"],
   ["another word", "nameservers 127.0.0.11\nnameserver 8.8.8.8\n"],
 ] as const) {
-  test(`nothing changes: ${what}`, () => assert.equal(published(text), text));
+  test(`nothing changes: ${what}`, () => assert.equal(rewritten(text), text));
 }
 
-test("several addresses take one line each, as far as there is room", () => {
+test("several addresses take one line each, up to the limit", () => {
   const two = [GATEWAY, "fd00::1"];
-  assert.equal(published("nameserver 127.0.0.11\n", two), "nameserver 172.18.0.1\nnameserver fd00::1\n");
-  assert.equal(published("nameserver 127.0.0.11", two), "nameserver 172.18.0.1\nnameserver fd00::1");
-  assert.equal(published("nameserver ::1\r\n# x\r\n", two), "nameserver 172.18.0.1\r\nnameserver fd00::1\r\n# x\r\n");
-  assert.equal(published("nameserver ::1 # x\n", two), "nameserver 172.18.0.1 # x\nnameserver fd00::1\n");
-  assert.deepEqual(nameserversIn(published("nameserver ::1\nnameserver 1.1.1.1\nnameserver 2.2.2.2\n", two)), [
+  assert.equal(rewritten("nameserver 127.0.0.11\n", two), "nameserver 172.18.0.1\nnameserver fd00::1\n");
+  assert.equal(rewritten("nameserver 127.0.0.11", two), "nameserver 172.18.0.1\nnameserver fd00::1");
+  assert.equal(rewritten("nameserver ::1\r\n# x\r\n", two), "nameserver 172.18.0.1\r\nnameserver fd00::1\r\n# x\r\n");
+  assert.equal(rewritten("nameserver ::1 # x\n", two), "nameserver 172.18.0.1 # x\nnameserver fd00::1\n");
+  assert.deepEqual(nameserversIn(rewritten("nameserver ::1\nnameserver 1.1.1.1\nnameserver 2.2.2.2\n", two)), [
     GATEWAY,
     "1.1.1.1",
     "2.2.2.2",
   ]);
-  assert.deepEqual(nameserversIn(published("", [GATEWAY, "10.0.0.1", "10.0.0.2", "10.0.0.3"])).length, 3);
+  assert.deepEqual(nameserversIn(rewritten("", [GATEWAY, "10.0.0.1", "10.0.0.2", "10.0.0.3"])).length, 3);
 });
 
-test("a family that is not published is not named", () => {
-  assert.deepEqual(nameserversIn(published(DOCKER_20, ["fd00::1"])), ["fd00::1"]);
-  assert.deepEqual(nameserversIn(published("nameserver 127.0.0.11\nnameserver ::1\n")), [GATEWAY]);
+test("a family that is not advertised is not written", () => {
+  assert.deepEqual(nameserversIn(rewritten(DOCKER_20, ["fd00::1"])), ["fd00::1"]);
+  assert.deepEqual(nameserversIn(rewritten("nameserver 127.0.0.11\nnameserver ::1\n")), [GATEWAY]);
 });
 
-test("of four servers those three stay that were asked", () => {
+test("of four nameservers the three that C libraries read stay", () => {
   const text = ["127.0.0.11", "1.1.1.1", "2.2.2.2", "3.3.3.3"].map((address) => `nameserver ${address}\n`).join("");
-  assert.deepEqual(nameserversIn(published(text)), [GATEWAY, "1.1.1.1", "2.2.2.2"]);
+  assert.deepEqual(nameserversIn(rewritten(text)), [GATEWAY, "1.1.1.1", "2.2.2.2"]);
   const last = ["1.1.1.1", "2.2.2.2", "3.3.3.3", "127.0.0.11"].map((address) => `nameserver ${address}\n`).join("");
-  assert.deepEqual(nameserversIn(published(last)), ["1.1.1.1", "2.2.2.2", "3.3.3.3"]);
+  assert.deepEqual(nameserversIn(rewritten(last)), ["1.1.1.1", "2.2.2.2", "3.3.3.3"]);
 });
 
 test("without addresses the nameservers stay", () => {
-  assert.equal(published(DOCKER_28, []), DOCKER_28);
-  assert.equal(published(DOCKER_20, [], "corp"), "search corp\nnameserver 127.0.0.11\noptions ndots:0\n");
+  assert.equal(rewritten(DOCKER_28, []), DOCKER_28);
+  assert.equal(rewritten(DOCKER_20, [], "corp"), "search corp\nnameserver 127.0.0.11\noptions ndots:0\n");
 });
 
 for (const [what, search, expected] of [
@@ -112,13 +112,13 @@ for (const [what, search, expected] of [
     "search corp nameserver x\nnameserver 172.18.0.1\noptions ndots:0\n",
   ],
 ] as const) {
-  test(`a search list is ${what}`, () => assert.equal(published(DOCKER_20, [GATEWAY], search), expected));
+  test(`a search list is ${what}`, () => assert.equal(rewritten(DOCKER_20, [GATEWAY], search), expected));
 }
 
 test("the new search list comes first, and domain lines stay, as KIND has it", () => {
   const text = "# docker\ndomain lan\nsearch a\nnameserver 127.0.0.11\n\tsearch b\nsearchable c";
   assert.equal(
-    published(text, [GATEWAY], "corp"),
+    rewritten(text, [GATEWAY], "corp"),
     "search corp\n# docker\ndomain lan\nnameserver 172.18.0.1\nsearchable c",
   );
 });
@@ -168,7 +168,7 @@ function bodies(text: string): string[] {
   return text.split("\n").map((body) => body.replace(/\r+$/, ""));
 }
 
-test("publishing again changes nothing, whatever the file", () => {
+test("rewriting again changes nothing, whatever the file", () => {
   fc.assert(
     fc.property(resolvConf, ours, search, (text, addresses, list) => {
       const once = rewriteResolvConf(text, { addresses, search: list });
@@ -178,7 +178,7 @@ test("publishing again changes nothing, whatever the file", () => {
   );
 });
 
-test("there are one to three servers, none of loopback among them, and none was lost that was asked", () => {
+test("there are one to three nameservers without loopback, and no effective one was lost", () => {
   fc.assert(
     fc.property(resolvConf, ours, search, (text, addresses, list) => {
       const servers = nameserversIn(rewriteResolvConf(text, { addresses, search: list }));
@@ -186,20 +186,20 @@ test("there are one to three servers, none of loopback among them, and none was 
       assert.ok(!servers.some(isLoopback));
       const asked = nameserversIn(text).slice(0, 3);
       for (const server of asked) assert.ok(isLoopback(server) || servers.includes(server), server);
-      // Whoever lost a loopback server that was asked has one of ours instead.
+      // A lost loopback nameserver was replaced by one of ours.
       if (asked.length === 0 || asked.some(isLoopback)) assert.ok(servers.some((server) => addresses.includes(server)));
     }),
     { numRuns: 2000 },
   );
 });
 
-test("all other lines stay, in their order, and the end of the file as it was", () => {
+test("all other lines stay in order, and so does the end of the file", () => {
   fc.assert(
     fc.property(resolvConf, ours, (text, addresses) => {
-      const after = published(text, addresses);
+      const after = rewritten(text, addresses);
       const others = (body: string): boolean => !isServer(body) && body !== "";
       assert.deepEqual(bodies(after).filter(others), bodies(text).filter(others));
-      // Where the last line went, a blank one may be the last, and that has no end that could be missing.
+      // If the last line was removed, a blank one may be the last, whose line ending cannot be missing.
       if (others(bodies(text).at(-1) ?? "")) assert.ok(!after.endsWith("\n"));
       if (text.endsWith("\n")) assert.ok(after.endsWith("\n"));
     }),
@@ -212,7 +212,7 @@ test("a file that pods can use stays byte for byte", () => {
     fc.property(resolvConf, ours, (text, addresses) => {
       const servers = nameserversIn(text);
       fc.pre(servers.length > 0 && servers.length <= 3 && !servers.some(isLoopback));
-      assert.equal(published(text, addresses), text);
+      assert.equal(rewritten(text, addresses), text);
     }),
   );
 });

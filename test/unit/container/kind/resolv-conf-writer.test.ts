@@ -1,5 +1,5 @@
-// Proves that the address for pods gets into a node's resolv.conf and out of it again, and that nobody else who writes
-// that file is fought: with a real file, real shells that write it, KIND's entrypoint among them, and the kernel's watch.
+// Tests that our address is written into a node's resolv.conf and removed again, and that other writers of the file are not
+// fought: with a real file, real shells that write it, KIND's entrypoint among them, and inotify.
 
 import assert from "node:assert/strict";
 import { appendFileSync, readFileSync, rmSync, statSync, utimesSync } from "node:fs";
@@ -20,8 +20,8 @@ const PATH = "/containers/c/resolv.conf";
 const OURS = "172.18.0.1";
 const CHANGE = { addresses: [OURS], search: undefined };
 const DOCKER = "# \xfc by Docker\nnameserver 127.0.0.11\noptions ndots:0\n";
-const PUBLISHED = "# \xfc by Docker\nnameserver 172.18.0.1\noptions ndots:0\n";
-// Longer than whatever the file is given before it is believed.
+const WRITTEN = "# \xfc by Docker\nnameserver 172.18.0.1\noptions ndots:0\n";
+// Longer than all delays before a change is handled.
 const SETTLED_MS = LIMITS.hostFileMissingMs + LIMITS.hostFileBusyMs;
 
 // What KIND's entrypoint does to the file: $1 is the file, $2 its copy, $3 the address.
@@ -38,32 +38,32 @@ fi
 class Node {
   readonly machine: MachineRoot;
   readonly file: ResolvConfFile;
-  readonly publication: ResolvConfWriter;
-  readonly kept: { original: string; written: string; found: string }[] = [];
-  readonly told: string[] = [];
+  readonly writer: ResolvConfWriter;
+  readonly saved: { original: string; written: string; found: string }[] = [];
+  readonly reported: string[] = [];
 
   constructor(t: TestContext, text = DOCKER, machine = new MachineRoot()) {
     this.machine = machine;
     t.after(() => machine[Symbol.dispose]());
     this.write(text);
     this.file = new ResolvConfFile((flags) => openInRoot(machine.root, PATH, flags));
-    this.publication = this.another(t);
+    this.writer = this.another(t);
   }
 
-  // As a later process of ours has it.
+  // A writer of a later process.
   another(t: TestContext, file = this.file): ResolvConfWriter {
-    const publication = new ResolvConfWriter({
+    const writer = new ResolvConfWriter({
       file,
       save: ({ original, written }) =>
-        this.kept.push({
+        this.saved.push({
           original: original.toString("latin1"),
           written: written.toString("latin1"),
           found: this.text,
         }),
-      onRewritten: (reaction, nameservers) => this.told.push(`${reaction}: ${nameservers.join(" ")}`),
+      onRewritten: (reaction, nameservers) => this.reported.push(`${reaction}: ${nameservers.join(" ")}`),
     });
-    t.after(() => publication.close());
-    return publication;
+    t.after(() => writer.close());
+    return writer;
   }
 
   get path(): string {
@@ -75,7 +75,7 @@ class Node {
   }
 
   get record(): ResolvConfRecord {
-    const { original = "", written = "" } = this.kept.at(-1) ?? {};
+    const { original = "", written = "" } = this.saved.at(-1) ?? {};
     return {
       path: PATH,
       original: Buffer.from(original, "latin1").toString("base64"),
@@ -83,7 +83,7 @@ class Node {
     };
   }
 
-  // In place, and long enough ago for nobody to be at it still.
+  // In place, with an old modification time, so that no write seems to be in progress.
   write(text: string): void {
     this.machine.write(PATH, "");
     appendFileSync(this.path, text, "latin1");
@@ -99,11 +99,11 @@ class Node {
     });
   }
 
-  async isTold(what: string): Promise<void> {
-    await waitFor(`"${what}"; told was ${JSON.stringify(this.told)}`, () =>
-      this.told.includes(what) ? true : undefined,
+  async waitForReport(what: string): Promise<void> {
+    await waitFor(`"${what}"; reported so far: ${JSON.stringify(this.reported)}`, () =>
+      this.reported.includes(what) ? true : undefined,
     );
-    this.told.length = 0;
+    this.reported.length = 0;
   }
 
   async entrypoint(address: string, search = ""): Promise<void> {
@@ -111,71 +111,71 @@ class Node {
   }
 }
 
-test("Docker's file is published, and what was before is kept before", (t) => {
+test("Docker's file is rewritten, after its text was saved", (t) => {
   const node = new Node(t);
   const { ino } = statSync(node.path);
-  assert.deepEqual(node.publication.advertise(CHANGE), {
-    outcome: "published",
+  assert.deepEqual(node.writer.advertise(CHANGE), {
+    outcome: "advertised",
     addresses: [OURS],
     original: Buffer.from(DOCKER, "latin1"),
-    written: Buffer.from(PUBLISHED, "latin1"),
+    written: Buffer.from(WRITTEN, "latin1"),
   });
-  assert.equal(node.text, PUBLISHED);
-  assert.deepEqual(node.kept, [{ original: DOCKER, written: PUBLISHED, found: DOCKER }]);
+  assert.equal(node.text, WRITTEN);
+  assert.deepEqual(node.saved, [{ original: DOCKER, written: WRITTEN, found: DOCKER }]);
   assert.equal(statSync(node.path).ino, ino);
   assert.equal(node.restore(), "restored");
   assert.equal(node.text, DOCKER);
   assert.equal(statSync(node.path).ino, ino);
 });
 
-test("what cannot be kept is not done", (t) => {
+test("if saving fails, nothing is written", (t) => {
   const node = new Node(t);
-  const publication = new ResolvConfWriter({
+  const writer = new ResolvConfWriter({
     file: node.file,
     save: () => {
       throw new Error("no room");
     },
     onRewritten: () => {},
   });
-  assert.throws(() => publication.advertise(CHANGE), /no room/);
-  publication.close();
+  assert.throws(() => writer.advertise(CHANGE), /no room/);
+  writer.close();
   assert.equal(node.text, DOCKER);
 });
 
-test("what is published already is not written again", (t) => {
+test("an address that is advertised already is not written again", (t) => {
   const node = new Node(t);
-  const first = node.publication.advertise(CHANGE);
+  const first = node.writer.advertise(CHANGE);
   const { mtimeMs } = statSync(node.path);
-  assert.deepEqual(node.publication.advertise(CHANGE), first);
-  assert.deepEqual(node.publication.advertise({ ...CHANGE, record: node.record }), first);
+  assert.deepEqual(node.writer.advertise(CHANGE), first);
+  assert.deepEqual(node.writer.advertise({ ...CHANGE, record: node.record }), first);
   assert.equal(statSync(node.path).mtimeMs, mtimeMs);
-  assert.equal(node.kept.length, 1);
+  assert.equal(node.saved.length, 1);
 });
 
-test("other addresses, or another search list, are made out of the original", (t) => {
+test("a change of addresses or search list starts from the original", (t) => {
   const node = new Node(t);
-  node.publication.advertise(CHANGE);
-  const { original } = node.kept[0] ?? {};
-  node.publication.advertise({ addresses: ["10.0.0.1", "fd00::1"], search: "corp b\u00fccher" });
+  node.writer.advertise(CHANGE);
+  const { original } = node.saved[0] ?? {};
+  node.writer.advertise({ addresses: ["10.0.0.1", "fd00::1"], search: "corp b\u00fccher" });
   assert.equal(original, DOCKER);
   assert.equal(
     Buffer.from(node.text, "latin1").toString("latin1"),
     `search corp ${Buffer.from("b\u00fccher").toString("latin1")}\n# \xfc by Docker\nnameserver 10.0.0.1\nnameserver fd00::1\noptions ndots:0\n`,
   );
-  assert.equal(node.kept.at(-1)?.original, DOCKER);
-  node.publication.advertise(CHANGE);
-  assert.equal(node.text, PUBLISHED);
+  assert.equal(node.saved.at(-1)?.original, DOCKER);
+  node.writer.advertise(CHANGE);
+  assert.equal(node.text, WRITTEN);
   assert.equal(node.restore(), "restored");
   assert.equal(node.text, DOCKER);
 });
 
-test("a later process goes on where an earlier one was killed", (t) => {
+test("a later process continues from the record of a killed one", (t) => {
   const node = new Node(t);
-  const first = node.publication.advertise(CHANGE);
-  node.publication.close();
+  const first = node.writer.advertise(CHANGE);
+  node.writer.close();
   const later = node.another(t);
   assert.deepEqual(later.advertise({ ...CHANGE, record: node.record }), first);
-  assert.equal(node.kept.length, 1);
+  assert.equal(node.saved.length, 1);
   assert.equal(node.restore(), "restored");
   assert.equal(node.text, DOCKER);
 });
@@ -188,14 +188,14 @@ for (const [what, textOf] of [
   ["on the way back, with the text written over", (from: string, to: string) => intermediateTexts(to, from)[1] ?? ""],
 ] as const) {
   for (const search of ["a.long.search.list.corp.example", undefined] as const) {
-    test(`killed ${what}, ${search === undefined ? "as long" : "longer"}: goes on, and is restored`, (t) => {
+    test(`killed ${what}, ${search === undefined ? "as long" : "longer"}: the write is completed, and the file restored`, (t) => {
       const node = new Node(t);
       const change = { addresses: [OURS], search };
-      node.publication.advertise(change);
-      node.publication.close();
-      const { written = "" } = node.kept[0] ?? {};
+      node.writer.advertise(change);
+      node.writer.close();
+      const { written = "" } = node.saved[0] ?? {};
       node.write(textOf(DOCKER, written));
-      assert.equal(node.another(t).advertise({ ...change, record: node.record }).outcome, "published");
+      assert.equal(node.another(t).advertise({ ...change, record: node.record }).outcome, "advertised");
       assert.equal(node.text, written);
       node.write(textOf(DOCKER, written));
       assert.equal(node.restore(), "restored");
@@ -204,30 +204,30 @@ for (const [what, textOf] of [
   }
 }
 
-test("servers that somebody else named are taken as published", (t) => {
+test("nameservers of another program are accepted", (t) => {
   const node = new Node(t, "nameserver 10.89.0.1\nnameserver fd00::1\n");
   const { mtimeMs } = statSync(node.path);
-  assert.deepEqual(node.publication.advertise(CHANGE), { outcome: "already", addresses: ["10.89.0.1", "fd00::1"] });
+  assert.deepEqual(node.writer.advertise(CHANGE), { outcome: "accepted", addresses: ["10.89.0.1", "fd00::1"] });
   assert.equal(statSync(node.path).mtimeMs, mtimeMs);
-  assert.deepEqual(node.kept, []);
+  assert.deepEqual(node.saved, []);
 });
 
-test("a file on a read-only mount is left, with the reason; one that names servers needs no writing", async (t) => {
+test("a file on a read-only mount is reported with the reason, unless its nameservers are accepted", async (t) => {
   const node = new Node(t);
   await using mount = await NodeMount.create(node.path, "ro");
-  const publication = node.another(t, new ResolvConfFile((flags) => openInRoot(mount.root, "/etc/resolv.conf", flags)));
-  const result = publication.advertise(CHANGE);
+  const writer = node.another(t, new ResolvConfFile((flags) => openInRoot(mount.root, "/etc/resolv.conf", flags)));
+  const result = writer.advertise(CHANGE);
   assert.ok(result.outcome === "read-only");
   assert.match(result.reason, /cannot be written: EROFS/);
-  assert.deepEqual(node.kept, []);
+  assert.deepEqual(node.saved, []);
   assert.equal(node.text, DOCKER);
-  node.write(PUBLISHED);
-  assert.deepEqual(publication.advertise(CHANGE), { outcome: "already", addresses: [OURS] });
+  node.write(WRITTEN);
+  assert.deepEqual(writer.advertise(CHANGE), { outcome: "accepted", addresses: [OURS] });
 });
 
-test("no file: nothing is made, and nothing restored", (t) => {
+test("a missing file is neither created nor restored", (t) => {
   const node = new Node(t);
-  node.publication.advertise(CHANGE);
+  node.writer.advertise(CHANGE);
   rmSync(node.path);
   const result = node.another(t).advertise(CHANGE);
   assert.ok(result.outcome === "read-only");
@@ -241,132 +241,133 @@ for (const [what, change, result] of [
   ["an option", (text: string) => `${text}options rotate\n`, "changed"],
   ["another server", (text: string) => text.replace(OURS, "8.8.8.8"), "changed"],
   ["a blank", (text: string) => text.replace("options", " options"), "changed"],
-  ["everything, it is empty", () => "", "changed"],
+  ["everything, to an empty file", () => "", "changed"],
 ] as const) {
-  test(`when somebody has changed ${what} it is ${result}`, (t) => {
+  test(`after another program changed ${what} the result is ${result}`, (t) => {
     const node = new Node(t);
-    node.publication.advertise(CHANGE);
-    const changed = change(PUBLISHED);
+    node.writer.advertise(CHANGE);
+    const changed = change(WRITTEN);
     node.write(changed);
     assert.equal(node.restore(), result);
     assert.equal(node.text, result === "restored" ? DOCKER : changed);
   });
 }
 
-for (const [what, text, published, reaction] of [
-  ["our address", PUBLISHED, [OURS], "ours"],
-  ["our address and another", `${PUBLISHED}nameserver 8.8.8.8\n`, [OURS], "ours"],
+for (const [what, text, advertised, reaction] of [
+  ["our address", WRITTEN, [OURS], "ours"],
+  ["our address and another", `${WRITTEN}nameserver 8.8.8.8\n`, [OURS], "ours"],
   ["our address, written otherwise", "nameserver FD00:0::1\n", ["fd00::1"], "ours"],
-  ["one of our two", PUBLISHED, [OURS, "fd00::1"], "foreign"],
+  ["one of our two", WRITTEN, [OURS, "fd00::1"], "foreign"],
   ["another one", "nameserver 10.89.0.1\n", [OURS], "foreign"],
-  ["another one, where we have published nothing", "nameserver 10.89.0.1\n", [], "foreign"],
-  ["Docker's resolver", DOCKER, [OURS], "republish"],
-  ["a stub of the node's own", "nameserver 127.0.0.53\n", [OURS], "republish"],
-  ["Docker's resolver before another one", "nameserver 127.0.0.11\nnameserver 8.8.8.8\n", [OURS], "republish"],
-  ["Docker's resolver where nobody reads it", "nameserver 1.1.1.1\n".repeat(3) + DOCKER, [OURS], "foreign"],
-  ["nobody", "options ndots:0\n", [OURS], "republish"],
-  ["nothing", "", [OURS], "republish"],
+  ["another one, where we have advertised nothing", "nameserver 10.89.0.1\n", [], "foreign"],
+  ["Docker's resolver", DOCKER, [OURS], "rewrite"],
+  ["a stub resolver of the node", "nameserver 127.0.0.53\n", [OURS], "rewrite"],
+  ["Docker's resolver before another one", "nameserver 127.0.0.11\nnameserver 8.8.8.8\n", [OURS], "rewrite"],
+  ["Docker's resolver after the third", "nameserver 1.1.1.1\n".repeat(3) + DOCKER, [OURS], "foreign"],
+  ["no server", "options ndots:0\n", [OURS], "rewrite"],
+  ["nothing", "", [OURS], "rewrite"],
 ] as const) {
-  test(`a file that names ${what} is ${reaction}`, () => assert.equal(reactionTo(text, published), reaction));
+  test(`the reaction to a file with ${what} is ${reaction}`, () =>
+    assert.equal(reactionTo(text, advertised), reaction));
 }
 
-test("our own writes are told to nobody", async (t) => {
+test("our own writes are not reported", async (t) => {
   const node = new Node(t);
-  node.publication.advertise(CHANGE);
-  node.publication.advertise({ addresses: ["10.0.0.1"], search: "corp" });
+  node.writer.advertise(CHANGE);
+  node.writer.advertise({ addresses: ["10.0.0.1"], search: "corp" });
   await pause(SETTLED_MS);
-  assert.deepEqual(node.told, []);
+  assert.deepEqual(node.reported, []);
 });
 
-test("others are told of once, and left alone: as long as a pod can ask somebody", async (t) => {
+test("other programs' changes are reported once and accepted as long as pods have a usable nameserver", async (t) => {
   const node = new Node(t);
-  node.publication.advertise(CHANGE);
+  node.writer.advertise(CHANGE);
   await node.entrypoint("10.89.0.1", "corp");
   await pause(SETTLED_MS);
-  assert.deepEqual(node.told, []);
+  assert.deepEqual(node.reported, []);
   assert.match(node.text, /^search corp\n[^]*nameserver 172\.18\.0\.1\n/);
   appendFileSync(node.path, "options rotate\n");
   await pause(SETTLED_MS);
-  assert.deepEqual(node.told, []);
+  assert.deepEqual(node.reported, []);
   await check("sh", ["-c", `echo nameserver 10.89.0.1 > ${node.path}`]);
-  await node.isTold("foreign: 10.89.0.1");
-  node.publication.check();
+  await node.waitForReport("foreign: 10.89.0.1");
+  node.writer.check();
   await pause(SETTLED_MS);
-  assert.deepEqual(node.told, []);
-  assert.deepEqual(node.publication.advertise(CHANGE), { outcome: "already", addresses: ["10.89.0.1"] });
+  assert.deepEqual(node.reported, []);
+  assert.deepEqual(node.writer.advertise(CHANGE), { outcome: "accepted", addresses: ["10.89.0.1"] });
 });
 
-test("a file that leaves pods alone is published again, but not over and over", async (t) => {
+test("a file without a usable nameserver is reported for a rewrite, but not over and over", async (t) => {
   const node = new Node(t);
-  node.publication.advertise(CHANGE);
+  node.writer.advertise(CHANGE);
   await check("sh", ["-c", `echo nameserver 127.0.0.53 > ${node.path}`]);
-  await node.isTold("republish: 127.0.0.53");
-  assert.equal(node.publication.advertise(CHANGE).outcome, "published");
+  await node.waitForReport("rewrite: 127.0.0.53");
+  assert.equal(node.writer.advertise(CHANGE).outcome, "advertised");
   assert.equal(node.text, "nameserver 172.18.0.1\n");
-  // Restoring means the newest words of somebody else's.
-  assert.equal(node.kept.at(-1)?.original, "nameserver 127.0.0.53\n");
+  // Restoring returns to the last text of another program.
+  assert.equal(node.saved.at(-1)?.original, "nameserver 127.0.0.53\n");
   await check("sh", ["-c", `echo nameserver 127.0.0.53 > ${node.path}`]);
   await pause(SETTLED_MS);
-  assert.deepEqual(node.told, []);
+  assert.deepEqual(node.reported, []);
 });
 
-test("a file that is emptied first is looked at when it has been written", async (t) => {
+test("a file that is truncated first is checked after it was written", async (t) => {
   const node = new Node(t);
-  node.publication.advertise(CHANGE);
+  node.writer.advertise(CHANGE);
   await check("sh", ["-c", `: > "$1"; sleep 0.3; echo nameserver 10.89.0.1 >> "$1"`, "sh", node.path]);
-  await node.isTold("foreign: 10.89.0.1");
+  await node.waitForReport("foreign: 10.89.0.1");
 });
 
-test("a file that stays empty is published after a while", async (t) => {
+test("a file that stays empty is rewritten after a while", async (t) => {
   const node = new Node(t, "nameserver 10.89.0.1\n");
-  node.publication.advertise(CHANGE);
+  node.writer.advertise(CHANGE);
   await check("sh", ["-c", `: > ${node.path}`]);
   await pause(LIMITS.hostFileMissingMs / 2);
-  assert.deepEqual(node.told, []);
-  assert.deepEqual(node.publication.advertise(CHANGE), { outcome: "unsettled" });
-  await node.isTold("republish: ");
-  assert.equal(node.publication.advertise(CHANGE).outcome, "published");
+  assert.deepEqual(node.reported, []);
+  assert.deepEqual(node.writer.advertise(CHANGE), { outcome: "busy" });
+  await node.waitForReport("rewrite: ");
+  assert.equal(node.writer.advertise(CHANGE).outcome, "advertised");
   assert.equal(node.text, "nameserver 172.18.0.1\n");
 });
 
-test("a file that somebody is writing when we come is left to them", async (t) => {
+test("a file that another program is writing is not touched", async (t) => {
   const node = new Node(t);
   await check("sh", ["-c", `: > ${node.path}`]);
-  assert.deepEqual(node.publication.advertise(CHANGE), { outcome: "unsettled" });
+  assert.deepEqual(node.writer.advertise(CHANGE), { outcome: "busy" });
   assert.equal(node.text, "");
   await check("sh", ["-c", `echo nameserver 10.89.0.1 > ${node.path}`]);
-  await node.isTold("foreign: 10.89.0.1");
-  assert.deepEqual(node.publication.advertise(CHANGE), { outcome: "already", addresses: ["10.89.0.1"] });
+  await node.waitForReport("foreign: 10.89.0.1");
+  assert.deepEqual(node.writer.advertise(CHANGE), { outcome: "accepted", addresses: ["10.89.0.1"] });
 });
 
-test("after close nobody is told, and the file stays", async (t) => {
+test("after close nothing is reported, and the file stays", async (t) => {
   const node = new Node(t);
-  node.publication.advertise(CHANGE);
-  node.publication.close();
+  node.writer.advertise(CHANGE);
+  node.writer.close();
   await check("sh", ["-c", `echo nameserver 127.0.0.53 > ${node.path}`]);
   await pause(SETTLED_MS);
-  assert.deepEqual(node.told, []);
+  assert.deepEqual(node.reported, []);
 });
 
-test("KIND's entrypoint may come at any time: a pod can ask whom the file names, and it goes back where it is ours", async (t) => {
+test("KIND's entrypoint may run at any time: the nameservers are usable by pods, and our text is restored", async (t) => {
   const outcomes = new Map<string, number>();
   for (let round = 0; round < 60; round++) {
     const node = new Node(t);
     const search = round % 2 === 0 ? "" : "corp";
     const entrypoint = node.entrypoint("10.89.0.1", search);
     await pause(round / 6);
-    node.publication.advertise(CHANGE);
+    node.writer.advertise(CHANGE);
     await entrypoint;
     const servers = await waitFor(JSON.stringify(node.text), () => {
-      // As whoever is told does.
-      if (node.told.pop() !== undefined) node.publication.advertise(CHANGE);
+      // As the caller of the writer does.
+      if (node.reported.pop() !== undefined) node.writer.advertise(CHANGE);
       const named = nameserversIn(node.text);
       return named.length > 0 && named.every((server) => [OURS, "10.89.0.1"].includes(server)) ? named : undefined;
     });
-    const isOurs = node.text === PUBLISHED;
+    const isOurs = node.text === WRITTEN;
     const found = `${servers.join(" ")}${search === "" ? "" : " with a search list"}`;
     outcomes.set(found, (outcomes.get(found) ?? 0) + 1);
-    node.publication.close();
+    node.writer.close();
     if (isOurs) {
       assert.equal(node.restore(), "restored");
       assert.equal(node.text, DOCKER);

@@ -1,4 +1,4 @@
-// Proves which containers are KIND nodes.
+// Tests which containers are KIND nodes.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -13,36 +13,41 @@ const CLUSTER = { "io.x-k8s.kind.cluster": "kind" };
 const BALANCER = { ...CLUSTER, "io.x-k8s.kind.role": "external-load-balancer" };
 
 const CASES: readonly (readonly [string, Readonly<Record<string, string>>, readonly NodeFilter[], boolean])[] = [
-  ["nobody, where nodes are not looked for", { ...CLUSTER, "io.dns11.kind": "true" }, [], false],
+  ["without filters, a container with all labels", { ...CLUSTER, "io.dns11.kind": "true" }, [], false],
   ["a container of a cluster", CLUSTER, AUTO, true],
   ["any other container", {}, AUTO, false],
   ["the load balancer of a cluster", BALANCER, AUTO, false],
-  ["a load balancer that says it is one", { ...BALANCER, "io.dns11.kind": "true" }, AUTO, true],
-  ["a node that says it is none", { ...CLUSTER, "io.dns11.kind": " FALSE" }, AUTO, false],
-  ["a node that says what nobody understands", { ...CLUSTER, "io.dns11.kind": "maybe" }, AUTO, true],
-  ["a label's holder", { "k3d.role": "agent" }, [{ kind: "label", key: "k3d.role", value: undefined }], true],
-  ["a label's holder with another value", { tier: "a" }, [{ kind: "label", key: "tier", value: "b" }], false],
+  ["a load balancer whose own label says that it is a node", { ...BALANCER, "io.dns11.kind": "true" }, AUTO, true],
+  ["a node whose own label says that it is not", { ...CLUSTER, "io.dns11.kind": " FALSE" }, AUTO, false],
+  ["a node whose own label is invalid", { ...CLUSTER, "io.dns11.kind": "maybe" }, AUTO, true],
+  ["a container with the label", { "k3d.role": "agent" }, [{ kind: "label", key: "k3d.role", value: undefined }], true],
+  ["a container with another value of the label", { tier: "a" }, [{ kind: "label", key: "tier", value: "b" }], false],
   [
     "k3d's load balancer",
     { "k3d.role": "loadbalancer" },
     [{ kind: "label", key: "k3d.role", value: undefined }],
     false,
   ],
-  ["what is inherited by every object", {}, [{ kind: "label", key: "toString", value: undefined }], false],
-  ["a name of the pattern", {}, [{ kind: "name", pattern: "my-*-worker*" }], true],
-  ["a name that only begins so", {}, [{ kind: "name", pattern: "my-" }], false],
-  ["a pattern whose dot is a dot", {}, [{ kind: "name", pattern: "my.one*" }], false],
-  ["the second of two filters", {}, [...AUTO, { kind: "name", pattern: "*worker2" }], true],
+  [
+    "a container without the label, which is a property of every object,",
+    {},
+    [{ kind: "label", key: "toString", value: undefined }],
+    false,
+  ],
+  ["a container whose name matches the pattern", {}, [{ kind: "name", pattern: "my-*-worker*" }], true],
+  ["a container whose name only starts with the pattern", {}, [{ kind: "name", pattern: "my-" }], false],
+  ["a container whose name differs where the pattern has a dot", {}, [{ kind: "name", pattern: "my.one*" }], false],
+  ["a container that matches the second of two filters", {}, [...AUTO, { kind: "name", pattern: "*worker2" }], true],
 ];
 
-for (const [who, labels, filters, expected] of CASES) {
-  test(`${who} is ${expected ? "" : "not "}a node`, () => {
+for (const [what, labels, filters, expected] of CASES) {
+  test(`${what} is ${expected ? "" : "not "}a node`, () => {
     assert.equal(isNode(aContainer({ name: "my-one-worker2", labels }), filters), expected);
   });
 }
 
-// What an image says, the filters, whether its container is a node by default, and which label is told not to count.
-for (const [labels, filters, isIt, told] of [
+// The image's labels, the filters, whether its container is a node by default, and the label that the warning names.
+for (const [labels, filters, isNodeByDefault, warned] of [
   [CLUSTER, AUTO, false, "io.x-k8s.kind.cluster"],
   [{ ...CLUSTER, "io.dns11.kind": "true" }, AUTO, false, "io.dns11.kind"],
   [{ "io.dns11.kind": "true" }, [{ kind: "name", pattern: "nobody" }], false, "io.dns11.kind"],
@@ -52,13 +57,13 @@ for (const [labels, filters, isIt, told] of [
   [CLUSTER, [], false, undefined],
   [{ colour: "blue" }, AUTO, false, undefined],
 ] as const) {
-  test(`an image's ${JSON.stringify(labels)} counts for ${JSON.stringify(filters)} only where images are trusted`, () => {
+  test(`an image's ${JSON.stringify(labels)} applies to ${JSON.stringify(filters)} only if images are trusted`, () => {
     const fact = aContainer({ imageLabels: { labels, source: "known" } });
-    assert.equal(isNode(fact, filters), isIt);
+    assert.equal(isNode(fact, filters), isNodeByDefault);
     const ignored = ignoredNodeLabel(fact, filters, LABEL_DEFAULTS);
-    assert.equal(/^label (\S+) of the image is ignored/.exec(ignored ?? "")?.[1], told);
+    assert.equal(/^label (\S+) of the image is ignored/.exec(ignored ?? "")?.[1], warned);
     const trusted = { ...LABEL_DEFAULTS, trustsImages: true };
-    assert.equal(isNode(fact, filters, trusted), isIt !== (told !== undefined));
+    assert.equal(isNode(fact, filters, trusted), isNodeByDefault !== (warned !== undefined));
     assert.equal(ignoredNodeLabel(fact, filters, trusted), undefined);
   });
 }

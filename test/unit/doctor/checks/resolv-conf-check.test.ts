@@ -1,16 +1,16 @@
-// Proves that the doctor reads a resolv.conf as the C library in the container does, and tells what that passes over.
+// Tests that the doctor reads a resolv.conf as the container's C library does, and reports what that ignores.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { resolvConfFindings } from "../../../../src/doctor/checks/resolv-conf-check.ts";
 
-function said(text: string, isServed = true): Record<string, string> {
+function check(text: string, isServed = true): Record<string, string> {
   const findings = resolvConfFindings({ text, origin: "engine" }, isServed);
   return Object.fromEntries(findings.map(({ code, state, detail }) => [code, `${state}: ${detail}`]));
 }
 
-test("what engines write is well", () => {
+test("files as Docker writes them have no findings", () => {
   const texts = [
     "nameserver 127.0.0.11\noptions ndots:0\n",
     "search corp.test\nnameserver 127.0.0.11\noptions edns0 trust-ad ndots:0\n",
@@ -18,34 +18,37 @@ test("what engines write is well", () => {
   ];
   for (const text of texts) {
     assert.ok(
-      Object.values(said(text)).every((each) => each.startsWith("ok: ")),
-      JSON.stringify(said(text)),
+      Object.values(check(text)).every((each) => each.startsWith("ok: ")),
+      JSON.stringify(check(text)),
     );
   }
 });
 
-test("a server behind the third is one that nobody asks", () => {
+test("servers after the third are not queried", () => {
   const others = "nameserver 10.0.0.1\nnameserver 10.0.0.2\nnameserver 10.0.0.3\n";
-  assert.match(said(`${others}nameserver 127.0.0.11\n`)["resolv-conf"] ?? "", /^problem: .*and not 127\.0\.0\.11/);
-  assert.match(said(others, false)["resolv-conf"] ?? "", /^ok: names 10\.0\.0\.1, 10\.0\.0\.2, 10\.0\.0\.3$/);
+  assert.match(
+    check(`${others}nameserver 127.0.0.11\n`)["resolv-conf"] ?? "",
+    /^problem: .*127\.0\.0\.11 is not among the first 3/,
+  );
+  assert.match(check(others, false)["resolv-conf"] ?? "", /^ok: nameserver 10\.0\.0\.1, 10\.0\.0\.2, 10\.0\.0\.3$/);
 });
 
-test("what a name costs is counted: each domain and the name itself, for two families", () => {
-  const three = said("nameserver 127.0.0.11\nsearch a.test b.test c.test\noptions ndots:5\n")["search"];
+test("the queries for a name are counted: each domain and the name itself, for both address families", () => {
+  const three = check("nameserver 127.0.0.11\nsearch a.test b.test c.test\noptions ndots:5\n")["search"];
   assert.match(
     three ?? "",
-    /^warning: .* fewer than 5 dots, such as www\.example\.com, costs up to 8 queries, .*a\.test first/,
+    /^warning: .* fewer than 5 dots, such as www\.example\.com, takes up to 8 queries, the first for www\.example\.com\.a\.test$/,
   );
-  const two = said("nameserver 127.0.0.11\nsearch a.test\noptions ndots:2\n")["search"];
-  assert.match(two ?? "", /^warning: .*such as example\.com, costs up to 4 queries/);
-  assert.match(said("nameserver 127.0.0.11\nsearch a.test b.test\n")["search"] ?? "", /^ok: .*ndots 1$/);
-  assert.match(said("nameserver 127.0.0.11\nsearch .\noptions ndots:5\n")["search"] ?? "", /^ok: empty, ndots 5$/);
+  const two = check("nameserver 127.0.0.11\nsearch a.test\noptions ndots:2\n")["search"];
+  assert.match(two ?? "", /^warning: .*such as example\.com, takes up to 4 queries/);
+  assert.match(check("nameserver 127.0.0.11\nsearch a.test b.test\n")["search"] ?? "", /^ok: .*ndots 1$/);
+  assert.match(check("nameserver 127.0.0.11\nsearch .\noptions ndots:5\n")["search"] ?? "", /^ok: empty, ndots 5$/);
 });
 
-test("options that the C library passes over are named, each with why", () => {
-  const wrong = said("nameserver 127.0.0.11\noptions ndots:x rotate:1 attempts:0 timeout:2 usevc\n")["resolv-options"];
+test("options that the C library ignores are reported, each with the reason", () => {
+  const wrong = check("nameserver 127.0.0.11\noptions ndots:x rotate:1 attempts:0 timeout:2 usevc\n")["resolv-options"];
   assert.match(
     wrong ?? "",
-    /^warning: "ndots:x" lacks its number; "rotate:1": rotate takes no number; "attempts:0" .*; "usevc" is no option/,
+    /^warning: .*: "ndots:x" needs a number; "rotate:1": rotate takes no value; "attempts:0" .*; "usevc" is not a known option/,
   );
 });
