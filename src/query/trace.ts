@@ -75,7 +75,7 @@ export class Trace implements NamesTrace {
     const { suffix, servers, isLocal, by, withheld = [] } = route;
     const domain = quoted(presentation(suffix, 0, suffix.length));
     const which = route.labelCount === 0 ? "no domain-specific route; default upstreams" : `route for ${domain}`;
-    const source = by === undefined ? "" : ` (from ${by})`;
+    const source = by === undefined ? "" : ` (${by})`;
     if (isLocal) return this.recordAnswer("route", `${which}${source}: names in this domain are never forwarded`);
     const upstreams = servers.map((server) => `${serverText(server)}${server.isBackup === true ? " as backup" : ""}`);
     this.record("route", `${which}${source}: ${upstreams.join(", ") || "no upstream servers"}`);

@@ -168,7 +168,7 @@ test("a server that is silent, the one asked beside it, and what was thought of 
   assert.deepEqual([answeredBy, server], ["servers", good]);
   assert.match(
     steps.find(({ layer }) => layer === "route")?.why ?? "",
-    /by --dns of the container: 127\.1\.0\.1, 127\.1\.0\.2$/,
+    /\(--dns of the container\): 127\.1\.0\.1, 127\.1\.0\.2$/,
   );
   const events = steps.flatMap(({ events: each = [] }) => each);
   const words = events.map((event) => `${event.server ?? ""} ${event.what.split(":")[0] ?? ""}`);

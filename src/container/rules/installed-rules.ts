@@ -34,7 +34,7 @@ export interface InstalledRules {
   readonly family: IpFamily;
   /** For messages. */
   readonly title: string;
-  /** "instance": a running process; "nobody": orphaned; "stays": permanent, without a process. */
+  /** A running process; none, because it died; or none on purpose, for permanent rules. */
   readonly owner: "instance" | "nobody" | "stays";
 }
 

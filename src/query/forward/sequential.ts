@@ -86,7 +86,7 @@ export class SequentialForwarder {
     );
   };
 
-  /** An internal error ends the query, so that no client waits for ever. */
+  /** An internal error ends the query, so that no client waits forever. */
   #guarded(pending: SequentialQuery, work: () => void): void {
     const { number } = pending.client;
     if (guard.run("upstream", number, work) || pending.isDone) return;

@@ -8,9 +8,8 @@
  *        v
  *      the first good reply ends the query; so does the end of the time budget
  */
-import { setU16, u16 } from "../../base/dns/bytes.ts";
-import { ADDITIONALS_AT, ID_AT, isTruncated } from "../../base/dns/header.ts";
-import { DO, OPT_BYTES, OPT_FLAGS_AT } from "../../base/dns/opt.ts";
+import { setU16 } from "../../base/dns/bytes.ts";
+import { ID_AT, isTruncated } from "../../base/dns/header.ts";
 import { RCODE, rcodeName } from "../../base/dns/rcode.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
@@ -26,6 +25,7 @@ import { UpstreamJournal } from "../trace.ts";
 import type { ServerFailure, UpstreamQueryHooks, UpstreamQueryPlan, UpstreamResult } from "./upstream-query-plan.ts";
 import { Attempt, type AttemptResult, type AttemptListener, askTcp } from "./attempt.ts";
 import type { DeadlineTarget } from "./deadlines.ts";
+import { messageFor, rejectsEdns } from "./edns-fallback.ts";
 import {
   type UpstreamCandidate,
   FORWARDING_LOOP,
@@ -40,8 +40,6 @@ import {
 const UNREACHABLE = /\b(ECONNREFUSED|ECONNRESET|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ETIMEDOUT)\b/;
 /** Failures because of the client's own limits or namespace. Clients that joined have their own. */
 const CLIENT_LIMIT = /too many|no longer needed|no longer served|not served any more/;
-/** From the end of the question to the flags of the OPT after it. */
-const FLAGS_AFTER_QUESTION = 1 + OPT_FLAGS_AT;
 const INTERNAL_ERROR = "internal error";
 const ON_TRIAL = "down, trial query";
 /** Codes with which a server declines to answer. */
@@ -91,7 +89,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     this.#guarded(() => this.#start());
   }
 
-  /** An internal error ends the query, so that no client waits for ever. */
+  /** An internal error ends the query, so that no client waits forever. */
   #guarded(work: () => void): void {
     if (guard.run("upstream", this.#plan.clientNumber, work) || this.#isDone) return;
     this.#isStarting = true;
@@ -204,20 +202,9 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     socket.ask(this.#attempt(candidate, now, false));
   }
 
-  #messageFor({ nameserver, isWithoutEdns }: UpstreamCandidate, now: number): Buffer {
-    const { message, isOptOurs, questionEnd, clientNumber } = this.#plan;
-    // A missing EDNS support that was seen earlier must not cost a query its DNSSEC records.
-    const wantsDnssec = ((message[questionEnd + FLAGS_AFTER_QUESTION] ?? 0) & DO) !== 0;
-    const isKnownWithoutEdns = !wantsDnssec && !nameserver.speaksEdns(now, clientNumber);
-    if (!isOptOurs || !(isWithoutEdns || isKnownWithoutEdns)) return message;
-    const withoutEdns = Buffer.from(message.subarray(0, message.length - OPT_BYTES));
-    setU16(withoutEdns, ADDITIONALS_AT, 0);
-    return withoutEdns;
-  }
-
   #attempt(candidate: UpstreamCandidate, now: number, isStream: boolean): Attempt<UpstreamCandidate> {
     const { questionEnd, clientNumber } = this.#plan;
-    const message = this.#messageFor(candidate, now);
+    const message = messageFor(this.#plan, candidate, now);
     return new Attempt({ message, questionEnd, clientNumber }, this, candidate, now, isStream);
   }
 
@@ -239,7 +226,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   /** Uses a connection that is closed with the query. */
   #askDedicated(candidate: UpstreamCandidate, now: number): void {
     const { fd, onClosed } = this.#plan.streamsTo(candidate.nameserver).openDedicated();
-    const query = Buffer.from(this.#messageFor(candidate, now));
+    const query = Buffer.from(messageFor(this.#plan, candidate, now));
     setU16(query, ID_AT, this.#hooks.random());
     this.#connections ??= [];
     this.#connections.push(
@@ -278,33 +265,29 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
 
   #judge(candidate: UpstreamCandidate, reply: UpstreamReply, sentMs: number, isStream: boolean): void {
     const { nameserver } = candidate;
+    const { clientNumber, checksReplies, fetchesWhole } = this.#plan;
     const now = this.#hooks.now();
     const failure = REFUSALS.has(reply.rcode) ? rcodeName(reply.rcode) : undefined;
     this.#hooks.meter?.recordReply(nameserver.server, isStream, reply.rcode, now - sentMs);
-    nameserver.health.recordAnswer(
-      now,
-      isStream ? undefined : now - sentMs,
-      failure === undefined,
-      this.#plan.clientNumber,
-    );
+    nameserver.health.recordAnswer(now, isStream ? undefined : now - sentMs, failure === undefined, clientNumber);
     // A reply after the end counts only for the health of the server.
     if (this.#isDone) return;
     if (failure !== undefined) {
       this.#extendedError ??= readFreshReply(reply.message)?.extendedError;
       return this.#fail(candidate, failure);
     }
-    if (this.#rejectsEdns(reply) && nameserver.speaksEdns(now, this.#plan.clientNumber) && !candidate.isWithoutEdns) {
+    if (rejectsEdns(this.#plan, reply) && nameserver.speaksEdns(now, clientNumber) && !candidate.isWithoutEdns) {
       candidate.isWithoutEdns = true;
       this.#ask(candidate, "retry without EDNS");
       return;
     }
     // Only remembered once a query without EDNS works: an authoritative server may reply anything.
-    if (candidate.isWithoutEdns && !this.#rejectsEdns(reply)) nameserver.markWithoutEdns(now, this.#plan.clientNumber);
-    const scrubbed = this.#plan.checksReplies ? scrub(reply.message) : reply.message;
-    if (typeof scrubbed === "string") return this.#fail(candidate, scrubbed);
-    const isCut = isTruncated(scrubbed);
-    if (isCut && !isStream && this.#plan.fetchesWhole) {
-      this.#truncated ??= { rcode: reply.rcode, message: Buffer.from(scrubbed), server: nameserver.server };
+    if (candidate.isWithoutEdns && !rejectsEdns(this.#plan, reply)) nameserver.markWithoutEdns(now, clientNumber);
+    const message = checksReplies ? scrub(reply.message) : reply.message;
+    if (typeof message === "string") return this.#fail(candidate, message);
+    const isCut = isTruncated(message);
+    if (isCut && !isStream && fetchesWhole) {
+      this.#truncated ??= { rcode: reply.rcode, message: Buffer.from(message), server: nameserver.server };
       // If TCP is blocked, the truncated reply must do.
       this.#endMs = Math.min(this.#endMs, now + LIMITS.tcpFallbackMs);
       this.#stepMs = Number.POSITIVE_INFINITY;
@@ -317,22 +300,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     const { server } = nameserver;
     const { isWithoutEdns } = candidate;
     const isWhole = !isCut;
-    this.#hooks.onResult(this, {
-      kind: "reply",
-      message: scrubbed,
-      rcode,
-      isWhole,
-      server,
-      isWithoutEdns,
-      isClientLimit: false,
-    });
-  }
-
-  /** A server that supports EDNS has an OPT in its error replies (RFC 6891, 7). */
-  #rejectsEdns({ message, rcode }: UpstreamReply): boolean {
-    if (!this.#plan.isOptOurs) return false;
-    const isRefusal = rcode === RCODE.FORMERR || rcode === RCODE.NOTIMP || rcode === RCODE.BADVERS;
-    return isRefusal && (rcode === RCODE.BADVERS || u16(message, ADDITIONALS_AT) === 0);
+    this.#hooks.onResult(this, { kind: "reply", message, rcode, isWhole, server, isWithoutEdns, isClientLimit: false });
   }
 
   onUnreachable(candidate: UpstreamCandidate, reason: string, sentMs: number, isStream: boolean): void {
@@ -385,11 +353,8 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       if (candidate.state === "pending") this.#meterFailure(candidate, "timeout", this.startMs, this.#plan.usesTcp);
     }
     const truncated = why === undefined ? this.#truncated : undefined;
-    this.#journal?.note(
-      this.#hooks.now(),
-      undefined,
-      truncated === undefined ? "gave up" : "using the truncated reply",
-    );
+    const what = truncated === undefined ? "gave up" : "using the truncated reply";
+    this.#journal?.note(this.#hooks.now(), undefined, what);
     this.#end();
     const result: UpstreamResult =
       truncated === undefined

@@ -19,7 +19,7 @@ test("a container on a user-defined network is served", () => {
   assert.deepEqual(decided({ isPaused: true }), { kind: "serve" });
 });
 
-const LEFT: Readonly<Record<string, readonly [Partial<ContainerFact>, string, RegExp]>> = {
+const SKIPPED: Readonly<Record<string, readonly [Partial<ContainerFact>, string, RegExp]>> = {
   "on the host's network": [{ networkMode: "host", endpoints: [] }, "host-network", /host's network/],
   "in another container's namespace": [
     { networkMode: "container:0123456789abcdef", endpoints: [] },
@@ -45,7 +45,7 @@ const LEFT: Readonly<Record<string, readonly [Partial<ContainerFact>, string, Re
   ],
 };
 
-for (const [what, [parts, code, reason]] of Object.entries(LEFT)) {
+for (const [what, [parts, code, reason]] of Object.entries(SKIPPED)) {
   test(`a container ${what} is skipped, as "${code}"`, () => {
     const decision = decided(parts);
     assert.ok(decision.kind === "leave" && decision.code === code);

@@ -67,7 +67,7 @@ test("the word host stands for the host's servers, in its place in the list", ()
 });
 
 test("without external access no server is queried from the host; those queried from inside stay", () => {
-  const says = [["host", "10.0.0.1", "container:10.0.0.2"], ["/lan/10.0.0.3"]].map(sayOf);
+  const says = [["host", "10.0.0.1", "container:10.0.0.2"], ["/lan/10.0.0.3"]].map(layerOf);
   const found = routesOf({ layers: says, fallback: DOCKERS, host: HOSTS, hasExternalAccess: false });
   assert.deepEqual(shown(found), ["/lan/none", "10.0.0.2"]);
 });
@@ -104,10 +104,10 @@ for (const [index, first] of LADDER.entries()) {
     directory.setHost(HOSTS);
     const networks = (["one", "two"] as const)
       .filter((name) => speaking.has(name))
-      .map((name) => [name, sayOf([`container:10.0.0.${LADDER.indexOf(name)}`])] as const);
+      .map((name) => [name, layerOf([`container:10.0.0.${LADDER.indexOf(name)}`])] as const);
     directory.setRules({
       ...NO_RULES,
-      everyone: speaking.has("everyone") ? sayOf(["container:10.0.0.2"]) : [],
+      everyone: speaking.has("everyone") ? layerOf(["container:10.0.0.2"]) : [],
       networks: new Map(networks),
     });
     directory.setLabelPolicy({ ...LABEL_DEFAULTS, trustsImages: true });
@@ -129,7 +129,7 @@ test("an image's label is ignored, and the creator's applies if the settings hav
   const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
   directory.putNetwork(aNetworkFact({ name: "one" }));
   directory.setHost(HOSTS);
-  directory.setRules({ ...NO_RULES, everyone: sayOf(["/lan/10.0.0.2"]) });
+  directory.setRules({ ...NO_RULES, everyone: layerOf(["/lan/10.0.0.2"]) });
   const container = (labels: Labels, imageLabels: Labels): readonly Route[] =>
     directory.viewOf(
       aContainer({
@@ -148,7 +148,7 @@ test("an image's label is ignored, and the creator's applies if the settings hav
 test("a container's --dns is for every name: routes for domains stay", () => {
   const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
   directory.putNetwork(aNetworkFact({ name: "one" }));
-  directory.setRules({ ...NO_RULES, everyone: sayOf(["/lan/10.0.0.2"]) });
+  directory.setRules({ ...NO_RULES, everyone: layerOf(["/lan/10.0.0.2"]) });
   const nameservers: NameserversFact = { kind: "listed", ...listed("10.0.0.1"), isOwn: true };
   const { upstreams } = directory.viewOf(aContainer({ endpoints: [joined("one")], nameservers }));
   assert.deepEqual(shown(upstreams.routes), ["/lan/host(10.0.0.2)", "10.0.0.1"]);
@@ -164,10 +164,10 @@ test("ndots in the settings applies to every container, also to one whose own is
 });
 
 function routes(...says: readonly (readonly string[])[]): Route[] {
-  return routesOf({ layers: says.map(sayOf), fallback: DOCKERS, host: HOSTS, hasExternalAccess: true });
+  return routesOf({ layers: says.map(layerOf), fallback: DOCKERS, host: HOSTS, hasExternalAccess: true });
 }
 
-function sayOf(texts: readonly string[]): RouteLayer {
+function layerOf(texts: readonly string[]): RouteLayer {
   return texts.map((text) => parseRoute(text));
 }
 
@@ -194,8 +194,8 @@ function serverFor(name: string, upstreams: Upstreams): string | undefined {
 
 test("a route has its origin, and the servers withheld for want of external access", () => {
   const says = [
-    routeLayer("its label", sayOf(["/lan/10.0.0.1"])),
-    routeLayer("everybody", sayOf(["/lan/10.0.0.2", "/corp/"])),
+    routeLayer("its label", layerOf(["/lan/10.0.0.1"])),
+    routeLayer("the settings", layerOf(["/lan/10.0.0.2", "/corp/"])),
   ];
   const found = routesOf({
     layers: says,
@@ -208,7 +208,7 @@ test("a route has its origin, and the servers withheld for want of external acce
     found.map(({ by, withheld }) => [by, withheld?.map((server) => serverText(server))]),
     [
       ["its label", ["host(10.0.0.1)"]],
-      ["everybody", undefined],
+      ["the settings", undefined],
       ["Docker", ["host(10.9.0.1)"]],
     ],
   );

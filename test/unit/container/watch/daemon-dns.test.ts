@@ -56,7 +56,7 @@ for (const [what, oneCase] of [
 }
 
 for (const [what, oneCase] of [
-  ["a server as a word of its own", { words: ["--dns", "192.0.2.1"] }],
+  ["a server as a separate argument", { words: ["--dns", "192.0.2.1"] }],
   ["a server in one word", { words: ["--debug", "--dns=192.0.2.1"] }],
   ["a server in its file", { files: { [USUAL]: '{"dns":["192.0.2.1"]}' } }],
   [
@@ -94,8 +94,8 @@ test("a process of another name is not an engine, so the list cannot be determin
 });
 
 for (const [what, words, sharesPids, expected] of [
-  ["that takes its sockets from the service manager is the one behind them", ["-H", "fd://"], true, []],
-  ["that has sockets of its own is another one", ["-H", "unix:///run/docker.sock"], true, undefined],
+  ["that takes its sockets from the service manager is the one", ["-H", "fd://"], true, []],
+  ["with its own sockets is another one", ["-H", "unix:///run/docker.sock"], true, undefined],
   ["of other process numbers is not to be found", ["-H", "fd://"], false, undefined],
   ["with a server gives a list", ["-H", "fd://", "--dns", "192.0.2.1"], true, ["192.0.2.1"]],
 ] as const) {

@@ -74,14 +74,14 @@ for (const [what, act] of [
     },
   ],
   [
-    "removed and made anew",
+    "removed and re-created",
     (machine) => {
       unlinkSync(machine.at(FILE));
       machine.write(FILE, B);
     },
   ],
   [
-    "moved away, as editors do, and made anew",
+    "moved away, as editors do, and re-created",
     (machine) => {
       renameSync(machine.at(FILE), machine.at(`${FILE}~`));
       machine.write(FILE, B);
@@ -95,7 +95,7 @@ for (const [what, act] of [
     },
   ],
   [
-    "in a folder that is removed and made anew",
+    "in a folder that is removed and re-created",
     (machine) => {
       rmSync(machine.at("/etc"), { recursive: true });
       machine.write(FILE, B);
