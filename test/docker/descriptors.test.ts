@@ -50,10 +50,7 @@ test("that there are descriptors for few containers is said at the start", async
   const room = roomForContainers(FEW);
   assert.ok(room < LIMITS.containersExpected);
   await using instance = await startDns11(engine, { prefix: ["prlimit", `--nofile=${FEW}:${FEW}`] });
-  assert.match(
-    instance.log,
-    new RegExp(`"descriptors":${FEW},"containers":${room},.*descriptor limit is low`),
-  );
+  assert.match(instance.log, new RegExp(`"descriptors":${FEW},"containers":${room},.*descriptor limit is low`));
 });
 
 test("the kernel has room for the descriptors of thousands of containers from the start", async () => {
