@@ -2,14 +2,14 @@
  * Keeper: holds copies of the descriptors that the main process serves with. When the main process dies, the keeper
  * removes its rules at once, instead of leaving them to the kernel, which removes one table after the other. It knows
  * nothing of names, engines or containers.
- * |
+ *
  *   serving --(the main process exits, or hangs and is killed)--> tables removed, exit
  *      |  a successor requests a takeover
  *      v
  *   requested --(the main process pauses)--> given --(the successor serves)--> serving, for the successor
  *      |                                       |  it exits, or takes too long and is killed
  *      +--(it does not, or cancelled)----------+--> back to the main process; without one: tables removed, exit
- * |
+ *
  * It has no event loop: it waits for its channels with a short timeout and does one thing after the other.
  */
 import { KEEPER_LIMITS } from "./limits.ts";
