@@ -215,8 +215,8 @@ export class Keeper {
     let namespaces = 0;
     for (const namespace of this.#held.values()) if (removeTables(namespace, this.#parts.memory)) namespaces++;
     const tookMs = Math.round(performance.now() - startMs);
-    const about = { main: this.#main.pid, namespaces, tookMs };
-    if (namespaces > 0) this.#parts.onEvent(about, `${reason}; removed its rules, Docker's resolver answers`);
+    const about = { reason, main: this.#main.pid, namespaces, tookMs };
+    if (namespaces > 0) this.#parts.onEvent(about, "removed the main process's rules, Docker's resolver answers");
   }
 }
 
