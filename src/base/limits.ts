@@ -3,10 +3,7 @@
  * container or the network sends is limited here and nowhere else.
  */
 export const LIMITS = {
-  /**
-   * Packets answered in one batch. Beyond 64 a larger batch gains nothing and delays other sockets; the rest waits in
-   * its socket for the next turn.
-   */
+  /** Packets answered in one batch. Beyond 64 a larger batch gains nothing and delays other sockets; the rest waits. */
   udpBatch: 64,
   /** The same where most queries are forwarded, each of which costs as much as several local answers. */
   udpBatchDeferred: 16,
@@ -29,8 +26,7 @@ export const LIMITS = {
   /** CNAMEs followed from the query name to an answer; a reply with more is rejected. */
   scrubAliases: 16,
   /**
-   * Records of a reply that are checked again before it is copied, in case nothing has to be dropped; valid replies
-   * have few.
+   * Records of a reply checked again before it is copied, in case nothing has to be dropped; valid replies have few.
    */
   scrubPlainRecords: 64,
   /** Replies shorter than this count as this long where the length limits the size of expanded names. */
@@ -99,14 +95,13 @@ export const LIMITS = {
   /** The share reserved for TCP connections of clients when the number of containers that fit is computed. */
   connectionDescriptorShare: 0.25,
   /**
-   * Descriptors that attaching leaves free, for the control socket, probes and files: without them dns11 could not
-   * report its state.
+   * Descriptors that attaching leaves free, for the control socket, probes and files: without them no state is
+   * reported.
    */
   descriptorsReserved: 32,
   /**
    * Descriptors that the kernel's table has room for from the start, 128 KB of it: three thousand containers. Beyond
-   * that, or where the process may not have so many, the table grows when it is full, and everything waits for 10 to 20
-   * ms.
+   * that, or where the process may not have so many, a full table grows, and everything waits for 10 to 20 ms.
    */
   descriptorsPreallocated: 16_384,
   /** A machine with room for fewer containers gets a warning at startup. */
@@ -147,10 +142,7 @@ export const LIMITS = {
   upstreamServers: 8,
   /** Time from a truncated reply to the complete one over TCP; then the truncated one is passed on. */
   tcpFallbackMs: 1_500,
-  /**
-   * When a second upstream is tried in parallel with one that is slower than usual: never earlier than the first value,
-   * never later than the second.
-   */
+  /** When a second upstream is tried in parallel with a slow one: never earlier or later than these. */
   hedgeMsMin: 40,
   hedgeMsMax: 1_000,
   /** The same for an upstream without measurements. */
@@ -191,8 +183,7 @@ export const LIMITS = {
   lookupMs: 5_000,
   lookupServers: 3,
   /**
-   * Names of a search list that a lookup tries: as many as the C library once did, however many the container
-   * configures.
+   * Names of a search list that a lookup tries: as many as the C library once did, whatever the container configures.
    */
   lookupNames: 7,
 
@@ -200,10 +191,7 @@ export const LIMITS = {
   probeMs: 1_000,
   /** How often rules are verified without a reported change. */
   verifyEveryMs: 60_000,
-  /**
-   * The same where the kernel does not report changes, as with iptables-legacy: flushed rules may be missing for this
-   * long.
-   */
+  /** The same without change reports from the kernel (iptables-legacy): flushed rules may be missing for this long. */
   verifyUnwatchedEveryMs: 15_000,
   /** Time limit for a program that reads or writes rules, most of it waiting for another program's lock. */
   iptablesMs: 3_000,
@@ -310,8 +298,7 @@ export const LIMITS = {
   imageLabelChars: 64 * 1024,
   /**
    * How long a new container waits for its image's labels before it is attached; then its labels count as the image's
-   * until they are known. Its names resolve meanwhile. Engines take half a millisecond, 8 ms with the containerd image
-   * store.
+   * until they are known. Its names resolve meanwhile. Engines take 0.5 ms, 8 ms with the containerd image store.
    */
   imageWaitMs: 1_000,
 
@@ -321,12 +308,12 @@ export const LIMITS = {
   inspectMs: 10_000,
   /** Time limit of a list, for which the engine visits every container. */
   listMs: 30_000,
-  /** How often the whole list is compared with the known state, in case an event was lost. */
-  resyncEveryMs: 60_000,
   /**
-   * Backoff of reconnections to the engine. A stream of events that is silent for too long may be dead: comparing the
-   * list also shows that the engine is alive.
+   * How often the whole list is compared with the known state, in case an event was lost or the stream is dead; a reply
+   * also shows that the engine is alive.
    */
+  resyncEveryMs: 60_000,
+  /** Backoff of reconnections to the engine. */
   engineRetryFirstMs: 100,
   engineRetryLastMs: 5_000,
 
@@ -370,8 +357,7 @@ export const LIMITS = {
   drainMs: 2_000,
   /**
    * How long descriptors of nf_tables outlive their table. Closing one at once waits until the kernel is done with what
-   * was deleted, a grace period of 10 ms and more in which no query is answered. After this time closing no longer
-   * waits.
+   * was deleted, a grace period of 10 ms and more in which no query is answered; later it does not.
    */
   nftLingerMs: 1_000,
   /**
@@ -393,10 +379,7 @@ export const LIMITS = {
   controlConnections: 32,
   /** Connections to the HTTP listener, which any process on the machine can open; a new one replaces an idle one. */
   pageConnections: 32,
-  /**
-   * The shortest time between two renderings of a page such as /metrics: with a thousand containers one takes
-   * milliseconds.
-   */
+  /** The shortest time between two renderings of a page such as /metrics: one takes ms with a thousand containers. */
   pageEveryMs: 100,
   /** An event loop that is blocked for this long hangs, and the process is killed. */
   hangSeconds: 8,

@@ -191,7 +191,7 @@ export class KeeperLink {
         // The program was replaced on disk: what it starts is another version.
         this.#parts.onEvent(
           { version: message.version, ours: PROTOCOL_VERSION },
-          "the keeper has another protocol version",
+          "keeper has another protocol version",
         );
         return this.detach();
       case "alive":

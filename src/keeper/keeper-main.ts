@@ -45,7 +45,7 @@ function dropPrivileges(): void {
       log({ architecture: process.arch }, "system call filter is not supported on this architecture");
     setCapabilities(CAP_NET_ADMIN, CAP_NET_ADMIN, 0n);
   } catch (error) {
-    log({ reason: reasonOf(error) }, "the keeper cannot drop its privileges");
+    log({ reason: reasonOf(error) }, "keeper cannot drop its privileges");
   }
 }
 

@@ -2,14 +2,14 @@
  * Keeper: holds copies of the descriptors that the main process serves with. When the main process dies, the keeper
  * removes its rules at once, instead of leaving them to the kernel, which removes one table after the other. It knows
  * nothing of names, engines or containers.
- * |
+ *
  *   serving --(the main process exits, or hangs and is killed)--> tables removed, exit
  *      |  a successor requests a takeover
  *      v
  *   requested --(the main process pauses)--> given --(the successor serves)--> serving, for the successor
  *      |                                       |  it exits, or takes too long and is killed
  *      +--(it does not, or cancelled)----------+--> back to the main process; without one: tables removed, exit
- * |
+ *
  * It has no event loop: it waits for its channels with a short timeout and does one thing after the other.
  */
 import { KEEPER_LIMITS } from "./limits.ts";
@@ -215,8 +215,8 @@ export class Keeper {
     let namespaces = 0;
     for (const namespace of this.#held.values()) if (removeTables(namespace, this.#parts.memory)) namespaces++;
     const tookMs = Math.round(performance.now() - startMs);
-    const about = { main: this.#main.pid, namespaces, tookMs };
-    if (namespaces > 0) this.#parts.onEvent(about, `${reason}; removed its rules, Docker's resolver answers`);
+    const about = { reason, main: this.#main.pid, namespaces, tookMs };
+    if (namespaces > 0) this.#parts.onEvent(about, "removed the main process's rules, Docker's resolver answers");
   }
 }
 

@@ -2,7 +2,7 @@
  * The calls into libc, together with channel.ts, process.ts and seccomp.ts. Every call runs synchronously on the
  * calling thread. The namespace bracket depends on that: setns changes one thread, and no step of these calls leaves
  * it.
- * |
+ *
  * Calls off the hot path throw a SystemFault with the call and the errno. The two calls of the data plane (recvmmsg,
  * sendmmsg) and plain sends return the kernel's result, because their failures are ordinary and per packet.
  */
@@ -348,10 +348,7 @@ function interfaceIndex(name: string): number {
   return c.ifNameToIndex(name);
 }
 
-/**
- * The interface index for a link-local address with a zone, which is valid only in the namespace it is used in; 0 for
- * other addresses.
- */
+/** The interface index for a link-local address with a zone, valid only in the namespace it is used in; else 0. */
 export function scopeOf(address: string): number {
   const zone = address.split("%", 2)[1];
   if (zone === undefined) return 0;
@@ -362,9 +359,9 @@ export function scopeOf(address: string): number {
 export const O_PATH = 0o10000000;
 
 /**
- * Opens a path as a process with the root `root` would. Absolute links inside (`/var/run -> /run`) stay inside, which
- * is not so for a path through /proc/PID/root. The flags are those of open(2). Creates nothing, as no mode is given,
- * and does not wait for the holder of a lease.
+ * Opens a path as a process with the root `root` would. Absolute links inside (`/var/run -> /run`) stay inside, unlike
+ * with a path through /proc/PID/root. The flags are those of open(2), without O_CREAT. Does not wait for the holder of
+ * a lease.
  */
 export function openInRoot(root: number, path: string, flags: number): number {
   const how = Buffer.alloc(24);

@@ -2,7 +2,7 @@
  * NftSocket: a netlink socket to nf_tables in the namespace it was made in. The kernel processes a whole batch inside
  * send, so the replies can be read at once, and a transaction is one synchronous call that applies completely or not at
  * all.
- * |
+ *
  * The socket is also an owner: a table created through it with the owner flag lives exactly as long as the socket.
  */
 import { codeOf } from "../base/lib/fault.ts";

@@ -3,7 +3,7 @@
  * socket, and libuv reads on in the same turn while more arrive, up to 32 times, with an object and a call for each. A
  * reader that drains the socket itself lets the watch rest until the next turn: that is cheaper for this socket and
  * does not delay the others.
- * |
+ *
  * Node has no API for this, only the internal handle. Where a Node version hides it, `isResting` still shows that this
  * turn has had its share, and what libuv delivers meanwhile only costs more.
  */

@@ -1,10 +1,10 @@
 /**
  * Handover: how a run makes room for its successor, and resumes if the successor does not take over.
- * |
+ *
  *   serving --(takeover requested)--> paused --(the successor serves)--> gone
  *      ^                                |
  *      +----------(cancelled)-----------+
- * |
+ *
  * The process that holds the instance lock serves. So the lock decides where nothing else can tell.
  */
 import { reasonOf } from "../base/lib/fault.ts";

@@ -26,7 +26,7 @@ export class InternalErrors {
     this.#parts = parts;
   }
 
-  /** Installs the guard. `inWork`, which holds the number of the client being served, may outlive the process. */
+  /** Installs the guard. `currentClient`, which holds the number of the client being served, may outlive the process. */
   begin(currentClient: Uint32Array): void {
     guard.install((error, entryPoint, client) => this.#report(error, entryPoint, client), currentClient);
     process.on("uncaughtException", this.#onUncaught);

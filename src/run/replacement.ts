@@ -27,7 +27,7 @@ export function startReplacement(log: Log): void {
   child.unref();
   log.info({ pid: child.pid }, "started a process to take over");
   child.on("error", (error) =>
-    log.warn({ reason: reasonOf(error) }, "cannot start the process to take over, serving on"),
+    log.warn({ reason: reasonOf(error) }, "cannot start a process to take over, serving on"),
   );
-  child.on("exit", (code, signal) => log.warn({ code, signal }, "the process to take over has exited"));
+  child.on("exit", (code, signal) => log.warn({ code, signal }, "process to take over has exited"));
 }

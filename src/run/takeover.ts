@@ -60,7 +60,7 @@ export async function endPredecessor({ main, channel }: Predecessor, log: Log): 
       remedy: "Stop it first; Docker's own resolver answers meanwhile.",
     });
   }
-  log.warn({ pid: main }, "the running dns11 has another version, stopping it");
+  log.warn({ pid: main }, "running dns11 has another version, stopping it");
   process.kill(main, "SIGTERM");
   const deadlineMs = performance.now() + KEEPER_LIMITS.takeMs;
   while (isAlive(main) && performance.now() < deadlineMs) await sleep(POLL_MS);

@@ -109,7 +109,7 @@ test("a replacement that cannot serve changes nothing", async () => {
   const pid = await mainPid();
   writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\nttl: x\n");
   await manager.systemctl("kill", "--kill-who=main", "--signal=SIGUSR2", UNIT);
-  await waitFor("it to have ended", () => (/the process to take over has exited/.test(log()) ? true : undefined));
+  await waitFor("it to have ended", () => (/process to take over has exited/.test(log()) ? true : undefined));
   writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\nttl: 9\n");
   await answeredWith(9);
   assert.equal(await mainPid(), pid);

@@ -1,6 +1,6 @@
 /**
  * The header of a DNS message (RFC 1035, 4.1.1): the offsets of its fields and its bits.
- * |
+ *
  *   0  id        2  QR opcode AA TC RD        3  RA Z AD CD rcode
  *   4  questions        6  answers        8  authorities        10  additionals
  */

@@ -2,7 +2,7 @@
  * Cells: byte strings of many lengths in one piece of memory, in linked cells of one size. Stored strings are not
  * objects, so the garbage collector does not visit them, however many there are. Any free cell fits, so nothing is ever
  * moved to make room.
- * |
+ *
  * Only pages that were written take memory. Cell 0 is unused: it stands for none.
  */
 const CELL_BYTES = 64;

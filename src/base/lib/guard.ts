@@ -2,7 +2,7 @@
  * Guard: wraps every entry point from the event loop: a packet, a reply, a timer, an engine event, a request. An
  * internal error behind it costs the one piece of work that hit it, and is reported; it never ends the process. The
  * guard also tracks the client being served, in one word of memory that may outlive the process.
- * |
+ *
  * There is one per process, as there is one event loop.
  */
 export type EntryPoint =

@@ -16,7 +16,7 @@ export function engineFault(error: unknown, socketPath: string): Fault {
     case "EPERM":
       return new Fault("ENGINE_PERMISSION", `Permission denied at the engine socket "${socketPath}"`, {
         cause: error,
-        remedy: "Run dns11 as root.",
+        remedy: "Run this command as root, for example with sudo.",
       });
     case "ECONNREFUSED":
       return new Fault("ENGINE_AWAY", `Connection refused at the engine socket "${socketPath}"`, { cause: error });

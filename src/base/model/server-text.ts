@@ -1,7 +1,7 @@
 /**
  * ServerText: how people write a nameserver and the domains it is for: on the command line, in the settings file and in
  * a label.
- * |
+ *
  *   10.0.0.53   10.0.0.53:5353   10.0.0.53#5353   fd00::53   [fd00::53]:5353   fe80::1%eth0
  *   host                        the host's own servers, as they are at the time
  *   container:10.0.0.53         queried from inside the container instead of from the host; in a label all are, unless

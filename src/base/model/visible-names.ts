@@ -2,7 +2,7 @@
  * VisibleNames: what one container may see of one name source. The source fills it and the query side reads it. How a
  * name is interpreted (links, NAME.NETWORK, zones) is up to the source. A view has one for each source, in order of
  * precedence: the first that has the name, or denies it, ends the search.
- * |
+ *
  * Lookups use wire labels and their hashes, which parsing the question yields, so a lookup allocates no object and no
  * string.
  */

@@ -48,23 +48,23 @@ export class CrashHistory {
   /**
    * Records a crash of the previous process. undefined means that it exited by itself, which clears every suspicion.
    */
-  recordEnd(words: CrashContext | null | undefined): void {
+  recordEnd(context: CrashContext | null | undefined): void {
     const now = this.#nowMs();
     const { deaths, quarantines } = this.#stored;
-    if (words === undefined) {
+    if (context === undefined) {
       if (deaths.length > 0) this.#save({ deaths: [], quarantines });
       return;
     }
-    const all = [...deaths, { atMs: now, words }].slice(-LIMITS.crashesKept);
+    const all = [...deaths, { atMs: now, words: context }].slice(-LIMITS.crashesKept);
     this.#save({ deaths: all, quarantines });
-    if (words === null || this.#consecutive(words.containerId) < LIMITS.crashesUntilQuarantine) return;
-    const times = (quarantines[words.containerId]?.times ?? 0) + 1;
+    if (context === null || this.#consecutive(context.containerId) < LIMITS.crashesUntilQuarantine) return;
+    const times = (quarantines[context.containerId]?.times ?? 0) + 1;
     const forMs = Math.min(LIMITS.quarantineMsMax, LIMITS.quarantineMs * 2 ** (times - 1));
-    const quarantine: Quarantine = { untilMs: now + forMs, doing: words.doing, times };
+    const quarantine: Quarantine = { untilMs: now + forMs, doing: context.doing, times };
     // Newest last; the oldest are dropped.
-    const { [words.containerId]: _, ...others } = quarantines;
+    const { [context.containerId]: _, ...others } = quarantines;
     const kept = Object.entries(others).slice(1 - LIMITS.quarantinesKept);
-    this.#save({ deaths: [], quarantines: { ...Object.fromEntries(kept), [words.containerId]: quarantine } });
+    this.#save({ deaths: [], quarantines: { ...Object.fromEntries(kept), [context.containerId]: quarantine } });
   }
 
   /** Whether to attach it last and alone. */

@@ -100,7 +100,7 @@ function openRecorder(folder: string, log: Log): CrashRecorder {
 
 function logCrash(context: CrashContext | null, history: CrashHistory, log: Log): void {
   if (context === null) {
-    log.warn("the previous run crashed or was killed while idle");
+    log.warn("previous run crashed or was killed while idle");
     return;
   }
   const { doing, containerId } = context;
@@ -108,5 +108,5 @@ function logCrash(context: CrashContext | null, history: CrashHistory, log: Log)
   const action = history.quarantineOf(containerId) !== undefined ? "is quarantined" : "is attached last and alone";
   const consequence =
     history.quarantineOf(containerId) !== undefined || history.isSuspect(containerId) ? `; it ${action}` : "";
-  log.warn({ container, doing }, `the previous run crashed or was killed while serving a container${consequence}`);
+  log.warn({ container, doing }, `previous run crashed or was killed while serving a container${consequence}`);
 }
