@@ -198,7 +198,7 @@ test("status shows nodes; detach puts one back as it was, attach and a new start
     await control(instance, "status"),
     /\nworker +working +10\.77\.0\.1 +169\.254\.53\.53 .* written by dns11\n$/,
   );
-  assert.equal(await control(instance, "detach", "worker"), "worker is as it was before dns11\n");
+  assert.equal(await control(instance, "detach", "worker"), "worker is restored to its original state\n");
   await waitFor("the node to be as it was", async () =>
     JSON.stringify(await stateOf(node)) === JSON.stringify(untouched) ? true : undefined,
   );
@@ -206,7 +206,7 @@ test("status shows nodes; detach puts one back as it was, attach and a new start
   assert.deepEqual(dataOf(await dig(node, "plain")), [other.address(NETWORK)], "by Docker's resolver");
   assert.match(await control(instance, "status"), /\nworker +skipped .*detached/);
   assert.match(await control(instance, "detach", "plain"), /^1 dns11: "plain" is no KIND node to this dns11/);
-  assert.match(await control(instance, "detach", "nobody"), /^1 dns11: No running container is "nobody"/);
+  assert.match(await control(instance, "detach", "nobody"), /^1 dns11: No running container named "nobody"/);
   assert.equal(await control(instance, "attach", "worker"), "worker is served again\n");
   await instance.waitFor("worker", "attached");
   await control(instance, "detach", "worker");
