@@ -36,8 +36,8 @@ export function renderSnapshot(snapshot: Snapshot, { columns, rows }: Size, pain
   const room = rows === undefined ? Number.POSITIVE_INFINITY : Math.max(4, rows - TITLE_LINES - 1);
   if (columns >= WIDE) {
     const width = Math.floor((columns - BETWEEN.length) / 2);
-    const most = Math.max(1, room - HEAD_LINES);
-    const [left, right] = [containers, names].map((panel) => linesOf(panel, width, most, paint));
+    const maxLines = Math.max(1, room - HEAD_LINES);
+    const [left, right] = [containers, names].map((panel) => linesOf(panel, width, maxLines, paint));
     const height = Math.max(left?.length ?? 0, right?.length ?? 0);
     const blank = { text: " ".repeat(width), shown: " ".repeat(width) };
     const both = Array.from(
@@ -105,15 +105,15 @@ interface Line {
 }
 
 /** The lines of a panel, each padded to its width. */
-function linesOf({ head, cells, hasErrors }: Panel, width: number, most: number, paint: Paint): Line[] {
+function linesOf({ head, cells, hasErrors }: Panel, width: number, maxLines: number, paint: Paint): Line[] {
   const numbers = head.length - 1;
   const nameWidth = Math.max(NAME_MIN, width - numbers * (NUMBER_WIDTH + 1));
   const write = (row: readonly string[]): string =>
     row
       .map((cell, index) => (index === 0 ? fitted(printable(cell), nameWidth) : cell.padStart(NUMBER_WIDTH)))
       .join(" ");
-  const isCut = cells.length > most;
-  const shownCells = isCut ? cells.slice(0, Math.max(0, most - 1)) : cells;
+  const isCut = cells.length > maxLines;
+  const shownCells = isCut ? cells.slice(0, Math.max(0, maxLines - 1)) : cells;
   const rows = shownCells.map((row, index): Line => {
     const text = write(row);
     return { text, shown: hasErrors[index] === true ? paint(text, "red") : text };

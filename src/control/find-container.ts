@@ -5,19 +5,19 @@ import type { ContainerFact } from "../container/registry/fact.ts";
 import { Fault } from "../base/lib/fault.ts";
 import { nearest } from "../base/lib/nearest.ts";
 
-export function findContainer(facts: Iterable<ContainerFact>, wanted: string): ContainerFact {
+export function findContainer(facts: Iterable<ContainerFact>, nameOrId: string): ContainerFact {
   const all = [...facts];
-  const exact = all.filter(({ name }) => name === wanted);
-  const [fact, ...others] = exact.length > 0 ? exact : all.filter(({ id }) => id.startsWith(wanted));
+  const exact = all.filter(({ name }) => name === nameOrId);
+  const [fact, ...others] = exact.length > 0 ? exact : all.filter(({ id }) => id.startsWith(nameOrId));
   if (fact === undefined) {
     const suggestion = nearest(
-      wanted,
+      nameOrId,
       all.map(({ name }) => name),
     );
     const hint = suggestion === undefined ? "" : `; did you mean "${suggestion}"?`;
-    throw new Fault("NO_SUCH_CONTAINER", `No running container named "${wanted}"${hint}`);
+    throw new Fault("NO_SUCH_CONTAINER", `No running container named "${nameOrId}"${hint}`);
   }
-  if (others.length > 0) throw new Fault("NO_SUCH_CONTAINER", `Several container IDs begin with "${wanted}"`);
+  if (others.length > 0) throw new Fault("NO_SUCH_CONTAINER", `Several container IDs begin with "${nameOrId}"`);
   return fact;
 }
 

@@ -45,21 +45,22 @@ export function hintsFor(context: HintContext): string[] {
 
 /** The name exists on a network that the container is not on. */
 function otherNetworkHints({ owner, question, containers }: HintContext): string[] {
-  const wanted = question.name.toLowerCase();
+  const queried = question.name.toLowerCase();
   const own = new Set(owner.endpoints.map(({ networkId }) => networkId));
   const hints = containers.flatMap(({ name, endpoints }) => {
     const hits = endpoints.filter(
       ({ networkId, networkName, names }) =>
-        !own.has(networkId) && isUserDefined(networkName) && includesName(wanted, names, networkName),
+        !own.has(networkId) && isUserDefined(networkName) && includesName(queried, names, networkName),
     );
-    const isNowhere = name.toLowerCase() === wanted && !endpoints.some(({ networkName }) => isUserDefined(networkName));
+    const hasNoName =
+      name.toLowerCase() === queried && !endpoints.some(({ networkName }) => isUserDefined(networkName));
     return [
       ...hits.map(
         ({ networkName }) =>
           `"${question.name}" is container "${name}" on network "${networkName}", but "${owner.name}" is not on that ` +
           `network; connect it with: docker network connect ${networkName} ${owner.name}`,
       ),
-      ...(isNowhere
+      ...(hasNoName
         ? [`container "${name}" is running, but it has no DNS name, because it is on no user-defined network`]
         : []),
     ];
@@ -68,30 +69,30 @@ function otherNetworkHints({ owner, question, containers }: HintContext): string
 }
 
 function stoppedHints({ question, stopped }: HintContext): string[] {
-  const wanted = question.name.toLowerCase();
+  const queried = question.name.toLowerCase();
   return stopped
-    .filter(({ name, networks }) => includesName(wanted, [name, ...networks.map((network) => `${name}.${network}`)]))
+    .filter(({ name, networks }) => includesName(queried, [name, ...networks.map((network) => `${name}.${network}`)]))
     .map(({ name, state }) => `container "${name}" is not running (${state}); its names resolve only while it runs`)
     .slice(0, HINTS_PER_KIND_MAX);
 }
 
 function similarHints({ owner, question, containers }: HintContext): string[] {
   if (question.typeName === "PTR") return [];
-  const known = neighbourNames(owner, containers);
+  const neighbours = neighbourNames(owner, containers);
   const [first = ""] = question.name.toLowerCase().split(".");
-  if (known.includes(question.name.toLowerCase()) || known.includes(first)) return [];
-  const suggestion = nearest(question.name.toLowerCase(), known);
+  if (neighbours.includes(question.name.toLowerCase()) || neighbours.includes(first)) return [];
+  const suggestion = nearest(question.name.toLowerCase(), neighbours);
   return suggestion === undefined ? [] : [`there is a similar name on its networks: "${suggestion}"`];
 }
 
 function pausedHints({ owner, question, containers }: HintContext): string[] {
-  const wanted = question.name.toLowerCase();
+  const queried = question.name.toLowerCase();
   const own = new Set(owner.endpoints.map(({ networkId }) => networkId));
   return containers
     .filter(
       ({ isPaused, endpoints }) =>
         isPaused &&
-        endpoints.some((each) => own.has(each.networkId) && includesName(wanted, each.names, each.networkName)),
+        endpoints.some((each) => own.has(each.networkId) && includesName(queried, each.names, each.networkName)),
     )
     .map(({ name }) => `container "${name}" is paused: its name resolves, but it does not respond`);
 }
@@ -130,9 +131,9 @@ function neighbourNames(owner: ContainerFact, containers: readonly ContainerFact
 }
 
 /** With or without the name of the network as a suffix. */
-function includesName(wanted: string, names: readonly string[], network?: string): boolean {
+function includesName(queried: string, names: readonly string[], network?: string): boolean {
   return names.some((name) => {
     const lower = name.toLowerCase();
-    return lower === wanted || (network !== undefined && `${lower}.${network.toLowerCase()}` === wanted);
+    return lower === queried || (network !== undefined && `${lower}.${network.toLowerCase()}` === queried);
   });
 }

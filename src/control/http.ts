@@ -59,12 +59,12 @@ async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse
     if (others.length > 0) return send(outgoing, 405, { error: `Method not allowed: use ${others.join(", ")}` });
     return send(outgoing, 404, { error: `Unknown path "${path}": use ${Object.keys(routes).join(", ")}` });
   }
-  const gone = new AbortController();
-  outgoing.on("close", () => gone.abort());
+  const closed = new AbortController();
+  outgoing.on("close", () => closed.abort());
   try {
-    const answer = await route({ body: await readBody(incoming), query, signal: gone.signal });
+    const answer = await route({ body: await readBody(incoming), query, signal: closed.signal });
     if (answer instanceof TextResponse) sendText(outgoing, answer);
-    else if (isStream(answer)) await sendLines(outgoing, answer, gone.signal);
+    else if (isStream(answer)) await sendLines(outgoing, answer, closed.signal);
     else send(outgoing, 200, answer);
   } catch (error) {
     // A stream has already started: it just breaks off.

@@ -64,10 +64,10 @@ export async function lookup(
       lookupRequest.tcp === true ? "tcp" : "udp",
       namespace.dial,
     );
-    const { reply: found, question: asked } = await resolver.resolve(names, signal);
+    const { reply: found, question: queried } = await resolver.resolve(names, signal);
     return {
       container: containerRef(fact, owner),
-      question: { name: asked.name, type: asked.typeName },
+      question: { name: queried.name, type: queried.typeName },
       server: found?.server ?? null,
       protocol: found?.protocol ?? null,
       ms: performance.now() - began,

@@ -57,9 +57,9 @@ export class QueryLog {
       } else {
         this.#lines++;
         // The log line has its own time; unknown fields are left out.
-        const { time: asked, seq: _, ...rest } = report;
-        const known = Object.entries(rest).filter(([, value]) => value !== null);
-        this.#log.info({ asked, ...Object.fromEntries(known) }, "query");
+        const { time: received, seq: _, ...rest } = report;
+        const fields = Object.entries(rest).filter(([, value]) => value !== null);
+        this.#log.info({ received, ...Object.fromEntries(fields) }, "query");
       }
     }
   }

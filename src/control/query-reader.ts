@@ -36,9 +36,9 @@ export class QueryReader {
     this.#nameOf = nameOf;
   }
 
-  /** The last `most` past queries, oldest first; only those after the sequence number `since`, if given. */
-  async read(filter: QueryFilter, most: number, since?: number): Promise<QueriesReport> {
-    return await this.#read(filter, most, since, new WeakMap());
+  /** The last `limit` past queries, oldest first; only those after the sequence number `since`, if given. */
+  async read(filter: QueryFilter, limit: number, since?: number): Promise<QueriesReport> {
+    return await this.#read(filter, limit, since, new WeakMap());
   }
 
   /** The last queries, then new ones as they arrive, until `signal`. */
@@ -64,31 +64,31 @@ export class QueryReader {
 
   async #read(
     filter: QueryFilter,
-    most: number,
+    limit: number,
     since: number | undefined,
     positions: WeakMap<QueryHistory, number>,
   ): Promise<QueriesReport> {
-    let found: HistoryEntry[] = [];
+    let entries: HistoryEntry[] = [];
     let missed = 0;
     let last: number | null = null;
     const keepLast = (): void => {
-      found.sort(byTime);
-      if (since !== undefined) missed += Math.max(0, found.length - most);
-      found = most === 0 ? [] : found.slice(-most);
+      entries.sort(byTime);
+      if (since !== undefined) missed += Math.max(0, entries.length - limit);
+      entries = limit === 0 ? [] : entries.slice(-limit);
     };
     for (const history of [...this.#histories.histories(filter.containerId)]) {
       positions.set(history, history.lastSeq);
       if (since !== undefined) missed += overwrittenSince(history, since);
       if (filter.containerId !== undefined) last = history.lastSeq;
       for (const query of history.since(since ?? 0)) {
-        if (matchesFilter(query, filter)) found.push([history, query]);
+        if (matchesFilter(query, filter)) entries.push([history, query]);
       }
-      if (found.length > most * 2) keepLast();
+      if (entries.length > limit * 2) keepLast();
       // Let pending queries run first.
       await turn();
     }
     keepLast();
-    return { queries: this.#reports(found), missed, last };
+    return { queries: this.#reports(entries), missed, last };
   }
 
   #newReports({ queries, missed }: NewEntries): (QueryReport | MissedReport)[] {
@@ -98,11 +98,11 @@ export class QueryReader {
     ];
   }
 
-  #reports(found: readonly HistoryEntry[]): QueryReport[] {
+  #reports(entries: readonly HistoryEntry[]): QueryReport[] {
     const wallMs = Date.now() - performance.now();
     // Date.now is coarse: only a larger difference means that the clock was set.
     if (Math.abs(wallMs - this.#wallMs) > CLOCK_SLACK_MS) this.#wallMs = wallMs;
-    return found.map(([history, query]) => queryReport(this.#containerName(history), query, this.#wallMs));
+    return entries.map(([history, query]) => queryReport(this.#containerName(history), query, this.#wallMs));
   }
 
   #containerName({ containerId, containerName }: QueryHistory): string {
@@ -133,11 +133,11 @@ class HistoryCursor {
   takeNew(): NewEntries {
     const queries: HistoryEntry[] = [];
     const missed: [QueryHistory, number][] = [];
-    const fresh = [...this.#histories.histories(this.#filter.containerId)].filter(
+    const updated = [...this.#histories.histories(this.#filter.containerId)].filter(
       (history) => history.lastSeq > this.#positionOf(history),
     );
-    const each = Math.max(LIMITS.tailQueriesEach, Math.floor(LIMITS.tailQueriesAtOnce / fresh.length));
-    for (const history of fresh) {
+    const each = Math.max(LIMITS.tailQueriesEach, Math.floor(LIMITS.tailQueriesAtOnce / updated.length));
+    for (const history of updated) {
       const position = this.#positionOf(history);
       const entries = [...history.since(position, each)];
       const count = history.lastSeq - position - entries.length;

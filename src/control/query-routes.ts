@@ -14,7 +14,7 @@ interface QueryRouteParts {
   readonly histories: QueryHistories;
   readonly reader: QueryReader;
   /** The ID of a container by its name or the beginning of its ID; throws a Fault if no served container matches. */
-  readonly find: (wanted: string) => string;
+  readonly find: (nameOrId: string) => string;
   readonly counters: () => CountersReport;
 }
 
@@ -32,7 +32,7 @@ export function queryRoutes({ histories, reader, find, counters }: QueryRoutePar
       if (!histories.isKept) {
         throw new Fault("QUERIES_OFF", "There is no query history, because queries.names is off");
       }
-      const filter = filterOf(query, (wanted) => find(wanted));
+      const filter = filterOf(query, (nameOrId) => find(nameOrId));
       const since = numberOf(query, "since", Number.MAX_SAFE_INTEGER);
       const last = numberOf(query, "last", LIMITS.queriesReturned);
       if (since !== undefined && filter.containerId === undefined) {
@@ -48,14 +48,15 @@ export function queryRoutes({ histories, reader, find, counters }: QueryRoutePar
 }
 
 /** The ID of a stopped container whose queries are still in the history. */
-export function findEndedContainer(histories: QueryHistories, wanted: string): string | undefined {
+export function findEndedContainer(histories: QueryHistories, nameOrId: string): string | undefined {
   for (const { containerId, containerName } of histories.histories()) {
-    if (containerName !== undefined && (containerName === wanted || containerId.startsWith(wanted))) return containerId;
+    if (containerName !== undefined && (containerName === nameOrId || containerId.startsWith(nameOrId)))
+      return containerId;
   }
   return undefined;
 }
 
-function filterOf(query: ApiRequest["query"], find: (wanted: string) => string): QueryFilter {
+function filterOf(query: ApiRequest["query"], find: (nameOrId: string) => string): QueryFilter {
   const container = query.get("container");
   const rcode = query.get("rcode");
   return {

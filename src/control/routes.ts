@@ -21,7 +21,7 @@ export function routesOf(ports: ControlPorts): Routes {
     ...queryRoutes({
       histories,
       reader,
-      find: (wanted) => findClient(ports, wanted),
+      find: (nameOrId) => findClient(ports, nameOrId),
       counters: () => countersOf(ports),
     }),
     ...resolverRoutes(ports),
@@ -29,14 +29,14 @@ export function routesOf(ports: ControlPorts): Routes {
 }
 
 /** The ID of a container that is served, or was. */
-function findClient({ containers, histories }: ControlPorts, wanted: string): string {
+function findClient({ containers, histories }: ControlPorts, nameOrId: string): string {
   let fact;
   try {
-    fact = findContainer(containers.facts.values(), wanted);
+    fact = findContainer(containers.facts.values(), nameOrId);
   } catch (error) {
-    const gone = findEndedContainer(histories, wanted);
-    if (gone === undefined) throw error;
-    return gone;
+    const ended = findEndedContainer(histories, nameOrId);
+    if (ended === undefined) throw error;
+    return ended;
   }
   const decision = containers.decisionOf(fact.id);
   if (decision?.kind !== "leave") return fact.id;
@@ -70,10 +70,10 @@ function setDetached(
 
 /** Verifies a container and attaches it again if needed; returns the outcome. */
 async function repair({ containers, repairs }: ControlPorts, { body }: ApiRequest): Promise<RepairReport> {
-  const wanted = typeof body === "object" && body !== null && "container" in body ? body.container : undefined;
-  if (typeof wanted !== "string" || wanted === "") {
+  const nameOrId = typeof body === "object" && body !== null && "container" in body ? body.container : undefined;
+  if (typeof nameOrId !== "string" || nameOrId === "") {
     throw new Fault("NO_CONTAINER", 'Field missing: use {"container": "NAME"}');
   }
-  const { id, name } = findContainer(containers.facts.values(), wanted);
+  const { id, name } = findContainer(containers.facts.values(), nameOrId);
   return { name, outcome: await repairs.repair(id) };
 }

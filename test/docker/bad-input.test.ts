@@ -53,14 +53,14 @@ test("unknown commands, flags and values are usage errors that say what would do
     [["help", "serve"], /unknown command 'serve'/],
     [["help", "cache", "serve"], /unknown command 'serve'/],
     [["run", "--fast"], /unknown option '--fast'/],
-    [["run", "--only", "name=web"], /"name=web" is no filter: it is label=KEY, label=KEY=VALUE or network=NAME/],
-    [["run", "--ttl", "soon"], /"soon" is no length of time[\s\S]*such as 90, 90s, 5m or 1h/],
-    [["run", "--log-level", "loud"], /"loud" is none of debug, info, warn, error, silent/],
-    [["run", "--dns", "10.0.0"], /invalid nameserver "10\.0\.0": use "host" or an IP address/],
-    [["run", "--dns-search", "corp"], /search lists are applied by the library in the container/],
+    [["run", "--only", "name=web"], /'name=web' is invalid\. Use label=KEY, label=KEY=VALUE or network=NAME/],
+    [["run", "--ttl", "soon"], /'soon' is invalid\. Use whole seconds from 0 to 7d, such as 30s or 5m/],
+    [["run", "--log-level", "loud"], /'loud' is invalid\. Use one of debug, info, warn, error, silent/],
+    [["run", "--dns", "10.0.0"], /'10\.0\.0' is invalid\. .*"host" or an IP address/],
+    [["run", "--dns-search", "corp"], /search lists are applied by the resolver library in the container/],
     [["run", "--strict", "--cache"], /no effect without the switch failover/],
     [["run", "--config", "/nonexistent"], /\/nonexistent/],
-    [["run", "--engine-pid", "-1"], /It is a process number/],
+    [["run", "--engine-pid", "-1"], /Use a process ID/],
     [["run", "-H", "npipe:////./pipe/docker"], /not a unix socket[\s\S]*-H unix:/],
   ] as const) {
     const { code, stderr } = await refused(args);
@@ -89,7 +89,7 @@ test("engines whose namespaces are elsewhere are refused: tcp, ssh", async () =>
   for (const host of ["tcp://127.0.0.1:2375", "ssh://root@box", "127.0.0.1:2375"]) {
     const { code, stderr } = await refused(["run", "-H", host]);
     assert.equal(code, 3, stderr);
-    assert.match(stderr, /may be on another machine[\s\S]*runs where they are/);
+    assert.match(stderr, /may be on another machine[\s\S]*run it on that machine/);
   }
   assert.equal((await refused(["run"], { DOCKER_HOST: "tcp://127.0.0.1:2375" })).code, 3);
 });
@@ -214,7 +214,7 @@ test("a platform that koffi has no build for is named", async () => {
 test("status says when nothing runs, with 1; and a running one is found by the engine's id", async () => {
   const nothing = await refused(["status", "-H", engine.host, "--state-dir", join(folder, "empty")]);
   assert.equal(nothing.code, 1);
-  assert.match(nothing.stderr, /No dns11 is running for this engine[\s\S]*dns11 run/);
+  assert.match(nothing.stderr, /dns11 is not running for this engine[\s\S]*dns11 run/);
   await using instance = await startDns11(engine);
   const found = await dns11(["status", "-H", engine.host, "--state-dir", instance.stateDir]);
   assert.equal(found.code, 0);

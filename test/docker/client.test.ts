@@ -69,7 +69,7 @@ for (const [name, type, got] of [
   test(`waiting for ${type} of ${name} in vain says what came instead`, async () => {
     await assert.rejects(dns.waitUntilResolves("app", name, { type, timeoutMs: 300 }), (error: Error) => {
       assert.equal((error as Error & { code: string }).code, "NOT_RESOLVED");
-      assert.match(error.message, /did not resolve in "app" within 300 ms; at last it got: /);
+      assert.match(error.message, /did not resolve in "app" within 300 ms; last result: /);
       assert.match(error.message, got);
       return true;
     });

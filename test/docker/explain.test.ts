@@ -196,14 +196,14 @@ test("whoever asks for what is not there is told what is", async () => {
   await instance.waitFor("gone", "attached");
   const hints = async (name: string, container = "app"): Promise<string> =>
     (await explain(instance, name, "A", container)).hints.join("\n");
-  assert.match(await hints("elsewhere"), /a name on network "n2".*docker network connect n2 app/);
-  assert.match(await hints("elsewhere.n2"), /a name on network "n2"/);
+  assert.match(await hints("elsewhere"), /on network "n2".*docker network connect n2 app/);
+  assert.match(await hints("elsewhere.n2"), /on network "n2"/);
   assert.match(await hints("wbe"), /similar name .*"web"/);
   assert.match(await hints("plain"), /on no user-defined network/);
   await gone.stop();
   const stopped = async (): Promise<string> => await hints("gone");
   await instance.waitUntilReady();
-  assert.match(await stopped(), /container "gone" does not run \(exited\)/);
+  assert.match(await stopped(), /container "gone" is not running \(exited\)/);
   assert.equal(await hints("web"), "");
 });
 
@@ -228,7 +228,7 @@ test("where dns11 does not serve, it says so, and why", async () => {
   await using instance = await startDns11(engine);
   const { code, stderr } = await command(instance, "explain", "web", "--in", "plain");
   assert.equal(code, 1);
-  assert.match(stderr, /"plain" is not served by dns11: it is on no user-defined network/);
+  assert.match(stderr, /dns11 does not serve "plain": it is on no user-defined network/);
   assert.match(stderr, /dns11 lookup NAME --in plain/);
 });
 
@@ -236,8 +236,8 @@ test("for people it is a table, its answer and its hints", async () => {
   await using instance = await startDns11(engine);
   const { code, stdout } = await command(instance, "explain", "elsewhere", "--in", "app");
   assert.equal(code, 0);
-  assert.match(stdout, /^elsewhere A, asked in "app" on br\.net1, n1\n\nLAYER +ANSWERS +WHY\nlinks +no /);
+  assert.match(stdout, /^elsewhere A in "app", networks: br\.net1, n1\n\nLAYER +ANSWERS +WHY\nlinks +no /);
   assert.match(stdout, /\nservers +yes +host\(127\.0\.0\.1\) has answered\n +\d+\.\d ms /);
-  assert.match(stdout, /\nNXDOMAIN by host\(127\.0\.0\.1\), in \d+\.\d ms\n/);
-  assert.match(stdout, /\nhint: "elsewhere" is a name on network "n2"/);
+  assert.match(stdout, /\nNXDOMAIN from host\(127\.0\.0\.1\) in \d+\.\d ms\n/);
+  assert.match(stdout, /\nhint: "elsewhere" is container "elsewhere" on network "n2"/);
 });

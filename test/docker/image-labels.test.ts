@@ -131,7 +131,7 @@ test("no label of an image is one that --only names, another project's of compos
   assert.equal(code, "not-selected");
   assert.match(warning ?? "", /label com\.docker\.compose\.project of the image is ignored/);
   const { stdout } = await dns11(["run", "-H", engine.host, "--dry-run", ...only]);
-  assert.match(stdout, /^baked\s+leave alone/m);
+  assert.match(stdout, /^baked\s+skip/m);
   assert.match(stdout, /^given\s+serve/m);
 });
 

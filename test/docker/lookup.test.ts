@@ -121,7 +121,7 @@ test("servers that are not ours are asked as they stand in the file, one after t
   await servers.play("closed");
   const { code, stdout } = await lookup("x.test", "--in", "plain");
   assert.equal(code, EXIT.noReply);
-  assert.match(stdout, /^x\.test A in "plain": no reply in [^\n]*\nasked:\n/);
+  assert.match(stdout, /^x\.test A in "plain": no reply after [^\n]*\nqueries:\n/);
   const asJson = await lookup("x.test", "--in", "plain", "--json");
   assert.deepEqual([asJson.code, (JSON.parse(asJson.stdout) as Lookup).rcode], [EXIT.noReply, null]);
 });
@@ -133,12 +133,12 @@ test("a container in another's namespace asks from there", async () => {
 
 test("what cannot be asked is told with what to do instead", async () => {
   for (const [args, code, words] of [
-    [["web"], EXIT.usage, /In which container\?.*--in CONTAINER/],
-    [["web", "--in", "ap"], EXIT.failure, /No running container is "ap"; did you mean "app"\?/],
+    [["web"], EXIT.usage, /Container missing: .*--in CONTAINER/],
+    [["web", "--in", "ap"], EXIT.failure, /No running container named "ap"; did you mean "app"\?/],
     [["we b", "--in", "app"], EXIT.usage, /invalid domain name "we b"/],
     [["web", "--in", "app", "-t", "AAA"], EXIT.usage, /unknown record type "AAA": did you mean AAAA\?/],
     [["web", "--in", "app", "-t", "TYPE70000"], EXIT.usage, /TYPE1 to TYPE65535/],
-    [["web", "--in", "app", "-x"], EXIT.usage, /-x wants an address/],
+    [["web", "--in", "app", "-x"], EXIT.usage, /-x requires an IP address/],
     [["web", "--in", "host"], EXIT.failure, /uses the host's network/],
   ] as const) {
     const result = await lookup(...args);

@@ -204,8 +204,8 @@ test("an address that cannot be had is an error where it was asked for, and a po
   const { port } = taken.address() as { port: number };
   try {
     for (const [where, why] of [
-      [`127.0.0.1:${port}`, /somebody else listens there/],
-      ["203.0.113.9:9511", /no interface of this machine has that address/],
+      [`127.0.0.1:${port}`, /the address is already in use/],
+      ["203.0.113.9:9511", /no interface of this machine has this address/],
     ] as const) {
       const result = await command(["run", "-H", engine.host, "--state-dir", dns11.stateDir, "--metrics-addr", where]);
       assert.equal(result.code, 1);
@@ -248,7 +248,7 @@ test("a file that is read again moves the pages, and one with a bad address leav
   await waitFor("a refusal", async () =>
     sumOf(await metrics(second), "dns11_reload_failed_total") === 1 ? true : undefined,
   );
-  assert.match(mine.log, /no interface of this machine has that address/);
+  assert.match(mine.log, /no interface of this machine has this address/);
   assert.equal((await mine.status()).metrics, second);
 });
 
@@ -272,7 +272,7 @@ test("the log is JSON for machines and text for people, as they want it", async 
   }
   const wrong = await command(["run", "--log-format", "xml"]);
   assert.equal(wrong.code, 2);
-  assert.match(wrong.stderr, /"xml" is none of auto, text, json/);
+  assert.match(wrong.stderr, /'xml' is invalid\. Use one of auto, text, json/);
 });
 
 test("health and readiness: ready when everybody is attached or refused", async () => {

@@ -149,9 +149,9 @@ test("a container that is new is followed, and one that has asked once and gone 
 
 test("who cannot be followed is told, and what is meant by mistake", async () => {
   for (const [args, expected, said] of [
-    [["tail", "nobody"], 1, /No running container is "nobody"/],
-    [["tail", "plain"], 1, /What "plain" asks does not come to dns11: it is on no user-defined network/],
-    [["tail", "--rcode", "bogus"], 2, /"bogus" is no response code: there are NOERROR, /],
+    [["tail", "nobody"], 1, /No running container named "nobody"/],
+    [["tail", "plain"], 1, /dns11 does not serve "plain": it is on no user-defined network/],
+    [["tail", "--rcode", "bogus"], 2, /Invalid response code "bogus": use one of NOERROR, /],
   ] as const) {
     const { code, stderr } = await asked(args);
     assert.deepEqual([code, said.test(stderr)], [expected, true], stderr);
@@ -252,7 +252,7 @@ test("names are forgotten when they are to be hidden, nothing is kept when it is
   await reload(other, config, "queries: {names: off}");
   await dig(web, "third.ok.test");
   const { code, stderr } = await tell("web", "--no-follow");
-  assert.deepEqual([code, /its setting queries\.names is off/.test(stderr)], [1, true], stderr);
+  assert.deepEqual([code, /no query history, because queries\.names is off/.test(stderr)], [1, true], stderr);
   assert.equal((await asked(["top", "--once"], other)).code, 1);
   const { settings } = await other.status();
   assert.deepEqual(settings["queries.names"], { value: "off", source: "file" });
@@ -260,7 +260,7 @@ test("names are forgotten when they are to be hidden, nothing is kept when it is
   const wrong = await dns11(["check-config", config]);
   assert.match(
     wrong.stdout + wrong.stderr,
-    /queries\.names: "sometimes" is none of full, hidden, off[\s\S]*queries\.log: 3 is neither/,
+    /queries\.names: invalid value "sometimes": use one of full, hidden, off[\s\S]*queries\.log: invalid value 3/,
   );
 });
 
@@ -270,7 +270,7 @@ test("who follows is told when dns11 ends", async () => {
   await all.begun(async () => await dig(db, "begun.ok.test"));
   await brief.stop();
   assert.equal(await all.ended(), 1);
-  assert.match(all.stderr, /dns11 has ended/);
+  assert.match(all.stderr, /dns11 has stopped/);
 });
 
 async function reload(running: Dns11, config: string, setting: string): Promise<void> {

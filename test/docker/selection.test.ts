@@ -79,8 +79,8 @@ test("--dry-run says what would be done, and does nothing", async () => {
   const { code, stdout } = await dns11(["run", "-H", engine.host, "--dry-run"]);
   assert.equal(code, 0);
   assert.match(stdout, /^plain\s+serve\s+n1/m);
-  assert.match(stdout, /^refuses\s+leave alone\s+n1\s+its label io\.dns11\.enable disables dns11$/m);
-  assert.match(stdout, /^tasklike\s+leave alone\s+.*"over" is a swarm network/m);
+  assert.match(stdout, /^refuses\s+skip\s+n1\s+its label io\.dns11\.enable disables dns11$/m);
+  assert.match(stdout, /^tasklike\s+skip\s+.*"over" is a swarm network/m);
   const pid = (await engine.docker("inspect", "-f", "{{.State.Pid}}", "plain")).trim();
   const rules = await engine.exec("nsenter", [`--net=/proc/${pid}/ns/net`, "nft", "list", "ruleset"]);
   assert.doesNotMatch(rules.stdout, /dns11/);

@@ -71,7 +71,7 @@ for (const tier of LOWER) {
     await using instance = await serve(tier);
     assert.equal((await instance.status()).ruleBackend, tier);
     const shown = await dns11(["status", "-H", engine.host, "--state-dir", instance.stateDir]);
-    assert.match(shown.stdout, new RegExp(`rules ${tier} \\(they stay when dns11 is killed`));
+    assert.match(shown.stdout, new RegExp(`rule backend: ${tier} \\(rules stay if dns11 is killed`));
     assert.match(instance.log, /stay when dns11 is killed or hangs/);
     await assertAnswered(OUR_TTL);
     assert.match(await rules(), OURS);

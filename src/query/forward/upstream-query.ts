@@ -39,7 +39,7 @@ import {
 /** Kernel errors that mean the server is absent or unreachable. Other errors say nothing about the server. */
 const UNREACHABLE = /\b(ECONNREFUSED|ECONNRESET|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ETIMEDOUT)\b/;
 /** Failures because of the client's own limits or namespace. Clients that joined have their own. */
-const CLIENT_LIMIT = /too many|no longer needed|no longer served|not served any more/;
+const CLIENT_LIMIT = /too many|no longer needed|no longer served/;
 const INTERNAL_ERROR = "internal error";
 const ON_TRIAL = "down, trial query";
 /** Codes with which a server declines to answer. */

@@ -22,7 +22,7 @@ for await (const each of dns.follow({ container: "app", signal: AbortSignal.time
 `;
 
 test("a suite that uses the client as in README compiles", () => {
-  assert.deepEqual(compile(GOOD), { code: 0, said: "" });
+  assert.deepEqual(compile(GOOD), { code: 0, output: "" });
 });
 
 for (const [what, wrong] of [
@@ -31,11 +31,11 @@ for (const [what, wrong] of [
   ["records of which there may be none", "records[0].ttl;"],
 ] as const) {
   test(`the types reject: ${what}`, () => {
-    assert.match(compile(`${GOOD}\n${wrong}\n`).said, /^use\.mts\(\d+,\d+\): error TS/);
+    assert.match(compile(`${GOOD}\n${wrong}\n`).output, /^use\.mts\(\d+,\d+\): error TS/);
   });
 }
 
-function compile(source: string): { readonly code: number | null; readonly said: string } {
+function compile(source: string): { readonly code: number | null; readonly output: string } {
   const folder = mkdtempSync(join(tmpdir(), "d11-types-"));
   try {
     mkdirSync(join(folder, "node_modules"));
@@ -56,7 +56,7 @@ function compile(source: string): { readonly code: number | null; readonly said:
       cwd: folder,
       encoding: "utf8",
     });
-    return { code: status, said: stdout };
+    return { code: status, output: stdout };
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -46,8 +46,8 @@ for (const [what, text] of [
   test(`three times as many connections as the limit, which ${what}, block nobody`, async () => {
     for (let count = 0; count < 3 * LIMITS.pageConnections; count++) await hold(text);
     for (let count = 0; count < 10; count++) {
-      const { status, text: said } = await page(address, "/health");
-      assert.deepEqual([status, said], [200, "OK\n"]);
+      const { status, text: body } = await page(address, "/health");
+      assert.deepEqual([status, body], [200, "OK\n"]);
     }
   });
 }

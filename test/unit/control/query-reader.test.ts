@@ -141,8 +141,8 @@ test("the query log has a line for each query, and the number of omitted ones", 
   const [[about, what] = assert.fail(), ...others] = lines;
   assert.deepEqual(others, []);
   assert.equal(what, "query");
-  const { asked, ...rest } = about;
-  assert.match(String(asked), /^\d{4}-\d\d-\d\dT/);
+  const { received, ...rest } = about;
+  assert.match(String(received), /^\d{4}-\d\d-\d\dT/);
   assert.deepEqual(rest, {
     container: "web",
     name: "\\027[2J",
