@@ -553,7 +553,17 @@ test("every file of the house says what it is, and stays small", () => {
 });
 
 test("the top level holds what the mission names, and nothing else", () => {
-  const allowed = ["cmd", "src", "test", "scripts", "package.json", "package-lock.json", "tsconfig.json", "Makefile"];
+  const allowed = [
+    "cmd",
+    "src",
+    "test",
+    "scripts",
+    "docs",
+    "package.json",
+    "package-lock.json",
+    "tsconfig.json",
+    "Makefile",
+  ];
   const documents = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md", "LICENSE"];
   const made = ["node_modules", "dist"];
   const others = readdirSync(".").filter(

@@ -11,7 +11,7 @@ import type { Pace } from "./pace.ts";
 import type { Tally } from "./tally.ts";
 import { takeRounds } from "./turns.ts";
 
-const ROW = "container name, A, asked by 100 containers in turn";
+const ROW = "container name, A, 100 containers in turn";
 const CONTAINERS = 100;
 const STARTED_AT_ONCE = 4;
 const NETWORK = "crowd";

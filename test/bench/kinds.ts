@@ -23,9 +23,9 @@ export const ROWS = {
   reverse: "container address, PTR",
   text: "container name, TXT: no such data",
   names: "container name of 10,000, A",
-  kept: "forwarded, kept",
-  gone: "forwarded, kept: no such name",
-  anew: "forwarded, asked anew",
+  kept: "forwarded, cache hit",
+  gone: "forwarded, cache hit: NXDOMAIN",
+  anew: "forwarded, cache miss",
   twoThreads: "the same, dnsperf with two threads",
 } as const;
 

@@ -1,4 +1,4 @@
-// make bench: every figure of README and ARCHITECTURE comes from here, side by side in one run. Words name the parts to
+// make bench: every figure in README and docs/ comes from here, side by side in one run. Words name the parts to
 // run; with --quick the data plane's are short, to see that everything works, and nothing is saved; with --json everything
 // is printed as JSON after the tables.
 

@@ -47,6 +47,8 @@ test("it installs, and brings what it says; nothing is started", async () => {
     "/usr/share/fish/vendor_completions.d/dns11.fish",
     "/usr/libexec/docker/cli-plugins/docker-dns",
     "/usr/share/doc/dns11/copyright",
+    "/usr/share/doc/dns11/README.md",
+    "/usr/share/doc/dns11/docs/install.md",
     SETTINGS,
   ]) {
     assert.ok(brought.includes(path), path);
