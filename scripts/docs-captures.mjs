@@ -154,10 +154,14 @@ function record(env) {
   const [scene, cast] = [join(work, "scene.sh"), join(work, "scene.cast")];
   writeFileSync(scene, SCENE);
   const size = ["--cols", String(COLUMNS), "--rows", String(ROWS)];
-  const { status } = spawnSync("asciinema", ["rec", "-q", "--overwrite", "-i", "4", ...size, "-c", `bash ${scene}`, cast], {
-    env,
-    stdio: ["ignore", "ignore", "inherit"],
-  });
+  const { status } = spawnSync(
+    "asciinema",
+    ["rec", "-q", "--overwrite", "-i", "4", ...size, "-c", `bash ${scene}`, cast],
+    {
+      env,
+      stdio: ["ignore", "ignore", "inherit"],
+    },
+  );
   if (status !== 0) throw new Error("asciinema did not record; is it installed?");
   must("termtosvg", ["render", cast, PICTURE, "-t", "window_frame", "-D", "4000", "-m", "400", "-M", "6000"]);
   console.log(`docs: ${PICTURE} written`);
