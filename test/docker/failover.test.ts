@@ -45,16 +45,16 @@ async function withServers(count: number, scenario: string): Promise<Case> {
 for (const how of ["silent", "closed"]) {
   test(`the first of two servers is ${how}: every name resolves, and soon few wait for it`, async (context) => {
     const scenario = `server 1: ${how}\nserver 2: ok`;
-    await using there = await withServers(2, scenario);
-    const report = await there.storm("dead.test", STORM.count, STORM.atOnce);
+    await using fixture = await withServers(2, scenario);
+    const report = await fixture.storm("dead.test", STORM.count, STORM.atOnce);
     context.diagnostic(`dns11: ${readableStorm(report)}`);
     assert.equal(failuresOf(report, "192.0.2.2"), "");
     let storms = 0;
     await waitFor("the first server to be asked no more than now and then", async () => {
-      await there.servers.forget();
-      const later = await there.storm(`later${(storms += 1)}.test`, STORM.atOnce, 20);
+      await fixture.servers.forget();
+      const later = await fixture.storm(`later${(storms += 1)}.test`, STORM.atOnce, 20);
       assert.equal(failuresOf(later, "192.0.2.2"), "");
-      const vain = (await there.servers.asked()).filter(({ server }) => server === 1);
+      const vain = (await fixture.servers.asked()).filter(({ server }) => server === 1);
       return vain.length < STORM.atOnce / 4 ? true : undefined;
     });
     await using _servers = await startScripted(left, scenario, { addresses: LOOPBACKS.slice(0, 2) });
@@ -64,32 +64,32 @@ for (const how of ["silent", "closed"]) {
 }
 
 test("one of three servers is alive and the others flap: no SERVFAIL, no silence", async (context) => {
-  await using there = await withServers(3, "flapping.scn");
-  const report = await storm(there.container, { suffix: "flap.test", load: FLAPPING });
+  await using fixture = await withServers(3, "flapping.scn");
+  const report = await storm(fixture.container, { suffix: "flap.test", load: FLAPPING });
   context.diagnostic(`dns11: ${readableStorm(report)}`);
   assert.equal(failuresOf(report, "192.0.2.3"), "");
   assert.equal(report.asked, (FLAPPING.perSecond * FLAPPING.forMs) / 1_000);
 });
 
 test("a server that comes back is asked again, when the other one dies", async () => {
-  await using there = await withServers(2, "server 1: silent\nserver 2: ok");
-  assert.equal(failuresOf(await there.storm("gone.test", 400, 50), "192.0.2.2"), "");
-  await there.servers.play("server 1: ok\nserver 2: silent");
-  const report = await there.storm("back.test", 400, 50);
+  await using fixture = await withServers(2, "server 1: silent\nserver 2: ok");
+  assert.equal(failuresOf(await fixture.storm("gone.test", 400, 50), "192.0.2.2"), "");
+  await fixture.servers.play("server 1: ok\nserver 2: silent");
+  const report = await fixture.storm("back.test", 400, 50);
   assert.equal(failuresOf(report, "192.0.2.1"), "", readableStorm(report));
 });
 
 test("a flood of forged replies is survived: the right one is fetched over TCP", async () => {
-  await using there = await withServers(1, "spoof 500");
-  assert.deepEqual(dataOf(await there.dig("flooded.test", "+time=5")), ["192.0.2.1"]);
-  const asked = await there.servers.askedFor("flooded.test");
+  await using fixture = await withServers(1, "spoof 500");
+  assert.deepEqual(dataOf(await fixture.dig("flooded.test", "+time=5")), ["192.0.2.1"]);
+  const asked = await fixture.servers.askedFor("flooded.test");
   assert.equal(asked.at(-1)?.transport, "tcp");
 });
 
 for (const how of ["wrong-id", "wrong-source", "wrong-question"]) {
   test(`a lie with ${how} is not believed, and the truth is found`, async () => {
-    await using there = await withServers(2, `server 1: ${how}\nserver 2: slow 500ms`);
-    const [address] = dataOf(await there.dig("lies.test", "+time=5"));
+    await using fixture = await withServers(2, `server 1: ${how}\nserver 2: slow 500ms`);
+    const [address] = dataOf(await fixture.dig("lies.test", "+time=5"));
     assert.ok(address === "192.0.2.1" || address === "192.0.2.2", `it was ${address}`);
   });
 }
@@ -104,35 +104,35 @@ for (const [how, address] of [
   ["formerr-to-edns", "192.0.2.1"],
 ] as const) {
   test(`the first server is ${how}: the right answer comes, whole and in time`, async () => {
-    await using there = await withServers(2, `server 1: ${how}\nserver 2: ok`);
-    const reply = await there.dig("first.test", "+time=5", "+ignore");
+    await using fixture = await withServers(2, `server 1: ${how}\nserver 2: ok`);
+    const reply = await fixture.dig("first.test", "+time=5", "+ignore");
     assert.deepEqual(dataOf(reply), [address]);
     assert.equal(reply.flags.has("tc"), false);
   });
 }
 
 test("an answer that comes too late goes to nobody else", async () => {
-  await using there = await withServers(1, "name late.test\nslow 2500ms\nname *\nok");
-  assert.equal((await there.dig("late.test", "+time=1")).timedOut, true);
+  await using fixture = await withServers(1, "name late.test\nslow 2500ms\nname *\nok");
+  assert.equal((await fixture.dig("late.test", "+time=1")).timedOut, true);
   for (let index = 0; index < 60; index++) {
-    assert.deepEqual(dataOf(await there.dig(`prompt${index}.test`)), ["192.0.2.1"]);
+    assert.deepEqual(dataOf(await fixture.dig(`prompt${index}.test`)), ["192.0.2.1"]);
     await pause(20);
   }
 });
 
 test("an oversized answer is whole for who takes it, and truncated for who does not", async () => {
-  await using there = await withServers(1, "oversized 60");
-  assert.equal((await there.dig("large.test", "+bufsize=1232")).answer.length, 60);
-  const small = await there.dig("small.test", "+noedns", "+ignore");
+  await using fixture = await withServers(1, "oversized 60");
+  assert.equal((await fixture.dig("large.test", "+bufsize=1232")).answer.length, 60);
+  const small = await fixture.dig("small.test", "+noedns", "+ignore");
   assert.deepEqual([small.flags.has("tc"), (small.size ?? 0) <= 512], [true, true]);
-  const again = await there.dig("small.test", "+noedns");
+  const again = await fixture.dig("small.test", "+noedns");
   assert.deepEqual([again.tcp, again.answer.length], [true, 60]);
 });
 
 test("all servers are dead, in whatever way: whoever asks hears so before giving up", async () => {
   const died = async (how: string): Promise<void> => {
-    await using there = await withServers(2, how);
-    const reply = await there.dig("nobody.test", "+time=20");
+    await using fixture = await withServers(2, how);
+    const reply = await fixture.dig("nobody.test", "+time=20");
     assert.equal(reply.status, "SERVFAIL", `${how}: ${reply.raw}`);
   };
   assert.ok(LIMITS.forwardWaitMs < CLIENT_MS);

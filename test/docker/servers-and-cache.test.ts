@@ -82,10 +82,10 @@ test("the host's servers are told once for all, each container's own for itself,
 
 test("a server that nobody is behind is down, since when and why, and up again when it answers", async () => {
   await using instance = await startDns11(engine);
-  await using there = await startCase(engine, instance, { scenario: "closed" });
-  const { name } = there.container;
+  await using fixture = await startCase(engine, instance, { scenario: "closed" });
+  const { name } = fixture.container;
   const began = Date.now();
-  await there.dig("x.test");
+  await fixture.dig("x.test");
   const down = await serverNamed(instance, LOOPBACKS[0], name);
   assert.equal(down.state, "down");
   assert.match(down.reason ?? "", /ECONNREFUSED/);
@@ -96,9 +96,9 @@ test("a server that nobody is behind is down, since when and why, and up again w
     (await command(instance, "upstreams")).stdout,
     new RegExp(`127\\.1\\.0\\.1 +"${name}" +down \\([^)]*ECONNREFUSED`),
   );
-  await there.servers.play("ok");
+  await fixture.servers.play("ok");
   const up = async (): Promise<true | undefined> => {
-    await there.dig("+time=5", "y.test");
+    await fixture.dig("+time=5", "y.test");
     return (await serverNamed(instance, LOOPBACKS[0], name)).state === "up" ? true : undefined;
   };
   await waitFor("the server to be up again", up);
@@ -107,9 +107,9 @@ test("a server that nobody is behind is down, since when and why, and up again w
 
 test("a server that takes no EDNS, and one that fails at everything, are told as such", async () => {
   await using instance = await startDns11(engine);
-  await using there = await startCase(engine, instance, { scenario: "formerr-to-edns" });
-  assert.equal((await there.dig("x.test")).status, "NOERROR");
-  assert.equal((await serverNamed(instance, LOOPBACKS[0], there.container.name)).edns, false);
+  await using fixture = await startCase(engine, instance, { scenario: "formerr-to-edns" });
+  assert.equal((await fixture.dig("x.test")).status, "NOERROR");
+  assert.equal((await serverNamed(instance, LOOPBACKS[0], fixture.container.name)).edns, false);
   await using failing = await startCase(engine, instance, { scenario: "servfail" });
   await failing.dig("x.test");
   const { counters } = await serverNamed(instance, LOOPBACKS[0], failing.container.name);
@@ -118,13 +118,13 @@ test("a server that takes no EDNS, and one that fails at everything, are told as
 
 test("what is kept is counted, by container, with the use that it was", async () => {
   await using instance = await startDns11(engine);
-  await using there = await startCase(engine, instance, { scenario: "count" });
-  for (const name of ["a.test", "b.test", "a.test", "a.test"]) await there.dig(name);
+  await using fixture = await startCase(engine, instance, { scenario: "count" });
+  for (const name of ["a.test", "b.test", "a.test", "a.test"]) await fixture.dig(name);
   const report = await (await clientOf(instance)).cache();
   const { isCaching, entries, hits, misses, evictions, bytes, bytesMax } = report;
   assert.deepEqual([isCaching, entries, hits, misses, evictions], [true, 2, 2, 2, 0]);
   assert.ok(bytes > 0 && bytes < bytesMax);
-  assert.deepEqual(report.containers, [{ container: there.container.name, entries: 2, bytes, hits: 2 }]);
+  assert.deepEqual(report.containers, [{ container: fixture.container.name, entries: 2, bytes, hits: 2 }]);
   const { stdout } = await command(instance, "cache", "stats");
   assert.match(stdout, /^2 entries, [\d.]+ KiB of 32768 KiB\n2 hits \(50 %\), 2 misses, 0 stale/);
 });
@@ -133,13 +133,13 @@ test("a stale answer, and one that had to make room, are counted as such", async
   const path = join(folder, "small.yaml");
   writeFileSync(path, "version: 1\ncache: {size: 64KiB}\n");
   await using instance = await startDns11(engine, { args: ["--config", path] });
-  await using there = await startCase(engine, instance, { scenario: "ttl 1\ncount" });
-  await there.storm("many.test", 500, 10);
+  await using fixture = await startCase(engine, instance, { scenario: "ttl 1\ncount" });
+  await fixture.storm("many.test", 500, 10);
   assert.ok((await (await clientOf(instance)).cache()).evictions > 0);
-  assert.equal((await there.dig("old.test")).status, "NOERROR");
-  await there.servers.play("servfail");
+  assert.equal((await fixture.dig("old.test")).status, "NOERROR");
+  await fixture.servers.play("servfail");
   const stale = async (): Promise<true | undefined> => {
-    await there.dig("old.test");
+    await fixture.dig("old.test");
     return (await (await clientOf(instance)).cache()).stale > 0 ? true : undefined;
   };
   await waitFor("an answer that is over", stale);
@@ -149,11 +149,11 @@ test("one name is forgotten with all its types and whoever said it, or everythin
   await using instance = await startDns11(engine);
   await using one = await startCase(engine, instance, { scenario: "ok" });
   await using two = await startCase(engine, instance, { scenario: "ok" });
-  for (const there of [one, two]) for (const type of ["A", "AAAA"]) await there.dig("Gone.test", type);
+  for (const fixture of [one, two]) for (const type of ["A", "AAAA"]) await fixture.dig("Gone.test", type);
   await one.dig("stays.test");
   const { replies, inFlight, name } = await (await clientOf(instance)).flushCache("gone.TEST");
   assert.deepEqual([replies, inFlight, name], [4, 0, "gone.TEST"]);
-  for (const there of [one, two]) await there.dig("gone.test");
+  for (const fixture of [one, two]) await fixture.dig("gone.test");
   await one.dig("stays.test");
   assert.deepEqual([await one.timesAsked("gone.test"), await two.timesAsked("gone.test")], [3, 3]);
   assert.equal(await one.timesAsked("stays.test"), 1);
@@ -170,17 +170,17 @@ test("one name is forgotten with all its types and whoever said it, or everythin
 for (const name of ["flying.test", undefined]) {
   test(`what is on its way when ${name ?? "everything"} is forgotten is answered, and not kept`, async () => {
     await using instance = await startDns11(engine);
-    await using there = await startCase(engine, instance, { scenario: "slow 2s count" });
+    await using fixture = await startCase(engine, instance, { scenario: "slow 2s count" });
     const client = await clientOf(instance);
-    const asked = there.dig("flying.test", "+time=5");
-    await waitFor("it to be asked", async () => ((await there.timesAsked("flying.test")) > 0 ? true : undefined));
+    const asked = fixture.dig("flying.test", "+time=5");
+    await waitFor("it to be asked", async () => ((await fixture.timesAsked("flying.test")) > 0 ? true : undefined));
     assert.equal((await client.flushCache(name)).inFlight, 1);
-    await there.servers.play("count");
+    await fixture.servers.play("count");
     // The servers began anew, so that the first answer may be told from the second by its being asked for at all.
     assert.equal((await asked).status, "NOERROR");
-    const times = await there.timesAsked("flying.test");
-    await there.dig("flying.test");
-    assert.equal(await there.timesAsked("flying.test"), times + 1);
+    const times = await fixture.timesAsked("flying.test");
+    await fixture.dig("flying.test");
+    assert.equal(await fixture.timesAsked("flying.test"), times + 1);
   });
 }
 

@@ -1,21 +1,20 @@
-// Owns the rows of the matrix: what a container asks, what its name servers do then (test/scenarios/matrix.scn), and what
-// Docker's resolver makes of it. The numbers are those of the research on Docker's resolver: B for its cases, R for its
-// rules.
+// The rows of the matrix: a container's query, what its nameservers do (test/scenarios/matrix.scn), and the reply of
+// Docker's resolver. The numbers are those of the research on Docker's resolver: B for its cases, R for its rules.
 
 import { FLAG, TYPE, opt, option, u16 } from "../differential/octets.ts";
 import { type Question, SLOW_WAIT_MS, WAIT_MS, query } from "../differential/question.ts";
 
 export type Row = {
   readonly question: Question;
-  // As summaryOf tells a reply.
+  // In the form of summaryOf.
   readonly reply: string;
-  // Servers in the order in which they are asked, "1 udp, 2 udp".
+  // The servers in the order in which they are queried, such as "1 udp, 2 udp".
   readonly asked: string;
   // Seconds that pass before the reply.
   readonly waitsS?: number;
-  // Docker has done so only since version 24, which brought the forwarding of today, or later.
+  // Docker behaves like this only since version 24, which introduced the current forwarding, or later.
   readonly isRecent?: boolean;
-  // Servers get what the client sent, octet by octet.
+  // The servers receive the client's message unchanged, octet by octet.
   readonly isVerbatim?: boolean;
 };
 
@@ -32,7 +31,7 @@ const SERVFAIL = "SERVFAIL qr rd";
 const FIRST = "NOERROR qr rd ra: 192.0.2.1";
 const SECOND = "NOERROR qr rd ra: 192.0.2.2";
 const THIRD = "NOERROR qr rd ra: 192.0.2.3";
-// Of the host's servers, which are the world's, as against those of the container.
+// From the host's server, not from a server of the container.
 const HOST = "NOERROR qr rd ra: 192.0.2.9";
 const NXDOMAIN = "NXDOMAIN qr rd ra";
 const NODATA = "NOERROR qr rd ra";
@@ -42,14 +41,14 @@ const TCP = { transport: "tcp" } as const;
 const RECENT = { isRecent: true } as const;
 
 export const ROWS: readonly Row[] = [
-  row("B22 the first answers", { name: "x.test", reply: FIRST, asked: "1 udp" }),
+  row("B22 the first server answers", { name: "x.test", reply: FIRST, asked: "1 udp" }),
   row("B22 over TCP", { name: "x.test", ...TCP, reply: FIRST, asked: "1 tcp" }),
-  row("R78 nothing is kept", { name: "x.test", reply: FIRST, asked: "1 udp" }),
-  row("R78 nor rotated", { name: "x.test", reply: FIRST, asked: "1 udp" }),
+  row("R78 replies are not cached", { name: "x.test", reply: FIRST, asked: "1 udp" }),
+  row("R78 servers are not rotated", { name: "x.test", reply: FIRST, asked: "1 udp" }),
   row("B23 SERVFAIL", { name: "x.servfail-first", reply: SECOND, asked: "1 udp, 2 udp" }),
   row("B23 REFUSED", { name: "x.refused-first", reply: SECOND, asked: "1 udp, 2 udp" }),
   row("B23 SERVFAIL over TCP", { name: "x.servfail-first", ...TCP, reply: SECOND, asked: "1 tcp, 2 tcp" }),
-  row("B23 the third", { name: "x.third-answers", reply: THIRD, asked: "1 udp, 2 udp, 3 udp" }),
+  row("B23 the third server answers", { name: "x.third-answers", reply: THIRD, asked: "1 udp, 2 udp, 3 udp" }),
   row("B24 NXDOMAIN", { name: "x.nxdomain-first", reply: `${NXDOMAIN}; SOA`, asked: "1 udp", ...RECENT }),
   row("B24 NXDOMAIN without SOA", { name: "x.bare-nxdomain-first", reply: NXDOMAIN, asked: "1 udp", ...RECENT }),
   row("B25 NOTIMP", { name: "x.notimp-first", reply: "NOTIMP qr rd ra", asked: "1 udp", ...RECENT }),
@@ -58,7 +57,7 @@ export const ROWS: readonly Row[] = [
   row("B26 NODATA without SOA", { name: "x.bare-nodata-first", reply: NODATA, asked: "1 udp" }),
   row("B27 three fail", { name: "x.three-fail", reply: SERVFAIL, asked: "1 udp, 2 udp, 3 udp", ...RECENT }),
   row("B27 over TCP", { name: "x.three-fail", ...TCP, reply: SERVFAIL, asked: "1 tcp, 2 tcp, 3 tcp", ...RECENT }),
-  row("R89 what they said is lost", {
+  row("R89 their replies are dropped", {
     name: "x.three-fail",
     records: [opt()],
     reply: SERVFAIL,
@@ -76,10 +75,10 @@ export const ROWS: readonly Row[] = [
     waitsS: 12,
     ...RECENT,
   }),
-  row("B30 nobody listens", { name: "x.test", from: "closed", reply: SERVFAIL, asked: "", ...RECENT }),
+  row("B30 no server listens", { name: "x.test", from: "closed", reply: SERVFAIL, asked: "", ...RECENT }),
   row("B30 over TCP", { name: "x.test", from: "closed", ...TCP, reply: SERVFAIL, asked: "", ...RECENT }),
   row("B31 truncated", { name: "x.truncated-first", reply: "NOERROR qr tc rd ra", asked: "1 udp" }),
-  row("B31 asked again over TCP", { name: "x.truncated-first", ...TCP, reply: FIRST, asked: "1 tcp" }),
+  row("B31 retried over TCP", { name: "x.truncated-first", ...TCP, reply: FIRST, asked: "1 tcp" }),
   row("B32 oversized", { name: "x.oversized-first", reply: SIXTY, asked: "1 udp", ...RECENT }),
   row("R91 oversized for EDNS of 512", {
     name: "x.oversized-first",
@@ -124,8 +123,8 @@ export const ROWS: readonly Row[] = [
       asked: `1 ${transport}`,
     }),
   ]),
-  row("B37 nobody but itself", { name: "x.test", from: "itself", reply: SERVFAIL, asked: "", ...RECENT }),
-  row("B37 itself and another", { name: "x.test", from: "itselfToo", reply: FIRST, asked: "1 udp", ...RECENT }),
+  row("B37 only itself", { name: "x.test", from: "itself", reply: SERVFAIL, asked: "", ...RECENT }),
+  row("B37 itself and another server", { name: "x.test", from: "itselfToo", reply: FIRST, asked: "1 udp", ...RECENT }),
   row("B38 ndots: one label", { name: "single", from: "ndots0", reply: NODATA, asked: "" }),
   row("B38 ndots: one label, AAAA", { name: "single", type: TYPE.AAAA, from: "ndots0", reply: NODATA, asked: "" }),
   row("B38 ndots: one label, TXT", {
@@ -157,7 +156,7 @@ export const ROWS: readonly Row[] = [
   }),
 ];
 
-// What a container on an internal network hears when it is on another one, too (B42).
+// The replies of a container on an internal network while it is on another network, too (B42).
 export const CONNECTED: Row = row("B42 internal and not", {
   name: "x9.ok.test",
   from: "dark",
