@@ -57,7 +57,15 @@ async function doctor(instance: Dns11 | undefined, ...args: string[]): Promise<R
 }
 
 async function doctorOf(target: Engine, stateDir: string, ...args: string[]): Promise<Result> {
-  const { code, stdout, stderr } = await dns11(["doctor", "--json", "-H", target.host, "--state-dir", stateDir, ...args]);
+  const { code, stdout, stderr } = await dns11([
+    "doctor",
+    "--json",
+    "-H",
+    target.host,
+    "--state-dir",
+    stateDir,
+    ...args,
+  ]);
   assert.equal(stderr, "");
   const diagnosis = JSON.parse(stdout) as Diagnosis;
   return { ...diagnosis, code, of: (name, checkCode) => findingsOf(reportOf(diagnosis, name), checkCode) };
@@ -210,7 +218,13 @@ test("faults in a container's configuration are found: resolv.conf, servers, sea
   assertFinding(result, "bridged", "upstream", "problem", /^10\.88\.0\.250: udp/);
   assertFinding(result, "bridged", "upstream", "ok", /^10\.53\.0\.1: udp NXDOMAIN/);
   assertFinding(result, "inside", "upstream", "ok", /^none: .*all its networks are internal$/);
-  assertFinding(result, "hosted", "attachment", "ok", /not served by dns11 \(host-network\): it uses the host's network/);
+  assertFinding(
+    result,
+    "hosted",
+    "attachment",
+    "ok",
+    /not served by dns11 \(host-network\): it uses the host's network/,
+  );
   assert.deepEqual(reportOf(result, "hosted").findings.length, 1, "the host's namespace is checked with the machine");
 });
 
@@ -264,9 +278,21 @@ test("faults in a namespace are found: lo, rules of both backends, firewalls, po
   assertFinding(result, "flushed", "docker-rules", "problem", /^none: another program .* flushed them/);
   assertFinding(result, "flushed", "answers", "problem", /refused/);
   assertFinding(result, "walled", "foreign-rules", "problem", /chain "in" of table inet "wall" .* drops packets/);
-  assertFinding(result, "older", "foreign-rules", "problem", /chain "OUTPUT" of iptables-legacy table mangle drops packets/);
+  assertFinding(
+    result,
+    "older",
+    "foreign-rules",
+    "problem",
+    /chain "OUTPUT" of iptables-legacy table mangle drops packets/,
+  );
   assertFinding(result, "older", "answers", "problem", /a rule drops the packet \(EPERM\)/);
-  assertFinding(result, "redirected", "foreign-rules", "problem", /chain "out" of table ip "vpn" .*translates addresses before/);
+  assertFinding(
+    result,
+    "redirected",
+    "foreign-rules",
+    "problem",
+    /chain "out" of table ip "vpn" .*translates addresses before/,
+  );
   assertFinding(
     result,
     "left",
@@ -408,7 +434,13 @@ test("a dns11 that hangs and one that was killed are found, and --fix removes wh
     instance.kill("SIGSTOP");
     const hung = await doctor(instance);
     assert.equal(hung.code, 1);
-    assertFinding(hung, "Docker host", "dns11", "problem", /holds the lock .* but does not respond.*no response in time/);
+    assertFinding(
+      hung,
+      "Docker host",
+      "dns11",
+      "problem",
+      /holds the lock .* but does not respond.*no response in time/,
+    );
     instance.kill("SIGCONT");
     instance.kill("SIGKILL");
     await instance.exited;

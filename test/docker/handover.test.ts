@@ -108,7 +108,9 @@ test("SIGKILL hands back: once Docker answers, no query is lost any more", async
   });
   assertServed(results, handedBackMs);
   const [fresh, reused] = [results.fresh, results.reused].map((ends) => failuresAfter(ends, 0).length);
-  context.diagnostic(`SIGKILL under ${PER_SECOND} queries/s: ${fresh} queries of new sockets and ${reused} of a reused socket lost in total`);
+  context.diagnostic(
+    `SIGKILL under ${PER_SECOND} queries/s: ${fresh} queries of new sockets and ${reused} of a reused socket lost in total`,
+  );
   assert.deepEqual(dataOf(await dig(client, "web")), [web.address("n1")]);
 });
 
