@@ -85,7 +85,7 @@ for (const suite of SUITES) {
     test("a lease on a resolv.conf blocks no other container, and the file is read when the lease is gone", async () => {
       const { engine } = fixture;
       const node = await insideNode(engine);
-      const options = { name: "lessee", networks: ["n1"], args: [...NO_RIGHTS, ...node.args] };
+      const options = { name: "lessee", networks: ["n1"], args: [...UNPRIVILEGED, ...node.args] };
       await using lessee = await runContainer(engine, options);
       const script = `echo $$ >/tmp/pid; exec ${node.command("support/asking/lease-main.js").join(" ")} /etc/resolv.conf >/tmp/lease`;
       await engine.docker("exec", "--detach", "lessee", "sh", "-c", script);
@@ -113,7 +113,7 @@ for (const suite of SUITES) {
       const { engine } = fixture;
       const pipe = join(engine.folder, "pipe");
       await check("mkfifo", [pipe]);
-      const args = [...NO_RIGHTS, `--volume=${pipe}:/etc/resolv.conf`];
+      const args = [...UNPRIVILEGED, `--volume=${pipe}:/etc/resolv.conf`];
       await using _ = await runContainer(engine, { name: "piper", networks: ["n1"], args });
       await using instance = await startDns11(engine);
       await assertServes(instance, client, web);
