@@ -88,8 +88,8 @@ test("with an abstract socket, and without an engine, the start timeout is exten
   await new Promise<void>((resolve) => silentServer.listen(socket, resolve));
   try {
     await using dns11 = new Dns11(`unix://${socket}`, { env: { NOTIFY_SOCKET: supervisor.name } });
-    const message = await supervisor.said("STATUS", /^Starting: waiting for the engine/);
-    assert.ok(Number(message["EXTEND_TIMEOUT_USEC"]) >= 10_000_000);
+    const status = await supervisor.said("STATUS", /^Starting: waiting for the engine/);
+    assert.ok(Number(status["EXTEND_TIMEOUT_USEC"]) >= 10_000_000);
     dns11.kill("SIGTERM");
     assert.equal(await dns11.exited, 0);
     assert.equal(supervisor.messages.filter((message) => "READY" in message).length, 0);

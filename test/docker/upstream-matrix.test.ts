@@ -151,7 +151,7 @@ function unexpected(row: Row, results: readonly QuestionResult[], received: Ques
     const isVerbatim = sent.every(({ message }) => message.slice(4) === messages[0]?.toString("hex").slice(4));
     return [
       ...(reply === row.reply ? [] : [`${label}: ${resolver} replies "${reply}" instead of "${row.reply}"`]),
-      ...(order === row.asked ? [] : [`${label}: ${resolver} queries "${order}" instead of "${row.asked}"`]),
+      ...(order === row.queried ? [] : [`${label}: ${resolver} queries "${order}" instead of "${row.queried}"`]),
       ...(isInTime ? [] : [`${label}: ${resolver} answers after ${elapsedMs} ms instead of ${waitsS} s`]),
       ...(row.isVerbatim === true && !isVerbatim ? [`${label}: ${resolver} changes the client's message`] : []),
     ];
