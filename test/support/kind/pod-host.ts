@@ -12,8 +12,9 @@ export interface PodHost {
 }
 
 /** From the machine, for inside a container the settings may be read-only. */
-export async function setSysctl(netnsPath: string, key: string, value: number): Promise<void> {
-  await checkIn(netnsPath, "sysctl", ["-qw", `${key}=${value}`]);
+export async function setSysctls(netnsPath: string, settings: Readonly<Record<string, number>>): Promise<void> {
+  const assignments = Object.entries(settings).map(([key, value]) => `${key}=${value}`);
+  await checkIn(netnsPath, "sysctl", ["-qw", ...assignments]);
 }
 
 /**
@@ -21,8 +22,7 @@ export async function setSysctl(netnsPath: string, key: string, value: number): 
  * test that counts refusals needs each of them.
  */
 export async function tellEveryRefusal(netnsPath: string): Promise<void> {
-  await setSysctl(netnsPath, "net.ipv4.icmp_ratelimit", 0);
-  await setSysctl(netnsPath, "net.ipv6.icmp.ratelimit", 0);
+  await setSysctls(netnsPath, { "net.ipv4.icmp_ratelimit": 0, "net.ipv6.icmp.ratelimit": 0 });
 }
 
 /** A program of the machine in the namespace, with the machine's own files. */

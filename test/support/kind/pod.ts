@@ -4,7 +4,7 @@
  */
 import { type CommandOptions, type CommandResult, run } from "../program/command.ts";
 import { inNetns, Netns, type NetworkPlace } from "../rig/netns.ts";
-import { checkIn, type PodHost, setSysctl, tellEveryRefusal } from "./pod-host.ts";
+import { checkIn, type PodHost, setSysctls, tellEveryRefusal } from "./pod-host.ts";
 import { waitFor } from "../rig/wait.ts";
 
 export interface PodOptions {
@@ -134,7 +134,7 @@ async function prepareNode(
     settings["net.bridge.bridge-nf-call-iptables"] = bridgeNfCall;
     settings["net.bridge.bridge-nf-call-ip6tables"] = bridgeNfCall;
   }
-  for (const [key, value] of Object.entries(settings)) await setSysctl(netnsPath, key, value);
+  await setSysctls(netnsPath, settings);
   await tellEveryRefusal(netnsPath);
   const programs = (["iptables", "ip6tables"] as const).slice(
     family === "ipv6" ? 1 : 0,

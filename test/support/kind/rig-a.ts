@@ -13,7 +13,7 @@ import { type DockerRules, writeDockerRules } from "../engine/docker-rules.ts";
 import { kindCommand } from "./kind-entrypoint.ts";
 import { netnsPathOf } from "../rig/leftovers.ts";
 import { inNetns, makeNetns, Netns, type NetworkPlace, uniqueName } from "../rig/netns.ts";
-import { checkIn, type PodHost, setSysctl, tellEveryRefusal } from "./pod-host.ts";
+import { checkIn, type PodHost, setSysctls, tellEveryRefusal } from "./pod-host.ts";
 import { hold, letGo, removeHeld } from "../rig/reaper.ts";
 import { type RealServer, startDnsmasq } from "../servers/real-server.ts";
 import { inTime } from "../rig/wait.ts";
@@ -167,7 +167,7 @@ export class RigNode implements AsyncDisposable, NetworkPlace, PodHost {
   }
 
   async setSysctl(key: string, value: number): Promise<void> {
-    await setSysctl(this.netnsPath, key, value);
+    await setSysctls(this.netnsPath, { [key]: value });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -197,7 +197,7 @@ async function joinNetwork(host: Netns, node: RigNode, peer: Netns): Promise<voi
       `link set port${index} up`,
     ]),
   ]);
-  await setSysctl(host.netnsPath, "net.ipv4.ip_forward", 1);
+  await setSysctls(host.netnsPath, { "net.ipv4.ip_forward": 1 });
   await tellEveryRefusal(host.netnsPath);
   for (const [path, address] of [
     [node.netnsPath, RIG_A.node],
