@@ -179,7 +179,7 @@ for (const suite of ["trixie", "forky"] as const satisfies readonly Suite[]) {
       await modern.onHost(`echo nameserver ${A} > ${FILE}~; mv ${FILE}~ ${FILE}`);
       await modern.waitFor(A);
       assert.equal(await modern.serverOf(started), A, "a container whose list was B when it started");
-      assert.equal(await modern.serverOf(own), B, "a container with a list of its own");
+      assert.equal(await modern.serverOf(own), B, "a container with its own servers");
     }
     await using strict = await startDns11(modern.engine, { args: ["--strict"] });
     await modern.onHost(`echo nameserver ${B} > ${FILE}`);

@@ -111,7 +111,7 @@ test("a predecessor with another protocol version is stopped, hands back, and th
   // A keeper of a later version: it sends the PID of its main process, and understands no message.
   const listener = listenAt(path);
   await using second = successorOf(first);
-  const channel = await waitFor("the successor to come", () => acceptAt(listener), { timeoutMs: 30_000 });
+  const channel = await waitFor("the successor to connect", () => acceptAt(listener), { timeoutMs: 30_000 });
   channel.send(Buffer.from(JSON.stringify({ is: "hello", version: 99, keeper: 1, main: first.pid })));
   assert.equal(await first.ended(), 0, "it was stopped by a signal");
   for (let packet = channel.receive(); packet !== "end"; packet = channel.receive()) {
