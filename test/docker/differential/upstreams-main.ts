@@ -1,5 +1,5 @@
-// Owns the process of the world's name servers: one at each address it is given, by UDP and TCP, all of them told apart
-// by their place in the list. What they say stands in world-answer.ts. It ends with the pipe to the test.
+// The process of the upstream servers: one at each given address, over UDP and TCP, identified by its index in the list.
+// Their replies are in upstream-replies.ts. It exits when the pipe from the test closes.
 
 import { createSocket } from "node:dgram";
 import { createServer, isIPv6, type Socket } from "node:net";
@@ -7,22 +7,22 @@ import { createInterface } from "node:readline";
 
 import { onEachMessage } from "../../support/rig/framed.ts";
 import { readQuestion, type Transport } from "../../support/servers/upstream-question.ts";
-import { worldReply } from "./world-answer.ts";
-import type { WorldLine } from "./world.ts";
+import { upstreamReplies } from "./upstream-replies.ts";
+import type { UpstreamsLine } from "./upstreams.ts";
 
 const PORT = 53;
 
-function tell(line: WorldLine): void {
+function print(line: UpstreamsLine): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }
 
 type Send = (reply: Buffer) => void;
 
 function handle(message: Buffer, transport: Transport, server: number, send: Send): void {
-  tell({ server, transport, message: message.toString("hex") });
+  print({ server, transport, message: message.toString("hex") });
   const question = readQuestion(message, transport, "");
   if (question === undefined) return;
-  const { replies, delayMs } = worldReply(question, server);
+  const { replies, delayMs } = upstreamReplies(question, server);
   if (delayMs === 0) for (const reply of replies) send(reply);
   else setTimeout(() => replies.map(send), delayMs);
 }
@@ -52,7 +52,7 @@ function serveConnection(connection: Socket, server: number): void {
   });
 }
 
-// An empty reply stands for the end of the connection.
+// An empty reply closes the connection.
 function sendFramed(connection: Socket, reply: Buffer): void {
   if (!connection.writable) return;
   if (reply.length === 0) {
@@ -66,9 +66,9 @@ function sendFramed(connection: Socket, reply: Buffer): void {
 
 const addresses = process.argv.slice(2);
 await Promise.all(addresses.flatMap((address, server) => [serveUdp(address, server), serveTcp(address, server)]));
-tell("ready");
+print("ready");
 for await (const _ of createInterface({ input: process.stdin })) {
-  // After the sockets had their turn: a datagram that came before this line is told before it.
-  setImmediate(() => tell("told"));
+  // After the sockets had their turn: a datagram that arrived before this line is printed before it.
+  setImmediate(() => print("flushed"));
 }
 process.exit(0);

@@ -1,6 +1,5 @@
 /**
- * dns11 where it is used in tests of others: inside docker-in-docker, outside of it, both at once; and as a container
- * that shares the host's PIDs.
+ * Docker in Docker: dns11 inside, outside, and both at once; and dns11 in a container with the host's PID namespace.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -43,7 +42,7 @@ after(async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-/** dns11 as a process inside `place`, asked by its own status command there. */
+/** Starts dns11 inside a container, and waits until its own status command there reports it ready. */
 async function startInside(container: Container, args: readonly string[]): Promise<Status> {
   await container.host.dockerCommand(["exec", "--detach", container.id, "node", PROGRAM, "run", ...args]);
   return await waitFor("the dns11 inside to be ready", async () => {
@@ -64,13 +63,17 @@ async function assertInner(ttl: number): Promise<void> {
   const reply = await dig(innerClient, "web");
   assert.deepEqual(dataOf(reply), [innerWeb.address("inside")]);
   assert.equal(reply.answer[0]?.ttl, ttl);
-  // Dotted: the outer container has ndots:0, so the inner Docker completes dotless names by itself.
+  // Dotted: the outer container has ndots:0, so the inner Docker does not forward names without a dot.
   const named = await dig(innerClient, "outer.outside");
-  assert.deepEqual(dataOf(named), [outer.address("outside")], "an outer name, through both");
-  assert.deepEqual(dataOf(await dig(innerClient, "a.ok.test")), ["192.0.2.1"], "the world, through both");
+  assert.deepEqual(dataOf(named), [outer.address("outside")], "an outer name, through both resolvers");
+  assert.deepEqual(
+    dataOf(await dig(innerClient, "a.ok.test")),
+    ["192.0.2.1"],
+    "an upstream name, through both resolvers",
+  );
 }
 
-test("inside docker-in-docker, dns11 serves the inner containers; outer names and the world go on through", async () => {
+test("inside docker-in-docker, dns11 serves the inner containers; outer and upstream names still resolve", async () => {
   await assertInner(DOCKERS_TTL);
   const status = await startInside(inner.container, []);
   assert.deepEqual(
@@ -82,7 +85,7 @@ test("inside docker-in-docker, dns11 serves the inner containers; outer names an
   await assertInner(DOCKERS_TTL);
 });
 
-test("inside and outside at once, each serves its own, and neither disturbs the other", async () => {
+test("an inner and an outer instance each serve their own containers without conflict", async () => {
   await using outside: Dns11 = await startDns11(engine);
   assert.deepEqual(
     (await outside.status()).containers.map(({ name, state }) => `${name} ${state}`),
@@ -98,7 +101,7 @@ test("inside and outside at once, each serves its own, and neither disturbs the 
   await stopInside(inner.container, status);
 });
 
-test("as a container with the host's PIDs and network, dns11 serves the engine that runs it", async () => {
+test("in a container with the host's PID namespace and network, dns11 serves the engine that runs it", async () => {
   const node = ["/usr", "/etc/alternatives", "/etc/ld.so.cache", ROOT].map((path) => `--volume=${path}:${path}:ro`);
   const capabilities = ["SYS_ADMIN", "NET_ADMIN", "SYS_PTRACE"].map((name) => `--cap-add=${name}`);
   const unconfined = ["--security-opt=seccomp=unconfined", "--security-opt=apparmor=unconfined"];

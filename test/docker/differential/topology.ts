@@ -1,13 +1,13 @@
-// Owns the cast: every network and container that both resolvers are asked about, whatever Docker lets a user call or
-// connect, the sensible and the odd.
+// The topology of the differential test: every network and container, with common and with odd names, aliases and links,
+// as far as Docker accepts them.
 
 import type { ContainerOptions } from "../../support/engine/container.ts";
 
-// The addresses of the world's servers, in the order in which every host file and most lists name them.
+// The addresses of the upstream servers, in the order in which every resolv.conf and most lists name them.
 export const SERVERS = ["10.53.0.1", "10.53.0.2", "10.53.0.3", "10.53.0.4", "fd53::1"] as const;
-// There is a host, but nobody listens.
+// The host exists, but nothing listens there.
 export const CLOSED_SERVER = "10.53.0.9";
-// The way there leads nowhere.
+// Unreachable: packets to it are lost.
 export const LOST_SERVER = "192.0.2.53";
 
 export const NETWORKS = {
@@ -97,7 +97,7 @@ const LINKS = [
   "shared:many",
 ];
 
-// In the order in which they start; those of one list start together.
+// In start order; the containers of one stage start together.
 export const STAGES: readonly Readonly<Record<string, ContainerOptions>>[] = [
   {
     alpha: { name: "alpha", hostname: "hostA", networks: [{ name: net1, aliases: ["Al1", "shared", ...ODD_ALIASES] }] },
@@ -161,7 +161,7 @@ export const STAGES: readonly Readonly<Record<string, ContainerOptions>>[] = [
   },
 ];
 
-// Many containers of one name, for answers that do not fit.
+// Many containers with the same alias, for answers that do not fit into a reply.
 function crowd(): Record<string, ContainerOptions> {
   const aliases = ["crowd", CROWD_LONG_ALIAS];
   return Object.fromEntries(

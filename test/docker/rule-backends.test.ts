@@ -1,6 +1,6 @@
 /**
- * The lower tiers of the rules beside a real engine: they serve as the first one does, come back when they are flushed, go
- * with SIGTERM, and stay after SIGKILL until somebody cleans up or dns11 begins anew.
+ * The other rule backends with a real engine: they serve as nft-owner does, are repaired when they are flushed, removed at
+ * SIGTERM, and stay after SIGKILL until a cleanup or the next start of dns11.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -15,10 +15,10 @@ import { startPair } from "../support/engine/pair.ts";
 import { outcomesOf, QueryLoop } from "../support/asking/query-loop.ts";
 import { inTime, pause, waitFor } from "../support/rig/wait.ts";
 
-/** A client asks so long before and after what happens. */
-const LONGER_MS = 500;
-const LOWER = ["nft", "iptables-legacy"] as const;
-/** What only Docker's resolver and only dns11 say of how long a name may be remembered. */
+/** How long the clients run before and after the event. */
+const MARGIN_MS = 500;
+const BACKENDS = ["nft", "iptables-legacy"] as const;
+/** The TTLs tell which resolver answered. */
 const DOCKERS_TTL = 600;
 const OUR_TTL = 5;
 const OURS = /dns11|DNS11/;
@@ -44,8 +44,8 @@ async function rules(): Promise<string> {
   return outputs.map(({ stdout }) => stdout).join("\n");
 }
 
-async function serve(tier: RuleBackend, options: { readonly stateDir?: string } = {}): Promise<Dns11> {
-  return await startDns11(engine, { ...options, args: ["--rule-backend", tier, "--keeper", "off"] });
+async function serve(backend: RuleBackend, options: { readonly stateDir?: string } = {}): Promise<Dns11> {
+  return await startDns11(engine, { ...options, args: ["--rule-backend", backend, "--keeper", "off"] });
 }
 
 async function cleanup(instance: Dns11): Promise<string> {
@@ -59,19 +59,21 @@ async function kill(instance: Dns11): Promise<void> {
   await inTime(instance.exited, "the end of dns11");
 }
 
-/** Nobody listens where the rules lead; by UDP nobody even says so, because the refusal is of no zone of ours. */
+/** The rules redirect to a closed port. Over UDP not even the ICMP error arrives, because it is not in our conntrack zone. */
 async function assertUnanswered(): Promise<void> {
-  const replies = await Promise.all(["+notcp", "+tcp"].map(async (way) => await dig(client, "web", way, "+time=1")));
+  const replies = await Promise.all(
+    ["+notcp", "+tcp"].map(async (transport) => await dig(client, "web", transport, "+time=1")),
+  );
   for (const { status, raw } of replies) assert.equal(status, "", raw);
   assert.match(replies[0]?.raw ?? "", /timed out/);
 }
 
-for (const tier of LOWER) {
-  test(`${tier}: names resolve, it is said what a kill would leave, and SIGTERM leaves nothing`, async () => {
-    await using instance = await serve(tier);
-    assert.equal((await instance.status()).ruleBackend, tier);
+for (const backend of BACKENDS) {
+  test(`${backend}: names resolve, a warning says that rules outlive a kill, and SIGTERM leaves no rules`, async () => {
+    await using instance = await serve(backend);
+    assert.equal((await instance.status()).ruleBackend, backend);
     const shown = await dns11(["status", "-H", engine.host, "--state-dir", instance.stateDir]);
-    assert.match(shown.stdout, new RegExp(`rule backend: ${tier} \\(rules stay if dns11 is killed`));
+    assert.match(shown.stdout, new RegExp(`rule backend: ${backend} \\(rules stay if dns11 is killed`));
     assert.match(instance.log, /stay when dns11 is killed or hangs/);
     await assertAnswered(OUR_TTL);
     assert.match(await rules(), OURS);
@@ -80,9 +82,10 @@ for (const tier of LOWER) {
     await assertAnswered(DOCKERS_TTL);
   });
 
-  test(`${tier}: rules that somebody flushes are put back`, async () => {
-    await using instance = await serve(tier);
-    const flush = tier === "nft" ? ["nft", "delete", "table", "ip", "dns11"] : ["iptables-legacy", "-t", "nat", "-F"];
+  test(`${backend}: flushed rules are installed again`, async () => {
+    await using instance = await serve(backend);
+    const flush =
+      backend === "nft" ? ["nft", "delete", "table", "ip", "dns11"] : ["iptables-legacy", "-t", "nat", "-F"];
     const [command = "", ...args] = flush;
     await client.enter(command, args);
     const ours = async (): Promise<DigReply | undefined> => {
@@ -95,41 +98,41 @@ for (const tier of LOWER) {
     assert.doesNotMatch(await rules(), OURS);
   });
 
-  test(`${tier}: taking over and SIGTERM lose no query`, async () => {
+  test(`${backend}: attaching and SIGTERM lose no query`, async () => {
     await using fresh = await QueryLoop.start(client, { name: "web", perSecond: 1_000 });
-    await using kept = await QueryLoop.start(client, { name: "web", perSecond: 100, sourcePort: "any" });
-    await pause(LONGER_MS);
-    // Before and after this Docker's resolver answers alone, and what it loses on a busy machine is its own.
+    await using reused = await QueryLoop.start(client, { name: "web", perSecond: 100, sourcePort: "any" });
+    await pause(MARGIN_MS);
+    // Outside of this time only Docker's resolver answers; its losses on a busy machine do not count.
     const sinceMs = Date.now();
-    await using instance = await serve(tier);
-    await waitFor("queries to come to dns11", async () => {
+    await using instance = await serve(backend);
+    await waitFor("queries to reach dns11", async () => {
       const counters = (await instance.container("client"))?.counters;
       return (counters?.["local"] ?? 0) > 100 ? true : undefined;
     });
     assert.equal(await instance.stop(), 0);
     const untilMs = Date.now();
-    await pause(LONGER_MS);
-    for (const asking of [fresh, kept]) {
-      const during = (await asking.stop()).filter(({ atMs }) => atMs >= sinceMs && atMs <= untilMs);
+    await pause(MARGIN_MS);
+    for (const loop of [fresh, reused]) {
+      const during = (await loop.stop()).filter(({ atMs }) => atMs >= sinceMs && atMs <= untilMs);
       assert.deepEqual(Object.keys(outcomesOf(during)), ["NOERROR"], instance.log);
     }
   });
 
-  test(`${tier}: after SIGKILL nobody is answered until cleanup, which says what it removed`, async () => {
-    await using instance = await serve(tier);
+  test(`${backend}: after SIGKILL queries fail until cleanup, which prints what it removed`, async () => {
+    await using instance = await serve(backend);
     await kill(instance);
     assert.match(await rules(), OURS);
     await assertUnanswered();
-    const title = tier === "nft" ? 'table ip "dns11"' : "chains DNS11-* of iptables-legacy";
-    const said = await cleanup(instance);
-    for (const name of ["client", "web"]) assert.ok(said.includes(`${name}: removed orphaned ${title}\n`), said);
+    const title = backend === "nft" ? 'table ip "dns11"' : "chains DNS11-* of iptables-legacy";
+    const output = await cleanup(instance);
+    for (const name of ["client", "web"]) assert.ok(output.includes(`${name}: removed orphaned ${title}\n`), output);
     assert.doesNotMatch(await rules(), OURS);
     await assertAnswered(DOCKERS_TTL);
   });
 
-  test(`${tier}: an instance that begins after SIGKILL takes over, of this tier and of the best one`, async () => {
-    for (const next of [tier, "nft-owner"] as const) {
-      await using first = await serve(tier);
+  test(`${backend}: an instance that starts after SIGKILL takes over, with this backend and with nft-owner`, async () => {
+    for (const next of [backend, "nft-owner"] as const) {
+      await using first = await serve(backend);
       await kill(first);
       await using second = await serve(next, { stateDir: first.stateDir });
       assert.equal((await second.status()).ruleBackend, next);
@@ -140,9 +143,9 @@ for (const tier of LOWER) {
     }
   });
 
-  test(`${tier}: rules of an instance that runs are neither taken over nor cleaned up`, async () => {
-    await using first = await serve(tier);
-    await using second = await serve(tier);
+  test(`${backend}: rules of a running instance are neither taken over nor cleaned up`, async () => {
+    await using first = await serve(backend);
+    await using second = await serve(backend);
     const refused = await second.container("client");
     assert.equal(refused?.code, "OWNED_ELSEWHERE", JSON.stringify(refused));
     assert.equal(await second.stop(), 0);
@@ -153,15 +156,15 @@ for (const tier of LOWER) {
   });
 }
 
-/** In front of the program: a file of the machine's that is empty for it. */
+/** A command prefix with a mount namespace in which a file is empty. */
 function without(path: string): string[] {
   return ["unshare", "-m", "sh", "-c", `mount --bind /dev/null ${path} && exec "$@"`, "sh"];
 }
 
-test("nft with a keeper: after SIGKILL Docker's resolver answers, and nothing is left", async () => {
+test("nft with a keeper: after SIGKILL Docker's resolver answers, and no rules are left", async () => {
   await using instance = await startDns11(engine, { args: ["--rule-backend", "nft"] });
   assert.equal((await instance.status()).ruleBackend, "nft");
-  await waitFor("the keeper to hold both", async () => {
+  await waitFor("the keeper to watch both namespaces", async () => {
     const { keeper } = await instance.status();
     return keeper.state === "watching" && keeper.namespaces === 2 ? true : undefined;
   });
@@ -172,14 +175,14 @@ test("nft with a keeper: after SIGKILL Docker's resolver answers, and nothing is
   await assertAnswered(DOCKERS_TTL);
 });
 
-test("iptables-legacy has no keeper, and it is said what a kill would leave", async () => {
+test("iptables-legacy has no keeper, and a warning says that rules outlive a kill", async () => {
   await using instance = await startDns11(engine, { args: ["--rule-backend", "iptables-legacy"] });
   assert.equal((await instance.status()).keeper.state, "off");
   assert.match(instance.log, /stay when dns11 is killed or hangs/);
   assert.equal(await instance.stop(), 0);
 });
 
-test("a tier that is wished for and not possible ends the run, and it is said why and what is needed", async () => {
+test("a requested backend that is not available ends dns11, with the reason and the requirements", async () => {
   await using instance = new Dns11(engine.host, {
     args: ["--rule-backend", "iptables-legacy"],
     prefix: without("/usr/sbin/xtables-legacy-multi"),
@@ -190,14 +193,14 @@ test("a tier that is wished for and not possible ends the run, and it is said wh
   await assertAnswered(DOCKERS_TTL);
 });
 
-test("without the target CT iptables-legacy serves without zones, and says so", async () => {
+test("without the CT target, iptables-legacy serves without conntrack zones and logs that", async () => {
   const { stdout } = await engine.enter("find", ["/usr/lib", "-name", "libxt_CT.so"]);
   await using instance = await startDns11(engine, {
     args: ["--rule-backend", "iptables-legacy"],
     prefix: without(stdout.trim()),
   });
-  assert.match(instance.log, /without connection tracking zones/);
-  // A port that somebody asked from in the last half minute is Docker's as long as the kernel remembers that, also for the
+  assert.match(instance.log, /conntrack zones are not supported/);
+  // A source port that was used in the last 30 s stays with Docker's resolver while its conntrack entry exists, also for the
   // probe of the first attachment.
   await instance.waitFor("client", "attached");
   await client.enter("conntrack", ["-F"]);

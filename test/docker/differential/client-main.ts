@@ -1,28 +1,28 @@
-// Owns the process that asks from inside a container's network namespace. A line is one question to one resolver, as
-// JSON on its input; another one on its output says what came of it.
+// The process that sends queries from inside a container's network namespace. Each line of its input is one question to
+// one resolver, as JSON; a line of its output has the outcome.
 
 import { createSocket } from "node:dgram";
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
 
-import type { Ask, Outcome } from "./asker.ts";
+import type { QueryRequest, Outcome } from "./client.ts";
 
 const RESOLVER = "127.0.0.11";
-// Long enough for the octets before it to be a packet of their own.
+// Long enough for the octets before it to be sent as a separate packet.
 const BETWEEN_CHUNKS_MS = 20;
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const ask = JSON.parse(line) as Ask;
+  const request = JSON.parse(line) as QueryRequest;
   const startMs = performance.now();
-  (ask.transport === "udp" ? askUdp : askTcp)(ask, (outcome) => {
+  (request.transport === "udp" ? queryUdp : queryTcp)(request, (outcome) => {
     const elapsedMs = Math.round(performance.now() - startMs);
-    process.stdout.write(`${JSON.stringify({ ...outcome, key: ask.key, elapsedMs })}\n`);
+    process.stdout.write(`${JSON.stringify({ ...outcome, key: request.key, elapsedMs })}\n`);
   });
 }
 
 type End = (outcome: Pick<Outcome, "replies" | "ended">) => void;
 
-function askUdp({ port, messages, waitMs }: Ask, onEnd: End): void {
+function queryUdp({ port, messages, waitMs }: QueryRequest, onEnd: End): void {
   const socket = createSocket("udp4");
   const end = once((outcome) => {
     clearTimeout(timer);
@@ -35,8 +35,8 @@ function askUdp({ port, messages, waitMs }: Ask, onEnd: End): void {
   socket.connect(port, RESOLVER, () => socket.send(Buffer.from(messages[0] ?? "", "hex")));
 }
 
-function askTcp(ask: Ask, onEnd: End): void {
-  const { port, messages, tail, chunk, isHalfClosed, untilClosed, waitMs } = ask;
+function queryTcp(request: QueryRequest, onEnd: End): void {
+  const { port, messages, tail, chunk, isHalfClosed, untilClosed, waitMs } = request;
   const socket = connect({ port, host: RESOLVER, noDelay: true, allowHalfOpen: true });
   const framed = messages.map((message) => Buffer.from(message, "hex")).flatMap((octets) => [length(octets), octets]);
   const stream = Buffer.concat([...framed, Buffer.from(tail ?? "", "hex")]);
@@ -53,9 +53,9 @@ function askTcp(ask: Ask, onEnd: End): void {
   socket.on("data", (octets: Buffer) => {
     pending = Buffer.concat([pending, octets]);
     while (pending.length >= 2 && pending.length >= 2 + pending.readUInt16BE(0)) {
-      const behind = 2 + pending.readUInt16BE(0);
-      replies.push(pending.toString("hex", 2, behind));
-      pending = pending.subarray(behind);
+      const next = 2 + pending.readUInt16BE(0);
+      replies.push(pending.toString("hex", 2, next));
+      pending = pending.subarray(next);
     }
     if (replies.length >= messages.length && untilClosed !== true) end({ replies, ended: "answered" });
   });

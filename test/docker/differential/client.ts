@@ -1,5 +1,5 @@
-// Owns the asking of both resolvers from inside one container: Docker's and ours, each at the ports it really listens
-// on, so that neither the rules of the one nor those of the other stand in between.
+// ResolverClient: queries both resolvers, Docker's and ours, from inside one container. It uses the ports on which each
+// one listens, so that the redirect rules of neither are involved.
 
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -15,8 +15,8 @@ import type { Question } from "./question.ts";
 
 export type Ports = { readonly udp: number; readonly tcp: number };
 
-// One line to the asking process.
-export type Ask = {
+// One line to the process in the namespace.
+export type QueryRequest = {
   readonly key: number;
   readonly port: number;
   readonly transport: "udp" | "tcp";
@@ -37,16 +37,16 @@ export type Outcome = {
   readonly elapsedMs: number;
 };
 
-// Beyond what it waits itself.
+// In addition to the time that the process itself waits.
 const LATE_MS = 20_000;
 
-export class Asker implements Disposable {
+export class ResolverClient implements Disposable {
   readonly #process: ChildProcessByStdio<Writable, Readable, null>;
-  readonly #heard = new Map<number, (outcome: Outcome) => void>();
+  readonly #pending = new Map<number, (outcome: Outcome) => void>();
   #keys = 0;
 
   constructor(netnsPath: string) {
-    const program = fileURLToPath(new URL("./asker-main.js", import.meta.url));
+    const program = fileURLToPath(new URL("./client-main.js", import.meta.url));
     const [command = "", ...args] = inNetns(netnsPath, process.execPath, [program]);
     this.#process = spawn(command, args, {
       stdio: ["pipe", "pipe", "inherit"],
@@ -55,21 +55,21 @@ export class Asker implements Disposable {
     this.#process.stdin.on("error", () => {});
     createInterface({ input: this.#process.stdout }).on("line", (line) => {
       const outcome = JSON.parse(line) as Outcome;
-      this.#heard.get(outcome.key)?.(outcome);
+      this.#pending.get(outcome.key)?.(outcome);
     });
     letGo(this.#process);
   }
 
-  // With this id in every message that is long enough to have one.
-  async ask(question: Question, id: number, ports: Ports): Promise<Outcome> {
+  // Sets this id in every message that is long enough to have one.
+  async query(question: Question, id: number, ports: Ports): Promise<Outcome> {
     const key = (this.#keys += 1);
     const { transport, tail, chunk, isHalfClosed, untilClosed, waitMs } = question;
     const messages = question.messages.map((message) => withId(message, id).toString("hex"));
     const port = ports[transport];
-    const how = { tail: tail?.toString("hex"), chunk, isHalfClosed, untilClosed, waitMs };
-    const outcome = new Promise<Outcome>((resolve) => this.#heard.set(key, resolve));
-    const ask: Ask = { key, port, transport, messages, ...how };
-    this.#process.stdin.write(`${JSON.stringify(ask)}\n`);
+    const options = { tail: tail?.toString("hex"), chunk, isHalfClosed, untilClosed, waitMs };
+    const outcome = new Promise<Outcome>((resolve) => this.#pending.set(key, resolve));
+    const request: QueryRequest = { key, port, transport, messages, ...options };
+    this.#process.stdin.write(`${JSON.stringify(request)}\n`);
     return await inTime(outcome, `the outcome of "${question.label}"`, waitMs + LATE_MS);
   }
 
@@ -88,7 +88,7 @@ function withId(message: Buffer, id: number): Buffer {
 const RESOLVER_IN_PROC = "0B00007F";
 const LISTENING = "0A";
 
-// Where somebody listens at 127.0.0.11 in the namespace of this process. Before dns11 comes, that is Docker alone.
+// The ports of the resolver at 127.0.0.11 in the namespace of this process. Before dns11 attaches, that is Docker's.
 export function portsAt(pid: number): Ports {
   const sockets = (protocol: string): number[] =>
     readFileSync(`/proc/${pid}/net/${protocol}`, "utf8")
@@ -101,7 +101,7 @@ export function portsAt(pid: number): Ports {
   const [udp, ...otherUdp] = sockets("udp");
   const [tcp, ...otherTcp] = sockets("tcp");
   if (udp === undefined || tcp === undefined || otherUdp.length + otherTcp.length > 0) {
-    throw new Error(`not one resolver at 127.0.0.11 of process ${pid}`);
+    throw new Error(`expected exactly one resolver at 127.0.0.11 of process ${pid}`);
   }
   return { udp, tcp };
 }

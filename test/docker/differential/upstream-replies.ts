@@ -1,20 +1,20 @@
-// Owns what the world's name servers say, by the end of the name that is asked for:
+// UpstreamReplies: what the upstream servers reply, by the suffix of the name:
 //
-//   W0.W1.W2.W3.*.ladder.test   the server at place N does as the word WN says
+//   W0.W1.W2.W3.*.ladder.test   the server with index N behaves as the word WN says
 //   CASE.raw.test               the reply of that name in raw-replies.ts, from every server
-//   SEED.mutant.test            a reply that is broken at random, from every server; the seed decides how
-//   all others                  as upstream-answer.ts says
+//   SEED.mutant.test            a reply with random damage, from every server; the seed decides which
+//   all others                  as in upstream-answer.ts
 
 import { replyTo } from "../../support/servers/upstream-answer.ts";
 import type { UpstreamQuestion } from "../../support/servers/upstream-question.ts";
 import { mutantReply } from "./mutant.ts";
 import { rawReply } from "./raw-replies.ts";
 
-export type WorldReply = { readonly replies: readonly Buffer[]; readonly delayMs: number };
+export type UpstreamReplies = { readonly replies: readonly Buffer[]; readonly delayMs: number };
 
 const AA = 0x0400;
 
-export function worldReply(question: UpstreamQuestion, server: number): WorldReply {
+export function upstreamReplies(question: UpstreamQuestion, server: number): UpstreamReplies {
   const labels = question.name.toLowerCase().split(".");
   const [first = ""] = labels;
   switch (labels.slice(-2).join(".")) {
@@ -29,9 +29,9 @@ export function worldReply(question: UpstreamQuestion, server: number): WorldRep
   }
 }
 
-function ladderReply(question: UpstreamQuestion, word: string, server: number): WorldReply {
-  const like = (kind: string): WorldReply => usual({ ...question, name: `x${server + 1}.${kind}.test` });
-  const rcode = (value: number): WorldReply => withWord(like("nodata"), (flags) => flags | value);
+function ladderReply(question: UpstreamQuestion, word: string, server: number): UpstreamReplies {
+  const like = (kind: string): UpstreamReplies => usual({ ...question, name: `x${server + 1}.${kind}.test` });
+  const rcode = (value: number): UpstreamReplies => withWord(like("nodata"), (flags) => flags | value);
   const ok = like("ok");
   switch (word) {
     case "nxaa":
@@ -67,12 +67,12 @@ function ladderReply(question: UpstreamQuestion, word: string, server: number): 
   }
 }
 
-function usual(question: UpstreamQuestion): WorldReply {
+function usual(question: UpstreamQuestion): UpstreamReplies {
   const reply = replyTo(question);
   return reply === undefined ? now() : { replies: [reply.message], delayMs: reply.delayMs };
 }
 
-function withWord({ replies }: WorldReply, change: (flags: number) => number): WorldReply {
+function withWord({ replies }: UpstreamReplies, change: (flags: number) => number): UpstreamReplies {
   return now(
     ...replies.map((reply) => {
       const octets = Buffer.from(reply);
@@ -82,6 +82,6 @@ function withWord({ replies }: WorldReply, change: (flags: number) => number): W
   );
 }
 
-function now(...replies: readonly Buffer[]): WorldReply {
+function now(...replies: readonly Buffer[]): UpstreamReplies {
   return { replies, delayMs: 0 };
 }

@@ -1,6 +1,6 @@
 /**
- * What a supervisor is told by the protocol of sd_notify, over a real socket of each kind: that all is ready, how many
- * containers are attached, that settings are read again, that the end has come, and that everything is alive.
+ * sd_notify: the messages to a supervisor, over a real socket of each kind: ready, the number of attached containers, reloads,
+ * the stop, and the watchdog.
  */
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
@@ -24,7 +24,7 @@ after(async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-test("a whole life, told to a socket with a path", async () => {
+test("start, status, watchdog, reload and stop are reported to a socket with a path", async () => {
   await using _web = await runContainer(engine, { name: "web", networks: ["n1"] });
   await using supervisor = await startSupervisor(join(engine.folder, "notify.sock"));
   const config = join(engine.folder, "dns11.yaml");
@@ -47,8 +47,11 @@ test("a whole life, told to a socket with a path", async () => {
   const skipped = supervisor.messages.length;
   dns11.kill("SIGHUP");
   const reloading = await supervisor.said("RELOADING", "1", skipped);
-  const told = BigInt(reloading["MONOTONIC_USEC"] ?? 0);
-  assert.ok(told >= before_ && told <= process.hrtime.bigint() / 1000n, "on the clock that a supervisor compares with");
+  const sentUsec = BigInt(reloading["MONOTONIC_USEC"] ?? 0);
+  assert.ok(
+    sentUsec >= before_ && sentUsec <= process.hrtime.bigint() / 1000n,
+    "the timestamp is of the monotonic clock",
+  );
   await supervisor.said("READY", "1", skipped);
 
   const running = supervisor.messages.length;
@@ -60,7 +63,7 @@ test("a whole life, told to a socket with a path", async () => {
   assert.deepEqual(order, ["READY", "RELOADING", "READY", "STOPPING"]);
 });
 
-test("a bad file is read to no avail, and all is ready as before", async () => {
+test("after a failed reload, dns11 reports ready again", async () => {
   await using supervisor = await startSupervisor(join(engine.folder, "bad.sock"));
   const config = join(engine.folder, "bad.yaml");
   writeFileSync(config, "version: 1\n");
@@ -69,7 +72,7 @@ test("a bad file is read to no avail, and all is ready as before", async () => {
     env: { NOTIFY_SOCKET: supervisor.name },
   });
   await supervisor.said("READY", "1");
-  assert.equal(supervisor.messages.filter((message) => "WATCHDOG" in message).length, 0, "nobody asked for it");
+  assert.equal(supervisor.messages.filter((message) => "WATCHDOG" in message).length, 0, "no watchdog is set");
   writeFileSync(config, "version: 1\nttl: never\n");
   const skipped = supervisor.messages.length;
   dns11.kill("SIGHUP");
@@ -78,24 +81,24 @@ test("a bad file is read to no avail, and all is ready as before", async () => {
   assert.match(dns11.log, /reload failed, keeping the previous settings/);
 });
 
-test("an abstract name is as good, and patience is asked for while there is no engine", async () => {
+test("with an abstract socket, and without an engine, the start timeout is extended", async () => {
   await using supervisor = await startSupervisor(`@${uniqueName()}`);
-  const socket = join(engine.folder, "nobody.sock");
-  const nobody = createServer((connection) => connection.destroy());
-  await new Promise<void>((resolve) => nobody.listen(socket, resolve));
+  const socket = join(engine.folder, "silent.sock");
+  const silentServer = createServer((connection) => connection.destroy());
+  await new Promise<void>((resolve) => silentServer.listen(socket, resolve));
   try {
     await using dns11 = new Dns11(`unix://${socket}`, { env: { NOTIFY_SOCKET: supervisor.name } });
-    const told = await supervisor.said("STATUS", /^Starting: waiting for the engine/);
-    assert.ok(Number(told["EXTEND_TIMEOUT_USEC"]) >= 10_000_000);
+    const status = await supervisor.said("STATUS", /^Starting: waiting for the engine/);
+    assert.ok(Number(status["EXTEND_TIMEOUT_USEC"]) >= 10_000_000);
     dns11.kill("SIGTERM");
     assert.equal(await dns11.exited, 0);
     assert.equal(supervisor.messages.filter((message) => "READY" in message).length, 0);
   } finally {
-    nobody.close();
+    silentServer.close();
   }
 });
 
-test("a watchdog that is meant for another process is not fed, and a socket that is none harms nothing", async () => {
+test("a watchdog for another process gets no message, and an unsupported socket is only logged", async () => {
   await using supervisor = await startSupervisor(join(engine.folder, "other.sock"));
   const env = { NOTIFY_SOCKET: supervisor.name, WATCHDOG_USEC: "400000", WATCHDOG_PID: "1" };
   await using dns11 = await startDns11(engine, { env });
