@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 import { SYSTEM_PATH } from "../support/program/command.ts";
 import type { Container } from "../support/engine/container.ts";
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import { inNetns } from "../support/rig/netns.ts";
 import { RealServer } from "../support/servers/real-server.ts";
 import { waitFor } from "../support/rig/wait.ts";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { KeeperLink } from "../../src/keeper/keeper-link.ts";
 import { warmThreadPool } from "../../src/container/namespace/namespace-runner.ts";
 import { preallocateDescriptors } from "../../src/kernel/descriptors.ts";
-import { composeHere } from "../support/program/engine-way.ts";
+import { composeHere } from "../support/program/engine-side.ts";
 import { factOf, idOf, untilAttached } from "./crowded-network.ts";
 import { removeNetnses, makeNetnses } from "./namespaces.ts";
 import { type Row, median, quantile } from "./figures.ts";

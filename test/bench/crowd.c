@@ -14,7 +14,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "told.h"
+#include "load-stats.h"
 
 #define CLIENTS_MAX 1024
 #define WINDOW_MAX 64

@@ -4,7 +4,7 @@
 import { check } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import type { Engine } from "../support/engine/engine.ts";
-import { type Ask, sampleOf } from "./asker.ts";
+import { type Ask, sampleOf } from "./load-program.ts";
 import { STEADILY_PER_SECOND } from "./dnsperf.ts";
 import { compile } from "./native.ts";
 import type { Pace } from "./pace.ts";

@@ -6,7 +6,7 @@ import { stdoutOf } from "../support/program/command.ts";
 import type { NetworkPlace } from "../support/rig/netns.ts";
 import { cpuSeconds } from "./cpu-time.ts";
 import { quantile } from "./figures.ts";
-import { RESOLVER } from "./lead.ts";
+import { RESOLVER } from "./redirect.ts";
 import type { Sample } from "./tally.ts";
 
 export type Asking = {

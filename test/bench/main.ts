@@ -3,12 +3,12 @@
 // is printed as JSON after the tables.
 
 import { benchAttach } from "./attach.ts";
-import { benchDeath } from "./death.ts";
+import { benchDeath } from "./crash.ts";
 import { benchEvents } from "./events.ts";
 import { benchFailover } from "./failover.ts";
 import { type Row, printRows } from "./figures.ts";
 import { FULL_PACE, QUICK_PACE } from "./pace.ts";
-import { PLANE_PARTS, benchPlane } from "./plane.ts";
+import { PLANE_PARTS, benchPlane } from "./data-plane.ts";
 import { type Report, save, thisMachine } from "./report.ts";
 import type { Line } from "./tally.ts";
 import { benchStalls } from "./stalls.ts";

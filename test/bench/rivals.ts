@@ -11,7 +11,7 @@ import type { Container } from "../support/engine/container.ts";
 import { inNetns } from "../support/rig/netns.ts";
 import { RealServer, startDnsmasq, startUnbound } from "../support/servers/real-server.ts";
 import { startAardvark } from "./aardvark.ts";
-import { RESOLVER } from "./lead.ts";
+import { RESOLVER } from "./redirect.ts";
 import { type Host, UPSTREAM_LINES } from "./questions.ts";
 import type { Server } from "./server.ts";
 

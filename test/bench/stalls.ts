@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { NamespaceRunner, warmThreadPool } from "../../src/container/namespace/namespace-runner.ts";
 import { preallocateDescriptors } from "../../src/kernel/descriptors.ts";
 import { setNetworkNamespace } from "../../src/kernel/libc.ts";
-import { composeHere } from "../support/program/engine-way.ts";
+import { composeHere } from "../support/program/engine-side.ts";
 import { run } from "../support/program/command.ts";
 import { inNetns } from "../support/rig/netns.ts";
 import { factOf, idOf, untilAttached } from "./crowded-network.ts";

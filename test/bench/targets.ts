@@ -2,7 +2,7 @@
 
 import { type Spread, spreadOf } from "./figures.ts";
 import { NEIGHBOUR } from "./fairness.ts";
-import { ROWS } from "./kinds.ts";
+import { ROWS } from "./workloads.ts";
 import { SERVERS } from "./server.ts";
 import type { Cell, Column, Tally } from "./tally.ts";
 

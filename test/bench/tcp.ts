@@ -4,11 +4,11 @@
 
 import { stdoutOf } from "../support/program/command.ts";
 import type { Engine } from "../support/engine/engine.ts";
-import { type Ask, sampleOf } from "./asker.ts";
+import { type Ask, sampleOf } from "./load-program.ts";
 import { STEADILY_PER_SECOND } from "./dnsperf.ts";
 import { compile } from "./native.ts";
 import type { Pace } from "./pace.ts";
-import type { Place } from "./place.ts";
+import type { Place } from "./testbed.ts";
 import type { Tally } from "./tally.ts";
 import { takeRounds } from "./turns.ts";
 

@@ -3,8 +3,8 @@
 
 import { startDns11 } from "../support/program/dns11.ts";
 import type { Engine } from "../support/engine/engine.ts";
-import { leadTo } from "./lead.ts";
-import type { Place } from "./place.ts";
+import { leadTo } from "./redirect.ts";
+import type { Place } from "./testbed.ts";
 import { SERVERS, type Server } from "./server.ts";
 
 // The process that answers at a place, which is another one at each for those beside; none where this server has none.

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { EVERY_MS, type Question, type Way, WAYS } from "./asker.ts";
+import { EVERY_MS, type Question, type Way, WAYS } from "./prober.ts";
 import { type Duties, type Duty, type Recording, judge } from "./judge.ts";
 
 const TOLERANCE_MS = 1_000;

@@ -1,7 +1,7 @@
 // Compares what a container's questions came to with when an answer was owed to it. Pure: everything is decided here after
 // the fact, from recorded times, so that a busy machine cannot confuse the verdict.
 
-import { EVERY_MS, type Late, type Question, type Way, WAYS } from "./asker.ts";
+import { EVERY_MS, type Late, type Question, type Way, WAYS } from "./prober.ts";
 
 // A time in which an answer is owed, or the reason why it is not.
 export type Duty = { readonly fromMs: number; readonly toMs: number; readonly excuse: string | undefined };

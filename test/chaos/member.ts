@@ -8,10 +8,10 @@ import { run } from "../support/program/command.ts";
 import type { Engine } from "../support/engine/engine.ts";
 import { inNetns } from "../support/rig/netns.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
-import { Asker, type AskerLine, type AskerOptions, type Late, type Question } from "./asker.ts";
+import { Asker, type AskerLine, type AskerOptions, type Late, type Question } from "./prober.ts";
 import type { AddressSpan, Recording } from "./judge.ts";
 import { monotonicMs } from "./monotonic.ts";
-import { Turn } from "./turn.ts";
+import { Turn } from "./mutex.ts";
 import type { Asking, World } from "./world.ts";
 
 // Both networks, by their names.

@@ -1,6 +1,6 @@
 // What a run came to, in lines for people.
 
-import type { Question } from "./asker.ts";
+import type { Question } from "./prober.ts";
 import type { Judgement, Recording, Tally, Violation } from "./judge.ts";
 import type { Plan } from "./plan.ts";
 import type { Happening } from "./run.ts";

@@ -11,17 +11,17 @@ import { startScripted } from "../support/scripted/scripted.ts";
 import type { Suite } from "../support/engine/suite.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 import { ControlGroup } from "./control-group.ts";
-import { ACTS } from "./faults/acts.ts";
+import { ACTS } from "./faults/actions.ts";
 import { type Recording, type Violation, judge } from "./judge.ts";
 import { Member, type NetworkName, SUBNETS } from "./member.ts";
 import { monotonicMs } from "./monotonic.ts";
 import { type Fault, type Kind, type Plan, type Track, UPSTREAMS, planOf } from "./plan.ts";
 import type { Result } from "./report.ts";
-import type { Scene } from "./scene.ts";
+import type { Scene } from "./fault-context.ts";
 import { StateFolder } from "./state-folder.ts";
 import { SteppedClock } from "./stepped-clock.ts";
 import { Supervisor } from "./supervisor.ts";
-import { Turn } from "./turn.ts";
+import { Turn } from "./mutex.ts";
 import { World } from "./world.ts";
 
 export type RunOptions = {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-import type { Way } from "./asker.ts";
+import type { Way } from "./prober.ts";
 import { type Asking, World } from "./world.ts";
 
 type Changeable = { -readonly [Key in keyof Asking]: Asking[Key] };

@@ -1,7 +1,7 @@
 // What is up and what is down at this moment, and so who owes a container an answer. Faults change it: before they harm
 // something, and after they have healed it. Each change of who owes what is kept with its time, for judge.ts.
 
-import { type Way, WAYS } from "./asker.ts";
+import { type Way, WAYS } from "./prober.ts";
 import type { Duties, Duty } from "./judge.ts";
 import { monotonicMs } from "./monotonic.ts";
 

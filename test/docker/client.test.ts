@@ -10,7 +10,7 @@ import { after, before, test } from "node:test";
 import { type QueryReport, type Suite, connect } from "dns11/client";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";

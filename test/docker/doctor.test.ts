@@ -15,7 +15,7 @@ import type { Diagnosis, Report } from "../../src/doctor/doctor.ts";
 import type { CheckCode, Finding } from "../../src/base/model/finding.ts";
 import { check, run } from "../support/program/command.ts";
 import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import type { NetworkPlace } from "../support/rig/netns.ts";

@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 
 import { LIMITS } from "../../src/base/limits.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf } from "../support/asking/dig.ts";
+import { dataOf } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { startScripted } from "../support/scripted/scripted.ts";

@@ -12,7 +12,7 @@ import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { uniqueName } from "../support/rig/netns.ts";
-import { startSupervisor } from "../support/program/notified.ts";
+import { startSupervisor } from "../support/program/notify-socket.ts";
 
 let engine: Engine;
 

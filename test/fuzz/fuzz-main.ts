@@ -3,7 +3,7 @@
 
 import { parseArgs } from "node:util";
 
-import { heldBytes } from "../unit/support/memory.ts";
+import { heldBytes } from "../unit/support/buffer-memory.ts";
 import { type Run, fuzz } from "./run.ts";
 
 const { values } = parseArgs({

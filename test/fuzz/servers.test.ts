@@ -9,7 +9,7 @@ import { guard } from "../../src/base/lib/guard.ts";
 import { withLength } from "../../src/base/lib/framing.ts";
 import type { Client } from "../../src/query/client/client.ts";
 import { TYPE, aPointer, aQuery, aRecord, aReplyTo } from "../support/scripted/builders.ts";
-import { Asking, askerOf } from "../unit/support/asking.ts";
+import { Asking, askerOf } from "../unit/support/query-path.ts";
 import { type TcpScript, type UdpScript, startBoth } from "../unit/support/upstreams.ts";
 import { checkRelated } from "./check.ts";
 import { HUGE_REPLIES, REPLIES } from "./corpus.ts";

@@ -13,7 +13,7 @@ import { CONTAINER_MODE, type AttachMode, type ServedNamespace } from "../../src
 import type { OpenEndpoint } from "../../src/container/attach/endpoint.ts";
 import { closeQuietly } from "../../src/kernel/libc.ts";
 import { DOCKER_REDIRECT } from "../../src/container/capture/capture.ts";
-import { Attaching, VIEW, answering, silent } from "../support/program/attaching.ts";
+import { Attaching, VIEW, answering, silent } from "../support/program/attachments.ts";
 import { Netns, inNetns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
 

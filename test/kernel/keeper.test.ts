@@ -13,7 +13,7 @@ import { LIMITS } from "../../src/base/limits.ts";
 import { KEEPER_LIMITS } from "../../src/keeper/limits.ts";
 import { Channel, channelPair, connectAt } from "../../src/kernel/channel.ts";
 import { run } from "../support/program/command.ts";
-import { Kept, heldBy, isAlive } from "../support/program/kept.ts";
+import { Kept, heldBy, isAlive } from "../support/program/main-with-keeper.ts";
 import { Netns } from "../support/rig/netns.ts";
 import { inTime, waitFor } from "../support/rig/wait.ts";
 

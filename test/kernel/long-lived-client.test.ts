@@ -8,7 +8,7 @@ import { after, test } from "node:test";
 
 import type { Attachment } from "../../src/container/attach/attachment.ts";
 import { zoneAllocator } from "../../src/container/rules/zones.ts";
-import { Attaching, answering } from "../support/program/attaching.ts";
+import { Attaching, answering } from "../support/program/attachments.ts";
 import { check } from "../support/program/command.ts";
 import { Netns, inNetns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";

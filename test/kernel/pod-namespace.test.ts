@@ -21,7 +21,7 @@ import { deleteConversations } from "../../src/kernel/conntrack.ts";
 import { NLM_F_ACK } from "../../src/kernel/netlink-message.ts";
 import { NetlinkMemory, NetlinkSocket } from "../../src/kernel/netlink-socket.ts";
 import { check, run, stdoutOf } from "../support/program/command.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { Netns, type NetworkPlace, inNetns } from "../support/rig/netns.ts";
 import { type RealServer, startDnsmasq } from "../support/servers/real-server.ts";
 import { waitFor } from "../support/rig/wait.ts";

@@ -8,7 +8,7 @@ import { CONTAINER_MODE } from "../../src/container/attach/attach-mode.ts";
 import { Reconciler } from "../../src/container/attach/reconciler.ts";
 import type { OpenEndpoint } from "../../src/container/attach/endpoint.ts";
 import { guard } from "../../src/base/lib/guard.ts";
-import { Attaching, VIEW, answering } from "../support/program/attaching.ts";
+import { Attaching, VIEW, answering } from "../support/program/attachments.ts";
 import { Netns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { test } from "node:test";
 
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { Netns } from "../support/rig/netns.ts";
 import { actOf, parseScenario } from "../support/scripted/scenario.ts";
 import { readScenario, startScripted } from "../support/scripted/scripted.ts";

@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 
 import { createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import type { Dns11 } from "../support/program/dns11.ts";
 import type { KindNode } from "../support/kind/kind-node.ts";
 import {
@@ -19,7 +19,7 @@ import {
   startKindWorld,
   waitForNode,
   waitForWorkingNode,
-} from "../support/kind/kind-world.ts";
+} from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
 import { startDnsmasq } from "../support/servers/real-server.ts";

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { createNetwork, runContainer, type Container } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { startEngine } from "../support/engine/engine.ts";
 import type { KindNode } from "../support/kind/kind-node.ts";
 import {
@@ -16,10 +16,10 @@ import {
   startKindWorld,
   waitForNode,
   waitForWorkingNode,
-} from "../support/kind/kind-world.ts";
+} from "../support/kind/kind-environment.ts";
 import { startDns11 } from "../support/program/dns11.ts";
 import { type Pod, startPod } from "../support/kind/pod.ts";
-import { outcomesOf, QueryLoop } from "../support/asking/query-loop.ts";
+import { outcomesOf, QueryLoop } from "../support/client/query-loop.ts";
 import { postJson } from "../support/program/unix-http.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { type Container, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { moveDockerRulesToNftables, writeDockerRules } from "../support/engine/docker-rules.ts";
 import type { Dns11 } from "../support/program/dns11.ts";
 import type { KindNode } from "../support/kind/kind-node.ts";
@@ -20,7 +20,7 @@ import {
   startKindWorld,
   waitForNode,
   waitForWorkingNode,
-} from "../support/kind/kind-world.ts";
+} from "../support/kind/kind-environment.ts";
 import { leadLoopbackTo } from "../support/kind/loopback-route.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";

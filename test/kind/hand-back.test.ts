@@ -16,7 +16,7 @@ import {
   startKindWorld,
   waitForNode,
   waitForWorkingNode,
-} from "../support/kind/kind-world.ts";
+} from "../support/kind/kind-environment.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 /** An answer for host.docker.internal that only dns11 gives. */

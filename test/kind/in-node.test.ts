@@ -15,10 +15,10 @@ import type { Status } from "../../src/api/status.ts";
 import type { UpstreamReport } from "../../src/api/upstreams.ts";
 import { PROGRAM } from "../support/program/built.ts";
 import { SYSTEM_PATH } from "../support/program/command.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import type { DockerRules } from "../support/engine/docker-rules.ts";
 import { startPod } from "../support/kind/pod.ts";
-import { RIG_A, type RigA, type RigNode, startRigA } from "../support/kind/rig-a.ts";
+import { RIG_A, type RigA, type RigNode, startRigA } from "../support/kind/simulated-network.ts";
 import { inTime, waitFor } from "../support/rig/wait.ts";
 
 const VIP = `@${RIG_A.gateway}`;

@@ -6,8 +6,8 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
-import { type KindWorld, GATEWAY, NETWORK, startKindWorld, waitForWorkingNode } from "../support/kind/kind-world.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
+import { type KindWorld, GATEWAY, NETWORK, startKindWorld, waitForWorkingNode } from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 

@@ -5,8 +5,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { QueryLoop, outcomesOf } from "../support/asking/query-loop.ts";
-import { GATEWAY, type KindWorld, ownTables, startKindWorld, waitForWorkingNode } from "../support/kind/kind-world.ts";
+import { QueryLoop, outcomesOf } from "../support/client/query-loop.ts";
+import { GATEWAY, type KindWorld, ownTables, startKindWorld, waitForWorkingNode } from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { Dns11 } from "../support/program/dns11.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";

@@ -16,7 +16,7 @@ import {
   startKindWorld,
   waitForNode,
   waitForWorkingNode,
-} from "../support/kind/kind-world.ts";
+} from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { waitFor } from "../support/rig/wait.ts";
 

@@ -7,15 +7,15 @@ import { tmpdir } from "node:os";
 import { test } from "node:test";
 
 import { check } from "../support/program/command.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import type { DockerRules } from "../support/engine/docker-rules.ts";
 import { leadLoopbackTo } from "../support/kind/loopback-route.ts";
 import { POD_GATEWAY6, startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
 import { loopProbe, startPodForwarder } from "../support/kind/pod-forwarder.ts";
-import { outcomesOf, QueryLoop, queryLoop } from "../support/asking/query-loop.ts";
+import { outcomesOf, QueryLoop, queryLoop } from "../support/client/query-loop.ts";
 import { startDnsmasq } from "../support/servers/real-server.ts";
-import { RIG_A, type RigA, startRigA } from "../support/kind/rig-a.ts";
+import { RIG_A, type RigA, startRigA } from "../support/kind/simulated-network.ts";
 import { pause } from "../support/rig/wait.ts";
 
 const VIP = `@${RIG_A.gateway}`;

@@ -21,7 +21,7 @@ import {
   startKindWorld,
   waitForNode,
   waitForWorkingNode,
-} from "../support/kind/kind-world.ts";
+} from "../support/kind/kind-environment.ts";
 import { type Pod, startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";

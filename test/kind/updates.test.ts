@@ -7,12 +7,12 @@ import { after, before, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 
 import { createNetwork } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import type { KindNode } from "../support/kind/kind-node.ts";
-import { GATEWAY, type KindWorld, ownTables, startKindWorld, waitForWorkingNode } from "../support/kind/kind-world.ts";
+import { GATEWAY, type KindWorld, ownTables, startKindWorld, waitForWorkingNode } from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
-import { outcomesOf, QueryLoop } from "../support/asking/query-loop.ts";
+import { outcomesOf, QueryLoop } from "../support/client/query-loop.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 
 const MODES = ["listener", "loopback"] as const;

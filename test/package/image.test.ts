@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { parse } from "yaml";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { IMAGE, buildPackageImage } from "../support/engine/package-image.ts";
 import { waitFor } from "../support/rig/wait.ts";

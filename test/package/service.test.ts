@@ -9,7 +9,7 @@ import { after, before, test } from "node:test";
 
 import { run } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import { dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { ServiceUnit } from "../support/program/service-unit.ts";

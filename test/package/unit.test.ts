@@ -7,10 +7,10 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dig } from "../support/asking/dig.ts";
-import { QueryLoop, failuresAfter } from "../support/asking/query-loop.ts";
+import { dig } from "../support/client/dig.ts";
+import { QueryLoop, failuresAfter } from "../support/client/query-loop.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { isAlive } from "../support/program/kept.ts";
+import { isAlive } from "../support/program/main-with-keeper.ts";
 import { ENGINE_FOLDER, PROGRAM_FOLDER, ServiceManager } from "../support/program/service-manager.ts";
 import { waitFor } from "../support/rig/wait.ts";
 

@@ -9,7 +9,7 @@ import { after, before, test } from "node:test";
 
 import { removeNetnses, makeNetnses } from "../bench/namespaces.ts";
 import { run } from "../support/program/command.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { inNetns, type NetworkPlace } from "../support/rig/netns.ts";
 import { ScriptedEngine } from "../support/scripted/scripted-engine.ts";

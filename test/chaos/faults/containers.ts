@@ -2,7 +2,7 @@
 
 import { ensureImage } from "../../support/engine/image.ts";
 import { pause } from "../../support/rig/wait.ts";
-import { type Act, targetOf } from "../scene.ts";
+import { type Act, targetOf } from "../fault-context.ts";
 
 const PASSERS_BY = 3;
 

@@ -5,7 +5,7 @@ import { readdirSync } from "node:fs";
 import { check } from "../../support/program/command.ts";
 import { pause } from "../../support/rig/wait.ts";
 import type { Fault } from "../plan.ts";
-import type { Act, Scene } from "../scene.ts";
+import type { Act, Scene } from "../fault-context.ts";
 import { CLOCK_SIGNAL } from "../stepped-clock.ts";
 
 const AMOUNT = 1_000;

@@ -8,7 +8,7 @@ import { SYSTEM_PATH } from "../../support/program/command.ts";
 import { processesOf } from "../../support/rig/leftovers.ts";
 import { letGo } from "../../support/rig/reaper.ts";
 import { pause, waitFor } from "../../support/rig/wait.ts";
-import type { Act, Scene } from "../scene.ts";
+import type { Act, Scene } from "../fault-context.ts";
 
 const START_TRIES = 5;
 const SOCKET = "/run/containerd/containerd.sock";

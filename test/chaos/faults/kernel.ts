@@ -1,7 +1,7 @@
 // What the kernel keeps for containers is flushed, as careless scripts and firewalls do it.
 
 import { pause } from "../../support/rig/wait.ts";
-import { type Act, targetOf } from "../scene.ts";
+import { type Act, targetOf } from "../fault-context.ts";
 
 const EVERY_MS = 100;
 

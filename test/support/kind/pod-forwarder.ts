@@ -3,7 +3,7 @@
  * owns the question by which CoreDNS finds out that it asks itself.
  */
 import { randomBytes } from "node:crypto";
-import { type DigReply, dig } from "../asking/dig.ts";
+import { type DigReply, dig } from "../client/dig.ts";
 import type { Pod } from "./pod.ts";
 import { checkIn } from "./pod-host.ts";
 import { type RealServer, startDnsmasq, startUnbound } from "../servers/real-server.ts";

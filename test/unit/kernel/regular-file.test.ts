@@ -11,7 +11,7 @@ import { HostFile, readHostServers } from "../../../src/container/watch/host-fil
 import { openInRoot } from "../../../src/kernel/libc.ts";
 import { isLeased, openRegular, readRegular } from "../../../src/kernel/regular-file.ts";
 import { check } from "../../support/program/command.ts";
-import { Lease } from "../../support/asking/lease.ts";
+import { Lease } from "../../support/program/file-lease.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 import { MachineRoot } from "../support/machine-root.ts";
 

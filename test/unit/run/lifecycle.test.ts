@@ -10,7 +10,7 @@ import { test } from "node:test";
 import { LIMITS } from "../../../src/base/limits.ts";
 import { Lifecycle, type LifecycleSource } from "../../../src/run/lifecycle.ts";
 import { createLog } from "../../../src/base/log/log.ts";
-import { startSupervisor } from "../../support/program/notified.ts";
+import { startSupervisor } from "../../support/program/notify-socket.ts";
 import { pause } from "../../support/rig/wait.ts";
 
 test("watchdog messages stop while the follower is silent for too long, and resume with its next activity", async () => {

@@ -7,7 +7,7 @@ import * as fc from "fast-check";
 
 import { withLength } from "../../../../src/base/lib/framing.ts";
 import { StreamReader } from "../../../../src/base/lib/stream-reader.ts";
-import { heldBytes } from "../../support/memory.ts";
+import { heldBytes } from "../../support/buffer-memory.ts";
 
 test("a message is complete with its last byte", () => {
   const reader = new StreamReader();

@@ -19,7 +19,7 @@ import {
   u16,
   upstreams,
 } from "../../../support/scripted/builders.ts";
-import { Asking, type AskingParts, askerOf } from "../../support/asking.ts";
+import { Asking, type AskingParts, askerOf } from "../../support/query-path.ts";
 import { Clock } from "../../support/clock.ts";
 import { dialHere } from "../../support/loopback.ts";
 import { UdpUpstream } from "../../support/upstreams.ts";

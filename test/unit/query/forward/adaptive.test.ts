@@ -7,7 +7,7 @@ import { LIMITS } from "../../../../src/base/limits.ts";
 import { guard } from "../../../../src/base/lib/guard.ts";
 import type { Server } from "../../../../src/base/model/view.ts";
 import { TYPE, aQuery, aRecord, aReplyTo, anOpt } from "../../../support/scripted/builders.ts";
-import { Asking, askerOf } from "../../support/asking.ts";
+import { Asking, askerOf } from "../../support/query-path.ts";
 import { readName, readReply } from "../../support/reply.ts";
 import { UdpUpstream, type UdpScript, closedUdpServer, say, startBoth } from "../../support/upstreams.ts";
 

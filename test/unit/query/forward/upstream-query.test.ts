@@ -7,7 +7,7 @@ import { LIMITS } from "../../../../src/base/limits.ts";
 import type { ForwardPolicy } from "../../../../src/base/model/upstream-policy.ts";
 import type { Server } from "../../../../src/base/model/view.ts";
 import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";
-import { Asking, askerOf } from "../../support/asking.ts";
+import { Asking, askerOf } from "../../support/query-path.ts";
 import { Clock } from "../../support/clock.ts";
 import type { Reply } from "../../support/reply.ts";
 import { TcpUpstream, UdpUpstream, type UdpScript, closedUdpServer, say } from "../../support/upstreams.ts";

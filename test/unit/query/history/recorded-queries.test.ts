@@ -10,7 +10,7 @@ import { probeQuery } from "../../../../src/base/model/probe-message.ts";
 import { QueryHistories } from "../../../../src/query/history/query-histories.ts";
 import type { QueryHistory } from "../../../../src/query/history/query-history.ts";
 import { TYPE, aNetwork, aQuery, aRecord, aReplyTo, aView, anAsker } from "../../../support/scripted/builders.ts";
-import { Asking, askerWith } from "../../support/asking.ts";
+import { Asking, askerWith } from "../../support/query-path.ts";
 import { answerOnce } from "../../support/reply.ts";
 import { UdpUpstream, closedUdpServer } from "../../support/upstreams.ts";
 

@@ -11,7 +11,7 @@ import { Outcome } from "../../../../src/query/record/outcome.ts";
 import { aQuery } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";
 import { TcpClient } from "../../support/loopback.ts";
-import { heldBytes } from "../../support/memory.ts";
+import { heldBytes } from "../../support/buffer-memory.ts";
 import { readReply } from "../../support/reply.ts";
 import { type TcpRig, tcpListening } from "../../support/tcp-rig.ts";
 

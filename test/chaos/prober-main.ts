@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 
 import { type DecodedPacket, decode, encode } from "dns-packet";
 
-import { type AskerLine, type AskerOptions, EVERY_MS, type Late, type Question, type Way } from "./asker.ts";
+import { type AskerLine, type AskerOptions, EVERY_MS, type Late, type Question, type Way } from "./prober.ts";
 import { monotonicMs } from "./monotonic.ts";
 
 const RESOLVER = "127.0.0.11";

@@ -48,7 +48,7 @@ export type AskerLine = {
   readonly load: Readonly<Record<string, number>>;
 };
 
-const PROGRAM = fileURLToPath(new URL("./asker-main.js", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("./prober-main.js", import.meta.url));
 const START_MS = 30_000;
 
 type Process = ChildProcessByStdio<Writable, Readable, null>;

@@ -1,16 +1,16 @@
 // Owns the run of the data plane's bench: everybody who is measured in one container of one engine, asked in turn through
 // the same address, round after round, so that whatever else the machine does disturbs all of them.
 
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { startUnbound } from "../support/servers/real-server.ts";
 import { benchCrowd } from "./crowd.ts";
 import { atFullSpeed, steadily } from "./dnsperf.ts";
 import { benchFairness } from "./fairness.ts";
-import { type Kind, ROWS, forwardedKinds, localKinds } from "./kinds.ts";
+import { type Kind, ROWS, forwardedKinds, localKinds } from "./workloads.ts";
 import { compile } from "./native.ts";
 import type { Pace } from "./pace.ts";
-import { Place } from "./place.ts";
+import { Place } from "./testbed.ts";
 import { Questions, UPSTREAM_LINES } from "./questions.ts";
 import type { Server } from "./server.ts";
 import { Tally } from "./tally.ts";

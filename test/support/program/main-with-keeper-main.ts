@@ -10,7 +10,7 @@ import type { OpenEndpoint } from "../../../src/container/attach/endpoint.ts";
 import { warmThreadPool } from "../../../src/container/namespace/namespace-runner.ts";
 import { KeeperLink } from "../../../src/keeper/keeper-link.ts";
 import { preallocateDescriptors } from "../../../src/kernel/descriptors.ts";
-import { Attaching, answeringWith } from "./attaching.ts";
+import { Attaching, answeringWith } from "./attachments.ts";
 
 const [folder = "", isKept = "", ...paths] = process.argv.slice(2);
 const ADDRESS = [192, 0, 2, 1];

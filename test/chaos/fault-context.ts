@@ -7,7 +7,7 @@ import type { Fault } from "./plan.ts";
 import type { StateFolder } from "./state-folder.ts";
 import type { SteppedClock } from "./stepped-clock.ts";
 import type { Supervisor } from "./supervisor.ts";
-import type { Turn } from "./turn.ts";
+import type { Turn } from "./mutex.ts";
 import type { World } from "./world.ts";
 
 export type Scene = {

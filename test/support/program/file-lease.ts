@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 import { inTime } from "../rig/wait.ts";
 
-const LEASE = fileURLToPath(new URL("lease-main.js", import.meta.url));
+const LEASE = fileURLToPath(new URL("file-lease-main.js", import.meta.url));
 
 export class Lease implements AsyncDisposable {
   readonly #child: ChildProcess;

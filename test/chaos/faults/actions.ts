@@ -1,7 +1,7 @@
 // Which fault is done how.
 
 import type { Kind } from "../plan.ts";
-import type { Act } from "../scene.ts";
+import type { Act } from "../fault-context.ts";
 import * as containers from "./containers.ts";
 import * as dns11 from "./dns11.ts";
 import * as engine from "./engine.ts";

@@ -1,9 +1,9 @@
 // Owns the kinds of questions that everybody is asked, each of them a row of the table: what is asked, who can be asked
 // it, and what has to come back.
 
-import type { DigReply } from "../support/asking/dig.ts";
+import type { DigReply } from "../support/client/dig.ts";
 import type { Asking } from "./dnsperf.ts";
-import type { Place } from "./place.ts";
+import type { Place } from "./testbed.ts";
 import { type Host, type Questions, reverseName } from "./questions.ts";
 import { SERVERS, type Server } from "./server.ts";
 

@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 import type { ContainerStatus } from "../../../src/api/status.ts";
 import { type Container, createNetwork, runContainer } from "../engine/container.ts";
-import { dataOf, dig } from "../asking/dig.ts";
+import { dataOf, dig } from "../client/dig.ts";
 import { type Dns11, type Dns11Options, startDns11 } from "../program/dns11.ts";
 import { type Engine, type EngineOptions, startEngine } from "../engine/engine.ts";
 import { type KindNode, type KindNodeOptions, runKindNode } from "./kind-node.ts";

@@ -6,12 +6,12 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { type QueryEnd, queryLoop } from "../support/asking/query-loop.ts";
+import { type QueryEnd, queryLoop } from "../support/client/query-loop.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { startEngine } from "../support/engine/engine.ts";
 import { run } from "../support/program/command.ts";
 import { Dns11, startDns11 } from "../support/program/dns11.ts";
-import { Kept, isAlive } from "../support/program/kept.ts";
+import { Kept, isAlive } from "../support/program/main-with-keeper.ts";
 import { type NetworkPlace, inNetns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import { startUpstream } from "../support/servers/upstream.ts";

@@ -14,7 +14,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "told.h"
+#include "load-stats.h"
 
 #define CALLERS_MAX 128
 #define QUESTIONS_MAX 32

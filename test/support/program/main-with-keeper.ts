@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import type { KeeperReport } from "../../../src/base/model/keeper-report.ts";
 import { inTime, waitFor } from "../rig/wait.ts";
 
-const PROGRAM = fileURLToPath(new URL("./kept-main.js", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("./main-with-keeper-main.js", import.meta.url));
 
 export type KeptOptions = { readonly folder: string; readonly isKept?: boolean; readonly paths: readonly string[] };
 
