@@ -13,8 +13,8 @@ const FILE = fileURLToPath(new URL("../.cache/bench.json", import.meta.url));
 const OUT = process.argv[2] ?? fileURLToPath(new URL("../.cache/bench.svg", import.meta.url));
 const ROWS = [
   "container name, A",
-  "forwarded, kept",
-  "forwarded, asked anew",
+  "forwarded, cached",
+  "forwarded, cache miss",
   "container name, A, by TCP",
   "container name, A, asked by 100 containers in turn",
 ];

@@ -16,7 +16,7 @@ import type { Host } from "./questions.ts";
 
 const PROGRAM = ["/usr/lib/podman/aardvark-dns", "/usr/libexec/podman/aardvark-dns"].find((path) => existsSync(path));
 // It answers only containers that it knows, by their addresses, and over the loopback we are this one.
-const ASKER = "127.0.0.1";
+const CLIENT_ADDRESS = "127.0.0.1";
 
 export type AardvarkOptions = {
   readonly address: string;
@@ -35,7 +35,7 @@ export async function startAardvark(client: Container, options: AardvarkOptions)
   }
   const { address, port, upstream, hosts } = options;
   const folder = mkdtempSync(join(tmpdir(), "d11-aardvark-"));
-  const containers = [{ name: "asker", address: ASKER }, ...hosts];
+  const containers = [{ name: "client", address: CLIENT_ADDRESS }, ...hosts];
   const lines = containers.map(
     (host, index) => `${index.toString(16).padStart(64, "a")} ${host.address}  ${host.name}`,
   );

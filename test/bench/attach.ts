@@ -1,4 +1,4 @@
-// Attaching: from the facts of a container to rules that were verified, in real namespaces; one after the other, and a
+// Attachments: from the facts of a container to rules that were verified, in real namespaces; one after the other, and a
 // thousand at once; and what each of them costs in memory. The engine is left out: its answers are what this starts from.
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { KeeperLink } from "../../src/keeper/keeper-link.ts";
 import { warmThreadPool } from "../../src/container/namespace/namespace-runner.ts";
 import { preallocateDescriptors } from "../../src/kernel/descriptors.ts";
-import { composeHere } from "../support/program/engine-side.ts";
+import { startEngineSide } from "../support/program/engine-side.ts";
 import { factOf, idOf, untilAttached } from "./crowded-network.ts";
 import { removeNetnses, makeNetnses } from "./namespaces.ts";
 import { type Row, median, quantile } from "./figures.ts";
@@ -21,7 +21,7 @@ export async function benchAttach(): Promise<Row[]> {
   try {
     preallocateDescriptors();
     await warmThreadPool();
-    const { way, close } = composeHere();
+    const { way, close } = startEngineSide();
     const idleBytes = settledRss();
     const times: number[] = [];
     for (const [index, path] of paths.slice(0, ONE_BY_ONE).entries()) {
@@ -63,16 +63,16 @@ export async function benchAttach(): Promise<Row[]> {
 async function besideKeeper(paths: readonly string[]): Promise<readonly [number, number]> {
   const folder = mkdtempSync(join(tmpdir(), "d11-bench-keeper-"));
   const nothing = (): void => undefined;
-  const told = {
+  const callbacks = {
     onEvent: nothing,
     onHandoverRequested: nothing,
     onHandoverCancelled: nothing,
     onKeeperLost: nothing,
     onHandoverCompleted: nothing,
   };
-  const link = new KeeperLink({ socketPath: join(folder, "keeper.sock"), ...told });
+  const link = new KeeperLink({ socketPath: join(folder, "keeper.sock"), ...callbacks });
   link.start();
-  const ways = [composeHere(), composeHere(undefined, (namespace) => link.hold(namespace))];
+  const ways = [startEngineSide(), startEngineSide(undefined, (namespace) => link.hold(namespace))];
   const times: [number[], number[]] = [[], []];
   for (const [index, path] of paths.entries()) {
     const kind = index % 2 === 0 ? 0 : 1;

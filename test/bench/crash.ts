@@ -1,6 +1,6 @@
 // Death: what is lost when the process that serves is killed, with and without a keeper, in the namespace that was attached
 // first: there the kernel takes the rules away last. And what is lost when one process takes over from another. Askers open
-// a socket for each query and wait for none; behind dns11 there is somebody who answers, as Docker's resolver would.
+// a socket for each query and wait for none; dockerResolver dns11 there is somebody who answers, as Docker's resolver would.
 
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,8 +11,8 @@ import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { startEngine } from "../support/engine/engine.ts";
 import { run } from "../support/program/command.ts";
 import { Dns11, startDns11 } from "../support/program/dns11.ts";
-import { Kept, isAlive } from "../support/program/main-with-keeper.ts";
-import { type NetworkPlace, inNetns } from "../support/rig/netns.ts";
+import { MainWithKeeper, isAlive } from "../support/program/main-with-keeper.ts";
+import { type NetworkContext, inNetns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 import type { Row } from "./figures.ts";
@@ -24,40 +24,40 @@ const SIZES = [40, 1_000];
 const WITHIN_MS = 150;
 const CONTAINERS = 40;
 
-export async function benchDeath(): Promise<Row[]> {
+export async function benchCrash(): Promise<Row[]> {
   const rows: Row[] = [];
   for (const size of SIZES) {
     const paths = await makeNetnses(size);
     try {
-      for (const isKept of [false, true]) rows.push(...(await killed(paths, isKept)));
+      for (const isKept of [false, true]) rows.push(...(await benchKill(paths, isKept)));
     } finally {
       removeNetnses(paths);
     }
   }
-  return [...rows, await replaced()];
+  return [...rows, await benchReplace()];
 }
 
-async function killed(paths: readonly string[], isKept: boolean): Promise<Row[]> {
+async function benchKill(paths: readonly string[], isKept: boolean): Promise<Row[]> {
   const [first = ""] = paths;
-  const folder = mkdtempSync(join(tmpdir(), "d11-death-"));
-  const behind = await startUpstream({ netnsPath: first }, { address: "127.0.0.11" });
-  const kept = await Kept.start({ folder, isKept, paths });
+  const folder = mkdtempSync(join(tmpdir(), "d11-crash-"));
+  const dockerResolver = await startUpstream({ netnsPath: first }, { address: "127.0.0.11" });
+  const main = await MainWithKeeper.start({ folder, isKept, paths });
   try {
-    const keeper = isKept ? await kept.keeperWith(paths.length) : undefined;
+    const keeper = isKept ? await main.keeperWith(paths.length) : undefined;
     const memory = keeper === undefined ? 0 : privateBytes(keeper);
     // Alone, the kernel takes some 14 ms for each table.
     const forMs = 4_000 + (isKept ? 0 : paths.length * 20);
-    const asking = queryLoop(placeAt(first), { name: "a.ok.test", perSecond: PER_SECOND, forMs });
+    const loop = queryLoop(contextAt(first), { name: "a.ok.test", perSecond: PER_SECOND, forMs });
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     const endMs = Date.now();
-    kept.kill("SIGKILL");
-    const { lost, silentMs } = lossOf(await asking, endMs);
+    main.kill("SIGKILL");
+    const { lost, outageMs } = lossOf(await loop, endMs);
     if (keeper !== undefined) await waitFor("the keeper to end", () => (isAlive(keeper) ? undefined : true));
-    const who = isKept ? "with a keeper" : "without";
+    const variant = isKept ? "with a keeper" : "without";
     const loss: Row = {
-      what: `SIGKILL, the first of ${paths.length} namespaces, ${PER_SECOND}/s, ${who}`,
-      measured: `${lost} lost, the last after ${silentMs} ms`,
-      ...(isKept && { target: `<= ${WITHIN_MS} ms`, isReached: silentMs <= WITHIN_MS }),
+      what: `SIGKILL, the first of ${paths.length} namespaces, ${PER_SECOND}/s, ${variant}`,
+      measured: `${lost} lost, the last after ${outageMs} ms`,
+      ...(isKept && { target: `<= ${WITHIN_MS} ms`, isReached: outageMs <= WITHIN_MS }),
     };
     const size: Row = {
       what: `memory of the keeper of ${paths.length} namespaces, private`,
@@ -67,14 +67,14 @@ async function killed(paths: readonly string[], isKept: boolean): Promise<Row[]>
     };
     return isKept ? [loss, size] : [loss];
   } finally {
-    await kept[Symbol.asyncDispose]();
-    await behind[Symbol.asyncDispose]();
+    await main[Symbol.asyncDispose]();
+    await dockerResolver[Symbol.asyncDispose]();
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
 // On a real engine: the whole way from one process to the next.
-async function replaced(): Promise<Row> {
+async function benchReplace(): Promise<Row> {
   await using engine = await startEngine();
   await createNetwork(engine, "n1");
   const client = await runContainer(engine, { name: "client", networks: ["n1"] });
@@ -82,11 +82,11 @@ async function replaced(): Promise<Row> {
     await runContainer(engine, { name: `c${index}`, networks: ["n1"] });
   }
   await using before = await startDns11(engine);
-  const asking = queryLoop(client, { name: "c1", perSecond: PER_SECOND, forMs: 8_000 });
+  const loop = queryLoop(client, { name: "c1", perSecond: PER_SECOND, forMs: 8_000 });
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   await using after = new Dns11(engine.host, { stateDir: before.stateDir, args: ["--replace"] });
   await before.ended();
-  const ends = await asking;
+  const ends = await loop;
   const status = await after.status();
   if (status.pid !== after.pid) throw new Error(`Nobody took over: ${after.log}`);
   const tookMs = /"ms":(\d+),"msg":"took over/.exec(after.log)?.[1] ?? "?";
@@ -99,12 +99,12 @@ async function replaced(): Promise<Row> {
   };
 }
 
-function lossOf(ends: readonly QueryEnd[], endMs: number): { lost: number; silentMs: number } {
+function lossOf(ends: readonly QueryEnd[], endMs: number): { lost: number; outageMs: number } {
   const after = ends.filter(({ atMs, outcome }) => outcome !== "NOERROR" && atMs >= endMs - 10);
-  return { lost: after.length, silentMs: Math.max(0, ...after.map(({ atMs }) => atMs - endMs)) };
+  return { lost: after.length, outageMs: Math.max(0, ...after.map(({ atMs }) => atMs - endMs)) };
 }
 
-function placeAt(path: string): NetworkPlace {
+function contextAt(path: string): NetworkContext {
   return {
     enter: async (command, args = [], options = {}) => {
       const [first = "", ...rest] = inNetns(path, command, args);

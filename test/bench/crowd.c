@@ -22,7 +22,7 @@
 #define REPLY_BYTES 512
 #define TIMER CLIENTS_MAX
 
-/* A question's id is its place in the window and a count, so that a reply is known to be to the question out now. */
+/* A question's id is its slot in the window and a count, so that a reply is known to be to the question out now. */
 struct client {
   int fd;
   uint16_t id[WINDOW_MAX];
@@ -68,10 +68,10 @@ static void open_clients(int poll) {
   }
 }
 
-static void ask(struct client *client, int place) {
-  uint16_t id = client->id[place] + WINDOW_MAX;
-  client->id[place] = id;
-  client->sent[place] = now_micros();
+static void ask(struct client *client, int slot) {
+  uint16_t id = client->id[slot] + WINDOW_MAX;
+  client->id[slot] = id;
+  client->sent[slot] = now_micros();
   query[0] = id >> 8;
   query[1] = id & 255;
   asked++;
@@ -80,26 +80,26 @@ static void ask(struct client *client, int place) {
 }
 
 /* Takes what was answered; the next question follows at once where there is to be one. */
-static void hear(struct client *client, int asks_on) {
+static void receive(struct client *client, int keeps_asking) {
   unsigned char reply[REPLY_BYTES];
   for (;;) {
     ssize_t length = recv(client->fd, reply, sizeof reply, 0);
     if (length < 0) return;
     if (length < REPLY_HEADER_BYTES) continue;
     uint16_t id = reply[0] << 8 | reply[1];
-    int place = id % WINDOW_MAX;
-    if (client->sent[place] == 0 || client->id[place] != id) continue;
-    note_answer(reply, length, client->sent[place]);
-    client->sent[place] = 0;
-    if (asks_on) ask(client, place);
+    int slot = id % WINDOW_MAX;
+    if (client->sent[slot] == 0 || client->id[slot] != id) continue;
+    note_answer(reply, length, client->sent[slot]);
+    client->sent[slot] = 0;
+    if (keeps_asking) ask(client, slot);
   }
 }
 
 /* A client whose whole window is out asks nothing: what it waits for counts already. */
 static void ask_one(struct client *client) {
-  for (int place = 0; place < window; place++) {
-    if (client->sent[place] != 0) continue;
-    ask(client, place);
+  for (int slot = 0; slot < window; slot++) {
+    if (client->sent[slot] != 0) continue;
+    ask(client, slot);
     return;
   }
 }
@@ -115,7 +115,7 @@ int main(int count, char **words) {
   open_clients(poll);
   if (client_count == 0) return 2;
   for (int i = 0; i < client_count; i++)
-    for (int place = 0; place < WINDOW_MAX; place++) clients[i].id[place] = place;
+    for (int slot = 0; slot < WINDOW_MAX; slot++) clients[i].id[slot] = slot;
 
   int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
   int64_t start = last_answer = now_micros();
@@ -125,25 +125,25 @@ int main(int count, char **words) {
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = TIMER};
     if (timerfd_settime(timer, 0, &every, NULL) < 0 || epoll_ctl(poll, EPOLL_CTL_ADD, timer, &event) < 0) fail("timer");
   } else {
-    for (int place = 0; place < window; place++)
-      for (int i = 0; i < client_count; i++) ask(&clients[i], place);
+    for (int slot = 0; slot < window; slot++)
+      for (int i = 0; i < client_count; i++) ask(&clients[i], slot);
   }
   for (int turn = 0;;) {
     struct epoll_event events[EVENTS];
     int ready = epoll_wait(poll, events, EVENTS, 10);
     int64_t now = now_micros();
-    int asks_on = now - start < lasts;
+    int keeps_asking = now - start < lasts;
     for (int i = 0; i < ready; i++) {
       if (events[i].data.u32 != TIMER) {
-        hear(&clients[events[i].data.u32], asks_on && rate == 0);
+        receive(&clients[events[i].data.u32], keeps_asking && rate == 0);
         continue;
       }
       uint64_t due = 0;
-      if (read(timer, &due, sizeof due) != sizeof due || !asks_on) continue;
+      if (read(timer, &due, sizeof due) != sizeof due || !keeps_asking) continue;
       for (; due > 0; due--) ask_one(&clients[turn++ % client_count]);
     }
-    if (!asks_on && (answered == asked || now - start > lasts + DRAIN_MICROS)) break;
+    if (!keeps_asking && (answered == asked || now - start > lasts + DRAIN_MICROS)) break;
   }
-  print_told(start);
+  print_stats(start);
   return 0;
 }

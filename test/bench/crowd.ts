@@ -4,7 +4,7 @@
 import { check } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import type { Engine } from "../support/engine/engine.ts";
-import { type Ask, sampleOf } from "./load-program.ts";
+import { type RunLoad, sampleOf } from "./load-program.ts";
 import { STEADILY_PER_SECOND } from "./dnsperf.ts";
 import { compile } from "./native.ts";
 import type { Pace } from "./pace.ts";
@@ -23,13 +23,13 @@ export async function benchCrowd(engine: Engine, tally: Tally, pace: Pace): Prom
   const program = await compile("crowd", engine.folder);
   if (program === undefined) return;
   const input = (await startContainers(engine)).map(({ netnsPath }) => `${netnsPath}\n`).join("");
-  const ask: Ask = async (how, seconds) => {
+  const runLoad: RunLoad = async (how, seconds) => {
     const perSecond = how === "steadily" ? STEADILY_PER_SECOND : 0;
     const args = [perSecond, seconds * 1_000, WINDOWS[how]].map(String);
     return await check(program, [...args, NAME], { input });
   };
   await takeRounds(engine, { what: ROW, count: pace.rounds }, async ({ server, pidAt }) => {
-    tally.add({ row: ROW, server }, await sampleOf(ask, server, pidAt(undefined) ?? 0, pace));
+    tally.add({ row: ROW, server }, await sampleOf(runLoad, server, pidAt(undefined) ?? 0, pace));
   });
 }
 

@@ -7,84 +7,84 @@ import { startUnbound } from "../support/servers/real-server.ts";
 import { benchCrowd } from "./crowd.ts";
 import { atFullSpeed, steadily } from "./dnsperf.ts";
 import { benchFairness } from "./fairness.ts";
-import { type Kind, ROWS, forwardedKinds, localKinds } from "./workloads.ts";
+import { type Workload, ROWS, forwardedWorkloads, localWorkloads } from "./workloads.ts";
 import { compile } from "./native.ts";
 import type { Pace } from "./pace.ts";
-import { Place } from "./testbed.ts";
+import { Testbed } from "./testbed.ts";
 import { Questions, UPSTREAM_LINES } from "./questions.ts";
 import type { Server } from "./server.ts";
 import { Tally } from "./tally.ts";
 import { benchTcp } from "./tcp.ts";
 import { type Turn, takeRounds } from "./turns.ts";
 
-export const PLANE_PARTS = ["local", "forwarded", "tcp", "crowd", "fairness"] as const;
-export type PlanePart = (typeof PLANE_PARTS)[number];
+export const DATA_PLANE_PARTS = ["local", "forwarded", "tcp", "crowd", "fairness"] as const;
+export type DataPlanePart = (typeof DATA_PLANE_PARTS)[number];
 
 // The host's server, for those who ask from there.
 const UPSTREAM = "10.53.0.1";
 
 type Bench = { readonly engine: Engine; readonly tally: Tally; readonly questions: Questions; readonly pace: Pace };
 
-export async function benchPlane(parts: readonly PlanePart[], pace: Pace): Promise<Tally> {
+export async function benchDataPlane(parts: readonly DataPlanePart[], pace: Pace): Promise<Tally> {
   await using engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${UPSTREAM}\n` });
   await using _upstream = await startUnbound(engine, { address: UPSTREAM, lines: UPSTREAM_LINES });
   const bench = { engine, tally: new Tally(), questions: new Questions(engine.folder), pace };
-  const isWanted = (...some: PlanePart[]) => some.some((part) => parts.includes(part));
-  if (isWanted("local", "forwarded", "tcp")) await benchPlaces(bench, isWanted);
+  const isWanted = (...some: DataPlanePart[]) => some.some((part) => parts.includes(part));
+  if (isWanted("local", "forwarded", "tcp")) await benchTestbeds(bench, isWanted);
   if (isWanted("crowd")) await benchCrowd(engine, bench.tally, pace);
   if (isWanted("fairness")) await benchFairness(engine, bench.questions, bench.tally, pace);
   return bench.tally;
 }
 
-async function benchPlaces(bench: Bench, isWanted: (part: PlanePart) => boolean): Promise<void> {
+async function benchTestbeds(bench: Bench, isWanted: (part: DataPlanePart) => boolean): Promise<void> {
   const { engine, tally, questions, pace } = bench;
   const floor = await compile("floor", engine.folder);
-  await using few = await Place.make(engine, { network: "few", names: 10, floor });
+  await using few = await Testbed.make(engine, { network: "few", names: 10, floor });
   if (isWanted("local")) {
-    await using many = await Place.make(engine, { network: "many", names: 10_000 });
-    await benchKinds(bench, localKinds(questions, few, many), [few, many]);
+    await using many = await Testbed.make(engine, { network: "many", names: 10_000 });
+    await benchWorkloads(bench, localWorkloads(questions, few, many), [few, many]);
   }
-  if (isWanted("forwarded")) await benchKinds(bench, forwardedKinds(questions, few), [few]);
+  if (isWanted("forwarded")) await benchWorkloads(bench, forwardedWorkloads(questions, few), [few]);
   if (isWanted("tcp")) await benchTcp(engine, few, tally, pace);
 }
 
-async function benchKinds(bench: Bench, kinds: readonly Kind[], places: readonly Place[]): Promise<void> {
-  const what = kinds.map(({ row }) => row).join("; ");
-  await takeRounds(bench.engine, { what, count: bench.pace.rounds, places }, async (turn, round) => {
-    if (turn.server === "dns11") await start(bench, kinds, turn);
-    for (const kind of kinds) await measure(bench, kind, turn, round);
+async function benchWorkloads(bench: Bench, workloads: readonly Workload[], testbeds: readonly Testbed[]): Promise<void> {
+  const what = workloads.map(({ row }) => row).join("; ");
+  await takeRounds(bench.engine, { what, count: bench.pace.rounds, testbeds }, async (turn, round) => {
+    if (turn.server === "dns11") await start(bench, workloads, turn);
+    for (const workload of workloads) await measure(bench, workload, turn, round);
   });
 }
 
 // The others have been running for long, and none of them is compiled as it runs.
 async function start(
   { pace: { startSeconds } }: Bench,
-  [first]: readonly Kind[],
+  [first]: readonly Workload[],
   { server, pidAt }: Turn,
 ): Promise<void> {
-  const pid = pidAt(first?.place);
+  const pid = pidAt(first?.testbed);
   if (first === undefined || pid === undefined) return;
-  await atFullSpeed(first.place.client, first.asking(server, startSeconds), pid, startSeconds);
+  await atFullSpeed(first.testbed.client, first.input(server, startSeconds), pid, startSeconds);
 }
 
-async function measure({ tally, pace }: Bench, kind: Kind, { server, pidAt }: Turn, round: number): Promise<void> {
-  const { row, place, servers, asking } = kind;
-  const pid = pidAt(place);
+async function measure({ tally, pace }: Bench, workload: Workload, { server, pidAt }: Turn, round: number): Promise<void> {
+  const { row, testbed, servers, input } = workload;
+  const pid = pidAt(testbed);
   if (pid === undefined || !servers.includes(server)) return;
   const { seconds, steadySeconds, warmSeconds } = pace;
-  const { client } = place;
-  if (round === 0) await check(kind, server);
+  const { client } = testbed;
+  if (round === 0) await check(workload, server);
   // For what is to be kept; dns11 has just been started.
-  if (round === 0 || server === "dns11") await atFullSpeed(client, asking(server, warmSeconds), pid, warmSeconds);
-  const full = await atFullSpeed(client, asking(server, seconds), pid, seconds);
-  const steady = await steadily(client, asking(server, steadySeconds), steadySeconds);
+  if (round === 0 || server === "dns11") await atFullSpeed(client, input(server, warmSeconds), pid, warmSeconds);
+  const full = await atFullSpeed(client, input(server, seconds), pid, seconds);
+  const steady = await steadily(client, input(server, steadySeconds), steadySeconds);
   tally.add({ row, server }, { ...steady, ...full, lost: full.lost + steady.lost });
   if (server !== "floor") return;
-  const two = await atFullSpeed(client, { ...asking(server, seconds), threads: 2 }, pid, seconds);
+  const two = await atFullSpeed(client, { ...input(server, seconds), threads: 2 }, pid, seconds);
   tally.add({ row: ROWS.twoThreads, server }, two);
 }
 
-async function check({ row, place, question, isRight }: Kind, server: Server): Promise<void> {
-  const reply = await dig(place.client, ...question);
+async function check({ row, testbed, question, isRight }: Workload, server: Server): Promise<void> {
+  const reply = await dig(testbed.client, ...question);
   if (!isRight(reply, server)) throw new Error(`${row}: ${server} said:\n${reply.raw}`);
 }

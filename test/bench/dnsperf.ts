@@ -3,13 +3,13 @@
 // tells nothing new. dnsperf 2.10 prints the delay of each answer (-v), but no quantiles of them.
 
 import { stdoutOf } from "../support/program/command.ts";
-import type { NetworkPlace } from "../support/rig/netns.ts";
+import type { NetworkContext } from "../support/rig/netns.ts";
 import { cpuSeconds } from "./cpu-time.ts";
 import { quantile } from "./figures.ts";
 import { RESOLVER } from "./redirect.ts";
 import type { Sample } from "./tally.ts";
 
-export type Asking = {
+export type DnsperfInput = {
   // A question a line, read again and again.
   readonly file: string;
   // What each of them has to end with.
@@ -26,11 +26,11 @@ const LATE_SECONDS = 1;
 const FIRST = ["chrt", "--rr", "1"];
 
 // As fast as answers come; the kernel says what the server used meanwhile.
-export async function atFullSpeed(client: NetworkPlace, asking: Asking, pid: number, seconds: number): Promise<Sample> {
+export async function atFullSpeed(client: NetworkContext, input: DnsperfInput, pid: number, seconds: number): Promise<Sample> {
   const before = cpuSeconds(pid);
-  const text = await dnsperf(client, asking, seconds, [...AT_ONCE, "-T", String(asking.threads ?? 1)]);
+  const text = await dnsperf(client, input, seconds, [...AT_ONCE, "-T", String(input.threads ?? 1)]);
   const used = cpuSeconds(pid) - before;
-  checkAnswers(text, asking);
+  checkAnswers(text, input);
   const completed = numberIn(text, /Queries completed:\s+(\d+)/);
   return {
     perSecond: numberIn(text, /Queries per second:\s+([\d.]+)/),
@@ -40,14 +40,14 @@ export async function atFullSpeed(client: NetworkPlace, asking: Asking, pid: num
 }
 
 export async function steadily(
-  client: NetworkPlace,
-  asking: Asking,
+  client: NetworkContext,
+  input: DnsperfInput,
   seconds: number,
   perSecond = STEADILY_PER_SECOND,
 ): Promise<Sample> {
   const args = [...AT_ONCE, "-Q", String(perSecond), "-v"];
-  const text = await dnsperf(client, asking, seconds, args, FIRST);
-  checkAnswers(text, asking);
+  const text = await dnsperf(client, input, seconds, args, FIRST);
+  checkAnswers(text, input);
   const delaysMs = [...text.matchAll(/^> [A-Z]+ .* ([\d.]+)$/gm)].map(([, delay]) => Number(delay) * 1_000);
   return {
     p50Ms: quantile(delaysMs, 0.5),
@@ -60,7 +60,7 @@ export type FloodOptions = { readonly seconds: number; readonly file: string; re
 
 // Ten times as many questions out as a server could want, whatever comes of them; bounded in count as well as in time.
 export async function flood(
-  client: NetworkPlace,
+  client: NetworkContext,
   pid: number,
   { seconds, file, count }: FloodOptions,
 ): Promise<Sample> {
@@ -76,7 +76,7 @@ export async function flood(
 }
 
 async function dnsperf(
-  client: NetworkPlace,
+  client: NetworkContext,
   { file }: { readonly file: string },
   seconds: number,
   args: readonly string[],
@@ -87,7 +87,7 @@ async function dnsperf(
   return stdoutOf(await client.enter(command, rest), "dnsperf");
 }
 
-function checkAnswers(text: string, { rcode }: Asking): void {
+function checkAnswers(text: string, { rcode }: DnsperfInput): void {
   if (new RegExp(`Response codes:\\s+${rcode} \\d+ \\(100\\.00%\\)`).test(text)) return;
   const summary = text.slice(Math.max(0, text.indexOf("Statistics:")));
   throw new Error(`dnsperf got no answers, or others than ${rcode}:\n${summary}`);

@@ -1,5 +1,5 @@
 // From the engine's event to the answer: a container starts, and another one asks for its name every millisecond until
-// it is told. The engine makes everybody wait for the facts, because its inspect returns only after the start: what it told
+// it is reportedMs. The engine makes everybody wait for the facts, because its inspect returns only after the start: what it reportedMs
 // this process at that time is where our own share begins. And before all that, what a dns11 takes that serves nobody yet.
 
 import { createSocket } from "node:dgram";
@@ -29,19 +29,19 @@ export async function benchEvents(): Promise<Row[]> {
   const idleBytes = residentBytes((await instance.status()).pid);
   const client = await runContainer(engine, { name: "client", networks: [NETWORK] });
   await instance.waitFor("client", "attached");
-  const ask = asker(client.netnsPath);
+  const prober = nameProber(client.netnsPath);
   const delays: number[] = [];
   const shares: number[] = [];
   for (let index = 0; index < STARTS; index++) {
     const name = `late${index}`;
-    const answered = ask.until(name);
-    const told = factsToldMs(engine.socketPath, name);
+    const answered = prober.until(name);
+    const reportedMs = factsReportedMs(engine.socketPath, name);
     const container = await runContainer(engine, { name, networks: [NETWORK] });
     const atMs = await answered;
-    shares.push(atMs - (await told));
+    shares.push(atMs - (await reportedMs));
     delays.push(atMs - (await startedAtMs(engine.docker.bind(engine), container.id)));
   }
-  ask.close();
+  prober.close();
   await instance.stop();
   const p99 = quantile(shares, 0.99);
   return [
@@ -71,8 +71,8 @@ function residentBytes(pid: number): number {
   return Number(/^VmRSS:\s*(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
 }
 
-// When the engine first told anybody that the container runs, and with which address.
-async function factsToldMs(socketPath: string, name: string): Promise<number> {
+// When the engine first reportedMs anybody that the container runs, and with which address.
+async function factsReportedMs(socketPath: string, name: string): Promise<number> {
   return await waitFor(
     `the engine's facts of ${name}`,
     async () => {
@@ -99,7 +99,7 @@ async function startedAtMs(docker: (...args: string[]) => Promise<string>, id: s
 }
 
 // Asks from a socket inside the container's namespace.
-function asker(netnsPath: string): { until(name: string): Promise<number>; close(): void } {
+function nameProber(netnsPath: string): { until(name: string): Promise<number>; close(): void } {
   const runner = new NamespaceRunner();
   const fd = runner.within(openSync(netnsPath, "r"), () => {
     const made = socket(AF_INET, SOCK_DGRAM);

@@ -51,7 +51,7 @@ export async function benchFairness(
     const [asked, flooded] = await under({ file: names, count: FLOOD_QUERIES_MAX });
     tally.add({ row: NEIGHBOUR.floodedByNames, server }, asked);
     tally.add({ row: FLOODS.names, server }, flooded);
-    const [askedToo, missed] = await under({ file: questions.anew(floodSeconds), count: 1 });
+    const [askedToo, missed] = await under({ file: questions.uncached(floodSeconds), count: 1 });
     tally.add({ row: NEIGHBOUR.floodedByMisses, server }, askedToo);
     tally.add({ row: FLOODS.misses, server }, missed);
   });

@@ -7,7 +7,7 @@ import type { Server } from "./server.ts";
 import type { Sample } from "./tally.ts";
 
 // What such a program prints.
-type Told = {
+type LoadResult = {
   readonly asked: number;
   readonly answered: number;
   readonly wrong: number;
@@ -17,15 +17,15 @@ type Told = {
 };
 
 // Asks for so many seconds, steadily or as fast as it goes, and returns what the program printed.
-export type Ask = (how: "steadily" | "at full speed", seconds: number) => Promise<string>;
+export type RunLoad = (how: "steadily" | "at full speed", seconds: number) => Promise<string>;
 
 // dns11 has just been started, and is compiled as it runs; the others have been running for long.
-export async function sampleOf(ask: Ask, server: Server, pid: number, pace: Pace): Promise<Sample> {
-  toldBy(await ask("at full speed", server === "dns11" ? pace.startSeconds : pace.warmSeconds));
+export async function sampleOf(runLoad: RunLoad, server: Server, pid: number, pace: Pace): Promise<Sample> {
+  parseLoadResult(await runLoad("at full speed", server === "dns11" ? pace.startSeconds : pace.warmSeconds));
   const before = cpuSeconds(pid);
-  const full = toldBy(await ask("at full speed", pace.seconds));
+  const full = parseLoadResult(await runLoad("at full speed", pace.seconds));
   const used = cpuSeconds(pid) - before;
-  const steady = toldBy(await ask("steadily", pace.steadySeconds));
+  const steady = parseLoadResult(await runLoad("steadily", pace.steadySeconds));
   return {
     perSecond: full.answered / full.seconds,
     cpuMicros: (used / full.answered) * 1e6,
@@ -35,8 +35,8 @@ export async function sampleOf(ask: Ask, server: Server, pid: number, pace: Pace
   };
 }
 
-function toldBy(text: string): Told {
-  const told = JSON.parse(text) as Told;
-  if (told.answered === 0 || told.wrong > 0) throw new Error(`No answers, or wrong ones: ${text}`);
-  return told;
+function parseLoadResult(text: string): LoadResult {
+  const result = JSON.parse(text) as LoadResult;
+  if (result.answered === 0 || result.wrong > 0) throw new Error(`No answers, or wrong ones: ${text}`);
+  return result;
 }

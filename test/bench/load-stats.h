@@ -45,7 +45,7 @@ static double quantile_ms(double share) {
   return LATE_MICROS / 1000.0;
 }
 
-static void print_told(int64_t start) {
+static void print_stats(int64_t start) {
   printf("{\"asked\":%ld,\"answered\":%ld,\"wrong\":%ld,\"seconds\":%.6f,\"p50Ms\":%.3f,\"p99Ms\":%.3f}\n", asked, answered,
          wrong, (last_answer - start) / 1e6, quantile_ms(0.5), quantile_ms(0.99));
 }

@@ -3,12 +3,12 @@
 // is printed as JSON after the tables.
 
 import { benchAttach } from "./attach.ts";
-import { benchDeath } from "./crash.ts";
+import { benchCrash } from "./crash.ts";
 import { benchEvents } from "./events.ts";
 import { benchFailover } from "./failover.ts";
 import { type Row, printRows } from "./figures.ts";
 import { FULL_PACE, QUICK_PACE } from "./pace.ts";
-import { PLANE_PARTS, benchPlane } from "./data-plane.ts";
+import { DATA_PLANE_PARTS, benchDataPlane } from "./data-plane.ts";
 import { type Report, save, thisMachine } from "./report.ts";
 import type { Line } from "./tally.ts";
 import { benchStalls } from "./stalls.ts";
@@ -16,18 +16,18 @@ import { type Ratio, ratiosOf } from "./targets.ts";
 import { printTable } from "./table.ts";
 
 type Part = readonly [string, string, () => Promise<Row[]>];
-// Attaching first: it measures the memory of this process, which the others fill.
-const FIRST: readonly Part[] = [["attach", "Attaching, in real namespaces", benchAttach]];
+// Attachments first: it measures the memory of this process, which the others fill.
+const FIRST: readonly Part[] = [["attach", "Attachments, in real namespaces", benchAttach]];
 const LAST: readonly Part[] = [
   ["failover", "Name servers that fail under load", benchFailover],
   ["events", "From an event to an answer", benchEvents],
-  ["death", "A process that is killed, or replaced, while others ask", benchDeath],
+  ["crash", "A process that is killed, or replaced, while others ask", benchCrash],
   ["stalls", "How long the answering thread is away", benchStalls],
 ];
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith("--"));
 const flags = process.argv.slice(2).filter((word) => word.startsWith("--"));
-const known: readonly string[] = [...FIRST.map(([word]) => word), ...PLANE_PARTS, ...LAST.map(([word]) => word)];
+const known: readonly string[] = [...FIRST.map(([word]) => word), ...DATA_PLANE_PARTS, ...LAST.map(([word]) => word)];
 const unknown = [
   ...words.filter((word) => !known.includes(word)),
   ...flags.filter((flag) => !["--json", "--quick"].includes(flag)),
@@ -53,9 +53,9 @@ if (flags.includes("--json")) console.log(JSON.stringify(report));
 process.exit(0);
 
 async function benchTable(): Promise<[Line[], Ratio[]]> {
-  const parts = PLANE_PARTS.filter(isWanted);
+  const parts = DATA_PLANE_PARTS.filter(isWanted);
   if (parts.length === 0) return [[], []];
-  const tally = await benchPlane(parts, isQuick ? QUICK_PACE : FULL_PACE);
+  const tally = await benchDataPlane(parts, isQuick ? QUICK_PACE : FULL_PACE);
   const [found, held]: [Line[], Ratio[]] = [tally.lines(), ratiosOf(tally)];
   printTable("Answering, all in the same container and through the same address", found, held);
   return [found, held];

@@ -9,7 +9,7 @@ import { check, run } from "../support/program/command.ts";
 const SOURCES = new URL("../../../test/bench/", import.meta.url);
 
 // The program, in that folder; nothing where it cannot be made.
-export async function compile(name: "floor" | "crowd" | "callers", folder: string): Promise<string | undefined> {
+export async function compile(name: "floor" | "crowd" | "tcp-clients", folder: string): Promise<string | undefined> {
   const found = await run("sh", ["-c", "command -v cc"]);
   if (found.code !== 0) {
     console.error(`bench: there is no compiler (cc), so what needs ${name}.c is left out`);

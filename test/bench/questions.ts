@@ -6,7 +6,7 @@ import { join } from "node:path";
 // A name that is to be known, as everybody who is measured is told of it.
 export type Host = { readonly name: string; readonly address: string };
 
-const KEPT_NAMES = 1_000;
+const CACHED_NAMES = 1_000;
 // More than anybody answers in that time.
 const NEW_NAMES_A_SECOND = 80_000;
 
@@ -40,18 +40,18 @@ export class Questions {
     return this.#write(hosts.map(({ address }) => `${reverseName(address)} PTR`));
   }
 
-  kept(): string {
-    return this.#write(namesOf("kept", "test", KEPT_NAMES));
+  cached(): string {
+    return this.#write(namesOf("cached", "test", CACHED_NAMES));
   }
 
-  gone(): string {
-    return this.#write(namesOf("kept", "gone.test", KEPT_NAMES));
+  nxdomain(): string {
+    return this.#write(namesOf("cached", "gone.test", CACHED_NAMES));
   }
 
   // None that was asked before, and more than can be asked in that time. The file takes the place of the last one.
-  anew(seconds: number): string {
-    const lines = namesOf(`anew${(this.#files += 1)}`, "test", Math.ceil(NEW_NAMES_A_SECOND * seconds));
-    return this.#write(lines, "anew");
+  uncached(seconds: number): string {
+    const lines = namesOf(`uncached${(this.#files += 1)}`, "test", Math.ceil(NEW_NAMES_A_SECOND * seconds));
+    return this.#write(lines, "uncached");
   }
 
   #write(lines: readonly string[], name = `questions${(this.#files += 1)}`): string {

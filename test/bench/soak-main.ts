@@ -22,7 +22,7 @@ const PER_SECOND = 4_000;
 const UPSTREAM = "10.53.0.1";
 const NAMES = 1_000;
 const CHURN_EVERY_MS = 500;
-const LOOK_EVERY_MS = 2_000;
+const MEASURE_EVERY_MS = 2_000;
 // Code that is compiled, caches that fill: what comes later is growth.
 const WARM_SHARE = 0.3;
 const GROWTH_MAX = 1.1;
@@ -30,7 +30,7 @@ const DESCRIPTORS_MAX = 40;
 // Of ten questions one is asked anew; a few of those meet on the way.
 const MISSED_SHARE_MIN = 0.08;
 
-type Look = { readonly memoryBytes: number; readonly descriptors: number };
+type Measurement = { readonly memoryBytes: number; readonly descriptors: number };
 
 type Summary = {
   readonly seconds: number;
@@ -45,7 +45,7 @@ type Summary = {
   // Medians of the time after the beginning, and of the last part.
   readonly memoryBytes: readonly [number, number];
   readonly descriptors: readonly [number, number];
-  readonly isWell: boolean;
+  readonly isOk: boolean;
 };
 
 if (!Number.isInteger(SECONDS) || SECONDS < SECONDS_MIN) {
@@ -57,9 +57,9 @@ const [early, late] = summary.memoryBytes.map((bytes) => (bytes / 1e6).toFixed(0
 console.log(`asked ${summary.asked} in ${summary.seconds} s while ${summary.churned} containers came and went`);
 console.log(`${summary.local} names, ${summary.cached} kept, ${summary.forwarded} asked anew`);
 console.log(`lost ${summary.lost}, wrong ${summary.wrong}; memory ${early} MB early, ${late} MB late`);
-console.log(`descriptors ${summary.descriptors.join(" early, ")} late; ${summary.isWell ? "all is well" : "NOT WELL"}`);
+console.log(`descriptors ${summary.descriptors.join(" early, ")} late; ${summary.isOk ? "all is well" : "NOT WELL"}`);
 console.log(JSON.stringify(summary));
-process.exit(summary.isWell ? 0 : 1);
+process.exit(summary.isOk ? 0 : 1);
 
 async function soak(): Promise<Summary> {
   await using engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${UPSTREAM}\n` });
@@ -73,8 +73,8 @@ async function soak(): Promise<Summary> {
   const questions = join(engine.folder, "questions");
   writeFileSync(questions, questionLines().join(""));
   await using instance = await startDns11(engine);
-  const asking = ask(client, questions);
-  const looks: Look[] = [];
+  const load = runLoad(client, questions);
+  const measurements: Measurement[] = [];
   const ending = Date.now() + SECONDS * 1_000;
   let churned = 0;
   const churn = (async () => {
@@ -83,22 +83,22 @@ async function soak(): Promise<Summary> {
       await sleep(CHURN_EVERY_MS);
     }
   })();
-  for (; Date.now() < ending; await sleep(LOOK_EVERY_MS)) looks.push(lookAt(instance.pid));
+  for (; Date.now() < ending; await sleep(MEASURE_EVERY_MS)) measurements.push(measure(instance.pid));
   await churn;
-  const { asked, lost, wrong } = await asking;
+  const { asked, lost, wrong } = await load;
   const { local = 0, cached = 0, forwarded = 0 } = (await instance.container("client"))?.counters ?? {};
   await instance.stop();
-  const after = looks.slice(Math.floor(looks.length * WARM_SHARE));
+  const after = measurements.slice(Math.floor(measurements.length * WARM_SHARE));
   const half = Math.floor(after.length / 2);
-  const halves = (figure: keyof Look): [number, number] => [
-    median(after.slice(0, half).map((look) => look[figure])),
-    median(after.slice(half).map((look) => look[figure])),
+  const halves = (figure: keyof Measurement): [number, number] => [
+    median(after.slice(0, half).map((one) => one[figure])),
+    median(after.slice(half).map((one) => one[figure])),
   ];
   const [memoryBytes, descriptors] = [halves("memoryBytes"), halves("descriptors")];
   const isFlat = memoryBytes[1] <= memoryBytes[0] * GROWTH_MAX && descriptors[1] - descriptors[0] <= DESCRIPTORS_MAX;
   const isMixed = churned > 0 && local > cached && cached > forwarded && forwarded > asked * MISSED_SHARE_MIN;
-  const isWell = isFlat && isMixed && lost === 0 && wrong === 0;
-  return { seconds: SECONDS, asked, lost, wrong, local, cached, forwarded, churned, memoryBytes, descriptors, isWell };
+  const isOk = isFlat && isMixed && lost === 0 && wrong === 0;
+  return { seconds: SECONDS, asked, lost, wrong, local, cached, forwarded, churned, memoryBytes, descriptors, isOk };
 }
 
 // Of ten questions seven are for a container, two for what is kept, one for what is not.
@@ -109,7 +109,7 @@ function questionLines(): string[] {
   });
 }
 
-async function ask(client: Container, questions: string): Promise<Pick<Summary, "asked" | "lost" | "wrong">> {
+async function runLoad(client: Container, questions: string): Promise<Pick<Summary, "asked" | "lost" | "wrong">> {
   const args = ["-s", "127.0.0.11", "-d", questions, "-l", String(SECONDS), "-Q", String(PER_SECOND), "-c", "8"];
   const [command = "", ...rest] = inNetns(client.netnsPath, "dnsperf", args);
   const child = spawn(command, rest, {
@@ -125,7 +125,7 @@ async function ask(client: Container, questions: string): Promise<Pick<Summary, 
   return { asked: figure(/Queries sent:\s+(\d+)/), lost: figure(/Queries lost:\s+(\d+)/), wrong: completed - right };
 }
 
-function lookAt(pid: number): Look {
+function measure(pid: number): Measurement {
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
   return { memoryBytes: Number(kilobytes) * 1024, descriptors: readdirSync(`/proc/${pid}/fd`).length };
 }

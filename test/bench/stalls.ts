@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { NamespaceRunner, warmThreadPool } from "../../src/container/namespace/namespace-runner.ts";
 import { preallocateDescriptors } from "../../src/kernel/descriptors.ts";
 import { setNetworkNamespace } from "../../src/kernel/libc.ts";
-import { composeHere } from "../support/program/engine-side.ts";
+import { startEngineSide } from "../support/program/engine-side.ts";
 import { run } from "../support/program/command.ts";
 import { inNetns } from "../support/rig/netns.ts";
 import { factOf, idOf, untilAttached } from "./crowded-network.ts";
@@ -25,17 +25,17 @@ const SETTLE_MS = 3_000;
 
 export async function benchStalls(): Promise<Row[]> {
   const paths = await makeNetnses(STANDING + STARTS + 1);
-  const stays = new Stays();
+  const stays = new NamespaceStays();
   try {
     preallocateDescriptors();
     await warmThreadPool();
-    const { way, close } = composeHere(stays.runner);
+    const { way, close } = startEngineSide(stays.runner);
     for (const [index, path] of paths.slice(0, STANDING).entries()) way.roster.put(factOf(index, path));
     await untilAttached(way, STANDING);
     const rows: Row[] = [];
     const during = async (what: string, work: () => Promise<void>): Promise<void> => {
       stays.longestMs = 0;
-      const turns = new Turns();
+      const turns = new LoopTurns();
       await work();
       await sleep(SETTLE_MS);
       const longest = turns.end();
@@ -90,7 +90,7 @@ async function loadRules(path: string): Promise<void> {
 }
 
 // How long this thread stayed in other namespaces at a stretch.
-class Stays {
+class NamespaceStays {
   longestMs = 0;
   readonly runner: NamespaceRunner;
   #enteredMs: number | undefined;
@@ -111,7 +111,7 @@ class Stays {
 }
 
 // The event loop's turns, of which there is always another one.
-class Turns {
+class LoopTurns {
   #longestMs = 0;
   #lastMs = ownMs();
   #isOver = false;

@@ -31,10 +31,10 @@ const TARGETS: readonly Target[] = [
   beside(ROWS.address, "dockerd", "cpuMicros", { most: 0.4 }),
   beside(ROWS.address, "unbound", "cpuMicros", { most: 1.2 }),
   beside(ROWS.address, "floor", "cpuMicros", { most: 1.35 }),
-  beside(ROWS.kept, "dockerd", "perSecond", { least: 5 }),
-  beside(ROWS.kept, "unbound", "cpuMicros", { most: 1.25 }),
-  beside(ROWS.anew, "dockerd", "perSecond", { least: 2 }),
-  beside(ROWS.anew, "dockerd", "cpuMicros", { most: 0.4 }),
+  beside(ROWS.cached, "dockerd", "perSecond", { least: 5 }),
+  beside(ROWS.cached, "unbound", "cpuMicros", { most: 1.25 }),
+  beside(ROWS.uncached, "dockerd", "perSecond", { least: 2 }),
+  beside(ROWS.uncached, "dockerd", "cpuMicros", { most: 0.4 }),
   { column: "cpuMicros", of: of(ROWS.names), to: of(ROWS.address), most: 1.1 },
   { column: "p99Ms", of: of(NEIGHBOUR.floodedByNames), to: of(NEIGHBOUR.alone), most: 3, orMs: 10 },
   { column: "p99Ms", of: of(NEIGHBOUR.floodedByMisses), to: of(NEIGHBOUR.alone), most: 3, orMs: 10 },
@@ -42,7 +42,7 @@ const TARGETS: readonly Target[] = [
 
 // More askers get more from the floor only if one of them is what holds it up: how far its queries/s are the asker's. No
 // target compares these with it; CPU a query is its own.
-const ASKER_BOUND = {
+const CLIENT_BOUND = {
   column: "perSecond",
   of: { row: ROWS.twoThreads, server: "floor" },
   to: { row: ROWS.address, server: "floor" },
@@ -61,7 +61,7 @@ export function ratiosOf(tally: Tally): Ratio[] {
       to: { ...target.to, server },
     })),
   );
-  return [...sideways, ...downwards, ASKER_BOUND].flatMap((pair) => {
+  return [...sideways, ...downwards, CLIENT_BOUND].flatMap((pair) => {
     const values = tally.ratios(pair.of, pair.to, pair.column);
     return values.length === 0 ? [] : [{ ...pair, ratio: spreadOf(values), ...judged(tally, pair, spreadOf(values)) }];
   });

@@ -3,7 +3,7 @@
  * piece, waits for all the answers, closes, and makes room for the next one. At full rate the next one comes at once; at a
  * given rate so many a second. It ends by itself, and prints what came of it as one line of JSON; the delay of an
  * answer counts from the beginning of its connection.
- * Usage: callers CONNECTIONS_A_SECOND MILLISECONDS AT_ONCE QUESTIONS NAME; a rate of 0 is the full one
+ * Usage: clients CONNECTIONS_A_SECOND MILLISECONDS AT_ONCE QUESTIONS NAME; a rate of 0 is the full one
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -16,13 +16,13 @@
 
 #include "load-stats.h"
 
-#define CALLERS_MAX 128
+#define CLIENTS_MAX 128
 #define QUESTIONS_MAX 32
 #define EVENTS 128
 #define REPLIES_BYTES 65536
-#define TIMER CALLERS_MAX
+#define TIMER CLIENTS_MAX
 
-struct caller {
+struct client {
   int fd;
   int open;
   int answered;
@@ -31,7 +31,7 @@ struct caller {
   unsigned char replies[REPLIES_BYTES];
 };
 
-static struct caller callers[CALLERS_MAX];
+static struct client clients[CLIENTS_MAX];
 static int poll_fd, at_once, questions, open_count;
 static unsigned char text[QUESTIONS_MAX * 300];
 static size_t text_bytes;
@@ -52,64 +52,64 @@ static void write_text(const char *name) {
   }
 }
 
-static void call(struct caller *caller) {
+static void open_client(struct client *client) {
   struct sockaddr_in resolver = {.sin_family = AF_INET, .sin_port = htons(53)};
   inet_pton(AF_INET, "127.0.0.11", &resolver.sin_addr);
-  caller->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (caller->fd < 0) fail("socket");
-  caller->since = now_micros();
-  caller->answered = 0;
-  caller->held = 0;
-  caller->open = 1;
+  client->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (client->fd < 0) fail("socket");
+  client->since = now_micros();
+  client->answered = 0;
+  client->held = 0;
+  client->open = 1;
   open_count++;
   asked += questions;
-  struct epoll_event event = {.events = EPOLLOUT, .data.u32 = caller - callers};
-  if (connect(caller->fd, (struct sockaddr *)&resolver, sizeof resolver) < 0 && errno != EINPROGRESS) fail("connect");
-  if (epoll_ctl(poll_fd, EPOLL_CTL_ADD, caller->fd, &event) < 0) fail("epoll_ctl");
+  struct epoll_event event = {.events = EPOLLOUT, .data.u32 = client - clients};
+  if (connect(client->fd, (struct sockaddr *)&resolver, sizeof resolver) < 0 && errno != EINPROGRESS) fail("connect");
+  if (epoll_ctl(poll_fd, EPOLL_CTL_ADD, client->fd, &event) < 0) fail("epoll_ctl");
 }
 
 /* What was not answered until now never will be. */
-static void hang_up(struct caller *caller) {
-  close(caller->fd);
-  caller->open = 0;
+static void close_client(struct client *client) {
+  close(client->fd);
+  client->open = 0;
   open_count--;
 }
 
 /* The questions are far fewer bytes than a socket takes at once. */
-static void ask(struct caller *caller) {
-  if (send(caller->fd, text, text_bytes, MSG_NOSIGNAL) != (ssize_t)text_bytes) {
-    hang_up(caller);
+static void ask(struct client *client) {
+  if (send(client->fd, text, text_bytes, MSG_NOSIGNAL) != (ssize_t)text_bytes) {
+    close_client(client);
     return;
   }
-  struct epoll_event event = {.events = EPOLLIN, .data.u32 = caller - callers};
-  if (epoll_ctl(poll_fd, EPOLL_CTL_MOD, caller->fd, &event) < 0) fail("epoll_ctl");
+  struct epoll_event event = {.events = EPOLLIN, .data.u32 = client - clients};
+  if (epoll_ctl(poll_fd, EPOLL_CTL_MOD, client->fd, &event) < 0) fail("epoll_ctl");
 }
 
-static void hear(struct caller *caller) {
-  ssize_t more = recv(caller->fd, caller->replies + caller->held, REPLIES_BYTES - caller->held, 0);
+static void receive(struct client *client) {
+  ssize_t more = recv(client->fd, client->replies + client->held, REPLIES_BYTES - client->held, 0);
   if (more < 0 && errno == EAGAIN) return;
   if (more <= 0) {
-    hang_up(caller);
+    close_client(client);
     return;
   }
-  caller->held += more;
+  client->held += more;
   size_t at = 0;
-  while (at + 2 <= caller->held) {
-    size_t length = caller->replies[at] << 8 | caller->replies[at + 1];
-    if (at + 2 + length > caller->held) break;
-    note_answer(caller->replies + at + 2, length, caller->since);
-    caller->answered++;
+  while (at + 2 <= client->held) {
+    size_t length = client->replies[at] << 8 | client->replies[at + 1];
+    if (at + 2 + length > client->held) break;
+    note_answer(client->replies + at + 2, length, client->since);
+    client->answered++;
     at += 2 + length;
   }
-  memmove(caller->replies, caller->replies + at, caller->held - at);
-  caller->held -= at;
-  if (caller->answered >= questions) hang_up(caller);
+  memmove(client->replies, client->replies + at, client->held - at);
+  client->held -= at;
+  if (client->answered >= questions) close_client(client);
 }
 
-static void call_one(void) {
+static void open_next(void) {
   for (int i = 0; i < at_once; i++) {
-    if (callers[i].open) continue;
-    call(&callers[i]);
+    if (clients[i].open) continue;
+    open_client(&clients[i]);
     return;
   }
 }
@@ -121,7 +121,7 @@ int main(int count, char **words) {
   at_once = atoi(words[3]);
   questions = atoi(words[4]);
   if (rate < 0 || rate > 100000 || rate == 1 || lasts <= 0) return 2;
-  if (at_once < 1 || at_once > CALLERS_MAX || questions < 1 || questions > QUESTIONS_MAX) return 2;
+  if (at_once < 1 || at_once > CLIENTS_MAX || questions < 1 || questions > QUESTIONS_MAX) return 2;
   write_text(words[5]);
   poll_fd = epoll_create1(EPOLL_CLOEXEC);
   int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -134,25 +134,25 @@ int main(int count, char **words) {
   int64_t start = last_answer = now_micros();
   for (;;) {
     int64_t now = now_micros();
-    int calls_on = now - start < lasts;
-    if (calls_on && rate == 0)
-      while (open_count < at_once) call_one();
-    if (!calls_on && (open_count == 0 || now - start > lasts + DRAIN_MICROS)) break;
+    int keeps_opening = now - start < lasts;
+    if (keeps_opening && rate == 0)
+      while (open_count < at_once) open_next();
+    if (!keeps_opening && (open_count == 0 || now - start > lasts + DRAIN_MICROS)) break;
     struct epoll_event events[EVENTS];
     int ready = epoll_wait(poll_fd, events, EVENTS, 10);
     for (int i = 0; i < ready; i++) {
       if (events[i].data.u32 == TIMER) {
         uint64_t due = 0;
-        if (read(timer, &due, sizeof due) != sizeof due || !calls_on) continue;
-        for (; due > 0 && open_count < at_once; due--) call_one();
+        if (read(timer, &due, sizeof due) != sizeof due || !keeps_opening) continue;
+        for (; due > 0 && open_count < at_once; due--) open_next();
         continue;
       }
-      struct caller *caller = &callers[events[i].data.u32];
-      if (!caller->open) continue;
-      if (events[i].events & EPOLLOUT) ask(caller);
-      else hear(caller);
+      struct client *client = &clients[events[i].data.u32];
+      if (!client->open) continue;
+      if (events[i].events & EPOLLOUT) ask(client);
+      else receive(client);
     }
   }
-  print_told(start);
+  print_stats(start);
   return 0;
 }

@@ -7,14 +7,14 @@ import { Rivals } from "./rivals.ts";
 
 const CONTAINERS = 10;
 
-export type PlaceOptions = {
+export type TestbedOptions = {
   readonly network: string;
   readonly names: number;
   // The program of the floor.
   readonly floor?: string | undefined;
 };
 
-export class Place implements AsyncDisposable {
+export class Testbed implements AsyncDisposable {
   readonly client: Container;
   readonly hosts: readonly Host[];
   readonly rivals: Rivals;
@@ -26,7 +26,7 @@ export class Place implements AsyncDisposable {
   }
 
   // The containers of the network share the names; more than one to each of them are aliases.
-  static async make(engine: Engine, { network, names, floor }: PlaceOptions): Promise<Place> {
+  static async make(engine: Engine, { network, names, floor }: TestbedOptions): Promise<Testbed> {
     await createNetwork(engine, network);
     const hosts: Host[] = [];
     for (let index = 0; index < CONTAINERS; index++) {
@@ -39,7 +39,7 @@ export class Place implements AsyncDisposable {
       hosts.push(...aliases.map((alias) => ({ name: alias, address: container.address(network) })));
     }
     const client = await runContainer(engine, { name: `client-${network}`, networks: [network] });
-    return new Place(client, hosts, await Rivals.start(client, hosts, floor));
+    return new Testbed(client, hosts, await Rivals.start(client, hosts, floor));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

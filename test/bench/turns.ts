@@ -3,39 +3,39 @@
 
 import { startDns11 } from "../support/program/dns11.ts";
 import type { Engine } from "../support/engine/engine.ts";
-import { leadTo } from "./redirect.ts";
-import type { Place } from "./testbed.ts";
+import { redirectTo } from "./redirect.ts";
+import type { Testbed } from "./testbed.ts";
 import { SERVERS, type Server } from "./server.ts";
 
-// The process that answers at a place, which is another one at each for those beside; none where this server has none.
-export type Turn = { readonly server: Server; readonly pidAt: (place: Place | undefined) => number | undefined };
+// The process that answers at a testbed, which is another one at each for those beside; none where this server has none.
+export type Turn = { readonly server: Server; readonly pidAt: (testbed: Testbed | undefined) => number | undefined };
 
-export type Rounds = { readonly what: string; readonly count: number; readonly places?: readonly Place[] };
+export type Rounds = { readonly what: string; readonly count: number; readonly testbeds?: readonly Testbed[] };
 
 // Round after round, for what disturbs the machine for a while is then not one server's alone.
 export async function takeRounds(
   engine: Engine,
-  { what, count, places = [] }: Rounds,
+  { what, count, testbeds = [] }: Rounds,
   visit: (turn: Turn, round: number) => Promise<void>,
 ): Promise<void> {
   for (let round = 0; round < count; round++) {
     console.error(`bench: ${what}, round ${round + 1} of ${count}`);
-    await takeTurns(engine, places, async (turn) => await visit(turn, round));
+    await takeTurns(engine, testbeds, async (turn) => await visit(turn, round));
   }
 }
 
 async function takeTurns(
   engine: Engine,
-  places: readonly Place[],
+  testbeds: readonly Testbed[],
   visit: (turn: Turn) => Promise<void>,
 ): Promise<void> {
   for (const server of SERVERS) {
-    const rivalAt = (place: Place | undefined) => place?.rivals.all.find((rival) => rival.server === server);
-    if (places.every((place) => rivalAt(place) === undefined)) continue;
-    for (const place of places) await leadTo(place.client, rivalAt(place)?.port);
-    await visit({ server, pidAt: (place) => rivalAt(place)?.pid });
+    const rivalAt = (testbed: Testbed | undefined) => testbed?.rivals.all.find((rival) => rival.server === server);
+    if (testbeds.every((testbed) => rivalAt(testbed) === undefined)) continue;
+    for (const testbed of testbeds) await redirectTo(testbed.client, rivalAt(testbed)?.port);
+    await visit({ server, pidAt: (testbed) => rivalAt(testbed)?.pid });
   }
-  for (const place of places) await leadTo(place.client, undefined);
+  for (const testbed of testbeds) await redirectTo(testbed.client, undefined);
   await visit({ server: "dockerd", pidAt: () => engine.pid });
   await using instance = await startDns11(engine);
   await visit({ server: "dns11", pidAt: () => instance.pid });

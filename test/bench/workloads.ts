@@ -1,18 +1,18 @@
-// Owns the kinds of questions that everybody is asked, each of them a row of the table: what is asked, who can be asked
+// Owns the workloads of questions that everybody is asked, each of them a row of the table: what is asked, who can be asked
 // it, and what has to come back.
 
 import type { DigReply } from "../support/client/dig.ts";
-import type { Asking } from "./dnsperf.ts";
-import type { Place } from "./testbed.ts";
+import type { DnsperfInput } from "./dnsperf.ts";
+import type { Testbed } from "./testbed.ts";
 import { type Host, type Questions, reverseName } from "./questions.ts";
 import { SERVERS, type Server } from "./server.ts";
 
-export type Kind = {
+export type Workload = {
   readonly row: string;
-  readonly place: Place;
+  readonly testbed: Testbed;
   readonly servers: readonly Server[];
   // The questions for so many seconds.
-  readonly asking: (server: Server, seconds: number) => Asking;
+  readonly input: (server: Server, seconds: number) => DnsperfInput;
   // One of them as dig takes it, and whether the reply is what it should be.
   readonly question: readonly string[];
   readonly isRight: (reply: DigReply, server: Server) => boolean;
@@ -21,11 +21,11 @@ export type Kind = {
 export const ROWS = {
   address: "container name, A",
   reverse: "container address, PTR",
-  text: "container name, TXT: no such data",
+  text: "container name, TXT: no data",
   names: "container name of 10,000, A",
-  kept: "forwarded, kept",
-  gone: "forwarded, kept: no such name",
-  anew: "forwarded, asked anew",
+  cached: "forwarded, cached",
+  nxdomain: "forwarded, cached NXDOMAIN",
+  uncached: "forwarded, cache miss",
   twoThreads: "the same, dnsperf with two threads",
 } as const;
 
@@ -35,71 +35,71 @@ const NOT_FLOOR = SERVERS.filter((server) => server !== "floor");
 // dockerd's resolver asks its servers about other types of a container's name, and they have never heard of it.
 const textRcode = (server: Server) => (server === "dockerd" ? "NXDOMAIN" : "NOERROR");
 
-export function localKinds(questions: Questions, place: Place, large: Place): Kind[] {
-  const [first, last] = [firstOf(place.hosts), firstOf(large.hosts.slice(-1))];
-  const [addresses, texts] = [questions.addresses(place.hosts), questions.texts(place.hosts)];
-  const [reverse, names] = [questions.reverse(place.hosts), questions.addresses(large.hosts)];
+export function localWorkloads(questions: Questions, testbed: Testbed, large: Testbed): Workload[] {
+  const [first, last] = [firstOf(testbed.hosts), firstOf(large.hosts.slice(-1))];
+  const [addresses, texts] = [questions.addresses(testbed.hosts), questions.texts(testbed.hosts)];
+  const [reverse, names] = [questions.reverse(testbed.hosts), questions.addresses(large.hosts)];
   return [
     {
       row: ROWS.address,
-      place,
+      testbed,
       servers: SERVERS,
-      asking: () => ({ file: addresses, rcode: "NOERROR" }),
+      input: () => ({ file: addresses, rcode: "NOERROR" }),
       question: [first.name, "A"],
       isRight: (reply, server) => holds(reply, server === "floor" ? "192.0.2.1" : first.address),
     },
     {
       row: ROWS.reverse,
-      place,
+      testbed,
       servers: NOT_FLOOR,
-      asking: () => ({ file: reverse, rcode: "NOERROR" }),
+      input: () => ({ file: reverse, rcode: "NOERROR" }),
       question: [reverseName(first.address), "PTR"],
       isRight: ({ answer }) => answer.some(({ data }) => data.startsWith(`${first.name}.`)),
     },
     {
       row: ROWS.text,
-      place,
+      testbed,
       servers: NOT_FLOOR,
-      asking: (server) => ({ file: texts, rcode: textRcode(server) }),
+      input: (server) => ({ file: texts, rcode: textRcode(server) }),
       question: [first.name, "TXT"],
       isRight: ({ status, answer }, server) => status === textRcode(server) && answer.length === 0,
     },
     {
       row: ROWS.names,
-      place: large,
+      testbed: large,
       servers: NOT_FLOOR,
-      asking: () => ({ file: names, rcode: "NOERROR" }),
+      input: () => ({ file: names, rcode: "NOERROR" }),
       question: [last.name, "A"],
       isRight: (reply) => holds(reply, last.address),
     },
   ];
 }
 
-export function forwardedKinds(questions: Questions, place: Place): Kind[] {
-  const [kept, gone] = [questions.kept(), questions.gone()];
+export function forwardedWorkloads(questions: Questions, testbed: Testbed): Workload[] {
+  const [cached, nxdomain] = [questions.cached(), questions.nxdomain()];
   return [
     {
-      row: ROWS.anew,
-      place,
+      row: ROWS.uncached,
+      testbed,
       servers: NOT_FLOOR,
-      asking: (_server, seconds) => ({ file: questions.anew(seconds), rcode: "NOERROR" }),
-      question: ["anew.test", "A"],
+      input: (_server, seconds) => ({ file: questions.uncached(seconds), rcode: "NOERROR" }),
+      question: ["uncached.test", "A"],
       isRight: (reply) => holds(reply, "192.0.2.1"),
     },
     {
-      row: ROWS.kept,
-      place,
+      row: ROWS.cached,
+      testbed,
       servers: NOT_FLOOR,
-      asking: () => ({ file: kept, rcode: "NOERROR" }),
-      question: ["kept-0.test", "A"],
+      input: () => ({ file: cached, rcode: "NOERROR" }),
+      question: ["cached-0.test", "A"],
       isRight: (reply) => holds(reply, "192.0.2.1"),
     },
     {
-      row: ROWS.gone,
-      place,
+      row: ROWS.nxdomain,
+      testbed,
       servers: NOT_FLOOR,
-      asking: () => ({ file: gone, rcode: "NXDOMAIN" }),
-      question: ["kept-0.gone.test", "A"],
+      input: () => ({ file: nxdomain, rcode: "NXDOMAIN" }),
+      question: ["cached-0.gone.test", "A"],
       isRight: ({ status, answer }) => status === "NXDOMAIN" && answer.length === 0,
     },
   ];

@@ -21,7 +21,7 @@ test("faults of every family at once: who is owed an answer gets one, and nothin
   const report = reportOf(result).join("\n");
   assert.deepEqual(result.violations, [], report);
   assert.deepEqual(result.leftovers, [], report);
-  const done = new Set(result.happenings.map(({ fault }) => fault.track));
+  const done = new Set(result.appliedFaults.map(({ fault }) => fault.track));
   assert.deepEqual([...done].toSorted(), (Object.keys(KINDS) as Track[]).toSorted(), report);
   const { byDns11, byDocker } = result.judgement.owed;
   assert.ok(byDns11 > 0 && byDocker > 0, report);

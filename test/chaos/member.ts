@@ -1,4 +1,4 @@
-// One container under watch: what is done to it, one thing at a time, and the asker in its namespace. Its addresses are
+// One container under watch: what is done to it, one thing at a time, and the prober in its namespace. Its addresses are
 // fixed, so that what is right needs no asking.
 
 import { existsSync, readFileSync, readdirSync, readlinkSync, statSync } from "node:fs";
@@ -8,11 +8,11 @@ import { run } from "../support/program/command.ts";
 import type { Engine } from "../support/engine/engine.ts";
 import { inNetns } from "../support/rig/netns.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
-import { Asker, type AskerLine, type AskerOptions, type Late, type Question } from "./prober.ts";
+import { Prober, type ProberReport, type ProberOptions, type Stall, type ProbeResult } from "./prober.ts";
 import type { AddressSpan, Recording } from "./judge.ts";
 import { monotonicMs } from "./monotonic.ts";
-import { Turn } from "./mutex.ts";
-import type { Asking, World } from "./world.ts";
+import { Mutex } from "./mutex.ts";
+import type { ProbedContainer, World } from "./world.ts";
 
 // Both networks, by their names.
 export const SUBNETS = { n1: "10.88.1.0/24", n2: "10.88.2.0/24" } as const;
@@ -20,7 +20,7 @@ export type NetworkName = keyof typeof SUBNETS;
 
 // Docker commands fail while dockerd or containerd is down; they are tried again until somebody has healed that.
 const AGAIN_MS = 300;
-const PATIENCE_MS = 40_000;
+const WAIT_TIMEOUT_MS = 40_000;
 // A restart that was torn apart may leave a container that dockerd cannot start any more; then it is made anew.
 const RESTART_MS = 12_000;
 const DOCKER_MS = 15_000;
@@ -33,10 +33,10 @@ export type MemberOptions = {
   readonly engine: Engine;
   readonly world: World;
   readonly index: number;
-  readonly asker: Omit<AskerOptions, "name">;
+  readonly prober: Omit<ProberOptions, "name">;
 };
 
-export class Member implements Asking {
+export class Member implements ProbedContainer {
   readonly name: string;
   readonly index: number;
   unsteady: string | undefined = "it had not been started yet";
@@ -49,20 +49,20 @@ export class Member implements Asking {
   readonly load = new Map<string, number>();
   readonly #engine: Engine;
   readonly #world: World;
-  readonly #options: AskerOptions;
-  readonly #questions: Question[] = [];
-  readonly #lates: Late[] = [];
+  readonly #options: ProberOptions;
+  readonly #probes: ProbeResult[] = [];
+  readonly #stalls: Stall[] = [];
   readonly #addresses: AddressSpan[] = [];
   #pid = 0;
-  #asker: Asker | undefined;
-  readonly #turn = new Turn();
+  #prober: Prober | undefined;
+  readonly #turn = new Mutex();
 
-  constructor({ engine, world, index, asker }: MemberOptions) {
+  constructor({ engine, world, index, prober }: MemberOptions) {
     this.index = index;
     this.name = `c${index}`;
     this.#engine = engine;
     this.#world = world;
-    this.#options = { ...asker, name: this.name };
+    this.#options = { ...prober, name: this.name };
     this.#addresses.push({ address: this.address("n1"), fromMs: 0, toMs: Infinity });
     world.add(this);
   }
@@ -78,9 +78,9 @@ export class Member implements Asking {
   record(): Recording {
     return {
       container: this.name,
-      questions: this.#questions,
-      lates: this.#lates,
-      duties: this.#world.dutiesOf(this),
+      probes: this.#probes,
+      stalls: this.#stalls,
+      answerSpans: this.#world.answerSpansOf(this),
       addresses: this.#addresses,
     };
   }
@@ -113,12 +113,12 @@ export class Member implements Asking {
     const span: AddressSpan = { address: this.address(network), fromMs: monotonicMs(), toMs: Infinity };
     this.#addresses.push(span);
     try {
-      await this.#docker(PATIENCE_MS, "network", "connect", "--ip", span.address, network, this.name);
+      await this.#docker(WAIT_TIMEOUT_MS, "network", "connect", "--ip", span.address, network, this.name);
       await pause(forMs);
     } finally {
       // It is gone, or was never there.
       await this.#until(`${this.name} to leave ${network}`, async () => {
-        const complaint = await this.#told("network", "disconnect", "--force", network, this.name);
+        const complaint = await this.#dockerError("network", "disconnect", "--force", network, this.name);
         return (await this.#inspect()).networks.includes(network) ? (complaint ?? "it is still there") : undefined;
       });
       span.toMs = monotonicMs();
@@ -140,7 +140,7 @@ export class Member implements Asking {
     const found = await waitFor("Docker's resolver", look, { timeoutMs: RESOLVER_MS }).catch(() => undefined);
     this.hasDockerResolver = found === true;
     await this.enter("conntrack", ["--delete", "--zone", "0", "--proto", "udp"]);
-    this.#asker?.renewSocket();
+    this.#prober?.renewSocket();
     this.#world.changed();
   }
 
@@ -158,13 +158,13 @@ export class Member implements Asking {
   async end(why: string): Promise<void> {
     this.unsteady = why;
     this.#world.changed();
-    const asker = this.#asker;
-    this.#asker = undefined;
-    await asker?.end();
+    const prober = this.#prober;
+    this.#prober = undefined;
+    await prober?.end();
   }
 
-  // The asker leaves with the old namespace and comes with the new one.
-  // The asker leaves with the old namespace and comes with the new one.
+  // The prober leaves with the old namespace and comes with the new one.
+  // The prober leaves with the old namespace and comes with the new one.
   async #renewed(why: string, change: () => Promise<void>): Promise<void> {
     await this.end(why);
     this.bornMs = monotonicMs();
@@ -173,7 +173,7 @@ export class Member implements Asking {
       await this.#until(`${this.name} to run`, async () => {
         const { pid } = await this.#inspect();
         this.#pid = pid;
-        return pid === 0 ? await this.#told("start", this.name) : undefined;
+        return pid === 0 ? await this.#dockerError("start", this.name) : undefined;
       });
     } catch (error) {
       this.unsteady = "the engine could not bring it back";
@@ -184,7 +184,7 @@ export class Member implements Asking {
     this.namespace = `${dev}:${ino}`;
     this.servedInLife = undefined;
     this.hasDockerRules = true;
-    this.#asker = await Asker.start(this.netnsPath, this.#options, (line) => this.#hear(line));
+    this.#prober = await Prober.start(this.netnsPath, this.#options, (line) => this.#hear(line));
     await this.lookForResolver();
     this.unsteady = undefined;
     this.#world.changed();
@@ -194,23 +194,23 @@ export class Member implements Asking {
     const image = await ensureImage(this.#engine);
     const network = ["--network", "n1", "--ip", this.address("n1")];
     await this.#until(`${this.name} to be made`, async () => {
-      await this.#told("rm", "--force", this.name);
-      return await this.#told("run", "--detach", "--name", this.name, ...network, image);
+      await this.#dockerError("rm", "--force", this.name);
+      return await this.#dockerError("run", "--detach", "--name", this.name, ...network, image);
     });
   }
 
   async #docker(patienceMs: number, ...words: string[]): Promise<void> {
-    await this.#until(`docker ${words.join(" ")}`, async () => await this.#told(...words), patienceMs);
+    await this.#until(`docker ${words.join(" ")}`, async () => await this.#dockerError(...words), patienceMs);
   }
 
   // What the docker command had to complain of.
-  async #told(...words: string[]): Promise<string | undefined> {
+  async #dockerError(...words: string[]): Promise<string | undefined> {
     const { code, stderr } = await this.#engine.dockerCommand(words, { timeoutMs: DOCKER_MS });
     return code === 0 ? undefined : stderr.trim();
   }
 
   // Tried again while it says why it failed.
-  async #until(what: string, attempt: () => Promise<string | undefined>, timeoutMs = PATIENCE_MS): Promise<void> {
+  async #until(what: string, attempt: () => Promise<string | undefined>, timeoutMs = WAIT_TIMEOUT_MS): Promise<void> {
     let last = "dockerd was down";
     const once = async (): Promise<true | undefined> => {
       if (!this.#world.isDockerdUp) return undefined;
@@ -226,16 +226,16 @@ export class Member implements Asking {
   }
 
   async #inspect(): Promise<{ readonly pid: number; readonly networks: readonly string[] }> {
-    const told = (await this.#engine.api(`/containers/${this.name}/json`)) as {
+    const info = (await this.#engine.api(`/containers/${this.name}/json`)) as {
       State: { Running: boolean; Pid: number };
       NetworkSettings: { Networks: Record<string, unknown> };
     };
-    const pid = told.State.Running ? told.State.Pid : 0;
-    return { pid, networks: Object.keys(told.NetworkSettings.Networks) };
+    const pid = info.State.Running ? info.State.Pid : 0;
+    return { pid, networks: Object.keys(info.NetworkSettings.Networks) };
   }
 
   // Nobody in the run ends a container without saying so, but an engine that was torn apart may.
-  async bringBackIfEnded(): Promise<boolean> {
+  async restartIfExited(): Promise<boolean> {
     if (this.unsteady !== undefined || existsSync(`/proc/${this.#pid}`)) return false;
     this.unsteady = "its process had ended";
     this.#world.changed();
@@ -243,9 +243,9 @@ export class Member implements Asking {
     return true;
   }
 
-  #hear({ questions, lates, load }: AskerLine): void {
-    this.#questions.push(...questions);
-    this.#lates.push(...lates);
+  #hear({ probes, stalls, load }: ProberReport): void {
+    this.#probes.push(...probes);
+    this.#stalls.push(...stalls);
     for (const [what, count] of Object.entries(load)) this.load.set(what, (this.load.get(what) ?? 0) + count);
   }
 

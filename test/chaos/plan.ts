@@ -11,7 +11,7 @@ export const KINDS = {
   engine: ["kill-dockerd", "restart-dockerd", "kill-containerd"],
   // A container is restarted, replaced by another one of its name, joins and leaves a network; others come and go; a
   // network does.
-  containers: ["restart", "replace", "join", "passers-by", "network"],
+  containers: ["restart", "replace", "join", "short-lived", "network"],
   // What the kernel keeps is flushed: connections of a container or of the engine's host, rules of a container.
   kernel: ["connections", "connections-of-host", "rules"],
 } as const;
@@ -62,7 +62,7 @@ const UPSTREAM_ACTS = [
   "garbage",
   "wrong-id",
   "wrong-source",
-  "wrong-question",
+  "wrong-probe",
   "truncated",
   "midway",
   "nxdomain",

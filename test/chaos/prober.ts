@@ -1,5 +1,5 @@
 // A process inside a container's network namespace that asks for the container's own name all the time, whether or not
-// earlier questions were answered, and reports how each of them ended. It also makes some load: the neighbours' names and
+// earlier probes were answered, and reports how each of them ended. It also makes some load: the neighbours' names and
 // names that servers have to be asked for, which are counted but not judged.
 
 import { type ChildProcessByStdio, spawn } from "node:child_process";
@@ -10,18 +10,18 @@ import { fileURLToPath } from "node:url";
 
 import { SYSTEM_PATH } from "../support/program/command.ts";
 import { inNetns } from "../support/rig/netns.ts";
-import { letGo } from "../support/rig/reaper.ts";
+import { unrefChild } from "../support/rig/reaper.ts";
 import { inTime } from "../support/rig/wait.ts";
 
-// A fresh UDP socket for each question, one UDP socket for all of them, a TCP connection for each.
-export const WAYS = ["fresh", "kept", "tcp"] as const;
-export type Way = (typeof WAYS)[number];
+// A fresh UDP socket for each probe, one UDP socket for all of them, a TCP connection for each.
+export const PROBE_MODES = ["fresh", "reused", "tcp"] as const;
+export type ProbeMode = (typeof PROBE_MODES)[number];
 
 // How often each is asked.
-export const EVERY_MS: Readonly<Record<Way, number>> = { fresh: 50, kept: 100, tcp: 250 };
+export const EVERY_MS: Readonly<Record<ProbeMode, number>> = { fresh: 50, reused: 100, tcp: 250 };
 
-export type Question = {
-  readonly way: Way;
+export type ProbeResult = {
+  readonly mode: ProbeMode;
   readonly askedMs: number;
   readonly tookMs: number;
   // "answer", or how there was none: "timeout", "ECONNREFUSED", "NXDOMAIN", "no data" ...
@@ -30,10 +30,10 @@ export type Question = {
   readonly ttl?: number;
 };
 
-// The asker itself got no processor in this span, so it did not ask either.
-export type Late = { readonly fromMs: number; readonly toMs: number };
+// The prober itself got no processor in this span, so it did not ask either.
+export type Stall = { readonly fromMs: number; readonly toMs: number };
 
-export type AskerOptions = {
+export type ProberOptions = {
   readonly name: string;
   readonly neighbours: readonly string[];
   readonly giveUpMs: number;
@@ -41,10 +41,10 @@ export type AskerOptions = {
   readonly forMs: number;
 };
 
-export type AskerLine = {
-  readonly questions: readonly Question[];
-  readonly lates: readonly Late[];
-  // How many questions of the load ended how since the last line.
+export type ProberReport = {
+  readonly probes: readonly ProbeResult[];
+  readonly stalls: readonly Stall[];
+  // How many probes of the load ended how since the last line.
   readonly load: Readonly<Record<string, number>>;
 };
 
@@ -53,7 +53,7 @@ const START_MS = 30_000;
 
 type Process = ChildProcessByStdio<Writable, Readable, null>;
 
-export class Asker {
+export class Prober {
   readonly #process: Process;
   readonly #ended: Promise<unknown>;
 
@@ -63,7 +63,7 @@ export class Asker {
   }
 
   // Resolves when it has begun to ask.
-  static async start(netnsPath: string, options: AskerOptions, onLine: (line: AskerLine) => void): Promise<Asker> {
+  static async start(netnsPath: string, options: ProberOptions, onLine: (line: ProberReport) => void): Promise<Prober> {
     const [command = "", ...args] = inNetns(netnsPath, process.execPath, [PROGRAM, JSON.stringify(options)]);
     const child = spawn(command, args, {
       stdio: ["pipe", "pipe", "inherit"],
@@ -72,19 +72,19 @@ export class Asker {
     });
     child.stdin.on("error", () => {});
     const ended = once(child, "close");
-    letGo(child);
+    unrefChild(child);
     const began = new Promise<void>((resolve) => {
       createInterface({ input: child.stdout }).on("line", (line) => {
-        onLine(JSON.parse(line) as AskerLine);
+        onLine(JSON.parse(line) as ProberReport);
         resolve();
       });
     });
     const early = ended.then(() => {
-      throw new Error(`the asker of ${options.name} ended at its start`);
+      throw new Error(`the prober of ${options.name} ended at its start`);
     });
     early.catch(() => undefined);
-    await inTime(Promise.race([began, early]), `the asker of ${options.name}`, START_MS);
-    return new Asker(child, ended);
+    await inTime(Promise.race([began, early]), `the prober of ${options.name}`, START_MS);
+    return new Prober(child, ended);
   }
 
   // The socket that is kept becomes another one.
@@ -92,9 +92,9 @@ export class Asker {
     this.#process.stdin.write("renew\n");
   }
 
-  // Its last questions are reported, then it is gone.
+  // Its last probes are reported, then it is gone.
   async end(): Promise<void> {
     this.#process.stdin.end();
-    await inTime(this.#ended, "the end of an asker", START_MS);
+    await inTime(this.#ended, "the end of an prober", START_MS);
   }
 }

@@ -1,15 +1,15 @@
 // What a run came to, in lines for people.
 
-import type { Question } from "./prober.ts";
+import type { ProbeResult } from "./prober.ts";
 import type { Judgement, Recording, Tally, Violation } from "./judge.ts";
 import type { Plan } from "./plan.ts";
-import type { Happening } from "./run.ts";
+import type { AppliedFault } from "./run.ts";
 import type { Supervisor } from "./supervisor.ts";
 
 export type Result = {
   readonly plan: Plan;
   readonly beganMs: number;
-  readonly happenings: readonly Happening[];
+  readonly appliedFaults: readonly AppliedFault[];
   readonly records: readonly Recording[];
   readonly judgement: Judgement;
   readonly violations: readonly Violation[];
@@ -31,14 +31,14 @@ const AROUND_MS = 2_000;
 const MEGABYTE = 1e6;
 
 export function reportOf(result: Result): string[] {
-  const { plan, judgement, happenings, violations, died, load, ends, costs, leftovers } = result;
+  const { plan, judgement, appliedFaults, violations, died, load, ends, costs, leftovers } = result;
   const { owed, excused, lost, longestGapMs } = judgement;
-  const failed = happenings.filter(({ hasFailed }) => hasFailed);
+  const failed = appliedFaults.filter(({ hasFailed }) => hasFailed);
   return [
     `seed ${plan.seed}, ${plan.lengthMs / 1_000} s`,
     "",
-    `${happenings.length} faults:`,
-    ...countsOf(happenings.map(({ fault, note }) => `${fault.kind}${noteOfKind(note)}`)),
+    `${appliedFaults.length} faults:`,
+    ...countsOf(appliedFaults.map(({ fault, note }) => `${fault.kind}${noteOfKind(note)}`)),
     ...failed.map(({ fault, note }) => `  failed: ${fault.kind}: ${note}`),
     "",
     "own names, while an answer was owed:",
@@ -63,12 +63,12 @@ export function reportOf(result: Result): string[] {
 }
 
 function violationText({ container, fromMs, toMs, what }: Violation, result: Result): string[] {
-  const { happenings, records, beganMs } = result;
+  const { appliedFaults, records, beganMs } = result;
   const seconds = (ms: number): string => `${((ms - beganMs) / 1_000).toFixed(2)} s`;
-  const around = happenings.filter((one) => one.beganMs < toMs + AROUND_MS && one.endedMs > fromMs - AROUND_MS);
-  const questions = records
+  const around = appliedFaults.filter((one) => one.beganMs < toMs + AROUND_MS && one.endedMs > fromMs - AROUND_MS);
+  const probes = records
     .filter((record) => record.container === container)
-    .flatMap((record) => record.questions)
+    .flatMap((record) => record.probes)
     .filter(({ askedMs }) => askedMs >= fromMs - 1 && askedMs <= toMs);
   return [
     `- ${container}, ${seconds(fromMs)} to ${seconds(toMs)}: ${what}`,
@@ -76,15 +76,15 @@ function violationText({ container, fromMs, toMs, what }: Violation, result: Res
       ({ fault, beganMs: from, endedMs: to, note }) =>
         `    ${fault.kind} from ${seconds(from)} to ${seconds(to)}${note === "" ? "" : ` (${note})`}`,
     ),
-    ...slowest(questions),
+    ...slowest(probes),
     ...countsOf(
-      questions.map(({ way, outcome, ttl }) => `${way}: ${outcome}${ttl === undefined ? "" : `, TTL ${ttl}`}`),
+      probes.map(({ mode, outcome, ttl }) => `${mode}: ${outcome}${ttl === undefined ? "" : `, TTL ${ttl}`}`),
     ),
   ];
 }
 
-function slowest(questions: readonly Question[]): string[] {
-  const answered = questions.filter(({ outcome }) => outcome === "answer").map(({ tookMs }) => tookMs);
+function slowest(probes: readonly ProbeResult[]): string[] {
+  const answered = probes.filter(({ outcome }) => outcome === "answer").map(({ tookMs }) => tookMs);
   return answered.length === 0 ? [] : [`    the slowest answer took ${Math.round(Math.max(...answered))} ms`];
 }
 

@@ -11,17 +11,17 @@ import { startScripted } from "../support/scripted/scripted.ts";
 import type { Suite } from "../support/engine/suite.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 import { ControlGroup } from "./control-group.ts";
-import { ACTS } from "./faults/actions.ts";
+import { FAULT_ACTIONS } from "./faults/actions.ts";
 import { type Recording, type Violation, judge } from "./judge.ts";
 import { Member, type NetworkName, SUBNETS } from "./member.ts";
 import { monotonicMs } from "./monotonic.ts";
 import { type Fault, type Kind, type Plan, type Track, UPSTREAMS, planOf } from "./plan.ts";
 import type { Result } from "./report.ts";
-import type { Scene } from "./fault-context.ts";
+import type { FaultContext } from "./fault-context.ts";
 import { StateFolder } from "./state-folder.ts";
 import { SteppedClock } from "./stepped-clock.ts";
 import { Supervisor } from "./supervisor.ts";
-import { Turn } from "./mutex.ts";
+import { Mutex } from "./mutex.ts";
 import { World } from "./world.ts";
 
 export type RunOptions = {
@@ -39,7 +39,7 @@ export type RunOptions = {
 };
 
 // A fault that was done.
-export type Happening = {
+export type AppliedFault = {
   readonly fault: Fault;
   readonly beganMs: number;
   endedMs: number;
@@ -69,9 +69,9 @@ export async function runChaos(options: RunOptions): Promise<Result> {
     resolvConf: UPSTREAM_ADDRESSES.map((address) => `nameserver ${address}\n`).join(""),
   });
   const { id, folder } = engine;
-  let told: Omit<Result, "leftovers">;
+  let result: Omit<Result, "leftovers">;
   try {
-    told = await onEngine(engine, plan, options, say);
+    result = await runOnEngine(engine, plan, options, say);
   } finally {
     await engine[Symbol.asyncDispose]();
   }
@@ -80,11 +80,11 @@ export async function runChaos(options: RunOptions): Promise<Result> {
     ...cgroupsNamed(id).map((path) => `control group ${path}`),
     ...[folder, engine.netnsPath].filter((path) => existsSync(path)),
   ];
-  say(`done; ${told.violations.length} violations at a tolerance of ${toleranceMs} ms`);
-  return { ...told, leftovers };
+  say(`done; ${result.violations.length} violations at a tolerance of ${toleranceMs} ms`);
+  return { ...result, leftovers };
 }
 
-async function onEngine(
+async function runOnEngine(
   engine: Engine,
   plan: Plan,
   options: RunOptions,
@@ -98,8 +98,8 @@ async function onEngine(
   await using _upstreams = await startScripted(engine, plan.upstreams, { addresses: UPSTREAM_ADDRESSES });
   const world = new World();
   const names = Array.from({ length: containers }, (_, index) => `c${index}`);
-  const asker = { neighbours: names, giveUpMs: toleranceMs, forMs: lengthMs + MARGIN_MS };
-  const members = names.map((_, index) => new Member({ engine, world, index, asker }));
+  const prober = { neighbours: names, giveUpMs: toleranceMs, forMs: lengthMs + MARGIN_MS };
+  const members = names.map((_, index) => new Member({ engine, world, index, prober }));
   for (const member of members) await member.create();
   await using state = await StateFolder.make(join(engine.folder, "s"));
   const group = new ControlGroup(engine.id);
@@ -115,7 +115,7 @@ async function onEngine(
     members,
   });
   supervisor.start();
-  const happenings: Happening[] = [];
+  const appliedFaults: AppliedFault[] = [];
   const problems: Violation[] = [];
   const died: string[] = [];
   const beganMs = monotonicMs();
@@ -123,7 +123,7 @@ async function onEngine(
     await supervisor.ready();
     await pause(WARM_MS);
     say(`dns11 serves ${containers} containers of dockerd ${engine.version}; the faults begin`);
-    const scene: Scene = { engine, world, members, supervisor, state, group, clock, networks: new Turn() };
+    const context: FaultContext = { engine, world, members, supervisor, state, group, clock, networks: new Mutex() };
     const untilMs = monotonicMs() + lengthMs;
     const progress = setInterval(() => {
       const { violations, owed } = judge(
@@ -132,19 +132,19 @@ async function onEngine(
         supervisor.starved,
       );
       const seconds = Math.round((monotonicMs() - beganMs) / 1_000);
-      say(`${seconds} s: ${happenings.length} faults, ${owed.asked} questions, ${violations.length} violations`);
+      say(`${seconds} s: ${appliedFaults.length} faults, ${owed.asked} probes, ${violations.length} violations`);
     }, SAY_EVERY_MS);
     const nursing = setInterval(() => {
       for (const member of members) {
         const note = (error: Error): boolean => died.push(`${member.name}: ${error.message}`) > 0;
-        void member.bringBackIfEnded().then((did) => did && died.push(member.name), note);
+        void member.restartIfExited().then((did) => did && died.push(member.name), note);
       }
     }, NURSE_EVERY_MS);
     const tracks = Object.keys(plan.tracks) as Track[];
-    await Promise.all(tracks.map(async (track) => await play(scene, plan.tracks[track], untilMs, happenings)));
+    await Promise.all(tracks.map(async (track) => await play(context, plan.tracks[track], untilMs, appliedFaults)));
     clearInterval(progress);
     clearInterval(nursing);
-    const lost = happenings.find(isEngineLost);
+    const lost = appliedFaults.find(isEngineLost);
     if (lost === undefined) problems.push(...(await healed(supervisor, members)));
     else problems.push(problem(`the run ended early, for the engine did not come back: ${lost.note}`));
   } finally {
@@ -158,15 +158,15 @@ async function onEngine(
     if (tables.includes("dns11")) problems.push(problem(`in ${member.name} is left: ${tables.trim()}`));
     await member.end("the run was over");
   }
-  for (const { atMs, how, log } of supervisor.unasked) {
-    problems.push({ ...problem(`dns11 ended by itself: ${how}; it had said:\n${log}`), fromMs: atMs, toMs: atMs });
+  for (const { atMs, exit, log } of supervisor.unexpectedExits) {
+    problems.push({ ...problem(`dns11 exited unexpectedly: ${exit}; last log lines:\n${log}`), fromMs: atMs, toMs: atMs });
   }
   const records: Recording[] = members.map((member) => member.record());
   const judgement = judge(records, toleranceMs, supervisor.starved);
   return {
     plan,
     beganMs,
-    happenings,
+    appliedFaults,
     records,
     judgement,
     violations: [...judgement.violations, ...problems],
@@ -180,24 +180,24 @@ async function onEngine(
   };
 }
 
-async function play(scene: Scene, faults: readonly Fault[], untilMs: number, happenings: Happening[]): Promise<void> {
+async function play(context: FaultContext, faults: readonly Fault[], untilMs: number, appliedFaults: AppliedFault[]): Promise<void> {
   for (const fault of faults) {
     await pause(Math.min(fault.waitMs, Math.max(0, untilMs - monotonicMs())));
-    if (monotonicMs() >= untilMs || happenings.some(isEngineLost)) return;
-    const happening: Happening = { fault, beganMs: monotonicMs(), endedMs: Infinity, note: "", hasFailed: false };
-    happenings.push(happening);
+    if (monotonicMs() >= untilMs || appliedFaults.some(isEngineLost)) return;
+    const applied: AppliedFault = { fault, beganMs: monotonicMs(), endedMs: Infinity, note: "", hasFailed: false };
+    appliedFaults.push(applied);
     try {
-      happening.note = await ACTS[fault.kind](scene, fault);
+      applied.note = await FAULT_ACTIONS[fault.kind](context, fault);
     } catch (error) {
-      happening.hasFailed = true;
-      happening.note = (error as Error).message;
+      applied.hasFailed = true;
+      applied.note = (error as Error).message;
     }
-    happening.endedMs = monotonicMs();
+    applied.endedMs = monotonicMs();
   }
 }
 
 // Without an engine there is nothing to see any more.
-function isEngineLost({ fault, hasFailed }: Happening): boolean {
+function isEngineLost({ fault, hasFailed }: AppliedFault): boolean {
   return fault.track === "engine" && hasFailed;
 }
 
@@ -210,17 +210,17 @@ async function healed(supervisor: Supervisor, members: readonly Member[]): Promi
       (one) =>
         one.name === name && (one.state === "quarantined" || (one.namespace === namespace && one.state === "attached")),
     );
-  // One that the engine could not bring back was told with the fault.
+  // One that the engine could not bring back was result with the fault.
   const running = members.filter(({ unsteady }) => unsteady === undefined);
   try {
     await supervisor.ready();
     await waitFor("all to be served", () => (running.every(isServed) ? true : undefined), { timeoutMs: SETTLE_MS });
   } catch {
     const missing = running.filter((member) => !isServed(member)).map(({ name }) => name);
-    const said = supervisor.statuses
+    const states = supervisor.statuses
       .filter(({ name }) => missing.includes(name))
       .map(({ name, state, code, reason }) => `${name} is ${state} ${code ?? ""}: ${reason ?? ""}`);
-    problems.push(problem(`not served again after all was healed: ${missing.join(", ")}; ${said.join("; ")}`));
+    problems.push(problem(`not served again after all was healed: ${missing.join(", ")}; ${states.join("; ")}`));
   }
   await pause(HEALED_MS);
   const { first, last } = supervisor.costs;

@@ -8,7 +8,7 @@ import { closeSync, constants, mkdirSync, openSync, rmSync, writeSync } from "no
 
 import { controlPath, instanceFolder } from "../../src/api/state-paths.ts";
 import { SYSTEM_PATH } from "../support/program/command.ts";
-import { letGo } from "../support/rig/reaper.ts";
+import { unrefChild } from "../support/rig/reaper.ts";
 import { inTime } from "../support/rig/wait.ts";
 
 const SIZE = "128k";
@@ -36,7 +36,7 @@ export class StateFolder implements AsyncDisposable {
       env: { ...process.env, PATH: SYSTEM_PATH },
     });
     await inTime(once(holder.stdout, "data"), "the mount of the state folder");
-    letGo(holder);
+    unrefChild(holder);
     return new StateFolder(path, holder);
   }
 
@@ -45,7 +45,7 @@ export class StateFolder implements AsyncDisposable {
     return ["nsenter", "--target", String(this.#holder.pid ?? 0), "--mount", "--"];
   }
 
-  // By way of our descriptor: the whole path would be too long for a socket.
+  // By mode of our descriptor: the whole path would be too long for a socket.
   control(engineId: string): string {
     return controlPath(instanceFolder(`/proc/self/fd/${this.#descriptor}`, engineId));
   }

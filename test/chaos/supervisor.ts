@@ -21,7 +21,7 @@ const READY_MS = 30_000;
 const BYTES_PER_KB = 1024;
 
 export type Cost = { readonly rssBytes: number; readonly descriptors: number };
-export type Unasked = { readonly atMs: number; readonly how: string; readonly log: string };
+export type UnexpectedExit = { readonly atMs: number; readonly exit: string; readonly log: string };
 
 export type SupervisorOptions = {
   readonly host: string;
@@ -38,7 +38,7 @@ export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #client: ControlClient;
   readonly #ends = new Map<string, number>();
-  readonly #unasked: Unasked[] = [];
+  readonly #unexpectedExits: UnexpectedExit[] = [];
   readonly #starved: Starved[] = [];
   // Ends that are the faults' doing: exit codes and names of signals.
   #allowed: readonly (number | string)[] = [];
@@ -73,8 +73,8 @@ export class Supervisor {
     return this.#ends;
   }
 
-  get unasked(): readonly Unasked[] {
-    return this.#unasked;
+  get unexpectedExits(): readonly UnexpectedExit[] {
+    return this.#unexpectedExits;
   }
 
   // Soon after the last process became ready, and at last; the most of all.
@@ -144,14 +144,14 @@ export class Supervisor {
       const dns11 = new Dns11(host, { stateDir, prefix, env, args: ["--log-level", "info", ...args] });
       this.#current = dns11;
       world.setDns11("runs", true);
-      const how = await dns11.exited;
+      const exit = await dns11.exited;
       world.setDns11("down");
       this.#isReady = false;
-      this.#ends.set(String(how), (this.#ends.get(String(how)) ?? 0) + 1);
+      this.#ends.set(String(exit), (this.#ends.get(String(exit)) ?? 0) + 1);
       // Where there is no socket of an engine it says so, and its supervisor starts it again.
-      const isExcused = how === 1 && !world.isDockerdUp;
-      if (!this.#allowed.includes(how) && !isExcused) {
-        this.#unasked.push({ atMs: monotonicMs(), how: String(how), log: dns11.log.split("\n").slice(-20).join("\n") });
+      const isExcused = exit === 1 && !world.isDockerdUp;
+      if (!this.#allowed.includes(exit) && !isExcused) {
+        this.#unexpectedExits.push({ atMs: monotonicMs(), exit: String(exit), log: dns11.log.split("\n").slice(-20).join("\n") });
       }
       this.#log += dns11.log;
       this.#current = undefined;

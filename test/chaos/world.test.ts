@@ -2,29 +2,29 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-import type { Way } from "./prober.ts";
-import { type Asking, World } from "./world.ts";
+import type { ProbeMode } from "./prober.ts";
+import { type ProbedContainer, World } from "./world.ts";
 
-type Changeable = { -readonly [Key in keyof Asking]: Asking[Key] };
+type Changeable = { -readonly [Key in keyof ProbedContainer]: ProbedContainer[Key] };
 
 let world: World;
-let asking: Changeable;
+let container: Changeable;
 
 beforeEach(() => {
   world = new World();
-  asking = { unsteady: undefined, bornMs: 0, hasDockerResolver: true, hasDockerRules: true, servedInLife: undefined };
-  world.add(asking);
+  container = { unsteady: undefined, bornMs: 0, hasDockerResolver: true, hasDockerRules: true, servedInLife: undefined };
+  world.add(container);
   world.setDns11("runs", true);
 });
 
-function excuse(way: Way = "fresh"): string | undefined {
+function excuse(mode: ProbeMode = "fresh"): string | undefined {
   world.changed();
-  return world.dutiesOf(asking)[way].at(-1)?.excuse;
+  return world.answerSpansOf(container)[mode].at(-1)?.excuse;
 }
 
 test("while Docker's resolver is there an answer is owed, whatever dns11 does but stand still", () => {
   assert.equal(excuse(), undefined);
-  asking.servedInLife = 1;
+  container.servedInLife = 1;
   world.setDns11("down");
   assert.equal(excuse(), undefined);
   world.setDns11("runs", true);
@@ -34,7 +34,7 @@ test("while Docker's resolver is there an answer is owed, whatever dns11 does bu
 test("while it is not, dns11 owes it to whom it serves, and to nobody in its next life", () => {
   world.setDockerd(false);
   assert.equal(excuse(), "dockerd was down, and dns11 had started since and did not serve it yet");
-  asking.servedInLife = 1;
+  container.servedInLife = 1;
   assert.equal(excuse(), undefined);
   world.setDns11("down");
   assert.equal(excuse(), "dockerd was down, and dns11 too");
@@ -43,23 +43,23 @@ test("while it is not, dns11 owes it to whom it serves, and to nobody in its nex
 });
 
 test("rules that were flushed and a resolver that was not made are as good as no dockerd", () => {
-  asking.servedInLife = 1;
-  asking.hasDockerRules = false;
+  container.servedInLife = 1;
+  container.hasDockerRules = false;
   assert.equal(excuse(), undefined);
   world.setDns11("down");
   assert.equal(excuse(), "the rules that lead to Docker's resolver were flushed, and dns11 too");
-  asking.hasDockerRules = true;
-  asking.hasDockerResolver = false;
+  container.hasDockerRules = true;
+  container.hasDockerResolver = false;
   assert.equal(excuse(), "dockerd had made no resolver for it, and dns11 too");
 });
 
 test("a stopped dns11 silences who was there before, and counts again once it goes on", () => {
-  asking.servedInLife = 1;
+  container.servedInLife = 1;
   world.setDns11("stopped");
   assert.equal(excuse(), "dns11 was stopped (SIGSTOP)");
-  asking.bornMs = Infinity;
+  container.bornMs = Infinity;
   assert.equal(excuse(), undefined, "who came after that was never led to it");
-  asking.bornMs = 0;
+  container.bornMs = 0;
   world.setDns11("runs");
   assert.equal(excuse(), undefined);
 });
@@ -74,13 +74,13 @@ test("for want of descriptors or memory no connection is owed, but an answer by 
 test("what happened when is kept", () => {
   world.setDockerd(false);
   world.setDockerd(true);
-  const duties = world.dutiesOf(asking).kept;
+  const answerSpans = world.answerSpansOf(container).reused;
   assert.deepEqual(
-    duties.map(({ excuse: why }) => why === undefined),
+    answerSpans.map(({ excuse: why }) => why === undefined),
     [true, false, true],
   );
   assert.deepEqual(
-    duties.slice(1).map(({ fromMs }) => fromMs),
-    duties.slice(0, -1).map(({ toMs }) => toMs),
+    answerSpans.slice(1).map(({ fromMs }) => fromMs),
+    answerSpans.slice(0, -1).map(({ toMs }) => toMs),
   );
 });

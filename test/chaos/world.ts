@@ -1,12 +1,12 @@
 // What is up and what is down at this moment, and so who owes a container an answer. Faults change it: before they harm
 // something, and after they have healed it. Each change of who owes what is kept with its time, for judge.ts.
 
-import { type Way, WAYS } from "./prober.ts";
-import type { Duties, Duty } from "./judge.ts";
+import { type ProbeMode, PROBE_MODES } from "./prober.ts";
+import type { AnswerSpans, AnswerSpan } from "./judge.ts";
 import { monotonicMs } from "./monotonic.ts";
 
 // As much of a container as has to do with who answers it.
-export type Asking = {
+export type ProbedContainer = {
   // Why it is no fair witness: it is being restarted, for instance. Nothing when it runs and asks.
   readonly unsteady: string | undefined;
   // Its namespace is not older than this.
@@ -27,7 +27,7 @@ export class World {
   // How many processes of dns11 there have been.
   #life = 0;
   #shortage: string | undefined;
-  readonly #ledgers = new Map<Asking, Readonly<Record<Way, DutyLedger>>>();
+  readonly #logs = new Map<ProbedContainer, Readonly<Record<ProbeMode, SpanLog>>>();
 
   get isDockerdUp(): boolean {
     return this.#isDockerdUp;
@@ -55,47 +55,47 @@ export class World {
     this.changed();
   }
 
-  add(asking: Asking): void {
-    this.#ledgers.set(
-      asking,
-      ofEachWay((way) => new DutyLedger(this.#excuse(asking, way))),
+  add(container: ProbedContainer): void {
+    this.#logs.set(
+      container,
+      perMode((mode) => new SpanLog(this.#excuse(container, mode))),
     );
   }
 
-  // To be called whenever something about who is asking has changed.
+  // To be called whenever something about who is container has changed.
   changed(): void {
-    for (const [asking, ledgers] of this.#ledgers) {
-      for (const way of WAYS) ledgers[way].note(this.#excuse(asking, way));
+    for (const [container, logs] of this.#logs) {
+      for (const mode of PROBE_MODES) logs[mode].note(this.#excuse(container, mode));
     }
   }
 
-  dutiesOf(asking: Asking): Duties {
-    const ledgers = this.#ledgers.get(asking);
-    return ofEachWay((way) => ledgers?.[way].duties() ?? []);
+  answerSpansOf(container: ProbedContainer): AnswerSpans {
+    const logs = this.#logs.get(container);
+    return perMode((mode) => logs?.[mode].answerSpans() ?? []);
   }
 
   // Nothing where an answer is owed.
-  #excuse(asking: Asking, way: Way): string | undefined {
-    if (asking.unsteady !== undefined) return asking.unsteady;
-    const isSilenced = this.#dns11 === "stopped" && asking.bornMs < this.#dns11SinceMs;
+  #excuse(container: ProbedContainer, mode: ProbeMode): string | undefined {
+    if (container.unsteady !== undefined) return container.unsteady;
+    const isSilenced = this.#dns11 === "stopped" && container.bornMs < this.#dns11SinceMs;
     if (isSilenced) return "dns11 was stopped (SIGSTOP)";
-    const isServed = this.#dns11 === "runs" && asking.servedInLife === this.#life;
+    const isServed = this.#dns11 === "runs" && container.servedInLife === this.#life;
     // A connection takes a descriptor, and memory that the kernel charges to the process: it is refused or closed.
-    const isShort = way === "tcp" && this.#shortage !== undefined && this.#dns11 === "runs";
+    const isShort = mode === "tcp" && this.#shortage !== undefined && this.#dns11 === "runs";
     if (isShort) return `by TCP, and dns11 had no ${this.#shortage}`;
-    if (this.#isDockerdUp && asking.hasDockerResolver && asking.hasDockerRules) return undefined;
+    if (this.#isDockerdUp && container.hasDockerResolver && container.hasDockerRules) return undefined;
     if (isServed) return undefined;
     const docker = !this.#isDockerdUp
       ? "dockerd was down"
-      : asking.hasDockerRules
+      : container.hasDockerRules
         ? "dockerd had made no resolver for it"
         : "the rules that lead to Docker's resolver were flushed";
     return `${docker}, and dns11 ${this.#dns11 === "runs" ? "had started since and did not serve it yet" : "too"}`;
   }
 }
 
-class DutyLedger {
-  readonly #done: Duty[] = [];
+class SpanLog {
+  readonly #done: AnswerSpan[] = [];
   #fromMs = monotonicMs();
   #excuse: string | undefined;
 
@@ -111,11 +111,11 @@ class DutyLedger {
     this.#excuse = excuse;
   }
 
-  duties(): Duty[] {
+  answerSpans(): AnswerSpan[] {
     return [...this.#done, { fromMs: this.#fromMs, toMs: monotonicMs(), excuse: this.#excuse }];
   }
 }
 
-function ofEachWay<T>(of: (way: Way) => T): Record<Way, T> {
-  return { fresh: of("fresh"), kept: of("kept"), tcp: of("tcp") };
+function perMode<T>(of: (mode: ProbeMode) => T): Record<ProbeMode, T> {
+  return { fresh: of("fresh"), reused: of("reused"), tcp: of("tcp") };
 }

@@ -25,7 +25,7 @@ import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
-const NOBODY = 65_534;
+const NO_ANSWERS = 65_534;
 let engine: Engine;
 let folder: string;
 
@@ -135,7 +135,7 @@ test("a state folder that cannot be used is named", async () => {
   assert.match(long.stderr, /too long for a socket path/);
   // Root with the capabilities that dns11 leaves itself may not write to everybody's folders.
   const foreign = mkdtempSync(join(folder, "f"));
-  chownSync(foreign, NOBODY, NOBODY);
+  chownSync(foreign, NO_ANSWERS, NO_ANSWERS);
   const denied = await refused(["run", "-H", engine.host, "--state-dir", join(foreign, "s")]);
   assert.equal(denied.code, 1, denied.stderr);
   assert.match(denied.stderr, /cannot be used: .*EACCES[\s\S]*owned by root.*--capabilities keep/);
@@ -150,7 +150,7 @@ test("nobody but root can hold the lock that an instance needs", async () => {
   const [sub = ""] = readdirSync(stateDir);
   const words = [
     "--reuid",
-    String(NOBODY),
+    String(NO_ANSWERS),
     "--clear-groups",
     "flock",
     "--nonblock",

@@ -13,7 +13,7 @@ import { type Container, createNetwork, runContainer } from "../support/engine/c
 import { dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { Tailing } from "../support/program/tail.ts";
+import { TailCommand } from "../support/program/tail.ts";
 import { onTerminal } from "../support/program/terminal.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -105,8 +105,8 @@ test("tail shows the last ones, chosen by name and code, in lines for people", a
 });
 
 test("tail follows: queries come as they are asked, in their order, from the containers that are meant", async () => {
-  await using all = new Tailing(engine, instance, []);
-  await using ofWeb = new Tailing(engine, instance, ["web", "--last", "1", "--name", "*.order.ok.test"]);
+  await using all = new TailCommand(engine, instance, []);
+  await using ofWeb = new TailCommand(engine, instance, ["web", "--last", "1", "--name", "*.order.ok.test"]);
   await all.begun(async () => await dig(db, "begun.ok.test"));
   await ofWeb.begun(async () => await dig(web, "begun.order.ok.test"));
   for (const [container, name] of [
@@ -130,7 +130,7 @@ test("tail follows: queries come as they are asked, in their order, from the con
 });
 
 test("a container that is new is followed, and one that has asked once and gone is still there", async () => {
-  await using all = new Tailing(engine, instance, []);
+  await using all = new TailCommand(engine, instance, []);
   await all.begun(async () => await dig(db, "begun.ok.test"));
   {
     await using brief = await runContainer(engine, { name: "brief", networks: ["n1"] });
@@ -266,7 +266,7 @@ test("names are forgotten when they are to be hidden, nothing is kept when it is
 
 test("who follows is told when dns11 ends", async () => {
   await using brief = await startDns11(engine);
-  await using all = new Tailing(engine, brief, []);
+  await using all = new TailCommand(engine, brief, []);
   await all.begun(async () => await dig(db, "begun.ok.test"));
   await brief.stop();
   assert.equal(await all.ended(), 1);

@@ -65,7 +65,7 @@ async function useEngine(suite: Suite, version: RegExp): Promise<Held> {
   await engine.startDaemon();
   assert.equal((await first.inspect()).State.Pid, pid);
   assert.deepEqual(dataOf(await dig(second, "first")), [first.address("one")]);
-  return heldBy({ id: engine.id, folder: engine.folder });
+  return socketsHeldBy({ id: engine.id, folder: engine.folder });
 }
 
 await test("engines inside a container serve their own containers", async () => {
@@ -92,7 +92,7 @@ async function useInnerEngine(): Promise<Held> {
   const node = await inner.exec(process.execPath, ["-p", "process.version"]);
   assert.equal(node.stdout, `${process.version}\n`);
   assert.equal((await inner.exec("ls", [process.cwd()])).code, 0);
-  return heldBy({ id: engine.id, folder: engine.folder });
+  return socketsHeldBy({ id: engine.id, folder: engine.folder });
 }
 
 await test("the upstream server behaves as its table says", async () => {
@@ -150,7 +150,7 @@ await test("a test that is killed leaves nothing", async () => {
   const args = ["--input-type=module", "--eval", program];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   const said = await createInterface({ input: child.stdout })[Symbol.asyncIterator]().next();
-  const held = heldBy(JSON.parse(String(said.value)) as Leftovers);
+  const held = socketsHeldBy(JSON.parse(String(said.value)) as Leftovers);
   child.kill("SIGKILL");
   await waitFor("the end of what the test made", () => (madeBy(child.pid).length === 0 ? true : undefined));
   await assertNothingLeft(held);
@@ -158,7 +158,7 @@ await test("a test that is killed leaves nothing", async () => {
 
 type Held = { readonly leftovers: Leftovers; readonly pids: readonly number[] };
 
-function heldBy(leftovers: Leftovers): Held {
+function socketsHeldBy(leftovers: Leftovers): Held {
   const pids = processesOf(leftovers);
   assert.ok(pids.length > 2, "an engine has processes");
   return { leftovers, pids };

@@ -33,27 +33,27 @@ test("a whole life, told to a socket with a path", async () => {
     args: ["--config", config],
     env: { NOTIFY_SOCKET: supervisor.name, WATCHDOG_USEC: "400000" },
   });
-  const ready = await supervisor.said("READY", "1");
+  const ready = await supervisor.message("READY", "1");
   assert.equal(ready["STATUS"], "1 of 1 containers attached");
-  await supervisor.said("WATCHDOG", "1");
+  await supervisor.message("WATCHDOG", "1");
   const beats = supervisor.messages.filter((message) => message["WATCHDOG"] === "1").length;
-  await supervisor.said("WATCHDOG", "1", supervisor.messages.length);
+  await supervisor.message("WATCHDOG", "1", supervisor.messages.length);
   assert.ok(beats >= 1);
 
   await using _late = await runContainer(engine, { name: "late", networks: ["n1"] });
-  await supervisor.said("STATUS", "2 of 2 containers attached");
+  await supervisor.message("STATUS", "2 of 2 containers attached");
 
   const before_ = process.hrtime.bigint() / 1000n;
   const skipped = supervisor.messages.length;
   dns11.kill("SIGHUP");
-  const reloading = await supervisor.said("RELOADING", "1", skipped);
+  const reloading = await supervisor.message("RELOADING", "1", skipped);
   const told = BigInt(reloading["MONOTONIC_USEC"] ?? 0);
   assert.ok(told >= before_ && told <= process.hrtime.bigint() / 1000n, "on the clock that a supervisor compares with");
-  await supervisor.said("READY", "1", skipped);
+  await supervisor.message("READY", "1", skipped);
 
   const running = supervisor.messages.length;
   assert.equal(await dns11.stop(), 0);
-  await supervisor.said("STOPPING", "1", running);
+  await supervisor.message("STOPPING", "1", running);
   const order = supervisor.messages.flatMap((message) =>
     ["READY", "RELOADING", "STOPPING"].filter((key) => message[key] === "1"),
   );
@@ -68,13 +68,13 @@ test("a bad file is read to no avail, and all is ready as before", async () => {
     args: ["--config", config],
     env: { NOTIFY_SOCKET: supervisor.name },
   });
-  await supervisor.said("READY", "1");
+  await supervisor.message("READY", "1");
   assert.equal(supervisor.messages.filter((message) => "WATCHDOG" in message).length, 0, "nobody asked for it");
   writeFileSync(config, "version: 1\nttl: never\n");
   const skipped = supervisor.messages.length;
   dns11.kill("SIGHUP");
-  await supervisor.said("RELOADING", "1", skipped);
-  await supervisor.said("READY", "1", skipped);
+  await supervisor.message("RELOADING", "1", skipped);
+  await supervisor.message("READY", "1", skipped);
   assert.match(dns11.log, /reload failed, keeping the previous settings/);
 });
 
@@ -85,7 +85,7 @@ test("an abstract name is as good, and patience is asked for while there is no e
   await new Promise<void>((resolve) => nobody.listen(socket, resolve));
   try {
     await using dns11 = new Dns11(`unix://${socket}`, { env: { NOTIFY_SOCKET: supervisor.name } });
-    const told = await supervisor.said("STATUS", /^Starting: waiting for the engine/);
+    const told = await supervisor.message("STATUS", /^Starting: waiting for the engine/);
     assert.ok(Number(told["EXTEND_TIMEOUT_USEC"]) >= 10_000_000);
     dns11.kill("SIGTERM");
     assert.equal(await dns11.exited, 0);
@@ -99,9 +99,9 @@ test("a watchdog that is meant for another process is not fed, and a socket that
   await using supervisor = await startSupervisor(join(engine.folder, "other.sock"));
   const env = { NOTIFY_SOCKET: supervisor.name, WATCHDOG_USEC: "400000", WATCHDOG_PID: "1" };
   await using dns11 = await startDns11(engine, { env });
-  await supervisor.said("READY", "1");
+  await supervisor.message("READY", "1");
   assert.equal(await dns11.stop(), 0);
-  await supervisor.said("STOPPING", "1");
+  await supervisor.message("STOPPING", "1");
   assert.equal(supervisor.messages.filter((message) => "WATCHDOG" in message).length, 0);
   await using other = await startDns11(engine, { env: { NOTIFY_SOCKET: "vsock:2:1" } });
   assert.match(other.log, /NOTIFY_SOCKET/);

@@ -6,14 +6,14 @@ import { test } from "node:test";
 
 import { dataOf, dig } from "../support/client/dig.ts";
 import { Netns } from "../support/rig/netns.ts";
-import { actOf, parseScenario } from "../support/scripted/scenario.ts";
+import { actionOf, parseScenario } from "../support/scripted/scenario.ts";
 import { readScenario, startScripted } from "../support/scripted/scripted.ts";
 import { pause } from "../support/rig/wait.ts";
 
 // The behaviour of one server over time, in words.
 function played(text: string, timesMs: readonly number[], server = 1, name = "x.test"): (string | undefined)[] {
   const scenario = parseScenario(text, "test");
-  return timesMs.map((atMs) => actOf(scenario, server, name, atMs)?.word);
+  return timesMs.map((atMs) => actionOf(scenario, server, name, atMs)?.word);
 }
 
 test("a line applies until the next one, or for its duration, and a loop starts again", () => {
@@ -45,7 +45,7 @@ test("numbers apply to their line and to those below", () => {
     "slow 300ms servfail\nname a.test\nttl 5\nminimum 7\nspoof 9\nname b.test\nslow 2s",
     "",
   );
-  const [all, a, b] = ["x", "a.test", "b.test"].map((name) => actOf(scenario, 1, name, 0));
+  const [all, a, b] = ["x", "a.test", "b.test"].map((name) => actionOf(scenario, 1, name, 0));
   assert.deepEqual(all, { word: "servfail", amount: 0, delayMs: 300, ttlS: 60, minimumS: 30 });
   assert.deepEqual(a, { word: "spoof", amount: 9, delayMs: 0, ttlS: 5, minimumS: 7 });
   assert.deepEqual(b, { word: "ok", amount: 0, delayMs: 2000, ttlS: 5, minimumS: 7 });

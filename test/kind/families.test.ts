@@ -10,10 +10,10 @@ import { startEngine } from "../support/engine/engine.ts";
 import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   addressesOnLo,
-  type KindWorld,
+  type KindEnvironment,
   NETWORK,
   ownTables,
-  startKindWorld,
+  startKindEnvironment,
   waitForNode,
   waitForWorkingNode,
 } from "../support/kind/kind-environment.ts";
@@ -27,11 +27,11 @@ const LITERAL6 = "fd00:99::53";
 const DEDICATED6 = "fd64:6e73:3131::53";
 const IPV4 = /^\d+\.\d+\.\d+\.\d+$/;
 
-let world: KindWorld;
+let world: KindEnvironment;
 let peer: Container;
 
 before(async () => {
-  world = await startKindWorld();
+  world = await startKindEnvironment();
   await createNetwork(world.engine, "six", { ipv6: true });
   peer = await runContainer(world.engine, { name: "peer", networks: ["six"] });
 });

@@ -12,10 +12,10 @@ import type { Dns11 } from "../support/program/dns11.ts";
 import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   GATEWAY,
-  type KindWorld,
+  type KindEnvironment,
   NETWORK,
   ownTables,
-  startKindWorld,
+  startKindEnvironment,
   waitForNode,
   waitForWorkingNode,
 } from "../support/kind/kind-environment.ts";
@@ -28,9 +28,9 @@ import { pause, waitFor } from "../support/rig/wait.ts";
 const LONGER_MS = 500;
 const ENTRYPOINTS = ["none", "kind"] as const;
 
-let world: KindWorld;
+let world: KindEnvironment;
 
-before(async () => (world = await startKindWorld({ liveRestore: true })));
+before(async () => (world = await startKindEnvironment({ liveRestore: true })));
 after(async () => await world[Symbol.asyncDispose]());
 
 async function assertServed(node: KindNode, pod: Pod): Promise<void> {

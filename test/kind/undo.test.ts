@@ -14,11 +14,11 @@ import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   addressesOnLo,
   GATEWAY,
-  type KindWorld,
+  type KindEnvironment,
   ownTables,
   routeLocalnet,
   rulesOfOthers,
-  startKindWorld,
+  startKindEnvironment,
   waitForNode,
   waitForWorkingNode,
 } from "../support/kind/kind-environment.ts";
@@ -28,10 +28,10 @@ import { pause, waitFor } from "../support/rig/wait.ts";
 
 const MODES = ["listener", "loopback"] as const;
 
-let world: KindWorld;
+let world: KindEnvironment;
 
 before(async () => {
-  world = await startKindWorld();
+  world = await startKindEnvironment();
   await createNetwork(world.engine, "touched");
 });
 after(async () => await world[Symbol.asyncDispose]());

@@ -11,7 +11,7 @@ import { removeNetnses, makeNetnses } from "../bench/namespaces.ts";
 import { run } from "../support/program/command.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
-import { inNetns, type NetworkPlace } from "../support/rig/netns.ts";
+import { inNetns, type NetworkContext } from "../support/rig/netns.ts";
 import { ScriptedEngine } from "../support/scripted/scripted-engine.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
@@ -43,7 +43,7 @@ function start(index: number, place: number): void {
   engine.run({ name: `c${index}`, path, address, aliases: ["everybody"] });
 }
 
-function inside(name: string): NetworkPlace {
+function inside(name: string): NetworkContext {
   const path = placeOf.get(name)?.path ?? assert.fail();
   return {
     enter: async (command, args = [], options) => {

@@ -5,7 +5,7 @@ import { readdirSync } from "node:fs";
 import { check } from "../../support/program/command.ts";
 import { pause } from "../../support/rig/wait.ts";
 import type { Fault } from "../plan.ts";
-import type { Act, Scene } from "../fault-context.ts";
+import type { FaultAction, FaultContext } from "../fault-context.ts";
 import { CLOCK_SIGNAL } from "../stepped-clock.ts";
 
 const AMOUNT = 1_000;
@@ -21,17 +21,17 @@ const EARLY_SHARE = 0.25;
 // A process that goes on and has an alarm waiting ends within this.
 const ALARM_MS = 500;
 
-export const kill: Act = async (scene, { forMs, amount }) => {
-  if (amount / AMOUNT >= EARLY_SHARE) await scene.supervisor.ready();
-  return await end(scene, "SIGKILL", forMs);
+export const kill: FaultAction = async (context, { forMs, amount }) => {
+  if (amount / AMOUNT >= EARLY_SHARE) await context.supervisor.ready();
+  return await end(context, "SIGKILL", forMs);
 };
 
-export const terminate: Act = async (scene, { forMs, amount }) => {
-  if (amount / AMOUNT >= EARLY_SHARE) await scene.supervisor.ready();
-  return await end(scene, "SIGTERM", forMs);
+export const terminate: FaultAction = async (context, { forMs, amount }) => {
+  if (amount / AMOUNT >= EARLY_SHARE) await context.supervisor.ready();
+  return await end(context, "SIGTERM", forMs);
 };
 
-async function end({ supervisor, world }: Scene, signal: "SIGKILL" | "SIGTERM", downMs: number): Promise<string> {
+async function end({ supervisor, world }: FaultContext, signal: "SIGKILL" | "SIGTERM", downMs: number): Promise<string> {
   // Before it listens for SIGTERM it simply ends by it.
   const ends = signal === "SIGTERM" ? [0, signal] : [signal];
   const work = async (): Promise<string> => {
@@ -45,7 +45,7 @@ async function end({ supervisor, world }: Scene, signal: "SIGKILL" | "SIGTERM", 
 }
 
 // For less and for more than its keeper lets it be silent, or the hang alarm takes where there is none.
-export const stop: Act = async ({ supervisor, world }, { forMs }) => {
+export const stop: FaultAction = async ({ supervisor, world }, { forMs }) => {
   const pid = await supervisor.ready();
   return await supervisor.whileAllowed(["SIGKILL", "SIGALRM"], async () => {
     world.setDns11("stopped");
@@ -65,7 +65,7 @@ export const stop: Act = async ({ supervisor, world }, { forMs }) => {
   });
 };
 
-export const memory: Act = async ({ supervisor, world, group }, { forMs, amount }) => {
+export const memory: FaultAction = async ({ supervisor, world, group }, { forMs, amount }) => {
   await supervisor.ready();
   if (!group.canLimitMemory) return "not done: there is no controller for memory here";
   const margin = Math.round((amount / AMOUNT) * MEMORY_MARGIN_BYTES);
@@ -86,7 +86,7 @@ export const memory: Act = async ({ supervisor, world, group }, { forMs, amount 
   });
 };
 
-export const descriptors: Act = async ({ supervisor, world }, { forMs, amount }) => {
+export const descriptors: FaultAction = async ({ supervisor, world }, { forMs, amount }) => {
   const pid = await supervisor.ready();
   const most = limitFor(pid, Math.floor((amount / AMOUNT) * DESCRIPTORS_MARGIN));
   const limit = async (soft: number): Promise<void> => {
@@ -111,7 +111,7 @@ function limitFor(pid: number, spare: number): number {
   return limit - 1;
 }
 
-export const fullFolder: Act = async ({ supervisor, state }, { forMs }) => {
+export const fullFolder: FaultAction = async ({ supervisor, state }, { forMs }) => {
   await supervisor.ready();
   state.fill();
   try {
@@ -123,12 +123,12 @@ export const fullFolder: Act = async ({ supervisor, state }, { forMs }) => {
 };
 
 // It has to start with the full folder, or say why it cannot.
-export const fullStart: Act = async (scene, { forMs }) => {
-  const { supervisor, state } = scene;
+export const fullStart: FaultAction = async (context, { forMs }) => {
+  const { supervisor, state } = context;
   await supervisor.ready();
   state.fill();
   try {
-    await end(scene, "SIGKILL", 0);
+    await end(context, "SIGKILL", 0);
     return await supervisor.whileAllowed([1], async () => {
       await pause(forMs);
       const wasReady = supervisor.isReady;
@@ -142,7 +142,7 @@ export const fullStart: Act = async (scene, { forMs }) => {
   }
 };
 
-export const clock: Act = async ({ supervisor, clock: wall }, { forMs, amount }: Fault) => {
+export const clock: FaultAction = async ({ supervisor, clock: wall }, { forMs, amount }: Fault) => {
   await supervisor.ready();
   const offsetMs = STEPS_MS[amount % STEPS_MS.length] ?? 0;
   const step = (ms: number): void => {

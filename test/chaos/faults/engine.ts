@@ -6,18 +6,18 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 
 import { SYSTEM_PATH } from "../../support/program/command.ts";
 import { processesOf } from "../../support/rig/leftovers.ts";
-import { letGo } from "../../support/rig/reaper.ts";
+import { unrefChild } from "../../support/rig/reaper.ts";
 import { pause, waitFor } from "../../support/rig/wait.ts";
-import type { Act, Scene } from "../fault-context.ts";
+import type { FaultAction, FaultContext } from "../fault-context.ts";
 
 const START_TRIES = 5;
 const SOCKET = "/run/containerd/containerd.sock";
 
-export const killDockerd: Act = async (scene, { forMs }) => await dockerdDown(scene, "SIGKILL", forMs);
-export const restartDockerd: Act = async (scene, { forMs }) => await dockerdDown(scene, "SIGTERM", forMs);
+export const killDockerd: FaultAction = async (context, { forMs }) => await dockerdDown(context, "SIGKILL", forMs);
+export const restartDockerd: FaultAction = async (context, { forMs }) => await dockerdDown(context, "SIGTERM", forMs);
 
-async function dockerdDown(scene: Scene, signal: "SIGKILL" | "SIGTERM", forMs: number): Promise<string> {
-  const { engine, world, members, networks } = scene;
+async function dockerdDown(context: FaultContext, signal: "SIGKILL" | "SIGTERM", forMs: number): Promise<string> {
+  const { engine, world, members, networks } = context;
   world.setDockerd(false);
   let tries = 0;
   try {
@@ -46,7 +46,7 @@ async function dockerdDown(scene: Scene, signal: "SIGKILL" | "SIGTERM", forMs: n
   ].join("; ");
 }
 
-export const killContainerd: Act = async ({ engine }, { forMs }) => {
+export const killContainerd: FaultAction = async ({ engine }, { forMs }) => {
   const pids = processesOf(engine).filter((pid) => nameOf(pid) === "containerd");
   const socket = `/proc/${engine.hostPid}/root${SOCKET}`;
   try {
@@ -61,7 +61,7 @@ export const killContainerd: Act = async ({ engine }, { forMs }) => {
       detached: true,
       env: { ...process.env, PATH: SYSTEM_PATH },
     });
-    letGo(child);
+    unrefChild(child);
     await waitFor("containerd", () => (existsSync(socket) ? true : undefined));
   }
   return pids.length === 1 ? "" : `${pids.length} of them`;

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 import { SYSTEM_PATH } from "../../support/program/command.ts";
 import { addAddress, inNetns } from "../../support/rig/netns.ts";
-import { letGo } from "../../support/rig/reaper.ts";
+import { unrefChild } from "../../support/rig/reaper.ts";
 import type { Transport } from "../../support/servers/upstream-question.ts";
 import { inTime } from "../../support/rig/wait.ts";
 
@@ -36,7 +36,7 @@ export class World implements Disposable {
     });
     this.#process.stdin.on("error", () => {});
     createInterface({ input: this.#process.stdout }).on("line", (line) => this.#hear(JSON.parse(line) as WorldLine));
-    letGo(this.#process);
+    unrefChild(this.#process);
   }
 
   // At addresses that are put on the namespace's loopback first, unless it has them already.

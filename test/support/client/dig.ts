@@ -2,7 +2,7 @@
  * Owns asking a question the way a user's program would, from inside a namespace, and reading the reply. dig is the
  * judge here because it shares no line of code with dns11.
  */
-import type { NetworkPlace } from "../rig/netns.ts";
+import type { NetworkContext } from "../rig/netns.ts";
 
 interface DigRecord {
   readonly name: string;
@@ -36,10 +36,10 @@ export interface DigReply {
 const DEFAULTS = ["+tries=1", "+time=3"];
 
 /** Of 127.0.0.11, unless the arguments name another server. */
-export async function dig(place: NetworkPlace, ...args: string[]): Promise<DigReply> {
+export async function dig(context: NetworkContext, ...args: string[]): Promise<DigReply> {
   const server = args.some((arg) => arg.startsWith("@")) ? [] : ["@127.0.0.11"];
   // -r: the tester's ~/.digrc must not reach in.
-  const { stdout, stderr } = await place.enter("dig", ["-r", ...server, ...DEFAULTS, ...args]);
+  const { stdout, stderr } = await context.enter("dig", ["-r", ...server, ...DEFAULTS, ...args]);
   return parseDig(stdout + stderr);
 }
 

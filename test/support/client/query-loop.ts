@@ -5,8 +5,8 @@
 import { fileURLToPath } from "node:url";
 
 import { type CommandResult, stdoutOf } from "../program/command.ts";
-import type { NetworkPlace } from "../rig/netns.ts";
-import { inTime, PATIENCE_MS } from "../rig/wait.ts";
+import type { NetworkContext } from "../rig/netns.ts";
+import { inTime, WAIT_TIMEOUT_MS } from "../rig/wait.ts";
 
 export interface QueryLoopOptions {
   readonly name: string;
@@ -31,7 +31,7 @@ export interface QueryEnd {
 }
 
 /** How the program is told what to do; forMs bounds a loop that nobody stops. */
-export type QueryLoopOrder = QueryLoopOptions & { readonly forMs: number };
+export type QueryLoopRequest = QueryLoopOptions & { readonly forMs: number };
 
 const PROGRAM = fileURLToPath(new URL("./query-loop-main.js", import.meta.url));
 const FOR_MS_MAX = 180_000;
@@ -39,24 +39,24 @@ const FOR_MS_MAX = 180_000;
 export class QueryLoop implements AsyncDisposable {
   readonly #ended: Promise<CommandResult>;
   #stop: () => void = () => undefined;
-  #begun: () => void = () => undefined;
+  #onStarted: () => void = () => undefined;
 
-  private constructor(place: NetworkPlace, options: QueryLoopOptions, forMs: number) {
-    const order: QueryLoopOrder = { ...options, forMs };
-    this.#ended = place.enter(process.execPath, [PROGRAM, JSON.stringify(order)], {
+  private constructor(context: NetworkContext, options: QueryLoopOptions, forMs: number) {
+    const request: QueryLoopRequest = { ...options, forMs };
+    this.#ended = context.enter(process.execPath, [PROGRAM, JSON.stringify(request)], {
       until: new Promise<void>((resolve) => (this.#stop = resolve)),
-      onOutput: () => this.#begun(),
-      timeoutMs: forMs + PATIENCE_MS,
+      onOutput: () => this.#onStarted(),
+      timeoutMs: forMs + WAIT_TIMEOUT_MS,
     });
     // Whoever stops it hears of it.
     this.#ended.catch(() => undefined);
   }
 
   /** Resolves when the first query is on its way. */
-  static async start(place: NetworkPlace, options: QueryLoopOptions, forMs = FOR_MS_MAX): Promise<QueryLoop> {
-    const loop = new QueryLoop(place, options, forMs);
-    const begun = new Promise<void>((resolve) => (loop.#begun = resolve));
-    await inTime(Promise.race([begun, loop.#ended]), "the first query of a loop");
+  static async start(context: NetworkContext, options: QueryLoopOptions, forMs = FOR_MS_MAX): Promise<QueryLoop> {
+    const loop = new QueryLoop(context, options, forMs);
+    const started = new Promise<void>((resolve) => (loop.#onStarted = resolve));
+    await inTime(Promise.race([started, loop.#ended]), "the first query of a loop");
     return loop;
   }
 
@@ -80,10 +80,10 @@ export class QueryLoop implements AsyncDisposable {
 
 /** For so long, whatever happens. */
 export async function queryLoop(
-  place: NetworkPlace,
+  context: NetworkContext,
   options: QueryLoopOptions & { readonly forMs: number },
 ): Promise<readonly QueryEnd[]> {
-  const loop = await QueryLoop.start(place, options, options.forMs);
+  const loop = await QueryLoop.start(context, options, options.forMs);
   return await loop.ends();
 }
 

@@ -7,7 +7,7 @@ import type { CommandOptions, CommandResult } from "../program/command.ts";
 import { stdoutOf } from "../program/command.ts";
 import type { DockerHost } from "./docker-host.ts";
 import { ensureImage } from "./image.ts";
-import { inNetns, type NetworkPlace } from "../rig/netns.ts";
+import { inNetns, type NetworkContext } from "../rig/netns.ts";
 
 export interface NetworkAttachment {
   readonly name: string;
@@ -73,7 +73,7 @@ export async function runContainer(host: DockerHost, options: ContainerOptions =
   return await Container.of(host, id);
 }
 
-export class Container implements AsyncDisposable, NetworkPlace {
+export class Container implements AsyncDisposable, NetworkContext {
   readonly id: string;
   readonly host: DockerHost;
   #info: ContainerInspectInfo;

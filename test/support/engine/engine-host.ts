@@ -120,12 +120,12 @@ export class EngineHost {
 
 async function ready(sleeper: ChildProcess): Promise<void> {
   const { stdout, stderr } = sleeper;
-  let said = "";
-  stderr?.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  let errors = "";
+  stderr?.on("data", (chunk: Buffer) => (errors += chunk.toString()));
   await new Promise<void>((resolve, reject) => {
     stdout?.once("data", () => resolve());
     sleeper.once("error", reject);
-    sleeper.once("close", (code) => reject(new Error(`the engine's host did not start: exit ${code}: ${said.trim()}`)));
+    sleeper.once("close", (code) => reject(new Error(`the engine's host did not start: exit ${code}: ${errors.trim()}`)));
   });
   // It sleeps from now on and must not keep the test alive, neither by itself nor by its pipes.
   sleeper.unref();

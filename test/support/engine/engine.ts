@@ -13,9 +13,9 @@ import { DockerClient, type DockerHost } from "./docker-host.ts";
 import { EngineHost } from "./engine-host.ts";
 import type { Leftovers } from "../rig/leftovers.ts";
 import { netnsPathOf } from "../rig/leftovers.ts";
-import type { NetworkPlace } from "../rig/netns.ts";
+import type { NetworkContext } from "../rig/netns.ts";
 import { inNetns, makeNetns, uniqueName } from "../rig/netns.ts";
-import { hold, removeHeld } from "../rig/reaper.ts";
+import { hold, removeTracked } from "../rig/reaper.ts";
 import { rootfsOf, type Suite } from "./suite.ts";
 import { getJson } from "../program/unix-http.ts";
 
@@ -48,12 +48,12 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
     await engine.startDaemon();
     return engine;
   } catch (error) {
-    await removeHeld({ id, folder });
+    await removeTracked({ id, folder });
     throw error;
   }
 }
 
-export class Engine implements AsyncDisposable, DockerHost, NetworkPlace {
+export class Engine implements AsyncDisposable, DockerHost, NetworkContext {
   readonly id: string;
   readonly folder: string;
   readonly socketPath: string;
@@ -150,7 +150,7 @@ export class Engine implements AsyncDisposable, DockerHost, NetworkPlace {
 
   /** Ends dockerd, containerd, shims and containers without asking them: an engine of a test has nothing to lose. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await removeHeld({ id: this.id, folder: this.folder });
+    await removeTracked({ id: this.id, folder: this.folder });
   }
 
   #daemonArgs(): string[] {

@@ -12,7 +12,7 @@ import { DockerClient, type DockerHost } from "./docker-host.ts";
 import type { Engine } from "./engine.ts";
 import { ensureImage, MACHINE_IMAGE } from "./image.ts";
 import { MACHINE_RIGHTS, machineVolumes } from "./machine-container.ts";
-import type { NetworkPlace } from "../rig/netns.ts";
+import type { NetworkContext } from "../rig/netns.ts";
 import { answers, getJson } from "../program/unix-http.ts";
 import { waitFor } from "../rig/wait.ts";
 
@@ -73,7 +73,7 @@ function dockerdArgs(engine: Engine, count: number): string[] {
   ];
 }
 
-export class InnerEngine implements AsyncDisposable, DockerHost, NetworkPlace {
+export class InnerEngine implements AsyncDisposable, DockerHost, NetworkContext {
   /** The container in which it runs. */
   readonly container: Container;
   /** On the machine; inside it is also at /var/run/docker.sock. */

@@ -56,7 +56,7 @@ async function makeRootfs(suite: Suite, cache: string, rootfs: string): Promise<
   });
   if (result.code !== 0) {
     const tried = `mmdebstrap ${bootstrap.join(" ")}`;
-    const said = result.stderr.trim().split("\n").slice(-20).join("\n");
-    throw new Error(`no root file system of Debian ${suite} in ${cache}; tried: ${tried}\n${said}`);
+    const errors = result.stderr.trim().split("\n").slice(-20).join("\n");
+    throw new Error(`no root file system of Debian ${suite} in ${cache}; tried: ${tried}\n${errors}`);
   }
 }

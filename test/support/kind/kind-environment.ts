@@ -12,7 +12,7 @@ import { dataOf, dig } from "../client/dig.ts";
 import { type Dns11, type Dns11Options, startDns11 } from "../program/dns11.ts";
 import { type Engine, type EngineOptions, startEngine } from "../engine/engine.ts";
 import { type KindNode, type KindNodeOptions, runKindNode } from "./kind-node.ts";
-import type { NetworkPlace } from "../rig/netns.ts";
+import type { NetworkContext } from "../rig/netns.ts";
 import { checkIn } from "./pod-host.ts";
 import { startUpstream, type Upstream } from "../servers/upstream.ts";
 import { waitFor } from "../rig/wait.ts";
@@ -24,19 +24,19 @@ const UPSTREAM = "10.53.0.1";
 
 export type NodeReport = NonNullable<ContainerStatus["node"]>;
 
-export async function startKindWorld(options: EngineOptions = {}): Promise<KindWorld> {
+export async function startKindEnvironment(options: EngineOptions = {}): Promise<KindEnvironment> {
   const engine = await startEngine({ resolvConf: `nameserver ${UPSTREAM}\n`, ...options });
   try {
     const upstream = await startUpstream(engine, { address: UPSTREAM });
     await createNetwork(engine, NETWORK, { subnet: "10.77.0.0/24", args: ["--gateway", GATEWAY] });
-    return new KindWorld(engine, upstream, await runContainer(engine, { name: "web", networks: [NETWORK] }));
+    return new KindEnvironment(engine, upstream, await runContainer(engine, { name: "web", networks: [NETWORK] }));
   } catch (error) {
     await engine[Symbol.asyncDispose]();
     throw error;
   }
 }
 
-export class KindWorld implements AsyncDisposable {
+export class KindEnvironment implements AsyncDisposable {
   readonly engine: Engine;
   readonly upstream: Upstream;
   readonly web: Container;
@@ -72,7 +72,7 @@ export class KindWorld implements AsyncDisposable {
    * What a place gets for "web" from a server, by UDP and by TCP; each is [] where nobody answers. It asks again as any
    * resolver does: a packet lost on a busy machine is not a wrong answer. Lost ones are counted by queryLoop().
    */
-  async webFrom(place: NetworkPlace, server: string): Promise<string[][]> {
+  async webFrom(place: NetworkContext, server: string): Promise<string[][]> {
     const replies = ["+notcp", "+tcp"].map(
       async (transport) => await dig(place, `@${server}`, "web", transport, "+time=1", "+tries=3"),
     );
@@ -92,7 +92,7 @@ export class KindWorld implements AsyncDisposable {
   }
 }
 
-export const NOBODY: readonly string[][] = [[], []];
+export const NO_ANSWERS: readonly string[][] = [[], []];
 
 /** A settings file of a dns11, which reads it anew where it is told to. */
 export class SettingsFile {

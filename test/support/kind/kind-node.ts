@@ -9,8 +9,8 @@ import type { Engine } from "../engine/engine.ts";
 import { ensureImage, MACHINE_IMAGE } from "../engine/image.ts";
 import { KIND_READY, kindCommand } from "./kind-entrypoint.ts";
 import { MACHINE_RIGHTS, machineVolumes } from "../engine/machine-container.ts";
-import type { NetworkPlace } from "../rig/netns.ts";
-import { type PodHost, setSysctl, tellEveryRefusal } from "./pod-host.ts";
+import type { NetworkContext } from "../rig/netns.ts";
+import { type PodHost, setSysctl, disableIcmpRateLimit } from "./pod-host.ts";
 import { waitFor } from "../rig/wait.ts";
 import { textOf } from "../rig/text-of.ts";
 
@@ -46,11 +46,11 @@ export async function runKindNode(engine: Engine, options: KindNodeOptions): Pro
     command: kindCommand(entrypoint === "kind" ? "node" : "idle"),
   });
   // What a node passes on to the gateway is refused there.
-  await tellEveryRefusal(engine.netnsPath);
+  await disableIcmpRateLimit(engine.netnsPath);
   return new KindNode(container);
 }
 
-export class KindNode implements AsyncDisposable, NetworkPlace, PodHost {
+export class KindNode implements AsyncDisposable, NetworkContext, PodHost {
   readonly container: Container;
   #iptables: PodHost["iptables"] = "nft";
   #vip = "";

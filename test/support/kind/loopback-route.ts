@@ -3,7 +3,7 @@
  * network would: from a namespace in which that address is not loopback's, but behind a gateway.
  */
 import { stdoutOf } from "../program/command.ts";
-import type { NetworkPlace } from "../rig/netns.ts";
+import type { NetworkContext } from "../rig/netns.ts";
 
 const ADDRESS = "127.0.0.11";
 const TABLE = "127";
@@ -16,31 +16,31 @@ const RESTORE = ["rule add pref 0 lookup local", "rule del pref 1", "rule del pr
  * As long as it is held, what the place sends to 127.0.0.11 goes through the device to the node; dig asks there with
  * the usual arguments.
  */
-export async function leadLoopbackTo(place: NetworkPlace, node: string, device = "eth0"): Promise<LoopbackRoute> {
-  const route = new LoopbackRoute(place);
-  await ipIn(place, [...LEAD, `route add ${ADDRESS} via ${node} dev ${device} table ${TABLE}`]);
+export async function routeLoopbackTo(context: NetworkContext, node: string, device = "eth0"): Promise<LoopbackRoute> {
+  const route = new LoopbackRoute(context);
+  await ipIn(context, [...LEAD, `route add ${ADDRESS} via ${node} dev ${device} table ${TABLE}`]);
   // For the answer: it comes from a loopback address by a wire.
-  await routeLocalnet(place, 1);
+  await routeLocalnet(context, 1);
   return route;
 }
 
 export class LoopbackRoute implements AsyncDisposable {
-  readonly #place: NetworkPlace;
+  readonly #context: NetworkContext;
 
-  constructor(place: NetworkPlace) {
-    this.#place = place;
+  constructor(context: NetworkContext) {
+    this.#context = context;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await routeLocalnet(this.#place, 0);
-    await ipIn(this.#place, RESTORE);
+    await routeLocalnet(this.#context, 0);
+    await ipIn(this.#context, RESTORE);
   }
 }
 
-async function ipIn(place: NetworkPlace, lines: readonly string[]): Promise<void> {
-  stdoutOf(await place.enter("ip", ["-batch", "-"], { input: `${lines.join("\n")}\n` }), `ip ${lines.join("; ")}`);
+async function ipIn(context: NetworkContext, lines: readonly string[]): Promise<void> {
+  stdoutOf(await context.enter("ip", ["-batch", "-"], { input: `${lines.join("\n")}\n` }), `ip ${lines.join("; ")}`);
 }
 
-async function routeLocalnet(place: NetworkPlace, value: 0 | 1): Promise<void> {
-  stdoutOf(await place.enter("sysctl", ["-qw", `net.ipv4.conf.all.route_localnet=${value}`]), "route_localnet");
+async function routeLocalnet(context: NetworkContext, value: 0 | 1): Promise<void> {
+  stdoutOf(await context.enter("sysctl", ["-qw", `net.ipv4.conf.all.route_localnet=${value}`]), "route_localnet");
 }

@@ -20,7 +20,7 @@ export async function setSysctl(netnsPath: string, key: string, value: number): 
  * A kernel tells a peer that nobody listens six times in a row, then once a second, and to all others it is silence. A
  * test that counts refusals needs each of them.
  */
-export async function tellEveryRefusal(netnsPath: string): Promise<void> {
+export async function disableIcmpRateLimit(netnsPath: string): Promise<void> {
   await setSysctl(netnsPath, "net.ipv4.icmp_ratelimit", 0);
   await setSysctl(netnsPath, "net.ipv6.icmp.ratelimit", 0);
 }

@@ -3,8 +3,8 @@
  * that a Kubernetes node gives it. For DNS a pod is nothing else; there is no container around it.
  */
 import { type CommandOptions, type CommandResult, run } from "../program/command.ts";
-import { inNetns, Netns, type NetworkPlace } from "../rig/netns.ts";
-import { checkIn, type PodHost, setSysctl, tellEveryRefusal } from "./pod-host.ts";
+import { inNetns, Netns, type NetworkContext } from "../rig/netns.ts";
+import { checkIn, type PodHost, setSysctl, disableIcmpRateLimit } from "./pod-host.ts";
 import { waitFor } from "../rig/wait.ts";
 
 export interface PodOptions {
@@ -75,7 +75,7 @@ interface PodFacts {
   readonly resolvConf: string;
 }
 
-export class Pod implements AsyncDisposable, NetworkPlace {
+export class Pod implements AsyncDisposable, NetworkContext {
   /** The node's device through which the pod's packets come in. */
   readonly device: string;
   /** The first of its addresses is IPv4 unless it has none. */
@@ -135,7 +135,7 @@ async function prepareNode(
     settings["net.bridge.bridge-nf-call-ip6tables"] = bridgeNfCall;
   }
   for (const [key, value] of Object.entries(settings)) await setSysctl(netnsPath, key, value);
-  await tellEveryRefusal(netnsPath);
+  await disableIcmpRateLimit(netnsPath);
   const programs = (["iptables", "ip6tables"] as const).slice(
     family === "ipv6" ? 1 : 0,
     family === "ipv4" ? 1 : undefined,

@@ -12,21 +12,21 @@ import { type CommandOptions, type CommandResult, run, stdoutOf, SYSTEM_PATH } f
 import { type DockerRules, writeDockerRules } from "../engine/docker-rules.ts";
 import { kindCommand } from "./kind-entrypoint.ts";
 import { netnsPathOf } from "../rig/leftovers.ts";
-import { inNetns, makeNetns, Netns, type NetworkPlace, uniqueName } from "../rig/netns.ts";
-import { checkIn, type PodHost, setSysctl, tellEveryRefusal } from "./pod-host.ts";
-import { hold, letGo, removeHeld } from "../rig/reaper.ts";
+import { inNetns, makeNetns, Netns, type NetworkContext, uniqueName } from "../rig/netns.ts";
+import { checkIn, type PodHost, setSysctl, disableIcmpRateLimit } from "./pod-host.ts";
+import { hold, unrefChild, removeTracked } from "../rig/reaper.ts";
 import { type RealServer, startDnsmasq } from "../servers/real-server.ts";
 import { inTime } from "../rig/wait.ts";
 
-export interface RigAOptions {
+export interface SimulatedNetworkOptions {
   readonly rules?: DockerRules | undefined;
   /** Of the node's /etc/resolv.conf. */
   readonly resolvConf?: string | undefined;
-  /** Further ones of the dnsmasq that plays dockerd's resolver. It knows RIG_A.names and nobody to ask. */
+  /** Further ones of the dnsmasq that plays dockerd's resolver. It knows SIMULATED_NETWORK.names and nobody to ask. */
   readonly resolverLines?: readonly string[] | undefined;
 }
 
-export const RIG_A = {
+export const SIMULATED_NETWORK = {
   gateway: "10.88.0.1",
   node: "10.88.0.2",
   peer: "10.88.0.3",
@@ -59,7 +59,7 @@ echo ready
 exec sleep infinity
 `;
 
-export async function startRigA(options: RigAOptions = {}): Promise<RigA> {
+export async function startSimulatedNetwork(options: SimulatedNetworkOptions = {}): Promise<SimulatedNetwork> {
   const { rules = "iptables-nft", resolverLines = [] } = options;
   const made: AsyncDisposable[] = [];
   try {
@@ -67,30 +67,30 @@ export async function startRigA(options: RigAOptions = {}): Promise<RigA> {
     made.unshift(host);
     const peer = await Netns.create();
     made.unshift(peer);
-    const node = await RigNode.start(rules === "iptables-legacy" ? "legacy" : "nft", options.resolvConf ?? RESOLV_CONF);
+    const node = await SimulatedNode.start(rules === "iptables-legacy" ? "legacy" : "nft", options.resolvConf ?? RESOLV_CONF);
     made.unshift(node);
     await joinNetwork(host, node, peer);
-    const names = Object.entries(RIG_A.names).map(([name, address]) => `host-record=${name},${address}`);
-    const port = RIG_A.resolverPort;
+    const names = Object.entries(SIMULATED_NETWORK.names).map(([name, address]) => `host-record=${name},${address}`);
+    const port = SIMULATED_NETWORK.resolverPort;
     const resolver = await startDnsmasq(node, { address: "127.0.0.11", port, lines: [...names, ...resolverLines] });
     made.unshift(resolver);
     await writeDockerRules(node.netnsPath, rules, { udp: port, tcp: port });
-    return new RigA(host, node, peer, resolver);
+    return new SimulatedNetwork(host, node, peer, resolver);
   } catch (error) {
     for (const one of made) await one[Symbol.asyncDispose]();
     throw error;
   }
 }
 
-export class RigA implements AsyncDisposable {
+export class SimulatedNetwork implements AsyncDisposable {
   /** With the bridge, whose address is the gateway. */
   readonly host: Netns;
-  readonly node: RigNode;
+  readonly node: SimulatedNode;
   /** Another container of the network, named "web". */
   readonly peer: Netns;
   readonly resolver: RealServer;
 
-  constructor(host: Netns, node: RigNode, peer: Netns, resolver: RealServer) {
+  constructor(host: Netns, node: SimulatedNode, peer: Netns, resolver: RealServer) {
     this.host = host;
     this.node = node;
     this.peer = peer;
@@ -103,7 +103,7 @@ export class RigA implements AsyncDisposable {
 }
 
 /** A network namespace with a name and files of its own, kept by one sleeping process. */
-export class RigNode implements AsyncDisposable, NetworkPlace, PodHost {
+export class SimulatedNode implements AsyncDisposable, NetworkContext, PodHost {
   readonly iptables: "nft" | "legacy";
   /** On the machine: the file that the node's processes see as /etc/resolv.conf, by a mount as docker makes it. */
   readonly resolvConfPath: string;
@@ -116,28 +116,28 @@ export class RigNode implements AsyncDisposable, NetworkPlace, PodHost {
     this.#id = id;
     this.#folder = folder;
     this.resolvConfPath = join(folder, "resolv.conf");
-    const inside = ["--mount", "--uts", "sh", "-c", NODE_FILES, "node", folder, RIG_A.node];
+    const inside = ["--mount", "--uts", "sh", "-c", NODE_FILES, "node", folder, SIMULATED_NETWORK.node];
     const [command = "", ...args] = inNetns(netnsPathOf(id), "unshare", inside);
     this.#sleeper = spawn(command, args, {
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
       env: { ...process.env, PATH: SYSTEM_PATH },
     });
-    letGo(this.#sleeper);
+    unrefChild(this.#sleeper);
   }
 
-  static async start(iptables: "nft" | "legacy", resolvConf: string): Promise<RigNode> {
+  static async start(iptables: "nft" | "legacy", resolvConf: string): Promise<SimulatedNode> {
     const id = uniqueName();
     const folder = await mkdtemp(join(tmpdir(), `${id}-`));
     hold({ id, folder });
     try {
       await makeNetns(id);
       await writeFile(join(folder, "resolv.conf"), resolvConf);
-      const node = new RigNode(iptables, id, folder);
+      const node = new SimulatedNode(iptables, id, folder);
       await node.#ready();
       return node;
     } catch (error) {
-      await removeHeld({ id, folder });
+      await removeTracked({ id, folder });
       throw error;
     }
   }
@@ -171,25 +171,25 @@ export class RigNode implements AsyncDisposable, NetworkPlace, PodHost {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await removeHeld({ id: this.#id, folder: this.#folder });
+    await removeTracked({ id: this.#id, folder: this.#folder });
   }
 
   async #ready(): Promise<void> {
     const { stdout, stderr } = this.#sleeper;
-    let said = "";
-    stderr?.on("data", (chunk: Buffer) => (said += chunk.toString()));
+    let errors = "";
+    stderr?.on("data", (chunk: Buffer) => (errors += chunk.toString()));
     const ended = once(this.#sleeper, "close").then(() => {
-      throw new Error(`the node did not start: ${said.trim()}`);
+      throw new Error(`the node did not start: ${errors.trim()}`);
     });
     await inTime(Promise.race([stdout === null ? undefined : once(stdout, "data"), ended]), "the node's files");
   }
 }
 
 /** The host first: its end of each link is a port of the bridge. */
-async function joinNetwork(host: Netns, node: RigNode, peer: Netns): Promise<void> {
+async function joinNetwork(host: Netns, node: SimulatedNode, peer: Netns): Promise<void> {
   await batch(host.netnsPath, [
     "link add br0 type bridge",
-    `address add ${RIG_A.gateway}/24 dev br0`,
+    `address add ${SIMULATED_NETWORK.gateway}/24 dev br0`,
     "link set br0 up",
     ...[node.netnsPath, peer.netnsPath].flatMap((path, index) => [
       `link add port${index} type veth peer name eth0 netns ${path.slice(path.lastIndexOf("/") + 1)}`,
@@ -198,15 +198,15 @@ async function joinNetwork(host: Netns, node: RigNode, peer: Netns): Promise<voi
     ]),
   ]);
   await setSysctl(host.netnsPath, "net.ipv4.ip_forward", 1);
-  await tellEveryRefusal(host.netnsPath);
+  await disableIcmpRateLimit(host.netnsPath);
   for (const [path, address] of [
-    [node.netnsPath, RIG_A.node],
-    [peer.netnsPath, RIG_A.peer],
+    [node.netnsPath, SIMULATED_NETWORK.node],
+    [peer.netnsPath, SIMULATED_NETWORK.peer],
   ] as const) {
     await batch(path, [
       `address add ${address}/24 dev eth0`,
       "link set eth0 up",
-      `route add default via ${RIG_A.gateway} dev eth0`,
+      `route add default via ${SIMULATED_NETWORK.gateway} dev eth0`,
     ]);
   }
 }

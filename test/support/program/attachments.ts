@@ -88,7 +88,7 @@ function listeningOn(forward: Forward, ...[bound, view, dial]: Parameters<OpenEn
   );
 }
 
-export class Attaching implements Disposable {
+export class Attachments implements Disposable {
   readonly runner = new NamespaceRunner();
   readonly memory = new NetlinkMemory();
   readonly #host: EngineHost = openEngineHost(process.pid);

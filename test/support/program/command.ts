@@ -49,11 +49,11 @@ export async function run(
     else void options.until.finally(() => child.stdin.end(options.input));
     child.on("error", reject);
     child.on("close", (code, signal) => {
-      const said = Buffer.concat(stderr).toString();
+      const errors = Buffer.concat(stderr).toString();
       resolve({
         code: code ?? -1,
         stdout: Buffer.concat(stdout).toString(),
-        stderr: signal === null ? said : `${said}(ended by ${signal})`,
+        stderr: signal === null ? errors : `${errors}(ended by ${signal})`,
       });
     });
   });

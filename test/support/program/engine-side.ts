@@ -16,7 +16,7 @@ import { previewPlatform } from "../../../src/run/platform.ts";
 import { Quarantines } from "../../../src/run/quarantine/quarantines.ts";
 import { composeQuerySide } from "../../../src/run/query-side.ts";
 
-export function composeHere(
+export function startEngineSide(
   runner?: NamespaceRunner,
   keep?: Keep,
 ): { readonly way: EngineSide; readonly close: () => void } {

@@ -12,7 +12,7 @@ const F_SETLEASE = 1024;
 const F_WRLCK = 1;
 const TIME_MS = 300_000;
 /** A file that somebody has open gives no lease. */
-const PATIENCE_MS = 60_000;
+const WAIT_TIMEOUT_MS = 60_000;
 const AGAIN_MS = 20;
 
 const [path = ""] = process.argv.slice(2);
@@ -26,7 +26,7 @@ process.on("SIGIO", () => undefined);
 setInterval(() => process.exit(0), TIME_MS);
 const startMs = performance.now();
 while (!isLeased()) {
-  if (performance.now() - startMs > PATIENCE_MS) process.exit(1);
+  if (performance.now() - startMs > WAIT_TIMEOUT_MS) process.exit(1);
   await setTimeout(AGAIN_MS);
 }
 console.log("held");

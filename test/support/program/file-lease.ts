@@ -9,7 +9,7 @@ import { inTime } from "../rig/wait.ts";
 
 const LEASE = fileURLToPath(new URL("file-lease-main.js", import.meta.url));
 
-export class Lease implements AsyncDisposable {
+export class FileLease implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #exited: Promise<unknown>;
 
@@ -18,8 +18,8 @@ export class Lease implements AsyncDisposable {
     this.#exited = once(this.#child, "close");
   }
 
-  static async on(path: string): Promise<Lease> {
-    const lease = new Lease(path);
+  static async on(path: string): Promise<FileLease> {
+    const lease = new FileLease(path);
     if (lease.#child.stdout === null) throw new Error("it has a pipe");
     await inTime(once(lease.#child.stdout, "data"), "the lease");
     return lease;

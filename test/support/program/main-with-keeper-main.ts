@@ -10,7 +10,7 @@ import type { OpenEndpoint } from "../../../src/container/attach/endpoint.ts";
 import { warmThreadPool } from "../../../src/container/namespace/namespace-runner.ts";
 import { KeeperLink } from "../../../src/keeper/keeper-link.ts";
 import { preallocateDescriptors } from "../../../src/kernel/descriptors.ts";
-import { Attaching, answeringWith } from "./attachments.ts";
+import { Attachments, answeringWith } from "./attachments.ts";
 
 const [folder = "", isKept = "", ...paths] = process.argv.slice(2);
 const ADDRESS = [192, 0, 2, 1];
@@ -31,7 +31,7 @@ const handOver = {
 const socketPath = join(folder, "keeper.sock");
 const link = isKept === "kept" ? new KeeperLink({ socketPath, onEvent: tell, ...handOver }) : undefined;
 link?.start();
-const attaching = new Attaching();
+const attaching = new Attachments();
 const openEndpoint: OpenEndpoint = answeringWith(Buffer.from(ADDRESS));
 const attached = new Map<string, Attachment>();
 

@@ -12,14 +12,14 @@ import { inTime, waitFor } from "../rig/wait.ts";
 
 const PROGRAM = fileURLToPath(new URL("./main-with-keeper-main.js", import.meta.url));
 
-export type KeptOptions = { readonly folder: string; readonly isKept?: boolean; readonly paths: readonly string[] };
+export type MainWithKeeperOptions = { readonly folder: string; readonly isKept?: boolean; readonly paths: readonly string[] };
 
-export class Kept implements AsyncDisposable {
+export class MainWithKeeper implements AsyncDisposable {
   readonly #child: ChildProcessByStdio<Writable, Readable, null>;
   readonly exited: Promise<number | string>;
   readonly lines: Record<string, unknown>[] = [];
 
-  constructor({ folder, isKept = true, paths }: KeptOptions) {
+  constructor({ folder, isKept = true, paths }: MainWithKeeperOptions) {
     this.#child = spawn(process.execPath, [PROGRAM, folder, isKept ? "kept" : "alone", ...paths], {
       stdio: ["pipe", "pipe", "inherit"],
     });
@@ -29,8 +29,8 @@ export class Kept implements AsyncDisposable {
     });
   }
 
-  static async start(options: KeptOptions): Promise<Kept> {
-    const kept = new Kept(options);
+  static async start(options: MainWithKeeperOptions): Promise<MainWithKeeper> {
+    const kept = new MainWithKeeper(options);
     await waitFor("everything to be attached", () => kept.lines.find((line) => "ready" in line), { timeoutMs: 60_000 });
     if (options.isKept ?? true) await kept.keeperWith(options.paths.length);
     return kept;
@@ -49,7 +49,7 @@ export class Kept implements AsyncDisposable {
     return await waitFor(`a keeper of ${namespaces} namespaces`, () => {
       const { state, pid } = this.report ?? {};
       if (state !== "watching" || pid == null || pid === not) return undefined;
-      return heldBy(pid) >= namespaces * 3 ? pid : undefined;
+      return socketsHeldBy(pid) >= namespaces * 3 ? pid : undefined;
     });
   }
 
@@ -69,7 +69,7 @@ export class Kept implements AsyncDisposable {
 }
 
 // Sockets that a keeper has, beside those it was started with.
-export function heldBy(pid: number): number {
+export function socketsHeldBy(pid: number): number {
   const folder = `/proc/${pid}/fd`;
   if (!existsSync(folder)) return 0;
   const links = readdirSync(folder).map((fd) => {

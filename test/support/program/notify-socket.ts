@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 
 import { SYSTEM_PATH } from "./command.ts";
-import { letGo } from "../rig/reaper.ts";
+import { unrefChild } from "../rig/reaper.ts";
 import { waitFor } from "../rig/wait.ts";
 
 const RECEIVER = `
@@ -26,7 +26,7 @@ export async function startSupervisor(name: string): Promise<Supervisor> {
     stdio: ["ignore", "pipe", "inherit"],
     env: { ...process.env, PATH: SYSTEM_PATH },
   });
-  letGo(receiver);
+  unrefChild(receiver);
   const supervisor = new Supervisor(name, receiver);
   await waitFor("the supervisor's socket", async () => await Promise.resolve(supervisor.isReady ? true : undefined));
   return supervisor;
@@ -53,18 +53,18 @@ export class Supervisor implements AsyncDisposable {
   }
 
   /** The first message that assigns this, of those behind the first `skipped`. */
-  async said(key: string, value?: string | RegExp, skipped = 0): Promise<Readonly<Record<string, string>>> {
-    const fits = (told: string | undefined): boolean => {
-      if (told === undefined) return false;
+  async message(key: string, value?: string | RegExp, skipped = 0): Promise<Readonly<Record<string, string>>> {
+    const fits = (text: string | undefined): boolean => {
+      if (text === undefined) return false;
       if (value === undefined) return true;
-      return typeof value === "string" ? told === value : value.test(told);
+      return typeof value === "string" ? text === value : value.test(text);
     };
     try {
       return await waitFor(`${key}=${String(value)}`, async () => {
         return await Promise.resolve(this.#messages.slice(skipped).find((message) => fits(message[key])));
       });
     } catch (error) {
-      throw new Error(`It was told ${JSON.stringify(this.#messages)}`, { cause: error });
+      throw new Error(`It was text ${JSON.stringify(this.#messages)}`, { cause: error });
     }
   }
 

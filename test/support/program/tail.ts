@@ -11,7 +11,7 @@ import { SYSTEM_PATH } from "./command.ts";
 import type { Dns11 } from "./dns11.ts";
 import { inTime, waitFor } from "../rig/wait.ts";
 
-export class Tailing implements AsyncDisposable {
+export class TailCommand implements AsyncDisposable {
   readonly lines: string[] = [];
   readonly #child: ChildProcess;
   readonly #exited: Promise<unknown>;

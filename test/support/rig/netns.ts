@@ -5,10 +5,10 @@
 import type { CommandOptions, CommandResult } from "../program/command.ts";
 import { check, run } from "../program/command.ts";
 import { netnsPathOf } from "./leftovers.ts";
-import { hold, removeHeld } from "./reaper.ts";
+import { hold, removeTracked } from "./reaper.ts";
 
 /** Whatever a program can be started in: a namespace, an engine, a container. */
-export interface NetworkPlace {
+export interface NetworkContext {
   enter(command: string, args?: readonly string[], options?: CommandOptions): Promise<CommandResult>;
 }
 
@@ -39,7 +39,7 @@ export async function addAddress(netnsPath: string, address: string): Promise<vo
   await check(command, rest);
 }
 
-export class Netns implements AsyncDisposable, NetworkPlace {
+export class Netns implements AsyncDisposable, NetworkContext {
   readonly name: string;
 
   private constructor(name: string) {
@@ -69,6 +69,6 @@ export class Netns implements AsyncDisposable, NetworkPlace {
 
   /** Ends every process that still runs in it, for a namespace lives as long as one of them does. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await removeHeld({ id: this.name });
+    await removeTracked({ id: this.name });
   }
 }

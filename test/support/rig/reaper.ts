@@ -17,13 +17,13 @@ export function hold(leftovers: Leftovers): void {
   order(reaper, { hold: leftovers });
 }
 
-export async function removeHeld(leftovers: Leftovers): Promise<void> {
+export async function removeTracked(leftovers: Leftovers): Promise<void> {
   await removeLeftovers(leftovers);
   if (reaper !== undefined) order(reaper, { release: leftovers.id });
 }
 
 /** Lets a test end that forgot the process: otherwise the child and the open pipes to it would keep the test alive. */
-export function letGo(child: ChildProcess): void {
+export function unrefChild(child: ChildProcess): void {
   child.unref();
   for (const pipe of [child.stdin, child.stdout, child.stderr]) {
     if (pipe instanceof Socket) pipe.unref();
@@ -40,6 +40,6 @@ function startReaper(): ChildProcess {
   const child = spawn(process.execPath, [program], { stdio: ["pipe", "ignore", "ignore"], detached: true });
   // A reaper that is gone is no reason to fail the test; the test still removes its things itself.
   child.stdin.on("error", () => {});
-  letGo(child);
+  unrefChild(child);
   return child;
 }

@@ -8,7 +8,7 @@ export async function pause(ms: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-export const PATIENCE_MS = 90_000;
+export const WAIT_TIMEOUT_MS = 90_000;
 const FIRST_LOOK_MS = 5;
 const LOOK_MS_MAX = 100;
 
@@ -18,7 +18,7 @@ export type WaitOptions = { readonly timeoutMs?: number; readonly everyMs?: numb
 export async function waitFor<T>(
   what: string,
   look: () => T | undefined | Promise<T | undefined>,
-  { timeoutMs = PATIENCE_MS, everyMs }: WaitOptions = {},
+  { timeoutMs = WAIT_TIMEOUT_MS, everyMs }: WaitOptions = {},
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   for (let pauseMs = everyMs ?? FIRST_LOOK_MS; ; pauseMs = everyMs ?? Math.min(pauseMs * 1.25, LOOK_MS_MAX)) {
@@ -30,7 +30,7 @@ export async function waitFor<T>(
 }
 
 /** The timer also keeps the test alive meanwhile, which a helper process that was let go does not. */
-export async function inTime<T>(promise: Promise<T>, what: string, timeoutMs = PATIENCE_MS): Promise<T> {
+export async function inTime<T>(promise: Promise<T>, what: string, timeoutMs = WAIT_TIMEOUT_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`waited ${timeoutMs} ms in vain for ${what}`)), timeoutMs);

@@ -195,15 +195,15 @@ export function aView(networks: readonly VisibleNetwork[] = [aNetwork()], asked:
   return { names: [new DockerNames(networks)], upstreams: asked };
 }
 
-export function anAsker(
+export function aClient(
   view: View = aView(),
-  dial: Dial = dialsNobody,
+  dial: Dial = failingDial,
   ledger: QueryHistory = new QueryHistory(),
 ): Client {
   return new Client(view, dial, new Slots(), ledger);
 }
 
-function dialsNobody(): number {
+function failingDial(): number {
   throw new Error("this test asks nobody upstream");
 }
 

@@ -15,12 +15,12 @@
  *
  * Lines without a server are everybody's. What is told of a name goes before what is told of all, what is told of one
  * server before what is told of all, and what stands earlier before what stands later; of whom nothing is told, he
- * answers as upstream-answer.ts says. What a server does is a word of ACTS, with its number where one is named there;
+ * answers as upstream-answer.ts says. What a server does is a word of SERVER_ACTIONS, with its number where one is named there;
  * `slow 300ms` before it, or alone, lets it wait.
  */
 
 /** What a server can do, and the number that belongs to it. */
-const ACTS = {
+const SERVER_ACTIONS = {
   // Addresses that tell the server: 192.0.2.N, 2001:db8::N; a text that does; DEADBEEF for types of private use; no data
   // of other types.
   ok: "",
@@ -59,9 +59,9 @@ const ACTS = {
   spoof: "replies",
 } as const;
 
-export type Word = keyof typeof ACTS;
+export type Word = keyof typeof SERVER_ACTIONS;
 
-export interface Act {
+export interface ServerAction {
   readonly word: Word;
   readonly amount: number;
   readonly delayMs: number;
@@ -69,7 +69,7 @@ export interface Act {
   readonly minimumS: number;
 }
 
-type Step = { readonly fromMs: number; readonly act: Act };
+type Step = { readonly fromMs: number; readonly action: ServerAction };
 
 interface Part {
   readonly names: string | undefined;
@@ -95,14 +95,14 @@ export function parseScenario(text: string, file: string): Scenario {
 }
 
 /** What this server does now about this name; nothing where the scenario does not say. */
-export function actOf(scenario: Scenario, server: number, name: string, atMs: number): Act | undefined {
+export function actionOf(scenario: Scenario, server: number, name: string, atMs: number): ServerAction | undefined {
   const fits = (part: Part): boolean => {
     return (part.server ?? server) === server && (part.names === undefined || fitsPattern(name, part.names));
   };
   const part = scenario.find(fits);
   if (part === undefined) return undefined;
   const ms = part.loopMs === undefined ? atMs : atMs % part.loopMs;
-  return part.steps.findLast(({ fromMs }) => fromMs <= ms)?.act;
+  return part.steps.findLast(({ fromMs }) => fromMs <= ms)?.action;
 }
 
 const patterns = new Map<string, RegExp>();
@@ -183,7 +183,7 @@ class Reader {
     const last = draft.steps.at(-1);
     const isFor = words[0] === "for";
     const isTimed = isFor || /^\d/.test(words[0] ?? "");
-    const act = this.#act(words.slice(isFor ? 2 : isTimed ? 1 : 0));
+    const action = this.#action(words.slice(isFor ? 2 : isTimed ? 1 : 0));
     expect(draft.loopMs === undefined, "nothing comes after `loop`");
     expect(
       last === undefined || draft.endMs !== undefined || !isFor,
@@ -195,7 +195,7 @@ class Reader {
     expect(last !== undefined || fromMs === 0, "the first line begins at 0s");
     expect(last === undefined || fromMs >= endMs, "it begins before the line before ends");
     expect(last === undefined || fromMs > last.fromMs, "it begins before the line before");
-    draft.steps.push({ fromMs, act });
+    draft.steps.push({ fromMs, action });
     draft.endMs = isFor ? endMs + lasting(words[1]) : undefined;
   }
 
@@ -206,12 +206,12 @@ class Reader {
     draft.loopMs = draft.endMs;
   }
 
-  #act(words: readonly string[]): Act {
+  #action(words: readonly string[]): ServerAction {
     const isSlow = words[0] === "slow";
     const delayMs = isSlow ? milliseconds(words[1]) : 0;
     const [word = isSlow ? "ok" : "", number, ...more] = isSlow ? words.slice(2) : words;
-    expect(isWord(word), `nobody knows "${word}"; a server can be ${Object.keys(ACTS).join(", ")}, or slow`);
-    const counted = ACTS[word];
+    expect(isWord(word), `nobody knows "${word}"; a server can be ${Object.keys(SERVER_ACTIONS).join(", ")}, or slow`);
+    const counted = SERVER_ACTIONS[word];
     expect(number === undefined || counted !== "", `"${word}" has no number`);
     expect(counted === "" || /^\d+$/.test(number ?? ""), `"${word}" wants to know how many ${counted}`);
     expect(more.length === 0, "there are words too many");
@@ -225,7 +225,7 @@ function expect(isSo: boolean, message: string): asserts isSo {
 }
 
 function isWord(word: string): word is Word {
-  return Object.hasOwn(ACTS, word);
+  return Object.hasOwn(SERVER_ACTIONS, word);
 }
 
 function seconds(words: readonly string[]): number {

@@ -8,7 +8,7 @@ import { createServer, isIPv6, type Server, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 
 import { onEachMessage } from "../rig/framed.ts";
-import { type Scenario, actOf } from "./scenario.ts";
+import { type Scenario, actionOf } from "./scenario.ts";
 import { type Delivery, scriptedReply } from "./scripted-reply.ts";
 import type { ScriptedLine, ScriptedOrder } from "./scripted.ts";
 import { replyTo } from "../servers/upstream-answer.ts";
@@ -34,14 +34,14 @@ function handle(message: Buffer, transport: Transport, from: string, server: num
   if (question === undefined) return;
   const atMs = performance.now() - startMs;
   tell({ asked: { ...question, server, atMs } });
-  const act = actOf(scenario, server, question.name, atMs);
+  const action = actionOf(scenario, server, question.name, atMs);
   const counted = `${server} ${question.name.toLowerCase()}`;
   const count = (counts.get(counted) ?? 0) + 1;
   counts.set(counted, count);
   const { deliveries, delayMs } =
-    act === undefined
+    action === undefined
       ? byName(question)
-      : { deliveries: scriptedReply({ act, question, server, count }), delayMs: act.delayMs };
+      : { deliveries: scriptedReply({ action, question, server, count }), delayMs: action.delayMs };
   if (delayMs === 0) deliveries.map(deliver);
   else setTimeout(() => deliveries.map(deliver), delayMs);
 }
@@ -91,7 +91,7 @@ class ScriptedServer {
   }
 
   async follow(): Promise<void> {
-    const isClosed = actOf(scenario, this.#place, "", performance.now() - startMs)?.word === "closed";
+    const isClosed = actionOf(scenario, this.#place, "", performance.now() - startMs)?.word === "closed";
     if (this.#isMoving || isClosed === (this.#udp === undefined)) return;
     this.#isMoving = true;
     await (isClosed ? this.close() : this.open());

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 
 import { SYSTEM_PATH } from "../program/command.ts";
 import { addAddress, inNetns } from "../rig/netns.ts";
-import { letGo } from "../rig/reaper.ts";
+import { unrefChild } from "../rig/reaper.ts";
 import { type Scenario, parseScenario } from "./scenario.ts";
 import type { UpstreamQuestion } from "../servers/upstream-question.ts";
 import { inTime } from "../rig/wait.ts";
@@ -77,7 +77,7 @@ export class ScriptedServers implements AsyncDisposable {
     process.stdin.on("error", () => {});
     createInterface({ input: process.stdout }).on("line", (line) => this.#hear(JSON.parse(line) as ScriptedLine));
     this.#ended = once(process, "close").then(() => undefined);
-    letGo(process);
+    unrefChild(process);
   }
 
   async started(): Promise<void> {

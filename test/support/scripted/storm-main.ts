@@ -16,18 +16,18 @@ const RCODES = ["NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED
 const { suffix, load, port = 53 } = JSON.parse(process.argv[2] ?? "") as StormOptions;
 const waitsMs: number[] = [];
 const outcomes = new Map<string, number>();
-let asked = 0;
+let sent = 0;
 
-async function ask(): Promise<void> {
-  const id = (asked += 1) & 0xffff;
-  const question = { type: "A", name: `q${asked}.${suffix}` } as const;
+async function queryOnce(): Promise<void> {
+  const id = (sent += 1) & 0xffff;
+  const question = { type: "A", name: `q${sent}.${suffix}` } as const;
   const startMs = performance.now();
   const outcome = await new Promise<string>((resolve) => {
     const socket = createSocket("udp4");
-    const end = (how: string): void => {
+    const end = (result: string): void => {
       clearTimeout(timer);
       socket.close();
-      resolve(how);
+      resolve(result);
     };
     const timer = setTimeout(() => end("silence"), GIVE_UP_MS);
     socket.on("error", (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
@@ -47,35 +47,35 @@ function outcomeOf({ flags = 0, answers = [] }: DecodedPacket): string {
   return addresses.length > 0 ? addresses.join(" ") : (RCODES[rcode] ?? `rcode ${rcode}`);
 }
 
-async function askAtOnce(count: number, atOnce: number): Promise<void> {
-  const askOn = async (): Promise<void> => {
-    while (asked < count) await ask();
+async function queryConcurrently(count: number, atOnce: number): Promise<void> {
+  const worker = async (): Promise<void> => {
+    while (sent < count) await queryOnce();
   };
-  await Promise.all(Array.from({ length: atOnce }, askOn));
+  await Promise.all(Array.from({ length: atOnce }, worker));
 }
 
-async function askSteadily(perSecond: number, forMs: number): Promise<void> {
+async function queryAtRate(perSecond: number, forMs: number): Promise<void> {
   const startMs = performance.now();
-  const asking: Promise<void>[] = [];
+  const queries: Promise<void>[] = [];
   await new Promise<void>((resolve) => {
     const timer = setInterval(() => {
       const elapsedMs = Math.min(performance.now() - startMs, forMs);
-      while (asked < elapsedMs * (perSecond / 1000)) asking.push(ask());
+      while (sent < elapsedMs * (perSecond / 1000)) queries.push(queryOnce());
       if (elapsedMs < forMs) return;
       clearInterval(timer);
       resolve();
     }, TICK_MS);
   });
-  await Promise.all(asking);
+  await Promise.all(queries);
 }
 
-if ("count" in load) await askAtOnce(load.count, load.atOnce);
-else await askSteadily(load.perSecond, load.forMs);
+if ("count" in load) await queryConcurrently(load.count, load.atOnce);
+else await queryAtRate(load.perSecond, load.forMs);
 const sorted = waitsMs.toSorted((a, b) => a - b);
 const quantile = (q: number): number =>
   Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? 0);
 const report: StormReport = {
-  asked,
+  sent,
   outcomes: Object.fromEntries(outcomes),
   p50Ms: quantile(0.5),
   p99Ms: quantile(0.99),

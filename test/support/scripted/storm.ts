@@ -5,7 +5,7 @@
 import { fileURLToPath } from "node:url";
 
 import { stdoutOf } from "../program/command.ts";
-import type { NetworkPlace } from "../rig/netns.ts";
+import type { NetworkContext } from "../rig/netns.ts";
 
 export interface StormOptions {
   /** Names are q1.SUFFIX, q2.SUFFIX ... */
@@ -18,7 +18,7 @@ export interface StormOptions {
 }
 
 export interface StormReport {
-  readonly asked: number;
+  readonly sent: number;
   /** How many ended how: an address, an rcode, "silence" after five seconds, or an error of the socket. */
   readonly outcomes: Readonly<Record<string, number>>;
   /** Of all of them, however they ended. */
@@ -33,10 +33,10 @@ const MARGIN_MS = 20_000;
 /** A question takes five seconds at most. */
 const QUESTION_MS = 5_000;
 
-export async function storm(place: NetworkPlace, options: StormOptions): Promise<StormReport> {
+export async function storm(context: NetworkContext, options: StormOptions): Promise<StormReport> {
   const { load } = options;
   const lastsMs = "forMs" in load ? load.forMs : Math.ceil(load.count / load.atOnce) * QUESTION_MS;
-  const result = await place.enter(process.execPath, [PROGRAM, JSON.stringify(options)], {
+  const result = await context.enter(process.execPath, [PROGRAM, JSON.stringify(options)], {
     timeoutMs: lastsMs + MARGIN_MS,
   });
   return JSON.parse(stdoutOf(result, "the storm")) as StormReport;
@@ -48,7 +48,7 @@ export function failuresOf({ outcomes }: StormReport, address: string): string {
   return others.map(([outcome, count]) => `${outcome}: ${count}`).join(", ");
 }
 
-export function readableStorm({ asked, outcomes, p50Ms, p99Ms, maxMs }: StormReport): string {
+export function readableStorm({ sent, outcomes, p50Ms, p99Ms, maxMs }: StormReport): string {
   const ends = Object.entries(outcomes).map(([outcome, count]) => `${outcome}: ${count}`);
-  return `${asked} asked (${ends.join(", ")}), p50 ${p50Ms} ms, p99 ${p99Ms} ms, last ${maxMs} ms`;
+  return `${sent} sent (${ends.join(", ")}), p50 ${p50Ms} ms, p99 ${p99Ms} ms, last ${maxMs} ms`;
 }

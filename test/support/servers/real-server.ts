@@ -10,7 +10,7 @@ import { join } from "node:path";
 
 import { SYSTEM_PATH } from "../program/command.ts";
 import { addAddress, inNetns } from "../rig/netns.ts";
-import { letGo } from "../rig/reaper.ts";
+import { unrefChild } from "../rig/reaper.ts";
 import { inTime } from "../rig/wait.ts";
 
 export interface RealServerOptions {
@@ -66,18 +66,18 @@ const DNSMASQ: Program = {
   ready: /started, version/,
 };
 
-type Place = { readonly netnsPath: string };
+type NamespaceOwner = { readonly netnsPath: string };
 
-export async function startUnbound(place: Place, options: RealServerOptions): Promise<RealServer> {
+export async function startUnbound(place: NamespaceOwner, options: RealServerOptions): Promise<RealServer> {
   return await start(place, UNBOUND, options);
 }
 
-export async function startDnsmasq(place: Place, options: RealServerOptions): Promise<RealServer> {
+export async function startDnsmasq(place: NamespaceOwner, options: RealServerOptions): Promise<RealServer> {
   return await start(place, DNSMASQ, options);
 }
 
 async function start(
-  { netnsPath }: Place,
+  { netnsPath }: NamespaceOwner,
   program: Program,
   { address, port = 53, lines }: RealServerOptions,
 ): Promise<RealServer> {
@@ -101,18 +101,18 @@ export class RealServer implements AsyncDisposable {
   readonly #process: ChildProcess;
   readonly #folder: string;
   readonly #ended: Promise<void>;
-  #said = "";
-  #onSaid: () => void = () => {};
+  #stderr = "";
+  #onStderr: () => void = () => {};
 
   constructor(process: ChildProcess, folder: string) {
     this.#process = process;
     this.#folder = folder;
     process.stderr?.on("data", (chunk: Buffer) => {
-      this.#said += chunk.toString();
-      this.#onSaid();
+      this.#stderr += chunk.toString();
+      this.#onStderr();
     });
     this.#ended = once(process, "close").then(() => undefined);
-    letGo(process);
+    unrefChild(process);
   }
 
   /** Of the server itself: what starts it gives way to it. */
@@ -122,13 +122,13 @@ export class RealServer implements AsyncDisposable {
 
   async until(word: RegExp): Promise<void> {
     const ended = this.#ended.then(() => {
-      throw new Error(`the server ended: ${this.#said.trim()}`);
+      throw new Error(`the server ended: ${this.#stderr.trim()}`);
     });
-    const said = new Promise<void>((resolve) => {
-      this.#onSaid = () => (word.test(this.#said) ? resolve() : undefined);
+    const matched = new Promise<void>((resolve) => {
+      this.#onStderr = () => (word.test(this.#stderr) ? resolve() : undefined);
     });
     try {
-      await inTime(Promise.race([said, ended]), `the server's word ${String(word)}`);
+      await inTime(Promise.race([matched, ended]), `the server's word ${String(word)}`);
     } catch (error) {
       await this[Symbol.asyncDispose]();
       throw error;

@@ -10,7 +10,7 @@ import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { SYSTEM_PATH } from "../program/command.ts";
 import { addAddress, inNetns } from "../rig/netns.ts";
-import { letGo } from "../rig/reaper.ts";
+import { unrefChild } from "../rig/reaper.ts";
 import type { UpstreamQuestion } from "./upstream-question.ts";
 import { inTime } from "../rig/wait.ts";
 
@@ -62,7 +62,7 @@ export class Upstream implements AsyncDisposable {
     server.stdin.on("error", () => {});
     createInterface({ input: server.stdout }).on("line", (line) => this.#hear(JSON.parse(line) as UpstreamLine));
     this.#ended = once(server, "close").then(() => undefined);
-    letGo(server);
+    unrefChild(server);
   }
 
   async ready(): Promise<void> {

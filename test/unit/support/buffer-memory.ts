@@ -6,7 +6,7 @@ import { runInNewContext } from "node:vm";
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
-export function heldBytes(): number {
+export function bufferBytes(): number {
   collect();
   return process.memoryUsage().arrayBuffers;
 }

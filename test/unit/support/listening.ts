@@ -13,13 +13,13 @@ import { Outcome } from "../../../src/query/record/outcome.ts";
 import type { Client } from "../../../src/query/client/client.ts";
 import { type TcpParts, streamBlock } from "../../../src/query/listen/tcp-connection.ts";
 import type { UdpParts } from "../../../src/query/listen/udp.ts";
-import { aNetwork, aReplyTo, aView, anAsker } from "../../support/scripted/builders.ts";
+import { aNetwork, aReplyTo, aView, aClient } from "../../support/scripted/builders.ts";
 
 export const WEB = "172.20.0.2";
 
-export function askerOfOne(): Client {
+export function clientOnOneNetwork(): Client {
   const many = Array.from({ length: 200 }, (_, index) => ({ names: ["many"], ipv4: `10.0.0.${index}` }));
-  return anAsker(aView([aNetwork({ members: [{ names: ["web"], ipv4: WEB }, ...many] })]));
+  return aClient(aView([aNetwork({ members: [{ names: ["web"], ipv4: WEB }, ...many] })]));
 }
 
 // Whatever is forwarded waits here until it is answered, in any order.

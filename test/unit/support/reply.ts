@@ -121,9 +121,9 @@ export function addressesIn(reply: Reply): string[] {
     .toSorted();
 }
 
-export type Asked = { readonly behaviour: Behaviour; readonly client: Client; readonly isStream?: boolean };
+export type AnswerParts = { readonly behaviour: Behaviour; readonly client: Client; readonly isStream?: boolean };
 
-export type Answered =
+export type AnswerResult =
   | { readonly kind: "reply"; readonly message: Buffer; readonly reply: Reply }
   | { readonly kind: "dropped" }
   | { readonly kind: "deferred"; readonly deferred: DeferredQuery };
@@ -141,7 +141,7 @@ export function placed(query: Buffer): { readonly block: Buffer; readonly questi
 }
 
 // One query through the whole answerer.
-export function answerOnce(query: Buffer, { behaviour, client, isStream = false }: Asked): Answered {
+export function answerOnce(query: Buffer, { behaviour, client, isStream = false }: AnswerParts): AnswerResult {
   const answerer = new Answerer(behaviour, { seed: 1 });
   const block = Buffer.alloc(OFFSET + SLOT_BYTES, 0xee);
   query.copy(block, OFFSET);
@@ -157,8 +157,8 @@ export function answerOnce(query: Buffer, { behaviour, client, isStream = false 
 }
 
 // For the many tests that expect a reply.
-export function replyOnce(query: Buffer, asked: Asked): Reply {
-  const answered = answerOnce(query, asked);
+export function replyOnce(query: Buffer, parts: AnswerParts): Reply {
+  const answered = answerOnce(query, parts);
   assert.equal(answered.kind, "reply");
   return answered.reply;
 }

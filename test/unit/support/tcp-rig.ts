@@ -6,7 +6,7 @@ import { setImmediate as nextRound } from "node:timers/promises";
 import type { Client } from "../../../src/query/client/client.ts";
 import { TcpListener } from "../../../src/query/listen/tcp.ts";
 import type { TcpParts } from "../../../src/query/listen/tcp-connection.ts";
-import { type HeldUpstream, askerOfOne, tcpParts } from "./listening.ts";
+import { type HeldUpstream, clientOnOneNetwork, tcpParts } from "./listening.ts";
 import { TcpClient, bindTcp } from "./loopback.ts";
 
 export type TcpRig = AsyncDisposable & {
@@ -23,7 +23,7 @@ export type TcpRig = AsyncDisposable & {
 export async function tcpListening(overrides: Partial<TcpParts> = {}): Promise<TcpRig> {
   const { fd, port } = bindTcp();
   const parts = tcpParts(overrides);
-  const queryClient = askerOfOne();
+  const queryClient = clientOnOneNetwork();
   const listener = new TcpListener(fd, queryClient, parts);
   const client = await TcpClient.open(port);
   return {
