@@ -1,6 +1,6 @@
 /**
- * Owns the process that asks the same question at a steady rate, until its input ends; see query-loop.ts. It says "asking"
- * when it has begun. Bounded in count and in time.
+ * Process that sends the same query at a steady rate until its input ends; see query-loop.ts. It prints "started" after
+ * the first query. Bounded in count and in time.
  */
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
@@ -11,11 +11,11 @@ import type { QueryEnd, QueryLoopRequest } from "./query-loop.ts";
 
 const TICK_MS = 5;
 /**
- * A process that had to wait for its turn does not make up for all of it at once: what a server loses of such a burst is
- * more than anybody asks of it.
+ * Limit of queries sent at once after the process was not scheduled. It does not catch up on all of them: a server
+ * would lose packets of a burst that no client sends.
  */
 const BURST_MAX = 16;
-/** Longer than any answer takes on a busy machine; one that is lost never comes. */
+/** Longer than any reply takes on a busy machine; a lost one never arrives. */
 const GIVE_UP_MS = 3_000;
 const REFUSED_WITHIN_MS = 50;
 const RCODES = ["NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
@@ -32,19 +32,19 @@ const family = server.includes(":") ? "udp6" : "udp4";
 const ends: QueryEnd[] = [];
 type Waiting = { readonly startMs: number; readonly end: (outcome: string) => void };
 
-/** By its id; an id comes again only long after its query was given up. */
+/** By query id; an id is reused only long after its query has timed out. */
 const waiting = new Map<number, Waiting>();
 let sent = 0;
 
-/** Ends exactly once, whoever is first. */
+/** The first of reply, error and timeout counts. */
 function begin(id: number, onEnd: () => void): void {
   const [atMs, startMs] = [Date.now(), performance.now()];
-  const context = ends.push({ atMs, tookMs: 0, outcome: "unfinished" }) - 1;
+  const index = ends.push({ atMs, tookMs: 0, outcome: "unfinished" }) - 1;
   const timer = setTimeout(() => waiting.get(id)?.end("timeout"), GIVE_UP_MS);
   const end = (outcome: string): void => {
     clearTimeout(timer);
     waiting.delete(id);
-    ends[context] = { atMs, tookMs: Math.round(performance.now() - startMs), outcome };
+    ends[index] = { atMs, tookMs: Math.round(performance.now() - startMs), outcome };
     onEnd();
   };
   waiting.set(id, { startMs, end });
@@ -66,14 +66,14 @@ function queryFromNewSocket(): void {
   const fail = (outcome: string): void => waiting.get(id)?.end(outcome);
   socket.on("error", (error) => fail(errorOutcome(error)));
   socket.on("message", receive);
-  // By the event, for a callback would be called after a failure, too.
+  // By the event: a callback would also be called after a failure.
   socket.once("connect", () => send(socket, id, fail));
   socket.connect(port, server);
 }
 
 /**
- * An error that the network reports does not say which query it is about. It comes at once, on its own or with the next
- * send, so it is about those that have not waited long.
+ * An ICMP error does not name the query. It arrives at once, on its own or with the next send, so it is attributed to
+ * the queries sent within the last moments.
  */
 function endRecent(outcome: string): void {
   for (const { startMs, end } of [...waiting.values()]) {
@@ -88,7 +88,7 @@ async function openSharedSocket(): Promise<() => void> {
   await new Promise<void>((resolve) => socket.bind(sourcePort === "any" ? 0 : sourcePort, resolve));
   socket.connect(port, server);
   await once(socket, "connect");
-  // The open socket does not keep the process: the timers of its queries do.
+  // The timers of the queries keep the process alive, not the open socket.
   socket.unref();
   return () => {
     const id = (sent += 1) & 0xffff;
@@ -124,5 +124,5 @@ const timer = setInterval(() => {
 sendQuery();
 process.stdout.write("started\n");
 
-// When nothing is left to wait for; at the exit itself a long text would be cut off.
+// Not in an exit handler, where a long text would be cut off.
 process.once("beforeExit", () => process.stdout.write(JSON.stringify(ends)));

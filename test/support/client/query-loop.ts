@@ -1,6 +1,6 @@
 /**
- * Owns a client that asks one server the same question over and over, from inside a namespace, until it is told to stop, and
- * how and when each of its queries ended. It is there for as long as what happens meanwhile takes, on a busy machine as well.
+ * Client that repeats one query to one server from inside a namespace until it is stopped, and the outcome of each
+ * query. It runs as long as the event under test takes, on a busy machine as well.
  */
 import { fileURLToPath } from "node:url";
 
@@ -10,27 +10,27 @@ import { inTime, WAIT_TIMEOUT_MS } from "../rig/wait.ts";
 
 export interface QueryLoopOptions {
   readonly name: string;
-  /** Unless told otherwise 127.0.0.11. */
+  /** Default: 127.0.0.11. */
   readonly server?: string | undefined;
   readonly port?: number | undefined;
   readonly type?: "A" | "AAAA" | undefined;
   readonly perSecond?: number | undefined;
-  /** One socket for all queries: with this port, or with any. Otherwise each has its own. */
+  /** Use one socket for all queries: with this port, or with any. Default: a new socket for each. */
   readonly sourcePort?: number | "any" | undefined;
 }
 
 export interface QueryEnd {
-  /** The milliseconds of the epoch at which it was sent. */
+  /** Send time in milliseconds since the epoch. */
   readonly atMs: number;
   readonly tookMs: number;
   /**
-   * "NOERROR" with an answer and "NODATA" without, any other rcode by its name; "refused" (nobody listens),
-   * "unreachable", "timeout"; or whatever else the socket said.
+   * "NOERROR" with an answer and "NODATA" without, any other rcode by its name; "refused" (closed port), "unreachable",
+   * "timeout", or another error code of the socket.
    */
   readonly outcome: string;
 }
 
-/** How the program is told what to do; forMs bounds a loop that nobody stops. */
+/** Argument of the program; forMs bounds a loop that is never stopped. */
 export type QueryLoopRequest = QueryLoopOptions & { readonly forMs: number };
 
 const PROGRAM = fileURLToPath(new URL("./query-loop-main.js", import.meta.url));
@@ -48,11 +48,11 @@ export class QueryLoop implements AsyncDisposable {
       onOutput: () => this.#onStarted(),
       timeoutMs: forMs + WAIT_TIMEOUT_MS,
     });
-    // Whoever stops it hears of it.
+    // stop() reports the error.
     this.#ended.catch(() => undefined);
   }
 
-  /** Resolves when the first query is on its way. */
+  /** Resolves when the first query has been sent. */
   static async start(context: NetworkContext, options: QueryLoopOptions, forMs = FOR_MS_MAX): Promise<QueryLoop> {
     const loop = new QueryLoop(context, options, forMs);
     const started = new Promise<void>((resolve) => (loop.#onStarted = resolve));
@@ -60,13 +60,13 @@ export class QueryLoop implements AsyncDisposable {
     return loop;
   }
 
-  /** In the order in which they were sent; every one of them has ended. */
+  /** Stops sending; returns the queries in the order in which they were sent, all of them ended. */
   async stop(): Promise<readonly QueryEnd[]> {
     this.#stop();
     return await this.ends();
   }
 
-  /** The same when its time is over. */
+  /** Waits for the end of its time and returns the same. */
   async ends(): Promise<readonly QueryEnd[]> {
     const text = stdoutOf(await this.#ended, "the query loop");
     return JSON.parse(text.slice(text.indexOf("["))) as QueryEnd[];
@@ -78,7 +78,7 @@ export class QueryLoop implements AsyncDisposable {
   }
 }
 
-/** For so long, whatever happens. */
+/** Runs for a fixed time. */
 export async function queryLoop(
   context: NetworkContext,
   options: QueryLoopOptions & { readonly forMs: number },
@@ -87,7 +87,7 @@ export async function queryLoop(
   return await loop.ends();
 }
 
-/** How many ended how: { NOERROR: 400 }. */
+/** Counts by outcome, such as { NOERROR: 400 }. */
 export function outcomesOf(ends: readonly QueryEnd[], sinceMs = 0): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { atMs, outcome } of ends) {
@@ -96,7 +96,7 @@ export function outcomesOf(ends: readonly QueryEnd[], sinceMs = 0): Record<strin
   return counts;
 }
 
-/** Those that were not answered, for messages: "refused at +3 ms". */
+/** Failed queries, for messages: "refused at +3 ms". */
 export function failuresAfter(ends: readonly QueryEnd[], momentMs: number): string[] {
   return ends
     .filter(({ atMs, outcome }) => atMs > momentMs && outcome !== "NOERROR")

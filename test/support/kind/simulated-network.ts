@@ -1,7 +1,7 @@
 /**
- * Owns a docker network without a dockerd: a namespace with the bridge and gateway, one that plays a KIND node with an
- * "embedded resolver" and dockerd's rules, and one that plays a neighbour. For tests of what happens inside a node,
- * which need no engine. Pods are put behind the node by startPod().
+ * Simulated Docker network without dockerd: a namespace with the bridge and gateway, one that simulates a KIND node
+ * with an embedded resolver and dockerd's rules, and one that simulates a neighbour. For tests of what happens inside a
+ * node. startPod() adds pods to the node.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -20,9 +20,12 @@ import { inTime } from "../rig/wait.ts";
 
 export interface SimulatedNetworkOptions {
   readonly rules?: DockerRules | undefined;
-  /** Of the node's /etc/resolv.conf. */
+  /** Content of the node's /etc/resolv.conf. */
   readonly resolvConf?: string | undefined;
-  /** Further ones of the dnsmasq that plays dockerd's resolver. It knows SIMULATED_NETWORK.names and nobody to ask. */
+  /**
+   * Further configuration lines of the dnsmasq that simulates Docker's resolver. It knows SIMULATED_NETWORK.names and
+   * has no upstream.
+   */
   readonly resolverLines?: readonly string[] | undefined;
 }
 
@@ -30,7 +33,7 @@ export const SIMULATED_NETWORK = {
   gateway: "10.88.0.1",
   node: "10.88.0.2",
   peer: "10.88.0.3",
-  // What the resolver answers for the names "web" and "node".
+  // Answers of the resolver.
   names: { web: "10.88.0.3", node: "10.88.0.2" },
   resolverPort: 41_053,
 } as const;
@@ -38,8 +41,8 @@ export const SIMULATED_NETWORK = {
 const RESOLV_CONF = "nameserver 127.0.0.11\noptions ndots:0\n";
 
 /**
- * What is written to /etc and /run stays in memory and is seen in the node alone; the one file that a test wants to look
- * at is mounted, as docker mounts it.
+ * Writes to /etc and /run stay in memory and are visible only in the node. resolv.conf, which tests read, is mounted as
+ * Docker mounts it.
  */
 const NODE_FILES = `
 set -eu
@@ -83,10 +86,10 @@ export async function startSimulatedNetwork(options: SimulatedNetworkOptions = {
 }
 
 export class SimulatedNetwork implements AsyncDisposable {
-  /** With the bridge, whose address is the gateway. */
+  /** It has the bridge, whose address is the gateway. */
   readonly host: Netns;
   readonly node: SimulatedNode;
-  /** Another container of the network, named "web". */
+  /** Simulates another container of the network, named "web". */
   readonly peer: Netns;
   readonly resolver: RealServer;
 
@@ -102,10 +105,10 @@ export class SimulatedNetwork implements AsyncDisposable {
   }
 }
 
-/** A network namespace with a name and files of its own, kept by one sleeping process. */
+/** Network, mount and UTS namespaces, kept alive by one sleeping process. */
 export class SimulatedNode implements AsyncDisposable, NetworkContext, PodHost {
   readonly iptables: "nft" | "legacy";
-  /** On the machine: the file that the node's processes see as /etc/resolv.conf, by a mount as docker makes it. */
+  /** On the machine: the file that is mounted as /etc/resolv.conf of the node's processes, as Docker does. */
   readonly resolvConfPath: string;
   readonly #id: string;
   readonly #folder: string;
@@ -146,7 +149,7 @@ export class SimulatedNode implements AsyncDisposable, NetworkContext, PodHost {
     return netnsPathOf(this.#id);
   }
 
-  /** In front of a command, to run it in the node with the node's files. */
+  /** Prefix of a command that runs in the node with the node's files. */
   get prefix(): string[] {
     return ["nsenter", "--target", String(this.#sleeper.pid), "--mount", "--uts", "--net", "--"];
   }
@@ -160,7 +163,7 @@ export class SimulatedNode implements AsyncDisposable, NetworkContext, PodHost {
     return await readFile(this.resolvConfPath, "utf8");
   }
 
-  /** KIND's way with rules and resolv.conf, without the setting that systemd makes later. */
+  /** Runs KIND's rewrite of rules and resolv.conf, without the sysctl that systemd sets later. */
   async rewrite(env: Readonly<Record<string, string>> = {}): Promise<void> {
     const [command = "", ...args] = kindCommand("rewrite");
     stdoutOf(await this.enter(command, args, { env }), "KIND's rewrite");
@@ -185,7 +188,7 @@ export class SimulatedNode implements AsyncDisposable, NetworkContext, PodHost {
   }
 }
 
-/** The host first: its end of each link is a port of the bridge. */
+/** The host first: its ends of the links are ports of the bridge. */
 async function joinNetwork(host: Netns, node: SimulatedNode, peer: Netns): Promise<void> {
   await batch(host.netnsPath, [
     "link add br0 type bridge",
