@@ -107,8 +107,8 @@ test("tail shows the last ones, chosen by name and code, in lines for people", a
 test("tail follows: queries come as they are asked, in their order, from the containers that are meant", async () => {
   await using all = new TailCommand(engine, instance, []);
   await using ofWeb = new TailCommand(engine, instance, ["web", "--last", "1", "--name", "*.order.ok.test"]);
-  await all.begun(async () => await dig(db, "begun.ok.test"));
-  await ofWeb.begun(async () => await dig(web, "begun.order.ok.test"));
+  await all.started(async () => await dig(db, "begun.ok.test"));
+  await ofWeb.started(async () => await dig(web, "begun.order.ok.test"));
   for (const [container, name] of [
     [db, "1.order.ok.test"],
     [web, "2.order.ok.test"],
@@ -131,7 +131,7 @@ test("tail follows: queries come as they are asked, in their order, from the con
 
 test("a container that is new is followed, and one that has asked once and gone is still there", async () => {
   await using all = new TailCommand(engine, instance, []);
-  await all.begun(async () => await dig(db, "begun.ok.test"));
+  await all.started(async () => await dig(db, "begun.ok.test"));
   {
     await using brief = await runContainer(engine, { name: "brief", networks: ["n1"] });
     await instance.waitFor("brief", "attached");
@@ -267,7 +267,7 @@ test("names are forgotten when they are to be hidden, nothing is kept when it is
 test("who follows is told when dns11 ends", async () => {
   await using brief = await startDns11(engine);
   await using all = new TailCommand(engine, brief, []);
-  await all.begun(async () => await dig(db, "begun.ok.test"));
+  await all.started(async () => await dig(db, "begun.ok.test"));
   await brief.stop();
   assert.equal(await all.ended(), 1);
   assert.match(all.stderr, /dns11 has stopped/);

@@ -140,7 +140,7 @@ test(`the main process is killed ${TIMES} times while it attaches and detaches: 
   for (let time = 0; time < TIMES; time++) {
     const kept = await MainWithKeeper.start({ folder, paths });
     const keeper = await kept.keeperWith(NAMESPACES);
-    for (const path of paths.slice(time % NAMESPACES)) kept.turn(path);
+    for (const path of paths.slice(time % NAMESPACES)) kept.toggle(path);
     await new Promise((resolve) => setTimeout(resolve, time % 7));
     kept.kill("SIGKILL");
     await inTime(kept.exited, "its end");
@@ -153,10 +153,10 @@ test("a detached namespace is released by the keeper, and one that is attached a
   await using kept = await MainWithKeeper.start({ folder, paths });
   const keeper = await kept.keeperWith(NAMESPACES);
   const [first = ""] = paths;
-  kept.turn(first);
+  kept.toggle(first);
   await untilTables(NAMESPACES - 1);
   await waitFor("its copies to be closed", () => (socketsHeldBy(keeper) === (NAMESPACES - 1) * 3 ? true : undefined));
-  kept.turn(first);
+  kept.toggle(first);
   await untilTables(NAMESPACES);
   await waitFor("its copies to be there", () => (socketsHeldBy(keeper) === NAMESPACES * 3 ? true : undefined));
 });

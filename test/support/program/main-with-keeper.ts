@@ -1,4 +1,4 @@
-// Owns a main process with a keeper and without an engine, in namespaces of the test's own.
+// Main process with a keeper and without an engine, in namespaces of the test.
 
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -44,7 +44,7 @@ export class MainWithKeeper implements AsyncDisposable {
     return this.lines.findLast((line) => "keeper" in line)?.["keeper"] as KeeperReport | undefined;
   }
 
-  // A keeper that watches, other than `not`, and holds so many namespaces; returns its process.
+  // Waits for a watching keeper other than `not` that holds this many namespaces; returns its process id.
   async keeperWith(namespaces: number, not?: number): Promise<number> {
     return await waitFor(`a keeper of ${namespaces} namespaces`, () => {
       const { state, pid } = this.report ?? {};
@@ -53,8 +53,8 @@ export class MainWithKeeper implements AsyncDisposable {
     });
   }
 
-  // Attaches to one more namespace, or leaves it.
-  turn(path: string): void {
+  // Attaches to a further namespace, or detaches from an attached one.
+  toggle(path: string): void {
     this.#child.stdin.write(`${path}\n`);
   }
 
@@ -68,7 +68,7 @@ export class MainWithKeeper implements AsyncDisposable {
   }
 }
 
-// Sockets that a keeper has, beside those it was started with.
+// Number of sockets that a keeper holds, without those it was started with.
 export function socketsHeldBy(pid: number): number {
   const folder = `/proc/${pid}/fd`;
   if (!existsSync(folder)) return 0;
@@ -81,7 +81,7 @@ export function socketsHeldBy(pid: number): number {
   });
   return links.filter((link) => link.startsWith("socket:")).length;
 }
-// What every program has, the channel, and where successors connect.
+// stdin, stdout and stderr, the channel, and the socket where successors connect.
 const STARTED_WITH = 5;
 
 export function isAlive(pid: number): boolean {

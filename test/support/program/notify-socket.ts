@@ -1,6 +1,6 @@
 /**
- * Owns a supervisor of a test: a unix datagram socket, by a path or by an abstract name, and what was said to it. It is
- * python3's socket, because Node has none of the kind, and so shares no line of code with dns11's.
+ * Service manager of a test: a Unix datagram socket, with a path or an abstract name, and the sd_notify messages it
+ * received. It uses python3, because Node has no such sockets; so it shares no code with dns11.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -47,12 +47,12 @@ export class Supervisor implements AsyncDisposable {
     });
   }
 
-  /** Each message as the assignments in it. */
+  /** Each message as its assignments. */
   get messages(): readonly Readonly<Record<string, string>>[] {
     return this.#messages;
   }
 
-  /** The first message that assigns this, of those behind the first `skipped`. */
+  /** The first message with this assignment, after the first `skipped` messages. */
   async message(key: string, value?: string | RegExp, skipped = 0): Promise<Readonly<Record<string, string>>> {
     const fits = (text: string | undefined): boolean => {
       if (text === undefined) return false;
@@ -64,12 +64,12 @@ export class Supervisor implements AsyncDisposable {
         return await Promise.resolve(this.#messages.slice(skipped).find((message) => fits(message[key])));
       });
     } catch (error) {
-      throw new Error(`It was text ${JSON.stringify(this.#messages)}`, { cause: error });
+      throw new Error(`Received: ${JSON.stringify(this.#messages)}`, { cause: error });
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // It was let go so that a test that fails can end; its end is waited for.
+    // It was unreferenced so that a failing test can end; here we wait for its exit.
     this.#receiver.ref();
     this.#receiver.kill("SIGKILL");
     await once(this.#receiver, "close");

@@ -1,27 +1,28 @@
 /**
- * Owns the replies of scripted name servers: for each word of a scenario what is sent, and how it goes out. Written octet
- * by octet, with names compressed as real servers do it, so that whoever patches a reply it has kept meets pointers.
+ * Replies of scripted upstream servers: for each word of a scenario the message and how it is sent. They are written
+ * octet by octet, with compressed names as real servers send them, so that code that patches cached replies meets
+ * pointers.
  */
 import type { ServerAction, Word } from "./scenario.ts";
 import { questionOctets, type UpstreamQuestion } from "../servers/upstream-question.ts";
 
 export interface Delivery {
   readonly message: Buffer;
-  /** "elsewhere": from another port of the same address; "cut": the connection ends in the middle of it. */
+  /** "elsewhere": from another port of the same address; "cut": the connection closes in the middle of the message. */
   readonly how?: "elsewhere" | "cut";
 }
 
 export interface ScriptedQuery {
   readonly action: ServerAction;
   readonly question: UpstreamQuestion;
-  /** The place of the server, from 1. */
+  /** Position of the server, from 1. */
   readonly server: number;
-  /** How often it was query for this name, this time included. */
+  /** How often this server was queried for this name, including this query. */
   readonly count: number;
 }
 
 interface Parts {
-  /** And rcode. */
+  /** Header flags and rcode. */
   readonly flags?: number;
   readonly answer?: readonly Buffer[];
   readonly authority?: readonly Buffer[];
@@ -33,7 +34,7 @@ const BIT = { QR: 0x8000, TC: 0x0200, RD: 0x0100, RA: 0x0080, AD: 0x0020, CD: 0x
 const OPCODE = 0x7800;
 const TYPE = { A: 1, SOA: 6, TXT: 16, AAAA: 28, OPT: 41, RRSIG: 46, PRIVATE: 65280 } as const;
 const HEADER_OCTETS = 12;
-/** What one more address takes, its name being a pointer. */
+/** Size of one more address record, whose name is a pointer. */
 const RECORD_OCTETS = 16;
 const UDP_SIZE = 1232;
 const LIE = hex("c6336442");
@@ -83,7 +84,7 @@ function ok(query: ScriptedQuery): Buffer {
   return written(query, numbered(query, hex("c00002"), server, `server ${server}`));
 }
 
-/** What tells a number, by the type that was query for. */
+/** Answer that encodes a number, by the queried type. */
 function numbered(query: ScriptedQuery, network: Buffer, number: number, text: string): Parts {
   const { type } = query.question;
   if (type === TYPE.A) return { answer: [record(query, type, Buffer.concat([network, Buffer.of(number & 0xff)]))] };
@@ -112,7 +113,7 @@ function signedParts(query: ScriptedQuery): Parts {
   };
 }
 
-/** An old server, which takes OPT for a mistake and does not answer in kind. */
+/** An old server that treats OPT as a format error and does not send OPT itself. */
 function unlessEdns(query: ScriptedQuery, rcode: number): Buffer {
   return query.question.opt === undefined ? ok(query) : written(query, { flags: rcode, isPlain: true });
 }
@@ -127,7 +128,7 @@ function lies(query: ScriptedQuery): Delivery[] {
   return Array.from({ length: query.action.amount }, (_, index) => ({ message: lie(query, 1 + (index % 0xffff)) }));
 }
 
-/** The first letter of the name is another one. */
+/** Changes the first letter of the name. */
 function aboutAnother(message: Buffer): Buffer {
   const at = HEADER_OCTETS + 1;
   message[at] = message[at] === 0x71 ? 0x72 : 0x71;
@@ -149,7 +150,7 @@ function fitting(query: ScriptedQuery): Buffer {
   return whole.length <= limit ? whole : written(query, { flags: BIT.TC });
 }
 
-/** The question goes back octet by octet, whatever its case, type and class. */
+/** The question is copied octet by octet, whatever its case, type and class. */
 function written({ question }: ScriptedQuery, { flags = 0, answer = [], authority = [], isPlain = false }: Parts): Buffer {
   const octets = questionOctets(Buffer.from(question.message, "hex")) ?? Buffer.alloc(0);
   const opt = question.opt === undefined || isPlain ? [] : [optRecord(question.opt.dnssecOk)];
@@ -162,7 +163,7 @@ function record({ action, question }: ScriptedQuery, type: number, data: Buffer,
   return Buffer.concat([pointerTo(owner), u16(type, question.class), u32(action.ttlS), u16(data.length), data]);
 }
 
-/** Of the zone that the name is in: the name without its first label. */
+/** SOA of the parent zone: the name without its first label. */
 function soa(query: ScriptedQuery): Buffer {
   const label = Buffer.from(query.question.message, "hex")[HEADER_OCTETS] ?? 0;
   const zone = HEADER_OCTETS + (label === 0 ? 0 : 1 + label);
@@ -175,12 +176,12 @@ function optRecord(isDnssecOk: boolean): Buffer {
   return Buffer.concat([Buffer.of(0), u16(TYPE.OPT, UDP_SIZE, 0, isDnssecOk ? 0x8000 : 0, 0)]);
 }
 
-/** A label of a name looks the same. */
+/** A character string; a label has the same format. */
 function string(text: string): Buffer {
   return Buffer.concat([Buffer.of(text.length), Buffer.from(text, "latin1")]);
 }
 
-/** Character strings of at most 255 octets each, so many octets in all. */
+/** Character strings of at most 255 octets each, `length` octets in all. */
 function texts(length: number): Buffer {
   const data = Buffer.alloc(length, "x");
   for (let at = 0; at < length; at += 256) data[at] = Math.min(255, length - at - 1);

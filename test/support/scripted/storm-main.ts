@@ -1,7 +1,7 @@
 /**
- * Owns the process that asks for ever new names, to be run inside a container's network namespace: so many in all with so
- * many at once, or so many a second for so long. Each from a socket of its own, as a C library asks, and given up as late
- * as one does. Bounded in count and in time.
+ * Load generator that queries ever new names, run inside a container's network namespace: a fixed number with a fixed
+ * concurrency, or a rate for a fixed time. As a C library does, it uses a socket for each query and gives up after five
+ * seconds. Bounded in count and in time.
  */
 import { createSocket } from "node:dgram";
 
@@ -29,9 +29,9 @@ async function queryOnce(): Promise<void> {
       socket.close();
       resolve(result);
     };
-    const timer = setTimeout(() => end("silence"), GIVE_UP_MS);
+    const timer = setTimeout(() => end("timeout"), GIVE_UP_MS);
     socket.on("error", (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
-    // What was meant for whoever had this port before is nothing to us, as it is nothing to a C library.
+    // Ignore replies to whatever used this port before, as a C library does.
     socket.on("message", (message) => (message.readUInt16BE(0) === id ? end(outcomeOf(decode(message))) : undefined));
     const query = encode({ type: "query", id, flags: 0x100, questions: [question] });
     socket.connect(port, "127.0.0.11", () => socket.send(query));
@@ -40,7 +40,7 @@ async function queryOnce(): Promise<void> {
   outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
 }
 
-/** The addresses, or why there are none. */
+/** The addresses, or the reason why there are none. */
 function outcomeOf({ flags = 0, answers = [] }: DecodedPacket): string {
   const addresses = answers.flatMap((record) => (record.type === "A" ? [record.data] : []));
   const rcode = flags & 15;
