@@ -16,7 +16,7 @@ const ROWS = [
   "forwarded, cached",
   "forwarded, cache miss",
   "container name, A, by TCP",
-  "container name, A, asked by 100 containers in turn",
+  "container name, A, 100 containers in turn",
 ];
 const PANELS = [
   { column: "perSecond", title: "queries per second, more is better", show: thousands },

@@ -1,6 +1,7 @@
-// Death: what is lost when the process that serves is killed, with and without a keeper, in the namespace that was attached
-// first: there the kernel takes the rules away last. And what is lost when one process takes over from another. Askers open
-// a socket for each query and wait for none; dockerResolver dns11 there is somebody who answers, as Docker's resolver would.
+// Crash benchmark: queries lost when the serving process is killed, with and without a keeper, in the namespace that
+// was attached first, where the kernel removes the rules last; and queries lost when one process replaces another. The
+// client uses a new socket for each query and does not wait for replies. A server behind dns11 answers in place of
+// Docker's resolver.
 
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +21,7 @@ import { makeNetnses, removeNetnses } from "./namespaces.ts";
 
 const PER_SECOND = 2_000;
 const SIZES = [40, 1_000];
-// What the design allows to be lost until Docker answers.
+// Design target for the time until Docker's resolver answers.
 const WITHIN_MS = 150;
 const CONTAINERS = 40;
 
@@ -45,7 +46,7 @@ async function benchKill(paths: readonly string[], isKept: boolean): Promise<Row
   try {
     const keeper = isKept ? await main.keeperWith(paths.length) : undefined;
     const memory = keeper === undefined ? 0 : privateBytes(keeper);
-    // Alone, the kernel takes some 14 ms for each table.
+    // Without a keeper the kernel takes about 14 ms per table.
     const forMs = 4_000 + (isKept ? 0 : paths.length * 20);
     const loop = queryLoop(contextAt(first), { name: "a.ok.test", perSecond: PER_SECOND, forMs });
     await new Promise((resolve) => setTimeout(resolve, 1_000));
@@ -53,14 +54,14 @@ async function benchKill(paths: readonly string[], isKept: boolean): Promise<Row
     main.kill("SIGKILL");
     const { lost, outageMs } = lossOf(await loop, endMs);
     if (keeper !== undefined) await waitFor("the keeper to end", () => (isAlive(keeper) ? undefined : true));
-    const variant = isKept ? "with a keeper" : "without";
+    const variant = isKept ? "with a keeper" : "without a keeper";
     const loss: Row = {
-      what: `SIGKILL, the first of ${paths.length} namespaces, ${PER_SECOND}/s, ${variant}`,
-      measured: `${lost} lost, the last after ${outageMs} ms`,
+      what: `SIGKILL, first of ${paths.length} namespaces, ${PER_SECOND} queries/s, ${variant}`,
+      measured: `${lost} lost, the last one after ${outageMs} ms`,
       ...(isKept && { target: `<= ${WITHIN_MS} ms`, isReached: outageMs <= WITHIN_MS }),
     };
     const size: Row = {
-      what: `memory of the keeper of ${paths.length} namespaces, private`,
+      what: `private memory of the keeper, ${paths.length} namespaces`,
       measured: `${(memory / 1e6).toFixed(1)} MB`,
       target: "<= 10 MB",
       isReached: memory <= 10e6,
@@ -73,7 +74,7 @@ async function benchKill(paths: readonly string[], isKept: boolean): Promise<Row
   }
 }
 
-// On a real engine: the whole way from one process to the next.
+// On a real engine, including the whole hand-over between the processes.
 async function benchReplace(): Promise<Row> {
   await using engine = await startEngine();
   await createNetwork(engine, "n1");
@@ -88,12 +89,12 @@ async function benchReplace(): Promise<Row> {
   await before.ended();
   const ends = await loop;
   const status = await after.status();
-  if (status.pid !== after.pid) throw new Error(`Nobody took over: ${after.log}`);
+  if (status.pid !== after.pid) throw new Error(`no take-over: ${after.log}`);
   const tookMs = /"ms":(\d+),"msg":"took over/.exec(after.log)?.[1] ?? "?";
   const lost = ends.filter(({ outcome }) => outcome !== "NOERROR").length;
   return {
-    what: `replaced, ${CONTAINERS} containers of an engine, ${PER_SECOND}/s`,
-    measured: `${lost} of ${ends.length} lost; the hand-over took ${tookMs} ms`,
+    what: `replacement with --replace, ${CONTAINERS} containers of an engine, ${PER_SECOND} queries/s`,
+    measured: `${lost} of ${ends.length} lost, hand-over in ${tookMs} ms`,
     target: "0 lost",
     isReached: lost === 0,
   };
@@ -113,7 +114,7 @@ function contextAt(path: string): NetworkContext {
   };
 }
 
-// Anonymous memory, which nobody shares.
+// Anonymous memory, which is not shared.
 function privateBytes(pid: number): number {
   const text = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
   return Number(/^Anonymous:\s+(\d+)/m.exec(text)?.[1]) * 1024;

@@ -1,8 +1,8 @@
 /*
- * A crowd: one client in each of many network namespaces, all of them asking for the same name, in turn. At full rate each
- * has so many questions out, and asks the next when one is answered; at a given rate one after the other asks one. It
- * ends by itself, and prints what came of it as one line of JSON.
- * Usage: crowd QUERIES_A_SECOND MILLISECONDS WINDOW NAME <paths of namespaces, one a line; a rate of 0 is the full one
+ * Load generator with one client in each of many network namespaces, all for the same name. At full rate each client keeps a
+ * window of queries in flight and sends the next when a reply arrives; at a given rate the clients send in turn. It
+ * ends by itself and prints the result as one line of JSON.
+ * Usage: crowd QUERIES_A_SECOND MILLISECONDS WINDOW NAME <paths of namespaces, one a line; a rate of 0 means full rate
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -22,7 +22,7 @@
 #define REPLY_BYTES 512
 #define TIMER CLIENTS_MAX
 
-/* A question's id is its slot in the window and a count, so that a reply is known to be to the question out now. */
+/* A query id is its slot in the window plus a counter, so that a reply is matched to the query in flight. */
 struct client {
   int fd;
   uint16_t id[WINDOW_MAX];
@@ -75,11 +75,11 @@ static void ask(struct client *client, int slot) {
   query[0] = id >> 8;
   query[1] = id & 255;
   asked++;
-  /* What could not be sent is one that is never answered. */
+  /* A query that could not be sent counts as lost. */
   if (send(client->fd, query, query_bytes, 0) < 0) return;
 }
 
-/* Takes what was answered; the next question follows at once where there is to be one. */
+/* Receives replies; at full rate each is followed by the next query. */
 static void receive(struct client *client, int keeps_asking) {
   unsigned char reply[REPLY_BYTES];
   for (;;) {
@@ -95,7 +95,7 @@ static void receive(struct client *client, int keeps_asking) {
   }
 }
 
-/* A client whose whole window is out asks nothing: what it waits for counts already. */
+/* A client whose window is full sends nothing: its waiting queries count already. */
 static void ask_one(struct client *client) {
   for (int slot = 0; slot < window; slot++) {
     if (client->sent[slot] != 0) continue;

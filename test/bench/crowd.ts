@@ -1,5 +1,5 @@
-// Owns a hundred containers that ask in turn: as many network namespaces with one resolver process for all of them, which
-// only dockerd and dns11 do. A program of the bench's own asks, for dnsperf asks in one namespace.
+// A hundred containers that query in turn: a hundred network namespaces with one resolver process, which only dockerd
+// and dns11 support. It uses the bench's own C program, because dnsperf runs in one namespace.
 
 import { check } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
@@ -11,12 +11,12 @@ import type { Pace } from "./pace.ts";
 import type { Tally } from "./tally.ts";
 import { takeRounds } from "./turns.ts";
 
-const ROW = "container name, A, asked by 100 containers in turn";
+const ROW = "container name, A, 100 containers in turn";
 const CONTAINERS = 100;
 const STARTED_AT_ONCE = 4;
 const NETWORK = "crowd";
 const NAME = "crowd0";
-// At full speed as many questions are out as dnsperf has; a steady client does not wait for its last answer.
+// At full speed as many queries are in flight as with dnsperf; a steady client does not wait for its last reply.
 const WINDOWS = { "at full speed": 1, steadily: 16 };
 
 export async function benchCrowd(engine: Engine, tally: Tally, pace: Pace): Promise<void> {

@@ -1,5 +1,5 @@
-// Owns the run of the data plane's bench: everybody who is measured in one container of one engine, asked in turn through
-// the same address, round after round, so that whatever else the machine does disturbs all of them.
+// Data plane benchmark: all servers in one container of one engine, queried in turn through the same address, round
+// after round, so that disturbances of the machine affect all of them.
 
 import { dig } from "../support/client/dig.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
@@ -20,7 +20,7 @@ import { type Turn, takeRounds } from "./turns.ts";
 export const DATA_PLANE_PARTS = ["local", "forwarded", "tcp", "crowd", "fairness"] as const;
 export type DataPlanePart = (typeof DATA_PLANE_PARTS)[number];
 
-// The host's server, for those who ask from there.
+// Upstream server on the host, for servers that forward from there.
 const UPSTREAM = "10.53.0.1";
 
 type Bench = { readonly engine: Engine; readonly tally: Tally; readonly questions: Questions; readonly pace: Pace };
@@ -56,7 +56,7 @@ async function benchWorkloads(bench: Bench, workloads: readonly Workload[], test
   });
 }
 
-// The others have been running for long, and none of them is compiled as it runs.
+// dns11 has just been started and is compiled while it runs; the others have been running for long.
 async function start(
   { pace: { startSeconds } }: Bench,
   [first]: readonly Workload[],
@@ -74,7 +74,7 @@ async function measure({ tally, pace }: Bench, workload: Workload, { server, pid
   const { seconds, steadySeconds, warmSeconds } = pace;
   const { client } = testbed;
   if (round === 0) await check(workload, server);
-  // For what is to be kept; dns11 has just been started.
+  // Fills caches, and warms up dns11, which has just been started.
   if (round === 0 || server === "dns11") await atFullSpeed(client, input(server, warmSeconds), pid, warmSeconds);
   const full = await atFullSpeed(client, input(server, seconds), pid, seconds);
   const steady = await steadily(client, input(server, steadySeconds), steadySeconds);
@@ -86,5 +86,5 @@ async function measure({ tally, pace }: Bench, workload: Workload, { server, pid
 
 async function check({ row, testbed, question, isRight }: Workload, server: Server): Promise<void> {
   const reply = await dig(testbed.client, ...question);
-  if (!isRight(reply, server)) throw new Error(`${row}: ${server} said:\n${reply.raw}`);
+  if (!isRight(reply, server)) throw new Error(`${row}: unexpected reply of ${server}:\n${reply.raw}`);
 }

@@ -1,6 +1,6 @@
-// Owns the asking with dnsperf from inside a container: as fast as answers come, or at a rate that leaves everybody time.
-// Delays are read from the second: with a hundred questions always out, the delay is a hundred over the speed, and
-// tells nothing new. dnsperf 2.10 prints the delay of each answer (-v), but no quantiles of them.
+// Load from dnsperf inside a container: at full speed, or at a steady rate below capacity. Latency is measured at the
+// steady rate: with a hundred queries always in flight it is a hundred divided by the speed. dnsperf 2.10 prints the
+// latency of each reply (-v), but no quantiles.
 
 import { stdoutOf } from "../support/program/command.ts";
 import type { NetworkContext } from "../support/rig/netns.ts";
@@ -10,22 +10,22 @@ import { RESOLVER } from "./redirect.ts";
 import type { Sample } from "./tally.ts";
 
 export type DnsperfInput = {
-  // A question a line, read again and again.
+  // File with a query a line, read in a loop.
   readonly file: string;
-  // What each of them has to end with.
+  // Expected rcode of every reply.
   readonly rcode: "NOERROR" | "NXDOMAIN";
   readonly threads?: number;
 };
 
-// Eight sockets, a hundred questions out at any time.
+// Eight sockets, a hundred queries in flight.
 const AT_ONCE = ["-c", "8", "-q", "100"];
 export const STEADILY_PER_SECOND = 2_000;
-const LATE_SECONDS = 1;
-// An asker that waits for a processor would take that for the server's delay: it has one as soon as it wants one, whoever
-// is busy. Being nice is not enough, for among groups of processes (autogroup) it counts for nothing.
-const FIRST = ["chrt", "--rr", "1"];
+const TIMEOUT_SECONDS = 1;
+// A client that waits for a CPU would attribute that to the server, so it runs with real-time priority. nice is not
+// enough: it has no effect across autogroups.
+const REALTIME = ["chrt", "--rr", "1"];
 
-// As fast as answers come; the kernel says what the server used meanwhile.
+// At full speed; the kernel reports the server's CPU time.
 export async function atFullSpeed(client: NetworkContext, input: DnsperfInput, pid: number, seconds: number): Promise<Sample> {
   const before = cpuSeconds(pid);
   const text = await dnsperf(client, input, seconds, [...AT_ONCE, "-T", String(input.threads ?? 1)]);
@@ -46,7 +46,7 @@ export async function steadily(
   perSecond = STEADILY_PER_SECOND,
 ): Promise<Sample> {
   const args = [...AT_ONCE, "-Q", String(perSecond), "-v"];
-  const text = await dnsperf(client, input, seconds, args, FIRST);
+  const text = await dnsperf(client, input, seconds, args, REALTIME);
   checkAnswers(text, input);
   const delaysMs = [...text.matchAll(/^> [A-Z]+ .* ([\d.]+)$/gm)].map(([, delay]) => Number(delay) * 1_000);
   return {
@@ -58,7 +58,7 @@ export async function steadily(
 
 export type FloodOptions = { readonly seconds: number; readonly file: string; readonly count: number };
 
-// Ten times as many questions out as a server could want, whatever comes of them; bounded in count as well as in time.
+// Ten times as many queries in flight as a server could handle, whatever their outcome; bounded in count and in time.
 export async function flood(
   client: NetworkContext,
   pid: number,
@@ -82,7 +82,7 @@ async function dnsperf(
   args: readonly string[],
   prefix: readonly string[] = [],
 ): Promise<string> {
-  const common = ["-s", RESOLVER, "-d", file, "-l", String(seconds), "-t", String(LATE_SECONDS)];
+  const common = ["-s", RESOLVER, "-d", file, "-l", String(seconds), "-t", String(TIMEOUT_SECONDS)];
   const [command = "", ...rest] = [...prefix, "dnsperf", ...common, ...args];
   return stdoutOf(await client.enter(command, rest), "dnsperf");
 }
@@ -90,7 +90,7 @@ async function dnsperf(
 function checkAnswers(text: string, { rcode }: DnsperfInput): void {
   if (new RegExp(`Response codes:\\s+${rcode} \\d+ \\(100\\.00%\\)`).test(text)) return;
   const summary = text.slice(Math.max(0, text.indexOf("Statistics:")));
-  throw new Error(`dnsperf got no answers, or others than ${rcode}:\n${summary}`);
+  throw new Error(`dnsperf received no replies, or not only ${rcode}:\n${summary}`);
 }
 
 function numberIn(text: string, pattern: RegExp): number {

@@ -1,12 +1,12 @@
-// Owns the asking with a program of the bench's own, where dnsperf does not serve: as fast as answers come, then at a rate
-// that leaves everybody time, from which the delays are read.
+// Load from the bench's own C programs, for what dnsperf cannot do: first at full speed, then at a steady rate below
+// capacity, which measures latency.
 
 import { cpuSeconds } from "./cpu-time.ts";
 import type { Pace } from "./pace.ts";
 import type { Server } from "./server.ts";
 import type { Sample } from "./tally.ts";
 
-// What such a program prints.
+// Output of such a program.
 type LoadResult = {
   readonly asked: number;
   readonly answered: number;
@@ -16,10 +16,10 @@ type LoadResult = {
   readonly p99Ms: number;
 };
 
-// Asks for so many seconds, steadily or as fast as it goes, and returns what the program printed.
+// Runs the program for this many seconds and returns its output.
 export type RunLoad = (how: "steadily" | "at full speed", seconds: number) => Promise<string>;
 
-// dns11 has just been started, and is compiled as it runs; the others have been running for long.
+// dns11 has just been started and is still being compiled; the others have been running for long.
 export async function sampleOf(runLoad: RunLoad, server: Server, pid: number, pace: Pace): Promise<Sample> {
   parseLoadResult(await runLoad("at full speed", server === "dns11" ? pace.startSeconds : pace.warmSeconds));
   const before = cpuSeconds(pid);
@@ -37,6 +37,6 @@ export async function sampleOf(runLoad: RunLoad, server: Server, pid: number, pa
 
 function parseLoadResult(text: string): LoadResult {
   const result = JSON.parse(text) as LoadResult;
-  if (result.answered === 0 || result.wrong > 0) throw new Error(`No answers, or wrong ones: ${text}`);
+  if (result.answered === 0 || result.wrong > 0) throw new Error(`no answers, or wrong ones: ${text}`);
   return result;
 }

@@ -1,6 +1,6 @@
-// make soak: hours in minutes. Names, kept replies and misses are asked for all the time while containers come and go, and
-// at the end it is told, for people and as one line of JSON, whether anything was lost, and whether memory or descriptors
-// grew. SECONDS=N makes it longer or shorter than ten minutes.
+// make soak: hours in minutes. It queries container names, cached names and cache misses while containers come and go,
+// and reports at the end, as text and as one line of JSON, whether queries were lost and whether memory or descriptors
+// grew. SECONDS=N changes the duration of ten minutes.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -23,11 +23,11 @@ const UPSTREAM = "10.53.0.1";
 const NAMES = 1_000;
 const CHURN_EVERY_MS = 500;
 const MEASURE_EVERY_MS = 2_000;
-// Code that is compiled, caches that fill: what comes later is growth.
+// Compilation and filling caches; growth after this share of the time counts.
 const WARM_SHARE = 0.3;
 const GROWTH_MAX = 1.1;
 const DESCRIPTORS_MAX = 40;
-// Of ten questions one is asked anew; a few of those meet on the way.
+// One of ten queries is a cache miss; a few of those are coalesced.
 const MISSED_SHARE_MIN = 0.08;
 
 type Measurement = { readonly memoryBytes: number; readonly descriptors: number };
@@ -37,34 +37,34 @@ type Summary = {
   readonly asked: number;
   readonly lost: number;
   readonly wrong: number;
-  // How it was answered.
+  // Results of the queries.
   readonly local: number;
   readonly cached: number;
   readonly forwarded: number;
   readonly churned: number;
-  // Medians of the time after the beginning, and of the last part.
+  // Medians of the first and of the second half after the warm-up.
   readonly memoryBytes: readonly [number, number];
   readonly descriptors: readonly [number, number];
   readonly isOk: boolean;
 };
 
 if (!Number.isInteger(SECONDS) || SECONDS < SECONDS_MIN) {
-  console.error(`SECONDS=${process.env["SECONDS"] ?? ""} is no whole number of seconds from ${SECONDS_MIN} on`);
+  console.error(`SECONDS=${process.env["SECONDS"] ?? ""} is invalid: use a whole number of seconds, at least ${SECONDS_MIN}`);
   process.exit(2);
 }
 const summary = await soak();
 const [early, late] = summary.memoryBytes.map((bytes) => (bytes / 1e6).toFixed(0));
-console.log(`asked ${summary.asked} in ${summary.seconds} s while ${summary.churned} containers came and went`);
-console.log(`${summary.local} names, ${summary.cached} kept, ${summary.forwarded} asked anew`);
+console.log(`${summary.asked} queries in ${summary.seconds} s while ${summary.churned} containers came and went`);
+console.log(`${summary.local} container names, ${summary.cached} cache hits, ${summary.forwarded} forwarded`);
 console.log(`lost ${summary.lost}, wrong ${summary.wrong}; memory ${early} MB early, ${late} MB late`);
-console.log(`descriptors ${summary.descriptors.join(" early, ")} late; ${summary.isOk ? "all is well" : "NOT WELL"}`);
+console.log(`descriptors ${summary.descriptors.join(" early, ")} late; ${summary.isOk ? "passed" : "FAILED"}`);
 console.log(JSON.stringify(summary));
 process.exit(summary.isOk ? 0 : 1);
 
 async function soak(): Promise<Summary> {
   await using engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${UPSTREAM}\n` });
-  const zones = ['local-zone: "kept.test." redirect', 'local-data: "kept.test. 3600 A 192.0.2.1"'];
-  // What lives for no time is asked anew each time.
+  const zones = ['local-zone: "cached.test." redirect', 'local-data: "cached.test. 3600 A 192.0.2.1"'];
+  // A TTL of 0 makes every query a cache miss.
   const missed = ['local-zone: "missed.test." redirect', 'local-data: "missed.test. 0 A 192.0.2.2"'];
   await using _upstream = await startUnbound(engine, { address: UPSTREAM, lines: [...zones, ...missed] });
   await createNetwork(engine, "n1");
@@ -101,11 +101,11 @@ async function soak(): Promise<Summary> {
   return { seconds: SECONDS, asked, lost, wrong, local, cached, forwarded, churned, memoryBytes, descriptors, isOk };
 }
 
-// Of ten questions seven are for a container, two for what is kept, one for what is not.
+// Of ten queries seven are for a container, two are cached and one is a cache miss.
 function questionLines(): string[] {
   return Array.from({ length: NAMES }, (_, index) => {
     if (index % 10 < 7) return "web A\n";
-    return index % 10 < 9 ? `n${index}.kept.test A\n` : `n${index}.missed.test A\n`;
+    return index % 10 < 9 ? `n${index}.cached.test A\n` : `n${index}.missed.test A\n`;
   });
 }
 

@@ -1,6 +1,6 @@
-// For how long the answering thread is away, at 1,000 containers: while 500 more start, while they go, and while a container
-// has 20,000 rules of its own that keep queries from us. Real namespaces and rules; the engine is left out. A turn of the event loop
-// is what a query may wait for, collections of garbage included; a stay in a namespace is one synchronous call of ours.
+// Stalls of the answering thread with 1,000 containers: while 500 more start, while they stop, and while a container
+// has 20,000 rules of its own that block queries to us. Real namespaces and rules, no engine. A turn of the event loop,
+// garbage collection included, is what a query may have to wait; a stay in a namespace is one synchronous call of ours.
 
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -18,9 +18,9 @@ import { ownMs } from "./own-time.ts";
 const STANDING = 1_000;
 const STARTS = 500;
 const RULES = 20_000;
-/** Synchronous calls that take longer than this are what the row is about. */
+/** Limit of a synchronous call in a namespace. */
 const STAY_MS_MAX = 2;
-/** Long enough for what is closed late, and for the next look at failed verifications. */
+/** Long enough for delayed closes and the next check of failed verifications. */
 const SETTLE_MS = 3_000;
 
 export async function benchStalls(): Promise<Row[]> {
@@ -40,7 +40,7 @@ export async function benchStalls(): Promise<Row[]> {
       await sleep(SETTLE_MS);
       const longest = turns.end();
       rows.push(
-        { what: `${what}: longest turn`, measured: `${longest.toFixed(1)} ms` },
+        { what: `${what}: longest turn of the event loop`, measured: `${longest.toFixed(1)} ms` },
         {
           what: `${what}: longest stay in a namespace`,
           measured: `${stays.longestMs.toFixed(2)} ms`,
@@ -74,7 +74,7 @@ export async function benchStalls(): Promise<Row[]> {
   }
 }
 
-// Among them one that keeps every query from everybody, so that it is looked for what is in the way.
+// One of them drops every query, so that the search for the blocking rule runs.
 async function loadRules(path: string): Promise<void> {
   const rules = Array.from(
     { length: RULES },
@@ -89,7 +89,7 @@ async function loadRules(path: string): Promise<void> {
   if (code !== 0) throw new Error(stderr);
 }
 
-// How long this thread stayed in other namespaces at a stretch.
+// Longest time for which this thread stayed in another namespace.
 class NamespaceStays {
   longestMs = 0;
   readonly runner: NamespaceRunner;
@@ -110,7 +110,7 @@ class NamespaceStays {
   }
 }
 
-// The event loop's turns, of which there is always another one.
+// Longest turn of the event loop.
 class LoopTurns {
   #longestMs = 0;
   #lastMs = ownMs();

@@ -1,4 +1,4 @@
-// Owns what the design asks of the data plane (its section 3), and the ratios that are held against it.
+// Design targets of the data plane (section 3 of the design), and the ratios compared with them.
 
 import { type Spread, spreadOf } from "./figures.ts";
 import { NEIGHBOUR } from "./fairness.ts";
@@ -40,15 +40,15 @@ const TARGETS: readonly Target[] = [
   { column: "p99Ms", of: of(NEIGHBOUR.floodedByMisses), to: of(NEIGHBOUR.alone), most: 3, orMs: 10 },
 ];
 
-// More askers get more from the floor only if one of them is what holds it up: how far its queries/s are the asker's. No
-// target compares these with it; CPU a query is its own.
+// A second dnsperf thread gets more from the floor only if the client is the bottleneck; this ratio shows how far
+// queries/s are limited by the client. No target uses it; CPU per query does not depend on the client.
 const CLIENT_BOUND = {
   column: "perSecond",
   of: { row: ROWS.twoThreads, server: "floor" },
   to: { row: ROWS.address, server: "floor" },
 } as const;
 
-// Of dns11 to everybody else in the same row, and of what has a target or belongs beside it.
+// Ratios of dns11 to all others in the same row, and of the rows that have a target.
 export function ratiosOf(tally: Tally): Ratio[] {
   const sideways = tally.lines().flatMap(({ row, server }) => {
     if (server === "dns11") return [];

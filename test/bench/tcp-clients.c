@@ -1,9 +1,9 @@
 /*
- * Callers: so many TCP connections at a time to the resolver of this network namespace. Each asks its questions in one
- * piece, waits for all the answers, closes, and makes room for the next one. At full rate the next one comes at once; at a
- * given rate so many a second. It ends by itself, and prints what came of it as one line of JSON; the delay of an
- * answer counts from the beginning of its connection.
- * Usage: clients CONNECTIONS_A_SECOND MILLISECONDS AT_ONCE QUESTIONS NAME; a rate of 0 is the full one
+ * TCP load generator: a number of concurrent connections to the resolver of this network namespace. Each sends its queries
+ * in one write, waits for all replies, closes, and makes room for the next one. At full rate the next one opens at once;
+ * otherwise connections open at the given rate. It ends by itself and prints the result as one line of JSON. Latency counts
+ * from the start of the connection.
+ * Usage: tcp-clients CONNECTIONS_A_SECOND MILLISECONDS AT_ONCE QUERIES NAME; a rate of 0 means full rate
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -36,7 +36,7 @@ static int poll_fd, at_once, questions, open_count;
 static unsigned char text[QUESTIONS_MAX * 300];
 static size_t text_bytes;
 
-/* All questions of a connection, each behind its length. */
+/* All queries of a connection, each behind its length. */
 static void write_text(const char *name) {
   size_t name_bytes = strlen(name);
   if (name_bytes == 0 || name_bytes > 63) exit(2);
@@ -68,14 +68,14 @@ static void open_client(struct client *client) {
   if (epoll_ctl(poll_fd, EPOLL_CTL_ADD, client->fd, &event) < 0) fail("epoll_ctl");
 }
 
-/* What was not answered until now never will be. */
+/* Queries without a reply by now count as lost. */
 static void close_client(struct client *client) {
   close(client->fd);
   client->open = 0;
   open_count--;
 }
 
-/* The questions are far fewer bytes than a socket takes at once. */
+/* The queries are far smaller than the socket buffer. */
 static void ask(struct client *client) {
   if (send(client->fd, text, text_bytes, MSG_NOSIGNAL) != (ssize_t)text_bytes) {
     close_client(client);

@@ -1,6 +1,6 @@
-// Owns the asking by TCP: sixteen connections at a time, ten questions on each, which go out in one piece; then it is closed
-// and another one opened. A program of the bench's own asks: dnsperf 2.10 looks only every tenth of a second whether a
-// connection is to be opened again, and would measure that.
+// TCP load: sixteen concurrent connections with ten queries each, sent in one write; then each is closed and replaced.
+// It uses the bench's own C program: dnsperf 2.10 reopens connections only every tenth of a second and would measure
+// that.
 
 import { stdoutOf } from "../support/program/command.ts";
 import type { Engine } from "../support/engine/engine.ts";
@@ -22,7 +22,7 @@ export async function benchTcp(engine: Engine, testbed: Testbed, tally: Tally, p
   const { client, hosts } = testbed;
   const name = hosts[0]?.name ?? "";
   await takeRounds(engine, { what: ROW, count: pace.rounds, testbeds: [testbed] }, async ({ server, pidAt }) => {
-    // The floor does not listen on TCP, nor does aardvark-dns 1.4.
+    // Neither the floor nor aardvark-dns 1.4 listens on TCP.
     if (server === "floor" || server === "aardvark-dns") return;
     const runLoad: RunLoad = async (how, seconds) => {
       const perSecond = how === "steadily" ? STEADILY_PER_SECOND / QUESTIONS : 0;

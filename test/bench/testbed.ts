@@ -1,4 +1,4 @@
-// Owns one container to ask from, with so many names on its network, and the name servers beside dockerd and dns11 in it.
+// A client container, a network with a given number of names, and the other name servers inside the client.
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import type { Engine } from "../support/engine/engine.ts";
@@ -10,7 +10,7 @@ const CONTAINERS = 10;
 export type TestbedOptions = {
   readonly network: string;
   readonly names: number;
-  // The program of the floor.
+  // Path of the floor program.
   readonly floor?: string | undefined;
 };
 
@@ -25,7 +25,7 @@ export class Testbed implements AsyncDisposable {
     this.rivals = rivals;
   }
 
-  // The containers of the network share the names; more than one to each of them are aliases.
+  // The containers share the names; all but the first name of each are aliases.
   static async make(engine: Engine, { network, names, floor }: TestbedOptions): Promise<Testbed> {
     await createNetwork(engine, network);
     const hosts: Host[] = [];

@@ -1,5 +1,5 @@
-// Owns whose turn it is: one after the other is the only one whom the questions of a container reach. dns11 is started
-// for its turn and stopped after it, so that none of its rules costs the others anything.
+// Turns of the servers: at any time queries reach only one of them. dns11 is started for its turn and stopped after it,
+// so that its rules do not cost the others anything.
 
 import { startDns11 } from "../support/program/dns11.ts";
 import type { Engine } from "../support/engine/engine.ts";
@@ -7,12 +7,13 @@ import { redirectTo } from "./redirect.ts";
 import type { Testbed } from "./testbed.ts";
 import { SERVERS, type Server } from "./server.ts";
 
-// The process that answers at a testbed, which is another one at each for those beside; none where this server has none.
+// Process id of the server in a testbed; the other name servers have one process per testbed. Undefined if this server
+// does not run there.
 export type Turn = { readonly server: Server; readonly pidAt: (testbed: Testbed | undefined) => number | undefined };
 
 export type Rounds = { readonly what: string; readonly count: number; readonly testbeds?: readonly Testbed[] };
 
-// Round after round, for what disturbs the machine for a while is then not one server's alone.
+// Several rounds, so that a temporary disturbance does not hit one server only.
 export async function takeRounds(
   engine: Engine,
   { what, count, testbeds = [] }: Rounds,

@@ -1,5 +1,5 @@
-// Owns the workloads of questions that everybody is asked, each of them a row of the table: what is asked, who can be asked
-// it, and what has to come back.
+// Workloads of the data plane, each a row of the table: the queries, the servers that support them, and the expected
+// reply.
 
 import type { DigReply } from "../support/client/dig.ts";
 import type { DnsperfInput } from "./dnsperf.ts";
@@ -11,9 +11,9 @@ export type Workload = {
   readonly row: string;
   readonly testbed: Testbed;
   readonly servers: readonly Server[];
-  // The questions for so many seconds.
+  // dnsperf input for this many seconds.
   readonly input: (server: Server, seconds: number) => DnsperfInput;
-  // One of them as dig takes it, and whether the reply is what it should be.
+  // A sample query as dig arguments, and the check of its reply.
   readonly question: readonly string[];
   readonly isRight: (reply: DigReply, server: Server) => boolean;
 };
@@ -26,13 +26,13 @@ export const ROWS = {
   cached: "forwarded, cached",
   nxdomain: "forwarded, cached NXDOMAIN",
   uncached: "forwarded, cache miss",
-  twoThreads: "the same, dnsperf with two threads",
+  twoThreads: "container name, A, dnsperf with two threads",
 } as const;
 
-// It has one answer, to everything.
+// The floor has one answer to everything.
 const NOT_FLOOR = SERVERS.filter((server) => server !== "floor");
 
-// dockerd's resolver asks its servers about other types of a container's name, and they have never heard of it.
+// dockerd's resolver forwards other types of a container's name, which its upstream does not know.
 const textRcode = (server: Server) => (server === "dockerd" ? "NXDOMAIN" : "NOERROR");
 
 export function localWorkloads(questions: Questions, testbed: Testbed, large: Testbed): Workload[] {
@@ -110,6 +110,6 @@ function holds({ status, answer }: DigReply, address: string): boolean {
 }
 
 function firstOf([host]: readonly Host[]): Host {
-  if (host === undefined) throw new Error("No names");
+  if (host === undefined) throw new Error("no names");
   return host;
 }
