@@ -1,4 +1,4 @@
-// What the faults of a run are done to.
+// What faults act on.
 
 import type { Engine } from "../support/engine/engine.ts";
 import type { ControlGroup } from "./control-group.ts";
@@ -18,12 +18,12 @@ export type FaultContext = {
   readonly state: StateFolder;
   readonly group: ControlGroup;
   readonly clock: SteppedClock;
-  // A dockerd 20.10 that dies while it makes a network never starts again: it panics at what it finds on its disk
-  // (libnetwork's reservePools). So networks are not made or removed at the moment at which it dies.
+  // A dockerd 20.10 that dies while it creates a network never starts again: it panics on its own state (libnetwork's
+  // reservePools). So networks are not created or removed while it is killed.
   readonly networks: Mutex;
 };
 
-// Does the fault and heals it, whatever happens in between; says what is worth knowing about this time.
+// Applies the fault and heals it, whatever happens in between; returns a note for the report.
 export type FaultAction = (context: FaultContext, fault: Fault) => Promise<string>;
 
 export function targetOf({ members }: FaultContext, { target }: Fault): Member {

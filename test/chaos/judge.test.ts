@@ -1,4 +1,4 @@
-/** The verdict of a run: it has to see what the run is there to see, and to excuse what cannot be helped. */
+/** The verdict of a run: it must detect what the run is meant to detect, and excuse what is unavoidable. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -12,7 +12,7 @@ function answered(mode: ProbeMode, askedMs: number, ttl = 5, address = MINE): Pr
   return { mode, askedMs, tookMs: 1, outcome: "answer", addresses: [address], ttl };
 }
 
-/** Asked in every mode all the time, and answered unless `how` says otherwise. */
+/** Probes in every mode all the time, answered unless `how` returns something else. */
 function asked(fromMs: number, toMs: number, how = answered): ProbeResult[] {
   return PROBE_MODES.flatMap((mode) => {
     const probes: ProbeResult[] = [];
@@ -44,7 +44,7 @@ function refused(mode: ProbeMode, askedMs: number): ProbeResult {
   return { mode, askedMs, tookMs: 1, outcome: "ECONNREFUSED" };
 }
 
-test("who is answered all the time has nothing to complain of, and it is known by whom", () => {
+test("a container that always gets answers has no violation, and the answers are attributed to dns11 or Docker", () => {
   const { violations, owed, longestGapMs } = judge(
     [record([...asked(0, 5_000), ...asked(5_000, 10_000, (mode, ms) => answered(mode, ms, 600))])],
     TOLERANCE_MS,
@@ -55,30 +55,30 @@ test("who is answered all the time has nothing to complain of, and it is known b
   assert.ok(longestGapMs < 10);
 });
 
-test("a second and more without an answer is a violation, in the mode that had none", () => {
+test("more than a second without an answer is a violation, in the probe mode that had none", () => {
   const gap = [...asked(0, 4_000), ...asked(4_000, 5_500, refused), ...asked(5_500, 10_000)];
   assert.deepEqual(
     whatIn(record(gap)),
-    PROBE_MODES.map((mode) => `no right answer for N ms (${mode})`),
+    PROBE_MODES.map((mode) => `no correct answer for N ms (${mode})`),
   );
   const reused = gap.filter(({ mode, outcome }) => mode === "reused" || outcome === "answer");
   assert.deepEqual(whatIn(record([...reused, ...asked(4_000, 5_500).filter(({ mode }) => mode !== "reused")])), [
-    "no right answer for N ms (reused)",
+    "no correct answer for N ms (reused)",
   ]);
 });
 
-test("nobody asked is no answer either, from the beginning of the span and to its end", () => {
+test("missing probes count as missing answers, at the start and at the end of the span", () => {
   assert.equal(whatIn(record([])).length, PROBE_MODES.length);
   assert.equal(whatIn(record(asked(2_000, 10_000))).length, PROBE_MODES.length);
   assert.equal(whatIn(record(asked(0, 8_000))).length, PROBE_MODES.length);
 });
 
-test("answers that come too stall fill no gap", () => {
-  const stall = asked(0, 10_000, (mode, ms) => ({ ...answered(mode, ms), tookMs: ms < 5_000 ? 5_000 - ms : 1 }));
-  assert.equal(whatIn(record(stall)).length, PROBE_MODES.length);
+test("late answers do not fill a gap", () => {
+  const late = asked(0, 10_000, (mode, ms) => ({ ...answered(mode, ms), tookMs: ms < 5_000 ? 5_000 - ms : 1 }));
+  assert.equal(whatIn(record(late)).length, PROBE_MODES.length);
 });
 
-test("a short loss is counted and no violation", () => {
+test("a short loss is counted but is no violation", () => {
   const short = [...asked(0, 4_000), ...asked(4_000, 4_500, refused), ...asked(4_500, 10_000)];
   const { violations, lost } = judge([record(short)], TOLERANCE_MS);
   assert.deepEqual(violations, []);
@@ -89,13 +89,13 @@ test("a short loss is counted and no violation", () => {
   });
 });
 
-test("time in which the prober did not run is no gap", () => {
+test("time in which the prober was not scheduled is no gap", () => {
   const gap = [...asked(0, 4_000), ...asked(5_500, 10_000)];
   assert.deepEqual(whatIn(record(gap, { stalls: [{ fromMs: 4_100, toMs: 5_500 }] })), []);
   assert.equal(whatIn(record(gap, { stalls: [{ fromMs: 8_000, toMs: 9_900 }] })).length, PROBE_MODES.length);
 });
 
-test("time in which dns11 had no processor is no gap, as far as it falls into it", () => {
+test("time in which dns11 waited for a CPU is deducted from a gap, as far as they overlap", () => {
   const gap = [...asked(0, 4_000), ...asked(4_000, 5_500, refused), ...asked(5_500, 10_000)];
   const violations = (ms: number): number =>
     judge([record(gap)], TOLERANCE_MS, [{ fromMs: 4_500, toMs: 5_500, ms }]).violations.length;
@@ -104,7 +104,7 @@ test("time in which dns11 had no processor is no gap, as far as it falls into it
   assert.equal(judge([record(gap)], TOLERANCE_MS, [{ fromMs: 8_000, toMs: 9_000, ms: 900 }]).violations.length, 3);
 });
 
-test("what is excused is counted by its reason, and a gap that spans an excuse is measured on either side", () => {
+test("excused time is counted by its reason, and a gap across it is measured on either side", () => {
   const answerSpans = [
     { fromMs: 0, toMs: 4_500, excuse: undefined },
     { fromMs: 4_500, toMs: 6_500, excuse: "both were down" },
@@ -114,29 +114,29 @@ test("what is excused is counted by its reason, and a gap that spans an excuse i
   const { violations, excused } = judge([record(silence, { answerSpans: always(answerSpans) })], TOLERANCE_MS);
   assert.deepEqual(violations, []);
   const { seconds, asked: probes, lost } = excused.get("both were down") ?? assert.fail();
-  // Three clients for two seconds each.
+  // Three clients (one per mode) for two seconds each.
   assert.deepEqual([seconds, probes], [6, lost]);
 });
 
-test("what is excused in one mode is owed in the others", () => {
+test("an excuse for one probe mode does not excuse the others", () => {
   const silent = asked(0, 10_000, (mode, ms) => (mode === "tcp" ? refused(mode, ms) : answered(mode, ms)));
   const owed = always([{ fromMs: 0, toMs: 10_000, excuse: undefined }]);
   const tcp = [{ fromMs: 0, toMs: 10_000, excuse: "no descriptors" }];
-  assert.deepEqual(whatIn(record(silent)), ["no right answer for N ms (tcp)"]);
+  assert.deepEqual(whatIn(record(silent)), ["no correct answer for N ms (tcp)"]);
   assert.deepEqual(whatIn(record(silent, { answerSpans: { ...owed, tcp } })), []);
   assert.equal(whatIn(record(silent, { answerSpans: { ...owed, fresh: tcp } })).length, 1);
 });
 
-test("a wrong answer is a violation by itself: another address, or that there is no such name", () => {
+test("a wrong answer is a violation in itself: another address, or NXDOMAIN", () => {
   const lie = answered("fresh", 5_001, 5, "192.0.2.1");
   assert.deepEqual(whatIn(record([...asked(0, 10_000), lie])), [
-    "its own name was answered: fresh: wrong address N.0.2.1 (TTL 5)",
+    "wrong answer for its own name: fresh: wrong address N.0.2.1 (TTL 5)",
   ]);
   const denial = { ...lie, outcome: "NXDOMAIN", addresses: [] };
-  assert.deepEqual(whatIn(record([...asked(0, 10_000), denial])), ["its own name was answered: fresh: NXDOMAIN"]);
+  assert.deepEqual(whatIn(record([...asked(0, 10_000), denial])), ["wrong answer for its own name: fresh: NXDOMAIN"]);
 });
 
-test("an address that the container has left may be told a moment longer, and not for ever", () => {
+test("an address that the container no longer has may be answered for a moment, but not for ever", () => {
   const addresses = [
     { address: MINE, fromMs: 0, toMs: Infinity },
     { address: "10.88.2.10", fromMs: 3_000, toMs: 5_000 },

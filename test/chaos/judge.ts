@@ -1,17 +1,17 @@
-// Compares what a container's probes came to with when an answer was owed to it. Pure: everything is decided here after
-// the fact, from recorded times, so that a busy machine cannot confuse the verdict.
+// Verdict of a run: compares the outcomes of a container's probes with the times in which it was owed an answer. Pure:
+// it works on recorded times after the fact, so a busy machine cannot distort it.
 
 import { EVERY_MS, type Stall, type ProbeResult, type ProbeMode, PROBE_MODES } from "./prober.ts";
 
-// A time in which an answer is owed, or the reason why it is not.
+// A time span in which an answer is owed, or the reason why not.
 export type AnswerSpan = { readonly fromMs: number; readonly toMs: number; readonly excuse: string | undefined };
 
 export type AnswerSpans = Readonly<Record<ProbeMode, readonly AnswerSpan[]>>;
 
-// The container has the address in this time.
+// Time span in which the container has the address.
 export type AddressSpan = { readonly address: string; readonly fromMs: number; toMs: number };
 
-// In this span dns11 could have run for so long, and had no processor.
+// Time that dns11 was runnable in this span without getting a CPU.
 export type Starved = { readonly fromMs: number; readonly toMs: number; readonly ms: number };
 
 export type Recording = {
@@ -41,14 +41,14 @@ type Excused = Tally & { seconds: number };
 export type Judgement = {
   readonly violations: readonly Violation[];
   readonly owed: Tally;
-  // The longest time without a right answer while one was owed, in milliseconds.
+  // Longest time without a correct answer while one was owed, in milliseconds.
   readonly longestGapMs: number;
-  // By the outcome: probes that got no right answer while one was owed.
+  // Probes without a correct answer while one was owed, by outcome.
   readonly lost: ReadonlyMap<string, number>;
   readonly excused: ReadonlyMap<string, Excused>;
 };
 
-// Docker says that its names may be remembered for ten minutes, dns11 for five seconds.
+// TTL of Docker's own names: ten minutes; dns11 uses five seconds.
 const DOCKER_TTL = 600;
 
 export function judge(records: readonly Recording[], toleranceMs: number, starved: readonly Starved[] = []): Judgement {
@@ -71,7 +71,7 @@ export function judge(records: readonly Recording[], toleranceMs: number, starve
           continue;
         }
         for (const probe of within) {
-          // One that is still waiting when the span ends belongs to what comes next.
+          // A probe still waiting at the end of the span belongs to the next span.
           if (!right(probe) && endOf(probe) > span.toMs) continue;
           count(owed, probe, right(probe));
           if (right(probe)) continue;
@@ -79,7 +79,7 @@ export function judge(records: readonly Recording[], toleranceMs: number, starve
           lost.set(failure, (lost.get(failure) ?? 0) + 1);
           if (!isWrong(probe)) continue;
           const [fromMs, toMs] = [probe.askedMs, endOf(probe)];
-          violations.push({ container: record.container, fromMs, toMs, what: `its own name was answered: ${failure}` });
+          violations.push({ container: record.container, fromMs, toMs, what: `wrong answer for its own name: ${failure}` });
         }
         const answeredMs = probes.filter(right).map(endOf);
         for (const gap of gapsOf(answeredMs, span)) {
@@ -88,7 +88,7 @@ export function judge(records: readonly Recording[], toleranceMs: number, starve
           const ms = gap.toMs - gap.fromMs - lateMs - starvedMs - EVERY_MS[mode];
           longestGapMs = Math.max(longestGapMs, ms);
           if (ms <= toleranceMs) continue;
-          const what = `no right answer for ${Math.round(ms)} ms (${mode})`;
+          const what = `no correct answer for ${Math.round(ms)} ms (${mode})`;
           violations.push({ container: record.container, fromMs: gap.fromMs, toMs: gap.toMs, what });
         }
       }
@@ -99,15 +99,15 @@ export function judge(records: readonly Recording[], toleranceMs: number, starve
 
 type Span = { readonly fromMs: number; readonly toMs: number };
 
-// Times between two right answers, or between one and the beginning or the end of the span. What is taken off them: the
-// pause before the next probe, and what the machine did not let the prober or dns11 do.
+// Times between two correct answers, or between one and the start or end of the span. Deducted from them: the probe
+// interval, and the time in which prober or dns11 did not get a CPU.
 function gapsOf(answeredMs: readonly number[], span: AnswerSpan): Span[] {
   const within = answeredMs.filter((ms) => ms > span.fromMs && ms < span.toMs).toSorted((a, b) => a - b);
   const points = [span.fromMs, ...within, span.toMs];
   return points.slice(1).map((toMs, index) => ({ fromMs: points[index] ?? toMs, toMs }));
 }
 
-// As much of it as falls into the gap.
+// The share of it that falls into the gap.
 function shareMs(starved: Starved, gap: Span): number {
   return (starved.ms * overlapMs(starved, gap)) / (starved.toMs - starved.fromMs);
 }
@@ -120,7 +120,7 @@ function endOf(probe: ProbeResult): number {
   return probe.askedMs + probe.tookMs;
 }
 
-// An address that it lost or gets may be told for as long as an answer may take.
+// An address that was removed or added is valid for the duration of a probe and the tolerance.
 function isRight(probe: ProbeResult, spans: readonly AddressSpan[], toleranceMs: number): boolean {
   const { outcome, addresses = [], askedMs } = probe;
   if (outcome !== "answer") return false;
@@ -131,7 +131,7 @@ function isRight(probe: ProbeResult, spans: readonly AddressSpan[], toleranceMs:
   );
 }
 
-// Worse than no answer: a client believes and remembers it.
+// Worse than no answer: clients use and cache it.
 function isWrong({ outcome }: ProbeResult): boolean {
   return outcome === "answer" || outcome === "NXDOMAIN" || outcome === "no data";
 }

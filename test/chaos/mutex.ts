@@ -1,4 +1,4 @@
-// One thing at a time, in the order in which it was asked for.
+// Mutex: runs one task at a time, in the order of the calls.
 
 export class Mutex {
   #last: Promise<unknown> = Promise.resolve();

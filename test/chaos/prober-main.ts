@@ -1,4 +1,4 @@
-// The process of prober.ts. It ends with the pipe to the run, and in any case when its time is over.
+// Process of prober.ts. It ends with the pipe to the run, and in any case after its time.
 
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
@@ -14,7 +14,7 @@ const RESOLVER = "127.0.0.11";
 const PORT = 53;
 const TICK_MS = 25;
 const REPORT_EVERY_MS = 200;
-// A timer that fires later than this says that the process did not run.
+// A timer that fires later than this means that the process was not scheduled.
 const STALL_MS = 20;
 const LOAD_EVERY_MS = 30;
 const RCODES = ["no data", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
@@ -31,7 +31,7 @@ let asksOfLoad = 0;
 
 type End = (outcome: string | Buffer) => void;
 
-// `done` is called once, when the probe is over.
+// `done` is called once, when the probe has ended.
 function begin(mode: ProbeMode, done: () => void): End {
   const askedMs = monotonicMs();
   return endOnce((outcome) => {
@@ -70,7 +70,7 @@ function query(id: number, of: string): Buffer {
   return encode({ type: "query", id, flags: 0x100, questions: [{ type: "A", name: of }] });
 }
 
-// Of what is too short to have one, none that was ever asked.
+// -1, which is no id, for a message that is too short.
 function idOf(message: Buffer): number {
   return message.length < HEADER_OCTETS ? -1 : message.readUInt16BE(0);
 }
@@ -95,7 +95,7 @@ function askFresh(of: string, beginWith: (done: () => void) => End): void {
   socket.connect(PORT, RESOLVER);
 }
 
-// The socket that is kept, and the probes that wait for its answers.
+// The reused socket, and the probes that wait for its replies.
 class ReusedSocket {
   readonly #waiting = new Map<number, End>();
   readonly #socket = createSocket("udp4");
@@ -116,12 +116,12 @@ class ReusedSocket {
     this.#socket.send(query(id, name), (error) => (error === null ? undefined : this.#refuse(error)));
   }
 
-  // What waits runs into its time-out.
+  // Pending probes time out.
   close(): void {
     this.#socket.close();
   }
 
-  // The kernel does not say which probe was refused: it was the last one.
+  // The kernel does not report which query was refused; it is taken to be the last one.
   #refuse(error: NodeJS.ErrnoException): void {
     [...this.#waiting.values()].at(-1)?.(codeOf(error));
   }
@@ -146,7 +146,7 @@ function askByTcp(): void {
   });
 }
 
-// In turn a neighbour's name, one that is kept, and one that nobody has asked for.
+// Alternates a neighbour's name, a cached name and a new name.
 function askForLoad(): void {
   const turn = (asksOfLoad += 1);
   const kinds = [
@@ -187,7 +187,7 @@ const ticks = setInterval(() => {
   lastMs = now;
   for (const one of due) {
     if (one.nextMs > now) continue;
-    // What was missed is not made up for.
+    // Missed probes are not sent later.
     one.nextMs = Math.max(one.nextMs + one.everyMs, now);
     one.ask();
   }
@@ -205,7 +205,7 @@ function leave(): void {
 
 const timer = setTimeout(leave, forMs);
 for await (const _order of createInterface({ input: process.stdin })) {
-  // The only order there is: the kept socket is to be another one.
+  // The only command: replace the reused socket.
   const old = reused;
   reused = await ReusedSocket.open();
   old.close();

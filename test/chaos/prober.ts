@@ -1,6 +1,6 @@
-// A process inside a container's network namespace that asks for the container's own name all the time, whether or not
-// earlier probes were answered, and reports how each of them ended. It also makes some load: the neighbours' names and
-// names that servers have to be asked for, which are counted but not judged.
+// Prober: a process in a container's network namespace that queries the container's own name all the time, without
+// waiting for earlier replies, and reports the outcome of each query. It also creates background load, neighbours'
+// names and forwarded names, which is counted but not judged.
 
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,38 +13,38 @@ import { inNetns } from "../support/rig/netns.ts";
 import { unrefChild } from "../support/rig/reaper.ts";
 import { inTime } from "../support/rig/wait.ts";
 
-// A fresh UDP socket for each probe, one UDP socket for all of them, a TCP connection for each.
+// A new UDP socket for each query, one UDP socket for all queries, a TCP connection for each query.
 export const PROBE_MODES = ["fresh", "reused", "tcp"] as const;
 export type ProbeMode = (typeof PROBE_MODES)[number];
 
-// How often each is asked.
+// Probe intervals.
 export const EVERY_MS: Readonly<Record<ProbeMode, number>> = { fresh: 50, reused: 100, tcp: 250 };
 
 export type ProbeResult = {
   readonly mode: ProbeMode;
   readonly askedMs: number;
   readonly tookMs: number;
-  // "answer", or how there was none: "timeout", "ECONNREFUSED", "NXDOMAIN", "no data" ...
+  // "answer", or the failure: "timeout", "ECONNREFUSED", "NXDOMAIN", "no data" ...
   readonly outcome: string;
   readonly addresses?: readonly string[];
   readonly ttl?: number;
 };
 
-// The prober itself got no processor in this span, so it did not ask either.
+// A span in which the prober itself got no CPU and sent no queries.
 export type Stall = { readonly fromMs: number; readonly toMs: number };
 
 export type ProberOptions = {
   readonly name: string;
   readonly neighbours: readonly string[];
   readonly giveUpMs: number;
-  // It ends by itself after this time, whatever becomes of the run.
+  // It ends by itself after this time, even if the run is gone.
   readonly forMs: number;
 };
 
 export type ProberReport = {
   readonly probes: readonly ProbeResult[];
   readonly stalls: readonly Stall[];
-  // How many probes of the load ended how since the last line.
+  // Load queries by outcome since the last line.
   readonly load: Readonly<Record<string, number>>;
 };
 
@@ -62,7 +62,7 @@ export class Prober {
     this.#ended = ended;
   }
 
-  // Resolves when it has begun to ask.
+  // Resolves when it has started to probe.
   static async start(netnsPath: string, options: ProberOptions, onLine: (line: ProberReport) => void): Promise<Prober> {
     const [command = "", ...args] = inNetns(netnsPath, process.execPath, [PROGRAM, JSON.stringify(options)]);
     const child = spawn(command, args, {
@@ -80,21 +80,21 @@ export class Prober {
       });
     });
     const early = ended.then(() => {
-      throw new Error(`the prober of ${options.name} ended at its start`);
+      throw new Error(`the prober of ${options.name} exited while starting`);
     });
     early.catch(() => undefined);
     await inTime(Promise.race([began, early]), `the prober of ${options.name}`, START_MS);
     return new Prober(child, ended);
   }
 
-  // The socket that is kept becomes another one.
+  // Replaces the reused socket.
   renewSocket(): void {
     this.#process.stdin.write("renew\n");
   }
 
-  // Its last probes are reported, then it is gone.
+  // Reports its last probes and exits.
   async end(): Promise<void> {
     this.#process.stdin.end();
-    await inTime(this.#ended, "the end of an prober", START_MS);
+    await inTime(this.#ended, "the exit of a prober", START_MS);
   }
 }

@@ -1,20 +1,20 @@
-// What is up and what is down at this moment, and so who owes a container an answer. Faults change it: before they harm
-// something, and after they have healed it. Each change of who owes what is kept with its time, for judge.ts.
+// State of a run: what is up and what is down, and so whether a container is owed an answer. Faults change it before
+// they cause harm and after they are healed. Each change is recorded with its time, for judge.ts.
 
 import { type ProbeMode, PROBE_MODES } from "./prober.ts";
 import type { AnswerSpans, AnswerSpan } from "./judge.ts";
 import { monotonicMs } from "./monotonic.ts";
 
-// As much of a container as has to do with who answers it.
+// The state of a container that decides who answers it.
 export type ProbedContainer = {
-  // Why it is no fair witness: it is being restarted, for instance. Nothing when it runs and asks.
+  // Why its probes do not count, for instance because it is being restarted. Undefined while it runs and is probed.
   readonly unsteady: string | undefined;
-  // Its namespace is not older than this.
+  // Earliest time of its namespace.
   readonly bornMs: number;
-  // Docker's resolver has a socket in its namespace, and rules that lead there.
+  // Docker's resolver has a socket in its namespace, and rules that redirect to it.
   readonly hasDockerResolver: boolean;
   readonly hasDockerRules: boolean;
-  // Which life of dns11 was seen serving this namespace.
+  // The last run of dns11 that served this namespace.
   readonly servedInLife: number | undefined;
 };
 
@@ -24,7 +24,7 @@ export class World {
   #isDockerdUp = true;
   #dns11: Dns11State = "down";
   #dns11SinceMs = monotonicMs();
-  // How many processes of dns11 there have been.
+  // Number of dns11 processes so far.
   #life = 0;
   #shortage: string | undefined;
   readonly #logs = new Map<ProbedContainer, Readonly<Record<ProbeMode, SpanLog>>>();
@@ -49,7 +49,7 @@ export class World {
     this.changed();
   }
 
-  // Of what dns11 has too little, if of anything.
+  // The resource that dns11 is short of, if any.
   setShortage(of: "descriptors" | "memory" | undefined): void {
     this.#shortage = of;
     this.changed();
@@ -58,14 +58,14 @@ export class World {
   add(container: ProbedContainer): void {
     this.#logs.set(
       container,
-      perMode((mode) => new SpanLog(this.#excuse(container, mode))),
+      perMode((mode) => new SpanLog(this.#excuseFor(container, mode))),
     );
   }
 
-  // To be called whenever something about who is container has changed.
+  // Call it when the state of a container has changed.
   changed(): void {
     for (const [container, logs] of this.#logs) {
-      for (const mode of PROBE_MODES) logs[mode].note(this.#excuse(container, mode));
+      for (const mode of PROBE_MODES) logs[mode].note(this.#excuseFor(container, mode));
     }
   }
 
@@ -74,13 +74,13 @@ export class World {
     return perMode((mode) => logs?.[mode].answerSpans() ?? []);
   }
 
-  // Nothing where an answer is owed.
-  #excuse(container: ProbedContainer, mode: ProbeMode): string | undefined {
+  // Undefined where an answer is owed.
+  #excuseFor(container: ProbedContainer, mode: ProbeMode): string | undefined {
     if (container.unsteady !== undefined) return container.unsteady;
     const isSilenced = this.#dns11 === "stopped" && container.bornMs < this.#dns11SinceMs;
     if (isSilenced) return "dns11 was stopped (SIGSTOP)";
     const isServed = this.#dns11 === "runs" && container.servedInLife === this.#life;
-    // A connection takes a descriptor, and memory that the kernel charges to the process: it is refused or closed.
+    // A connection takes a descriptor and kernel memory charged to the process: dns11 refuses or closes it.
     const isShort = mode === "tcp" && this.#shortage !== undefined && this.#dns11 === "runs";
     if (isShort) return `by TCP, and dns11 had no ${this.#shortage}`;
     if (this.#isDockerdUp && container.hasDockerResolver && container.hasDockerRules) return undefined;
@@ -89,7 +89,7 @@ export class World {
       ? "dockerd was down"
       : container.hasDockerRules
         ? "dockerd had made no resolver for it"
-        : "the rules that lead to Docker's resolver were flushed";
+        : "the rules that redirect to Docker's resolver were flushed";
     return `${docker}, and dns11 ${this.#dns11 === "runs" ? "had started since and did not serve it yet" : "too"}`;
   }
 }

@@ -1,4 +1,4 @@
-// Which fault is done how.
+// Table from kinds of faults to the functions that apply them.
 
 import type { Kind } from "../plan.ts";
 import type { FaultAction } from "../fault-context.ts";

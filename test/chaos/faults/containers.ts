@@ -1,4 +1,4 @@
-// What happens to containers and networks all day, only more often.
+// Ordinary changes of containers and networks, only more often.
 
 import { ensureImage } from "../../support/engine/image.ts";
 import { pause } from "../../support/rig/wait.ts";
@@ -26,7 +26,7 @@ export const join: FaultAction = async (context, fault) => {
   return member.name;
 };
 
-// Nobody asks in them, and the engine may be down: what fails, fails.
+// They are not probed, and the engine may be down: errors are ignored.
 export const shortLived: FaultAction = async ({ engine }, { forMs }) => {
   const image = await ensureImage(engine);
   const names = Array.from({ length: SHORT_LIVED }, () => `short-lived-${(made += 1)}`);
@@ -49,5 +49,5 @@ export const network: FaultAction = async ({ engine, networks }, { forMs }) => {
   await pause(forMs);
   results.push(await docker("rm", "--force", name));
   results.push(await networks.exclusively(async () => await docker("network", "rm", name)));
-  return results.every(Boolean) ? "" : "the engine did not do all of it";
+  return results.every(Boolean) ? "" : "some docker commands failed";
 };

@@ -1,5 +1,5 @@
-// Faults of the engine: dockerd and its containerd die or are restarted. Containers go on (live-restore), Docker's own
-// resolver does not: it is dockerd.
+// Faults of the engine: dockerd or containerd is killed or restarted. Containers keep running (live-restore), but
+// Docker's resolver is part of dockerd.
 
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
@@ -35,14 +35,14 @@ async function dockerdDown(context: FaultContext, signal: "SIGKILL" | "SIGTERM",
       );
     }
     await Promise.all(
-      members.filter((one) => one.unsteady === undefined).map(async (one) => await one.lookForResolver()),
+      members.filter((one) => one.unsteady === undefined).map(async (one) => await one.checkDockerResolver()),
     );
     world.setDockerd(true);
   }
   const without = members.filter(({ hasDockerResolver }) => !hasDockerResolver).map(({ name }) => name);
   return [
-    ...(tries === 1 ? [] : [`it started at the ${tries}. try`]),
-    ...(without.length === 0 ? [] : [`it made no resolver for ${without.join(", ")}`]),
+    ...(tries === 1 ? [] : [`it started after ${tries} attempts`]),
+    ...(without.length === 0 ? [] : [`it created no resolver for ${without.join(", ")}`]),
   ].join("; ");
 }
 
@@ -64,7 +64,7 @@ export const killContainerd: FaultAction = async ({ engine }, { forMs }) => {
     unrefChild(child);
     await waitFor("containerd", () => (existsSync(socket) ? true : undefined));
   }
-  return pids.length === 1 ? "" : `${pids.length} of them`;
+  return pids.length === 1 ? "" : `${pids.length} processes`;
 };
 
 function nameOf(pid: number): string {

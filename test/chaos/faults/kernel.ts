@@ -1,4 +1,4 @@
-// What the kernel keeps for containers is flushed, as careless scripts and firewalls do it.
+// Faults of the kernel's tables: conntrack entries and rules are flushed, as careless scripts and firewalls do.
 
 import { pause } from "../../support/rig/wait.ts";
 import { type FaultAction, targetOf } from "../fault-context.ts";
@@ -21,7 +21,7 @@ export const connectionsOfHost: FaultAction = async ({ engine }) => {
   return "";
 };
 
-// Docker's rules go with it, and only come back with another namespace; until then dns11 alone answers.
+// Docker's rules are flushed, too, and return only with a new namespace; until then only dns11 answers.
 export const rules: FaultAction = async (context, fault) => {
   const member = targetOf(context, fault);
   await member.exclusively(async () => {
