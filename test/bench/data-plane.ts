@@ -48,7 +48,11 @@ async function benchTestbeds(bench: Bench, isWanted: (part: DataPlanePart) => bo
   if (isWanted("tcp")) await benchTcp(engine, few, tally, pace);
 }
 
-async function benchWorkloads(bench: Bench, workloads: readonly Workload[], testbeds: readonly Testbed[]): Promise<void> {
+async function benchWorkloads(
+  bench: Bench,
+  workloads: readonly Workload[],
+  testbeds: readonly Testbed[],
+): Promise<void> {
   const what = workloads.map(({ row }) => row).join("; ");
   await takeRounds(bench.engine, { what, count: bench.pace.rounds, testbeds }, async (turn, round) => {
     if (turn.server === "dns11") await start(bench, workloads, turn);
@@ -67,7 +71,12 @@ async function start(
   await atFullSpeed(first.testbed.client, first.input(server, startSeconds), pid, startSeconds);
 }
 
-async function measure({ tally, pace }: Bench, workload: Workload, { server, pidAt }: Turn, round: number): Promise<void> {
+async function measure(
+  { tally, pace }: Bench,
+  workload: Workload,
+  { server, pidAt }: Turn,
+  round: number,
+): Promise<void> {
   const { row, testbed, servers, input } = workload;
   const pid = pidAt(testbed);
   if (pid === undefined || !servers.includes(server)) return;

@@ -26,7 +26,12 @@ const TIMEOUT_SECONDS = 1;
 const REALTIME = ["chrt", "--rr", "1"];
 
 // At full speed; the kernel reports the server's CPU time.
-export async function atFullSpeed(client: NetworkContext, input: DnsperfInput, pid: number, seconds: number): Promise<Sample> {
+export async function atFullSpeed(
+  client: NetworkContext,
+  input: DnsperfInput,
+  pid: number,
+  seconds: number,
+): Promise<Sample> {
   const before = cpuSeconds(pid);
   const text = await dnsperf(client, input, seconds, [...AT_ONCE, "-T", String(input.threads ?? 1)]);
   const used = cpuSeconds(pid) - before;

@@ -52,7 +52,10 @@ export async function benchEvents(): Promise<Row[]> {
       isReached: idleBytes <= 110e6,
     },
     { what: "event `start` until the name resolves in another container, p50", measured: milliseconds(median(delays)) },
-    { what: "event `start` until the name resolves in another container, p99", measured: milliseconds(quantile(delays, 0.99)) },
+    {
+      what: "event `start` until the name resolves in another container, p99",
+      measured: milliseconds(quantile(delays, 0.99)),
+    },
     { what: "facts known until the name resolves in another container, p50", measured: milliseconds(median(shares)) },
     {
       what: "facts known until the name resolves in another container, p99",

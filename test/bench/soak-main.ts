@@ -49,7 +49,9 @@ type Summary = {
 };
 
 if (!Number.isInteger(SECONDS) || SECONDS < SECONDS_MIN) {
-  console.error(`SECONDS=${process.env["SECONDS"] ?? ""} is invalid: use a whole number of seconds, at least ${SECONDS_MIN}`);
+  console.error(
+    `SECONDS=${process.env["SECONDS"] ?? ""} is invalid: use a whole number of seconds, at least ${SECONDS_MIN}`,
+  );
   process.exit(2);
 }
 const summary = await soak();

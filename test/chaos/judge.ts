@@ -79,7 +79,12 @@ export function judge(records: readonly Recording[], toleranceMs: number, starve
           lost.set(failure, (lost.get(failure) ?? 0) + 1);
           if (!isWrong(probe)) continue;
           const [fromMs, toMs] = [probe.askedMs, endOf(probe)];
-          violations.push({ container: record.container, fromMs, toMs, what: `wrong answer for its own name: ${failure}` });
+          violations.push({
+            container: record.container,
+            fromMs,
+            toMs,
+            what: `wrong answer for its own name: ${failure}`,
+          });
         }
         const answeredMs = probes.filter(right).map(endOf);
         for (const gap of gapsOf(answeredMs, span)) {
@@ -125,9 +130,7 @@ function isRight(probe: ProbeResult, spans: readonly AddressSpan[], toleranceMs:
   const { outcome, addresses = [], askedMs } = probe;
   if (outcome !== "answer") return false;
   return addresses.every((address) =>
-    spans.some(
-      (span) => span.address === address && span.fromMs <= endOf(probe) && span.toMs + toleranceMs >= askedMs,
-    ),
+    spans.some((span) => span.address === address && span.fromMs <= endOf(probe) && span.toMs + toleranceMs >= askedMs),
   );
 }
 

@@ -7,7 +7,14 @@ import { createInterface } from "node:readline";
 
 import { type DecodedPacket, decode, encode } from "dns-packet";
 
-import { type ProberReport, type ProberOptions, EVERY_MS, type Stall, type ProbeResult, type ProbeMode } from "./prober.ts";
+import {
+  type ProberReport,
+  type ProberOptions,
+  EVERY_MS,
+  type Stall,
+  type ProbeResult,
+  type ProbeMode,
+} from "./prober.ts";
 import { monotonicMs } from "./monotonic.ts";
 
 const RESOLVER = "127.0.0.11";

@@ -160,7 +160,11 @@ async function runOnEngine(
     await member.end("the run had ended");
   }
   for (const { atMs, exit, log } of supervisor.unexpectedExits) {
-    problems.push({ ...problem(`dns11 exited unexpectedly: ${exit}; last log lines:\n${log}`), fromMs: atMs, toMs: atMs });
+    problems.push({
+      ...problem(`dns11 exited unexpectedly: ${exit}; last log lines:\n${log}`),
+      fromMs: atMs,
+      toMs: atMs,
+    });
   }
   const records: Recording[] = members.map((member) => member.record());
   const judgement = judge(records, toleranceMs, supervisor.starved);
@@ -181,7 +185,12 @@ async function runOnEngine(
   };
 }
 
-async function play(context: FaultContext, faults: readonly Fault[], untilMs: number, appliedFaults: AppliedFault[]): Promise<void> {
+async function play(
+  context: FaultContext,
+  faults: readonly Fault[],
+  untilMs: number,
+  appliedFaults: AppliedFault[],
+): Promise<void> {
   for (const fault of faults) {
     await pause(Math.min(fault.waitMs, Math.max(0, untilMs - monotonicMs())));
     if (monotonicMs() >= untilMs || appliedFaults.some(isEngineLost)) return;
@@ -215,7 +224,9 @@ async function healed(supervisor: Supervisor, members: readonly Member[]): Promi
   const running = members.filter(({ unsteady }) => unsteady === undefined);
   try {
     await supervisor.ready();
-    await waitFor("all containers to be served", () => (running.every(isServed) ? true : undefined), { timeoutMs: SETTLE_MS });
+    await waitFor("all containers to be served", () => (running.every(isServed) ? true : undefined), {
+      timeoutMs: SETTLE_MS,
+    });
   } catch {
     const missing = running.filter((member) => !isServed(member)).map(({ name }) => name);
     const states = supervisor.statuses

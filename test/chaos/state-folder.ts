@@ -24,7 +24,10 @@ export class StateFolder implements AsyncDisposable {
   private constructor(path: string, mountProcess: ChildProcess) {
     this.path = path;
     this.#mountProcess = mountProcess;
-    this.#descriptor = openSync(`/proc/${mountProcess.pid ?? 0}/root${path}`, constants.O_RDONLY | constants.O_DIRECTORY);
+    this.#descriptor = openSync(
+      `/proc/${mountProcess.pid ?? 0}/root${path}`,
+      constants.O_RDONLY | constants.O_DIRECTORY,
+    );
   }
 
   static async make(path: string): Promise<StateFolder> {

@@ -151,7 +151,11 @@ export class Supervisor {
       // Without an engine socket dns11 exits with an error, and its supervisor restarts it.
       const isExcused = exit === 1 && !world.isDockerdUp;
       if (!this.#allowed.includes(exit) && !isExcused) {
-        this.#unexpectedExits.push({ atMs: monotonicMs(), exit: String(exit), log: dns11.log.split("\n").slice(-20).join("\n") });
+        this.#unexpectedExits.push({
+          atMs: monotonicMs(),
+          exit: String(exit),
+          log: dns11.log.split("\n").slice(-20).join("\n"),
+        });
       }
       this.#log += dns11.log;
       this.#current = undefined;

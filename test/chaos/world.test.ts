@@ -12,7 +12,13 @@ let container: Changeable;
 
 beforeEach(() => {
   world = new World();
-  container = { unsteady: undefined, bornMs: 0, hasDockerResolver: true, hasDockerRules: true, servedInLife: undefined };
+  container = {
+    unsteady: undefined,
+    bornMs: 0,
+    hasDockerResolver: true,
+    hasDockerRules: true,
+    servedInLife: undefined,
+  };
   world.add(container);
   world.setDns11("runs", true);
 });

@@ -8,7 +8,13 @@ import { after, before, test } from "node:test";
 import { LIMITS } from "../../src/base/limits.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
-import { GATEWAY, type KindEnvironment, NETWORK, startKindEnvironment, waitForWorkingNode } from "../support/kind/kind-environment.ts";
+import {
+  GATEWAY,
+  type KindEnvironment,
+  NETWORK,
+  startKindEnvironment,
+  waitForWorkingNode,
+} from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { loopProbe, startPodForwarder } from "../support/kind/pod-forwarder.ts";
 import { startUpstream } from "../support/servers/upstream.ts";

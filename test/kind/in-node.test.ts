@@ -18,7 +18,12 @@ import { SYSTEM_PATH } from "../support/program/command.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import type { DockerRules } from "../support/engine/docker-rules.ts";
 import { startPod } from "../support/kind/pod.ts";
-import { SIMULATED_NETWORK, type SimulatedNetwork, type SimulatedNode, startSimulatedNetwork } from "../support/kind/simulated-network.ts";
+import {
+  SIMULATED_NETWORK,
+  type SimulatedNetwork,
+  type SimulatedNode,
+  startSimulatedNetwork,
+} from "../support/kind/simulated-network.ts";
 import { inTime, waitFor } from "../support/rig/wait.ts";
 
 const VIP = `@${SIMULATED_NETWORK.gateway}`;
@@ -31,7 +36,9 @@ function kind(node: SimulatedNode, ...args: string[]): ReturnType<SimulatedNode[
 }
 
 /** The doctor's findings in the node that are not ok, each with the interface or detail. */
-async function diagnosed(node: SimulatedNode): Promise<{ readonly code: number | null; readonly wrong: readonly string[] }> {
+async function diagnosed(
+  node: SimulatedNode,
+): Promise<{ readonly code: number | null; readonly wrong: readonly string[] }> {
   const { code, stdout, stderr } = await kind(node, "doctor", "--in-node", "--json");
   assert.equal(stderr, "");
   const [report] = JSON.parse(stdout) as { findings: { code: string; state: string; detail: string }[] }[];

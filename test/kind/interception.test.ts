@@ -7,7 +7,13 @@ import { after, before, test } from "node:test";
 
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
-import { type KindEnvironment, GATEWAY, NETWORK, startKindEnvironment, waitForWorkingNode } from "../support/kind/kind-environment.ts";
+import {
+  type KindEnvironment,
+  GATEWAY,
+  NETWORK,
+  startKindEnvironment,
+  waitForWorkingNode,
+} from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 

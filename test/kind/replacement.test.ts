@@ -6,7 +6,13 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { QueryLoop, outcomesOf } from "../support/client/query-loop.ts";
-import { GATEWAY, type KindEnvironment, ownTables, startKindEnvironment, waitForWorkingNode } from "../support/kind/kind-environment.ts";
+import {
+  GATEWAY,
+  type KindEnvironment,
+  ownTables,
+  startKindEnvironment,
+  waitForWorkingNode,
+} from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { Dns11 } from "../support/program/dns11.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";

@@ -6,7 +6,13 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { dns11 } from "../support/program/dns11.ts";
-import { GATEWAY, type KindEnvironment, savedRules, startKindEnvironment, waitForWorkingNode } from "../support/kind/kind-environment.ts";
+import {
+  GATEWAY,
+  type KindEnvironment,
+  savedRules,
+  startKindEnvironment,
+  waitForWorkingNode,
+} from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
 import { inTime } from "../support/rig/wait.ts";

@@ -9,7 +9,13 @@ import { isDeepStrictEqual } from "node:util";
 import { createNetwork } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import type { KindNode } from "../support/kind/kind-node.ts";
-import { GATEWAY, type KindEnvironment, ownTables, startKindEnvironment, waitForWorkingNode } from "../support/kind/kind-environment.ts";
+import {
+  GATEWAY,
+  type KindEnvironment,
+  ownTables,
+  startKindEnvironment,
+  waitForWorkingNode,
+} from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
 import { outcomesOf, QueryLoop } from "../support/client/query-loop.ts";

@@ -31,7 +31,11 @@ export const terminate: FaultAction = async (context, { forMs, amount }) => {
   return await end(context, "SIGTERM", forMs);
 };
 
-async function end({ supervisor, world }: FaultContext, signal: "SIGKILL" | "SIGTERM", downMs: number): Promise<string> {
+async function end(
+  { supervisor, world }: FaultContext,
+  signal: "SIGKILL" | "SIGTERM",
+  downMs: number,
+): Promise<string> {
   // Before it handles SIGTERM, the signal simply ends it.
   const ends = signal === "SIGTERM" ? [0, signal] : [signal];
   const work = async (): Promise<string> => {

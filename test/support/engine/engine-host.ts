@@ -126,7 +126,9 @@ async function ready(sleeper: ChildProcess): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     stdout?.once("data", () => resolve());
     sleeper.once("error", reject);
-    sleeper.once("close", (code) => reject(new Error(`the engine's host did not start: exit ${code}: ${errors.trim()}`)));
+    sleeper.once("close", (code) =>
+      reject(new Error(`the engine's host did not start: exit ${code}: ${errors.trim()}`)),
+    );
   });
   // It only sleeps from now on; neither the process nor its pipes may keep the test alive.
   sleeper.unref();

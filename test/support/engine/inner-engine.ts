@@ -137,6 +137,8 @@ export class InnerEngine implements AsyncDisposable, DockerHost, NetworkContext 
   async #hasStarted(): Promise<true | undefined> {
     if (await answers(this.socketPath, "/_ping")) return true;
     if ((await this.container.inspect()).State.Running) return undefined;
-    throw new Error(`the inner dockerd exited while starting:\n${(await this.logs()).split("\n").slice(-20).join("\n")}`);
+    throw new Error(
+      `the inner dockerd exited while starting:\n${(await this.logs()).split("\n").slice(-20).join("\n")}`,
+    );
   }
 }

@@ -70,7 +70,10 @@ export async function startSimulatedNetwork(options: SimulatedNetworkOptions = {
     made.unshift(host);
     const peer = await Netns.create();
     made.unshift(peer);
-    const node = await SimulatedNode.start(rules === "iptables-legacy" ? "legacy" : "nft", options.resolvConf ?? RESOLV_CONF);
+    const node = await SimulatedNode.start(
+      rules === "iptables-legacy" ? "legacy" : "nft",
+      options.resolvConf ?? RESOLV_CONF,
+    );
     made.unshift(node);
     await joinNetwork(host, node, peer);
     const names = Object.entries(SIMULATED_NETWORK.names).map(([name, address]) => `host-record=${name},${address}`);

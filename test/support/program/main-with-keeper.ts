@@ -12,7 +12,11 @@ import { inTime, waitFor } from "../rig/wait.ts";
 
 const PROGRAM = fileURLToPath(new URL("./main-with-keeper-main.js", import.meta.url));
 
-export type MainWithKeeperOptions = { readonly folder: string; readonly isKept?: boolean; readonly paths: readonly string[] };
+export type MainWithKeeperOptions = {
+  readonly folder: string;
+  readonly isKept?: boolean;
+  readonly paths: readonly string[];
+};
 
 export class MainWithKeeper implements AsyncDisposable {
   readonly #child: ChildProcessByStdio<Writable, Readable, null>;

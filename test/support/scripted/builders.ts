@@ -192,7 +192,10 @@ export function aRoute(domain: string, servers: readonly Server[] | "local"): Ro
   };
 }
 
-export function aView(networks: readonly VisibleNetwork[] = [aNetwork()], upstreamServers: Upstreams = upstreams()): View {
+export function aView(
+  networks: readonly VisibleNetwork[] = [aNetwork()],
+  upstreamServers: Upstreams = upstreams(),
+): View {
   return { names: [new DockerNames(networks)], upstreams: upstreamServers };
 }
 

@@ -151,7 +151,10 @@ function fitting(query: ScriptedQuery): Buffer {
 }
 
 /** The question is copied octet by octet, whatever its case, type and class. */
-function written({ question }: ScriptedQuery, { flags = 0, answer = [], authority = [], isPlain = false }: Parts): Buffer {
+function written(
+  { question }: ScriptedQuery,
+  { flags = 0, answer = [], authority = [], isPlain = false }: Parts,
+): Buffer {
   const octets = questionOctets(Buffer.from(question.message, "hex")) ?? Buffer.alloc(0);
   const opt = question.opt === undefined || isPlain ? [] : [optRecord(question.opt.dnssecOk)];
   const word = (question.flags & (OPCODE | BIT.RD | BIT.CD)) | BIT.QR | BIT.RA | flags;

@@ -1,4 +1,4 @@
-// Owns the measuring of what buffers are held, without those that only wait to be collected.
+// Memory of buffers after garbage collection.
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";

@@ -1,4 +1,4 @@
-// Owns the parts of the forwarder: a query as the answerer would defer it, to these servers, and the reply that comes.
+// Forwarder under test: a query as the answerer defers it, forwarded to these servers, and the reply.
 
 import { DEFAULT_BEHAVIOUR, type Behaviour } from "../../../src/base/model/behaviour.ts";
 import type { Server } from "../../../src/base/model/view.ts";
@@ -13,7 +13,7 @@ export type ForwardingParts = UpstreamParts & {
   readonly query?: Buffer;
   readonly transport?: Transport;
   readonly behaviour?: Behaviour;
-  // The name is one that we hold, asked for a type that we do not.
+  // The name is a local one without records of the queried type.
   readonly isLocalName?: boolean;
   readonly client?: Client;
 };
@@ -22,9 +22,9 @@ export class Forwarding {
   readonly client: Client;
   readonly forwarder: SequentialForwarder;
   readonly reply: Promise<Buffer>;
-  // How often the client was called back; once is right.
+  // Number of replies; must be one.
   replies = 0;
-  // The servers whose attempts failed, and why.
+  // Failed attempts: server and reason.
   readonly failures: { readonly server: Server; readonly reason: string }[] = [];
 
   constructor(parts: ForwardingParts) {
@@ -41,7 +41,7 @@ export class Forwarding {
       client: aClient(aView([], this.client.view.upstreams)),
       isStream: transport === "tcp",
     });
-    if (answered.kind !== "deferred") throw new Error("the query of a forwarder's test must be one that is deferred");
+    if (answered.kind !== "deferred") throw new Error("the query of a forwarder test must be deferred");
     const deferred = { ...answered.deferred, isLocalName };
     this.reply = new Promise((resolve) => {
       this.forwarder.forward(this.client, deferred, transport, (reply) => {

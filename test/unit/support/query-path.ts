@@ -1,5 +1,5 @@
-// Owns the queryPath of the whole of a query's way without its sockets: a query goes in, is answered from memory or forwarded
-// adaptively to servers on loopback, and its reply comes out.
+// The whole query path without client sockets: a query is answered from the cache or forwarded adaptively to servers on
+// loopback, and the reply is returned.
 
 import { LIMITS } from "../../../src/base/limits.ts";
 import { MessageBlock } from "../../../src/kernel/message-block.ts";
@@ -97,7 +97,7 @@ export class QueryPath {
     });
   }
 
-  // One query of one client, to its reply as it is sent.
+  // Runs one query of a client; returns the reply as it is sent.
   async raw(client: Client, query: Buffer, transport: Transport = "udp"): Promise<Buffer> {
     client.history.tick();
     query.copy(this.#block);
@@ -119,12 +119,12 @@ export class QueryPath {
   }
 }
 
-// A container whose every name is asked of these servers.
+// A client whose queries are all forwarded to these servers.
 export function clientOf(...servers: readonly Server[]): Client {
   return aClient(aView([], upstreams({ servers })), dialHere);
 }
 
-// The same, and what it asks is kept in this history.
+// The same, with its queries recorded in this history.
 export function clientWith(history: QueryHistory, ...servers: readonly Server[]): Client {
   return aClient(aView([], upstreams({ servers })), dialHere, history);
 }

@@ -1,4 +1,4 @@
-// Owns a TCP listener on loopback with one client that is connected to it.
+// TCP listener on loopback with one connected client.
 
 import assert from "node:assert/strict";
 import { setImmediate as nextRound } from "node:timers/promises";
@@ -16,7 +16,7 @@ export type TcpRig = AsyncDisposable & {
   readonly client: TcpClient;
   readonly upstream: HeldUpstream;
   readonly defects: readonly unknown[];
-  // Round by round of the event loop, until the listener has come to it; the test's own limit of time bounds it.
+  // Waits, turn by turn of the event loop, until the condition holds; the test's timeout bounds it.
   until(isSo: () => boolean): Promise<void>;
 };
 

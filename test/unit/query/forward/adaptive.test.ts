@@ -227,7 +227,9 @@ test("a server that loops back to a container is not used for it, and all others
   await using upstream = new UdpUpstream((query, reply) => {
     const { server } = host;
     assert.ok(server);
-    void queryPath.raw(Object.assign(inner, { view: clientOf(server).view }), query).then((answered) => reply(answered));
+    void queryPath
+      .raw(Object.assign(inner, { view: clientOf(server).view }), query)
+      .then((answered) => reply(answered));
   }, "host");
   host.server = upstream.server;
   const outer = clientOf(upstream.server);

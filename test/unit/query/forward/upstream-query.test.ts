@@ -107,5 +107,8 @@ test("a reply after the end of the budget is ignored", async () => {
 });
 
 async function flying(clock: Clock, servers: readonly Server[], ask: Partial<ForwardPolicy> = {}): Promise<Reply> {
-  return await new QueryPath({ now: clock.now, forward: ask }).ask(clientOf(...servers), aQuery({ name: "example.org" }));
+  return await new QueryPath({ now: clock.now, forward: ask }).ask(
+    clientOf(...servers),
+    aQuery({ name: "example.org" }),
+  );
 }

@@ -130,7 +130,8 @@ test("a query beyond the limit is recorded as refused", async () => {
   await using silent = new UdpUpstream(() => undefined);
   const client = clientWith(history, silent.server);
   // A container with few queries is not refused because of others.
-  for (let i = 0; i < LIMITS.forwardQueriesAlways; i++) void queryPath.raw(client, aQuery({ name: `n${i}.example.org` }));
+  for (let i = 0; i < LIMITS.forwardQueriesAlways; i++)
+    void queryPath.raw(client, aQuery({ name: `n${i}.example.org` }));
   await queryPath.raw(client, aQuery({ name: "example.org" }));
   assert.deepEqual(linesOf(history), ["example.org A 5 refused udp"]);
 });
