@@ -213,9 +213,9 @@ export class Member implements ProbedContainer {
     let last = "dockerd was down";
     const once = async (): Promise<true | undefined> => {
       if (!this.#world.isDockerdUp) return undefined;
-      const error = await attempt().catch((error: unknown) => String(error));
-      last = error ?? last;
-      return error === undefined ? true : undefined;
+      const failure = await attempt().catch((error: unknown) => String(error));
+      last = failure ?? last;
+      return failure === undefined ? true : undefined;
     };
     try {
       await waitFor(what, once, { timeoutMs, everyMs: RETRY_MS });

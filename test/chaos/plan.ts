@@ -62,7 +62,7 @@ const UPSTREAM_ACTS = [
   "garbage",
   "wrong-id",
   "wrong-source",
-  "wrong-probe",
+  "wrong-question",
   "truncated",
   "midway",
   "nxdomain",

@@ -137,7 +137,7 @@ test("with a capability missing dns11 exits and names it", async () => {
       ...words,
     ]);
     assert.equal(code, 3);
-    assert.match(stderr, new RegExp(`lacks ${name}`));
+    assert.match(stderr, new RegExp(`Missing capabilities: ${name} \\(`));
   }
   assert.equal((await dns11(["version"])).code, 0);
 });

@@ -122,7 +122,7 @@ test("with invalid settings it exits and is not restarted", async () => {
     (await manager.show(UNIT, "ActiveState")) === "failed" ? true : undefined,
   );
   assert.equal(await manager.show(UNIT, "ExecMainStatus"), "2");
-  assert.match(log(), /dns11\.yaml:2:6: ttl: "x"/);
+  assert.match(log(), /dns11\.yaml:2:6: ttl: invalid duration "x"/);
   writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\n");
   await manager.systemctl("start", UNIT);
   await answeredWith(5);
