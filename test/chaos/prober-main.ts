@@ -158,7 +158,7 @@ function askForLoad(): void {
   const turn = (asksOfLoad += 1);
   const kinds = [
     ["neighbour", neighbours[turn % neighbours.length] ?? name],
-    ["reused", `reused${turn % 20}.chaos.test`],
+    ["cached", `cached${turn % 20}.chaos.test`],
     ["new", `new${turn}.${name}.chaos.test`],
   ] as const;
   const [kind, of] = kinds[turn % kinds.length] ?? kinds[0];

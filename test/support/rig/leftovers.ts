@@ -41,7 +41,7 @@ export function cgroupsNamed(id: string): string[] {
 
 export async function removeLeftovers(leftovers: Leftovers): Promise<void> {
   // A process that forks meanwhile is found in the next round.
-  await waitFor(`the processes of ${leftovers.id}`, () => {
+  await waitFor(`the processes of ${leftovers.id} to end`, () => {
     const pids = processesOf(leftovers);
     for (const pid of pids) endProcess(pid);
     // The process of a paused container is frozen; it dies once it is thawed.
@@ -53,7 +53,7 @@ export async function removeLeftovers(leftovers: Leftovers): Promise<void> {
   if (leftovers.folder !== undefined) {
     await rm(leftovers.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 20 });
   }
-  await waitFor(`the control groups of ${leftovers.id}`, () => {
+  await waitFor(`the control groups of ${leftovers.id} to be removed`, () => {
     const groups = cgroupsNamed(leftovers.id);
     return groups.map(removeCgroup).every((gone) => gone) ? true : undefined;
   });
