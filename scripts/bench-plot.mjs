@@ -13,7 +13,7 @@ const FILE = fileURLToPath(new URL("../.cache/bench.json", import.meta.url));
 const OUT = process.argv[2] ?? fileURLToPath(new URL("../.cache/bench.svg", import.meta.url));
 const ROWS = [
   "container name, A",
-  "forwarded, cached",
+  "forwarded, cache hit",
   "forwarded, cache miss",
   "container name, A, by TCP",
   "container name, A, 100 containers in turn",

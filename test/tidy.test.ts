@@ -554,7 +554,17 @@ test("every file has a header comment and stays small", () => {
 });
 
 test("the top level contains only the expected files", () => {
-  const allowed = ["cmd", "src", "test", "scripts", "package.json", "package-lock.json", "tsconfig.json", "Makefile"];
+  const allowed = [
+    "cmd",
+    "src",
+    "test",
+    "scripts",
+    "docs",
+    "package.json",
+    "package-lock.json",
+    "tsconfig.json",
+    "Makefile",
+  ];
   const documents = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md", "LICENSE"];
   const made = ["node_modules", "dist"];
   const others = readdirSync(".").filter(

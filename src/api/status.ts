@@ -68,7 +68,7 @@ export interface Status {
 export interface RepairReport {
   readonly name: string;
   /** Its rules are in place, it was attached again or for the first time, it failed, or it is not to be served. */
-  readonly outcome: "verified" | "attached-anew" | "released" | "failed" | "not-served";
+  readonly outcome: "verified" | "reattached" | "released" | "failed" | "not-served";
 }
 
 /** The response of `GET /ready`. */

@@ -33,7 +33,7 @@ function withNodeWarnings(decision: Decision, { nameservers }: ContainerFact, no
   );
   return withWarnings(decision, [
     decision.warning,
-    decision.kind === "leave" ? `the pods of this KIND node are not served: ${decision.reason}` : undefined,
+    decision.kind === "skip" ? `the pods of this KIND node are not served: ${decision.reason}` : undefined,
     ...ownServers.map(({ address }) => `its nameserver ${address} is not used: its pods reach dns11 at that address`),
   ]);
 }
@@ -120,7 +120,7 @@ export class Roster {
       onWarning(fact, decision.warning);
     }
     this.#decisions.set(fact.id, decision);
-    if (decision.kind === "leave") {
+    if (decision.kind === "skip") {
       reconciler.clearDesired(fact.id);
       return;
     }

@@ -29,7 +29,7 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
     networks: fact.endpoints.map(({ networkName }) => networkName),
     ...(decision.warning !== undefined && { warning: decision.warning }),
   };
-  if (decision.kind === "leave") {
+  if (decision.kind === "skip") {
     const state = decision.code === "quarantined" ? "quarantined" : "skipped";
     return { ...base, state, code: decision.code, reason: decision.reason };
   }

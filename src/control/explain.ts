@@ -70,7 +70,7 @@ function clientOf({ containers }: ControlPorts, owner: ContainerFact): Client {
 }
 
 function reasonNotServed(decision: Decision | undefined, attachment: Attachment | undefined): string {
-  if (decision?.kind === "leave") return decision.reason;
+  if (decision?.kind === "skip") return decision.reason;
   return attachment?.state.kind === "failed" ? attachment.state.reason : "it is being attached; try again";
 }
 

@@ -39,7 +39,7 @@ function findClient({ containers, histories }: ControlPorts, nameOrId: string): 
     return ended;
   }
   const decision = containers.decisionOf(fact.id);
-  if (decision?.kind !== "leave") return fact.id;
+  if (decision?.kind !== "skip") return fact.id;
   // Its queries come from the namespace of another container.
   const other = decision.code === "shares-namespace" ? fact.networkMode.slice("container:".length) : "";
   if (containers.facts.has(other)) return other;

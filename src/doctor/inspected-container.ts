@@ -101,7 +101,7 @@ function namespaceKindOf(decision: Decision): NamespaceKind {
 }
 
 function attachmentFinding(decision: Decision, status: ContainerStatus | undefined, isRunning: boolean): Finding {
-  if (decision.kind === "leave" && NEVER_SERVED.has(decision.code)) {
+  if (decision.kind === "skip" && NEVER_SERVED.has(decision.code)) {
     return finding("attachment", "ok", `not served by dns11 (${decision.code}): ${decision.reason}`);
   }
   if (!isRunning) return finding("attachment", "ok", "Docker's resolver, because dns11 is not running");

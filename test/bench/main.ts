@@ -1,4 +1,4 @@
-// make bench: all figures of README and ARCHITECTURE, measured side by side in one run. Arguments name the parts to
+// make bench: all figures in README and docs/, measured side by side in one run. Arguments name the parts to
 // run. --quick shortens the data plane's parts, to check that everything works, and saves nothing; --json prints
 // everything as JSON after the tables.
 

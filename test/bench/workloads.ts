@@ -23,8 +23,8 @@ export const ROWS = {
   reverse: "container address, PTR",
   text: "container name, TXT: no data",
   names: "container name of 10,000, A",
-  cached: "forwarded, cached",
-  nxdomain: "forwarded, cached NXDOMAIN",
+  cached: "forwarded, cache hit",
+  nxdomain: "forwarded, cache hit: NXDOMAIN",
   uncached: "forwarded, cache miss",
   twoThreads: "container name, A, dnsperf with two threads",
 } as const;

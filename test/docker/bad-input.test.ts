@@ -1,5 +1,5 @@
 /**
- * Bad input: each gets a message that names what was wrong and what to do, and an exit code that README documents.
+ * Bad input: each gets a message that names what was wrong and what to do, and an exit code that docs/cli.md documents.
  */
 import assert from "node:assert/strict";
 import {

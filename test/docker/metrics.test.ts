@@ -133,13 +133,13 @@ test("the control socket tells the same, and the version stands in it", async ()
   assert.deepEqual(names(text), names(await metrics()));
 });
 
-test("every name is in README, and README names no other", async () => {
-  const readme = readFileSync("README.md", "utf8");
+test("every name is in docs/operations.md, and that names no other", async () => {
+  const operations = readFileSync("docs/operations.md", "utf8");
   const told = new Set([...(await metrics()).matchAll(/^# TYPE (\S+)/gm)].map(([, name = ""]) => name));
   const named = new Set(
-    [...readme.matchAll(/`((?:dns11|libnetwork_resolver|process)_[a-z_]+)`/g)].map(([, name]) => name),
+    [...operations.matchAll(/`((?:dns11|libnetwork_resolver|process)_[a-z_]+)`/g)].map(([, name]) => name),
   );
-  for (const name of told) assert.ok(named.has(name), `README does not name ${name}`);
+  for (const name of told) assert.ok(named.has(name), `docs/operations.md does not name ${name}`);
   // What has nothing to tell yet has no line in the text.
   assert.deepEqual(named, new Set(familiesOf(NOTHING_YET).map(({ name }) => name)));
 });

@@ -168,7 +168,7 @@ for (const backend of LOWER) {
       leaveBehind(netns, { backend, hasZones: true });
       assert.deepEqual(
         inside(netns, () => installedRules(memory)).map(({ kind, family, owner }) => [kind, family, owner]),
-        [[backend === "nft" ? "table" : "chains", "ip", "nobody"]],
+        [[backend === "nft" ? "table" : "chains", "ip", "orphaned"]],
       );
       const attachment = attachmentIn(netns, next);
       attachment.open();

@@ -47,6 +47,8 @@ test("dpkg -i installs all files and starts nothing", async () => {
     "/usr/share/fish/vendor_completions.d/dns11.fish",
     "/usr/libexec/docker/cli-plugins/docker-dns",
     "/usr/share/doc/dns11/copyright",
+    "/usr/share/doc/dns11/README.md",
+    "/usr/share/doc/dns11/docs/install.md",
     SETTINGS,
   ]) {
     assert.ok(brought.includes(path), path);

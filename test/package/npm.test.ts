@@ -30,7 +30,7 @@ after(async () => {
 test("the package contains the program and its documents, but no tests and no sources", async () => {
   // From a copy: packing builds, while other tests run the compiled files.
   const source = join(folder, "source");
-  for (const path of ["package.json", "dist", "scripts", "README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE"]) {
+  for (const path of ["package.json", "dist", "scripts", "docs", "README.md", "LICENSE"]) {
     cpSync(path, join(source, path), { recursive: true });
   }
   const [packed] = JSON.parse(
@@ -46,6 +46,8 @@ test("the package contains the program and its documents, but no tests and no so
     "scripts/systemd/dns11.service",
     "scripts/image/compose.yaml",
     "README.md",
+    "docs/install.md",
+    "docs/img/demo.svg",
     "LICENSE",
   ]) {
     assert.ok(inPackage.includes(path), path);

@@ -12,7 +12,7 @@ import { type Labels, effectiveLabels, ignoredLabelWarning } from "../registry/l
 
 export type Decision =
   | { readonly kind: "serve"; readonly warning?: string }
-  | { readonly kind: "leave"; readonly code: SkipCode; readonly reason: string; readonly warning?: string };
+  | { readonly kind: "skip"; readonly code: SkipCode; readonly reason: string; readonly warning?: string };
 
 export const ENABLE_LABEL = "io.dns11.enable";
 const YES = new Set(["true", "1", "yes", "on"]);
@@ -109,7 +109,7 @@ export function quarantined(reason: string): Decision {
 }
 
 function skip(code: SkipCode, reason: string): Decision {
-  return { kind: "leave", code, reason };
+  return { kind: "skip", code, reason };
 }
 
 export function withWarnings(decision: Decision, warnings: readonly (string | undefined)[]): Decision {

@@ -50,7 +50,7 @@ export function openServing(
   try {
     const lifetime = { isEnded: false };
     const endpoint = openEndpoint(opened.bound, view, (server, type) => {
-      if (lifetime.isEnded) throw new Fault("ENDED", "The namespace is not served any more");
+      if (lifetime.isEnded) throw new Fault("ENDED", "The namespace is no longer served");
       return dialIn(runner, server.from === "host" ? host().network : namespace.fd, server, type);
     });
     parts.onServing?.(containerId, endpoint.counters, true);

@@ -41,7 +41,7 @@ interface ReconcilerEntry {
 const REPAIR_POLL_MS = 10;
 
 /** The result of a repair: rules re-created, attached again, or neither worked. */
-export type RepairResult = "verified" | "attached-anew" | "failed";
+export type RepairResult = "verified" | "reattached" | "failed";
 
 interface ReconcilerParts extends Omit<AttachmentParts, "openEndpoint" | "onState" | "onForeignChange"> {
   readonly openEndpointFor: OpenEndpointFor;
@@ -134,7 +134,7 @@ export class Reconciler {
     clearTimeout(entry.timer);
     entry.attempts = 0;
     this.#runAttach(containerId, () => attachment.open());
-    return (await verifyAndWait(attachment)) ? "attached-anew" : "failed";
+    return (await verifyAndWait(attachment)) ? "reattached" : "failed";
   }
 
   clearDesired(containerId: string): void {

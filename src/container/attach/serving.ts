@@ -67,7 +67,7 @@ export function servedNamespaceOf(
   },
 ): ServedNamespace {
   const current = (): number => {
-    if (serving.isEnded) throw new Fault("ENDED", "The namespace is not served any more");
+    if (serving.isEnded) throw new Fault("ENDED", "The namespace is no longer served");
     return parts.fd;
   };
   return {

@@ -35,7 +35,7 @@ export interface InstalledRules {
   /** For messages. */
   readonly title: string;
   /** A running process; none, because it died; or none on purpose, for permanent rules. */
-  readonly owner: "instance" | "nobody" | "stays";
+  readonly owner: "instance" | "orphaned" | "permanent";
 }
 
 const OWNED_ELSEWHERE = "OWNED_ELSEWHERE" satisfies FailureCode;
@@ -48,7 +48,7 @@ export function installedRules(memory: NetlinkMemory): InstalledRules[] {
 /** Throws if the namespace is served already, before anything is changed; otherwise returns the orphaned rules. */
 export function requireUnserved(memory: NetlinkMemory): readonly InstalledRules[] {
   const rules = installedRules(memory);
-  const owned = rules.find(({ owner }) => owner !== "nobody");
+  const owned = rules.find(({ owner }) => owner !== "orphaned");
   if (owned === undefined) return rules;
   if (owned.owner === "instance") throw ownedElsewhere(owned.title);
   throw new Fault(OWNED_ELSEWHERE, `Table "${TABLE_NAME}" was installed permanently from inside the node`, {
@@ -78,7 +78,7 @@ function installedTables(memory: NetlinkMemory): InstalledRules[] {
       const attributes = attributesIn(bytes);
       const comment = textOf(attributes.get(nft.NFTA_TABLE_USERDATA)?.subarray(2));
       if (attributes.has(nft.NFTA_TABLE_OWNER)) found.push({ family, owner: "instance" });
-      else found.push({ family, owner: comment === PERMANENT_COMMENT ? "stays" : undefined });
+      else found.push({ family, owner: comment === PERMANENT_COMMENT ? "permanent" : undefined });
     });
   }
   return found.map(({ family, owner }) => ({
@@ -152,7 +152,7 @@ interface Listener {
 
 /** A running instance has all of its ports open; a single open port may belong to another program by now. */
 function ownerOf(listeners: readonly Listener[]): InstalledRules["owner"] {
-  return listeners.length > 0 && listeners.every(isTaken) ? "instance" : "nobody";
+  return listeners.length > 0 && listeners.every(isTaken) ? "instance" : "orphaned";
 }
 
 function isTaken({ protocol, address, port }: Listener): boolean {

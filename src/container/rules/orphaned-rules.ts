@@ -19,7 +19,7 @@ export function removeOrphanedRules(memory: NetlinkMemory): CleanupResult {
   const failed: string[] = [];
   for (const rules of installedRules(memory)) {
     const { title, owner } = rules;
-    if (owner === "stays")
+    if (owner === "permanent")
       did.push(`kept ${title}: installed permanently from inside the node (dns11 kind --in-node --once)`);
     else if (owner === "instance") did.push(`kept ${title}: a running process owns it`);
     else {

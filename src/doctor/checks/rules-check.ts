@@ -47,7 +47,7 @@ function ownRulesFinding(installed: readonly InstalledRules[], isServed: boolean
       .filter((one) => one.owner === owner)
       .map(({ title }) => title)
       .join(", ");
-  const [owned, left, permanent] = [titles("instance"), titles("nobody"), titles("stays")];
+  const [owned, left, permanent] = [titles("instance"), titles("orphaned"), titles("permanent")];
   if (left !== "") {
     const detail = `${left}, left by a killed dns11, redirects queries to a port where nothing listens`;
     return finding("rules", "problem", detail, "Run `dns11 doctor --fix` or `dns11 cleanup` to remove it.");

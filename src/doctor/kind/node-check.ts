@@ -74,8 +74,8 @@ function ownerFinding(installed: InstalledRules | undefined): Finding {
   if (installed === undefined) return finding("kind-rules", "ok", "none");
   const owners = {
     instance: "owned by a running process",
-    nobody: "without an owner",
-    stays: "permanent, made in the node",
+    orphaned: "without an owner",
+    permanent: "permanent, made in the node",
   };
   return finding("kind-rules", "ok", `installed, ${owners[installed.owner]}`);
 }

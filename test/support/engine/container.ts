@@ -130,8 +130,10 @@ export class Container implements AsyncDisposable, NetworkContext {
     return await this.host.dockerCommand(["exec", ...interactive, this.id, command, ...args], options);
   }
 
+  /** Read from outside: a `docker exec` takes ten times as long. */
   async readFile(path: string): Promise<string> {
-    return stdoutOf(await this.exec("cat", [path]), `cat ${path}`);
+    const { Pid: pid } = (await inspect(this.host, this.id)).State;
+    return stdoutOf(await this.host.exec("cat", [`/proc/${pid}/root${path}`]), `cat ${path}`);
   }
 
   async connect(network: string | NetworkAttachment): Promise<void> {

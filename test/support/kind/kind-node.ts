@@ -10,7 +10,7 @@ import { ensureImage, MACHINE_IMAGE } from "../engine/image.ts";
 import { KIND_READY, kindCommand } from "./kind-entrypoint.ts";
 import { MACHINE_RIGHTS, machineVolumes } from "../engine/machine-container.ts";
 import type { NetworkContext } from "../rig/netns.ts";
-import { type PodHost, setSysctl, disableIcmpRateLimit } from "./pod-host.ts";
+import { type PodHost, setSysctls, disableIcmpRateLimit } from "./pod-host.ts";
 import { waitFor } from "../rig/wait.ts";
 import { textOf } from "../rig/text-of.ts";
 
@@ -112,7 +112,7 @@ export class KindNode implements AsyncDisposable, NetworkContext, PodHost {
   }
 
   async setSysctl(key: string, value: number): Promise<void> {
-    await setSysctl(this.netnsPath, key, value);
+    await setSysctls(this.netnsPath, { [key]: value });
   }
 
   /** Its namespace is replaced, which removes the links of its pods; the entrypoint runs again. */

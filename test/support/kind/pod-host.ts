@@ -10,8 +10,9 @@ export interface PodHost {
 }
 
 /** Set from outside: inside a container /proc/sys may be read-only. */
-export async function setSysctl(netnsPath: string, key: string, value: number): Promise<void> {
-  await checkIn(netnsPath, "sysctl", ["-qw", `${key}=${value}`]);
+export async function setSysctls(netnsPath: string, settings: Readonly<Record<string, number>>): Promise<void> {
+  const assignments = Object.entries(settings).map(([key, value]) => `${key}=${value}`);
+  await checkIn(netnsPath, "sysctl", ["-qw", ...assignments]);
 }
 
 /**
@@ -19,8 +20,7 @@ export async function setSysctl(netnsPath: string, key: string, value: number): 
  * counts refusals needs each of them.
  */
 export async function disableIcmpRateLimit(netnsPath: string): Promise<void> {
-  await setSysctl(netnsPath, "net.ipv4.icmp_ratelimit", 0);
-  await setSysctl(netnsPath, "net.ipv6.icmp.ratelimit", 0);
+  await setSysctls(netnsPath, { "net.ipv4.icmp_ratelimit": 0, "net.ipv6.icmp.ratelimit": 0 });
 }
 
 /** Runs a program of the machine in the namespace, with the machine's files. */

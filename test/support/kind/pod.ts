@@ -4,7 +4,7 @@
  */
 import { type CommandOptions, type CommandResult, run } from "../program/command.ts";
 import { inNetns, Netns, type NetworkContext } from "../rig/netns.ts";
-import { checkIn, type PodHost, setSysctl, disableIcmpRateLimit } from "./pod-host.ts";
+import { checkIn, type PodHost, setSysctls, disableIcmpRateLimit } from "./pod-host.ts";
 import { waitFor } from "../rig/wait.ts";
 
 export interface PodOptions {
@@ -133,7 +133,7 @@ async function prepareNode(
     settings["net.bridge.bridge-nf-call-iptables"] = bridgeNfCall;
     settings["net.bridge.bridge-nf-call-ip6tables"] = bridgeNfCall;
   }
-  for (const [key, value] of Object.entries(settings)) await setSysctl(netnsPath, key, value);
+  await setSysctls(netnsPath, settings);
   await disableIcmpRateLimit(netnsPath);
   const programs = (["iptables", "ip6tables"] as const).slice(
     family === "ipv6" ? 1 : 0,

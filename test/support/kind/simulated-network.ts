@@ -13,7 +13,7 @@ import { type DockerRules, writeDockerRules } from "../engine/docker-rules.ts";
 import { kindCommand } from "./kind-entrypoint.ts";
 import { netnsPathOf } from "../rig/leftovers.ts";
 import { inNetns, makeNetns, Netns, type NetworkContext, uniqueName } from "../rig/netns.ts";
-import { checkIn, type PodHost, setSysctl, disableIcmpRateLimit } from "./pod-host.ts";
+import { checkIn, type PodHost, setSysctls, disableIcmpRateLimit } from "./pod-host.ts";
 import { hold, unrefChild, removeTracked } from "../rig/reaper.ts";
 import { type RealServer, startDnsmasq } from "../servers/real-server.ts";
 import { inTime } from "../rig/wait.ts";
@@ -173,7 +173,7 @@ export class SimulatedNode implements AsyncDisposable, NetworkContext, PodHost {
   }
 
   async setSysctl(key: string, value: number): Promise<void> {
-    await setSysctl(this.netnsPath, key, value);
+    await setSysctls(this.netnsPath, { [key]: value });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -203,7 +203,7 @@ async function joinNetwork(host: Netns, node: SimulatedNode, peer: Netns): Promi
       `link set port${index} up`,
     ]),
   ]);
-  await setSysctl(host.netnsPath, "net.ipv4.ip_forward", 1);
+  await setSysctls(host.netnsPath, { "net.ipv4.ip_forward": 1 });
   await disableIcmpRateLimit(host.netnsPath);
   for (const [path, address] of [
     [node.netnsPath, SIMULATED_NETWORK.node],

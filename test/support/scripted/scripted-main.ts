@@ -137,13 +137,15 @@ function sendFramed(connection: Socket, { message, how }: Delivery): void {
 
 const servers = process.argv.slice(2).map((address, index) => new ScriptedServer(address, index + 1));
 await Promise.all(servers.map(async (server) => await server.open()));
-setInterval(() => servers.map(async (server) => await server.follow()), TICK_MS);
+let ticking: NodeJS.Timeout | undefined;
 report({ heard: 0 });
 for await (const line of createInterface({ input: process.stdin })) {
   const { order, play } = JSON.parse(line) as ScriptedOrder;
   if (play !== undefined) {
     scenario = play;
     startMs = performance.now();
+    const canClose = scenario.some(({ steps }) => steps.some(({ action }) => action.word === "closed"));
+    if (canClose) ticking ??= setInterval(() => servers.map(async (server) => await server.follow()), TICK_MS);
     await Promise.all(servers.map(async (server) => await server.follow()));
   }
   // After pending socket events: a datagram that arrived before this line is reported before it.

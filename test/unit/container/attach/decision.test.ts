@@ -48,7 +48,7 @@ const SKIPPED: Readonly<Record<string, readonly [Partial<ContainerFact>, string,
 for (const [what, [parts, code, reason]] of Object.entries(SKIPPED)) {
   test(`a container ${what} is skipped, as "${code}"`, () => {
     const decision = decided(parts);
-    assert.ok(decision.kind === "leave" && decision.code === code);
+    assert.ok(decision.kind === "skip" && decision.code === code);
     assert.match(decision.reason, reason);
   });
 }
@@ -77,7 +77,7 @@ for (const word of ["true", "1", "yes", "on", "TRUE", " On "]) {
 for (const word of ["false", "0", "no", "off", "False", " off "]) {
   test(`a label of "${word}" opts out`, () => {
     const decision = decided({ labels: { [ENABLE_LABEL]: word } });
-    assert.ok(decision.kind === "leave" && decision.code === "opted-out");
+    assert.ok(decision.kind === "skip" && decision.code === "opted-out");
   });
 }
 
@@ -94,7 +94,7 @@ for (const word of ["", "maybe", "2", "truefalse"]) {
 test("an image may opt out; its other labels cause a warning and apply only if images are trusted", () => {
   const image = (labels: Labels): Partial<ContainerFact> => ({ imageLabels: { labels, source: "known" } });
   const out = decided(image({ [ENABLE_LABEL]: "no" }));
-  assert.ok(out.kind === "leave" && out.reason === `its image's label ${ENABLE_LABEL} disables dns11`);
+  assert.ok(out.kind === "skip" && out.reason === `its image's label ${ENABLE_LABEL} disables dns11`);
   assert.equal(decided({ ...image({}), labels: { [ENABLE_LABEL]: "yes" } }).kind, "serve");
   assert.deepEqual(decided(image({ [ENABLE_LABEL]: "true" })), { kind: "serve" });
   const dns = decided(image({ [DNS_LABEL]: "10.0.0.1" }));
@@ -102,7 +102,7 @@ test("an image may opt out; its other labels cause a warning and apply only if i
   assert.match(dns.warning ?? "", /^label io\.dns11\.dns of the image is ignored/);
   const only = [parseOnly("label=tier") ?? assert.fail()];
   const unnamed = decided(image({ tier: "web" }), only);
-  assert.ok(unnamed.kind === "leave" && unnamed.code === "not-selected");
+  assert.ok(unnamed.kind === "skip" && unnamed.code === "not-selected");
   assert.match(unnamed.warning ?? "", /^label tier of the image is ignored/);
   const trusted = { ...LABEL_DEFAULTS, trustsImages: true };
   const labels = { tier: "web", [DNS_LABEL]: "10.0.0.1" };
@@ -140,7 +140,7 @@ for (const [filters, isSelected] of [
   test(`"${filters.join(" ")}" ${isSelected ? "matches" : "does not match"} the container`, () => {
     const only = filters.map((text): OnlyFilter => parseOnly(text) ?? assert.fail());
     const decision = decided({ labels: LABELS, endpoints: [anEndpoint(), ON_BRIDGE] }, only);
-    assert.equal(decision.kind === "leave" ? decision.code : decision.kind, isSelected ? "serve" : "not-selected");
+    assert.equal(decision.kind === "skip" ? decision.code : decision.kind, isSelected ? "serve" : "not-selected");
   });
 }
 
