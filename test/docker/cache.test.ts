@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 
 import { createNetwork, runContainer } from "../support/engine/container.ts";
-import { type DigReply, dataOf, dig } from "../support/asking/dig.ts";
+import { type DigReply, dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type ScriptedServers, startScripted } from "../support/scripted/scripted.ts";

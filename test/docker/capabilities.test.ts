@@ -7,7 +7,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 
 import { createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { run } from "../support/program/command.ts";
 import { Dns11, dns11 as command, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";

@@ -10,11 +10,11 @@ import { after, before, test } from "node:test";
 import { type QueryReport, type Suite, connect } from "dns11/client";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
-import { PATIENCE_MS, pause } from "../support/rig/wait.ts";
+import { WAIT_TIMEOUT_MS, pause } from "../support/rig/wait.ts";
 
 let engine: Engine;
 let upstream: Upstream;
@@ -39,7 +39,7 @@ after(async () => {
 test("waiting for a name ends at once if it resolves, or as soon as a container has it", async () => {
   const [own] = await dns.waitUntilResolves("app", "app");
   assert.deepEqual([own?.type, own?.data], ["A", app.address("n1")]);
-  const waiting = dns.waitUntilResolves("app", "late", { timeoutMs: PATIENCE_MS });
+  const waiting = dns.waitUntilResolves("app", "late", { timeoutMs: WAIT_TIMEOUT_MS });
   await using late = await runContainer(engine, { name: "late", networks: ["n1"] });
   const records = await waiting;
   assert.deepEqual(
@@ -49,7 +49,7 @@ test("waiting for a name ends at once if it resolves, or as soon as a container 
 });
 
 test("waiting also covers a container that does not exist yet", async () => {
-  const waiting = dns.waitUntilResolves("coming", "app", { timeoutMs: PATIENCE_MS });
+  const waiting = dns.waitUntilResolves("coming", "app", { timeoutMs: WAIT_TIMEOUT_MS });
   await using _ = await runContainer(engine, { name: "coming", networks: ["n1"] });
   assert.equal((await waiting)[0]?.data, app.address("n1"));
 });

@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { LIMITS } from "../../src/base/limits.ts";
 import { roomForContainers } from "../../src/kernel/descriptors.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { Dns11, startDns11 } from "../support/program/dns11.ts";
 import { startEngine } from "../support/engine/engine.ts";
 import { check } from "../support/program/command.ts";

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 import type { Status } from "../../src/api/status.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { MACHINE_IMAGE, ensureImage } from "../support/engine/image.ts";

@@ -15,10 +15,10 @@ import type { Diagnosis, Report } from "../../src/doctor/doctor.ts";
 import type { CheckCode, Finding } from "../../src/base/model/finding.ts";
 import { check, run } from "../support/program/command.ts";
 import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
-import type { NetworkPlace } from "../support/rig/netns.ts";
+import type { NetworkContext } from "../support/rig/netns.ts";
 import { startDnsmasq } from "../support/servers/real-server.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 
@@ -107,7 +107,7 @@ async function runMany(options: Readonly<Record<string, ContainerOptions>>): Pro
   return Object.assign(Object.fromEntries(started), { [Symbol.asyncDispose]: remove });
 }
 
-async function nft(place: NetworkPlace | undefined, rules: string): Promise<void> {
+async function nft(place: NetworkContext | undefined, rules: string): Promise<void> {
   const { code, stderr } = (await place?.enter("nft", ["-f", "-"], { input: rules })) ?? { code: 1, stderr: "" };
   assert.equal(code, 0, stderr);
 }

@@ -12,7 +12,7 @@ import { locateControl } from "../../src/api/locate.ts";
 import type { Explanation } from "../../src/api/names.ts";
 import type { CommandResult } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { startScripted } from "../support/scripted/scripted.ts";

@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 
 import { LIMITS } from "../../src/base/limits.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf } from "../support/asking/dig.ts";
+import { dataOf } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { startScripted } from "../support/scripted/scripted.ts";
@@ -67,7 +67,7 @@ test("one of three servers is up and the others flap: every query is answered, n
   const report = await storm(fixture.container, { suffix: "flap.test", load: FLAPPING });
   context.diagnostic(`dns11: ${readableStorm(report)}`);
   assert.equal(failuresOf(report, "192.0.2.3"), "");
-  assert.equal(report.asked, (FLAPPING.perSecond * FLAPPING.forMs) / 1_000);
+  assert.equal(report.sent, (FLAPPING.perSecond * FLAPPING.forMs) / 1_000);
 });
 
 test("a recovered server is used again when the other one fails", async () => {

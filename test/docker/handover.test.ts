@@ -9,11 +9,11 @@ import { after, before, test } from "node:test";
 
 import { stdoutOf } from "../support/program/command.ts";
 import type { Container } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { Dns11, startDns11 } from "../support/program/dns11.ts";
 import type { Engine } from "../support/engine/engine.ts";
 import { startPair } from "../support/engine/pair.ts";
-import { failuresAfter, outcomesOf, type QueryEnd, QueryLoop, queryLoop } from "../support/asking/query-loop.ts";
+import { failuresAfter, outcomesOf, type QueryEnd, QueryLoop, queryLoop } from "../support/client/query-loop.ts";
 import { inTime, pause, waitFor } from "../support/rig/wait.ts";
 
 const PER_SECOND = 1_000;

@@ -9,7 +9,7 @@ import { after, before, describe, test } from "node:test";
 
 import { check } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, type EngineOptions, startEngine } from "../support/engine/engine.ts";
 import { insideNode } from "../support/engine/inside-node.ts";
@@ -87,7 +87,7 @@ for (const suite of SUITES) {
       const node = await insideNode(engine);
       const options = { name: "lessee", networks: ["n1"], args: [...UNPRIVILEGED, ...node.args] };
       await using lessee = await runContainer(engine, options);
-      const script = `echo $$ >/tmp/pid; exec ${node.command("support/asking/lease-main.js").join(" ")} /etc/resolv.conf >/tmp/lease`;
+      const script = `echo $$ >/tmp/pid; exec ${node.command("support/program/file-lease-main.js").join(" ")} /etc/resolv.conf >/tmp/lease`;
       await engine.docker("exec", "--detach", "lessee", "sh", "-c", script);
       await waitFor("the lease", async () =>
         (await lessee.exec("cat", ["/tmp/lease"])).stdout.includes("held") ? true : undefined,

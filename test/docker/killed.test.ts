@@ -7,11 +7,11 @@ import { readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 
 import type { Container } from "../support/engine/container.ts";
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import type { Engine } from "../support/engine/engine.ts";
 import { startPair } from "../support/engine/pair.ts";
 import { Dns11 } from "../support/program/dns11.ts";
-import { isAlive } from "../support/program/kept.ts";
+import { isAlive } from "../support/program/main-with-keeper.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 /** `make keeper` runs a thousand rounds. */

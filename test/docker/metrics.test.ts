@@ -15,7 +15,7 @@ import { familiesOf, type MetricsSource } from "../../src/metrics/metrics.ts";
 import { ContainerMetrics } from "../../src/metrics/container-metrics.ts";
 import { Meter } from "../../src/query/record/meter.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import { Dns11, dns11 as command, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { lint, page, seriesIn, sumOf } from "../support/program/scrape.ts";

@@ -10,10 +10,10 @@ import { after, before, test } from "node:test";
 import type { QueryReport } from "../../src/api/queries.ts";
 import type { CommandResult } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { Tailing } from "../support/program/tailing.ts";
+import { TailCommand } from "../support/program/tail.ts";
 import { onTerminal } from "../support/program/terminal.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -98,10 +98,10 @@ test("tail prints the last queries, filtered by name and rcode", async () => {
 });
 
 test("tail follows queries in their order, for the selected containers", async () => {
-  await using all = new Tailing(engine, instance, []);
-  await using ofWeb = new Tailing(engine, instance, ["web", "--last", "1", "--name", "*.order.ok.test"]);
-  await all.begun(async () => await dig(db, "begun.ok.test"));
-  await ofWeb.begun(async () => await dig(web, "begun.order.ok.test"));
+  await using all = new TailCommand(engine, instance, []);
+  await using ofWeb = new TailCommand(engine, instance, ["web", "--last", "1", "--name", "*.order.ok.test"]);
+  await all.started(async () => await dig(db, "begun.ok.test"));
+  await ofWeb.started(async () => await dig(web, "begun.order.ok.test"));
   for (const [container, name] of [
     [db, "1.order.ok.test"],
     [web, "2.order.ok.test"],
@@ -123,8 +123,8 @@ test("tail follows queries in their order, for the selected containers", async (
 });
 
 test("queries of a new container are followed, and stay listed after it is removed", async () => {
-  await using all = new Tailing(engine, instance, []);
-  await all.begun(async () => await dig(db, "begun.ok.test"));
+  await using all = new TailCommand(engine, instance, []);
+  await all.started(async () => await dig(db, "begun.ok.test"));
   {
     await using brief = await runContainer(engine, { name: "brief", networks: ["n1"] });
     await instance.waitFor("brief", "attached");
@@ -259,8 +259,8 @@ test("queries.names: hidden removes past names, off disables the history, and bo
 
 test("tail exits with a message when dns11 stops", async () => {
   await using brief = await startDns11(engine);
-  await using all = new Tailing(engine, brief, []);
-  await all.begun(async () => await dig(db, "begun.ok.test"));
+  await using all = new TailCommand(engine, brief, []);
+  await all.started(async () => await dig(db, "begun.ok.test"));
   await brief.stop();
   assert.equal(await all.ended(), 1);
   assert.match(all.stderr, /dns11 has stopped/);

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { type DigReply, dig } from "../support/asking/dig.ts";
+import { type DigReply, dig } from "../support/client/dig.ts";
 import { startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { startDnsmasq, startUnbound } from "../support/servers/real-server.ts";

@@ -10,12 +10,12 @@ import { after, before, test } from "node:test";
 import { acceptAt, listenAt } from "../../src/kernel/channel.ts";
 
 import { type Container, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { Dns11, startDns11 } from "../support/program/dns11.ts";
 import type { Engine } from "../support/engine/engine.ts";
 import { startPair } from "../support/engine/pair.ts";
-import { QueryLoop, failuresAfter } from "../support/asking/query-loop.ts";
-import { isAlive } from "../support/program/kept.ts";
+import { QueryLoop, failuresAfter } from "../support/client/query-loop.ts";
+import { isAlive } from "../support/program/main-with-keeper.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 
 const PER_SECOND = 2_000;

@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { check } from "../support/program/command.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { startEngine } from "../support/engine/engine.ts";
 import { startInnerEngine } from "../support/engine/inner-engine.ts";
 import { cgroupsNamed, type Leftovers, processesOf } from "../support/rig/leftovers.ts";

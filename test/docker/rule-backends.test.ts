@@ -8,11 +8,11 @@ import { after, before, test } from "node:test";
 import { EXIT } from "../../cmd/exit-code.ts";
 import type { RuleBackend } from "../../src/base/model/rule-backend.ts";
 import type { Container } from "../support/engine/container.ts";
-import { type DigReply, dataOf, dig } from "../support/asking/dig.ts";
+import { type DigReply, dataOf, dig } from "../support/client/dig.ts";
 import { Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import type { Engine } from "../support/engine/engine.ts";
 import { startPair } from "../support/engine/pair.ts";
-import { outcomesOf, QueryLoop } from "../support/asking/query-loop.ts";
+import { outcomesOf, QueryLoop } from "../support/client/query-loop.ts";
 import { inTime, pause, waitFor } from "../support/rig/wait.ts";
 
 /** How long the clients run before and after the event. */

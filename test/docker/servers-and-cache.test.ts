@@ -13,7 +13,7 @@ import { locateControl } from "../../src/api/locate.ts";
 import type { Upstream } from "../../src/api/upstreams.ts";
 import type { CommandResult } from "../support/program/command.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type ScriptedServers, startScripted } from "../support/scripted/scripted.ts";

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 
 import { SYSTEM_PATH } from "../../support/program/command.ts";
 import { inNetns } from "../../support/rig/netns.ts";
-import { letGo } from "../../support/rig/reaper.ts";
+import { unrefChild } from "../../support/rig/reaper.ts";
 import { inTime } from "../../support/rig/wait.ts";
 import type { Question } from "./question.ts";
 
@@ -57,7 +57,7 @@ export class ResolverClient implements Disposable {
       const outcome = JSON.parse(line) as Outcome;
       this.#pending.get(outcome.key)?.(outcome);
     });
-    letGo(this.#process);
+    unrefChild(this.#process);
   }
 
   // Sets this id in every message that is long enough to have one.

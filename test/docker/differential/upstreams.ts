@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 import { SYSTEM_PATH } from "../../support/program/command.ts";
 import { addAddress, inNetns } from "../../support/rig/netns.ts";
-import { letGo } from "../../support/rig/reaper.ts";
+import { unrefChild } from "../../support/rig/reaper.ts";
 import type { Transport } from "../../support/servers/upstream-question.ts";
 import { inTime } from "../../support/rig/wait.ts";
 
@@ -38,7 +38,7 @@ export class TestUpstreams implements Disposable {
     createInterface({ input: this.#process.stdout }).on("line", (line) =>
       this.#read(JSON.parse(line) as UpstreamsLine),
     );
-    letGo(this.#process);
+    unrefChild(this.#process);
   }
 
   // Adds the addresses to the namespace's loopback interface first, unless it has them already.

@@ -2,7 +2,7 @@
 // They are not shared, because dns11 keeps state per server: its cached replies and its health.
 
 import { type Container, runContainer } from "../../support/engine/container.ts";
-import { type DigReply, dig } from "../../support/asking/dig.ts";
+import { type DigReply, dig } from "../../support/client/dig.ts";
 import type { Dns11 } from "../../support/program/dns11.ts";
 import type { Engine } from "../../support/engine/engine.ts";
 import { type ScriptedServers, startScripted } from "../../support/scripted/scripted.ts";

@@ -1,6 +1,6 @@
 /**
- * Owns what every test of KIND nodes on a real engine begins with: an engine with a network of KIND's name, a container
- * "web" on it, a server that stands for the world, and a dns11 with settings that may change while it runs.
+ * Environment of the tests of KIND nodes on a real engine: an engine with a network named like KIND's, a container
+ * "web" on it, an upstream server, and a dns11 whose settings may change while it runs.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,35 +8,35 @@ import { join } from "node:path";
 
 import type { ContainerStatus } from "../../../src/api/status.ts";
 import { type Container, createNetwork, runContainer } from "../engine/container.ts";
-import { dataOf, dig } from "../asking/dig.ts";
+import { dataOf, dig } from "../client/dig.ts";
 import { type Dns11, type Dns11Options, startDns11 } from "../program/dns11.ts";
 import { type Engine, type EngineOptions, startEngine } from "../engine/engine.ts";
 import { type KindNode, type KindNodeOptions, runKindNode } from "./kind-node.ts";
-import type { NetworkPlace } from "../rig/netns.ts";
+import type { NetworkContext } from "../rig/netns.ts";
 import { checkIn } from "./pod-host.ts";
 import { startUpstream, type Upstream } from "../servers/upstream.ts";
 import { waitFor } from "../rig/wait.ts";
 
 export const NETWORK = "kind";
 export const GATEWAY = "10.77.0.1";
-/** Not the loopback of the engine's host: dockerd 20.10 asks that from inside a container. */
+/** Not the loopback of the engine's host: dockerd 20.10 queries that from inside a container. */
 const UPSTREAM = "10.53.0.1";
 
 export type NodeReport = NonNullable<ContainerStatus["node"]>;
 
-export async function startKindWorld(options: EngineOptions = {}): Promise<KindWorld> {
+export async function startKindEnvironment(options: EngineOptions = {}): Promise<KindEnvironment> {
   const engine = await startEngine({ resolvConf: `nameserver ${UPSTREAM}\n`, ...options });
   try {
     const upstream = await startUpstream(engine, { address: UPSTREAM });
     await createNetwork(engine, NETWORK, { subnet: "10.77.0.0/24", args: ["--gateway", GATEWAY] });
-    return new KindWorld(engine, upstream, await runContainer(engine, { name: "web", networks: [NETWORK] }));
+    return new KindEnvironment(engine, upstream, await runContainer(engine, { name: "web", networks: [NETWORK] }));
   } catch (error) {
     await engine[Symbol.asyncDispose]();
     throw error;
   }
 }
 
-export class KindWorld implements AsyncDisposable {
+export class KindEnvironment implements AsyncDisposable {
   readonly engine: Engine;
   readonly upstream: Upstream;
   readonly web: Container;
@@ -49,12 +49,12 @@ export class KindWorld implements AsyncDisposable {
     this.web = web;
   }
 
-  /** Unless told otherwise without KIND's own rewrite. */
+  /** By default without KIND's rewrite. */
   async node(name: string, options: Partial<KindNodeOptions> = {}): Promise<KindNode> {
     return await runKindNode(this.engine, { name, networks: [NETWORK], entrypoint: "none", ...options });
   }
 
-  /** By the command line. */
+  /** Configured by flags. */
   async serve(args: readonly string[] = [], options: Dns11Options = {}): Promise<Dns11> {
     return await startDns11(this.engine, { ...options, args: ["--kind", "auto", ...args] });
   }
@@ -69,17 +69,17 @@ export class KindWorld implements AsyncDisposable {
   }
 
   /**
-   * What a place gets for "web" from a server, by UDP and by TCP; each is [] where nobody answers. It asks again as any
-   * resolver does: a packet lost on a busy machine is not a wrong answer. Lost ones are counted by queryLoop().
+   * The answers for "web" from a server, by UDP and by TCP; each is [] without a reply. It retries as any resolver
+   * does: a packet lost on a busy machine is not a wrong answer. queryLoop() counts lost ones.
    */
-  async webFrom(place: NetworkPlace, server: string): Promise<string[][]> {
+  async webFrom(place: NetworkContext, server: string): Promise<string[][]> {
     const replies = ["+notcp", "+tcp"].map(
       async (transport) => await dig(place, `@${server}`, "web", transport, "+time=1", "+tries=3"),
     );
     return (await Promise.all(replies)).map(dataOf);
   }
 
-  /** What webFrom() gives where all is well. */
+  /** The expected result of webFrom(). */
   get found(): string[][] {
     const address = this.web.address(NETWORK);
     return [[address], [address]];
@@ -92,9 +92,9 @@ export class KindWorld implements AsyncDisposable {
   }
 }
 
-export const NOBODY: readonly string[][] = [[], []];
+export const NO_ANSWERS: readonly string[][] = [[], []];
 
-/** A settings file of a dns11, which reads it anew where it is told to. */
+/** Settings file of a dns11, which can reload it. */
 export class SettingsFile {
   readonly path: string;
   #reloads = 0;
@@ -108,7 +108,7 @@ export class SettingsFile {
     return ["--config", this.path];
   }
 
-  /** The insides of the map `kind`, beside its `nodes`, unless they are there. */
+  /** Writes the content of the map `kind`, adding `nodes` if it is missing. */
   write(kind: string, others = ""): void {
     const nodes = /\bnodes:/.test(kind) ? "" : `nodes: [auto]${kind === "" ? "" : ", "}`;
     writeFileSync(this.path, `version: 1\nkind: { ${nodes}${kind} }\n${others}`);
@@ -126,7 +126,7 @@ export class SettingsFile {
   }
 }
 
-/** Until a node's report is as wanted. */
+/** Waits until a node's report satisfies the predicate. */
 export async function waitForNode(
   instance: Dns11,
   name: string,
@@ -140,7 +140,7 @@ export async function waitForNode(
   try {
     return await waitFor(`the report of ${name}`, look);
   } catch (error) {
-    throw new Error(`It was ${JSON.stringify(last)}, and dns11 said:\n${instance.log}`, { cause: error });
+    throw new Error(`Last report: ${JSON.stringify(last)}; log of dns11:\n${instance.log}`, { cause: error });
   }
 }
 
@@ -148,21 +148,21 @@ export async function waitForWorkingNode(instance: Dns11, name: string): Promise
   return await waitForNode(instance, name, ({ state }) => state === "working");
 }
 
-/** All rules of a place without what they have counted, and without ours. */
+/** All rules of a namespace without counters and without ours. */
 export async function rulesOfOthers(netnsPath: string): Promise<string> {
   const listed = await checkIn(netnsPath, "nft", ["--stateless", "list", "ruleset"]);
   const tables = listed.split(/^(?=table )/m).filter((table) => !/^table ip6? dns11 /.test(table));
   return tables.join("");
 }
 
-/** Both iptables' own view of all their tables, in case nft shows less than there is. */
+/** The view of both iptables variants, in case nft shows less than there is. */
 export async function savedRules(netnsPath: string): Promise<string> {
   const programs = ["iptables-nft-save", "iptables-legacy-save"];
   const texts = await Promise.all(programs.map(async (program) => await checkIn(netnsPath, program, [])));
   return texts.join("").replaceAll(/^#.*\n|\[\d+:\d+\]/gm, "");
 }
 
-/** Our tables as nft lists them, those of both families. */
+/** Our tables of both address families, as nft lists them. */
 export async function ownTables(netnsPath: string): Promise<string[]> {
   const listed = await checkIn(netnsPath, "nft", ["--stateless", "list", "ruleset"]);
   return listed.split(/^(?=table )/m).filter((table) => /^table ip6? dns11 /.test(table));
@@ -176,7 +176,7 @@ export async function routeLocalnet(netnsPath: string): Promise<Record<string, s
   );
 }
 
-/** What lo holds beside loopback's own. */
+/** Addresses on lo other than 127.0.0.1 and ::1. */
 export async function addressesOnLo(netnsPath: string): Promise<string[]> {
   const text = await checkIn(netnsPath, "ip", ["-oneline", "address", "show", "dev", "lo"]);
   const found = [...text.matchAll(/inet6? (\S+)\//g)].map(([, address = ""]) => address);

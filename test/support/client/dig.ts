@@ -1,8 +1,7 @@
 /**
- * Owns asking a question the way a user's program would, from inside a namespace, and reading the reply. dig is the
- * judge here because it shares no line of code with dns11.
+ * Queries sent with dig from inside a namespace, and the parsed reply. dig is independent of dns11: they share no code.
  */
-import type { NetworkPlace } from "../rig/netns.ts";
+import type { NetworkContext } from "../rig/netns.ts";
 
 interface DigRecord {
   readonly name: string;
@@ -17,7 +16,7 @@ type DigQuestion = { readonly name: string; readonly class: string; readonly typ
 type DigEdns = { readonly version: number; readonly flags: readonly string[]; readonly udp: number };
 
 export interface DigReply {
-  /** "NOERROR", "NXDOMAIN", ...; empty when there was no reply. */
+  /** "NOERROR", "NXDOMAIN" ...; empty without a reply. */
   readonly status: string;
   readonly flags: ReadonlySet<string>;
   readonly id: number | undefined;
@@ -26,7 +25,7 @@ export interface DigReply {
   readonly authority: readonly DigRecord[];
   readonly additional: readonly DigRecord[];
   readonly edns: DigEdns | undefined;
-  /** In octets, as received. */
+  /** Size of the reply in octets. */
   readonly size: number | undefined;
   readonly tcp: boolean;
   readonly timedOut: boolean;
@@ -35,15 +34,15 @@ export interface DigReply {
 
 const DEFAULTS = ["+tries=1", "+time=3"];
 
-/** Of 127.0.0.11, unless the arguments name another server. */
-export async function dig(place: NetworkPlace, ...args: string[]): Promise<DigReply> {
+/** Queries 127.0.0.11, unless the arguments name another server. */
+export async function dig(context: NetworkContext, ...args: string[]): Promise<DigReply> {
   const server = args.some((arg) => arg.startsWith("@")) ? [] : ["@127.0.0.11"];
-  // -r: the tester's ~/.digrc must not reach in.
-  const { stdout, stderr } = await place.enter("dig", ["-r", ...server, ...DEFAULTS, ...args]);
+  // -r: ignore the ~/.digrc of the person who runs the tests.
+  const { stdout, stderr } = await context.enter("dig", ["-r", ...server, ...DEFAULTS, ...args]);
   return parseDig(stdout + stderr);
 }
 
-/** The addresses or texts of the answer, for the many tests that look at nothing else. */
+/** Data of the answer records, such as addresses or texts. */
 export function dataOf(reply: DigReply): string[] {
   return reply.answer.map(({ data }) => data);
 }

@@ -1,6 +1,6 @@
 /**
- * Owns a supervisor of a test: a unix datagram socket, by a path or by an abstract name, and what was said to it. It is
- * python3's socket, because Node has none of the kind, and so shares no line of code with dns11's.
+ * Service manager of a test: a Unix datagram socket, with a path or an abstract name, and the sd_notify messages it
+ * received. It uses python3, because Node has no such sockets; so it shares no code with dns11.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 
 import { SYSTEM_PATH } from "./command.ts";
-import { letGo } from "../rig/reaper.ts";
+import { unrefChild } from "../rig/reaper.ts";
 import { waitFor } from "../rig/wait.ts";
 
 const RECEIVER = `
@@ -26,7 +26,7 @@ export async function startSupervisor(name: string): Promise<Supervisor> {
     stdio: ["ignore", "pipe", "inherit"],
     env: { ...process.env, PATH: SYSTEM_PATH },
   });
-  letGo(receiver);
+  unrefChild(receiver);
   const supervisor = new Supervisor(name, receiver);
   await waitFor("the supervisor's socket", async () => await Promise.resolve(supervisor.isReady ? true : undefined));
   return supervisor;
@@ -47,29 +47,29 @@ export class Supervisor implements AsyncDisposable {
     });
   }
 
-  /** Each message as the assignments in it. */
+  /** Each message as its assignments. */
   get messages(): readonly Readonly<Record<string, string>>[] {
     return this.#messages;
   }
 
-  /** The first message that assigns this, of those behind the first `skipped`. */
-  async said(key: string, value?: string | RegExp, skipped = 0): Promise<Readonly<Record<string, string>>> {
-    const fits = (told: string | undefined): boolean => {
-      if (told === undefined) return false;
+  /** The first message with this assignment, after the first `skipped` messages. */
+  async message(key: string, value?: string | RegExp, skipped = 0): Promise<Readonly<Record<string, string>>> {
+    const fits = (text: string | undefined): boolean => {
+      if (text === undefined) return false;
       if (value === undefined) return true;
-      return typeof value === "string" ? told === value : value.test(told);
+      return typeof value === "string" ? text === value : value.test(text);
     };
     try {
       return await waitFor(`${key}=${String(value)}`, async () => {
         return await Promise.resolve(this.#messages.slice(skipped).find((message) => fits(message[key])));
       });
     } catch (error) {
-      throw new Error(`It was told ${JSON.stringify(this.#messages)}`, { cause: error });
+      throw new Error(`Received: ${JSON.stringify(this.#messages)}`, { cause: error });
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // It was let go so that a test that fails can end; its end is waited for.
+    // It was unreferenced so that a failing test can end; here we wait for its exit.
     this.#receiver.ref();
     this.#receiver.kill("SIGKILL");
     await once(this.#receiver, "close");

@@ -1,4 +1,4 @@
-// Owns one container to ask from, with so many names on its network, and the name servers beside dockerd and dns11 in it.
+// A client container, a network with a given number of names, and the other name servers inside the client.
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import type { Engine } from "../support/engine/engine.ts";
@@ -7,14 +7,14 @@ import { Rivals } from "./rivals.ts";
 
 const CONTAINERS = 10;
 
-export type PlaceOptions = {
+export type TestbedOptions = {
   readonly network: string;
   readonly names: number;
-  // The program of the floor.
+  // Path of the floor program.
   readonly floor?: string | undefined;
 };
 
-export class Place implements AsyncDisposable {
+export class Testbed implements AsyncDisposable {
   readonly client: Container;
   readonly hosts: readonly Host[];
   readonly rivals: Rivals;
@@ -25,8 +25,8 @@ export class Place implements AsyncDisposable {
     this.rivals = rivals;
   }
 
-  // The containers of the network share the names; more than one to each of them are aliases.
-  static async make(engine: Engine, { network, names, floor }: PlaceOptions): Promise<Place> {
+  // The containers share the names; all but the first name of each are aliases.
+  static async make(engine: Engine, { network, names, floor }: TestbedOptions): Promise<Testbed> {
     await createNetwork(engine, network);
     const hosts: Host[] = [];
     for (let index = 0; index < CONTAINERS; index++) {
@@ -39,7 +39,7 @@ export class Place implements AsyncDisposable {
       hosts.push(...aliases.map((alias) => ({ name: alias, address: container.address(network) })));
     }
     const client = await runContainer(engine, { name: `client-${network}`, networks: [network] });
-    return new Place(client, hosts, await Rivals.start(client, hosts, floor));
+    return new Testbed(client, hosts, await Rivals.start(client, hosts, floor));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,21 +1,21 @@
 /**
- * Owns the process that asks the same question at a steady rate, until its input ends; see query-loop.ts. It says "asking"
- * when it has begun. Bounded in count and in time.
+ * Process that sends the same query at a steady rate until its input ends; see query-loop.ts. It prints "started" after
+ * the first query. Bounded in count and in time.
  */
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 
 import { type DecodedPacket, decode, encode } from "dns-packet";
 
-import type { QueryEnd, QueryLoopOrder } from "./query-loop.ts";
+import type { QueryEnd, QueryLoopRequest } from "./query-loop.ts";
 
 const TICK_MS = 5;
 /**
- * A process that had to wait for its turn does not make up for all of it at once: what a server loses of such a burst is
- * more than anybody asks of it.
+ * Limit of queries sent at once after the process was not scheduled. It does not catch up on all of them: a server
+ * would lose packets of a burst that no client sends.
  */
-const AT_ONCE_MAX = 16;
-/** Longer than any answer takes on a busy machine; one that is lost never comes. */
+const BURST_MAX = 16;
+/** Longer than any reply takes on a busy machine; a lost one never arrives. */
 const GIVE_UP_MS = 3_000;
 const REFUSED_WITHIN_MS = 50;
 const RCODES = ["NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
@@ -25,26 +25,26 @@ const ERRORS: Readonly<Record<string, string>> = {
   ENETUNREACH: "unreachable",
 };
 
-const options = JSON.parse(process.argv[2] ?? "") as QueryLoopOrder;
+const options = JSON.parse(process.argv[2] ?? "") as QueryLoopRequest;
 const { server = "127.0.0.11", name, forMs, port = 53, type = "A", perSecond = 200, sourcePort } = options;
 const family = server.includes(":") ? "udp6" : "udp4";
 
 const ends: QueryEnd[] = [];
 type Waiting = { readonly startMs: number; readonly end: (outcome: string) => void };
 
-/** By its id; an id comes again only long after its query was given up. */
+/** By query id; an id is reused only long after its query has timed out. */
 const waiting = new Map<number, Waiting>();
-let asked = 0;
+let sent = 0;
 
-/** Ends exactly once, whoever is first. */
+/** The first of reply, error and timeout counts. */
 function begin(id: number, onEnd: () => void): void {
   const [atMs, startMs] = [Date.now(), performance.now()];
-  const place = ends.push({ atMs, tookMs: 0, outcome: "unfinished" }) - 1;
+  const index = ends.push({ atMs, tookMs: 0, outcome: "unfinished" }) - 1;
   const timer = setTimeout(() => waiting.get(id)?.end("timeout"), GIVE_UP_MS);
   const end = (outcome: string): void => {
     clearTimeout(timer);
     waiting.delete(id);
-    ends[place] = { atMs, tookMs: Math.round(performance.now() - startMs), outcome };
+    ends[index] = { atMs, tookMs: Math.round(performance.now() - startMs), outcome };
     onEnd();
   };
   waiting.set(id, { startMs, end });
@@ -52,48 +52,48 @@ function begin(id: number, onEnd: () => void): void {
 
 function send(socket: Socket, id: number, fail: (outcome: string) => void): void {
   const query = encode({ type: "query", id, flags: 0x100, questions: [{ type, name }] });
-  socket.send(query, (error) => (error === null ? undefined : fail(wordOf(error))));
+  socket.send(query, (error) => (error === null ? undefined : fail(errorOutcome(error))));
 }
 
 function receive(message: Buffer): void {
   waiting.get(message.readUInt16BE(0))?.end(outcomeOf(decode(message)));
 }
 
-function askFresh(): void {
-  const id = (asked += 1) & 0xffff;
+function queryFromNewSocket(): void {
+  const id = (sent += 1) & 0xffff;
   const socket = createSocket(family);
   begin(id, () => socket.close());
   const fail = (outcome: string): void => waiting.get(id)?.end(outcome);
-  socket.on("error", (error) => fail(wordOf(error)));
+  socket.on("error", (error) => fail(errorOutcome(error)));
   socket.on("message", receive);
-  // By the event, for a callback would be called after a failure, too.
+  // By the event: a callback would also be called after a failure.
   socket.once("connect", () => send(socket, id, fail));
   socket.connect(port, server);
 }
 
 /**
- * An error that the network reports does not say which query it is about. It comes at once, on its own or with the next
- * send, so it is about those that have not waited long.
+ * An ICMP error does not name the query. It arrives at once, on its own or with the next send, so it is attributed to
+ * the queries sent within the last moments.
  */
-function endYoungest(outcome: string): void {
+function endRecent(outcome: string): void {
   for (const { startMs, end } of [...waiting.values()]) {
     if (performance.now() - startMs < REFUSED_WITHIN_MS) end(outcome);
   }
 }
 
-async function askerOfOneSocket(): Promise<() => void> {
+async function openSharedSocket(): Promise<() => void> {
   const socket = createSocket(family);
-  socket.on("error", (error) => endYoungest(wordOf(error)));
+  socket.on("error", (error) => endRecent(errorOutcome(error)));
   socket.on("message", receive);
   await new Promise<void>((resolve) => socket.bind(sourcePort === "any" ? 0 : sourcePort, resolve));
   socket.connect(port, server);
   await once(socket, "connect");
-  // The open socket does not keep the process: the timers of its queries do.
+  // The timers of the queries keep the process alive, not the open socket.
   socket.unref();
   return () => {
-    const id = (asked += 1) & 0xffff;
+    const id = (sent += 1) & 0xffff;
     begin(id, () => undefined);
-    send(socket, id, endYoungest);
+    send(socket, id, endRecent);
   };
 }
 
@@ -103,26 +103,26 @@ function outcomeOf({ flags = 0, answers = [] }: DecodedPacket): string {
   return RCODES[rcode] ?? `rcode ${rcode}`;
 }
 
-function wordOf(error: NodeJS.ErrnoException): string {
+function errorOutcome(error: NodeJS.ErrnoException): string {
   return ERRORS[error.code ?? ""] ?? error.code ?? error.message;
 }
 
-const ask = sourcePort === undefined ? askFresh : await askerOfOneSocket();
+const sendQuery = sourcePort === undefined ? queryFromNewSocket : await openSharedSocket();
 const beginMs = performance.now();
 let endMs = forMs;
-let leftOut = 0;
+let skipped = 0;
 process.stdin.on("end", () => (endMs = performance.now() - beginMs)).resume();
 const timer = setInterval(() => {
   const elapsedMs = Math.min(performance.now() - beginMs, endMs);
-  const due = Math.ceil(elapsedMs * (perSecond / 1000) - asked - leftOut);
-  leftOut += Math.max(0, due - AT_ONCE_MAX);
-  for (let count = 0; count < Math.min(due, AT_ONCE_MAX); count++) ask();
+  const due = Math.ceil(elapsedMs * (perSecond / 1000) - sent - skipped);
+  skipped += Math.max(0, due - BURST_MAX);
+  for (let count = 0; count < Math.min(due, BURST_MAX); count++) sendQuery();
   if (elapsedMs < endMs) return;
   clearInterval(timer);
   process.stdin.destroy();
 }, TICK_MS);
-ask();
-process.stdout.write("asking\n");
+sendQuery();
+process.stdout.write("started\n");
 
-// When nothing is left to wait for; at the exit itself a long text would be cut off.
+// Not in an exit handler, where a long text would be cut off.
 process.once("beforeExit", () => process.stdout.write(JSON.stringify(ends)));

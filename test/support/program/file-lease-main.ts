@@ -1,7 +1,7 @@
 /**
- * Somebody who keeps a file from being opened: holds a write lease on it (fcntl(2), F_SETLEASE), which takes no capability
- * of whoever owns the file, and ignores the kernel's word that somebody else wants to open it; after 45 seconds the kernel
- * takes it away. Says "held" once it has it. Bounded in time.
+ * Process that keeps other processes from opening a file: it holds a write lease (fcntl(2), F_SETLEASE), which the
+ * file's owner may take without capabilities, and ignores the kernel's request to give it up; the kernel breaks it
+ * after 45 seconds. Prints "held" once it has the lease. Bounded in time.
  */
 import { constants, closeSync, openSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
@@ -11,9 +11,9 @@ import koffi from "koffi";
 const F_SETLEASE = 1024;
 const F_WRLCK = 1;
 const TIME_MS = 300_000;
-/** A file that somebody has open gives no lease. */
-const PATIENCE_MS = 60_000;
-const AGAIN_MS = 20;
+/** The lease is refused while any process has the file open. */
+const WAIT_TIMEOUT_MS = 60_000;
+const RETRY_MS = 20;
 
 const [path = ""] = process.argv.slice(2);
 const fcntl = koffi.load(null).func("int fcntl(int fd, int command, long argument)") as (
@@ -26,8 +26,8 @@ process.on("SIGIO", () => undefined);
 setInterval(() => process.exit(0), TIME_MS);
 const startMs = performance.now();
 while (!isLeased()) {
-  if (performance.now() - startMs > PATIENCE_MS) process.exit(1);
-  await setTimeout(AGAIN_MS);
+  if (performance.now() - startMs > WAIT_TIMEOUT_MS) process.exit(1);
+  await setTimeout(RETRY_MS);
 }
 console.log("held");
 

@@ -1,5 +1,5 @@
-// Owns the asking of the whole of a query's way without its sockets: a query goes in, is answered from memory or forwarded
-// adaptively to servers on loopback, and its reply comes out.
+// The whole query path without client sockets: a query is answered from the cache or forwarded adaptively to servers on
+// loopback, and the reply is returned.
 
 import { LIMITS } from "../../../src/base/limits.ts";
 import { MessageBlock } from "../../../src/kernel/message-block.ts";
@@ -23,21 +23,21 @@ import type { QueryHistory } from "../../../src/query/history/query-history.ts";
 import { LoopGuard } from "../../../src/query/upstream/loop-guard.ts";
 import { TurnBudget } from "../../../src/query/upstream/turn-budget.ts";
 import { NameserverPool } from "../../../src/query/upstream/nameserver-pool.ts";
-import { aView, anAsker, upstreams } from "../../support/scripted/builders.ts";
+import { aView, aClient, upstreams } from "../../support/scripted/builders.ts";
 import { dialHere } from "./loopback.ts";
 import { type Reply, readReply } from "./reply.ts";
 
-export type AskingParts = {
+export type QueryPathParts = {
   readonly behaviour?: Partial<Behaviour>;
-  readonly ask?: Partial<ForwardPolicy>;
+  readonly forward?: Partial<ForwardPolicy>;
   readonly cache?: Partial<CachePolicy>;
   readonly now?: () => number;
   readonly queriesMax?: number;
 };
 
-export class Asking {
+export class QueryPath {
   readonly cache: ReplyCache;
-  readonly fleet: NameserverPool;
+  readonly pool: NameserverPool;
   readonly forwarder: AdaptiveForwarder;
   readonly guard: LoopGuard;
   readonly health: string[] = [];
@@ -45,17 +45,17 @@ export class Asking {
   readonly #answerer: Answerer;
   readonly #block = Buffer.alloc(SLOT_BYTES);
 
-  constructor(parts: AskingParts = {}) {
+  constructor(parts: QueryPathParts = {}) {
     const behaviour = { ...DEFAULT_BEHAVIOUR, ...parts.behaviour };
     const policy = {
-      forward: { ...FORWARD_DEFAULTS, ...parts.ask },
+      forward: { ...FORWARD_DEFAULTS, ...parts.forward },
       cache: { ...CACHE_DEFAULTS, ...parts.cache },
       localOnly: LOCAL_ONLY_DEFAULTS,
     };
     const { now = () => performance.now(), queriesMax = LIMITS.forwardQueriesShared } = parts;
     const ids = new RandomIds();
     const block = new MessageBlock(8, SLOT_BYTES);
-    this.fleet = new NameserverPool(
+    this.pool = new NameserverPool(
       {
         block,
         budget: new TurnBudget(LIMITS.upstreamBatch),
@@ -68,10 +68,10 @@ export class Asking {
       (_, isUp, reason) => this.health.push(`${isUp ? "up" : "down"}: ${reason}`),
     );
     this.cache = new ReplyCache(policy.cache.bytesMax);
-    const { cache, fleet } = this;
+    const { cache, pool } = this;
     const memory = new CacheReader({
       cache,
-      pool: fleet,
+      pool,
       behaviour,
       policy: policy.cache,
       now,
@@ -81,7 +81,7 @@ export class Asking {
     this.forwarder = new AdaptiveForwarder({
       behaviour,
       policy,
-      pool: fleet,
+      pool,
       cache,
       reader: memory,
       loopGuard: this.guard,
@@ -97,7 +97,7 @@ export class Asking {
     });
   }
 
-  // One query of one client, to its reply as it is sent.
+  // Runs one query of a client; returns the reply as it is sent.
   async raw(client: Client, query: Buffer, transport: Transport = "udp"): Promise<Buffer> {
     client.history.tick();
     query.copy(this.#block);
@@ -119,12 +119,12 @@ export class Asking {
   }
 }
 
-// A container whose every name is asked of these servers.
-export function askerOf(...servers: readonly Server[]): Client {
-  return anAsker(aView([], upstreams({ servers })), dialHere);
+// A client whose queries are all forwarded to these servers.
+export function clientOf(...servers: readonly Server[]): Client {
+  return aClient(aView([], upstreams({ servers })), dialHere);
 }
 
-// The same, and what it asks is kept in this history.
-export function askerWith(history: QueryHistory, ...servers: readonly Server[]): Client {
-  return anAsker(aView([], upstreams({ servers })), dialHere, history);
+// The same, with its queries recorded in this history.
+export function clientWith(history: QueryHistory, ...servers: readonly Server[]): Client {
+  return aClient(aView([], upstreams({ servers })), dialHere, history);
 }

@@ -1,6 +1,6 @@
 /*
- * What an asking program was told: how many answers, how many of them wrong, how late they came, in steps of a
- * microsecond up to a second. Each program is one file that includes this.
+ * Statistics of a load generator: replies, wrong replies, and their latency in steps of a microsecond up to a second. Each
+ * program is one file that includes this.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <time.h>
 
 #define LATE_MICROS 1000000
-/* How long after the last question answers are waited for. */
+/* How long to wait for replies after the last query. */
 #define DRAIN_MICROS 1000000
 #define REPLY_HEADER_BYTES 12
 
@@ -27,7 +27,7 @@ static void fail(const char *what) {
   exit(1);
 }
 
-/* A right answer is NOERROR with at least one record. */
+/* A correct reply is NOERROR with at least one record. */
 static void note_answer(const unsigned char *reply, size_t length, int64_t since) {
   last_answer = now_micros();
   int64_t micros = last_answer - since;
@@ -45,7 +45,7 @@ static double quantile_ms(double share) {
   return LATE_MICROS / 1000.0;
 }
 
-static void print_told(int64_t start) {
+static void print_stats(int64_t start) {
   printf("{\"asked\":%ld,\"answered\":%ld,\"wrong\":%ld,\"seconds\":%.6f,\"p50Ms\":%.3f,\"p99Ms\":%.3f}\n", asked, answered,
          wrong, (last_answer - start) / 1e6, quantile_ms(0.5), quantile_ms(0.99));
 }

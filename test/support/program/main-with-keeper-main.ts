@@ -1,6 +1,6 @@
-// A main process with a keeper and without an engine: attaches to the namespaces that it is told, answers everything that is
-// asked there with one address, and tells when all is verified and who keeps it. SIGUSR2 blocks its event loop for ever;
-// a line on its stdin attaches to one more namespace, or leaves it.
+// Main process with a keeper and without an engine: attaches to the namespaces in its arguments, answers every query
+// there with one address, and reports when all are verified and the state of its keeper. SIGUSR2 blocks its event loop
+// for ever; a line on stdin attaches to a further namespace or detaches from an attached one.
 
 import { createInterface } from "node:readline";
 import { join } from "node:path";
@@ -10,12 +10,12 @@ import type { OpenEndpoint } from "../../../src/container/attach/endpoint.ts";
 import { warmThreadPool } from "../../../src/container/namespace/namespace-runner.ts";
 import { KeeperLink } from "../../../src/keeper/keeper-link.ts";
 import { preallocateDescriptors } from "../../../src/kernel/descriptors.ts";
-import { Attaching, answeringWith } from "./attaching.ts";
+import { Attachments, answeringWith } from "./attachments.ts";
 
 const [folder = "", isKept = "", ...paths] = process.argv.slice(2);
 const ADDRESS = [192, 0, 2, 1];
 
-const tell = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
+const report = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
 process.on("SIGUSR2", () => {
   for (;;);
 });
@@ -29,9 +29,9 @@ const handOver = {
   onHandoverCompleted: nothing,
 };
 const socketPath = join(folder, "keeper.sock");
-const link = isKept === "kept" ? new KeeperLink({ socketPath, onEvent: tell, ...handOver }) : undefined;
+const link = isKept === "kept" ? new KeeperLink({ socketPath, onEvent: report, ...handOver }) : undefined;
 link?.start();
-const attaching = new Attaching();
+const attaching = new Attachments();
 const openEndpoint: OpenEndpoint = answeringWith(Buffer.from(ADDRESS));
 const attached = new Map<string, Attachment>();
 
@@ -40,12 +40,12 @@ async function attach(path: string): Promise<void> {
   attached.set(path, attachment);
   attachment.open();
   await attachment.verify();
-  if (attachment.state.kind !== "attached") tell({ failed: attachment.state });
+  if (attachment.state.kind !== "attached") report({ failed: attachment.state });
 }
 
 for (const path of paths) await attach(path);
-tell({ ready: attached.size });
-setInterval(() => tell({ keeper: link?.report }), 50);
+report({ ready: attached.size });
+setInterval(() => report({ keeper: link?.report }), 50);
 createInterface({ input: process.stdin }).on("line", (path) => {
   const attachment = attached.get(path);
   attached.delete(path);

@@ -1,6 +1,4 @@
-/**
- * Owns a `dns11 tail` of a test that goes on until it is told to stop, and the lines that it has shown.
- */
+/** Running `dns11 tail` of a test, and the lines it has printed. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -11,7 +9,7 @@ import { SYSTEM_PATH } from "./command.ts";
 import type { Dns11 } from "./dns11.ts";
 import { inTime, waitFor } from "../rig/wait.ts";
 
-export class Tailing implements AsyncDisposable {
+export class TailCommand implements AsyncDisposable {
   readonly lines: string[] = [];
   readonly #child: ChildProcess;
   readonly #exited: Promise<unknown>;
@@ -34,14 +32,14 @@ export class Tailing implements AsyncDisposable {
     return this.#stderr;
   }
 
-  /** What it has shown of names that end so. */
+  /** The queries printed so far with names that have this suffix. */
   queries(suffix: string): QueryReport[] {
     return this.lines
       .map((line) => JSON.parse(line) as QueryReport)
       .filter(({ name }) => name?.endsWith(suffix) === true);
   }
 
-  /** Until it has shown so many of them. */
+  /** Waits for that many of them. */
   async until(count: number, suffix: string): Promise<QueryReport[]> {
     return await waitFor(`${count} queries for ${suffix}`, () => {
       const queries = this.queries(suffix);
@@ -49,15 +47,15 @@ export class Tailing implements AsyncDisposable {
     });
   }
 
-  /** Asks again and again, until it is seen: from then on nothing is missed. */
-  async begun(ask: () => Promise<unknown>): Promise<void> {
+  /** Repeats a query until tail prints it; from then on no query is missed. */
+  async started(query: () => Promise<unknown>): Promise<void> {
     await waitFor("tail to follow", async () => {
-      await ask();
+      await query();
       return this.lines.length > 0 ? true : undefined;
     });
   }
 
-  /** The exit code, after a signal or of itself. */
+  /** Waits for the exit, optionally after a signal, and returns the exit code. */
   async ended(signal?: NodeJS.Signals): Promise<number | null> {
     if (signal !== undefined) this.#child.kill(signal);
     await inTime(this.#exited, "tail to end");

@@ -1,6 +1,6 @@
-// One thing at a time, in the order in which it was asked for.
+// Mutex: runs one task at a time, in the order of the calls.
 
-export class Turn {
+export class Mutex {
   #last: Promise<unknown> = Promise.resolve();
 
   async exclusively<T>(work: () => Promise<T>): Promise<T> {

@@ -1,4 +1,4 @@
-// Owns the measuring of what buffers are held, without those that only wait to be collected.
+// Memory of buffers after garbage collection.
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -6,7 +6,7 @@ import { runInNewContext } from "node:vm";
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
-export function heldBytes(): number {
+export function bufferBytes(): number {
   collect();
   return process.memoryUsage().arrayBuffers;
 }

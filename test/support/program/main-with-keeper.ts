@@ -1,4 +1,4 @@
-// Owns a main process with a keeper and without an engine, in namespaces of the test's own.
+// Main process with a keeper and without an engine, in namespaces of the test.
 
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -10,16 +10,20 @@ import { fileURLToPath } from "node:url";
 import type { KeeperReport } from "../../../src/base/model/keeper-report.ts";
 import { inTime, waitFor } from "../rig/wait.ts";
 
-const PROGRAM = fileURLToPath(new URL("./kept-main.js", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("./main-with-keeper-main.js", import.meta.url));
 
-export type KeptOptions = { readonly folder: string; readonly isKept?: boolean; readonly paths: readonly string[] };
+export type MainWithKeeperOptions = {
+  readonly folder: string;
+  readonly isKept?: boolean;
+  readonly paths: readonly string[];
+};
 
-export class Kept implements AsyncDisposable {
+export class MainWithKeeper implements AsyncDisposable {
   readonly #child: ChildProcessByStdio<Writable, Readable, null>;
   readonly exited: Promise<number | string>;
   readonly lines: Record<string, unknown>[] = [];
 
-  constructor({ folder, isKept = true, paths }: KeptOptions) {
+  constructor({ folder, isKept = true, paths }: MainWithKeeperOptions) {
     this.#child = spawn(process.execPath, [PROGRAM, folder, isKept ? "kept" : "alone", ...paths], {
       stdio: ["pipe", "pipe", "inherit"],
     });
@@ -29,8 +33,8 @@ export class Kept implements AsyncDisposable {
     });
   }
 
-  static async start(options: KeptOptions): Promise<Kept> {
-    const kept = new Kept(options);
+  static async start(options: MainWithKeeperOptions): Promise<MainWithKeeper> {
+    const kept = new MainWithKeeper(options);
     await waitFor("everything to be attached", () => kept.lines.find((line) => "ready" in line), { timeoutMs: 60_000 });
     if (options.isKept ?? true) await kept.keeperWith(options.paths.length);
     return kept;
@@ -44,17 +48,17 @@ export class Kept implements AsyncDisposable {
     return this.lines.findLast((line) => "keeper" in line)?.["keeper"] as KeeperReport | undefined;
   }
 
-  // A keeper that watches, other than `not`, and holds so many namespaces; returns its process.
+  // Waits for a watching keeper other than `not` that holds this many namespaces; returns its process id.
   async keeperWith(namespaces: number, not?: number): Promise<number> {
     return await waitFor(`a keeper of ${namespaces} namespaces`, () => {
       const { state, pid } = this.report ?? {};
       if (state !== "watching" || pid == null || pid === not) return undefined;
-      return heldBy(pid) >= namespaces * 3 ? pid : undefined;
+      return socketsHeldBy(pid) >= namespaces * 3 ? pid : undefined;
     });
   }
 
-  // Attaches to one more namespace, or leaves it.
-  turn(path: string): void {
+  // Attaches to a further namespace, or detaches from an attached one.
+  toggle(path: string): void {
     this.#child.stdin.write(`${path}\n`);
   }
 
@@ -68,8 +72,8 @@ export class Kept implements AsyncDisposable {
   }
 }
 
-// Sockets that a keeper has, beside those it was started with.
-export function heldBy(pid: number): number {
+// Number of sockets that a keeper holds, without those it was started with.
+export function socketsHeldBy(pid: number): number {
   const folder = `/proc/${pid}/fd`;
   if (!existsSync(folder)) return 0;
   const links = readdirSync(folder).map((fd) => {
@@ -81,7 +85,7 @@ export function heldBy(pid: number): number {
   });
   return links.filter((link) => link.startsWith("socket:")).length;
 }
-// What every program has, the channel, and where successors connect.
+// stdin, stdout and stderr, the channel, and the socket where successors connect.
 const STARTED_WITH = 5;
 
 export function isAlive(pid: number): boolean {

@@ -1,4 +1,4 @@
-// What the faults of a run are done to.
+// What faults act on.
 
 import type { Engine } from "../support/engine/engine.ts";
 import type { ControlGroup } from "./control-group.ts";
@@ -7,10 +7,10 @@ import type { Fault } from "./plan.ts";
 import type { StateFolder } from "./state-folder.ts";
 import type { SteppedClock } from "./stepped-clock.ts";
 import type { Supervisor } from "./supervisor.ts";
-import type { Turn } from "./turn.ts";
+import type { Mutex } from "./mutex.ts";
 import type { World } from "./world.ts";
 
-export type Scene = {
+export type FaultContext = {
   readonly engine: Engine;
   readonly world: World;
   readonly members: readonly Member[];
@@ -18,15 +18,15 @@ export type Scene = {
   readonly state: StateFolder;
   readonly group: ControlGroup;
   readonly clock: SteppedClock;
-  // A dockerd 20.10 that dies while it makes a network never starts again: it panics at what it finds on its disk
-  // (libnetwork's reservePools). So networks are not made or removed at the moment at which it dies.
-  readonly networks: Turn;
+  // A dockerd 20.10 that dies while it creates a network never starts again: it panics on its own state (libnetwork's
+  // reservePools). So networks are not created or removed while it is killed.
+  readonly networks: Mutex;
 };
 
-// Does the fault and heals it, whatever happens in between; says what is worth knowing about this time.
-export type Act = (scene: Scene, fault: Fault) => Promise<string>;
+// Applies the fault and heals it, whatever happens in between; returns a note for the report.
+export type FaultAction = (context: FaultContext, fault: Fault) => Promise<string>;
 
-export function targetOf({ members }: Scene, { target }: Fault): Member {
+export function targetOf({ members }: FaultContext, { target }: Fault): Member {
   const member = members[target % members.length];
   if (member === undefined) throw new Error("there is no container");
   return member;

@@ -1,6 +1,6 @@
 /**
- * EngineWay for tests: the container's way of a run with everything real but the engine, which is nowhere: facts are put in by
- * the test itself.
+ * EngineSide without an engine: all parts of the container side of a run are real; the test supplies the container
+ * facts.
  */
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import { Journal } from "../../../src/container/kind/journal.ts";
@@ -16,7 +16,7 @@ import { previewPlatform } from "../../../src/run/platform.ts";
 import { Quarantines } from "../../../src/run/quarantine/quarantines.ts";
 import { composeQuerySide } from "../../../src/run/query-side.ts";
 
-export function composeHere(
+export function startEngineSide(
   runner?: NamespaceRunner,
   keep?: Keep,
 ): { readonly way: EngineSide; readonly close: () => void } {

@@ -1,13 +1,13 @@
-// Which fault is done how.
+// Table from kinds of faults to the functions that apply them.
 
 import type { Kind } from "../plan.ts";
-import type { Act } from "../scene.ts";
+import type { FaultAction } from "../fault-context.ts";
 import * as containers from "./containers.ts";
 import * as dns11 from "./dns11.ts";
 import * as engine from "./engine.ts";
 import * as kernel from "./kernel.ts";
 
-export const ACTS: Readonly<Record<Kind, Act>> = {
+export const FAULT_ACTIONS: Readonly<Record<Kind, FaultAction>> = {
   kill: dns11.kill,
   terminate: dns11.terminate,
   stop: dns11.stop,
@@ -23,7 +23,7 @@ export const ACTS: Readonly<Record<Kind, Act>> = {
   restart: containers.restart,
   replace: containers.replace,
   join: containers.join,
-  "passers-by": containers.passersBy,
+  "short-lived": containers.shortLived,
   network: containers.network,
   connections: kernel.connections,
   "connections-of-host": kernel.connectionsOfHost,

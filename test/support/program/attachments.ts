@@ -1,5 +1,5 @@
-// Owns an attachment in a namespace without an engine: what a container's way needs, with listeners that ship or with
-// nobody who answers.
+// Attachments to namespaces without an engine: the parts that an attachment needs, with the real listeners or with an
+// endpoint that never answers.
 
 import { Attachment } from "../../../src/container/attach/attachment.ts";
 import { CONTAINER_MODE } from "../../../src/container/attach/attach-mode.ts";
@@ -23,7 +23,7 @@ import { sharePools } from "../../../src/query/client/shares.ts";
 
 export const VIEW: View = { names: [], upstreams: { routes: [], isNdotsSet: false } };
 
-// The same, where every name is asked of somebody.
+// The same, with an upstream for every name.
 const FORWARDING_VIEW: View = {
   names: [],
   upstreams: {
@@ -39,7 +39,7 @@ const FORWARDING_VIEW: View = {
   },
 };
 
-// Takes the sockets over and answers nobody.
+// Takes over the sockets and never answers.
 export const silent: OpenEndpoint = (bound): Endpoint => ({
   probeTarget: { expect: () => undefined, hasSeen: () => false, reset: () => undefined },
   setView: () => undefined,
@@ -52,10 +52,10 @@ export const silent: OpenEndpoint = (bound): Endpoint => ({
   close: () => closeSockets(bound),
 });
 
-// The listeners that ship, with nothing to tell but whether a probe has arrived.
+// The real listeners, which report only the arrival of probes.
 export const answering: OpenEndpoint = openListening(() => undefined);
 
-// The same, which answers everything else with one address.
+// The same, answering every other query with one address.
 export function answeringWith(address: Buffer): OpenEndpoint {
   return openListening((_, { query, questionEnd }, __, respond) => {
     const question = Buffer.from(query.subarray(0, questionEnd));
@@ -88,13 +88,13 @@ function listeningOn(forward: Forward, ...[bound, view, dial]: Parameters<OpenEn
   );
 }
 
-export class Attaching implements Disposable {
+export class Attachments implements Disposable {
   readonly runner = new NamespaceRunner();
   readonly memory = new NetlinkMemory();
   readonly #host: EngineHost = openEngineHost(process.pid);
   #zone = 4710;
 
-  // In the namespace at this path, with rules that are owned unless something else is said.
+  // An attachment in the namespace at this path, by default with rules owned by a process.
   in(path: string, parts: Partial<AttachmentParts> = {}): Attachment {
     return new Attachment({ containerId: "x", sandboxKey: path, pid: 0 }, CONTAINER_MODE, VIEW, this.parts(parts));
   }

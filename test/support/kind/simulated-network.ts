@@ -1,7 +1,7 @@
 /**
- * Owns a docker network without a dockerd: a namespace with the bridge and gateway, one that plays a KIND node with an
- * "embedded resolver" and dockerd's rules, and one that plays a neighbour. For tests of what happens inside a node,
- * which need no engine. Pods are put behind the node by startPod().
+ * Simulated Docker network without dockerd: a namespace with the bridge and gateway, one that simulates a KIND node
+ * with an embedded resolver and dockerd's rules, and one that simulates a neighbour. For tests of what happens inside a
+ * node. startPod() adds pods to the node.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,25 +12,28 @@ import { type CommandOptions, type CommandResult, run, stdoutOf, SYSTEM_PATH } f
 import { type DockerRules, writeDockerRules } from "../engine/docker-rules.ts";
 import { kindCommand } from "./kind-entrypoint.ts";
 import { netnsPathOf } from "../rig/leftovers.ts";
-import { inNetns, makeNetns, Netns, type NetworkPlace, uniqueName } from "../rig/netns.ts";
-import { checkIn, type PodHost, setSysctls, tellEveryRefusal } from "./pod-host.ts";
-import { hold, letGo, removeHeld } from "../rig/reaper.ts";
+import { inNetns, makeNetns, Netns, type NetworkContext, uniqueName } from "../rig/netns.ts";
+import { checkIn, type PodHost, setSysctls, disableIcmpRateLimit } from "./pod-host.ts";
+import { hold, unrefChild, removeTracked } from "../rig/reaper.ts";
 import { type RealServer, startDnsmasq } from "../servers/real-server.ts";
 import { inTime } from "../rig/wait.ts";
 
-export interface RigAOptions {
+export interface SimulatedNetworkOptions {
   readonly rules?: DockerRules | undefined;
-  /** Of the node's /etc/resolv.conf. */
+  /** Content of the node's /etc/resolv.conf. */
   readonly resolvConf?: string | undefined;
-  /** Further ones of the dnsmasq that plays dockerd's resolver. It knows RIG_A.names and nobody to ask. */
+  /**
+   * Further configuration lines of the dnsmasq that simulates Docker's resolver. It knows SIMULATED_NETWORK.names and
+   * has no upstream.
+   */
   readonly resolverLines?: readonly string[] | undefined;
 }
 
-export const RIG_A = {
+export const SIMULATED_NETWORK = {
   gateway: "10.88.0.1",
   node: "10.88.0.2",
   peer: "10.88.0.3",
-  // What the resolver answers for the names "web" and "node".
+  // Answers of the resolver.
   names: { web: "10.88.0.3", node: "10.88.0.2" },
   resolverPort: 41_053,
 } as const;
@@ -38,8 +41,8 @@ export const RIG_A = {
 const RESOLV_CONF = "nameserver 127.0.0.11\noptions ndots:0\n";
 
 /**
- * What is written to /etc and /run stays in memory and is seen in the node alone; the one file that a test wants to look
- * at is mounted, as docker mounts it.
+ * Writes to /etc and /run stay in memory and are visible only in the node. resolv.conf, which tests read, is mounted as
+ * Docker mounts it.
  */
 const NODE_FILES = `
 set -eu
@@ -59,7 +62,7 @@ echo ready
 exec sleep infinity
 `;
 
-export async function startRigA(options: RigAOptions = {}): Promise<RigA> {
+export async function startSimulatedNetwork(options: SimulatedNetworkOptions = {}): Promise<SimulatedNetwork> {
   const { rules = "iptables-nft", resolverLines = [] } = options;
   const made: AsyncDisposable[] = [];
   try {
@@ -67,30 +70,33 @@ export async function startRigA(options: RigAOptions = {}): Promise<RigA> {
     made.unshift(host);
     const peer = await Netns.create();
     made.unshift(peer);
-    const node = await RigNode.start(rules === "iptables-legacy" ? "legacy" : "nft", options.resolvConf ?? RESOLV_CONF);
+    const node = await SimulatedNode.start(
+      rules === "iptables-legacy" ? "legacy" : "nft",
+      options.resolvConf ?? RESOLV_CONF,
+    );
     made.unshift(node);
     await joinNetwork(host, node, peer);
-    const names = Object.entries(RIG_A.names).map(([name, address]) => `host-record=${name},${address}`);
-    const port = RIG_A.resolverPort;
+    const names = Object.entries(SIMULATED_NETWORK.names).map(([name, address]) => `host-record=${name},${address}`);
+    const port = SIMULATED_NETWORK.resolverPort;
     const resolver = await startDnsmasq(node, { address: "127.0.0.11", port, lines: [...names, ...resolverLines] });
     made.unshift(resolver);
     await writeDockerRules(node.netnsPath, rules, { udp: port, tcp: port });
-    return new RigA(host, node, peer, resolver);
+    return new SimulatedNetwork(host, node, peer, resolver);
   } catch (error) {
     for (const one of made) await one[Symbol.asyncDispose]();
     throw error;
   }
 }
 
-export class RigA implements AsyncDisposable {
-  /** With the bridge, whose address is the gateway. */
+export class SimulatedNetwork implements AsyncDisposable {
+  /** It has the bridge, whose address is the gateway. */
   readonly host: Netns;
-  readonly node: RigNode;
-  /** Another container of the network, named "web". */
+  readonly node: SimulatedNode;
+  /** Simulates another container of the network, named "web". */
   readonly peer: Netns;
   readonly resolver: RealServer;
 
-  constructor(host: Netns, node: RigNode, peer: Netns, resolver: RealServer) {
+  constructor(host: Netns, node: SimulatedNode, peer: Netns, resolver: RealServer) {
     this.host = host;
     this.node = node;
     this.peer = peer;
@@ -102,10 +108,10 @@ export class RigA implements AsyncDisposable {
   }
 }
 
-/** A network namespace with a name and files of its own, kept by one sleeping process. */
-export class RigNode implements AsyncDisposable, NetworkPlace, PodHost {
+/** Network, mount and UTS namespaces, kept alive by one sleeping process. */
+export class SimulatedNode implements AsyncDisposable, NetworkContext, PodHost {
   readonly iptables: "nft" | "legacy";
-  /** On the machine: the file that the node's processes see as /etc/resolv.conf, by a mount as docker makes it. */
+  /** On the machine: the file that is mounted as /etc/resolv.conf of the node's processes, as Docker does. */
   readonly resolvConfPath: string;
   readonly #id: string;
   readonly #folder: string;
@@ -116,28 +122,28 @@ export class RigNode implements AsyncDisposable, NetworkPlace, PodHost {
     this.#id = id;
     this.#folder = folder;
     this.resolvConfPath = join(folder, "resolv.conf");
-    const inside = ["--mount", "--uts", "sh", "-c", NODE_FILES, "node", folder, RIG_A.node];
+    const inside = ["--mount", "--uts", "sh", "-c", NODE_FILES, "node", folder, SIMULATED_NETWORK.node];
     const [command = "", ...args] = inNetns(netnsPathOf(id), "unshare", inside);
     this.#sleeper = spawn(command, args, {
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
       env: { ...process.env, PATH: SYSTEM_PATH },
     });
-    letGo(this.#sleeper);
+    unrefChild(this.#sleeper);
   }
 
-  static async start(iptables: "nft" | "legacy", resolvConf: string): Promise<RigNode> {
+  static async start(iptables: "nft" | "legacy", resolvConf: string): Promise<SimulatedNode> {
     const id = uniqueName();
     const folder = await mkdtemp(join(tmpdir(), `${id}-`));
     hold({ id, folder });
     try {
       await makeNetns(id);
       await writeFile(join(folder, "resolv.conf"), resolvConf);
-      const node = new RigNode(iptables, id, folder);
+      const node = new SimulatedNode(iptables, id, folder);
       await node.#ready();
       return node;
     } catch (error) {
-      await removeHeld({ id, folder });
+      await removeTracked({ id, folder });
       throw error;
     }
   }
@@ -146,7 +152,7 @@ export class RigNode implements AsyncDisposable, NetworkPlace, PodHost {
     return netnsPathOf(this.#id);
   }
 
-  /** In front of a command, to run it in the node with the node's files. */
+  /** Prefix of a command that runs in the node with the node's files. */
   get prefix(): string[] {
     return ["nsenter", "--target", String(this.#sleeper.pid), "--mount", "--uts", "--net", "--"];
   }
@@ -160,7 +166,7 @@ export class RigNode implements AsyncDisposable, NetworkPlace, PodHost {
     return await readFile(this.resolvConfPath, "utf8");
   }
 
-  /** KIND's way with rules and resolv.conf, without the setting that systemd makes later. */
+  /** Runs KIND's rewrite of rules and resolv.conf, without the sysctl that systemd sets later. */
   async rewrite(env: Readonly<Record<string, string>> = {}): Promise<void> {
     const [command = "", ...args] = kindCommand("rewrite");
     stdoutOf(await this.enter(command, args, { env }), "KIND's rewrite");
@@ -171,25 +177,25 @@ export class RigNode implements AsyncDisposable, NetworkPlace, PodHost {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await removeHeld({ id: this.#id, folder: this.#folder });
+    await removeTracked({ id: this.#id, folder: this.#folder });
   }
 
   async #ready(): Promise<void> {
     const { stdout, stderr } = this.#sleeper;
-    let said = "";
-    stderr?.on("data", (chunk: Buffer) => (said += chunk.toString()));
+    let errors = "";
+    stderr?.on("data", (chunk: Buffer) => (errors += chunk.toString()));
     const ended = once(this.#sleeper, "close").then(() => {
-      throw new Error(`the node did not start: ${said.trim()}`);
+      throw new Error(`the node did not start: ${errors.trim()}`);
     });
     await inTime(Promise.race([stdout === null ? undefined : once(stdout, "data"), ended]), "the node's files");
   }
 }
 
-/** The host first: its end of each link is a port of the bridge. */
-async function joinNetwork(host: Netns, node: RigNode, peer: Netns): Promise<void> {
+/** The host first: its ends of the links are ports of the bridge. */
+async function joinNetwork(host: Netns, node: SimulatedNode, peer: Netns): Promise<void> {
   await batch(host.netnsPath, [
     "link add br0 type bridge",
-    `address add ${RIG_A.gateway}/24 dev br0`,
+    `address add ${SIMULATED_NETWORK.gateway}/24 dev br0`,
     "link set br0 up",
     ...[node.netnsPath, peer.netnsPath].flatMap((path, index) => [
       `link add port${index} type veth peer name eth0 netns ${path.slice(path.lastIndexOf("/") + 1)}`,
@@ -198,15 +204,15 @@ async function joinNetwork(host: Netns, node: RigNode, peer: Netns): Promise<voi
     ]),
   ]);
   await setSysctls(host.netnsPath, { "net.ipv4.ip_forward": 1 });
-  await tellEveryRefusal(host.netnsPath);
+  await disableIcmpRateLimit(host.netnsPath);
   for (const [path, address] of [
-    [node.netnsPath, RIG_A.node],
-    [peer.netnsPath, RIG_A.peer],
+    [node.netnsPath, SIMULATED_NETWORK.node],
+    [peer.netnsPath, SIMULATED_NETWORK.peer],
   ] as const) {
     await batch(path, [
       `address add ${address}/24 dev eth0`,
       "link set eth0 up",
-      `route add default via ${RIG_A.gateway} dev eth0`,
+      `route add default via ${SIMULATED_NETWORK.gateway} dev eth0`,
     ]);
   }
 }

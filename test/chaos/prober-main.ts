@@ -1,4 +1,4 @@
-// The process of asker.ts. It ends with the pipe to the run, and in any case when its time is over.
+// Process of prober.ts. It ends with the pipe to the run, and in any case after its time.
 
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
@@ -7,37 +7,44 @@ import { createInterface } from "node:readline";
 
 import { type DecodedPacket, decode, encode } from "dns-packet";
 
-import { type AskerLine, type AskerOptions, EVERY_MS, type Late, type Question, type Way } from "./asker.ts";
+import {
+  type ProberReport,
+  type ProberOptions,
+  EVERY_MS,
+  type Stall,
+  type ProbeResult,
+  type ProbeMode,
+} from "./prober.ts";
 import { monotonicMs } from "./monotonic.ts";
 
 const RESOLVER = "127.0.0.11";
 const PORT = 53;
 const TICK_MS = 25;
 const REPORT_EVERY_MS = 200;
-// A timer that fires later than this says that the process did not run.
-const LATE_MS = 20;
+// A timer that fires later than this means that the process was not scheduled.
+const STALL_MS = 20;
 const LOAD_EVERY_MS = 30;
 const RCODES = ["no data", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
 const LENGTH_OCTETS = 2;
 const HEADER_OCTETS = 12;
 
-const { name, neighbours, giveUpMs, forMs } = JSON.parse(process.argv[2] ?? "") as AskerOptions;
+const { name, neighbours, giveUpMs, forMs } = JSON.parse(process.argv[2] ?? "") as ProberOptions;
 
-let questions: Question[] = [];
-let lates: Late[] = [];
+let probes: ProbeResult[] = [];
+let stalls: Stall[] = [];
 let load: Record<string, number> = {};
 let asked = 0;
 let asksOfLoad = 0;
 
 type End = (outcome: string | Buffer) => void;
 
-// `done` is called once, when the question is over.
-function begin(way: Way, done: () => void): End {
+// `done` is called once, when the probe has ended.
+function begin(mode: ProbeMode, done: () => void): End {
   const askedMs = monotonicMs();
   return endOnce((outcome) => {
     done();
     const tookMs = Math.round((monotonicMs() - askedMs) * 10) / 10;
-    questions.push({ way, askedMs, tookMs, ...read(outcome) });
+    probes.push({ mode, askedMs, tookMs, ...read(outcome) });
   });
 }
 
@@ -53,7 +60,7 @@ function endOnce(end: End): End {
   return finish;
 }
 
-function read(outcome: string | Buffer): Pick<Question, "outcome" | "addresses" | "ttl"> {
+function read(outcome: string | Buffer): Pick<ProbeResult, "outcome" | "addresses" | "ttl"> {
   if (typeof outcome === "string") return { outcome };
   let packet: DecodedPacket;
   try {
@@ -70,7 +77,7 @@ function query(id: number, of: string): Buffer {
   return encode({ type: "query", id, flags: 0x100, questions: [{ type: "A", name: of }] });
 }
 
-// Of what is too short to have one, none that was ever asked.
+// -1, which is no id, for a message that is too short.
 function idOf(message: Buffer): number {
   return message.length < HEADER_OCTETS ? -1 : message.readUInt16BE(0);
 }
@@ -95,33 +102,33 @@ function askFresh(of: string, beginWith: (done: () => void) => End): void {
   socket.connect(PORT, RESOLVER);
 }
 
-// The socket that is kept, and the questions that wait for its answers.
-class KeptSocket {
+// The reused socket, and the probes that wait for its replies.
+class ReusedSocket {
   readonly #waiting = new Map<number, End>();
   readonly #socket = createSocket("udp4");
 
-  static async open(): Promise<KeptSocket> {
-    const kept = new KeptSocket();
-    kept.#socket.on("error", (error) => kept.#refuse(error));
-    kept.#socket.on("message", (message) => kept.#waiting.get(idOf(message))?.(message));
-    kept.#socket.connect(PORT, RESOLVER);
-    await once(kept.#socket, "connect");
-    return kept;
+  static async open(): Promise<ReusedSocket> {
+    const reused = new ReusedSocket();
+    reused.#socket.on("error", (error) => reused.#refuse(error));
+    reused.#socket.on("message", (message) => reused.#waiting.get(idOf(message))?.(message));
+    reused.#socket.connect(PORT, RESOLVER);
+    await once(reused.#socket, "connect");
+    return reused;
   }
 
   ask(): void {
     const id = nextId();
-    const end = begin("kept", () => this.#waiting.delete(id));
+    const end = begin("reused", () => this.#waiting.delete(id));
     this.#waiting.set(id, end);
     this.#socket.send(query(id, name), (error) => (error === null ? undefined : this.#refuse(error)));
   }
 
-  // What waits runs into its time-out.
+  // Pending probes time out.
   close(): void {
     this.#socket.close();
   }
 
-  // The kernel does not say which question was refused: it was the last one.
+  // The kernel does not report which query was refused; it is taken to be the last one.
   #refuse(error: NodeJS.ErrnoException): void {
     [...this.#waiting.values()].at(-1)?.(codeOf(error));
   }
@@ -146,12 +153,12 @@ function askByTcp(): void {
   });
 }
 
-// In turn a neighbour's name, one that is kept, and one that nobody has asked for.
+// Alternates a neighbour's name, a cached name and a new name.
 function askForLoad(): void {
   const turn = (asksOfLoad += 1);
   const kinds = [
     ["neighbour", neighbours[turn % neighbours.length] ?? name],
-    ["kept", `kept${turn % 20}.chaos.test`],
+    ["cached", `cached${turn % 20}.chaos.test`],
     ["new", `new${turn}.${name}.chaos.test`],
   ] as const;
   const [kind, of] = kinds[turn % kinds.length] ?? kinds[0];
@@ -165,16 +172,16 @@ function askForLoad(): void {
 }
 
 function report(): void {
-  const line: AskerLine = { questions, lates, load };
-  [questions, lates, load] = [[], [], {}];
+  const line: ProberReport = { probes, stalls, load };
+  [probes, stalls, load] = [[], [], {}];
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }
 
-let kept = await KeptSocket.open();
+let reused = await ReusedSocket.open();
 
 const asks: [everyMs: number, ask: () => void][] = [
   [EVERY_MS.fresh, () => askFresh(name, (done) => begin("fresh", done))],
-  [EVERY_MS.kept, () => kept.ask()],
+  [EVERY_MS.reused, () => reused.ask()],
   [EVERY_MS.tcp, askByTcp],
   [LOAD_EVERY_MS, askForLoad],
 ];
@@ -183,11 +190,11 @@ const due = asks.map(([everyMs, ask]) => ({ everyMs, ask, nextMs: monotonicMs() 
 let lastMs = monotonicMs();
 const ticks = setInterval(() => {
   const now = monotonicMs();
-  if (now - lastMs > TICK_MS + LATE_MS) lates.push({ fromMs: lastMs + TICK_MS, toMs: now });
+  if (now - lastMs > TICK_MS + STALL_MS) stalls.push({ fromMs: lastMs + TICK_MS, toMs: now });
   lastMs = now;
   for (const one of due) {
     if (one.nextMs > now) continue;
-    // What was missed is not made up for.
+    // Missed probes are not sent later.
     one.nextMs = Math.max(one.nextMs + one.everyMs, now);
     one.ask();
   }
@@ -205,9 +212,9 @@ function leave(): void {
 
 const timer = setTimeout(leave, forMs);
 for await (const _order of createInterface({ input: process.stdin })) {
-  // The only order there is: the kept socket is to be another one.
-  const old = kept;
-  kept = await KeptSocket.open();
+  // The only command: replace the reused socket.
+  const old = reused;
+  reused = await ReusedSocket.open();
   old.close();
 }
 leave();
