@@ -129,7 +129,7 @@ interface QueryPipeline {
   readonly forget: () => void;
   readonly readings: () => QueryReadings;
   /** State of upstreams and their replies; undefined where queries are forwarded as Docker does. */
-  readonly state?: PipelineState;
+  readonly upstreamState: PipelineState | undefined;
 }
 
 interface PipelineState {
@@ -156,6 +156,7 @@ function sequential({ behaviour, upstream }: RunSettings, { log, meter }: Answer
     forward,
     forget: () => undefined,
     readings: () => NO_READINGS,
+    upstreamState: undefined,
   };
 }
 
@@ -225,7 +226,7 @@ function adaptive(
       bytesMax: behaviour.caches ? upstream.cache.bytesMax : 0,
       nameservers: statesOf(pool, now()),
     }),
-    state: { forwarder, pool, cache, isCaching: behaviour.caches, now },
+    upstreamState: { forwarder, pool, cache, isCaching: behaviour.caches, now },
   };
 }
 
