@@ -217,9 +217,9 @@ test("with kind.ip=gateway neighbours still reach a server at the gateway's port
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
   assert.deepEqual(dataOf(await dig(neighbour, "@10.78.0.1", "x5.ok.test")), ["192.0.2.5"]);
-  assert.equal((await server.askedFor("x5.ok.test")).length, 1);
+  assert.equal((await server.queriesFor("x5.ok.test")).length, 1);
   assert.deepEqual(dataOf(await dig(pod, "@10.78.0.1", "beside")), [neighbour.address("served")]);
-  assert.equal((await server.askedFor("beside")).length, 0);
+  assert.equal((await server.queriesFor("beside")).length, 0);
 });
 
 test("if a process listens on the node's port 53, kind.ip=node is refused with the reason and changes nothing, unless forced (K15)", async () => {

@@ -140,7 +140,7 @@ test("other programs' nameservers are kept and reported, our own accepted, loopb
 
   for (const useless of ["nameserver 127.0.0.11\noptions ndots:0\n", "nameserver ::1\n", ""]) {
     await write(node, useless);
-    await waitFor("an address that pods can ask", async () =>
+    await waitFor("an address that pods can query", async () =>
       /^nameserver (192\.0\.2\.99|10\.77\.0\.1)$/m.test(await node.resolvConf()) ? true : undefined,
     );
   }

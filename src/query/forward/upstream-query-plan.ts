@@ -61,7 +61,7 @@ export interface UpstreamQueryPlan {
   readonly endMs: number;
   readonly dial: Dial;
   /** The first client's TCP connections to a server. */
-  readonly streamsTo: (nameserver: Nameserver) => Pick<StreamPool, "ask" | "openDedicated">;
+  readonly streamsTo: (nameserver: Nameserver) => Pick<StreamPool, "send" | "openDedicated">;
   /** The query; ids are written into it. */
   readonly message: Buffer;
   readonly questionEnd: number;

@@ -63,7 +63,7 @@ export class LoopGuard {
       try {
         for (const message of this.#probes(nameserver, name)) {
           const socket = nameserver.sockets.draw(() => client.dial(nameserver.server, "udp"));
-          socket.ask(new LoopProbe(message, client.number));
+          socket.send(new LoopProbe(message, client.number));
         }
       } catch {
         // An unreachable server is no loop.

@@ -92,7 +92,7 @@ export class UpstreamSocket {
     );
   }
 
-  ask(exchange: Exchange): void {
+  send(exchange: Exchange): void {
     const { message } = exchange;
     const id = this.#unusedId();
     setU16(message, ID_AT, id);

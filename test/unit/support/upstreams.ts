@@ -24,7 +24,7 @@ abstract class Upstream implements AsyncDisposable {
   }
 
   // Waits for this many queries in all.
-  async asked(count: number): Promise<void> {
+  async receives(count: number): Promise<void> {
     while (this.queries.length < count) await new Promise<void>((resolve) => (this.#onQuery = resolve));
   }
 

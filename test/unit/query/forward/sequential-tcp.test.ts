@@ -78,7 +78,7 @@ test("a server that sends byte by byte has one time limit in all", async () => {
   );
   await using second = await TcpUpstream.start(good);
   const forwarding = new Forwarding({ query: QUERY, transport, servers: [first.server, second.server] });
-  await first.asked(1);
+  await first.receives(1);
   clock.advance(LIMITS.forwardServerMs);
   assert.deepEqual(await forwarding.reply, REPLY);
   assert.deepEqual(forwarding.reasons, ["timed out"]);
