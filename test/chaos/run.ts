@@ -127,13 +127,13 @@ async function runOnEngine(
     const context: FaultContext = { engine, world, members, supervisor, state, group, clock, networks: new Mutex() };
     const untilMs = monotonicMs() + lengthMs;
     const progress = setInterval(() => {
-      const { violations, owed } = judge(
+      const { violations, expected } = judge(
         members.map((member) => member.record()),
         toleranceMs,
         supervisor.starved,
       );
       const seconds = Math.round((monotonicMs() - beganMs) / 1_000);
-      say(`${seconds} s: ${appliedFaults.length} faults, ${owed.asked} probes, ${violations.length} violations`);
+      say(`${seconds} s: ${appliedFaults.length} faults, ${expected.probes} probes, ${violations.length} violations`);
     }, PROGRESS_EVERY_MS);
     const restarting = setInterval(() => {
       for (const member of members) {
