@@ -30,7 +30,7 @@ const result = await runChaos({
   containers: CONTAINERS,
   suite: SUITE,
   only: only.filter(isKind),
-  say: (line) => console.log(line),
+  print: (line) => console.log(line),
 });
 console.log(`\n${reportOf(result).join("\n")}`);
 if (LOG !== undefined) {

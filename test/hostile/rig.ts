@@ -230,12 +230,12 @@ export class Rig implements AsyncDisposable {
     this.#attackers.clear();
     const most = this.#restingDescriptors + DESCRIPTORS_COMING_AND_GOING;
     let last = 0;
-    const look = (): true | undefined => {
+    const check = (): true | undefined => {
       last = descriptorsOf(this.#instance.pid);
       return last <= most ? true : undefined;
     };
     try {
-      await waitFor("descriptors to be what they were", look, { timeoutMs: 60_000, everyMs: 100 });
+      await waitFor("descriptors to be what they were", check, { timeoutMs: 60_000, everyMs: 100 });
     } catch (error) {
       throw new Error(`${last} descriptors; at rest ${this.#restingDescriptors}`, { cause: error });
     }
@@ -267,12 +267,12 @@ export class Rig implements AsyncDisposable {
 
   // Measures the resting state: both victims get all answers, and there are no attackers yet.
   async #settle(): Promise<void> {
-    const look = async (): Promise<true | undefined> => {
+    const check = async (): Promise<true | undefined> => {
       await pause(SEEN_MS_LEAST);
       const all = await this.#endPeriods();
       return all.every(({ lost, wrong, sent }) => lost + wrong === 0 && sent > SENT_LEAST) ? true : undefined;
     };
-    await waitFor("the victims to get their answers", look, { timeoutMs: 60_000 });
+    await waitFor("the victims to get their answers", check, { timeoutMs: 60_000 });
     this.#restingBytes = memoryOf(this.#instance.pid, "VmRSS");
     this.#restingDescriptors = descriptorsOf(this.#instance.pid);
     await this.addAttacker({ name: "plain", networks: [{ name: "attackers", ip: ZONES["evil.test"] }] });

@@ -122,7 +122,7 @@ test("an upstream that is one of our own addresses is not queried, but the other
 });
 
 test("an upstream that is left out because it is dns11 itself is reported (K47)", async () => {
-  await using node = await world.node("told", { args: ["--dns", GATEWAY] });
+  await using node = await world.node("configured", { args: ["--dns", GATEWAY] });
   await using instance = await world.serve();
   const { reasons } = await waitForWorkingNode(instance, node.name);
   const status = JSON.stringify(await instance.container(node.name));

@@ -124,6 +124,6 @@ export async function closedTcpServer(): Promise<Server> {
 }
 
 // Writes one length-prefixed message.
-export function say(socket: Socket, message: Uint8Array): void {
+export function write(socket: Socket, message: Uint8Array): void {
   socket.write(withLength(message));
 }

@@ -230,8 +230,8 @@ function unexplained({ routes, isNdotsSet }: View["upstreams"]): View["upstreams
   };
 }
 
-function found(directory: Directory, asking: ContainerFact, name: string): string | undefined {
-  return foundIn(directory.viewOf(asking), name);
+function found(directory: Directory, client: ContainerFact, name: string): string | undefined {
+  return foundIn(directory.viewOf(client), name);
 }
 
 function foundIn(view: View, name: string): string | undefined {

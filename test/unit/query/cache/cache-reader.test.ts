@@ -263,7 +263,7 @@ test("a query in flight when the cache is flushed is answered and not cached, an
   queryPath.forwarder.invalidate();
   const after = queryPath.query(client, aQuery());
   await upstream.receives(2);
-  for (const say of late) say();
+  for (const reply of late) reply();
   assert.deepEqual([(await before).rcode, (await after).rcode, queryPath.cache.size], [3, 3, 0]);
 });
 

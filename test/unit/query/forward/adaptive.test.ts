@@ -9,7 +9,7 @@ import type { Server } from "../../../../src/base/model/view.ts";
 import { TYPE, aQuery, aRecord, aReplyTo, anOpt } from "../../../support/scripted/builders.ts";
 import { QueryPath, clientOf } from "../../support/query-path.ts";
 import { readName, readReply } from "../../support/reply.ts";
-import { UdpUpstream, type UdpScript, closedUdpServer, say, startBoth } from "../../support/upstreams.ts";
+import { UdpUpstream, type UdpScript, closedUdpServer, write, startBoth } from "../../support/upstreams.ts";
 
 const QUERY = aQuery({ id: 0xbeef, name: "Example.org" });
 const answer = (data = Buffer.of(192, 0, 2, 1)): Buffer =>
@@ -122,7 +122,7 @@ test("a truncated reply is fetched over TCP from the same server", async () => {
       message[2] = (message[2] ?? 0) | 2;
       reply(message);
     },
-    (query, socket) => say(socket, aReplyTo(query, 0, whole)),
+    (query, socket) => write(socket, aReplyTo(query, 0, whole)),
   );
   await using upstream = udp;
   await using stream = tcp;
@@ -157,7 +157,7 @@ test("spoofed replies are detected, and the query is sent over TCP", async () =>
         reply(forged);
       }
     },
-    (query, socket) => say(socket, aReplyTo(query, 0, [answer()])),
+    (query, socket) => write(socket, aReplyTo(query, 0, [answer()])),
   );
   await using upstream = udp;
   await using stream = tcp;
@@ -324,7 +324,7 @@ test("the limits of one container do not fail the queries of others that joined"
       message[2] = (message[2] ?? 0) | 2;
       setImmediate(() => reply(message));
     },
-    (query, socket) => say(socket, aReplyTo(query, 0, [answer()])),
+    (query, socket) => write(socket, aReplyTo(query, 0, [answer()])),
   );
   await using upstream = udp;
   await using _stream = tcp;

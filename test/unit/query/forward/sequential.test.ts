@@ -81,7 +81,7 @@ test("a silent server gets its time, then the next one is queried; a late reply 
   assert.equal(second.queries.length, 0);
   clock.advance(1);
   await second.receives(1);
-  for (const say of late) say();
+  for (const reply of late) reply();
   assert.equal(third.queries.length, 0);
   clock.advance(LIMITS.forwardServerMs);
   assert.deepEqual(await forwarding.reply, aReplyTo(QUERY, 0, [ADDRESS]));

@@ -10,7 +10,7 @@ import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";
 import { QueryPath, clientOf } from "../../support/query-path.ts";
 import { Clock } from "../../support/clock.ts";
 import type { Reply } from "../../support/reply.ts";
-import { TcpUpstream, UdpUpstream, type UdpScript, closedUdpServer, say } from "../../support/upstreams.ts";
+import { TcpUpstream, UdpUpstream, type UdpScript, closedUdpServer, write } from "../../support/upstreams.ts";
 
 const good: UdpScript = (query, reply) => reply(aReplyTo(query));
 const silent: UdpScript = () => undefined;
@@ -79,7 +79,7 @@ test("with rotation each query starts with another server", async () => {
 });
 
 test("TCP is used from the start if so configured", async () => {
-  await using stream = await TcpUpstream.start((query, socket) => say(socket, aReplyTo(query)));
+  await using stream = await TcpUpstream.start((query, socket) => write(socket, aReplyTo(query)));
   const reply = await new QueryPath({ forward: { usesTcp: true } }).query(clientOf(stream.server), aQuery());
   assert.equal(reply.rcode, 0);
 });

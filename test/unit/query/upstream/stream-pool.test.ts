@@ -11,10 +11,10 @@ import { sharePools } from "../../../../src/query/client/shares.ts";
 import { StreamPool } from "../../../../src/query/upstream/stream-pool.ts";
 import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";
 import { dialHere } from "../../support/loopback.ts";
-import { type TcpScript, TcpUpstream, closedTcpServer, say } from "../../support/upstreams.ts";
+import { type TcpScript, TcpUpstream, closedTcpServer, write } from "../../support/upstreams.ts";
 import type { Server } from "../../../../src/base/model/view.ts";
 
-const good: TcpScript = (query, socket) => say(socket, aReplyTo(query));
+const good: TcpScript = (query, socket) => write(socket, aReplyTo(query));
 
 test("sequential queries use one connection", async () => {
   await using upstream = await TcpUpstream.start(good);
@@ -35,7 +35,7 @@ test("concurrent queries share a few connections", async () => {
 
 test("a server that closes a connection after each reply costs one for each, up to a rate", async () => {
   await using upstream = await TcpUpstream.start((query, socket) => {
-    say(socket, aReplyTo(query));
+    write(socket, aReplyTo(query));
     socket.end();
   });
   const { pool, dialled } = pooled(upstream.server, { burst: 5, perSecond: 0 });
@@ -57,7 +57,7 @@ test("a query without an answer on a closed connection is sent once more on anot
   await using upstream = await TcpUpstream.start((query, socket) => {
     count++;
     if (count === 2) socket.destroy();
-    else say(socket, aReplyTo(query));
+    else write(socket, aReplyTo(query));
   });
   const { pool, dialled } = pooled(upstream.server);
   for (let i = 0; i < 3; i++) assert.equal(await exchange(pool, `n${i}.test`), "answered");
@@ -80,7 +80,7 @@ test("a reply with an unknown id, or to another question, closes the connection"
     (query: Buffer) => aReplyTo(aQuery({ id: query.readUInt16BE(0), name: "other.test" })),
     () => Buffer.alloc(3),
   ]) {
-    await using upstream = await TcpUpstream.start((query, socket) => say(socket, wrong(query)));
+    await using upstream = await TcpUpstream.start((query, socket) => write(socket, wrong(query)));
     const { pool, shares } = pooled(upstream.server);
     assert.match(await exchange(pool, "a.test"), /the reply (has an unknown id|is to another question)/);
     assert.deepEqual([shares.upstreamStreams.taken, shares.streamBytes.taken], [0, 0]);
@@ -119,7 +119,7 @@ test("a container's connections are limited by its share, over all servers", asy
 test("a burst to a server that closes the connection after each reply is answered completely", async () => {
   await using upstream = await TcpUpstream.start((query, socket) => {
     if (!socket.writable) return;
-    say(socket, aReplyTo(query));
+    write(socket, aReplyTo(query));
     socket.end();
   });
   const { pool } = pooled(upstream.server);
