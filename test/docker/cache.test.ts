@@ -1,5 +1,5 @@
 // The reply cache: which replies are cached, for how long, and for which containers. The servers put a counter in their
-// answers and record every query, so a cached reply can be told from a new one.
+// answers and record every query, so a cached reply differs from a new one.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

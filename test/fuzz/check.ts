@@ -239,8 +239,8 @@ export class RelayCheck {
 
 const META_TYPES = 128;
 
-// Independent of the program's code: every record of the answer is owned by the queried name, or by one that an alias
-// among them leads to.
+// Independent of the program's code: every record of the answer is owned by the queried name, or by the
+// target of an alias among them.
 export function checkRelated(message: Buffer): void {
   const { question, answers } = readReply(message);
   assert.ok(question);

@@ -63,7 +63,7 @@ export class CacheReader {
   ): number {
     const bits = shareBits(block, question);
     if (bits === NOT_SHAREABLE) {
-      this.trace?.record("cache", "not cacheable: the query has flags, options or records of its own");
+      this.trace?.record("cache", "not cacheable: the query has special flags, options or records");
       return this.#miss();
     }
     const { cache, pool, now } = this.#parts;

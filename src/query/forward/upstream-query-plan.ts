@@ -45,7 +45,7 @@ export interface UpstreamQueryPlan {
   readonly nameservers: readonly Nameserver[];
   /** Of these, the ones that loop back to the client. */
   readonly looping: readonly Nameserver[];
-  /** The number of the client that asked first. */
+  /** The number of the client whose query was first. */
   readonly clientNumber: number;
   /** When the first waiter's query arrived. */
   readonly arrivedMs: number;
@@ -71,7 +71,7 @@ export interface UpstreamQueryPlan {
   readonly turn: number;
 }
 
-/** Shared by all upstream queries: there may be thousands, so each holds only what is its own. */
+/** Shared by all upstream queries: there may be thousands, so each stores only its own data. */
 export interface UpstreamQueryHooks {
   readonly now: () => number;
   readonly random: () => number;

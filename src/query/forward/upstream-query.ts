@@ -36,7 +36,7 @@ import {
   noteOrder,
 } from "./server-order.ts";
 
-/** Kernel errors that mean the server is absent or unreachable. Other errors say nothing about the server. */
+/** Kernel errors that mean the server is absent or unreachable. Other errors do not concern the server. */
 const UNREACHABLE = /\b(ECONNREFUSED|ECONNRESET|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ETIMEDOUT)\b/;
 /** Failures because of the client's own limits or namespace. Clients that joined have their own. */
 const CLIENT_LIMIT = /too many|no longer needed|no longer served/;
@@ -271,7 +271,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     const failure = REFUSALS.has(reply.rcode) ? rcodeName(reply.rcode) : undefined;
     this.#hooks.meter?.recordReply(nameserver.server, isStream, reply.rcode, now - sentMs);
     nameserver.health.recordAnswer(now, isStream ? undefined : now - sentMs, failure === undefined, clientNumber);
-    // A reply after the end counts only for the health of the server.
+    // A reply after the end affects only the health of the server.
     if (this.#isDone) return;
     if (failure !== undefined) {
       this.#extendedError ??= readFreshReply(reply.message)?.extendedError;
@@ -316,11 +316,11 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   }
 
   /**
-   * The server cannot be reached. The error tells whether that is its fault, or ours for lack of descriptors or memory.
+   * The server cannot be reached. The error shows whether the cause is the server, or our lack of descriptors or memory.
    */
   #giveUpOn(candidate: UpstreamCandidate, reason: string, isStream = false): void {
     candidate.isUnreachable = true;
-    // A container uses TCP when it likes; a failure counts for the server only if all queries use TCP.
+    // A container may use TCP at will; a failure affects the server's health only if all queries use TCP.
     const isRelevant = !isStream || this.#plan.policy.usesTcp;
     if (isRelevant && UNREACHABLE.test(reason))
       candidate.nameserver.health.recordUnreachable(this.#hooks.now(), reason);

@@ -120,7 +120,7 @@ export class LoopGuard {
   }
 }
 
-/** A probe counts when it arrives as a query; its reply is ignored. */
+/** A probe is detected when it arrives as a query; its reply is ignored. */
 class LoopProbe implements Exchange {
   readonly message: Buffer;
   readonly questionEnd: number;

@@ -175,7 +175,7 @@ test("a listener that is closed while its batch is answered sends nothing, even 
     [0, 0, 3],
   );
   rig.listener.close();
-  for (const socket of newSockets) closeSync(socket);
+  for (const each of newSockets) closeSync(each);
   await rig.client[Symbol.asyncDispose]();
 });
 
