@@ -78,12 +78,9 @@ const LOG_MEANINGS = [
     /metrics/,
     "The default metrics address is in use, by another dns11 or program. Choose one with --metrics-addr, or off.",
   ],
+  [/suppressed/, "The log takes a limited number of lines of one kind per minute; this is the number of the others."],
   [
-    /held back|suppressed/,
-    "The log takes a limited number of lines of one kind per minute; this is the number of the others.",
-  ],
-  [
-    /loop|leads back/,
+    /loop/,
     "That nameserver sends the container's queries back to dns11. It is not used for that container for a minute. Correct the nameserver's upstream.",
   ],
   [
@@ -91,12 +88,12 @@ const LOG_MEANINGS = [
     "The nameserver does not reply, or only with errors; the reason says which. Others are queried first until it answers again.",
   ],
   [
-    /lookup failed|no nameserver/,
+    /lookup failed/,
     "No upstream server gave a usable reply to a query. The reason lists what each one did; dns11 upstreams shows since when.",
   ],
   [
-    /upstream failed|nameserver failed/,
-    "In mode strict: a nameserver did not answer a query. heldBack counts the lines suppressed since the last one.",
+    /upstream failed/,
+    "In mode strict: a nameserver did not answer a query. suppressed is the number of lines left out since the last one.",
   ],
   [
     /flushed/,
@@ -106,15 +103,12 @@ const LOG_MEANINGS = [
     /another version/,
     "The running process is of an incompatible version, so the new one starts after it has stopped; Docker's resolver answers in between.",
   ],
-  [
-    /another process serves|somebody else/,
-    "Another instance holds the lock after a hand-over failed; this process ends.",
-  ],
+  [/another process serves/, "Another instance holds the lock after a hand-over failed; this process ends."],
   [/t(?:ake|ook) ?over/, "A hand-over to a new process was started and did not complete; this process keeps serving."],
   [/not attached/, "The container is served by Docker's resolver. code and reason say why; dns11 retries by itself."],
   [/not serving/, "dns11 inside a KIND node cannot serve it yet; the reason says why. It retries by itself."],
   [
-    /odd container|configuration problem/,
+    /configuration problem/,
     "Something about the container's settings was ignored; the warning says what, and what to do.",
   ],
   [

@@ -38,6 +38,15 @@ export interface Repairs {
   readonly setDetached: (fact: ContainerFact, isDetached: boolean) => void;
 }
 
+/** The state of upstream servers, and the cache. */
+interface ResolverState {
+  readonly forwarder: Pick<AdaptiveForwarder, "ownerOf" | "flush">;
+  readonly pool: Pick<NameserverPool, "find">;
+  readonly cache: Pick<ReplyCache, "bytes" | "bytesMax" | "counts" | "size">;
+  readonly isCaching: boolean;
+  readonly now: () => number;
+}
+
 /** The resolver in use; a reload of the settings may replace it. */
 export interface ActiveResolver {
   readonly answerer: Pick<Answerer, "explain">;

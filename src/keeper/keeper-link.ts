@@ -1,8 +1,8 @@
 /**
  * KeeperLink: the main process's connection to its keeper. It starts the keeper, sends it the held descriptors and
  * heartbeats, and watches it in turn: a keeper that exits or no longer answers is replaced, and the new one gets
- * everything again. What has to be sent is kept as state and not as a queue: however slow a keeper is, nothing piles
- * up, and it receives the current state.
+ * everything again. Pending messages are stored as a state, not as a queue: a slow keeper causes no backlog, and
+ * receives the current state.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { rmSync } from "node:fs";

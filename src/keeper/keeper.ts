@@ -23,7 +23,7 @@ import { PeerProcess } from "./peer-process.ts";
 /** A process that requests a takeover. */
 interface Successor {
   readonly peer: PeerProcess;
-  /** What it has the keeper hold: copies of what it was given, and what it made itself. */
+  /** What the keeper holds for it: copies of what it was given, and what it created itself. */
   readonly held: Map<number, HeldNamespace>;
   stage: "greeted" | "requested" | "given";
   /** When this stage times out. */
@@ -184,7 +184,7 @@ export class Keeper {
     this.#deferredClose.closeDue(nowMs);
     const successor = this.#successor;
     if (successor !== undefined && nowMs > successor.dueMs) {
-      // It may be using what it was given, so it has to be killed first.
+      // It may be using what it was given, so it must be killed first.
       if (successor.stage === "given") successor.peer.kill();
       else successor.peer.send({ is: "refused", reason: "the main process did not pause in time" });
       this.#dropSuccessor(successor, "it took too long");

@@ -53,7 +53,7 @@ export class NetlinkSocket {
   readonly #memory: NetlinkMemory;
   #fd: number;
   #sequence = 0;
-  /** The port id by which the kernel identifies this socket as the cause of a change. */
+  /** The port id with which the kernel identifies this socket as the cause of a change. */
   readonly port: number;
 
   /**

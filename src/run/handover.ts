@@ -1,11 +1,11 @@
 /**
- * Handover: how a run makes room for its successor, and resumes if the successor does not take over.
+ * Handover: how a run pauses for its successor, and resumes if the successor does not take over.
  *
  *   serving --(takeover requested)--> paused --(the successor serves)--> gone
  *      ^                                |
  *      +----------(cancelled)-----------+
  *
- * The process that holds the instance lock serves. So the lock decides where nothing else can tell.
+ * The process that holds the instance lock serves. So the lock decides in cases of doubt.
  */
 import { reasonOf } from "../base/lib/fault.ts";
 import type { Log } from "../base/log/log.ts";

@@ -106,7 +106,7 @@ export class Service {
   }
 
   /**
-   * Applies the settings file as it is now. Where it is invalid, the previous settings stay, and a Fault says what is
+   * Reads the settings file again and applies it. If it is invalid, the previous settings stay, and a Fault lists what is
    * wrong.
    */
   async reload(): Promise<ReloadReport> {

@@ -52,7 +52,7 @@ export async function takeOverFrom(predecessor: Predecessor, parts: TakeoverPart
   log.info({ namespaces, ms: Math.round(performance.now() - startMs) }, "took over from the previous process");
 }
 
-/** Asks a predecessor that cannot hand over to exit, and waits for that. Docker's resolver answers in between. */
+/** Stops a predecessor that cannot hand over, and waits for its exit. Docker's resolver answers in between. */
 export async function endPredecessor({ main, channel }: Predecessor, log: Log): Promise<void> {
   channel.close();
   if (main <= 0) {

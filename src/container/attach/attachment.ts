@@ -234,7 +234,7 @@ export class Attachment {
     this.close();
   }
 
-  /** Leaves at once and removes everything. */
+  /** Stops serving at once and removes everything. */
   close(): void {
     if (this.#state.kind === "closed") return;
     this.#stopServing();
@@ -292,7 +292,7 @@ export class Attachment {
     });
   }
 
-  /** Re-creates rules that no process owns, because anybody may have flushed them. Returns whether it did. */
+  /** Re-creates rules that no process owns, because another program may have flushed them. Returns whether it did. */
   #repair(serving: Serving, fd: number): boolean {
     const { runner, memory, ruleBackend } = this.#parts;
     if (ruleBackend.backend === "nft-owner") return false;

@@ -158,7 +158,7 @@ export class Reconciler {
     for (const id of this.#queue) this.#mark(id);
   }
 
-  /** Lets go after a hand-over: answers the queries in flight, within the time limit for draining. */
+  /** After a hand-over: answers the queries in flight, within the time limit for draining, and changes nothing else. */
   async abandon(): Promise<void> {
     clearInterval(this.#verifyTimer);
     const attachments = [...this.attachments()].map(([, attachment]) => attachment);

@@ -1,7 +1,7 @@
 /**
  * QueryHistories: the query histories of all containers. The history of a container that has ended is kept for a while,
  * because a container that sends one query and exits (`docker run --rm`) would otherwise be gone before anyone could
- * look.
+ * read it.
  */
 import { LIMITS } from "../../base/limits.ts";
 import type { QueryNames } from "../../base/model/query-record.ts";
@@ -15,20 +15,20 @@ export class QueryHistories {
   readonly #now: () => number;
 
   constructor(names: QueryNames, now: () => number = () => performance.now()) {
-    this.#policy = { isKept: names !== "off", hasNames: names === "full" };
+    this.#policy = { isEnabled: names !== "off", hasNames: names === "full" };
     this.#now = now;
   }
 
-  get isKept(): boolean {
-    return this.#policy.isKept;
+  get isEnabled(): boolean {
+    return this.#policy.isEnabled;
   }
 
   /** Changes what is recorded, and drops recorded data that would no longer be recorded now. */
   setNames(names: QueryNames): void {
-    const { isKept, hasNames } = this.#policy;
-    this.#policy.isKept = names !== "off";
+    const { isEnabled, hasNames } = this.#policy;
+    this.#policy.isEnabled = names !== "off";
     this.#policy.hasNames = names === "full";
-    const isLess = (isKept && !this.#policy.isKept) || (hasNames && !this.#policy.hasNames);
+    const isLess = (isEnabled && !this.#policy.isEnabled) || (hasNames && !this.#policy.hasNames);
     if (!isLess) return;
     for (const history of this.#open) history.clear();
     this.#closed.clear();

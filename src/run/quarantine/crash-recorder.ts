@@ -30,7 +30,7 @@ const FILE_BYTES = SLOTS_AT + SLOTS * SLOT_BYTES;
 export class CrashRecorder {
   readonly #bytes: Buffer;
   readonly #words: Uint32Array;
-  /** What the previous process was doing: undefined where it exited by itself, null where it was idle. */
+  /** What the previous process was doing: undefined if it exited normally, null if it was idle. */
   readonly previous: CrashContext | null | undefined;
   /** One word: the number of the client whose packet or reply is being processed. */
   readonly currentClient: Uint32Array;
@@ -90,7 +90,7 @@ export class CrashRecorder {
     return containerIn(this.#bytes, client);
   }
 
-  /** The process exits by itself. */
+  /** The process exits normally. */
   close(): void {
     this.#words[AT.isRunning] = 0;
   }

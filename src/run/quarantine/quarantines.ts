@@ -82,7 +82,7 @@ export class Quarantines {
     return this.#history.release(containerId);
   }
 
-  /** The process exits by itself. */
+  /** The process exits normally. */
   close(): void {
     clearTimeout(this.#timer);
     this.recorder.close();
