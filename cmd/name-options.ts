@@ -38,6 +38,7 @@ export function nameRequestOf(
     throw new Fault(
       "USAGE",
       `-x requires an IP address and no type, but got "${name}"${type === undefined ? "" : ` and type ${type}`}`,
+      { remedy: "Give an address without -t." },
     );
   }
   return { container, name, ...(type !== undefined && { type }) };

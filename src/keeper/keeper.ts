@@ -176,7 +176,7 @@ export class Keeper {
     this.#held = held;
     this.#successor = undefined;
     peer.heartbeat.beat(performance.now());
-    this.#parts.onEvent({ main: peer.pid, namespaces: held.size }, "successor took over");
+    this.#parts.onEvent({ main: peer.pid, namespaces: held.size }, "new process took over");
   }
 
   #checkTimeouts(nowMs: number): void {
@@ -204,7 +204,7 @@ export class Keeper {
     this.#parts.onEvent({ successor: successor.peer.pid, reason }, "takeover failed");
     this.#main.heartbeat.beat(performance.now());
     if (this.#main.isGone || !this.#main.send({ is: "back" })) {
-      this.#handBack("the main process exited and no successor took over");
+      this.#handBack("the main process exited and no new process took over");
     }
   }
 

@@ -55,7 +55,7 @@ interface Serving {
 
 interface ComposeParts {
   readonly platform: Platform;
-  /** State folder of the instance. */
+  /** State directory of the instance. */
   readonly folder: string;
   readonly quarantines: Quarantines;
   readonly keeper: RunKeeper;
@@ -290,7 +290,7 @@ export class Service {
     return afterLameDuck(signal, () => {
       this.#lifecycle.stopping();
       const { lameDuckMs } = this.#reloads.settings;
-      if (lameDuckMs > 0) this.#log.info({ ms: lameDuckMs }, "stopping, serving on for the lame duck period");
+      if (lameDuckMs > 0) this.#log.info({ ms: lameDuckMs }, "stopping; still serving for the lame duck period");
       return lameDuckMs;
     });
   }

@@ -281,7 +281,7 @@ export class Attachment {
     }
   }
 
-  /** The kernel assigns the lowest free descriptor number, so a high number ruleBackend that few are left. */
+  /** The kernel assigns the lowest free descriptor number, so a high number means that few are left. */
   #openNamespace(): ProvenNamespace {
     const proven = this.#parts.prove(this.claim);
     const { descriptorsMax } = this.#parts;

@@ -342,8 +342,14 @@ export class AdaptiveForwarder {
   }
 
   #refuse(waiter: Waiter): void {
-    waiter.deferred.trace?.recordAnswer("servers", "refused: too many queries of this container in flight");
-    waiter.fail(RCODE.REFUSED, this.#error(EXTENDED_ERROR.other, "too many queries of this container are in flight"));
+    waiter.deferred.trace?.recordAnswer(
+      "servers",
+      "refused: too many queries in flight (of this container, or of all)",
+    );
+    waiter.fail(
+      RCODE.REFUSED,
+      this.#error(EXTENDED_ERROR.other, "too many queries in flight (of this container, or of all)"),
+    );
   }
 
   #inFlightFor(key: CacheKey): InFlightQuery | undefined {

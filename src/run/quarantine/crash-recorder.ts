@@ -1,5 +1,5 @@
 /**
- * CrashRecorder: what dns11 was doing when it crashed. It maps a file of the state folder into memory, so that
+ * CrashRecorder: what dns11 was doing when it crashed. It maps a file of the state directory into memory, so that
  * recording the current client costs one store and no write. The next process reads the record. A process that exits by
  * itself marks it as closed.
  */
