@@ -129,7 +129,7 @@ interface QueryPipeline {
   readonly forget: () => void;
   readonly readings: () => QueryReadings;
   /** State of upstreams and their replies; undefined where queries are forwarded as Docker does. */
-  readonly upstreamState?: PipelineState;
+  readonly upstreamState: PipelineState | undefined;
 }
 
 interface PipelineState {
@@ -156,6 +156,7 @@ function sequential({ behaviour, upstream }: RunSettings, { log, meter }: Answer
     forward,
     forget: () => undefined,
     readings: () => NO_READINGS,
+    upstreamState: undefined,
   };
 }
 
