@@ -75,7 +75,8 @@ export function logTexts() {
       // A line that is too long has its text in a constant before it.
       const local = new RegExp(`const ${/^\w+$/.test(args[at] ?? "") ? args[at] : "-"} = (["'\`].*);$`, "m").exec(text);
       const message = local?.[1] ?? args[at] ?? "";
-      if (!/["'`]/.test(message)) return [];
+      // Commander's errors are no log messages.
+      if (!/["'`]/.test(message) || /^["'`]error: /.test(message)) return [];
       const named = args.map((arg) => literal(arg)).find((arg) => LEVELS.includes(arg ?? ""));
       const level =
         /\.(error|warn|info|debug)\($/.exec(callee)?.[1] ?? named ?? (path.startsWith("src/keeper/") ? "warn" : "info");
