@@ -142,7 +142,7 @@ function optionOf(key: FlagKey): Option {
     case "queries.names":
       return valueOption(
         "--query-names <names>",
-        `names in the query history: ${QUERY_NAMES.join(", ")} (off: no history) ${valueNote(key)}`,
+        `names in the query history: ${QUERY_NAMES.join(", ")}; off: no history ${valueNote(key)}`,
         READERS["queries.names"],
       );
     case "queries.log":

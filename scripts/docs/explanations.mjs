@@ -153,7 +153,7 @@ const LOG_MEANINGS = [
   [/^takeover requested/, "A new process is taking over. This one stops answering; queries wait in the sockets."],
   [/^new process took over/, "From the keeper: the new process serves all namespaces. The old one exits."],
   [/^took over from/, "This process serves now, with the sockets and rules of the old one. No query was lost."],
-  [/^handed over/, "The takeover is complete; this process exits."],
+  [/^the new process took over/, "The takeover is complete; this process exits."],
   [
     /exited before it took over/,
     "The new process could not start; its own log lines say why. The old one still serves.",

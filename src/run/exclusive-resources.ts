@@ -1,6 +1,6 @@
 /**
  * ExclusiveResources: what only one process of an instance can have at a time: the lock, the control socket, the HTTP
- * listener, and the crash recorder. A run that is being replaced releases them before its successor takes them.
+ * listener, and the crash recorder. A run that is being replaced releases them before the new process takes them.
  */
 import type { Instance } from "./instance.ts";
 import type { ControlSocket } from "../control/socket.ts";

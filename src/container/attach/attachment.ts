@@ -11,6 +11,13 @@
  *
  *   any state --(no longer desired)--> draining --> closed
  *
+ * drain      new queries go to Docker's resolver, those in flight are still answered; then close
+ * close      everything is removed at once
+ * withdraw   the attach mode reverts what is outside this namespace's rules, before new queries go to Docker's resolver
+ * undo       the attach mode reverts what it prepared inside the namespace, after rules and sockets are gone
+ * pause      no new queries, for a takeover; rules and sockets stay
+ * abandon    the takeover is complete: the new process serves, so rules and sockets stay
+ *
  * After any failure the namespace is left as it was found and Docker's resolver answers. A retry that would fail again
  * affects only our own probes, never a client's query.
  */
@@ -215,14 +222,14 @@ export class Attachment {
     this.#renewHold(serving);
   }
 
-  /** Continues after a hand-over that did not happen. */
+  /** Continues after a takeover that failed. */
   resume(): void {
     this.#isDraining = false;
     this.#serving?.endpoint.resume();
     this.updateCapture();
   }
 
-  /** Lets go after a hand-over: another process serves the namespace, so rules and sockets stay. */
+  /** Lets go after a takeover: another process serves the namespace, so rules and sockets stay. */
   abandon(): void {
     const serving = this.#serving;
     this.#serving = undefined;
