@@ -77,7 +77,7 @@ function send(channel: Channel, message: ToKeeper): void {
   channel.send(bytes, descriptors);
 }
 
-/** The next message; undefined for one that cannot be decoded. Throws where none arrives any more. */
+/** The next message; undefined for one that cannot be decoded. Throws if none arrives any more. */
 async function nextMessage(channel: Channel, deadlineMs: number): Promise<FromKeeper | undefined> {
   for (;;) {
     const packet = channel.receive();

@@ -6,7 +6,7 @@ import type { Instance } from "./instance.ts";
 import type { ControlSocket } from "../control/socket.ts";
 
 export interface ExclusiveResourcesParts {
-  /** Throws where another process holds the lock. */
+  /** Throws if another process holds the lock. */
   readonly takeInstance: () => Instance;
   readonly openControl: (path: string) => Promise<ControlSocket>;
   readonly openMetrics: () => Promise<void>;
@@ -28,7 +28,7 @@ export class ExclusiveResources {
     return this.#instance?.controlPath;
   }
 
-  /** Throws a Fault where another process holds them; nothing is taken then. */
+  /** Throws a Fault if another process holds them; nothing is taken then. */
   async acquire(): Promise<void> {
     const { takeInstance, openControl, openMetrics: openPages, startRecorder: openBox } = this.#parts;
     this.#instance = takeInstance();

@@ -37,7 +37,7 @@ export interface Instance {
   remove(): void;
 }
 
-/** Takes the lock; throws a Fault that names the holder where it is taken. */
+/** Takes the lock; throws a Fault that names the holder if it is taken. */
 export function takeInstance(stateDir: string, engineId: string): Instance {
   const folder = instanceFolder(stateDir, engineId);
   const control = controlPath(folder);

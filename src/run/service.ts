@@ -87,7 +87,7 @@ export class Service {
     });
   }
 
-  /** Serves until `signal`, then hands everything back. Throws a Fault where it cannot start. */
+  /** Serves until `signal`, then hands everything back. Throws a Fault if it cannot start. */
   async run(signal: AbortSignal): Promise<void> {
     const { settings } = this.#reloads;
     const platform = await preparePlatform(settings, this.#log);

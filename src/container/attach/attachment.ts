@@ -1,5 +1,5 @@
 /**
- * Attachment: dns11 in one network namespace, from opening to closing.
+ * Attachment: dns11 in one network namespace, from opening to closing. `attachment-state.ts` lists the ways to leave.
  *
  *   opening --(sockets, rules)--> verifying --(probe succeeded)--> attached
  *      |                             |                                |  foreign rules changed, or the interval passed:
@@ -10,13 +10,6 @@
  *      +--> trial, still "failed": rules redirect only probes --(probe succeeded; install all rules)--> attached
  *
  *   any state --(no longer desired)--> draining --> closed
- *
- * drain      new queries go to Docker's resolver, those in flight are still answered; then close
- * close      everything is removed at once
- * withdraw   the attach mode reverts what is outside this namespace's rules, before new queries go to Docker's resolver
- * undo       the attach mode reverts what it prepared inside the namespace, after rules and sockets are gone
- * pause      no new queries, for a takeover; rules and sockets stay
- * abandon    the takeover is complete: the new process serves, so rules and sockets stay
  *
  * After any failure the namespace is left as it was found and Docker's resolver answers. A retry that would fail again
  * affects only our own probes, never a client's query.

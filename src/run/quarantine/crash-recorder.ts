@@ -45,7 +45,7 @@ export class CrashRecorder {
   }
 
   /**
-   * Reads the record and starts a new one. Throws where the disk is full: writing to a mapped hole would crash the
+   * Reads the record and starts a new one. Throws if the disk is full: writing to a mapped hole would crash the
    * process later.
    */
   static open(folder: string): CrashRecorder {
