@@ -33,7 +33,7 @@ const ZONE = 4711;
 
 /** What redirects queries of pods to dns11 in production: a zone of our own, then the listener. */
 const RULES = `
-table inet redirect {
+table inet pod_redirect {
   chain zone {
     type filter hook prerouting priority -300
     ip daddr ${VIP.ipv4} meta l4proto { tcp, udp } th dport 53 ct zone set ${ZONE}
