@@ -44,7 +44,7 @@ function explanationText({
     reply === null
       ? `\nno reply after ${milliseconds(ms)}\n`
       : `\n${reply.rcode} from ${from} in ${milliseconds(ms)}\n${replyLines(reply)}`;
-  return `${head}${table(["LAYER", "ANSWERS", "WHY"], rows)}${answer}${hints.map((hint) => `hint: ${hint}\n`).join("")}`;
+  return `${head}${table(["STEP", "ANSWERED", "WHY"], rows)}${answer}${hints.map((hint) => `hint: ${hint}\n`).join("")}`;
 }
 
 function row({ layer, isAnswer, why }: ExplainedStep): string[] {

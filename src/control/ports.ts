@@ -51,16 +51,8 @@ interface ResolverState {
 export interface ActiveResolver {
   readonly answerer: Pick<Answerer, "explain">;
   readonly forward: Forward;
-  /** The state of upstream servers and the cache; undefined without failover. */
-  readonly upstreamState:
-    | {
-        readonly forwarder: Pick<AdaptiveForwarder, "ownerOf" | "flush">;
-        readonly pool: Pick<NameserverPool, "find">;
-        readonly cache: Pick<ReplyCache, "bytes" | "bytesMax" | "counts" | "size">;
-        readonly isCaching: boolean;
-        readonly now: () => number;
-      }
-    | undefined;
+  /** undefined without failover. Required, so that the compiler finds a resolver that lacks it. */
+  readonly upstreamState: ResolverState | undefined;
 }
 
 /** An open network namespace of a container. */

@@ -78,7 +78,7 @@ export class NetlinkSocket {
   }
 
   /**
-   * Sends one request, passes each reply to `visit`, and throws where the kernel refuses. `visit` must not send
+   * Sends one request, passes each reply to `visit`, and throws if the kernel refuses. `visit` must not send
    * requests; it returns false to stop. A dump that is too long ends with a Fault. After an aborted dump the socket can
    * only be closed.
    */

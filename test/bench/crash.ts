@@ -74,7 +74,7 @@ async function benchKill(paths: readonly string[], hasKeeper: boolean): Promise<
   }
 }
 
-// On a real engine, including the whole hand-over between the processes.
+// On a real engine, including the whole takeover between the processes.
 async function benchReplace(): Promise<Row> {
   await using engine = await startEngine();
   await createNetwork(engine, "n1");
@@ -89,12 +89,12 @@ async function benchReplace(): Promise<Row> {
   await before.ended();
   const ends = await loop;
   const status = await after.status();
-  if (status.pid !== after.pid) throw new Error(`no take-over: ${after.log}`);
+  if (status.pid !== after.pid) throw new Error(`no takeover: ${after.log}`);
   const tookMs = /"ms":(\d+),"msg":"took over/.exec(after.log)?.[1] ?? "?";
   const lost = ends.filter(({ outcome }) => outcome !== "NOERROR").length;
   return {
     what: `replacement with --replace, ${CONTAINERS} containers of an engine, ${PER_SECOND} queries/s`,
-    measured: `${lost} of ${ends.length} lost, hand-over in ${tookMs} ms`,
+    measured: `${lost} of ${ends.length} lost, takeover in ${tookMs} ms`,
     target: "0 lost",
     isReached: lost === 0,
   };

@@ -236,7 +236,7 @@ test("the text output is a table, the answer and the hints", async () => {
   await using instance = await startDns11(engine);
   const { code, stdout } = await command(instance, "explain", "elsewhere", "--in", "app");
   assert.equal(code, 0);
-  assert.match(stdout, /^elsewhere A in "app", networks: br\.net1, n1\n\nLAYER +ANSWERS +WHY\nlinks +no /);
+  assert.match(stdout, /^elsewhere A in "app", networks: br\.net1, n1\n\nSTEP +ANSWERED +WHY\nlinks +no /);
   assert.match(stdout, /\nservers +yes +answered by host\(127\.0\.0\.1\)\n +\d+\.\d ms /);
   assert.match(stdout, /\nNXDOMAIN from host\(127\.0\.0\.1\) in \d+\.\d ms\n/);
   assert.match(stdout, /\nhint: "elsewhere" is container "elsewhere" on network "n2"/);

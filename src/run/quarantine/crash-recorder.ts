@@ -1,5 +1,5 @@
 /**
- * CrashRecorder: what dns11 was doing when it crashed. It maps a file of the state folder into memory, so that
+ * CrashRecorder: what dns11 was doing when it crashed. It maps a file of the state directory into memory, so that
  * recording the current client costs one store and no write. The next process reads the record. A process that exits by
  * itself marks it as closed.
  */
@@ -45,7 +45,7 @@ export class CrashRecorder {
   }
 
   /**
-   * Reads the record and starts a new one. Throws where the disk is full: writing to a mapped hole would crash the
+   * Reads the record and starts a new one. Throws if the disk is full: writing to a mapped hole would crash the
    * process later.
    */
   static open(folder: string): CrashRecorder {

@@ -93,7 +93,7 @@ function openRecorder(folder: string, log: Log): CrashRecorder {
   try {
     return CrashRecorder.open(folder);
   } catch (error) {
-    log.warn({ reason: reasonOf(error) }, "cannot record crashes, the state folder is unusable");
+    log.warn({ reason: reasonOf(error) }, "cannot record crashes, the state directory is unusable");
     return CrashRecorder.unmapped();
   }
 }
