@@ -22,6 +22,7 @@ import { AdaptiveForwarder } from "../query/forward/adaptive.ts";
 import { LoopGuard } from "../query/upstream/loop-guard.ts";
 import { SequentialForwarder } from "../query/forward/sequential.ts";
 import type { SlotLimit } from "../query/client/slots.ts";
+import { FailureTables } from "../query/failures/failure-tables.ts";
 import { QueryHistories } from "../query/history/query-histories.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { type Forward, SLOT_BYTES } from "../query/ports.ts";
@@ -43,6 +44,8 @@ export interface QuerySide {
   readonly reconfigure: (settings: RunSettings) => void;
   /** Recent queries of each container. */
   readonly histories: QueryHistories;
+  /** Failing names of each container. */
+  readonly failures: FailureTables;
   /** The current pipeline; a change of settings may replace it. */
   readonly pipeline: () => QueryPipeline;
 }
@@ -69,6 +72,7 @@ export function composeQuerySide(
   const parts: AnsweringParts = { block: new MessageBlock(LIMITS.udpBatch, SLOT_BYTES), log, limitedLog, meter };
   const slots = slotLimit(settings);
   const histories = new QueryHistories(settings.queries.names);
+  const failures = new FailureTables(settings.queries.names);
   const shares = sharePools(descriptorsMax());
   let current = settings;
   let answering = composeAnswering(settings, parts);
@@ -79,11 +83,12 @@ export function composeQuerySide(
     meter,
     readings: () => answering.pipeline.readings(),
     openEndpointFor: (containerId) => (sockets, view, dial) => {
-      const endpoint = new Endpoint(sockets, { containerId, view, dial }, { udp, tcp, slots, histories, shares });
+      const endpoint = new Endpoint(sockets, { containerId, view, dial }, { udp, tcp, slots, histories, failures, shares });
       onClient(endpoint.client.number, containerId);
       return endpoint;
     },
     histories,
+    failures,
     pipeline: () => answering.pipeline,
     onUpstreamsChanged: () => answering.pipeline.forget(),
     reconfigure: (next) => {
@@ -99,6 +104,7 @@ export function composeQuerySide(
       }
       current = next;
       histories.setNames(next.queries.names);
+      failures.setNames(next.queries.names);
     },
   };
 }

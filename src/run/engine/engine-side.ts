@@ -219,6 +219,7 @@ export class EngineSide implements ContainerSide {
       onContainer: (fact) => quarantines.recorder.attaching(fact.id, () => this.roster.put(fact)),
       onContainerGone: (id) => {
         querySide.histories.name(id, this.#nameOf(id));
+        querySide.failures.name(id, this.#nameOf(id));
         this.roster.remove(id);
       },
       onInspectFailed: (id, reason) => {
